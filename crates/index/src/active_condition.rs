@@ -39,6 +39,7 @@ impl Index {
     #[must_use]
     pub fn active_condition(&self, cluster_queue: &str) -> Option<QueueActiveCondition> {
         let queue = self.queues.get(cluster_queue)?;
+        // A deletion is reported alone: no other rule matters any more.
         if queue.terminating {
             let words = "Can't admit new workloads; clusterQueue is terminating";
             return Some(QueueActiveCondition::inactive(reasons::TERMINATING, words));
@@ -49,6 +50,7 @@ impl Index {
         }
         broken.extend(self.missing_flavors(queue));
         broken.extend(self.broken_checks(queue));
+        // The order of the rules decides about the reason: the first one counts.
         broken.extend(self.missing_topologies(queue));
         let Some(&(reason, _)) = broken.first() else {
             return Some(QueueActiveCondition::active("Can admit new workloads"));
@@ -63,6 +65,7 @@ impl Index {
     /// The rules that the engine does not check: everything except stop policy, flavors and topologies.
     pub(crate) fn is_ready(&self, cluster_queue: &str) -> bool {
         let ready = |queue: &IndexedClusterQueue| {
+            // Stop policy, flavors and topologies reach the engine as events of their own.
             !queue.terminating && self.broken_checks(queue).is_empty()
         };
         self.queues.get(cluster_queue).is_some_and(ready)
@@ -99,6 +102,7 @@ impl Index {
             let words = format!("references inactive AdmissionCheck(s): {names}");
             broken.push((reasons::ADMISSION_CHECK_INACTIVE, words));
         }
+        // Rules about MultiKueue apply only where such a check is used.
         if let Some(names) = named(queue, |rule| self.is_multi_kueue(&rule.check)) {
             broken.extend(self.broken_dispatch(queue, &names));
         }

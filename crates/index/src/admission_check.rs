@@ -5,7 +5,10 @@
 use std::collections::BTreeSet;
 
 use crds::meta::is_true;
-use crds::names::{MULTI_KUEUE_CONTROLLER, PROVISIONING_CONTROLLER, conditions::ACTIVE};
+use crds::names::{
+    MULTI_KUEUE_CONTROLLER, PROVISIONING_CONTROLLER,
+    conditions::{ACTIVE, QUOTA_RESERVED},
+};
 use crds::v1beta2::{AdmissionCheck, ClusterQueueSpec, Workload};
 use engine::ids::CheckId;
 use engine::spec::{AdmissionCheckRule, CheckSpec, CheckState};
@@ -23,6 +26,7 @@ pub(crate) fn check_bindings(spec: &ClusterQueueSpec) -> Vec<CheckBinding> {
         flavors: check.on_flavors.iter().cloned().collect(),
     };
     let mut rules: Vec<CheckBinding> = all.map(one).collect();
+    // By name, so that messages list checks in a stable order.
     rules.sort_by(|left, right| left.check.cmp(&right.check));
     rules
 }
@@ -43,6 +47,7 @@ pub(crate) fn states(names: &mut Names, workload: &Workload) -> Vec<(CheckId, Ch
             "Ready" => CheckState::Ready,
             "Retry" => CheckState::Retry,
             "Rejected" => CheckState::Rejected,
+            // The engine takes a check without a state as pending.
             _ => return None,
         };
         Some((names.checks.intern(&one.name), state))
@@ -74,6 +79,7 @@ impl Index {
             .filter(|(_, queue)| uses(queue))
             .map(|(queue, _)| queue.clone())
             .collect();
+        // Readiness also depends on controllers, which the engine does not see.
         let queues = using.iter().filter_map(|queue| self.readiness_event(names, queue));
         news.into_iter().chain(queues).collect()
     }
@@ -82,7 +88,8 @@ impl Index {
     /// quota.
     fn check_spec(&self, name: &str) -> Option<CheckSpec> {
         let check = self.checks.get(name)?;
-        Some(CheckSpec { active: check.active, ..CheckSpec::default() })
+        let (active, generation) = (check.active, check.generation);
+        Some(CheckSpec { active, generation, ..CheckSpec::default() })
     }
 
     /// Checks that a Workload needs whatever its flavors: those that apply to every flavor.
@@ -91,6 +98,7 @@ impl Index {
         let Some(queue) = self.queues.get(cluster_queue) else {
             return Vec::new();
         };
+        // A rule for every flavor by name binds like one without flavors (§2.3).
         let all = |rule: &CheckBinding| queue.flavors.iter().all(|one| rule.flavors.contains(one));
         let binding =
             queue.check_bindings.iter().filter(|rule| rule.flavors.is_empty() || all(rule));
@@ -112,9 +120,24 @@ impl Index {
         rules.iter().filter(meets).map(|rule| rule.check.clone()).collect()
     }
 
-    /// Whether a check is a MultiKueue check.
+    /// Checks that a Workload needs now: with quota those of its flavors, without quota those of every flavor. `None` if
+    /// its ClusterQueue is not known.
     #[must_use]
-    pub fn is_multi_kueue(&self, check: &str) -> bool {
+    pub fn required_checks(&self, workload: &Workload) -> Option<Vec<String>> {
+        let holds = is_true(&workload.status.conditions, QUOTA_RESERVED);
+        if let Some(admission) = workload.status.admission.as_ref().filter(|_| holds) {
+            self.queues.get(&admission.cluster_queue)?;
+            let assigned = admission.pod_set_assignments.iter();
+            let flavors = assigned.flat_map(|one| one.flavors.values()).map(String::as_str);
+            return Some(self.checks_for_flavors(&admission.cluster_queue, flavors));
+        }
+        let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
+        let queue = self.cluster_queue_of(namespace, &workload.spec.queue_name)?;
+        self.queues.contains_key(queue).then(|| self.checks_for_all_flavors(queue))
+    }
+
+    /// Whether a check is a MultiKueue check.
+    pub(crate) fn is_multi_kueue(&self, check: &str) -> bool {
         self.checks.get(check).is_some_and(|one| one.controller == CheckController::MultiKueue)
     }
 
@@ -143,5 +166,6 @@ fn read(check: &AdmissionCheck) -> IndexedCheck {
         controller,
         parameters: check.spec.parameters.as_ref().map(|one| one.name.clone()),
         active: is_true(&check.status.conditions, ACTIVE),
+        generation: check.metadata.generation.unwrap_or_default(),
     }
 }

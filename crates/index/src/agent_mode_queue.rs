@@ -6,8 +6,9 @@
 
 use crds::names::THIN_QUEUE;
 use engine::spec::{
-    ClusterQueueSpec, FairSharingWeight, FlavorQuotas, FlavorSpec, FungibilitySpec, LocalQueueSpec,
-    NamespaceSelector, PreemptionSpec, QueueingStrategy, ResourceGroup, ResourceQuota,
+    ClusterQueueInfo, FairSharingWeight, FlavorQuotaSpec, FlavorSpec, FungibilitySpec,
+    LocalQueueInfo, NamespaceSelector, PreemptionSpec, QueueingStrategy, QuotaSpec,
+    ResourceGroupSpec,
 };
 use engine::{Amount, Event, Names};
 
@@ -19,26 +20,27 @@ impl Index {
         let flavor = names.flavors.intern(THIN_QUEUE);
         let queue = names.queues.intern(THIN_QUEUE);
         let local_queue = names.local_queues.intern(THIN_QUEUE);
-        let mut resources: Vec<ResourceQuota> = Vec::new();
+        let mut resources: Vec<QuotaSpec> = Vec::new();
         for &(name, nominal) in totals {
             let resource = names.resources.intern(name);
-            resources.push(ResourceQuota {
+            resources.push(QuotaSpec {
                 resource,
                 nominal,
                 borrowing_limit: None,
                 lending_limit: None,
             });
         }
-        let group = ResourceGroup {
+        let group = ResourceGroupSpec {
+            // One group covers all resources, so that one flavor is assigned for all of them.
             resources: resources.iter().map(|quota| quota.resource).collect(),
-            flavors: vec![FlavorQuotas { flavor, resources }],
+            flavors: vec![FlavorQuotaSpec { flavor, resources }],
         };
         vec![
             Event::Flavor(flavor, Some(FlavorSpec::default())),
             Event::ClusterQueue(queue, Some(Box::new(agent_mode_queue(group)))),
             Event::LocalQueue(
                 local_queue,
-                Some(LocalQueueSpec {
+                Some(LocalQueueInfo {
                     queue,
                     stopped: false,
                     weight: FairSharingWeight::default(),
@@ -48,11 +50,12 @@ impl Index {
     }
 }
 
-fn agent_mode_queue(group: ResourceGroup) -> ClusterQueueSpec {
-    ClusterQueueSpec {
+fn agent_mode_queue(group: ResourceGroupSpec) -> ClusterQueueInfo {
+    ClusterQueueInfo {
         cohort: None,
         groups: vec![group],
         strategy: QueueingStrategy::BestEffortFifo,
+        // The manager decides about preemption; an agent only admits by room.
         preemption: PreemptionSpec::default(),
         flavor_fungibility: FungibilitySpec::default(),
         weight: FairSharingWeight::default(),

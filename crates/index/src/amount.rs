@@ -35,6 +35,12 @@ pub(crate) fn quantity(resource: &str, amount: Amount) -> Quantity {
     format_quantity(resource, amount).parse().unwrap_or_else(|_| exact())
 }
 
+/// An amount in the units of the API: cpu in cores.
+pub(crate) fn float(resource: &str, amount: Amount) -> f64 {
+    let steps = amount.0 as f64;
+    if resource == CPU { steps / 1000.0 } else { steps }
+}
+
 fn per_step(resource: &str) -> i128 {
     if resource == CPU { NANOS_PER_MILLI } else { NANOS_PER_UNIT }
 }

@@ -18,9 +18,10 @@ pub fn capacity_report(names: &mut Names, capacity: &ClusterCapacity) -> Capacit
     let status = &capacity.status;
     let mut label_keys: Vec<Box<str>> =
         capacity.spec.label_keys.iter().map(|key| key.as_str().into()).collect();
+    // Equal reports must compare equal, whatever the order of their lists.
     label_keys.sort_unstable();
     label_keys.dedup();
-    let mut kinds: Vec<JobGvk> = status.kinds.iter().map(kind).collect();
+    let mut kinds: Vec<JobGvk> = status.kinds.iter().map(job_gvk).collect();
     kinds.sort_unstable();
     kinds.dedup();
     CapacityReport {
@@ -32,7 +33,9 @@ pub fn capacity_report(names: &mut Names, capacity: &ClusterCapacity) -> Capacit
     }
 }
 
-fn kind(kind: &JobKind) -> JobGvk {
+/// A kind of a report as requests name it.
+#[must_use]
+pub fn job_gvk(kind: &JobKind) -> JobGvk {
     JobGvk {
         group: kind.group.as_str().into(),
         version: kind.version.as_str().into(),

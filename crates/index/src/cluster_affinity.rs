@@ -26,6 +26,7 @@ fn parts(text: &str) -> Vec<&str> {
         match character {
             '(' => depth += 1,
             ')' => depth = depth.saturating_sub(1),
+            // A comma within parentheses separates the values of a set.
             ',' if depth == 0 => {
                 parts.extend(text.get(start..at));
                 start = at + 1;
@@ -64,6 +65,7 @@ fn cut(part: &str) -> Option<(&str, LabelOperator)> {
     if let Some(before) = part.strip_suffix(')') {
         return cut_set(before);
     }
+    // Before `=`, which `!=` contains.
     if let Some((key, value)) = part.split_once("!=") {
         return Some((key.trim(), LabelOperator::NotIn(one(value))));
     }

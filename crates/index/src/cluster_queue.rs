@@ -5,7 +5,7 @@
 
 use crds::v1beta2::{self, ClusterQueuePreemption, FlavorFungibility};
 use engine::spec::{
-    BorrowWithinCohort, ClusterQueueSpec, FlavorFungibilityPolicy, FlavorFungibilityPreference,
+    BorrowWithinCohortSpec, ClusterQueueInfo, FlavorFungibilityPolicy, FlavorFungibilityPreference,
     FungibilitySpec, NamespaceSelector, PreemptionPolicy, PreemptionSpec, QueueingStrategy,
 };
 use engine::{Event, Names};
@@ -31,12 +31,14 @@ impl Index {
             return vec![Event::ClusterQueue(id, None)];
         };
         let kept = keep(names, queue);
+        // Uncovered resources do not count, so its pending Workloads have other requests now.
         if old.is_none_or(|old| old.covered != kept.covered)
             && self.config.ignore_uncovered_resources
         {
             self.reenter.insert(name.to_owned());
         }
         self.queues.insert(name.to_owned(), kept);
+        // Read after the ClusterQueue is stored, because readiness depends on its bindings.
         let ready = self.is_ready(name);
         let Some(kept) = self.queues.get_mut(name) else {
             return Vec::new();
@@ -60,7 +62,7 @@ impl Index {
 fn keep(names: &mut Names, queue: &v1beta2::ClusterQueue) -> IndexedClusterQueue {
     let groups = &queue.spec.resource_groups;
     IndexedClusterQueue {
-        spec: ClusterQueueSpec {
+        spec: ClusterQueueInfo {
             generation: queue.metadata.generation.unwrap_or(0),
             ..spec(names, &queue.spec)
         },
@@ -71,9 +73,9 @@ fn keep(names: &mut Names, queue: &v1beta2::ClusterQueue) -> IndexedClusterQueue
     }
 }
 
-fn spec(names: &mut Names, spec: &v1beta2::ClusterQueueSpec) -> ClusterQueueSpec {
+fn spec(names: &mut Names, spec: &v1beta2::ClusterQueueSpec) -> ClusterQueueInfo {
     let cohort = resource_groups::cohort_name(&spec.cohort_name);
-    ClusterQueueSpec {
+    ClusterQueueInfo {
         generation: 0,
         cohort: cohort.map(|name| names.cohorts.intern(name)),
         groups: resource_groups::groups(names, &spec.resource_groups),
@@ -93,6 +95,7 @@ fn spec(names: &mut Names, spec: &v1beta2::ClusterQueueSpec) -> ClusterQueueSpec
             .as_ref()
             .is_some_and(|scope| scope.admission_mode == "UsageBasedAdmissionFairSharing"),
         namespaces: match &spec.namespace_selector {
+            // An absent selector matches no namespace, an empty one all (§1.3).
             None => NamespaceSelector::Nothing,
             Some(one) => NamespaceSelector::All(selector(one)),
         },
@@ -112,11 +115,12 @@ pub(crate) fn is_stopped(policy: Option<&str>) -> bool {
 
 fn preemption(spec: &ClusterQueuePreemption) -> PreemptionSpec {
     let borrow = spec.borrow_within_cohort.as_ref();
+    // Any other policy is Never, and then the threshold has no meaning (§1.3).
     let borrow = borrow.filter(|one| one.policy == "LowerPriority");
     PreemptionSpec {
         within_cluster_queue: policy(&spec.within_cluster_queue),
         reclaim: policy(&spec.reclaim_within_cohort),
-        borrow: borrow.map(|one| BorrowWithinCohort {
+        borrow: borrow.map(|one| BorrowWithinCohortSpec {
             max_priority: one.max_priority_threshold.map(i64::from),
         }),
     }
@@ -141,6 +145,8 @@ fn flavor_fungibility(spec: Option<&FlavorFungibility>) -> FungibilitySpec {
         } else {
             FlavorFungibilityPolicy::MayStopSearch
         },
+        // The default of whenCanPreempt is TryNextFlavor, that of whenCanBorrow MayStopSearch
+        // (§1.3).
         when_can_preempt: if preempt == "MayStopSearch" {
             FlavorFungibilityPolicy::MayStopSearch
         } else {
@@ -196,7 +202,7 @@ mod tests {
         let read = preemption(&spec("LowerPriority"));
         assert_eq!(read.reclaim, PreemptionPolicy::Any);
         assert_eq!(read.within_cluster_queue, PreemptionPolicy::LowerOrNewerEqualPriority);
-        assert_eq!(read.borrow, Some(BorrowWithinCohort { max_priority: Some(7) }));
+        assert_eq!(read.borrow, Some(BorrowWithinCohortSpec { max_priority: Some(7) }));
         assert_eq!(preemption(&spec("Never")).borrow, None);
         for (policy, stopped) in [
             (None, false),

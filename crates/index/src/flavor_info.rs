@@ -51,8 +51,10 @@ impl Index {
     }
 
     /// Additions of an assignment's flavors, by pod set. A deleted flavor adds nothing.
-    #[must_use]
-    pub fn assigned_pod_sets(&self, pod_sets: &[engine::PodSetAssignment]) -> Vec<AssignedPodSet> {
+    pub(crate) fn assigned_pod_sets(
+        &self,
+        pod_sets: &[engine::PodSetAssignment],
+    ) -> Vec<AssignedPodSet> {
         let one = |pod_set: &engine::PodSetAssignment| {
             let ids = pod_set.flavor_assignments.iter().map(|choice| choice.flavor);
             let flavors = ids.filter_map(|id| self.flavor_names.get(&id)).map(String::as_str);
@@ -68,8 +70,7 @@ impl Index {
     }
 
     /// Additions of a recorded admission's flavors, in the API's terms.
-    #[must_use]
-    pub fn flavor_info(&self, admission: &Admission) -> Vec<FlavorInfo> {
+    pub(crate) fn flavor_info(&self, admission: &Admission) -> Vec<FlavorInfo> {
         let one = |pod_set: &PodSetAssignment| {
             let flavors = pod_set.flavors.values().map(String::as_str);
             self.sum_flavors(&pod_set.name, i64::from(pod_set.count.unwrap_or_default()), flavors)
@@ -85,6 +86,8 @@ impl Index {
         flavors: impl Iterator<Item = &'a str>,
     ) -> FlavorInfo {
         let mut names: Vec<&str> = flavors.collect();
+        // Several resources may have the same flavor; sorted, the merge does not depend on their
+        // order.
         names.sort_unstable();
         names.dedup();
         let mut added = FlavorInfo { name: name.to_owned(), count, ..FlavorInfo::default() };
@@ -93,6 +96,7 @@ impl Index {
                 added.labels.entry(key.clone()).or_insert_with(|| value.clone());
             }
             for one in &flavor.tolerations {
+                // Two flavors may give the same toleration.
                 if !added.tolerations.contains(one) {
                     added.tolerations.push(one.clone());
                 }

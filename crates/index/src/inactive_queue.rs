@@ -1,4 +1,5 @@
-//! The inactive queue that keeps a Workload pending: reason and message of QuotaReserved before a cycle.
+//! What keeps a Workload pending before any cycle: reason and message of QuotaReserved for its admission gates and for an
+//! inactive queue.
 //!
 //! Source: docs/reference/kueue.md §2.1, §4.2; the texts are Kueue's.
 
@@ -6,13 +7,21 @@ use crds::names::reasons;
 use crds::v1beta2::Workload;
 
 use crate::index::Index;
+use crate::workload::admission_gates;
+
+/// How the message begins that names admission gates.
+pub const GATED_BY: &str = "Admission is gated by: ";
 
 impl Index {
-    /// Reason and message of a missing or inactive queue; `None` if both queues are active, and in agent mode.
+    /// Reason and message of admission gates, else of a missing or inactive queue; `None` if both queues are active, and in
+    /// agent mode.
     #[must_use]
-    pub fn inactive_queue(&self, workload: &Workload) -> Option<(&'static str, String)> {
+    pub fn blocker(&self, workload: &Workload) -> Option<(&'static str, String)> {
         if self.config.agent_mode {
             return None;
+        }
+        if let Some(gates) = admission_gates(&self.config, workload) {
+            return Some((reasons::ADMISSION_GATED, format!("{GATED_BY}{gates}")));
         }
         let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
         let name = &workload.spec.queue_name;
@@ -46,12 +55,29 @@ mod tests {
     }
 
     #[test]
+    fn admission_gates_come_before_the_queue() {
+        let index = Index::new(IndexConfig { admission_gated_by: true, ..IndexConfig::default() });
+        let gated = |gates: &str| {
+            let annotations = json!({"kueue.x-k8s.io/admission-gated-by": gates});
+            let metadata = json!({"namespace": "ns", "annotations": annotations});
+            let workload: Workload =
+                from(json!({"metadata": metadata, "spec": {"queueName": "lq"}}));
+            index.blocker(&workload).map(|(reason, message)| format!("{reason}: {message}"))
+        };
+        assert_eq!(
+            gated("a.b/c,a.b/d").as_deref(),
+            Some("AdmissionGated: Admission is gated by: a.b/c,a.b/d")
+        );
+        assert_eq!(gated("").as_deref(), Some("Misconfigured: LocalQueue lq doesn't exist"));
+    }
+
+    #[test]
     fn the_first_inactive_queue_gives_the_reason() {
         let (mut names, mut index) = (Names::default(), Index::new(IndexConfig::default()));
         let workload: Workload =
             from(json!({"metadata": {"namespace": "ns"}, "spec": {"queueName": "lq"}}));
         let said = |index: &Index| {
-            index.inactive_queue(&workload).map(|(reason, message)| format!("{reason}: {message}"))
+            index.blocker(&workload).map(|(reason, message)| format!("{reason}: {message}"))
         };
         assert_eq!(said(&index).as_deref(), Some("Misconfigured: LocalQueue lq doesn't exist"));
         for (stop, words) in [

@@ -10,6 +10,7 @@ use k8s_openapi::api::core::v1::LimitRange;
 
 use crate::config::IndexConfig;
 use crate::indexed_objects::{IndexedCheck, IndexedClusterQueue, IndexedFlavor, IndexedLocalQueue};
+use crate::namespace::AffectedWorkloads;
 use crate::requests::OwnedExactAmounts;
 use crate::requests::limit_ranges::NamespaceLimits;
 use crate::workload::indexed_workload::IndexedWorkloads;
@@ -47,9 +48,17 @@ impl Index {
         Self { config: settings, ..Self::default() }
     }
 
-    /// ClusterQueues whose Workloads the caller must enter again, because the resources that count as quota changed.
-    /// Empty unless `ignore_uncovered_resources` is set.
-    pub fn take_queues_to_reenter(&mut self) -> BTreeSet<String> {
-        std::mem::take(&mut self.reenter)
+    /// Workloads that the caller must enter again, because the resources that count as quota changed: those of the
+    /// LocalQueues of ClusterQueues that cover others now. None unless `ignore_uncovered_resources` is set.
+    pub fn take_workloads_to_reenter(&mut self) -> AffectedWorkloads {
+        let changed = std::mem::take(&mut self.reenter);
+        let queues = self.local_queues.iter();
+        let named = queues.filter(|(_, queue)| changed.contains(&queue.cluster_queue));
+        let named: BTreeSet<String> = named.map(|(key, _)| key.clone()).collect();
+        if named.is_empty() {
+            AffectedWorkloads::None
+        } else {
+            AffectedWorkloads::InLocalQueues(named)
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crds::meta::Toleration;
-use engine::spec::ClusterQueueSpec;
+use engine::spec::ClusterQueueInfo;
 
 /// Stored fields of an AdmissionCheck.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -12,6 +12,7 @@ pub(crate) struct IndexedCheck {
     /// Name of the parameters object.
     pub(crate) parameters: Option<String>,
     pub(crate) active: bool,
+    pub(crate) generation: i64,
 }
 
 /// Controller of a check, as far as the rules distinguish it.
@@ -35,7 +36,7 @@ pub(crate) struct CheckBinding {
 #[derive(Debug, Clone)]
 pub(crate) struct IndexedClusterQueue {
     /// The spec as last sent to the engine.
-    pub(crate) spec: ClusterQueueSpec,
+    pub(crate) spec: ClusterQueueInfo,
     /// Flavors of its resource groups, in order.
     pub(crate) flavors: Vec<String>,
     /// Resources that its resource groups cover.

@@ -3,6 +3,7 @@
 //! * [`Index`] takes objects: one method per kind, which returns the engine's events. It stores the fields that later
 //!   objects are read against (flavors, checks, LimitRanges) and answers questions about queues.
 //! * [`status`] takes decisions: each transition of a Workload is a function from one status to the next.
+//! * [`gauges`] are the numbers of queues and Cohorts for metrics.
 //! * [`queue_status`] counts the Workloads of queues, [`capacity_report`] reads the report of a worker.
 //!
 //! Strings and options end here: the engine gets ids and integers. Nothing here reads a clock, waits or writes, and
@@ -18,6 +19,7 @@ mod cluster_queue;
 mod config;
 mod epoch;
 mod flavor_info;
+pub mod gauges;
 mod inactive_queue;
 mod index;
 mod indexed_objects;
@@ -34,10 +36,12 @@ mod time;
 mod workload;
 
 pub use crate::active_condition::QueueActiveCondition;
-pub use crate::capacity_report::capacity_report;
+pub use crate::capacity_report::{capacity_report, job_gvk};
 pub use crate::config::{IndexConfig, InputRetention, ResourceTransformation};
 pub use crate::epoch::epoch;
 pub use crate::flavor_info::{FlavorInfo, assigned_pod_set};
+pub use crate::inactive_queue::GATED_BY;
 pub use crate::index::Index;
 pub use crate::namespace::AffectedWorkloads;
 pub use crate::node_capacity::{allocatable_amount, pod_requests, quantity, selects, taints};
+pub use crate::workload::job_kind;

@@ -2,7 +2,7 @@
 
 use crds::names::reasons;
 use crds::v1beta2;
-use engine::spec::LocalQueueSpec;
+use engine::spec::LocalQueueInfo;
 use engine::{Event, Names};
 
 use crate::active_condition::QueueActiveCondition;
@@ -29,13 +29,16 @@ impl Index {
         let cluster_queue = queue.spec.cluster_queue.clone();
         let stopped = is_stopped(queue.spec.stop_policy.as_deref());
         let target = names.queues.intern(&cluster_queue);
-        if self.config.ignore_uncovered_resources {
+        // Another ClusterQueue covers other resources, so the requests of its Workloads change.
+        let known = self.local_queues.get(&key);
+        let moved = known.is_none_or(|known| known.cluster_queue != cluster_queue);
+        if moved && self.config.ignore_uncovered_resources {
             self.reenter.insert(cluster_queue.clone());
         }
         self.local_queues.insert(key, IndexedLocalQueue { cluster_queue, stopped });
         vec![Event::LocalQueue(
             id,
-            Some(LocalQueueSpec {
+            Some(LocalQueueInfo {
                 queue: target,
                 stopped,
                 weight: resource_groups::weight(queue.spec.fair_sharing.as_ref()),
@@ -51,8 +54,7 @@ impl Index {
     }
 
     /// The condition Active of a LocalQueue; `None` if the queue does not exist.
-    #[must_use]
-    pub fn local_queue_active_condition(
+    pub(crate) fn local_queue_active_condition(
         &self,
         namespace: &str,
         local_queue: &str,
@@ -63,6 +65,7 @@ impl Index {
             return Some(QueueActiveCondition::inactive(reasons::STOPPED, "LocalQueue is stopped"));
         }
         Some(match self.active_condition(&queue.cluster_queue) {
+            // Told apart from an inactive one by its reason; the message is the same (§1.4).
             None => QueueActiveCondition::inactive(reasons::CLUSTER_QUEUE_DOES_NOT_EXIST, closed),
             Some(one) if !one.active => {
                 QueueActiveCondition::inactive(reasons::CLUSTER_QUEUE_IS_INACTIVE, closed)

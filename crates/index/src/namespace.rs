@@ -3,7 +3,7 @@
 //! LimitRanges and RuntimeClasses change the requests of pending Workloads, so these have to be entered again.
 //! Source: docs/reference/kueue.md §2.5 (last paragraph), §2.7.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::{Event, Names};
 use k8s_openapi::api::{core::v1::LimitRange, node::v1::RuntimeClass};
@@ -19,6 +19,8 @@ pub enum AffectedWorkloads {
     None,
     /// Workloads of a namespace without quota.
     InNamespace(String),
+    /// Workloads of these LocalQueues (`namespace/name`) without quota.
+    InLocalQueues(BTreeSet<String>),
     /// Workloads with a RuntimeClass and without quota.
     OfRuntimeClass(String),
 }
@@ -47,6 +49,7 @@ impl Index {
             Some(range) => ranges.insert(name.to_owned(), range.clone()),
         };
         let limits = summarize(ranges.values());
+        // No entry is kept for a namespace without LimitRanges.
         if ranges.is_empty() {
             self.limit_ranges.remove(namespace);
         }
@@ -54,6 +57,7 @@ impl Index {
             .namespace_limits
             .get(namespace)
             .map_or(limits == Default::default(), |old| *old == limits);
+        // Another LimitRange with the same summary changes no request.
         if same {
             return AffectedWorkloads::None;
         }
@@ -69,6 +73,7 @@ impl Index {
             true => self.runtime_class_overheads.remove(name),
             false => self.runtime_class_overheads.insert(name.to_owned(), fixed.clone()),
         };
+        // Only the overhead of a RuntimeClass counts in requests.
         if old.unwrap_or_default() == fixed {
             return AffectedWorkloads::None;
         }

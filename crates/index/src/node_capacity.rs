@@ -32,7 +32,7 @@ pub fn quantity(resource: &str, amount: Amount) -> Quantity {
 
 /// Taints of a node, in the engine's terms.
 #[must_use]
-pub fn taints(taints: &[crds::meta::Taint]) -> Vec<node_selection::Taint> {
+pub fn taints(taints: &[crds::meta::Taint]) -> Vec<node_selection::NodeTaint> {
     selectors::taints(taints)
 }
 

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use crds::meta::Condition;
 use crds::names::conditions;
 use crds::v1beta2::{
-    ClusterQueueStatus, FlavorUsage, LocalQueueFlavorUsage, LocalQueueResourceUsage,
-    LocalQueueStatus, ResourceUsage,
+    ClusterQueueStatus, FairSharingStatus, FlavorUsage, LocalQueueFlavorUsage,
+    LocalQueueResourceUsage, LocalQueueStatus, ResourceUsage,
 };
 use engine::ids::{FlavorId, LocalQueueId, ResourceId, WorkloadId};
-use engine::spec::{PodSetAdmission, ResourceQuota};
+use engine::spec::{PodSetAdmission, QuotaSpec};
 use engine::{Amount, Engine, Names};
 
 use crate::active_condition::QueueActiveCondition;
@@ -22,19 +22,21 @@ use crate::index::Index;
 use crate::status::{StatusStamp, set};
 
 /// Amounts by flavor and resource.
-type FlavorResourceAmounts = BTreeMap<(FlavorId, ResourceId), Amount>;
+pub(crate) type FlavorResourceAmounts = BTreeMap<(FlavorId, ResourceId), Amount>;
 
 /// Workloads and amounts of one queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QueueCounts {
     /// Pending Workloads.
     pub pending: usize,
+    /// Pending Workloads that are inadmissible.
+    pub inadmissible: usize,
     /// Workloads with quota reserved.
     pub reserving: usize,
     /// Admitted Workloads.
     pub admitted: usize,
-    reserved: FlavorResourceAmounts,
-    used: FlavorResourceAmounts,
+    pub(crate) reserved: FlavorResourceAmounts,
+    pub(crate) used: FlavorResourceAmounts,
 }
 
 /// Counts of a ClusterQueue and its LocalQueues.
@@ -42,7 +44,7 @@ pub struct QueueCounts {
 pub struct ClusterQueueCounts {
     /// Counts of the ClusterQueue.
     pub total: QueueCounts,
-    local_queues: BTreeMap<LocalQueueId, QueueCounts>,
+    pub(crate) local_queues: BTreeMap<LocalQueueId, QueueCounts>,
 }
 
 impl ClusterQueueCounts {
@@ -50,16 +52,21 @@ impl ClusterQueueCounts {
     #[must_use]
     pub fn count(index: &Index, engine: &Engine, cluster_queue: &str) -> Self {
         let mut counts = Self::default();
+        // The engine also knows ClusterQueues that only a LocalQueue or Workload names.
         if !index.queues.contains_key(cluster_queue) {
             return counts;
         }
         let Some(queue) = engine.names().queues.get(cluster_queue) else {
             return counts;
         };
-        for id in
-            engine.active_workloads(queue).into_iter().chain(engine.inadmissible_workloads(queue))
-        {
+        for id in engine.active_workloads(queue) {
             counts.count_workload(index, id, |counts| counts.pending += 1);
+        }
+        for id in engine.inadmissible_workloads(queue) {
+            counts.count_workload(index, id, |counts| {
+                counts.pending += 1;
+                counts.inadmissible += 1;
+            });
         }
         for id in engine.reserving_workloads(queue) {
             let pod_sets = engine.admission(id).unwrap_or_default();
@@ -97,6 +104,7 @@ impl QueueCounts {
             for &(resource, flavor, total) in &one.resources {
                 let amount = amount_in_use(one, total);
                 *self.reserved.entry((flavor, resource)).or_default() += amount;
+                // Quota that is reserved but not admitted is reservation only (§1.3).
                 if admitted {
                     *self.used.entry((flavor, resource)).or_default() += amount;
                 }
@@ -114,19 +122,21 @@ fn amount_in_use(one: &PodSetAdmission, total: Amount) -> Amount {
     }
 }
 
-/// The status of a ClusterQueue after `old`; `None` if the queue does not exist.
+/// The status of a ClusterQueue after `old`; `None` if the queue does not exist. `share` is its weighted share under fair
+/// sharing.
 #[must_use]
 pub fn cluster_queue_status(
     index: &Index,
     names: &Names,
     name: &str,
-    counts: &ClusterQueueCounts,
+    (counts, share): (&ClusterQueueCounts, Option<i64>),
     old: &ClusterQueueStatus,
     at: StatusStamp,
 ) -> Option<ClusterQueueStatus> {
     let activity = index.active_condition(name)?;
     let mut status = old.clone();
     set_active(&mut status.conditions, &activity, at);
+    status.fair_sharing = share.map(|weighted_share| FairSharingStatus { weighted_share });
     status.pending_workloads = saturating_i32(counts.total.pending);
     status.reserving_workloads = saturating_i32(counts.total.reserving);
     status.admitted_workloads = saturating_i32(counts.total.admitted);
@@ -135,7 +145,7 @@ pub fn cluster_queue_status(
     Some(status)
 }
 
-/// The status of a LocalQueue after `old`; `None` if the queue does not exist. `tally` holds the counts of its
+/// The status of a LocalQueue after `old`; `None` if the queue does not exist. `counts` are those of its
 /// ClusterQueue.
 #[must_use]
 pub fn local_queue_status(
@@ -149,6 +159,7 @@ pub fn local_queue_status(
     let activity = index.local_queue_active_condition(namespace, name)?;
     let cluster_queue = index.cluster_queue_of(namespace, name)?;
     let none = QueueCounts::default();
+    // A LocalQueue without Workloads has no counts.
     let counts = counts.local_queue(names, namespace, name).unwrap_or(&none);
     let mut status = old.clone();
     set_active(&mut status.conditions, &activity, at);
@@ -191,8 +202,9 @@ fn flavors(
     usage_of.collect()
 }
 
-fn resource(names: &Names, quota: &ResourceQuota, total: Amount, in_cohort: bool) -> ResourceUsage {
+fn resource(names: &Names, quota: &QuotaSpec, total: Amount, in_cohort: bool) -> ResourceUsage {
     let name = names.resources.name(quota.resource);
+    // Without a cohort usage above the nominal quota, e.g. after a reduction, is not borrowed.
     let borrowed = if in_cohort { (total - quota.nominal).clip() } else { Amount::ZERO };
     ResourceUsage {
         borrowed: Some(quantity(name, borrowed)),

@@ -2,7 +2,7 @@
 
 use crds::v1beta2::{ResourceFlavor, Topology};
 use engine::spec::FlavorSpec;
-use engine::topology::TopologySpec;
+use engine::topology::TopologyLevels;
 use engine::{Event, Names};
 
 use crate::index::Index;
@@ -53,6 +53,6 @@ impl Index {
         };
         self.topologies.insert(name.to_owned());
         let levels = topology.spec.levels.iter().map(|level| level.node_label.as_str().into());
-        vec![Event::Topology(id, Some(TopologySpec { levels: levels.collect() }))]
+        vec![Event::Topology(id, Some(TopologyLevels { levels: levels.collect() }))]
     }
 }

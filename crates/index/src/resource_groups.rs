@@ -2,31 +2,31 @@
 //! lending limit. Source: docs/reference/kueue.md §1.3, §2.7.
 
 use crds::v1beta2::{Cohort, FairSharing, ResourceGroup, ResourceQuota};
-use engine::spec::{self, CohortSpec, FairSharingWeight};
+use engine::spec::{self, CohortInfo, FairSharingWeight};
 use engine::{Event, Names};
 
 use crate::amount::amount;
 use crate::index::Index;
 
-pub(crate) fn groups(names: &mut Names, groups: &[ResourceGroup]) -> Vec<spec::ResourceGroup> {
+pub(crate) fn groups(names: &mut Names, groups: &[ResourceGroup]) -> Vec<spec::ResourceGroupSpec> {
     groups.iter().map(|one| group(names, one)).collect()
 }
 
-fn group(names: &mut Names, group: &ResourceGroup) -> spec::ResourceGroup {
+fn group(names: &mut Names, group: &ResourceGroup) -> spec::ResourceGroupSpec {
     let covered = group.covered_resources.iter();
     let resources = covered.map(|name| names.resources.intern(name)).collect();
     let mut flavors = Vec::new();
     for one in &group.flavors {
         let quotas = one.resources.iter().map(|quota| resource_quota(names, quota)).collect();
         let flavor = names.flavors.intern(&one.name);
-        flavors.push(spec::FlavorQuotas { flavor, resources: quotas });
+        flavors.push(spec::FlavorQuotaSpec { flavor, resources: quotas });
     }
-    spec::ResourceGroup { resources, flavors }
+    spec::ResourceGroupSpec { resources, flavors }
 }
 
-fn resource_quota(names: &mut Names, quota: &ResourceQuota) -> spec::ResourceQuota {
+fn resource_quota(names: &mut Names, quota: &ResourceQuota) -> spec::QuotaSpec {
     let read = |quantity| amount(&quota.name, quantity).as_quota_of(&quota.name);
-    spec::ResourceQuota {
+    spec::QuotaSpec {
         resource: names.resources.intern(&quota.name),
         nominal: read(&quota.nominal_quota),
         borrowing_limit: quota.borrowing_limit.as_ref().map(read),
@@ -39,17 +39,19 @@ pub(crate) fn weight(fair_sharing: Option<&FairSharing>) -> FairSharingWeight {
     let Some(weight) = fair_sharing.and_then(|one| one.weight.as_ref()) else {
         return FairSharingWeight::default();
     };
+    // Webhooks refuse a negative weight; one that is stored nevertheless counts as 0.
     FairSharingWeight(u64::try_from(weight.nanos().max(0)).unwrap_or(u64::MAX))
 }
 
 pub(crate) fn cohort_name(name: &str) -> Option<&str> {
+    // The API has an empty name where there is no cohort.
     (!name.is_empty()).then_some(name)
 }
 
 impl Index {
     /// Enters a Cohort.
     pub fn cohort(&mut self, names: &mut Names, name: &str, cohort: Option<&Cohort>) -> Vec<Event> {
-        let spec = cohort.map(|cohort| CohortSpec {
+        let spec = cohort.map(|cohort| CohortInfo {
             parent: cohort_name(&cohort.spec.parent_name).map(|name| names.cohorts.intern(name)),
             groups: groups(names, &cohort.spec.resource_groups),
             weight: weight(cohort.spec.fair_sharing.as_ref()),

@@ -36,6 +36,7 @@ fn requirement(one: &LabelSelectorRequirement) -> LabelRequirement {
 }
 
 fn operator(name: &str, values: Vec<Box<str>>) -> LabelOperator {
+    // Gt and Lt compare with one integer; without one the requirement matches nothing.
     let bound = || values.first().and_then(|value| value.parse().ok());
     match name {
         "NotIn" => LabelOperator::NotIn(values),
@@ -54,22 +55,24 @@ fn effect(name: &str) -> Option<TaintEffect> {
 }
 
 /// Taints; an unknown effect counts as NoSchedule.
-pub(crate) fn taints(taints: &[Taint]) -> Vec<node_selection::Taint> {
-    let one = |taint: &Taint| node_selection::Taint {
+pub(crate) fn taints(taints: &[Taint]) -> Vec<node_selection::NodeTaint> {
+    let one = |taint: &Taint| node_selection::NodeTaint {
         key: taint.key.as_str().into(),
         value: taint.value.as_str().into(),
+        // An unknown effect keeps pods away rather than letting them in.
         effect: effect(&taint.effect).unwrap_or(TaintEffect::NoSchedule),
     };
     taints.iter().map(one).collect()
 }
 
 /// Tolerations.
-pub(crate) fn tolerations(tolerations: &[Toleration]) -> Vec<node_selection::Toleration> {
+pub(crate) fn tolerations(tolerations: &[Toleration]) -> Vec<node_selection::PodToleration> {
     tolerations.iter().filter_map(toleration).collect()
 }
 
-fn toleration(one: &Toleration) -> Option<node_selection::Toleration> {
+fn toleration(one: &Toleration) -> Option<node_selection::PodToleration> {
     let operator = match one.operator.as_str() {
+        // An empty operator is Equal, as in Kubernetes.
         "" | "Equal" => TolerationOperator::Equal(one.value.as_str().into()),
         "Exists" => TolerationOperator::Exists,
         "Gt" => TolerationOperator::Gt(integer(&one.value)?),
@@ -78,9 +81,10 @@ fn toleration(one: &Toleration) -> Option<node_selection::Toleration> {
     };
     let effect = match one.effect.as_str() {
         "" => None,
+        // An unknown effect must not widen to all effects.
         name => Some(effect(name)?),
     };
-    Some(node_selection::Toleration { key: one.key.as_str().into(), operator, effect })
+    Some(node_selection::PodToleration { key: one.key.as_str().into(), operator, effect })
 }
 
 /// Node selection of a pod template: selector, required affinity, tolerations.

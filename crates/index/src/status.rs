@@ -13,7 +13,9 @@ mod deactivation;
 mod evicted;
 mod field_ownership;
 mod finished;
+mod legacy_reasons;
 mod message;
+mod nominated;
 mod pending;
 mod pods_ready;
 mod preempted;
@@ -25,19 +27,23 @@ mod status_stamp;
 pub use self::{
     admitted::admitted,
     admitted_on_cluster::admitted_on_cluster,
-    check_states::{check_rejected, check_retry, with_checks},
+    check_states::{
+        REJECTED, RETRY, check_rejected, check_retry, checks_in_state, retry_at, with_checks,
+    },
     condition::{find, set},
-    deactivation::{deactivated, deactivation_target},
+    deactivation::{deactivated, deactivated_without_quota, deactivation_target},
     evicted::{Eviction, evicted, migration_message},
     field_ownership::owned_fields,
     finished::{finished, replacement_message},
-    message::{for_condition, for_event},
+    legacy_reasons::with_legacy_reasons,
+    message::for_condition,
+    nominated::{awaits_other_checks, nominated},
     pending::{gated, pending},
     pods_ready::pods_ready,
     preempted::{preempted, preemption_message},
     quota_released::{nomination_cancelled, quota_released},
     quota_reserved::{QuotaReservation, quota_reserved},
-    requeue_backoff::{back_off, requeued},
+    requeue_backoff::{back_off, backoff_ended, requeued},
     status_stamp::StatusStamp,
 };
 

@@ -17,13 +17,16 @@ mod variant;
 mod workload_request;
 mod workload_slice;
 
+pub(crate) use self::queue_eligibility::admission_gates;
+pub use self::workload_request::job_kind;
+
 use std::sync::Arc;
 
 use crds::meta::is_true;
 use crds::names::{THIN_QUEUE, conditions};
 use crds::v1beta2::{PodSetRequest, Workload};
 use engine::ids::WorkloadId;
-use engine::spec::{QueueEligibility, WorkloadSpec};
+use engine::spec::{QueueEligibility, WorkloadInfo};
 use engine::{Event, Names, Time};
 
 use crate::index::Index;
@@ -38,6 +41,7 @@ impl Index {
     pub fn workload(&mut self, names: &mut Names, workload: &Workload, now: Time) -> Vec<Event> {
         let (namespace, name) = key_of(workload);
         if is_true(&workload.status.conditions, conditions::FINISHED) {
+            // A finished Workload leaves queue and usage like a deleted one (§2.5).
             return self.workload_gone(names, namespace, name);
         }
         let id = names.workloads.intern(&format!("{namespace}/{name}"));
@@ -48,6 +52,7 @@ impl Index {
                 priority: spec.priority,
                 queued_at: spec.queued_at,
             },
+            // A time that is over needs no timer.
             requeue_at: requeue_backoff::requeue_at(workload).filter(|&at| at > now),
             local_queue: spec.local_queue,
             quota_reserved: spec.admission.is_some(),
@@ -64,13 +69,13 @@ impl Index {
         names: &mut Names,
         workload: &Workload,
         now: Time,
-    ) -> (WorkloadSpec, dispatch::WorkloadRequest) {
+    ) -> (WorkloadInfo, dispatch::WorkloadRequest) {
         let pod_sets = self.pod_sets(workload);
         let (request, affinity) = workload_request::workload_request(names, workload, &pod_sets);
         let is_parent = self.config.concurrent_admission && variant::is_parent(workload);
         // Usage of a parent is that of its variants; charging both would count it twice.
         let admission = admission::admission(names, workload).filter(|_| !is_parent);
-        let spec = WorkloadSpec {
+        let spec = WorkloadInfo {
             namespace: names.namespaces.intern(key_of(workload).0),
             local_queue: self.local_queue_key(workload).map(|key| names.local_queues.intern(&key)),
             uid: workload.metadata.uid.as_deref().unwrap_or_default().into(),
@@ -135,6 +140,8 @@ impl Index {
     /// Covered resources of the queue, if uncovered ones are ignored and the queue is known. In agent mode nothing is
     /// ignored.
     fn covered(&self, workload: &Workload) -> Option<&std::collections::BTreeSet<String>> {
+        // The quota of an agent covers what its cluster has; ignoring the rest would admit pods
+        // that cannot run.
         if !self.config.ignore_uncovered_resources || self.config.agent_mode {
             return None;
         }
@@ -143,6 +150,8 @@ impl Index {
     }
 
     fn local_queue_key(&self, workload: &Workload) -> Option<String> {
+        // An agent has one internal queue, whatever the clone names (docs/reference/dispatch.md
+        // §4).
         if self.config.agent_mode {
             return Some(THIN_QUEUE.to_owned());
         }
@@ -156,7 +165,7 @@ impl Index {
 /// The engine releases quota only for [`engine::Event::Released`], which ends an eviction or a cancelled reservation,
 /// and evicts for [`engine::Event::Evicting`]. An object that never had quota does not contradict an assumed
 /// reservation whose write is in flight.
-fn follow(id: WorkloadId, spec: WorkloadSpec, old: Option<&IndexedWorkload>) -> Vec<Event> {
+fn follow(id: WorkloadId, spec: WorkloadInfo, old: Option<&IndexedWorkload>) -> Vec<Event> {
     let quota_was_reserved = old.is_some_and(|old| old.quota_reserved);
     let was_evicted = old.is_some_and(|old| old.evicted);
     let evicted = spec.admission.as_ref().is_some_and(|one| one.evicted);
@@ -165,6 +174,7 @@ fn follow(id: WorkloadId, spec: WorkloadSpec, old: Option<&IndexedWorkload>) -> 
     let mut events = vec![Event::Workload(id, Box::new(spec))];
     if released {
         events.push(Event::Released { workload: id, eligibility, queued_at });
+    // A Workload that is seen for the first time carries the eviction in its admission.
     } else if evicted && !was_evicted && old.is_some() {
         events.push(Event::Evicting(id));
     }

@@ -72,8 +72,8 @@ fn a_cluster_queue_lists_reservations_and_usage() {
     let (index, engine) = fixture();
     let counts = ClusterQueueCounts::count(&index, &engine, "q");
     let old = ClusterQueueStatus::default();
-    let status =
-        cluster_queue_status(&index, engine.names(), "q", &counts, &old, AT).expect("a queue");
+    let status = cluster_queue_status(&index, engine.names(), "q", (&counts, Some(334)), &old, AT)
+        .expect("a queue");
     let text = serde_json::to_string_pretty(&status).expect("json");
     expect![[r#"
         {
@@ -88,6 +88,9 @@ fn a_cluster_queue_lists_reservations_and_usage() {
               "type": "Active"
             }
           ],
+          "fairSharing": {
+            "weightedShare": 334
+          },
           "flavorsReservation": [
             {
               "name": "f",
@@ -126,7 +129,8 @@ fn a_cluster_queue_lists_reservations_and_usage() {
           "reservingWorkloads": 3
         }"#]]
     .assert_eq(&text);
-    let again = cluster_queue_status(&index, engine.names(), "q", &counts, &status, AT);
+    let again =
+        cluster_queue_status(&index, engine.names(), "q", (&counts, Some(334)), &status, AT);
     assert_eq!(again, Some(status), "nothing changed, nothing to write");
 }
 
@@ -158,7 +162,10 @@ fn an_unknown_queue_has_no_status() {
     let counts = ClusterQueueCounts::count(&index, &engine, "none");
     assert_eq!(counts, ClusterQueueCounts::default());
     let old = ClusterQueueStatus::default();
-    assert_eq!(cluster_queue_status(&index, engine.names(), "none", &counts, &old, AT), None);
+    assert_eq!(
+        cluster_queue_status(&index, engine.names(), "none", (&counts, None), &old, AT),
+        None
+    );
 }
 
 #[test]

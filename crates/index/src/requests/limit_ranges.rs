@@ -38,6 +38,7 @@ pub(crate) fn summarize<'a>(ranges: impl IntoIterator<Item = &'a LimitRange>) ->
         match item.type_.as_str() {
             CONTAINER => limits.container.add(item),
             POD => limits.pod.add(item),
+            // PersistentVolumeClaims and others limit no pods.
             _ => {}
         }
     }
@@ -46,6 +47,7 @@ pub(crate) fn summarize<'a>(ranges: impl IntoIterator<Item = &'a LimitRange>) ->
 
 impl LimitBounds {
     fn add(&mut self, item: &LimitRangeItem) {
+        // Smallest maximum, largest minimum, first default (§2.7 step 2).
         merge(&mut self.max, item.max.as_ref(), |old, new| old.min(new));
         merge(&mut self.min, item.min.as_ref(), |old, new| old.max(new));
         merge(&mut self.default, item.default.as_ref(), |old, _| old);

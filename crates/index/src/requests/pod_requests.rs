@@ -90,7 +90,7 @@ pub(crate) fn container_resources<'a>(
 
 /// Pod-level requests and limits, if present; only for resources that the pod level supports.
 ///
-/// A missing request defaults to the sum over the containers, except for huge pages; then to the limit.
+/// A missing request defaults to the limit; then to the sum over the containers, except for huge pages.
 pub(crate) fn pod_level<'a>(
     pod: &'a PodSpec,
     aggregate: &ExactAmounts<'a>,
@@ -107,9 +107,10 @@ pub(crate) fn pod_level<'a>(
         complete(&mut limits, borrowed(&range.default));
         complete(&mut requests, borrowed(&range.default_request));
     }
+    // The limit comes first: a pod-level limit alone is a pod-level request (docs/reference/kueue.md §2.7 step 3).
+    complete(&mut requests, limits.iter().map(|(&name, &amount)| (name, amount)));
     let summed = aggregate.iter().filter(|(name, _)| !is_huge_pages(name));
     complete(&mut requests, summed.map(|(&name, &amount)| (name, amount)));
-    complete(&mut requests, limits.iter().map(|(&name, &amount)| (name, amount)));
     requests.retain(|name, _| is_pod_level(name));
     limits.retain(|name, _| is_pod_level(name));
     Some((requests, limits))

@@ -20,8 +20,7 @@ pub fn admitted(mut status: WorkloadStatus, at: StatusStamp) -> WorkloadStatus {
     status
 }
 
-/// Updates Admitted to match the rest of the status. A Workload that was never admitted and has no quota does not get
-/// the condition.
+/// Updates Admitted to match the rest of the status.
 pub(super) fn sync(status: &mut WorkloadStatus, at: StatusStamp) {
     let old = condition::find(&status.conditions, conditions::ADMITTED);
     let was = old.is_some_and(|one| one.status == "True");
@@ -36,9 +35,7 @@ pub(super) fn sync(status: &mut WorkloadStatus, at: StatusStamp) {
             at,
         );
     };
-    if old.is_none() && reason == reasons::NO_RESERVATION {
-        return;
-    }
+    // Only admitted time counts towards the maximum execution time (§2.4).
     if was {
         accumulate(status, at);
     }
@@ -63,6 +60,7 @@ fn missing(status: &WorkloadStatus) -> Option<(&'static str, &'static str)> {
 
 fn awaits_topology(status: &WorkloadStatus) -> bool {
     let assignments = status.admission.iter().flat_map(|one| &one.pod_set_assignments);
+    // An assignment that is there already waits for nothing, whatever the request says.
     let mut open = assignments.filter(|one| one.topology_assignment.is_none());
     open.any(|one| one.delayed_topology_request.as_deref() == Some(PENDING))
 }

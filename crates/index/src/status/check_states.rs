@@ -1,7 +1,11 @@
 //! States of admission checks: Pending, Ready, Retry, Rejected. Source: docs/reference/kueue.md §2.3,
 //! docs/reference/multikueue.md §1.5.
 
+use crds::meta::is_true;
+use crds::names::conditions;
 use crds::v1beta2::{AdmissionCheckState, WorkloadStatus};
+
+use jiff::{SignedDuration, Timestamp};
 
 use super::admitted;
 use super::message::for_condition;
@@ -10,18 +14,26 @@ use crate::time::to_seconds;
 
 pub(super) const PENDING: &str = "Pending";
 pub(super) const READY: &str = "Ready";
-pub(super) const RETRY: &str = "Retry";
-const REJECTED: &str = "Rejected";
+/// State of a check that asks for an eviction and another attempt.
+pub const RETRY: &str = "Retry";
+/// State of a check that ends the attempts.
+pub const REJECTED: &str = "Rejected";
 
-/// Updates the list of check states to the required checks: adds new ones as Pending, removes obsolete ones.
+/// Updates the list of check states to the required checks: adds new ones as Pending, removes obsolete ones. An admitted
+/// Workload stays admitted beside a new check (§2.5 row 9).
 #[must_use]
 pub fn with_checks(
     mut status: WorkloadStatus,
     required: &[String],
     at: StatusStamp,
 ) -> WorkloadStatus {
+    let before = status.admission_checks.clone();
     require(&mut status, required, at);
-    if status.admission.is_some() {
+    if status.admission_checks == before {
+        return status;
+    }
+    // Without quota the checks do not decide about Admitted.
+    if status.admission.is_some() && !is_true(&status.conditions, conditions::ADMITTED) {
         admitted::sync(&mut status, at);
     }
     status
@@ -51,8 +63,32 @@ pub fn check_rejected(
     status
 }
 
+/// When the checks in Retry let the Workload queue again: the latest of their transitions plus `requeueAfterSeconds`.
+#[must_use]
+pub fn retry_at(status: &WorkloadStatus) -> Option<Timestamp> {
+    let retries = status.admission_checks.iter().filter(|one| one.state == RETRY);
+    let ends = retries.filter_map(|one| {
+        let since = one.last_transition_time.as_ref()?;
+        let seconds = one.requeue_after_seconds?;
+        // A time beyond the last one that exists is no time to wait for.
+        since.0.checked_add(SignedDuration::from_secs(seconds.into())).ok()
+    });
+    ends.max()
+}
+
+/// The checks in a state with their messages, as conditions and Events name them; `None` if no check is in it.
+#[must_use]
+pub fn checks_in_state(status: &WorkloadStatus, state: &str) -> Option<String> {
+    let checks = status.admission_checks.iter().filter(|one| one.state == state);
+    let named: Vec<String> =
+        checks.map(|one| format!("{:?} ({})", one.name, one.message)).collect();
+    let noun = if named.len() == 1 { "AdmissionCheck" } else { "AdmissionChecks" };
+    (!named.is_empty()).then(|| format!("{noun} in {state} state: {}", named.join(", ")))
+}
+
 pub(super) fn require(status: &mut WorkloadStatus, required: &[String], at: StatusStamp) {
     let checks = &mut status.admission_checks;
+    // Assigned flavors may need fewer checks than were required before (§2.3).
     checks.retain(|one| required.contains(&one.name));
     for name in required {
         if !checks.iter().any(|one| one.name == *name) {
@@ -77,6 +113,7 @@ pub(super) fn set(
     let Some(one) = status.admission_checks.iter_mut().find(|one| one.name == check) else {
         return;
     };
+    // The transition time is that of the state; a new message alone keeps it.
     if one.state != state {
         state.clone_into(&mut one.state);
         one.last_transition_time = Some(to_seconds(at.now));
@@ -93,6 +130,7 @@ pub(super) fn reset(status: &mut WorkloadStatus, at: StatusStamp) {
             message: format!("Reset to Pending after eviction. Previously: {}", one.state),
             name: std::mem::take(&mut one.name),
             requeue_after_seconds: one.requeue_after_seconds,
+            // Only a Retry counts as an attempt; Ready and Rejected start again from none.
             retry_count: (one.state == RETRY).then_some(retries),
             state: PENDING.to_owned(),
             pod_set_updates: Vec::new(),

@@ -1,16 +1,11 @@
 //! Conditions: one per type; the transition time changes only with the status.
 
 use crds::meta::Condition;
+pub use crds::meta::find;
 
 use super::message::for_condition;
 use super::status_stamp::StatusStamp;
 use crate::time::to_seconds;
-
-/// Finds the condition of a type.
-#[must_use]
-pub fn find<'a>(conditions: &'a [Condition], r#type: &str) -> Option<&'a Condition> {
-    conditions.iter().find(|one| one.r#type == r#type)
-}
 
 /// Sets a condition to `status`.
 ///
@@ -36,9 +31,11 @@ pub fn set(
         return;
     };
     let same = (&old.status, &old.reason, &old.message) == (&new.status, &new.reason, &new.message);
+    // A new generation alone would cause a write for every change of the spec.
     if same {
         return;
     }
+    // Another reason or message is no transition.
     let kept = old.last_transition_time.take().filter(|_| old.status == new.status);
     *old = Condition { last_transition_time: kept.or(new.last_transition_time.clone()), ..new };
 }

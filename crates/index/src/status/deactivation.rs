@@ -6,9 +6,11 @@
 use crds::names::{conditions, reasons};
 use crds::v1beta2::WorkloadStatus;
 
-use super::condition;
 use super::evicted::{Eviction, evicted};
 use super::status_stamp::StatusStamp;
+use super::{condition, pending};
+
+const MESSAGE: &str = "The workload is deactivated";
 
 /// Sets DeactivationTarget with its reason.
 #[must_use]
@@ -23,6 +25,15 @@ pub fn deactivation_target(
     status
 }
 
+/// The status of a deactivated Workload without quota: the reason to be pending, and no requeue backoff.
+#[must_use]
+pub fn deactivated_without_quota(mut status: WorkloadStatus, at: StatusStamp) -> WorkloadStatus {
+    // After a reactivation the backoff starts again from the first step (§2.4).
+    status.requeue_state = None;
+    pending::give_up(&mut status, reasons::DEACTIVATED, MESSAGE, at);
+    status
+}
+
 /// Evicts a deactivated Workload. Removes DeactivationTarget, so that a user can activate the Workload again, and the
 /// requeue backoff.
 #[must_use]
@@ -30,11 +41,12 @@ pub fn deactivated(mut status: WorkloadStatus, at: StatusStamp) -> WorkloadStatu
     let target = condition::find(&status.conditions, conditions::DEACTIVATION_TARGET)
         .filter(|one| one.status == "True")
         .cloned();
-    let mut message = "The workload is deactivated".to_owned();
+    let mut message = MESSAGE.to_owned();
     if let Some(target) = &target {
         message = format!("{message} due to {}", target.message);
     }
     status.conditions.retain(|one| one.r#type != conditions::DEACTIVATION_TARGET);
+    // After a reactivation the backoff starts again from the first step (§2.4).
     status.requeue_state = None;
     let cause = target.as_ref().map_or("", |target| target.reason.as_str());
     evicted(status, Eviction { reason: reasons::DEACTIVATED, cause, message: &message }, at)

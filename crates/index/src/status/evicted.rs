@@ -52,15 +52,18 @@ pub fn evicted(
     let reason = eviction.condition_reason();
     let running = condition::find(&status.conditions, conditions::EVICTED);
     let known = running.is_some_and(|one| one.status == "True" && one.reason == reason);
+    // A second write of the same eviction must not count twice.
     if !known {
         let all = &mut status.conditions;
         condition::set(all, conditions::EVICTED, true, &reason, eviction.message, at);
         count(&mut status, &eviction);
     }
     unblock(&mut status, &reason, eviction.message, at);
+    // An eviction closes the preemption gates again (§2.4).
     close_gates(&mut status, at);
     // A repeated dispatch or provisioning needs its checks again.
     check_states::reset(&mut status, at);
+    // The pods leave their nodes, so failed nodes under them do not matter (§2.4).
     status.unhealthy_nodes = Vec::new();
     if status.admission.is_some() {
         admitted::sync(&mut status, at);

@@ -17,16 +17,19 @@ const CONDITIONS: &[&str] = &[
     conditions::DEACTIVATION_TARGET,
     conditions::FINISHED,
     conditions::PODS_READY,
+    conditions::WAITING_FOR_REPLACEMENT_PODS,
 ];
 
 /// The owned fields of a status. `resourceRequests` is owned only while no quota is reserved.
 #[must_use]
 pub fn owned_fields(mut status: WorkloadStatus) -> WorkloadStatus {
     status.conditions.retain(|one| CONDITIONS.contains(&one.r#type.as_str()));
+    // Owned by `kueue-reclaimable-pods` (§2.6).
     status.reclaimable_pods = Vec::new();
     if status.admission.is_some() {
         status.resource_requests = Vec::new();
     }
+    // An empty object would be applied as a field of its own.
     status.requeue_state = status.requeue_state.filter(|one| *one != RequeueState::default());
     status
 }

@@ -22,6 +22,7 @@ pub fn finished(
     message: &str,
     at: StatusStamp,
 ) -> WorkloadStatus {
+    // Finished is final: a later result of the job does not replace the first.
     if !crds::meta::is_true(&status.conditions, conditions::FINISHED) {
         condition::set(&mut status.conditions, conditions::FINISHED, true, reason, message, at);
     }

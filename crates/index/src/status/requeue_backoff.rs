@@ -18,12 +18,17 @@ pub fn requeued(mut status: WorkloadStatus, reason: &str, at: StatusStamp) -> Wo
         reasons::REACTIVATED => "The workload was reactivated",
         _ => "",
     };
-    if reason == reasons::BACKOFF_FINISHED
-        && let Some(state) = &mut status.requeue_state
-    {
-        state.requeue_at = None;
-    }
     condition::set(&mut status.conditions, conditions::REQUEUED, true, reason, message, at);
+    status
+}
+
+/// Clears `requeueAt` once it is reached, whatever else holds.
+#[must_use]
+pub fn backoff_ended(mut status: WorkloadStatus, now: Timestamp) -> WorkloadStatus {
+    if let Some(state) = &mut status.requeue_state {
+        // The count stays: it limits the number of requeues (§2.4).
+        state.requeue_at = state.requeue_at.take().filter(|at| at.0 > now);
+    }
     status
 }
 
@@ -32,6 +37,7 @@ pub fn requeued(mut status: WorkloadStatus, reason: &str, at: StatusStamp) -> Wo
 pub fn back_off(mut status: WorkloadStatus, until: Timestamp, counted: bool) -> WorkloadStatus {
     let state = status.requeue_state.get_or_insert_default();
     let until = to_seconds(until);
+    // Of several backoffs, e.g. of two checks in Retry, the longest counts (§2.3).
     if state.requeue_at.as_ref().is_none_or(|old| *old < until) {
         state.requeue_at = Some(until);
     }

@@ -127,9 +127,10 @@ fn a_pending_workload_shows_reason_and_requests() {
     check(
         &second,
         expect![[r#"
-        1 QuotaReserved=False ExceedsMaxQuota: two
-        {"resourceRequests":[{"name":"main","resources":{"cpu":"2"}}]}
-    "#]],
+            1 QuotaReserved=False ExceedsMaxQuota: two
+            1 Admitted=False NoReservation: The workload has no reservation
+            {"resourceRequests":[{"name":"main","resources":{"cpu":"2"}}]}
+        "#]],
     );
     check(
         &reserve(second, &[], &[], 3),
@@ -249,6 +250,7 @@ fn a_preemption_gate_blocks_until_quota_is_reserved() {
         &status,
         expect![[r#"
             10 QuotaReserved=False AdmissionGated: Workload requires preemption, but it's gated
+            10 Admitted=False NoReservation: The workload has no reservation
             10 BlockedOnPreemptionGates=True PreemptionGated: Workload requires preemption, but it's gated
         "#]],
     );
@@ -259,8 +261,8 @@ fn a_preemption_gate_blocks_until_quota_is_reserved() {
         &reserve(status, &[], &[], 30),
         expect![[r#"
             30 QuotaReserved=True QuotaReserved: Quota reserved in ClusterQueue q
-            30 BlockedOnPreemptionGates=False QuotaReserved: Previously: Workload requires preemption, but it's gated
             30 Admitted=True Admitted: The workload is admitted
+            30 BlockedOnPreemptionGates=False QuotaReserved: Previously: Workload requires preemption, but it's gated
             {"admission":{"clusterQueue":"q","podSetAssignments":[{"count":1,"name":"main"}]}}
         "#]],
     );
@@ -307,8 +309,10 @@ fn a_requeue_backoff_never_gets_shorter() {
     let status = back_off(status, at(40).now, false);
     let state = |status: &WorkloadStatus| json!(status.requeue_state);
     assert_eq!(state(&status), json!({"count": 1, "requeueAt": "1970-01-01T00:00:50Z"}));
-    let status = requeued(status, reasons::BACKOFF_FINISHED, at(50));
+    assert_eq!(backoff_ended(status.clone(), at(49).now), status, "it still runs");
+    let status = backoff_ended(status, at(50).now);
     assert_eq!(state(&status), json!({"count": 1}));
+    let status = requeued(status, reasons::BACKOFF_FINISHED, at(50));
     let one = find(&status.conditions, "Requeued").expect("a condition");
     assert_eq!((&*one.status, &*one.message), ("True", "The workload backoff was finished"));
 }
@@ -352,7 +356,11 @@ fn removing_obsolete_checks_can_admit_a_workload() {
     let status = with_checks(status, &[], at(20));
     assert!(crds::meta::is_true(&status.conditions, "Admitted"));
     let status = with_checks(status, &["b".to_owned()], at(30));
-    assert!(!crds::meta::is_true(&status.conditions, "Admitted"), "a new check is open");
+    assert!(
+        crds::meta::is_true(&status.conditions, "Admitted"),
+        "an admitted Workload stays admitted"
+    );
+    assert_eq!(status.admission_checks.len(), 1);
 }
 
 #[test]
@@ -367,7 +375,7 @@ fn only_owned_fields_are_applied() {
     let full: WorkloadStatus = serde_json::from_value(json!({
         "conditions": [
             {"type": "QuotaReserved", "status": "True"}, {"type": "Mine", "status": "True"},
-            {"type": "WaitingForReplacementPods", "status": "True"}, {"type": "PodsReady", "status": "True"},
+            {"type": "OfAnotherManager", "status": "True"}, {"type": "PodsReady", "status": "True"},
         ],
         "reclaimablePods": [{"name": "main", "count": 1}],
         "requeueState": {},

@@ -32,11 +32,13 @@ pub(super) fn admission(names: &mut Names, workload: &Workload) -> Option<Admiss
 fn pod_set(names: &mut Names, workload: &Workload, one: &PodSetAssignment) -> PodSetAdmission {
     let pod_set = workload.spec.pod_sets.iter().find(|pod_set| pod_set.name == one.name);
     let requested = pod_set.map(|pod_set| pod_set.count.unwrap_or(1));
+    // An assignment without a count is one of all pods.
     let count = one.count.or(requested).unwrap_or_default();
     let reclaimable =
         workload.status.reclaimable_pods.iter().find(|reclaimable| reclaimable.name == one.name);
     let mut resources = Vec::new();
     for (resource, usage) in &one.resource_usage {
+        // A usage without a flavor can be charged to no pair.
         if let Some(flavor) = one.flavors.get(resource) {
             let flavor = names.flavors.intern(flavor);
             resources.push((names.resources.intern(resource), flavor, amount(resource, usage)));
@@ -65,13 +67,9 @@ fn charged_pods(granted: i32, requested: Option<i32>, reclaimable: i32) -> i32 {
 }
 
 fn domains(assignment: &TopologyAssignment) -> Vec<DomainAssignment> {
-    let mut domains = Vec::new();
-    for slice in &assignment.slices {
-        for at in 0..usize::try_from(slice.domain_count).unwrap_or_default() {
-            let values = slice.values_per_level.iter().map(|level| level.of_domain(at).into());
-            let count = i64::from(slice.pod_counts.of_domain(at));
-            domains.push(DomainAssignment { values: values.collect(), count });
-        }
-    }
-    domains
+    let domain = |(values, count): (Vec<String>, i32)| DomainAssignment {
+        values: values.into_iter().map(Into::into).collect(),
+        count: i64::from(count),
+    };
+    assignment.domains().map(domain).collect()
 }

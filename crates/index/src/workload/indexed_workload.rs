@@ -45,6 +45,8 @@ impl IndexedWorkloads {
         if let Some(old) = &old
             && old.request == record.request
         {
+            // Most updates leave the request as it is, and requests are the largest part of a
+            // record.
             record.request = Arc::clone(&old.request);
         }
         *place = Some(record);

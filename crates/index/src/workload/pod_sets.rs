@@ -49,11 +49,13 @@ impl<'a> CountedPodSets<'a> {
             let defaults = pod_defaults(index, namespace, pod);
             let real = pod.map(|pod| pod_requests(pod, defaults)).unwrap_or_default();
             let mut counted = effective(real.clone(), &index.config);
+            // Only quota ignores other resources; nodes have to provide them (`node_requests`).
             if let Some(covered) = covered {
                 counted.retain(|name, _| covered.contains(name.as_ref()));
             }
             let gone = workload.status.reclaimable_pods.iter().find(|one| one.name == pod_set.name);
             let gone = gone.map_or(0, |one| i64::from(one.count));
+            // A count below the reclaimable pods, e.g. after a scale-down, leaves no pods.
             let count = (i64::from(pod_set.count.unwrap_or(1)) - gone).max(0);
             CountedPodSet {
                 pod_set,
@@ -90,6 +92,7 @@ impl<'a> CountedPodSets<'a> {
                 (names.resources.intern(name), from_nanos(name, nanos).clip())
             });
             let node_requests: Vec<_> = node_requests.collect();
+            // Without the gate every pod set needs its full count.
             let min_count = one.pod_set.min_count.filter(|_| settings.partial_admission);
             specs.push(PodSetSpec {
                 name: one.pod_set.name.as_str().into(),
@@ -140,6 +143,7 @@ fn topology(one: &PodSetTopologyRequest) -> Option<TopologyRequest> {
     let layers = layers.map(|layer| (layer.topology.as_str().into(), i64::from(layer.size)));
     let request = TopologyRequest {
         mode: required.or(preferred).or(anywhere),
+        // The API allows either one slice level or a list of layers.
         slices: slice.map_or_else(|| layers.collect(), |slice| vec![slice]),
         group: one.pod_set_group_name.as_deref().map(Into::into),
     };

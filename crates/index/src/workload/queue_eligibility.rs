@@ -18,6 +18,7 @@ pub(super) fn queue_eligibility(
     workload: &Workload,
     now: Time,
 ) -> QueueEligibility {
+    // Excluded first: such a Workload is in no queue, whatever its backoff.
     if is_excluded(config, workload) {
         QueueEligibility::Excluded
     } else if awaits_requeue(workload, now) {
@@ -27,16 +28,20 @@ pub(super) fn queue_eligibility(
     }
 }
 
+/// The admission gates of a Workload, comma separated, if there are any and the gate AdmissionGatedBy is on.
+pub(crate) fn admission_gates<'a>(config: &IndexConfig, workload: &'a Workload) -> Option<&'a str> {
+    let annotations = workload.metadata.annotations.as_ref()?;
+    let gates = annotations.get(annotations::ADMISSION_GATED_BY)?;
+    (config.admission_gated_by && !gates.is_empty()).then_some(gates)
+}
+
 fn is_excluded(config: &IndexConfig, workload: &Workload) -> bool {
-    let annotations = workload.metadata.annotations.as_ref();
-    let gated_by = annotations.and_then(|all| all.get(annotations::ADMISSION_GATED_BY));
-    let gated = gated_by.is_some_and(|controllers| !controllers.is_empty());
     let reserved = find(&workload.status.conditions, conditions::QUOTA_RESERVED);
     let on_hold =
         reserved.is_some_and(|one| one.status != "True" && one.reason == reasons::ON_HOLD);
     workload.spec.active == Some(false)
         || workload.metadata.deletion_timestamp.is_some()
-        || (gated && config.admission_gated_by)
+        || admission_gates(config, workload).is_some()
         || on_hold
         || is_true(&workload.status.conditions, conditions::WAITING_FOR_REPLACEMENT_PODS)
 }

@@ -24,6 +24,7 @@ pub(super) fn priority(config: &IndexConfig, workload: &Workload) -> i64 {
     let own = i64::from(workload.spec.priority.unwrap_or(0));
     let annotations = workload.metadata.annotations.as_ref();
     let boost = annotations.and_then(|all| all.get(annotations::PRIORITY_BOOST));
+    // A boost that is no int32 counts as none.
     let boost = boost.filter(|_| config.priority_boost).and_then(|text| text.parse().ok());
     own + i64::from(boost.unwrap_or(0_i32))
 }
@@ -32,6 +33,7 @@ pub(super) fn priority(config: &IndexConfig, workload: &Workload) -> i64 {
 pub(super) fn queued_at(config: &IndexConfig, workload: &Workload) -> Time {
     let evicted =
         find(&workload.status.conditions, conditions::EVICTED).filter(|one| one.status == "True");
+    // Only these evictions set a Workload back in its queue (§3.2).
     let reorders = |one: &&Condition| match one.reason.as_str() {
         reasons::PODS_READY_TIMEOUT => config.eviction_timestamp,
         reasons::ADMISSION_CHECK => true,

@@ -27,6 +27,8 @@ pub(super) fn hash(pod: Option<&PodSpec>, workload: &Workload) -> u64 {
         for container in pod.init_containers.iter().chain(&pod.containers) {
             add_container(&mut hash, container);
         }
+        // Init containers and containers are hashed as one list, so their split is part of the
+        // hash.
         hash.add(&pod.init_containers.len());
         hash.add(&(&pod.node_selector, &pod.tolerations, &pod.overhead, &pod.resources));
         hash.add(&pod.runtime_class_name);

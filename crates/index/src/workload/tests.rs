@@ -1,5 +1,5 @@
 use crds::v1beta2::{self, Workload};
-use engine::spec::{CheckState, QueueEligibility, WorkloadSpec};
+use engine::spec::{CheckState, QueueEligibility, WorkloadInfo};
 use engine::{AcceptAll, Amount, CycleOutcome, Engine, Event, Time};
 use serde_json::{Value, json};
 
@@ -87,7 +87,7 @@ impl IndexFixture {
     }
 }
 
-fn spec(events: &[Event]) -> &WorkloadSpec {
+fn spec(events: &[Event]) -> &WorkloadInfo {
     match events.first() {
         Some(Event::Workload(_, spec)) => spec,
         other => panic!("{other:?}"),
@@ -324,7 +324,9 @@ fn uncovered_resources_block_or_are_ignored() {
         ignore_uncovered_resources: true,
         ..IndexConfig::default()
     });
-    assert_eq!(fixture.index.take_queues_to_reenter(), ["q".to_owned()].into());
+    let again = fixture.index.take_workloads_to_reenter();
+    assert_eq!(again, AffectedWorkloads::InLocalQueues(["ns/lq".to_owned()].into()));
+    assert_eq!(fixture.index.take_workloads_to_reenter(), AffectedWorkloads::None);
     fixture.enter(&from(asking));
     assert_eq!(fixture.cycle(), [CycleOutcome::Reserved { cluster: None }]);
     let id = fixture.engine.names().workloads.get("ns/w").expect("an id");

@@ -25,6 +25,7 @@ pub(super) fn parent(workload: &Workload) -> Option<&str> {
 /// Allowed flavors, the variant's own first; `None` for all.
 pub(super) fn allowed(names: &mut Names, workload: &Workload) -> Option<Vec<FlavorId>> {
     let text = workload.metadata.annotations.as_ref()?.get(ALLOWED_RESOURCE_FLAVORS)?;
+    // An empty list allows no flavor; an absent annotation allows all.
     if text.trim().is_empty() {
         return Some(Vec::new());
     }

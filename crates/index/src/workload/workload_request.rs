@@ -41,6 +41,7 @@ fn clusters(workload: &Workload) -> Result<Vec<LabelRequirement>, String> {
 /// Remaining maximum execution time, in nanoseconds.
 fn runs(workload: &Workload) -> Option<i64> {
     let most = workload.spec.maximum_execution_time_seconds?;
+    // Seconds before an eviction count towards the maximum execution time.
     let past = workload.status.accumulated_past_execution_time_seconds.unwrap_or(0);
     Some(i64::from(most).saturating_sub(past.into()).max(0) * 1_000_000_000)
 }
@@ -62,9 +63,17 @@ fn pods(names: &mut Names, pod_set: &CountedPodSet<'_>) -> RequestedPodSet {
     }
 }
 
+/// The kind of a Workload's job; `None` if neither an owner nor an annotation names it.
+#[must_use]
+pub fn job_kind(workload: &Workload) -> Option<JobGvk> {
+    let kind = kind(workload);
+    (kind != JobGvk::default()).then_some(kind)
+}
+
 /// Job kind: that of the controller, of any other owner (a pod group has many), or of the annotation.
 fn kind(workload: &Workload) -> JobGvk {
     let owners = workload.metadata.owner_references.as_deref().unwrap_or_default();
+    // A pod group has many owners and no controller.
     let controller = owners.iter().find(|owner| owner.controller == Some(true));
     if let Some(owner) = controller.or(owners.first()) {
         return of_version(&owner.api_version, &owner.kind);

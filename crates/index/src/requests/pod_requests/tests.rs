@@ -56,9 +56,9 @@ fn pod_requests_follow_the_formula_of_kubernetes() {
             3000,
         ),
         (
-            "the pod's limit does not replace what containers ask for",
+            "the pod's limit is the missing request before the containers are",
             json!({"containers": [asks("1")], "resources": {"limits": {"cpu": "3"}}}),
-            1000,
+            3000,
         ),
         (
             "the pod's limit is the default request",

@@ -1,0 +1,231 @@
+//! Numbers of ClusterQueues, LocalQueues and Cohorts as metrics show them: cpu in cores, other resources in base units.
+//!
+//! Source: docs/reference/kueue.md §6.2.
+
+use std::collections::BTreeMap;
+
+use engine::ids::{FlavorId, ResourceId};
+use engine::{Amount, Engine, Names};
+
+use crate::amount::float;
+use crate::index::Index;
+use crate::indexed_objects::IndexedClusterQueue;
+use crate::queue_status::{ClusterQueueCounts, FlavorResourceAmounts, QueueCounts};
+
+/// Numbers of Workloads in a queue.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct QueueNumbers {
+    /// Pending and active.
+    pub active: usize,
+    /// Pending and inadmissible.
+    pub inadmissible: usize,
+    /// With quota reserved.
+    pub reserving: usize,
+    /// Admitted.
+    pub admitted: usize,
+}
+
+/// One flavor and resource of a queue.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FlavorResourceGauge {
+    /// The flavor's name.
+    pub flavor: String,
+    /// The resource's name.
+    pub resource: String,
+    /// `nominalQuota`.
+    pub nominal: f64,
+    /// `borrowingLimit`; infinite if it is not set.
+    pub borrowing_limit: f64,
+    /// `lendingLimit`; infinite if it is not set.
+    pub lending_limit: f64,
+    /// What Workloads with quota reserved take.
+    pub reserved: f64,
+    /// What admitted Workloads take.
+    pub used: f64,
+}
+
+/// A LocalQueue.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LocalQueueGauges {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Condition Active.
+    pub active: bool,
+    /// Its Workloads.
+    pub workloads: QueueNumbers,
+    /// What its Workloads take of every flavor of its ClusterQueue.
+    pub resources: Vec<FlavorResourceGauge>,
+}
+
+/// A ClusterQueue.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ClusterQueueGauges {
+    /// Its name.
+    pub name: String,
+    /// `active`, `pending` or `terminating`.
+    pub status: &'static str,
+    /// Cohorts above it, from its parent to the root.
+    pub cohorts: Vec<String>,
+    /// Its Workloads.
+    pub workloads: QueueNumbers,
+    /// Equivalence classes of its active and of its inadmissible Workloads.
+    pub classes: (usize, usize),
+    /// Quota and usage of every flavor and resource.
+    pub resources: Vec<FlavorResourceGauge>,
+    /// Requests of pending Workloads by resource.
+    pub requested: Vec<(String, f64)>,
+    /// The weighted share; `None` without fair sharing.
+    pub weighted_share: Option<i64>,
+}
+
+/// A Cohort.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CohortGauges {
+    /// Its name.
+    pub name: String,
+    /// Cohorts above it, from its parent to the root.
+    pub cohorts: Vec<String>,
+    /// Quota of its subtree by flavor and resource.
+    pub quota: Vec<(String, String, f64)>,
+    /// Reservations in its subtree by flavor and resource.
+    pub reserved: Vec<(String, String, f64)>,
+    /// The weighted share; `None` without fair sharing.
+    pub weighted_share: Option<i64>,
+}
+
+/// The numbers of a ClusterQueue; `None` if it does not exist.
+#[must_use]
+pub fn cluster_queue(
+    index: &Index,
+    engine: &Engine,
+    name: &str,
+    counts: &ClusterQueueCounts,
+) -> Option<ClusterQueueGauges> {
+    let queue = index.queues.get(name)?;
+    let id = engine.names().queues.get(name)?;
+    let above = engine.cohorts_of_queue(id);
+    Some(ClusterQueueGauges {
+        name: name.to_owned(),
+        status: status(index, queue, name),
+        cohorts: above.into_iter().map(str::to_owned).collect(),
+        workloads: numbers(&counts.total),
+        classes: engine.pending_classes(id),
+        resources: resources(engine.names(), queue, &counts.total),
+        requested: requested(index, engine, name),
+        weighted_share: None,
+    })
+}
+
+/// The numbers of a LocalQueue; `None` if it or its ClusterQueue does not exist.
+#[must_use]
+pub fn local_queue(
+    index: &Index,
+    names: &Names,
+    (namespace, name, labels): (&str, &str, &BTreeMap<String, String>),
+    counts: &ClusterQueueCounts,
+) -> Option<LocalQueueGauges> {
+    let queue = index.queues.get(index.cluster_queue_of(namespace, name)?)?;
+    let none = QueueCounts::default();
+    let counts = counts.local_queue(names, namespace, name).unwrap_or(&none);
+    Some(LocalQueueGauges {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        labels: labels.clone(),
+        active: index.local_queue_active_condition(namespace, name)?.active,
+        workloads: numbers(counts),
+        resources: resources(names, queue, counts),
+    })
+}
+
+/// The numbers of a Cohort that any object names.
+#[must_use]
+pub fn cohort(engine: &Engine, name: &str) -> Option<CohortGauges> {
+    let names = engine.names();
+    let id = names.cohorts.get(name)?;
+    let named = |all: Vec<(FlavorId, ResourceId, Amount)>| {
+        let one = |(flavor, resource, amount)| {
+            let resource = names.resources.name(resource);
+            let flavor = names.flavors.name(flavor).to_owned();
+            (flavor, resource.to_owned(), float(resource, amount))
+        };
+        all.into_iter().map(one).collect()
+    };
+    Some(CohortGauges {
+        name: name.to_owned(),
+        cohorts: engine.cohorts_of_cohort(id).into_iter().map(str::to_owned).collect(),
+        quota: named(engine.cohort_quota(id)),
+        reserved: named(engine.cohort_usage(id)),
+        weighted_share: None,
+    })
+}
+
+fn numbers(counts: &QueueCounts) -> QueueNumbers {
+    QueueNumbers {
+        active: counts.pending - counts.inadmissible,
+        inadmissible: counts.inadmissible,
+        reserving: counts.reserving,
+        admitted: counts.admitted,
+    }
+}
+
+fn status(index: &Index, queue: &IndexedClusterQueue, name: &str) -> &'static str {
+    let active = index.active_condition(name).is_some_and(|condition| condition.active);
+    match (queue.terminating, active) {
+        (true, _) => "terminating",
+        (false, true) => "active",
+        (false, false) => "pending",
+    }
+}
+
+fn resources(
+    names: &Names,
+    queue: &IndexedClusterQueue,
+    counts: &QueueCounts,
+) -> Vec<FlavorResourceGauge> {
+    let flavors = queue.spec.groups.iter().flat_map(|group| &group.flavors);
+    let quotas = flavors.flat_map(|one| one.resources.iter().map(|quota| (one.flavor, quota)));
+    let gauge = |(flavor, quota): (FlavorId, &engine::spec::QuotaSpec)| {
+        let resource = names.resources.name(quota.resource);
+        let of = |all: &FlavorResourceAmounts| {
+            float(resource, all.get(&(flavor, quota.resource)).copied().unwrap_or_default())
+        };
+        let limit = |limit: Option<Amount>| limit.map_or(f64::INFINITY, |one| float(resource, one));
+        FlavorResourceGauge {
+            flavor: names.flavors.name(flavor).to_owned(),
+            resource: resource.to_owned(),
+            nominal: float(resource, quota.nominal),
+            borrowing_limit: limit(quota.borrowing_limit),
+            lending_limit: limit(quota.lending_limit),
+            reserved: of(&counts.reserved),
+            used: of(&counts.used),
+        }
+    };
+    quotas.map(gauge).collect()
+}
+
+/// What the pending Workloads of a ClusterQueue request, for every resource that the queue covers.
+fn requested(index: &Index, engine: &Engine, name: &str) -> Vec<(String, f64)> {
+    let (Some(queue), Some(id)) = (index.queues.get(name), engine.names().queues.get(name)) else {
+        return Vec::new();
+    };
+    let names = engine.names();
+    let mut sums: BTreeMap<&str, f64> =
+        queue.covered.iter().map(|resource| (resource.as_str(), 0.0)).collect();
+    let pending = engine.active_workloads(id).into_iter().chain(engine.inadmissible_workloads(id));
+    for request in pending.filter_map(|id| index.request(id)) {
+        for pods in &request.pod_sets {
+            for &(resource, amount) in &pods.requests {
+                let resource = names.resources.name(resource);
+                // Resources that the queue does not cover, such as pods, are not charged.
+                if let Some(sum) = sums.get_mut(resource) {
+                    *sum += float(resource, amount.times(pods.count));
+                }
+            }
+        }
+    }
+    sums.into_iter().map(|(resource, sum)| (resource.to_owned(), sum)).collect()
+}
