@@ -77,10 +77,17 @@ impl<'a> AncestorSearch<'a> {
         if self.seen.len() > MAX_ANCESTORS + 1 {
             return Err(AncestorError::TooDeep);
         }
+        // The last one wins: the topmost managed ancestor has the Workload of all jobs below it.
         if self.kinds.manages(&owner) && (self.manage_without_queue_name || names_queue(metadata)) {
             self.topmost = Some(owner);
         }
         Ok(self.above(metadata))
+    }
+
+    /// The topmost managed ancestor so far. For callers that cannot read the owner that was asked for.
+    #[must_use]
+    pub fn end(self) -> Option<OwnerReference> {
+        self.topmost
     }
 
     fn above(&mut self, metadata: &ObjectMeta) -> AncestorStep {

@@ -79,6 +79,8 @@ pub(crate) fn of_flavors(
 ) -> Result<PodSetInfo, FlavorInfoError> {
     let mut info = PodSetInfo { name: assignment.name.clone(), ..PodSetInfo::default() };
     let mut names: Vec<&String> = assignment.flavors.values().collect();
+    // Resources may share a flavor; each flavor is added once (docs/reference/kueue.md §7.7), in an
+    // order that does not depend on resources.
     names.sort();
     names.dedup();
     for name in names {

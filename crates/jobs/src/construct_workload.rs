@@ -91,43 +91,53 @@ pub fn workload_name_for<J: GenericJob>(job: &J, gates: JobGates) -> String {
     let uid = owner.uid.as_deref().unwrap_or_default();
     let generation = owner.generation.unwrap_or_default().to_string();
     let part = job.is_elastic(gates).then_some(generation.as_str());
-    let named = WorkloadOwner { kind: J::KIND, group: J::GROUP, name, uid, part };
+    let (kind, group) = (job.kind().name(), job.kind().group());
+    let named = WorkloadOwner { kind, group, name, uid, part };
     workload_name(named, gates.short_names)
 }
 
 fn metadata<J: GenericJob>(job: &J, copied: &KeysToCopy, gates: JobGates) -> ObjectMeta {
-    let owner = job.metadata();
-    let name = owner.name.clone().unwrap_or_default();
-    let uid = owner.uid.clone().unwrap_or_default();
     ObjectMeta {
         name: Some(workload_name_for(job, gates)),
-        namespace: owner.namespace.clone(),
-        labels: Some(labels(job, &uid, copied)).filter(|labels| !labels.is_empty()),
+        namespace: job.metadata().namespace.clone(),
+        labels: Some(labels(job, copied)).filter(|labels| !labels.is_empty()),
         annotations: Some(annotations(job, copied, gates)).filter(|all| !all.is_empty()),
         finalizers: Some(vec![RESOURCE_IN_USE_FINALIZER.to_owned()]),
-        owner_references: Some(vec![OwnerReference {
-            api_version: J::API_VERSION.to_owned(),
-            kind: J::KIND.to_owned(),
-            name,
-            uid,
-            controller: Some(true),
-            block_owner_deletion: Some(true),
-        }]),
+        owner_references: Some(vec![owner_reference(job)]),
         ..ObjectMeta::default()
     }
 }
 
-fn labels<J: GenericJob>(job: &J, uid: &str, copied: &KeysToCopy) -> BTreeMap<String, String> {
-    let keys = copied.labels.iter().map(String::as_str);
+/// The reference by which a job controls its Workload.
+pub fn owner_reference<J: GenericJob>(job: &J) -> OwnerReference {
+    let owner = job.metadata();
+    OwnerReference {
+        api_version: job.kind().api_version(),
+        kind: job.kind().name().to_owned(),
+        name: owner.name.clone().unwrap_or_default(),
+        uid: owner.uid.clone().unwrap_or_default(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    }
+}
+
+/// The label of a Workload that names its job; `None` for a uid that is no label value.
+pub fn uid_label<J: GenericJob>(job: &J) -> Option<&str> {
+    job.metadata().uid.as_deref().filter(|uid| value_problems(uid).is_empty())
+}
+
+pub(crate) fn labels<J: GenericJob>(job: &J, copied: &KeysToCopy) -> BTreeMap<String, String> {
+    let keys = copied.labels.iter();
     let mut labels: BTreeMap<String, String> =
-        keys.filter_map(|key| Some((key.to_owned(), job.label(key)?.to_owned()))).collect();
-    if value_problems(uid).is_empty() {
+        keys.filter_map(|key| Some((key.clone(), job.label(key)?.to_owned()))).collect();
+    // A uid that is no label value is left out (docs/reference/kueue.md §7.5).
+    if let Some(uid) = uid_label(job) {
         labels.insert(JOB_UID.to_owned(), uid.to_owned());
     }
     labels
 }
 
-fn annotations<J: GenericJob>(
+pub(crate) fn annotations<J: GenericJob>(
     job: &J,
     copied: &KeysToCopy,
     gates: JobGates,
@@ -217,6 +227,9 @@ mod tests {
                     "podSets": [{
                         "name": "main", "count": 2,
                         "template": { "spec": { "priorityClassName": "high" } },
+                        "topologyRequest": {
+                            "podIndexLabel": "batch.kubernetes.io/job-completion-index",
+                        },
                     }],
                 },
                 "status": {},

@@ -1,12 +1,12 @@
 //! Defaults of new jobs (docs/reference/kueue.md §5.3).
 
 use crds::names::{
-    DEFAULT_LOCAL_QUEUE, DEFAULT_WORKLOAD_PRIORITY_CLASS, JOB_CONTROLLER, MULTI_KUEUE_CONTROLLER,
+    DEFAULT_LOCAL_QUEUE, DEFAULT_WORKLOAD_PRIORITY_CLASS, MULTI_KUEUE_CONTROLLER,
     labels::{PRIORITY_CLASS, QUEUE_NAME},
 };
 use serde_json::{Value, json};
 
-use crate::{GenericJob, JobGates};
+use crate::{GenericJob, JobGates, pointer::Pointer};
 
 /// Facts about namespace, owners and queue of a new job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,6 +48,8 @@ impl PatchAdd {
 /// Defaults of a new job.
 pub fn default<J: GenericJob>(job: &J, facts: DefaultingFacts, gates: JobGates) -> Vec<PatchAdd> {
     let queue_name = queue_name(job, facts);
+    // In the order of Kueue (docs/reference/kueue.md §5.3): the queue name, also a default one,
+    // decides whether the job is suspended.
     let mut labels = Vec::new();
     if queue_name != job.queue_name() {
         labels.push((QUEUE_NAME, queue_name));
@@ -58,15 +60,18 @@ pub fn default<J: GenericJob>(job: &J, facts: DefaultingFacts, gates: JobGates) 
         labels.push((PRIORITY_CLASS, DEFAULT_WORKLOAD_PRIORITY_CLASS));
     }
     let mut steps = set_labels(job, &labels);
-    if !job.spec_suspended() && must_suspend(queue_name, facts) {
-        steps.push(PatchAdd { path: J::SUSPEND_PATH.to_owned(), value: json!(true) });
+    if let Some(switch) = job.kind().suspend()
+        && !job.spec_suspended()
+        && must_suspend(queue_name, facts)
+    {
+        add_field(job, switch, json!(true), &mut steps);
     }
     // managedBy is immutable: a job without it at creation can never be dispatched.
-    if let Some(path) = J::MANAGED_BY_PATH
+    if let Some(managed_by) = job.kind().managed_by()
         && facts.queue_uses_multi_kueue
         && queue_to_route_by(job, facts).is_some()
     {
-        steps.push(PatchAdd { path: path.to_owned(), value: json!(MULTI_KUEUE_CONTROLLER) });
+        add_field(job, &managed_by.at, json!(MULTI_KUEUE_CONTROLLER), &mut steps);
     }
     steps.extend(job.defaults(gates));
     steps
@@ -85,16 +90,28 @@ pub fn needs_ancestors<J: GenericJob>(job: &J, facts: DefaultingFacts) -> bool {
 
 /// The LocalQueue whose route decides the defaults, if any. All other facts must be set.
 pub fn queue_to_route_by<J: GenericJob>(job: &J, facts: DefaultingFacts) -> Option<&str> {
-    let unmanaged = job.managed_by().is_none_or(|manager| manager == JOB_CONTROLLER);
-    let can_route = J::MANAGED_BY_PATH.is_some() && unmanaged;
+    let can_route = job.kind().managed_by().is_some() && !job.is_managed_elsewhere();
     Some(queue_name(job, facts)).filter(|name| can_route && !name.is_empty())
 }
 
 /// Queue name after defaulting; empty for none.
-fn queue_name<J: GenericJob>(job: &J, facts: DefaultingFacts) -> &str {
+pub(crate) fn queue_name<J: GenericJob>(job: &J, facts: DefaultingFacts) -> &str {
     let own = job.queue_name();
+    // A child of a managed owner has no queue of its own: it runs with the Workload of the owner
+    // (docs/reference/kueue.md §5.3, §7.3 row 0g).
     let gets_default = facts.default_local_queue && facts.namespace_managed && !facts.owner_managed;
     if own.is_empty() && gets_default { DEFAULT_LOCAL_QUEUE } else { own }
+}
+
+/// Adds a field, and the objects around it that are absent and that no earlier step added.
+fn add_field<J: GenericJob>(job: &J, at: &Pointer, value: Value, steps: &mut Vec<PatchAdd>) {
+    for parent in at.parents() {
+        let path = parent.to_string();
+        if !job.has_field(&parent) && steps.iter().all(|step| step.path != path) {
+            steps.push(PatchAdd { path, value: json!({}) });
+        }
+    }
+    steps.push(PatchAdd { path: at.to_string(), value });
 }
 
 /// A job with a managed ancestor starts together with it.

@@ -10,6 +10,8 @@ use crds::{
     v1beta2::{PodSet, Workload},
 };
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+
 use crate::{GenericJob, JobGates, construct_workload::max_exec_time, pod_set_info::PodSetInfo};
 
 /// Whether the job controls an equivalent Workload (Kueue: `EquivalentToWorkload`). `infos` holds the pod set infos
@@ -34,13 +36,21 @@ pub fn same_work<J: GenericJob>(
         && same_pods(job, workload, infos, gates)
 }
 
+/// Whether an object controls the Workload.
+pub fn has_controller(workload: &Workload) -> bool {
+    controller_of(workload).is_some()
+}
+
+fn controller_of(workload: &Workload) -> Option<&OwnerReference> {
+    let mut owners = workload.metadata.owner_references.iter().flatten();
+    owners.find(|owner| owner.controller == Some(true))
+}
+
 /// Whether the job is the controller of the Workload.
 pub fn owned_by<J: GenericJob>(workload: &Workload, job: &J) -> bool {
-    let mut owners = workload.metadata.owner_references.iter().flatten();
-    let owner = owners.find(|owner| owner.controller == Some(true));
-    owner.is_some_and(|owner| {
+    controller_of(workload).is_some_and(|owner| {
         let metadata = job.metadata();
-        owner.kind == J::KIND
+        job.kind().is_kind_of(&owner.api_version, &owner.kind)
             && Some(&owner.name) == metadata.name.as_ref()
             && Some(&owner.uid) == metadata.uid.as_ref()
     })
@@ -90,6 +100,7 @@ fn same_set(left: &PodSet, right: &PodSet, tolerations: bool, gates: JobGates) -
     let left_pod = left.template.spec.as_ref().unwrap_or(&none);
     let right_pod = right.template.spec.as_ref().unwrap_or(&none);
     left.count.unwrap_or(1) == right.count.unwrap_or(1)
+        // minCount is cleared while PartialAdmission is off (docs/reference/kueue.md §7.4).
         && (!gates.partial_admission || left.min_count == right.min_count)
         && (!tolerations || left_pod.tolerations == right_pod.tolerations)
         && same_containers(&left_pod.init_containers, &right_pod.init_containers)

@@ -6,12 +6,16 @@ use crds::{
     v1beta2::{PodSet, ReclaimablePod},
     validation::Errors,
 };
-use k8s_openapi::{Metadata, Resource, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::{
-    JobGates,
+    JobGates, Kind,
     defaulting::PatchAdd,
+    lookups::{FoundObjects, NeededObject},
     pod_set_info::{PodSetInfo, StartError},
+    pods::Pod,
+    pointer::Pointer,
     validate::AnnotatedTemplate,
 };
 
@@ -31,6 +35,43 @@ pub enum StopWrite<J> {
     Object(Box<J>),
     /// Writes the status subresource.
     Status(Box<J>),
+    /// Deletes the object: a pod cannot be suspended.
+    Delete(Box<J>),
+}
+
+/// A stop: its cause, and what the job was before its start.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stop<'a> {
+    /// The pod sets before the start; empty if they are unknown.
+    pub infos: &'a [PodSetInfo],
+    /// Reason of the condition `TerminationTarget` of a pod.
+    pub reason: &'a str,
+    /// Its message.
+    pub message: &'a str,
+    /// Its time.
+    pub at: Option<Timestamp>,
+    /// No later admission starts the job again: its Workload is being deleted.
+    pub for_good: bool,
+}
+
+/// How many replicas a set has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SetSize {
+    /// Replicas that are asked for.
+    pub replicas: u32,
+    /// Replicas that an update may have in addition. Such a replica counts while it has a pod.
+    pub surge: u32,
+}
+
+impl<J> StopWrite<J> {
+    /// The same write of another form of the job.
+    pub fn map<K>(self, form: impl FnOnce(J) -> K) -> StopWrite<K> {
+        match self {
+            Self::Object(job) => StopWrite::Object(Box::new(form(*job))),
+            Self::Status(job) => StopWrite::Status(Box::new(form(*job))),
+            Self::Delete(job) => StopWrite::Delete(Box::new(form(*job))),
+        }
+    }
 }
 
 /// A job kind, after Kueue's `GenericJob`: everything that reconciliation, webhooks and dispatch need of a job
@@ -58,19 +99,25 @@ pub enum StopWrite<J> {
 /// assert_eq!(job.pod_sets(JobGates::default())[0].count, Some(4));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-pub trait GenericJob: Resource + Metadata<Ty = ObjectMeta> + Sized {
-    /// Whether the kind supports prebuilt Workloads.
-    const SUPPORTS_PREBUILT: bool;
-    /// Whether the kind supports elastic jobs via workload slices.
-    const SUPPORTS_ELASTIC: bool;
+pub trait GenericJob: Clone {
+    /// The kind.
+    fn kind(&self) -> &Kind;
 
-    /// JSON pointer of the suspend field.
-    const SUSPEND_PATH: &'static str;
-    /// JSON pointer of the managedBy field, if the kind has one.
-    const MANAGED_BY_PATH: Option<&'static str>;
+    /// The metadata.
+    fn metadata(&self) -> &ObjectMeta;
+
+    /// The metadata.
+    fn metadata_mut(&mut self) -> &mut ObjectMeta;
+
+    /// Whether the object has a field, so that a patch may add fields below it.
+    fn has_field(&self, at: &Pointer) -> bool;
 
     /// Value of the suspend field.
     fn spec_suspended(&self) -> bool;
+
+    /// The job with its switch on, and nothing else changed.
+    #[must_use]
+    fn suspended(&self) -> Self;
 
     /// Value of the managedBy field.
     fn managed_by(&self) -> Option<&str>;
@@ -78,7 +125,38 @@ pub trait GenericJob: Resource + Metadata<Ty = ObjectMeta> + Sized {
     /// Whether the job is suspended and a stop is complete (Kueue: `IsSuspended`).
     fn is_suspended(&self) -> bool;
 
-    /// Pod sets in a stable order (Kueue: `PodSets`).
+    /// Other objects that the pod sets need.
+    fn needed_objects(&self) -> Vec<NeededObject> {
+        vec![]
+    }
+
+    /// The job with the pod sets that follow from what was found.
+    #[must_use]
+    fn with_objects(&self, _: &FoundObjects) -> Self {
+        self.clone()
+    }
+
+    /// Why the pod sets are not known: an object is missing. `None` if they are.
+    fn unresolved(&self) -> Option<&str> {
+        None
+    }
+
+    /// How many replicas with a Workload each the job has; `None` if the job has one Workload.
+    fn set_size(&self) -> Option<SetSize> {
+        None
+    }
+
+    /// The replica of a pod of this set, if it is known.
+    fn replica_of(&self, _: &Pod) -> Option<u32> {
+        None
+    }
+
+    /// A pod of this set as a member of the group of its replica; `None` if nothing changes.
+    fn adopted(&self, _: &Pod, _: JobGates) -> Option<Pod> {
+        None
+    }
+
+    /// Pod sets in a stable order (Kueue: `PodSets`). An unresolved job has none.
     fn pod_sets(&self, gates: JobGates) -> Vec<PodSet>;
 
     /// Pod templates with their field paths, in the order of the pod sets.
@@ -98,9 +176,13 @@ pub trait GenericJob: Resource + Metadata<Ty = ObjectMeta> + Sized {
     /// changed.
     fn restore_pod_sets_info(&mut self, infos: &[PodSetInfo], gates: JobGates) -> bool;
 
-    /// The next write of a stop; `None` if the job has stopped. `infos` holds the pod sets before the start, or
-    /// nothing if they are unknown.
-    fn next_stop_write(&self, infos: &[PodSetInfo], gates: JobGates) -> Option<StopWrite<Self>>;
+    /// The next write of a stop; `None` if the job has stopped.
+    fn next_stop_write(&self, stop: &Stop<'_>, gates: JobGates) -> Option<StopWrite<Self>>;
+
+    /// The job without the finalizer that keeps it for its Workload; `None` if it has none.
+    fn finalized(&self) -> Option<Self> {
+        None
+    }
 
     /// The copy of the job for a worker: suspended, without fields of this cluster, with the counts of `pod_sets`.
     #[must_use]
@@ -134,6 +216,11 @@ pub trait GenericJob: Resource + Metadata<Ty = ObjectMeta> + Sized {
     /// Fields that the defaulting webhook sets for this kind only.
     fn defaults(&self, gates: JobGates) -> Vec<PatchAdd>;
 
+    /// Whether an update is refused for the syntax of the queue name or of the time limit.
+    fn checks_syntax_of_updates(&self) -> bool {
+        true
+    }
+
     /// Validation errors of a new job for this kind only.
     fn validate_create(&self, gates: JobGates) -> Errors;
 
@@ -155,8 +242,19 @@ pub trait GenericJob: Resource + Metadata<Ty = ObjectMeta> + Sized {
         self.label(QUEUE_NAME).unwrap_or_default()
     }
 
+    /// Whether the job has the annotation of elastic jobs.
+    fn asks_for_elasticity(&self, gates: JobGates) -> bool {
+        gates.elastic_jobs && self.annotation(ELASTIC_JOB) == Some("true")
+    }
+
+    /// Whether a controller other than the kind's own runs the job, so that its status is copied.
+    fn is_managed_elsewhere(&self) -> bool {
+        let own = self.kind().managed_by().map(|managed_by| managed_by.controller.as_str());
+        self.managed_by().is_some_and(|manager| Some(manager) != own)
+    }
+
     /// Whether the job is elastic: it may change its size through workload slices.
     fn is_elastic(&self, gates: JobGates) -> bool {
-        gates.elastic_jobs && Self::SUPPORTS_ELASTIC && self.annotation(ELASTIC_JOB) == Some("true")
+        self.asks_for_elasticity(gates) && self.kind().supports_elastic()
     }
 }

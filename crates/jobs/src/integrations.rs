@@ -5,7 +5,10 @@
 
 use std::collections::BTreeSet;
 
+use crds::names::annotations::POD_SUSPENDING_PARENT;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+
+use crate::{GenericJob, Gvk, Kinds, Pod, pods::pod};
 
 /// Integration of a job kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,14 +75,13 @@ impl Integration {
     /// Group and version in the form of an object's `apiVersion`.
     #[must_use]
     pub fn api_version(&self) -> String {
-        api_version(self.group, self.version)
+        Gvk::api_version_of(self.group, self.version)
     }
 
     /// Path of a webhook; `verb` is `mutate` or `validate`.
     #[must_use]
     pub fn webhook_path(&self, verb: &str) -> String {
-        let group = self.group.replace('.', "-");
-        format!("/{verb}-{group}-{}-{}", self.version, self.kind.to_ascii_lowercase())
+        webhook_path(verb, self.group, self.version, self.kind)
     }
 }
 
@@ -101,6 +103,8 @@ pub struct OwnerKind {
 pub struct ManagedKinds {
     enabled: BTreeSet<&'static str>,
     external: Vec<OwnerKind>,
+    /// Only the integration of a controller of pods enables that of pods.
+    pods_of_parents: bool,
 }
 
 impl ManagedKinds {
@@ -111,10 +115,24 @@ impl ManagedKinds {
         let named =
             INTEGRATIONS.iter().filter(|one| frameworks.iter().any(|name| name == one.name));
         let mut enabled: BTreeSet<&'static str> = named.map(|one| one.name).collect();
-        if OF_PODS.iter().any(|name| enabled.contains(name)) {
-            enabled.insert("pod");
-        }
-        Self { enabled, external: external.iter().filter_map(|name| external_kind(name)).collect() }
+        // Their webhooks only mark the pods, which the pod integration manages
+        // (docs/reference/kueue.md §7.1, §7.8).
+        let of_parents = OF_PODS.iter().any(|name| enabled.contains(name));
+        let pods_of_parents = of_parents && enabled.insert(pod::FRAMEWORK);
+        let external = external.iter().filter_map(|name| external_kind(name)).collect();
+        Self { enabled, external, pods_of_parents }
+    }
+
+    /// With further kinds that are managed: those that the administrator declares.
+    #[must_use]
+    pub fn with(mut self, kinds: &Kinds) -> Self {
+        self.external.extend(kinds.iter().map(|kind| OwnerKind {
+            group: kind.group().to_owned(),
+            version: kind.version().to_owned(),
+            kind: kind.name().to_owned(),
+            plural: None,
+        }));
+        self
     }
 
     /// Whether an integration is enabled.
@@ -123,12 +141,19 @@ impl ManagedKinds {
         self.enabled.contains(framework)
     }
 
+    /// Whether a pod is managed only if its parent suspends it, and this one is not suspended by any
+    /// (docs/reference/kueue.md §7.1).
+    #[must_use]
+    pub fn leaves_alone(&self, pod: &Pod) -> bool {
+        self.pods_of_parents && pod.annotation(POD_SUSPENDING_PARENT).is_none()
+    }
+
     /// Whether the owner's kind is managed.
     #[must_use]
     pub fn manages(&self, owner: &OwnerReference) -> bool {
         let enabled = INTEGRATIONS.iter().filter(|one| self.enabled.contains(one.name));
         enabled.into_iter().any(|one| is_kind(owner, one))
-            || self.external.iter().any(|one| is_place(owner, one))
+            || self.external.iter().any(|one| is_owner_kind(owner, one))
     }
 
     /// The owner's kind, if it is known.
@@ -141,7 +166,7 @@ impl ManagedKinds {
             kind: one.kind.to_owned(),
             plural: Some(one.plural),
         });
-        built_in.or_else(|| self.external.iter().find(|one| is_place(owner, one)).cloned())
+        built_in.or_else(|| self.external.iter().find(|one| is_owner_kind(owner, one)).cloned())
     }
 }
 
@@ -156,12 +181,14 @@ fn is_kind(owner: &OwnerReference, framework: &Integration) -> bool {
     owner.kind == framework.kind && owner.api_version == framework.api_version()
 }
 
-fn is_place(owner: &OwnerReference, place: &OwnerKind) -> bool {
-    owner.kind == place.kind && owner.api_version == api_version(&place.group, &place.version)
+fn is_owner_kind(owner: &OwnerReference, kind: &OwnerKind) -> bool {
+    owner.kind == kind.kind && owner.api_version == Gvk::api_version_of(&kind.group, &kind.version)
 }
 
-fn api_version(group: &str, version: &str) -> String {
-    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
+/// Path of a webhook of a kind, as Kueue derives it.
+pub(crate) fn webhook_path(verb: &str, group: &str, version: &str, kind: &str) -> String {
+    let group = group.replace('.', "-");
+    format!("/{verb}-{group}-{version}-{}", kind.to_ascii_lowercase())
 }
 
 /// Parses `Kind.version.group`.
@@ -225,8 +252,17 @@ mod tests {
     #[test]
     fn integrations_of_pod_controllers_enable_the_pod_integration() {
         assert!(!kinds(&["batch/job"]).is_enabled("pod"));
+        let pod = |annotations: serde_json::Value| -> Pod {
+            let pod = serde_json::json!({ "metadata": { "annotations": annotations } });
+            serde_json::from_value(pod).expect("a pod decodes")
+        };
+        let parent =
+            pod(serde_json::json!({ "kueue.x-k8s.io/pod-suspending-parent": "deployment" }));
+        let plain = pod(serde_json::json!({}));
         for name in OF_PODS {
             assert!(kinds(&[name]).is_enabled("pod"), "{name}");
+            assert!(kinds(&[name]).leaves_alone(&plain) && !kinds(&[name]).leaves_alone(&parent));
+            assert!(!kinds(&[name, "pod"]).leaves_alone(&plain), "enabled by name as well");
         }
     }
 

@@ -11,7 +11,10 @@ mod stop;
 mod tests;
 mod validate;
 
+use std::sync::LazyLock;
+
 use crds::{
+    decode::Decode,
     meta::Condition,
     names::{
         JOB_CONTROLLER,
@@ -23,15 +26,18 @@ use crds::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Error, Map, Value};
 
 use crate::{
-    GenericJob, JobGates,
+    GenericJob, JobGates, Kind,
     defaulting::PatchAdd,
     elastic_job_gate,
-    generic_job::{JobOutcome, StopWrite},
+    generic_job::{JobOutcome, Stop, StopWrite},
     go_parse,
+    integrations::BATCH_JOB,
+    kind::{KindDefinition, ManagedBy},
     pod_set_info::{PodSetInfo, StartError},
+    pointer::Pointer,
     validate::AnnotatedTemplate,
 };
 
@@ -47,6 +53,13 @@ pub struct Job {
     /// Observed state.
     #[serde(default)]
     pub status: JobStatus,
+}
+
+impl Decode for Job {
+    #[inline(never)]
+    fn decode(value: Value) -> Result<Self, Error> {
+        serde_json::from_value(value)
+    }
 }
 
 /// Desired state of a Job; unknown fields are in `rest`.
@@ -120,25 +133,31 @@ pub struct UncountedTerminatedPods {
     pub failed: Option<Vec<String>>,
 }
 
-impl k8s_openapi::Resource for Job {
-    const API_VERSION: &'static str = "batch/v1";
-    const GROUP: &'static str = "batch";
-    const KIND: &'static str = "Job";
-    const VERSION: &'static str = "v1";
-    const URL_PATH_SEGMENT: &'static str = "jobs";
-    type Scope = k8s_openapi::NamespaceResourceScope;
-}
+static KIND: LazyLock<Kind> = LazyLock::new(|| {
+    Kind::of_code(KindDefinition {
+        framework: BATCH_JOB.to_owned(),
+        group: "batch".to_owned(),
+        version: "v1".to_owned(),
+        kind: "Job".to_owned(),
+        plural: "jobs".to_owned(),
+        prebuilt: true,
+        elastic: true,
+        suspend: Some(Pointer::of(&["spec", "suspend"])),
+        selector: None,
+        managed_by: Some(ManagedBy {
+            at: Pointer::of(&["spec", "managedBy"]),
+            controller: JOB_CONTROLLER.to_owned(),
+        }),
+        members: None,
+        lookups: Vec::new(),
+        fields: None,
+    })
+});
 
-impl k8s_openapi::Metadata for Job {
-    type Ty = ObjectMeta;
-
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
+/// The kind.
+#[must_use]
+pub fn kind() -> &'static Kind {
+    &KIND
 }
 
 impl Job {
@@ -162,12 +181,6 @@ impl Job {
         self.spec.completion_mode.as_deref() == Some("Indexed")
     }
 
-    /// Whether a controller other than the Job controller runs the Job, so that its status is copied.
-    #[must_use]
-    pub fn is_managed_elsewhere(&self) -> bool {
-        self.spec.managed_by.as_deref().is_some_and(|manager| manager != JOB_CONTROLLER)
-    }
-
     /// Minimum parallelism for partial admission.
     #[must_use]
     pub fn min_parallelism(&self) -> Option<i32> {
@@ -184,13 +197,31 @@ impl Job {
 }
 
 impl GenericJob for Job {
-    const SUPPORTS_PREBUILT: bool = true;
-    const SUPPORTS_ELASTIC: bool = true;
-    const SUSPEND_PATH: &'static str = "/spec/suspend";
-    const MANAGED_BY_PATH: Option<&'static str> = Some("/spec/managedBy");
+    fn kind(&self) -> &Kind {
+        kind()
+    }
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+
+    /// The API server refuses a Job without a spec.
+    fn has_field(&self, _: &Pointer) -> bool {
+        true
+    }
 
     fn spec_suspended(&self) -> bool {
         self.spec.suspend == Some(true)
+    }
+
+    fn suspended(&self) -> Self {
+        let mut job = self.clone();
+        job.spec.suspend = Some(true);
+        job
     }
 
     fn managed_by(&self) -> Option<&str> {
@@ -228,8 +259,8 @@ impl GenericJob for Job {
         pod_sets_info::restore(self, infos, gates)
     }
 
-    fn next_stop_write(&self, infos: &[PodSetInfo], gates: JobGates) -> Option<StopWrite<Self>> {
-        stop::step(self, infos, gates)
+    fn next_stop_write(&self, stop: &Stop<'_>, gates: JobGates) -> Option<StopWrite<Self>> {
+        stop::step(self, stop.infos, gates)
     }
 
     fn remote_job(&self, pod_sets: &[PodSet], gates: JobGates) -> Self {

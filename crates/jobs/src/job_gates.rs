@@ -22,6 +22,8 @@ pub struct JobGates {
     pub identifier_annotations: bool,
     /// `WorkloadPriorityClassDefaulting`.
     pub default_priority_class: bool,
+    /// `ReclaimablePods`.
+    pub reclaimable_pods: bool,
     /// `ShortWorkloadNames`.
     pub short_names: bool,
 }
@@ -38,6 +40,7 @@ impl Default for JobGates {
             topology_layers: true,
             identifier_annotations: true,
             default_priority_class: true,
+            reclaimable_pods: true,
             short_names: false,
         }
     }

@@ -1,7 +1,7 @@
 //! Job kinds, as pure functions of job objects and their Workloads (docs/reference/kueue.md §5.3, §7).
 //!
 //! ```text
-//! job object ──> GenericJob (one file per kind: `job`)
+//! kind (data) + job object ──> JobObject : GenericJob (`job` by code, `declared` by data)
 //!     │
 //!     ├─ webhooks        defaulting, validate, prebuilt
 //!     │    facts         integrations ──> ancestor_search
@@ -14,13 +14,18 @@
 //!
 //! | question | module |
 //! |---|---|
-//! | Which job kinds exist, which are managed? | [`integrations`] |
-//! | What does a kind implement? | [`GenericJob`] |
+//! | Which job kinds exist, which are managed? | [`kinds`], [`integrations`] |
+//! | What is a kind, and what does it declare? | [`Kind`], [`declared`] |
+//! | What does every job answer? | [`GenericJob`] |
 //! | What do webhooks set and refuse? | [`defaulting`], [`validate`] |
+//! | Which other objects do pod sets need? | [`lookups`] |
 //! | How is a Workload built and named? | [`construct_workload`], [`workload_name`] |
 //! | Does a Workload match its job? | [`equivalence`] |
 //! | What is the next step? | [`reconcile`] |
 //! | What do pods get at a start? | [`pod_sets_info`], [`pod_set_info`] |
+//! | What is a pod, and a group of pods? | [`pods`] |
+//! | What is a set of replicas, each with a Workload? | [`replicas`], [`leader_worker_set`] |
+//! | Which roles and webhooks do kinds need? | [`manifests`] |
 //! | What is created on a worker? | [`remote_objects`], [`clone_assignment`] |
 //!
 //! Objects are inputs, steps and changed objects are results; the caller reads and writes.
@@ -29,6 +34,7 @@ pub mod ancestor_search;
 pub mod clone_assignment;
 pub mod construct_workload;
 pub mod container_env;
+pub mod declared;
 pub mod defaulting;
 pub mod elastic_job_gate;
 pub mod equivalence;
@@ -37,11 +43,21 @@ pub mod go_parse;
 pub mod integrations;
 pub mod job;
 pub mod job_gates;
+mod job_object;
+pub mod kind;
+pub mod kinds;
+pub mod leader_worker_set;
+pub mod lookups;
+pub mod manifests;
+pub mod nulls;
 pub mod pod_set_info;
 pub mod pod_sets_info;
+pub mod pods;
+pub mod pointer;
 pub mod prebuilt;
 pub mod reconcile;
 pub mod remote_objects;
+pub mod replicas;
 pub mod topology_request;
 pub mod validate;
 pub mod workload_name;
@@ -49,3 +65,7 @@ pub mod workload_name;
 pub use generic_job::{GenericJob, StopWrite};
 pub use job::Job;
 pub use job_gates::JobGates;
+pub use job_object::JobObject;
+pub use kind::{Gvk, Kind};
+pub use kinds::Kinds;
+pub use pods::Pod;

@@ -14,7 +14,7 @@ use crds::{
 use serde_json::{Value, json};
 
 /// Pod field with the scheduling gates.
-const SCHEDULING_GATES: &str = "schedulingGates";
+pub(crate) const SCHEDULING_GATES: &str = "schedulingGates";
 
 /// Annotations that a new workload slice may overwrite.
 const OF_SLICES: [&str; 2] = [WORKLOAD_SLICE_NAME, WORKLOAD];
@@ -94,6 +94,8 @@ impl PodSetInfo {
 
     /// Merges the info into a template. For an elastic job, slice annotations are overwritten.
     pub fn merge_into(&self, template: &mut PodTemplate, elastic: bool) -> Result<(), StartError> {
+        // Without additions no empty metadata is made: it would differ from the template of the
+        // job.
         if !self.labels.is_empty() || !self.annotations.is_empty() {
             let metadata = template.metadata.get_or_insert_default();
             self.merge_map("label", &mut metadata.labels, &self.labels, &[])?;
@@ -147,6 +149,8 @@ impl PodSetInfo {
         let metadata = template.metadata.get_or_insert_default();
         metadata.labels.retain(|key, _| keep(key));
         for (key, value) in &self.labels {
+            // A label that is kept has the Job controller's value, which that of the Workload must
+            // not replace.
             metadata.labels.entry(key.clone()).or_insert_with(|| value.clone());
         }
         metadata.annotations.clone_from(&self.annotations);

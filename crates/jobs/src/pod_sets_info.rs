@@ -19,6 +19,7 @@ use crds::{
 use crate::{
     JobGates, clone_assignment,
     pod_set_info::{PodSetInfo, StartError},
+    topology_request::asks_for_topology,
 };
 
 /// ResourceFlavor specs by name.
@@ -57,6 +58,7 @@ pub fn pod_sets_info(
         return Err(PodSetsInfoError::NotAdmitted { workload: name });
     };
     let pod_sets = workload.spec.pod_sets.iter();
+    // CEL: as many assignments as pod sets while quota is reserved (docs/reference/kueue.md §1.2).
     let pairs = pod_sets.zip(&admission.pod_set_assignments);
     pairs
         .map(|(pod_set, assignment)| {
@@ -81,10 +83,13 @@ fn pod_set_info(
             .map_err(|error| error.of(workload.metadata.name.clone().unwrap_or_default()))?,
     };
     info.add(added)?;
+    // A delayed assignment gates the pods as well, until the second pass has found their domains.
     if assignment.topology_assignment.is_some() || assignment.delayed_topology_request.is_some() {
         info.add(topology(pod_set))?;
     }
     info.add(identity(workload, pod_set, admission, gates))?;
+    // In the order of the status, after the flavors (docs/reference/kueue.md §7.7): a conflict names
+    // the value of the check as the new one.
     for update in workload.status.admission_checks.iter().flat_map(|check| &check.pod_set_updates) {
         if update.name == pod_set.name {
             info.add(of_check_update(update))?;
@@ -105,7 +110,7 @@ fn of_check_update(update: &PodSetUpdate) -> PodSetInfo {
 
 /// Gate and annotation of pods with a topology assignment, including an implied one.
 fn topology(pod_set: &PodSet) -> PodSetInfo {
-    let implied = pod_set.topology_request.is_none();
+    let implied = !pod_set.topology_request.as_ref().is_some_and(asks_for_topology);
     let annotation = (POD_SET_UNCONSTRAINED_TOPOLOGY.to_owned(), "true".to_owned());
     PodSetInfo {
         annotations: implied.then_some(annotation).into_iter().collect(),

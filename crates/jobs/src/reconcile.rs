@@ -6,10 +6,11 @@
 mod pods_ready;
 #[cfg(test)]
 mod tests;
+mod workload_keys;
 mod workload_match;
 
 use crds::{
-    meta::is_true,
+    meta::{find, is_true},
     names::{
         RESOURCE_IN_USE_FINALIZER,
         conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED},
@@ -19,11 +20,15 @@ use crds::{
 };
 
 pub use self::pods_ready::pods_ready;
+pub(crate) use self::workload_keys::follow as follow_keys;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use self::workload_match::WorkloadMatch;
 use crate::{
     GenericJob, JobGates, StopWrite,
-    generic_job::JobOutcome,
+    generic_job::{JobOutcome, Stop},
     pod_set_info::PodSetInfo,
     pod_sets_info::{self, FlavorsByName, PodSetsInfoError},
 };
@@ -41,6 +46,8 @@ pub struct ReconcileContext<'a> {
     pub flavors: &'a FlavorsByName,
     /// Feature gates.
     pub gates: JobGates,
+    /// The time.
+    pub now: Timestamp,
 }
 
 /// Why a job is stopped (Kueue: `StopReason`).
@@ -56,11 +63,34 @@ pub enum StopReason {
     NotAdmitted,
 }
 
-/// One step. Workloads are named; they are in the namespace of the job.
+/// Why a job is stopped, in the words of upstream's Events; `workload` is the one that it had.
+#[must_use]
+pub fn stop_message(reason: StopReason, workload: Option<&Workload>) -> String {
+    let evicted = workload.and_then(|one| find(&one.status.conditions, EVICTED));
+    let note = match (reason, workload) {
+        (StopReason::NoMatchingWorkload, Some(_)) => {
+            "No matching Workload; restoring pod templates according to existent Workload"
+        }
+        (StopReason::NoMatchingWorkload, None) => {
+            "Missing Workload; unable to restore pod templates"
+        }
+        (StopReason::WorkloadDeleted, _) => "Workload is deleted",
+        (StopReason::WorkloadEvicted, _) => evicted.map_or("", |one| one.message.as_str()),
+        (StopReason::NotAdmitted, _) => "Not admitted by cluster queue",
+    };
+    note.to_owned()
+}
+
+/// One step. Workloads are named; they are in the namespace of the job. A changed job has its own name, so that a step of a group
+/// says which member it is about.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReconcileStep<J> {
     /// Create the Workload.
     CreateWorkload,
+    /// Create the Workload of a replica of a set.
+    CreateReplicaWorkload(u32),
+    /// Make a pod of a set a member of the group of its replica.
+    AdoptMember(Box<J>),
     /// Update the spec of a Workload without quota.
     UpdateWorkload(Box<Workload>),
     /// Delete a Workload that does not match the job.
@@ -86,6 +116,58 @@ pub enum ReconcileStep<J> {
     ReleaseQuota(String),
     /// Set the queue name of a pending Workload to that of its job.
     UpdateQueueName(String),
+    /// Set the admission gates of a Workload to these of its job; without a value they are removed.
+    UpdateAdmissionGates(String, Option<String>),
+    /// Set the priority of a Workload to that of the WorkloadPriorityClass of its job.
+    UpdatePriority(String),
+    /// Make the job the controller of its prebuilt Workload.
+    TakeOwnership(String),
+    /// Remove the finalizer that keeps the job for its Workload.
+    FinalizeJob(Box<J>),
+    /// Delete a member that its group does not need.
+    DeleteExcess(Box<J>),
+    /// Add owners to the Workload of a group.
+    AddOwners(String, Vec<OwnerReference>),
+    /// Report why a job or a group gets no Workload or does not start: about the job, or the oldest member.
+    Refuse {
+        /// Reason of the Event.
+        reason: &'static str,
+        /// Note of the Event.
+        message: String,
+    },
+}
+
+impl<J> ReconcileStep<J> {
+    /// The same step for another form of the job.
+    pub fn map<K>(self, form: impl FnOnce(J) -> K) -> ReconcileStep<K> {
+        match self {
+            Self::CreateWorkload => ReconcileStep::CreateWorkload,
+            Self::CreateReplicaWorkload(replica) => ReconcileStep::CreateReplicaWorkload(replica),
+            Self::AdoptMember(pod) => ReconcileStep::AdoptMember(Box::new(form(*pod))),
+            Self::UpdateWorkload(workload) => ReconcileStep::UpdateWorkload(workload),
+            Self::DeleteWorkload(name) => ReconcileStep::DeleteWorkload(name),
+            Self::FinishWorkload { workload, reason, message } => {
+                ReconcileStep::FinishWorkload { workload, reason, message }
+            }
+            Self::RemoveFinalizer(name) => ReconcileStep::RemoveFinalizer(name),
+            Self::UpdateReclaimablePods(name, pods) => {
+                ReconcileStep::UpdateReclaimablePods(name, pods)
+            }
+            Self::StartJob(job) => ReconcileStep::StartJob(Box::new(form(*job))),
+            Self::StopJob(write, reason) => ReconcileStep::StopJob(write.map(form), reason),
+            Self::ReleaseQuota(name) => ReconcileStep::ReleaseQuota(name),
+            Self::UpdateQueueName(name) => ReconcileStep::UpdateQueueName(name),
+            Self::UpdateAdmissionGates(name, gates) => {
+                ReconcileStep::UpdateAdmissionGates(name, gates)
+            }
+            Self::UpdatePriority(name) => ReconcileStep::UpdatePriority(name),
+            Self::TakeOwnership(name) => ReconcileStep::TakeOwnership(name),
+            Self::FinalizeJob(job) => ReconcileStep::FinalizeJob(Box::new(form(*job))),
+            Self::DeleteExcess(job) => ReconcileStep::DeleteExcess(Box::new(form(*job))),
+            Self::AddOwners(name, owners) => ReconcileStep::AddOwners(name, owners),
+            Self::Refuse { reason, message } => ReconcileStep::Refuse { reason, message },
+        }
+    }
 }
 
 /// Returns the next steps.
@@ -93,8 +175,10 @@ pub fn reconcile<J: GenericJob + Clone>(
     job: &J,
     context: ReconcileContext<'_>,
 ) -> Vec<ReconcileStep<J>> {
+    // Nothing else is decided about a job that is being deleted (docs/reference/kueue.md §7.3 row
+    // 0c).
     if job.metadata().deletion_timestamp.is_some() {
-        return finalize_workloads(context);
+        return finalize_workloads(context).into_iter().chain(finalize_job(job)).collect();
     }
     let WorkloadMatch { workload, others } = workload_match::find_match(job, context);
     let Some(workload) = workload else {
@@ -124,7 +208,10 @@ fn without_workload<J: GenericJob + Clone>(
     }
     // A Workload that differs from its job may still hold quota; it finishes with the job.
     if let Some(outcome) = job.finished() {
-        return others.iter().flat_map(|other| finish(other, &outcome)).collect();
+        let finished = others.iter().flat_map(|other| finish(other, &outcome));
+        return finished
+            .chain(finalize_job(job).filter(|_| !others.iter().any(|one| !is(one, FINISHED))))
+            .collect();
     }
     match others {
         [first, rest @ ..]
@@ -139,6 +226,7 @@ fn without_workload<J: GenericJob + Clone>(
         _ if !job.is_suspended() => stop_and_delete(job, others, context),
         // Active pods of the last run have to be gone before the next Workload is created.
         [] if job.is_active() => vec![],
+        [] if job.unresolved().is_some() => refuse_unresolved(job).into_iter().collect(),
         [] => vec![ReconcileStep::CreateWorkload],
         // The next call creates the Workload, once these are gone (docs/reference/kueue.md §7.4
         // step 6).
@@ -186,7 +274,8 @@ fn with_workload<J: GenericJob + Clone>(
     context: ReconcileContext<'_>,
 ) -> Vec<ReconcileStep<J>> {
     if is(workload, FINISHED) {
-        return remove_finalizer(workload).into_iter().filter(|_| !context.prebuilt).collect();
+        let finalizer = remove_finalizer(workload).filter(|_| !context.prebuilt);
+        return finalizer.into_iter().chain(finalize_job(job)).collect();
     }
     if workload.metadata.deletion_timestamp.is_some() {
         let stop = stop(job, Some(workload), StopReason::WorkloadDeleted, context);
@@ -200,13 +289,14 @@ fn with_workload<J: GenericJob + Clone>(
     if let Some(outcome) = job.finished() {
         return finish(workload, &outcome);
     }
-    let mut steps: Vec<ReconcileStep<J>> =
-        update_reclaimable_pods(job, workload).into_iter().collect();
+    let mut steps: Vec<ReconcileStep<J>> = workload_keys::steps(job, workload, context);
+    steps.extend(update_reclaimable_pods(job, workload, context.gates));
     if is(workload, EVICTED) {
         steps.extend(stop_or_release(job, workload, context));
     } else if job.is_suspended() {
         steps.extend(start_or_move_to_queue(job, workload, context));
     } else if !is(workload, ADMITTED) {
+        // Reserved quota alone lets no job run (docs/reference/kueue.md §7.3 row 8).
         steps.extend(stop(job, Some(workload), StopReason::NotAdmitted, context));
     }
     steps
@@ -244,6 +334,9 @@ fn start<J: GenericJob + Clone>(
     workload: &Workload,
     context: ReconcileContext<'_>,
 ) -> Option<ReconcileStep<J>> {
+    if job.unresolved().is_some() {
+        return refuse_unresolved(job);
+    }
     let failed = |message: String| {
         let workload = name(workload);
         Some(ReconcileStep::FinishWorkload { workload, reason: reasons::FAILED_TO_START, message })
@@ -262,18 +355,54 @@ fn start<J: GenericJob + Clone>(
     }
 }
 
+/// An object that the pod sets need may still be created.
+fn refuse_unresolved<J: GenericJob>(job: &J) -> Option<ReconcileStep<J>> {
+    let message = job.unresolved()?.to_owned();
+    Some(ReconcileStep::Refuse { reason: reasons::NEEDED_OBJECT_MISSING, message })
+}
+
 fn stop<J: GenericJob>(
     job: &J,
     workload: Option<&Workload>,
     reason: StopReason,
     context: ReconcileContext<'_>,
 ) -> Option<ReconcileStep<J>> {
-    let sets = workload.map(|workload| workload.spec.pod_sets.as_slice()).unwrap_or_default();
-    let infos: Vec<PodSetInfo> = sets.iter().map(PodSetInfo::of).collect();
-    job.next_stop_write(&infos, context.gates).map(|step| ReconcileStep::StopJob(step, reason))
+    stop_of(job, workload, reason, context.gates, context.now)
 }
 
-fn finish<J>(workload: &Workload, outcome: &JobOutcome) -> Vec<ReconcileStep<J>> {
+/// The next write of a stop of a job that the Workload started.
+pub(crate) fn stop_of<J: GenericJob>(
+    job: &J,
+    workload: Option<&Workload>,
+    reason: StopReason,
+    gates: JobGates,
+    now: Timestamp,
+) -> Option<ReconcileStep<J>> {
+    let sets = workload.map(|workload| workload.spec.pod_sets.as_slice()).unwrap_or_default();
+    let infos: Vec<PodSetInfo> = sets.iter().map(PodSetInfo::of).collect();
+    let evicted = workload.and_then(|workload| find(&workload.status.conditions, EVICTED));
+    let evicted = evicted.filter(|_| reason == StopReason::WorkloadEvicted);
+    let cause = match evicted {
+        Some(one) => format!("WorkloadEvictedDueTo{}", one.reason),
+        None => format!("{reason:?}"),
+    };
+    let message = stop_message(reason, workload);
+    let stop = Stop {
+        infos: &infos,
+        reason: &cause,
+        message: &message,
+        at: Some(now),
+        for_good: reason == StopReason::WorkloadDeleted,
+    };
+    job.next_stop_write(&stop, gates).map(|write| ReconcileStep::StopJob(write, reason))
+}
+
+/// A job that its Workload needs no longer.
+fn finalize_job<J: GenericJob>(job: &J) -> Option<ReconcileStep<J>> {
+    job.finalized().map(|job| ReconcileStep::FinalizeJob(Box::new(job)))
+}
+
+pub(crate) fn finish<J>(workload: &Workload, outcome: &JobOutcome) -> Vec<ReconcileStep<J>> {
     if is(workload, FINISHED) {
         return remove_finalizer(workload).into_iter().collect();
     }
@@ -282,27 +411,40 @@ fn finish<J>(workload: &Workload, outcome: &JobOutcome) -> Vec<ReconcileStep<J>>
     vec![ReconcileStep::FinishWorkload { workload: name(workload), reason, message }]
 }
 
-/// Reclaimable pods, at most the count of each pod set.
 fn update_reclaimable_pods<J: GenericJob>(
     job: &J,
     workload: &Workload,
+    gates: JobGates,
 ) -> Option<ReconcileStep<J>> {
+    let pods = clamped_reclaimable_pods(job.reclaimable_pods(), workload, gates)?;
+    Some(ReconcileStep::UpdateReclaimablePods(name(workload), pods))
+}
+
+/// Reclaimable pods, at most the count of each pod set; `None` if the Workload has them.
+pub(crate) fn clamped_reclaimable_pods(
+    pods: Vec<ReclaimablePod>,
+    workload: &Workload,
+    gates: JobGates,
+) -> Option<Vec<ReclaimablePod>> {
+    if !gates.reclaimable_pods {
+        return None;
+    }
     let count_of = |name: &str| {
         let set = workload.spec.pod_sets.iter().find(|set| set.name == name);
         set.map_or(0, |set| set.count.unwrap_or(1))
     };
-    let reclaimable: Vec<ReclaimablePod> = job
-        .reclaimable_pods()
+    let reclaimable: Vec<ReclaimablePod> = pods
         .into_iter()
         // The webhook refuses more reclaimable pods than the count (docs/reference/kueue.md §5.2).
         .map(|pod| ReclaimablePod { count: pod.count.min(count_of(&pod.name)), ..pod })
         .collect();
+    // The webhook refuses fewer than before while quota is reserved (docs/reference/kueue.md §5.2),
+    // so an empty list is not written.
     let changed = !reclaimable.is_empty() && reclaimable != workload.status.reclaimable_pods;
-    (changed && is(workload, QUOTA_RESERVED))
-        .then(|| ReconcileStep::UpdateReclaimablePods(name(workload), reclaimable))
+    (changed && is(workload, QUOTA_RESERVED)).then_some(reclaimable)
 }
 
-fn remove_finalizer<J>(workload: &Workload) -> Option<ReconcileStep<J>> {
+pub(crate) fn remove_finalizer<J>(workload: &Workload) -> Option<ReconcileStep<J>> {
     let mut finalizers = workload.metadata.finalizers.iter().flatten();
     let has_finalizer = finalizers.any(|finalizer| finalizer == RESOURCE_IN_USE_FINALIZER);
     has_finalizer.then(|| ReconcileStep::RemoveFinalizer(name(workload)))

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use crds::{
     names::{
-        annotations::{ASSIGNMENT, EPOCH},
+        annotations::{
+            ASSIGNMENT, EPOCH, HUB_VERSION, INCARNATION, JOB_OWNER_GVK, TERM, WORKLOAD_UID,
+        },
         labels::{JOB_UID, MULTI_KUEUE_ORIGIN, PREBUILT_WORKLOAD_NAME},
     },
     v1beta2::{PodSet, Workload, WorkloadSpec, WorkloadStatus},
@@ -12,7 +14,8 @@ use crds::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::{
-    GenericJob, JobGates,
+    GenericJob, Gvk, JobGates,
+    integrations::controller,
     pod_sets_info::{FlavorsByName, PodSetsInfoError},
     prebuilt::MAX_LABEL_LENGTH,
 };
@@ -24,6 +27,25 @@ pub struct RemoteIdentity<'a> {
     pub origin: &'a str,
     /// Epoch of the copy.
     pub epoch: u64,
+    /// Incarnation of the manager.
+    pub incarnation: u64,
+    /// Term of its leader.
+    pub term: u64,
+}
+
+impl RemoteIdentity<'_> {
+    /// Writes the annotations that tell copies of one Workload apart (docs/reference/dispatch.md §6).
+    fn stamp(self, annotations: &mut BTreeMap<String, String>, workload: &Workload) {
+        let of = &workload.metadata;
+        let numbers = [(EPOCH, self.epoch), (INCARNATION, self.incarnation), (TERM, self.term)];
+        let texts = [(HUB_VERSION, &of.resource_version), (WORKLOAD_UID, &of.uid)];
+        for (name, number) in numbers {
+            annotations.insert(name.to_owned(), number.to_string());
+        }
+        for (name, text) in texts {
+            annotations.extend(text.clone().map(|text| (name.to_owned(), text)));
+        }
+    }
 }
 
 /// Epoch of an object; 1 without the annotation.
@@ -43,10 +65,16 @@ pub fn remote_workload(
     identity: RemoteIdentity<'_>,
 ) -> Result<Workload, PodSetsInfoError> {
     let mut labels = workload.metadata.labels.clone().unwrap_or_default();
+    // The copy of the job has another uid (docs/reference/multikueue.md §1.6).
     labels.remove(JOB_UID);
     labels.insert(MULTI_KUEUE_ORIGIN.to_owned(), identity.origin.to_owned());
     let mut annotations = workload.metadata.annotations.clone().unwrap_or_default();
-    annotations.insert(EPOCH.to_owned(), identity.epoch.to_string());
+    identity.stamp(&mut annotations, workload);
+    // A clone has no owner. A worker that refuses a kind learns it from here before the job comes.
+    if let Some(owner) = controller(&workload.metadata) {
+        let gvk = Gvk::of(&owner.api_version, &owner.kind);
+        annotations.entry(JOB_OWNER_GVK.to_owned()).or_insert_with(|| gvk.to_string());
+    }
     annotations
         .insert(ASSIGNMENT.to_owned(), crate::clone_assignment::annotation(workload, flavors)?);
     let spec = WorkloadSpec { pod_sets: admitted_pod_sets(workload), ..workload.spec.clone() };
@@ -71,6 +99,7 @@ pub fn admitted_pod_sets(workload: &Workload) -> Vec<PodSet> {
     let sets = workload.spec.pod_sets.iter();
     sets.map(|set| match admitted(&set.name) {
         Some(count) if Some(count) != set.count => {
+            // Without minCount the worker admits as many pods as the hub has reserved quota for.
             PodSet { count: Some(count), min_count: None, ..set.clone() }
         }
         _ => set.clone(),
@@ -91,11 +120,22 @@ pub fn remote_job<J: GenericJob>(
     let labels = metadata.labels.get_or_insert_default();
     labels.insert(MULTI_KUEUE_ORIGIN.to_owned(), identity.origin.to_owned());
     let annotations = metadata.annotations.get_or_insert_default();
-    annotations.insert(EPOCH.to_owned(), identity.epoch.to_string());
+    identity.stamp(annotations, workload);
     let in_annotation = gates.identifier_annotations || name.len() > MAX_LABEL_LENGTH;
     let map = if in_annotation { annotations } else { labels };
     map.insert(PREBUILT_WORKLOAD_NAME.to_owned(), name);
     copy
+}
+
+/// The metadata of a copy, as the source has it.
+pub(crate) fn metadata_for_creation(of: &ObjectMeta) -> ObjectMeta {
+    ObjectMeta {
+        name: of.name.clone(),
+        namespace: of.namespace.clone(),
+        labels: of.labels.clone(),
+        annotations: of.annotations.clone(),
+        ..ObjectMeta::default()
+    }
 }
 
 fn metadata(
@@ -122,7 +162,8 @@ mod tests {
     fn workload() -> Workload {
         serde_json::from_value(json!({
             "metadata": {
-                "name": "job-train", "namespace": "ns", "uid": "w-1", "finalizers": ["f"],
+                "name": "job-train", "namespace": "ns", "uid": "w-1", "resourceVersion": "77",
+                "finalizers": ["f"],
                 "labels": { "kueue.x-k8s.io/job-uid": "u-1", "team": "ml" },
                 "ownerReferences": [],
             },
@@ -141,8 +182,8 @@ mod tests {
     }
 
     #[test]
-    fn a_clone_requests_the_admitted_counts_and_carries_origin_and_epoch() {
-        let identity = RemoteIdentity { origin: "hub", epoch: 2 };
+    fn a_clone_requests_the_admitted_counts_and_carries_origin_and_stamps() {
+        let identity = RemoteIdentity { origin: "hub", epoch: 2, incarnation: 3, term: 4 };
         let clone =
             remote_workload(&workload(), &flavors(), identity).expect("the flavor is there");
         assert_eq!(epoch(&clone.metadata), 2);
@@ -154,7 +195,9 @@ mod tests {
                     "name": "job-train", "namespace": "ns",
                     "labels": { "team": "ml", "kueue.x-k8s.io/multikueue-origin": "hub" },
                     "annotations": {
-                        "sluice.dev/epoch": "2", "sluice.dev/assignment": r#"{"main":{}}"#,
+                        "sluice.dev/epoch": "2", "sluice.dev/incarnation": "3", "sluice.dev/term": "4",
+                        "sluice.dev/hub-version": "77", "sluice.dev/workload-uid": "w-1",
+                        "sluice.dev/assignment": r#"{"main":{}}"#,
                     },
                 },
                 "spec": { "queueName": "lq", "priority": 5, "podSets": [
@@ -172,7 +215,7 @@ mod tests {
             "spec": { "parallelism": 4, "template": {} },
         }))
         .expect("a Job decodes");
-        let identity = RemoteIdentity { origin: "hub", epoch: 1 };
+        let identity = RemoteIdentity { origin: "hub", epoch: 1, incarnation: 3, term: 4 };
         let keys = |gates: JobGates| -> (Value, Value) {
             let copy = remote_job(&job, &workload(), identity, gates).metadata;
             (json!(copy.labels), json!(copy.annotations))
@@ -180,7 +223,9 @@ mod tests {
         let (labels, annotations) = keys(JobGates::default());
         assert_eq!(labels, json!({ "kueue.x-k8s.io/multikueue-origin": "hub" }));
         let expected_annotations = json!({
-            "sluice.dev/epoch": "1", "kueue.x-k8s.io/prebuilt-workload-name": "job-train",
+            "sluice.dev/epoch": "1", "sluice.dev/incarnation": "3", "sluice.dev/term": "4",
+            "sluice.dev/hub-version": "77", "sluice.dev/workload-uid": "w-1",
+            "kueue.x-k8s.io/prebuilt-workload-name": "job-train",
         });
         assert_eq!(annotations, expected_annotations);
         let (labels, _) = keys(JobGates { identifier_annotations: false, ..JobGates::default() });

@@ -8,7 +8,7 @@ mod slices;
 mod template;
 #[cfg(test)]
 mod tests;
-mod topology;
+pub(crate) mod topology;
 
 pub(crate) use slices::layers;
 pub use template::AnnotatedTemplate;
@@ -20,18 +20,20 @@ use crds::validation::{Errors, FieldError, gated_by, immutable, labels::subdomai
 use crate::{GenericJob, JobGates, prebuilt::prebuilt_name};
 
 /// Maximum number of pod sets of a Workload.
-const MAX_POD_SETS: usize = 18;
+pub(crate) const MAX_POD_SETS: usize = 18;
 
 /// Validation errors of a new job.
 pub fn create<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
-    let mut errors = check_common(job, gates);
+    let mut errors = check_syntax(job);
+    errors.extend(check_common(job, gates));
     errors.extend(job.validate_create(gates));
     errors
 }
 
 /// Validation errors of an update. `default_queue`: the namespace has a default LocalQueue.
 pub fn update<J: GenericJob>(new: &J, old: &J, default_queue: bool, gates: JobGates) -> Errors {
-    let mut errors = check_common(new, gates);
+    let mut errors = if new.checks_syntax_of_updates() { check_syntax(new) } else { vec![] };
+    errors.extend(check_common(new, gates));
     errors.extend(queue_name::check_change(new, old, default_queue));
     errors.extend(check_prebuilt_change(new, old, gates));
     errors.extend(exec_time::check_change(new, old));
@@ -44,11 +46,16 @@ pub fn update<J: GenericJob>(new: &J, old: &J, default_queue: bool, gates: JobGa
     errors
 }
 
+/// Errors of labels that upstream does not look at again in updates of some kinds.
+fn check_syntax<J: GenericJob>(job: &J) -> Errors {
+    let mut errors = queue_name::check(job);
+    errors.extend(exec_time::check(job));
+    errors
+}
+
 /// Errors that apply to new and changed jobs.
 fn check_common<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
-    let mut errors = queue_name::check(job);
-    errors.extend(check_prebuilt(job, gates));
-    errors.extend(exec_time::check(job));
+    let mut errors = check_prebuilt(job, gates);
     if gates.admission_gated_by {
         errors.extend(gated_by::check(&annotations(job)));
     }
@@ -66,7 +73,8 @@ fn annotations<J: GenericJob>(job: &J) -> BTreeMap<String, String> {
 
 fn check_prebuilt<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
     let prebuilt = prebuilt_name(job, gates);
-    if !J::SUPPORTS_PREBUILT || prebuilt.name.is_empty() {
+    // On other kinds the label has no effect (docs/reference/kueue.md §5.3).
+    if !job.kind().supports_prebuilt() || prebuilt.name.is_empty() {
         return vec![];
     }
     subdomain_problems(prebuilt.name)
@@ -77,8 +85,8 @@ fn check_prebuilt<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
 
 fn check_prebuilt_change<J: GenericJob>(new: &J, old: &J, gates: JobGates) -> Errors {
     let prebuilt = prebuilt_name(new, gates);
-    if !J::SUPPORTS_PREBUILT
-        || new.is_suspended()
+    if !new.kind().supports_prebuilt()
+        || new.spec_suspended()
         || prebuilt.name == prebuilt_name(old, gates).name
     {
         return vec![];

@@ -27,6 +27,7 @@ pub fn workload_name(owner: WorkloadOwner<'_>, short: bool) -> String {
     let longest = if short { MAX_SHORT_LENGTH } else { MAX_LENGTH };
     let mut name = format!("{}-{}", owner.kind.to_lowercase(), owner.name);
     let mut end = name.len().min(longest - HASH_LENGTH - 1);
+    // Names are ASCII; the loop keeps `truncate` from panicking on any other text.
     while !name.is_char_boundary(end) {
         end -= 1;
     }

@@ -3,7 +3,10 @@
 use crds::{names::JOB_COMPLETION_INDEX, pod::PodTemplate, v1beta2::PodSet};
 
 use super::Job;
-use crate::{JobGates, container_env, topology_request};
+use crate::{
+    JobGates, container_env,
+    topology_request::{self, PodIndexLabels},
+};
 
 /// Name of the only pod set.
 pub(super) const MAIN: &str = "main";
@@ -29,11 +32,8 @@ pub(super) fn is_controllers(label: &str) -> bool {
 pub(super) fn pod_set(job: &Job, gates: JobGates) -> PodSet {
     let min_count = job.min_parallelism().filter(|_| gates.partial_admission);
     let template = clean(&job.spec.template);
-    let annotations = template.metadata.as_ref().map(|metadata| &metadata.annotations);
-    let topology_request = annotations
-        .filter(|_| gates.topology)
-        .and_then(|annotations| topology_request::read(annotations, gates))
-        .map(|request| topology_request::with_index(request, JOB_COMPLETION_INDEX));
+    let labels = PodIndexLabels { pod: Some(JOB_COMPLETION_INDEX), ..PodIndexLabels::default() };
+    let topology_request = topology_request::of_template(&template, labels, gates);
     PodSet {
         name: MAIN.to_owned(),
         count: Some(job.count()),

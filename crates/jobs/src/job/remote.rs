@@ -1,11 +1,13 @@
 //! A Job and its remote copy (docs/reference/dispatch.md §5, docs/reference/multikueue.md §2.7).
 
 use crds::{meta::Condition, names::reasons::MULTI_KUEUE_ADAPTER, v1beta2::PodSet};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use super::{Job, pod_set, pod_sets_info, stop::START_TIME};
-use crate::{JobGates, pod_set_info::PodSetInfo};
+use crate::{
+    JobGates, declared::NOTHING_RUNS, pod_set_info::PodSetInfo,
+    remote_objects::metadata_for_creation,
+};
 
 /// Spec fields that belong to the Job's own cluster. With a time to live, the worker would delete a finished copy
 /// before its status is copied.
@@ -24,13 +26,7 @@ pub(super) fn for_worker(job: &Job, pod_sets: &[PodSet], gates: JobGates) -> Job
     // The hub's Job may be started already. Its copy starts from the template of the Workload,
     // because the worker merges the flavors itself.
     pod_sets_info::restore(&mut copy, &infos, gates);
-    copy.metadata = ObjectMeta {
-        name: job.metadata.name.clone(),
-        namespace: job.metadata.namespace.clone(),
-        labels: job.metadata.labels.clone(),
-        annotations: job.metadata.annotations.clone(),
-        ..ObjectMeta::default()
-    };
+    copy.metadata = metadata_for_creation(&job.metadata);
     copy.status = Default::default();
     // On the worker the Job controller runs the copy.
     copy.spec.managed_by = None;
@@ -65,7 +61,7 @@ pub(super) fn idle(job: &Job) -> Option<Job> {
         *suspended = Condition {
             status: "True".to_owned(),
             reason: MULTI_KUEUE_ADAPTER.to_owned(),
-            message: "Nothing of the job runs on a worker".to_owned(),
+            message: NOTHING_RUNS.to_owned(),
             r#type: SUSPENDED.to_owned(),
             ..Condition::default()
         };

@@ -55,6 +55,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::generic_job::Stop;
+
+    fn from(infos: &[PodSetInfo]) -> Stop<'_> {
+        Stop { infos, ..Stop::default() }
+    }
 
     /// A suspended Job, the info of its pod set, and the same Job after its start.
     fn started(gates: JobGates) -> (Job, Vec<PodSetInfo>, Job) {
@@ -80,9 +85,9 @@ mod tests {
         job.spec.suspend = Some(true);
         job.status.rest.clear();
         job.status.active = Some(1);
-        assert_eq!(job.next_stop_write(&before, gates), None);
+        assert_eq!(job.next_stop_write(&from(&before), gates), None);
         job.status.active = None;
-        assert!(job.next_stop_write(&before, gates).is_some());
+        assert!(job.next_stop_write(&from(&before), gates).is_some());
     }
 
     #[test]
@@ -90,11 +95,12 @@ mod tests {
         let gates = JobGates::default();
         let (suspended_job, before, mut job) = started(gates);
         let mut writes = Vec::new();
-        while let Some(step) = job.next_stop_write(&before, gates) {
+        while let Some(step) = job.next_stop_write(&from(&before), gates) {
             assert!(!job.is_suspended(), "not suspended before the last write");
             let (part, next) = match step {
                 StopWrite::Object(next) => ("object", next),
                 StopWrite::Status(next) => ("status", next),
+                StopWrite::Delete(_) => unreachable!("a Job is suspended"),
             };
             writes.push(part);
             job = *next;
@@ -117,14 +123,14 @@ mod tests {
             } },
         }))
         .expect("a Job decodes");
-        let Some(StopWrite::Object(next)) = job.next_stop_write(&[], gates) else {
+        let Some(StopWrite::Object(next)) = job.next_stop_write(&from(&[]), gates) else {
             unreachable!("its template changes")
         };
         job = *next;
         let metadata = job.spec.template.metadata.clone().expect("metadata");
         assert_eq!(metadata.labels, [("own".to_owned(), "1".to_owned())].into());
         assert!(metadata.annotations.is_empty() && job.is_suspended());
-        assert_eq!(job.next_stop_write(&[], gates), None);
+        assert_eq!(job.next_stop_write(&from(&[]), gates), None);
     }
 
     #[test]
@@ -139,11 +145,11 @@ mod tests {
             },
         }))
         .expect("a Job decodes");
-        assert_eq!(job.next_stop_write(&[], gates), None, "its copy still runs");
+        assert_eq!(job.next_stop_write(&from(&[]), gates), None, "its copy still runs");
         job.status.active = None;
-        let Some(StopWrite::Status(idle)) = job.next_stop_write(&[], gates) else {
+        let Some(StopWrite::Status(idle)) = job.next_stop_write(&from(&[]), gates) else {
             unreachable!("nothing runs, so an idle status is next")
         };
-        assert!(matches!(idle.next_stop_write(&[], gates), Some(StopWrite::Object(_))));
+        assert!(matches!(idle.next_stop_write(&from(&[]), gates), Some(StopWrite::Object(_))));
     }
 }

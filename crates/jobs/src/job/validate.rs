@@ -31,18 +31,20 @@ pub(super) fn update(job: &Job, old: &Job, gates: JobGates) -> Errors {
     if job.annotation(JOB_MIN_PARALLELISM) != old.annotation(JOB_MIN_PARALLELISM) {
         errors.extend(check_min_parallelism(job));
         errors.extend(check_sync(job));
+    } else if job.spec_suspended() && changes_counts(job, old) {
+        errors.extend(check_sync(job));
     }
     // Partial admission writes the admitted count into parallelism (docs/reference/kueue.md §7.8),
     // so a running Job keeps it.
     if old.annotation(JOB_MIN_PARALLELISM).is_some()
-        && !old.is_suspended()
+        && !old.spec_suspended()
         && job.parallelism() != old.parallelism()
     {
         let detail = "cannot change when partial admission is enabled and the job is not suspended";
         errors.push(FieldError::forbidden("spec.parallelism", detail));
     }
-    if !old.is_suspended()
-        && !job.is_suspended()
+    if !old.spec_suspended()
+        && !job.spec_suspended()
         && job.syncs_completions() != old.syncs_completions()
     {
         let detail = "field is immutable while the job is not suspended";
@@ -52,6 +54,11 @@ pub(super) fn update(job: &Job, old: &Job, gates: JobGates) -> Errors {
         errors.push(immutable("spec.managedBy", &job.spec.managed_by));
     }
     errors
+}
+
+/// Whether parallelism or completions change. Of a synced Job both must change together.
+fn changes_counts(job: &Job, old: &Job) -> bool {
+    (job.parallelism(), job.spec.completions) != (old.parallelism(), old.spec.completions)
 }
 
 /// Elastic jobs and partial admission exclude each other.

@@ -73,6 +73,7 @@ fn context<'a>(workloads: &'a [&'a Workload], flavors: &'a FlavorsByName) -> Rec
         prebuilt: false,
         flavors,
         gates: GATES(),
+        now: Timestamp::UNIX_EPOCH,
     }
 }
 
@@ -93,6 +94,10 @@ fn words(steps: Vec<ReconcileStep<Job>>) -> Vec<String> {
         ReconcileStep::StopJob(StopWrite::Status(_), reason) => format!("stop {reason:?} (status)"),
         ReconcileStep::ReleaseQuota(_) => "release".to_owned(),
         ReconcileStep::UpdateQueueName(_) => "move".to_owned(),
+        ReconcileStep::UpdateAdmissionGates(_, gates) => format!("gates {gates:?}"),
+        ReconcileStep::UpdatePriority(_) => "priority".to_owned(),
+        ReconcileStep::TakeOwnership(_) => "own".to_owned(),
+        other => format!("{other:?}"),
     };
     steps.into_iter().map(word).collect()
 }
@@ -218,13 +223,13 @@ fn finished_pods_are_reclaimable() {
 }
 
 #[test]
-fn a_prebuilt_workload_is_followed_and_never_changed() {
+fn a_prebuilt_workload_is_owned_followed_and_never_changed() {
     let steps = |job: &Job, workloads: &[&Workload]| {
         words(reconcile(job, ReconcileContext { prebuilt: true, ..context(workloads, &flavors()) }))
     };
     let mut clone = workload(&["QuotaReserved", "Admitted"]);
     clone.metadata.owner_references = None;
-    assert_eq!(steps(&job(&json!({})), &[&clone]), ["start"]);
+    assert_eq!(steps(&job(&json!({})), &[&clone]), ["own", "start"]);
     assert_eq!(steps(&job(&json!({})), &[]), [""; 0], "it may come");
     let running = job(&json!({ "spec": { "suspend": false } }));
     assert_eq!(steps(&running, &[]), ["stop NoMatchingWorkload"]);
@@ -249,4 +254,67 @@ fn pods_ready_is_reported_until_the_job_is_finished() {
     }
     let metadata = json!({ "deletionTimestamp": "2026-01-01T00:00:00Z" });
     assert_eq!(pods_ready(&job(&json!({ "metadata": metadata }))), None);
+}
+
+#[test]
+fn gates_and_priority_class_of_a_job_reach_its_workload() {
+    let gated = |gates: &str| {
+        let annotations = json!({ "kueue.x-k8s.io/admission-gated-by": gates });
+        job(&json!({ "metadata": { "annotations": annotations } }))
+    };
+    let mut workload_of = workload(&[]);
+    assert_eq!(steps(&gated("a.b/c"), &[&workload_of]), ["gates Some(\"a.b/c\")"]);
+    workload_of.metadata.annotations =
+        Some([("kueue.x-k8s.io/admission-gated-by".to_owned(), "a.b/c,a.b/d".to_owned())].into());
+    assert_eq!(steps(&gated("a.b/c"), &[&workload_of]), ["gates Some(\"a.b/c\")"]);
+    assert_eq!(steps(&job(&json!({})), &[&workload_of]), ["gates None"]);
+    assert_eq!(steps(&gated("a.b/c,a.b/d"), &[&workload_of]), [""; 0]);
+
+    let classed =
+        job(&json!({ "metadata": { "labels": { "kueue.x-k8s.io/priority-class": "high" } } }));
+    let class = |kind: &str, name: &str| {
+        let class = json!({ "kind": kind, "name": name, "group": "" });
+        Some(serde_json::from_value(class).expect("a class"))
+    };
+    for (conditions, class, expected) in [
+        (&[][..], None, vec!["priority"]),
+        (&["QuotaReserved"][..], None, vec![]),
+        (&["QuotaReserved"][..], class("WorkloadPriorityClass", "low"), vec!["priority"]),
+        (&[][..], class("WorkloadPriorityClass", "high"), vec![]),
+        (&[][..], class("PriorityClass", "low"), vec![]),
+    ] {
+        let mut workload = workload(conditions);
+        workload.spec.priority_class_ref = class;
+        assert_eq!(steps(&classed, &[&workload]), expected);
+    }
+}
+
+#[test]
+fn a_job_takes_its_prebuilt_workload_unless_another_one_has_it() {
+    let mut prebuilt = workload(&[]);
+    prebuilt.metadata.owner_references = None;
+    let waiting = job(&json!({}));
+    let flavors = flavors();
+    let steps_of = |workload: &Workload| {
+        let all = [workload];
+        words(reconcile(&waiting, ReconcileContext { prebuilt: true, ..context(&all, &flavors) }))
+    };
+    assert_eq!(steps_of(&prebuilt), ["own"]);
+    assert_eq!(steps_of(&workload(&[])), [""; 0]);
+}
+
+#[test]
+fn pods_are_reclaimed_only_with_the_gate() {
+    let admitted = workload(&["QuotaReserved", "Admitted"]);
+    let running = job(&json!({
+        "spec": { "suspend": false, "completions": 2 }, "status": { "succeeded": 1, "active": 1 },
+    }));
+    let (all, flavors) = ([&admitted], flavors());
+    for (reclaimable_pods, expected) in [(true, 1), (false, 0)] {
+        let gates = JobGates { reclaimable_pods, ..GATES() };
+        let steps =
+            words(reconcile(&running, ReconcileContext { gates, ..context(&all, &flavors) }));
+        let reclaims = steps.iter().filter(|step| step.starts_with("reclaim")).count();
+        assert_eq!(reclaims, expected, "{steps:?}");
+    }
 }

@@ -26,6 +26,11 @@ pub(super) fn find_match<'a, J: GenericJob>(
     context: ReconcileContext<'a>,
 ) -> WorkloadMatch<'a> {
     let mut others = context.workloads.to_vec();
+    if job.unresolved().is_some() {
+        // A missing object proves no difference. The one with quota is that of a job that runs.
+        others.sort_by_key(|one| !is_true(&one.status.conditions, QUOTA_RESERVED));
+        return WorkloadMatch { workload: others.first().copied(), others: Vec::new() };
+    }
     let position = others.iter().position(|workload| is_equivalent(job, workload, context));
     let workload = position.map(|position| others.remove(position));
     WorkloadMatch { workload, others }

@@ -12,6 +12,10 @@ const UNSUPPORTED: [(&str, &str); 2] =
     [(POD_SET_REQUIRED_TOPOLOGY, "required"), (POD_SET_PREFERRED_TOPOLOGY, "preferred")];
 
 pub(super) fn check<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
+    if job.asks_for_elasticity(gates) && !job.kind().supports_elastic() {
+        let detail = format!("elastic job is not supported for \"{}\"", job.kind().gvk());
+        return vec![FieldError::forbidden(field(), detail)];
+    }
     if !job.is_elastic(gates) || gates.elastic_jobs_with_topology {
         return vec![];
     }
@@ -28,9 +32,13 @@ pub(super) fn check<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
 }
 
 pub(super) fn check_change<J: GenericJob>(new: &J, old: &J, gates: JobGates) -> Errors {
-    let now = new.is_elastic(gates);
-    if now == old.is_elastic(gates) {
+    let now = new.asks_for_elasticity(gates);
+    if now == old.asks_for_elasticity(gates) {
         return vec![];
     }
-    vec![immutable(format!("metadata.annotations[{ELASTIC_JOB}]"), now)]
+    vec![immutable(field(), now)]
+}
+
+fn field() -> String {
+    format!("metadata.annotations[{ELASTIC_JOB}]")
 }

@@ -25,7 +25,7 @@ pub(super) fn check<J: GenericJob>(job: &J) -> Errors {
 pub(super) fn check_change<J: GenericJob>(new: &J, old: &J) -> Errors {
     let now = new.label(MAX_EXEC_TIME_SECONDS).unwrap_or_default();
     let before = old.label(MAX_EXEC_TIME_SECONDS).unwrap_or_default();
-    if (new.is_suspended() && old.is_suspended()) || now == before {
+    if (new.spec_suspended() && old.spec_suspended()) || now == before {
         return vec![];
     }
     vec![immutable(field(), now)]

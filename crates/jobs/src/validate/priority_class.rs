@@ -12,7 +12,7 @@ pub(super) fn check_change<J: GenericJob>(new: &J, old: &J) -> Errors {
     let before = old.label(PRIORITY_CLASS).unwrap_or_default();
     let detail = match (before.is_empty(), now.is_empty()) {
         (false, true) => "WorkloadPriorityClass cannot be removed from a workload",
-        (true, false) if !new.is_suspended() => {
+        (true, false) if !new.spec_suspended() => {
             "WorkloadPriorityClass cannot be added to a non-suspended workload"
         }
         _ => return vec![],

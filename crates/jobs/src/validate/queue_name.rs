@@ -24,9 +24,10 @@ pub(super) fn check<J: GenericJob>(job: &J) -> Errors {
 pub(super) fn check_change<J: GenericJob>(new: &J, old: &J, default_queue: bool) -> Errors {
     let (now, before) = (new.queue_name(), old.queue_name());
     let mut errors = Errors::new();
-    if !new.is_suspended() && now != before {
+    if !new.spec_suspended() && now != before {
         errors.push(immutable(field(), now));
     }
+    // The defaulting webhook sees creations only, so it would not put the default back.
     if default_queue && now.is_empty() && !before.is_empty() {
         let detail = "queue-name must not be empty in namespace with default queue";
         errors.push(FieldError::invalid(field(), now, detail));

@@ -6,7 +6,7 @@ use crds::{
         POD_SET_SLICE_SIZE,
     },
     v1beta2::PodSetSliceTopologyConstraint,
-    validation::{Errors, FieldError, labels::check_key},
+    validation::{Errors, FieldError, labels::check_key, slice_layers},
 };
 
 use serde_json::Value;
@@ -53,6 +53,8 @@ fn check_size(template: &AnnotatedTemplate<'_>, text: &str) -> Option<FieldError
     };
     match go_parse::integer(text) {
         Err(_) => invalid("must be a numeric value".to_owned()),
+        // Upstream parses 32 bits.
+        Ok(size) if i32::try_from(size).is_err() => invalid("must be a numeric value".to_owned()),
         Ok(size) if size < 1 => invalid("must be greater than or equal to 1".to_owned()),
         Ok(size) if size > i64::from(template.count) => {
             invalid(format!("must not be greater than pod set count {}", template.count))
@@ -94,6 +96,9 @@ fn check_each(field: &str, layers: &[PodSetSliceTopologyConstraint], count: i32)
             errors.push(FieldError::invalid(format!("{field}[{index}].size"), layer.size, detail));
         }
     }
+    // Whether a layer is below the one before is checked by the scheduler only, which knows the topology
+    // (docs/reference/kueue.md §5.3).
+    errors.extend(slice_layers::check(field, layers));
     if let Some(first) = layers.first().filter(|layer| layer.size > count) {
         let detail = format!("must not be greater than pod set count {count}");
         errors.push(FieldError::invalid(field, first.size, detail));
@@ -103,6 +108,7 @@ fn check_each(field: &str, layers: &[PodSetSliceTopologyConstraint], count: i32)
 
 /// Parses the layers. The error is part of the refusal's message.
 pub(crate) fn layers(text: &str) -> Result<Vec<PodSetSliceTopologyConstraint>, String> {
+    // In two steps: a syntax error gets Go's words, which the recorded refusals of upstream have.
     let value: Value = serde_json::from_str(text).map_err(|error| syntax_problem(text, &error))?;
     serde_json::from_value(value).map_err(|error| error.to_string())
 }

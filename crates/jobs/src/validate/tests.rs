@@ -102,6 +102,51 @@ fn a_pod_set_group_has_two_pod_sets_of_one_topology_and_one_single_pod() {
     };
     assert_eq!(n_errors(&[("rack", 1), ("rack", 4)]), 0);
     assert_eq!(n_errors(&[("rack", 2), ("rack", 4)]), 1);
-    assert_eq!(n_errors(&[("rack", 1), ("host", 4)]), 1);
+    assert_eq!(n_errors(&[("rack", 1), ("host", 4)]), 2, "one for each of them");
     assert_eq!(n_errors(&[("rack", 1), ("rack", 1), ("rack", 1)]), 3);
+}
+
+#[test]
+fn the_counts_of_a_synced_job_change_together_while_it_is_suspended() {
+    let annotations = json!({ "kueue.x-k8s.io/job-completions-equal-parallelism": "true" });
+    let n_errors = |parallelism: i32, completions: i32, suspend: bool| {
+        let spec = |parallelism: i32, completions: i32| {
+            json!({
+                "completionMode": "Indexed", "parallelism": parallelism,
+                "completions": completions, "suspend": suspend,
+            })
+        };
+        let old = job(&json!({}), &annotations, &spec(3, 3));
+        let new = job(&json!({}), &annotations, &spec(parallelism, completions));
+        update(&new, &old, false, JobGates::default()).len()
+    };
+    assert_eq!([n_errors(3, 3, true), n_errors(2, 2, true)], [0, 0]);
+    assert_eq!([n_errors(2, 3, true), n_errors(3, 4, true)], [1, 1]);
+    assert_eq!(n_errors(2, 3, false), 0, "a running job is compared with its Workload");
+}
+
+#[test]
+fn a_job_that_is_being_stopped_counts_as_suspended() {
+    let stopping = json!({ "kueue.x-k8s.io/stopping": "true" });
+    let labels = |queue: &str| json!({ "kueue.x-k8s.io/queue-name": queue });
+    let spec = json!({ "suspend": true });
+    let (old, new) = (job(&labels("a"), &stopping, &spec), job(&labels("b"), &stopping, &spec));
+    assert_eq!(texts(&update(&new, &old, false, JobGates::default())), Vec::<String>::new());
+}
+
+#[test]
+fn a_slice_size_has_32_bits() {
+    let size = |size: &str| {
+        let annotations = json!({
+            "kueue.x-k8s.io/podset-slice-required-topology": "rack",
+            "kueue.x-k8s.io/podset-slice-size": size,
+        });
+        let template = json!({ "metadata": { "annotations": annotations } });
+        let job = job(&json!({}), &json!({}), &json!({ "parallelism": 4, "template": template }));
+        texts(&create(&job, JobGates::default()))
+    };
+    assert_eq!(size("4"), Vec::<String>::new());
+    for text in ["2147483648", "-2147483649"] {
+        assert!(size(text)[0].ends_with("must be a numeric value"), "{:?}", size(text));
+    }
 }

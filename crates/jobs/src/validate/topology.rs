@@ -26,16 +26,14 @@ const SLICES: [&str; 3] = [
 ];
 
 /// Errors of each template, and of pod set groups.
-pub(super) fn check(templates: &[AnnotatedTemplate<'_>], gates: JobGates) -> Errors {
+pub(crate) fn check(templates: &[AnnotatedTemplate<'_>], gates: JobGates) -> Errors {
     let mut errors = Errors::new();
     for template in templates {
         errors.extend(check_levels(template));
         errors.extend(check_group_name(template));
         errors.extend(slices::check(template, gates));
     }
-    if errors.is_empty() {
-        errors.extend(check_groups(templates));
-    }
+    errors.extend(check_groups(templates));
     errors
 }
 
@@ -66,6 +64,8 @@ fn check_group_name(template: &AnnotatedTemplate<'_>) -> Errors {
     let Some(name) = template.get(POD_SET_GROUP_NAME) else { return vec![] };
     let field = template.field_of(POD_SET_GROUP_NAME);
     let mut errors = Errors::new();
+    // Upstream groups a pod set without this annotation under its index: a number could name
+    // two groups.
     if name.parse::<u64>().is_ok() {
         errors.push(FieldError::invalid(&field, name, "must not be a number"));
     }
@@ -94,13 +94,13 @@ fn level<'a>(template: &'a AnnotatedTemplate<'_>) -> Option<(&'static str, &'a s
 }
 
 /// A pod set group has two templates with the same level, one of them with a single pod. A job with one template has
-/// no groups.
+/// no groups, and a template without a level is in none.
 fn check_groups(templates: &[AnnotatedTemplate<'_>]) -> Errors {
     if templates.len() < 2 {
         return vec![];
     }
     let mut groups: BTreeMap<&str, Vec<&AnnotatedTemplate<'_>>> = BTreeMap::new();
-    for template in templates {
+    for template in templates.iter().filter(|template| level(template).is_some()) {
         if let Some(name) = template.get(POD_SET_GROUP_NAME) {
             groups.entry(name).or_default().push(template);
         }
@@ -110,22 +110,25 @@ fn check_groups(templates: &[AnnotatedTemplate<'_>]) -> Errors {
 
 fn check_group(name: &str, members: &[&AnnotatedTemplate<'_>]) -> Errors {
     let [first, second] = members else {
-        return members
-            .iter()
-            .map(|member| {
-                let field = member.field_of(POD_SET_GROUP_NAME);
-                FieldError::invalid(field, name, "must be the group of exactly two pod sets")
-            })
-            .collect();
+        let n_members = members.len();
+        let detail =
+            format!("can only define groups of exactly 2 pod sets, got: {n_members} pod set(s)");
+        let fields = members.iter().map(|member| member.field_of(POD_SET_GROUP_NAME));
+        return fields.map(|field| FieldError::invalid(field, name, &detail)).collect();
     };
-    let mut errors = Errors::new();
     if level(first) != level(second) {
-        let detail = "the pod sets of a group must name the same topology";
-        errors.push(FieldError::invalid(first.field_of(POD_SET_GROUP_NAME), name, detail));
+        let differs = |from: &AnnotatedTemplate<'_>, other: &AnnotatedTemplate<'_>| {
+            let detail = format!(
+                "must specify '{POD_SET_REQUIRED_TOPOLOGY}' or '{POD_SET_PREFERRED_TOPOLOGY}' topology consistent with '{}' in group '{name}'",
+                other.field()
+            );
+            FieldError::invalid_together(from.field(), detail)
+        };
+        return vec![differs(first, second), differs(second, first)];
     }
     if first.count != 1 && second.count != 1 {
         let detail = "one of the pod sets of a group must have one pod";
-        errors.push(FieldError::invalid(first.field_of(POD_SET_GROUP_NAME), name, detail));
+        return vec![FieldError::invalid(first.field_of(POD_SET_GROUP_NAME), name, detail)];
     }
-    errors
+    vec![]
 }

@@ -127,7 +127,7 @@ impl RecordedCase {
     }
 
     /// Facts that follow from setup and settings.
-    fn surroundings(&self) -> DefaultingFacts {
+    fn defaulting_facts(&self) -> DefaultingFacts {
         let owners = self.body()["metadata"]["ownerReferences"].as_array();
         let owner = owners.and_then(|owners| owners.first());
         let manage_without_queue_name = self.config() == "variant-1";
@@ -159,11 +159,11 @@ impl RecordedCase {
             return object;
         }
         let job: Job = serde_json::from_value(object.clone()).expect("a Job decodes");
-        let around = self.surroundings();
-        let queue = defaulting::queue_to_route_by(&job, around);
+        let facts = self.defaulting_facts();
+        let queue = defaulting::queue_to_route_by(&job, facts);
         let queue_dispatches = queue.is_some_and(|queue| self.dispatches(queue));
-        let around = DefaultingFacts { queue_uses_multi_kueue: queue_dispatches, ..around };
-        let steps = defaulting::default(&job, around, self.gates());
+        let facts = DefaultingFacts { queue_uses_multi_kueue: queue_dispatches, ..facts };
+        let steps = defaulting::default(&job, facts, self.gates());
         let patch = Value::Array(steps.iter().map(defaulting::PatchAdd::to_json).collect());
         let patch: json_patch::Patch = serde_json::from_value(patch).expect("a JSON patch");
         json_patch::patch(&mut object, &patch).expect("the patch applies");

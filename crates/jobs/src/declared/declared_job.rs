@@ -1,0 +1,236 @@
+//! A job of a declared kind.
+
+use crds::{
+    v1beta2::{PodSet, ReclaimablePod},
+    validation::Errors,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::{Map, Value};
+
+use super::{JobFields, Outcome, Reclaimable, pod_sets::DeclaredPodSet, probe};
+use crate::{
+    GenericJob, JobGates, Kind, container_env,
+    defaulting::PatchAdd,
+    generic_job::{JobOutcome, Stop, StopWrite},
+    lookups::{FoundObjects, NeededObject},
+    pod_set_info::{PodSetInfo, StartError},
+    pointer::Pointer,
+    topology_request,
+    validate::AnnotatedTemplate,
+};
+
+/// See the module. The object is kept whole; only declared fields are read and changed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeclaredJob {
+    pub(super) kind: Kind,
+    pub(super) metadata: ObjectMeta,
+    /// Everything but the metadata.
+    pub(super) object: Value,
+    /// Empty while the job is unresolved.
+    pub(super) pod_sets: Vec<DeclaredPodSet>,
+    /// Which object is missing that the pod sets need.
+    pub(super) unresolved: Option<String>,
+}
+
+impl DeclaredJob {
+    /// Decodes an object.
+    ///
+    /// # Errors
+    /// If the metadata or a pod template in the job does not decode.
+    pub(crate) fn decode(kind: &Kind, object: Value) -> Result<Self, String> {
+        let Value::Object(mut fields) = object else {
+            return Err("it is no object".to_owned());
+        };
+        let metadata = fields.remove("metadata").unwrap_or_else(|| Value::Object(Map::new()));
+        let metadata =
+            serde_json::from_value(metadata).map_err(|error| format!("metadata: {error}"))?;
+        let object = Value::Object(fields);
+        let (kind, pod_sets) = (kind.clone(), Vec::new());
+        let mut job = Self { kind, metadata, object, pod_sets, unresolved: None };
+        job.resolve(&FoundObjects::default())?;
+        Ok(job)
+    }
+
+    pub(super) fn fields(&self) -> Option<&JobFields> {
+        self.kind.fields()
+    }
+
+    fn reclaimable(&self, rule: &Reclaimable) -> Vec<ReclaimablePod> {
+        let entries = rule.each.get(&self.object).and_then(Value::as_array);
+        let entries = entries.map(Vec::as_slice).unwrap_or_default();
+        let succeeded = |set: &DeclaredPodSet| {
+            let mut entries = entries.iter();
+            let entry = entries.find(|entry| rule.name.text(entry) == Some(set.name.as_str()))?;
+            let n = i32::try_from(rule.replicas.number(entry)?).ok()?;
+            // More than there are is the status of an earlier size of the job.
+            let count = (n > 0 && n <= set.replicas).then(|| n * set.pods_per_replica)?;
+            Some(ReclaimablePod { name: set.name.clone(), count })
+        };
+        self.pod_sets.iter().filter_map(succeeded).collect()
+    }
+}
+
+impl GenericJob for DeclaredJob {
+    fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+
+    fn has_field(&self, at: &Pointer) -> bool {
+        at.get(&self.object).is_some()
+    }
+
+    fn spec_suspended(&self) -> bool {
+        self.kind.suspend().and_then(|at| at.get(&self.object)) == Some(&Value::Bool(true))
+    }
+
+    fn suspended(&self) -> Self {
+        let mut job = self.clone();
+        job.set_suspended(true);
+        job
+    }
+
+    fn managed_by(&self) -> Option<&str> {
+        self.kind.managed_by()?.at.text(&self.object)
+    }
+
+    fn is_suspended(&self) -> bool {
+        self.spec_suspended()
+    }
+
+    fn needed_objects(&self) -> Vec<NeededObject> {
+        self.needed().into_iter().map(|(_, needed)| needed).collect()
+    }
+
+    fn with_objects(&self, found: &FoundObjects) -> Self {
+        let mut job = self.clone();
+        if let Err(error) = job.resolve(found) {
+            job.unresolved = Some(error);
+        }
+        job
+    }
+
+    fn unresolved(&self) -> Option<&str> {
+        self.unresolved.as_deref()
+    }
+
+    fn pod_sets(&self, gates: JobGates) -> Vec<PodSet> {
+        self.pod_sets.iter().map(|set| pod_set(set, gates)).collect()
+    }
+
+    fn templates(&self) -> Vec<AnnotatedTemplate<'_>> {
+        let sets = self.pod_sets.iter();
+        sets.map(|set| AnnotatedTemplate {
+            path: format!("{}.metadata", set.at.field_path()),
+            annotations: set.template.metadata.as_ref().map(|metadata| &metadata.annotations),
+            count: set.count(),
+        })
+        .collect()
+    }
+
+    fn run_with_pod_sets_info(
+        &mut self,
+        infos: &[PodSetInfo],
+        _: JobGates,
+    ) -> Result<(), StartError> {
+        self.start(infos)
+    }
+
+    fn restore_pod_sets_info(&mut self, infos: &[PodSetInfo], _: JobGates) -> bool {
+        self.restore(infos)
+    }
+
+    fn next_stop_write(&self, stop: &Stop<'_>, _: JobGates) -> Option<StopWrite<Self>> {
+        self.stop(stop.infos)
+    }
+
+    fn remote_job(&self, pod_sets: &[PodSet], _: JobGates) -> Self {
+        self.for_worker(pod_sets)
+    }
+
+    fn with_remote_status(&self, copy: &Self) -> Self {
+        self.with_status_of(copy)
+    }
+
+    fn with_idle_status(&self) -> Option<Self> {
+        self.idle()
+    }
+
+    /// As far as its status shows: pods are active, or it is over.
+    fn has_started(&self) -> bool {
+        self.is_active() || self.finished().is_some()
+    }
+
+    fn finished(&self) -> Option<JobOutcome> {
+        let outcomes = self.fields().into_iter().flat_map(|fields| &fields.outcomes);
+        outcomes.into_iter().find_map(|outcome| result(outcome, &self.object))
+    }
+
+    fn is_active(&self) -> bool {
+        self.fields().is_some_and(|fields| fields.active.holds(&self.object))
+    }
+
+    fn pods_ready(&self) -> bool {
+        let ready = self.fields().and_then(|fields| fields.ready.as_ref());
+        ready.map_or_else(|| self.is_active(), |ready| ready.holds(&self.object))
+    }
+
+    fn reclaimable_pods(&self) -> Vec<ReclaimablePod> {
+        let rule = self.fields().and_then(|fields| fields.reclaimable.as_ref());
+        rule.map(|rule| self.reclaimable(rule)).unwrap_or_default()
+    }
+
+    fn defaults(&self, _: JobGates) -> Vec<PatchAdd> {
+        Vec::new()
+    }
+
+    fn validate_create(&self, _: JobGates) -> Errors {
+        Errors::new()
+    }
+
+    fn validate_update(&self, _: &Self, _: JobGates) -> Errors {
+        Errors::new()
+    }
+}
+
+fn pod_set(set: &DeclaredPodSet, gates: JobGates) -> PodSet {
+    let mut template = set.template.clone();
+    container_env::deduplicate(&mut template);
+    let labels = topology_request::PodIndexLabels {
+        pod: set.index_labels.pod.as_deref(),
+        replica: set.index_labels.replica.as_deref().map(|label| (label, set.replicas)),
+    };
+    let topology_request = topology_request::of_template(&template, labels, gates);
+    PodSet {
+        name: set.name.clone(),
+        count: Some(set.count()),
+        min_count: None,
+        template,
+        topology_request,
+    }
+}
+
+fn result(outcome: &Outcome, object: &Value) -> Option<JobOutcome> {
+    match outcome {
+        Outcome::Condition { r#type, success } => {
+            let condition = probe::condition(object, r#type)?;
+            let message = condition["message"].as_str().unwrap_or_default().to_owned();
+            (condition["status"] == "True").then_some(JobOutcome { success: *success, message })
+        }
+        Outcome::Values { at, succeeded, failed, message } => {
+            let text = at.text(object)?;
+            let is_one_of = |values: &[String]| values.iter().any(|value| value == text);
+            let success = is_one_of(succeeded);
+            let message = message.as_ref().and_then(|at| at.text(object)).unwrap_or_default();
+            (success || is_one_of(failed))
+                .then(|| JobOutcome { success, message: message.to_owned() })
+        }
+    }
+}

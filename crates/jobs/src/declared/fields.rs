@@ -1,0 +1,151 @@
+//! What a kind declares about its jobs.
+
+use serde::Deserialize;
+
+use super::{PodSetRule, Probe};
+use crate::pointer::Pointer;
+
+/// Where the fields of a kind stand that decisions read and write.
+///
+/// # Example
+/// ```
+/// use jobs::declared::JobFields;
+///
+/// let fields: JobFields = serde_json::from_value(serde_json::json!({
+///     "podSets": [{ "name": { "fixed": "main" }, "template": "/spec/template", "replicas": { "at": "/spec/size" } }],
+///     "outcomes": [{ "condition": { "type": "Done", "success": true } }],
+///     "active": { "anyAbove": ["/status/active"] },
+///     "ready": { "condition": "Ready" },
+/// }))?;
+/// assert_eq!(fields.check(&[]), Ok(()));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct JobFields {
+    /// Pod sets, in their order.
+    pub pod_sets: Vec<PodSetRule>,
+    /// Results of a job. The first that applies counts; without any the job never finishes.
+    #[serde(default)]
+    pub outcomes: Vec<Outcome>,
+    /// Whether pods are active.
+    #[serde(default)]
+    pub active: Probe,
+    /// Whether all pods are ready or have succeeded. By default they are as long as any is active.
+    #[serde(default)]
+    pub ready: Option<Probe>,
+    /// Pods that will not run again.
+    #[serde(default)]
+    pub reclaimable: Option<Reclaimable>,
+    /// What differs on a worker.
+    #[serde(default)]
+    pub remote: RemoteFields,
+}
+
+/// How a result shows in the status.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub enum Outcome {
+    /// A condition that is True. Its message is that of the result.
+    Condition {
+        /// Type of the condition.
+        r#type: String,
+        /// Whether the job succeeded.
+        success: bool,
+    },
+    /// The text of a field.
+    Values {
+        /// The field.
+        at: Pointer,
+        /// Texts of a job that succeeded.
+        #[serde(default)]
+        succeeded: Vec<String>,
+        /// Texts of a job that failed.
+        #[serde(default)]
+        failed: Vec<String>,
+        /// The message of the result, if there is one.
+        #[serde(default)]
+        message: Option<Pointer>,
+    },
+}
+
+/// Replicas of pod sets that succeeded, by name: their pods will not run again.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Reclaimable {
+    /// The list with an entry per pod set.
+    pub each: Pointer,
+    /// Name of the pod set in an entry.
+    pub name: Pointer,
+    /// Number of replicas that succeeded in an entry.
+    pub replicas: Pointer,
+}
+
+/// What differs between a job and its copy on a worker.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RemoteFields {
+    /// Fields that the copy lacks. A copy that deletes itself would be gone before its end was seen.
+    #[serde(default)]
+    pub strip: Vec<Pointer>,
+}
+
+/// Why a declaration is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FieldsError {
+    /// No Workload can be made of such a job.
+    #[error("no pod sets are declared")]
+    NoPodSets,
+    /// A pointer that must reach one field has a `*`.
+    #[error("{field}: {pointer} reaches more than one field")]
+    Several {
+        /// The declared field.
+        field: &'static str,
+        /// The pointer.
+        pointer: Pointer,
+    },
+    /// Two pod sets have one name.
+    #[error("two pod sets are called {0}")]
+    SameName(String),
+    /// A template in another object needs a lookup of this name.
+    #[error("podSets.from.lookup: no lookup is called {0}")]
+    NoLookup(String),
+    /// Workers write the status; what is read of a running job has to stand there.
+    #[error("{field}: {pointer} is not below /status")]
+    NotStatus {
+        /// The declared field.
+        field: &'static str,
+        /// The pointer.
+        pointer: Pointer,
+    },
+}
+
+impl JobFields {
+    /// Whether jobs can be managed by this declaration. `lookups` are the names of objects that the kind looks up.
+    ///
+    /// # Errors
+    /// The first contradiction.
+    pub fn check(&self, lookups: &[&str]) -> Result<(), FieldsError> {
+        if self.pod_sets.is_empty() {
+            return Err(FieldsError::NoPodSets);
+        }
+        let mut names = Vec::new();
+        for rule in &self.pod_sets {
+            rule.check(lookups)?;
+            if let Some(name) = rule.fixed_name() {
+                if names.contains(&name) {
+                    return Err(FieldsError::SameName(name.to_owned()));
+                }
+                names.push(name);
+            }
+        }
+        // Quota is released when no pod is active: only the status changes while a job ends.
+        let outside = self.active.fields().into_iter().find(|field| !field.is_below("status"));
+        match outside {
+            Some(pointer) => {
+                Err(FieldsError::NotStatus { field: "active", pointer: pointer.clone() })
+            }
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Pod sets of a declared job whose templates stand in other objects.
+
+use super::DeclaredJob;
+use crate::lookups::{FoundObjects, NeededObject};
+
+impl DeclaredJob {
+    /// The objects that the job needs, each with the name of its rule.
+    pub(super) fn needed(&self) -> Vec<(&str, NeededObject)> {
+        let namespace = self.metadata.namespace.as_deref();
+        let rules = self.kind.lookups().iter();
+        let needed = rules.map(|rule| (rule.name.as_str(), rule.needed(&self.object, namespace)));
+        needed.filter_map(|(name, needed)| Some((name, needed?))).collect()
+    }
+
+    /// Reads the pod sets. A job that names a missing object has none.
+    ///
+    /// # Errors
+    /// If a pod template does not decode.
+    pub(super) fn resolve(&mut self, found: &FoundObjects) -> Result<(), String> {
+        (self.pod_sets, self.unresolved) = (Vec::new(), None);
+        let mut sources = Vec::new();
+        for (name, needed) in self.needed() {
+            match found.get(&needed) {
+                Ok(object) => sources.push((name.to_owned(), needed, object)),
+                Err(failure) => {
+                    self.unresolved = Some(failure.message(&needed));
+                    return Ok(());
+                }
+            }
+        }
+        let rules = self.fields().map(|fields| fields.pod_sets.clone()).unwrap_or_default();
+        let mut pod_sets = Vec::new();
+        for rule in rules {
+            let Some(from) = &rule.from else {
+                pod_sets.extend(rule.pod_sets(&self.object, None)?);
+                continue;
+            };
+            let Some((_, needed, object)) = sources.iter().find(|one| one.0 == from.lookup) else {
+                self.unresolved = Some(format!("the job names no {}", from.lookup));
+                return Ok(());
+            };
+            let sets = rule.pod_sets(&self.object, Some(&object.data));
+            pod_sets.extend(sets.map_err(|error| format!("{needed}: {error}"))?);
+        }
+        self.pod_sets = pod_sets;
+        Ok(())
+    }
+
+    /// Removes what a start has added to templates of other objects, also while these are missing.
+    pub(super) fn remove_additions(&mut self) -> bool {
+        let rules = self.fields().map(|fields| fields.pod_sets.as_slice()).unwrap_or_default();
+        let fields: Vec<_> = rules.iter().flat_map(|rule| rule.additions(&self.object)).collect();
+        let mut changed = false;
+        for field in fields {
+            changed |= field.remove(&mut self.object);
+        }
+        for set in &mut self.pod_sets {
+            if let Some(base) = &set.base {
+                set.template = base.clone();
+            }
+        }
+        changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crds::v1beta2::Workload;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{
+        GenericJob, JobGates, JobObject, Kind,
+        construct_workload::{KeysToCopy, WorkloadPriority, construct_workload},
+        generic_job::Stop,
+        pod_set_info::PodSetInfo,
+        reconcile::{ReconcileContext, ReconcileStep, reconcile},
+    };
+
+    const COURSE: &str = "
+framework: example.com/course
+group: example.com
+version: v1
+kind: Course
+plural: courses
+suspend: /spec/suspend
+lookups:
+- { name: recipe, group: example.com, version: v1, kind: Recipe, plural: recipes, at: /spec/recipe }
+fields:
+  podSets:
+  - name: { fixed: worker }
+    template: /spec/worker
+    from: { lookup: recipe, additions: /spec/additions }
+    replicas: { at: /spec/size }
+  active: { anyAbove: [/status/active] }
+";
+
+    fn kind() -> Kind {
+        Kind::parse(COURSE).expect("a kind")
+    }
+
+    fn course() -> JobObject {
+        let object = json!({
+            "apiVersion": "example.com/v1", "kind": "Course",
+            "metadata": { "name": "c", "namespace": "ns", "uid": "u" },
+            "spec": { "suspend": true, "recipe": "base", "size": 2 },
+        });
+        kind().decode(object).expect("a Course decodes")
+    }
+
+    fn found(image: &str) -> FoundObjects {
+        let needed = course().needed_objects().pop().expect("an object");
+        let object = json!({
+            "metadata": { "name": "base", "namespace": "ns" },
+            "spec": { "worker": { "spec": {
+                "nodeSelector": { "a": "b" }, "containers": [{ "name": "c", "image": image }],
+            } } },
+        });
+        let mut found = FoundObjects::default();
+        found.observe(needed, Some(Arc::new(serde_json::from_value(object).expect("an object"))));
+        found
+    }
+
+    fn workload_of(job: &JobObject) -> Workload {
+        let gates = JobGates::default();
+        construct_workload(job, WorkloadPriority::default(), &KeysToCopy::default(), gates)
+    }
+
+    fn steps(job: &JobObject, workloads: &[&Workload]) -> Vec<ReconcileStep<JobObject>> {
+        let flavors = Default::default();
+        reconcile(
+            job,
+            ReconcileContext {
+                workloads,
+                previous_workload: None,
+                prebuilt: false,
+                flavors: &flavors,
+                gates: JobGates::default(),
+                now: jiff::Timestamp::UNIX_EPOCH,
+            },
+        )
+    }
+
+    fn with_conditions(mut workload: Workload, conditions: &[&str]) -> Workload {
+        let conditions = conditions.iter().map(|name| {
+            json!({ "type": name, "status": "True", "reason": "R", "message": "",
+                    "lastTransitionTime": "1970-01-01T00:00:00Z" })
+        });
+        let conditions = Value::Array(conditions.collect());
+        workload.status.conditions = serde_json::from_value(conditions).expect("conditions");
+        workload
+    }
+
+    fn start_of(job: &JobObject) -> JobObject {
+        let mut started = job.clone();
+        let mut info = PodSetInfo::of(&job.pod_sets(JobGates::default())[0]);
+        info.node_selector = [("zone".to_owned(), "x".to_owned())].into();
+        info.labels = [("podset".to_owned(), "worker".to_owned())].into();
+        started.run_with_pod_sets_info(&[info], JobGates::default()).expect("starts");
+        started
+    }
+
+    #[test]
+    fn a_template_stands_in_another_object_and_the_additions_in_the_job() {
+        let job = course().with_objects(&found("one"));
+        let set = job.pod_sets(JobGates::default()).remove(0);
+        assert_eq!((set.name.as_str(), set.count), ("worker", Some(2)));
+        assert_eq!(json!(set.template)["spec"]["containers"][0]["image"], "one");
+
+        let started = start_of(&job);
+        assert_eq!(
+            started.without_status()["spec"],
+            json!({
+                "suspend": false, "recipe": "base", "size": 2,
+                "additions": {
+                    "metadata": { "labels": { "podset": "worker" } },
+                    "spec": { "nodeSelector": { "zone": "x" } },
+                },
+            })
+        );
+        // The stored object, read again, has the same pod sets.
+        let mut object = started.to_create();
+        object["metadata"] = json!(started.metadata());
+        let again = kind().decode(object).expect("decodes").with_objects(&found("one"));
+        let gates = JobGates::default();
+        assert_eq!(again.pod_sets(gates), started.pod_sets(gates));
+        let template = json!(again.pod_sets(gates)[0].template);
+        assert_eq!(template["spec"]["nodeSelector"], json!({ "a": "b", "zone": "x" }));
+        // Also while the other object is missing.
+        for stopped in [again, kind().decode(started.to_create()).expect("decodes")] {
+            let stop = stopped.next_stop_write(&Stop::default(), gates);
+            let Some(crate::StopWrite::Object(stopped)) = stop else {
+                panic!("a stop is a write of the object")
+            };
+            assert_eq!(stopped.without_status(), job.without_status());
+        }
+    }
+
+    #[test]
+    fn a_job_without_its_object_gets_no_workload_and_says_why() {
+        let [ReconcileStep::Refuse { reason, message }] = &steps(&course(), &[])[..] else {
+            panic!("a refusal")
+        };
+        assert_eq!(*reason, "NeededObjectMissing");
+        assert_eq!(message, "Recipe.example.com \"base\" does not exist");
+        let complete = course().with_objects(&found("one"));
+        assert_eq!(steps(&complete, &[]), [ReconcileStep::CreateWorkload]);
+        let object = json!({ "metadata": { "namespace": "ns" }, "spec": { "suspend": true } });
+        let nameless = kind().decode(object).expect("decodes");
+        assert_eq!(nameless.unresolved(), Some("the job names no recipe"));
+    }
+
+    #[test]
+    fn an_object_that_goes_changes_nothing_about_a_running_job() {
+        let complete = course().with_objects(&found("one"));
+        let workload = workload_of(&complete);
+        let running = start_of(&complete).with_objects(&FoundObjects::default());
+        assert!(running.unresolved().is_some());
+        let admitted = with_conditions(workload.clone(), &["QuotaReserved", "Admitted"]);
+        assert_eq!(steps(&running, &[&admitted]), []);
+        let evicted = with_conditions(workload.clone(), &["QuotaReserved", "Evicted"]);
+        assert!(matches!(steps(&running, &[&evicted])[..], [ReconcileStep::StopJob(..)]));
+        // It is not started without the object.
+        let waiting = course();
+        assert!(matches!(steps(&waiting, &[&admitted])[..], [ReconcileStep::Refuse { .. }]));
+        assert_eq!(steps(&waiting, &[&workload]), [], "the Workload stays in its queue");
+    }
+
+    #[test]
+    fn another_template_changes_a_waiting_workload() {
+        let workload = workload_of(&course().with_objects(&found("one")));
+        let changed = course().with_objects(&found("two"));
+        let [ReconcileStep::UpdateWorkload(after)] = &steps(&changed, &[&workload])[..] else {
+            panic!("an update")
+        };
+        assert_eq!(
+            json!(after.spec.pod_sets)[0]["template"]["spec"]["containers"][0]["image"],
+            "two"
+        );
+    }
+
+    #[test]
+    fn a_definition_that_looks_up_nothing_is_refused() {
+        for (from, to, part) in [
+            ("lookup: recipe", "lookup: other", "no lookup is called other"),
+            ("at: /spec/recipe }", "at: /spec/* }", "more than one field"),
+            ("additions: /spec/additions", "additions: /spec/*", "podSets.from.additions"),
+        ] {
+            let error = Kind::parse(&COURSE.replace(from, to)).expect_err(to).to_string();
+            assert!(error.contains(part), "{to}: {error}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Kinds of jobs that are declared as data: where a kind has its switch, pod templates, counts and conditions.
+//!
+//! ```text
+//! JobFields (pointers, tables) + object ──> DeclaredJob : GenericJob
+//! ```
+//! | file | concept |
+//! |---|---|
+//! | `fields` | [`JobFields`]: what a kind declares, and which declarations are refused |
+//! | `pod_sets` | pod sets, their templates and counts |
+//! | `count`, `probe` | numbers and answers that are read from an object |
+//! | `lookups` | pod sets with templates in other objects |
+//! | `declared_job` | [`DeclaredJob`]: a job of such a kind |
+//! | `start_and_stop` | start, restore and stop |
+//! | `remote` | the copy for a worker, and its status |
+
+mod count;
+mod declared_job;
+mod fields;
+mod lookups;
+mod pod_sets;
+mod probe;
+mod remote;
+mod start_and_stop;
+#[cfg(test)]
+mod tests;
+
+pub use self::{
+    count::Count,
+    declared_job::DeclaredJob,
+    fields::{FieldsError, JobFields, Outcome, Reclaimable, RemoteFields},
+    pod_sets::{IndexLabels, PodSetName, PodSetRule, TemplateSource},
+    probe::Probe,
+};
+
+pub(crate) use self::probe::NOTHING_RUNS;

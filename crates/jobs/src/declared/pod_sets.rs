@@ -1,0 +1,225 @@
+//! Pod sets of a declared kind: where templates and counts stand.
+
+use crds::{pod::PodTemplate, v1beta2::PodSet};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Count, FieldsError};
+use crate::{
+    nulls::without_nulls,
+    pod_set_info::{PodSetInfo, StartError},
+    pointer::Pointer,
+};
+
+/// One pod set, or one for each element of a list.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PodSetRule {
+    /// A list with a pod set per element. The other pointers start at the element.
+    #[serde(default)]
+    pub each: Option<Pointer>,
+    /// An object that is there if the pod set is. The other pointers start at it.
+    #[serde(default)]
+    pub within: Option<Pointer>,
+    /// Name of the pod set.
+    pub name: PodSetName,
+    /// The pod template. With `from` it stands in the other object.
+    pub template: Pointer,
+    /// The object with the pod template, if that is not the job.
+    #[serde(default)]
+    pub from: Option<TemplateSource>,
+    /// Number of replicas; 1 by default.
+    #[serde(default)]
+    pub replicas: Count,
+    /// Pods of one replica; 1 by default.
+    #[serde(default)]
+    pub pods_per_replica: Count,
+    /// Labels of pods that hold their index.
+    #[serde(default)]
+    pub index_labels: IndexLabels,
+}
+
+/// Where a pod template stands that is not part of the job.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TemplateSource {
+    /// Name of the lookup rule of the object.
+    pub lookup: String,
+    /// The field of the job with a pod template that the operator adds to that of the object: labels, annotations, node
+    /// selector, tolerations. A start writes it, a stop removes it.
+    pub additions: Pointer,
+}
+
+/// The name of a pod set.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PodSetName {
+    /// This name.
+    Fixed(String),
+    /// The text at a field.
+    At(Pointer),
+}
+
+/// Labels of pods that a topology assignment by rank reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct IndexLabels {
+    /// Index of the pod in its replica, or in its pod set.
+    #[serde(default)]
+    pub pod: Option<String>,
+    /// Index of the replica.
+    #[serde(default)]
+    pub replica: Option<String>,
+}
+
+/// A pod set that an object has.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct DeclaredPodSet {
+    pub(super) name: String,
+    /// Where the template stands in the job, or the additions to that of another object.
+    pub(super) at: Pointer,
+    /// The whole template, with the additions that the job has.
+    pub(super) template: PodTemplate,
+    /// The template of another object, without additions.
+    pub(super) base: Option<PodTemplate>,
+    pub(super) replicas: i32,
+    pub(super) pods_per_replica: i32,
+    pub(super) index_labels: IndexLabels,
+}
+
+impl DeclaredPodSet {
+    /// Number of pods.
+    pub(super) fn count(&self) -> i32 {
+        self.replicas.saturating_mul(self.pods_per_replica)
+    }
+}
+
+impl PodSetRule {
+    pub(super) fn check(&self, lookups: &[&str]) -> Result<(), FieldsError> {
+        let from = self.from.as_ref();
+        if let Some(from) = from.filter(|from| !lookups.contains(&&*from.lookup)) {
+            return Err(FieldsError::NoLookup(from.lookup.clone()));
+        }
+        let at = match &self.name {
+            PodSetName::Fixed(_) => None,
+            PodSetName::At(at) => Some(at),
+        };
+        let fields = [
+            ("podSets.each", self.each.as_ref()),
+            ("podSets.within", self.within.as_ref()),
+            ("podSets.name.at", at),
+            ("podSets.template", Some(&self.template)),
+            ("podSets.from.additions", from.map(|from| &from.additions)),
+        ];
+        let several = fields.into_iter().find_map(|(field, pointer)| {
+            pointer.filter(|pointer| !pointer.is_single()).map(|pointer| (field, pointer.clone()))
+        });
+        match several {
+            Some((field, pointer)) => Err(FieldsError::Several { field, pointer }),
+            None => Ok(()),
+        }
+    }
+
+    /// The name, unless every element of a list has its own.
+    pub(super) fn fixed_name(&self) -> Option<&str> {
+        match &self.name {
+            PodSetName::Fixed(name) => Some(name),
+            PodSetName::At(_) => None,
+        }
+    }
+
+    /// Elements of the job with a pod set, each with its place.
+    fn elements<'a>(&self, job: &'a Value) -> Vec<(&'a Value, Pointer)> {
+        let elements = match &self.each {
+            None => vec![Pointer::default()],
+            Some(list) => {
+                let n_elements = list.get(job).and_then(Value::as_array).map_or(0, Vec::len);
+                (0..n_elements).map(|index| list.element(index)).collect()
+            }
+        };
+        let places = elements.into_iter().map(|element| match &self.within {
+            Some(within) => element.join(within),
+            None => element,
+        });
+        // Only `within` can be absent: elements exist, and so does the job itself.
+        places.filter_map(|at| Some((at.get(job)?, at))).collect()
+    }
+
+    /// Fields of a job that hold additions to templates of another object.
+    pub(super) fn additions(&self, job: &Value) -> Vec<Pointer> {
+        let Some(from) = &self.from else {
+            return Vec::new();
+        };
+        let elements = self.elements(job).into_iter();
+        elements.map(|(_, at)| at.join(&from.additions)).collect()
+    }
+
+    /// The pod sets of a job. `source` is the object with the templates, if the rule names one.
+    ///
+    /// # Errors
+    /// If a template does not decode, or contradicts its additions.
+    pub(super) fn pod_sets(
+        &self,
+        job: &Value,
+        source: Option<&Value>,
+    ) -> Result<Vec<DeclaredPodSet>, String> {
+        let elements = self.elements(job).into_iter();
+        elements.map(|(element, at)| self.pod_set((element, &at), source)).collect()
+    }
+
+    fn pod_set(
+        &self,
+        (element, at): (&Value, &Pointer),
+        source: Option<&Value>,
+    ) -> Result<DeclaredPodSet, String> {
+        let name = match &self.name {
+            PodSetName::Fixed(name) => name.as_str(),
+            PodSetName::At(at) => at.text(element).unwrap_or_default(),
+        };
+        let (at, template, base) = match &self.from {
+            None => {
+                let at = at.join(&self.template);
+                let template = template(self.template.get(element), &at)?;
+                (at, template, None)
+            }
+            Some(from) => {
+                let base = source.and_then(|source| self.template.get(source));
+                let base = template(base, &self.template)?;
+                let at = at.join(&from.additions);
+                let additions = template(from.additions.get(element), &at)?;
+                let added = with_additions(&base, &additions, name)
+                    .map_err(|error| format!("{}: {error}", at.field_path()))?;
+                (at, added, Some(base))
+            }
+        };
+        Ok(DeclaredPodSet {
+            name: name.to_owned(),
+            at,
+            template,
+            base,
+            replicas: self.replicas.pods(element),
+            pods_per_replica: self.pods_per_replica.pods(element),
+            index_labels: self.index_labels.clone(),
+        })
+    }
+}
+
+/// Decodes a template; an absent one is empty.
+fn template(value: Option<&Value>, at: &Pointer) -> Result<PodTemplate, String> {
+    let decode = |value| serde_json::from_value(without_nulls(value));
+    let decoded = value.map_or_else(|| Ok(PodTemplate::default()), decode);
+    decoded.map_err(|error| format!("{}: {error}", at.field_path()))
+}
+
+/// A template with what the operator adds to it.
+fn with_additions(
+    base: &PodTemplate,
+    additions: &PodTemplate,
+    name: &str,
+) -> Result<PodTemplate, StartError> {
+    let mut added = base.clone();
+    let (name, template) = (name.to_owned(), additions.clone());
+    let additions = PodSet { name, template, ..PodSet::default() };
+    PodSetInfo::of(&additions).merge_into(&mut added, false)?;
+    Ok(added)
+}

@@ -1,0 +1,162 @@
+//! What the status of a job says, as data: a question with the answer yes or no.
+
+use crds::names::reasons::MULTI_KUEUE_ADAPTER;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::pointer::Pointer;
+
+/// A question about an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Probe {
+    /// The answer is always no.
+    #[default]
+    Never,
+    /// The condition of this type is True.
+    Condition(String),
+    /// A number at one of these fields is above 0.
+    AnyAbove(Vec<Pointer>),
+    /// The text of a field is one of these; an absent field is the empty text.
+    In {
+        /// The field.
+        at: Pointer,
+        /// The texts.
+        values: Vec<String>,
+    },
+    /// The text of a field is none of these; an absent field is the empty text.
+    NotIn {
+        /// The field.
+        at: Pointer,
+        /// The texts.
+        values: Vec<String>,
+    },
+    /// Two sums of numbers are equal.
+    EqualSums(Vec<Pointer>, Vec<Pointer>),
+}
+
+/// Where conditions stand.
+const CONDITIONS: &str = "/status/conditions";
+
+/// Message of a condition that is set to False because the copy of the job is gone.
+pub(crate) const NOTHING_RUNS: &str = "Nothing of the job runs on a worker";
+
+impl Probe {
+    /// The answer for an object.
+    #[must_use]
+    pub fn holds(&self, object: &Value) -> bool {
+        match self {
+            Self::Never => false,
+            Self::Condition(name) => {
+                condition(object, name).is_some_and(|condition| condition["status"] == "True")
+            }
+            Self::AnyAbove(fields) => numbers(fields, object).any(|number| number > 0),
+            Self::In { at, values } => has_text(at, values, object),
+            Self::NotIn { at, values } => !has_text(at, values, object),
+            Self::EqualSums(left, right) => {
+                numbers(left, object).sum::<i64>() == numbers(right, object).sum::<i64>()
+            }
+        }
+    }
+
+    /// Changes the status so that the answer is no. A sum or a text that has no such value stays.
+    pub fn clear(&self, object: &mut Value) {
+        match self {
+            Self::Condition(name) => clear_condition(object, name),
+            Self::AnyAbove(fields) => fields.iter().for_each(|field| {
+                field.change_all(object, &mut |number| {
+                    if number.as_i64().is_some_and(|number| number > 0) {
+                        *number = json!(0);
+                    }
+                });
+            }),
+            // An absent field is the empty text: to remove it answers no unless the empty text is
+            // in the list.
+            Self::In { at, values } if !values.iter().any(String::is_empty) => {
+                at.remove(object);
+            }
+            Self::NotIn { at, values } if values.iter().any(String::is_empty) => {
+                at.remove(object);
+            }
+            Self::Never | Self::In { .. } | Self::NotIn { .. } | Self::EqualSums(..) => {}
+        }
+    }
+
+    /// Fields that it reads.
+    pub(super) fn fields(&self) -> Vec<&Pointer> {
+        match self {
+            Self::Never | Self::Condition(_) => Vec::new(),
+            Self::AnyAbove(fields) => fields.iter().collect(),
+            Self::In { at, .. } | Self::NotIn { at, .. } => vec![at],
+            Self::EqualSums(left, right) => left.iter().chain(right).collect(),
+        }
+    }
+}
+
+/// The condition of a type.
+pub(super) fn condition<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
+    let conditions = object.pointer(CONDITIONS)?.as_array()?;
+    conditions.iter().find(|condition| condition["type"] == name)
+}
+
+fn clear_condition(object: &mut Value, name: &str) {
+    let conditions = object.pointer_mut(CONDITIONS).and_then(Value::as_array_mut);
+    let conditions = conditions.into_iter().flatten();
+    for condition in conditions.filter(|one| one["type"] == name && one["status"] == "True") {
+        // The time of the last transition stays: schemas require one, and a decision reads no clock.
+        condition["status"] = json!("False");
+        condition["reason"] = json!(MULTI_KUEUE_ADAPTER);
+        condition["message"] = json!(NOTHING_RUNS);
+    }
+}
+
+fn numbers<'a>(fields: &'a [Pointer], object: &'a Value) -> impl Iterator<Item = i64> + 'a {
+    fields.iter().flat_map(|field| field.all(object)).filter_map(Value::as_i64)
+}
+
+fn has_text(at: &Pointer, values: &[String], object: &Value) -> bool {
+    let text = at.text(object).unwrap_or_default();
+    values.iter().any(|value| value == text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn probe(rule: Value) -> Probe {
+        serde_json::from_value(rule).expect("a probe decodes")
+    }
+
+    #[test]
+    fn each_form_is_answered_and_cleared() {
+        let running = json!({ "status": {
+            "conditions": [{ "type": "Running", "status": "True" }],
+            "replicas": { "a": { "active": 0, "ready": 2 }, "b": { "active": 1, "ready": 1 } },
+            "phase": "Running",
+        }, "spec": { "n": 3 } });
+        let phase = |form: &str, values: &[&str]| {
+            probe(json!({ form: { "at": "/status/phase", "values": values } }))
+        };
+        let table = [
+            (probe(json!({ "condition": "Running" })), true, false),
+            (probe(json!({ "condition": "Other" })), false, false),
+            (probe(json!({ "anyAbove": ["/status/replicas/*/active"] })), true, false),
+            (phase("in", &["Running"]), true, false),
+            (phase("notIn", &["", "Suspended"]), true, false),
+            // No value of the status makes the sums differ or the empty phase count as suspended.
+            (phase("notIn", &["Suspended"]), true, true),
+            (
+                probe(json!({ "equalSums": [["/status/replicas/*/ready"], ["/spec/n"]] })),
+                true,
+                true,
+            ),
+            (Probe::Never, false, false),
+        ];
+        for (probe, answer, cleared) in table {
+            let mut object = running.clone();
+            assert_eq!(probe.holds(&object), answer, "{probe:?}");
+            probe.clear(&mut object);
+            assert_eq!(probe.holds(&object), cleared, "{probe:?}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! A declared job and its copy on a worker (docs/reference/multikueue.md §2.7).
+
+use crds::v1beta2::PodSet;
+use serde_json::{Map, Value};
+
+use super::DeclaredJob;
+use crate::{pod_set_info::PodSetInfo, remote_objects::metadata_for_creation};
+
+impl DeclaredJob {
+    /// The copy for a worker: suspended, without fields of this cluster.
+    pub(super) fn for_worker(&self, pod_sets: &[PodSet]) -> Self {
+        let mut copy = self.clone();
+        let infos: Vec<PodSetInfo> = pod_sets.iter().map(PodSetInfo::of).collect();
+        // The hub's job may be started already; the worker merges the flavors itself.
+        copy.restore(&infos);
+        copy.metadata = metadata_for_creation(&self.metadata);
+        copy.set_status(None);
+        copy.set_suspended(true);
+        if let Some(managed_by) = self.kind.managed_by() {
+            managed_by.at.remove(&mut copy.object);
+        }
+        let strip = self.kind.fields().into_iter().flat_map(|fields| &fields.remote.strip);
+        strip.into_iter().for_each(|field| {
+            field.remove(&mut copy.object);
+        });
+        copy
+    }
+
+    /// The job with the status of its copy.
+    pub(super) fn with_status_of(&self, copy: &Self) -> Self {
+        let mut job = self.clone();
+        job.set_status(copy.object.get("status").cloned());
+        job
+    }
+
+    /// The job with a status without active pods; `None` if it is that already.
+    pub(super) fn idle(&self) -> Option<Self> {
+        let mut idle = self.clone();
+        if let Some(fields) = self.kind.fields() {
+            let probes = std::iter::once(&fields.active).chain(&fields.ready);
+            probes.for_each(|probe| probe.clear(&mut idle.object));
+        }
+        (idle.object != self.object).then_some(idle)
+    }
+
+    fn set_status(&mut self, status: Option<Value>) {
+        let Value::Object(fields) = &mut self.object else { return };
+        match status {
+            Some(status) => fields.insert("status".to_owned(), status),
+            None => fields.remove("status"),
+        };
+    }
+
+    /// Whether the status is that of a copy. None is an empty one.
+    pub(crate) fn has_status_of(&self, copy: &Self) -> bool {
+        fn status(job: &DeclaredJob) -> Option<&Value> {
+            let status = job.object.get("status")?;
+            let is_empty = status.as_object().is_some_and(Map::is_empty);
+            (!is_empty).then_some(status)
+        }
+        status(self) == status(copy)
+    }
+
+    /// The status, as it is written; empty if there is none.
+    pub(crate) fn status(&self) -> Value {
+        self.object.get("status").cloned().unwrap_or_else(|| Value::Object(Map::new()))
+    }
+
+    /// Every field but metadata and status, without the type.
+    pub(crate) fn without_status(&self) -> Value {
+        let mut object = self.object.clone();
+        if let Some(fields) = object.as_object_mut() {
+            fields.retain(|field, _| !matches!(field.as_str(), "apiVersion" | "kind" | "status"));
+        }
+        object
+    }
+}

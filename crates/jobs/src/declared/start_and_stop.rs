@@ -1,0 +1,112 @@
+//! Start, restore and stop of a declared job (docs/reference/kueue.md §7.7).
+//!
+//! A stop is one write: the switch and the templates change together, because the API of such kinds does not forbid a change
+//! of templates while pods end.
+
+use crds::pod::PodTemplate;
+use serde_json::{Value, json};
+
+use super::DeclaredJob;
+use crate::{
+    GenericJob,
+    generic_job::StopWrite,
+    pod_set_info::{PodSetInfo, StartError},
+    pod_sets_info::remove_identity,
+};
+
+impl DeclaredJob {
+    /// Unsuspends the job with the infos of its pod sets. On an error the job is unchanged.
+    pub(super) fn start(&mut self, infos: &[PodSetInfo]) -> Result<(), StartError> {
+        if infos.len() != self.pod_sets.len() {
+            let (expected, admitted) = (self.pod_sets.len(), infos.len());
+            return Err(StartError::WrongNumber { expected, admitted });
+        }
+        let mut templates = Vec::with_capacity(infos.len());
+        let mut additions = Vec::new();
+        for (set, info) in self.pod_sets.iter().zip(infos) {
+            let mut template = set.template.clone();
+            info.merge_into(&mut template, false)?;
+            templates.push(template);
+            if set.base.is_some() {
+                let mut added = PodTemplate::default();
+                info.merge_into(&mut added, false)?;
+                additions.push((set.at.clone(), added));
+            }
+        }
+        self.set_templates(templates);
+        // The template itself stands in another object, which many jobs share.
+        additions.iter().for_each(|(at, added)| at.set(&mut self.object, json!(added)));
+        self.set_suspended(false);
+        Ok(())
+    }
+
+    /// Restores the templates. Returns whether anything changed. With infos of another number of pod sets only the identity
+    /// labels are removed: they would conflict with the next start.
+    pub(super) fn restore(&mut self, infos: &[PodSetInfo]) -> bool {
+        let mut changed = self.remove_additions();
+        let mut templates: Vec<PodTemplate> =
+            self.pod_sets.iter().map(|set| set.template.clone()).collect();
+        for (at, template) in templates.iter_mut().enumerate() {
+            changed |= match infos.get(at).filter(|_| infos.len() == self.pod_sets.len()) {
+                Some(info) => info.restore(template, |_| false),
+                None => remove_identity(template),
+            };
+        }
+        self.set_templates(templates);
+        changed
+    }
+
+    /// The only write of a stop; `None` if the job is suspended.
+    pub(super) fn stop(&self, infos: &[PodSetInfo]) -> Option<StopWrite<Self>> {
+        if self.spec_suspended() {
+            return None;
+        }
+        let mut stopped = self.clone();
+        stopped.set_suspended(true);
+        stopped.restore(infos);
+        Some(StopWrite::Object(Box::new(stopped)))
+    }
+
+    /// Writes the switch. False is written, too: without a value an operator keeps what it did.
+    pub(super) fn set_suspended(&mut self, suspended: bool) {
+        if let Some(at) = self.kind.suspend() {
+            at.set(&mut self.object, Value::Bool(suspended));
+        }
+    }
+
+    fn set_templates(&mut self, templates: Vec<PodTemplate>) {
+        for (set, after) in self.pod_sets.iter_mut().zip(templates) {
+            if set.template == after {
+                continue;
+            }
+            if set.base.is_some() {
+                set.template = after;
+                continue;
+            }
+            let mut stored = set.at.get(&self.object).cloned().unwrap_or(Value::Null);
+            // The stored form keeps what the type writes differently, an explicit null or an empty map.
+            carry_over(&mut stored, &json!(set.template), &json!(after));
+            set.at.set(&mut self.object, stored);
+            set.template = after;
+        }
+    }
+}
+
+/// Changes `stored` by what differs between `before` and `after`.
+fn carry_over(stored: &mut Value, before: &Value, after: &Value) {
+    if before == after {
+        return;
+    }
+    match (stored, before, after) {
+        (Value::Object(stored), Value::Object(before), Value::Object(after)) => {
+            for key in before.keys().filter(|key| !after.contains_key(*key)) {
+                stored.remove(key);
+            }
+            for (key, after) in after {
+                let before = before.get(key).unwrap_or(&Value::Null);
+                carry_over(stored.entry(key.clone()).or_insert(Value::Null), before, after);
+            }
+        }
+        (stored, _, after) => *stored = after.clone(),
+    }
+}

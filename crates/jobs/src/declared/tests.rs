@@ -1,0 +1,166 @@
+//! A made-up kind with a nested switch, two pod sets, and a state in place of conditions.
+
+use serde_json::{Value, json};
+
+use crate::{
+    GenericJob, JobGates, JobObject, Kind, StopWrite,
+    defaulting::{self, DefaultingFacts},
+    generic_job::{JobOutcome, Stop},
+    pod_set_info::{PodSetInfo, StartError},
+};
+
+const TRAINING: &str = "
+framework: example.com/training
+group: example.com
+version: v1
+kind: Training
+plural: trainings
+suspend: /spec/run/suspend
+managedBy: { at: /spec/run/managedBy, controller: example.com/trainer }
+fields:
+  podSets:
+  - { name: { fixed: driver }, within: /spec/driver, template: /template }
+  - name: { fixed: worker }
+    template: /spec/worker/template
+    replicas: { at: /spec/worker/replicas }
+    podsPerReplica: { at: /spec/worker/hosts }
+  outcomes:
+  - values: { at: /status/state, succeeded: [Done], failed: [Broken, Lost], message: /status/reason }
+  active: { anyAbove: [/status/running/*] }
+  ready: { in: { at: /status/state, values: [Running] } }
+  remote: { strip: [/spec/ttl] }
+";
+
+fn kind() -> Kind {
+    Kind::parse(TRAINING).expect("a kind")
+}
+
+fn object() -> Value {
+    json!({
+        "apiVersion": "example.com/v1", "kind": "Training",
+        "metadata": {
+            "name": "t", "namespace": "ns", "uid": "u",
+            "labels": { "kueue.x-k8s.io/queue-name": "q" },
+        },
+        "spec": {
+            "ttl": 5,
+            "driver": { "template": { "spec": { "nodeSelector": null } } },
+            "worker": { "replicas": 3, "hosts": 2, "template": { "spec": {} } },
+        },
+    })
+}
+
+fn job(object: Value) -> JobObject {
+    kind().decode(object).expect("a job decodes")
+}
+
+fn infos(job: &JobObject) -> Vec<PodSetInfo> {
+    job.pod_sets(JobGates::default()).iter().map(PodSetInfo::of).collect()
+}
+
+#[test]
+fn pod_sets_are_read_where_the_kind_declares_them() {
+    let sets = |object| -> Vec<(String, Option<i32>)> {
+        let sets = job(object).pod_sets(JobGates::default()).into_iter();
+        sets.map(|set| (set.name, set.count)).collect()
+    };
+    assert_eq!(sets(object()), [("driver".to_owned(), Some(1)), ("worker".to_owned(), Some(6))]);
+    let mut without_driver = object();
+    without_driver["spec"]["driver"] = Value::Null;
+    assert_eq!(sets(without_driver), [("worker".to_owned(), Some(6))]);
+}
+
+#[test]
+fn a_template_that_does_not_decode_is_named() {
+    let mut object = object();
+    object["spec"]["worker"]["template"] = json!({ "spec": { "containers": "none" } });
+    let error = kind().decode(object).expect_err("no template");
+    assert!(error.starts_with("spec.worker.template: "), "{error}");
+}
+
+#[test]
+fn the_webhook_sets_the_switch_with_the_objects_around_it() {
+    let facts = DefaultingFacts { queue_uses_multi_kueue: true, ..DefaultingFacts::default() };
+    let steps = defaulting::default(&job(object()), facts, JobGates::default());
+    let steps: Vec<(String, Value)> =
+        steps.into_iter().map(|step| (step.path, step.value)).collect();
+    let expected = [
+        ("/spec/run".to_owned(), json!({})),
+        ("/spec/run/suspend".to_owned(), json!(true)),
+        ("/spec/run/managedBy".to_owned(), json!("kueue.x-k8s.io/multikueue")),
+    ];
+    assert_eq!(steps, expected);
+}
+
+#[test]
+fn a_started_and_stopped_job_has_its_templates_again() {
+    let gates = JobGates::default();
+    let before = job(object());
+    let mut admitted = infos(&before);
+    admitted[1].node_selector.insert("pool".to_owned(), "a".to_owned());
+    let mut started = before.clone();
+    started.run_with_pod_sets_info(&admitted, gates).expect("it starts");
+    let spec = started.without_status()["spec"].clone();
+    assert_eq!(spec["run"]["suspend"], false, "false is written");
+    assert_eq!(spec["worker"]["template"]["spec"]["nodeSelector"], json!({ "pool": "a" }));
+    assert_eq!(spec["driver"], object()["spec"]["driver"], "what did not change stays as written");
+    let Some(StopWrite::Object(stopped)) =
+        started.next_stop_write(&Stop { infos: &infos(&before), ..Stop::default() }, gates)
+    else {
+        unreachable!("a running job is stopped in one write")
+    };
+    assert_eq!(stopped.pod_sets(gates), before.pod_sets(gates));
+    assert!(stopped.is_suspended());
+    assert_eq!(
+        stopped.next_stop_write(&Stop { infos: &infos(&before), ..Stop::default() }, gates),
+        None
+    );
+}
+
+#[test]
+fn a_conflict_leaves_the_job_as_it_is() {
+    let mut object = object();
+    object["spec"]["worker"]["template"] = json!({ "spec": { "nodeSelector": { "pool": "b" } } });
+    let before = job(object);
+    let mut admitted = infos(&before);
+    admitted[1].node_selector.insert("pool".to_owned(), "a".to_owned());
+    let mut started = before.clone();
+    let error = started.run_with_pod_sets_info(&admitted, JobGates::default());
+    assert!(matches!(error, Err(StartError::Conflict { .. })));
+    let error = started.run_with_pod_sets_info(&admitted[..1], JobGates::default());
+    assert_eq!(error, Err(StartError::WrongNumber { expected: 2, admitted: 1 }));
+    assert_eq!(started, before);
+}
+
+#[test]
+fn a_copy_for_a_worker_has_no_fields_of_this_cluster() {
+    let gates = JobGates::default();
+    let mut object = object();
+    object["spec"]["run"] = json!({ "suspend": false, "managedBy": "kueue.x-k8s.io/multikueue" });
+    object["status"] = json!({ "state": "Running" });
+    let job = job(object);
+    let copy = job.remote_job(&job.pod_sets(gates), gates).to_create();
+    assert_eq!(copy["spec"]["run"], json!({ "suspend": true }));
+    assert_eq!((copy["spec"].get("ttl"), copy.get("status")), (None, None));
+    assert_eq!((&copy["kind"], &copy["metadata"]["name"]), (&json!("Training"), &json!("t")));
+    assert_eq!(copy["metadata"].get("uid"), None);
+}
+
+#[test]
+fn the_status_is_read_copied_and_cleared() {
+    let mut running = object();
+    running["status"] =
+        json!({ "state": "Running", "running": { "driver": 1, "worker": 2 }, "seen": true });
+    let (hub, copy) = (job(object()), job(running));
+    assert!(copy.is_active() && copy.pods_ready() && copy.finished().is_none());
+    let with_status = hub.with_remote_status(&copy);
+    assert_eq!(with_status.status(), copy.status());
+    let idle = with_status.with_idle_status().expect("it ran");
+    assert!(!idle.is_active() && !idle.pods_ready());
+    assert_eq!(idle.status(), json!({ "running": { "driver": 0, "worker": 0 }, "seen": true }));
+    assert_eq!(idle.with_idle_status(), None);
+    let mut broken = object();
+    broken["status"] = json!({ "state": "Lost", "reason": "node gone" });
+    let outcome = JobOutcome { success: false, message: "node gone".to_owned() };
+    assert_eq!(job(broken).finished(), Some(outcome));
+}

@@ -1,0 +1,384 @@
+//! A job of any kind.
+
+use std::borrow::Cow;
+
+use crds::{
+    decode::Decode,
+    v1beta2::{PodSet, ReclaimablePod},
+    validation::Errors,
+};
+use k8s_openapi::{NamespaceResourceScope, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use serde_json::{Value, json};
+
+use crate::{
+    GenericJob, Job, JobGates, Kind, Pod, StopWrite,
+    declared::DeclaredJob,
+    defaulting::{self, DefaultingFacts, PatchAdd},
+    generic_job::{JobOutcome, SetSize, Stop},
+    job,
+    leader_worker_set::{self, LeaderWorkerSet},
+    lookups::{FoundObjects, NeededObject},
+    pod_set_info::{PodSetInfo, StartError},
+    pods,
+    pointer::Pointer,
+    validate::AnnotatedTemplate,
+};
+
+/// A job of any kind. The most frequent kind is typed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum JobObject {
+    /// A batch/v1 Job.
+    Batch(Job),
+    /// A pod.
+    Pod(Pod),
+    /// A LeaderWorkerSet.
+    LeaderWorkerSet(LeaderWorkerSet),
+    /// A job of a declared kind.
+    Declared(DeclaredJob),
+}
+
+/// Calls the method of the job inside.
+macro_rules! of_kind {
+    ($object:expr, $job:ident => $result:expr) => {
+        match $object {
+            JobObject::Batch($job) => $result,
+            JobObject::Pod($job) => $result,
+            JobObject::LeaderWorkerSet($job) => $result,
+            JobObject::Declared($job) => $result,
+        }
+    };
+}
+
+impl JobObject {
+    /// Decodes a job.
+    ///
+    /// # Errors
+    /// If the object does not decode.
+    pub(crate) fn decode(kind: &Kind, object: Value) -> Result<Self, String> {
+        if kind == job::kind() {
+            return Job::decode(object).map(Self::Batch).map_err(|error| error.to_string());
+        }
+        if kind == pods::kind() {
+            return Pod::decode(object).map(Self::Pod).map_err(|error| error.to_string());
+        }
+        if kind == leader_worker_set::kind() {
+            return LeaderWorkerSet::decode(object).map(Self::LeaderWorkerSet);
+        }
+        DeclaredJob::decode(kind, object).map(Self::Declared)
+    }
+
+    /// The pod, if it is one.
+    #[must_use]
+    pub fn as_pod(&self) -> Option<&Pod> {
+        match self {
+            Self::Pod(pod) => Some(pod),
+            Self::Batch(_) | Self::LeaderWorkerSet(_) | Self::Declared(_) => None,
+        }
+    }
+
+    /// The defaults of a new job.
+    #[must_use]
+    pub fn defaults_by(&self, facts: DefaultingFacts, gates: JobGates) -> Vec<PatchAdd> {
+        match self {
+            Self::Pod(pod) => pods::defaulting::default(pod, facts, gates),
+            Self::LeaderWorkerSet(set) => set.defaults_by(facts, gates),
+            Self::Batch(_) | Self::Declared(_) => defaulting::default(self, facts, gates),
+        }
+    }
+
+    /// The defaults of a changed job. Only a set passes on to its templates what was changed.
+    #[must_use]
+    pub fn defaults_of_update(&self) -> Vec<PatchAdd> {
+        match self {
+            Self::LeaderWorkerSet(set) => set.defaults_of_update(),
+            Self::Batch(_) | Self::Pod(_) | Self::Declared(_) => Vec::new(),
+        }
+    }
+
+    /// Whether the defaults depend on `namespace_managed`, which may cost a request.
+    #[must_use]
+    pub fn needs_namespace(&self, facts: DefaultingFacts) -> bool {
+        // The namespace decides about a pod also if it names a queue (docs/reference/kueue.md §5.4).
+        self.as_pod().is_some() || defaulting::needs_namespace(self, facts)
+    }
+
+    /// Whether the defaults depend on `ancestor_managed`, which costs requests. All other facts must be set.
+    #[must_use]
+    pub fn needs_ancestors(&self, facts: DefaultingFacts) -> bool {
+        match self {
+            Self::Pod(pod) => pods::defaulting::needs_ancestors(pod, facts),
+            Self::Batch(_) | Self::LeaderWorkerSet(_) | Self::Declared(_) => {
+                defaulting::needs_ancestors(self, facts)
+            }
+        }
+    }
+
+    /// The spec, and every other field but metadata and status.
+    #[must_use]
+    pub fn without_status(&self) -> Value {
+        match self {
+            Self::Batch(job) => json!({ "spec": job.spec }),
+            Self::Pod(pod) => json!({ "spec": pod.spec }),
+            Self::LeaderWorkerSet(set) => set.without_status(),
+            Self::Declared(job) => job.without_status(),
+        }
+    }
+
+    /// The status; empty if there is none.
+    #[must_use]
+    pub fn status(&self) -> Value {
+        match self {
+            Self::Batch(job) => json!(job.status),
+            Self::Pod(pod) => json!(pod.status),
+            Self::LeaderWorkerSet(set) => set.status(),
+            Self::Declared(job) => job.status(),
+        }
+    }
+
+    /// Whether the status is that of a copy. An object of another kind has no status for it, so nothing differs.
+    #[must_use]
+    pub fn has_status_of(&self, copy: &Self) -> bool {
+        match (self, copy) {
+            (Self::Batch(job), Self::Batch(copy)) => job.status == copy.status,
+            (Self::Pod(pod), Self::Pod(copy)) => pod.status == copy.status,
+            (Self::Declared(job), Self::Declared(copy)) => job.has_status_of(copy),
+            // A set keeps the status of its own cluster.
+            _ => true,
+        }
+    }
+
+    /// The object as it is created.
+    #[must_use]
+    pub fn to_create(&self) -> Value {
+        let mut object = self.without_status();
+        object["apiVersion"] = json!(self.kind().api_version());
+        object["kind"] = json!(self.kind().name());
+        object["metadata"] = json!(self.metadata());
+        object
+    }
+}
+
+/// An object of the API, of a kind that is known at run time.
+impl kube_core::Resource for JobObject {
+    type DynamicType = Kind;
+    type Scope = NamespaceResourceScope;
+
+    fn kind(kind: &Kind) -> Cow<'_, str> {
+        kind.name().into()
+    }
+
+    fn group(kind: &Kind) -> Cow<'_, str> {
+        kind.group().into()
+    }
+
+    fn version(kind: &Kind) -> Cow<'_, str> {
+        kind.version().into()
+    }
+
+    fn plural(kind: &Kind) -> Cow<'_, str> {
+        kind.plural().into()
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        self.metadata()
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        self.metadata_mut()
+    }
+}
+
+impl From<Job> for JobObject {
+    fn from(job: Job) -> Self {
+        Self::Batch(job)
+    }
+}
+
+impl From<Pod> for JobObject {
+    fn from(pod: Pod) -> Self {
+        Self::Pod(pod)
+    }
+}
+
+impl GenericJob for JobObject {
+    fn kind(&self) -> &Kind {
+        of_kind!(self, job => job.kind())
+    }
+
+    fn metadata(&self) -> &ObjectMeta {
+        of_kind!(self, job => job.metadata())
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        of_kind!(self, job => job.metadata_mut())
+    }
+
+    fn has_field(&self, at: &Pointer) -> bool {
+        of_kind!(self, job => job.has_field(at))
+    }
+
+    fn spec_suspended(&self) -> bool {
+        of_kind!(self, job => job.spec_suspended())
+    }
+
+    fn suspended(&self) -> Self {
+        match self {
+            Self::Batch(job) => Self::Batch(job.suspended()),
+            Self::Pod(pod) => Self::Pod(pod.suspended()),
+            Self::LeaderWorkerSet(set) => Self::LeaderWorkerSet(set.suspended()),
+            Self::Declared(job) => Self::Declared(job.suspended()),
+        }
+    }
+
+    fn managed_by(&self) -> Option<&str> {
+        of_kind!(self, job => job.managed_by())
+    }
+
+    fn is_suspended(&self) -> bool {
+        of_kind!(self, job => job.is_suspended())
+    }
+
+    fn needed_objects(&self) -> Vec<NeededObject> {
+        of_kind!(self, job => job.needed_objects())
+    }
+
+    fn with_objects(&self, found: &FoundObjects) -> Self {
+        match self {
+            Self::Batch(job) => Self::Batch(job.with_objects(found)),
+            Self::Pod(pod) => Self::Pod(pod.with_objects(found)),
+            Self::LeaderWorkerSet(set) => Self::LeaderWorkerSet(set.with_objects(found)),
+            Self::Declared(job) => Self::Declared(job.with_objects(found)),
+        }
+    }
+
+    fn unresolved(&self) -> Option<&str> {
+        of_kind!(self, job => job.unresolved())
+    }
+
+    fn set_size(&self) -> Option<SetSize> {
+        of_kind!(self, job => job.set_size())
+    }
+
+    fn replica_of(&self, pod: &Pod) -> Option<u32> {
+        of_kind!(self, job => job.replica_of(pod))
+    }
+
+    fn adopted(&self, pod: &Pod, gates: JobGates) -> Option<Pod> {
+        of_kind!(self, job => job.adopted(pod, gates))
+    }
+
+    fn pod_sets(&self, gates: JobGates) -> Vec<PodSet> {
+        of_kind!(self, job => job.pod_sets(gates))
+    }
+
+    fn templates(&self) -> Vec<AnnotatedTemplate<'_>> {
+        of_kind!(self, job => job.templates())
+    }
+
+    fn run_with_pod_sets_info(
+        &mut self,
+        infos: &[PodSetInfo],
+        gates: JobGates,
+    ) -> Result<(), StartError> {
+        of_kind!(self, job => job.run_with_pod_sets_info(infos, gates))
+    }
+
+    fn restore_pod_sets_info(&mut self, infos: &[PodSetInfo], gates: JobGates) -> bool {
+        of_kind!(self, job => job.restore_pod_sets_info(infos, gates))
+    }
+
+    fn next_stop_write(&self, stop: &Stop<'_>, gates: JobGates) -> Option<StopWrite<Self>> {
+        match self {
+            Self::Batch(job) => Some(job.next_stop_write(stop, gates)?.map(Self::Batch)),
+            Self::Pod(pod) => Some(pod.next_stop_write(stop, gates)?.map(Self::Pod)),
+            Self::LeaderWorkerSet(set) => {
+                Some(set.next_stop_write(stop, gates)?.map(Self::LeaderWorkerSet))
+            }
+            Self::Declared(job) => Some(job.next_stop_write(stop, gates)?.map(Self::Declared)),
+        }
+    }
+
+    fn finalized(&self) -> Option<Self> {
+        match self {
+            Self::Batch(job) => job.finalized().map(Self::Batch),
+            Self::Pod(pod) => pod.finalized().map(Self::Pod),
+            Self::LeaderWorkerSet(set) => set.finalized().map(Self::LeaderWorkerSet),
+            Self::Declared(job) => job.finalized().map(Self::Declared),
+        }
+    }
+
+    fn remote_job(&self, pod_sets: &[PodSet], gates: JobGates) -> Self {
+        match self {
+            Self::Batch(job) => Self::Batch(job.remote_job(pod_sets, gates)),
+            Self::Pod(pod) => Self::Pod(pod.remote_job(pod_sets, gates)),
+            Self::LeaderWorkerSet(set) => Self::LeaderWorkerSet(set.remote_job(pod_sets, gates)),
+            Self::Declared(job) => Self::Declared(job.remote_job(pod_sets, gates)),
+        }
+    }
+
+    fn with_remote_status(&self, copy: &Self) -> Self {
+        match (self, copy) {
+            (Self::Batch(job), Self::Batch(copy)) => Self::Batch(job.with_remote_status(copy)),
+            (Self::Pod(pod), Self::Pod(copy)) => Self::Pod(pod.with_remote_status(copy)),
+            (Self::Declared(job), Self::Declared(copy)) => {
+                Self::Declared(job.with_remote_status(copy))
+            }
+            // A copy has the kind of its job; an object of another kind has no status for it.
+            _ => self.clone(),
+        }
+    }
+
+    fn with_idle_status(&self) -> Option<Self> {
+        match self {
+            Self::Batch(job) => job.with_idle_status().map(Self::Batch),
+            Self::Pod(pod) => pod.with_idle_status().map(Self::Pod),
+            Self::LeaderWorkerSet(set) => set.with_idle_status().map(Self::LeaderWorkerSet),
+            Self::Declared(job) => job.with_idle_status().map(Self::Declared),
+        }
+    }
+
+    fn has_started(&self) -> bool {
+        of_kind!(self, job => job.has_started())
+    }
+
+    fn finished(&self) -> Option<JobOutcome> {
+        of_kind!(self, job => job.finished())
+    }
+
+    fn is_active(&self) -> bool {
+        of_kind!(self, job => job.is_active())
+    }
+
+    fn pods_ready(&self) -> bool {
+        of_kind!(self, job => job.pods_ready())
+    }
+
+    fn reclaimable_pods(&self) -> Vec<ReclaimablePod> {
+        of_kind!(self, job => job.reclaimable_pods())
+    }
+
+    fn defaults(&self, gates: JobGates) -> Vec<PatchAdd> {
+        of_kind!(self, job => job.defaults(gates))
+    }
+
+    fn checks_syntax_of_updates(&self) -> bool {
+        of_kind!(self, job => job.checks_syntax_of_updates())
+    }
+
+    fn validate_create(&self, gates: JobGates) -> Errors {
+        of_kind!(self, job => job.validate_create(gates))
+    }
+
+    fn validate_update(&self, old: &Self, gates: JobGates) -> Errors {
+        match (self, old) {
+            (Self::Batch(job), Self::Batch(old)) => job.validate_update(old, gates),
+            (Self::Pod(pod), Self::Pod(old)) => pod.validate_update(old, gates),
+            (Self::LeaderWorkerSet(set), Self::LeaderWorkerSet(old)) => {
+                set.validate_update(old, gates)
+            }
+            (Self::Declared(job), Self::Declared(old)) => job.validate_update(old, gates),
+            // The API server compares an object with an earlier version of itself.
+            _ => Errors::new(),
+        }
+    }
+}

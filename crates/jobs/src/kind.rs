@@ -1,0 +1,419 @@
+//! A kind of job as a value: its name in the API, where its switch stands, and what makes up its jobs.
+//!
+//! Everything that handles jobs is written against this value: webhooks, watches, Workloads, copies on workers, roles and the
+//! documentation. A kind is one file of data in `kinds/`; code stands beside it only where a kind differs in meaning.
+
+use std::{cmp::Ordering, fmt, sync::Arc};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    JobObject,
+    declared::{FieldsError, JobFields},
+    integrations::webhook_path,
+    lookups::LookupRule,
+    pointer::Pointer,
+};
+
+/// Group, version and kind.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+pub struct Gvk {
+    /// API group; empty for the core group.
+    pub group: String,
+    /// API version.
+    pub version: String,
+    /// Kind.
+    pub kind: String,
+}
+
+/// A kind of job. Cheap to clone; two are equal if group, version and kind are.
+#[derive(Clone)]
+pub struct Kind(Arc<KindDefinition>);
+
+/// The data of a kind.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct KindDefinition {
+    /// Name in the configuration (`integrations.frameworks`).
+    pub framework: String,
+    /// API group; empty for the core group.
+    #[serde(default)]
+    pub group: String,
+    /// API version.
+    pub version: String,
+    /// Kind.
+    pub kind: String,
+    /// Plural resource name.
+    pub plural: String,
+    /// Whether jobs may name a prebuilt Workload.
+    #[serde(default)]
+    pub prebuilt: bool,
+    /// Whether jobs may be elastic, by workload slices.
+    #[serde(default)]
+    pub elastic: bool,
+    /// The switch: a job does not run while this field is true. Absent for pods, which a scheduling gate holds.
+    #[serde(default)]
+    pub suspend: Option<Pointer>,
+    /// The field with the name of the controller that runs the job, if the kind has one.
+    #[serde(default)]
+    pub managed_by: Option<ManagedBy>,
+    /// Label selector of the jobs that are watched; all if absent.
+    #[serde(skip)]
+    pub selector: Option<String>,
+    /// Label of pods with the name of their set, if jobs of the kind are sets of replicas with a Workload each.
+    #[serde(skip)]
+    pub members: Option<&'static str>,
+    /// Other objects that the pod sets need.
+    #[serde(default)]
+    pub lookups: Vec<LookupRule>,
+    /// Everything else about its jobs; absent if code does it.
+    #[serde(default)]
+    pub fields: Option<JobFields>,
+}
+
+/// The field with the name of the controller that runs a job.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ManagedBy {
+    /// The field.
+    pub at: Pointer,
+    /// The kind's own controller, which runs a job without a value.
+    pub controller: String,
+}
+
+/// Why a definition is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KindError {
+    /// The text is no definition.
+    #[error("read the definition of a kind of job: {0}")]
+    Unreadable(String),
+    /// The switch must be one field.
+    #[error("define {gvk}: suspend: {pointer} reaches more than one field, or none")]
+    Switch {
+        /// The kind.
+        gvk: Gvk,
+        /// The pointer.
+        pointer: Pointer,
+    },
+    /// A declared kind has a switch.
+    #[error("define {0}: suspend is missing")]
+    NoSwitch(Gvk),
+    /// Neither fields nor code say what its jobs are.
+    #[error("define {0}: fields are missing")]
+    NoFields(Gvk),
+    /// The kind is defined already.
+    #[error("define {0}: it is defined already")]
+    Twice(Gvk),
+    /// A name of a looked-up object stands in one field, and each rule has a name of its own.
+    #[error(
+        "define {gvk}: lookups: {rule}: its name is used twice, or `at` reaches more than one field"
+    )]
+    Lookup {
+        /// The kind.
+        gvk: Gvk,
+        /// The name of the rule.
+        rule: String,
+    },
+    /// The fields contradict each other.
+    #[error("define {gvk}: {error}")]
+    Fields {
+        /// The kind.
+        gvk: Gvk,
+        /// The contradiction.
+        error: FieldsError,
+    },
+}
+
+impl Gvk {
+    /// Group and version in the form of an object's `apiVersion`.
+    #[must_use]
+    pub fn api_version(&self) -> String {
+        Self::api_version_of(&self.group, &self.version)
+    }
+
+    /// Group and version in the form of an object's `apiVersion`.
+    #[must_use]
+    pub fn api_version_of(group: &str, version: &str) -> String {
+        if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
+    }
+
+    /// Parses `apiVersion` and `kind` of an object or of an owner reference.
+    #[must_use]
+    pub fn of(api_version: &str, kind: &str) -> Self {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        Self { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned() }
+    }
+}
+
+/// As Go prints it: `batch/v1, Kind=Job`.
+impl fmt::Display for Gvk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, Kind={}", self.api_version(), self.kind)
+    }
+}
+
+impl Kind {
+    /// Reads a definition in YAML or JSON.
+    ///
+    /// # Errors
+    /// If the text is no definition, or contradicts itself.
+    pub fn parse(text: &str) -> Result<Self, KindError> {
+        // One decoder for the text, and another for the tree: the second one is shared with everything that is JSON.
+        let tree: Value = serde_saphyr::from_str(text)
+            .map_err(|error| KindError::Unreadable(error.to_string()))?;
+        let definition = KindDefinition::deserialize(tree)
+            .map_err(|error| KindError::Unreadable(error.to_string()))?;
+        Self::new(definition)
+    }
+
+    /// Checks a definition.
+    ///
+    /// # Errors
+    /// If it contradicts itself.
+    pub fn new(definition: KindDefinition) -> Result<Self, KindError> {
+        let gvk = definition.gvk();
+        let Some(pointer) = &definition.suspend else {
+            return Err(KindError::NoSwitch(gvk));
+        };
+        if !pointer.is_single() || pointer.parents().is_empty() {
+            return Err(KindError::Switch { gvk, pointer: pointer.clone() });
+        }
+        let names: Vec<&str> = definition.lookups.iter().map(|rule| rule.name.as_str()).collect();
+        for (index, rule) in definition.lookups.iter().enumerate() {
+            if names[..index].contains(&&*rule.name) || !rule.at.is_single() {
+                return Err(KindError::Lookup { gvk, rule: rule.name.clone() });
+            }
+        }
+        match &definition.fields {
+            Some(fields) => {
+                fields.check(&names).map_err(|error| KindError::Fields { gvk, error })?;
+            }
+            None => return Err(KindError::NoFields(gvk)),
+        }
+        Ok(Self(Arc::new(definition)))
+    }
+
+    /// A kind of jobs that code makes up; the code knows the definition.
+    pub(crate) fn of_code(definition: KindDefinition) -> Self {
+        Self(Arc::new(definition))
+    }
+
+    /// Decodes a job of this kind.
+    ///
+    /// # Errors
+    /// If the object does not decode.
+    pub fn decode(&self, object: Value) -> Result<JobObject, String> {
+        JobObject::decode(self, object)
+    }
+
+    /// Name in the configuration.
+    #[must_use]
+    pub fn framework(&self) -> &str {
+        &self.0.framework
+    }
+
+    /// Group, version and kind.
+    #[must_use]
+    pub fn gvk(&self) -> Gvk {
+        self.0.gvk()
+    }
+
+    /// API group; empty for the core group.
+    #[must_use]
+    pub fn group(&self) -> &str {
+        &self.0.group
+    }
+
+    /// API version.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.0.version
+    }
+
+    /// Group and version in the form of an object's `apiVersion`.
+    #[must_use]
+    pub fn api_version(&self) -> String {
+        self.gvk().api_version()
+    }
+
+    /// The name of the kind, `Job`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.kind
+    }
+
+    /// Kind and group in lower case, `widget.example.com`: names of objects about a kind.
+    #[must_use]
+    pub fn qualified_name(&self) -> String {
+        let (kind, group) = (self.0.kind.to_ascii_lowercase(), &self.0.group);
+        if group.is_empty() { kind } else { format!("{kind}.{group}") }
+    }
+
+    /// Plural resource name.
+    #[must_use]
+    pub fn plural(&self) -> &str {
+        &self.0.plural
+    }
+
+    /// Whether jobs may name a prebuilt Workload.
+    #[must_use]
+    pub fn supports_prebuilt(&self) -> bool {
+        self.0.prebuilt
+    }
+
+    /// Whether jobs may be elastic.
+    #[must_use]
+    pub fn supports_elastic(&self) -> bool {
+        self.0.elastic
+    }
+
+    /// The switch; `None` if a scheduling gate holds its jobs or their pods.
+    #[must_use]
+    pub fn suspend(&self) -> Option<&Pointer> {
+        self.0.suspend.as_ref()
+    }
+
+    /// Label selector of the jobs that are watched; `None` for all.
+    #[must_use]
+    pub fn selector(&self) -> Option<&str> {
+        self.0.selector.as_deref()
+    }
+
+    /// Label of pods with the name of their set; `None` if a job has one Workload.
+    #[must_use]
+    pub fn members(&self) -> Option<&'static str> {
+        self.0.members
+    }
+
+    /// The field with the name of the controller.
+    #[must_use]
+    pub fn managed_by(&self) -> Option<&ManagedBy> {
+        self.0.managed_by.as_ref()
+    }
+
+    /// Other objects that the pod sets of its jobs need.
+    #[must_use]
+    pub fn lookups(&self) -> &[LookupRule] {
+        &self.0.lookups
+    }
+
+    /// What the kind declares about its jobs; `None` if code does it.
+    #[must_use]
+    pub fn fields(&self) -> Option<&JobFields> {
+        self.0.fields.as_ref()
+    }
+
+    /// Whether an owner reference or an object with this `apiVersion` and `kind` is of this kind. Versions of one group are one
+    /// kind: the API server converts between them.
+    #[must_use]
+    pub fn is_kind_of(&self, api_version: &str, kind: &str) -> bool {
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        kind == self.0.kind && group == self.0.group
+    }
+
+    /// Path of a webhook; `verb` is `mutate` or `validate`.
+    #[must_use]
+    pub fn webhook_path(&self, verb: &str) -> String {
+        webhook_path(verb, &self.0.group, &self.0.version, &self.0.kind)
+    }
+
+    fn identity(&self) -> (&str, &str, &str) {
+        (&self.0.group, &self.0.kind, &self.0.version)
+    }
+}
+
+impl KindDefinition {
+    fn gvk(&self) -> Gvk {
+        Gvk { group: self.group.clone(), version: self.version.clone(), kind: self.kind.clone() }
+    }
+}
+
+impl PartialEq for Kind {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Kind {}
+
+impl PartialOrd for Kind {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Kind {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // Nearly all comparisons are of one kind with itself.
+        if Arc::ptr_eq(&self.0, &other.0) {
+            return Ordering::Equal;
+        }
+        self.identity().cmp(&other.identity())
+    }
+}
+
+/// The name, which stands for the definition in logs.
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// `Job.v1.batch`.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let KindDefinition { group, version, kind, .. } = &*self.0;
+        write!(f, "{kind}.{version}.{group}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WIDGET: &str = "
+framework: example.com/widget
+group: example.com
+version: v1
+kind: Widget
+plural: widgets
+suspend: /spec/run/suspend
+fields:
+  podSets:
+  - { name: { fixed: main }, template: /spec/template }
+";
+
+    #[test]
+    fn a_definition_is_read_from_yaml() {
+        let widget = Kind::parse(WIDGET).expect("a kind");
+        assert_eq!(widget.to_string(), "Widget.v1.example.com");
+        assert_eq!(widget.gvk().to_string(), "example.com/v1, Kind=Widget");
+        assert_eq!(widget.webhook_path("mutate"), "/mutate-example-com-v1-widget");
+        assert!(widget.is_kind_of("example.com/v2", "Widget"));
+        assert!(!widget.is_kind_of("example.org/v1", "Widget"));
+    }
+
+    #[test]
+    fn a_definition_that_contradicts_itself_is_refused() {
+        for (from, to, part) in [
+            ("/spec/run/suspend", "/suspend", "suspend: /suspend"),
+            ("/spec/run/suspend", "/spec/*/suspend", "more than one field"),
+            ("/spec/run/suspend", "spec", "does not begin with"),
+            ("template: /spec/template", "template: /spec/*", "podSets.template"),
+            (
+                "  - {",
+                "  - { name: { fixed: main }, template: /spec/other }\n  - {",
+                "two pod sets",
+            ),
+            ("plural: widgets", "plurals: widgets", "unknown field"),
+        ] {
+            let text = WIDGET.replace(from, to);
+            let error = Kind::parse(&text).expect_err(to).to_string();
+            assert!(error.contains(part), "{to}: {error}");
+        }
+        let without = WIDGET.split("fields:").next().expect("a head");
+        assert!(matches!(Kind::parse(without), Err(KindError::NoFields(_))));
+        assert!(Kind::parse(&format!("{without}fields: {{ podSets: [] }}")).is_err());
+    }
+}

@@ -1,0 +1,33 @@
+//! Validation rules of LeaderWorkerSets only (docs/reference/kueue.md §5.3).
+
+use crds::validation::{Errors, immutable};
+
+use super::set::{LEADER, LeaderWorkerSet};
+use crate::{GenericJob, pods::role_hash::shape};
+
+/// Errors of an update: what decides about the placement of pods is that of the admitted Workloads.
+pub(super) fn update(set: &LeaderWorkerSet, old: &LeaderWorkerSet) -> Errors {
+    if set.queue_name().is_empty() {
+        return Errors::new();
+    }
+    let at = "spec.leaderWorkerTemplate";
+    let mut errors = Errors::new();
+    if set.size() != old.size() {
+        errors.push(immutable(format!("{at}.size"), set.size()));
+    }
+    if set.has_leader_template() != old.has_leader_template() {
+        let template = set.stored_template(LEADER).cloned().unwrap_or_default();
+        errors.push(immutable(format!("{at}.{LEADER}"), template));
+    }
+    for (name, template) in set.pod_templates() {
+        let mut before = old.pod_templates();
+        let Some((_, before)) = before.find(|(before, _)| *before == name) else { continue };
+        let (now, before) = (template.spec.clone(), before.spec.clone());
+        let (now, before) = (shape(&now.unwrap_or_default()), shape(&before.unwrap_or_default()));
+        let changed = now.into_iter().filter(|(field, value)| before.get(field) != Some(value));
+        errors.extend(
+            changed.map(|(field, value)| immutable(format!("{at}.{name}.spec.{field}"), value)),
+        );
+    }
+    errors
+}

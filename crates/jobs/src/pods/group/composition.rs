@@ -1,0 +1,223 @@
+//! The Workload of a group (docs/reference/kueue.md §7.9).
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use crds::{
+    names::{
+        RESOURCE_IN_USE_FINALIZER,
+        annotations::{IS_GROUP_WORKLOAD, POD_GROUP_TOTAL_COUNT},
+    },
+    v1beta2::{PodSet, Workload, WorkloadSpec},
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+
+use super::members::{age, sort_active};
+use crate::{
+    GenericJob, JobGates,
+    construct_workload::{KeysToCopy, WorkloadPriority, annotations, max_exec_time},
+    pods::Pod,
+    validate::MAX_POD_SETS,
+};
+
+/// Why a group has no Workload yet.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ComposeError {
+    /// Members are missing.
+    #[error("'{group}' group has fewer runnable pods than expected")]
+    Incomplete {
+        /// The group.
+        group: String,
+    },
+    /// Members do not agree about the number of members.
+    #[error(
+        "pods '{first}' and '{second}' of group '{group}' have different values of '{POD_GROUP_TOTAL_COUNT}'"
+    )]
+    Totals {
+        /// The group.
+        group: String,
+        /// A member.
+        first: String,
+        /// One that differs from it.
+        second: String,
+    },
+    /// Members are in different queues.
+    #[error("pods '{first}' and '{second}' of group '{group}' have different queue names")]
+    Queues {
+        /// The group.
+        group: String,
+        /// A member.
+        first: String,
+        /// One that differs from it.
+        second: String,
+    },
+    /// Members have too many roles.
+    #[error("group '{group}' has {n_roles} roles; at most {MAX_POD_SETS} are possible")]
+    Roles {
+        /// The group.
+        group: String,
+        /// Their number.
+        n_roles: usize,
+    },
+    /// The annotation with the number of members is missing or no positive number.
+    #[error("pod '{pod}' of group '{group}' has no valid value of '{POD_GROUP_TOTAL_COUNT}'")]
+    NoTotal {
+        /// The group.
+        group: String,
+        /// The pod.
+        pod: String,
+    },
+}
+
+/// The pods that a group is composed of, and those beyond its total.
+#[derive(Debug, PartialEq)]
+pub struct Composition<'a> {
+    /// Pod sets, in the order of their roles.
+    pub pod_sets: Vec<PodSet>,
+    /// Members that become owners of the Workload.
+    pub members: Vec<&'a Pod>,
+    /// Members beyond the total.
+    pub excess: Vec<&'a Pod>,
+}
+
+/// Composes a group of its runnable and succeeded members.
+///
+/// # Errors
+/// If members are missing or contradict each other. The next change of a member may mend that.
+pub fn compose<'a>(
+    group: &str,
+    pods: &[&'a Pod],
+    gates: JobGates,
+) -> Result<Composition<'a>, ComposeError> {
+    let mut active: Vec<&Pod> =
+        pods.iter().copied().filter(|pod| pod.is_runnable_or_succeeded()).collect();
+    let incomplete = || ComposeError::Incomplete { group: group.to_owned() };
+    sort_active(&mut active);
+    let oldest = active.iter().copied().min_by_key(|pod| age(pod)).ok_or_else(incomplete)?;
+    check_agreement(group, oldest, &active)?;
+    let Some(total) = oldest.group_total() else {
+        return Err(ComposeError::NoTotal { group: group.to_owned(), pod: name(oldest) });
+    };
+    let total = usize::try_from(total).unwrap_or(usize::MAX);
+    if active.len() < total {
+        // The first pod stands for all of them.
+        if !oldest.wants_fast_admission() {
+            return Err(incomplete());
+        }
+        let count = i32::try_from(total).unwrap_or(i32::MAX);
+        let pod_sets = vec![oldest.pod_set(&oldest.role(), count, gates)];
+        return Ok(Composition { pod_sets, members: active, excess: Vec::new() });
+    }
+    let excess = active.split_off(total);
+    let pod_sets = pod_sets(&active, gates);
+    if pod_sets.len() > MAX_POD_SETS {
+        let n_roles = pod_sets.len();
+        return Err(ComposeError::Roles { group: group.to_owned(), n_roles });
+    }
+    Ok(Composition { pod_sets, members: active, excess })
+}
+
+/// Pod sets of the roles of pods, in the order of the roles. The oldest pod of a role gives the template.
+pub(super) fn pod_sets(pods: &[&Pod], gates: JobGates) -> Vec<PodSet> {
+    let mut of_role: BTreeMap<Cow<'_, str>, Vec<&Pod>> = BTreeMap::new();
+    for pod in pods {
+        of_role.entry(pod.role()).or_default().push(pod);
+    }
+    let sets = of_role.into_iter().filter_map(|(role, pods)| {
+        let count = i32::try_from(pods.len()).unwrap_or(i32::MAX);
+        let oldest = pods.into_iter().min_by_key(|pod| age(pod))?;
+        Some(oldest.pod_set(&role, count, gates))
+    });
+    sets.collect()
+}
+
+fn check_agreement(group: &str, one: &Pod, pods: &[&Pod]) -> Result<(), ComposeError> {
+    let names = |other: &Pod| (group.to_owned(), name(one), name(other));
+    for other in pods {
+        if other.queue_name() != one.queue_name() {
+            let (group, first, second) = names(other);
+            return Err(ComposeError::Queues { group, first, second });
+        }
+        if other.annotation(POD_GROUP_TOTAL_COUNT) != one.annotation(POD_GROUP_TOTAL_COUNT) {
+            let (group, first, second) = names(other);
+            return Err(ComposeError::Totals { group, first, second });
+        }
+    }
+    Ok(())
+}
+
+/// Constructs the Workload of a composed group. Its priority and time limit are those of the first member.
+#[must_use]
+pub fn group_workload(
+    group: &str,
+    composition: &Composition<'_>,
+    priority: WorkloadPriority,
+    copied: &KeysToCopy,
+    gates: JobGates,
+) -> Option<Workload> {
+    let first = composition.members.iter().min_by_key(|pod| age(pod))?;
+    let mut annotations = annotations(*first, &KeysToCopy::default(), gates);
+    annotations.insert(IS_GROUP_WORKLOAD.to_owned(), "true".to_owned());
+    annotations.extend(agreed(&composition.members, &copied.annotations, |pod, key| {
+        pod.annotation(key).map(str::to_owned)
+    }));
+    let labels =
+        agreed(&composition.members, &copied.labels, |pod, key| pod.label(key).map(str::to_owned));
+    Some(Workload {
+        metadata: ObjectMeta {
+            name: Some(group.to_owned()),
+            namespace: first.metadata.namespace.clone(),
+            labels: Some(labels).filter(|labels| !labels.is_empty()),
+            annotations: Some(annotations),
+            finalizers: Some(vec![RESOURCE_IN_USE_FINALIZER.to_owned()]),
+            owner_references: Some(owner_references(&composition.members)),
+            ..ObjectMeta::default()
+        },
+        spec: WorkloadSpec {
+            active: Some(true),
+            maximum_execution_time_seconds: max_exec_time(*first),
+            pod_sets: composition.pod_sets.clone(),
+            priority: Some(priority.value),
+            priority_class_ref: priority.class,
+            queue_name: first.queue_name().to_owned(),
+            ..WorkloadSpec::default()
+        },
+        ..Workload::default()
+    })
+}
+
+/// Values of keys about which all members agree.
+fn agreed(
+    members: &[&Pod],
+    keys: &[String],
+    value: impl Fn(&Pod, &String) -> Option<String>,
+) -> BTreeMap<String, String> {
+    let of_all = |key: &String| {
+        let values: BTreeSet<Option<String>> = members.iter().map(|pod| value(pod, key)).collect();
+        let [value] =
+            <[Option<String>; 1]>::try_from(values.into_iter().collect::<Vec<_>>()).ok()?;
+        Some((key.clone(), value?))
+    };
+    keys.iter().filter_map(of_all).collect()
+}
+
+/// Every member owns the Workload and none controls it: it goes when the last one is gone.
+pub(super) fn owner_references(members: &[&Pod]) -> Vec<OwnerReference> {
+    let mut members = members.to_vec();
+    members.sort_by_key(|pod| pod.metadata.name.as_deref());
+    let references = members.into_iter().map(|pod| OwnerReference {
+        api_version: "v1".to_owned(),
+        kind: "Pod".to_owned(),
+        name: name(pod),
+        uid: pod.metadata.uid.clone().unwrap_or_default(),
+        controller: None,
+        block_owner_deletion: None,
+    });
+    references.collect()
+}
+
+fn name(pod: &Pod) -> String {
+    pod.metadata.name.clone().unwrap_or_default()
+}

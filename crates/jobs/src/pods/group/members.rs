@@ -1,0 +1,66 @@
+//! Which members of a group stand for its pod sets, which are too many, and which are replaced (docs/reference/kueue.md §7.9).
+
+use std::{borrow::Cow, cmp::Reverse, collections::BTreeMap};
+
+use crds::v1beta2::PodSet;
+
+use crate::pods::Pod;
+
+/// The members of a group by what they are to its Workload.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Members<'a> {
+    /// Members that count for a pod set.
+    pub(super) kept: Vec<&'a Pod>,
+    /// Active members beyond the count of their pod set.
+    pub(super) excess: Vec<&'a Pod>,
+    /// Inactive members for which there are active ones.
+    pub(super) replaced: Vec<&'a Pod>,
+    /// Pods that are missing.
+    pub(super) n_absent: usize,
+}
+
+/// Assigns members to the pod sets of a Workload. A member of another role is none of these: it waits.
+pub(super) fn assign<'a>(pods: &[&'a Pod], pod_sets: &[PodSet]) -> Members<'a> {
+    let mut of_role: BTreeMap<Cow<'a, str>, Vec<&'a Pod>> = BTreeMap::new();
+    for pod in pods {
+        of_role.entry(pod.role()).or_default().push(pod);
+    }
+    let mut members = Members::default();
+    for set in pod_sets {
+        let count = usize::try_from(set.count.unwrap_or(1)).unwrap_or(0);
+        assign_role(of_role.remove(set.name.as_str()).unwrap_or_default(), count, &mut members);
+    }
+    members
+}
+
+fn assign_role<'a>(pods: Vec<&'a Pod>, count: usize, members: &mut Members<'a>) {
+    let (mut active, mut inactive): (Vec<&Pod>, Vec<&Pod>) =
+        pods.into_iter().partition(|pod| pod.is_runnable_or_succeeded());
+    members.n_absent += count.saturating_sub(active.len());
+    sort_active(&mut active);
+    members.excess.extend(active.split_off(count.min(active.len())));
+    // An inactive member is the history of its role until another one stands in for it.
+    let n_pods = active.len() + inactive.len();
+    let n_replaced = n_pods.saturating_sub(count).min(inactive.len());
+    sort_inactive(&mut inactive);
+    members.replaced.extend(inactive.split_off(inactive.len() - n_replaced));
+    members.kept.extend(active);
+    members.kept.extend(inactive);
+}
+
+/// The first ones are kept: with a finalizer, without a gate, the oldest.
+pub(super) fn sort_active(pods: &mut [&Pod]) {
+    pods.sort_by_key(|pod| (!pod.has_finalizer(), pod.is_gated(), age(pod)));
+}
+
+/// The last ones are replaced first: those without a finalizer, and those that have been inactive the longest.
+fn sort_inactive(pods: &mut [&Pod]) {
+    pods.sort_by_key(|pod| (!pod.has_finalizer(), Reverse(pod.last_active()), age(pod)));
+}
+
+/// Orders by creation. Times have a precision of seconds, so that the name decides between equal ones.
+pub(super) fn age(
+    pod: &Pod,
+) -> (Option<&k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>, Option<&str>) {
+    (pod.metadata.creation_timestamp.as_ref(), pod.metadata.name.as_deref())
+}

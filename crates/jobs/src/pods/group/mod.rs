@@ -1,0 +1,408 @@
+//! A group of pods with one Workload (docs/reference/kueue.md §7.9).
+//!
+//! The unit of work is the group: members are counted by role, and the Workload, which all of them own, has a pod set for each
+//! role. [`reconcile`] is level-triggered like [`crate::reconcile`]: called after every change of a member or of the Workload, it
+//! returns the next steps, each of which names its object.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `members` | which members count, which are too many, which are replaced |
+//! | `composition` | the Workload of a complete group |
+//! | `status` | end, activity, readiness and reclaimable pods of the group |
+
+mod composition;
+mod members;
+mod status;
+#[cfg(test)]
+mod tests;
+
+use crds::{
+    meta::{find, is_true},
+    names::{
+        annotations::IS_GROUP_WORKLOAD,
+        conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, WAITING_FOR_REPLACEMENT_PODS},
+        reasons,
+    },
+    v1beta2::{Workload, WorkloadSpec},
+};
+use jiff::Timestamp;
+
+pub use self::composition::{ComposeError, Composition, compose, group_workload};
+
+use self::members::Members;
+use crate::{
+    GenericJob, JobGates,
+    construct_workload::max_exec_time,
+    pod_set_info::PodSetInfo,
+    pod_sets_info::{self, FlavorsByName, PodSetsInfoError},
+    pods::Pod,
+    prebuilt::prebuilt_name,
+    reconcile::{
+        ReconcileStep, StopReason, clamped_reclaimable_pods, finish, remove_finalizer, stop_of,
+    },
+};
+
+/// A group and what decides about it.
+#[derive(Clone, Copy)]
+pub struct GroupContext<'a> {
+    /// Name of the group, and of its Workload.
+    pub group: &'a str,
+    /// All members.
+    pub pods: &'a [&'a Pod],
+    /// The Workload of this name.
+    pub workload: Option<&'a Workload>,
+    /// All flavors.
+    pub flavors: &'a FlavorsByName,
+    /// Feature gates.
+    pub gates: JobGates,
+    /// The time.
+    pub now: Timestamp,
+    /// Whether a member may be written now. Steps about the others follow once they may.
+    pub is_free: &'a dyn Fn(&Pod) -> bool,
+}
+
+type Steps = Vec<ReconcileStep<Pod>>;
+
+/// Returns the next steps of a group.
+#[must_use]
+pub fn reconcile(context: GroupContext<'_>) -> Steps {
+    let Some(workload) = context.workload else {
+        return without_workload(context);
+    };
+    if !context.owns(workload) {
+        return name_conflict(context);
+    }
+    if context.pods.is_empty() {
+        return remove_finalizer(workload).into_iter().filter(|_| !context.is_prebuilt()).collect();
+    }
+    if is_true(&workload.status.conditions, FINISHED) {
+        return release_members(workload, context);
+    }
+    if workload.metadata.deletion_timestamp.is_some() {
+        return delete_members(workload, context);
+    }
+    let members = members::assign(context.pods, &workload.spec.pod_sets);
+    // The Workload of a serving group follows its owner, which has the time limit.
+    let serves = status::is_serving(context.pods);
+    let limit = workload.spec.maximum_execution_time_seconds;
+    if members.kept.is_empty() || (!serves && limit != context.max_exec_time()) {
+        return replace_workload(workload, context);
+    }
+    with_workload(workload, &members, context)
+}
+
+/// Whether a Workload is that of a group by its mark.
+#[must_use]
+pub fn is_group_workload(workload: &Workload) -> bool {
+    let annotations = workload.metadata.annotations.as_ref();
+    annotations.is_some_and(|all| all.contains_key(IS_GROUP_WORKLOAD))
+}
+
+/// The oldest member, which stands for the group.
+#[must_use]
+pub fn oldest<'a>(pods: &[&'a Pod]) -> Option<&'a Pod> {
+    pods.iter().copied().min_by_key(|pod| members::age(pod))
+}
+
+/// Whether the pods of a group are ready; `None` for a finished group.
+#[must_use]
+pub fn pods_ready(pods: &[&Pod]) -> Option<bool> {
+    status::finished(pods).is_none().then(|| status::pods_ready(pods))
+}
+
+/// Until when running pods hold the quota of an evicted group; see [`status::active_until`].
+#[must_use]
+pub fn active_until(pods: &[&Pod], now: Timestamp) -> Option<Timestamp> {
+    status::active_until(pods, now)
+}
+
+impl GroupContext<'_> {
+    /// Whether members name a prebuilt Workload. The webhook refuses any other name than that of the group.
+    fn is_prebuilt(&self) -> bool {
+        self.pods.iter().any(|pod| prebuilt_name(*pod, self.gates).name == self.group)
+    }
+
+    /// Whether a Workload of the name of the group is the group's.
+    fn owns(&self, workload: &Workload) -> bool {
+        is_group_workload(workload) || self.is_prebuilt()
+    }
+
+    /// The time limit is that of the oldest member.
+    fn max_exec_time(&self) -> Option<i32> {
+        oldest(self.pods).and_then(max_exec_time)
+    }
+
+    fn is_active(&self) -> bool {
+        status::active_until(self.pods, self.now).is_some()
+    }
+}
+
+fn without_workload(context: GroupContext<'_>) -> Steps {
+    if status::finished(context.pods).is_some() {
+        return finalize(context.pods, context);
+    }
+    let mut steps = stop_running(context.pods, None, StopReason::NoMatchingWorkload, context);
+    // Without a Workload a deleted member has nothing to wait for.
+    let deleted: Vec<&Pod> = context.pods.iter().copied().filter(|pod| pod.is_deleting()).collect();
+    steps.extend(finalize(&deleted, context));
+    let settles =
+        context.pods.iter().any(|pod| pod.runs()) || deleted.iter().any(|pod| pod.has_finalizer());
+    if context.is_prebuilt() || context.is_active() || settles {
+        return steps;
+    }
+    match compose(context.group, context.pods, context.gates) {
+        Ok(composition) => {
+            steps.extend(remove_excess(&composition.excess, context));
+            steps.push(ReconcileStep::CreateWorkload);
+        }
+        // A group without members that could run waits for new ones in silence.
+        Err(_) if context.pods.iter().all(|pod| !pod.is_runnable_or_succeeded()) => {}
+        Err(error) => {
+            let (reason, message) = (reasons::ERR_WORKLOAD_COMPOSE, error.to_string());
+            steps.push(ReconcileStep::Refuse { reason, message });
+        }
+    }
+    steps
+}
+
+fn name_conflict(context: GroupContext<'_>) -> Steps {
+    if context.pods.is_empty() {
+        return Vec::new();
+    }
+    let message = format!(
+        "A Workload named {:?} already exists but is not a pod group workload; this pod group cannot be admitted",
+        context.group
+    );
+    let refused = ReconcileStep::Refuse { reason: reasons::WORKLOAD_NAME_CONFLICT, message };
+    // A member that runs all the same has no quota.
+    let stops = stop_running(context.pods, None, StopReason::NoMatchingWorkload, context);
+    std::iter::once(refused).chain(stops).collect()
+}
+
+/// A Workload that no member fits. It is composed anew while it has no quota, and replaced otherwise.
+fn replace_workload(workload: &Workload, context: GroupContext<'_>) -> Steps {
+    let stops = stop_running(context.pods, Some(workload), StopReason::NoMatchingWorkload, context);
+    let name = workload.metadata.name.clone().unwrap_or_default();
+    if context.is_prebuilt() {
+        let message = "The prebuilt workload is out of sync with its user job".to_owned();
+        let reason = reasons::OUT_OF_SYNC;
+        let finish = ReconcileStep::FinishWorkload { workload: name, reason, message };
+        return std::iter::once(finish).chain(stops).collect();
+    }
+    if context.pods.iter().any(|pod| pod.runs()) || context.is_active() {
+        return stops;
+    }
+    if is_true(&workload.status.conditions, QUOTA_RESERVED) {
+        return vec![ReconcileStep::DeleteWorkload(name)];
+    }
+    let Ok(composition) = compose(context.group, context.pods, context.gates) else {
+        // Members may still come; the Workload keeps its place in the queue.
+        return Vec::new();
+    };
+    let oldest = oldest(&composition.members);
+    let spec = WorkloadSpec {
+        queue_name: oldest.map(|pod| pod.queue_name().to_owned()).unwrap_or_default(),
+        maximum_execution_time_seconds: context.max_exec_time(),
+        pod_sets: composition.pod_sets,
+        ..workload.spec.clone()
+    };
+    vec![ReconcileStep::UpdateWorkload(Box::new(Workload { spec, ..workload.clone() }))]
+}
+
+/// The Workload is finished: no member is held any longer. One that came after the end is not needed.
+fn release_members(workload: &Workload, context: GroupContext<'_>) -> Steps {
+    let mut pods = context.pods.to_vec();
+    pods.sort_by_key(|pod| (!pod.is_terminated(), members::age(pod)));
+    let total = pods.iter().find_map(|pod| pod.group_total()).unwrap_or(i64::MAX);
+    let n_needed = usize::try_from(total).unwrap_or(usize::MAX);
+    let (late, others): (Vec<_>, Vec<_>) =
+        pods.into_iter().enumerate().partition(|(index, pod)| *index >= n_needed && pod.is_gated());
+    let [late, others] = [late, others].map(|all| all.into_iter().map(|(_, pod)| pod).collect());
+    let (late, others): (Vec<&Pod>, Vec<&Pod>) = (late, others);
+    let mut steps = finalize(&others, context);
+    steps.extend(remove_excess(&late, context));
+    steps.extend(remove_finalizer(workload).filter(|_| !context.is_prebuilt()));
+    steps
+}
+
+/// The Workload is being deleted: its members go first, and with them the quota.
+fn delete_members(workload: &Workload, context: GroupContext<'_>) -> Steps {
+    let mut steps =
+        stop_running(context.pods, Some(workload), StopReason::WorkloadDeleted, context);
+    let deleted: Vec<&Pod> = context.pods.iter().copied().filter(|pod| pod.is_deleting()).collect();
+    steps.extend(finalize(&deleted, context));
+    if deleted.len() == context.pods.len() && !context.is_active() {
+        steps.extend(remove_finalizer(workload));
+    }
+    steps
+}
+
+fn with_workload(workload: &Workload, members: &Members<'_>, context: GroupContext<'_>) -> Steps {
+    let mut steps: Steps = add_owners(workload, members).into_iter().collect();
+    steps.extend(remove_excess(&members.excess, context));
+    steps.extend(finalize(&members.replaced, context));
+    if let Some(outcome) = status::finished(context.pods) {
+        steps.extend(finish(workload, &outcome));
+        return steps;
+    }
+    let name = workload.metadata.name.clone().unwrap_or_default();
+    let reclaimable =
+        clamped_reclaimable_pods(status::reclaimable(context.pods), workload, context.gates);
+    steps.extend(reclaimable.map(|pods| ReconcileStep::UpdateReclaimablePods(name.clone(), pods)));
+    let conditions = &workload.status.conditions;
+    if is_true(conditions, EVICTED) {
+        let stops =
+            stop_running(&members.kept, Some(workload), StopReason::WorkloadEvicted, context);
+        let runs = members.kept.iter().any(|pod| pod.runs());
+        let released = !runs && is_true(conditions, QUOTA_RESERVED) && !context.is_active();
+        steps.extend(stops);
+        steps.extend(released.then_some(ReconcileStep::ReleaseQuota(name)));
+    } else if is_true(conditions, ADMITTED) {
+        steps.extend(start_gated(workload, members, context));
+    } else {
+        // Reserved quota alone lets no pod run, nor does a gate that another client removed.
+        steps.extend(stop_running(&members.kept, Some(workload), StopReason::NotAdmitted, context));
+        steps.extend(moved(workload, members, context));
+    }
+    steps
+}
+
+/// Members that do not own the Workload yet.
+fn add_owners(workload: &Workload, members: &Members<'_>) -> Option<ReconcileStep<Pod>> {
+    let owners = workload.metadata.owner_references.as_deref().unwrap_or_default();
+    let owns = |pod: &Pod| owners.iter().any(|one| Some(&one.uid) == pod.metadata.uid.as_ref());
+    let missing: Vec<&Pod> = members.kept.iter().copied().filter(|pod| !owns(pod)).collect();
+    let references = composition::owner_references(&missing);
+    let name = workload.metadata.name.clone().unwrap_or_default();
+    (!references.is_empty()).then_some(ReconcileStep::AddOwners(name, references))
+}
+
+/// Starts every gated member with the info of its role.
+fn start_gated(workload: &Workload, members: &Members<'_>, context: GroupContext<'_>) -> Steps {
+    let failed = |message: String| {
+        let workload = workload.metadata.name.clone().unwrap_or_default();
+        vec![ReconcileStep::FinishWorkload { workload, reason: reasons::FAILED_TO_START, message }]
+    };
+    let infos = match pod_sets_info::pod_sets_info(workload, context.flavors, context.gates) {
+        Ok(infos) => infos,
+        Err(PodSetsInfoError::Start(error)) => return failed(error.to_string()),
+        Err(PodSetsInfoError::NotAdmitted { .. } | PodSetsInfoError::NoFlavor { .. }) => {
+            return Vec::new();
+        }
+    };
+    let mut steps = Vec::new();
+    // A group starts as a whole. The Workload may be there first: a prebuilt one.
+    let total: i64 = infos.iter().map(|info| i64::from(info.count)).sum();
+    let is_complete = i64::try_from(members.kept.len()).is_ok_and(|n_kept| n_kept >= total);
+    // The pods of a serving group come one after the other: a leader is up before its workers are made.
+    let early = |pod: &&Pod| pod.wants_fast_admission() || pod.is_serving();
+    if !is_complete && !context.pods.iter().any(early) {
+        return steps;
+    }
+    for pod in members.kept.iter().filter(|pod| pod.is_gated() && !pod.is_deleting()) {
+        // A group may have thousands of members: those with a write in flight are not even copied.
+        if !(context.is_free)(pod) {
+            continue;
+        }
+        let role = pod.role();
+        let Some(info) = infos.iter().find(|info| info.name == role) else {
+            continue;
+        };
+        let mut started = (*pod).clone();
+        let info = PodSetInfo { count: 1, ..info.clone() };
+        match started.run_with_pod_sets_info(std::slice::from_ref(&info), context.gates) {
+            Ok(()) => steps.push(ReconcileStep::StartJob(Box::new(started))),
+            Err(error) => return failed(error.to_string()),
+        }
+    }
+    steps
+}
+
+/// The queue of the members, if they agree about another one. Of a serving group its owner moves the Workload.
+fn moved(
+    workload: &Workload,
+    members: &Members<'_>,
+    context: GroupContext<'_>,
+) -> Option<ReconcileStep<Pod>> {
+    let reserved = is_true(&workload.status.conditions, QUOTA_RESERVED);
+    let (first, others) = members.kept.split_first()?;
+    let agreed = others.iter().all(|pod| pod.queue_name() == first.queue_name());
+    let differs = agreed && workload.spec.queue_name != first.queue_name();
+    let name = workload.metadata.name.clone().unwrap_or_default();
+    (differs && !reserved && !context.is_prebuilt() && !status::is_serving(context.pods))
+        .then_some(ReconcileStep::UpdateQueueName(name))
+}
+
+/// The condition `WaitingForReplacementPods` of the Workload of a group, if it changes.
+#[must_use]
+pub fn waiting_for_replacement(
+    pods: &[&Pod],
+    workload: &Workload,
+    gates: JobGates,
+) -> Option<ReplacementCondition> {
+    let conditions = &workload.status.conditions;
+    let members = members::assign(pods, &workload.spec.pod_sets);
+    let current = find(conditions, WAITING_FOR_REPLACEMENT_PODS);
+    let waits = current.is_some_and(|one| one.status == "True");
+    // A group that was admitted before all its pods exist does not wait for a replacement.
+    let name = workload.metadata.name.as_deref().unwrap_or_default();
+    if members.n_absent == 0 || status::may_be_incomplete(pods, name, gates) {
+        return waits.then(|| ReplacementCondition {
+            waits: false,
+            reason: reasons::PODS_READY.to_owned(),
+            message: "No pods need replacement".to_owned(),
+        });
+    }
+    let wanted = |reason: &str, message: &str| {
+        let (reason, message) = (reason.to_owned(), message.to_owned());
+        ReplacementCondition { waits: true, reason, message }
+    };
+    let evicted = find(conditions, EVICTED).filter(|one| one.status == "True");
+    let wanted = match evicted {
+        Some(evicted) => wanted(&evicted.reason, &evicted.message),
+        None if waits => return None,
+        None => wanted(reasons::PODS_FAILED, "Some Failed pods need replacement"),
+    };
+    (!waits || current.is_some_and(|one| one.reason != wanted.reason)).then_some(wanted)
+}
+
+/// The condition `WaitingForReplacementPods`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplacementCondition {
+    /// Its status.
+    pub waits: bool,
+    /// Its reason.
+    pub reason: String,
+    /// Its message.
+    pub message: String,
+}
+
+/// Members beyond what is needed lose their finalizer, and are deleted.
+fn remove_excess(excess: &[&Pod], context: GroupContext<'_>) -> Steps {
+    let present = excess.iter().filter(|pod| !pod.is_deleting() || pod.has_finalizer());
+    present
+        .filter(|pod| (context.is_free)(pod))
+        .map(|pod| match pod.finalized() {
+            Some(pod) => ReconcileStep::FinalizeJob(Box::new(pod)),
+            None => ReconcileStep::DeleteExcess(Box::new((*pod).clone())),
+        })
+        .collect()
+}
+
+/// Members that nothing is to be learned from any more.
+fn finalize(pods: &[&Pod], context: GroupContext<'_>) -> Steps {
+    let held = pods.iter().filter(|pod| pod.has_finalizer() && (context.is_free)(pod));
+    let finalized = held.filter_map(|pod| pod.finalized());
+    finalized.map(|pod| ReconcileStep::FinalizeJob(Box::new(pod))).collect()
+}
+
+/// Stops members that run; with a deleted Workload all of them.
+fn stop_running(
+    pods: &[&Pod],
+    workload: Option<&Workload>,
+    reason: StopReason,
+    context: GroupContext<'_>,
+) -> Steps {
+    let stop = |pod: &&Pod| stop_of(*pod, workload, reason, context.gates, context.now);
+    pods.iter().filter(|pod| (context.is_free)(pod)).filter_map(stop).collect()
+}

@@ -1,0 +1,198 @@
+//! Groups of pods: rules that no recorded trace shows.
+
+use crds::v1beta2::Workload;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{
+    StopWrite,
+    construct_workload::{KeysToCopy, WorkloadPriority},
+};
+
+/// A member of a group of two; `more` is merged into it.
+fn member(name: &str, more: &Value) -> Pod {
+    let mut pod = json!({
+        "metadata": {
+            "name": name, "namespace": "ns", "uid": format!("uid-{name}"),
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "labels": {
+                "kueue.x-k8s.io/queue-name": "lq", "kueue.x-k8s.io/managed": "true",
+                "kueue.x-k8s.io/pod-group-name": "team",
+            },
+            "annotations": {
+                "kueue.x-k8s.io/pod-group-total-count": "2", "kueue.x-k8s.io/role-hash": "role",
+            },
+            "finalizers": ["kueue.x-k8s.io/managed"],
+        },
+        "spec": {
+            "schedulingGates": [{ "name": "kueue.x-k8s.io/admission" }],
+            "containers": [{ "name": "c" }],
+        },
+        "status": { "phase": "Pending" },
+    });
+    merge(&mut pod, more);
+    serde_json::from_value(pod).expect("a pod decodes")
+}
+
+fn merge(into: &mut Value, more: &Value) {
+    match (into, more) {
+        (Value::Object(into), Value::Object(more)) => {
+            for (key, value) in more {
+                merge(into.entry(key.clone()).or_insert(Value::Null), value);
+            }
+        }
+        (into, more) => *into = more.clone(),
+    }
+}
+
+fn gated(name: &str) -> Pod {
+    member(name, &json!({}))
+}
+
+fn in_phase(name: &str, phase: &str) -> Pod {
+    let spec = json!({ "schedulingGates": [], "nodeName": "n" });
+    let ready = json!([{ "type": "Ready", "status": "True" }]);
+    let conditions = if phase == "Running" { ready } else { json!([]) };
+    let status = json!({ "phase": phase, "conditions": conditions });
+    member(name, &json!({ "spec": spec, "status": status }))
+}
+
+/// The Workload of these pods, with these conditions set to true.
+fn workload(pods: &[&Pod], conditions: &[&str]) -> Workload {
+    let gates = JobGates::default();
+    let composition = compose("team", pods, gates).expect("complete");
+    let (priority, copied) = (WorkloadPriority::default(), KeysToCopy::default());
+    let mut workload =
+        group_workload("team", &composition, priority, &copied, gates).expect("members");
+    let conditions: Vec<Value> =
+        conditions.iter().map(|kind| json!({ "type": kind, "status": "True" })).collect();
+    workload.status = serde_json::from_value(json!({
+        "conditions": conditions,
+        "admission": { "clusterQueue": "cq", "podSetAssignments": [
+            { "name": "role", "count": 2, "flavors": {} },
+        ] },
+    }))
+    .expect("a status decodes");
+    workload
+}
+
+/// Steps as short texts; members in `busy` have a write in flight.
+fn steps(pods: &[&Pod], workload: Option<&Workload>, busy: &[&str]) -> Vec<String> {
+    let is_free = |pod: &Pod| !busy.contains(&pod.metadata.name.as_deref().unwrap_or_default());
+    let steps = reconcile(GroupContext {
+        group: "team",
+        pods,
+        workload,
+        flavors: &FlavorsByName::new(),
+        gates: JobGates::default(),
+        now: "2026-01-01T01:00:00Z".parse().expect("a time"),
+        is_free: &is_free,
+    });
+    let name = |pod: &Pod| pod.metadata.name.clone().unwrap_or_default();
+    let word = |step: ReconcileStep<Pod>| match step {
+        ReconcileStep::StartJob(pod) => format!("start {}", name(&pod)),
+        ReconcileStep::FinalizeJob(pod) => format!("finalize {}", name(&pod)),
+        ReconcileStep::DeleteExcess(pod) => format!("delete {}", name(&pod)),
+        ReconcileStep::StopJob(StopWrite::Status(pod), _) => format!("mark {}", name(&pod)),
+        ReconcileStep::StopJob(StopWrite::Delete(pod), _) => format!("stop {}", name(&pod)),
+        ReconcileStep::Refuse { reason, .. } => format!("refuse {reason}"),
+        ReconcileStep::FinishWorkload { reason, .. } => format!("finish {reason}"),
+        ReconcileStep::CreateWorkload => "create".to_owned(),
+        other => format!("{other:?}"),
+    };
+    steps.into_iter().map(word).collect()
+}
+
+#[test]
+fn a_member_with_a_write_in_flight_gets_no_further_step() {
+    let (a, b) = (gated("a"), gated("b"));
+    let admitted = workload(&[&a, &b], &["QuotaReserved", "Admitted"]);
+    assert_eq!(steps(&[&a, &b], Some(&admitted), &[]), ["start a", "start b"]);
+    assert_eq!(steps(&[&a, &b], Some(&admitted), &["a"]), ["start b"]);
+}
+
+#[test]
+fn a_member_that_lost_its_gate_is_stopped_until_the_admission() {
+    let (a, b) = (gated("a"), in_phase("b", "Running"));
+    let pending = workload(&[&a, &b], &[]);
+    assert_eq!(steps(&[&a, &b], Some(&pending), &[]), ["mark b"]);
+    let marked = json!([{ "type": "TerminationTarget", "status": "True" }]);
+    let b = member(
+        "b",
+        &json!({
+            "spec": { "schedulingGates": [] }, "status": { "phase": "Running", "conditions": marked },
+        }),
+    );
+    assert_eq!(steps(&[&a, &b], Some(&pending), &[]), ["stop b"]);
+    assert_eq!(steps(&[&a, &b], None, &[]), ["stop b"], "nor does it run without a Workload");
+}
+
+#[test]
+fn no_finalizer_outlives_the_workload() {
+    let (a, b) = (in_phase("a", "Succeeded"), in_phase("b", "Failed"));
+    let finished =
+        workload(&[&gated("a"), &gated("b")], &["QuotaReserved", "Admitted", "Finished"]);
+    let ended = steps(&[&a, &b], Some(&finished), &[]);
+    assert_eq!(ended[..2], ["finalize a", "finalize b"]);
+    let succeeded = [in_phase("a", "Succeeded"), in_phase("b", "Succeeded")];
+    let succeeded: Vec<&Pod> = succeeded.iter().collect();
+    assert_eq!(
+        steps(&succeeded, None, &[]),
+        ["finalize a", "finalize b"],
+        "it was removed by force"
+    );
+}
+
+#[test]
+fn a_pod_that_joins_after_the_end_is_not_needed() {
+    let (a, b) = (in_phase("a", "Succeeded"), in_phase("b", "Succeeded"));
+    let finished =
+        workload(&[&gated("a"), &gated("b")], &["QuotaReserved", "Admitted", "Finished"]);
+    let late = member("late", &json!({ "metadata": { "finalizers": null } }));
+    let steps = steps(&[&a, &b, &late], Some(&finished), &[]);
+    assert_eq!(steps[..3], ["finalize a", "finalize b", "delete late"]);
+}
+
+#[test]
+fn members_that_disagree_and_foreign_workloads_are_reported() {
+    let other = json!({ "metadata": { "labels": { "kueue.x-k8s.io/queue-name": "other" } } });
+    let (a, b) = (gated("a"), member("b", &other));
+    assert_eq!(steps(&[&a, &b], None, &[]), ["refuse ErrWorkloadCompose"]);
+    let b = gated("b");
+    let mut foreign = workload(&[&a, &b], &[]);
+    foreign.metadata.annotations = None;
+    assert_eq!(steps(&[&a, &b], Some(&foreign), &[]), ["refuse WorkloadNameConflict"]);
+    let no_total = json!({
+        "metadata": { "annotations": { "kueue.x-k8s.io/pod-group-total-count": "-1" } },
+    });
+    assert_eq!(steps(&[&member("a", &no_total)], None, &[]), ["refuse ErrWorkloadCompose"]);
+}
+
+#[test]
+fn a_succeeded_member_is_ready_unless_the_group_serves() {
+    let (a, b) = (in_phase("a", "Succeeded"), in_phase("b", "Running"));
+    assert_eq!(pods_ready(&[&a, &b]), Some(true));
+    let served = json!({
+        "metadata": { "annotations": { "kueue.x-k8s.io/pod-group-serving": "true" } },
+        "spec": { "schedulingGates": [] }, "status": { "phase": "Succeeded" },
+    });
+    let served = member("a", &served);
+    assert_eq!(pods_ready(&[&served, &b]), Some(false));
+    assert_eq!(pods_ready(&[&a, &in_phase("b", "Failed")]), Some(false));
+    assert_eq!(pods_ready(&[&a, &in_phase("b", "Succeeded")]), None, "it is over");
+}
+
+#[test]
+fn a_silent_node_holds_the_quota_of_a_deleted_pod_for_a_second_grace_period_only() {
+    let deleted = json!({
+        "metadata": { "deletionTimestamp": "2026-01-01T00:00:30Z", "deletionGracePeriodSeconds": 30 },
+        "spec": { "schedulingGates": [] }, "status": { "phase": "Running" },
+    });
+    let pod = member("a", &deleted);
+    let until = |now: &str| active_until(&[&pod], now.parse().expect("a time"));
+    let end: Timestamp = "2026-01-01T00:01:00Z".parse().expect("a time");
+    assert_eq!(until("2026-01-01T00:00:59Z"), Some(end));
+    assert_eq!(until("2026-01-01T00:01:00Z"), None);
+    let running = in_phase("b", "Running");
+    assert_eq!(active_until(&[&pod, &running], end), Some(Timestamp::MAX));
+}

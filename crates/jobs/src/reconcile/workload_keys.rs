@@ -1,0 +1,56 @@
+//! What a Workload follows of its job beside the pod sets: admission gates, priority class, and the owner of a prebuilt one
+//! (docs/reference/kueue.md §7.4).
+
+use crds::{
+    names::{annotations::ADMISSION_GATED_BY, conditions::QUOTA_RESERVED, labels::PRIORITY_CLASS},
+    v1beta2::Workload,
+};
+
+use super::{ReconcileContext, ReconcileStep, is, name};
+use crate::{GenericJob, JobGates, equivalence::has_controller};
+
+/// The steps for an unfinished Workload that matches its job.
+pub(super) fn steps<J: GenericJob>(
+    job: &J,
+    workload: &Workload,
+    context: ReconcileContext<'_>,
+) -> Vec<ReconcileStep<J>> {
+    if context.prebuilt {
+        // A prebuilt Workload has gates and priority of its own.
+        let free = !has_controller(workload);
+        return free.then(|| ReconcileStep::TakeOwnership(name(workload))).into_iter().collect();
+    }
+    follow(job, workload, context.gates)
+}
+
+/// The same for a Workload that is not prebuilt.
+pub(crate) fn follow<J: GenericJob>(
+    job: &J,
+    workload: &Workload,
+    gates: JobGates,
+) -> Vec<ReconcileStep<J>> {
+    let update = update_gates(job, workload).filter(|_| gates.admission_gated_by);
+    update.into_iter().chain(update_priority(job, workload)).collect()
+}
+
+fn update_gates<J: GenericJob>(job: &J, workload: &Workload) -> Option<ReconcileStep<J>> {
+    let known = workload.metadata.annotations.as_ref();
+    let known = known.and_then(|all| all.get(ADMISSION_GATED_BY)).map(String::as_str);
+    let wanted = job.annotation(ADMISSION_GATED_BY);
+    // An empty list is no gate.
+    (known.unwrap_or_default() != wanted.unwrap_or_default()).then(|| {
+        let wanted = wanted.filter(|gates| !gates.is_empty()).map(str::to_owned);
+        ReconcileStep::UpdateAdmissionGates(name(workload), wanted)
+    })
+}
+
+/// A class that is changed on the job reaches its Workload. One that comes from a PriorityClass was read at the creation, and
+/// with quota the API refuses a first class.
+fn update_priority<J: GenericJob>(job: &J, workload: &Workload) -> Option<ReconcileStep<J>> {
+    let wanted = job.label(PRIORITY_CLASS).filter(|class| !class.is_empty())?;
+    let differs = match &workload.spec.priority_class_ref {
+        Some(class) => class.kind == "WorkloadPriorityClass" && class.name != wanted,
+        None => !is(workload, QUOTA_RESERVED),
+    };
+    differs.then(|| ReconcileStep::UpdatePriority(name(workload)))
+}

@@ -1,0 +1,306 @@
+//! One set of replicas with many Workloads: each replica is queued, admitted and evicted by itself (docs/reference/kueue.md §7.8).
+//!
+//! A kind whose jobs are such sets answers [`GenericJob::set_size`]; its pod sets are those of one replica. The set makes a
+//! Workload for each index and deletes those that are not needed. It starts nothing itself: the pods of a replica are a group
+//! ([`crate::pods::group`]) with this Workload, which [`GenericJob::adopted`] makes of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crds::{
+    meta::is_true,
+    names::{
+        annotations::{COMPONENT_WORKLOAD_INDEX, IS_GROUP_WORKLOAD, JOB_OWNER_GVK, JOB_OWNER_NAME},
+        conditions::{FINISHED, QUOTA_RESERVED},
+    },
+    v1beta2::{Workload, WorkloadSpec},
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+
+use crate::{
+    GenericJob, JobGates, Pod,
+    construct_workload::{
+        KeysToCopy, WorkloadPriority, annotations, labels, max_exec_time, owner_reference,
+    },
+    reconcile::{ReconcileStep, follow_keys},
+    workload_name::{WorkloadOwner, workload_name},
+};
+
+/// Workloads of one set that are created at once. The others follow when these are there: a set may have a million replicas.
+const AT_ONCE: usize = 100;
+
+/// The replica of a Workload.
+#[must_use]
+pub fn replica_of(workload: &Workload) -> Option<u32> {
+    workload.metadata.annotations.as_ref()?.get(COMPONENT_WORKLOAD_INDEX)?.parse().ok()
+}
+
+/// Whether a set owns a Workload. It does not control it: the pods of the replica are owners, too.
+pub fn is_owned_by<J: GenericJob>(workload: &Workload, set: &J) -> bool {
+    let mut owners = workload.metadata.owner_references.iter().flatten();
+    owners.any(|owner| {
+        set.kind().is_kind_of(&owner.api_version, &owner.kind)
+            && Some(&owner.uid) == set.metadata().uid.as_ref()
+    })
+}
+
+/// Name of the Workload of a replica.
+pub fn replica_workload_name<J: GenericJob>(set: &J, replica: u32, gates: JobGates) -> String {
+    let owner = set.metadata();
+    let name = format!("{}-{replica}", owner.name.as_deref().unwrap_or_default());
+    let uid = owner.uid.as_deref().unwrap_or_default();
+    let (kind, group) = (set.kind().name(), set.kind().group());
+    workload_name(WorkloadOwner { kind, group, name: &name, uid, part: None }, gates.short_names)
+}
+
+/// The next steps of a set with these Workloads. `pods` are those of its members.
+pub fn reconcile<J: GenericJob + From<Pod>>(
+    set: &J,
+    workloads: &[&Workload],
+    pods: &[&Pod],
+    gates: JobGates,
+) -> Vec<ReconcileStep<J>> {
+    // The garbage collector deletes the Workloads of a set that is gone.
+    let Some(counts) = set.set_size().filter(|_| set.metadata().deletion_timestamp.is_none())
+    else {
+        return Vec::new();
+    };
+    let surging: BTreeSet<u32> = pods.iter().filter_map(|pod| set.replica_of(pod)).collect();
+    let wanted = |replica: u32| {
+        let most = counts.replicas.saturating_add(counts.surge);
+        replica < counts.replicas || (replica < most && surging.contains(&replica))
+    };
+    let mut steps = Vec::new();
+    let mut present = BTreeSet::new();
+    for workload in workloads {
+        match replica_of(workload).filter(|replica| wanted(*replica)) {
+            Some(replica) if present.insert(replica) => steps.extend(follow(set, workload, gates)),
+            _ if workload.metadata.deletion_timestamp.is_some() => {}
+            _ => steps.push(ReconcileStep::DeleteWorkload(name(workload))),
+        }
+    }
+    let surge = surging.range(counts.replicas..).copied().filter(|replica| wanted(*replica));
+    let missing = (0..counts.replicas).chain(surge).filter(|replica| !present.contains(replica));
+    steps.extend(missing.take(AT_ONCE).map(ReconcileStep::CreateReplicaWorkload));
+    let adopted = pods.iter().filter_map(|pod| set.adopted(pod, gates));
+    steps.extend(adopted.map(|pod| ReconcileStep::AdoptMember(Box::new(J::from(pod)))));
+    steps
+}
+
+/// What the Workload of a replica follows of the set.
+fn follow<J: GenericJob>(set: &J, workload: &Workload, gates: JobGates) -> Vec<ReconcileStep<J>> {
+    let conditions = &workload.status.conditions;
+    if is_true(conditions, FINISHED) || workload.metadata.deletion_timestamp.is_some() {
+        return Vec::new();
+    }
+    let mut steps = follow_keys(set, workload, gates);
+    // The API refuses another queue name while quota is reserved (docs/reference/kueue.md §1.2).
+    if workload.spec.queue_name != set.queue_name() && !is_true(conditions, QUOTA_RESERVED) {
+        steps.push(ReconcileStep::UpdateQueueName(name(workload)));
+    }
+    steps
+}
+
+/// Constructs the Workload of a replica.
+pub fn replica_workload<J: GenericJob>(
+    set: &J,
+    replica: u32,
+    priority: WorkloadPriority,
+    copied: &KeysToCopy,
+    gates: JobGates,
+) -> Workload {
+    let owner = set.metadata();
+    let mut annotations: BTreeMap<String, String> = annotations(set, copied, gates);
+    let own = [
+        (COMPONENT_WORKLOAD_INDEX, replica.to_string()),
+        (IS_GROUP_WORKLOAD, "true".to_owned()),
+        (JOB_OWNER_GVK, set.kind().gvk().to_string()),
+        (JOB_OWNER_NAME, owner.name.clone().unwrap_or_default()),
+    ];
+    annotations.extend(own.map(|(key, value)| (key.to_owned(), value)));
+    let reference =
+        OwnerReference { controller: None, block_owner_deletion: None, ..owner_reference(set) };
+    Workload {
+        metadata: ObjectMeta {
+            name: Some(replica_workload_name(set, replica, gates)),
+            namespace: owner.namespace.clone(),
+            labels: Some(labels(set, copied)).filter(|labels| !labels.is_empty()),
+            annotations: Some(annotations),
+            owner_references: Some(vec![reference]),
+            ..ObjectMeta::default()
+        },
+        spec: WorkloadSpec {
+            active: Some(true),
+            maximum_execution_time_seconds: max_exec_time(set),
+            pod_sets: set.pod_sets(gates),
+            priority: Some(priority.value),
+            priority_class_ref: priority.class,
+            queue_name: set.queue_name().to_owned(),
+            ..WorkloadSpec::default()
+        },
+        ..Workload::default()
+    }
+}
+
+fn name(workload: &Workload) -> String {
+    workload.metadata.name.clone().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{JobObject, leader_worker_set};
+
+    fn set(replicas: u32, surge: &Value) -> JobObject {
+        let template = json!({ "spec": { "containers": [{ "name": "c" }] } });
+        let object = json!({
+            "metadata": {
+                "name": "d", "namespace": "ns", "uid": "u",
+                "labels": { "kueue.x-k8s.io/queue-name": "main" },
+            },
+            "spec": {
+                "replicas": replicas,
+                "rolloutStrategy": { "rollingUpdateConfiguration": { "maxSurge": surge } },
+                "leaderWorkerTemplate": {
+                    "size": 3, "leaderTemplate": template, "workerTemplate": template,
+                },
+            },
+        });
+        leader_worker_set::kind().decode(object).expect("a set decodes")
+    }
+
+    fn workload(set: &JobObject, replica: u32) -> Workload {
+        let (priority, gates) = (WorkloadPriority::default(), JobGates::default());
+        replica_workload(set, replica, priority, &KeysToCopy::default(), gates)
+    }
+
+    fn steps(
+        set: &JobObject,
+        workloads: &[Workload],
+        pods: &[Pod],
+    ) -> Vec<ReconcileStep<JobObject>> {
+        let workloads: Vec<&Workload> = workloads.iter().collect();
+        let pods: Vec<&Pod> = pods.iter().collect();
+        reconcile(set, &workloads, &pods, JobGates::default())
+    }
+
+    fn leader(replica: u32) -> Pod {
+        serde_json::from_value(json!({
+            "metadata": {
+                "name": format!("d-{replica}"), "namespace": "ns",
+                "labels": {
+                    "leaderworkerset.sigs.k8s.io/name": "d",
+                    "leaderworkerset.sigs.k8s.io/worker-index": "0",
+                    "leaderworkerset.sigs.k8s.io/group-index": replica.to_string(),
+                },
+                "ownerReferences": [{
+                    "apiVersion": "apps/v1", "kind": "StatefulSet", "name": "d", "uid": "s",
+                    "controller": true,
+                }],
+            },
+            "spec": { "schedulingGates": [{ "name": "kueue.x-k8s.io/admission" }] },
+        }))
+        .expect("a pod decodes")
+    }
+
+    #[test]
+    fn each_replica_has_a_workload_of_its_own() {
+        let one = workload(&set(2, &json!(0)), 1);
+        let text = json!(one);
+        let name = one.metadata.name.clone().expect("a name");
+        assert!(name.starts_with("leaderworkerset-d-1-"), "{name}");
+        assert_eq!(
+            text["metadata"]["annotations"],
+            json!({
+                "kueue.x-k8s.io/component-workload-index": "1",
+                "kueue.x-k8s.io/is-group-workload": "true",
+                "kueue.x-k8s.io/job-owner-gvk": "leaderworkerset.x-k8s.io/v1, Kind=LeaderWorkerSet",
+                "kueue.x-k8s.io/job-owner-name": "d",
+            })
+        );
+        let owner = &text["metadata"]["ownerReferences"][0];
+        assert_eq!((&owner["uid"], owner.get("controller")), (&json!("u"), None));
+        assert_eq!(text["metadata"].get("finalizers"), None);
+        let counts: Vec<_> =
+            one.spec.pod_sets.iter().map(|set| (set.name.as_str(), set.count)).collect();
+        assert_eq!(counts, [("leader", Some(1)), ("worker", Some(2))]);
+    }
+
+    #[test]
+    fn workloads_follow_the_number_of_replicas() {
+        let set = |replicas| set(replicas, &json!(0));
+        let create = |replica| ReconcileStep::CreateReplicaWorkload(replica);
+        assert_eq!(steps(&set(2), &[], &[]), [create(0), create(1)]);
+        let both = [workload(&set(2), 0), workload(&set(2), 1)];
+        assert_eq!(steps(&set(2), &both, &[]), []);
+        assert_eq!(steps(&set(3), &both, &[]), [create(2)]);
+        let name = both[1].metadata.name.clone().expect("a name");
+        assert_eq!(steps(&set(1), &both, &[]), [ReconcileStep::DeleteWorkload(name)]);
+        let mut deleted = set(3);
+        deleted.metadata_mut().deletion_timestamp =
+            serde_json::from_value(json!("2026-01-01T00:00:00Z")).ok();
+        assert_eq!(steps(&deleted, &both, &[]), [], "the garbage collector deletes them");
+        assert_eq!(steps(&set(1_000_000), &[], &[]).len(), AT_ONCE);
+    }
+
+    #[test]
+    fn a_surge_set_size_while_it_has_a_pod() {
+        let create = |replica| ReconcileStep::CreateReplicaWorkload(replica);
+        for (surge, expected) in [
+            (json!(0), vec![create(0)]),
+            (json!(1), vec![create(0), create(1)]),
+            (json!("50%"), vec![create(0), create(1)]),
+        ] {
+            let set = set(1, &surge);
+            let pods = [leader(1), leader(2)];
+            let pods: Vec<Pod> = pods
+                .iter()
+                .map(|pod| set.adopted(pod, JobGates::default()).expect("adopted"))
+                .collect();
+            assert_eq!(steps(&set, &[], &pods), expected, "{surge}");
+        }
+    }
+
+    #[test]
+    fn a_pod_joins_the_group_of_its_replica_once() {
+        let (set, pod) = (set(1, &json!(0)), leader(0));
+        let owned = [workload(&set, 0)];
+        let [ReconcileStep::AdoptMember(adopted)] = &steps(&set, &owned, &[pod])[..] else {
+            panic!("the pod is adopted")
+        };
+        let adopted = adopted.as_pod().expect("a pod").clone();
+        let group = adopted.group(JobGates::default()).name.to_owned();
+        assert_eq!(Some(group), owned[0].metadata.name);
+        assert_eq!((adopted.group_total(), &*adopted.role()), (Some(3), "leader"));
+        assert!(adopted.is_gated(), "its Workload starts it");
+        assert_eq!(steps(&set, &owned, &[adopted]), []);
+        // Without a StatefulSet it is none of the set's.
+        let mut foreign = leader(0);
+        foreign.metadata.owner_references = None;
+        let ungated = set.adopted(&foreign, JobGates::default()).expect("a change");
+        assert!(!ungated.is_gated() && ungated.group_total().is_none());
+    }
+
+    #[test]
+    fn a_leader_without_its_workers_waits_for_no_replacement() {
+        let (set, gates) = (set(1, &json!(0)), JobGates::default());
+        let mut leader = set.adopted(&leader(0), gates).expect("adopted");
+        let annotations = leader.metadata.annotations.get_or_insert_default();
+        annotations.insert("kueue.x-k8s.io/pod-group-serving".to_owned(), "true".to_owned());
+        leader.spec.rest.remove("schedulingGates");
+        let workload = workload(&set, 0);
+        assert_eq!(crate::pods::group::waiting_for_replacement(&[&leader], &workload, gates), None);
+    }
+
+    #[test]
+    fn a_waiting_workload_follows_the_queue_of_its_set() {
+        let before = set(1, &json!(0));
+        let mut moved = before.clone();
+        let labels = moved.metadata_mut().labels.get_or_insert_default();
+        labels.insert("kueue.x-k8s.io/queue-name".to_owned(), "other".to_owned());
+        let owned = [workload(&before, 0)];
+        let name = owned[0].metadata.name.clone().expect("a name");
+        assert_eq!(steps(&moved, &owned, &[]), [ReconcileStep::UpdateQueueName(name)]);
+    }
+}

@@ -1,0 +1,250 @@
+//! What upstream's manager did with jobs of each kind, recorded step by step, compared with the functions of this crate.
+//!
+//! `kindsoracle/<kind>.jsonl.gz` holds the cases. Compared are the answers of webhooks to creates, the pod sets of Workloads,
+//! and the objects of started and stopped jobs.
+
+mod groups;
+mod kinds_recording;
+mod pods;
+mod sets;
+mod world;
+
+use crds::{
+    v1beta2::{ResourceFlavorSpec, Workload},
+    validation::denial,
+};
+use jobs::{
+    GenericJob, JobGates, JobObject, Kinds, StopWrite,
+    defaulting::{self, DefaultingFacts},
+    generic_job::Stop,
+    pod_set_info::PodSetInfo,
+    pod_sets_info::{FlavorsByName, pod_sets_info},
+    validate,
+};
+use kinds_recording::{RecordedCase, RecordedStep, cases};
+use serde_json::{Value, json};
+
+/// Kinds with recordings, and the cases that are compared of each.
+const KINDS: &[(&str, &str, &str)] =
+    &[("job", "batch/v1", "Job"), ("jobset", "jobset.x-k8s.io/v1alpha2", "JobSet")];
+
+/// The kind of sets, of which creates are compared as well; [`sets`] has the rest.
+const SETS: (&str, &str, &str) =
+    ("leaderworkerset", "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet");
+
+/// Refusals that are a bare parse error upstream, without a field path. Ours name the field.
+const BARE_PARSE_ERRORS: &[&str] = &["strconv.ParseBool", "topology constraints must contain"];
+
+fn decode(api_version: &str, kind: &str, object: &Value) -> JobObject {
+    let kind = Kinds::built_in().find(api_version, kind).expect("a built-in kind");
+    kind.decode(object.clone()).expect("a job decodes")
+}
+
+/// The gates of the recording.
+fn gates() -> JobGates {
+    JobGates::default()
+}
+
+fn with_defaults(job: &JobObject, object: &Value, namespace: &str) -> Value {
+    let facts = DefaultingFacts {
+        default_local_queue: namespace == "dflt",
+        namespace_managed: true,
+        ..DefaultingFacts::default()
+    };
+    let steps = job.defaults_by(facts, gates());
+    let patch = Value::Array(steps.iter().map(defaulting::PatchAdd::to_json).collect());
+    let patch: json_patch::Patch = serde_json::from_value(patch).expect("a JSON patch");
+    let mut object = object.clone();
+    json_patch::patch(&mut object, &patch).expect("the patch applies");
+    object
+}
+
+/// What a webhook sets: labels of Kueue, and the switch.
+fn set_by_webhook(job: &JobObject) -> (Vec<(String, String)>, bool, Option<String>) {
+    let labels = job.metadata().labels.clone().unwrap_or_default().into_iter();
+    let labels = labels.filter(|(key, _)| key.starts_with("kueue.x-k8s.io/")).collect();
+    (labels, job.spec_suspended(), job.managed_by().map(str::to_owned))
+}
+
+fn compare_create(
+    case: &RecordedCase,
+    step: &RecordedStep<'_>,
+    ids: (&str, &str),
+) -> Option<String> {
+    let body = step.body()?;
+    let job = decode(ids.0, ids.1, body);
+    let defaulted = decode(ids.0, ids.1, &with_defaults(&job, body, case.namespace()));
+    let ours = denial(&validate::create(&defaulted, gates()));
+    match step.refusal() {
+        Some(theirs) if BARE_PARSE_ERRORS.iter().any(|text| theirs.starts_with(text)) => {
+            ours.is_none().then(|| format!("refused upstream: {theirs}"))
+        }
+        Some(theirs) => (ours.as_deref() != Some(theirs))
+            .then(|| format!("\n  theirs {theirs}\n  ours   {}", ours.unwrap_or_default())),
+        None => {
+            let theirs = set_by_webhook(&decode(ids.0, ids.1, step.answered_object()?));
+            let ours = (ours, set_by_webhook(&defaulted));
+            (ours != (None, theirs.clone()))
+                .then(|| format!("\n  theirs {theirs:?}\n  ours {ours:?}"))
+        }
+    }
+}
+
+#[test]
+fn webhooks_answer_creates_as_upstream() {
+    let (mut n_compared, mut wrong) = (0, Vec::new());
+    for (file, api_version, kind) in KINDS.iter().chain([&SETS]) {
+        for case in cases(file).iter().filter(|case| case.name().contains("/create/")) {
+            for step in case.steps() {
+                n_compared += 1;
+                let difference = compare_create(case, &step, (api_version, kind));
+                wrong.extend(difference.map(|text| format!("{}: {text}", case.name())));
+            }
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new(), "\n{}", wrong.join("\n"));
+    assert_eq!(n_compared, 122, "every recorded create is compared");
+}
+
+fn flavors() -> FlavorsByName {
+    let flavor = |spec: Value| -> ResourceFlavorSpec {
+        serde_json::from_value(spec).expect("a flavor decodes")
+    };
+    let toleration = json!([{
+        "key": "oracle.example/dedicated", "operator": "Equal", "value": "yes", "effect": "NoSchedule",
+    }]);
+    [
+        ("plain".to_owned(), flavor(json!({ "nodeLabels": { "oracle.example/pool": "plain" } }))),
+        ("tas".to_owned(), flavor(json!({ "nodeLabels": { "oracle.example/pool": "plain" } }))),
+        (
+            "tainted".to_owned(),
+            flavor(json!({
+                "nodeLabels": { "oracle.example/pool": "tainted" }, "tolerations": toleration,
+            })),
+        ),
+    ]
+    .into()
+}
+
+/// A recorded Workload. Of its status only the admission is compared; other fields may vary.
+fn workload(recorded: &Value) -> Workload {
+    let mut object = recorded.clone();
+    object["status"] = json!({ "admission": recorded["status"]["admission"] });
+    serde_json::from_value(object).expect("a Workload decodes")
+}
+
+/// What was compared, and what differs.
+#[derive(Default)]
+struct Comparison {
+    n_pod_sets: usize,
+    n_starts: usize,
+    n_stops: usize,
+    wrong: Vec<String>,
+}
+
+impl Comparison {
+    fn check(&mut self, what: &str, ours: &Value, theirs: &Value) {
+        if ours != theirs {
+            self.wrong.push(format!("{what}:\n  theirs {theirs}\n  ours   {ours}"));
+        }
+    }
+
+    fn step(
+        &mut self,
+        what: &str,
+        before: Option<&Value>,
+        now: (&Value, &Value),
+        ids: (&str, &str),
+    ) {
+        let job = decode(ids.0, ids.1, now.0);
+        let workload = workload(now.1);
+        let before = before.map(|object| decode(ids.0, ids.1, object));
+        if job.is_suspended() {
+            self.n_pod_sets += 1;
+            let ours = json!(job.pod_sets(gates()));
+            self.check(
+                &format!("{what}: pod sets"),
+                &normal(ours),
+                &normal(json!(workload.spec.pod_sets)),
+            );
+        }
+        let Some(before) = before else { return };
+        if before.is_suspended() && !job.spec_suspended() {
+            self.n_starts += 1;
+            let infos = pod_sets_info(&workload, &flavors(), gates()).expect("it is admitted");
+            let mut started = before;
+            started.run_with_pod_sets_info(&infos, gates()).expect("it starts");
+            self.check(
+                &format!("{what}: start"),
+                &normal(started.without_status()),
+                &normal(job.without_status()),
+            );
+        } else if !before.spec_suspended() && job.is_suspended() {
+            self.n_stops += 1;
+            let infos: Vec<PodSetInfo> =
+                workload.spec.pod_sets.iter().map(PodSetInfo::of).collect();
+            let stopped = stop(before, &infos);
+            self.check(
+                &format!("{what}: stop"),
+                &normal(stopped.without_status()),
+                &normal(job.without_status()),
+            );
+        }
+    }
+}
+
+/// The job after every write of its stop; its pods end at once.
+fn stop(mut job: JobObject, infos: &[PodSetInfo]) -> JobObject {
+    let cause = Stop { infos, ..Stop::default() };
+    while let Some(write) = job.next_stop_write(&cause, gates()) {
+        let (StopWrite::Object(after) | StopWrite::Status(after) | StopWrite::Delete(after)) =
+            write;
+        job = after.with_idle_status().unwrap_or(*after);
+    }
+    job
+}
+
+/// Empty metadata of a template says the same as none.
+fn normal(mut value: Value) -> Value {
+    match &mut value {
+        Value::Object(fields) => {
+            fields.retain(|key, value| {
+                key != "metadata" || value.as_object().is_none_or(|map| !map.is_empty())
+            });
+            for field in fields.values_mut() {
+                *field = normal(std::mem::take(field));
+            }
+        }
+        Value::Array(items) => {
+            items.iter_mut().for_each(|item| *item = normal(std::mem::take(item)));
+        }
+        _ => {}
+    }
+    value
+}
+
+#[test]
+fn pod_sets_starts_and_stops_are_those_of_upstream() {
+    let mut comparison = Comparison::default();
+    for (file, api_version, kind) in KINDS {
+        for case in cases(file).iter().filter(|case| case.name().contains("/life/")) {
+            let mut before = None;
+            for step in case.steps() {
+                // A request that writes the job itself answers with what it was before the manager acted.
+                if step.writes(kind) {
+                    before = step.answered_object().cloned();
+                }
+                let (jobs, workloads) = (step.changed(kind), step.changed("Workload"));
+                let ([job], [workload]) = (jobs.as_slice(), workloads.as_slice()) else {
+                    continue;
+                };
+                let what = format!("{} step {}", case.name(), step.number());
+                comparison.step(&what, before.as_ref(), (job, workload), (api_version, kind));
+                before = Some((*job).clone());
+            }
+        }
+    }
+    let Comparison { n_pod_sets, n_starts, n_stops, wrong } = comparison;
+    assert_eq!(wrong, Vec::<String>::new(), "\n{}", wrong.join("\n"));
+    assert_eq!((n_pod_sets, n_starts, n_stops), (21, 32, 8), "every recorded trace is compared");
+}
