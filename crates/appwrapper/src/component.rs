@@ -1,0 +1,160 @@
+//! The object of a component, as it is created.
+//!
+//! Source: docs/reference/appwrapper.md §2 "Create step".
+
+use serde_json::{Value, json};
+
+use crate::{
+    json::{field, items, list, name, object, text},
+    names,
+    pod_sets::pod_sets,
+    settings::WrapperSettings,
+    template_path::{TemplatePathError, value_at},
+    v1beta2::{AppWrapperComponent, AppWrapperPodSetInfo},
+};
+
+/// Why an object cannot be made from its component.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ComponentError {
+    /// A pod set is not where it should be.
+    #[error(transparent)]
+    Path(#[from] TemplatePathError),
+    /// A template has another value than admission wants.
+    #[error("conflict updating {field}: conflict for key={key}, value1={present}, value2={wanted}")]
+    Conflict { field: &'static str, key: String, present: String, wanted: String },
+    /// An AppWrapper within an AppWrapper.
+    #[error("an AppWrapper cannot contain the AppWrapper {0}")]
+    Nested(String),
+}
+
+/// The object with the label of its AppWrapper, what admission added, and the AppWrapper as controller.
+pub(crate) fn component_object(
+    wrapper: &Value,
+    component: &AppWrapperComponent,
+    settings: &WrapperSettings,
+) -> Result<Value, ComponentError> {
+    let mut made = component.template.clone();
+    // The webhook refuses this as well, but may be switched off.
+    if is_app_wrapper(&made) {
+        return Err(ComponentError::Nested(name(&made).to_owned()));
+    }
+    let label = json!(name(wrapper));
+    for (index, pod_set) in pod_sets(component).iter().enumerate() {
+        let template = value_at(&mut made, &pod_set.path)?;
+        *field(field(field(template, "metadata"), "labels"), names::WRAPPER_LABEL) = label.clone();
+        // Fewer or more infos than pod sets are accepted, as recorded.
+        if let Some(info) = component.pod_set_infos.get(index) {
+            admit(template, info)?;
+        }
+        prepare_pod(field(template, "spec"), settings);
+    }
+    let metadata = field(&mut made, "metadata");
+    *field(field(metadata, "labels"), names::WRAPPER_LABEL) = label;
+    // The object lives in the namespace of its AppWrapper; for a kind without namespaces the API server ignores this.
+    *field(metadata, "namespace") = wrapper["metadata"]["namespace"].clone();
+    *field(metadata, "ownerReferences") = json!([{
+        "apiVersion": "workload.codeflare.dev/v1beta2",
+        "kind": "AppWrapper",
+        "name": wrapper["metadata"]["name"],
+        "uid": wrapper["metadata"]["uid"],
+        "controller": true,
+        "blockOwnerDeletion": true,
+    }]);
+    Ok(made)
+}
+
+/// Whether an object is an AppWrapper of any version.
+pub(crate) fn is_app_wrapper(template: &Value) -> bool {
+    text(&template["apiVersion"]).starts_with("workload.codeflare.dev/")
+        && template["kind"] == "AppWrapper"
+}
+
+/// Adds what admission decided. A different value that is there already is an error.
+fn admit(template: &mut Value, info: &AppWrapperPodSetInfo) -> Result<(), ComponentError> {
+    let metadata = field(template, "metadata");
+    for (name, entries) in [("annotations", &info.annotations), ("labels", &info.labels)] {
+        merge(metadata, name, entries)?;
+    }
+    let spec = field(template, "spec");
+    merge(spec, "nodeSelector", &info.node_selector)?;
+    list_extend(spec, "tolerations", info.tolerations.iter().map(|it| json!(it)));
+    // Gates are a map by name in the API: the API server refuses a second one of a name.
+    for gate in &info.scheduling_gates {
+        if !items(&spec["schedulingGates"]).iter().any(|present| present["name"] == gate.name) {
+            list(spec, "schedulingGates").push(json!({"name": gate.name}));
+        }
+    }
+    Ok(())
+}
+
+/// Appends to a list, which is not made for nothing.
+fn list_extend(parent: &mut Value, name: &str, more: impl Iterator<Item = Value>) {
+    for item in more {
+        list(parent, name).push(item);
+    }
+}
+
+fn merge(
+    parent: &mut Value,
+    name: &'static str,
+    entries: &std::collections::BTreeMap<String, String>,
+) -> Result<(), ComponentError> {
+    for (key, wanted) in entries {
+        let present = field(field(parent, name), key);
+        match present.as_str().map(str::to_owned) {
+            Some(present) if present != *wanted => {
+                return Err(ComponentError::Conflict {
+                    field: name,
+                    key: key.clone(),
+                    present,
+                    wanted: wanted.clone(),
+                });
+            }
+            // An equal value is no conflict.
+            _ => *present = json!(wanted),
+        }
+    }
+    Ok(())
+}
+
+/// The scheduler, and the distance from nodes that Autopilot marked.
+fn prepare_pod(spec: &mut Value, settings: &WrapperSettings) {
+    if let Some(scheduler) = &settings.scheduler_name
+        && text(&spec["schedulerName"]).is_empty()
+    {
+        *field(spec, "schedulerName") = json!(scheduler);
+    }
+    let asks = |resource: &String| requests(spec, resource);
+    // By the resource alone, as recorded, whether or not a node is marked at present.
+    if settings.autopilot_resources.iter().any(asks) {
+        avoid_marked_nodes(spec, settings.autopilot_weight);
+    }
+}
+
+/// Whether a container of a pod has a limit or a request for a resource.
+pub(crate) fn requests(spec: &Value, resource: &str) -> bool {
+    let containers = items(&spec["containers"]).iter().chain(items(&spec["initContainers"]));
+    let mut lists =
+        containers.flat_map(|it| [&it["resources"]["limits"], &it["resources"]["requests"]]);
+    lists.any(|list| !list[resource].is_null() && list[resource] != "0")
+}
+
+fn avoid_marked_nodes(spec: &mut Value, weight: i64) {
+    let not_in = |values: &[&str]| json!({"key": names::AUTOPILOT_LABEL, "operator": "NotIn", "values": values});
+    let affinity = field(field(spec, "affinity"), "nodeAffinity");
+    let required = field(affinity, "requiredDuringSchedulingIgnoredDuringExecution");
+    let terms = list(required, "nodeSelectorTerms");
+    if terms.is_empty() {
+        terms.push(json!({}));
+    }
+    // Terms are alternatives, so each of them needs the expression.
+    for term in terms {
+        object(term);
+        list(term, "matchExpressions").push(not_in(&["TESTING", "EVICT"]));
+    }
+    let preferred = list(affinity, "preferredDuringSchedulingIgnoredDuringExecution");
+    preferred.push(json!({
+        "weight": weight,
+        "preference": {"matchExpressions": [not_in(&["WARN"])]},
+    }));
+}

@@ -1,0 +1,97 @@
+//! What components and pods of a running AppWrapper say.
+//!
+//! Source: docs/reference/appwrapper.md §2 "Running health order".
+
+use serde_json::Value;
+
+use crate::{
+    component::requests,
+    json::{items, text},
+    pod_sets::total,
+    state::WrapperState,
+};
+
+/// Numbers of pods by their state.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PodCounts {
+    pub(crate) expected: i64,
+    pub(crate) pending: i64,
+    pub(crate) running: i64,
+    pub(crate) succeeded: i64,
+    pub(crate) failed: i64,
+    /// Pods on nodes that they must leave.
+    pub(crate) evicted: i64,
+    /// Whether a failed pod ended in a way that makes another attempt useless.
+    pub(crate) is_final: bool,
+}
+
+/// Numbers of components.
+pub(crate) struct ComponentCounts {
+    pub(crate) deployed: usize,
+    pub(crate) failed: usize,
+}
+
+/// Counts the pods of an AppWrapper.
+pub(crate) fn count_pods(state: &WrapperState<'_>) -> PodCounts {
+    // Those of the status include the inferred ones.
+    let pod_sets = state.status.component_status.iter().flat_map(|it| &it.pod_sets);
+    let mut counts = PodCounts { expected: total(pod_sets), ..PodCounts::default() };
+    for pod in state.pods() {
+        match text(&pod["status"]["phase"]) {
+            "Running" => {
+                counts.running += 1;
+                counts.evicted += i64::from(must_leave(state, pod));
+            }
+            "Succeeded" => counts.succeeded += 1,
+            "Failed" => {
+                counts.failed += 1;
+                counts.is_final |= is_final_failure(state, pod);
+            }
+            _ => counts.pending += 1,
+        }
+    }
+    counts
+}
+
+/// Whether a pod uses a resource because of which its node is to be evacuated.
+fn must_leave(state: &WrapperState<'_>, pod: &Value) -> bool {
+    let node = text(&pod["spec"]["nodeName"]);
+    let resources = state.facts.evicted_nodes.get(node);
+    resources.is_some_and(|resources| resources.iter().any(|name| requests(&pod["spec"], name)))
+}
+
+/// Whether an exit code of a pod is final: it is listed as final, or others are listed as the ones worth another attempt.
+fn is_final_failure(state: &WrapperState<'_>, pod: &Value) -> bool {
+    let (terminal, retryable) =
+        (state.codes("terminalExitCodes"), state.codes("retryableExitCodes"));
+    let codes = items(&pod["status"]["containerStatuses"]).iter();
+    let mut codes = codes.filter_map(|it| it["state"]["terminated"]["exitCode"].as_i64());
+    codes.any(|code| {
+        let not_retryable = !retryable.is_empty() && !retryable.contains(&code);
+        // A pod that failed may have containers that ended well.
+        code != 0 && (terminal.contains(&code) || not_retryable)
+    })
+}
+
+/// Counts the components that are there, and those that failed.
+pub(crate) fn count_components(state: &WrapperState<'_>) -> ComponentCounts {
+    let mut counts = ComponentCounts { deployed: 0, failed: 0 };
+    let spec = state.spec;
+    let objects = spec.components.iter().filter_map(|it| state.object_of(&it.template));
+    // An object of another controller that has the name is not the component.
+    for object in objects.filter(|object| state.owns(object)) {
+        counts.deployed += 1;
+        counts.failed += usize::from(has_failed(object));
+    }
+    counts
+}
+
+/// Whether a Job or a PyTorchJob says that it failed. Other kinds are judged by their pods.
+fn has_failed(object: &Value) -> bool {
+    let is_known = matches!(
+        (text(&object["apiVersion"]), text(&object["kind"])),
+        ("batch/v1", "Job") | ("kubeflow.org/v1", "PyTorchJob")
+    );
+    let mut conditions = items(&object["status"]["conditions"]).iter();
+    is_known && conditions.any(|it| it["type"] == "Failed" && it["status"] == "True")
+}

@@ -1,0 +1,31 @@
+//! AppWrappers, and the decisions of their operator; pure.
+//!
+//! | module | concept |
+//! |---|---|
+//! | [`v1beta2`] | the API |
+//! | [`definitions`] | the CustomResourceDefinition, generated from the types |
+//! | [`decide`](fn@decide) | what an AppWrapper needs next: the phases |
+//! | [`step`] | what a decision asks for, and the answers |
+//! | [`pod_sets`], [`template_path`] | the pods of a component |
+//! | `component`, `creation`, `deletion`, `health` | objects of components: made, removed, judged |
+//! | [`webhook`] | what is refused and defaulted at admission |
+//! | [`settings`], [`names`] | what an administrator may set; labels, annotations, conditions |
+
+mod component;
+mod creation;
+mod decide;
+pub mod definitions;
+mod deletion;
+mod health;
+mod json;
+pub mod names;
+pub mod pod_sets;
+pub mod settings;
+mod state;
+pub mod step;
+pub mod template_path;
+pub mod v1beta2;
+pub mod webhook;
+
+pub use decide::decide;
+pub use state::WrapperFacts;

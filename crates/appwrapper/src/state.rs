@@ -1,0 +1,133 @@
+//! An AppWrapper while a decision is made: its objects and pods, and the status that is being written.
+
+use std::{collections::BTreeMap, collections::BTreeSet, time::Duration};
+
+use crds::{go_duration, meta::Condition};
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::Value;
+
+use crate::{
+    json::{annotation, items, label, name},
+    names::{self, ANNOTATION_PREFIX},
+    settings::{FaultTolerance, WrapperSettings},
+    v1beta2::{AppWrapperSpec, AppWrapperStatus},
+};
+
+/// What a decision reads beside the objects.
+#[derive(Clone, Debug)]
+pub struct WrapperFacts {
+    /// Now.
+    pub now: Timestamp,
+    /// Nodes that pods must leave, with the resources of which they are the reason.
+    pub evicted_nodes: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// An AppWrapper while a decision is made.
+pub(crate) struct WrapperState<'a> {
+    pub(crate) wrapper: &'a Value,
+    pub(crate) spec: &'a AppWrapperSpec,
+    pub(crate) children: &'a [Value],
+    pub(crate) facts: &'a WrapperFacts,
+    pub(crate) settings: &'a WrapperSettings,
+    pub(crate) status: AppWrapperStatus,
+}
+
+impl<'a> WrapperState<'a> {
+    pub(crate) fn now(&self) -> Timestamp {
+        self.facts.now
+    }
+
+    pub(crate) fn limits(&self) -> &'a FaultTolerance {
+        &self.settings.fault_tolerance
+    }
+
+    /// The pods of the AppWrapper, by their label.
+    pub(crate) fn pods(&self) -> impl Iterator<Item = &'a Value> {
+        let wanted = name(self.wrapper);
+        // By the label, because the owners of pods are the components or their children.
+        let of_wrapper = move |pod: &&Value| label(pod, names::WRAPPER_LABEL) == wanted;
+        self.children.iter().filter(|child| child["kind"] == "Pod").filter(of_wrapper)
+    }
+
+    /// The object of a component, if it is there.
+    pub(crate) fn object_of(&self, template: &Value) -> Option<&'a Value> {
+        self.children.iter().find(|child| {
+            child["kind"] == template["kind"]
+                && child["apiVersion"] == template["apiVersion"]
+                && child["metadata"]["name"] == template["metadata"]["name"]
+        })
+    }
+
+    /// Whether the AppWrapper is the controller of an object. Others are not its to delete.
+    pub(crate) fn owns(&self, object: &Value) -> bool {
+        let uid = &self.wrapper["metadata"]["uid"];
+        let owners = items(&object["metadata"]["ownerReferences"]);
+        owners.iter().any(|owner| owner["controller"] == true && owner["uid"] == *uid)
+    }
+
+    pub(crate) fn is_true(&self, kind: &str) -> bool {
+        crds::meta::is_true(&self.status.conditions, kind)
+    }
+
+    /// Sets a condition.
+    pub(crate) fn set(&mut self, kind: &str, is_true: bool, reason: &str, message: &str) {
+        let status = if is_true { "True" } else { "False" };
+        set_condition(&mut self.status.conditions, self.facts.now, [kind, status, reason, message]);
+    }
+
+    /// Makes a condition false that is true.
+    pub(crate) fn clear(&mut self, kind: &str, reason: &str, message: &str) {
+        if self.is_true(kind) {
+            self.set(kind, false, reason, message);
+        }
+    }
+
+    /// How long a condition has had its status; none if it is not there.
+    pub(crate) fn age(&self, kind: &str) -> Option<Duration> {
+        let condition = self.status.conditions.iter().find(|one| one.r#type == kind)?;
+        let since = condition.last_transition_time.as_ref()?.0;
+        // A clock that goes back must not end a period.
+        Some(self.now().duration_since(since).max(SignedDuration::ZERO).unsigned_abs())
+    }
+
+    /// What is left of a period that began with a condition.
+    pub(crate) fn remaining(&self, kind: &str, period: Duration) -> Option<Duration> {
+        // Without the condition there is no begin, and the period counts as over.
+        let age = self.age(kind).unwrap_or(period);
+        period.checked_sub(age).filter(|left| !left.is_zero())
+    }
+
+    /// A duration of an annotation, within its ceiling; the default if it is missing or no duration.
+    pub(crate) fn period(&self, annotation_name: &str, default: Duration) -> Duration {
+        let text = annotation(self.wrapper, &format!("{ANNOTATION_PREFIX}{annotation_name}"));
+        go_duration::parse(text).unwrap_or(default).min(self.limits().grace_ceiling)
+    }
+
+    /// The integers of an annotation.
+    pub(crate) fn codes(&self, annotation_name: &str) -> Vec<i64> {
+        let text = annotation(self.wrapper, &format!("{ANNOTATION_PREFIX}{annotation_name}"));
+        text.split(',').filter_map(|code| code.trim().parse().ok()).collect()
+    }
+}
+
+/// Sets a condition: type, status, reason and message. The time changes with the status only.
+pub(crate) fn set_condition(conditions: &mut Vec<Condition>, now: Timestamp, texts: [&str; 4]) {
+    let [kind, status, reason, message] = texts;
+    let present = conditions.iter_mut().find(|condition| condition.r#type == kind);
+    let same = present.as_ref().filter(|condition| condition.status == status);
+    let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
+    let since = same.and_then(|condition| condition.last_transition_time.clone());
+    let condition = Condition {
+        last_transition_time: Some(since.unwrap_or(Time(now))),
+        message: message.to_owned(),
+        observed_generation: 0,
+        reason: reason.to_owned(),
+        status: status.to_owned(),
+        r#type: kind.to_owned(),
+    };
+    match present {
+        Some(present) => *present = condition,
+        None => conditions.push(condition),
+    }
+}

@@ -1,0 +1,189 @@
+//! What is refused and defaulted when an AppWrapper is created or changed.
+//!
+//! Source: docs/reference/appwrapper.md §5.
+
+use std::collections::BTreeSet;
+
+use crds::validation::{Errors, FieldError};
+use serde_json::{Value, json};
+
+use crate::{
+    component::is_app_wrapper,
+    json::{field, items, label, text},
+    names,
+    pod_sets::{inferred, pod_sets},
+    settings::WrapperSettings,
+    template_path::check_pod_template,
+    v1beta2::{AppWrapperComponent, AppWrapperPodSet, AppWrapperSpec},
+};
+
+/// The most pod sets of an AppWrapper.
+const MOST_POD_SETS: usize = 8;
+
+const IMMUTABLE: &str = "attempt to change immutable field";
+
+/// Labels that say which user made an AppWrapper.
+const USER_LABELS: &[&str] = &[names::USER_LABEL, names::USER_ID_LABEL];
+
+/// The user of a request, and what the user may not do.
+#[derive(Clone, Debug, Default)]
+pub struct WrapperRequester {
+    /// The name.
+    pub name: String,
+    /// The id.
+    pub id: String,
+    /// Indexes of components that the user may not create.
+    pub forbidden: BTreeSet<usize>,
+}
+
+/// Sets the queue and the labels of the user. Labels of a user that are there already are overwritten.
+pub fn default(wrapper: &mut Value, requester: &WrapperRequester, settings: &WrapperSettings) {
+    let has_queue = !label(wrapper, names::QUEUE_LABEL).is_empty();
+    let labels = field(field(wrapper, "metadata"), "labels");
+    if let Some(queue) = settings.default_queue_name.as_ref().filter(|_| !has_queue) {
+        *field(labels, names::QUEUE_LABEL) = json!(queue);
+    }
+    *field(labels, names::USER_LABEL) = json!(label_value(&requester.name));
+    *field(labels, names::USER_ID_LABEL) = json!(label_value(&requester.id));
+}
+
+/// A text as the value of a label: other characters become `_`.
+fn label_value(text: &str) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let replaced = text.chars().map(|c| if allowed(c) { c } else { '_' }).take(63);
+    let replaced: String = replaced.collect();
+    // The API server refuses a label value that begins or ends with another character.
+    replaced.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned()
+}
+
+fn spec_of(wrapper: &Value) -> Result<AppWrapperSpec, FieldError> {
+    let spec = serde_json::from_value(wrapper["spec"].clone());
+    spec.map_err(|error| FieldError::invalid_together("spec", error.to_string()))
+}
+
+/// What is wrong with a new AppWrapper.
+#[must_use]
+pub fn validate_create(
+    wrapper: &Value,
+    requester: &WrapperRequester,
+    settings: &WrapperSettings,
+) -> Errors {
+    let spec = match spec_of(wrapper) {
+        Ok(spec) => spec,
+        Err(error) => return vec![error],
+    };
+    let mut errors = Errors::new();
+    let mut n_pod_sets = 0;
+    for (index, component) in spec.components.iter().enumerate() {
+        let path = format!("spec.components[{index}]");
+        errors.extend(check_component(&path, wrapper, component));
+        // The controller makes the object with its own rights, which may exceed those of the user.
+        if settings.user_rbac_check && requester.forbidden.contains(&index) {
+            let template = &component.template;
+            let kind = format!("{} {}", text(&template["apiVersion"]), text(&template["kind"]));
+            let detail = format!("user {:?} may not create {kind}", requester.name);
+            errors.push(FieldError::forbidden(format!("{path}.template"), detail));
+        }
+        n_pod_sets += pod_sets(component).len();
+    }
+    // With 0 of 0 pods the AppWrapper would have succeeded at once.
+    if n_pod_sets == 0 {
+        let detail = "components contains no podspecs";
+        errors.push(FieldError::invalid_together("spec.components", detail));
+    } else if n_pod_sets > MOST_POD_SETS {
+        let detail = format!(
+            "components contains {n_pod_sets} podspecs; at most {MOST_POD_SETS} are allowed"
+        );
+        errors.push(FieldError::invalid_together("spec.components", detail));
+    }
+    errors
+}
+
+fn check_component(path: &str, wrapper: &Value, component: &AppWrapperComponent) -> Errors {
+    let mut errors = Errors::new();
+    let template = &component.template;
+    if is_app_wrapper(template) {
+        let detail = "Nested AppWrappers are forbidden";
+        errors.push(FieldError::forbidden(format!("{path}.template"), detail));
+    }
+    let namespace = text(&template["metadata"]["namespace"]);
+    if !namespace.is_empty() && namespace != text(&wrapper["metadata"]["namespace"]) {
+        let detail = "AppWrappers cannot create objects in other namespaces";
+        errors.push(FieldError::forbidden(format!("{path}.template.metadata.namespace"), detail));
+    }
+    for (index, pod_set) in component.pod_sets.iter().enumerate() {
+        let path = format!("{path}.podSets[{index}].path");
+        if pod_set.path.is_empty() {
+            errors.push(FieldError::required(&path, "podspec must specify path"));
+        }
+        if let Err(error) = check_pod_template(template, &pod_set.path) {
+            let detail = format!("path does not refer to a v1.PodSpecTemplate: {error}");
+            errors.push(FieldError::invalid(path, &pod_set.path, detail));
+        }
+    }
+    if let Some(detail) = contradiction(component) {
+        errors.push(FieldError::invalid_together(format!("{path}.podSets"), detail));
+    }
+    errors
+}
+
+/// How declared pod sets differ from those of the kind.
+fn contradiction(component: &AppWrapperComponent) -> Option<String> {
+    let declared = &component.pod_sets;
+    // A known kind has its pod sets at fixed places, so a declaration can only repeat them.
+    let known = inferred(&component.template).filter(|_| !declared.is_empty())?;
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = declared.iter().find(|pod_set| !seen.insert(&pod_set.path)) {
+        return Some(format!("multiple DeclaredPodSets with path '{}'", twice.path));
+    }
+    if declared.len() != known.len() {
+        let (ours, theirs) = (declared.len(), known.len());
+        return Some(format!("DeclaredPodSet count {ours} differs from inferred count {theirs}"));
+    }
+    known.iter().find_map(|known| difference(declared, known))
+}
+
+fn difference(declared: &[AppWrapperPodSet], known: &AppWrapperPodSet) -> Option<String> {
+    let path = &known.path;
+    let Some(found) = declared.iter().find(|pod_set| pod_set.path == *path) else {
+        return Some(format!("PodSet with path '{path}' is missing"));
+    };
+    let (ours, theirs) = (found.replicas.unwrap_or(1), known.replicas.unwrap_or(1));
+    (ours != theirs).then(|| {
+        format!(
+            "replica count {ours} differs from inferred count {theirs} for PodSet at path position '{path}'"
+        )
+    })
+}
+
+/// What is wrong with a change. Of the spec only `suspend`, annotations and what admission adds may change.
+#[must_use]
+pub fn validate_update(new: &Value, old: &Value) -> Errors {
+    let mut errors = Errors::new();
+    let mut check = |path: String, same: bool| {
+        if !same {
+            errors.push(FieldError::forbidden(path, IMMUTABLE));
+        }
+    };
+    check("spec.managedBy".to_owned(), new["spec"]["managedBy"] == old["spec"]["managedBy"]);
+    let (now, before) = (items(&new["spec"]["components"]), items(&old["spec"]["components"]));
+    check("spec.components".to_owned(), now.len() == before.len());
+    if now.len() == before.len() {
+        for (index, (now, before)) in now.iter().zip(before).enumerate() {
+            let path = format!("spec.components[{index}]");
+            // The paths are those of the recorded messages; `raw` and `podsets` are no fields.
+            check(format!("{path}.template.raw"), now["template"] == before["template"]);
+            let (sets, old_sets) = (items(&now["podSets"]), items(&before["podSets"]));
+            check(format!("{path}.podsets"), sets.len() == old_sets.len());
+            for (at, (set, old_set)) in sets.iter().zip(old_sets).enumerate() {
+                for part in ["replicas", "path"] {
+                    check(format!("{path}.podsets[{at}].{part}"), set[part] == old_set[part]);
+                }
+            }
+        }
+    }
+    for name in USER_LABELS {
+        check(format!("metadata.labels[{name}]"), label(new, name) == label(old, name));
+    }
+    errors
+}

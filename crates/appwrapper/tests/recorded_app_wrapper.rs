@@ -1,0 +1,139 @@
+//! What the official operator did with AppWrappers, recorded step by step, compared with the decisions of this crate.
+//!
+//! `differences.tsv` lists the cases in which a difference is wanted, with the rule and the reason.
+
+mod replay;
+
+use appwrapper::settings::WrapperSettings;
+use proptest::prelude::*;
+use replay::{cases, compare, world::World};
+use serde_json::{Value, json};
+
+#[test]
+fn recorded_app_wrappers_are_treated_alike() {
+    let wanted = cases::differences();
+    let (mut wrong, mut stale, mut n_alike) = (Vec::new(), Vec::new(), 0);
+    for case in cases::cases("appwrapper") {
+        let name = case["name"].as_str().expect("a name");
+        let found = compare::differences(&case);
+        match (found.is_empty(), wanted.contains_key(name)) {
+            (true, false) => n_alike += 1,
+            (true, true) => stale.push(name.to_owned()),
+            (false, true) => {}
+            (false, false) => wrong.push(format!("{name}\n    {}", found.join("\n    "))),
+        }
+    }
+    assert_eq!(stale, Vec::<String>::new(), "cases of differences.tsv that are alike");
+    assert_eq!(n_alike + stale.len() + wrong.len() + wanted.len(), 66, "all recorded cases");
+    assert!(
+        wrong.is_empty(),
+        "{} cases differ, {n_alike} do not:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+/// Every place of a value, as JSON pointers.
+fn places(value: &Value, path: &str, found: &mut Vec<String>) {
+    found.push(path.to_owned());
+    match value {
+        Value::Object(map) => {
+            map.iter().for_each(|(name, value)| {
+                places(value, &format!("{path}/{}", name.replace('/', "~1")), found);
+            });
+        }
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .for_each(|(index, item)| places(item, &format!("{path}/{index}"), found)),
+        _ => {}
+    }
+}
+
+fn odd_value() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(Value::Null),
+        Just(json!(true)),
+        Just(json!(-1)),
+        Just(json!(2_147_483_647)),
+        Just(json!(1.5)),
+        Just(json!("")),
+        Just(json!("9e99")),
+        Just(json!("ä-ö/ü")),
+        Just(json!("x".repeat(70))),
+        Just(json!([])),
+        Just(json!([null, {}, 3])),
+        Just(json!({})),
+        Just(json!({"name": 3})),
+    ]
+}
+
+fn sample() -> Value {
+    let pod = json!({
+        "restartPolicy": "Never",
+        "containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": "1"}}}],
+    });
+    json!({
+        "apiVersion": "workload.codeflare.dev/v1beta2",
+        "kind": "AppWrapper",
+        "metadata": {
+            "name": "aw1",
+            "annotations": {"workload.codeflare.dev.appwrapper/retryPausePeriodDuration": "1s"},
+        },
+        "spec": {"components": [
+            {
+                "template": {
+                    "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j1"},
+                    "spec": {"parallelism": 2, "template": {"spec": pod}},
+                },
+                "podSetInfos": [{
+                    "labels": {"a": "b"}, "nodeSelector": {"c": "d"},
+                    "tolerations": [{"key": "e"}], "schedulingGates": [{"name": "f"}],
+                }],
+            },
+            {
+                "template": {
+                    "apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
+                    "metadata": {"name": "s1"},
+                    "spec": {"replicatedJobs": [
+                        {"replicas": 2, "template": {"spec": {"template": {"spec": pod}}}},
+                    ]},
+                },
+                "podSets": [
+                    {"path": "template.spec.replicatedJobs[0].template.spec.template", "replicas": 2},
+                ],
+            },
+        ]},
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn no_spec_makes_the_operator_panic(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), odd_value()), 0..4),
+        suspend in any::<bool>(),
+    ) {
+        let mut wrapper = sample();
+        for (index, value) in changes {
+            let mut found = Vec::new();
+            places(&wrapper["spec"], "/spec", &mut found);
+            let place = wrapper.pointer_mut(index.get(&found[..]).as_str()).expect("a place");
+            *place = value;
+        }
+        let mut world = World::new(WrapperSettings::default(), 0);
+        let _ = world.create(wrapper);
+        world.trigger();
+        world.second();
+        let spec = world.objects.get_mut("AppWrapper/aw1").map(|wrapper| &mut wrapper["spec"]);
+        if let Some(Value::Object(spec)) = spec {
+            spec.insert("suspend".to_owned(), suspend.into());
+        }
+        world.trigger();
+        world.second();
+        world.delete("AppWrapper/aw1", false);
+        world.trigger();
+        world.second();
+    }
+}

@@ -1,0 +1,283 @@
+//! A case against the operator, step by step.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::{
+    cases::settings,
+    normal::normal,
+    world::{World, id},
+};
+
+/// Replays a case and returns what differs. When a pod starts was not recorded, so several delays are tried.
+pub(crate) fn differences(case: &Value) -> Vec<String> {
+    let mut first = None;
+    for delay in [-1, 0, 1, 3] {
+        let found = replay(case, delay);
+        if found.is_empty() {
+            return found;
+        }
+        first.get_or_insert(found);
+    }
+    first.unwrap_or_default()
+}
+
+fn replay(case: &Value, delay: i64) -> Vec<String> {
+    let profile = case["profile"].as_str().unwrap_or_default();
+    let mut replay = Replay {
+        world: World::new(settings(profile), delay),
+        expected: BTreeMap::new(),
+        varies: case["varies"].as_array().into_iter().flatten().cloned().collect(),
+        their_events: BTreeSet::new(),
+        our_events: BTreeSet::new(),
+    };
+    for (index, step) in case["steps"].as_array().into_iter().flatten().enumerate() {
+        let what = format!("step {index} ({})", step["step"].as_str().unwrap_or_default());
+        let found = replay.step(index, step);
+        if !found.is_empty() {
+            return found.into_iter().map(|text| format!("{what}: {text}")).collect();
+        }
+    }
+    replay.compare_events().into_iter().collect()
+}
+
+struct Replay {
+    world: World,
+    /// Objects as recorded.
+    expected: BTreeMap<String, Value>,
+    varies: Vec<Value>,
+    their_events: BTreeSet<(String, String)>,
+    our_events: BTreeSet<(String, String)>,
+}
+
+impl Replay {
+    fn step(&mut self, index: usize, step: &Value) -> Vec<String> {
+        self.world.begin();
+        for operation in step["do"].as_array().into_iter().flatten() {
+            self.operation(operation, &step["put"]);
+        }
+        self.world.settle();
+        for (id, object) in step["put"].as_object().into_iter().flatten() {
+            self.expected.insert(id.clone(), object.clone());
+        }
+        for id in step["gone"].as_array().into_iter().flatten() {
+            self.expected.remove(id.as_str().unwrap_or_default());
+        }
+        let varies = |path: &str| {
+            self.varies.iter().any(|it| it.as_str().is_some_and(|it| it.starts_with(path)))
+        };
+        let mut found = Vec::new();
+        let varied = (0..=index).any(|at| varies(&format!("{at}.put.AppWrapper")));
+        if !varied && !varies(&format!("{index}.gone")) {
+            found.extend(self.compare_objects());
+        }
+        self.collect_events(step);
+        found
+    }
+
+    fn operation(&mut self, operation: &Value, put: &Value) {
+        let target = operation["target"].as_str().unwrap_or_default().to_owned();
+        match operation["op"].as_str().unwrap_or_default() {
+            "create" => {
+                let mut object = operation["object"].clone();
+                let recorded = &put[id(&object)];
+                if object["kind"] != "AppWrapper" && recorded.is_object() {
+                    object = recorded.clone();
+                    object["status"] = Value::Null;
+                }
+                let _ = self.world.create(object);
+            }
+            "patch" => {
+                let object = self.world.objects.get_mut(&target).expect("the target");
+                json_patch::merge(object, &operation["patch"]);
+                self.touched(&target);
+            }
+            "jsonPatch" => {
+                let object = self.world.objects.get_mut(&target).expect("the target");
+                let patch: json_patch::Patch =
+                    serde_json::from_value(operation["patch"].clone()).expect("a patch");
+                json_patch::patch(object, &patch).expect("the patch applies");
+                self.touched(&target);
+            }
+            "delete" => {
+                self.world.delete(&target, false);
+                self.touched(&target);
+            }
+            "podStatus" => {
+                for object in self.world.objects.values_mut() {
+                    let wanted = operation["select"].as_object().into_iter().flatten();
+                    let labels = object["metadata"]["labels"].clone();
+                    if object["kind"] == "Pod" && wanted.into_iter().all(|(k, v)| labels[k] == *v) {
+                        json_patch::merge(&mut object["status"], &operation["status"]);
+                    }
+                }
+            }
+            "labelNode" => {
+                let node = operation["node"].as_str().unwrap_or("node-1").to_owned();
+                let health = operation["labels"]["autopilot.ibm.com/gpuhealth"].clone();
+                self.world.node_labels.insert(node, health);
+            }
+            "unlabelNodes" => self.world.node_labels.clear(),
+            "wait" => {
+                for _ in 0..operation["seconds"].as_u64().unwrap_or_default() {
+                    self.world.second();
+                }
+            }
+            "waitFor" => self.wait_for(operation, &target),
+            other => unreachable!("unknown operation {other}"),
+        }
+    }
+
+    fn touched(&mut self, target: &str) {
+        if target.starts_with("AppWrapper/") {
+            self.world.trigger();
+        }
+    }
+
+    fn wait_for(&mut self, operation: &Value, target: &str) {
+        let field = operation["field"].as_str().unwrap_or_default().replace('.', "/");
+        for _ in 0..operation["timeout"].as_u64().unwrap_or(60) {
+            let value = self.world.objects.get(target);
+            let value = value.and_then(|object| object.pointer(&format!("/{field}")));
+            if value == Some(&operation["value"]) {
+                return;
+            }
+            self.world.second();
+        }
+    }
+
+    /// The AppWrapper and the objects that it made. Pods of other controllers are theirs.
+    fn compare_objects(&self) -> Vec<String> {
+        let ours = reduced(self.world.objects.values());
+        let theirs = reduced(self.expected.values());
+        let mut found = Vec::new();
+        let ids: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
+        for id in ids {
+            match (ours.get(id), theirs.get(id)) {
+                (None, _) => found.push(format!("{id} is missing")),
+                (_, None) => found.push(format!("{id} is not recorded")),
+                (Some(ours), Some(theirs)) => compare(id, ours, theirs, &mut found),
+            }
+        }
+        found
+    }
+
+    /// An event may be recorded in the step after the one that it belongs to, so events are compared at the end.
+    fn collect_events(&mut self, step: &Value) {
+        for event in step["events"].as_array().into_iter().flatten() {
+            if event["about"].as_str().is_some_and(|about| about.starts_with("AppWrapper/")) {
+                let text = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
+                self.their_events.insert((text("reason"), text("message")));
+            }
+        }
+        self.our_events.extend(self.world.events.iter().cloned());
+    }
+
+    fn compare_events(&self) -> Option<String> {
+        let varies =
+            self.varies.iter().any(|it| it.as_str().is_some_and(|it| it.ends_with(".events")));
+        let (theirs, ours) = (&self.their_events, &self.our_events);
+        (!varies && ours != theirs)
+            .then(|| format!("events\n  theirs {theirs:?}\n  ours   {ours:?}"))
+    }
+}
+
+fn reduced<'a>(objects: impl Iterator<Item = &'a Value>) -> BTreeMap<String, Value> {
+    let is_compared = |object: &&Value| {
+        let is_wrapper = object["kind"] == "AppWrapper";
+        let owners = object["metadata"]["ownerReferences"].as_array();
+        let owner = owners.and_then(|owners| owners.first());
+        let is_made = owner.is_some_and(|owner| owner["kind"] == "AppWrapper");
+        // A Namespace is not in a namespace, and so was not recorded.
+        (is_wrapper || is_made || owner.is_none())
+            && object["kind"] != "ResourceQuota"
+            && object["kind"] != "Namespace"
+    };
+    objects.filter(is_compared).map(|object| (id(object), reduce(object))).collect()
+}
+
+fn reduce(object: &Value) -> Value {
+    let mut object = object.clone();
+    if object["kind"] == "AppWrapper" {
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            metadata.retain(|name, _| {
+                ["name", "labels", "annotations", "finalizers"].contains(&name.as_str())
+            });
+        }
+        without_times(&mut object["status"]);
+        if let Some(conditions) = object["status"]["conditions"].as_array_mut() {
+            conditions.sort_by_key(|condition| condition["type"].to_string());
+        }
+        without_empty(&mut object["spec"]);
+        if object["spec"]["suspend"].is_null() {
+            object["spec"]["suspend"] = json!(false);
+        }
+        return object;
+    }
+    object["status"] = Value::Null;
+    if let Some(spec) = object["spec"].as_object_mut() {
+        spec.remove("nodeName");
+        // What the API server fills in for these kinds alone.
+        for name in [
+            "revisionHistoryLimit",
+            "progressDeadlineSeconds",
+            "strategy",
+            "podManagementPolicy",
+            "updateStrategy",
+            "persistentVolumeClaimRetentionPolicy",
+            "clusterIP",
+        ] {
+            spec.remove(name);
+        }
+        for port in spec.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Some(port) = port.as_object_mut() {
+                port.remove("targetPort");
+            }
+        }
+    }
+    normal(&object)
+}
+
+fn without_empty(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.values_mut().for_each(without_empty);
+            map.retain(|_, value| *value != json!({}) && *value != json!([]));
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_empty),
+        _ => {}
+    }
+}
+
+fn without_times(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.remove("lastTransitionTime");
+            map.values_mut().for_each(without_times);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_times),
+        _ => {}
+    }
+}
+
+/// Compares two values and names the places that differ.
+fn compare(path: &str, ours: &Value, theirs: &Value, found: &mut Vec<String>) {
+    match (ours, theirs) {
+        (Value::Object(a), Value::Object(b)) => {
+            let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+            for name in names {
+                let null = Value::Null;
+                let pair = (a.get(name).unwrap_or(&null), b.get(name).unwrap_or(&null));
+                compare(&format!("{path}.{name}"), pair.0, pair.1, found);
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for (index, (a, b)) in a.iter().zip(b).enumerate() {
+                compare(&format!("{path}[{index}]"), a, b, found);
+            }
+        }
+        _ if ours == theirs => {}
+        _ => found.push(format!("{path}\n      theirs {theirs}\n      ours   {ours}")),
+    }
+}

@@ -1,0 +1,122 @@
+//! Rules for AppWrappers that no recording shows.
+
+use std::collections::BTreeMap;
+
+use appwrapper::{
+    WrapperFacts, decide,
+    settings::WrapperSettings,
+    step::{WrapperAnswer, WrapperRefusal, WrapperStep},
+};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+fn pod(name: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+        "spec": {"containers": [{"name": "main"}]},
+    })
+}
+
+/// An AppWrapper in a phase, whose resources count as deployed.
+fn wrapper_in(phase: &str, components: &Value) -> Value {
+    let deployed = json!({
+        "type": "ResourcesDeployed", "status": "True", "reason": "Resuming", "message": "",
+        "lastTransitionTime": "1970-01-01T00:00:00Z",
+    });
+    json!({
+        "apiVersion": "workload.codeflare.dev/v1beta2",
+        "kind": "AppWrapper",
+        "metadata": {
+            "name": "aw1", "namespace": "default", "uid": "u1",
+            "finalizers": ["workload.codeflare.dev/finalizer"],
+        },
+        "spec": {"components": components},
+        "status": {"phase": phase, "conditions": [deployed]},
+    })
+}
+
+fn steps(wrapper: &Value, children: &[Value], answers: &[WrapperAnswer]) -> Vec<WrapperStep> {
+    let facts = WrapperFacts { now: Timestamp::UNIX_EPOCH, evicted_nodes: BTreeMap::new() };
+    decide(wrapper, children, answers, &facts, &WrapperSettings::default())
+}
+
+fn status(steps: &[WrapperStep]) -> Value {
+    let status = steps.iter().find_map(|step| match step {
+        WrapperStep::ReplaceStatus(status) => Some(status.clone()),
+        _ => None,
+    });
+    status.unwrap_or_default()
+}
+
+fn unhealthy(steps: &[WrapperStep]) -> String {
+    let status = status(steps);
+    let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
+    let unhealthy = conditions.iter().find(|condition| condition["type"] == "Unhealthy");
+    unhealthy.map(|it| it["message"].as_str().unwrap_or_default().to_owned()).unwrap_or_default()
+}
+
+#[test]
+fn a_nested_app_wrapper_fails_without_being_made() {
+    let nested = wrapper_in("", &json!([]));
+    let steps = steps(&wrapper_in("Resuming", &json!([{"template": nested}])), &[], &[]);
+    assert!(!steps.iter().any(WrapperStep::is_order));
+    assert_eq!(status(&steps)["phase"], "Failed");
+    let message = "error creating components: an AppWrapper cannot contain the AppWrapper aw1";
+    assert_eq!(unhealthy(&steps), message);
+}
+
+#[test]
+fn a_path_to_nothing_fails_without_another_attempt() {
+    let component = json!({"template": pod("p1"), "podSets": [{"path": "template.spec.x[3]"}]});
+    let steps = steps(&wrapper_in("Resuming", &json!([component])), &[], &[]);
+    assert_eq!(status(&steps)["phase"], "Failed");
+    let message = "error creating components: at path position 'template.spec.' missing field 'x'";
+    assert_eq!(unhealthy(&steps), message);
+}
+
+#[test]
+fn an_unknown_kind_fails_without_another_attempt() {
+    let wrapper = wrapper_in("Resuming", &json!([{"template": pod("p1")}]));
+    let refused = |why| WrapperAnswer::Refused { why, message: "no such kind".to_owned() };
+    let last = steps(&wrapper, &[], &[refused(WrapperRefusal::UnknownKind)]);
+    assert_eq!(status(&last)["phase"], "Failed");
+    let last = steps(&wrapper, &[], &[refused(WrapperRefusal::Other)]);
+    assert_eq!(status(&last)["phase"], "Resuming", "other refusals may pass");
+}
+
+#[test]
+fn an_object_of_another_controller_is_neither_adopted_nor_deleted() {
+    let wrapper = wrapper_in("Resuming", &json!([{"template": pod("p1")}]));
+    let last = steps(&wrapper, &[pod("p1")], &[]);
+    let message =
+        "error creating components: resource p1 exists, but is not controlled by appwrapper";
+    assert_eq!(unhealthy(&last), message);
+    let mut failed = wrapper;
+    failed["status"]["phase"] = json!("Failed");
+    let last = steps(&failed, &[pod("p1")], &[]);
+    assert!(!last.iter().any(WrapperStep::is_order), "{last:?}");
+}
+
+#[test]
+fn an_object_that_was_made_before_a_crash_is_not_made_again() {
+    let mut made = pod("p1");
+    made["metadata"]["ownerReferences"] = json!([{"uid": "u1", "controller": true}]);
+    let last = steps(&wrapper_in("Resuming", &json!([{"template": pod("p1")}])), &[made], &[]);
+    assert_eq!(status(&last)["phase"], "Running");
+}
+
+#[test]
+fn a_clock_that_goes_back_ends_no_period() {
+    let mut wrapper = wrapper_in("Running", &json!([{"template": pod("p1")}]));
+    wrapper["status"]["conditions"][0]["lastTransitionTime"] = json!("2100-01-01T00:00:00Z");
+    wrapper["status"]["componentStatus"] = json!([{
+        "name": "p1", "kind": "Pod", "apiVersion": "v1", "podSets": [{"path": "template"}],
+    }]);
+    let mut made = pod("p1");
+    made["metadata"]["ownerReferences"] = json!([{"uid": "u1", "controller": true}]);
+    let last = steps(&wrapper, &[made], &[]);
+    assert!(
+        last.iter()
+            .any(|step| matches!(step, WrapperStep::RequeueAfter(after) if after.as_secs() == 5))
+    );
+}

@@ -1,0 +1,48 @@
+//! RayCluster: pods, Services and what belongs to them, from a spec and the objects that exist.
+//!
+//! | module | concept |
+//! |---|---|
+//! | `decide` | the order of the steps |
+//! | `validate`, `validate_storage` | what a controller refuses |
+//! | `head_pod`, `worker_pod`, `ray_container`, `start_command`, `probes`, `autoscaler` | pods |
+//! | `groups`, `multi_host`, `pod_health` | which pods are made and deleted |
+//! | `services`, `ingress`, `access`, `network_policy`, `gcs_storage` | other objects |
+//! | `suspension`, `redis_cleanup` | removal of pods |
+//! | `status`, `conditions`, `resources` | the status |
+//!
+//! Source: docs/reference/ray.md §3, §5, §6, §7.
+
+mod access;
+mod autoscaler;
+mod conditions;
+mod context;
+mod decide;
+mod failure;
+mod gcs_storage;
+mod groups;
+mod head_pod;
+mod ingress;
+mod multi_host;
+mod network_policy;
+mod pod_health;
+mod pod_metadata;
+mod probes;
+mod ray_container;
+mod ray_env;
+mod redis_cleanup;
+mod resources;
+mod services;
+mod spec_hash;
+mod start_command;
+mod status;
+mod suspension;
+mod validate;
+mod validate_storage;
+mod worker_pod;
+
+pub use context::Moment;
+pub(crate) use context::{ClusterContext, label_value};
+pub use decide::decide;
+pub(crate) use ray_env::{add_token, token_volume};
+pub(crate) use services::{dashboard_port, head_service as head_service_of};
+pub(crate) use validate::{LONGEST_NAME, check_cluster_spec, check_name};

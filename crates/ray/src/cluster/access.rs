@@ -1,0 +1,188 @@
+//! The account of the autoscaler with its rights, and the Secret with the token of the cluster.
+//!
+//! Source: docs/reference/ray.md §3 "Other child objects".
+
+use serde_json::{Value, json};
+
+use super::{
+    context::{ClusterContext, object_name},
+    failure::Failure,
+};
+use crate::{
+    json::text,
+    names,
+    pass::{OrderOutcome, Pass},
+    step::RayStep,
+};
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// The account of the autoscaler: that of the template, or one of its own.
+pub(crate) fn service_account_name(context: &ClusterContext<'_>) -> String {
+    match given_account(context) {
+        "" => object_name(context.name()),
+        given => given.to_owned(),
+    }
+}
+
+fn given_account<'a>(context: &ClusterContext<'a>) -> &'a str {
+    text(&context.spec.head_group_spec.template["spec"]["serviceAccountName"])
+}
+
+/// Makes what the autoscaler needs to change the cluster.
+pub(crate) fn reconcile_access(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+) -> Result<(), Failure> {
+    if !context.is_autoscaling() {
+        return Ok(());
+    }
+    let account = service_account_name(context);
+    if context.child("ServiceAccount", &account).is_none() {
+        // An account that the template names belongs to the user, so it is not made here.
+        if !given_account(context).is_empty() {
+            let message = format!(
+                "ServiceAccount {} is not there; the autoscaler of the head needs it",
+                context.path(&account)
+            );
+            pass.warning("AutoscalerServiceAccountNotFound", message.clone());
+            return Err(Failure::plain(message));
+        }
+        let object = object(context, "v1", "ServiceAccount", &account);
+        create(context, pass, object, &SERVICE_ACCOUNT)?;
+    }
+    // Role and binding are made for an account of the user as well, which may have no rights yet.
+    let role = object_name(context.name());
+    if context.child("Role", &role).is_none() {
+        create(context, pass, self::role(context, &role), &ROLE)?;
+    }
+    if context.child("RoleBinding", &role).is_none() {
+        create(context, pass, role_binding(context, &role, &account), &ROLE_BINDING)?;
+    }
+    Ok(())
+}
+
+/// How events call a kind.
+struct EventNames {
+    created: &'static str,
+    failed: &'static str,
+    noun: &'static str,
+}
+
+const SERVICE_ACCOUNT: EventNames = EventNames {
+    created: "CreatedServiceAccount",
+    failed: "FailedToCreateServiceAccount",
+    noun: "service account",
+};
+const ROLE: EventNames =
+    EventNames { created: "CreatedRole", failed: "FailedToCreateRole", noun: "role" };
+const ROLE_BINDING: EventNames = EventNames {
+    created: "CreatedRoleBinding",
+    failed: "FailedToCreateRoleBinding",
+    noun: "role binding",
+};
+
+fn create(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+    object: Value,
+    names: &EventNames,
+) -> Result<(), Failure> {
+    let path = context.path(text(&object["metadata"]["name"]));
+    match pass.order(RayStep::Create(object)) {
+        OrderOutcome::Pending => {}
+        OrderOutcome::Done(_) => {
+            pass.normal(names.created, format!("Created {} {path}", names.noun));
+        }
+        OrderOutcome::Refused(refusal) => {
+            let message = format!("Failed to create {} {path}, {}", names.noun, refusal.message);
+            pass.warning(names.failed, message);
+            return Err(Failure::plain(refusal.message.clone()));
+        }
+    }
+    Ok(())
+}
+
+fn object(context: &ClusterContext<'_>, api_version: &str, kind: &str, name: &str) -> Value {
+    json!({
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {
+            "name": name,
+            "namespace": context.namespace(),
+            "labels": {
+                names::CLUSTER_LABEL: context.name(),
+                names::APP_NAME_LABEL: names::APPLICATION,
+                names::CREATED_BY_LABEL: names::CREATED_BY,
+            },
+            "ownerReferences": [context.owner_reference()],
+        },
+    })
+}
+
+fn role(context: &ClusterContext<'_>, name: &str) -> Value {
+    let mut role = object(context, "rbac.authorization.k8s.io/v1", "Role", name);
+    role["rules"] = json!([
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch", "patch"]},
+        {"apiGroups": [""], "resources": ["pods/resize"], "verbs": ["patch"]},
+        {"apiGroups": ["ray.io"], "resources": ["rayclusters"], "verbs": ["get", "patch"]},
+    ]);
+    role
+}
+
+fn role_binding(context: &ClusterContext<'_>, name: &str, account: &str) -> Value {
+    let mut binding = object(context, "rbac.authorization.k8s.io/v1", "RoleBinding", name);
+    binding["subjects"] =
+        json!([{"kind": "ServiceAccount", "name": account, "namespace": context.namespace()}]);
+    binding["roleRef"] = json!({"apiGroup": RBAC, "kind": "Role", "name": name});
+    binding
+}
+
+/// Makes the Secret with the token, unless the spec names one or tokens of Kubernetes are used.
+pub(crate) fn reconcile_token(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+) -> Result<(), Failure> {
+    let options = context.spec.auth_options.as_ref().filter(|options| options.mode == "token");
+    let Some(options) = options.filter(|options| options.enable_k8s_token_auth != Some(true))
+    else {
+        return Ok(());
+    };
+    let name = object_name(context.name());
+    // A Secret that the spec names belongs to the user; a token that exists is never replaced.
+    let is_given = options.secret_name.as_ref().is_some_and(|name| !name.is_empty());
+    if is_given || context.child("Secret", &name).is_some() {
+        return Ok(());
+    }
+    let secret = json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": name,
+            "namespace": context.namespace(),
+            "labels": {names::CLUSTER_LABEL: context.name()},
+            "ownerReferences": [context.owner_reference()],
+        },
+        "type": "Opaque",
+        "stringData": {"auth_token": base64(&context.moment.seed)},
+    });
+    match pass.order(RayStep::Create(secret)) {
+        OrderOutcome::Refused(refusal) => Err(Failure::plain(refusal.message.clone())),
+        OrderOutcome::Pending | OrderOutcome::Done(_) => Ok(()),
+    }
+}
+
+/// Standard base64 with padding.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let byte = |at: usize| usize::from(chunk.get(at).copied().unwrap_or_default());
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for digit in 0..=chunk.len() {
+            text.extend(DIGITS.get(bits >> (18 - 6 * digit) & 63).map(|digit| char::from(*digit)));
+        }
+        text.extend((chunk.len()..3).map(|_| '='));
+    }
+    text
+}

@@ -1,0 +1,207 @@
+//! What all parts of a decision about a RayCluster read.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use sha1::{Digest, Sha1};
+
+use crate::{
+    json::{annotation, items, label, name, text},
+    names,
+    settings::OperatorSettings,
+    v1::RayClusterSpec,
+};
+
+/// The default port of Ray's control service.
+const GCS_PORT: &str = "6379";
+
+/// The time of a pass, and the only randomness that it may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// Now.
+    pub now: Timestamp,
+    /// Random bytes, for tokens and for names that must be known before an object is made.
+    pub seed: [u8; 32],
+}
+
+/// The kind of the object that a cluster was made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// None: the cluster was made by a user.
+    User,
+    /// A RayJob.
+    Job,
+    /// A RayService.
+    Service,
+}
+
+/// A RayCluster, the objects around it, the settings and the time.
+pub(crate) struct ClusterContext<'a> {
+    pub(crate) cluster: &'a Value,
+    pub(crate) spec: &'a RayClusterSpec,
+    pub(crate) children: &'a [Value],
+    pub(crate) settings: &'a OperatorSettings,
+    pub(crate) moment: &'a Moment,
+}
+
+impl<'a> ClusterContext<'a> {
+    pub(crate) fn name(&self) -> &'a str {
+        name(self.cluster)
+    }
+
+    pub(crate) fn namespace(&self) -> &'a str {
+        text(&self.cluster["metadata"]["namespace"])
+    }
+
+    pub(crate) fn uid(&self) -> &'a str {
+        text(&self.cluster["metadata"]["uid"])
+    }
+
+    /// `namespace/name` of an object beside the cluster, for messages.
+    pub(crate) fn path(&self, name: &str) -> String {
+        format!("{}/{name}", self.namespace())
+    }
+
+    pub(crate) fn origin(&self) -> Origin {
+        match label(self.cluster, names::ORIGIN_KIND_LABEL) {
+            "RayJob" => Origin::Job,
+            "RayService" => Origin::Service,
+            _ => Origin::User,
+        }
+    }
+
+    pub(crate) fn head_service_name(&self) -> String {
+        let given = self.spec.head_group_spec.head_service.as_ref();
+        match given.map(name).filter(|name| !name.is_empty()) {
+            Some(name) => name.to_owned(),
+            None => format!("{}-head-svc", self.name()),
+        }
+    }
+
+    /// The name of the head's Service, as pods resolve it.
+    pub(crate) fn head_address(&self) -> String {
+        let service = self.head_service_name();
+        format!("{service}.{}.svc.{}", self.namespace(), self.settings.cluster_domain)
+    }
+
+    pub(crate) fn gcs_port(&self) -> &str {
+        let port = self.spec.head_group_spec.ray_start_params.get("port");
+        port.map_or(GCS_PORT, String::as_str)
+    }
+
+    pub(crate) fn is_autoscaling(&self) -> bool {
+        self.spec.enable_in_tree_autoscaling == Some(true)
+    }
+
+    /// Whether the second version of the autoscaler is wanted, by the option or by the variable of the head.
+    pub(crate) fn is_autoscaler_v2(&self) -> bool {
+        let by_option = self.spec.autoscaler_options.as_ref().and_then(|it| it.version.as_deref());
+        self.is_autoscaling()
+            // The variable is the older way to choose; validation refuses both together.
+            && (by_option == Some("v2")
+                || matches!(self.head_variable("RAY_enable_autoscaler_v2"), Some("1" | "true")))
+    }
+
+    /// The value of a variable of the head's Ray container.
+    pub(crate) fn head_variable(&self, name: &str) -> Option<&str> {
+        let container = &self.spec.head_group_spec.template["spec"]["containers"][0];
+        let variable = items(&container["env"]).iter().find(|item| item["name"] == name)?;
+        Some(text(&variable["value"]))
+    }
+
+    pub(crate) fn is_fault_tolerant(&self) -> bool {
+        self.spec.gcs_fault_tolerance_options.is_some()
+            || annotation(self.cluster, names::FT_ENABLED).eq_ignore_ascii_case("true")
+    }
+
+    /// Whether the head's state is in a volume.
+    pub(crate) fn has_embedded_storage(&self) -> bool {
+        let options = self.spec.gcs_fault_tolerance_options.as_ref();
+        options.and_then(|options| options.backend.as_deref()) == Some("rocksdb")
+    }
+
+    /// The prefix of the keys in the storage: from the options, the annotation, or the uid of the cluster.
+    pub(crate) fn storage_namespace(&self) -> String {
+        let options = self.spec.gcs_fault_tolerance_options.as_ref();
+        let given = options.map(|options| options.external_storage_namespace.as_str());
+        let annotation = annotation(self.cluster, names::STORAGE_NAMESPACE);
+        // The uid is the last choice: a cluster of the same name finds no keys of a former one.
+        let wanted = [given.unwrap_or_default(), annotation, self.uid()];
+        wanted.into_iter().find(|name| !name.is_empty()).unwrap_or_default().to_owned()
+    }
+
+    pub(crate) fn owner_reference(&self) -> Value {
+        json!({
+            "apiVersion": "ray.io/v1",
+            "kind": "RayCluster",
+            "name": self.name(),
+            "uid": self.uid(),
+            "controller": true,
+            "blockOwnerDeletion": true,
+        })
+    }
+
+    /// Children of a kind.
+    pub(crate) fn of_kind(&self, kind: &str) -> impl Iterator<Item = &'a Value> {
+        self.children.iter().filter(move |child| child["kind"] == kind)
+    }
+
+    /// The child of this kind and name.
+    pub(crate) fn child(&self, kind: &str, wanted: &str) -> Option<&'a Value> {
+        self.of_kind(kind).find(|child| name(child) == wanted)
+    }
+
+    /// Whether an object has this cluster as its controller.
+    pub(crate) fn owns(&self, object: &Value) -> bool {
+        let owners = items(&object["metadata"]["ownerReferences"]);
+        owners.iter().any(|owner| owner["controller"] == true && owner["uid"] == self.uid())
+    }
+
+    /// Pods of this cluster with this type of node. Pods of a deleted cluster of the same name are not among them.
+    pub(crate) fn pods(&self, node_type: &str) -> impl Iterator<Item = &'a Value> {
+        let cluster = self.name();
+        self.of_kind("Pod").filter(move |pod| {
+            label(pod, names::CLUSTER_LABEL) == cluster
+                && label(pod, names::NODE_TYPE_LABEL) == node_type
+                // The labels also match pods of a deleted cluster that the garbage collector has
+                // not removed yet.
+                && self.owns(pod)
+        })
+    }
+
+    /// Worker pods of a group.
+    pub(crate) fn group_pods(&self, group: &str) -> impl Iterator<Item = &'a Value> {
+        self.pods("worker").filter(move |pod| label(pod, names::GROUP_LABEL) == group)
+    }
+}
+
+/// The name of an object: the last 50 characters, with a letter at the front.
+pub(crate) fn object_name(text: &str) -> String {
+    last_characters(text, 50)
+}
+
+/// The value of a label: the last 63 characters, with a letter at the front.
+pub(crate) fn label_value(text: &str) -> String {
+    last_characters(text, 63)
+}
+
+fn last_characters(text: &str, most: usize) -> String {
+    // The end is kept, because the ends of names tell the objects of a cluster apart.
+    let skipped = text.chars().count().saturating_sub(most);
+    let mut kept: String = text.chars().skip(skipped).collect();
+    if kept.starts_with(|first: char| first.is_ascii_digit() || first.is_ascii_punctuation()) {
+        kept.replace_range(..1, "r");
+    }
+    kept
+}
+
+impl Moment {
+    /// Five characters for a name, the same for the same purpose within a pass.
+    #[must_use]
+    pub fn suffix(&self, purpose: &str) -> String {
+        // The characters of Kubernetes' generated names: without vowels they form no words.
+        const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+        let digest = Sha1::new().chain_update(self.seed).chain_update(purpose).finalize();
+        let letter = |byte: &u8| LETTERS.get(usize::from(*byte) % LETTERS.len()).copied();
+        digest.iter().take(5).filter_map(letter).map(char::from).collect()
+    }
+}

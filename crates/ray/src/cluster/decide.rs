@@ -1,0 +1,122 @@
+//! The order of the steps for a RayCluster.
+//!
+//! Source: docs/reference/ray.md §3.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{
+    access::{reconcile_access, reconcile_token},
+    context::{ClusterContext, Moment},
+    failure::Failure,
+    gcs_storage::reconcile_claim,
+    groups::{is_terminating, reconcile_pods},
+    ingress::reconcile_ingress,
+    network_policy::reconcile_policies,
+    redis_cleanup,
+    services::reconcile_services,
+    status::next_status,
+    suspension::reconcile_suspension,
+    validate::{self, InvalidCluster},
+};
+use crate::{
+    json::{name, text},
+    names,
+    pass::Pass,
+    settings::OperatorSettings,
+    step::{RayAnswer, RayStep},
+    v1::RayClusterSpec,
+};
+
+/// When a cluster is looked at again without a change.
+const RESYNC: Duration = Duration::from_secs(300);
+
+/// When a cluster is looked at again after a change or an error.
+const SOON: Duration = Duration::from_secs(2);
+
+/// What a RayCluster needs next.
+///
+/// `children` are the objects of its namespace that it may own or meet: pods with its label, and Services, Secrets, ServiceAccounts,
+/// Roles, RoleBindings, Ingresses, NetworkPolicies, PersistentVolumeClaims and Jobs by name or label. The caller takes the steps in
+/// order up to the first that is refused, and calls again with the same objects and moment and with all answers of this pass, until no
+/// step is an order. Steps that are no orders come in the last call of a pass only.
+#[must_use]
+pub fn decide(
+    cluster: &Value,
+    children: &[Value],
+    answers: &[RayAnswer],
+    moment: &Moment,
+    settings: &OperatorSettings,
+) -> Vec<RayStep> {
+    let mut pass = Pass::new(answers);
+    let spec = match serde_json::from_value::<RayClusterSpec>(cluster["spec"].clone()) {
+        Ok(spec) => spec,
+        Err(error) => {
+            let namespace = text(&cluster["metadata"]["namespace"]);
+            let path = format!("{namespace}/{}", name(cluster));
+            let message = format!("The RayCluster spec is invalid {path}: {error}");
+            pass.warning("InvalidRayClusterSpec", message);
+            return pass.finish();
+        }
+    };
+    // Another controller runs the cluster; under MultiKueue that is one of a worker cluster.
+    if spec.managed_by.as_deref().is_some_and(|by| by != names::BUILT_IN_CONTROLLER) {
+        return Vec::new();
+    }
+    let context = ClusterContext { cluster, spec: &spec, children, settings, moment };
+    // Before the validation, so that a cluster that became invalid can still be deleted.
+    if is_terminating(cluster) {
+        redis_cleanup::finalize(&context, &mut pass);
+        return pass.finish();
+    }
+    // The policies protect pods of a spec that became invalid, too.
+    let policies = reconcile_policies(&context, &mut pass);
+    if let Err(InvalidCluster { reason, message }) = validate::check(&context) {
+        // Without a requeue: only a change of the cluster makes it valid.
+        pass.warning(reason, message);
+        return pass.finish();
+    }
+    // Before the first pod, so that no key is in Redis without the finalizer.
+    redis_cleanup::add_finalizer(&context, &mut pass);
+    let mut created = Vec::new();
+    let result = policies.and_then(|()| reconcile(&context, &mut pass, &mut created));
+    if pass.is_pending() {
+        return pass.finish();
+    }
+    created.extend(answers.iter().filter_map(created_service));
+    // A pass that stopped early has a status as well, which shows what was reached.
+    let failure = result.err();
+    let status = next_status(&context, &created, failure.as_ref());
+    let changed = status.is_some();
+    if let Some(status) = status {
+        pass.status(status);
+    }
+    // An error is repeated without a backoff, as in the official operator.
+    pass.requeue(if changed || failure.is_some() { SOON } else { RESYNC });
+    pass.finish()
+}
+
+fn created_service(answer: &RayAnswer) -> Option<Value> {
+    match answer {
+        RayAnswer::Done(object) if object["kind"] == "Service" => Some(object.clone()),
+        RayAnswer::Done(_) | RayAnswer::Refused(_) => None,
+    }
+}
+
+fn reconcile(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+    created: &mut Vec<Value>,
+) -> Result<(), Failure> {
+    // The order of the official operator; the first error ends the pass.
+    reconcile_access(context, pass)?;
+    reconcile_ingress(context, pass)?;
+    reconcile_token(context, pass)?;
+    reconcile_services(context, pass)?;
+    reconcile_claim(context, pass)?;
+    if reconcile_suspension(context, pass)? {
+        reconcile_pods(context, pass, created)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! The volume of the head's state, behind the gate `GCSFaultToleranceEmbeddedStorage`.
+//!
+//! Source: docs/reference/ray.md §3 "Other child objects", §7.
+
+use serde_json::{Value, json};
+
+use super::{context::ClusterContext, failure::Failure};
+use crate::{
+    json::list,
+    names,
+    pass::{OrderOutcome, Pass},
+    step::RayStep,
+    v1::GcsStorage,
+};
+
+/// The name of the volume in the head.
+pub(crate) const VOLUME: &str = "gcs-storage";
+
+fn storage(context: &ClusterContext<'_>) -> Option<GcsStorage> {
+    let options = context.spec.gcs_fault_tolerance_options.as_ref();
+    let options = options.filter(|_| context.has_embedded_storage())?;
+    Some(options.storage.clone().unwrap_or_default())
+}
+
+fn claim_name(context: &ClusterContext<'_>, storage: &GcsStorage) -> String {
+    match storage.claim_name.as_str() {
+        "" => format!("{}-gcs-pvc", context.name()),
+        given => given.to_owned(),
+    }
+}
+
+/// Mounts the volume in the head.
+pub(crate) fn mount(context: &ClusterContext<'_>, spec: &mut Value) {
+    let Some(storage) = storage(context) else { return };
+    let claim = claim_name(context, &storage);
+    list(spec, "volumes")
+        .push(json!({"name": VOLUME, "persistentVolumeClaim": {"claimName": claim}}));
+    let mut mount = json!({"name": VOLUME, "mountPath": "/data/gcs"});
+    if !storage.sub_path.is_empty() {
+        mount["subPath"] = json!(storage.sub_path);
+    }
+    if let Some(container) = list(spec, "containers").first_mut() {
+        list(container, "volumeMounts").push(mount);
+    }
+}
+
+/// Makes the claim. A claim that the spec names belongs to the user.
+pub(crate) fn reconcile_claim(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+) -> Result<(), Failure> {
+    let Some(storage) = storage(context) else { return Ok(()) };
+    let name = claim_name(context, &storage);
+    if context.child("PersistentVolumeClaim", &name).is_some() {
+        return Ok(());
+    }
+    if !storage.claim_name.is_empty() {
+        let message = format!(
+            "GcsFaultToleranceOptions.Storage.ClaimName {name:?} not found in namespace {}; the head Pod will not start until it exists",
+            context.namespace()
+        );
+        // No error: the pod is created, and starts once the claim exists.
+        pass.warning("FailedToCreatePVC", message);
+        return Ok(());
+    }
+    let path = context.path(&name);
+    match pass.order(RayStep::Create(claim(context, &storage, &name))) {
+        OrderOutcome::Pending => Ok(()),
+        OrderOutcome::Done(_) => {
+            pass.normal("CreatedPVC", format!("Created GCS storage PVC {path}"));
+            Ok(())
+        }
+        OrderOutcome::Refused(refusal) => {
+            let message = format!("Failed to create GCS storage PVC {path}, {}", refusal.message);
+            pass.warning("FailedToCreatePVC", message);
+            Err(Failure::plain(refusal.message.clone()))
+        }
+    }
+}
+
+fn claim(context: &ClusterContext<'_>, storage: &GcsStorage, name: &str) -> Value {
+    let modes = match storage.access_modes.as_slice() {
+        // The head alone mounts the volume.
+        [] => json!(["ReadWriteOnce"]),
+        modes => json!(modes),
+    };
+    let size = storage.size.as_ref().map_or_else(|| "1Gi".to_owned(), ToString::to_string);
+    let mut claim = json!({
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": name,
+            "namespace": context.namespace(),
+            "labels": {names::CLUSTER_LABEL: context.name()},
+        },
+        "spec": {"accessModes": modes, "resources": {"requests": {"storage": size}}},
+    });
+    if let Some(class) = &storage.storage_class_name {
+        claim["spec"]["storageClassName"] = json!(class);
+    }
+    // Without an owner the claim outlives the cluster.
+    if storage.deletion_policy != "Retain" {
+        claim["metadata"]["ownerReferences"] = json!([context.owner_reference()]);
+    }
+    claim
+}

@@ -1,0 +1,350 @@
+//! Which pods of the head and of worker groups are made and deleted.
+//!
+//! Source: docs/reference/ray.md §3 "Pods (reconcilePods)".
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{
+    context::ClusterContext,
+    failure::Failure,
+    head_pod::head_pod,
+    multi_host,
+    pod_health::{end_of, must_be_replaced},
+    spec_hash::recreate_hash,
+    worker_pod::{WorkerPlace, worker_pod},
+};
+use crate::{
+    conditions_of,
+    json::{annotation, label, name},
+    names,
+    pass::{OrderOutcome, Pass},
+    step::RayStep,
+    v1::WorkerGroupSpec,
+};
+
+/// The most pods that one pass makes in a group. The next pass makes the others.
+pub(crate) const MOST_PODS_PER_PASS: usize = 1000;
+
+/// Makes and deletes pods of a cluster that is not suspended. Adds the new ones to `created`.
+pub(crate) fn reconcile_pods(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+    created: &mut Vec<Value>,
+) -> Result<(), Failure> {
+    // All pods go first; the pods of the new spec are made once no old head is left.
+    if is_outdated(context) {
+        let reason = "due to spec change with Recreate upgradeStrategy";
+        return delete_all(context, pass, reason, "all Pods");
+    }
+    reconcile_head(context, pass, created)?;
+    for group in &context.spec.worker_group_specs {
+        reconcile_group(context, pass, group, created)?;
+    }
+    Ok(())
+}
+
+/// Deletes all pods of the head and of workers.
+pub(crate) fn delete_all(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+    why: &str,
+    what: &str,
+) -> Result<(), Failure> {
+    for pod in context.pods("head").chain(context.pods("worker")) {
+        // A deletion that was sent is not repeated.
+        if is_terminating(pod) {
+            continue;
+        }
+        if let OrderOutcome::Refused(refusal) = pass.delete(pod) {
+            let message = refusal.message.clone();
+            pass.warning("FailedToDeletePodCollection", message.clone());
+            return Err(Failure::of("FailedDeleteAllPods", message));
+        }
+    }
+    let cluster = context.path(context.name());
+    pass.normal("DeletedPod", format!("Deleted {what} for RayCluster {cluster} {why}"));
+    Ok(())
+}
+
+pub(crate) fn is_terminating(object: &Value) -> bool {
+    !object["metadata"]["deletionTimestamp"].is_null()
+}
+
+/// Whether the head was made from another spec, and the strategy asks for new pods. A head that another version of the operator made is
+/// not compared.
+fn is_outdated(context: &ClusterContext<'_>) -> bool {
+    let strategy = context.spec.upgrade_strategy.as_ref().and_then(|it| it.r#type.as_deref());
+    let Some(head) = context.pods("head").next().filter(|_| strategy == Some("Recreate")) else {
+        return false;
+    };
+    let hash = annotation(head, names::RECREATE_HASH);
+    // Versions hash differently, and an upgrade of the operator must not restart clusters.
+    annotation(head, names::OPERATOR_VERSION) == context.settings.version
+        && !hash.is_empty()
+        && hash != recreate_hash(&context.cluster["spec"])
+}
+
+fn reconcile_head(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+    created: &mut Vec<Value>,
+) -> Result<(), Failure> {
+    let heads: Vec<&Value> = context.pods("head").collect();
+    match heads.as_slice() {
+        [] => {
+            let was_ready = conditions_of::is_true(context.cluster, names::PROVISIONED);
+            // The cluster of a RayJob with a sidecar: a new head would not know the job.
+            if was_ready && annotation(context.cluster, names::NO_HEAD_RESTART) == "true" {
+                return Ok(());
+            }
+            create_head(context, pass, created)
+        }
+        [head] if must_be_replaced(head) => delete_head(context, pass, head),
+        [_] => Ok(()),
+        several => Err(Failure::plain(format!(
+            "{} head pods of cluster {}",
+            several.len(),
+            context.path(context.name())
+        ))),
+    }
+}
+
+fn create_head(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+    created: &mut Vec<Value>,
+) -> Result<(), Failure> {
+    let pod = head_pod(context);
+    let asked = context.path(name(&pod));
+    match pass.order(RayStep::Create(pod)) {
+        OrderOutcome::Pending => Ok(()),
+        OrderOutcome::Done(pod) => {
+            pass.normal("CreatedHeadPod", format!("Created head Pod {}", context.path(name(pod))));
+            created.push(pod.clone());
+            Ok(())
+        }
+        OrderOutcome::Refused(refusal) => {
+            let message = format!("Failed to create head Pod {asked}, {}", refusal.message);
+            pass.warning("FailedToCreateHeadPod", message);
+            Err(Failure::of("FailedCreateHeadPod", refusal.message.clone()))
+        }
+    }
+}
+
+fn delete_head(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+    head: &Value,
+) -> Result<(), Failure> {
+    let pod = format!("{}; {}", context.path(name(head)), end_of(head));
+    match pass.delete(head) {
+        OrderOutcome::Pending => Ok(()),
+        OrderOutcome::Done(_) => {
+            pass.normal("DeletedHeadPod", format!("Deleted head Pod {pod}"));
+            // The error ends the pass before the workers and repeats it soon.
+            Err(Failure::plain(format!("the head {pod} was deleted and is made again")))
+        }
+        OrderOutcome::Refused(refusal) => {
+            let message = format!("Failed deleting head Pod {pod}, {}", refusal.message);
+            pass.warning("FailedToDeleteHeadPod", message);
+            Err(Failure::of("FailedDeleteHeadPod", refusal.message.clone()))
+        }
+    }
+}
+
+/// How many replicas a group has by its spec, within its bounds.
+pub(crate) fn desired_replicas(group: &WorkerGroupSpec) -> i64 {
+    if group.suspend == Some(true) {
+        return 0;
+    }
+    let most = i64::from(group.max_replicas.unwrap_or(i32::MAX));
+    let fewest = i64::from(group.min_replicas.unwrap_or_default());
+    // No validation compares `replicas` with the bounds, so it is clamped here.
+    let wanted = group.replicas.or(group.min_replicas).map_or(0, i64::from);
+    wanted.max(fewest).min(most).max(0)
+}
+
+/// How many pods a replica has.
+pub(crate) fn hosts(group: &WorkerGroupSpec) -> i64 {
+    group.num_of_hosts.map_or(1, i64::from).max(0)
+}
+
+fn reconcile_group(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+    group: &WorkerGroupSpec,
+    created: &mut Vec<Value>,
+) -> Result<(), Failure> {
+    if group.suspend == Some(true) {
+        return delete_group(context, pass, group);
+    }
+    if hosts(group) > 1 && context.settings.gates.multi_host_indexing {
+        return multi_host::reconcile(context, pass, group, created);
+    }
+    // Before the count: a pod that ended would count as one of the group and not be replaced.
+    delete_unhealthy(context, pass, group)?;
+    // Before the count as well, so that scaling down takes no other pods in addition.
+    let named = delete_named(context, pass, group)?;
+    let pods: Vec<&Value> =
+        context.group_pods(&group.group_name).filter(|pod| !named.contains(name(pod))).collect();
+    let wanted = usize::try_from(desired_replicas(group) * hosts(group)).unwrap_or_default();
+    if pods.len() < wanted {
+        let places = free_places(context, &pods, (wanted - pods.len()).min(MOST_PODS_PER_PASS));
+        return create_workers(context, pass, group, &places, created);
+    }
+    if context.is_autoscaling() && !context.settings.random_pod_delete {
+        // The autoscaler names the pods that go.
+        return Ok(());
+    }
+    delete_surplus(context, pass, &pods, pods.len() - wanted)
+}
+
+fn delete_group(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+    group: &WorkerGroupSpec,
+) -> Result<(), Failure> {
+    let pods = context.group_pods(&group.group_name).filter(|pod| !is_terminating(pod));
+    let mut deleted = false;
+    for pod in pods {
+        match pass.delete(pod) {
+            OrderOutcome::Pending | OrderOutcome::Done(_) => deleted = true,
+            OrderOutcome::Refused(refusal) => {
+                pass.warning("FailedToDeleteWorkerPodCollection", refusal.message.clone());
+                return Err(Failure::of("FailedDeleteWorkerPod", refusal.message.clone()));
+            }
+        }
+    }
+    if deleted {
+        let message = format!(
+            "Deleted all pods for suspended worker group {} in RayCluster {}",
+            group.group_name,
+            context.path(context.name())
+        );
+        pass.normal("DeletedWorkerPod", message);
+    }
+    Ok(())
+}
+
+fn delete_unhealthy(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+    group: &WorkerGroupSpec,
+) -> Result<(), Failure> {
+    let pods = context.group_pods(&group.group_name).filter(|pod| must_be_replaced(pod));
+    let mut n_deleted = 0;
+    for pod in pods {
+        let what = format!("{}; {}", context.path(name(pod)), end_of(pod));
+        delete_worker(pass, pod, "worker Pod", &what)?;
+        n_deleted += 1;
+    }
+    // The error repeats the pass, which makes the replacements.
+    if n_deleted == 0 || pass.is_pending() {
+        return Ok(());
+    }
+    Err(Failure::plain(format!("deleted {n_deleted} unhealthy worker Pods")))
+}
+
+/// Deletes a worker, with an event `Deleted {noun} {what}`.
+pub(crate) fn delete_worker(
+    pass: &mut Pass<'_>,
+    pod: &Value,
+    noun: &str,
+    what: &str,
+) -> Result<(), Failure> {
+    match pass.delete(pod) {
+        OrderOutcome::Pending => Ok(()),
+        OrderOutcome::Done(_) => {
+            pass.normal("DeletedWorkerPod", format!("Deleted {noun} {what}"));
+            Ok(())
+        }
+        OrderOutcome::Refused(refusal) => {
+            let message = format!("Failed deleting {noun} {what}, {}", refusal.message);
+            pass.warning("FailedToDeleteWorkerPod", message);
+            Err(Failure::of("FailedDeleteWorkerPod", refusal.message.clone()))
+        }
+    }
+}
+
+/// Deletes the pods that `workersToDelete` names. Returns their names.
+fn delete_named<'a>(
+    context: &ClusterContext<'a>,
+    pass: &mut Pass<'_>,
+    group: &WorkerGroupSpec,
+) -> Result<BTreeSet<&'a str>, Failure> {
+    let wanted = group.scale_strategy.iter().flat_map(|strategy| &strategy.workers_to_delete);
+    let wanted: BTreeSet<&String> = wanted.collect();
+    let mut deleted = BTreeSet::new();
+    for pod in context.group_pods(&group.group_name) {
+        if !wanted.iter().any(|wanted| *wanted == name(pod)) {
+            continue;
+        }
+        if !is_terminating(pod) {
+            delete_worker(pass, pod, "pod", &context.path(name(pod)))?;
+        }
+        deleted.insert(name(pod));
+    }
+    Ok(deleted)
+}
+
+/// The lowest indexes that no pod of the group has.
+fn free_places(context: &ClusterContext<'_>, pods: &[&Value], count: usize) -> Vec<WorkerPlace> {
+    // Indexes are labels of this gate only.
+    if !context.settings.gates.multi_host_indexing {
+        return vec![WorkerPlace::default(); count];
+    }
+    let used: BTreeSet<usize> = pods.iter().filter_map(|pod| replica_index(pod)).collect();
+    let free = (0..).filter(|index| !used.contains(index)).take(count);
+    free.map(|index| WorkerPlace { replica: Some(index), host: None }).collect()
+}
+
+pub(crate) fn replica_index(pod: &Value) -> Option<usize> {
+    label(pod, names::REPLICA_INDEX_LABEL).parse().ok()
+}
+
+/// Creates workers.
+pub(crate) fn create_workers(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+    group: &WorkerGroupSpec,
+    places: &[WorkerPlace],
+    created: &mut Vec<Value>,
+) -> Result<(), Failure> {
+    for place in places {
+        match pass.order(RayStep::Create(worker_pod(context, group, place))) {
+            OrderOutcome::Pending => {}
+            OrderOutcome::Done(pod) => {
+                let message = format!("Created worker Pod {}", context.path(name(pod)));
+                pass.normal("CreatedWorkerPod", message);
+                created.push(pod.clone());
+            }
+            OrderOutcome::Refused(refusal) => {
+                let cluster = context.path(context.name());
+                let message = format!(
+                    "Failed to create worker Pod for the cluster {cluster}, {}",
+                    refusal.message
+                );
+                pass.warning("FailedToCreateWorkerPod", message);
+                return Err(Failure::of("FailedCreateWorkerPod", refusal.message.clone()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Deletes as many pods as there are too many. Pods that are being deleted count as deleted, so that no pass deletes others in addition.
+fn delete_surplus(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+    pods: &[&Value],
+    surplus: usize,
+) -> Result<(), Failure> {
+    let terminating = pods.iter().filter(|pod| is_terminating(pod)).count();
+    let running = pods.iter().filter(|pod| !is_terminating(pod));
+    for pod in running.take(surplus.saturating_sub(terminating)) {
+        delete_worker(pass, pod, "Pod", &context.path(name(pod)))?;
+    }
+    Ok(())
+}

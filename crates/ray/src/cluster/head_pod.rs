@@ -1,0 +1,101 @@
+//! The pod of the head.
+//!
+//! Source: docs/reference/ray.md §3.
+
+use serde_json::{Value, json};
+
+use super::{
+    access::service_account_name,
+    autoscaler,
+    context::ClusterContext,
+    gcs_storage,
+    pod_metadata::{PodIdentity, pod_metadata},
+    ray_container::{self, set_default},
+    ray_env::{add_token, append_head_address, token_volume},
+    spec_hash::recreate_hash,
+    start_command::RayNode,
+};
+use crate::{
+    json::{annotation, field, list, list_if_any, object},
+    names,
+};
+
+/// The pod of the head, as it is created.
+pub(crate) fn head_pod(context: &ClusterContext<'_>) -> Value {
+    let group = &context.spec.head_group_spec;
+    let identity = PodIdentity {
+        node_type: "head",
+        group: names::HEAD_GROUP,
+        prefix: context.name().to_owned(),
+        labels: &group.labels,
+    };
+    let mut metadata = pod_metadata(context, &identity, &group.template);
+    annotate(context, &mut metadata);
+    if context.settings.deterministic_head_name {
+        object(&mut metadata).remove("generateName");
+        let prefix: String = context.name().chars().take(50).collect();
+        metadata["name"] = json!(format!("{prefix}-head"));
+    }
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": pod_spec(context),
+    })
+}
+
+fn pod_spec(context: &ClusterContext<'_>) -> Value {
+    let group = &context.spec.head_group_spec;
+    let mut spec = group.template["spec"].clone();
+    // As recorded: of a head only the init containers have these variables.
+    for container in list_if_any(&mut spec, "initContainers") {
+        append_head_address(context, container);
+    }
+    if let Some(container) = list(&mut spec, "containers").first_mut() {
+        add_token(context, container);
+    }
+    if let Some(volume) = token_volume(context) {
+        list(&mut spec, "volumes").push(volume);
+    }
+    let node = RayNode {
+        is_head: true,
+        params: &group.ray_start_params,
+        resources: &group.resources,
+        labels: &group.labels,
+    };
+    if context.is_autoscaling() {
+        set_default(&mut spec, "serviceAccountName", json!(service_account_name(context)));
+        autoscaler::add_sidecar(context, &mut spec);
+    }
+    ray_container::complete(context, node, &mut spec);
+    gcs_storage::mount(context, &mut spec);
+    set_restart_policy(context, &mut spec);
+    // At the end: the first container of a pod is the Ray container everywhere.
+    list(&mut spec, "containers").extend(context.settings.pods.head_sidecars.iter().cloned());
+    spec
+}
+
+/// The second autoscaler replaces nodes itself, so their containers are not restarted.
+pub(crate) fn set_restart_policy(context: &ClusterContext<'_>, spec: &mut Value) {
+    if context.is_autoscaler_v2() {
+        *field(spec, "restartPolicy") = json!("Never");
+    }
+}
+
+fn annotate(context: &ClusterContext<'_>, metadata: &mut Value) {
+    let annotations = field(metadata, "annotations");
+    let mut set = |key: &str, value: String| {
+        *field(annotations, key) = json!(value);
+    };
+    set(names::FT_ENABLED, context.is_fault_tolerant().to_string());
+    // Clusters share a Redis, and tell their keys apart by a prefix; a volume has one cluster.
+    if context.is_fault_tolerant() && !context.has_embedded_storage() {
+        set(names::STORAGE_NAMESPACE, context.storage_namespace());
+    }
+    if !annotation(context.cluster, names::OVERWRITE_COMMAND).is_empty() {
+        let value = annotation(context.cluster, names::OVERWRITE_COMMAND);
+        set(names::OVERWRITE_COMMAND, value.to_owned());
+    }
+    set(names::RECREATE_HASH, recreate_hash(&context.cluster["spec"]));
+    set(names::OPERATOR_VERSION, context.settings.version.clone());
+}

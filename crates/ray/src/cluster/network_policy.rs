@@ -1,0 +1,162 @@
+//! NetworkPolicies of the pods of a cluster, behind the gate `RayClusterNetworkPolicy`.
+//!
+//! Source: docs/reference/ray.md §6.
+
+use serde_json::{Value, json};
+
+use super::{
+    context::{ClusterContext, Origin},
+    failure::Failure,
+    services::dashboard_port,
+};
+use crate::{
+    json::{items, label, name, text},
+    names,
+    pass::{OrderOutcome, Pass},
+    step::{RayStep, RayTarget},
+};
+
+/// Makes, corrects and removes the policies of the head and of each group.
+pub(crate) fn reconcile_policies(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+) -> Result<(), Failure> {
+    if !context.settings.gates.network_policy {
+        return Ok(());
+    }
+    let wanted = match &context.spec.network_policy {
+        Some(options) => policies(context, options),
+        // Policies of a field that was removed are deleted below.
+        None => Vec::new(),
+    };
+    for policy in &wanted {
+        apply(context, pass, policy)?;
+    }
+    let present = context.of_kind("NetworkPolicy").filter(|policy| context.owns(policy));
+    for policy in present.filter(|one| !wanted.iter().any(|wanted| name(wanted) == name(one))) {
+        if let OrderOutcome::Done(_) = pass.delete(policy) {
+            let message = format!("Deleted NetworkPolicy {}", context.path(name(policy)));
+            pass.normal("DeletedNetworkPolicy", message);
+        }
+    }
+    Ok(())
+}
+
+fn apply(context: &ClusterContext<'_>, pass: &mut Pass<'_>, wanted: &Value) -> Result<(), Failure> {
+    let path = context.path(name(wanted));
+    let (outcome, reason, verb) = match context.child("NetworkPolicy", name(wanted)) {
+        None => (pass.order(RayStep::Create(wanted.clone())), "CreatedNetworkPolicy", "Created"),
+        Some(present) if !context.owns(present) => {
+            let message =
+                format!("NetworkPolicy {path} already exists and is not owned by this RayCluster");
+            pass.warning("NetworkPolicyNameCollision", message.clone());
+            return Err(Failure::plain(message));
+        }
+        Some(present) if present["spec"] == wanted["spec"] => return Ok(()),
+        Some(present) => {
+            // A merge patch keeps what it does not name, so fields that go are set to null.
+            let part = |name: &str| wanted["spec"].get(name).cloned().unwrap_or(Value::Null);
+            let patch = json!({"spec": {
+                "podSelector": part("podSelector"),
+                "ingress": part("ingress"),
+                "egress": part("egress"),
+                "policyTypes": part("policyTypes"),
+            }});
+            let step = RayStep::Patch { target: RayTarget::of(present), patch };
+            (pass.order(step), "UpdatedNetworkPolicy", "Updated")
+        }
+    };
+    match outcome {
+        OrderOutcome::Pending => Ok(()),
+        OrderOutcome::Done(_) => {
+            pass.normal(reason, format!("{verb} NetworkPolicy {path}"));
+            Ok(())
+        }
+        OrderOutcome::Refused(refusal) => Err(Failure::plain(refusal.message.clone())),
+    }
+}
+
+fn policies(context: &ClusterContext<'_>, options: &Value) -> Vec<Value> {
+    let cluster = context.name();
+    let head = json!({names::CLUSTER_LABEL: cluster, names::NODE_TYPE_LABEL: "head"});
+    let mut head_rules = options["head"].clone();
+    if let Some(rule) = submitter_rule(context) {
+        // The submitter is no pod of the cluster, so the base rule does not admit it.
+        crate::json::list(&mut head_rules, "ingressRules").insert(0, rule);
+    }
+    let head_name = format!("{cluster}-head");
+    let mut policies =
+        vec![policy(context, options, &head_name, names::HEAD_GROUP, &head, &head_rules)];
+    for group in &context.spec.worker_group_specs {
+        let group = &group.group_name;
+        let selector = json!({
+            names::CLUSTER_LABEL: cluster,
+            names::GROUP_LABEL: group,
+            names::NODE_TYPE_LABEL: "worker",
+        });
+        let of_group = items(&options["workerGroups"]).iter().find(|it| it["groupName"] == *group);
+        let rules = of_group.unwrap_or(&options["worker"]);
+        let name = format!("{cluster}-workers-{group}");
+        policies.push(policy(context, options, &name, group, &selector, rules));
+    }
+    policies
+}
+
+/// Admits the submitter of the cluster's RayJob to the dashboard.
+fn submitter_rule(context: &ClusterContext<'_>) -> Option<Value> {
+    let is_job = context.origin() == Origin::Job
+        && label(context.cluster, names::SUBMISSION_MODE_LABEL) == "K8sJobMode";
+    is_job.then(|| {
+        json!({
+            "from": [{"podSelector": {"matchLabels": {
+                names::ORIGIN_NAME_LABEL: label(context.cluster, names::ORIGIN_NAME_LABEL),
+                names::ORIGIN_KIND_LABEL: "RayJob",
+            }}}],
+            "ports": [{"protocol": "TCP", "port": dashboard_port(context)}],
+        })
+    })
+}
+
+fn policy(
+    context: &ClusterContext<'_>,
+    options: &Value,
+    name: &str,
+    group: &str,
+    selector: &Value,
+    rules: &Value,
+) -> Value {
+    let peers = json!([{"podSelector": {"matchLabels": {names::CLUSTER_LABEL: context.name()}}}]);
+    let mode = text(&options["mode"]);
+    let mut spec = json!({"podSelector": {"matchLabels": selector}});
+    let mut types = Vec::new();
+    for (kind, only, rule, direction, more) in [
+        ("Ingress", "DenyAllIngress", "ingress", "from", "ingressRules"),
+        ("Egress", "DenyAllEgress", "egress", "to", "egressRules"),
+    ] {
+        if !["", "DenyAll", only].contains(&mode) {
+            continue;
+        }
+        // Pods of the cluster always reach each other; rules of the spec are added to that.
+        let mut list = vec![json!({direction: peers})];
+        list.extend(items(&rules[more]).iter().cloned());
+        spec[rule] = list.into();
+        types.push(kind);
+    }
+    spec["policyTypes"] = json!(types);
+    json!({
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {
+            "name": name,
+            "namespace": context.namespace(),
+            "labels": {
+                names::CLUSTER_LABEL: context.name(),
+                names::GROUP_LABEL: group,
+                names::APP_NAME_LABEL: names::APPLICATION,
+                names::CREATED_BY_LABEL: names::CREATED_BY,
+            },
+            "ownerReferences": [context.owner_reference()],
+        },
+        "spec": spec,
+    })
+}

@@ -1,0 +1,85 @@
+//! Names, labels and annotations of pods.
+//!
+//! Source: docs/reference/ray.md §1 "Naming helpers", §3 "Pod metadata".
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::context::{ClusterContext, Origin, label_value};
+use crate::{json::texts, names, settings::RayPodDefaults};
+
+/// A pod of a group.
+pub(crate) struct PodIdentity<'a> {
+    /// `head` or `worker`.
+    pub(crate) node_type: &'static str,
+    /// The group.
+    pub(crate) group: &'a str,
+    /// What the name begins with.
+    pub(crate) prefix: String,
+    /// Labels of the group.
+    pub(crate) labels: &'a BTreeMap<String, String>,
+}
+
+/// The metadata of a pod, with that of its template.
+pub(crate) fn pod_metadata(
+    context: &ClusterContext<'_>,
+    identity: &PodIdentity<'_>,
+    template: &Value,
+) -> Value {
+    let defaults: &RayPodDefaults = &context.settings.pods;
+    let given = &template["metadata"];
+    let mut labels: BTreeMap<String, String> = defaults.labels.clone();
+    labels.extend(base_labels(context, identity));
+    labels.extend(texts(&given["labels"]));
+    labels.extend(identity.labels.clone());
+    // The operator finds its pods by these labels.
+    for (key, value) in reserved_labels(context, identity) {
+        labels.insert(key.to_owned(), value);
+    }
+    let mut annotations = defaults.annotations.clone();
+    annotations.extend(texts(&given["annotations"]));
+    let mut metadata = json!({
+        "generateName": generate_name(&identity.prefix, identity.node_type),
+        "namespace": context.namespace(),
+        "labels": labels,
+        "ownerReferences": [context.owner_reference()],
+    });
+    if !annotations.is_empty() {
+        metadata["annotations"] = json!(annotations);
+    }
+    metadata
+}
+
+/// The first 50 characters of the prefix, and the type of the node.
+fn generate_name(prefix: &str, node_type: &str) -> String {
+    let prefix: String = prefix.chars().take(50).collect();
+    format!("{prefix}-{node_type}-").to_lowercase()
+}
+
+fn base_labels(context: &ClusterContext<'_>, identity: &PodIdentity<'_>) -> Vec<(String, String)> {
+    let identifier = label_value(&format!("{}-{}", context.name(), identity.node_type));
+    let mut labels = vec![
+        (names::IS_RAY_NODE_LABEL, "yes".to_owned()),
+        (names::IDENTIFIER_LABEL, identifier),
+        (names::APP_NAME_LABEL, names::APPLICATION.to_owned()),
+        (names::CREATED_BY_LABEL, names::CREATED_BY.to_owned()),
+    ];
+    if context.origin() == Origin::Service {
+        // The head serves only after its proxy was seen healthy.
+        let serves = identity.node_type == "worker";
+        labels.push((names::SERVE_LABEL, serves.to_string()));
+    }
+    labels.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+fn reserved_labels(
+    context: &ClusterContext<'_>,
+    identity: &PodIdentity<'_>,
+) -> [(&'static str, String); 3] {
+    [
+        (names::CLUSTER_LABEL, context.name().to_owned()),
+        (names::NODE_TYPE_LABEL, identity.node_type.to_owned()),
+        (names::GROUP_LABEL, identity.group.to_owned()),
+    ]
+}

@@ -1,0 +1,201 @@
+//! The removal of a cluster's keys from Redis before the cluster goes.
+//!
+//! Source: docs/reference/ray.md §7.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{
+    context::{ClusterContext, label_value},
+    groups::is_terminating,
+    head_pod::head_pod,
+    ray_container::shell,
+};
+use crate::{
+    json::{annotation, field, items, list, object, text},
+    names,
+    pass::{OrderOutcome, Pass},
+    step::{RayStep, RayTarget},
+};
+
+/// Seconds after which a cluster goes without a clean-up.
+const DEFAULT_TIMEOUT: i64 = 300;
+
+/// Conditions of a Job that is over, or about to be.
+const JOB_ENDS: &[&str] = &["Complete", "Failed", "FailureTarget"];
+
+/// Removes the keys of one storage namespace. The exit code says whether that worked.
+const SCRIPT: &str = r#"echo "Removes the keys of this cluster from Redis." && python -c "
+import os, sys
+from urllib.parse import urlparse
+from ray._private.gcs_utils import cleanup_redis_storage
+first = os.environ['RAY_REDIS_ADDRESS'].split(',')[0].strip()
+url = urlparse(first if '://' in first else 'redis://' + first)
+removed = cleanup_redis_storage(
+    host=url.hostname,
+    port=url.port,
+    password=os.environ.get('REDIS_PASSWORD', url.password or ''),
+    use_ssl=url.scheme == 'rediss',
+    storage_namespace=os.environ['RAY_external_storage_namespace'],
+)
+sys.exit(0 if removed else 1)
+"
+"#;
+
+fn has_finalizer(cluster: &Value) -> bool {
+    items(&cluster["metadata"]["finalizers"]).iter().any(|name| name == names::REDIS_FINALIZER)
+}
+
+/// Adds the finalizer to a cluster that stores its state in Redis.
+pub(crate) fn add_finalizer(context: &ClusterContext<'_>, pass: &mut Pass<'_>) {
+    let wanted = context.settings.redis_cleanup
+        && context.is_fault_tolerant()
+        && !context.has_embedded_storage();
+    if !wanted || has_finalizer(context.cluster) {
+        return;
+    }
+    let mut finalizers = items(&context.cluster["metadata"]["finalizers"]).to_vec();
+    finalizers.push(json!(names::REDIS_FINALIZER));
+    patch_finalizers(context, pass, &finalizers);
+}
+
+/// The list is replaced as a whole, so the write carries the version of the list that was read.
+fn patch_finalizers(context: &ClusterContext<'_>, pass: &mut Pass<'_>, finalizers: &[Value]) {
+    let version = &context.cluster["metadata"]["resourceVersion"];
+    let mut patch = json!({"metadata": {"finalizers": finalizers}});
+    if !version.is_null() {
+        patch["metadata"]["resourceVersion"] = version.clone();
+    }
+    let target = RayTarget::of(context.cluster);
+    if let OrderOutcome::Refused(_) = pass.order(RayStep::Patch { target, patch }) {
+        // A conflict or a lost cluster: the next version of the object brings another pass.
+        pass.requeue(Duration::from_secs(2));
+    }
+}
+
+fn remove_finalizer(context: &ClusterContext<'_>, pass: &mut Pass<'_>) {
+    let finalizers = items(&context.cluster["metadata"]["finalizers"]);
+    let others: Vec<Value> =
+        finalizers.iter().filter(|name| **name != names::REDIS_FINALIZER).cloned().collect();
+    patch_finalizers(context, pass, &others);
+}
+
+/// What a deleted cluster needs before it may go: no head, then a clean-up Job that ended.
+pub(crate) fn finalize(context: &ClusterContext<'_>, pass: &mut Pass<'_>) {
+    if !has_finalizer(context.cluster) {
+        return;
+    }
+    // The finalizer is from before the backend was set; the state is in the volume.
+    if context.has_embedded_storage() {
+        remove_finalizer(context, pass);
+        return;
+    }
+    let name = label_value(&format!("{}-redis-cleanup", context.name()));
+    let path = context.path(context.name());
+    // A Redis that is gone would otherwise keep the cluster, and its namespace, for ever.
+    if is_overdue(context) {
+        let message = format!("Force deleted RayCluster {path}: the Redis cleanup took too long");
+        pass.warning("ForceDeletedStuckCluster", message);
+        remove_finalizer(context, pass);
+        return;
+    }
+    // A head that still runs would write keys again.
+    for pod in context.pods("head").chain(context.pods("worker")) {
+        if !is_terminating(pod)
+            && let OrderOutcome::Refused(refusal) = pass.delete(pod)
+        {
+            pass.warning("FailedToDeletePodCollection", refusal.message.clone());
+        }
+    }
+    if context.pods("head").next().is_some() {
+        pass.requeue(Duration::from_secs(10));
+        return;
+    }
+    match context.child("Job", &name) {
+        // A clean-up that failed lets the cluster go as well: the Job has no second attempt.
+        Some(job) if has_ended(job) => remove_finalizer(context, pass),
+        Some(_) => pass.requeue(Duration::from_secs(2)),
+        None => create_job(context, pass, &name),
+    }
+}
+
+fn is_overdue(context: &ClusterContext<'_>) -> bool {
+    let seconds = annotation(context.cluster, names::FT_DELETION_TIMEOUT);
+    let seconds = seconds.parse().ok().filter(|seconds| *seconds >= 0).unwrap_or(DEFAULT_TIMEOUT);
+    let since = text(&context.cluster["metadata"]["deletionTimestamp"]).parse::<Timestamp>();
+    since.is_ok_and(|since| {
+        context.moment.now.as_second().saturating_sub(since.as_second()) > seconds
+    })
+}
+
+fn has_ended(job: &Value) -> bool {
+    let conditions = items(&job["status"]["conditions"]);
+    conditions.iter().any(|condition| {
+        condition["status"] == "True" && JOB_ENDS.contains(&text(&condition["type"]))
+    })
+}
+
+fn create_job(context: &ClusterContext<'_>, pass: &mut Pass<'_>, name: &str) {
+    let path = context.path(name);
+    match pass.order(RayStep::Create(cleanup_job(context, name))) {
+        OrderOutcome::Pending => {}
+        OrderOutcome::Done(_) => {
+            pass.normal("CreatedRedisCleanupJob", format!("Created Redis cleanup Job {path}"));
+            pass.requeue(Duration::from_secs(2));
+        }
+        OrderOutcome::Refused(refusal) => {
+            let message = format!("Failed to create Redis cleanup Job {path}, {}", refusal.message);
+            pass.warning("FailedToCreateRedisCleanupJob", message);
+            pass.requeue(Duration::from_secs(2));
+        }
+    }
+}
+
+fn cleanup_job(context: &ClusterContext<'_>, name: &str) -> Value {
+    let pod = head_pod(context);
+    let mut metadata = pod["metadata"].clone();
+    // With the label of a head the Service of the head would select the pod.
+    *field(field(&mut metadata, "labels"), names::NODE_TYPE_LABEL) = json!("redis-cleanup");
+    for key in [names::RECREATE_HASH, names::OPERATOR_VERSION] {
+        object(field(&mut metadata, "annotations")).remove(key);
+    }
+    json!({
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": name,
+            "namespace": context.namespace(),
+            "labels": metadata["labels"],
+            "annotations": metadata["annotations"],
+            "ownerReferences": [context.owner_reference()],
+        },
+        "spec": {
+            "backoffLimit": 0,
+            "activeDeadlineSeconds": 300,
+            "template": {"metadata": metadata, "spec": cleanup_pod(context, &pod["spec"])},
+        },
+    })
+}
+
+/// The pod of the head with its Ray container only.
+fn cleanup_pod(context: &ClusterContext<'_>, head: &Value) -> Value {
+    let mut spec = head.clone();
+    list(&mut spec, "containers").truncate(1);
+    if let Some(container) = list(&mut spec, "containers").first_mut() {
+        let ray = object(container);
+        for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
+            ray.remove(probe);
+        }
+        ray.insert("command".into(), shell(context));
+        ray.insert("args".into(), json!([SCRIPT]));
+        let resources = json!({"cpu": "200m", "memory": "256Mi"});
+        ray.insert("resources".into(), json!({"limits": resources, "requests": resources}));
+        let env = list(container, "env");
+        env.push(json!({"name": "RAY_redis_db_connect_retries", "value": "120"}));
+        env.push(json!({"name": "RAY_redis_db_connect_wait_milliseconds", "value": "500"}));
+    }
+    *field(&mut spec, "restartPolicy") = json!("Never");
+    spec
+}

@@ -1,0 +1,241 @@
+//! The Services of a cluster: of the head, of its Serve applications, and the headless one of groups with several hosts.
+//!
+//! Source: docs/reference/ray.md §3 "Other child objects".
+
+use serde_json::{Value, json};
+
+use super::{
+    context::{ClusterContext, label_value, object_name},
+    failure::Failure,
+};
+use crate::{
+    json::{field, items, label, list, name, named, text, texts},
+    names,
+    pass::{OrderOutcome, Pass},
+    step::RayStep,
+};
+
+const DEFAULT_PORTS: &[(&str, u16)] = &[
+    ("client", 10001),
+    ("dashboard", 8265),
+    ("gcs-server", 6379),
+    ("metrics", 8080),
+    ("serve", 8000),
+];
+
+/// Makes the Services that are missing. Services that exist are left as they are.
+pub(crate) fn reconcile_services(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+) -> Result<(), Failure> {
+    // By labels and not by name, because the spec may name the Service.
+    let heads = context.of_kind("Service").filter(|service| is_head_service(context, service));
+    match heads.count() {
+        0 => create(context, pass, head_service(context))?,
+        1 => {}
+        count => {
+            return Err(Failure::plain(format!(
+                "{count} head services of cluster {}",
+                context.path(context.name())
+            )));
+        }
+    }
+    let several_hosts =
+        context.spec.worker_group_specs.iter().any(|group| group.num_of_hosts > Some(1));
+    let headless = format!("{}-headless", context.name());
+    if several_hosts && context.child("Service", &headless).is_none() {
+        create(context, pass, headless_service(context, &headless))?;
+    }
+    reconcile_serve_service(context, pass)
+}
+
+pub(crate) fn is_head_service(context: &ClusterContext<'_>, service: &Value) -> bool {
+    label(service, names::CLUSTER_LABEL) == context.name()
+        && label(service, names::NODE_TYPE_LABEL) == "head"
+}
+
+fn create(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+    service: Value,
+) -> Result<(), Failure> {
+    let path = context.path(name(&service));
+    match pass.order(RayStep::Create(service)) {
+        OrderOutcome::Pending => Ok(()),
+        OrderOutcome::Done(_) => {
+            pass.normal("CreatedService", format!("Created service {path}"));
+            Ok(())
+        }
+        OrderOutcome::Refused(refusal) => {
+            let message = format!("Failed creating service {path}, {}", refusal.message);
+            pass.warning("FailedToCreateService", message);
+            Err(Failure::plain(refusal.message.clone()))
+        }
+    }
+}
+
+fn head_labels(context: &ClusterContext<'_>) -> Value {
+    let template = texts(&context.spec.head_group_spec.template["metadata"]["labels"]);
+    let application = template.get(names::APP_NAME_LABEL);
+    json!({
+        names::CLUSTER_LABEL: context.name(),
+        names::NODE_TYPE_LABEL: "head",
+        names::IDENTIFIER_LABEL: label_value(&format!("{}-head", context.name())),
+        names::APP_NAME_LABEL: application.map_or(names::APPLICATION, String::as_str),
+        names::CREATED_BY_LABEL: names::CREATED_BY,
+    })
+}
+
+pub(crate) fn head_service(context: &ClusterContext<'_>) -> Value {
+    let group = &context.spec.head_group_spec;
+    let labels = head_labels(context);
+    let mut service = match &group.head_service {
+        Some(given) => given_head_service(context, given),
+        None => generated_head_service(context),
+    };
+    // Over those of the spec: the Service is found by these labels and selects the head by them.
+    merge(field(field(&mut service, "metadata"), "labels"), &labels);
+    merge(field(field(&mut service, "spec"), "selector"), &labels);
+    let annotations = &context.spec.head_service_annotations;
+    if !annotations.is_empty() {
+        merge(field(field(&mut service, "metadata"), "annotations"), &json!(annotations));
+    }
+    service
+}
+
+/// Writes entries of one object into another one.
+fn merge(target: &mut Value, entries: &Value) {
+    for (key, value) in entries.as_object().into_iter().flatten() {
+        *field(target, key) = value.clone();
+    }
+}
+
+fn generated_head_service(context: &ClusterContext<'_>) -> Value {
+    let wanted = context.spec.head_group_spec.service_type.as_str();
+    let kind = if wanted.is_empty() { "ClusterIP" } else { wanted };
+    let mut spec = json!({"type": kind, "ports": head_ports(context)});
+    if kind == "ClusterIP" && !context.settings.head_cluster_ip_service {
+        spec["clusterIP"] = json!("None");
+        // Ray's nodes find each other before they are ready.
+        spec["publishNotReadyAddresses"] = json!(true);
+    }
+    service(context, &context.head_service_name(), &spec)
+}
+
+/// A Service of the spec, with the ports of the head that it does not name.
+fn given_head_service(context: &ClusterContext<'_>, given: &Value) -> Value {
+    let mut spec = given["spec"].clone();
+    let more: Vec<Value> = head_ports(context)
+        .into_iter()
+        // The API server refuses two ports of one name, so a port of the spec replaces the default.
+        .filter(|port| named(&spec["ports"], text(&port["name"])).is_none())
+        .collect();
+    list(&mut spec, "ports").extend(more);
+    let mut service = service(context, &context.head_service_name(), &spec);
+    for part in ["labels", "annotations"] {
+        if !texts(&given["metadata"][part]).is_empty() {
+            service["metadata"][part] = json!(texts(&given["metadata"][part]));
+        }
+    }
+    service
+}
+
+fn service(context: &ClusterContext<'_>, name: &str, spec: &Value) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": name,
+            "namespace": context.namespace(),
+            "ownerReferences": [context.owner_reference()],
+        },
+        "spec": spec,
+    })
+}
+
+/// The ports of the head's Ray container, or the default ones; always one for metrics.
+fn head_ports(context: &ClusterContext<'_>) -> Vec<Value> {
+    let mut ports: Vec<(String, i64)> = container_ports(context);
+    if ports.is_empty() {
+        ports =
+            DEFAULT_PORTS.iter().map(|(name, port)| ((*name).to_owned(), (*port).into())).collect();
+    }
+    if !ports.iter().any(|(name, _)| name == "metrics") {
+        ports.push(("metrics".to_owned(), 8080));
+    }
+    ports.sort();
+    ports.dedup_by(|a, b| a.0 == b.0);
+    let port = |(name, port): (String, i64)| json!({"name": name, "protocol": "TCP", "appProtocol": "tcp", "port": port, "targetPort": port});
+    ports.into_iter().map(port).collect()
+}
+
+fn container_ports(context: &ClusterContext<'_>) -> Vec<(String, i64)> {
+    let container = &context.spec.head_group_spec.template["spec"]["containers"][0];
+    let port = |port: &Value| {
+        let number = port["containerPort"].as_i64()?;
+        let name = text(&port["name"]);
+        let unnamed = || format!("{number}-port");
+        Some((if name.is_empty() { unnamed() } else { name.to_owned() }, number))
+    };
+    items(&container["ports"]).iter().filter_map(port).collect()
+}
+
+/// The number of the dashboard's port.
+pub(crate) fn dashboard_port(context: &ClusterContext<'_>) -> i64 {
+    let ports = container_ports(context);
+    ports.into_iter().find(|(name, _)| name == "dashboard").map_or(8265, |(_, port)| port)
+}
+
+fn headless_service(context: &ClusterContext<'_>, name: &str) -> Value {
+    let mut service = service(
+        context,
+        name,
+        &json!({
+            "clusterIP": "None",
+            "type": "ClusterIP",
+            "publishNotReadyAddresses": true,
+            "selector": {names::CLUSTER_LABEL: context.name(), names::NODE_TYPE_LABEL: "worker"},
+        }),
+    );
+    service["metadata"]["labels"] = json!({names::HEADLESS_LABEL: context.name()});
+    service
+}
+
+/// A Service for Serve applications, if the annotation asks for it.
+///
+/// Without a port for Serve there is nothing to make; the official operator then makes no pods either.
+fn reconcile_serve_service(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+) -> Result<(), Failure> {
+    let annotation = crate::json::annotation(context.cluster, names::ENABLE_SERVE_SERVICE);
+    let name = object_name(&format!("{}-serve-svc", context.name()));
+    if annotation != "true" || context.child("Service", &name).is_some() {
+        return Ok(());
+    }
+    let is_serve = |port: &Value| {
+        let name = text(&port["name"]);
+        name == "serve" || name.starts_with("serve-")
+    };
+    let mut ports: Vec<Value> = head_ports(context).into_iter().filter(is_serve).collect();
+    if ports.is_empty() {
+        let message = format!(
+            "RayCluster {} asks for a serve service, but its head has no port that is named serve or begins with serve-",
+            context.path(context.name())
+        );
+        pass.warning("FailedToCreateService", message);
+        return Ok(());
+    }
+    for port in &mut ports {
+        // As recorded, only the Service of the head names the protocol.
+        crate::json::object(port).remove("appProtocol");
+    }
+    let selector = json!({names::CLUSTER_LABEL: context.name()});
+    let mut service = service(context, &name, &json!({"ports": ports, "selector": selector}));
+    service["metadata"]["labels"] = json!({
+        names::ORIGIN_NAME_LABEL: context.name(),
+        names::ORIGIN_KIND_LABEL: "RayCluster",
+        names::SERVE_LABEL: label_value(&format!("{}-serve", context.name())),
+    });
+    create(context, pass, service)
+}

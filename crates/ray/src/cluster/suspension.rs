@@ -1,0 +1,66 @@
+//! The suspension of a cluster.
+//!
+//! ```text
+//! running --spec.suspend--> Suspending --no pods--> Suspended --spec.suspend=false--> running
+//! ```
+//! A suspension that began ends before the cluster can be resumed. A `suspend` that is taken away does not resume.
+//! Source: docs/reference/ray.md §3 "Pods (reconcilePods)", §4.
+
+use serde_json::Value;
+
+use super::{context::ClusterContext, failure::Failure, groups::delete_all};
+use crate::{conditions_of, names, pass::Pass};
+
+/// Where a cluster is in its suspension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Suspension {
+    Running,
+    Suspending,
+    Suspended,
+}
+
+impl Suspension {
+    /// As the status says.
+    pub(crate) fn recorded(cluster: &Value) -> Self {
+        // Both at once are invalid; the suspension that has not ended counts then.
+        if conditions_of::is_true(cluster, names::SUSPENDING) {
+            Self::Suspending
+        } else if conditions_of::is_true(cluster, names::SUSPENDED) {
+            Self::Suspended
+        } else {
+            Self::Running
+        }
+    }
+
+    /// After a pass that found this number of pods.
+    pub(crate) fn next(self, suspend: Option<bool>, n_pods: usize) -> Self {
+        match self {
+            Self::Running if suspend == Some(true) => Self::Suspending,
+            Self::Suspending if n_pods == 0 => Self::Suspended,
+            Self::Suspended if suspend == Some(false) => Self::Running,
+            same => same,
+        }
+    }
+}
+
+/// Removes pods of a cluster that is suspended. Whether pods may be made is the answer.
+pub(crate) fn reconcile_suspension(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+) -> Result<bool, Failure> {
+    let wanted = context.spec.suspend == Some(true);
+    let remove = if context.settings.gates.status_conditions {
+        match Suspension::recorded(context.cluster) {
+            // The status of this pass records the suspension first; pods are deleted from then on.
+            Suspension::Running => return Ok(!wanted),
+            Suspension::Suspended => return Ok(false),
+            Suspension::Suspending => true,
+        }
+    } else {
+        wanted
+    };
+    if remove {
+        delete_all(context, pass, "due to suspension", "Pods")?;
+    }
+    Ok(!remove)
+}

@@ -1,0 +1,88 @@
+//! Rules for the storage of the head's state.
+//!
+//! Source: docs/reference/ray.md §5 "Controller-side rules", §7.
+
+use super::{context::ClusterContext, gcs_storage};
+use crate::{
+    json::{annotation, named},
+    names,
+    v1::GcsFaultToleranceOptions,
+};
+
+/// Options, annotations, parameters and variables must not contradict each other.
+pub(crate) fn check_storage(context: &ClusterContext<'_>) -> Result<(), String> {
+    let head = &context.spec.head_group_spec;
+    let has_param = |name: &str| head.ray_start_params.contains_key(name);
+    let has_variable = |name: &str| context.head_variable(name).is_some();
+    let switch = annotation(context.cluster, names::FT_ENABLED);
+    let options = context.spec.gcs_fault_tolerance_options.as_ref();
+    // Any value of the annotation counts, also `false`.
+    if options.is_some() && !switch.is_empty() {
+        return Err(format!(
+            "{} annotation and GcsFaultToleranceOptions are both set. Please use only GcsFaultToleranceOptions to configure GCS fault tolerance",
+            names::FT_ENABLED
+        ));
+    }
+    if !context.is_fault_tolerant() && has_variable("RAY_REDIS_ADDRESS") {
+        return Err("RAY_REDIS_ADDRESS is set which implicitly enables GCS fault tolerance, but GcsFaultToleranceOptions is not set. Please set GcsFaultToleranceOptions to enable GCS fault tolerance".to_owned());
+    }
+    if has_param("redis-username") || has_variable("REDIS_USERNAME") {
+        return Err("cannot set redis username in rayStartParams or environment variables - use GcsFaultToleranceOptions.RedisUsername instead".to_owned());
+    }
+    let Some(options) = options else { return Ok(()) };
+    if context.has_embedded_storage() {
+        return check_embedded(context, options);
+    }
+    if has_param("redis-password") {
+        return Err("cannot set `redis-password` in rayStartParams when GcsFaultToleranceOptions is enabled - use GcsFaultToleranceOptions.RedisPassword instead".to_owned());
+    }
+    for (variable, field) in
+        [("REDIS_PASSWORD", "RedisPassword"), ("RAY_REDIS_ADDRESS", "RedisAddress")]
+    {
+        if has_variable(variable) {
+            return Err(format!(
+                "cannot set `{variable}` env var in head Pod when GcsFaultToleranceOptions is enabled - use GcsFaultToleranceOptions.{field} instead"
+            ));
+        }
+    }
+    if !annotation(context.cluster, names::STORAGE_NAMESPACE).is_empty() {
+        return Err(format!(
+            "cannot set `{}` annotation when GcsFaultToleranceOptions is enabled - use GcsFaultToleranceOptions.ExternalStorageNamespace instead",
+            names::STORAGE_NAMESPACE
+        ));
+    }
+    Ok(())
+}
+
+fn check_embedded(
+    context: &ClusterContext<'_>,
+    options: &GcsFaultToleranceOptions,
+) -> Result<(), String> {
+    if !context.settings.gates.embedded_storage {
+        return Err("GCSFaultToleranceEmbeddedStorage feature gate is not enabled".to_owned());
+    }
+    for (field, is_set) in [
+        ("RedisAddress", !options.redis_address.is_empty()),
+        ("RedisUsername", options.redis_username.is_some()),
+        ("RedisPassword", options.redis_password.is_some()),
+        ("ExternalStorageNamespace", !options.external_storage_namespace.is_empty()),
+    ] {
+        if is_set {
+            return Err(format!(
+                "cannot set GcsFaultToleranceOptions.{field} when backend is 'rocksdb'"
+            ));
+        }
+    }
+    let variables = ["RAY_gcs_storage", "RAY_gcs_storage_path"];
+    if variables.iter().any(|name| context.head_variable(name).is_some()) {
+        return Err("cannot set `RAY_gcs_storage` or `RAY_gcs_storage_path` env var in head Pod when the embedded GCS FT backend is used - these are managed by KubeRay".to_owned());
+    }
+    let volumes = &context.spec.head_group_spec.template["spec"]["volumes"];
+    if named(volumes, gcs_storage::VOLUME).is_some() {
+        return Err(format!(
+            "cannot set a volume named {:?} in the head Pod when the embedded GCS FT backend is used - it is managed by KubeRay",
+            gcs_storage::VOLUME
+        ));
+    }
+    Ok(())
+}

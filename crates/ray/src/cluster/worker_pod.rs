@@ -1,0 +1,118 @@
+//! The pods of workers.
+//!
+//! Source: docs/reference/ray.md §3.
+
+use serde_json::{Value, json};
+
+use super::{
+    context::ClusterContext,
+    head_pod::set_restart_policy,
+    pod_metadata::{PodIdentity, pod_metadata},
+    ray_container::{self, shell},
+    ray_env::{add_token, append_head_address, token_volume},
+    start_command::RayNode,
+};
+use crate::{
+    json::{field, list, list_if_any},
+    names,
+    v1::WorkerGroupSpec,
+};
+
+/// The place of a worker in its group.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WorkerPlace {
+    /// The index of the replica.
+    pub(crate) replica: Option<usize>,
+    /// The name of the replica and the index of the host, in a group with several hosts.
+    pub(crate) host: Option<(String, usize)>,
+}
+
+/// The pod of a worker, as it is created.
+pub(crate) fn worker_pod(
+    context: &ClusterContext<'_>,
+    group: &WorkerGroupSpec,
+    place: &WorkerPlace,
+) -> Value {
+    let identity = PodIdentity {
+        node_type: "worker",
+        group: &group.group_name,
+        prefix: format!("{}-{}", context.name(), group.group_name),
+        labels: &group.labels,
+    };
+    let mut metadata = pod_metadata(context, &identity, &group.template);
+    let labels = field(&mut metadata, "labels");
+    if let Some(index) = place.replica {
+        *field(labels, names::REPLICA_INDEX_LABEL) = json!(index.to_string());
+    }
+    if let Some((replica, host)) = &place.host {
+        *field(labels, names::REPLICA_NAME_LABEL) = json!(replica);
+        *field(labels, names::HOST_INDEX_LABEL) = json!(host.to_string());
+    }
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": pod_spec(context, group),
+    })
+}
+
+fn pod_spec(context: &ClusterContext<'_>, group: &WorkerGroupSpec) -> Value {
+    let mut spec = group.template["spec"].clone();
+    if let Some(container) = list(&mut spec, "containers").first_mut() {
+        add_token(context, container);
+        if context.settings.inject_init_container {
+            let waiting = wait_for_head(context, container);
+            list(&mut spec, "initContainers").push(waiting);
+        }
+    }
+    if let Some(volume) = token_volume(context) {
+        list(&mut spec, "volumes").push(volume);
+    }
+    // After the waiting container was added, which needs the address as well.
+    for container in list_if_any(&mut spec, "initContainers") {
+        append_head_address(context, container);
+    }
+    if let Some(container) = list(&mut spec, "containers").first_mut() {
+        append_head_address(context, container);
+    }
+    let node = RayNode {
+        is_head: false,
+        params: &group.ray_start_params,
+        resources: &group.resources,
+        labels: &group.labels,
+    };
+    ray_container::complete(context, node, &mut spec);
+    set_restart_policy(context, &mut spec);
+    list(&mut spec, "containers").extend(context.settings.pods.worker_sidecars.iter().cloned());
+    spec
+}
+
+/// A container that ends when the head answers. It has what Ray's container has to reach the head.
+fn wait_for_head(context: &ClusterContext<'_>, container: &Value) -> Value {
+    let address = format!("{}:{}", context.head_address(), context.gcs_port());
+    let script = format!(
+        "waited=0\n\
+         until ray health-check --address {address} >/dev/null 2>&1; do\n\
+         \x20 echo \"waiting for the head at {address}: $waited s\"\n\
+         \x20 waited=$((waited + 5))\n\
+         \x20 sleep 5\n\
+         done\n\
+         echo \"the head at {address} answers\"\n"
+    );
+    let mut waiting = json!({
+        "name": "wait-gcs-ready",
+        "image": container["image"],
+        "command": shell(context),
+        "args": [script],
+        "resources": {
+            "limits": {"cpu": "200m", "memory": "256Mi"},
+            "requests": {"cpu": "200m", "memory": "256Mi"},
+        },
+    });
+    for name in ["env", "imagePullPolicy", "securityContext", "volumeMounts"] {
+        if !container[name].is_null() {
+            waiting[name] = container[name].clone();
+        }
+    }
+    waiting
+}

@@ -1,0 +1,192 @@
+//! The objects that a RayJob needs: its cluster, the Service of the present head, and the Job that submits.
+//!
+//! Source: docs/reference/ray.md §8 "Children of RayJob".
+
+use serde_json::{Value, json};
+
+use super::submission::{Submitter, submitter_container};
+use crate::{
+    Moment,
+    cluster::{ClusterContext, add_token, head_service_of, label_value, token_volume},
+    json::{field, list, name, object, text, texts},
+    names,
+    settings::OperatorSettings,
+    v1::{RayClusterSpec, RayJobSpec},
+};
+
+/// How often a submitter that failed is repeated.
+const SUBMITTER_RETRIES: i32 = 2;
+
+/// One attempt of a RayJob. Each attempt has a cluster of its own and a new id in Ray.
+#[derive(Clone, Copy, Debug)]
+pub struct JobAttempt<'a> {
+    /// The RayJob.
+    pub job: &'a Value,
+    /// Its spec.
+    pub spec: &'a RayJobSpec,
+    /// The name of the cluster.
+    pub cluster_name: &'a str,
+    /// The id in Ray.
+    pub job_id: &'a str,
+    /// Settings.
+    pub settings: &'a OperatorSettings,
+}
+
+impl JobAttempt<'_> {
+    /// The cluster to make.
+    #[must_use]
+    pub fn ray_cluster(&self) -> Value {
+        let mode = self.spec.submission_mode.as_str();
+        let mut labels = json!(texts(&self.job["metadata"]["labels"]));
+        // After the labels of the RayJob, because the cluster is found by these.
+        for (key, value) in self.origin_labels().as_object().into_iter().flatten() {
+            labels[key] = value.clone();
+        }
+        labels[names::SUBMISSION_MODE_LABEL] = json!(mode);
+        // As recorded, all annotations are copied, also kubectl's.
+        let mut annotations = json!(texts(&self.job["metadata"]["annotations"]));
+        let mut spec = self.job["spec"]["rayClusterSpec"].clone();
+        if mode == "SidecarMode" {
+            // A new head would know nothing of the job.
+            annotations[names::NO_HEAD_RESTART] = json!("true");
+            self.add_sidecar(&mut spec);
+        }
+        let mut metadata = json!({
+            "name": self.cluster_name,
+            "namespace": self.job["metadata"]["namespace"],
+            "labels": labels,
+            "ownerReferences": [self.owner_reference()],
+        });
+        if annotations != json!({}) {
+            metadata["annotations"] = annotations;
+        }
+        json!({"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": metadata, "spec": spec})
+    }
+
+    fn add_sidecar(&self, spec: &mut Value) {
+        let cluster = json!({"metadata": {"name": self.cluster_name}, "spec": spec.clone()});
+        let Ok(cluster_spec) = cluster_spec(&cluster) else { return };
+        let container = self.with_context(&cluster, &cluster_spec, |context| {
+            let mut container = default_container(context.spec);
+            let submitter = Submitter::beside_head(self, context);
+            submitter_container(self, &submitter, &mut container);
+            add_token(context, &mut container);
+            container
+        });
+        let pod = field(field(field(spec, "headGroupSpec"), "template"), "spec");
+        list(pod, "containers").push(container);
+        // A head whose containers start again would not know the job.
+        object(pod).insert("restartPolicy".to_owned(), json!("Never"));
+    }
+
+    /// The Job whose pod submits to the cluster.
+    ///
+    /// # Errors
+    /// The spec of the cluster does not decode.
+    pub fn submitter_job(&self, cluster: &Value) -> Result<Value, String> {
+        let cluster_spec = cluster_spec(cluster)?;
+        let template = self.with_context(cluster, &cluster_spec, |context| self.template(context));
+        let retries = self.spec.submitter_config.as_ref().and_then(|it| it.backoff_limit);
+        Ok(json!({
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {
+                "name": name(self.job),
+                "namespace": self.job["metadata"]["namespace"],
+                "labels": self.submitter_labels(),
+                "ownerReferences": [self.owner_reference()],
+            },
+            "spec": {"backoffLimit": retries.unwrap_or(SUBMITTER_RETRIES), "template": template},
+        }))
+    }
+
+    fn template(&self, context: &ClusterContext<'_>) -> Value {
+        let mut template = match &self.spec.submitter_pod_template {
+            Some(template) => template.clone(),
+            None => json!({"spec": {"containers": [default_container(context.spec)]}}),
+        };
+        let labels = field(field(&mut template, "metadata"), "labels");
+        for (key, value) in self.submitter_labels().as_object().into_iter().flatten() {
+            object(labels).insert(key.clone(), value.clone());
+        }
+        let pod = field(&mut template, "spec");
+        // The default of pods is `Always`, which the API server refuses in a Job.
+        if text(&pod["restartPolicy"]).is_empty() {
+            object(pod).insert("restartPolicy".to_owned(), json!("Never"));
+        }
+        if let Some(container) = list(pod, "containers").first_mut() {
+            submitter_container(self, &Submitter::of_job(context), container);
+            add_token(context, container);
+        }
+        if let Some(volume) = token_volume(context) {
+            list(pod, "volumes").push(volume);
+        }
+        template
+    }
+
+    /// The Service of the present head. Its name stays the same over all attempts.
+    ///
+    /// # Errors
+    /// The spec of the cluster does not decode.
+    pub fn head_service(&self, cluster: &Value) -> Result<Value, String> {
+        let cluster_spec = cluster_spec(cluster)?;
+        let mut service = self.with_context(cluster, &cluster_spec, head_service_of);
+        let metadata = object(field(&mut service, "metadata"));
+        let mut labels = self.origin_labels();
+        labels[names::NODE_TYPE_LABEL] = json!("head");
+        labels[names::IDENTIFIER_LABEL] = json!(label_value(&format!("{}-head", name(self.job))));
+        metadata.insert("name".to_owned(), json!(format!("{}-head-svc", name(self.job))));
+        metadata.insert("namespace".to_owned(), self.job["metadata"]["namespace"].clone());
+        metadata.insert("labels".to_owned(), labels);
+        metadata.insert("ownerReferences".to_owned(), json!([self.owner_reference()]));
+        Ok(service)
+    }
+
+    fn with_context<T>(
+        &self,
+        cluster: &Value,
+        spec: &RayClusterSpec,
+        make: impl FnOnce(&ClusterContext<'_>) -> T,
+    ) -> T {
+        // Nothing here depends on time or chance.
+        let moment = Moment { now: jiff::Timestamp::UNIX_EPOCH, seed: [0; 32] };
+        let settings = self.settings;
+        make(&ClusterContext { cluster, spec, children: &[], settings, moment: &moment })
+    }
+
+    fn origin_labels(&self) -> Value {
+        json!({names::ORIGIN_KIND_LABEL: "RayJob", names::ORIGIN_NAME_LABEL: name(self.job)})
+    }
+
+    fn submitter_labels(&self) -> Value {
+        let mut labels = self.origin_labels();
+        labels[names::CREATED_BY_LABEL] = json!(names::CREATED_BY);
+        labels
+    }
+
+    fn owner_reference(&self) -> Value {
+        json!({
+            "apiVersion": "ray.io/v1",
+            "kind": "RayJob",
+            "name": self.job["metadata"]["name"],
+            "uid": self.job["metadata"]["uid"],
+            "controller": true,
+            "blockOwnerDeletion": true,
+        })
+    }
+}
+
+fn cluster_spec(cluster: &Value) -> Result<RayClusterSpec, String> {
+    serde_json::from_value(cluster["spec"].clone()).map_err(|error| error.to_string())
+}
+
+fn default_container(spec: &RayClusterSpec) -> Value {
+    json!({
+        "name": "ray-job-submitter",
+        "image": spec.head_group_spec.template["spec"]["containers"][0]["image"],
+        "resources": {
+            "limits": {"cpu": "1", "memory": "1Gi"},
+            "requests": {"cpu": "500m", "memory": "200Mi"},
+        },
+    })
+}

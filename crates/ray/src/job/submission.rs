@@ -1,0 +1,144 @@
+//! The container that submits a RayJob to its cluster, and its command.
+//!
+//! Source: docs/reference/ray.md §8.
+
+use std::fmt::Write;
+
+use serde_json::{Map, Value, json};
+
+use super::children::JobAttempt;
+use crate::{
+    cluster::{ClusterContext, dashboard_port},
+    json::{field, items, list, object},
+};
+
+/// Where a submitter runs, and how it reaches the head.
+pub(super) struct Submitter {
+    /// The address for the commands of Ray.
+    address: String,
+    /// The address that is asked until the head is healthy.
+    health: String,
+    /// `RAY_DASHBOARD_ADDRESS`.
+    variable: Value,
+    /// Whether the container may start again after it submitted.
+    restarts: bool,
+    is_sidecar: bool,
+}
+
+impl Submitter {
+    /// A container in the pod of the head.
+    pub(super) fn beside_head(attempt: &JobAttempt<'_>, context: &ClusterContext<'_>) -> Self {
+        let port = dashboard_port(context);
+        Self {
+            address: format!("http://127.0.0.1:{port}"),
+            health: format!("http://localhost:{port}"),
+            // Recorded without a value; the commands name the address.
+            variable: json!({"name": "RAY_DASHBOARD_ADDRESS"}),
+            restarts: attempt.settings.gates.sidecar_submitter_restart,
+            is_sidecar: true,
+        }
+    }
+
+    /// A pod of a Job.
+    pub(super) fn of_job(context: &ClusterContext<'_>) -> Self {
+        let address = dashboard_address(context);
+        Self {
+            address: format!("http://{address}"),
+            health: format!("http://{address}"),
+            variable: json!({"name": "RAY_DASHBOARD_ADDRESS", "value": address}),
+            restarts: true,
+            is_sidecar: false,
+        }
+    }
+}
+
+/// `host:port` of a head's dashboard.
+fn dashboard_address(context: &ClusterContext<'_>) -> String {
+    format!("{}:{}", context.head_address(), dashboard_port(context))
+}
+
+/// Completes the container of a submitter. A command of the user stays.
+pub(super) fn submitter_container(
+    attempt: &JobAttempt<'_>,
+    submitter: &Submitter,
+    container: &mut Value,
+) {
+    if items(&container["command"]).is_empty() {
+        let shell = if attempt.settings.login_shell { "-cel" } else { "-ce" };
+        *field(container, "command") = json!(["/bin/bash", shell, "--"]);
+        *field(container, "args") = json!([script(attempt, submitter)]);
+    }
+    // Behind its gate, because a policy of a single container needs a newer Kubernetes.
+    if submitter.is_sidecar && submitter.restarts {
+        object(container).insert("restartPolicy".to_owned(), json!("OnFailure"));
+    }
+    // The last of several variables of a name counts: these are not the user's to change.
+    list(container, "env").extend([
+        json!({"name": "PYTHONUNBUFFERED", "value": "1"}),
+        submitter.variable.clone(),
+        json!({"name": "RAY_JOB_SUBMISSION_ID", "value": attempt.job_id}),
+    ]);
+}
+
+/// Waits for the head, submits and follows the logs. A submitter that may start again submits only a job that Ray does not know.
+fn script(attempt: &JobAttempt<'_>, submitter: &Submitter) -> String {
+    let (address, id) = (&submitter.address, attempt.job_id);
+    let wait = format!(
+        "until python -c \"import urllib.request as r; exit(b'success' not in r.urlopen('{}/api/gcs_healthz', timeout=10).read())\" >/dev/null 2>&1 ; do echo 'waiting for the head of the cluster' ; sleep 2 ; done",
+        submitter.health
+    );
+    let options = options(attempt);
+    let entrypoint = &attempt.spec.entrypoint;
+    let submit = format!("ray job submit --address {address}");
+    // Without `--no-wait` the command follows the logs itself, and its end is that of the job.
+    if !submitter.restarts {
+        return format!("{wait} ; {submit}{options} -- {entrypoint} ;");
+    }
+    format!(
+        "{wait} ; if ! ray job status --address {address} {id} >/dev/null 2>&1 ; then {submit} --no-wait{options} -- {entrypoint} ; fi ; ray job logs --address {address} --follow {id}"
+    )
+}
+
+fn options(attempt: &JobAttempt<'_>) -> String {
+    let spec = attempt.spec;
+    let mut options = String::new();
+    let mut add = |name: &str, value: &str| {
+        let _ = write!(options, " --{name} {value}");
+    };
+    if let Ok(env) = serde_saphyr::from_str::<Map<String, Value>>(&spec.runtime_env_yaml)
+        && !env.is_empty()
+    {
+        add("runtime-env-json", &quoted(&Value::Object(env).to_string()));
+    }
+    if let Some(metadata) = spec.metadata.as_ref().filter(|it| it.is_object()) {
+        add("metadata-json", &quoted(&metadata.to_string()));
+    }
+    if !attempt.job_id.is_empty() {
+        add("submission-id", attempt.job_id);
+    }
+    for (name, value) in [
+        ("entrypoint-num-cpus", spec.entrypoint_num_cpus),
+        ("entrypoint-num-gpus", spec.entrypoint_num_gpus),
+    ] {
+        if value > 0.0 {
+            add(name, &format!("{value:.6}"));
+        }
+    }
+    if !spec.entrypoint_resources.is_empty() {
+        add("entrypoint-resources", &quoted(&spec.entrypoint_resources));
+    }
+    options
+}
+
+/// A text as one word of a shell in which nothing is expanded.
+fn quoted(text: &str) -> String {
+    let mut word = String::from("\"");
+    for character in text.chars() {
+        if matches!(character, '"' | '\\' | '$' | '`') {
+            word.push('\\');
+        }
+        word.push(character);
+    }
+    word.push('"');
+    word
+}

@@ -1,0 +1,34 @@
+//! The kinds of `ray.io`, and the decisions of their operator; pure.
+//!
+//! | module | concept |
+//! |---|---|
+//! | [`v1`], `v1alpha1` | the stored version, and the one served for old clients |
+//! | [`cluster`] | what a RayCluster needs next |
+//! | [`cron_job`], [`cron_schedule`] | what a RayCronJob needs next; schedules of cron |
+//! | [`job`] | what is refused of a RayJob, and the objects that it needs |
+//! | [`service`] | what is refused of a RayService |
+//! | [`step`], `pass` | what a decision asks for, and the answers |
+//! | [`webhook`] | what is refused at admission |
+//! | [`settings`], [`names`] | what an administrator may set; labels, annotations, conditions |
+//! | [`definitions`] | the CustomResourceDefinitions, generated from the types |
+//! | [`shapes`] | schemas of fields that hold a part of a pod |
+
+pub mod cluster;
+mod conditions_of;
+pub mod cron_job;
+pub mod cron_schedule;
+pub mod definitions;
+pub mod job;
+mod json;
+pub mod names;
+mod pass;
+mod rules;
+pub mod service;
+pub mod settings;
+pub mod shapes;
+pub mod step;
+pub mod v1;
+mod v1alpha1;
+pub mod webhook;
+
+pub use cluster::Moment;

@@ -1,0 +1,105 @@
+//! What a decision asks for, and the answers.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// One step of a decision. The caller takes the steps in order and stops at the first that is refused.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RayStep {
+    /// Creates an object. The answer is the object as stored.
+    Create(Value),
+    /// Applies a JSON merge patch. The answer is the object as stored.
+    Patch {
+        /// The object.
+        target: RayTarget,
+        /// The patch.
+        patch: Value,
+    },
+    /// Deletes an object in the background. An object that is not there counts as deleted.
+    Delete(RayTarget),
+    /// Replaces the status of the parent. The write carries the resourceVersion of the decision.
+    ReplaceStatus(Value),
+    /// Publishes an event about the parent.
+    Event(RayEvent),
+    /// Decides again after this time, if nothing changes before. The shortest of several counts.
+    RequeueAfter(Duration),
+}
+
+/// An object that exists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RayTarget {
+    /// The `apiVersion`.
+    pub api_version: String,
+    /// The kind.
+    pub kind: String,
+    /// The name.
+    pub name: String,
+    /// The uid, as a precondition of the write.
+    pub uid: String,
+}
+
+/// An event about the parent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RayEvent {
+    /// Whether it is of type Warning, not Normal.
+    pub warning: bool,
+    /// For programs.
+    pub reason: &'static str,
+    /// The human-readable message.
+    pub message: String,
+}
+
+/// The answer to a step that writes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RayAnswer {
+    /// The object as stored; null after a deletion.
+    Done(Value),
+    /// The API server refused.
+    Refused(RayRefusal),
+}
+
+/// Why the API server refused a write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RayRefusal {
+    /// The HTTP code.
+    pub code: u16,
+    /// The human-readable message.
+    pub message: String,
+}
+
+impl RayRefusal {
+    /// Whether the object is there already.
+    #[must_use]
+    pub fn is_conflict(&self) -> bool {
+        self.code == 409
+    }
+
+    /// Whether the object is not there.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        self.code == 404
+    }
+}
+
+impl RayStep {
+    /// Whether the step writes, so that its answer belongs to the next call.
+    #[must_use]
+    pub fn is_order(&self) -> bool {
+        matches!(self, Self::Create(_) | Self::Patch { .. } | Self::Delete(_))
+    }
+}
+
+impl RayTarget {
+    /// The object as the target of a write.
+    #[must_use]
+    pub fn of(object: &Value) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        Self {
+            api_version: text(&object["apiVersion"]),
+            kind: text(&object["kind"]),
+            name: text(&object["metadata"]["name"]),
+            uid: text(&object["metadata"]["uid"]),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Rules for RayClusters that no recording shows.
+
+use jiff::Timestamp;
+use ray::{
+    Moment, cluster,
+    settings::OperatorSettings,
+    step::{RayAnswer, RayRefusal, RayStep},
+};
+use serde_json::{Value, json};
+
+fn cluster_with(groups: &Value) -> Value {
+    json!({
+        "apiVersion": "ray.io/v1",
+        "kind": "RayCluster",
+        "metadata": {"name": "c1", "namespace": "default", "uid": "u1", "generation": 1},
+        "spec": {
+            "headGroupSpec": {"template": template()},
+            "workerGroupSpecs": groups,
+        },
+    })
+}
+
+fn template() -> Value {
+    json!({"spec": {"containers": [{"name": "ray", "image": "ray:1"}]}})
+}
+
+fn group(name: &str, replicas: i32) -> Value {
+    json!({
+        "groupName": name, "replicas": replicas, "minReplicas": 0, "maxReplicas": i32::MAX,
+        "numOfHosts": 1, "template": template(),
+    })
+}
+
+fn steps(cluster: &Value, children: &[Value], answers: &[RayAnswer]) -> Vec<RayStep> {
+    let moment = Moment { now: Timestamp::UNIX_EPOCH, seed: [1; 32] };
+    cluster::decide(cluster, children, answers, &moment, &OperatorSettings::default())
+}
+
+fn created(steps: &[RayStep], kind: &str) -> Vec<Value> {
+    let created = steps.iter().filter_map(|step| match step {
+        RayStep::Create(object) if object["kind"] == kind => Some(object.clone()),
+        _ => None,
+    });
+    created.collect()
+}
+
+fn warning(steps: &[RayStep]) -> String {
+    let warning = steps.iter().find_map(|step| match step {
+        RayStep::Event(event) if event.warning => {
+            Some(format!("{}: {}", event.reason, event.message))
+        }
+        _ => None,
+    });
+    warning.unwrap_or_default()
+}
+
+fn head_of(uid: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": "c1-head-x",
+            "uid": "p1",
+            "labels": {"ray.io/cluster": "c1", "ray.io/node-type": "head"},
+            "ownerReferences": [{"kind": "RayCluster", "name": "c1", "uid": uid, "controller": true}],
+        },
+        "spec": template()["spec"],
+    })
+}
+
+#[test]
+fn groups_of_the_same_name_are_refused() {
+    let cluster = cluster_with(&json!([group("a", 1), group("a", 1)]));
+    let refused = "InvalidRayClusterSpec: The RayCluster spec is invalid default/c1: worker group name a is not unique";
+    assert_eq!(warning(&steps(&cluster, &[], &[])), refused);
+}
+
+#[test]
+fn a_group_with_the_name_of_the_heads_group_is_refused() {
+    let cluster = cluster_with(&json!([group("headgroup", 1)]));
+    assert!(
+        warning(&steps(&cluster, &[], &[]))
+            .contains("headgroup is the name of the group of the head")
+    );
+}
+
+#[test]
+fn a_spec_that_does_not_decode_is_an_event() {
+    let mut cluster = cluster_with(&json!([]));
+    cluster["spec"]["headGroupSpec"] = json!("text");
+    let text = warning(&steps(&cluster, &[], &[]));
+    assert!(
+        text.starts_with("InvalidRayClusterSpec: The RayCluster spec is invalid default/c1: "),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_head_of_a_deleted_cluster_of_the_same_name_does_not_count() {
+    let cluster = cluster_with(&json!([]));
+    assert_eq!(created(&steps(&cluster, &[head_of("u1")], &[]), "Pod").len(), 0);
+    assert_eq!(created(&steps(&cluster, &[head_of("u0")], &[]), "Pod").len(), 1);
+}
+
+#[test]
+fn a_pass_makes_a_bounded_number_of_pods() {
+    let cluster = cluster_with(&json!([group("a", i32::MAX)]));
+    assert_eq!(created(&steps(&cluster, &[head_of("u1")], &[]), "Pod").len(), 1000);
+}
+
+#[test]
+fn a_refused_pod_is_a_condition_and_a_new_attempt() {
+    let cluster = cluster_with(&json!([]));
+    let orders = steps(&cluster, &[], &[]);
+    assert_eq!(orders.len(), 2, "a Service and the head");
+    let service = created(&orders, "Service").remove(0);
+    let refusal = RayRefusal { code: 403, message: "quota".to_owned() };
+    let last = steps(&cluster, &[], &[RayAnswer::Done(service), RayAnswer::Refused(refusal)]);
+    let status = last.iter().find_map(|step| match step {
+        RayStep::ReplaceStatus(status) => Some(status.clone()),
+        _ => None,
+    });
+    let condition = &status.expect("a status")["conditions"][0];
+    assert_eq!(condition["type"], "ReplicaFailure");
+    assert_eq!(condition["message"], "FailedCreateHeadPod\nquota");
+    assert!(
+        last.iter()
+            .any(|step| matches!(step, RayStep::RequeueAfter(after) if after.as_secs() == 2))
+    );
+}

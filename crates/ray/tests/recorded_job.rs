@@ -1,0 +1,275 @@
+//! What the official operator refused of RayJobs and RayServices, and what it did with RayCronJobs, compared with the functions of this crate.
+
+use std::{collections::BTreeMap, io::Read};
+
+use flate2::read::GzDecoder;
+use jiff::{SignedDuration, Timestamp, tz::TimeZone};
+use ray::{
+    cron_job, job, service,
+    settings::OperatorSettings,
+    step::{RayAnswer, RayRefusal, RayStep},
+    v1::RayJobSpec,
+};
+use serde_json::{Value, json};
+
+fn cases(compressed: &[u8]) -> Vec<Value> {
+    let mut text = String::new();
+    GzDecoder::new(compressed).read_to_string(&mut text).expect("gzip");
+    text.lines().map(|line| serde_json::from_str(line).expect("a case")).collect()
+}
+
+fn settings(case: &Value) -> OperatorSettings {
+    let mut settings = OperatorSettings::default();
+    match case["profile"].as_str() {
+        Some("gates-off") => settings.gates.deletion_policy = false,
+        Some("gates" | "gates2") => settings.gates.network_policy = true,
+        _ => {}
+    }
+    settings
+}
+
+/// The RayJob of the first step as stored, and the message with which its validation failed.
+fn first_job(case: &Value) -> Option<(&Value, Option<&str>)> {
+    let put = case["steps"][0]["put"].as_object()?;
+    let job = put.values().find(|object| object["kind"] == "RayJob")?;
+    let failed = job["status"]["jobDeploymentStatus"] == "ValidationFailed";
+    Some((job, failed.then(|| job["status"]["message"].as_str()).flatten()))
+}
+
+#[test]
+fn recorded_ray_jobs_are_refused_alike() {
+    let (mut wrong, mut n_refused, mut n_accepted) = (Vec::new(), 0, 0);
+    for case in cases(include_bytes!("operatororacle/rayjob.jsonl.gz")) {
+        let Some((job, theirs)) = first_job(&case) else { continue };
+        if job["spec"]["managedBy"] == "kueue.x-k8s.io/multikueue" {
+            continue;
+        }
+        let spec: RayJobSpec = serde_json::from_value(job["spec"].clone()).expect("a spec decodes");
+        let ours = job::check_job(job, &spec, &settings(&case)).err().map(|error| error.message);
+        match theirs {
+            Some(_) => n_refused += 1,
+            None => n_accepted += 1,
+        }
+        // What follows the text of the runtime environment is the message of the YAML parser.
+        let cut = |text: &str| match text.strip_prefix("failed to unmarshal RuntimeEnvYAML: ") {
+            Some(rest) => rest.split(": ").next().unwrap_or_default().to_owned(),
+            None => text.to_owned(),
+        };
+        if ours.as_deref().map(cut) != theirs.map(cut) {
+            wrong.push(format!("{}\n  theirs {theirs:?}\n  ours   {ours:?}", case["name"]));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!((n_refused, n_accepted), (21, 76));
+}
+
+#[test]
+fn recorded_ray_services_are_refused_alike() {
+    let (mut wrong, mut n_refused, mut n_accepted) = (Vec::new(), 0, 0);
+    for case in cases(include_bytes!("operatororacle/rayservice.jsonl.gz")) {
+        let step = &case["steps"][0];
+        let put = step["put"].as_object().into_iter().flatten();
+        let Some((_, service)) = put.into_iter().find(|(_, it)| it["kind"] == "RayService") else {
+            continue;
+        };
+        let events = step["events"].as_array().into_iter().flatten();
+        let theirs = events
+            .filter(|event| event["about"].as_str().is_some_and(|it| it.starts_with("RayService/")))
+            .find(|event| event["reason"].as_str().is_some_and(|it| it.starts_with("Invalid")))
+            .map(|event| (text(&event["reason"]), text(&event["message"])));
+        let spec = serde_json::from_value(service["spec"].clone()).expect("a spec decodes");
+        let path = format!("<ns>/{}: ", text(&service["metadata"]["name"]));
+        let ours = service::check_service(service, &spec, &settings(&case)).err();
+        let ours = ours.map(|error| (error.reason.to_owned(), path + &error.message));
+        match theirs {
+            Some(_) => n_refused += 1,
+            None => n_accepted += 1,
+        }
+        if ours != theirs {
+            wrong.push(format!("{}\n  theirs {theirs:?}\n  ours   {ours:?}", case["name"]));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!((n_refused, n_accepted), (5, 48));
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// Seconds after which a step is over.
+const QUIET: u32 = 8;
+
+/// A RayCronJob and its RayJobs, second by second.
+struct CronWorld {
+    cron_job: Value,
+    jobs: BTreeMap<String, Value>,
+    events: Vec<(String, String)>,
+    now: Timestamp,
+    due: Option<Timestamp>,
+    zone: TimeZone,
+}
+
+impl CronWorld {
+    fn second(&mut self) {
+        if self.due.is_some_and(|due| due <= self.now) {
+            self.due = None;
+            self.pass();
+        }
+        self.now += SignedDuration::from_secs(1);
+    }
+
+    fn pass(&mut self) {
+        let settings = OperatorSettings::default();
+        let mut answers = Vec::new();
+        loop {
+            let steps =
+                cron_job::decide(&self.cron_job, &answers, self.now, Some(&self.zone), &settings);
+            if !steps.iter().any(RayStep::is_order) {
+                self.finish(steps);
+                return;
+            }
+            for step in steps {
+                let RayStep::Create(job) = step else { unreachable!("no other order") };
+                let name = job["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+                answers.push(if self.jobs.contains_key(&name) {
+                    RayAnswer::Refused(RayRefusal { code: 409, message: "exists".to_owned() })
+                } else {
+                    RayAnswer::Done(job.clone())
+                });
+                self.jobs.entry(name).or_insert(job);
+            }
+        }
+    }
+
+    fn finish(&mut self, steps: Vec<RayStep>) {
+        for step in steps {
+            match step {
+                RayStep::ReplaceStatus(status) => {
+                    self.cron_job["status"] = status;
+                    self.due = Some(self.now);
+                }
+                RayStep::Event(event) => {
+                    self.events.push((event.reason.to_owned(), event.message));
+                }
+                RayStep::RequeueAfter(after) if self.due.is_none() => {
+                    self.due = Some(self.now + SignedDuration::try_from(after).expect("short"));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A RayJob without what depends on the time or on other programs.
+fn reduced(job: &Value) -> Value {
+    let mut metadata = job["metadata"].clone();
+    metadata["annotations"]["ray.io/cronjob-scheduled-timestamp"] = json!("<time>");
+    json!({
+        "labels": metadata["labels"],
+        "annotations": metadata["annotations"],
+        "ownerReferences": metadata["ownerReferences"],
+        "spec": without_empty(&job["spec"]),
+    })
+}
+
+/// The official operator writes objects without a field as `{}`, and fields at their zero value.
+fn without_empty(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let entries = map.iter().map(|(name, value)| (name.clone(), without_empty(value)));
+            let is_set = |value: &Value| *value != json!({}) && *value != json!(false);
+            entries.filter(|(_, value)| is_set(value)).collect::<serde_json::Map<_, _>>().into()
+        }
+        Value::Array(items) => items.iter().map(without_empty).collect(),
+        other => other.clone(),
+    }
+}
+
+/// Replays a case that began at this second of a minute.
+fn replay(case: &Value, second: u32) -> Vec<String> {
+    let start: Timestamp = "2026-01-01T12:00:00Z".parse().expect("a time");
+    let mut world = CronWorld {
+        cron_job: Value::Null,
+        jobs: BTreeMap::new(),
+        events: Vec::new(),
+        now: start + SignedDuration::from_secs(second.into()),
+        due: None,
+        zone: TimeZone::UTC,
+    };
+    let mut found = Vec::new();
+    let mut n_expected = 0;
+    for (index, step) in case["steps"].as_array().into_iter().flatten().enumerate() {
+        let mut wait = QUIET;
+        for operation in step["do"].as_array().into_iter().flatten() {
+            match operation["op"].as_str().unwrap_or_default() {
+                "create" => {
+                    world.cron_job = operation["object"].clone();
+                    let name = world.cron_job["metadata"]["name"].as_str().unwrap_or_default();
+                    let uid = format!("<uid of RayCronJob/{name}>");
+                    world.cron_job["metadata"]["uid"] = json!(uid);
+                    world.cron_job["metadata"]["namespace"] = json!("<ns>");
+                    world.cron_job["metadata"]["creationTimestamp"] = json!(world.now.to_string());
+                    if operation["object"]["spec"]["timeZone"] == "Asia/Tokyo" {
+                        world.zone = TimeZone::fixed(jiff::tz::offset(9));
+                    }
+                }
+                "patch" => json_patch::merge(&mut world.cron_job, &operation["patch"]),
+                "delete" => world.cron_job = Value::Null,
+                "wait" => {
+                    wait += u32::try_from(operation["seconds"].as_u64().unwrap_or(0)).unwrap_or(0);
+                }
+                _ => {}
+            }
+        }
+        if world.cron_job.is_null() {
+            continue;
+        }
+        let name = world.cron_job["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        if let Some(stored) = step["put"].get(format!("RayCronJob/{name}")) {
+            world.cron_job["spec"] = stored["spec"].clone();
+        }
+        world.due = Some(world.now);
+        (0..wait).for_each(|_| world.second());
+        let recorded = step["put"].as_object().into_iter().flatten();
+        let recorded: Vec<&Value> =
+            recorded.filter(|(id, _)| id.starts_with("RayJob/")).map(|(_, job)| job).collect();
+        n_expected += recorded.len();
+        if world.jobs.len() != n_expected {
+            found.push(format!("step {index}: {n_expected} RayJobs, ours {}", world.jobs.len()));
+        }
+        let ours: Vec<Value> = world.jobs.values().map(reduced).collect();
+        for theirs in recorded.into_iter().map(reduced).filter(|theirs| !ours.contains(theirs)) {
+            found.push(format!("step {index}: no RayJob {theirs}\n  ours {ours:?}"));
+        }
+        for event in step["events"].as_array().into_iter().flatten() {
+            let text = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
+            let is_ours = text("about").starts_with("RayCronJob/");
+            if is_ours && !world.events.contains(&(text("reason"), text("message"))) {
+                found.push(format!(
+                    "step {index}: no event {}\n  ours {:?}",
+                    text("message"),
+                    world.events
+                ));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn recorded_ray_cron_jobs_are_treated_alike() {
+    let (mut wrong, mut n_alike) = (Vec::new(), 0);
+    for case in cases(include_bytes!("operatororacle/raycronjob.jsonl.gz")) {
+        // The second of the minute at which a case began is not recorded.
+        let found: Vec<Vec<String>> = (0..60).map(|second| replay(&case, second)).collect();
+        if found.iter().any(Vec::is_empty) {
+            n_alike += 1;
+        } else {
+            let shortest = found.iter().min_by_key(|found| found.len());
+            wrong.push(format!("{}\n  {shortest:?}", case["name"]));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(n_alike, 13);
+}

@@ -1,0 +1,72 @@
+//! The recorded cases, and the list of those in which a difference is wanted.
+
+use std::{collections::BTreeMap, io::Read};
+
+use flate2::read::GzDecoder;
+use ray::settings::{OperatorSettings, RayPodDefaults};
+use serde_json::{Value, json};
+
+/// The cases of a file, in the order of their names.
+pub(crate) fn cases(file: &str) -> Vec<Value> {
+    let path = format!("{}/tests/operatororacle/{file}.jsonl.gz", env!("CARGO_MANIFEST_DIR"));
+    let compressed = std::fs::read(path).expect("the recording");
+    let mut text = String::new();
+    GzDecoder::new(&compressed[..]).read_to_string(&mut text).expect("gzip");
+    text.lines().map(|line| serde_json::from_str(line).expect("a case")).collect()
+}
+
+/// Cases with a wanted difference, and the reason of each.
+pub(crate) fn differences() -> BTreeMap<&'static str, &'static str> {
+    let lines = include_str!("../differences.tsv").lines();
+    let lines = lines.filter(|line| !line.starts_with('#') && !line.is_empty());
+    lines.map(|line| line.split_once('\t').expect("case, rule and reason")).collect()
+}
+
+/// The settings of a profile.
+pub(crate) fn settings(profile: &str) -> OperatorSettings {
+    let mut settings = OperatorSettings { version: "nightly".to_owned(), ..Default::default() };
+    let gates = &mut settings.gates;
+    match profile {
+        "default" => {}
+        "gates" | "gates2" => {
+            gates.network_policy = true;
+            gates.embedded_storage = true;
+            gates.history_server = true;
+            gates.sidecar_submitter_restart = profile == "gates2";
+        }
+        "gates-off" => {
+            gates.status_conditions = false;
+            gates.deletion_policy = false;
+            gates.multi_host_indexing = false;
+        }
+        "env" => {
+            settings.head_cluster_ip_service = true;
+            settings.deterministic_head_name = true;
+            settings.login_shell = true;
+            settings.random_pod_delete = true;
+            settings.inject_probes = false;
+            settings.inject_init_container = false;
+            settings.redis_cleanup = false;
+            settings.cluster_domain = "corp.example".to_owned();
+        }
+        "ray-config" => settings.pods = configured(),
+        other => unreachable!("unknown profile {other}"),
+    }
+    settings
+}
+
+fn configured() -> RayPodDefaults {
+    let pairs = |pairs: &[(&str, &str)]| {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    };
+    RayPodDefaults {
+        head_sidecars: vec![json!({"name": "head-side", "image": "registry.example/side:1"})],
+        worker_sidecars: vec![json!({"name": "worker-side", "image": "registry.example/side:2"})],
+        env: vec![
+            json!({"name": "SITE", "value": "one"}),
+            json!({"name": "RAY_PORT", "value": "1"}),
+        ],
+        labels: pairs(&[("site", "one"), ("ray.io/cluster", "no")]),
+        annotations: pairs(&[("lab.sluice.dev/run-seconds", "3600"), ("site/note", "x")]),
+    }
+}

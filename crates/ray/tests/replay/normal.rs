@@ -1,0 +1,224 @@
+//! Objects in the form of the recording: without what an API server fills in, and with lists in order where order has no meaning.
+
+use serde_json::{Value, json};
+
+/// Fields that the API server fills in, with the value that it gives them.
+fn default_of(name: &str) -> Option<Value> {
+    Some(match name {
+        "terminationMessagePath" => json!("/dev/termination-log"),
+        "terminationMessagePolicy" => json!("File"),
+        "imagePullPolicy" => json!("IfNotPresent"),
+        "dnsPolicy" => json!("ClusterFirst"),
+        "schedulerName" => json!("default-scheduler"),
+        "enableServiceLinks" => json!(true),
+        "preemptionPolicy" => json!("PreemptLowerPriority"),
+        "priority" => json!(0),
+        "terminationGracePeriodSeconds" => json!(30),
+        "restartPolicy" => json!("Always"),
+        "serviceAccountName" => json!("default"),
+        "successThreshold" => json!(1),
+        "failureThreshold" => json!(3),
+        "periodSeconds" => json!(10),
+        "timeoutSeconds" => json!(1),
+        "scheme" => json!("HTTP"),
+        "protocol" => json!("TCP"),
+        "apiVersion" => json!("v1"),
+        "defaultMode" => json!(420),
+        "type" => json!("ClusterIP"),
+        "sessionAffinity" => json!("None"),
+        "ipFamilies" => json!(["IPv4"]),
+        "ipFamilyPolicy" => json!("SingleStack"),
+        "internalTrafficPolicy" => json!("Cluster"),
+        "externalTrafficPolicy" => json!("Cluster"),
+        "allocateLoadBalancerNodePorts" => json!(true),
+        "parallelism" | "completions" => json!(1),
+        "manualSelector" | "suspend" => json!(false),
+        "completionMode" => json!("NonIndexed"),
+        "podReplacementPolicy" => json!("TerminatingOrFailed"),
+        "volumeMode" => json!("Filesystem"),
+        _ => return None,
+    })
+}
+
+/// Metadata that the recording leaves out, or that depends on the number of writes.
+const METADATA: &[&str] = &[
+    "uid",
+    "namespace",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "resourceVersion",
+    "generation",
+    "managedFields",
+];
+
+/// An object in the form in which two of them are compared.
+pub(crate) fn normal(object: &Value) -> Value {
+    let mut object = object.clone();
+    let is_cluster = object["kind"] == "RayCluster";
+    let is_job = object["kind"] == "Job";
+    let api_version = object["apiVersion"].take();
+    for name in METADATA {
+        remove(&mut object["metadata"], name);
+    }
+    if let Some(annotations) = object["metadata"].get_mut("annotations")
+        && !annotations["ray.io/upgrade-strategy-recreate-hash"].is_null()
+    {
+        annotations["ray.io/upgrade-strategy-recreate-hash"] = json!("<hash>");
+    }
+    if is_cluster {
+        cluster(&mut object);
+    } else {
+        if is_job {
+            job(&mut object);
+        }
+        secret(&mut object);
+        requests(&mut object["spec"]);
+        strip(&mut object);
+        remove(&mut object["spec"], "clusterIPs");
+        if object["kind"] == "PersistentVolumeClaim" {
+            remove(&mut object, "status");
+            remove(&mut object["metadata"], "finalizers");
+        }
+    }
+    if object["kind"] == "Pod" {
+        pod_status(&mut object["status"]);
+    }
+    sort(&mut object);
+    object["apiVersion"] = api_version;
+    object
+}
+
+fn remove(value: &mut Value, name: &str) {
+    if let Some(map) = value.as_object_mut() {
+        map.remove(name);
+    }
+}
+
+fn cluster(object: &mut Value) {
+    let status = &mut object["status"];
+    remove(status, "observedGeneration");
+    if status["lastUpdateTime"].is_string() {
+        status["lastUpdateTime"] = json!("<time>");
+    }
+    for condition in status["conditions"].as_array_mut().into_iter().flatten() {
+        condition["lastTransitionTime"] = json!("<time>");
+    }
+    if let Some(times) = status.get_mut("stateTransitionTimes").and_then(Value::as_object_mut) {
+        times.values_mut().for_each(|time| *time = json!("<time>"));
+    }
+    for name in ["conditions", "lastUpdateTime", "stateTransitionTimes"] {
+        if status[name].is_null() {
+            remove(status, name);
+        }
+    }
+    if status.is_null() || *status == json!({}) {
+        remove(object, "status");
+    }
+}
+
+/// The recording keeps the states of containers and the reasons of conditions.
+fn pod_status(status: &mut Value) {
+    for container in status["containerStatuses"].as_array_mut().into_iter().flatten() {
+        if let Some(map) = container.as_object_mut() {
+            map.retain(|name, _| ["name", "ready", "state"].contains(&name.as_str()));
+        }
+    }
+    for condition in status["conditions"].as_array_mut().into_iter().flatten() {
+        remove(condition, "message");
+    }
+}
+
+/// What the Job controller adds.
+fn job(object: &mut Value) {
+    remove(&mut object["spec"], "selector");
+    remove(object, "status");
+    let metadata = &mut object["spec"]["template"]["metadata"];
+    for name in [
+        "batch.kubernetes.io/controller-uid",
+        "batch.kubernetes.io/job-name",
+        "controller-uid",
+        "job-name",
+    ] {
+        remove(&mut metadata["labels"], name);
+    }
+    requests(&mut object["spec"]["template"]["spec"]);
+}
+
+fn secret(object: &mut Value) {
+    if let Some(token) = object["stringData"]["auth_token"].as_str() {
+        let text = format!("<secret of {} characters>", token.len());
+        object["data"] = json!({"auth_token": text});
+    }
+    remove(object, "stringData");
+}
+
+/// Requests that are not set are the limits.
+fn requests(pod: &mut Value) {
+    for list in ["containers", "initContainers"] {
+        for container in pod[list].as_array_mut().into_iter().flatten() {
+            let limits = container["resources"]["limits"].clone();
+            for (name, amount) in limits.as_object().into_iter().flatten() {
+                let place = &mut container["resources"]["requests"][name];
+                if place.is_null() {
+                    *place = amount.clone();
+                }
+            }
+            script(&mut container["args"]);
+            if container["args"].is_null() {
+                remove(container, "args");
+            }
+        }
+        if pod[list].is_null() {
+            remove(pod, list);
+        }
+    }
+    if pod.is_null() {
+        *pod = json!({});
+    }
+}
+
+/// Scripts are compared by what they ask for, since their wording is each program's own.
+fn script(args: &mut Value) {
+    let Some(text) = args[0].as_str() else { return };
+    if let Some((_, rest)) = text.split_once("ray health-check --address ") {
+        let address = rest.split([' ', '>']).next().unwrap_or_default();
+        args[0] = json!(format!("health of {address}"));
+    } else if text.contains("cleanup_redis_storage") {
+        args[0] = json!("cleanup of redis");
+    }
+}
+
+/// Removes defaults, nulls and what is empty, from the inside out.
+fn strip(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.values_mut().for_each(strip);
+            map.retain(|name, value| {
+                let is_empty = value.is_null() || *value == json!({}) && name != "emptyDir";
+                !is_empty && default_of(name).as_ref() != Some(value)
+            });
+        }
+        Value::Array(items) => items.iter_mut().for_each(strip),
+        _ => {}
+    }
+}
+
+/// Sorts lists of named items. The first container stays marked, because it is Ray's.
+fn sort(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            let first = map.get("containers").map(|list| list[0]["name"].clone());
+            if let Some(first) = first.filter(|name| !name.is_null()) {
+                map.insert("first container".to_owned(), first);
+            }
+            map.values_mut().for_each(sort);
+        }
+        Value::Array(items) => {
+            items.iter_mut().for_each(sort);
+            if items.iter().all(|item| item["name"].is_string() || item["type"].is_string()) {
+                items.sort_by_key(|item| format!("{}/{}/{item}", item["name"], item["type"]));
+            }
+        }
+        _ => {}
+    }
+}

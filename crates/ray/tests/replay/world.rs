@@ -1,0 +1,382 @@
+//! A namespace in memory: it stores what the operator makes, runs its pods, and removes what has no owner.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use ray::{
+    Moment, cluster,
+    settings::OperatorSettings,
+    step::{RayAnswer, RayEvent, RayRefusal, RayStep, RayTarget},
+};
+use serde_json::{Value, json};
+
+/// Random parts of names begin with this, so that they can be found again.
+pub(crate) const TOKEN: &str = "zq";
+
+/// What an API server says of a bad name.
+const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+
+/// The most rounds until nothing moves any more.
+const ROUNDS: usize = 60;
+
+/// Objects by id (`Kind/name`), and what happened to them.
+pub(crate) struct World {
+    pub(crate) objects: BTreeMap<String, Value>,
+    pub(crate) passed: BTreeMap<String, Value>,
+    pub(crate) events: Vec<RayEvent>,
+    pub(crate) settings: OperatorSettings,
+    now: Timestamp,
+    n_names: usize,
+    n_created: u64,
+    deleted_now: BTreeSet<String>,
+}
+
+pub(crate) fn id(object: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    format!("{}/{}", text(&object["kind"]), text(&object["metadata"]["name"]))
+}
+
+impl World {
+    pub(crate) fn new(settings: OperatorSettings) -> Self {
+        Self {
+            objects: BTreeMap::new(),
+            passed: BTreeMap::new(),
+            events: Vec::new(),
+            settings,
+            now: "2026-01-01T00:00:00Z".parse().expect("a time"),
+            n_names: 0,
+            n_created: 0,
+            deleted_now: BTreeSet::new(),
+        }
+    }
+
+    /// Begins a step: events and passed objects are those of one step.
+    pub(crate) fn begin(&mut self) {
+        self.passed.clear();
+        self.events.clear();
+        self.deleted_now.clear();
+    }
+
+    /// Stores a new object, or refuses it as an API server would.
+    pub(crate) fn create(&mut self, mut object: Value) -> RayAnswer {
+        if let Some(refusal) = self.refusal(&object) {
+            return RayAnswer::Refused(refusal);
+        }
+        let metadata = &mut object["metadata"];
+        if metadata["name"].is_null() {
+            self.n_names += 1;
+            let prefix = metadata["generateName"].as_str().unwrap_or_default();
+            metadata["name"] = json!(format!("{prefix}{TOKEN}{:03}", self.n_names));
+        }
+        self.n_created += 1;
+        metadata["resourceVersion"] = json!(self.n_created.to_string());
+        metadata["creationTimestamp"] = json!(self.now.to_string());
+        metadata["namespace"] = json!("<ns>");
+        let id = id(&object);
+        object["metadata"]["uid"] = json!(format!("<uid of {id}>"));
+        object["metadata"]["generation"] = json!(1);
+        service(&mut object);
+        self.objects.insert(id, object.clone());
+        RayAnswer::Done(object)
+    }
+
+    fn refusal(&self, object: &Value) -> Option<RayRefusal> {
+        let refusal = |code, message: String| Some(RayRefusal { code, message });
+        if self.objects.contains_key(&id(object)) {
+            return refusal(409, format!("{} already exists", id(object)));
+        }
+        let is_pod = object["kind"] == "Pod";
+        let has_quota = self.objects.keys().any(|id| id.starts_with("ResourceQuota/"));
+        if is_pod && has_quota {
+            let prefix = object["metadata"]["generateName"].as_str().unwrap_or_default();
+            return refusal(
+                403,
+                format!(
+                    "pods \"{prefix}<rand>\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0"
+                ),
+            );
+        }
+        let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
+        let mut values = labels.filter_map(|(_, value)| value.as_str());
+        let prefix = object["metadata"]["generateName"].as_str().unwrap_or_default();
+        let invalid =
+            |why: String| refusal(422, format!("Pod \"{prefix}<rand>\" is invalid: {why}"));
+        if let Some(value) = values.find(|value| value.len() > 63) {
+            return invalid(format!(
+                "metadata.labels: Invalid value: \"{value}\": must be no more than 63 bytes"
+            ));
+        }
+        if prefix.contains('_') {
+            let invalid_name = |field: &str, value: &str| {
+                format!("metadata.{field}: Invalid value: \"{value}\": {SUBDOMAIN}")
+            };
+            return invalid(format!(
+                "[{}, {}]",
+                invalid_name("generateName", prefix),
+                invalid_name("name", &format!("{prefix}<rand>"))
+            ));
+        }
+        None
+    }
+
+    fn children(&self) -> Vec<Value> {
+        let mut children: Vec<Value> =
+            self.objects.values().filter(|it| it["kind"] != "RayCluster").cloned().collect();
+        children.sort_by_key(|child| {
+            let version = child["metadata"]["resourceVersion"].as_str();
+            version.and_then(|version| version.parse::<u64>().ok())
+        });
+        children
+    }
+
+    fn answer(&mut self, step: &RayStep) -> RayAnswer {
+        match step {
+            RayStep::Create(object) => self.create(object.clone()),
+            RayStep::Patch { target, patch } => self.patch(target, patch),
+            RayStep::Delete(target) => {
+                self.delete(&format!("{}/{}", target.kind, target.name));
+                RayAnswer::Done(Value::Null)
+            }
+            other => unreachable!("{other:?} is no order"),
+        }
+    }
+
+    fn patch(&mut self, target: &RayTarget, patch: &Value) -> RayAnswer {
+        let id = format!("{}/{}", target.kind, target.name);
+        match self.objects.get_mut(&id) {
+            Some(object) => {
+                json_patch::merge(object, patch);
+                RayAnswer::Done(object.clone())
+            }
+            None => {
+                RayAnswer::Refused(RayRefusal { code: 404, message: format!("{id} not found") })
+            }
+        }
+    }
+
+    /// Marks an object as deleted, or removes it if nothing holds it.
+    pub(crate) fn delete(&mut self, id: &str) {
+        let Some(object) = self.objects.get_mut(id) else { return };
+        let is_held = object["metadata"]["finalizers"].as_array().is_some_and(|it| !it.is_empty())
+            && object["kind"] != "PersistentVolumeClaim";
+        if object["kind"] == "Pod" || is_held {
+            if object["metadata"]["deletionTimestamp"].is_null() {
+                object["metadata"]["deletionTimestamp"] = json!(self.now.to_string());
+                self.deleted_now.insert(id.to_owned());
+            }
+            return;
+        }
+        self.remove(id);
+    }
+
+    fn remove(&mut self, id: &str) {
+        if let Some(object) = self.objects.remove(id) {
+            self.passed.insert(id.to_owned(), object);
+        }
+    }
+
+    /// Lets the operator and the environment work until nothing moves any more. Whether it came to rest is the answer.
+    pub(crate) fn settle(&mut self) -> bool {
+        (0..ROUNDS).any(|_| !self.round())
+    }
+
+    /// Lets the operator and the environment work for a while.
+    pub(crate) fn rounds(&mut self, count: usize) {
+        for _ in 0..count {
+            self.round();
+        }
+    }
+
+    /// Whether anything moved.
+    fn round(&mut self) -> bool {
+        let before = self.objects.clone();
+        self.reconcile();
+        self.environment();
+        self.now += jiff::SignedDuration::from_secs(2);
+        self.objects != before
+    }
+
+    fn reconcile(&mut self) {
+        let ids: Vec<String> =
+            self.objects.keys().filter(|id| id.starts_with("RayCluster/")).cloned().collect();
+        for id in ids {
+            self.one_pass(&id);
+        }
+    }
+
+    fn one_pass(&mut self, id: &str) {
+        let (cluster, children) = (self.objects[id].clone(), self.children());
+        let moment = Moment { now: self.now, seed: [7; 32] };
+        let mut answers = Vec::new();
+        loop {
+            let steps = cluster::decide(&cluster, &children, &answers, &moment, &self.settings);
+            if !steps.iter().any(RayStep::is_order) {
+                self.finish(id, steps);
+                return;
+            }
+            for step in &steps {
+                let answer = self.answer(step);
+                let refused = matches!(answer, RayAnswer::Refused(_));
+                answers.push(answer);
+                if refused {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn finish(&mut self, id: &str, steps: Vec<RayStep>) {
+        for step in steps {
+            match step {
+                RayStep::ReplaceStatus(status) => {
+                    if let Some(object) = self.objects.get_mut(id) {
+                        object["status"] = status;
+                    }
+                }
+                RayStep::Event(event) => self.events.push(event),
+                RayStep::RequeueAfter(_) => {}
+                order => unreachable!("{order:?} is an order"),
+            }
+        }
+    }
+
+    /// Scheduler, kubelets, Job controller and garbage collector, one move each.
+    fn environment(&mut self) {
+        let uids: BTreeSet<String> =
+            self.objects.keys().map(|id| format!("<uid of {id}>")).collect();
+        for id in self.objects.keys().cloned().collect::<Vec<_>>() {
+            let object = &self.objects[&id];
+            let orphaned = object["metadata"]["ownerReferences"].as_array().is_some_and(|owners| {
+                !owners.is_empty()
+                    && owners
+                        .iter()
+                        .all(|it| !uids.contains(it["uid"].as_str().unwrap_or_default()))
+            });
+            if orphaned {
+                self.delete(&id);
+            }
+            match id.split('/').next() {
+                Some("Pod") => self.kubelet(&id),
+                Some("Job") => complete(self.objects.get_mut(&id)),
+                Some("RayCluster") => self.let_go(&id),
+                _ => {}
+            }
+        }
+    }
+
+    fn let_go(&mut self, id: &str) {
+        let Some(object) = self.objects.get(id) else { return };
+        let is_free = object["metadata"]["finalizers"].as_array().is_none_or(Vec::is_empty);
+        if is_free && !object["metadata"]["deletionTimestamp"].is_null() {
+            self.remove(id);
+        }
+    }
+
+    fn kubelet(&mut self, id: &str) {
+        let Some(pod) = self.objects.get_mut(id) else { return };
+        let annotation = |name: &str| pod["metadata"]["annotations"][name].clone();
+        if !pod["metadata"]["deletionTimestamp"].is_null() {
+            let is_slow = !annotation("lab.sluice.dev/stop-seconds").is_null();
+            if is_slow && self.deleted_now.contains(id) {
+                return;
+            }
+            // The kubelets of the recording never finish a pod in which a container ended by itself.
+            let ended = |status: &Value| !status["state"]["terminated"].is_null();
+            let statuses = pod["status"]["containerStatuses"].as_array();
+            let is_stuck = statuses.is_some_and(|statuses| statuses.iter().any(ended));
+            if pod["status"]["phase"] == "Running" && is_stuck {
+                return;
+            }
+            if pod["status"]["phase"] == "Running" {
+                stop(pod);
+            } else {
+                self.remove(id);
+            }
+            return;
+        }
+        let never_ready = annotation("lab.sluice.dev/never-ready") == "true";
+        let runs_on = !annotation("lab.sluice.dev/run-seconds").is_null();
+        match pod["status"]["phase"].as_str() {
+            None if !is_scheduled(pod) => {
+                pod["status"] = json!({"phase": "Pending", "conditions": []});
+            }
+            None => run(pod, !never_ready),
+            Some("Running") if !never_ready && !runs_on => {
+                let policy = pod["spec"]["restartPolicy"].as_str().unwrap_or("Always");
+                if policy != "Always" {
+                    terminate(pod, None, 0, "Completed");
+                    pod["status"]["phase"] = json!("Succeeded");
+                    set_ready(pod, false, Some("PodCompleted"));
+                }
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// No node has labels that pods ask for, and no claim gets a volume.
+fn is_scheduled(pod: &Value) -> bool {
+    let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
+    let waits = |volume: &Value| !volume["persistentVolumeClaim"].is_null();
+    pod["spec"]["nodeSelector"]["no"].is_null() && !volumes.into_iter().any(waits)
+}
+
+/// Addresses and node ports.
+fn service(object: &mut Value) {
+    if object["kind"] != "Service" {
+        return;
+    }
+    if object["spec"]["clusterIP"].is_null() {
+        object["spec"]["clusterIP"] = json!("<ip>");
+    }
+    if matches!(object["spec"]["type"].as_str(), Some("NodePort" | "LoadBalancer")) {
+        for port in object["spec"]["ports"].as_array_mut().into_iter().flatten() {
+            port["nodePort"] = json!("<nodePort>");
+        }
+    }
+}
+
+fn complete(job: Option<&mut Value>) {
+    if let Some(job) = job {
+        job["status"] = json!({"conditions": [{"type": "Complete", "status": "True"}]});
+    }
+}
+
+fn run(pod: &mut Value, ready: bool) {
+    let names = pod["spec"]["containers"].as_array().cloned().unwrap_or_default();
+    let statuses: Vec<Value> = names
+        .iter()
+        .map(|it| json!({"name": it["name"], "ready": ready, "state": {"running": {}}}))
+        .collect();
+    pod["status"] = json!({"phase": "Running", "containerStatuses": statuses, "podIP": "<ip>"});
+    set_ready(pod, ready, None);
+}
+
+/// Sets the conditions Ready and ContainersReady.
+pub(crate) fn set_ready(pod: &mut Value, ready: bool, reason: Option<&str>) {
+    let condition = |kind: &str| {
+        if ready {
+            json!({"type": kind, "status": "True"})
+        } else {
+            let reason = reason.unwrap_or("ContainersNotReady");
+            json!({"type": kind, "status": "False", "reason": reason})
+        }
+    };
+    pod["status"]["conditions"] = json!([condition("ContainersReady"), condition("Ready")]);
+}
+
+fn stop(pod: &mut Value) {
+    terminate(pod, None, 143, "Error");
+    pod["status"]["phase"] = json!("Failed");
+    set_ready(pod, false, Some("PodFailed"));
+}
+
+/// Ends a container, or all of them.
+pub(crate) fn terminate(pod: &mut Value, container: Option<&str>, code: i64, reason: &str) {
+    for status in pod["status"]["containerStatuses"].as_array_mut().into_iter().flatten() {
+        if container.is_none_or(|name| status["name"] == name) {
+            status["ready"] = json!(false);
+            status["state"] = json!({"terminated": {"exitCode": code, "reason": reason}});
+        }
+    }
+}
