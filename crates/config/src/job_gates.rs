@@ -1,0 +1,41 @@
+//! The feature gates of job kinds.
+
+use jobs::JobGates;
+
+use crate::gates::{Gate, Gates};
+
+impl From<&Gates> for JobGates {
+    fn from(gates: &Gates) -> Self {
+        let on = |gate| gates.enabled(gate);
+        Self {
+            admission_gated_by: on(Gate::AdmissionGatedBy),
+            assign_queue_labels: on(Gate::AssignQueueLabelsForPods),
+            elastic_jobs: on(Gate::ElasticJobsViaWorkloadSlices),
+            elastic_jobs_with_topology: on(Gate::ElasticJobsViaWorkloadSlicesWithTAS),
+            partial_admission: on(Gate::PartialAdmission),
+            topology: on(Gate::TopologyAwareScheduling),
+            topology_layers: on(Gate::TASMultiLayerTopology),
+            identifier_annotations: on(Gate::WorkloadIdentifierAnnotations),
+            default_priority_class: on(Gate::WorkloadPriorityClassDefaulting),
+            reclaimable_pods: on(Gate::ReclaimablePods),
+            short_names: on(Gate::ShortWorkloadNames),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_gates_of_jobs_are_the_feature_gate_defaults() {
+        assert_eq!(JobGates::from(&Gates::default()), JobGates::default());
+    }
+
+    #[test]
+    fn a_disabled_gate_is_disabled_for_jobs() {
+        let gates = Gates::parse("PartialAdmission=false").expect("gates");
+        let expected = JobGates { partial_admission: false, ..JobGates::default() };
+        assert_eq!(JobGates::from(&gates), expected);
+    }
+}

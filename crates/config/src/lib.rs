@@ -1,0 +1,214 @@
+//! The configuration: the file `config.kueue.x-k8s.io`, feature gates, and the kinds of jobs that they enable.
+//!
+//! The file is v1beta1 or v1beta2 and decoded strictly (docs/reference/kueue.md §6.4, docs/reference/multikueue.md §1.7): text
+//! in, one typed [`Configuration`] out, for both versions. Invariants: a loaded configuration is valid and complete; an unknown
+//! field, version or value is an error with its position. Only [`declared_kinds`] reads a file.
+//!
+//! | module | concept |
+//! |---|---|
+//! | [`Configuration`] and its blocks | the configuration file |
+//! | [`gates`] | feature gates |
+//! | [`JobKinds`] | the kinds of jobs that a process handles |
+//! | [`declared_kinds`] | the file of further kinds of jobs |
+
+mod configuration;
+pub mod declared_kinds;
+mod duration;
+pub mod gates;
+mod job_gates;
+mod job_kinds;
+mod multikueue;
+mod resources;
+mod selector;
+mod serving;
+mod v1beta1;
+mod validate;
+mod without_effect;
+
+pub use configuration::*;
+pub use duration::GoDuration;
+pub use job_kinds::JobKinds;
+pub use multikueue::*;
+pub use resources::*;
+pub use selector::{LabelSelector, Operator, Requirement};
+pub use serving::*;
+pub use validate::InvalidField;
+
+use serde::Deserialize;
+use serde_saphyr::Spanned;
+
+use crate::gates::{GateError, GateSetting, Gates};
+
+/// The namespace outside a pod, unless configured.
+pub const DEFAULT_NAMESPACE: &str = "kueue-system";
+/// A label that every namespace has.
+const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
+const V1BETA1: &str = "config.kueue.x-k8s.io/v1beta1";
+const V1BETA2: &str = "config.kueue.x-k8s.io/v1beta2";
+const KIND: &str = "Configuration";
+
+/// Why a configuration file is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// Not YAML, or not the fields and types of the version.
+    #[error("line {line}, column {column}: {message}")]
+    Syntax {
+        /// Counted from one; zero when unknown.
+        line: u64,
+        /// Counted from one; zero when unknown.
+        column: u64,
+        /// The message of the decoder.
+        message: String,
+    },
+    /// Another kind or version.
+    #[error("line {line}, column {column}: {field} is {found:?}, expected {expected}")]
+    NotOurs {
+        /// Counted from one.
+        line: u64,
+        /// Counted from one.
+        column: u64,
+        /// `apiVersion` or `kind`.
+        field: &'static str,
+        /// The value in the file.
+        found: String,
+        /// The allowed values.
+        expected: &'static str,
+    },
+    /// A required field is missing.
+    #[error("{field} is missing")]
+    Missing {
+        /// `apiVersion` or `kind`.
+        field: &'static str,
+    },
+    /// All invalid values.
+    #[error("invalid configuration: {}", list(.0))]
+    Invalid(Vec<InvalidField>),
+}
+
+fn list(problems: &[InvalidField]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// The two fields that select the decoder.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FileHeader {
+    api_version: Option<Spanned<String>>,
+    kind: Option<Spanned<String>>,
+}
+
+impl Configuration {
+    /// Decodes a file. `own_namespace` is the namespace of the process, if known.
+    pub fn load(text: &str, own_namespace: Option<&str>) -> Result<Self, ConfigError> {
+        // Decoded twice: the version decides which fields are unknown.
+        let head: FileHeader = read(text)?;
+        expect("kind", head.kind, &[KIND], KIND)?;
+        let versions = "config.kueue.x-k8s.io/v1beta1 or config.kueue.x-k8s.io/v1beta2";
+        let version = expect("apiVersion", head.api_version, &[V1BETA1, V1BETA2], versions)?;
+        let mut loaded: Self = match version.as_str() {
+            V1BETA1 => read::<v1beta1::V1Beta1File>(text)?.into(),
+            _ => read::<Self>(text)?.with_v1beta2_blocks(),
+        };
+        loaded.set = without_effect::paths(&read(text)?);
+        loaded.complete(own_namespace)
+    }
+
+    /// The configuration without a file.
+    pub fn without_file(own_namespace: Option<&str>) -> Result<Self, ConfigError> {
+        Self::default().with_v1beta2_blocks().complete(own_namespace)
+    }
+
+    /// Adds blocks that v1beta2 always has. In v1beta1 an absent block is disabled.
+    fn with_v1beta2_blocks(mut self) -> Self {
+        self.wait_for_pods_ready.get_or_insert_default();
+        self
+    }
+
+    fn complete(mut self, own_namespace: Option<&str>) -> Result<Self, ConfigError> {
+        self.set_dependent_defaults(own_namespace.unwrap_or(DEFAULT_NAMESPACE));
+        let problems = validate::validate(&self);
+        if problems.is_empty() { Ok(self) } else { Err(ConfigError::Invalid(problems)) }
+    }
+
+    /// Sets defaults that depend on other fields.
+    fn set_dependent_defaults(&mut self, own_namespace: &str) {
+        let namespace = self.namespace.take().filter(|name| !name.is_empty());
+        let namespace = namespace.unwrap_or_else(|| own_namespace.to_owned());
+        self.managed_jobs_namespace_selector.get_or_insert_with(|| LabelSelector {
+            match_expressions: vec![Requirement {
+                key: NAMESPACE_NAME.to_owned(),
+                operator: Operator::NotIn,
+                values: vec!["kube-system".to_owned(), namespace.clone()],
+            }],
+            ..LabelSelector::default()
+        });
+        self.namespace = Some(namespace);
+        if let Some(wait) = &mut self.wait_for_pods_ready {
+            wait.recovery_timeout.get_or_insert(wait.timeout);
+        }
+        let multi_kueue = &mut self.multi_kueue;
+        if multi_kueue.dispatcher_name == INCREMENTAL {
+            multi_kueue.incremental_dispatcher_config.get_or_insert_default();
+        }
+    }
+
+    /// The namespace of Kueue's own objects.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        self.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE)
+    }
+
+    /// The feature gates of the file, with their lines.
+    #[must_use]
+    pub fn gate_settings(&self) -> Vec<GateSetting> {
+        let gates = self.feature_gates.iter();
+        gates
+            .map(|(name, on)| GateSetting {
+                name: name.clone(),
+                on: on.value,
+                line: Some(on.referenced.line()),
+            })
+            .collect()
+    }
+
+    /// The feature gates of the file or of the flag.
+    pub fn gates(&self, flag: &str) -> Result<Gates, GateError> {
+        Gates::from_sources(flag, &self.gate_settings())
+    }
+
+    /// Settings of the file that have no effect yet, for a warning.
+    #[must_use]
+    pub fn settings_without_effect(&self) -> Vec<String> {
+        without_effect::settings_without_effect(&self.set, &self.integrations.frameworks)
+    }
+}
+
+fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, ConfigError> {
+    serde_saphyr::from_str(text).map_err(|error| {
+        // A snippet repeats several lines of the file; a log line has the position and the message.
+        let error = error.without_snippet();
+        let location = error.location();
+        ConfigError::Syntax {
+            line: location.map_or(0, |l| l.line()),
+            column: location.map_or(0, |l| l.column()),
+            message: error.to_string(),
+        }
+    })
+}
+
+fn expect(
+    field: &'static str,
+    found: Option<Spanned<String>>,
+    allowed: &[&str],
+    expected: &'static str,
+) -> Result<String, ConfigError> {
+    let found = found.ok_or(ConfigError::Missing { field })?;
+    if allowed.contains(&found.value.as_str()) {
+        return Ok(found.value);
+    }
+    let (line, column) = (found.referenced.line(), found.referenced.column());
+    Err(ConfigError::NotOurs { line, column, field, found: found.value, expected })
+}
+
+#[cfg(test)]
+mod tests;

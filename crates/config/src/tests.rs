@@ -1,0 +1,329 @@
+use super::*;
+use crate::gates::Gate;
+
+const HEADER: &str = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n";
+const V1BETA1_HEADER: &str = "apiVersion: config.kueue.x-k8s.io/v1beta1\nkind: Configuration\n";
+
+fn load(body: &str) -> Result<Configuration, ConfigError> {
+    Configuration::load(&format!("{HEADER}{body}"), None)
+}
+
+fn load_v1beta1(body: &str) -> Configuration {
+    Configuration::load(&format!("{V1BETA1_HEADER}{body}"), None).expect(body)
+}
+
+#[test]
+fn an_empty_file_has_every_default_in_both_versions() {
+    let secs = GoDuration::from_secs;
+    for config in [load("").expect("defaults"), load_v1beta1("")] {
+        assert_eq!(config.namespace(), "kueue-system");
+        assert_eq!(config.webhook.host, "");
+        assert_eq!(config.webhook.port, 9443);
+        assert_eq!(config.webhook.cert_dir, "/tmp/k8s-webhook-server/serving-certs");
+        let lease = &config.leader_election;
+        assert!(lease.leader_elect);
+        assert_eq!(lease.resource_name, "c1f6bfd2.kueue.x-k8s.io");
+        assert_eq!(lease.resource_lock, "leases");
+        assert_eq!(lease.lease_duration, secs(15));
+        assert_eq!(lease.renew_deadline, secs(10));
+        assert_eq!(lease.retry_period, secs(2));
+        assert_eq!(config.metrics.bind_address, ":8443");
+        assert!(!config.metrics.enable_cluster_queue_resources);
+        assert!(config.metrics.local_queue_metrics.enable);
+        assert_eq!(config.health.health_probe_bind_address, ":8081");
+        assert_eq!(config.health.readiness_endpoint_name, "readyz");
+        assert_eq!(config.health.liveness_endpoint_name, "healthz");
+        assert_eq!(config.pprof_bind_address, "");
+        assert_eq!(config.controller.cache_sync_timeout, secs(120));
+        assert_eq!(config.tls, None);
+        assert!(!config.manage_jobs_without_queue_name);
+        let certs = &config.internal_cert_management;
+        assert!(certs.enable);
+        assert_eq!(certs.webhook_service_name, "kueue-webhook-service");
+        assert_eq!(certs.webhook_secret_name, "kueue-webhook-server-cert");
+        assert_eq!(config.client_connection, ClientConnection { qps: 300.0, burst: 500 });
+        assert_eq!(config.integrations.frameworks, ["batch/job"]);
+        assert_eq!(config.multi_kueue.gc_interval, secs(60));
+        assert_eq!(config.multi_kueue.origin, "multikueue");
+        assert_eq!(config.multi_kueue.worker_lost_timeout, secs(900));
+        assert_eq!(config.multi_kueue.dispatcher_name, ALL_AT_ONCE);
+        assert_eq!(config.multi_kueue.incremental_dispatcher_config, None);
+        assert_eq!(config.fair_sharing, None);
+        assert_eq!(config.admission_fair_sharing, None);
+        assert_eq!(config.resources.quota_check_strategy, QuotaCheckStrategy::BlockUndeclared);
+        assert_eq!(config.object_retention_policies, None);
+        assert_eq!(config.visibility_server.bind_address, "");
+        assert_eq!(config.visibility_server.bind_port, 8082);
+        let selector = config.managed_jobs_namespace_selector.as_ref().expect("a default");
+        assert_eq!(selector.match_expressions[0].operator, Operator::NotIn);
+        assert_eq!(selector.match_expressions[0].values, ["kube-system", "kueue-system"]);
+        assert!(config.settings_without_effect().is_empty());
+    }
+}
+
+#[test]
+fn wait_for_pods_ready_is_enabled_by_default_except_in_v1beta1() {
+    let bare = Configuration::without_file(None).expect("defaults");
+    for config in [load("").expect("defaults"), bare] {
+        let wait = config.wait_for_pods_ready.expect("a block");
+        assert_eq!(wait.timeout, GoDuration::from_secs(1800));
+        assert_eq!(wait.recovery_timeout, Some(wait.timeout));
+    }
+    assert_eq!(load_v1beta1("").wait_for_pods_ready, None);
+}
+
+#[test]
+fn a_present_block_gets_defaults_for_absent_fields() {
+    let config = load(
+        "waitForPodsReady: {}
+admissionFairSharing: {usageHalfLifeTime: 1h}
+multiKueue: {dispatcherName: kueue.x-k8s.io/multikueue-dispatcher-incremental}
+resources: {transformations: [{input: a/b}]}
+metrics: {customLabels: [{name: team}]}
+",
+    )
+    .expect("valid");
+    let wait = config.wait_for_pods_ready.expect("a block");
+    assert_eq!(wait.timeout, GoDuration::from_secs(1800));
+    assert_eq!(wait.recovery_timeout, Some(wait.timeout));
+    assert!(!wait.block_admission);
+    let strategy = RequeuingStrategy {
+        timestamp: RequeuingTimestamp::Eviction,
+        backoff_limit_count: None,
+        backoff_base_seconds: 60,
+        backoff_max_seconds: 3600,
+    };
+    assert_eq!(wait.requeuing_strategy, strategy);
+    let fair = config.admission_fair_sharing.expect("a block");
+    assert_eq!(fair.usage_sampling_interval, GoDuration::from_secs(300));
+    let incremental = config.multi_kueue.incremental_dispatcher_config.expect("a block");
+    assert_eq!(incremental.step_size, 3);
+    let strategy = config.resources.transformations[0].strategy;
+    assert_eq!(strategy, TransformationStrategy::Retain);
+    assert_eq!(config.metrics.custom_labels[0].source_kind, SourceKind::ClusterQueue);
+}
+
+#[test]
+fn the_namespace_is_that_of_the_file_or_of_the_process() {
+    let own = |body: &str| {
+        Configuration::load(&format!("{HEADER}{body}"), Some("own")).expect("valid").namespace
+    };
+    assert_eq!(own("").as_deref(), Some("own"));
+    assert_eq!(own("namespace: there\n").as_deref(), Some("there"));
+}
+
+#[test]
+fn v1beta1_is_converted_to_the_same_configuration() {
+    let old =
+        load_v1beta1("waitForPodsReady: {enable: true}\n").wait_for_pods_ready.expect("a block");
+    assert_eq!(old.timeout, GoDuration::from_secs(300));
+    assert!(old.block_admission);
+    assert_eq!(load_v1beta1("waitForPodsReady: {timeout: 1m}\n").wait_for_pods_ready, None);
+    let fair = load_v1beta1("fairSharing: {enable: true}\n").fair_sharing.expect("a block");
+    assert_eq!(fair.preemption_strategies.len(), 2);
+    assert_eq!(load_v1beta1("fairSharing: {enable: false}\n").fair_sharing, None);
+    let config = load_v1beta1(
+        "queueVisibility: {updateIntervalSeconds: 5}
+integrations: {frameworks: [pod], podOptions: {podSelector: {matchLabels: {a: b}}}}
+",
+    );
+    assert_eq!(config.integrations.frameworks, ["pod"]);
+    let idle = ["integrations.podOptions", "queueVisibility"];
+    assert_eq!(config.settings_without_effect(), idle);
+}
+
+#[test]
+fn an_undecodable_file_is_refused_with_its_position() {
+    let cases = [
+        ("webhook:\n  prot: 1\n", 4, "prot"),
+        ("nonsense: 1\n", 3, "nonsense"),
+        ("queueVisibility: {}\n", 3, "queueVisibility"),
+        ("health: {}\nwaitForPodsReady: {enable: true}\n", 4, "enable"),
+        ("webhook:\n  port: many\n", 4, ""),
+        ("webhook:\n  port: 70000\n", 4, ""),
+        ("manageJobsWithoutQueueName: 7\n", 3, ""),
+        ("controller:\n  cacheSyncTimeout: soon\n", 4, "soon"),
+        ("featureGates:\n  MultiKueue: perhaps\n", 4, ""),
+        ("webhook: {}\nwebhook: {}\n", 4, "webhook"),
+        ("fairSharing:\n  preemptionStrategies: [Other]\n", 4, "Other"),
+    ];
+    for (body, expected, word) in cases {
+        let error = load(body).expect_err(body);
+        let text = error.to_string();
+        let ConfigError::Syntax { line, column, .. } = error else { panic!("{body}: {text}") };
+        assert_eq!(line, expected, "{body}: {text}");
+        assert!(column > 0 && text.starts_with(&format!("line {expected}, column ")), "{text}");
+        assert!(text.contains(word), "{text}");
+    }
+}
+
+#[test]
+fn another_kind_or_version_is_refused() {
+    let cases = [
+        (
+            "apiVersion: config.kueue.x-k8s.io/v1\nkind: Configuration\n",
+            "line 1, column 13: apiVersion is \"config.kueue.x-k8s.io/v1\", expected config.kueue.x-k8s.io/v1beta1 or config.kueue.x-k8s.io/v1beta2",
+        ),
+        (
+            "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Other\n",
+            "line 2, column 7: kind is \"Other\", expected Configuration",
+        ),
+        ("kind: Configuration\n", "apiVersion is missing"),
+        ("apiVersion: config.kueue.x-k8s.io/v1beta2\n", "kind is missing"),
+    ];
+    for (text, expected) in cases {
+        let error = Configuration::load(text, None).expect_err(text);
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn every_validation_names_its_field() {
+    let cases = [
+        ("tls: {minVersion: VersionTLS11}", "tls.minVersion"),
+        ("tls: {minVersion: VersionTLS13, cipherSuites: [X]}", "tls.cipherSuites"),
+        ("metrics: {customLabels: [{name: 1a}]}", "metrics.customLabels[0].name"),
+        ("metrics: {customLabels: [{name: a}, {name: a}]}", "metrics.customLabels[1].name"),
+        (
+            "metrics: {customLabels: [{name: a, sourceLabelKey: x, sourceAnnotationKey: y}]}",
+            "metrics.customLabels[0]",
+        ),
+        (
+            "metrics: {customLabels: [{name: a, sourceKind: Workload}]}",
+            "metrics.customLabels[0].trackedValues",
+        ),
+        (
+            "metrics: {customLabels: [{name: a}, {name: b}, {name: c}, {name: d}, {name: e}, {name: f}, {name: g}]}",
+            "metrics.customLabels",
+        ),
+        (
+            "metrics: {localQueueMetrics: {localQueueSelector: {matchExpressions: [{key: a, operator: In}]}}}",
+            "metrics.localQueueMetrics.localQueueSelector.matchExpressions[0].values",
+        ),
+        (
+            "managedJobsNamespaceSelector: {matchLabels: {kubernetes.io/metadata.name: kube-system}}",
+            "managedJobsNamespaceSelector",
+        ),
+        (
+            "managedJobsNamespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system]}]}",
+            "managedJobsNamespaceSelector",
+        ),
+        ("waitForPodsReady: {timeout: -1s}", "waitForPodsReady.timeout"),
+        (
+            "waitForPodsReady: {requeuingStrategy: {backoffLimitCount: -1}}",
+            "waitForPodsReady.requeuingStrategy.backoffLimitCount",
+        ),
+        ("integrations: {frameworks: [job]}", "integrations.frameworks[0]"),
+        ("integrations: {frameworks: [pod, pod]}", "integrations.frameworks[1]"),
+        ("integrations: {externalFrameworks: [Foo]}", "integrations.externalFrameworks[0]"),
+        ("multiKueue: {gcInterval: -1s}", "multiKueue.gcInterval"),
+        ("multiKueue: {origin: '-x'}", "multiKueue.origin"),
+        ("multiKueue: {incrementalDispatcherConfig: {}}", "multiKueue.incrementalDispatcherConfig"),
+        (
+            "multiKueue: {dispatcherName: kueue.x-k8s.io/multikueue-dispatcher-incremental, incrementalDispatcherConfig: {stepSize: 0}}",
+            "multiKueue.incrementalDispatcherConfig.stepSize",
+        ),
+        (
+            "multiKueue: {externalFrameworks: [{name: Job.v1.batch}]}",
+            "multiKueue.externalFrameworks[0].name",
+        ),
+        (
+            "multiKueue: {externalFrameworks: [{name: A.v1.b}, {name: A.v1.b}]}",
+            "multiKueue.externalFrameworks[1].name",
+        ),
+        (
+            "multiKueue: {clusterProfile: {accessProviders: [{name: a, execConfig: {command: c}}]}}",
+            "multiKueue.clusterProfile.accessProviders[0].execConfig.apiVersion",
+        ),
+        (
+            "multiKueue: {clusterProfile: {accessProviders: [{name: a, execConfig: {command: c, apiVersion: v, env: [{value: x}]}}]}}",
+            "multiKueue.clusterProfile.accessProviders[0].execConfig.env[0].name",
+        ),
+        (
+            "multiKueue: {clusterProfile: {accessProviders: [{name: a, execConfig: {command: c, apiVersion: v}}], credentialsProviders: [{name: a, execConfig: {command: c, apiVersion: v}}]}}",
+            "multiKueue.clusterProfile",
+        ),
+        ("fairSharing: {}", "fairSharing.preemptionStrategies"),
+        (
+            "fairSharing: {preemptionStrategies: [LessThanInitialShare, LessThanOrEqualToFinalShare]}",
+            "fairSharing.preemptionStrategies",
+        ),
+        (
+            "admissionFairSharing: {usageHalfLifeTime: -1s}",
+            "admissionFairSharing.usageHalfLifeTime",
+        ),
+        (
+            "admissionFairSharing: {usageSamplingInterval: 0s}",
+            "admissionFairSharing.usageSamplingInterval",
+        ),
+        (
+            "admissionFairSharing: {resourceWeights: {cpu: -1}}",
+            "admissionFairSharing.resourceWeights[cpu]",
+        ),
+        (
+            "resources: {transformations: [{input: a}, {input: a}]}",
+            "resources.transformations[1].input",
+        ),
+        (
+            "resources: {quotaCheckStrategy: IgnoreUndeclared, excludeResourcePrefixes: [a]}",
+            "resources.excludeResourcePrefixes",
+        ),
+        (
+            "resources: {deviceClassMappings: [{name: a, deviceClassNames: ['1', '2', '3', '4', '5', '6', '7', '8', '9']}]}",
+            "resources.deviceClassMappings[0].deviceClassNames",
+        ),
+        (
+            "resources: {deviceClassMappings: [{name: a, sources: [{}]}]}",
+            "resources.deviceClassMappings[0].sources[0]",
+        ),
+        (
+            "objectRetentionPolicies: {workloads: {afterFinished: -1s}}",
+            "objectRetentionPolicies.workloads.afterFinished",
+        ),
+    ];
+    for (body, path) in cases {
+        let error = load(&format!("{body}\n")).expect_err(body);
+        let ConfigError::Invalid(problems) = error else { panic!("{body}: {error}") };
+        let paths: Vec<&str> = problems.iter().map(|problem| problem.path.as_str()).collect();
+        assert_eq!(paths, [path], "{body}");
+    }
+}
+
+#[test]
+fn feature_gates_come_from_the_file_or_the_flag() {
+    let config = load("featureGates:\n  PartialAdmission: false\n").expect("valid");
+    assert!(!config.gates("").expect("gates").enabled(Gate::PartialAdmission));
+    assert_eq!(config.gates("MultiKueue=true"), Err(GateError::Both));
+    let wrong = load("featureGates:\n  MultiKueue: true\n  Nope: true\n").expect("readable");
+    let error = wrong.gates("").expect_err("unknown");
+    assert_eq!(error.to_string(), "line 5: featureGates: unknown feature gate \"Nope\"");
+}
+
+#[test]
+fn settings_without_effect_are_listed_once_each() {
+    let config = load(
+        "namespace: here
+webhook: {port: 1}
+metrics: {bindAddress: ':1', customLabels: []}
+health: {readinessEndpointName: r}
+internalCertManagement: {enable: false}
+leaderElection: {leaderElect: false, resourceLock: leases}
+featureGates: {MultiKueue: true}
+manageJobsWithoutQueueName: true
+waitForPodsReady: {timeout: 1m}
+fairSharing: {preemptionStrategies: [LessThanInitialShare]}
+resources: {excludeResourcePrefixes: [x], deviceClassMappings: []}
+integrations: {frameworks: [batch/job, deployment], externalFrameworks: [], labelKeysToCopy: []}
+multiKueue: {origin: here, gcInterval: 1m, clusterProfile: {}}
+",
+    );
+    let config = config.expect("valid");
+    let idle = [
+        "leaderElection.resourceLock",
+        "metrics.customLabels",
+        "multiKueue.clusterProfile",
+        "resources.deviceClassMappings",
+        "integrations.frameworks[deployment]",
+    ];
+    assert_eq!(config.settings_without_effect(), idle);
+}

@@ -1,0 +1,148 @@
+//! Validation of ClusterQueues (docs/reference/kueue.md §1.3, §5.2).
+
+use std::collections::BTreeSet;
+
+use crds::{
+    v1beta2::{
+        AdmissionCheckStrategyRule, ClusterQueue, ClusterQueueSpec, ConcurrentAdmissionPolicy,
+    },
+    validation::{Errors, FieldError, immutable, selector},
+};
+
+use super::{
+    Rules, Validate,
+    resource_groups::{self, QuotaOwner},
+};
+
+const POLICY: &str = "spec.concurrentAdmissionPolicy";
+/// Flavors of a ClusterQueue with variants: each flavor has one (docs/reference/kueue.md §1.3, §4.13).
+const MAX_VARIANTS: usize = 16;
+
+impl Validate for ClusterQueue {
+    fn validate(&self, old: Option<&Self>, rules: &Rules) -> Errors {
+        let spec = &self.spec;
+        let owner = QuotaOwner {
+            parent: "cohort",
+            has_parent: !spec.cohort_name.is_empty(),
+            lends_what_it_has: true,
+            has_limits: true,
+        };
+        let mut errors = resource_groups::check(&spec.resource_groups, owner);
+        if let Some(namespaces) = &spec.namespace_selector {
+            errors.extend(selector::check("spec.namespaceSelector", namespaces));
+        }
+        errors.extend(resource_groups::check_fair_sharing(spec.fair_sharing.as_ref()));
+        // A ClusterQueue that is being deleted only loses its finalizers.
+        if self.metadata.deletion_timestamp.is_none() {
+            let old = old.filter(|_| !rules.reject_invalid_on_flavors);
+            errors.extend(check_on_flavors(spec, old.map(|old| &old.spec)));
+        }
+        // Without the gate the policy has no effect, so a wrong one harms nothing.
+        if let Some(policy) =
+            spec.concurrent_admission_policy.as_ref().filter(|_| rules.concurrent_admission)
+        {
+            errors.extend(check_concurrent_admission(spec, policy));
+        }
+        // Variants that exist were made under the old policy.
+        if old.is_some_and(|old| {
+            old.spec.concurrent_admission_policy != spec.concurrent_admission_policy
+        }) {
+            errors.push(immutable(POLICY, &spec.concurrent_admission_policy));
+        }
+        errors
+    }
+}
+
+/// An admission check may only be restricted to flavors of the ClusterQueue. A restriction that was wrong already may stay:
+/// older releases did not check it.
+fn check_on_flavors(spec: &ClusterQueueSpec, old: Option<&ClusterQueueSpec>) -> Errors {
+    let stored = old.map(unknown_flavors).unwrap_or_default();
+    let mut errors = Errors::new();
+    for (at, rule) in check_rules(spec).enumerate() {
+        for (on, name) in rule.on_flavors.iter().enumerate() {
+            let known = flavors(spec).any(|flavor| flavor == name);
+            if !known && !stored.contains(&(rule.name.as_str(), name.as_str())) {
+                let field =
+                    format!("spec.admissionChecksStrategy.admissionChecks[{at}].onFlavors[{on}]");
+                errors.push(FieldError::not_supported(field, name, flavors(spec)));
+            }
+        }
+    }
+    errors
+}
+
+/// Checks with flavors that the ClusterQueue does not have.
+fn unknown_flavors(spec: &ClusterQueueSpec) -> BTreeSet<(&str, &str)> {
+    let mut unknown = BTreeSet::new();
+    for rule in check_rules(spec) {
+        let flavors_of_rule = rule.on_flavors.iter();
+        let names = flavors_of_rule.filter(|name| !flavors(spec).any(|flavor| flavor == *name));
+        unknown.extend(names.map(|name| (rule.name.as_str(), name.as_str())));
+    }
+    unknown
+}
+
+fn flavors(spec: &ClusterQueueSpec) -> impl Iterator<Item = &str> {
+    let flavors = spec.resource_groups.iter().flat_map(|group| &group.flavors);
+    flavors.map(|flavor| flavor.name.as_str())
+}
+
+fn check_rules(spec: &ClusterQueueSpec) -> impl Iterator<Item = &AdmissionCheckStrategyRule> {
+    spec.admission_checks_strategy.iter().flat_map(|strategy| &strategy.admission_checks)
+}
+
+fn check_concurrent_admission(
+    spec: &ClusterQueueSpec,
+    policy: &ConcurrentAdmissionPolicy,
+) -> Errors {
+    let mut errors = Errors::new();
+    match spec.resource_groups.as_slice() {
+        [group] if group.flavors.len() > MAX_VARIANTS => errors.push(FieldError::invalid(
+            "spec.resourceGroups[0].flavors",
+            group.flavors.len(),
+            format!("cannot have more than {MAX_VARIANTS} resource flavors in the ResourceGroup when ConcurrentAdmissionPolicy is defined"),
+        )),
+        [_] => {}
+        groups => errors.push(FieldError::invalid(
+            "spec.resourceGroups",
+            groups.len(),
+            "must have exactly one ResourceGroup when ConcurrentAdmissionPolicy is defined",
+        )),
+    }
+    errors.extend(check_constraints(spec, policy));
+    // A head that does not fit blocks a StrictFIFO queue, so one variant would block the others.
+    if spec.queueing_strategy == "StrictFIFO" {
+        errors.push(FieldError::invalid(
+            "spec.queueingStrategy",
+            &spec.queueing_strategy,
+            "StrictFIFO queueing strategy cannot be used when ConcurrentAdmissionPolicy is defined",
+        ));
+    }
+    errors
+}
+
+fn check_constraints(
+    spec: &ClusterQueueSpec,
+    policy: &ConcurrentAdmissionPolicy,
+) -> Option<FieldError> {
+    let mode = &policy.migration.mode;
+    let constraints = policy.migration.constraints.as_ref()?;
+    let field = format!("{POLICY}.migration.constraints");
+    if mode != "TryPreferredFlavors" {
+        let detail = format!(
+            "may only be set when migration.mode is \"TryPreferredFlavors\" (got {mode:?})"
+        );
+        return Some(FieldError::forbidden(field, detail));
+    }
+    let name = constraints.last_acceptable_flavor_name.as_ref()?;
+    let flavors: Vec<&str> = spec
+        .resource_groups
+        .iter()
+        .flat_map(|group| &group.flavors)
+        .map(|flavor| flavor.name.as_str())
+        .collect();
+    let detail =
+        format!("must be one of the flavors defined in the ClusterQueue: [{}]", flavors.join(" "));
+    let known = flavors.contains(&name.as_str());
+    (!known).then(|| FieldError::invalid(format!("{field}.lastAcceptableFlavorName"), name, detail))
+}

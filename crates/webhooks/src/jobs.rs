@@ -1,0 +1,168 @@
+//! Webhooks of job kinds (docs/reference/kueue.md §5.1, §5.3).
+//!
+//! A handler decodes a review, gathers the cluster state that the rules of `jobs` need, applies them, and encodes the
+//! response. Kueue's static webhook configuration calls all kinds, so every path responds; kinds that are not enabled or not
+//! implemented are allowed unchanged.
+//!
+//! Invariants: no lock is held across an await; nothing is defaulted before the cache is synced.
+
+mod defaulting_facts;
+mod owners;
+mod queues;
+mod settings;
+
+use std::sync::Arc;
+
+use axum::{Json, Router, extract::State, routing::post};
+use crds::validation::{Errors, denial};
+use jobs::{Job, JobObject, Kind, defaulting, integrations::INTEGRATIONS, job, validate};
+use kube::Client;
+use serde_json::Value;
+
+pub use settings::JobSettings;
+
+use self::owners::OwnerReader;
+use super::{
+    decode,
+    review::{AdmissionRequest, AdmissionResponse, AdmissionReview, Operation},
+};
+use crate::cache::SharedWebhookCache;
+
+/// The state of the webhooks of jobs.
+pub struct JobWebhooks {
+    settings: JobSettings,
+    cache: SharedWebhookCache,
+    owners: OwnerReader,
+    client: Client,
+}
+
+impl JobWebhooks {
+    /// Webhooks that read `cache`, and use `client` for objects that are not in it.
+    #[must_use]
+    pub fn new(settings: JobSettings, cache: SharedWebhookCache, client: Client) -> Self {
+        Self { settings, cache, owners: OwnerReader::new(client.clone()), client }
+    }
+}
+
+/// All webhooks of job kinds, at Kueue's paths.
+pub(super) fn router(webhooks: JobWebhooks) -> Router {
+    let webhooks = Arc::new(webhooks);
+    let handled: Vec<Kind> = webhooks.settings.kinds.handled.iter().cloned().collect();
+    let router = handled.iter().fold(Router::new(), |router, kind| {
+        let state = KindWebhooks { kind: kind.clone(), webhooks: Arc::clone(&webhooks) };
+        let defaults = post(default).with_state(state.clone());
+        let checks = post(check).with_state(state);
+        let router = router.route(&kind.webhook_path("mutate"), defaults);
+        router.route(&kind.webhook_path("validate"), checks)
+    });
+    let others =
+        INTEGRATIONS.iter().filter(|one| handled.iter().all(|kind| kind.framework() != one.name));
+    let not_built = &webhooks.settings.kinds.not_built;
+    others.fold(router, |router, one| {
+        let mutates =
+            if not_built.contains(&one.name) { post(warn_of_no_quota) } else { post(allow) };
+        // Only one of the two webhooks warns: a client prints every warning that it gets.
+        let router = router.route(&one.webhook_path("mutate"), mutates);
+        router.route(&one.webhook_path("validate"), post(allow))
+    })
+}
+
+/// A job of an enabled kind that this version does not have runs past its queue, and not in silence.
+async fn warn_of_no_quota(Json(review): Json<AdmissionReview>) -> Json<AdmissionReview> {
+    review.answer(|request| match request.object.pointer(QUEUE_NAME_POINTER) {
+        Some(Value::String(queue)) => AdmissionResponse::Warned {
+            warning: format!(
+                "jobs of this kind are not queued by this version: it runs without quota, whatever LocalQueue {queue} has"
+            ),
+        },
+        _ => AdmissionResponse::allowed(),
+    })
+}
+
+/// The label with the name of the LocalQueue.
+const QUEUE_NAME_POINTER: &str = "/metadata/labels/kueue.x-k8s.io~1queue-name";
+
+/// The webhooks of one kind.
+#[derive(Clone)]
+struct KindWebhooks {
+    kind: Kind,
+    webhooks: Arc<JobWebhooks>,
+}
+
+async fn allow(Json(review): Json<AdmissionReview>) -> Json<AdmissionReview> {
+    review.answer(|_| AdmissionResponse::allowed())
+}
+
+async fn default(
+    State(KindWebhooks { kind, webhooks }): State<KindWebhooks>,
+    Json(review): Json<AdmissionReview>,
+) -> Json<AdmissionReview> {
+    let response = match review.request() {
+        Some(request) => decide_defaults(request, &kind, &webhooks).await,
+        None => AdmissionResponse::without_request(),
+    };
+    review.respond(&response)
+}
+
+async fn decide_defaults(
+    request: &AdmissionRequest,
+    kind: &Kind,
+    webhooks: &JobWebhooks,
+) -> AdmissionResponse {
+    let job = match decode_job(kind, &request.object) {
+        Ok(job) => job,
+        Err(error) => return AdmissionResponse::undecodable(&error),
+    };
+    if job.as_pod().is_some_and(|pod| webhooks.settings.kinds.managed.leaves_alone(pod)) {
+        return AdmissionResponse::allowed();
+    }
+    if request.operation == Operation::Update {
+        let steps = job.defaults_of_update();
+        let patch = steps.iter().map(defaulting::PatchAdd::to_json).collect();
+        return AdmissionResponse::Allowed { patch };
+    }
+    let namespace = request.namespace.as_str();
+    let facts = match defaulting_facts::gather(webhooks, &job, namespace).await {
+        Ok(facts) => facts,
+        Err(unknown) => return unknown.into_response(),
+    };
+    let steps = job.defaults_by(facts, webhooks.settings.gates);
+    AdmissionResponse::Allowed { patch: steps.iter().map(defaulting::PatchAdd::to_json).collect() }
+}
+
+async fn check(
+    State(KindWebhooks { kind, webhooks }): State<KindWebhooks>,
+    Json(review): Json<AdmissionReview>,
+) -> Json<AdmissionReview> {
+    review.answer(|request| match find_errors(request, &kind, &webhooks) {
+        Ok(errors) => denial(&errors)
+            .map_or_else(AdmissionResponse::allowed, |text| AdmissionResponse::denied(&text)),
+        Err(error) => AdmissionResponse::undecodable(&error),
+    })
+}
+
+fn find_errors(
+    request: &AdmissionRequest,
+    kind: &Kind,
+    webhooks: &JobWebhooks,
+) -> Result<Errors, String> {
+    let gates = webhooks.settings.gates;
+    let job = decode_job(kind, &request.object)?;
+    if request.operation != Operation::Update {
+        return Ok(validate::create(&job, gates));
+    }
+    let old = decode_job(kind, &request.old_object)?;
+    let default_queue = webhooks.cache.read(|cache| cache.has_default_queue(&request.namespace));
+    Ok(validate::update(&job, &old, default_queue, gates))
+}
+
+/// Decodes a job. The error of a typed kind names the field.
+fn decode_job(kind: &Kind, object: &Value) -> Result<JobObject, String> {
+    if kind == job::kind() {
+        return decode::object::<Job>(object).map(JobObject::from);
+    }
+    kind.decode(object.clone())
+}
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -1,0 +1,277 @@
+//! The webhooks of Jobs, called like the API server does.
+
+mod fixture;
+
+use ::jobs::Kinds;
+use config::{Configuration, JobKinds, gates::Gates};
+use serde_json::{Value, json};
+
+use super::*;
+use fixture::{Fixture, MockApiServer};
+
+/// Webhooks for other tests, with an unsynced cache.
+pub(crate) fn unused() -> JobWebhooks {
+    let config = Configuration::without_file(None).expect("defaults");
+    let kinds = JobKinds::configured(&config, &Kinds::default());
+    let settings = JobSettings::new(&config, &Gates::default(), &kinds);
+    JobWebhooks::new(settings, SharedWebhookCache::default(), MockApiServer::default().client())
+}
+
+fn review(namespace: &str, object: &Value, old: &Value) -> Value {
+    let operation = if old.is_null() { "CREATE" } else { "UPDATE" };
+    json!({
+        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+        "request": {
+            "uid": "u", "operation": operation, "namespace": namespace, "object": object, "oldObject": old,
+        },
+    })
+}
+
+fn job(queue: &str) -> Value {
+    let labels = match queue {
+        "" => json!({"app": "x"}),
+        queue => json!({"kueue.x-k8s.io/queue-name": queue}),
+    };
+    json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train", "labels": labels}, "spec": {}})
+}
+
+fn owned(queue: &str, api_version: &str, kind: &str) -> Value {
+    let mut job = job(queue);
+    job["metadata"]["ownerReferences"] = json!([{
+        "apiVersion": api_version, "kind": kind, "name": "own", "uid": "own", "controller": true,
+    }]);
+    job
+}
+
+const SUSPENDED: &str = "/spec/suspend=true";
+const DISPATCHED: &str = "/spec/managedBy=\"kueue.x-k8s.io/multikueue\"";
+const OWNER: &str = "metadata of /apis/batch/v1/namespaces/team/jobs/own";
+
+#[tokio::test]
+async fn a_job_with_a_queue_name_is_suspended_without_a_read() {
+    let fixture = Fixture::new("");
+    assert_eq!(fixture.create(&job("near")).await, Ok(vec![SUSPENDED.to_owned()]));
+    assert_eq!(fixture.create(&job("")).await, Ok(vec![]));
+    assert_eq!(fixture.server.requests(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_kind_that_is_enabled_and_not_built_is_allowed_with_a_warning() {
+    let fixture = Fixture::new("integrations: {frameworks: [batch/job, ray.io/rayjob]}");
+    let create = async |path: &str, queue| {
+        fixture.call(path, review("team", &job(queue), &Value::Null)).await
+    };
+    let answer = create("/mutate-ray-io-v1-rayjob", "near").await;
+    assert_eq!((&answer["allowed"], answer.get("patch")), (&json!(true), None));
+    let warning = answer["warnings"][0].as_str().expect("a warning");
+    assert!(warning.contains("without quota, whatever LocalQueue near has"), "{warning}");
+    let answer = create("/mutate-ray-io-v1-rayjob", "").await;
+    assert_eq!(answer.get("warnings"), None, "it names no queue");
+    let answer = create("/mutate-ray-io-v1-raycluster", "near").await;
+    assert_eq!(answer.get("warnings"), None, "the kind is not enabled");
+}
+
+#[tokio::test]
+async fn a_job_of_a_declared_kind_is_suspended_by_its_own_webhook() {
+    let fixture = Fixture::new("integrations: {frameworks: [jobset.x-k8s.io/jobset]}");
+    let mut set = job("near");
+    set["spec"] =
+        json!({"replicatedJobs": [{"name": "a", "replicas": 1, "template": {"spec": {}}}]});
+    let path = "/mutate-jobset-x-k8s-io-v1alpha2-jobset";
+    let answer = fixture.call(path, review("team", &set, &Value::Null)).await;
+    assert!(answer["patch"].is_string(), "{answer}");
+    let broken = json!({"metadata": {}, "spec": {"replicatedJobs": [
+        {"name": "a", "template": {"spec": {"template": {"spec": []}}}},
+    ]}});
+    let answer = fixture.call(path, review("team", &broken, &Value::Null)).await;
+    let message = answer["status"]["message"].as_str().expect("a refusal");
+    assert!(message.starts_with("spec.replicatedJobs[0].template.spec.template: "), "{message}");
+    assert_eq!(fixture.create(&job("near")).await, Ok(vec![]), "Jobs are not enabled");
+}
+
+#[tokio::test]
+async fn a_job_in_a_dispatching_queue_is_managed_by_multikueue() {
+    let mut fixture = Fixture::new("");
+    assert_eq!(
+        fixture.create(&job("far")).await,
+        Ok(vec![SUSPENDED.to_owned(), DISPATCHED.to_owned()])
+    );
+    fixture.gates = "MultiKueue=false";
+    assert_eq!(fixture.create(&job("far")).await, Ok(vec![SUSPENDED.to_owned()]));
+}
+
+#[tokio::test]
+async fn defaults_are_set_if_their_objects_exist() {
+    let fixture = Fixture::new("").with_default_queue().with_default_priority_class();
+    let expected = [
+        "kueue.x-k8s.io/queue-name=\"default\"",
+        "kueue.x-k8s.io/priority-class=\"default\"",
+        SUSPENDED,
+    ];
+    assert_eq!(fixture.create(&job("")).await, Ok(expected.map(str::to_owned).to_vec()));
+    let child = owned("", "batch/v1", "Job");
+    assert_eq!(fixture.create(&child).await, Ok(vec![]), "its owner is of a managed kind");
+}
+
+#[tokio::test]
+async fn jobs_without_a_queue_name_are_suspended_in_managed_namespaces() {
+    let fixture = Fixture::new("manageJobsWithoutQueueName: true");
+    assert_eq!(fixture.create(&job("")).await, Ok(vec![SUSPENDED.to_owned()]));
+    let selector = "managedJobsNamespaceSelector: {matchLabels: {kueue: 'yes'}}\n";
+    let fixture = Fixture::new(&format!("{selector}manageJobsWithoutQueueName: true"));
+    assert_eq!(fixture.create(&job("")).await, Ok(vec![]));
+    assert_eq!(fixture.create(&job("near")).await, Ok(vec![SUSPENDED.to_owned()]));
+}
+
+#[tokio::test]
+async fn a_namespace_outside_the_cache_is_read() {
+    let fixture = Fixture::new("manageJobsWithoutQueueName: true");
+    let ask = || fixture.call("/mutate-batch-v1-job", review("young", &job(""), &Value::Null));
+    let status = ask().await["status"].clone();
+    assert_eq!((&status["code"], &status["reason"]), (&json!(404), &json!("NotFound")));
+    assert_eq!(status["message"], "Namespace \"young\" not found");
+    let path = "/api/v1/namespaces/young".to_owned();
+    let young = json!({
+        "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": {"name": "young"},
+    });
+    fixture.server.put(&path, young);
+    assert!(ask().await["patch"].is_string());
+    assert_eq!(fixture.server.requests(), vec![format!("metadata of {path}"); 2]);
+}
+
+#[tokio::test]
+async fn a_queue_outside_the_cache_is_read_with_its_route() {
+    let fixture = Fixture::new("");
+    let local = "/apis/kueue.x-k8s.io/v1beta2/namespaces/team/localqueues/young";
+    let queue = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/young";
+    let check = "/apis/kueue.x-k8s.io/v1beta2/admissionchecks/young";
+    let object =
+        |spec: Value| json!({"metadata": {"name": "young", "namespace": "team"}, "spec": spec});
+    let held = Ok(vec![SUSPENDED.to_owned()]);
+    assert_eq!(fixture.create(&job("young")).await, held, "a queue may come later");
+    fixture.server.put(local, object(json!({"clusterQueue": "young"})));
+    assert_eq!(fixture.create(&job("young")).await, held);
+    let checks = json!([{"name": "lost"}, {"name": "young"}]);
+    let checks = json!({"admissionChecksStrategy": {"admissionChecks": checks}});
+    fixture.server.put(queue, object(checks));
+    assert_eq!(fixture.create(&job("young")).await, held);
+    fixture.server.put(check, object(json!({"controllerName": "kueue.x-k8s.io/multikueue"})));
+    let dispatched = Ok(vec![SUSPENDED.to_owned(), DISPATCHED.to_owned()]);
+    assert_eq!(fixture.create(&job("young")).await, dispatched);
+    let lost = "/apis/kueue.x-k8s.io/v1beta2/admissionchecks/lost";
+    let requests =
+        [&[local][..], &[local, queue], &[local, queue, lost, check], &[local, queue, lost, check]];
+    assert_eq!(fixture.server.requests(), requests.concat());
+}
+
+#[tokio::test]
+async fn a_job_with_a_managed_owner_is_not_suspended() {
+    let child = owned("near", "batch/v1", "Job");
+    let fixture = Fixture::new("").with_job("own", &json!({"kueue.x-k8s.io/queue-name": "near"}));
+    assert_eq!(fixture.create(&child).await, Ok(vec![]));
+    assert_eq!(fixture.server.requests(), [OWNER]);
+    let fixture = Fixture::new("").with_job("own", &json!({}));
+    assert_eq!(fixture.create(&child).await, Ok(vec![SUSPENDED.to_owned()]));
+    let fixture = Fixture::new("manageJobsWithoutQueueName: true").with_job("own", &json!({}));
+    assert_eq!(fixture.create(&child).await, Ok(vec![]));
+}
+
+#[tokio::test]
+async fn owners_are_read_only_if_they_affect_defaults() {
+    let fixture = Fixture::new("");
+    let widget = owned("near", "example.com/v1", "Widget");
+    assert_eq!(fixture.create(&widget).await, Ok(vec![SUSPENDED.to_owned()]));
+    assert_eq!(fixture.create(&owned("", "batch/v1", "Job")).await, Ok(vec![]));
+    let mut held = owned("near", "batch/v1", "Job");
+    held["spec"]["suspend"] = json!(true);
+    assert_eq!(fixture.create(&held).await, Ok(vec![]));
+    assert_eq!(fixture.server.requests(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_missing_owner_is_named() {
+    let fixture = Fixture::new("");
+    let refused = fixture.create(&owned("near", "batch/v1", "Job")).await;
+    let details = json!({"name": "own", "group": "batch", "kind": "Job"});
+    let status = json!({
+        "code": 404, "reason": "NotFound", "message": "Job.batch \"own\" not found", "details": details,
+    });
+    assert_eq!(refused, Err(status));
+}
+
+#[tokio::test]
+async fn the_resource_of_an_external_kind_is_discovered_once() {
+    let fixture = Fixture::new("integrations: {externalFrameworks: [Flow.v1.example.com]}");
+    let resources = json!({
+        "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "example.com/v1",
+        "resources": [{
+            "name": "flows", "singularName": "flow", "namespaced": true, "kind": "Flow", "verbs": ["get"],
+        }],
+    });
+    let flow = json!({
+        "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
+        "metadata": {"name": "own", "uid": "own", "labels": {"kueue.x-k8s.io/queue-name": "near"}},
+    });
+    let path = "/apis/example.com/v1/namespaces/team/flows/own";
+    fixture.server.put("/apis/example.com/v1", resources);
+    fixture.server.put(path, flow);
+    let webhooks = fixture.webhooks();
+    let child = owned("near", "example.com/v1", "Flow");
+    let job: Job = serde_json::from_value(child).expect("a Job");
+    let job = JobObject::from(job);
+    for _ in 0..2 {
+        let facts = defaulting_facts::gather(&webhooks, &job, "team").await.expect("cache");
+        assert!(facts.ancestor_managed && facts.owner_managed);
+    }
+    let path = format!("metadata of {path}");
+    assert_eq!(fixture.server.requests(), ["/apis/example.com/v1", &path, &path]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn reads_of_the_api_server_have_a_timeout() {
+    let mut fixture = Fixture::new("");
+    fixture.server.silent = true;
+    let refused = fixture.create(&owned("near", "batch/v1", "Job")).await.expect_err("refused");
+    assert_eq!((&refused["code"], &refused["reason"]), (&json!(504), &json!("Timeout")));
+}
+
+#[tokio::test]
+async fn nothing_is_defaulted_before_the_cache_is_synced() {
+    let mut fixture = Fixture::new("");
+    fixture.cache = SharedWebhookCache::default();
+    let refused = fixture.create(&job("near")).await.expect_err("refused");
+    assert_eq!(refused["code"], 503);
+}
+
+#[tokio::test]
+async fn an_invalid_job_is_denied_with_its_field() {
+    let fixture = Fixture::new("").with_default_queue();
+    let mut bad = job("near");
+    bad["metadata"]["labels"]["kueue.x-k8s.io/max-exec-time-seconds"] = json!("0");
+    let text = fixture.refusal(&bad, &Value::Null).await.expect("refused");
+    assert!(text.starts_with("metadata.labels[kueue.x-k8s.io/max-exec-time-seconds]: "), "{text}");
+    assert_eq!(fixture.refusal(&job("near"), &Value::Null).await, None);
+    let mut before = job("near");
+    before["spec"]["suspend"] = json!(true);
+    let mut after = job("");
+    after["spec"]["suspend"] = json!(true);
+    let text = fixture.refusal(&after, &before).await.expect("refused");
+    assert!(
+        text.ends_with("queue-name must not be empty in namespace with default queue"),
+        "{text}"
+    );
+    assert_eq!(Fixture::new("").refusal(&after, &before).await, None);
+}
+
+#[tokio::test]
+async fn kinds_without_webhooks_are_allowed_unchanged() {
+    let fixture = Fixture::new("integrations: {frameworks: [kubeflow.org/mpijob]}");
+    for framework in INTEGRATIONS {
+        for verb in ["mutate", "validate"] {
+            let path = framework.webhook_path(verb);
+            let answer =
+                fixture.call(&path, review("team", &json!("no object"), &Value::Null)).await;
+            assert_eq!(answer, json!({"uid": "u", "allowed": true}), "{path}");
+        }
+    }
+}

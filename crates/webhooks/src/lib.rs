@@ -1,0 +1,122 @@
+//! Webhooks of Kueue's kinds and of jobs, and version conversion.
+//!
+//! A handler decodes a review, applies a pure rule, and encodes the response. Paths, names and responses are Kueue's
+//! (docs/reference/kueue.md §5.1–5.2). Kinds are registered in v1beta2 only; the API server converts v1beta1.
+//!
+//! | module | concept |
+//! |---|---|
+//! | [`router`] | all webhooks, at their paths |
+//! | [`Rules`], [`JobSettings`] | what configuration and feature gates decide |
+//! | [`JobWebhooks`] | webhooks of jobs |
+//! | [`cache`] | the objects that webhooks of jobs read |
+
+pub mod cache;
+mod cluster_queue;
+mod cohort;
+mod conversion;
+mod decode;
+mod jobs;
+mod mutate;
+mod resource_flavor;
+mod resource_groups;
+mod review;
+mod rules;
+mod workload;
+mod workload_status;
+mod workload_update;
+
+use std::sync::Arc;
+
+use axum::{
+    Json, Router,
+    extract::{DefaultBodyLimit, State},
+    routing::post,
+};
+use crds::{
+    decode::Decode,
+    v1beta2::{ClusterQueue, Cohort, ResourceFlavor, Workload},
+    validation::{Errors, denial},
+};
+
+pub use self::jobs::{JobSettings, JobWebhooks};
+pub use rules::Rules;
+
+use self::review::{AdmissionRequest, AdmissionResponse, AdmissionReview, Operation};
+
+/// Objects have at most 3 MiB; a review contains two of them.
+const BODY_LIMIT: usize = 8 << 20;
+
+/// All webhooks, at Kueue's paths.
+pub fn router(rules: Rules, jobs: JobWebhooks) -> Router {
+    let of_kueue = Router::new()
+        .route("/convert", post(conversion::convert))
+        .route("/mutate-kueue-x-k8s-io-v1beta2-workload", post(mutate_workload))
+        .route("/mutate-kueue-x-k8s-io-v1beta2-clusterqueue", post(mutate::<ClusterQueue>))
+        .route("/mutate-kueue-x-k8s-io-v1beta2-resourceflavor", post(mutate::<ResourceFlavor>))
+        .route("/validate-kueue-x-k8s-io-v1beta2-workload", post(validate::<Workload>))
+        .route("/validate-kueue-x-k8s-io-v1beta2-clusterqueue", post(validate::<ClusterQueue>))
+        .route("/validate-kueue-x-k8s-io-v1beta2-resourceflavor", post(validate::<ResourceFlavor>))
+        .route("/validate-kueue-x-k8s-io-v1beta2-cohort", post(validate::<Cohort>))
+        .with_state(Arc::new(rules));
+    of_kueue.merge(jobs::router(jobs)).layer(DefaultBodyLimit::max(BODY_LIMIT))
+}
+
+/// Validation of a kind beyond its schema.
+///
+/// Contract: `validate` is pure and finds all errors, in the order in which Kueue reports them; `old` is the object before an
+/// update, none on creation. The object has passed the schema and the CEL rules of its CRD. An empty result allows the
+/// request; otherwise callers deny it with all errors in one message.
+///
+/// ```ignore
+/// impl Validate for Cohort {
+///     fn validate(&self, _: Option<&Self>, _: &Rules) -> Errors {
+///         resource_groups::check(&self.spec.resource_groups, QUOTA_OWNER)
+///     }
+/// }
+/// ```
+trait Validate: Decode {
+    /// All errors of the object.
+    fn validate(&self, old: Option<&Self>, rules: &Rules) -> Errors;
+}
+
+async fn validate<T: Validate>(
+    State(rules): State<Arc<Rules>>,
+    Json(review): Json<AdmissionReview>,
+) -> Json<AdmissionReview> {
+    review.answer(|request| decide_validation::<T>(request, &rules))
+}
+
+fn decide_validation<T: Validate>(request: &AdmissionRequest, rules: &Rules) -> AdmissionResponse {
+    let object: T = match decode::object(&request.object) {
+        Ok(object) => object,
+        Err(error) => return AdmissionResponse::undecodable(&error),
+    };
+    let old: Option<T> = match request.operation {
+        Operation::Update => match decode::object(&request.old_object) {
+            Ok(old) => Some(old),
+            Err(error) => return AdmissionResponse::undecodable(&error),
+        },
+        _ => None,
+    };
+    match denial(&object.validate(old.as_ref(), rules)) {
+        Some(message) => AdmissionResponse::denied(&message),
+        None => AdmissionResponse::allowed(),
+    }
+}
+
+async fn mutate<T>(Json(review): Json<AdmissionReview>) -> Json<AdmissionReview>
+where
+    T: Decode + serde::Serialize + mutate::InUse,
+{
+    review.answer(mutate::protect::<T>)
+}
+
+async fn mutate_workload(
+    State(rules): State<Arc<Rules>>,
+    Json(review): Json<AdmissionReview>,
+) -> Json<AdmissionReview> {
+    review.answer(|request| mutate::workload(request, &rules))
+}
+
+#[cfg(test)]
+mod tests;
