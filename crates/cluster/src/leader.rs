@@ -1,9 +1,10 @@
-//! The leader of a cluster: leader election, then watches, events and the control task.
+//! The leader of a cluster: leader election, then events and the control task.
 //!
-//! Nothing is watched and nothing is decided before this process leads. Its tasks end before the lease is released. A lost
+//! Watches run from the start of the process, in [`Sources`]. Nothing is decided before this process leads: times of loss and
+//! nomination count from then. Its tasks end before the lease is released. A lost
 //! lease ends the process, because another leader may decide about the same objects.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use kube::Client;
 use prometheus_client::registry::Registry;
@@ -19,7 +20,7 @@ use tokio::task::JoinSet;
 
 use crate::control::{
     Control,
-    control_loop::{self, ControlIo, Inputs, Workers},
+    control_loop::{self, ControlIo, Inputs, MeasurementSink, Workers},
     sources::Sources,
 };
 
@@ -65,14 +66,16 @@ pub struct Leader<C: Control> {
     pub client: Client,
     /// What decides.
     pub control: C,
-    /// Starts the watches that feed it.
-    pub watch: fn(&mut Sources<'_, C::Input>),
+    /// The stores that feed it.
+    pub sources: Sources<C::Input>,
     /// The election; without one the process always leads.
     pub election: Option<Election>,
     /// Counters.
     pub metrics: ClientMetrics,
     /// The reporting controller of Events.
     pub reporter: Reporter,
+    /// Takes what control measures.
+    pub measure: Arc<dyn MeasurementSink>,
 }
 
 /// What other tasks of a leader need.
@@ -127,6 +130,7 @@ impl<C: Control> Leader<C> {
                 () = lost.lost() => tracing::error!("this process does not lead any more"),
             }
         }
+        // The tasks of the leader have ended: the elector may release the lease now.
         end_of_election.cancel();
         let _ = election.await;
         Ok(())
@@ -144,14 +148,7 @@ impl<C: Control> Leader<C> {
         let workers = Workers::default();
         let mut tasks = JoinSet::new();
         let metrics = &self.metrics;
-        let mut sources = Sources {
-            client: self.client.clone(),
-            inputs: inputs.clone(),
-            metrics: &metrics.watches,
-            stop: stop.clone(),
-            tasks: &mut tasks,
-        };
-        (self.watch)(&mut sources);
+        self.sources.start(&inputs, &mut tasks);
         let writer = |max_in_flight| {
             let (client, writes) = (self.client.clone(), metrics.writes.clone());
             let limits = WriteLimits { max_in_flight, deadline: DEADLINE };
@@ -159,7 +156,8 @@ impl<C: Control> Leader<C> {
         };
         let events = writer(EVENTS_AT_A_TIME);
         let (recorder, events) = recorder(events, self.reporter.clone(), metrics.events.clone());
-        let io = ControlIo { home: writer(WRITES_AT_A_TIME), workers: workers.clone(), recorder };
+        let home = writer(WRITES_AT_A_TIME);
+        let io = ControlIo { home, workers: workers.clone(), recorder, measure: self.measure };
         let context = LeaderContext { inputs, workers, leadership, stop: stop.clone() };
         tasks.spawn(runnable(context));
         tasks.spawn(events.run(stop.clone()));

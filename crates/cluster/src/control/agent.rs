@@ -3,32 +3,32 @@
 //! Clones queue in one queue that is not in the API, whose quota is the capacity of the cluster. Nothing is decided before
 //! everything was listed.
 
-use ::jobs::pod_sets_info::FlavorsByName;
+use std::sync::Arc;
+
+use ::jobs::{GenericJob, Kind, Kinds, pod_sets_info::FlavorsByName, prebuilt::prebuilt_name};
 use crds::v1beta2::Workload;
 use jiff::Timestamp;
-use k8s_openapi::{Metadata, Resource, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use kube::Resource;
 use runtime::{
     watch::{Change, Key},
     writer::WriteOutcome,
 };
 
 use super::{
-    agent_policy::AgentPolicy,
+    agent_policy::{AgentPolicy, job_kind},
     agent_settings::AgentSettings,
-    capacity::{CapacityInputs, LocalCapacity, ReportInputs, work_of},
-    change::{for_each_object, is_list},
+    capacity::{CapacityInputs, LocalCapacity, Observed, RefusedPodsEvent, ReportInputs, work_of},
+    change::for_each_object,
     control_loop::{Control, Decisions},
     core::{Core, JobEnvironment, MAX_ROUNDS},
     input::AgentInput,
-    listing::Listing,
+    job_key::JobKey,
+    listing::{AGENT_KINDS, Listing, listed_name, listed_names},
     namespaces_and_priorities::NamespacesAndPriorities,
     outbox::{Subject, Ticket},
     timers::Reevaluation,
     workloads::{StatusInputs, WorkloadChange},
 };
-
-/// Kinds that an agent lists.
-const KINDS: &[&str] = &["Workload", "Job", "Node", "Pod", "ClusterCapacity"];
 
 /// See the module.
 #[derive(Debug)]
@@ -38,6 +38,8 @@ pub struct AgentControl {
     origin: String,
     listing: Listing,
     capacity: LocalCapacity,
+    /// Kinds of jobs that run here.
+    kinds: Kinds,
     /// Empty: clones carry what their flavors give.
     flavors: FlavorsByName,
     /// Empty: a worker has no priority classes of Kueue.
@@ -48,12 +50,14 @@ impl AgentControl {
     /// An agent that has observed nothing.
     #[must_use]
     pub fn new(settings: AgentSettings) -> Self {
+        let names = AGENT_KINDS.iter().copied().map(Box::from);
         Self {
             core: Core::new(settings.core),
             policy: settings.policy,
             origin: settings.origin,
-            listing: Listing::new(KINDS.iter().copied()),
-            capacity: LocalCapacity::new(),
+            listing: Listing::new(names.chain(listed_names(&settings.kinds))),
+            capacity: LocalCapacity::new(settings.kinds.iter().map(job_kind).collect()),
+            kinds: settings.kinds,
             flavors: FlavorsByName::default(),
             configuration: NamespacesAndPriorities::default(),
         }
@@ -69,14 +73,32 @@ impl Control for AgentControl {
             AgentInput::Workload(change) => self.each(change, |this, key, object| {
                 this.observe_workload(key, object);
             }),
-            AgentInput::Job(change) => self.each(change, |this, key, object| {
-                this.core.jobs.observe(key, object, &mut this.core.ctx);
-            }),
+            AgentInput::Job(kind, change) => {
+                let listed = change.is_list();
+                if self.core.observe_jobs(&kind, change) {
+                    // The report names the kinds that are served.
+                    self.core.ctx.agenda.now(Reevaluation::Capacity);
+                }
+                self.listed(listed.then(|| listed_name(&kind)).as_deref());
+            }
+            AgentInput::LookedUp(kind, change) => {
+                let listed = self.core.observe_looked_up(&kind, change);
+                self.listed(listed.as_deref());
+            }
             AgentInput::Node(change) => self.each(change, |this, key, object| {
-                this.capacity.observe_node(&key.name, object.as_ref(), &mut this.core.ctx);
+                this.capacity.observe_node(&key.name, content(object.as_ref()), &mut this.core.ctx);
             }),
             AgentInput::Pod(change) => self.each(change, |this, key, object| {
-                this.capacity.observe_pod(key.clone(), object.as_ref(), &mut this.core.ctx);
+                this.capacity.observe_pod(
+                    key.clone(),
+                    content(object.as_ref()),
+                    &mut this.core.ctx,
+                );
+            }),
+            AgentInput::RefusedPods(change) => for_each_object(change, |_, object| {
+                if let Some(event) = content(object.as_ref()) {
+                    self.pods_refused(event);
+                }
             }),
             AgentInput::Capacity(change) => self.each(change, |this, key, object| {
                 this.capacity.observe_report(key, object);
@@ -88,7 +110,7 @@ impl Control for AgentControl {
         self.core.ctx.now = now;
         let settled = self.core.ctx.settle(ticket, &answer);
         let Core { ctx, workloads, jobs, .. } = &mut self.core;
-        match ticket.target.subject {
+        match &ticket.target.subject {
             Subject::Workload => {
                 let key = &ticket.target.key;
                 let change = workloads.answered(ticket, answer, &settled, ctx);
@@ -98,27 +120,35 @@ impl Control for AgentControl {
                     jobs.evaluate_jobs_of(key, record.object(), ctx);
                 }
             }
-            Subject::Job => jobs.answered(ticket, answer, (&settled, workloads), ctx),
+            Subject::Job(_) => jobs.answered(ticket, answer, (&settled, workloads), ctx),
             Subject::Capacity => self.capacity.report_answered(answer),
             // Kinds that an agent never writes.
             Subject::ClusterQueue
+            | Subject::Cohort
             | Subject::ResourceFlavor
+            | Subject::Topology
             | Subject::LocalQueue
             | Subject::MultiKueueCluster
-            | Subject::AdmissionCheck => {}
+            | Subject::AdmissionCheck
+            | Subject::Incarnation => {}
         }
     }
 
     fn decide(&mut self, now: Timestamp) -> Decisions {
         self.core.ctx.now = now;
+        // Until every kind was listed, an absent object proves nothing: room in use would count as
+        // free.
         if !self.listing.is_complete() {
             return Decisions::default();
         }
         self.core.advance();
         for _ in 0..MAX_ROUNDS {
+            // Every round: what was reserved or released in the last one changes the room of the
+            // next cycle.
             self.refresh_capacity();
             let n_evaluated = self.evaluate_jobs() + self.evaluate_workloads();
-            if !self.run_cycles() && n_evaluated == 0 {
+            // A cycle without progress may still have made something due: another reason to be pending.
+            if !self.run_cycles() && n_evaluated == 0 && !self.core.has_work() {
                 break;
             }
         }
@@ -130,19 +160,25 @@ impl Control for AgentControl {
 }
 
 impl AgentControl {
-    fn each<K>(&mut self, change: Change<K>, mut apply: impl FnMut(&mut Self, &Key, Option<K>))
-    where
-        K: Metadata<Ty = ObjectMeta> + Resource,
-    {
-        let listed = is_list(&change);
+    fn each<K: Resource<DynamicType = ()>>(
+        &mut self,
+        change: Change<K>,
+        mut apply: impl FnMut(&mut Self, &Key, Option<Arc<K>>),
+    ) {
+        let listed = change.is_list();
         for_each_object(change, |key, object| apply(self, &key, object));
-        if listed && self.listing.listed(K::KIND) {
+        self.listed(listed.then(|| K::kind(&())).as_deref());
+    }
+
+    /// Records that everything of a kind was listed.
+    fn listed(&mut self, kind: Option<&str>) {
+        if kind.is_some_and(|kind| self.listing.listed(kind)) {
             // A cluster without any nodes reports that, too.
             self.core.ctx.agenda.now(Reevaluation::Capacity);
         }
     }
 
-    fn observe_workload(&mut self, key: &Key, object: Option<Workload>) {
+    fn observe_workload(&mut self, key: &Key, object: Option<Arc<Workload>>) {
         let Some(object) = object else {
             let removed = self.core.workloads.remove(key);
             return removed.iter().for_each(|change| self.route(change));
@@ -169,7 +205,7 @@ impl AgentControl {
 
     /// Routes a change of a clone. One that the policy refuses never reaches the scheduler.
     fn route(&mut self, change: &WorkloadChange) {
-        if change.after.is_some() && self.policy.refusal(&change.key).is_some() {
+        if change.after.as_ref().is_some_and(|clone| self.refusal(&change.key, clone).is_some()) {
             return self.core.ctx.agenda.now(Reevaluation::Workload(change.key.clone()));
         }
         if change.voids_reservation {
@@ -177,6 +213,28 @@ impl AgentControl {
         }
         if self.core.workload_changed(change) {
             self.capacity.fleet_mut().workload_removed(change.id);
+        }
+    }
+
+    /// Why a clone does not run here.
+    fn refusal(&self, key: &Key, clone: &Workload) -> Option<(&'static str, String)> {
+        self.policy.refusal(key, clone, &self.kinds)
+    }
+
+    /// Records that pods of a job were refused. The Event of an earlier job of the name has another uid.
+    fn pods_refused(&mut self, event: &RefusedPodsEvent) {
+        let is_of =
+            |kind: &&Kind| kind.name() == event.kind && kind.api_version() == event.api_version;
+        let Some(kind) = self.kinds.iter().find(is_of) else {
+            return;
+        };
+        let Core { jobs, ctx, .. } = &mut self.core;
+        let key = JobKey::new(kind, &event.object);
+        let job = jobs.get(&key).map(|(_, job)| job);
+        let job = job.filter(|job| job.metadata().uid.as_deref() == Some(event.uid.as_str()));
+        if let Some(job) = job {
+            let clone = key.in_namespace(prebuilt_name(&**job, jobs.gates()).name);
+            self.capacity.pods_refused(clone, &event.message, ctx);
         }
     }
 
@@ -189,7 +247,7 @@ impl AgentControl {
         let environment = JobEnvironment {
             flavors: &self.flavors,
             priority: &|source| self.configuration.priority(source),
-            managed: &|_, _| true,
+            managed: &|_, _, _| true,
         };
         self.core.evaluate_jobs(&environment)
     }
@@ -199,19 +257,22 @@ impl AgentControl {
         for key in &keys {
             if let Some(change) = self.core.ended_backoff(key) {
                 self.route(&change);
+                // The change has put the Workload on the agenda, and it is evaluated right here.
                 self.core.ctx.agenda.withdraw_workload(key);
             }
             if !self.core.prepare_workload(key, self.capacity.fleet_mut()) {
                 continue;
             }
-            if let Some((reason, message)) = self.policy.refusal(key) {
+            let refusal = self.core.workloads.get(key);
+            let refusal = refusal.and_then(|record| self.refusal(key, record.object()));
+            if let Some((reason, message)) = refusal {
                 let Core { workloads, ctx, .. } = &mut self.core;
                 if workloads.refuse(key, (reason, &message), ctx) {
                     continue;
                 }
             }
-            let unschedulable = self.capacity.unschedulable(key);
-            let inputs = StatusInputs { unschedulable, ..StatusInputs::default() };
+            let pod_failure = self.capacity.pod_failure(key);
+            let inputs = StatusInputs { pod_failure, ..StatusInputs::default() };
             self.core.evaluate_workload(key, inputs, self.capacity.fleet_mut());
         }
         keys.len()
@@ -227,9 +288,15 @@ impl AgentControl {
     }
 
     fn write_report(&mut self) {
-        let Core { ctx, scheduler, workloads, .. } = &mut self.core;
-        let (kinds, origin) = (self.policy.kinds(), &*self.origin);
+        let Core { ctx, scheduler, workloads, jobs, .. } = &mut self.core;
+        let available = self.kinds.iter().filter(|kind| jobs.is_available(kind));
+        let (kinds, origin) = (available.map(job_kind).collect(), &*self.origin);
         let mut inputs = ReportInputs { workloads, scheduler, kinds, origin };
         self.capacity.write_report(&mut inputs, ctx);
     }
+}
+
+/// What a watch has kept of an object.
+fn content<T>(object: Option<&Arc<Observed<T>>>) -> Option<&T> {
+    object.map(|object| object.content())
 }

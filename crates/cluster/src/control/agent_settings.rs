@@ -1,27 +1,40 @@
 //! What an agent is configured with.
 
+use ::jobs::Kinds;
+use config::{Configuration, JobKinds, gates::Gates};
+
 use super::{agent_policy::AgentPolicy, core::CoreConfig, manager_settings::core_config};
-use crate::{config::Configuration, gates::Gates};
 
 /// Settings of an agent: the defaults of a manager, without a PodsReady policy, and with one queue that is not in the API.
 #[derive(Clone, Debug)]
 pub struct AgentSettings {
     pub(super) core: CoreConfig,
     pub(super) policy: AgentPolicy,
+    /// Kinds of jobs that run here.
+    pub(super) kinds: Kinds,
     /// The origin that the counts of a report call its own.
     pub(super) origin: String,
 }
 
 impl AgentSettings {
-    /// Settings of an agent that runs what `policy` allows.
+    /// Settings of an agent that runs what `policy` allows, of the known kinds of jobs.
     #[must_use]
-    pub fn new(policy: AgentPolicy) -> Self {
+    pub fn new(policy: AgentPolicy, known: &Kinds) -> Self {
         let file = Configuration::default();
-        let mut core = core_config(&file, &Gates::default());
+        let kinds = policy.allowed(known);
+        let mut core = core_config(&file, &Gates::default(), &JobKinds::all(&kinds));
+        // A copy needs no queue name, and neither does the owner of a child.
+        core.jobs.without_queue_name = true;
         core.scheduler.index.agent_mode = true;
         core.pods_ready = None;
         core.scheduler.block_admission = false;
         core.owns_workloads = false;
-        Self { core, policy, origin: file.multi_kueue.origin }
+        Self { core, policy, kinds, origin: file.multi_kueue.origin }
+    }
+
+    /// Kinds of jobs that are watched.
+    #[must_use]
+    pub fn kinds(&self) -> &Kinds {
+        &self.kinds
     }
 }

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::{
+    measurement::Measurement,
     outbox::{Outbox, Settled, Stamp, Target, Ticket},
     timers::{Agenda, Reevaluation},
 };
@@ -14,11 +15,18 @@ pub(crate) struct Context {
     pub(crate) now: Timestamp,
     pub(crate) agenda: Agenda,
     pub(crate) outbox: Outbox,
+    /// What was measured since the last decision.
+    pub(crate) measurements: Vec<Measurement>,
 }
 
 impl Default for Context {
     fn default() -> Self {
-        Self { now: Timestamp::MIN, agenda: Agenda::default(), outbox: Outbox::default() }
+        Self {
+            now: Timestamp::MIN,
+            agenda: Agenda::default(),
+            outbox: Outbox::default(),
+            measurements: Vec::new(),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use jiff::Timestamp;
@@ -20,7 +20,11 @@ use tokio::{
     time,
 };
 
-use super::outbox::{Destination, Order, Ticket};
+use super::{
+    fleet::ConnectionPlans,
+    measurement::Measurement,
+    outbox::{Destination, Order, Ticket},
+};
 
 /// Inputs that may be queued. A watch that is faster than the decisions is slowed down.
 const BACKLOG: usize = 4096;
@@ -63,8 +67,10 @@ pub struct Decisions {
     pub orders: Vec<Order>,
     /// Events.
     pub events: Vec<EventRecord>,
-    /// Workers that are not registered any more and have nothing of ours: their connections may end.
-    pub clean: WorkerNames,
+    /// What happened since the last decision.
+    pub measurements: Vec<Measurement>,
+    /// The connections to workers that are wanted; `None` before anything is decided.
+    pub connections: Option<ConnectionPlans>,
     /// When to decide again, if nothing is observed before.
     pub wake: Option<Timestamp>,
 }
@@ -75,14 +81,14 @@ pub type Inputs<I> = Sender<I>;
 /// Names of worker clusters.
 pub type WorkerNames = BTreeSet<Box<str>>;
 
-/// Writers of connected workers, and workers whose connections may end. Cheap to clone.
+/// Writers of connected workers, and the connections that are wanted. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Workers(Arc<SharedWorkers>);
 
 #[derive(Default)]
 struct SharedWorkers {
     writers: parking_lot::RwLock<BTreeMap<Box<str>, Writer>>,
-    clean: watch::Sender<WorkerNames>,
+    plans: watch::Sender<Option<ConnectionPlans>>,
 }
 
 impl Workers {
@@ -95,25 +101,19 @@ impl Workers {
         };
     }
 
-    /// Sets the workers whose connections may end ([`Decisions::clean`]).
-    pub fn set_clean(&self, names: WorkerNames) {
-        self.0.clean.send_if_modified(|known| {
-            let changed = *known != names;
-            *known = names;
+    /// Sets the connections that are wanted ([`Decisions::connections`]).
+    pub fn set_plans(&self, plans: ConnectionPlans) {
+        self.0.plans.send_if_modified(|known| {
+            let changed = known.as_ref() != Some(&plans);
+            *known = Some(plans);
             changed
         });
     }
 
-    /// Whether the connection of a worker may end.
+    /// The connections that are wanted, as they change; `None` before anything is decided.
     #[must_use]
-    pub fn is_clean(&self, name: &str) -> bool {
-        self.0.clean.borrow().contains(name)
-    }
-
-    /// The workers whose connections may end, as they change.
-    #[must_use]
-    pub fn clean(&self) -> watch::Receiver<WorkerNames> {
-        self.0.clean.subscribe()
+    pub fn plans(&self) -> watch::Receiver<Option<ConnectionPlans>> {
+        self.0.plans.subscribe()
     }
 
     fn get(&self, name: &str) -> Option<Writer> {
@@ -129,6 +129,33 @@ pub struct ControlIo {
     pub workers: Workers,
     /// Publishes Events.
     pub recorder: Recorder,
+    /// Takes measurements.
+    pub measure: Arc<dyn MeasurementSink>,
+}
+
+/// Takes what control measures.
+///
+/// Contract: it is called once per decision with measurements, in order, and returns without waiting. Numbers in a measurement
+/// replace those of earlier ones; counts are to be added.
+///
+/// ```ignore
+/// impl MeasurementSink for Metrics {
+///     fn measure(&self, measurements: Vec<Measurement>, took: Duration) {
+///         measurements.into_iter().for_each(|one| self.series.lock().record(one, took));
+///     }
+/// }
+/// ```
+pub trait MeasurementSink: Send + Sync + 'static {
+    /// Takes measurements of a decision that took so long.
+    fn measure(&self, measurements: Vec<Measurement>, took: Duration);
+}
+
+/// Drops measurements.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unmeasured;
+
+impl MeasurementSink for Unmeasured {
+    fn measure(&self, _: Vec<Measurement>, _: Duration) {}
 }
 
 /// The channel of inputs.
@@ -165,10 +192,16 @@ pub async fn run<C: Control>(
         for (ticket, answer) in first.into_iter().chain(more) {
             control.answered(&ticket, answer, now);
         }
+        let began = Instant::now();
         let decisions = control.decide(now);
+        if !decisions.measurements.is_empty() {
+            io.measure.measure(decisions.measurements, began.elapsed());
+        }
         wake = decisions.wake;
-        // A worker is not clean any more before anything is sent to it.
-        io.workers.set_clean(decisions.clean);
+        // A connection is wanted before anything is sent over it.
+        if let Some(plans) = decisions.connections {
+            io.workers.set_plans(plans);
+        }
         decisions.orders.into_iter().for_each(|order| send(order, &io, &answers));
         decisions.events.into_iter().for_each(|event| io.recorder.record(event));
     }

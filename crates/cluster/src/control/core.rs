@@ -1,16 +1,25 @@
 //! What manager and agent share: jobs, Workloads and scheduling in one cluster.
 
 use ::jobs::{
+    JobObject, Kind,
     construct_workload::{PrioritySource, WorkloadPriority},
+    lookups::LookupKind,
     pod_sets_info::FlavorsByName,
+    pods,
 };
+use crds::names::reasons;
 use dispatch::Fleet;
-use runtime::watch::Key;
+use kube::core::DynamicObject;
+use runtime::watch::{Change, Key};
+use std::time::Duration;
 
 use super::{
+    change::for_each_object,
     context::Context,
     control_loop::Decisions,
+    job_key::JobKey,
     jobs::{JobInputs, Jobs, JobsConfig, WorkloadEffect},
+    listing::{looked_up_name, members_name},
     outbox::after,
     scheduling::{Scheduler, SchedulerConfig},
     timers::Reevaluation,
@@ -40,6 +49,12 @@ pub(crate) struct CoreConfig {
     pub(crate) jobs: JobsConfig,
     /// The PodsReady policy, if any.
     pub(crate) pods_ready: Option<PodsReadyPolicy>,
+    /// Reasons of conditions are those of before the gate UnadmittedWorkloadsObservability.
+    pub(crate) legacy_reasons: bool,
+    /// A new Workload has conditions before its first cycle (gate UnadmittedWorkloadsExplicitStatus).
+    pub(crate) explicit_status: bool,
+    /// A Workload without its owner is finished (gate FinishOrphanedWorkloads).
+    pub(crate) finishes_orphans: bool,
     /// Time limits of Workloads are enforced, and `reclaimablePods` written, by this process. A clone's manager does both.
     pub(crate) owns_workloads: bool,
 }
@@ -48,8 +63,14 @@ pub(crate) struct CoreConfig {
 pub(super) struct JobEnvironment<'a> {
     pub(super) flavors: &'a FlavorsByName,
     pub(super) priority: &'a dyn Fn(&PrioritySource) -> Option<WorkloadPriority>,
-    /// Whether a job is this process's to suspend and start.
-    pub(super) managed: &'a dyn Fn(&Key, &::jobs::Job) -> bool,
+    /// Whether a job is this process's to suspend and start; the last argument says whether an ancestor is managed.
+    pub(super) managed: &'a dyn Fn(&JobKey, &JobObject, bool) -> bool,
+}
+
+impl<'a> JobEnvironment<'a> {
+    fn inputs(&self, workloads: &'a Workloads) -> JobInputs<'a> {
+        JobInputs { workloads, flavors: self.flavors, priority: self.priority }
+    }
 }
 
 impl Core {
@@ -63,19 +84,72 @@ impl Core {
         }
     }
 
+    /// Records a change of jobs of a kind. Returns whether the kind can be observed now and could not be before, or the
+    /// reverse.
+    pub(super) fn observe_jobs(&mut self, kind: &Kind, change: Change<JobObject>) -> bool {
+        let differs = self.jobs.observe_availability(kind, &change);
+        for_each_object(change, |key, object| {
+            self.jobs.observe(&JobKey::new(kind, &key), object, &mut self.ctx);
+        });
+        differs
+    }
+
+    /// Records a change of pods of the sets of a kind. Returns their name in the listing if all were listed.
+    pub(super) fn observe_members(
+        &mut self,
+        kind: &Kind,
+        change: Change<JobObject>,
+    ) -> Option<Box<str>> {
+        let listed = change.is_list();
+        for_each_object(change, |key, object| {
+            self.jobs.observe(&JobKey::new(pods::kind(), &key), object, &mut self.ctx);
+        });
+        listed.then(|| members_name(kind))
+    }
+
+    /// Records a change of objects that pod sets of jobs need. Returns their name in the listing if all were listed.
+    pub(super) fn observe_looked_up(
+        &mut self,
+        kind: &LookupKind,
+        change: Change<DynamicObject>,
+    ) -> Option<Box<str>> {
+        let listed = change.is_list();
+        self.jobs.observe_looked_up(kind, change, &mut self.ctx);
+        listed.then(|| looked_up_name(kind))
+    }
+
     /// Moves what has become due to this decision.
     pub(super) fn advance(&mut self) {
         let now = self.ctx.now;
         self.ctx.agenda.advance(now);
-        self.ctx.agenda.workloads(self.workloads.take_due(now));
+        self.ctx.agenda.workloads(self.workloads.take_reached(now));
+    }
+
+    /// Whether something is due that a further round evaluates.
+    pub(super) fn has_work(&self) -> bool {
+        self.ctx.agenda.is_due() || self.scheduler.is_pending()
     }
 
     /// Completes a decision with everything that was submitted, and the time of the next one.
     pub(super) fn complete(&mut self, mut decisions: Decisions) -> Decisions {
         (decisions.orders, decisions.events) = self.ctx.outbox.take();
+        decisions.measurements = std::mem::take(&mut self.ctx.measurements);
+        // What the rounds left over is continued at once; no input may ever come.
+        let now = self.has_work().then_some(self.ctx.now);
         let times = self.ctx.agenda.next().into_iter().chain(self.workloads.next_deadline());
-        decisions.wake = times.min();
+        decisions.wake = times.chain(now).min();
         decisions
+    }
+
+    /// Evaluates every job at this decision.
+    pub(super) fn evaluate_all_jobs(&mut self) {
+        self.ctx.agenda.jobs(self.jobs.keys().cloned());
+    }
+
+    /// Evaluates every Workload at this decision, and those that orphaned jobs had.
+    pub(super) fn evaluate_all_workloads(&mut self) {
+        self.ctx.agenda.workloads(self.workloads.keys().cloned());
+        self.ctx.agenda.workloads(self.jobs.orphaned_workloads().cloned());
     }
 
     /// Routes a change of a Workload. Returns whether its number may be given to another one.
@@ -86,6 +160,7 @@ impl Core {
         self.evaluate_replaced_slice(change);
         self.jobs.workload_changed(change, &mut self.ctx);
         self.ctx.agenda.now(Reevaluation::Workload(key.clone()));
+        // Last: from here on the engine may give the number to another Workload.
         over && self.workloads.release_id(key, change.id)
     }
 
@@ -93,17 +168,49 @@ impl Core {
     pub(super) fn evaluate_jobs(&mut self, environment: &JobEnvironment<'_>) -> usize {
         let keys = self.ctx.agenda.take_jobs();
         for key in &keys {
+            if let Some(set) = self.jobs.set_of_new_member(key) {
+                self.ctx.agenda.now(Reevaluation::Job(set));
+                continue;
+            }
+            // Members of a group are evaluated together.
+            if let Some(group) = self.jobs.group_of(key) {
+                self.ctx.agenda.now(Reevaluation::PodGroup(group));
+                continue;
+            }
+            let ancestor = self.jobs.managed_ancestor(key).unwrap_or_else(|error| {
+                // Without an ancestor the job is managed by its own queue name.
+                tracing::warn!(job = %key, %error, "the owners of a job are not followed");
+                None
+            });
             let job = self.jobs.get(key).map(|(_, job)| job.clone());
-            let managed = job.is_some_and(|job| (environment.managed)(key, &job));
-            let inputs = JobInputs {
-                workloads: &self.workloads,
-                flavors: environment.flavors,
-                priority: environment.priority,
-            };
+            let managed =
+                job.is_some_and(|job| (environment.managed)(key, &job, ancestor.is_some()));
+            if let Some(ancestor) = ancestor.filter(|_| managed) {
+                self.jobs.evaluate_child(key, &ancestor, &self.workloads, &mut self.ctx);
+                continue;
+            }
+            let inputs = environment.inputs(&self.workloads);
             let effects = self.jobs.evaluate(key, managed, &inputs, &mut self.ctx);
             effects.into_iter().for_each(|(key, effect)| self.take_effect(&key, effect));
         }
-        keys.len()
+        keys.len() + self.evaluate_pod_groups(environment)
+    }
+
+    /// Evaluates every group of pods of the agenda. Returns their number.
+    fn evaluate_pod_groups(&mut self, environment: &JobEnvironment<'_>) -> usize {
+        let groups = self.ctx.agenda.take_pod_groups();
+        for group in &groups {
+            let members = self.jobs.members_of(group).filter(|key| {
+                let child = matches!(self.jobs.managed_ancestor(key), Ok(Some(_)));
+                let job = self.jobs.get(key).map(|(_, job)| job).filter(|_| !child);
+                job.is_some_and(|job| (environment.managed)(key, job, false))
+            });
+            let members: Vec<JobKey> = members.cloned().collect();
+            let inputs = environment.inputs(&self.workloads);
+            let effects = self.jobs.evaluate_group(group, &members, &inputs, &mut self.ctx);
+            effects.into_iter().for_each(|(key, effect)| self.take_effect(&key, effect));
+        }
+        groups.len()
     }
 
     /// The change by which a Workload is entered again when its backoff has ended, which only the time shows.
@@ -116,6 +223,9 @@ impl Core {
     pub(super) fn prepare_workload(&mut self, key: &Key, fleet: &mut Fleet) -> bool {
         self.explain_blocker(key, fleet);
         self.finish_replaced_slice(key);
+        if self.config.owns_workloads && self.config.finishes_orphans {
+            self.workloads.finish_orphan(key, &mut self.ctx);
+        }
         self.workloads.is_free(key, &mut self.ctx)
     }
 
@@ -141,11 +251,14 @@ impl Core {
 
     fn take_effect(&mut self, key: &Key, effect: WorkloadEffect) {
         match effect {
-            // An agent counts them itself; the manager reads them from the status of the job.
-            WorkloadEffect::Perform(WorkloadCommand::Reclaim(_)) if !self.config.owns_workloads => {
-            }
-            WorkloadEffect::Perform(command) => {
-                self.workloads.perform(key, &command, &mut self.ctx);
+            // An agent counts reclaimable pods itself, and a clone belongs to the manager alone: as the dependent of a
+            // copy it would be deleted together with that.
+            WorkloadEffect::Perform(
+                WorkloadCommand::Reclaim(_) | WorkloadCommand::SetOwner(..),
+                _,
+            ) if !self.config.owns_workloads => {}
+            WorkloadEffect::Perform(command, event) => {
+                self.workloads.perform(key, &command, event, &mut self.ctx);
             }
             WorkloadEffect::Propose(transition) => {
                 self.workloads.propose(key, transition, &mut self.ctx);
@@ -160,15 +273,21 @@ impl Core {
         };
         let (id, workload) = (record.id(), record.object());
         let leaves = workload.metadata.deletion_timestamp.is_some();
+        // Its waiting time begins again after a reactivation.
         if leaves || workload.spec.active == Some(false) {
             fleet.reset_waiting(id);
         }
         if let Some((reason, message)) = self.scheduler.blocker(workload) {
             // No cycle reports that the Workload does not wait for room any more.
             fleet.pause_waiting(id);
-            let not_before = after(self.ctx.now, self.config.scheduler.explain_after);
-            let reason = reason.to_owned();
-            let pending = PendingMessage { reason, message, gated: false, not_before };
+            let patience = match reason {
+                // Only a change of the Workload itself ends this.
+                reasons::ADMISSION_GATED => Duration::ZERO,
+                _ => self.config.scheduler.explain_after,
+            };
+            let (reason, not_before) = (reason.to_owned(), after(self.ctx.now, patience));
+            let (gated, by_cycle) = (false, false);
+            let pending = PendingMessage { reason, message, gated, by_cycle, not_before };
             self.workloads.explain(key, pending);
         }
     }
@@ -184,7 +303,7 @@ impl Core {
         let id = self.workloads.get(key).map(|record| record.id());
         let message = id.and_then(|id| self.scheduler.replacement_message(id, &self.workloads));
         if let Some(message) = message {
-            let reason = crds::names::reasons::WORKLOAD_SLICE_REPLACED;
+            let reason = reasons::WORKLOAD_SLICE_REPLACED;
             self.workloads.finish_once(key, reason, message);
         }
     }
@@ -193,13 +312,24 @@ impl Core {
     fn complete_inputs(&self, key: &Key, inputs: StatusInputs) -> Option<StatusInputs> {
         let record = self.workloads.get(key)?;
         let workload = record.object();
+        // Only the status of a pending Workload shows requests (docs/reference/kueue.md §1.2).
         let requests = match record.transitions().pending_message() {
             Some(_) => self.scheduler.resource_requests(workload),
             None => Vec::new(),
         };
         let policy = self.config.pods_ready;
         let pods_ready = policy.and_then(|_| self.jobs.pods_ready(key, workload));
-        let enforces_time_limits = self.config.owns_workloads;
-        Some(StatusInputs { requests, pods_ready, policy, enforces_time_limits, ..inputs })
+        let replacement = self.jobs.replacement(key, workload);
+        let CoreConfig { owns_workloads, legacy_reasons, explicit_status, .. } = self.config;
+        Some(StatusInputs {
+            requests,
+            pods_ready,
+            replacement,
+            policy,
+            enforces_time_limits: owns_workloads,
+            legacy_reasons,
+            explicit_status,
+            ..inputs
+        })
     }
 }

@@ -5,16 +5,19 @@ use crds::{
     v1alpha1::{ClusterCapacity, DispatchPolicy},
     v1beta2::{
         AdmissionCheck, ClusterQueue, Cohort, LocalQueue, MultiKueueCluster, MultiKueueConfig,
-        ResourceFlavor, Workload, WorkloadPriorityClass,
+        ResourceFlavor, Topology, Workload, WorkloadPriorityClass,
     },
 };
-use jobs::Job;
+use jobs::{JobObject, Kind, lookups::LookupKind};
 use k8s_openapi::api::{
-    core::v1::{LimitRange, Namespace, Node, Pod},
+    core::v1::{ConfigMap, LimitRange, Namespace},
     node::v1::RuntimeClass,
     scheduling::v1::PriorityClass,
 };
+use kube::core::DynamicObject;
 use runtime::watch::Change;
+
+use super::capacity::{NodeInfo, Observed, PodInfo, RefusedPodsEvent};
 
 /// What a manager observes.
 #[derive(Debug)]
@@ -33,6 +36,8 @@ pub enum ManagerInput {
     ResourceFlavor(Change<ResourceFlavor>),
     /// Cohorts.
     Cohort(Change<Cohort>),
+    /// Topologies.
+    Topology(Change<Topology>),
     /// AdmissionChecks.
     AdmissionCheck(Change<AdmissionCheck>),
     /// ClusterQueues.
@@ -41,14 +46,20 @@ pub enum ManagerInput {
     LocalQueue(Change<LocalQueue>),
     /// Workloads.
     Workload(Change<Workload>),
-    /// Jobs.
-    Job(Change<Job>),
+    /// Jobs of a kind.
+    Job(Kind, Change<JobObject>),
+    /// Objects that pod sets of jobs need, of a kind.
+    LookedUp(LookupKind, Change<DynamicObject>),
+    /// Pods of the sets of a kind.
+    Members(Kind, Change<JobObject>),
     /// MultiKueueConfigs.
     MultiKueueConfig(Change<MultiKueueConfig>),
     /// MultiKueueClusters.
     MultiKueueCluster(Change<MultiKueueCluster>),
     /// DispatchPolicies.
     DispatchPolicy(Change<DispatchPolicy>),
+    /// The ConfigMap of the incarnation.
+    Incarnation(Change<ConfigMap>),
     /// Something about a worker cluster, by the name of its MultiKueueCluster.
     Worker(Box<str>, WorkerInput),
 }
@@ -60,10 +71,17 @@ pub enum WorkerInput {
     Connection(Connection),
     /// Clones of Workloads.
     Workload(Change<Workload>),
-    /// Their jobs.
-    Job(Change<Job>),
+    /// Their jobs, of one kind.
+    Job(Kind, Change<JobObject>),
     /// Capacity reports.
     Capacity(Change<ClusterCapacity>),
+    /// A connection leads to the cluster with this uid, and waits for the answer before it uses the cluster.
+    Identity {
+        /// The number of the request.
+        request: u64,
+        /// The uid of the cluster.
+        uid: Box<str>,
+    },
     /// The process neither is connected to the worker any more nor tries to be.
     GivenUp,
 }
@@ -81,16 +99,19 @@ pub struct Connection {
 
 /// What an agent observes.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "inputs are moved a few times and never kept")]
 pub enum AgentInput {
     /// Clones.
     Workload(Change<Workload>),
-    /// Their jobs.
-    Job(Change<Job>),
+    /// Their jobs, of one kind.
+    Job(Kind, Change<JobObject>),
+    /// Objects that pod sets of jobs need, of a kind.
+    LookedUp(LookupKind, Change<DynamicObject>),
     /// Nodes.
-    Node(Change<Node>),
+    Node(Change<Observed<NodeInfo>>),
     /// Pods.
-    Pod(Change<Pod>),
+    Pod(Change<Observed<PodInfo>>),
+    /// Events about pods that could not be created.
+    RefusedPods(Change<Observed<RefusedPodsEvent>>),
     /// The capacity report.
     Capacity(Change<ClusterCapacity>),
 }

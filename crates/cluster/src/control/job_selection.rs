@@ -1,10 +1,9 @@
 //! Which jobs a manager suspends and starts (docs/reference/kueue.md §7.3, 0d to 0g).
 
-use ::jobs::{GenericJob, Job};
-use runtime::watch::Key;
+use ::jobs::{GenericJob, JobObject, integrations::ManagedKinds};
+use config::LabelSelector;
 
-use super::namespaces_and_priorities::NamespacesAndPriorities;
-use crate::config::LabelSelector;
+use super::{job_key::JobKey, namespaces_and_priorities::NamespacesAndPriorities};
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -13,21 +12,27 @@ pub(super) struct JobSelection {
     pub(super) without_queue_name: bool,
     /// `managedJobsNamespaceSelector`.
     pub(super) namespaces: LabelSelector,
+    /// Kinds with managed jobs.
+    pub(super) managed: ManagedKinds,
 }
 
 impl JobSelection {
-    /// Whether a job is selected: it names a queue or need not, and its namespace matches.
+    /// Whether a job is selected: it or a managed ancestor names a queue, or need not, and its namespace matches.
     pub(super) fn selects(
         &self,
-        key: &Key,
-        job: &Job,
+        key: &JobKey,
+        (job, has_ancestor): (&JobObject, bool),
         configuration: &NamespacesAndPriorities,
     ) -> bool {
-        let namespace = key.namespace.as_deref().unwrap_or_default();
+        if job.as_pod().is_some_and(|pod| self.managed.leaves_alone(pod)) {
+            return false;
+        }
+        let namespace = key.key.namespace.as_deref().unwrap_or_default();
+        // A missing namespace ends the reconciliation (docs/reference/kueue.md §7.3 row 0d).
         let Some(labels) = configuration.namespace(namespace) else {
             return false;
         };
-        let queued = !job.queue_name().is_empty() || self.without_queue_name;
+        let queued = !job.queue_name().is_empty() || has_ancestor || self.without_queue_name;
         queued && self.namespaces.matches(labels)
     }
 }

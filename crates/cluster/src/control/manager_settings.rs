@@ -2,20 +2,22 @@
 
 use std::time::Duration;
 
-use jobs::construct_workload::KeysToCopy;
+use config::{
+    Configuration, JobKinds,
+    gates::{Gate, Gates},
+};
+use jobs::{Kinds, construct_workload::KeysToCopy};
+use runtime::events::EventRecord;
 
 use super::{
     core::CoreConfig,
     job_selection::JobSelection,
     jobs::JobsConfig,
     multikueue::DispatchConfig,
+    not_built::event_of_not_built,
     scheduler_settings::{engine_settings, index_settings},
     scheduling::SchedulerConfig,
     workloads::PodsReadyPolicy,
-};
-use crate::{
-    config::Configuration,
-    gates::{Gate, Gates},
 };
 
 /// How long a Workload is pending before the reason is written: most are pending for a moment only.
@@ -24,27 +26,32 @@ const EXPLAIN_AFTER: Duration = Duration::from_secs(1);
 /// How long a nominated worker may take to admit a clone.
 const ADMIT_WITHIN: Duration = Duration::from_secs(60);
 
-/// How long a worker that did not take a Workload is excluded for it.
-const EXCLUDE_FOR: Duration = Duration::from_secs(60);
-
 /// Read from the configuration and the feature gates.
 #[derive(Clone, Debug)]
 pub struct ManagerSettings {
     pub(super) core: CoreConfig,
     pub(super) jobs: JobSelection,
+    /// Kinds of jobs that are handled.
+    pub(super) kinds: Kinds,
+    /// Published when the process begins to lead.
+    pub(super) begin_events: Vec<EventRecord>,
     /// Dispatch to worker clusters; `None` without the component `multikueue`.
     pub(super) dispatch: Option<DispatchConfig>,
 }
 
 impl ManagerSettings {
-    /// Settings of a manager. `dispatches` says whether it runs the component `multikueue`.
+    /// Settings of a manager. `kinds` are the kinds of jobs that it handles; `dispatches` says whether it runs the component
+    /// `multikueue`.
     #[must_use]
-    pub fn new(file: &Configuration, gates: &Gates, dispatches: bool) -> Self {
+    pub fn new(file: &Configuration, gates: &Gates, kinds: &JobKinds, dispatches: bool) -> Self {
         Self {
-            core: core_config(file, gates),
+            core: core_config(file, gates, kinds),
+            kinds: kinds.handled.clone(),
+            begin_events: event_of_not_built(kinds, file.namespace()).into_iter().collect(),
             jobs: JobSelection {
                 without_queue_name: file.manage_jobs_without_queue_name,
                 namespaces: file.managed_jobs_namespace_selector.clone().unwrap_or_default(),
+                managed: kinds.managed.clone(),
             },
             dispatch: dispatches.then(|| dispatch_config(file)),
         }
@@ -58,9 +65,12 @@ impl ManagerSettings {
 }
 
 /// The configuration of the machines that manager and agent share.
-pub(super) fn core_config(file: &Configuration, gates: &Gates) -> CoreConfig {
+pub(super) fn core_config(file: &Configuration, gates: &Gates, kinds: &JobKinds) -> CoreConfig {
     let pods_ready = pods_ready_policy(file, gates);
     CoreConfig {
+        legacy_reasons: !gates.enabled(Gate::UnadmittedWorkloadsObservability),
+        explicit_status: gates.enabled(Gate::UnadmittedWorkloadsExplicitStatus),
+        finishes_orphans: gates.enabled(Gate::FinishOrphanedWorkloads),
         scheduler: SchedulerConfig {
             engine: engine_settings(file, gates),
             index: index_settings(file, gates),
@@ -69,6 +79,9 @@ pub(super) fn core_config(file: &Configuration, gates: &Gates) -> CoreConfig {
         },
         jobs: JobsConfig {
             gates: gates.into(),
+            kinds: kinds.handled.clone(),
+            managed: kinds.managed.clone(),
+            without_queue_name: file.manage_jobs_without_queue_name,
             keys_to_copy: KeysToCopy {
                 labels: file.integrations.label_keys_to_copy.clone(),
                 annotations: Vec::new(),
@@ -83,10 +96,10 @@ fn dispatch_config(file: &Configuration) -> DispatchConfig {
     let multi_kueue = &file.multi_kueue;
     DispatchConfig {
         origin: multi_kueue.origin.clone(),
+        namespace: file.namespace().to_owned(),
         lost_after: multi_kueue.worker_lost_timeout.positive().unwrap_or_default(),
         gc_interval: multi_kueue.gc_interval(),
         admit_within: ADMIT_WITHIN,
-        exclude_for: EXCLUDE_FOR,
     }
 }
 

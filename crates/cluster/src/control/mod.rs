@@ -10,10 +10,11 @@
 //! | `workloads` | [`workloads::Workloads`] | the next status of a Workload, in one write |
 //! | `scheduling` | [`scheduling::Scheduler`] | which Workload gets quota, by the engine and the index |
 //! | `multikueue` | [`multikueue::MultiKueueDispatch`] | copies on workers, by `dispatch::workload`; orphan cleanup |
-//! | `fleet` | [`fleet::FleetRegistry`] | registered workers and their policies; conditions `Active` |
+//! | `fleet` | [`fleet::FleetRegistry`] | registered workers and their policies; connections; conditions `Active` |
 //! | `queues` | [`queues::Queues`] | the status of queues; finalizers of queues and flavors |
 //! | `capacity` | [`capacity::LocalCapacity`] | the room of an agent's cluster, and its report |
 //! | `namespaces_and_priorities` | [`namespaces_and_priorities::NamespacesAndPriorities`] | labels of namespaces, values of priority classes |
+//! | `measurements` | [`workload_measurements::WorkloadNumbers`] | what happened, as metrics count it |
 //! | `timers` | agenda, deadlines | what is evaluated now and later |
 //! | `outbox` | [`outbox::Outbox`] | one write per object, its answer, its backoff |
 //!
@@ -29,14 +30,19 @@ pub mod control_loop;
 mod core;
 mod fleet;
 mod input;
+mod job_key;
 mod job_selection;
+mod job_watch;
 mod jobs;
 mod listing;
 mod manager;
 mod manager_settings;
+pub mod measurement;
 mod multikueue;
 mod namespaces_and_priorities;
+mod not_built;
 mod outbox;
+mod pod_failure;
 mod queues;
 mod scheduler_settings;
 mod scheduling;
@@ -45,15 +51,19 @@ pub mod sources;
 mod tests;
 mod time;
 mod timers;
-mod unschedulable;
+pub mod worker_sources;
+mod workload_measurements;
 mod workloads;
 
 pub use self::{
     agent::AgentControl,
     agent_policy::AgentPolicy,
     agent_settings::AgentSettings,
+    capacity::{NodeInfo, Observed, PodInfo, RefusedPodsEvent},
     control_loop::{Control, Decisions},
+    fleet::{ClaimAnswer, ClaimResult, ConnectionPlan, ConnectionPlans, WorkerRegistration},
     input::{AgentInput, Connection, ManagerInput, WorkerInput},
+    job_key::JobKey,
     manager::ManagerControl,
     manager_settings::ManagerSettings,
     outbox::{Destination, Order, Purpose, Subject, Target, Ticket, TicketId},

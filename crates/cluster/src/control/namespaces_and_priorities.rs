@@ -42,14 +42,15 @@ impl NamespacesAndPriorities {
     pub(crate) fn class_priority(&self, workload: &Workload) -> Option<i32> {
         let class = workload.spec.priority_class_ref.as_ref()?;
         let value = self.workload_priorities.get(class.name.as_str());
+        // The value of a PriorityClass is read once, at creation (docs/reference/kueue.md §2.8).
         value.copied().filter(|_| class.kind == "WorkloadPriorityClass")
     }
 
     /// Records a namespace.
-    pub(crate) fn set_namespace(&mut self, name: Box<str>, object: Option<Namespace>) {
+    pub(crate) fn set_namespace(&mut self, name: Box<str>, object: Option<&Namespace>) {
         match object {
             Some(object) => {
-                self.namespaces.insert(name, object.metadata.labels.unwrap_or_default());
+                self.namespaces.insert(name, object.metadata.labels.clone().unwrap_or_default());
             }
             None => {
                 self.namespaces.remove(&name);
@@ -58,7 +59,7 @@ impl NamespacesAndPriorities {
     }
 
     /// Records a PriorityClass.
-    pub(crate) fn set_priority_class(&mut self, name: Box<str>, object: Option<PriorityClass>) {
+    pub(crate) fn set_priority_class(&mut self, name: Box<str>, object: Option<&PriorityClass>) {
         match object {
             Some(class) => {
                 let is_default = class.global_default == Some(true);
@@ -75,7 +76,7 @@ impl NamespacesAndPriorities {
     pub(crate) fn set_workload_priority_class(
         &mut self,
         name: Box<str>,
-        object: Option<WorkloadPriorityClass>,
+        object: Option<&WorkloadPriorityClass>,
     ) {
         match object {
             Some(class) => {
@@ -89,12 +90,35 @@ impl NamespacesAndPriorities {
 
     fn default_priority(&self) -> WorkloadPriority {
         let default = self.priorities.iter().filter(|(_, class)| class.is_default);
-        match default.max_by_key(|(_, class)| class.value) {
+        // The API server admits one default class; a race may leave several, of which the lowest counts.
+        match default.min_by_key(|(_, class)| class.value) {
             Some((name, class)) => {
                 let source = PrioritySource::PriorityClass(name.to_string());
                 WorkloadPriority { value: class.value, class: class_ref(&source) }
             }
             None => WorkloadPriority::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn of_several_default_classes_the_lowest_counts() {
+        let mut known = NamespacesAndPriorities::default();
+        for (name, value) in [("b", 20), ("a", 10), ("c", 30)] {
+            let class =
+                json!({ "metadata": { "name": name }, "value": value, "globalDefault": true });
+            let class: PriorityClass = serde_json::from_value(class).expect("a class");
+            known.set_priority_class(name.into(), Some(&Arc::new(class)));
+        }
+        let priority = known.priority(&PrioritySource::ClusterDefault).expect("a default");
+        assert_eq!(priority.value, 10);
     }
 }

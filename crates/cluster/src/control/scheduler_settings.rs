@@ -1,14 +1,11 @@
 //! Settings of the engine and the index, from the configuration and the feature gates.
 
-use engine::FairStrategy;
-
-use crate::{
-    config::{
-        Configuration, PreemptionStrategy, QuotaCheckStrategy, RequeuingTimestamp, Transformation,
-        TransformationStrategy,
-    },
+use config::{
+    Configuration, PreemptionStrategy, QuotaCheckStrategy, RequeuingTimestamp, Transformation,
+    TransformationStrategy,
     gates::{Gate, Gates},
 };
+use engine::FairStrategy;
 
 pub(super) fn engine_settings(file: &Configuration, gates: &Gates) -> engine::EngineSettings {
     let on = |gate| gates.enabled(gate);
@@ -39,6 +36,8 @@ pub(super) fn engine_settings(file: &Configuration, gates: &Gates) -> engine::En
         elastic_jobs_via_workload_slices_with_tas: on(Gate::ElasticJobsViaWorkloadSlicesWithTAS),
         multi_kueue_orchestrated_preemption: on(Gate::MultiKueueOrchestratedPreemption),
         concurrent_admission: on(Gate::ConcurrentAdmission),
+        recompute_upon_target_overlap: on(Gate::RecomputeAssignmentUponPreemptionTargetsOverlap),
+        tas_recompute_within_cycle: on(Gate::TASRecomputeAssignmentWithinSchedulingCycle),
     }
 }
 
@@ -49,8 +48,8 @@ pub(super) fn index_settings(file: &Configuration, gates: &Gates) -> index::Inde
     index::IndexConfig {
         exclude_prefixes: resources.exclude_resource_prefixes.clone(),
         transformations: resources.transformations.iter().map(transformation).collect(),
-        ignore_uncovered_resources: resources.quota_check_strategy
-            == QuotaCheckStrategy::IgnoreUndeclared,
+        ignore_uncovered_resources: on(Gate::QuotaCheckStrategy)
+            && resources.quota_check_strategy == QuotaCheckStrategy::IgnoreUndeclared,
         eviction_timestamp: requeuing.is_none_or(|one| one == RequeuingTimestamp::Eviction),
         partial_admission: on(Gate::PartialAdmission),
         priority_boost: on(Gate::PriorityBoost),

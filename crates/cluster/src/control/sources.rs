@@ -1,147 +1,171 @@
-//! The watches that feed a composition.
+//! What a composition observes in its own cluster.
+//!
+//! Every kind has one store, which its watch fills from the start of the process. The control loop of a leader subscribes to
+//! them, so that a process that gains the lease needs no list.
+//!
+//! A store lags behind the API server by the delay of its watch, as upstream's informers do: the first decisions of a leader
+//! may miss the last writes of the former one. No such decision takes effect on an object that the former leader wrote: an
+//! update carries the resourceVersion that it was decided on and is refused (409), a create meets the object that exists, and
+//! a deletion names a uid. The object is evaluated again when the watch has delivered its newer version.
+//!
+//! Writes to workers carry the epoch of the Workload and the term of the leader. Within that delay a copy of a higher epoch
+//! than the known one is left alone.
 
-use std::{fmt::Debug, time::Duration};
+use std::pin::Pin;
 
-use crds::v1alpha1::{ClusterCapacity, DispatchPolicy};
-use jobs::Job;
-use kube::{Api, Client, Resource};
-use runtime::{
-    Stop,
-    watch::{Change, Config, Guarded, Watch, WatchMetrics},
+use crds::{
+    decode::Decode,
+    names::INCARNATION_CONFIG_MAP,
+    v1alpha1::{ClusterCapacity, DispatchPolicy},
+    v1beta2::Workload,
 };
-use serde::de::DeserializeOwned;
-use tokio::{sync::mpsc::channel, task::JoinSet};
+use jobs::{JobObject, Kind, Kinds, lookups::LookupKind};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{Resource, core::DynamicObject};
+use runtime::watch::{Change, Config, Store, Stores, Watch, WatchSource};
+use tokio::task::JoinSet;
 
 use super::{
+    capacity::EVENT_FIELDS,
     control_loop::Inputs,
-    input::{AgentInput, ManagerInput, WorkerInput},
+    input::{AgentInput, ManagerInput},
+    job_watch::{job_watch, lookup_watch, members_watch},
 };
 
-/// Changes of one kind that may be queued.
-const BACKLOG: usize = 256;
-
-/// Starts watches, each in a task of its own.
-pub struct Sources<'a, I> {
-    /// The cluster that is watched.
-    pub client: Client,
-    /// Where changes go.
-    pub inputs: Inputs<I>,
-    /// Counts failures.
-    pub metrics: &'a WatchMetrics,
-    /// Ends the watches.
-    pub stop: Stop,
-    /// Where the tasks run.
-    pub tasks: &'a mut JoinSet<()>,
+/// The stores that feed a composition.
+pub struct Sources<I> {
+    feeds: Vec<Feed<I>>,
 }
 
-impl Sources<'_, ManagerInput> {
-    /// Everything that a manager observes in its own cluster.
-    pub fn start_manager(&mut self, dispatches: bool) {
-        self.all("namespaces", ManagerInput::Namespace);
-        self.all("limitranges", ManagerInput::LimitRange);
-        self.all("runtimeclasses", ManagerInput::RuntimeClass);
-        self.all("priorityclasses", ManagerInput::PriorityClass);
-        self.all("workloadpriorityclasses", ManagerInput::WorkloadPriorityClass);
-        self.all("resourceflavors", ManagerInput::ResourceFlavor);
-        self.all("cohorts", ManagerInput::Cohort);
-        self.all("admissionchecks", ManagerInput::AdmissionCheck);
-        self.all("clusterqueues", ManagerInput::ClusterQueue);
-        self.all("localqueues", ManagerInput::LocalQueue);
-        self.all("workloads", ManagerInput::Workload);
-        self.all::<Job>("jobs", ManagerInput::Job);
-        if dispatches {
-            self.all("multikueueconfigs", ManagerInput::MultiKueueConfig);
-            self.all("multikueueclusters", ManagerInput::MultiKueueCluster);
-            self.all::<DispatchPolicy>("dispatchpolicies", ManagerInput::DispatchPolicy);
+/// Subscribes to a store and passes every change on.
+type Feed<I> = Box<dyn FnOnce(Inputs<I>) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
+
+impl Sources<ManagerInput> {
+    /// Everything that a manager observes in its own cluster. `dispatch` is the manager's namespace, if it dispatches to
+    /// workers.
+    #[must_use]
+    pub fn manager(stores: &mut Stores, kinds: &Kinds, dispatch: Option<&str>) -> Self {
+        let mut sources = Self { feeds: Vec::new() };
+        sources.all(stores, ManagerInput::Namespace);
+        sources.all(stores, ManagerInput::LimitRange);
+        sources.all(stores, ManagerInput::RuntimeClass);
+        sources.all(stores, ManagerInput::PriorityClass);
+        sources.all(stores, ManagerInput::WorkloadPriorityClass);
+        sources.all(stores, ManagerInput::ResourceFlavor);
+        sources.all(stores, ManagerInput::Cohort);
+        sources.all(stores, ManagerInput::Topology);
+        sources.all(stores, ManagerInput::AdmissionCheck);
+        sources.all(stores, ManagerInput::ClusterQueue);
+        sources.all(stores, ManagerInput::LocalQueue);
+        sources.all(stores, ManagerInput::Workload);
+        let source = stores.source();
+        sources.jobs(stores, kinds, &source, ManagerInput::Job);
+        sources.looked_up(stores, kinds, ManagerInput::LookedUp);
+        sources.members(stores, kinds, ManagerInput::Members);
+        if let Some(namespace) = dispatch {
+            sources.all(stores, ManagerInput::MultiKueueConfig);
+            sources.all(stores, ManagerInput::MultiKueueCluster);
+            sources.all::<DispatchPolicy>(stores, ManagerInput::DispatchPolicy);
+            let name = format!("metadata.name={INCARNATION_CONFIG_MAP}");
+            let record = stores.source().in_namespace(namespace);
+            let record = record.with_config(Config::default().fields(&name));
+            let record = Watch::of("incarnation", ConfigMap::decode, &record, stores.metrics());
+            sources.feed(&stores.start(record), ManagerInput::Incarnation);
+        }
+        sources
+    }
+}
+
+impl Sources<AgentInput> {
+    /// Everything that an agent observes. Workloads and jobs are those with an origin.
+    #[must_use]
+    pub fn agent(stores: &mut Stores, kinds: &Kinds, origin_label: &str) -> Self {
+        let mut sources = Self { feeds: Vec::new() };
+        let ours = stores.source().with_config(Config::default().labels(origin_label));
+        let clones = Watch::of("workloads", Workload::decode, &ours, stores.metrics());
+        sources.feed(&stores.start(clones), AgentInput::Workload);
+        sources.jobs(stores, kinds, &ours, AgentInput::Job);
+        sources.looked_up(stores, kinds, AgentInput::LookedUp);
+        sources.all(stores, AgentInput::Node);
+        sources.all(stores, AgentInput::Pod);
+        sources.all::<ClusterCapacity>(stores, AgentInput::Capacity);
+        // Optional: without the right to read Events, refused pods wait for the PodsReady timeout.
+        let refused = stores.source().with_config(Config::default().fields(EVENT_FIELDS));
+        let refused = Watch::of("events", Decode::decode, &refused, stores.metrics()).optional();
+        sources.feed(&stores.start(refused), AgentInput::RefusedPods);
+        sources
+    }
+}
+
+impl<I: Send + 'static> Sources<I> {
+    /// Subscribes to every store, in tasks of their own.
+    pub fn start(self, inputs: &Inputs<I>, tasks: &mut JoinSet<()>) {
+        for feed in self.feeds {
+            tasks.spawn(feed(inputs.clone()));
         }
     }
 
-    /// What a worker has with this origin. Every `gc_interval` a watch looks for changes that it was not sent
-    /// (docs/reference/dispatch.md §9). The names of the watches contain that of the worker.
-    pub fn start_worker(
+    /// A store for each kind of job.
+    fn jobs(
         &mut self,
-        cluster: &str,
-        origin_label: &str,
-        gc_interval: Option<Duration>,
+        stores: &mut Stores,
+        kinds: &Kinds,
+        source: &WatchSource,
+        wrap: fn(Kind, Change<JobObject>) -> I,
     ) {
-        // A connection that dies silently is noticed after this time.
-        let short = |config: Config| config.timeout(60);
-        let ours = || short(Config::default().labels(origin_label));
-        let name = |kind: &str| format!("{cluster}/{kind}");
-        let clones = self.watch(&name("workloads"), ours()).check_every(gc_interval);
-        self.forward(clones, from_worker(cluster, WorkerInput::Workload));
-        let jobs = self.watch::<Job>(&name("jobs"), ours()).check_every(gc_interval);
-        self.forward(jobs, from_worker(cluster, WorkerInput::Job));
-        let reports =
-            self.watch::<ClusterCapacity>(&name("clustercapacities"), short(Config::default()));
-        self.forward(reports, from_worker(cluster, WorkerInput::Capacity));
-    }
-}
-
-impl Sources<'_, AgentInput> {
-    /// Everything that an agent observes. Workloads and jobs are those with an origin.
-    pub fn start_agent(&mut self, origin_label: &str) {
-        let ours = || Config::default().labels(origin_label);
-        self.start("workloads", ours(), AgentInput::Workload);
-        self.start::<Job>("jobs", ours(), AgentInput::Job);
-        self.all("nodes", AgentInput::Node);
-        self.all("pods", AgentInput::Pod);
-        self.all::<ClusterCapacity>("clustercapacities", AgentInput::Capacity);
-    }
-}
-
-impl<I: Send + 'static> Sources<'_, I> {
-    fn all<K>(&mut self, name: &str, wrap: impl Fn(Change<K>) -> I + Send + 'static)
-    where
-        K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
-    {
-        self.start(name, Config::default(), wrap);
+        for kind in kinds {
+            let watch = job_watch("", kind, source, stores.metrics());
+            let kind = kind.clone();
+            self.feed(&stores.start(watch), move |change| wrap(kind.clone(), change));
+        }
     }
 
-    fn start<K>(
+    /// A store for each kind of objects that jobs need.
+    fn looked_up(
         &mut self,
-        name: &str,
-        config: Config,
-        wrap: impl Fn(Change<K>) -> I + Send + 'static,
-    ) where
-        K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
-    {
-        let watch = self.watch(name, config);
-        self.forward(watch, wrap);
+        stores: &mut Stores,
+        kinds: &Kinds,
+        wrap: fn(LookupKind, Change<DynamicObject>) -> I,
+    ) {
+        for kind in kinds.looked_up() {
+            let watch = lookup_watch(&kind, &stores.source(), stores.metrics());
+            self.feed(&stores.start(watch), move |change| wrap(kind.clone(), change));
+        }
     }
 
-    fn watch<K>(&self, name: &str, config: Config) -> Watch<K>
+    /// A store for the pods of the sets of each kind. They are no members of a group yet, so that no other store has them.
+    fn members(
+        &mut self,
+        stores: &mut Stores,
+        kinds: &Kinds,
+        wrap: fn(Kind, Change<JobObject>) -> I,
+    ) {
+        for (kind, label) in kinds.iter().filter_map(|kind| Some((kind.clone(), kind.members()?))) {
+            let prefix = format!("{}/", kind.plural());
+            let source = stores.source();
+            let watch = members_watch(&prefix, label, &source, stores.metrics());
+            self.feed(&stores.start(watch), move |change| wrap(kind.clone(), change));
+        }
+    }
+
+    fn all<K>(&mut self, stores: &mut Stores, wrap: fn(Change<K>) -> I)
     where
-        K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
+        K: Resource<DynamicType = ()> + Decode + Send + Sync + 'static,
     {
-        let api: Api<Guarded<K>> = Api::all(self.client.clone());
-        Watch::new(name, api, config, self.metrics)
+        self.feed(&stores.of::<K>(K::decode), wrap);
     }
 
-    fn forward<K>(&mut self, watch: Watch<K>, wrap: impl Fn(Change<K>) -> I + Send + 'static)
-    where
-        K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
-    {
-        let (sender, mut changes) = channel(BACKLOG);
-        let stop = self.stop.clone();
-        self.tasks.spawn(async move {
-            watch.run(sender, stop).await;
-        });
-        let inputs = self.inputs.clone();
-        self.tasks.spawn(async move {
-            while let Some(change) = changes.recv().await {
-                if inputs.send(wrap(change)).await.is_err() {
-                    return;
-                }
-            }
-        });
+    fn feed<K: Send + Sync + 'static>(
+        &mut self,
+        store: &Store<K>,
+        wrap: impl Fn(Change<K>) -> I + Send + Sync + 'static,
+    ) {
+        let store = store.clone();
+        self.feeds.push(Box::new(move |inputs| {
+            Box::pin(async move {
+                let mut changes = store.subscribe();
+                while inputs.send(wrap(changes.next().await)).await.is_ok() {}
+            })
+        }));
     }
-}
-
-fn from_worker<K>(
-    cluster: &str,
-    wrap: impl Fn(Change<K>) -> WorkerInput + Send + 'static,
-) -> impl Fn(Change<K>) -> ManagerInput + Send + 'static {
-    let cluster: Box<str> = cluster.into();
-    move |change| ManagerInput::Worker(cluster.clone(), wrap(change))
 }

@@ -1,18 +1,34 @@
 //! The compositions on inputs as watches and API servers give them.
 
+mod backoff;
 mod block_admission;
+mod capacity_waits;
+mod cluster;
+mod connections;
 mod cycles;
 mod dispatched;
 mod gang_reservation;
+mod incarnation;
+mod job_kinds;
 mod label_keys;
+mod life_cycle;
+mod lookups;
+mod measured;
 mod orphan_cleanup;
+mod other_checks;
+mod queue_objects;
+mod replica_sets;
 mod report_copies;
 mod slices;
 mod unregistered;
 mod unschedulable;
 mod variants;
+mod workloads_of_jobs;
 
-use ::jobs::{GenericJob, Job};
+use std::{collections::BTreeMap, sync::Arc};
+
+use ::jobs::{GenericJob, Job, JobObject, Kind, Kinds};
+use config::{Configuration, JobKinds, gates::Gates};
 use crds::v1beta2::{AdmissionCheck, ClusterQueue, LocalQueue, ResourceFlavor, Workload};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
@@ -25,7 +41,6 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{config::Configuration, gates::Gates};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -33,18 +48,51 @@ fn object<K: DeserializeOwned>(value: Value) -> K {
     serde_json::from_value(value).expect("an object decodes")
 }
 
+fn shared<K: DeserializeOwned>(value: Value) -> Arc<K> {
+    Arc::new(object(value))
+}
+
 fn list<K: DeserializeOwned>(objects: Vec<Value>) -> Change<K> {
-    Change::Reset { objects: objects.into_iter().map(object).collect(), removed: vec![] }
+    Change::Reset { objects: objects.into_iter().map(shared).collect(), removed: vec![] }
+}
+
+fn batch_job() -> Kind {
+    ::jobs::job::kind().clone()
+}
+
+/// A list of Jobs.
+fn jobs(objects: Vec<Value>) -> Change<JobObject> {
+    let decode = |object| Arc::new(batch_job().decode(object).expect("a Job decodes"));
+    Change::Reset { objects: objects.into_iter().map(decode).collect(), removed: vec![] }
+}
+
+/// The kinds of jobs of the default configuration.
+fn kinds() -> JobKinds {
+    JobKinds::configured(&Configuration::default(), &Kinds::default())
 }
 
 fn settings() -> ManagerSettings {
-    ManagerSettings::new(&Configuration::default(), &Gates::default(), false)
+    ManagerSettings::new(&Configuration::default(), &Gates::default(), &kinds(), false)
+}
+
+/// A manager whose leader has written its term.
+fn leading(settings: ManagerSettings) -> ManagerControl {
+    let mut control = ManagerControl::new(settings);
+    if let Some(multikueue) = &mut control.dispatching.multikueue {
+        multikueue.set_incarnation(incarnation());
+    }
+    control
+}
+
+/// The incarnation 7 with its leader 9, which began at version 1000.
+fn incarnation() -> dispatch::HubIncarnation {
+    dispatch::HubIncarnation { id: 7, term: 9, began_at: 1000, accepted: vec![] }
 }
 
 /// The message of the condition of worker `east`.
 fn east_message(control: &ManagerControl) -> String {
-    let multikueue = control.multikueue.as_ref().expect("a manager that dispatches");
-    multikueue.active_condition("east", false).expect("it was connected").message
+    let multikueue = control.dispatching.multikueue.as_ref().expect("a manager that dispatches");
+    multikueue.active_condition("east", NOW, false).expect("it was connected").message
 }
 
 fn job() -> Job {
@@ -79,6 +127,7 @@ fn workload() -> Value {
             "conditions": [
                 {"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": ""},
                 {"type": "Admitted", "status": "True", "reason": "Admitted", "message": ""},
+                {"type": "PodsReady", "status": "False", "reason": "WaitForStart", "message": ""},
             ],
         },
     })
@@ -86,7 +135,7 @@ fn workload() -> Value {
 
 /// Purposes of the first orders about a clone that is pending on an agent's cluster of one node.
 fn agent_orders(policy: AgentPolicy) -> Vec<&'static str> {
-    let mut control = AgentControl::new(AgentSettings::new(policy));
+    let mut control = AgentControl::new(AgentSettings::new(policy, &kinds().handled));
     let node = json!({
         "metadata": {"name": "node", "resourceVersion": "1"},
         "status": {
@@ -101,7 +150,7 @@ fn agent_orders(policy: AgentPolicy) -> Vec<&'static str> {
         AgentInput::Node(list(vec![node])),
         AgentInput::Pod(list(vec![])),
         AgentInput::Capacity(list(vec![])),
-        AgentInput::Job(Change::Reset { objects: vec![], removed: vec![] }),
+        AgentInput::Job(batch_job(), jobs(vec![])),
         AgentInput::Workload(list(vec![clone])),
     ];
     lists.into_iter().for_each(|list| control.observe(list, NOW));
@@ -156,8 +205,9 @@ fn lists() -> Vec<ManagerInput> {
         ManagerInput::LocalQueue(list::<LocalQueue>(vec![local])),
         ManagerInput::AdmissionCheck(list::<AdmissionCheck>(vec![])),
         ManagerInput::Workload(list::<Workload>(vec![workload()])),
-        ManagerInput::Job(Change::Reset { objects: vec![started], removed: vec![] }),
+        ManagerInput::Job(batch_job(), jobs(vec![json!(started)])),
         ManagerInput::Cohort(list(vec![])),
+        ManagerInput::Topology(list(vec![])),
         ManagerInput::LimitRange(list(vec![])),
         ManagerInput::RuntimeClass(list(vec![])),
         ManagerInput::PriorityClass(list(vec![])),

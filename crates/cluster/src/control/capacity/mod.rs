@@ -9,12 +9,16 @@
 //! | file | concept |
 //! |---|---|
 //! | `node` | a Node and a Pod as far as they decide about room |
+//! | `observed` | objects that a watch reduces |
 //! | `nodes` | sums over nodes and bound pods |
 //! | `report` | node classes, and the ClusterCapacity |
 //! | `unschedulable` | pods that no node takes |
+//! | `refused_pods` | pods that the API server refuses |
 
 mod node;
 mod nodes;
+mod observed;
+mod refused_pods;
 mod report;
 mod unschedulable;
 
@@ -25,30 +29,34 @@ use std::{
 };
 
 use ::jobs::GenericJob;
+use ::jobs::Pod;
 use crds::{
     names::{annotations::WORKLOAD, labels::MULTI_KUEUE_WORKER_POD},
     v1alpha1::{ClusterCapacity, ClusterCapacityStatus, JobKind as ReportedKind},
-    v1beta2::Workload,
+    v1beta2::{ReclaimablePod, Workload},
 };
 use dispatch::{AssignedPodSet, AssignedWorkload, CapacityReport, Fleet, JobGvk, PlacementConfig};
 use engine::ids::{ClusterId, WorkloadId};
 use index::{FlavorInfo, Index};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Node, Pod};
 use runtime::{watch::Key, writer::WriteOutcome};
 
-use self::{
-    node::{BoundPod, NodeInfo},
-    nodes::Nodes,
-    unschedulable::UnschedulablePods,
+pub use self::{
+    node::{NodeInfo, PodInfo},
+    observed::Observed,
+    refused_pods::RefusedPodsEvent,
 };
+
+pub(crate) use self::refused_pods::EVENT_FIELDS;
+
+use self::{nodes::Nodes, refused_pods::RefusedPods, unschedulable::UnschedulablePods};
 use super::{
     context::Context,
     jobs::Jobs,
     outbox::{Tracked, after, decode, upsert_single},
+    pod_failure::PodFailure,
     scheduling::Scheduler,
     timers::Reevaluation,
-    unschedulable::UnschedulablePod,
     workloads::{TrackedWorkload, WorkloadPhase, Workloads},
 };
 
@@ -80,8 +88,11 @@ pub(crate) struct ReportInputs<'a> {
 pub(crate) struct LocalCapacity {
     fleet: Fleet,
     id: ClusterId,
+    /// Kinds of jobs that run here.
+    kinds: Vec<ReportedKind>,
     nodes: Nodes,
     unschedulable: UnschedulablePods,
+    refused: RefusedPods,
     /// Clones whose unbound pods may have changed.
     touched: BTreeSet<Key>,
     /// Pods that are still to be bound, of clones that are not finished.
@@ -102,7 +113,8 @@ struct UnboundPods {
 }
 
 impl LocalCapacity {
-    pub(crate) fn new() -> Self {
+    /// A cluster that runs jobs of these kinds.
+    pub(crate) fn new(kinds: Vec<ReportedKind>) -> Self {
         let mut fleet = Fleet::new();
         let id = fleet.cluster(LOCAL);
         fleet.set_connected(id, true);
@@ -113,8 +125,10 @@ impl LocalCapacity {
         Self {
             fleet,
             id,
+            kinds,
             nodes: Nodes::default(),
             unschedulable: UnschedulablePods::default(),
+            refused: RefusedPods::default(),
             touched: BTreeSet::new(),
             unbound: BTreeMap::new(),
             placed: BTreeMap::new(),
@@ -129,26 +143,38 @@ impl LocalCapacity {
     }
 
     /// Records a Node.
-    pub(crate) fn observe_node(&mut self, name: &str, object: Option<&Node>, ctx: &mut Context) {
-        if self.nodes.set_node(name, object.map(NodeInfo::of)) {
+    pub(crate) fn observe_node(
+        &mut self,
+        name: &str,
+        object: Option<&NodeInfo>,
+        ctx: &mut Context,
+    ) {
+        if self.nodes.set_node(name, object.cloned()) {
             ctx.agenda.now(Reevaluation::Capacity);
         }
     }
 
     /// Records a Pod.
-    pub(crate) fn observe_pod(&mut self, key: Key, object: Option<&Pod>, ctx: &mut Context) {
+    pub(crate) fn observe_pod(&mut self, key: Key, object: Option<&PodInfo>, ctx: &mut Context) {
         for clone in self.unschedulable.observe(&key, object) {
             ctx.agenda.now(Reevaluation::Workload(clone));
         }
-        let bound = object.and_then(BoundPod::of);
+        self.touched.extend(self.refused.observe(&key, object));
+        let bound = object.and_then(|pod| pod.bound.clone());
         if let Some(clones) = self.nodes.set_pod(key, bound) {
             self.touched.extend(clones);
             ctx.agenda.now(Reevaluation::Capacity);
         }
     }
 
+    /// The controller of a clone's job reports pods that it cannot create.
+    pub(crate) fn pods_refused(&mut self, clone: Key, message: &str, ctx: &mut Context) {
+        self.refused.refuse(clone.clone(), message, ctx.now);
+        ctx.agenda.now(Reevaluation::Workload(clone));
+    }
+
     /// Records a ClusterCapacity. Only the object `local` is this cluster's.
-    pub(crate) fn observe_report(&mut self, key: &Key, object: Option<ClusterCapacity>) {
+    pub(crate) fn observe_report(&mut self, key: &Key, object: Option<Arc<ClusterCapacity>>) {
         if &*key.name != crds::v1alpha1::LOCAL {
             return;
         }
@@ -163,25 +189,30 @@ impl LocalCapacity {
                 Some(tracked) => {
                     tracked.observe_answer(value);
                 }
-                None => self.report = decode(value).map(Tracked::new),
+                None => self.report = decode::<ClusterCapacity>(value).map(Tracked::new),
             }
         }
         self.report_stale = true;
     }
 
-    /// The pod of a clone that no node takes for the longest time.
-    pub(crate) fn unschedulable(&self, key: &Key) -> Option<UnschedulablePod> {
-        self.unschedulable.of(key)
+    /// Why the pods of a clone do not run: what ends it first.
+    pub(crate) fn pod_failure(&self, key: &Key) -> Option<PodFailure> {
+        let refused = self.refused.of(key).into_iter();
+        refused.chain(self.unschedulable.of(key)).min_by_key(|one| one.at)
     }
 
     /// Brings engine and fleet up to date: total quota, free room, and unbound pods.
     pub(crate) fn refresh(&mut self, inputs: &mut CapacityInputs<'_>, ctx: &mut Context) {
+        // A clone on the agenda, or its job, has changed, and with it the pods that are still to be
+        // bound.
         self.touched.extend(ctx.agenda.pending_workloads().iter().cloned());
+        // Nodes first: the fleet counts unbound pods on top of their report.
         if ctx.agenda.take_capacity() {
             self.refresh_nodes(inputs.scheduler, ctx);
         }
         for key in std::mem::take(&mut self.touched) {
             self.refresh_unbound(&key, inputs);
+            self.refused.compare(&key, wanted_pods(&key, inputs));
             self.report_stale = true;
         }
     }
@@ -219,10 +250,11 @@ impl LocalCapacity {
         self.report_stale = true;
     }
 
-    /// The nodes in classes by every label. A clone does not carry the kind of its job.
+    /// The nodes in classes by every label.
     fn local_report(&self, scheduler: &mut Scheduler) -> CapacityReport {
         let keys = self.nodes.label_keys();
-        let kinds = vec![JobGvk::default()];
+        // The clone of an upstream manager does not name the kind of its job.
+        let kinds = self.kinds.iter().map(index::job_gvk).chain([JobGvk::default()]).collect();
         report::classes(scheduler.names_mut(), &self.nodes.free(), &keys, kinds)
     }
 
@@ -241,6 +273,8 @@ impl LocalCapacity {
             }
             (record, _) => {
                 let placed = self.placed.remove(key).is_some();
+                // The placement of a reservation that is not written yet is that of its cycle and
+                // stays.
                 let unreserved = |one: &&TrackedWorkload| one.transitions().reservation().is_none();
                 if let Some(record) = record.filter(|one| placed && unreserved(one)) {
                     self.fleet.unplace(record.id());
@@ -261,11 +295,10 @@ impl LocalCapacity {
         }
         let workload = record.object();
         let request = inputs.scheduler.request(record.id())?;
-        let reclaimable = inputs.jobs.of(key, workload).map(|(_, job)| job.reclaimable_pods());
+        let reclaimable = reclaimable_pods(key, workload, inputs.jobs);
         let given = request.pod_sets.iter().map(|pods| {
             let bound = self.nodes.bound(key, &pods.name);
-            let done = reclaimable.iter().flatten().filter(|one| *one.name == *pods.name);
-            let done: i64 = done.map(|one| i64::from(one.count)).sum();
+            let done = n_done(&reclaimable, &pods.name);
             carried(workload, &pods.name, (pods.count - done - bound).max(0))
         });
         let given: Vec<AssignedPodSet> = given.collect();
@@ -277,6 +310,8 @@ impl LocalCapacity {
 
     fn status(&self, keys: &[String], inputs: &mut ReportInputs<'_>) -> ClusterCapacityStatus {
         let known = self.local_report(inputs.scheduler);
+        // Pending clones count as well: up to `asOf` the manager does not count a clone as in
+        // flight (docs/reference/dispatch.md §2).
         let unbound = self.unbound.values().map(|one| one.work.as_ref());
         let left = dispatch::free_capacity(&known, unbound);
         let records = inputs.workloads.iter().map(|(_, record)| record);
@@ -285,6 +320,26 @@ impl LocalCapacity {
         let kinds = std::mem::take(&mut inputs.kinds);
         report::status(inputs.scheduler.names(), &left, keys, newest, kinds, counts)
     }
+}
+
+/// Pods of a clone's job that succeeded.
+fn reclaimable_pods(key: &Key, workload: &Workload, jobs: &Jobs) -> Vec<ReclaimablePod> {
+    jobs.of(key, workload).map(|(_, job)| job.reclaimable_pods()).unwrap_or_default()
+}
+
+/// Pods of a pod set that succeeded: they are not bound any more and do not come back.
+fn n_done(reclaimable: &[ReclaimablePod], pod_set: &str) -> i64 {
+    let done = reclaimable.iter().filter(|one| *one.name == *pod_set);
+    done.map(|one| i64::from(one.count)).sum()
+}
+
+/// The number of pods that a clone should have now; `None` if it has no quota.
+fn wanted_pods(key: &Key, inputs: &CapacityInputs<'_>) -> Option<i64> {
+    let record = inputs.workloads.get(key).filter(|record| record.phase().holds_quota())?;
+    let request = inputs.scheduler.request(record.id())?;
+    let reclaimable = reclaimable_pods(key, record.object(), inputs.jobs);
+    let wanted = request.pod_sets.iter().map(|pods| pods.count - n_done(&reclaimable, &pods.name));
+    Some(wanted.sum())
 }
 
 /// What an entry of a cycle needs of the cluster: the pods of its clone.
@@ -310,6 +365,8 @@ fn carried(clone: &Workload, pod_set: &str, count: i64) -> AssignedPodSet {
 /// The clone that a pod belongs to.
 pub(crate) fn workload_of(pod: &Pod) -> Option<Key> {
     let labels = pod.metadata.labels.as_ref()?;
+    // The annotation is on pods of every admitted Workload, the label on pods of clones only
+    // (docs/reference/multikueue.md §1.6).
     labels.get(MULTI_KUEUE_WORKER_POD)?;
     let name = pod.metadata.annotations.as_ref()?.get(WORKLOAD)?;
     let namespace = pod.metadata.namespace.as_deref().map(Into::into);

@@ -2,19 +2,34 @@
 
 use std::collections::BTreeMap;
 
-use crds::{meta::Taint, names::labels::POD_SET, pod::PodSpec};
+use ::jobs::Pod;
+use crds::{decode::Decode, meta::Taint, names::labels::POD_SET};
 use engine::Amount;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::{api::core::v1::Node, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use runtime::watch::Key;
+use serde_json::{Error, Value};
+
+use super::{observed::Reduced, unschedulable::UnschedulableSince, workload_of};
 
 /// A node.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct NodeInfo {
+pub struct NodeInfo {
     pub(super) labels: BTreeMap<String, String>,
     pub(super) taints: Vec<Taint>,
     pub(super) allocatable: BTreeMap<String, Amount>,
     /// It is Ready and not cordoned.
     pub(super) usable: bool,
+}
+
+/// A pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodInfo {
+    /// What it takes, if it is bound and has not ended.
+    pub(super) bound: Option<BoundPod>,
+    /// The clone that it belongs to, if it has not ended and is not being deleted.
+    pub(super) lives_for: Option<Key>,
+    /// The clone that it belongs to, and why no node takes it.
+    pub(super) unschedulable: Option<(Key, UnschedulableSince)>,
 }
 
 /// A pod that is bound to a node and has not ended.
@@ -36,8 +51,19 @@ pub(super) struct FreeNode<'a> {
     pub(super) size: BTreeMap<String, Amount>,
 }
 
-impl NodeInfo {
-    pub(super) fn of(node: &Node) -> Self {
+impl Reduced for NodeInfo {
+    type Kind = Node;
+    type Object = Node;
+
+    fn decode(value: Value) -> Result<Node, Error> {
+        serde_json::from_value(value)
+    }
+
+    fn metadata(node: &Node) -> &ObjectMeta {
+        &node.metadata
+    }
+
+    fn of(node: &Node) -> Self {
         let spec = node.spec.clone().unwrap_or_default();
         let status = node.status.clone().unwrap_or_default();
         let ready = status.conditions.iter().flatten();
@@ -50,6 +76,7 @@ impl NodeInfo {
         });
         let allocatable = status.allocatable.unwrap_or_default().into_iter();
         let allocatable = allocatable.filter_map(|(name, quantity)| {
+            // A quantity that does not parse counts as absent: the report never overstates.
             let amount = index::allocatable_amount(&name, &quantity.0.parse().ok()?);
             Some((name, amount))
         });
@@ -62,27 +89,49 @@ impl NodeInfo {
     }
 }
 
+impl Reduced for PodInfo {
+    type Kind = k8s_openapi::api::core::v1::Pod;
+    // With the fields that jobs have: those of volumes and probes are not decoded.
+    type Object = Pod;
+
+    fn decode(value: Value) -> Result<Pod, Error> {
+        Pod::decode(value)
+    }
+
+    fn metadata(pod: &Pod) -> &ObjectMeta {
+        &pod.metadata
+    }
+
+    fn of(pod: &Pod) -> Self {
+        let since = || Some((workload_of(pod)?, UnschedulableSince::of(pod)?));
+        let lives = pod.metadata.deletion_timestamp.is_none() && !has_ended(pod);
+        let lives_for = workload_of(pod).filter(|_| lives);
+        Self { bound: BoundPod::of(pod), lives_for, unschedulable: since() }
+    }
+}
+
 impl BoundPod {
     /// `None` for a pod that is not bound or has ended.
-    pub(super) fn of(pod: &Pod) -> Option<Self> {
-        let spec = pod.spec.as_ref()?;
-        let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-        if matches!(phase, Some("Succeeded" | "Failed")) {
+    fn of(pod: &Pod) -> Option<Self> {
+        // An ended pod keeps its node name until it is deleted, and takes no room.
+        if has_ended(pod) {
             return None;
         }
-        let node = spec.node_name.as_deref().filter(|name| !name.is_empty())?;
-        let ours: PodSpec = serde_json::to_value(spec)
-            .ok()
-            .and_then(|value| serde_json::from_value(value).ok())
-            .unwrap_or_default();
-        let mut requests = index::pod_requests(&ours);
+        let node = pod.spec.rest.get("nodeName").and_then(Value::as_str);
+        let node = node.filter(|name| !name.is_empty())?;
+        let mut requests = index::pod_requests(&pod.spec);
+        // `allocatable` of a node limits the number of pods as well.
         *requests.entry("pods".to_owned()).or_default() += Amount(1);
         let labels = pod.metadata.labels.as_ref();
         Some(Self {
             node: node.into(),
             requests,
-            workload: super::workload_of(pod),
+            workload: workload_of(pod),
             pod_set: labels.and_then(|labels| labels.get(POD_SET)).map(|name| name.as_str().into()),
         })
     }
+}
+
+fn has_ended(pod: &Pod) -> bool {
+    matches!(&*pod.status.phase, "Succeeded" | "Failed")
 }

@@ -1,6 +1,6 @@
-//! ResourceSums over nodes and the pods bound to them, kept up to date: a change costs as much as it changes.
+//! Sums over nodes and the pods bound to them, kept up to date: a change costs as much as it changes.
 //!
-//! ResourceSums are 128 bits wide: whatever a pod requests, what was added is subtracted again exactly.
+//! Sums are 128 bits wide: whatever a pod requests, what was added is subtracted again exactly.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use runtime::watch::Key;
 
 use super::node::{BoundPod, FreeNode, NodeInfo};
 
-/// ResourceSums by resource.
+/// Sums by resource.
 type ResourceSums = BTreeMap<String, i128>;
 
 /// Nodes and bound pods of the cluster.
@@ -115,6 +115,7 @@ impl Nodes {
         for (resource, amount) in node.offered() {
             *self.totals.entry(resource).or_default() += i128::from(amount.0);
         }
+        // The watch of pods may be ahead of that of nodes: sums of bound pods outlive the node.
         if node.info.is_none() && node.taken.values().all(|taken| *taken == 0) {
             self.nodes.remove(name);
         }

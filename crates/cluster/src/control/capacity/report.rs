@@ -78,6 +78,7 @@ pub(super) fn status(
     let mut classes: Vec<v1alpha1::NodeClass> = Vec::new();
     for class in left {
         let class = in_api(names, class, keys);
+        // Classes that differ in labels outside of `keys` only are one class of the report.
         let alike = |known: &&mut v1alpha1::NodeClass| {
             (&known.labels, &known.taints, &known.free, &known.size)
                 == (&class.labels, &class.taints, &class.free, &class.size)

@@ -2,11 +2,14 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use ::jobs::Pod;
 use crds::names::reasons::UNSCHEDULABLE;
-use k8s_openapi::api::core::v1::Pod;
+use jiff::Timestamp;
 use runtime::watch::Key;
+use serde_json::Value;
 
-use crate::control::{outbox::after, unschedulable::UnschedulablePod};
+use super::node::PodInfo;
+use crate::control::{outbox::after, pod_failure::PodFailure};
 
 /// How long a pod may be unschedulable before its clone is evicted.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(60);
@@ -14,13 +17,14 @@ pub(super) const TIMEOUT: Duration = Duration::from_secs(60);
 /// Unschedulable pods of clones, by pod. Few pods are in it.
 #[derive(Debug, Default)]
 pub(super) struct UnschedulablePods {
-    pods: BTreeMap<Key, (Key, UnschedulablePod)>,
+    pods: BTreeMap<Key, (Key, PodFailure)>,
 }
 
 impl UnschedulablePods {
     /// Records a pod; `None` if it is gone. Returns the clones that are concerned.
-    pub(super) fn observe(&mut self, key: &Key, pod: Option<&Pod>) -> Vec<Key> {
-        let now = pod.and_then(|pod| Some((super::workload_of(pod)?, unschedulable(key, pod)?)));
+    pub(super) fn observe(&mut self, key: &Key, pod: Option<&PodInfo>) -> Vec<Key> {
+        let now = pod.and_then(|pod| pod.unschedulable.as_ref());
+        let now = now.map(|(clone, since)| (clone.clone(), since.of_pod(&key.name)));
         if self.pods.get(key) == now.as_ref() {
             return Vec::new();
         }
@@ -33,47 +37,60 @@ impl UnschedulablePods {
     }
 
     /// The pod of a clone that is unschedulable for the longest time.
-    pub(super) fn of(&self, clone: &Key) -> Option<UnschedulablePod> {
+    pub(super) fn of(&self, clone: &Key) -> Option<PodFailure> {
         let own = self.pods.values().filter(|(one, _)| one == clone);
         own.map(|(_, pod)| pod).min_by_key(|one| one.at).cloned()
     }
 }
 
 /// What kube-scheduler writes about a pod that fits on no node.
-fn unschedulable(key: &Key, pod: &Pod) -> Option<UnschedulablePod> {
-    let conditions = pod.status.as_ref()?.conditions.as_ref()?;
-    let said = conditions.iter().find(|one| one.type_ == "PodScheduled")?;
-    let unschedulable = said.status == "False" && said.reason.as_deref() == Some(UNSCHEDULABLE);
-    let since = said.last_transition_time.as_ref().filter(|_| unschedulable)?;
-    let (name, seconds) = (&key.name, TIMEOUT.as_secs());
-    let cause = said.message.as_deref().unwrap_or_default();
-    let message = format!("no node took pod {name} for {seconds}s: {cause}");
-    Some(UnschedulablePod { at: after(since.0, TIMEOUT), message })
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct UnschedulableSince {
+    since: Timestamp,
+    cause: String,
+}
+
+impl UnschedulableSince {
+    /// `None` for a pod that is bound, or not tried yet.
+    pub(super) fn of(pod: &Pod) -> Option<Self> {
+        let said = pod.status.conditions.iter().find(|one| one.r#type == "PodScheduled")?;
+        let text = |field: &str| said.rest.get(field).and_then(Value::as_str);
+        let unschedulable = said.status == "False" && text("reason") == Some(UNSCHEDULABLE);
+        let since = said.last_transition_time.as_ref().filter(|_| unschedulable)?;
+        Some(Self { since: since.0, cause: text("message").unwrap_or_default().to_owned() })
+    }
+
+    fn of_pod(&self, name: &str) -> PodFailure {
+        let seconds = TIMEOUT.as_secs();
+        let message = format!("no node took pod {name} for {seconds}s: {}", self.cause);
+        PodFailure { at: after(self.since, TIMEOUT), reason: UNSCHEDULABLE, message }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
+    use crate::control::capacity::observed::Reduced;
 
-    fn pod(status: &str, reason: &str, second: u8) -> Pod {
+    fn pod(status: &str, reason: &str, second: u8) -> PodInfo {
         object(&json!({"conditions": [{
             "type": "PodScheduled", "status": status, "reason": reason, "message": "0/1 nodes",
             "lastTransitionTime": format!("2026-01-01T00:00:{second:02}Z"),
         }]}))
     }
 
-    fn object(status: &Value) -> Pod {
-        serde_json::from_value(json!({
+    fn object(status: &Value) -> PodInfo {
+        let pod = serde_json::from_value(json!({
             "metadata": {
                 "namespace": "ns",
                 "labels": {"kueue.x-k8s.io/multikueue-worker-workload-pod": "true"},
                 "annotations": {"kueue.x-k8s.io/workload": "clone"},
             },
             "status": status,
-        }))
-        .expect("a pod")
+        }));
+        PodInfo::of(&pod.expect("a pod"))
     }
 
     fn key(name: &str) -> Key {

@@ -1,17 +1,18 @@
 //! Conditions `Active` of MultiKueueClusters and of MultiKueue AdmissionChecks.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use crds::{
     meta::{Condition, is_true},
-    names::{MULTI_KUEUE_CONTROLLER, conditions::ACTIVE},
+    names::{MULTI_KUEUE_CONTROLLER, annotations::CLUSTER_UID, conditions::ACTIVE},
     v1beta2::{
         AdmissionCheck, AdmissionCheckStatus, MultiKueueCluster, MultiKueueClusterStatus,
         MultiKueueConfig,
     },
 };
 use dispatch::{CheckStatus, ClusterAvailability, bad_config, check_status};
-use runtime::watch::Key;
+use runtime::{watch::Key, write::Write};
+use serde_json::json;
 
 use crate::control::{
     context::Context,
@@ -46,11 +47,31 @@ pub(super) fn write_cluster(
     ctx.outbox.submit_status::<MultiKueueCluster, _>(intent, before, &after);
 }
 
+/// Notes the uid of the cluster that a MultiKueueCluster leads to.
+pub(super) fn note_identity(
+    name: &str,
+    uid: &str,
+    tracked: &Tracked<MultiKueueCluster>,
+    ctx: &mut Context,
+) {
+    let subject = (Subject::MultiKueueCluster, Purpose::ClusterUid);
+    let Some(intent) = intent(name, tracked, subject, ctx) else {
+        return;
+    };
+    let fields = json!({ "metadata": {
+        "annotations": { CLUSTER_UID: uid },
+        "resourceVersion": tracked.object().metadata.resource_version,
+    } });
+    ctx.outbox.submit(intent, |purpose, key| {
+        Write::merge::<MultiKueueCluster>(purpose, key, None, &fields)
+    });
+}
+
 /// Writes the condition of an AdmissionCheck, if MultiKueue is its controller and it differs.
 pub(super) fn write_check(
     name: &str,
     tracked: &Tracked<AdmissionCheck>,
-    (configs, clusters): (&BTreeMap<Box<str>, MultiKueueConfig>, &Clusters),
+    (configs, clusters): (&BTreeMap<Box<str>, Arc<MultiKueueConfig>>, &Clusters),
     ctx: &mut Context,
 ) {
     let object = tracked.object();
@@ -83,7 +104,7 @@ fn intent<K: kube::Resource>(
 
 fn status_of(
     check: &AdmissionCheck,
-    configs: &BTreeMap<Box<str>, MultiKueueConfig>,
+    configs: &BTreeMap<Box<str>, Arc<MultiKueueConfig>>,
     clusters: &Clusters,
 ) -> CheckStatus {
     let Some(parameters) = &check.spec.parameters else {

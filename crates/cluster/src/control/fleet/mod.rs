@@ -1,48 +1,65 @@
 //! The fleet: registered worker clusters, sets of them, and the room that each has left.
 //!
-//! Inputs: MultiKueueClusters, MultiKueueConfigs, DispatchPolicies, AdmissionChecks; connections and reports by way of the
-//! dispatch machine. Outputs: the [`Fleet`] that scheduling places on, and conditions `Active`.
+//! Inputs: MultiKueueClusters, MultiKueueConfigs, DispatchPolicies, AdmissionChecks; identities of clusters; connections and
+//! reports by way of the dispatch machine. Outputs: the [`Fleet`] that scheduling places on, the connections that are wanted,
+//! conditions `Active`, and the note of a cluster's identity.
 //!
 //! | file | concept |
 //! |---|---|
 //! | `policy` | DispatchPolicies as the fleet reads them |
+//! | `connections` | which connections are wanted |
+//! | `claims` | which MultiKueueCluster may use a cluster |
 //! | `conditions` | conditions of MultiKueueClusters and AdmissionChecks |
 
+mod claims;
 mod conditions;
+mod connections;
 mod policy;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use crds::{
-    names::annotations::{CLEANUP, POLICY},
+    names::annotations::{CLEANUP, CLUSTER_UID, POLICY},
     v1alpha1::DispatchPolicy,
     v1beta2::{AdmissionCheck, MultiKueueCluster, MultiKueueConfig},
 };
 use dispatch::{AssignedWorkload, Fleet, PlacementConfig};
 use engine::CycleEntry;
 use index::Index;
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource;
 use runtime::writer::WriteOutcome;
 
 pub(crate) use self::conditions::ActiveCondition;
+pub use self::connections::{
+    ClaimAnswer, ClaimResult, ConnectionPlan, ConnectionPlans, WorkerRegistration,
+};
 
-use self::policy::{default_policy, read_policy};
+use self::{
+    connections::Connections,
+    policy::{default_policy, read_policy},
+};
 use super::{
     context::Context,
-    outbox::{Subject, Ticket, Tracked, upsert},
+    control_loop::WorkerNames,
+    outbox::{Purpose, Subject, Ticket, Tracked, upsert},
     timers::{Agenda, Reevaluation},
     workloads::Workloads,
 };
+
+/// Why an identity could not be noted.
+const CHANGED: &str = "it has just changed";
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct FleetRegistry {
     fleet: Fleet,
     clusters: BTreeMap<Box<str>, Tracked<MultiKueueCluster>>,
-    configs: BTreeMap<Box<str>, MultiKueueConfig>,
-    policies: BTreeMap<Box<str>, DispatchPolicy>,
+    configs: BTreeMap<Box<str>, Arc<MultiKueueConfig>>,
+    policies: BTreeMap<Box<str>, Arc<DispatchPolicy>>,
     checks: BTreeMap<Box<str>, Tracked<AdmissionCheck>>,
+    connections: Connections,
 }
 
 impl FleetRegistry {
@@ -54,28 +71,81 @@ impl FleetRegistry {
         &mut self.fleet
     }
 
-    /// Records a MultiKueueCluster. `connected` says whether its worker is connected.
+    /// Records a MultiKueueCluster. `reached` says whether its worker is connected and listed.
     pub(crate) fn observe_cluster(
         &mut self,
         name: &str,
-        object: Option<MultiKueueCluster>,
-        connected: bool,
-        agenda: &mut Agenda,
+        object: Option<Arc<MultiKueueCluster>>,
+        reached: bool,
+        ctx: &mut Context,
     ) {
+        let was_registered = self.is_registered(name);
+        if let Some(object) = &object {
+            self.connections.registration_observed(name, object);
+        }
         let id = self.fleet.cluster(name);
         let labels = object.as_ref().and_then(|object| object.metadata.labels.clone());
         let labels = labels.unwrap_or_default().into_iter();
         self.fleet.set_labels(id, labels.map(|(key, value)| (key.into(), value.into())).collect());
         upsert(&mut self.clusters, name.into(), object);
-        self.set_connected(name, connected);
-        self.configure(agenda);
+        let registered = self.is_registered(name);
+        if registered != was_registered {
+            self.connections.set_registered(name, registered, ctx.now);
+        }
+        self.set_reached(name, reached);
+        self.configure(&mut ctx.agenda);
+    }
+
+    /// A connection reports the uid of its cluster.
+    pub(crate) fn identity_reported(
+        &mut self,
+        name: &str,
+        identity: (u64, Box<str>),
+        workloads: &Workloads,
+        agenda: &mut Agenda,
+    ) {
+        let is_recorded = || {
+            let holding = workloads.iter().filter(|(_, record)| record.phase().holds_quota());
+            let mut statuses = holding.map(|(_, record)| &record.object().status);
+            statuses.any(|status| {
+                let mut names = status.cluster_name.iter().chain(&status.nominated_cluster_names);
+                names.any(|one| one == name)
+            })
+        };
+        self.connections.identity_reported(name, identity, is_recorded);
+        agenda.now(Reevaluation::Clusters);
+    }
+
+    /// The connection to a worker ended.
+    pub(crate) fn connection_given_up(&mut self, name: &str) {
+        // A worker that is registered again is connected again.
+        if !self.is_registered(name) {
+            self.connections.given_up(name);
+        }
+    }
+
+    /// The connections that are wanted. Unregistered workers that are not `clean` keep theirs for `keep_for`.
+    pub(crate) fn plan_connections(
+        &mut self,
+        clean: &WorkerNames,
+        keep_for: Duration,
+        ctx: &mut Context,
+    ) -> ConnectionPlans {
+        let registered = self.clusters.iter().filter_map(|(name, tracked)| {
+            let object = tracked.object();
+            let uid = object.metadata.uid.as_deref().map(Into::into);
+            let source = object.spec.cluster_source.clone();
+            let registered = object.metadata.deletion_timestamp.is_none();
+            registered.then(|| (name.clone(), WorkerRegistration { source, uid }))
+        });
+        self.connections.plan(registered, (clean, keep_for), ctx)
     }
 
     /// Records a MultiKueueConfig.
     pub(crate) fn observe_config(
         &mut self,
         name: Box<str>,
-        object: Option<MultiKueueConfig>,
+        object: Option<Arc<MultiKueueConfig>>,
         agenda: &mut Agenda,
     ) {
         match object {
@@ -94,7 +164,7 @@ impl FleetRegistry {
     pub(crate) fn observe_policy(
         &mut self,
         name: Box<str>,
-        object: Option<DispatchPolicy>,
+        object: Option<Arc<DispatchPolicy>>,
         agenda: &mut Agenda,
     ) {
         match object {
@@ -104,21 +174,22 @@ impl FleetRegistry {
         self.configure(agenda);
     }
 
-    /// Records an AdmissionCheck.
+    /// Records an AdmissionCheck. Returns the newest known one: the answer to a write may be ahead of the watch.
     pub(crate) fn observe_check(
         &mut self,
         name: &str,
-        object: Option<AdmissionCheck>,
+        object: Option<Arc<AdmissionCheck>>,
         agenda: &mut Agenda,
-    ) {
+    ) -> Option<Arc<AdmissionCheck>> {
         upsert(&mut self.checks, name.into(), object);
         agenda.now(Reevaluation::Clusters);
+        self.checks.get(name).map(|tracked| Arc::clone(tracked.object()))
     }
 
-    /// A worker is connected or not. Without its MultiKueueCluster it gets nothing new.
-    pub(crate) fn set_connected(&mut self, name: &str, connected: bool) {
+    /// A worker is connected and listed, or not. Without its MultiKueueCluster it gets nothing new.
+    pub(crate) fn set_reached(&mut self, name: &str, reached: bool) {
         let id = self.fleet.cluster(name);
-        let takes_work = connected && self.is_registered(name);
+        let takes_work = reached && self.is_registered(name);
         self.fleet.set_connected(id, takes_work);
     }
 
@@ -146,15 +217,21 @@ impl FleetRegistry {
 
     /// Writes conditions that differ. `active` has the connection of a worker; `None` for one that was never tried.
     pub(crate) fn write_conditions(
-        &self,
-        active: impl Fn(&str) -> Option<ActiveCondition>,
+        &mut self,
+        active: impl Fn(&str, Timestamp, bool) -> Option<ActiveCondition>,
         ctx: &mut Context,
     ) {
         if !ctx.agenda.take_clusters() {
             return;
         }
+        for (name, uid) in self.connections.to_note() {
+            match self.clusters.get(&name) {
+                Some(tracked) => conditions::note_identity(&name, &uid, tracked, ctx),
+                None => self.connections.not_noted(&name, CHANGED.to_owned()),
+            }
+        }
         for (name, tracked) in &self.clusters {
-            if let Some(active) = active(name) {
+            if let Some(active) = active(name, ctx.now, self.is_cleanup_confirmed(name)) {
                 conditions::write_cluster(name, tracked, &active, ctx);
             }
         }
@@ -166,10 +243,13 @@ impl FleetRegistry {
     /// Takes the answer to a write of a MultiKueueCluster.
     pub(crate) fn cluster_answered(&mut self, ticket: &Ticket, answer: WriteOutcome) {
         debug_assert_eq!(ticket.target.subject, Subject::MultiKueueCluster);
-        if let (Some(tracked), WriteOutcome::Done(value)) =
-            (self.clusters.get_mut(&ticket.target.key.name), answer)
-        {
+        let name = &ticket.target.key.name;
+        if ticket.purpose == Purpose::ClusterUid {
+            self.identity_answered(name, &answer);
+        }
+        if let (Some(tracked), WriteOutcome::Done(value)) = (self.clusters.get_mut(name), answer) {
             tracked.observe_answer(value);
+            self.connections.registration_observed(name, tracked.object());
         }
     }
 
@@ -184,6 +264,23 @@ impl FleetRegistry {
             tracked.observe_answer(value);
         }
         Some(Arc::clone(tracked.object()))
+    }
+
+    fn identity_answered(&mut self, name: &str, answer: &WriteOutcome) {
+        match answer {
+            WriteOutcome::Done(object) => {
+                let uid = object["metadata"]["annotations"][CLUSTER_UID].as_str();
+                self.connections.noted(name, uid.unwrap_or_default());
+            }
+            // It is noted on the newer version.
+            WriteOutcome::Stale => {}
+            WriteOutcome::Exists | WriteOutcome::Gone => {
+                self.connections.not_noted(name, CHANGED.to_owned());
+            }
+            WriteOutcome::Refused { message, .. } | WriteOutcome::Unknown(message) => {
+                self.connections.not_noted(name, message.clone());
+            }
+        }
     }
 
     fn registered(&self, name: &str) -> Option<&MultiKueueCluster> {
@@ -203,6 +300,8 @@ impl FleetRegistry {
                 let labels = tracked.object().metadata.labels.clone().unwrap_or_default();
                 let id = fleet.cluster(name);
                 let selected = selector.is_some_and(|selector| index::selects(selector, &labels));
+                // A selected cluster that is listed keeps its place: the order breaks ties
+                // (docs/reference/dispatch.md §3).
                 if selected && !ids.contains(&id) {
                     ids.push(id);
                 }
@@ -227,8 +326,8 @@ pub(crate) fn work_of<'a>(
 
 fn policy_of<'a>(
     config: &MultiKueueConfig,
-    policies: &'a BTreeMap<Box<str>, DispatchPolicy>,
+    policies: &'a BTreeMap<Box<str>, Arc<DispatchPolicy>>,
 ) -> Option<&'a DispatchPolicy> {
     let annotations = config.metadata.annotations.as_ref()?;
-    policies.get(annotations.get(POLICY)?.as_str())
+    policies.get(annotations.get(POLICY)?.as_str()).map(|policy| &**policy)
 }

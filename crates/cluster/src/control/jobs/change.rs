@@ -1,72 +1,115 @@
 //! Writes of a job, as the difference between two states of it, and Events about it.
 
-use ::jobs::Job;
+use ::jobs::{GenericJob, JobObject, Kind};
+use crds::names::reporters;
+use kube::core::ApiResource;
 use runtime::{
     events::{EventRecord, EventType, Regarding},
     watch::Key,
-    write::{Write, difference},
+    write::{DeletePreconditions, DeletePropagation, Write, difference},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::control::{
     context::Context,
-    outbox::{Intent, Purpose, Subject, Target, Tracked},
+    job_key::JobKey,
+    outbox::{Intent, Purpose, Target, Tracked},
     timers::Reevaluation,
 };
 
 /// The next state of a job, and which part of it is written.
 #[derive(Debug)]
 pub(crate) struct JobChange {
-    after: Box<Job>,
+    after: Box<JobObject>,
     subresource: Option<&'static str>,
     purpose: Purpose,
 }
 
 impl JobChange {
     /// Metadata and spec.
-    pub(super) fn spec(after: Box<Job>, purpose: Purpose) -> Self {
+    pub(super) fn spec(after: Box<JobObject>, purpose: Purpose) -> Self {
         Self { after, subresource: None, purpose }
     }
 
     /// The status.
-    pub(crate) fn status(after: Box<Job>, purpose: Purpose) -> Self {
+    pub(crate) fn status(after: Box<JobObject>, purpose: Purpose) -> Self {
         Self { after, subresource: Some("status"), purpose }
     }
 }
 
 /// Submits the difference to the observed job, based on its uid and resourceVersion.
-pub(super) fn submit(key: &Key, tracked: &Tracked<Job>, change: &JobChange, ctx: &mut Context) {
+pub(super) fn submit(
+    job: &JobKey,
+    tracked: &Tracked<JobObject>,
+    change: &JobChange,
+    ctx: &mut Context,
+) {
     let (before, after) = (&**tracked.object(), &*change.after);
     let (old, new) = match change.subresource {
-        None => (
-            json!({ "metadata": before.metadata, "spec": before.spec }),
-            json!({ "metadata": after.metadata, "spec": after.spec }),
-        ),
-        Some(_) => (json!({ "status": before.status }), json!({ "status": after.status })),
+        None => (with_metadata(before), with_metadata(after)),
+        Some(_) => (json!({ "status": before.status() }), json!({ "status": after.status() })),
     };
     let Some(mut patch) = difference(&old, &new) else {
         return;
     };
-    patch["metadata"]["uid"] = json!(before.metadata.uid);
-    patch["metadata"]["resourceVersion"] = json!(before.metadata.resource_version);
+    // A merge patch by name alone would also change a new job of this name, or a newer version.
+    let metadata = before.metadata();
+    patch["metadata"]["uid"] = json!(metadata.uid);
+    patch["metadata"]["resourceVersion"] = json!(metadata.resource_version);
     let intent = Intent {
-        target: Target::home(Subject::Job, key),
+        target: Target::job(job),
         purpose: change.purpose,
         base: tracked.stamp(),
-        waiter: Reevaluation::Job(key.clone()),
+        waiter: Reevaluation::Job(job.clone()),
     };
     ctx.outbox.submit(intent, |purpose, key| {
-        Write::merge::<Job>(purpose, key, change.subresource, &patch)
+        Write::of(purpose, &resource(&job.kind)).merge(key, change.subresource, &patch)
     });
+}
+
+/// Submits the deletion of the observed job, by its uid. Its dependents are deleted after it.
+pub(super) fn submit_deletion(
+    job: &JobKey,
+    tracked: &Tracked<JobObject>,
+    purpose: Purpose,
+    ctx: &mut Context,
+) {
+    let intent = Intent {
+        target: Target::job(job),
+        purpose,
+        base: tracked.stamp(),
+        waiter: Reevaluation::Job(job.clone()),
+    };
+    let uid = tracked.object().metadata().uid.clone();
+    let only = DeletePreconditions { uid, resource_version: None };
+    ctx.outbox.submit(intent, |purpose, key| {
+        let resource = resource(&job.kind);
+        Write::of(purpose, &resource).delete(key, only, DeletePropagation::Background)
+    });
+}
+
+/// Metadata, and everything but the status.
+fn with_metadata(job: &JobObject) -> Value {
+    let mut object = job.without_status();
+    object["metadata"] = json!(job.metadata());
+    object
+}
+
+/// The resource of a kind, as requests and Events name it.
+pub(crate) fn resource(kind: &Kind) -> ApiResource {
+    ApiResource::erase::<JobObject>(kind)
 }
 
 /// An Event about a job.
 pub(super) fn event(
-    job: &Job,
+    job: &JobObject,
     event_type: EventType,
     reason: &'static str,
     note: String,
 ) -> EventRecord {
-    let (regarding, action) = (Regarding::of(job), reason.to_owned());
-    EventRecord { regarding, event_type, action, reason: reason.to_owned(), note }
+    let uid = job.metadata().uid.as_deref().unwrap_or_default();
+    let regarding = Regarding::dynamic(&resource(job.kind()), Key::of(job), uid);
+    let (action, reason) = (reason.to_owned(), reason.to_owned());
+    let controller = Some(reporters::of_framework(job.kind().framework()));
+    EventRecord { regarding, event_type, action, reason, note, controller }
 }

@@ -1,23 +1,36 @@
 //! Whether the job of a Workload can be dispatched to workers (docs/reference/multikueue.md §2.3).
 
-use ::jobs::{GenericJob, Job};
+use ::jobs::{GenericJob, JobObject, Kinds};
 use crds::{names::MULTI_KUEUE_CONTROLLER, v1beta2::Workload};
 
 /// Why it cannot, in upstream's words. `job` is `None` if it was not observed.
-pub(super) fn refusal(job: Option<&Job>, workload: &Workload) -> Option<String> {
+pub(super) fn refusal(
+    job: Option<&JobObject>,
+    workload: &Workload,
+    kinds: &Kinds,
+) -> Option<String> {
     let Some(job) = job else {
         let mut owners = workload.metadata.owner_references.iter().flatten();
-        return match owners.next().map(|owner| owner.kind.as_str()) {
-            // The watch may report the Job later than its Workload.
-            Some("Job") => None,
-            Some(kind) => Some(format!("No multikueue adapter found for owner kind \"{kind}\"")),
+        return match owners.next() {
+            // The watch may report the job later than its Workload.
+            Some(owner) if kinds.find(&owner.api_version, &owner.kind).is_some() => None,
+            Some(owner) => {
+                Some(format!("No multikueue adapter found for owner kind \"{}\"", owner.kind))
+            }
             None => Some("No multikueue adapter found".to_owned()),
         };
     };
-    let manager = job.managed_by().unwrap_or_default();
+    // Without such a field the operator of the hub would run the job as well.
+    let Some(managed_by) = job.kind().managed_by() else {
+        return Some(format!(
+            "No multikueue adapter found for owner kind \"{}\"",
+            job.kind().name()
+        ));
+    };
+    let (field, manager) = (managed_by.at.field_path(), job.managed_by().unwrap_or_default());
     (manager != MULTI_KUEUE_CONTROLLER).then(|| {
         format!(
-            "The owner is not managed by Kueue: Expecting spec.managedBy to be \"{MULTI_KUEUE_CONTROLLER}\" not \"{manager}\""
+            "The owner is not managed by Kueue: Expecting {field} to be \"{MULTI_KUEUE_CONTROLLER}\" not \"{manager}\""
         )
     })
 }

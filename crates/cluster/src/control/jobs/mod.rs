@@ -5,112 +5,154 @@
 //!
 //! | file | concept |
 //! |---|---|
+//! | `ancestors` | children of managed jobs |
 //! | `owners` | which Workloads belong to which job |
 //! | `orphans` | dispatched jobs whose Workload was removed by force |
 //! | `dispatchable` | whether a job can be dispatched to workers |
+//! | `announcements` | Events about a job that follow from its Workload |
+//! | `lookups` | other objects that pod sets need |
+//! | `job_evaluation` | what a single job needs next |
+//! | `pod_groups`, `group_evaluation` | which pods make up which group; what a group needs next |
+//! | `replica_sets`, `set_evaluation` | which pods are of which set of replicas; what a set needs next |
+//! | `refusals` | why a job or a group gets no Workload, reported once |
+//! | `steps` | the steps of a job or a group, as writes and Events |
 //! | `change` | writes of a job, and Events about it |
+//! | `inputs` | configuration, inputs and results of an evaluation |
+//! | `workload_command` | steps that write the spec or metadata of a Workload |
 
+mod ancestors;
+mod announcements;
 mod change;
 mod dispatchable;
+mod group_evaluation;
+mod inputs;
+mod job_evaluation;
+mod lookups;
 mod orphans;
 mod owners;
+mod pod_groups;
+mod refusals;
+mod replica_sets;
+mod set_evaluation;
+mod steps;
+mod workload_command;
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use ::jobs::{
-    GenericJob, Job, JobGates, StopWrite,
-    construct_workload::{
-        KeysToCopy, PrioritySource, WorkloadPriority, construct_workload, priority_source,
-        workload_name_for,
+    GenericJob, JobGates, JobObject, Kind, Pod,
+    ancestor_search::AncestorError,
+    construct_workload::workload_name_for,
+    integrations::controller,
+    lookups::LookupKind,
+    pods::{
+        self,
+        group::{self, ReplacementCondition},
     },
-    equivalence,
-    pod_sets_info::FlavorsByName,
     prebuilt::prebuilt_name,
-    reconcile::{self, ReconcileContext, ReconcileStep, StopReason},
+    reconcile,
 };
 use crds::v1beta2::Workload;
-use runtime::{events::EventType, watch::Key, write::Write, writer::WriteOutcome};
+use kube::core::DynamicObject;
+use runtime::{
+    watch::{Change, Key, Unavailable},
+    writer::WriteOutcome,
+};
 
-pub(crate) use self::{change::JobChange, orphans::OrphanedJob};
+pub(crate) use self::{
+    change::{JobChange, resource},
+    inputs::{JobInputs, JobsConfig, WorkloadEffect},
+    orphans::OrphanedJob,
+};
 
 use self::{
-    change::{event, submit},
-    orphans::Orphans,
-    owners::Owners,
+    ancestors::ChildJobs, change::submit, group_evaluation::GroupEvaluation,
+    job_evaluation::JobEvaluation, lookups::Lookups, orphans::Orphans, owners::Owners,
+    pod_groups::PodGroups, refusals::Refusals, replica_sets::ReplicaSets,
+    set_evaluation::SetEvaluation,
 };
 use super::{
     context::Context,
-    outbox::{Intent, Purpose, Settled, Stamp, Subject, Target, Ticket, Tracked},
+    job_key::JobKey,
+    outbox::{Purpose, Settled, Subject, Target, Ticket, Tracked, decode_job},
     timers::Reevaluation,
-    workloads::{Transition, WorkloadChange, WorkloadCommand, Workloads},
+    workloads::{WorkloadChange, WorkloadPhase, Workloads},
 };
-
-/// What jobs are configured with.
-#[derive(Clone, Debug)]
-pub(crate) struct JobsConfig {
-    pub(crate) gates: JobGates,
-    /// Labels and annotations that Workloads get from their jobs.
-    pub(crate) keys_to_copy: KeysToCopy,
-}
-
-/// What decides about a job beside the job itself.
-pub(crate) struct JobInputs<'a> {
-    pub(crate) workloads: &'a Workloads,
-    pub(crate) flavors: &'a FlavorsByName,
-    /// The priority of a source; `None` if its class does not exist.
-    pub(crate) priority: &'a dyn Fn(&PrioritySource) -> Option<WorkloadPriority>,
-}
-
-/// What a step of a job means for a Workload.
-#[derive(Debug)]
-pub(crate) enum WorkloadEffect {
-    /// Written at once, if the Workload may be written.
-    Perform(WorkloadCommand),
-    /// Part of the next status.
-    Propose(Transition),
-}
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Jobs {
     config: JobsConfig,
-    jobs: BTreeMap<Key, Tracked<Job>>,
+    jobs: BTreeMap<JobKey, Tracked<JobObject>>,
     owners: Owners,
+    children: ChildJobs,
     orphans: Orphans,
+    groups: PodGroups,
+    lookups: Lookups,
+    sets: ReplicaSets,
+    refused_jobs: Refusals<JobKey>,
+    refused_groups: Refusals<Key>,
+    /// Kinds that the cluster does not serve, or does not let us see.
+    unavailable: BTreeMap<Kind, Unavailable>,
     /// By running job, the Workload that was removed by force. It has what the job was before its start; after a restart only
     /// what names the Workload is restored.
-    removed_by_force: BTreeMap<Key, Arc<Workload>>,
+    removed_by_force: BTreeMap<JobKey, Arc<Workload>>,
 }
 
 impl Jobs {
     pub(crate) fn new(config: JobsConfig) -> Self {
         Self {
-            config,
             jobs: BTreeMap::new(),
-            owners: Owners::default(),
+            owners: Owners::new(config.kinds.clone()),
+            config,
+            children: ChildJobs::default(),
             orphans: Orphans::default(),
+            groups: PodGroups::default(),
+            lookups: Lookups::default(),
+            sets: ReplicaSets::default(),
+            refused_jobs: Refusals::default(),
+            refused_groups: Refusals::default(),
+            unavailable: BTreeMap::new(),
             removed_by_force: BTreeMap::new(),
         }
     }
 
-    pub(crate) fn get(&self, key: &Key) -> Option<(&Key, &Arc<Job>)> {
+    pub(crate) fn get(&self, key: &JobKey) -> Option<(&JobKey, &Arc<JobObject>)> {
         self.jobs.get_key_value(key).map(|(key, tracked)| (key, tracked.object()))
     }
 
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &JobKey> {
         self.jobs.keys()
+    }
+
+    /// Whether jobs of a kind can be observed.
+    pub(crate) fn is_available(&self, kind: &Kind) -> bool {
+        !self.unavailable.contains_key(kind)
     }
 
     pub(crate) fn gates(&self) -> JobGates {
         self.config.gates
     }
 
-    /// The job of a Workload: its controller, or a job that names it.
-    pub(crate) fn of(&self, key: &Key, workload: &Workload) -> Option<(&Key, &Arc<Job>)> {
-        let named = self.owners.naming(key).next();
-        let controller = owners::controller(key, workload);
-        let key = controller.as_ref().filter(|key| self.jobs.contains_key(key)).or(named)?;
-        self.get(key)
+    /// The jobs of a Workload: its owners, or a job that names it.
+    pub(crate) fn all_of(&self, key: &Key, workload: &Workload) -> Vec<(&JobKey, &Arc<JobObject>)> {
+        let owners = self.owners.owners(key, workload).into_iter();
+        let owners = owners.filter_map(|(job, uid)| {
+            // A job that was made anew under the name is not the owner.
+            self.get(&job).filter(|(_, job)| job.metadata().uid.as_deref() == Some(&*uid))
+        });
+        let owners: Vec<_> = owners.collect();
+        if !owners.is_empty() {
+            return owners;
+        }
+        // Operators copy labels to the objects that they create: what another object controls names no Workload itself.
+        let mut naming = self.owners.naming(key).filter_map(|job| self.get(job));
+        naming.find(|(_, job)| controller(job.metadata()).is_none()).into_iter().collect()
+    }
+
+    /// The first job of a Workload.
+    pub(crate) fn of(&self, key: &Key, workload: &Workload) -> Option<(&JobKey, &Arc<JobObject>)> {
+        self.all_of(key, workload).into_iter().next()
     }
 
     /// The job that lost this Workload by force.
@@ -131,25 +173,102 @@ impl Jobs {
 
     /// Whether the pods of the job of a Workload are ready.
     pub(crate) fn pods_ready(&self, key: &Key, workload: &Workload) -> Option<bool> {
+        if self.groups.contains(key) {
+            return group::pods_ready(&self.pods_of(self.groups.members(key)));
+        }
         let (_, job) = self.of(key, workload)?;
-        reconcile::pods_ready(&**job)
+        // A replica without pods has not begun.
+        if job.set_size().is_some() { None } else { reconcile::pods_ready(&**job) }
+    }
+
+    /// The condition `WaitingForReplacementPods` of the Workload of a group, if it changes.
+    pub(crate) fn replacement(
+        &self,
+        key: &Key,
+        workload: &Workload,
+    ) -> Option<ReplacementCondition> {
+        let pods = self.pods_of(self.groups.members(key));
+        let gates = self.config.gates;
+        (!pods.is_empty()).then(|| group::waiting_for_replacement(&pods, workload, gates)).flatten()
+    }
+
+    /// Members of a group of pods.
+    pub(crate) fn members_of(&self, group: &Key) -> impl Iterator<Item = &JobKey> {
+        self.groups.members(group)
+    }
+
+    /// The group of a pod.
+    pub(crate) fn group_of(&self, key: &JobKey) -> Option<Key> {
+        let (key, job) = self.get(key)?;
+        PodGroups::of(key, job, self.config.gates)
+    }
+
+    /// The set of a pod that is in no group yet. The set puts it into one.
+    pub(crate) fn set_of_new_member(&self, key: &JobKey) -> Option<JobKey> {
+        let (key, job) = self.get(key)?;
+        let set = ReplicaSets::of(key, job, &self.config.kinds)?;
+        self.group_of(key).is_none().then_some(set)
+    }
+
+    fn pods_of<'a>(&'a self, keys: impl IntoIterator<Item = &'a JobKey>) -> Vec<&'a Pod> {
+        keys.into_iter().filter_map(|key| self.jobs.get(key)?.object().as_pod()).collect()
     }
 
     /// Why the job of a Workload cannot be dispatched to workers.
     pub(crate) fn undispatchable(&self, key: &Key, workload: &Workload) -> Option<String> {
         let job = self.of(key, workload).map(|(_, job)| &**job);
-        dispatchable::refusal(job, workload)
+        dispatchable::refusal(job, workload, &self.config.kinds)
+    }
+
+    /// Records whether a kind can be observed, as a change of it shows. Returns whether that differs from before.
+    pub(crate) fn observe_availability(&mut self, kind: &Kind, change: &Change<JobObject>) -> bool {
+        match change {
+            Change::Unavailable { reason, .. } => {
+                tracing::warn!(%kind, ?reason, "jobs of this kind cannot be observed");
+                self.unavailable.insert(kind.clone(), *reason).is_none()
+            }
+            Change::Reset { .. } => self.unavailable.remove(kind).is_some(),
+            Change::Apply(_) | Change::Delete(_) => false,
+        }
+    }
+
+    /// The topmost managed job of which this one is a child.
+    pub(crate) fn managed_ancestor(&self, key: &JobKey) -> Result<Option<JobKey>, AncestorError> {
+        let Some((key, job)) = self.get(key) else {
+            return Ok(None);
+        };
+        ancestors::managed_ancestor((key, job), &self.jobs, &self.owners, &self.config)
     }
 
     /// Records an observation; `None` if the job is gone.
-    pub(crate) fn observe(&mut self, key: &Key, object: Option<Job>, ctx: &mut Context) {
+    pub(crate) fn observe(
+        &mut self,
+        key: &JobKey,
+        object: Option<Arc<JobObject>>,
+        ctx: &mut Context,
+    ) {
         let Some(job) = object else {
             return self.remove(key, ctx);
         };
-        if let Some(workload) = self.named_workload(key, &job) {
+        if let Some(owner) = self.owner_of(key, &job) {
+            self.children.add(owner, key);
+        }
+        let named = self.named_workload(key, &job);
+        let before = self.jobs.get(key).and_then(|one| self.named_workload(key, one.object()));
+        // A suspended job may name another prebuilt Workload.
+        if let Some(before) = before.filter(|before| named.as_ref() != Some(before)) {
+            self.owners.remove_name(&before, key);
+            ctx.agenda.now(Reevaluation::Workload(before));
+        }
+        if let Some(workload) = named {
+            // A prebuilt Workload may have no owner reference yet; `evaluate_with_workloads` finds
+            // only Workloads that have one.
             self.owners.add_name(workload.clone(), key);
             ctx.agenda.now(Reevaluation::Workload(workload));
         }
+        self.observe_group(key, Some(&job), ctx);
+        self.lookups.observe_job(key, Some(&job));
+        self.sets.join(key, &job, &self.config.kinds, ctx);
         let newer = match self.jobs.get_mut(key) {
             Some(tracked) => tracked.observe(job),
             None => {
@@ -162,6 +281,32 @@ impl Jobs {
         }
     }
 
+    /// Records a change of objects that pod sets need.
+    pub(crate) fn observe_looked_up(
+        &mut self,
+        kind: &LookupKind,
+        change: Change<DynamicObject>,
+        ctx: &mut Context,
+    ) {
+        self.lookups.observe(kind, change, ctx);
+    }
+
+    /// Records which group a pod is in; `None` if the pod is gone. A pod may join a group late, never change it.
+    fn observe_group(&mut self, key: &JobKey, job: Option<&JobObject>, ctx: &mut Context) {
+        let before = self.group_of(key);
+        let after = job.and_then(|job| PodGroups::of(key, job, self.config.gates));
+        if let Some(before) = before.filter(|before| after.as_ref() != Some(before)) {
+            if self.groups.leave(&before, key) {
+                self.refused_groups.remove(&before);
+            }
+            ctx.agenda.now(Reevaluation::PodGroup(before));
+        }
+        if let Some(after) = after {
+            self.groups.join(after.clone(), key);
+            ctx.agenda.now(Reevaluation::PodGroup(after));
+        }
+    }
+
     /// Takes a change of a Workload: its jobs are evaluated.
     pub(crate) fn workload_changed(&mut self, change: &WorkloadChange, ctx: &mut Context) {
         match (&change.before, &change.after) {
@@ -169,55 +314,142 @@ impl Jobs {
             (Some(before), None) => self.workload_removed(&change.key, before),
             (None, None) => {}
         }
+        if let Some(after) = &change.after
+            && let Some(message) = announcements::waiting_checks(change.before.as_deref(), after)
+        {
+            let jobs = self.all_of(&change.key, after).into_iter();
+            let waiting = jobs.filter(|(_, job)| job.is_suspended());
+            let events = waiting.map(|(_, job)| announcements::checks(job, message.clone()));
+            events.for_each(|event| ctx.outbox.publish(event));
+        }
         if let Some(workload) = change.after.as_ref().or(change.before.as_ref()) {
             self.evaluate_jobs_of(&change.key, workload, ctx);
         }
     }
 
-    /// Evaluates the jobs of a Workload.
+    /// Evaluates the jobs of a Workload, and their children.
     pub(crate) fn evaluate_jobs_of(&self, key: &Key, workload: &Workload, ctx: &mut Context) {
-        ctx.agenda.jobs(self.owners.jobs_of(key, workload));
+        // All members are evaluated together. A Workload without any is released.
+        if self.groups.contains(key) || group::is_group_workload(workload) {
+            // The group may be a replica of a set.
+            let owners = self.owners.owners(key, workload).into_iter().map(|(owner, _)| owner);
+            ctx.agenda.jobs(owners.filter(|owner| owner.kind.members().is_some()));
+            return ctx.agenda.now(Reevaluation::PodGroup(key.clone()));
+        }
+        for job in self.owners.jobs_of(key, workload) {
+            ctx.agenda.jobs(self.children.descendants(&job));
+            ctx.agenda.now(Reevaluation::Job(job));
+        }
     }
 
     /// Decides about one job. `managed` says whether it is this process's to suspend and start
     /// (docs/reference/kueue.md §7.3, 0d to 0g).
     pub(crate) fn evaluate(
         &mut self,
-        key: &Key,
+        key: &JobKey,
         managed: bool,
         inputs: &JobInputs<'_>,
         ctx: &mut Context,
     ) -> Vec<(Key, WorkloadEffect)> {
         let Some(tracked) = self.jobs.get(key) else {
-            return self.abandon(key);
+            return self.abandon(key, inputs.workloads, ctx);
         };
         let waiter = Reevaluation::Job(key.clone());
-        if !ctx.is_free(&target(key), &tracked.stamp(), &waiter) || !managed {
+        if !ctx.is_free(&Target::job(key), &tracked.stamp(), &waiter) || !managed {
             return Vec::new();
         }
         let job = Arc::clone(tracked.object());
+        if job.set_size().is_some() {
+            let (members, owners) = (self.sets.members(key).collect(), &self.owners);
+            let (config, jobs, set) = (&self.config, &self.jobs, &*job);
+            return SetEvaluation { config, jobs, owners, key, set, members, inputs }.take(ctx);
+        }
         let prebuilt = self.named_workload(key, &job);
         self.track_orphan(key, &job, prebuilt.as_ref(), inputs.workloads, ctx);
+        // A stop that is not complete does not count as suspended, so the templates are restored by
+        // now.
         if job.is_suspended() {
             self.removed_by_force.remove(key);
         }
-        let steps = self.steps(key, &job, prebuilt.as_ref(), inputs);
+        let job = self.lookups.complete(key, &job);
+        let evaluation = JobEvaluation {
+            config: &self.config,
+            jobs: &self.jobs,
+            owners: &self.owners,
+            key,
+            job: &job,
+            prebuilt: prebuilt.as_ref(),
+            removed_by_force: self.removed_by_force.get(key),
+            inputs,
+        };
+        let mut steps = evaluation.steps(ctx);
+        self.refused_jobs.report_once(key, &mut steps);
         tracing::trace!(job = %key, n_steps = steps.len(), outcome = ?job.finished(), "evaluated");
-        let steps = steps.into_iter();
-        steps.filter_map(|step| self.take_step(key, &job, step, inputs, ctx)).collect()
+        evaluation.take(steps, ctx)
+    }
+
+    /// Decides about a group of pods. `managed` are the members that are this process's to start and stop.
+    pub(crate) fn evaluate_group(
+        &mut self,
+        group: &Key,
+        managed: &[JobKey],
+        inputs: &JobInputs<'_>,
+        ctx: &mut Context,
+    ) -> Vec<(Key, WorkloadEffect)> {
+        // Whether pods are missing, or ready, is part of the status of the Workload.
+        ctx.agenda.now(Reevaluation::Workload(group.clone()));
+        let is_unseen = self.unavailable.contains_key(pods::kind());
+        if managed.is_empty() && (self.groups.contains(group) || is_unseen) {
+            return Vec::new();
+        }
+        let evaluation =
+            GroupEvaluation { config: &self.config, jobs: &self.jobs, group, managed, inputs };
+        let mut steps = evaluation.steps(ctx);
+        evaluation.wait(ctx);
+        self.refused_groups.report_once(group, &mut steps);
+        evaluation.take(steps, ctx)
+    }
+
+    /// Decides about a child: it runs only while the Workload of its ancestor is admitted. Starting it is its owner's matter.
+    pub(crate) fn evaluate_child(
+        &mut self,
+        key: &JobKey,
+        ancestor: &JobKey,
+        workloads: &Workloads,
+        ctx: &mut Context,
+    ) {
+        let admitted = self.is_admitted(ancestor, workloads);
+        if let Some(tracked) = self.jobs.get(key).filter(|_| !admitted) {
+            ancestors::stop_child(key, tracked, ctx);
+        }
+    }
+
+    /// Whether an unfinished Workload of a job is admitted.
+    fn is_admitted(&self, job: &JobKey, workloads: &Workloads) -> bool {
+        let named = self.get(job).and_then(|(key, job)| self.named_workload(key, job));
+        let keys = self.owners.owned_by(job).chain(&named);
+        let mut records = keys.filter_map(|key| workloads.get(key));
+        records.any(|record| record.phase() == WorkloadPhase::Admitted)
+    }
+
+    /// The job that controls another one.
+    fn owner_of(&self, key: &JobKey, job: &JobObject) -> Option<JobKey> {
+        self.owners.owner_key(&key.key, controller(job.metadata())?)
     }
 
     /// Writes what differs between a job and its next state.
-    pub(crate) fn write(&self, key: &Key, change: &JobChange, ctx: &mut Context) {
+    pub(crate) fn write(&self, key: &JobKey, change: &JobChange, ctx: &mut Context) {
         if let Some(tracked) = self.jobs.get(key) {
             submit(key, tracked, change, ctx);
         }
     }
 
     /// Whether a job may be written now.
-    pub(crate) fn is_free(&self, key: &Key, ctx: &Context) -> bool {
+    pub(crate) fn is_free(&self, key: &JobKey, ctx: &Context) -> bool {
         let tracked = self.jobs.get(key);
-        tracked.is_some_and(|one| ctx.outbox.writes().is_free(&target(key), &one.stamp(), ctx.now))
+        tracked.is_some_and(|one| {
+            ctx.outbox.writes().is_free(&Target::job(key), &one.stamp(), ctx.now)
+        })
     }
 
     /// Takes the answer to a write of a job.
@@ -228,7 +460,10 @@ impl Jobs {
         (settled, workloads): (&Settled, &Workloads),
         ctx: &mut Context,
     ) {
-        let key = &ticket.target.key;
+        let Subject::Job(kind) = &ticket.target.subject else {
+            return;
+        };
+        let key = &JobKey::new(kind, &ticket.target.key);
         let Some(tracked) = self.jobs.get_mut(key) else {
             return;
         };
@@ -237,7 +472,7 @@ impl Jobs {
             return self.remove(key, ctx);
         }
         if let WriteOutcome::Done(value) = answer {
-            tracked.observe_answer(value);
+            tracked.observe_decoded(decode_job(kind, value));
             if ticket.purpose == Purpose::Start {
                 self.announce_start(key, workloads, ctx);
             }
@@ -245,61 +480,79 @@ impl Jobs {
         self.evaluate_with_workloads(key, ctx);
     }
 
-    fn remove(&mut self, key: &Key, ctx: &mut Context) {
-        if let Some(tracked) = self.jobs.remove(key)
-            && let Some(workload) = self.named_workload(key, tracked.object())
-        {
-            self.owners.remove_name(&workload, key);
-            ctx.agenda.now(Reevaluation::Workload(workload));
+    fn remove(&mut self, key: &JobKey, ctx: &mut Context) {
+        self.observe_group(key, None, ctx);
+        self.lookups.observe_job(key, None);
+        self.refused_jobs.remove(key);
+        if let Some(tracked) = self.jobs.remove(key) {
+            self.sets.leave(key, tracked.object(), &self.config.kinds, ctx);
+            if let Some(owner) = self.owner_of(key, tracked.object()) {
+                self.children.remove(&owner, key);
+            }
+            if let Some(workload) = self.named_workload(key, tracked.object()) {
+                self.owners.remove_name(&workload, key);
+                ctx.agenda.now(Reevaluation::Workload(workload));
+            }
         }
         self.removed_by_force.remove(key);
         self.orphans.remove_job(key);
         self.evaluate_with_workloads(key, ctx);
     }
 
-    fn evaluate_with_workloads(&self, key: &Key, ctx: &mut Context) {
+    fn evaluate_with_workloads(&self, key: &JobKey, ctx: &mut Context) {
         ctx.agenda.workloads(self.owners.owned_by(key).cloned());
+        ctx.agenda.jobs(self.children.descendants(key));
         ctx.agenda.now(Reevaluation::Job(key.clone()));
     }
 
     fn workload_removed(&mut self, key: &Key, workload: &Arc<Workload>) {
-        let Some(owner) = self.owners.remove_workload(key, workload) else {
-            return;
+        // Pods that ran are not restored.
+        let runs = |job: &JobObject| {
+            let one = job.as_pod().is_none() && job.set_size().is_none();
+            one && !job.is_suspended() && job.finished().is_none()
         };
-        let runs = |job: &Job| !job.is_suspended() && job.finished().is_none();
-        if self.get(&owner).is_some_and(|(_, job)| runs(job)) {
-            self.removed_by_force.insert(owner, Arc::clone(workload));
+        for owner in self.owners.remove_workload(key, workload) {
+            // Only a running job has additions of a start, which the removed Workload restores.
+            if self.get(&owner).is_some_and(|(_, job)| runs(job)) {
+                self.removed_by_force.insert(owner, Arc::clone(workload));
+            }
         }
     }
 
     /// The Workload that the job names itself.
-    fn named_workload(&self, key: &Key, job: &Job) -> Option<Key> {
+    fn named_workload(&self, key: &JobKey, job: &JobObject) -> Option<Key> {
         let name = prebuilt_name(job, self.config.gates).name;
-        let key = Key { namespace: key.namespace.clone(), name: name.into() };
-        (!name.is_empty()).then_some(key)
+        (!name.is_empty()).then(|| key.in_namespace(name))
     }
 
     /// Workloads of a job that is gone: the finalizer is removed, the garbage collector deletes them.
-    fn abandon(&self, key: &Key) -> Vec<(Key, WorkloadEffect)> {
-        let workloads = self.owners.owned_by(key).cloned();
-        workloads
-            .map(|key| (key, WorkloadEffect::Perform(WorkloadCommand::RemoveFinalizer)))
-            .collect()
+    fn abandon(
+        &self,
+        key: &JobKey,
+        workloads: &Workloads,
+        ctx: &mut Context,
+    ) -> Vec<(Key, WorkloadEffect)> {
+        // Nothing is known about jobs of a kind that the cluster does not let us see.
+        if self.unavailable.get(&key.kind) == Some(&Unavailable::Forbidden) {
+            return Vec::new();
+        }
+        self.owners.abandon(key, workloads, ctx)
     }
 
     /// Records whether the Workload of a running copy was removed by force.
     fn track_orphan(
         &mut self,
-        key: &Key,
-        job: &Job,
+        key: &JobKey,
+        job: &JobObject,
         prebuilt: Option<&Key>,
         workloads: &Workloads,
         ctx: &mut Context,
     ) {
-        let workload = prebuilt.cloned().unwrap_or_else(|| {
-            let name = workload_name_for(job, self.config.gates);
-            Key { namespace: key.namespace.clone(), name: name.into() }
-        });
+        let workload = prebuilt
+            .cloned()
+            .unwrap_or_else(|| key.in_namespace(&workload_name_for(job, self.config.gates)));
+        // The dispatch of another Workload, or of a new one with this name, updates the status of
+        // the job.
         let has_another = self.owners.owns_any(key) || workloads.get(&workload).is_some();
         let runs = job.is_managed_elsewhere() && job.is_active() && job.finished().is_none();
         if has_another || !runs {
@@ -311,113 +564,23 @@ impl Jobs {
         }
     }
 
-    fn steps(
-        &self,
-        key: &Key,
-        job: &Job,
-        prebuilt: Option<&Key>,
-        inputs: &JobInputs<'_>,
-    ) -> Vec<ReconcileStep<Job>> {
-        let of_job = match prebuilt {
-            Some(named) => vec![named],
-            None => self.owners.owned_by(key).collect(),
+    /// Announces that the Workload of a job or of a group is created.
+    pub(crate) fn announce_creation(&self, ticket: &Ticket, ctx: &mut Context) {
+        let first = match &ticket.waiter {
+            Reevaluation::Job(job) => self.get(job),
+            Reevaluation::PodGroup(group) => {
+                let members = self.groups.members(group).filter_map(|key| self.get(key));
+                members.min_by_key(|(_, job)| job.metadata().creation_timestamp.clone())
+            }
+            _ => None,
         };
-        let records = of_job.into_iter().filter_map(|key| inputs.workloads.get(key));
-        let workloads: Vec<&Workload> = records
-            .map(|record| &**record.object())
-            .filter(|workload| belongs_to(job, workload, prebuilt.is_some()))
-            .collect();
-        let removed = self.removed_by_force.get(key).map(Arc::as_ref);
-        let context = ReconcileContext {
-            workloads: &workloads,
-            previous_workload: removed.filter(|workload| belongs_to(job, workload, false)),
-            prebuilt: prebuilt.is_some(),
-            flavors: inputs.flavors,
-            gates: self.config.gates,
-        };
-        reconcile::reconcile(job, context)
+        if let Some((_, job)) = first {
+            ctx.outbox.publish(announcements::created(job, &ticket.target.key));
+            ctx.measurements.extend(announcements::creation_latency(job, ctx.now));
+        }
     }
 
-    /// Takes one step of a job. Returns what it means for a Workload.
-    fn take_step(
-        &mut self,
-        key: &Key,
-        job: &Arc<Job>,
-        step: ReconcileStep<Job>,
-        inputs: &JobInputs<'_>,
-        ctx: &mut Context,
-    ) -> Option<(Key, WorkloadEffect)> {
-        let in_namespace = |name: &str| Key { namespace: key.namespace.clone(), name: name.into() };
-        let perform =
-            |name: &str, command| Some((in_namespace(name), WorkloadEffect::Perform(command)));
-        let propose = |name: &str, transition| {
-            Some((in_namespace(name), WorkloadEffect::Propose(transition)))
-        };
-        match step {
-            ReconcileStep::CreateWorkload => self.create_workload(key, job, inputs, ctx),
-            ReconcileStep::UpdateWorkload(after) => {
-                let name = after.metadata.name.clone().unwrap_or_default();
-                return perform(&name, WorkloadCommand::UpdateSpec(after));
-            }
-            ReconcileStep::DeleteWorkload(name) => return perform(&name, WorkloadCommand::Delete),
-            ReconcileStep::RemoveFinalizer(name) => {
-                return perform(&name, WorkloadCommand::RemoveFinalizer);
-            }
-            ReconcileStep::UpdateReclaimablePods(name, pods) => {
-                return perform(&name, WorkloadCommand::Reclaim(pods));
-            }
-            ReconcileStep::UpdateQueueName(name) => {
-                return perform(&name, WorkloadCommand::MoveToQueue(job.queue_name().to_owned()));
-            }
-            ReconcileStep::FinishWorkload { workload, reason, message } => {
-                let reason = reason.to_owned();
-                return propose(&workload, Transition::Finish { reason, message });
-            }
-            ReconcileStep::ReleaseQuota(name) => return propose(&name, Transition::Release),
-            ReconcileStep::StartJob(after) => {
-                self.write(key, &JobChange::spec(after, Purpose::Start), ctx);
-            }
-            ReconcileStep::StopJob(StopWrite::Object(after), reason) => {
-                if !job.spec_suspended() {
-                    let message = stop_message(reason).to_owned();
-                    ctx.outbox.publish(event(job, EventType::Normal, "Stopped", message));
-                }
-                self.write(key, &JobChange::spec(after, Purpose::Stop), ctx);
-            }
-            ReconcileStep::StopJob(StopWrite::Status(after), _) => {
-                self.write(key, &JobChange::status(after, Purpose::StopStatus), ctx);
-            }
-        }
-        None
-    }
-
-    fn create_workload(&self, key: &Key, job: &Job, inputs: &JobInputs<'_>, ctx: &mut Context) {
-        let source = priority_source(job, self.config.gates);
-        let Some(priority) = (inputs.priority)(&source) else {
-            let message = format!("the priority class of {source:?} is not there");
-            let reason = "WorkloadPriorityClassNotFound";
-            return ctx.outbox.publish(event(job, EventType::Warning, reason, message));
-        };
-        let workload =
-            construct_workload(job, priority, &self.config.keys_to_copy, self.config.gates);
-        let name = workload.metadata.name.clone().unwrap_or_default();
-        let workload_key = Key { namespace: key.namespace.clone(), name: name.into() };
-        // An existing Workload of this name differs from the job; it is being removed.
-        if inputs.workloads.get(&workload_key).is_some() {
-            return;
-        }
-        let target = Target::home(Subject::Workload, &workload_key);
-        let waiter = Reevaluation::Job(key.clone());
-        if !ctx.is_free(&target, &Stamp::default(), &waiter) {
-            return;
-        }
-        let (purpose, base) = (Purpose::WorkloadCreate, Stamp::default());
-        ctx.outbox.submit(Intent { target, purpose, base, waiter }, |purpose, _| {
-            Write::create(purpose, &workload)
-        });
-    }
-
-    fn announce_start(&self, key: &Key, workloads: &Workloads, ctx: &mut Context) {
+    fn announce_start(&self, key: &JobKey, workloads: &Workloads, ctx: &mut Context) {
         let Some((_, job)) = self.get(key) else {
             return;
         };
@@ -425,30 +588,6 @@ impl Jobs {
         let keys = named.iter().chain(self.owners.owned_by(key));
         let mut records = keys.filter_map(|key| workloads.get(key));
         let admission = records.find_map(|one| one.object().status.admission.as_ref());
-        let queue = admission.map(|one| one.cluster_queue.clone()).unwrap_or_default();
-        let message = format!("Admitted by clusterQueue {queue}");
-        ctx.outbox.publish(event(job, EventType::Normal, "Started", message));
-    }
-}
-
-fn target(key: &Key) -> Target {
-    Target::home(Subject::Job, key)
-}
-
-/// Whether a Workload can be this job's. One that the job only names must be of the same epoch.
-fn belongs_to(job: &Job, workload: &Workload, prebuilt: bool) -> bool {
-    if prebuilt {
-        let epoch = ::jobs::remote_objects::epoch;
-        return epoch(&job.metadata) == epoch(&workload.metadata);
-    }
-    equivalence::owned_by(workload, job)
-}
-
-fn stop_message(reason: StopReason) -> &'static str {
-    match reason {
-        StopReason::NoMatchingWorkload => "No matching Workload; restoring pod templates",
-        StopReason::WorkloadDeleted => "Workload is deleted",
-        StopReason::WorkloadEvicted => "Workload is evicted",
-        StopReason::NotAdmitted => "Not admitted by cluster queue",
+        ctx.outbox.publish(announcements::started(job, admission));
     }
 }

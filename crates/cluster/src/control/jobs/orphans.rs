@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use crds::v1beta2::Workload;
 use runtime::watch::Key;
 
+use crate::control::job_key::JobKey;
+
 /// Such jobs, by the Workload that they had.
 #[derive(Debug, Default)]
 pub(crate) struct Orphans {
@@ -19,7 +21,7 @@ pub(crate) struct Orphans {
 /// One such job.
 #[derive(Debug)]
 pub(crate) struct OrphanedJob {
-    pub(crate) job: Key,
+    pub(crate) job: JobKey,
     /// Workers that may have a copy, by the last observation of the Workload; empty if none was observed.
     pub(crate) clusters: Vec<Box<str>>,
 }
@@ -34,7 +36,9 @@ impl Orphans {
     }
 
     /// Records a job whose Workload is gone; `had` is the last observation of it.
-    pub(super) fn add(&mut self, workload: Key, job: &Key, had: Option<&Workload>) {
+    pub(super) fn add(&mut self, workload: Key, job: &JobKey, had: Option<&Workload>) {
+        // The first record stays: the last observation may be forgotten later, and the clusters
+        // with it.
         let orphan =
             || OrphanedJob { job: job.clone(), clusters: had.map(chosen).unwrap_or_default() };
         self.jobs.entry(workload).or_insert_with(orphan);
@@ -45,7 +49,7 @@ impl Orphans {
     }
 
     /// Forgets a job that is gone.
-    pub(super) fn remove_job(&mut self, job: &Key) {
+    pub(super) fn remove_job(&mut self, job: &JobKey) {
         self.jobs.retain(|_, one| one.job != *job);
     }
 }

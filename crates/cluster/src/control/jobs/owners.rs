@@ -1,72 +1,149 @@
-//! Which Workloads belong to which job: by controller reference, or by the name that the job gives.
+//! Which Workloads belong to which job: by controller reference, or by the name that the job gives. A Workload may have many
+//! jobs, and a job many Workloads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ::jobs::{GenericJob, JobObject, Kinds, equivalence, pods::group};
 use crds::v1beta2::Workload;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use runtime::watch::Key;
 
+use super::inputs::WorkloadEffect;
+use crate::control::{
+    context::Context,
+    job_key::JobKey,
+    timers::Reevaluation,
+    workloads::{WorkloadCommand, Workloads},
+};
+
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Owners {
-    /// Workloads by the job that controls them.
-    owned: BTreeMap<Key, BTreeSet<Key>>,
+    kinds: Kinds,
+    /// Workloads by the job that owns them.
+    owned: BTreeMap<JobKey, BTreeSet<Key>>,
     /// Jobs by the Workload that they name.
-    naming: BTreeMap<Key, BTreeSet<Key>>,
+    naming: BTreeMap<Key, BTreeSet<JobKey>>,
 }
 
 impl Owners {
-    /// Records the controller of a Workload.
+    /// Owners of these kinds.
+    pub(super) fn new(kinds: Kinds) -> Self {
+        Self { kinds, owned: BTreeMap::new(), naming: BTreeMap::new() }
+    }
+
+    /// Records the owners of a Workload.
     pub(super) fn add_workload(&mut self, key: &Key, workload: &Workload) {
-        if let Some(owner) = controller(key, workload) {
+        for (owner, _) in self.owners(key, workload) {
             self.owned.entry(owner).or_default().insert(key.clone());
         }
     }
 
-    /// Forgets a Workload. Returns the job that controlled it.
-    pub(super) fn remove_workload(&mut self, key: &Key, workload: &Workload) -> Option<Key> {
-        let owner = controller(key, workload)?;
-        remove(&mut self.owned, &owner, key);
-        Some(owner)
+    /// Forgets a Workload. Returns the jobs that owned it.
+    pub(super) fn remove_workload(&mut self, key: &Key, workload: &Workload) -> Vec<JobKey> {
+        let owners = self.owners(key, workload).into_iter().map(|(job, _)| job);
+        owners.inspect(|owner| remove(&mut self.owned, owner, key)).collect()
     }
 
     /// Records that a job names a Workload.
-    pub(super) fn add_name(&mut self, workload: Key, job: &Key) {
+    pub(super) fn add_name(&mut self, workload: Key, job: &JobKey) {
         self.naming.entry(workload).or_default().insert(job.clone());
     }
 
     /// Forgets that a job names a Workload.
-    pub(super) fn remove_name(&mut self, workload: &Key, job: &Key) {
+    pub(super) fn remove_name(&mut self, workload: &Key, job: &JobKey) {
         remove(&mut self.naming, workload, job);
     }
 
-    /// Workloads that a job controls, in the order of their names.
-    pub(super) fn owned_by(&self, job: &Key) -> impl Iterator<Item = &Key> {
+    /// Workloads that a job owns, in the order of their names.
+    pub(super) fn owned_by(&self, job: &JobKey) -> impl Iterator<Item = &Key> {
         self.owned.get(job).into_iter().flatten()
     }
 
-    pub(super) fn owns_any(&self, job: &Key) -> bool {
+    /// The Workloads that may be a job's: the one that it names, or those that it owns.
+    pub(super) fn workloads_of<'a>(
+        &self,
+        (key, job): (&JobKey, &JobObject),
+        prebuilt: Option<&Key>,
+        workloads: &'a Workloads,
+    ) -> Vec<&'a Workload> {
+        let of_job: Vec<&Key> = match prebuilt {
+            Some(named) => vec![named],
+            None => self.owned_by(key).collect(),
+        };
+        let records = of_job.into_iter().filter_map(|key| workloads.get(key));
+        let objects = records.map(|record| &**record.object());
+        objects.filter(|workload| belongs_to(job, workload, prebuilt.is_some())).collect()
+    }
+
+    /// What follows for the Workloads of a job that is gone: the finalizer is removed, the garbage collector deletes them.
+    pub(super) fn abandon(
+        &self,
+        job: &JobKey,
+        workloads: &Workloads,
+        ctx: &mut Context,
+    ) -> Vec<(Key, WorkloadEffect)> {
+        let is_group = |owned: &Key| {
+            let record = workloads.get(owned);
+            record.is_some_and(|record| group::is_group_workload(record.object()))
+        };
+        let (groups, abandoned): (Vec<Key>, Vec<Key>) =
+            self.owned_by(job).cloned().partition(is_group);
+        // Other members still own it.
+        groups.into_iter().for_each(|group| ctx.agenda.now(Reevaluation::PodGroup(group)));
+        let effect = || WorkloadEffect::Perform(WorkloadCommand::RemoveFinalizer, None);
+        abandoned.into_iter().map(|owned| (owned, effect())).collect()
+    }
+
+    pub(super) fn owns_any(&self, job: &JobKey) -> bool {
         self.owned.contains_key(job)
     }
 
     /// Jobs that name a Workload.
-    pub(super) fn naming(&self, workload: &Key) -> impl Iterator<Item = &Key> {
+    pub(super) fn naming(&self, workload: &Key) -> impl Iterator<Item = &JobKey> {
         self.naming.get(workload).into_iter().flatten()
     }
 
-    /// The controller of a Workload and the jobs that name it.
-    pub(super) fn jobs_of(&self, key: &Key, workload: &Workload) -> Vec<Key> {
-        controller(key, workload).into_iter().chain(self.naming(key).cloned()).collect()
+    /// The owners of a Workload and the jobs that name it.
+    pub(super) fn jobs_of(&self, key: &Key, workload: &Workload) -> Vec<JobKey> {
+        let owners = self.owners(key, workload).into_iter().map(|(job, _)| job);
+        owners.chain(self.naming(key).cloned()).collect()
+    }
+
+    /// Jobs that own a Workload, each with its uid: the controller alone, or every owner of a group without one.
+    pub(super) fn owners(&self, key: &Key, workload: &Workload) -> Vec<(JobKey, String)> {
+        if let Some(controller) = self.controller(key, workload) {
+            return vec![controller];
+        }
+        let owners = workload.metadata.owner_references.iter().flatten();
+        owners.filter_map(|owner| Some((self.owner_key(key, owner)?, owner.uid.clone()))).collect()
+    }
+
+    /// The job that controls a Workload, and its uid. An owner of another kind is none of our jobs.
+    pub(super) fn controller(&self, key: &Key, workload: &Workload) -> Option<(JobKey, String)> {
+        let mut owners = workload.metadata.owner_references.iter().flatten();
+        let owner = owners.find(|owner| owner.controller == Some(true))?;
+        Some((self.owner_key(key, owner)?, owner.uid.clone()))
+    }
+
+    /// The job that an owner reference of an object in a namespace names.
+    pub(super) fn owner_key(&self, owned: &Key, owner: &OwnerReference) -> Option<JobKey> {
+        let kind = self.kinds.find(&owner.api_version, &owner.kind)?;
+        let key = Key { namespace: owned.namespace.clone(), name: owner.name.as_str().into() };
+        Some(JobKey::new(kind, &key))
     }
 }
 
-/// The Job that controls a Workload.
-pub(super) fn controller(key: &Key, workload: &Workload) -> Option<Key> {
-    let mut owners = workload.metadata.owner_references.iter().flatten();
-    let owner = owners.find(|owner| owner.controller == Some(true) && owner.kind == "Job")?;
-    Some(Key { namespace: key.namespace.clone(), name: owner.name.as_str().into() })
+/// Whether a Workload can be this job's. One that the job only names must be of the same epoch, and no other job's.
+pub(super) fn belongs_to(job: &JobObject, workload: &Workload, prebuilt: bool) -> bool {
+    if prebuilt && !equivalence::has_controller(workload) {
+        let epoch = ::jobs::remote_objects::epoch;
+        return epoch(job.metadata()) == epoch(&workload.metadata);
+    }
+    equivalence::owned_by(workload, job)
 }
 
-fn remove(sets: &mut BTreeMap<Key, BTreeSet<Key>>, of: &Key, key: &Key) {
+fn remove<I: Ord, T: Ord>(sets: &mut BTreeMap<I, BTreeSet<T>>, of: &I, key: &T) {
     if let Some(set) = sets.get_mut(of) {
         set.remove(key);
         if set.is_empty() {

@@ -3,8 +3,9 @@
 //! A copy is deleted when its Workload is not on the hub. But a hub that was restored from a backup misses many Workloads at
 //! once. So copies are counted before anything is decided whenever many may be found: when the worker was listed, when all
 //! Workloads of the hub were, and when a later list of either shows what no watch reported. If too many are unknown, the
-//! breaker trips, and nothing is deleted there before a user confirms it. In between each copy is decided about when it or
-//! its Workload changes, and every `gcInterval` all of them are compared.
+//! breaker trips, and nothing is deleted there before a user confirms it. It trips as well for a single copy of a higher epoch
+//! or of a history that the hub does not know. In between each copy is decided about when it or its Workload changes, and
+//! every `gcInterval` all of them are compared.
 //!
 //! Cost: one look at every copy per list and interval.
 
@@ -17,8 +18,8 @@ pub(super) struct Breaker {
     tripped: bool,
     /// The worker was compared with the hub since this process began.
     compared: bool,
-    /// Unknown copies at the last comparison.
-    n_orphans: usize,
+    /// Unknown and disputed copies at the last comparison.
+    n_unknown: usize,
 }
 
 impl Breaker {
@@ -34,31 +35,36 @@ impl Breaker {
     /// Takes a comparison after a list. A breaker that has tripped stays so until nothing unknown is left, however often the
     /// worker reconnects.
     pub(super) fn compare(&mut self, name: &str, sweep: &OrphanScan) {
-        let n_orphans = sweep.orphans.len();
         self.compared = true;
-        self.tripped = sweep.breaker_tripped || self.tripped && n_orphans > 0;
-        self.n_orphans = n_orphans;
-        if sweep.breaker_tripped {
-            tracing::error!(
-                cluster = name,
-                n_orphans,
-                "the worker has many copies of unknown Workloads; annotate the MultiKueueCluster with {CLEANUP}=confirmed to delete them"
-            );
-        }
+        self.count(name, sweep, sweep.breaker_tripped);
     }
 
     /// Takes the comparison of a garbage collection. All of its orphans were counted when they were first observed. Returns
     /// whether their number changed.
-    pub(super) fn recount(&mut self, n_orphans: usize) -> bool {
-        self.tripped &= n_orphans > 0;
-        std::mem::replace(&mut self.n_orphans, n_orphans) != n_orphans
+    pub(super) fn recount(&mut self, name: &str, sweep: &OrphanScan) -> bool {
+        let before = (self.tripped, self.n_unknown);
+        self.count(name, sweep, !sweep.disputed.is_empty());
+        before != (self.tripped, self.n_unknown)
+    }
+
+    fn count(&mut self, cluster: &str, sweep: &OrphanScan, trips: bool) {
+        let n_unknown = sweep.orphans.len() + sweep.disputed.len();
+        if trips && !self.tripped {
+            tracing::error!(
+                cluster,
+                n_unknown,
+                "the worker has copies of unknown Workloads; annotate the MultiKueueCluster with {CLEANUP}=confirmed to delete them"
+            );
+        }
+        self.tripped = trips || self.tripped && n_unknown > 0;
+        self.n_unknown = n_unknown;
     }
 
     /// The message of the worker's condition: that of its connection, and what a user is asked to confirm.
     pub(super) fn message(&self, connection: &str) -> String {
-        let n_orphans = self.n_orphans;
+        let n_unknown = self.n_unknown;
         format!(
-            "{connection}; it has copies of {n_orphans} workloads that are not known here, which stay until the annotation {CLEANUP}=confirmed is set"
+            "{connection}; it has copies of {n_unknown} workloads that are not known here, which stay until the annotation {CLEANUP}=confirmed is set"
         )
     }
 }

@@ -2,15 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::{Metadata, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use jiff::Timestamp;
 use kube::Resource;
-use runtime::watch::{Change, Key};
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use runtime::watch::{Change, Key, Unavailable};
 
 use crate::control::{
-    change::{for_each_object, is_list},
-    outbox::{Tracked, decode, upsert, version},
+    change::for_each_object,
+    outbox::{Tracked, upsert, version},
 };
 
 /// See the module.
@@ -19,11 +17,13 @@ pub(super) struct Copies<K> {
     objects: BTreeMap<Key, Tracked<K>>,
     /// They were listed since the worker was connected.
     listed: bool,
+    /// Since when the worker forbids to list them.
+    forbidden_since: Option<Timestamp>,
 }
 
 impl<K> Default for Copies<K> {
     fn default() -> Self {
-        Self { objects: BTreeMap::new(), listed: false }
+        Self { objects: BTreeMap::new(), listed: false, forbidden_since: None }
     }
 }
 
@@ -44,9 +44,14 @@ impl<K> Copies<K> {
         self.objects.is_empty()
     }
 
-    /// Whether they were listed since the worker was connected: a copy that is not here does not exist.
+    /// Whether they were listed since the worker was connected, as far as they can be.
     pub(super) fn is_listed(&self) -> bool {
         self.listed
+    }
+
+    /// Since when a copy that is not here may exist all the same, because the worker forbids to list them.
+    pub(super) fn forbidden_since(&self) -> Option<Timestamp> {
+        self.forbidden_since
     }
 
     /// The connection ended: what was observed stays, and does not count as listed.
@@ -59,34 +64,43 @@ impl<K> Copies<K> {
     }
 }
 
-impl<K: Resource + Metadata<Ty = ObjectMeta>> Copies<K> {
+impl<K: Resource> Copies<K> {
     /// Records a change. Returns the keys that it concerns. The first list of a connection is complete: a copy that it lacks is
-    /// gone.
-    pub(super) fn observe(&mut self, change: Change<K>) -> BTreeSet<Key> {
-        let first = is_list(&change) && !std::mem::replace(&mut self.listed, true);
+    /// gone. `shown` gets what the watch shows, with the version, and lacks; it may object to a removal, because the watch lags
+    /// behind the answers.
+    pub(super) fn observe(
+        &mut self,
+        change: Change<K>,
+        now: Timestamp,
+        mut shown: impl FnMut(&Key, Option<u64>) -> bool,
+    ) -> BTreeSet<Key> {
+        let listed = change.is_list();
+        if listed {
+            let forbidden =
+                matches!(change, Change::Unavailable { reason: Unavailable::Forbidden, .. });
+            self.forbidden_since = forbidden.then(|| self.forbidden_since.unwrap_or(now));
+        }
+        let is_hidden = self.forbidden_since.is_some();
+        let first = listed && !std::mem::replace(&mut self.listed, true) && !is_hidden;
         let before: BTreeSet<Key> =
             if first { self.objects.keys().cloned().collect() } else { BTreeSet::new() };
         let mut concerned = BTreeSet::new();
         for_each_object(change, |key, object| {
-            upsert(&mut self.objects, key.clone(), object);
+            if shown(&key, object.as_deref().map(version)) {
+                upsert(&mut self.objects, key.clone(), object);
+            }
             concerned.insert(key);
         });
-        for gone in before.difference(&concerned) {
+        for gone in before.difference(&concerned).filter(|key| shown(key, None)) {
             self.objects.remove(gone);
         }
         concerned.extend(before);
         concerned
     }
-}
 
-impl<K: Resource + DeserializeOwned> Copies<K> {
-    /// Records the answer to a create or a delete. The answer to a deletion that is done is a status; the watch reports the
-    /// rest.
-    pub(super) fn observe_answer(&mut self, key: &Key, answer: Value) {
-        if is_status(&answer) {
-            return;
-        }
-        let Some(object) = decode::<K>(answer) else {
+    /// Records the object that a create or a delete was answered with, if any. The watch reports the rest.
+    pub(super) fn observe_answer(&mut self, key: &Key, answer: Option<K>) {
+        let Some(object) = answer else {
             return;
         };
         match self.objects.get_mut(key) {
@@ -100,9 +114,4 @@ impl<K: Resource + DeserializeOwned> Copies<K> {
             None => {}
         }
     }
-}
-
-/// Whether an answer is the status of a deletion that is done, and no object.
-pub(super) fn is_status(answer: &Value) -> bool {
-    answer.get("kind").and_then(Value::as_str) == Some("Status")
 }

@@ -3,28 +3,34 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use ::jobs::{GenericJob, Job, remote_objects::RemoteIdentity};
-use dispatch::workload::{
-    self as dispatch_workload, DispatchStep, DispatchTimeouts, LocalWorkload, RemoteCopy,
-    RetryReason,
+use ::jobs::{GenericJob, JobObject, remote_objects::RemoteIdentity};
+use crds::names::{conditions::EVICTED, reasons::PODS_READY_TIMEOUT};
+use dispatch::{
+    AssignedWorkload, ExclusionCause, HubIncarnation, PlacementRequest,
+    workload::{
+        self as dispatch_workload, DispatchStep, DispatchTimeouts, LocalWorkload, RemoteCopy,
+        RetryReason,
+    },
 };
-use engine::ids::ClusterId;
+use engine::{Time, ids::ClusterId};
+use index::status::find;
 use jiff::Timestamp;
 use runtime::watch::Key;
 
 use super::{
     DispatchConfig, DispatchEffect, DispatchInputs, multikueue_check,
     orphan_cleanup::breaker_holds,
-    state::DispatchState,
+    state::{CreatedObject, DispatchState},
     status_sync::StatusNews,
     unregistered,
-    view::{CopyInputs, copy_view, expected_spec, hub_view, orphan_view, unknown_cluster},
-    worker::Worker,
+    view::{CopyInputs, HubJob, copy_view, expected_spec, hub_view, orphan_view, unknown_cluster},
+    worker::{RefusedScope, Worker},
     worker_clusters::WorkerClusters,
     worker_writes,
 };
 use crate::control::{
     context::Context,
+    job_key::JobKey,
     jobs::{JobChange, Jobs},
     outbox::{Purpose, after},
     time::{engine_time, timestamp},
@@ -32,12 +38,21 @@ use crate::control::{
     workloads::{TrackedWorkload, Transition, Workloads},
 };
 
+/// How long a Workload may be observed later than its copy: longer than a watch without events takes to notice that its
+/// connection is dead. After that a person decides.
+const NEWER_COPY_GRACE: Duration = Duration::from_secs(360);
+
+/// Message of a reservation that ends because no cluster has room when the other checks are Ready.
+const NO_CLUSTER: &str = "no worker cluster has room since the other admission checks are Ready";
+
 /// See the module.
 pub(super) struct DispatchEvaluation<'a> {
     pub(super) key: &'a Key,
     pub(super) config: &'a DispatchConfig,
     pub(super) state: &'a mut DispatchState,
     pub(super) workers: &'a WorkerClusters,
+    /// The incarnation, and the uid of the last Workload of the name whose deletion was observed.
+    pub(super) hub: (&'a HubIncarnation, Option<&'a str>),
     /// When this process began to observe anything.
     pub(super) began: Timestamp,
     pub(super) inputs: DispatchInputs<'a>,
@@ -64,13 +79,21 @@ impl<'a> DispatchEvaluation<'a> {
             let message = format!("{message}, Previously: \"Pending\"");
             return vec![DispatchEffect::Propose(Transition::CheckRejected(message))];
         }
-        let hub = self.hub_view(check.as_deref());
+        let mut hub = self.hub_view(check.as_deref());
+        if hub.awaits_other_checks {
+            // A worker's time to admit begins when something can be created there.
+            self.state.nominated_at = self.ctx.now;
+            hub.nominated_at = engine_time(self.ctx.now);
+        }
         // A hub that was restored from a backup must not delete running work
         // (docs/reference/dispatch.md §9).
         if !hub.exists && breaker_holds(self.workers, self.key, self.inputs.registry, self.ctx) {
             return Vec::new();
         }
         let copies = self.copies(&hub);
+        hub.newer_copy_until = self.newer_copy_until(&hub, &copies);
+        let highest = copies.iter().filter_map(RemoteCopy::newest_epoch).max().unwrap_or(0);
+        self.state.highest_epoch = self.state.highest_epoch.max(highest);
         let nanos = |duration: Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
         let settings = DispatchTimeouts {
             worker_lost_timeout: nanos(self.config.lost_after),
@@ -82,17 +105,30 @@ impl<'a> DispatchEvaluation<'a> {
         steps.filter_map(|step| self.take_step(step)).collect()
     }
 
+    /// Until when a copy of a higher epoch may be that of a Workload which this process observes late.
+    fn newer_copy_until(&mut self, hub: &LocalWorkload, copies: &[RemoteCopy]) -> Option<Time> {
+        let newer = copies.iter().any(|copy| copy.newest_epoch() > Some(hub.epoch));
+        let known = self.inputs.workloads.get(self.key).is_some();
+        if !newer || !known {
+            self.state.newer_copy_since = None;
+            return None;
+        }
+        let since = *self.state.newer_copy_since.get_or_insert(self.ctx.now);
+        Some(engine_time(after(since, NEWER_COPY_GRACE)))
+    }
+
     fn hub_view(&mut self, check: Option<&str>) -> LocalWorkload {
-        let job = job_of(self.key, self.inputs.workloads, self.inputs.jobs).map(|(_, job)| &**job);
+        let jobs = jobs_of(self.key, self.inputs.workloads, self.inputs.jobs);
         let Some(record) = self.inputs.workloads.get(self.key) else {
-            return self.hub_view_of_orphan(job);
+            return self.hub_view_of_orphan(&jobs);
         };
-        hub_view(record, (check, job), self.state, self.inputs.registry.fleet_mut())
+        hub_view(record, (check, &jobs), self.state, self.inputs.registry.fleet_mut())
     }
 
     /// A Workload that does not exist has nothing, unless its job has lost it by force.
-    fn hub_view_of_orphan(&mut self, job: Option<&Job>) -> LocalWorkload {
-        let (Some(job), Some(orphan)) = (job, self.inputs.jobs.orphan_of(self.key)) else {
+    fn hub_view_of_orphan(&mut self, jobs: &[HubJob<'_>]) -> LocalWorkload {
+        let orphan = self.inputs.jobs.orphan_of(self.key).filter(|_| !jobs.is_empty());
+        let Some(orphan) = orphan else {
             return LocalWorkload::default();
         };
         // After a restart the nomination is unknown, and any worker may have a copy.
@@ -102,7 +138,7 @@ impl<'a> DispatchEvaluation<'a> {
         };
         let fleet = self.inputs.registry.fleet_mut();
         let ids: Vec<ClusterId> = names.iter().map(|name| fleet.cluster(name)).collect();
-        orphan_view(job, ids)
+        orphan_view(jobs, ids)
     }
 
     fn every_worker(&self) -> Vec<Box<str>> {
@@ -113,20 +149,33 @@ impl<'a> DispatchEvaluation<'a> {
 
     /// Every cluster that matters to a Workload, in the order of names.
     fn copies(&self, hub: &LocalWorkload) -> Vec<RemoteCopy> {
+        // Without quota every copy is to be removed, whatever its spec is.
         let record = self.inputs.workloads.get(self.key).filter(|_| hub.quota_reserved);
         let expected = record.and_then(|one| expected_spec(one.object()));
-        let hub_job =
-            job_of(self.key, self.inputs.workloads, self.inputs.jobs).map(|(_, job)| &**job);
+        let hub_jobs = jobs_of(self.key, self.inputs.workloads, self.inputs.jobs);
         let chosen: BTreeSet<ClusterId> =
             hub.nominated_clusters.iter().chain(&hub.recorded_cluster).copied().collect();
         let writes = self.ctx.outbox.writes();
-        let copy_inputs =
-            CopyInputs { hub, hub_job, expected: expected.as_ref(), writes, now: self.ctx.now };
+        let on_hub = self.inputs.workloads.get(self.key);
+        let copy_inputs = CopyInputs {
+            hub,
+            hub_jobs: &hub_jobs,
+            expected: expected.as_ref(),
+            incarnation: self.hub.0,
+            uid: on_hub.and_then(|record| record.object().metadata.uid.as_deref()),
+            departed: self.hub.1,
+            writes,
+        };
         let workers = self.workers.iter().map(|(_, worker)| worker);
         let concerned = workers
             .filter(|worker| chosen.contains(&worker.id) || worker.concerns(self.key, writes));
-        let mut copies: Vec<RemoteCopy> =
-            concerned.map(|worker| copy_view(worker, self.key, &copy_inputs)).collect();
+        let registry = &self.inputs.registry;
+        let mut copies: Vec<RemoteCopy> = concerned
+            .map(|worker| RemoteCopy {
+                cleanup_confirmed: registry.is_cleanup_confirmed(worker.name()),
+                ..copy_view(worker, self.key, &copy_inputs)
+            })
+            .collect();
         let known: BTreeSet<ClusterId> = copies.iter().map(|copy| copy.cluster).collect();
         let unknown = chosen.difference(&known);
         // A worker that was down before this process began times out as well
@@ -139,21 +188,27 @@ impl<'a> DispatchEvaluation<'a> {
     fn take_step(&mut self, step: DispatchStep) -> Option<DispatchEffect> {
         let propose = |transition| Some(DispatchEffect::Propose(transition));
         match step {
+            DispatchStep::Nominate => return self.nominate(),
             DispatchStep::CreateClone(cluster) => self.create_clone(cluster),
-            DispatchStep::CreateJob(cluster) => self.create_job(cluster),
-            DispatchStep::DeleteJob(cluster) => {
+            DispatchStep::CreateJobs(cluster) => self.create_jobs(cluster),
+            DispatchStep::DeleteJobs(cluster) => {
                 let worker = self.worker(cluster)?;
-                worker_writes::delete_job(worker, self.key, self.ctx);
+                worker_writes::delete_jobs(worker, self.key, self.ctx);
             }
             DispatchStep::DeleteClone(cluster) => {
                 let worker = self.worker(cluster)?;
                 worker_writes::delete_clone(worker, self.key, self.ctx);
             }
+            DispatchStep::PushPriority(cluster) => {
+                let (worker, record) =
+                    (self.worker(cluster)?, self.inputs.workloads.get(self.key)?);
+                worker_writes::push_priority(worker, (self.key, record.object()), self.ctx);
+            }
             DispatchStep::SyncStatus(cluster) => {
                 return self.sync_status(cluster);
             }
             DispatchStep::ClearActivePods => return self.idle(),
-            DispatchStep::RaiseEpoch => return Some(DispatchEffect::RaiseEpoch),
+            DispatchStep::RaiseEpoch(epoch) => return Some(DispatchEffect::RaiseEpoch(epoch)),
             DispatchStep::WaitUntil(at) => {
                 self.ctx.agenda.at(timestamp(at), Reevaluation::Workload(self.key.clone()));
             }
@@ -176,6 +231,41 @@ impl<'a> DispatchEvaluation<'a> {
         None
     }
 
+    /// Nominates the cluster that was chosen together with the quota. A process that does not know it chooses again.
+    fn nominate(&mut self) -> Option<DispatchEffect> {
+        let record = self.inputs.workloads.get(self.key)?;
+        let admission = record.object().status.admission.as_ref()?;
+        let (id, scheduler) = (record.id(), self.inputs.scheduler);
+        let placed = self.inputs.registry.fleet().placed_on(id);
+        let fleet = self.inputs.registry.fleet_mut();
+        let chosen = placed.map_or_else(
+            || {
+                let request = Arc::clone(scheduler.request(id)?);
+                let assigned = scheduler.admitted_pod_sets(admission);
+                let work = Arc::new(AssignedWorkload { request, assigned });
+                let config = scheduler.multikueue_config(&admission.cluster_queue)?;
+                let order = scheduler.queue_order(id);
+                let wanted = PlacementRequest { workload: id, config, work: &work, order };
+                let now = engine_time(self.ctx.now);
+                let chosen = fleet.choose_cluster(&wanted, now).ok();
+                if let Some(cluster) = chosen {
+                    fleet.place(id, cluster, work, now);
+                }
+                chosen
+            },
+            Some,
+        );
+        let Some(cluster) = chosen else {
+            // It waits for room in its queue, with all others, and not on quota that they could use.
+            self.state.withdrawn = true;
+            return Some(DispatchEffect::Unreserve(NO_CLUSTER.to_owned()));
+        };
+        // The admission timeout begins with the nomination.
+        self.state.nominated_at = self.ctx.now;
+        let name = self.inputs.registry.fleet().name(cluster).into();
+        Some(DispatchEffect::Propose(Transition::Nominate(name)))
+    }
+
     fn create_clone(&mut self, cluster: ClusterId) {
         let Some(record) = self.inputs.workloads.get(self.key) else {
             return;
@@ -184,54 +274,81 @@ impl<'a> DispatchEvaluation<'a> {
             return;
         };
         let workload = record.object();
-        let mark = RemoteIdentity { origin: &self.config.origin, epoch: index::epoch(workload) };
+        let mark = self.identity(index::epoch(workload));
         let clone = (self.key, &**workload);
         // Until an answer or a list settles it, a create counts as something that can run
         // (docs/reference/dispatch.md §6).
-        if worker_writes::create_clone(worker, clone, (self.inputs.flavors, mark), self.ctx) {
+        if self.may_create(&(cluster, None))
+            && worker_writes::create_clone(worker, clone, (self.inputs.flavors, mark), self.ctx)
+        {
+            self.state.created((cluster, None), self.ctx.now);
             self.state.sent = true;
         }
     }
 
-    fn create_job(&mut self, cluster: ClusterId) {
+    /// What identifies a copy of this epoch.
+    fn identity(&self, epoch: u64) -> RemoteIdentity<'a> {
+        let HubIncarnation { id, term, .. } = *self.hub.0;
+        RemoteIdentity { origin: &self.config.origin, epoch, incarnation: id, term }
+    }
+
+    /// Creates the copies of jobs that are missing on a worker.
+    fn create_jobs(&mut self, cluster: ClusterId) {
         let Some(record) = self.inputs.workloads.get(self.key) else {
-            return;
-        };
-        let workload = record.object();
-        let Some((job_key, job)) = self.inputs.jobs.of(self.key, workload) else {
             return;
         };
         let Some(worker) = self.worker(cluster) else {
             return;
         };
-        let mark = RemoteIdentity { origin: &self.config.origin, epoch: index::epoch(workload) };
-        let (workload, job) = ((self.key, &**workload), (job_key, &**job));
-        worker_writes::create_job(
-            worker,
-            workload,
-            job,
-            (mark, self.inputs.jobs.gates()),
-            self.ctx,
-        );
+        let workload = (self.key, &**record.object());
+        let mark = self.identity(index::epoch(record.object()));
+        let jobs = self.inputs.jobs;
+        for (key, job) in jobs.all_of(self.key, record.object()) {
+            let object = (cluster, Some(key.clone()));
+            if worker.jobs.get(key).is_some() || !self.may_create(&object) {
+                continue;
+            }
+            let (job, mark) = ((key, &**job), (mark, jobs.gates()));
+            if worker_writes::create_job(worker, workload, job, mark, self.ctx) {
+                self.state.created(object, self.ctx.now);
+            }
+        }
         self.state.sent = true;
     }
 
-    /// Copies the status of a worker's job to the hub's job, when the throttle allows it.
+    /// Whether an object may be created now. What vanished after its create is created again after a pause.
+    fn may_create(&mut self, object: &CreatedObject) -> bool {
+        let not_before = self.state.create_not_before(object);
+        let Some(later) = not_before.filter(|at| *at > self.ctx.now) else {
+            return true;
+        };
+        self.ctx.agenda.at(later, Reevaluation::Workload(self.key.clone()));
+        false
+    }
+
+    /// Copies the status of a worker's jobs to the hub's jobs, when the throttle allows it.
     fn sync_status(&mut self, cluster: ClusterId) -> Option<DispatchEffect> {
-        let (job_key, job) = self.free_job()?;
         let worker = self.worker(cluster)?;
-        let copy = Arc::clone(worker.jobs.get(worker.job_of(self.key)?)?.object());
         self.inputs.workloads.get(self.key)?;
-        let news = StatusNews::between(&*job, &*copy);
+        let copy_of = |job: &JobKey| worker.jobs.get(job).map(|tracked| tracked.object());
+        let pairs = self.free_jobs().into_iter().filter_map(|(key, job)| {
+            let copy = copy_of(&key)?;
+            let after = (!job.has_status_of(copy)).then(|| job.with_remote_status(copy))?;
+            Some((key, job, after))
+        });
+        let pairs: Vec<(JobKey, Arc<JobObject>, JobObject)> = pairs.collect();
+        // What is most urgent of any job decides when all are copied.
+        let news = pairs.iter().map(|(_, job, after)| StatusNews::between(&**job, after)).min()?;
         let throttle = &mut self.state.throttle;
         if let Some(until) = throttle.keep_back(news, self.ctx.now) {
             self.ctx.agenda.at(until, Reevaluation::Workload(self.key.clone()));
             return None;
         }
         throttle.copied(self.ctx.now);
-        let after = Box::new(job.with_remote_status(&copy));
-        let change = JobChange::status(after, Purpose::SyncStatus);
-        Some(DispatchEffect::WriteJob(job_key, change))
+        let changes = pairs
+            .into_iter()
+            .map(|(key, _, after)| (key, JobChange::status(Box::new(after), Purpose::SyncStatus)));
+        Some(DispatchEffect::WriteJobs(changes.collect()))
     }
 
     /// The check goes back. A worker that evicted or refused the Workload is excluded for a while.
@@ -258,24 +375,57 @@ impl<'a> DispatchEvaluation<'a> {
         let epoch = index::epoch(record.object());
         let evicted =
             || format!("evicted there: {}", worker.eviction(self.key).unwrap_or_default());
-        let why = worker.refusal(self.key, epoch).map_or_else(evicted, str::to_owned);
-        let until = engine_time(after(self.ctx.now, self.config.exclude_for));
-        self.inputs.registry.fleet_mut().exclude_cluster(record.id(), cluster, until, why.into());
+        let refused = worker.refusal(self.key, epoch).map(|refused| refused.message.clone());
+        let scope = worker.refused_scope(self.key, epoch);
+        self.exclude_for(cluster, scope, refused.unwrap_or_else(evicted).into());
+    }
+
+    /// Leaves a cluster out for what it did not take.
+    fn exclude_for(&mut self, cluster: ClusterId, scope: RefusedScope, why: Box<str>) {
+        let Some(record) = self.inputs.workloads.get(self.key) else {
+            return;
+        };
+        let Some(request) = self.inputs.scheduler.request(record.id()) else {
+            return;
+        };
+        let cause = match scope {
+            RefusedScope::Namespace => ExclusionCause::Namespace(request.namespace.clone()),
+            RefusedScope::Kind => ExclusionCause::Kind(request.kind.clone()),
+            RefusedScope::Shape => ExclusionCause::Shape(Arc::clone(request)),
+        };
+        let now = engine_time(self.ctx.now);
+        self.inputs.registry.fleet_mut().exclude_cluster(cluster, cause, now, why);
     }
 
     /// The reservation ends, and the cluster is excluded for a while.
     fn unreserve(&mut self, cluster: ClusterId, why: Box<str>) -> DispatchEffect {
-        let until = engine_time(after(self.ctx.now, self.config.exclude_for));
-        let fleet = self.inputs.registry.fleet_mut();
-        let name = fleet.name(cluster);
+        let name = self.inputs.registry.fleet().name(cluster);
         let message = format!("worker cluster \"{name}\" did not take it: {why}");
         if let Some(record) = self.inputs.workloads.get(self.key) {
-            // A nomination is cancelled only after no job is left (`CancelNomination`).
-            fleet.unplace(record.id());
-            fleet.exclude_cluster(record.id(), cluster, until, why);
+            // A nomination is cancelled only after no job is left (`CancelNomination`), and its epoch was raised.
+            let epoch = index::epoch(record.object()).saturating_sub(1);
+            let worker = self.worker(cluster);
+            let scope =
+                worker.map_or(RefusedScope::Shape, |one| one.refused_scope(self.key, epoch));
+            self.inputs.registry.fleet_mut().unplace(record.id());
+            self.exclude_for(cluster, scope, why);
             self.state.withdrawn = true;
         }
         DispatchEffect::Unreserve(message)
+    }
+
+    /// A cluster on which the pods did not become ready in time is not the next choice.
+    fn exclude_after_timeout(&mut self) {
+        let Some(record) = self.inputs.workloads.get(self.key) else {
+            return;
+        };
+        let evicted = find(&record.object().status.conditions, EVICTED);
+        let evicted = evicted.filter(|one| one.reason == PODS_READY_TIMEOUT);
+        let placed = self.inputs.registry.fleet().placed_on(record.id());
+        if let (Some(evicted), Some(cluster)) = (evicted, placed) {
+            let why = evicted.message.as_str().into();
+            self.exclude_for(cluster, RefusedScope::Shape, why);
+        }
     }
 
     fn withdrawn(&mut self) {
@@ -283,21 +433,26 @@ impl<'a> DispatchEvaluation<'a> {
         if let Some(record) = self.inputs.workloads.get(self.key)
             && !std::mem::replace(&mut self.state.withdrawn, true)
         {
+            self.exclude_after_timeout();
             self.inputs.registry.fleet_mut().unplace(record.id());
         }
     }
 
-    /// The hub's job of the Workload, if it may be written.
-    fn free_job(&self) -> Option<(Key, Arc<Job>)> {
-        let (key, job) = job_of(self.key, self.inputs.workloads, self.inputs.jobs)?;
-        self.inputs.jobs.is_free(key, self.ctx).then(|| (key.clone(), Arc::clone(job)))
+    /// The hub's jobs of the Workload that may be written.
+    fn free_jobs(&self) -> Vec<(JobKey, Arc<JobObject>)> {
+        let jobs = observed_jobs(self.key, self.inputs.workloads, self.inputs.jobs).into_iter();
+        let free = jobs.filter(|(key, _)| self.inputs.jobs.is_free(key, self.ctx));
+        free.map(|(key, job)| (key.clone(), Arc::clone(job))).collect()
     }
 
-    /// Sets the active pods of the hub's job to 0.
+    /// Sets the active pods of the hub's jobs to 0.
     fn idle(&self) -> Option<DispatchEffect> {
-        let (key, job) = self.free_job()?;
-        let after = Box::new(job.with_idle_status()?);
-        Some(DispatchEffect::WriteJob(key, JobChange::status(after, Purpose::Idle)))
+        let idle = self.free_jobs().into_iter().filter_map(|(key, job)| {
+            let after = Box::new(job.with_idle_status()?);
+            Some((key, JobChange::status(after, Purpose::Idle)))
+        });
+        let changes: Vec<(JobKey, JobChange)> = idle.collect();
+        (!changes.is_empty()).then_some(DispatchEffect::WriteJobs(changes))
     }
 
     /// Publishes an Event about a Workload that moves away from an unregistered worker, once.
@@ -331,10 +486,19 @@ fn undispatchable(key: &Key, record: &TrackedWorkload, jobs: &Jobs) -> Option<St
     jobs.undispatchable(key, workload)
 }
 
-/// The hub's job of a Workload, which may be gone already.
-fn job_of<'a>(key: &Key, workloads: &Workloads, jobs: &'a Jobs) -> Option<(&'a Key, &'a Arc<Job>)> {
+/// The hub's jobs of a Workload, which may be gone already.
+fn observed_jobs<'a>(
+    key: &Key,
+    workloads: &Workloads,
+    jobs: &'a Jobs,
+) -> Vec<(&'a JobKey, &'a Arc<JobObject>)> {
     match workloads.get(key) {
-        Some(record) => jobs.of(key, record.object()),
-        None => jobs.get(&jobs.orphan_of(key)?.job),
+        Some(record) => jobs.all_of(key, record.object()),
+        None => jobs.orphan_of(key).and_then(|orphan| jobs.get(&orphan.job)).into_iter().collect(),
     }
+}
+
+fn jobs_of<'a>(key: &Key, workloads: &Workloads, jobs: &'a Jobs) -> Vec<HubJob<'a>> {
+    let observed = observed_jobs(key, workloads, jobs).into_iter();
+    observed.map(|(key, job)| (key, &**job)).collect()
 }

@@ -5,20 +5,26 @@
 //!
 //! | file | concept |
 //! |---|---|
-//! | `worker_clusters` | all workers: connections, watches, answers |
-//! | `worker`, `copies`, `naming` | one worker: connection, clones and jobs, which job names which clone |
+//! | `worker_clusters` | all workers: connections and watches |
+//! | `copy_answers` | answers to writes of copies |
+//! | `worker`, `copies`, `job_copies`, `naming` | one worker: connection, clones and jobs, which job names which clone |
 //! | `evaluation` | one evaluation of a Workload, step by step |
 //! | `state` | what is remembered of a Workload's dispatch |
 //! | `view` | the input of the state machine |
 //! | `worker_writes` | creates and deletes of copies |
 //! | `status_sync` | when a copy's status is written to the hub's job |
+//! | `incarnation`, `copy_stamp` | the hub's incarnation and term, and what a copy carries of them |
 //! | `orphan_cleanup`, `breaker` | copies of unknown Workloads, and when their deletion waits for a user |
 //! | `unregistered` | Events about workers without a MultiKueueCluster |
 //! | `report_copies`, `label_keys` | capacity reports on the hub, and the labels that workers report by |
 
 mod breaker;
 mod copies;
+mod copy_answers;
+mod copy_stamp;
 mod evaluation;
+mod incarnation;
+mod job_copies;
 mod label_keys;
 mod naming;
 mod orphan_cleanup;
@@ -37,24 +43,30 @@ use std::{
     time::Duration,
 };
 
-use ::jobs::{Job, pod_sets_info::FlavorsByName};
+use ::jobs::{JobObject, Kind, Kinds, pod_sets_info::FlavorsByName};
 use crds::{v1alpha1::ClusterCapacity, v1beta2::Workload};
 use dispatch::AssignedWorkload;
 use engine::ids::WorkloadId;
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ConfigMap;
 use runtime::{
     watch::{Change, Key},
     writer::WriteOutcome,
 };
 
 use self::{
-    evaluation::DispatchEvaluation, orphan_cleanup::OrphanCleanup, state::DispatchState,
-    worker::Worker, worker_clusters::WorkerClusters,
+    evaluation::DispatchEvaluation,
+    incarnation::IncarnationRecord,
+    orphan_cleanup::{DepartedWorkloads, HubHistory, OrphanCleanup},
+    state::DispatchState,
+    worker::Worker,
+    worker_clusters::WorkerClusters,
 };
 use super::{
     context::Context,
     fleet::{ActiveCondition, FleetRegistry},
     input::Connection,
+    job_key::JobKey,
     jobs::{JobChange, Jobs},
     outbox::Ticket,
     scheduling::Scheduler,
@@ -66,14 +78,14 @@ use super::{
 pub(crate) struct DispatchConfig {
     /// Written on every copy.
     pub(crate) origin: String,
+    /// The manager's namespace, which has the record of the incarnation.
+    pub(crate) namespace: String,
     /// After this time without a connection a worker's Workloads may start elsewhere.
     pub(crate) lost_after: Duration,
     /// How often workers are compared with the hub; never if unset.
     pub(crate) gc_interval: Option<Duration>,
     /// How long a nominated worker may take to admit a clone.
     pub(crate) admit_within: Duration,
-    /// How long a worker that did not take a Workload is excluded.
-    pub(crate) exclude_for: Duration,
 }
 
 /// What decides beside the copies.
@@ -92,10 +104,10 @@ pub(crate) enum DispatchEffect {
     Propose(Transition),
     /// The reservation ends: no worker took the Workload. With the message.
     Unreserve(String),
-    /// The next epoch is written.
-    RaiseEpoch,
-    /// The status of the hub's job is written.
-    WriteJob(Key, JobChange),
+    /// This epoch is written.
+    RaiseEpoch(u64),
+    /// The status of the hub's jobs is written.
+    WriteJobs(Vec<(JobKey, JobChange)>),
 }
 
 /// See the module.
@@ -105,6 +117,8 @@ pub(crate) struct MultiKueueDispatch {
     workers: WorkerClusters,
     cleanup: OrphanCleanup,
     states: BTreeMap<Key, DispatchState>,
+    incarnation: IncarnationRecord,
+    departed: DepartedWorkloads,
     /// When this process began to observe anything.
     began: Option<Timestamp>,
     /// Unregistered workers that an Event was published about.
@@ -112,11 +126,14 @@ pub(crate) struct MultiKueueDispatch {
 }
 
 impl MultiKueueDispatch {
-    pub(crate) fn new(config: DispatchConfig) -> Self {
+    /// Dispatch of jobs of these kinds.
+    pub(crate) fn new(config: DispatchConfig, kinds: Kinds) -> Self {
         Self {
             cleanup: OrphanCleanup::new(config.gc_interval),
+            incarnation: IncarnationRecord::new(&config.namespace),
+            departed: BTreeMap::new(),
             config,
-            workers: WorkerClusters::default(),
+            workers: WorkerClusters::new(kinds),
             states: BTreeMap::new(),
             began: None,
             announced: BTreeSet::new(),
@@ -150,11 +167,11 @@ impl MultiKueueDispatch {
         self.workers.clones_changed(name, change, hub, ctx);
     }
 
-    /// Records a change of jobs on a worker.
+    /// Records a change of jobs of a kind on a worker.
     pub(crate) fn jobs_changed(
         &mut self,
         name: &str,
-        change: Change<Job>,
+        change: (&Kind, Change<JobObject>),
         hub: (&Jobs, &mut FleetRegistry),
         ctx: &mut Context,
     ) {
@@ -179,20 +196,26 @@ impl MultiKueueDispatch {
         registry: &FleetRegistry,
         ctx: &mut Context,
     ) {
+        ctx.outbox.writes_mut().forget_worker(name);
         let n_workloads = self.workers.by_name(name).map_or(0, Worker::n_workloads);
         if n_workloads > 0 && !registry.is_registered(name) {
             self.announce_unregistered(name, n_workloads, ctx);
         }
     }
 
-    /// Whether a worker is connected.
-    pub(crate) fn is_connected(&self, name: &str) -> bool {
-        self.workers.is_connected(name)
+    /// Whether a worker is connected, and was listed since.
+    pub(crate) fn is_reached(&self, name: &str) -> bool {
+        self.workers.is_reached(name)
     }
 
     /// The condition of a MultiKueueCluster; `None` if its worker was never tried.
-    pub(crate) fn active_condition(&self, name: &str, confirmed: bool) -> Option<ActiveCondition> {
-        self.workers.active_condition(name, confirmed)
+    pub(crate) fn active_condition(
+        &self,
+        name: &str,
+        now: Timestamp,
+        confirmed: bool,
+    ) -> Option<ActiveCondition> {
+        self.workers.active_condition(name, now, confirmed)
     }
 
     /// A MultiKueueCluster was created, changed or deleted.
@@ -212,6 +235,11 @@ impl MultiKueueDispatch {
         ctx: &Context,
     ) -> BTreeSet<Box<str>> {
         self.workers.clean_workers(registry, ctx)
+    }
+
+    /// How long the connection to an unregistered worker is kept at most.
+    pub(crate) fn keep_connections_for(&self) -> Duration {
+        self.config.lost_after.saturating_mul(2)
     }
 
     /// Publishes an Event for each unregistered worker that Workloads hold quota on. Called once, when everything was listed.
@@ -237,8 +265,11 @@ impl MultiKueueDispatch {
         let key = &change.key;
         if change.after.is_none() {
             self.states.remove(key);
+            let uid = change.before.as_ref().and_then(|before| before.metadata.uid.as_deref());
+            self.departed.extend(uid.map(|uid| (key.clone(), uid.into())));
             self.workers.iter_mut().for_each(|(_, worker)| worker.forget_refusal(key));
         } else if change.releases_quota() {
+            // The release waited for the withdrawal, so nothing of the Workload is on any worker.
             self.states.insert(key.clone(), DispatchState::fresh(now));
         } else {
             self.state_mut(key, now);
@@ -303,6 +334,14 @@ impl MultiKueueDispatch {
         inputs: DispatchInputs<'_>,
         ctx: &mut Context,
     ) -> Vec<DispatchEffect> {
+        if self.workers.concerned(key, ctx.outbox.writes()).next().is_none() {
+            self.departed.remove(key);
+        }
+        // Nothing happens on any worker before this leader has written its term.
+        let Some(incarnation) = self.incarnation.present() else {
+            return Vec::new();
+        };
+        let departed = self.departed.get(key).map(|uid| &**uid);
         let known = inputs.workloads.get(key).is_some();
         let began = self.began.unwrap_or(ctx.now);
         let mut absent = DispatchState::unknown(ctx.now);
@@ -312,7 +351,8 @@ impl MultiKueueDispatch {
             false => &mut absent,
         };
         let Self { config, workers, .. } = self;
-        DispatchEvaluation { key, config, state, workers, began, inputs, ctx }.run()
+        let hub = (incarnation, departed);
+        DispatchEvaluation { key, config, state, workers, hub, began, inputs, ctx }.run()
     }
 
     /// Takes the answer to a write of a copy.
@@ -357,15 +397,27 @@ impl MultiKueueDispatch {
         self.workers.request_label_keys(flavors, ctx);
     }
 
+    /// Records a change of the ConfigMap of the incarnation. Returns whether all Workloads are to be evaluated.
+    pub(crate) fn incarnation_changed(&mut self, change: Change<ConfigMap>) -> bool {
+        self.incarnation.observe(change)
+    }
+
+    /// Takes the answer to a write of that ConfigMap. Returns whether the incarnation is known now.
+    pub(crate) fn incarnation_answered(&mut self, answer: WriteOutcome) -> bool {
+        self.incarnation.answered(answer)
+    }
+
     /// Compares a worker with the hub, after a list of either. `complete` says whether the hub was listed. Returns whether it
     /// was compared.
     pub(crate) fn compare(
         &mut self,
         name: &str,
-        hub: (&Workloads, bool),
+        (workloads, complete): (&Workloads, bool),
         ctx: &mut Context,
     ) -> bool {
-        orphan_cleanup::compare(&mut self.workers, name, hub, ctx)
+        let Self { workers, incarnation, departed, .. } = self;
+        let mut hub = HubHistory { workloads, departed, incarnation, complete };
+        orphan_cleanup::compare(workers, name, &mut hub, ctx)
     }
 
     /// Compares every worker with the hub. Returns whether any was compared.
@@ -375,12 +427,25 @@ impl MultiKueueDispatch {
         complete: bool,
         ctx: &mut Context,
     ) -> bool {
-        orphan_cleanup::compare_all(&mut self.workers, workloads, complete, ctx)
+        let Self { workers, incarnation, departed, .. } = self;
+        let mut hub = HubHistory { workloads, departed, incarnation, complete };
+        orphan_cleanup::compare_all(workers, &mut hub, ctx)
     }
 
-    /// Every `gcInterval`: evaluates everything that a worker has and the hub does not know.
-    pub(crate) fn collect_garbage(&mut self, workloads: &Workloads, ctx: &mut Context) {
-        self.cleanup.collect_garbage(&mut self.workers, workloads, ctx);
+    /// Writes the term of this leader, reads copies whose creates are not settled, and every `gcInterval` evaluates what a worker has and the hub does not know. Called at
+    /// each decision.
+    pub(crate) fn keep(&mut self, workloads: &Workloads, ctx: &mut Context) {
+        let Self { config, workers, incarnation, departed, cleanup, .. } = self;
+        incarnation.write(ctx);
+        worker_writes::read_unsettled(workers, &config.origin, ctx);
+        let hub = HubHistory { workloads, departed, incarnation, complete: true };
+        cleanup.collect_garbage(workers, &hub, ctx);
+    }
+
+    /// The leader has written its term.
+    #[cfg(test)]
+    pub(crate) fn set_incarnation(&mut self, present: dispatch::HubIncarnation) {
+        self.incarnation.set(present);
     }
 
     fn announce_unregistered(&mut self, name: &str, n_workloads: usize, ctx: &mut Context) {

@@ -3,17 +3,29 @@
 //! Workers are compared with the hub after every list of either, and every `gcInterval`. What is found is evaluated like any
 //! Workload; the breaker of a worker stops it if too much is found at once.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
-use dispatch::{OrphanScan, find_orphans};
+use dispatch::{HubIncarnation, HubWorkload, OrphanScan, find_orphans};
 use jiff::Timestamp;
 use runtime::watch::Key;
 
-use super::{worker::Worker, worker_clusters::WorkerClusters};
+use super::{incarnation::IncarnationRecord, worker::Worker, worker_clusters::WorkerClusters};
 use crate::control::{
     context::Context, fleet::FleetRegistry, outbox::after, timers::Reevaluation,
     workloads::Workloads,
 };
+
+/// Uids of Workloads whose deletion this process has observed, while a worker may have copies.
+pub(super) type DepartedWorkloads = BTreeMap<Key, Box<str>>;
+
+/// What a worker is compared with.
+pub(super) struct HubHistory<'a> {
+    pub(super) workloads: &'a Workloads,
+    pub(super) departed: &'a DepartedWorkloads,
+    pub(super) incarnation: &'a mut IncarnationRecord,
+    /// Everything on the hub was listed.
+    pub(super) complete: bool,
+}
 
 /// See the module.
 #[derive(Debug)]
@@ -32,7 +44,7 @@ impl OrphanCleanup {
     pub(super) fn collect_garbage(
         &mut self,
         workers: &mut WorkerClusters,
-        workloads: &Workloads,
+        hub: &HubHistory<'_>,
         ctx: &mut Context,
     ) {
         let Some(interval) = self.interval else {
@@ -47,30 +59,39 @@ impl OrphanCleanup {
         if self.next_at.replace(next).is_none() {
             return;
         }
-        for (_, worker) in workers.iter_mut().filter(|(_, worker)| worker.is_listed()) {
-            let orphans = sweep(worker, workloads, None, ctx).orphans;
-            if worker.breaker.recount(orphans.len()) {
+        let Some(incarnation) = hub.incarnation.present() else {
+            return;
+        };
+        for (name, worker) in workers.iter_mut().filter(|(_, worker)| worker.is_listed()) {
+            let scan = sweep(worker, (hub, incarnation), None, ctx);
+            if worker.breaker.recount(name, &scan) {
                 ctx.agenda.now(Reevaluation::Clusters);
             }
-            ctx.agenda.workloads(orphans.iter().filter_map(|(name, _)| parse_key(name)));
+            ctx.agenda.workloads(scan.orphans.iter().filter_map(|(name, _)| parse_key(name)));
         }
     }
 }
 
-/// Compares a worker with the hub, after a list of either. `complete` says whether the hub was listed.
+/// Compares a worker with the hub, after a list of either. Returns whether it was compared.
 pub(super) fn compare(
     workers: &mut WorkerClusters,
     name: &str,
-    (workloads, complete): (&Workloads, bool),
+    hub: &mut HubHistory<'_>,
     ctx: &mut Context,
 ) -> bool {
     // With an incomplete list of the hub, copies of Workloads that exist would be orphans.
-    let Some(worker) = workers.by_name_mut(name).filter(|one| one.is_listed() && complete) else {
+    let worker = workers.by_name_mut(name).filter(|one| one.is_listed() && hub.complete);
+    let (Some(worker), Some(incarnation)) = (worker, hub.incarnation.present()) else {
         return false;
     };
-    let n_on_hub = worker.breaker.is_first().then_some(workloads.len());
-    let sweep = sweep(worker, workloads, n_on_hub, ctx);
+    // Fewer Workloads than copies mean a restored backup only after a restart
+    // (docs/reference/dispatch.md §9).
+    let n_on_hub = worker.breaker.is_first().then_some(hub.workloads.len());
+    let sweep = sweep(worker, (hub, incarnation), n_on_hub, ctx);
     worker.breaker.compare(name, &sweep);
+    if sweep.hub_went_back {
+        hub.incarnation.hub_went_back();
+    }
     ctx.agenda.now(Reevaluation::Clusters);
     true
 }
@@ -78,12 +99,11 @@ pub(super) fn compare(
 /// Compares every worker with the hub. Returns whether any was compared.
 pub(super) fn compare_all(
     workers: &mut WorkerClusters,
-    workloads: &Workloads,
-    complete: bool,
+    hub: &mut HubHistory<'_>,
     ctx: &mut Context,
 ) -> bool {
     let names = workers.names();
-    let compared = names.iter().filter(|name| compare(workers, name, (workloads, complete), ctx));
+    let compared = names.iter().filter(|name| compare(workers, name, hub, ctx));
     compared.count() > 0
 }
 
@@ -102,13 +122,20 @@ pub(super) fn breaker_holds(
 /// Compares what a worker has with the hub. `n_on_hub` is given for the first comparison.
 fn sweep(
     worker: &Worker,
-    workloads: &Workloads,
+    (hub, incarnation): (&HubHistory<'_>, &HubIncarnation),
     n_on_hub: Option<usize>,
     ctx: &Context,
 ) -> OrphanScan {
-    let on_hub =
-        |name: &str| workloads.get(&parse_key(name)?).map(|record| index::epoch(record.object()));
-    find_orphans(&worker.listed(ctx.outbox.writes()), on_hub, n_on_hub)
+    let on_hub = |name: &str| {
+        let key = parse_key(name);
+        let record = key.as_ref().and_then(|key| hub.workloads.get(key));
+        HubWorkload {
+            epoch: record.map(|record| index::epoch(record.object())),
+            uid: record.and_then(|record| record.object().metadata.uid.as_deref()),
+            departed: key.and_then(|key| hub.departed.get(&key)).map(|uid| &**uid),
+        }
+    };
+    find_orphans(&worker.listed(ctx.outbox.writes()), on_hub, incarnation, n_on_hub)
 }
 
 /// The key of `namespace/name`.

@@ -77,7 +77,7 @@ impl ReportCopy {
                 tracked.observe_answer(value);
             }
             (written, WriteOutcome::Done(value)) => {
-                *written = decode(value).map(Tracked::new);
+                *written = decode::<ClusterCapacity>(value).map(Tracked::new);
                 // A created copy has no status yet.
                 self.not_before = None;
             }
@@ -111,7 +111,11 @@ impl ReportCopy {
                 let intent = Intent { target, purpose, base, waiter };
                 let before = tracked.object().clone();
                 let after = &report.status;
-                ctx.outbox.submit_status::<ClusterCapacity, _>(intent, &before.status, after)
+                ctx.outbox.submit_status_of_unwatched::<ClusterCapacity, _>(
+                    intent,
+                    &before.status,
+                    after,
+                )
             }
         }
     }

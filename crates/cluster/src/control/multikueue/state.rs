@@ -2,15 +2,31 @@
 //!
 //! All of it may be lost: after a restart the cautious values hold until the API servers say more.
 
+use std::{collections::BTreeMap, time::Duration};
+
+use engine::ids::ClusterId;
 use jiff::Timestamp;
 
 use super::status_sync::StatusSyncThrottle;
+use crate::control::{job_key::JobKey, outbox::after};
+
+/// A cluster, and a job; `None` is the clone.
+pub(super) type CreatedObject = (ClusterId, Option<JobKey>);
+
+/// The longest pause between two creates of one object.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct DispatchState {
     /// A create may have been sent under the present epoch.
     pub(super) sent: bool,
+    /// The highest epoch of any copy that was observed.
+    pub(super) highest_epoch: u64,
+    /// Since when a copy has a higher epoch than the observed Workload.
+    pub(super) newer_copy_since: Option<Timestamp>,
+    /// How often each object was sent to a cluster, and when last.
+    pub(super) creates: BTreeMap<CreatedObject, (u32, Timestamp)>,
     /// The epoch was raised for the withdrawal that is under way.
     pub(super) epoch_raised: bool,
     /// Nothing of the Workload runs on any worker.
@@ -31,10 +47,28 @@ impl DispatchState {
     pub(super) fn fresh(now: Timestamp) -> Self {
         Self {
             sent: false,
+            highest_epoch: 0,
+            newer_copy_since: None,
+            creates: BTreeMap::new(),
             epoch_raised: false,
             withdrawn: false,
             throttle: StatusSyncThrottle::default(),
             nominated_at: now,
         }
+    }
+}
+
+impl DispatchState {
+    /// Until when an object is not created again: what vanishes as fast as it is created is created more and more slowly.
+    pub(super) fn create_not_before(&self, object: &CreatedObject) -> Option<Timestamp> {
+        let (times, last) = self.creates.get(object)?;
+        let pause = Duration::from_secs(1 << times.saturating_sub(1).min(5)).min(LONGEST_PAUSE);
+        Some(after(*last, pause))
+    }
+
+    /// Records that a create is sent.
+    pub(super) fn created(&mut self, object: CreatedObject, now: Timestamp) {
+        let (times, last) = self.creates.entry(object).or_insert((0, now));
+        (*times, *last) = (times.saturating_add(1), now);
     }
 }

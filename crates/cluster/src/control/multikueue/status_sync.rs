@@ -19,8 +19,8 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// How long counts wait for what follows them, and the least time between two changes of readiness.
 const SETTLE: Duration = Duration::from_millis(250);
 
-/// What a copy's status has that the hub's job does not show yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a copy's status has that the hub's job does not show yet. The most urgent is the least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum StatusNews {
     /// The job is over.
     Finished,
@@ -31,7 +31,7 @@ pub(super) enum StatusNews {
 }
 
 impl StatusNews {
-    /// Compares the hub's job with its copy.
+    /// Compares the hub's job with the same job that has the status of its copy.
     pub(super) fn between<J: GenericJob>(hub: &J, copy: &J) -> Self {
         let begins = copy.is_active() && !hub.is_active();
         match (copy.finished(), begins || copy.pods_ready() != hub.pods_ready()) {

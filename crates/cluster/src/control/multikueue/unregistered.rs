@@ -66,5 +66,5 @@ pub(super) fn workload_event(key: &Key, workload: &Workload, cluster: &str) -> E
 
 fn warning(regarding: Regarding, note: String) -> EventRecord {
     let (event_type, reason) = (EventType::Warning, LEFT_BEHIND.to_owned());
-    EventRecord { regarding, event_type, action: reason.clone(), reason, note }
+    EventRecord { regarding, event_type, action: reason.clone(), reason, note, controller: None }
 }

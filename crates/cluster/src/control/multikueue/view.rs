@@ -1,13 +1,15 @@
 //! What the dispatch state machine (`dispatch::workload`) looks at, made from what was observed.
 
-use ::jobs::{GenericJob, Job, remote_objects};
+use std::sync::Arc;
+
+use ::jobs::{GenericJob, JobObject, remote_objects};
 use crds::{
     meta::is_true,
     names::conditions::{ADMITTED, EVICTED, FINISHED, REFUSED},
     v1beta2::{Workload, WorkloadSpec},
 };
 use dispatch::{
-    Fleet,
+    CopyHistory, Fleet, HubIncarnation,
     workload::{
         DispatchCheckState, LocalJob, LocalWorkload, RemoteConnection, RemoteCopy, RemoteJob,
         RemoteWorkload,
@@ -15,10 +17,12 @@ use dispatch::{
 };
 use engine::ids::ClusterId;
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::watch::Key;
 
-use super::{state::DispatchState, worker::Worker};
+use super::{copy_stamp::copy_stamp, state::DispatchState, worker::Worker};
 use crate::control::{
+    job_key::JobKey,
     outbox::{Subject, Writes},
     time::engine_time,
     workloads::{TrackedWorkload, WorkloadPhase},
@@ -27,7 +31,7 @@ use crate::control::{
 /// The hub's side of a Workload. `check` is its MultiKueue check, and is `None` without quota.
 pub(super) fn hub_view(
     record: &TrackedWorkload,
-    (check, job): (Option<&str>, Option<&Job>),
+    (check, jobs): (Option<&str>, &[HubJob<'_>]),
     state: &DispatchState,
     fleet: &mut Fleet,
 ) -> LocalWorkload {
@@ -35,27 +39,33 @@ pub(super) fn hub_view(
     let status = &workload.status;
     let mut id = |name: &String| fleet.cluster(name);
     LocalWorkload {
+        // A Workload that is being deleted withdraws its copies, as an absent one does
+        // (docs/reference/multikueue.md §2.2).
         exists: workload.metadata.deletion_timestamp.is_none(),
         finished: record.phase() == WorkloadPhase::Finished,
         quota_reserved: record.phase().holds_quota(),
         evicted: record.phase().is_evicted(),
         check: check_state(workload, check),
+        awaits_other_checks: check
+            .is_some_and(|check| index::status::awaits_other_checks(status, check)),
         recorded_cluster: status.cluster_name.as_ref().map(&mut id),
         nominated_clusters: status.nominated_cluster_names.iter().map(&mut id).collect(),
         epoch: index::epoch(workload),
+        highest_epoch: state.highest_epoch,
+        newer_copy_until: None,
         epoch_raised: state.epoch_raised,
         create_sent: state.sent,
         nominated_at: engine_time(state.nominated_at),
-        job: job.map(hub_job).unwrap_or_default(),
+        job: hub_jobs(jobs),
     }
 }
 
-/// The hub's side of a Workload that was removed by force: its job, and the workers that may have copies.
-pub(super) fn orphan_view(job: &Job, nominated: Vec<ClusterId>) -> LocalWorkload {
+/// The hub's side of a Workload that was removed by force: its jobs, and the workers that may have copies.
+pub(super) fn orphan_view(jobs: &[HubJob<'_>], nominated: Vec<ClusterId>) -> LocalWorkload {
     LocalWorkload {
         create_sent: true,
         nominated_clusters: nominated,
-        job: hub_job(job),
+        job: hub_jobs(jobs),
         ..LocalWorkload::default()
     }
 }
@@ -73,19 +83,24 @@ pub(super) fn unknown_cluster(cluster: ClusterId, began: Timestamp) -> RemoteCop
     RemoteCopy {
         cluster,
         connection,
+        cleanup_confirmed: false,
+        // This process has sent nothing there. `create_sent` stands for writes of an earlier one.
         creates_answered: true,
         refused: None,
         clone: None,
-        job: None,
+        jobs: Vec::new(),
+        missing_job: true,
     }
 }
 
-fn hub_job(job: &Job) -> LocalJob {
+/// What the jobs of a Workload say together.
+fn hub_jobs(jobs: &[HubJob<'_>]) -> LocalJob {
+    let any = |holds: fn(&JobObject) -> bool| jobs.iter().any(|(_, job)| holds(job));
     LocalJob {
-        exists: true,
-        suspended: job.spec_suspended(),
-        active: job.is_active(),
-        started: job.has_started(),
+        exists: !jobs.is_empty(),
+        suspended: any(JobObject::spec_suspended),
+        active: any(JobObject::is_active),
+        started: any(JobObject::has_started),
     }
 }
 
@@ -100,38 +115,55 @@ fn check_state(workload: &Workload, name: Option<&str>) -> DispatchCheckState {
     }
 }
 
+/// A job of the hub.
+pub(super) type HubJob<'a> = (&'a JobKey, &'a JobObject);
+
 /// What the copies of one Workload are compared with.
 pub(super) struct CopyInputs<'a> {
     pub(super) hub: &'a LocalWorkload,
-    pub(super) hub_job: Option<&'a Job>,
+    pub(super) hub_jobs: &'a [HubJob<'a>],
     pub(super) expected: Option<&'a WorkloadSpec>,
+    pub(super) incarnation: &'a HubIncarnation,
+    /// The uid of the hub's Workload.
+    pub(super) uid: Option<&'a str>,
+    /// The uid of the last Workload of the name whose deletion was observed.
+    pub(super) departed: Option<&'a str>,
     pub(super) writes: &'a Writes,
-    pub(super) now: Timestamp,
 }
 
 /// What a worker has of a Workload.
 pub(super) fn copy_view(worker: &Worker, key: &Key, inputs: &CopyInputs<'_>) -> RemoteCopy {
-    let CopyInputs { hub, hub_job, expected, writes, now } = *inputs;
-    let connection = match worker.lost_since() {
-        Some(since) => RemoteConnection::Disconnected { since: engine_time(since) },
-        None if worker.is_listed() => RemoteConnection::Connected,
-        None => RemoteConnection::NotSynced,
+    let CopyInputs { hub, hub_jobs, expected, writes, .. } = *inputs;
+    // A job that the worker hides may run there.
+    let hidden = hub_jobs.iter().filter_map(|(key, _)| worker.hides_since(&key.kind)).min();
+    let connection = match worker.lost_since().or(hidden).map(engine_time) {
+        Some(since) if worker.connection().active => RemoteConnection::NotSynced { since },
+        Some(since) => RemoteConnection::Disconnected { since },
+        None => RemoteConnection::Connected,
     };
-    let job_key = worker.job_of(key);
-    let may_apply = |subject, key: &Key| writes.may_apply(&worker.target(subject, key), now);
-    // A job that was not observed yet goes by the name of the hub's.
-    let hub_key = hub_job.and_then(|job| job.metadata.name.as_deref());
-    let hub_key = hub_key.map(|name| Key { namespace: key.namespace.clone(), name: name.into() });
-    let job_pending = job_key.or(hub_key.as_ref()).is_some_and(|key| may_apply(Subject::Job, key));
+    let jobs: Vec<(&JobKey, &Arc<JobObject>)> = worker.jobs(key).collect();
+    // A job that was not observed yet goes by kind and name of the hub's.
+    let missing = hub_jobs.iter().filter(|(hub, _)| jobs.iter().all(|(job, _)| job != hub));
+    let missing: Vec<&JobKey> = missing.map(|(hub, _)| *hub).collect();
+    let mut keys = jobs.iter().map(|(job, _)| *job).chain(missing.iter().copied());
+    let job_pending = keys.any(|job| writes.is_unsettled(&worker.job_target(job)));
+    let hub_job = |job: &JobKey| hub_jobs.iter().find(|(hub, _)| *hub == job).map(|(_, job)| *job);
     let clone = worker.clones.get(key);
-    let job = job_key.and_then(|key| worker.jobs.get(key));
     RemoteCopy {
         cluster: worker.id,
         connection,
-        creates_answered: !may_apply(Subject::Workload, key) && !job_pending,
-        refused: worker.refusal(key, nominated_epoch(hub)).map(Into::into),
-        clone: clone.map(|tracked| clone_view(tracked.object(), expected)),
-        job: job.map(|tracked| job_view(tracked.object(), hub_job)),
+        cleanup_confirmed: false,
+        creates_answered: !writes.is_unsettled(&worker.target(Subject::Workload, key))
+            && !job_pending,
+        refused: worker
+            .refusal(key, nominated_epoch(hub))
+            .map(|refused| refused.message.as_str().into()),
+        clone: clone.map(|tracked| RemoteWorkload {
+            stale_priority: has_stale_priority(worker, key, (tracked.object(), expected)),
+            ..clone_view(tracked.object(), inputs)
+        }),
+        missing_job: !missing.is_empty() || jobs.is_empty(),
+        jobs: jobs.iter().map(|(key, job)| job_view(job, hub_job(key), inputs)).collect(),
     }
 }
 
@@ -140,7 +172,14 @@ fn nominated_epoch(hub: &LocalWorkload) -> u64 {
     if hub.epoch_raised { hub.epoch.saturating_sub(1) } else { hub.epoch }
 }
 
-fn clone_view(clone: &Workload, expected: Option<&WorkloadSpec>) -> RemoteWorkload {
+impl CopyInputs<'_> {
+    /// Whether the hub knows where a copy comes from.
+    fn history(&self, of: &ObjectMeta) -> CopyHistory {
+        self.incarnation.history(&copy_stamp(of), self.uid, self.departed)
+    }
+}
+
+fn clone_view(clone: &Workload, inputs: &CopyInputs<'_>) -> RemoteWorkload {
     let conditions = &clone.status.conditions;
     let find =
         |kind: &str| conditions.iter().find(|one| one.r#type == kind && one.status == "True");
@@ -149,32 +188,47 @@ fn clone_view(clone: &Workload, expected: Option<&WorkloadSpec>) -> RemoteWorklo
         |one: &crds::meta::Condition| one.last_transition_time.as_ref().map(|at| engine_time(at.0));
     RemoteWorkload {
         epoch: remote_objects::epoch(&clone.metadata),
+        history: inputs.history(&clone.metadata),
         deleting: clone.metadata.deletion_timestamp.is_some(),
         admitted_at: admitted.map(|one| at(one).unwrap_or_default()),
         evicted: is_true(conditions, EVICTED),
         refused: find(REFUSED).map(|one| one.message.as_str().into()),
         finished: find(FINISHED)
             .map(|one| (one.reason.as_str().into(), one.message.as_str().into())),
-        same_spec: expected.is_none_or(|expected| same_spec(&clone.spec, expected)),
+        same_spec: inputs.expected.is_none_or(|expected| same_spec(&clone.spec, expected)),
+        stale_priority: false,
     }
 }
 
-/// Whether a clone asks for what the hub's Workload asks for. Preemption gates are the manager's to change and no difference.
+/// Whether the hub's Workload has another priority than its clone, and the worker did not refuse it.
+fn has_stale_priority(
+    worker: &Worker,
+    key: &Key,
+    (clone, expected): (&Workload, Option<&WorkloadSpec>),
+) -> bool {
+    let priority = |spec: &WorkloadSpec| (spec.priority, spec.priority_class_ref.clone());
+    let stale = expected.filter(|expected| priority(expected) != priority(&clone.spec));
+    let value = stale.map(|expected| expected.priority.unwrap_or_default());
+    value.is_some_and(|value| !worker.refuses_priority(key, value))
+}
+
+/// Whether a clone asks for what the hub's Workload asks for. Preemption gates are the manager's to change and no difference,
+/// and a priority is written to the clone.
 fn same_spec(clone: &WorkloadSpec, expected: &WorkloadSpec) -> bool {
     let active = |spec: &WorkloadSpec| spec.active.unwrap_or(true);
     clone.pod_sets == expected.pod_sets
         && clone.queue_name == expected.queue_name
-        && clone.priority == expected.priority
         && clone.maximum_execution_time_seconds == expected.maximum_execution_time_seconds
         && active(clone) == active(expected)
 }
 
-fn job_view(job: &Job, hub_job: Option<&Job>) -> RemoteJob {
+fn job_view(job: &JobObject, hub_job: Option<&JobObject>, inputs: &CopyInputs<'_>) -> RemoteJob {
     RemoteJob {
-        epoch: remote_objects::epoch(&job.metadata),
-        deleting: job.metadata.deletion_timestamp.is_some(),
+        epoch: remote_objects::epoch(job.metadata()),
+        history: inputs.history(job.metadata()),
+        deleting: job.metadata().deletion_timestamp.is_some(),
         active: job.is_active(),
         finished: job.finished().is_some(),
-        status_synced: hub_job.is_some_and(|hub| hub.with_remote_status(job).status == hub.status),
+        status_synced: hub_job.is_some_and(|hub| hub.has_status_of(job)),
     }
 }

@@ -1,22 +1,55 @@
 //! One worker cluster as the hub sees it: its connection, the copies that it has, its report, and its breaker.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use ::jobs::{Job, JobGates, prebuilt::prebuilt_name, remote_objects::epoch};
-use crds::{names::conditions::EVICTED, v1alpha1::ClusterCapacity, v1beta2::Workload};
-use dispatch::ListedCopy;
+use ::jobs::{
+    GenericJob, JobGates, JobObject, Kind, Kinds, integrations::controller, prebuilt::prebuilt_name,
+};
+use crds::{
+    names::{
+        conditions::{EVICTED, REFUSED},
+        reasons::{KIND_NOT_ALLOWED, NAMESPACE_NOT_ALLOWED},
+    },
+    v1alpha1::ClusterCapacity,
+    v1beta2::Workload,
+};
+use dispatch::{CopyStamp, ListedCopy};
 use engine::ids::ClusterId;
 use index::status::find;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::watch::{Change, Key};
 
-use super::{breaker::Breaker, copies::Copies, naming::Naming, report_copies::ReportCopy};
+use super::{
+    breaker::Breaker, copies::Copies, copy_stamp::copy_stamp, job_copies::JobCopies,
+    naming::Naming, report_copies::ReportCopy,
+};
 use crate::control::{
     change::for_each_object,
     input::Connection,
-    outbox::{Subject, Target, Tracked, Writes, upsert_single},
+    job_key::JobKey,
+    outbox::{Subject, Target, Tracked, Writes, after, upsert_single},
 };
+
+/// How long the lists of a new connection may take before its condition says so.
+pub(super) const LISTED_WITHIN: Duration = Duration::from_secs(30);
+
+/// A refusal of a copy by the API server of a worker.
+#[derive(Debug)]
+pub(super) struct CopyRefusal {
+    /// The epoch of the copy.
+    pub(super) epoch: u64,
+    pub(super) message: String,
+    pub(super) scope: RefusedScope,
+}
+
+/// What else a worker does not take that has refused a Workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RefusedScope {
+    Namespace,
+    Kind,
+    Shape,
+}
 
 /// See the module.
 #[derive(Debug)]
@@ -24,30 +57,36 @@ pub(super) struct Worker {
     pub(super) id: ClusterId,
     name: Box<str>,
     connection: Connection,
-    /// Since when it has not been connected.
+    /// When the present connection began.
+    connected_at: Option<Timestamp>,
+    /// Since when it has not been reached: a connection counts once everything was listed.
     lost: Option<Timestamp>,
     pub(super) clones: Copies<Workload>,
-    pub(super) jobs: Copies<Job>,
+    pub(super) jobs: JobCopies,
     naming: Naming,
-    /// By Workload: the epoch at which the API server refused a copy, and its message.
-    refused: BTreeMap<Key, (u64, String)>,
+    /// By Workload: the last refusal of a copy by the API server.
+    refused: BTreeMap<Key, CopyRefusal>,
+    /// By Workload: the priority that the API server refused on the clone.
+    refused_priorities: BTreeMap<Key, i32>,
     pub(super) breaker: Breaker,
     capacity: Option<Tracked<ClusterCapacity>>,
     pub(super) report_copy: ReportCopy,
 }
 
 impl Worker {
-    /// A worker that was never connected.
-    pub(super) fn new(id: ClusterId, name: &str, now: Timestamp) -> Self {
+    /// A worker that was never connected, on which jobs of these kinds are watched.
+    pub(super) fn new(id: ClusterId, name: &str, kinds: &Kinds, now: Timestamp) -> Self {
         Self {
             id,
             name: name.into(),
             connection: Connection { active: false, reason: "", message: String::new() },
+            connected_at: None,
             lost: Some(now),
             clones: Copies::default(),
-            jobs: Copies::default(),
+            jobs: JobCopies::new(kinds),
             naming: Naming::default(),
             refused: BTreeMap::new(),
+            refused_priorities: BTreeMap::new(),
             breaker: Breaker::default(),
             capacity: None,
             report_copy: ReportCopy::default(),
@@ -58,7 +97,7 @@ impl Worker {
         &self.connection
     }
 
-    /// Since when it has not been connected.
+    /// Since when it has not been reached: not connected, or not listed since then.
     pub(super) fn lost_since(&self) -> Option<Timestamp> {
         self.lost
     }
@@ -68,11 +107,30 @@ impl Worker {
         self.clones.is_listed() && self.jobs.is_listed()
     }
 
+    /// Whether everything was listed now that was awaited since it was connected: it is reached again.
+    pub(super) fn is_reached_again(&mut self) -> bool {
+        let reached = self.connection.active && self.is_listed();
+        reached && self.lost.take().is_some()
+    }
+
+    /// What is not listed although it was connected long ago.
+    pub(super) fn overdue_lists(&self, now: Timestamp) -> Option<Vec<String>> {
+        let is_due = self.connected_at.is_some_and(|at| after(at, LISTED_WITHIN) <= now);
+        let clones = (!self.clones.is_listed()).then(|| "Workloads".to_owned());
+        let all: Vec<String> =
+            clones.into_iter().chain(self.jobs.unlisted().map(ToString::to_string)).collect();
+        (is_due && !all.is_empty()).then_some(all)
+    }
+
     /// Records the state of the connection. Returns whether it connected or disconnected.
     pub(super) fn set_connection(&mut self, connection: Connection, now: Timestamp) -> bool {
         let changed = self.connection.active != connection.active;
         if changed {
-            self.lost = (!connection.active).then_some(now);
+            // An API server that answers, and lists nothing, is not reached: the time of the loss runs on.
+            self.lost.get_or_insert(now);
+            self.connected_at = connection.active.then_some(now);
+            // Lists of another connection do not count for this one: the worker may have changed in
+            // between.
             self.clones.disconnect();
             self.jobs.disconnect();
         }
@@ -98,42 +156,70 @@ impl Worker {
         });
     }
 
-    /// The job that names a clone. Of several, the first by name.
-    pub(super) fn job_of(&self, clone: &Key) -> Option<&Key> {
-        self.naming.job_of(clone)
+    /// The jobs that name a clone.
+    pub(super) fn jobs_of(&self, clone: &Key) -> impl Iterator<Item = &JobKey> {
+        self.naming.jobs_of(clone)
+    }
+
+    /// The jobs that name a clone, as they were observed.
+    pub(super) fn jobs(&self, clone: &Key) -> impl Iterator<Item = (&JobKey, &Arc<JobObject>)> {
+        self.jobs_of(clone).filter_map(|key| Some((key, self.jobs.get(key)?.object())))
     }
 
     /// Clones that jobs name, each with every job that does.
-    pub(super) fn named_clones(&self) -> impl Iterator<Item = (&Key, &Key)> {
+    pub(super) fn named_clones(&self) -> impl Iterator<Item = (&Key, &JobKey)> {
         self.naming.all()
     }
 
     /// Records which clone a job names now. Returns that clone, and the one that it named before.
-    pub(super) fn job_observed(&mut self, key: &Key, gates: JobGates) -> Vec<Key> {
-        let now = self.jobs.get(key).map(|tracked| named(key, tracked.object(), gates));
+    pub(super) fn job_observed(&mut self, key: &JobKey, gates: JobGates) -> Vec<Key> {
+        let now = self.jobs.get(key).and_then(|tracked| named(key, tracked.object(), gates));
         self.naming.note(key, now)
     }
 
-    /// The API server's message, if it refused a copy of this epoch.
-    pub(super) fn refusal(&self, key: &Key, epoch: u64) -> Option<&str> {
-        let refused = self.refused.get(key).filter(|(of, _)| *of == epoch);
-        refused.map(|(_, message)| message.as_str())
+    /// The API server's refusal of a copy of this epoch.
+    pub(super) fn refusal(&self, key: &Key, epoch: u64) -> Option<&CopyRefusal> {
+        self.refused.get(key).filter(|refused| refused.epoch == epoch)
     }
 
-    pub(super) fn refuse(&mut self, workload: Key, epoch: u64, message: String) {
-        self.refused.insert(workload, (epoch, message));
+    pub(super) fn refuse(&mut self, workload: Key, refusal: CopyRefusal) {
+        self.refused.insert(workload, refusal);
+    }
+
+    /// What the worker refuses with a Workload: by its API server, or by the condition of its agent.
+    pub(super) fn refused_scope(&self, key: &Key, epoch: u64) -> RefusedScope {
+        let refused = self.refusal(key, epoch).map(|refused| refused.scope);
+        let clone = self.clones.get(key);
+        let condition = clone.and_then(|clone| find(&clone.object().status.conditions, REFUSED));
+        refused.unwrap_or_else(|| match condition.map(|one| one.reason.as_str()) {
+            Some(NAMESPACE_NOT_ALLOWED) => RefusedScope::Namespace,
+            Some(KIND_NOT_ALLOWED) => RefusedScope::Kind,
+            _ => RefusedScope::Shape,
+        })
+    }
+
+    /// Whether the API server refused this priority on the clone.
+    pub(super) fn refuses_priority(&self, key: &Key, priority: i32) -> bool {
+        self.refused_priorities.get(key) == Some(&priority)
+    }
+
+    /// Records that the API server refused a priority: it is not written again, and the work goes on without it.
+    pub(super) fn refuse_priority(&mut self, workload: Key, priority: i32) {
+        self.refused_priorities.insert(workload, priority);
     }
 
     /// Forgets refusals of a Workload that is gone.
     pub(super) fn forget_refusal(&mut self, key: &Key) {
         self.refused.remove(key);
+        self.refused_priorities.remove(key);
     }
 
     /// Whether it has, or may get, anything of a Workload.
     pub(super) fn concerns(&self, key: &Key, writes: &Writes) -> bool {
         self.clones.get(key).is_some()
-            || self.naming.job_of(key).is_some()
-            || writes.is_pending(&self.target(Subject::Workload, key))
+            || self.naming.jobs_of(key).next().is_some()
+            // A create without an answer may have made a clone.
+            || writes.is_unsettled(&self.target(Subject::Workload, key))
     }
 
     /// Why the clone of a Workload was evicted.
@@ -149,24 +235,28 @@ impl Worker {
     }
 
     /// Whether its watches show nothing of ours, and no write can still be applied.
-    pub(super) fn is_clean(&self, writes: &Writes, now: Timestamp) -> bool {
+    pub(super) fn is_clean(&self, writes: &Writes) -> bool {
         let seen = self.connection.active && self.is_listed();
         let empty = self.clones.is_empty() && self.jobs.is_empty();
-        seen && empty && !writes.any_may_apply(&self.name, now)
+        seen && empty && !writes.has_unsettled(&self.name)
     }
 
     /// Every copy, as orphan cleanup compares it with the hub.
     pub(super) fn listed(&self, writes: &Writes) -> Vec<ListedCopy> {
         let clones = self.clones.iter();
-        let clones = clones.map(|(key, tracked)| (key, epoch(&tracked.object().metadata)));
+        let clones = clones.map(|(key, tracked)| (key, copy_stamp(&tracked.object().metadata)));
         let jobs = self.naming.all().filter_map(|(workload, job)| {
-            Some((workload, epoch(&self.jobs.get(job)?.object().metadata)))
+            Some((workload, copy_stamp(self.jobs.get(job)?.object().metadata())))
         });
-        let listed = |(key, epoch): (&Key, u64)| {
+        let listed = |(key, stamp): (&Key, CopyStamp)| {
             let (workload, deleting) = (key.to_string().into(), self.is_leaving(key, writes));
-            ListedCopy { workload, epoch, deleting }
+            ListedCopy { workload, stamp, deleting }
         };
         clones.chain(jobs).map(listed).collect()
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// An object of this worker.
@@ -174,22 +264,31 @@ impl Worker {
         Target::worker(&self.name, subject, key)
     }
 
+    /// A job of this worker.
+    pub(super) fn job_target(&self, job: &JobKey) -> Target {
+        self.target(Subject::Job(job.kind.clone()), &job.key)
+    }
+
+    /// Since when a job of this kind that was not observed may exist.
+    pub(super) fn hides_since(&self, kind: &Kind) -> Option<Timestamp> {
+        self.jobs.forbidden_since(kind)
+    }
+
     /// Whether something of a Workload is being removed here.
     fn is_leaving(&self, key: &Key, writes: &Writes) -> bool {
-        let job = self.naming.job_of(key);
         let clone: Option<&ObjectMeta> =
             self.clones.get(key).map(|tracked| &tracked.object().metadata);
-        let of_job = job.and_then(|job| self.jobs.get(job));
-        let mut seen = clone.into_iter().chain(of_job.map(|tracked| &tracked.object().metadata));
-        let written = |subject, key: &Key| writes.is_pending(&self.target(subject, key));
+        let jobs = self.naming.jobs_of(key).filter_map(|job| self.jobs.get(job));
+        let mut seen = clone.into_iter().chain(jobs.map(|tracked| tracked.object().metadata()));
         seen.any(|metadata| metadata.deletion_timestamp.is_some())
-            || clone.is_some() && written(Subject::Workload, key)
-            || job.is_some_and(|job| written(Subject::Job, job))
+            || clone.is_some() && writes.is_changing(&self.target(Subject::Workload, key))
+            || self.naming.jobs_of(key).any(|job| writes.is_changing(&self.job_target(job)))
     }
 }
 
-/// The clone that a job names.
-fn named(key: &Key, job: &Job, gates: JobGates) -> Key {
+/// The clone that a copy of a job names. A copy is created without a controller. What another object controls is a child of
+/// it, to which its operator may have copied every label.
+fn named(key: &JobKey, job: &JobObject, gates: JobGates) -> Option<Key> {
     let name = prebuilt_name(job, gates).name;
-    Key { namespace: key.namespace.clone(), name: name.into() }
+    controller(job.metadata()).is_none().then(|| key.in_namespace(name))
 }

@@ -1,10 +1,12 @@
-//! All worker clusters: their connections, what their watches report, and the answers to writes there.
+//! All worker clusters: their connections, what their watches report, and which worker an answer is for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ::jobs::{Job, pod_sets_info::FlavorsByName};
-use crds::{v1alpha1::ClusterCapacity, v1beta2::Workload};
+use ::jobs::{JobObject, Kind, Kinds, pod_sets_info::FlavorsByName};
+use crds::{
+    names::reasons::CLIENT_CONNECTION_FAILED, v1alpha1::ClusterCapacity, v1beta2::Workload,
+};
 use engine::ids::ClusterId;
 use jiff::Timestamp;
 use runtime::{
@@ -12,25 +14,38 @@ use runtime::{
     writer::WriteOutcome,
 };
 
-use super::{DispatchInputs, copies::is_status, label_keys, worker::Worker};
+use super::{
+    DispatchInputs,
+    copy_answers::CopyAnswer,
+    label_keys,
+    worker::{LISTED_WITHIN, Worker},
+};
 use crate::control::{
     context::Context,
     fleet::{ActiveCondition, FleetRegistry},
     input::Connection,
+    job_key::JobKey,
     jobs::Jobs,
-    outbox::{Destination, Subject, Ticket, UNCONFIRMED_FOR, Writes, after},
+    outbox::{Destination, Subject, Target, Ticket, Writes, after},
     scheduling::Scheduler,
     timers::Reevaluation,
     workloads::Workloads,
 };
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct WorkerClusters {
     workers: BTreeMap<Box<str>, Worker>,
+    /// Kinds of jobs that are watched on every worker.
+    kinds: Kinds,
 }
 
 impl WorkerClusters {
+    /// No workers yet; jobs of these kinds will be watched on them.
+    pub(super) fn new(kinds: Kinds) -> Self {
+        Self { workers: BTreeMap::new(), kinds }
+    }
+
     /// A worker by its number in the fleet.
     pub(super) fn get(&self, cluster: ClusterId, registry: &FleetRegistry) -> Option<&Worker> {
         self.workers.get(registry.fleet().name(cluster))
@@ -79,11 +94,12 @@ impl WorkerClusters {
         }
         let (active, reason) = (connection.active, connection.reason);
         if worker.set_connection(connection, ctx.now) {
-            // A write in flight may still be applied, whatever becomes of the connection.
-            ctx.outbox.writes_mut().drop_settled(name, ctx.now);
+            ctx.outbox.writes_mut().drop_answered(name);
             tracing::info!(cluster = name, active, reason, "worker");
         }
-        registry.set_connected(name, active);
+        // Nothing new is sent before it is known what is there.
+        registry.set_reached(name, active && worker.lost_since().is_none());
+        ctx.agenda.at(after(ctx.now, LISTED_WITHIN), Reevaluation::Clusters);
         ctx.agenda.now(Reevaluation::Clusters);
         ctx.agenda.now(Reevaluation::LabelKeys);
         true
@@ -98,8 +114,10 @@ impl WorkerClusters {
         ctx: &mut Context,
     ) {
         let worker = self.worker_mut(name, registry, ctx.now);
-        for key in worker.clones.observe(change) {
-            ctx.outbox.writes_mut().observed(&worker.target(Subject::Workload, &key));
+        let writes = ctx.outbox.writes_mut();
+        let target = |key: &Key| Target::worker(name, Subject::Workload, key);
+        let shown = |key: &Key, version| writes.shown(&target(key), version);
+        for key in worker.clones.observe(change, ctx.now, shown) {
             // A report with `asOf` at or above this version includes the clone
             // (docs/reference/dispatch.md §2).
             if let (Some(record), Some(clone)) = (workloads.get(&key), worker.clones.get(&key)) {
@@ -107,21 +125,25 @@ impl WorkerClusters {
             }
             ctx.agenda.now(Reevaluation::Workload(key));
         }
+        note_reached(worker, registry, ctx);
     }
 
     /// Records a change of jobs on a worker.
     pub(super) fn jobs_changed(
         &mut self,
         name: &str,
-        change: Change<Job>,
+        (kind, change): (&Kind, Change<JobObject>),
         (jobs, registry): (&Jobs, &mut FleetRegistry),
         ctx: &mut Context,
     ) {
         let worker = self.worker_mut(name, registry, ctx.now);
-        for key in worker.jobs.observe(change) {
-            ctx.outbox.writes_mut().observed(&worker.target(Subject::Job, &key));
+        let writes = ctx.outbox.writes_mut();
+        let target = |job: &JobKey| Target::worker(name, Subject::Job(job.kind.clone()), &job.key);
+        let shown = |job: &JobKey, version| writes.shown(&target(job), version);
+        for key in worker.jobs.observe(kind, (change, ctx.now), shown) {
             ctx.agenda.workloads(worker.job_observed(&key, jobs.gates()));
         }
+        note_reached(worker, registry, ctx);
     }
 
     /// Records a change of a worker's report.
@@ -136,15 +158,36 @@ impl WorkerClusters {
         self.read_report(name, scheduler, registry, ctx);
     }
 
+    /// Whether a worker is connected, and was listed since.
+    pub(super) fn is_reached(&self, name: &str) -> bool {
+        self.workers.get(name).is_some_and(|worker| worker.lost_since().is_none())
+    }
+
     /// Whether a worker is connected.
     pub(super) fn is_connected(&self, name: &str) -> bool {
         self.workers.get(name).is_some_and(|worker| worker.connection().active)
     }
 
     /// The condition of a MultiKueueCluster; `None` if its worker was never tried.
-    pub(super) fn active_condition(&self, name: &str, confirmed: bool) -> Option<ActiveCondition> {
+    pub(super) fn active_condition(
+        &self,
+        name: &str,
+        now: Timestamp,
+        confirmed: bool,
+    ) -> Option<ActiveCondition> {
         let worker = self.workers.get(name).filter(|one| !one.connection().reason.is_empty())?;
         let Connection { active, reason, message } = worker.connection();
+        if let Some(overdue) = worker.overdue_lists(now) {
+            let message = format!(
+                "it answers, but did not complete its lists within {LISTED_WITHIN:?}: {}",
+                overdue.join(", ")
+            );
+            return Some(ActiveCondition {
+                status: false,
+                reason: CLIENT_CONNECTION_FAILED,
+                message,
+            });
+        }
         let asks = worker.breaker.is_tripped() && !confirmed && *active;
         let message = if asks { worker.breaker.message(message) } else { message.clone() };
         Some(ActiveCondition { status: *active, reason, message })
@@ -157,8 +200,7 @@ impl WorkerClusters {
         ctx: &Context,
     ) -> BTreeSet<Box<str>> {
         let unregistered = self.workers.iter().filter(|(name, _)| !registry.is_registered(name));
-        let clean =
-            unregistered.filter(|(_, worker)| worker.is_clean(ctx.outbox.writes(), ctx.now));
+        let clean = unregistered.filter(|(_, worker)| worker.is_clean(ctx.outbox.writes()));
         clean.map(|(name, _)| name.clone()).collect()
     }
 
@@ -176,43 +218,7 @@ impl WorkerClusters {
         let Some(worker) = self.workers.get_mut(name) else {
             return;
         };
-        let (subject, key) = (ticket.target.subject, &ticket.target.key);
-        let Reevaluation::Workload(workload) = &ticket.waiter else {
-            return;
-        };
-        match answer {
-            // The copy is gone, and only the watch may report it; until then it is not deleted again.
-            WriteOutcome::Done(value) if is_status(&value) && still_has(worker, ticket) => {
-                let until = after(ctx.now, UNCONFIRMED_FOR);
-                ctx.outbox.writes_mut().await_removal(ticket.target.clone(), until);
-                ctx.agenda.at(until, Reevaluation::Workload(key.clone()));
-            }
-            WriteOutcome::Done(value) => match subject {
-                Subject::Workload => worker.clones.observe_answer(key, value),
-                _ => {
-                    worker.jobs.observe_answer(key, value);
-                    worker.job_observed(key, inputs.jobs.gates());
-                }
-            },
-            WriteOutcome::Gone if subject == Subject::Workload => worker.clones.remove(key),
-            WriteOutcome::Gone => {
-                worker.jobs.remove(key);
-                worker.job_observed(key, inputs.jobs.gates());
-            }
-            // The refusal counts for this epoch; a later nomination may try the cluster again.
-            WriteOutcome::Refused { message, .. } => {
-                let record = inputs.workloads.get(workload);
-                let epoch = record.map_or(1, |record| index::epoch(record.object()));
-                worker.refuse(workload.clone(), epoch, message);
-            }
-            // The watch reports an object that exists or has changed. The outbox keeps a write
-            // without an answer as unconfirmed.
-            WriteOutcome::Exists | WriteOutcome::Stale | WriteOutcome::Unknown(_) => {}
-        }
-        let clone = worker.clones.get(workload).filter(|_| subject == Subject::Workload);
-        if let (Some(record), Some(clone)) = (inputs.workloads.get(workload), clone) {
-            inputs.registry.fleet_mut().clone_created(record.id(), clone.version());
-        }
+        CopyAnswer { cluster: name, worker, ticket }.record(answer, inputs, ctx);
     }
 
     /// Takes the answer to a write of a worker's ClusterCapacity.
@@ -293,11 +299,14 @@ impl WorkerClusters {
         now: Timestamp,
     ) -> &mut Worker {
         let id = registry.fleet_mut().cluster(name);
-        self.workers.entry(name.into()).or_insert_with(|| Worker::new(id, name, now))
+        self.workers.entry(name.into()).or_insert_with(|| Worker::new(id, name, &self.kinds, now))
     }
 }
 
-/// Whether a write was about a clone that is still observed.
-fn still_has(worker: &Worker, ticket: &Ticket) -> bool {
-    ticket.target.subject == Subject::Workload && worker.clones.get(&ticket.target.key).is_some()
+/// A worker whose lists are complete takes work.
+fn note_reached(worker: &mut Worker, registry: &mut FleetRegistry, ctx: &mut Context) {
+    if worker.is_reached_again() {
+        registry.set_reached(worker.name(), true);
+        ctx.agenda.now(Reevaluation::Clusters);
+    }
 }

@@ -1,22 +1,27 @@
-//! Writes of copies on workers: created with the epoch, deleted as they were observed.
+//! Writes of copies on workers: created with the epoch, deleted as they were observed, and read where a create is not settled.
 
 use ::jobs::{
-    Job, JobGates, pod_sets_info::FlavorsByName, remote_objects, remote_objects::RemoteIdentity,
+    GenericJob, JobGates, JobObject, pod_sets_info::FlavorsByName, remote_objects,
+    remote_objects::RemoteIdentity,
 };
-use crds::v1beta2::Workload;
+use crds::{names::labels::MULTI_KUEUE_ORIGIN, v1beta2::Workload};
+use kube::core::ApiResource;
 use runtime::{
     watch::Key,
     write::{DeletePreconditions, DeletePropagation, Write, WriteError},
 };
+use serde_json::json;
 
-use super::worker::Worker;
+use super::{worker::Worker, worker_clusters::WorkerClusters};
 use crate::control::{
     context::Context,
-    outbox::{Intent, Purpose, Stamp, Subject, Tracked},
+    job_key::JobKey,
+    jobs::resource,
+    outbox::{Destination, Intent, Purpose, Stamp, Subject, Target, Tracked},
     timers::Reevaluation,
 };
 
-/// Creates the clone of a Workload. Returns whether a create was sent or is on its way.
+/// Creates the clone of a Workload. Returns whether the create was sent.
 pub(super) fn create_clone(
     worker: &Worker,
     (key, workload): (&Key, &Workload),
@@ -30,36 +35,58 @@ pub(super) fn create_clone(
             return false;
         }
     };
-    let write = (Subject::Workload, key, Purpose::CloneCreate);
-    send(worker, key, write, ctx, |purpose, _| Write::create(purpose, &clone));
-    true
+    let write = (worker.target(Subject::Workload, key), Purpose::CloneCreate);
+    send(key, write, ctx, |purpose, _| Write::create(purpose, &clone))
 }
 
-/// Creates the copy of a job, suspended.
+/// Creates the copy of a job, suspended. Returns whether the create was sent.
 pub(super) fn create_job(
     worker: &Worker,
     (key, workload): (&Key, &Workload),
-    (job_key, job): (&Key, &Job),
+    (job_key, job): (&JobKey, &JobObject),
     (mark, gates): (RemoteIdentity<'_>, JobGates),
     ctx: &mut Context,
-) {
+) -> bool {
     let copy = remote_objects::remote_job(job, workload, mark, gates);
-    let write = (Subject::Job, job_key, Purpose::JobCreate);
-    send(worker, key, write, ctx, |purpose, _| Write::create(purpose, &copy));
+    let write = (worker.job_target(job_key), Purpose::JobCreate);
+    send(key, write, ctx, |purpose, _| {
+        Write::of(purpose, &resource(copy.kind())).create(copy.to_create())
+    })
 }
 
-/// Deletes the job of a Workload in the foreground: when it is gone, so are its pods.
-pub(super) fn delete_job(worker: &Worker, key: &Key, ctx: &mut Context) {
-    let Some(job_key) = worker.job_of(key) else {
+/// Writes the priority of a Workload to its clone.
+pub(super) fn push_priority(
+    worker: &Worker,
+    (key, workload): (&Key, &Workload),
+    ctx: &mut Context,
+) {
+    let Some(clone) = worker.clones.get(key) else {
         return;
     };
-    let Some(only) = worker.jobs.get(job_key).and_then(deletable) else {
-        return;
-    };
-    let write = (Subject::Job, job_key, Purpose::JobDelete);
-    send(worker, key, write, ctx, |purpose, key| {
-        Write::delete::<Job>(purpose, key, only, DeletePropagation::Foreground)
+    let metadata = &clone.object().metadata;
+    let fields = json!({
+        "metadata": { "uid": metadata.uid, "resourceVersion": metadata.resource_version },
+        "spec": {
+            "priority": workload.spec.priority,
+            "priorityClassRef": workload.spec.priority_class_ref,
+        },
     });
+    let write = (worker.target(Subject::Workload, key), Purpose::Priority);
+    send(key, write, ctx, |purpose, key| Write::merge::<Workload>(purpose, key, None, &fields));
+}
+
+/// Deletes the jobs of a Workload in the foreground: when they are gone, so are their pods.
+pub(super) fn delete_jobs(worker: &Worker, key: &Key, ctx: &mut Context) {
+    for job_key in worker.jobs_of(key) {
+        let Some(only) = worker.jobs.get(job_key).and_then(deletable) else {
+            continue;
+        };
+        let write = (worker.job_target(job_key), Purpose::JobDelete);
+        send(key, write, ctx, |purpose, key| {
+            let resource = resource(&job_key.kind);
+            Write::of(purpose, &resource).delete(key, only, DeletePropagation::Foreground)
+        });
+    }
 }
 
 /// Deletes the clone of a Workload.
@@ -67,26 +94,46 @@ pub(super) fn delete_clone(worker: &Worker, key: &Key, ctx: &mut Context) {
     let Some(only) = worker.clones.get(key).and_then(deletable) else {
         return;
     };
-    let write = (Subject::Workload, key, Purpose::CloneDelete);
-    send(worker, key, write, ctx, |purpose, key| {
+    let write = (worker.target(Subject::Workload, key), Purpose::CloneDelete);
+    send(key, write, ctx, |purpose, key| {
         Write::delete::<Workload>(purpose, key, only, DeletePropagation::Background)
     });
 }
 
-/// Sends a write for a Workload, unless one of the same object is in flight.
+/// Reads copies whose creates are not settled, on connected workers.
+pub(super) fn read_unsettled(workers: &WorkerClusters, origin: &str, ctx: &mut Context) {
+    for (target, waiter) in ctx.outbox.writes_mut().unsettled_due(ctx.now) {
+        let Destination::Worker(name) = &target.to else {
+            continue;
+        };
+        if !workers.is_connected(name) || !ctx.is_free(&target, &Stamp::default(), &waiter) {
+            continue;
+        }
+        let resource = match &target.subject {
+            Subject::Job(kind) => resource(kind),
+            _ => ApiResource::erase::<Workload>(&()),
+        };
+        let labels = format!("{MULTI_KUEUE_ORIGIN}={origin}");
+        let purpose = Purpose::Settle;
+        let intent = Intent { target, purpose, base: Stamp::default(), waiter };
+        ctx.outbox.submit(intent, |purpose, key| Write::of(purpose, &resource).read(key, &labels));
+    }
+}
+
+/// Sends a write for a Workload, unless one of the same object is in flight or failed a moment ago. Returns whether it was sent.
 fn send(
-    worker: &Worker,
     workload: &Key,
-    (subject, key, purpose): (Subject, &Key, Purpose),
+    (target, purpose): (Target, Purpose),
     ctx: &mut Context,
     encode: impl FnOnce(&'static str, &Key) -> Result<Write, WriteError>,
-) {
-    let target = worker.target(subject, key);
-    if ctx.outbox.writes().is_in_flight(&target) {
-        return;
-    }
+) -> bool {
     let waiter = Reevaluation::Workload(workload.clone());
-    ctx.outbox.submit(Intent { target, purpose, base: Stamp::default(), waiter }, encode);
+    // In flight, or in the backoff of a write that the worker did not accept.
+    if !ctx.is_free(&target, &Stamp::default(), &waiter) {
+        return false;
+    }
+    // No base: a create has no object yet, and a deletion names the uid in its precondition.
+    ctx.outbox.submit(Intent { target, purpose, base: Stamp::default(), waiter }, encode)
 }
 
 /// The precondition of a deletion; `None` if the object is being deleted already.

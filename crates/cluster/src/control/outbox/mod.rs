@@ -29,7 +29,7 @@ use runtime::{
     writer::WriteOutcome,
 };
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub use self::{
     order::{Destination, Order, Subject, Target, Ticket, TicketId},
@@ -37,8 +37,8 @@ pub use self::{
 };
 
 pub(crate) use self::{
-    tracked::{Tracked, after, decode, upsert, upsert_single, version},
-    writes::{Settled, Stamp, UNCONFIRMED_FOR, Writes},
+    tracked::{Tracked, after, decode, decode_job, upsert, upsert_single, version},
+    writes::{REMOVAL_SHOWN_WITHIN, Settled, Stamp, Writes, listed_object},
 };
 
 use super::timers::{Agenda, Reevaluation};
@@ -95,14 +95,37 @@ impl Outbox {
         true
     }
 
-    /// Submits the difference between two states of an object's status. Returns false if there is none.
+    /// Submits the difference between two states of a watched object's status, for the version that it is based on. Returns
+    /// false if there is none.
+    ///
+    /// A new leader may decide on a version that the former one has changed. Without the version, a condition list of that
+    /// age would replace the present one.
     pub(crate) fn submit_status<K, S>(&mut self, intent: Intent, before: &S, after: &S) -> bool
     where
         K: Resource<DynamicType = ()>,
         S: Serialize,
     {
-        let (before, after) = (json!({ "status": before }), json!({ "status": after }));
-        let Some(patch) = difference(&before, &after) else {
+        let version = intent.base.version.to_string();
+        let Some(mut patch) = status_difference(before, after) else {
+            return false;
+        };
+        patch["metadata"] = json!({ "resourceVersion": version });
+        self.submit(intent, |purpose, key| Write::merge::<K>(purpose, key, Some("status"), &patch))
+    }
+
+    /// The same for an object that is not watched: only the answers to its writes are known, so a write that is refused for
+    /// its version could not be decided again.
+    pub(crate) fn submit_status_of_unwatched<K, S>(
+        &mut self,
+        intent: Intent,
+        before: &S,
+        after: &S,
+    ) -> bool
+    where
+        K: Resource<DynamicType = ()>,
+        S: Serialize,
+    {
+        let Some(patch) = status_difference(before, after) else {
             return false;
         };
         self.submit(intent, |purpose, key| Write::merge::<K>(purpose, key, Some("status"), &patch))
@@ -134,10 +157,15 @@ impl Outbox {
         agenda: &mut Agenda,
     ) -> Settled {
         let settled = self.writes.settle(ticket, answer, now);
+        // At once, because the answer may change the decision; and later, when the same write is
+        // allowed again.
         if let Some(at) = settled.retry_at {
             agenda.at(at, ticket.waiter.clone());
         }
         agenda.now(ticket.waiter.clone());
+        if matches!(answer, WriteOutcome::Done(_)) && self.writes.is_unsettled(&ticket.target) {
+            agenda.at(after(now, REMOVAL_SHOWN_WITHIN), Reevaluation::Report);
+        }
         settled
     }
 
@@ -150,4 +178,8 @@ impl Outbox {
     pub(crate) fn take(&mut self) -> (Vec<Order>, Vec<EventRecord>) {
         (std::mem::take(&mut self.orders), std::mem::take(&mut self.events))
     }
+}
+
+fn status_difference(before: &impl Serialize, after: &impl Serialize) -> Option<Value> {
+    difference(&json!({ "status": before }), &json!({ "status": after }))
 }

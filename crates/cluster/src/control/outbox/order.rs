@@ -1,9 +1,10 @@
 //! Orders: writes that were decided, each with the ticket that brings its answer back.
 
+use ::jobs::Kind;
 use runtime::{watch::Key, write::Write};
 
 use super::purpose::Purpose;
-use crate::control::timers::Reevaluation;
+use crate::control::{job_key::JobKey, timers::Reevaluation};
 
 /// The cluster that a write goes to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,16 +16,20 @@ pub enum Destination {
 }
 
 /// The kind of a written object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// Workload.
     Workload,
-    /// The object of a job.
-    Job,
+    /// A job of this kind.
+    Job(Kind),
     /// ClusterQueue.
     ClusterQueue,
+    /// Cohort.
+    Cohort,
     /// ResourceFlavor.
     ResourceFlavor,
+    /// Topology.
+    Topology,
     /// LocalQueue.
     LocalQueue,
     /// MultiKueueCluster.
@@ -33,6 +38,8 @@ pub enum Subject {
     AdmissionCheck,
     /// ClusterCapacity.
     Capacity,
+    /// The ConfigMap of the incarnation.
+    Incarnation,
 }
 
 /// One object of one cluster. At most one write of it is in flight.
@@ -79,8 +86,8 @@ impl TicketId {
 
 impl Subject {
     /// Whether workers have copies of objects of this kind.
-    pub(super) fn is_copied(self) -> bool {
-        matches!(self, Self::Workload | Self::Job)
+    pub(super) fn is_copied(&self) -> bool {
+        matches!(self, Self::Workload | Self::Job(_))
     }
 }
 
@@ -88,6 +95,11 @@ impl Target {
     /// An object of the cluster that the process belongs to.
     pub(crate) fn home(subject: Subject, key: &Key) -> Self {
         Self { to: Destination::Home, subject, key: key.clone() }
+    }
+
+    /// A job of the cluster that the process belongs to.
+    pub(crate) fn job(job: &JobKey) -> Self {
+        Self::home(Subject::Job(job.kind.clone()), &job.key)
     }
 
     /// An object of a worker cluster.

@@ -43,6 +43,8 @@ purposes! {
     Deactivate = "deactivate";
     /// Removes the finalizer `resource-in-use` from a Workload.
     Unfinalize = "unfinalize";
+    /// Adds pods that joined a group to the owners of its Workload.
+    AddOwners = "add-owners";
     /// Raises the epoch, which voids copies of the present one.
     RaiseEpoch = "raise-epoch";
     /// Writes `reclaimablePods`.
@@ -72,6 +74,8 @@ purposes! {
     Requeue = "requeue";
     /// Writes the condition PodsReady.
     PodsReady = "pods-ready";
+    /// Writes the condition WaitingForReplacementPods.
+    Replacement = "replacement";
     /// Marks a Workload for deactivation: a limit is reached.
     DeactivationTarget = "deactivation-target";
     /// Finishes a Workload.
@@ -79,11 +83,15 @@ purposes! {
     /// Refuses a clone on an agent's cluster.
     Refuse = "refuse";
 
+    /// Makes a pod of a set of replicas a member of its group.
+    Adopt = "adopt";
     /// Starts a job.
     Start = "start";
-    /// Stops a job.
+    /// Suspends a job, or deletes a pod.
     Stop = "stop";
-    /// Resets the status of a stopped job.
+    /// Removes the finalizer of a pod that its Workload has counted.
+    JobUnfinalize = "job-unfinalize";
+    /// Resets the status of a stopped job, or marks a pod as terminated.
     StopStatus = "stop-status";
     /// Copies the status of a worker's job to the hub.
     SyncStatus = "sync-status";
@@ -98,6 +106,8 @@ purposes! {
     JobDelete = "job-delete";
     /// Deletes the clone of a Workload.
     CloneDelete = "clone-delete";
+    /// Reads a copy whose create is not settled. No write.
+    Settle = "settle";
     /// Asks a worker to report by node labels.
     LabelKeys = "label-keys";
 
@@ -110,18 +120,33 @@ purposes! {
     /// Updates the copy of a report on the hub.
     CapacityCopy = "capacity-copy";
 
+    /// Records the term of a leader, or the next incarnation.
+    Incarnation = "incarnation";
     /// Records the identity of a worker cluster.
     ClusterUid = "cluster-uid";
     /// Writes the condition of a MultiKueueCluster.
     ClusterCondition = "cluster-condition";
     /// Writes the condition of an AdmissionCheck.
     CheckCondition = "check-condition";
-    /// Writes the status of a ClusterQueue.
+    /// Writes the status of a ClusterQueue or Cohort.
     ClusterQueueStatus = "cluster-queue-status";
     /// Writes the status of a LocalQueue.
     LocalQueueStatus = "local-queue-status";
-    /// Removes the finalizer of a queue or flavor that nothing uses.
+    /// Removes the finalizer of a queue, flavor, check or topology that nothing uses; adds it to a check or topology.
     ReleaseUnused = "release-unused";
+}
+
+impl Purpose {
+    /// Whether it creates a copy on a worker.
+    pub(crate) fn is_create(self) -> bool {
+        matches!(self, Self::CloneCreate | Self::JobCreate)
+    }
+
+    /// Whether nothing is written.
+    #[must_use]
+    pub fn is_read(self) -> bool {
+        self == Self::Settle
+    }
 }
 
 impl fmt::Display for Purpose {

@@ -5,6 +5,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::Value;
 
 use super::*;
+use crate::control::job_key::JobKey;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -12,13 +13,21 @@ fn key(name: &str) -> Key {
     Key { namespace: Some("ns".into()), name: name.into() }
 }
 
+fn job(name: &str) -> JobKey {
+    JobKey::new(::jobs::job::kind(), &key(name))
+}
+
 fn stamp(version: u64) -> Stamp {
     Stamp { version, uid: Some("u".into()) }
 }
 
 fn submit(outbox: &mut Outbox, target: &Target, base: Stamp) -> Ticket {
-    let waiter = Reevaluation::Job(key("waiter"));
-    let intent = Intent { target: target.clone(), purpose: Purpose::Start, base, waiter };
+    submit_for(Purpose::Start, outbox, target, base)
+}
+
+fn submit_for(purpose: Purpose, outbox: &mut Outbox, target: &Target, base: Stamp) -> Ticket {
+    let waiter = Reevaluation::Job(job("waiter"));
+    let intent = Intent { target: target.clone(), purpose, base, waiter };
     assert!(outbox.submit(intent, |purpose, key| {
         Write::merge::<ConfigMap>(purpose, key, None, &json!({}))
     }));
@@ -33,20 +42,20 @@ fn unknown() -> WriteOutcome {
 #[test]
 fn an_object_is_free_again_when_its_write_is_done() {
     let (mut outbox, mut agenda) = (Outbox::default(), Agenda::default());
-    let target = Target::home(Subject::Job, &key("a"));
+    let target = Target::job(&job("a"));
     let ticket = submit(&mut outbox, &target, stamp(5));
     assert!(!outbox.writes().is_free(&target, &stamp(5), NOW));
     assert!(outbox.writes().is_in_flight(&target));
     let settled = outbox.settle(&ticket, &WriteOutcome::Done(Value::Null), NOW, &mut agenda);
     assert_eq!(settled.base, Some(stamp(5)));
     assert!(outbox.writes().is_free(&target, &stamp(5), NOW));
-    assert!(agenda.take_jobs().contains(&key("waiter")), "the waiter is evaluated");
+    assert!(agenda.take_jobs().contains(&job("waiter")), "the waiter is evaluated");
 }
 
 #[test]
 fn after_a_conflict_a_newer_object_or_half_a_minute_is_needed() {
     let (mut outbox, mut agenda) = (Outbox::default(), Agenda::default());
-    let target = Target::home(Subject::Job, &key("a"));
+    let target = Target::job(&job("a"));
     let ticket = submit(&mut outbox, &target, stamp(5));
     outbox.settle(&ticket, &WriteOutcome::Stale, NOW, &mut agenda);
     assert!(!outbox.writes().is_free(&target, &stamp(5), NOW));
@@ -62,7 +71,7 @@ fn after_a_conflict_a_newer_object_or_half_a_minute_is_needed() {
 #[test]
 fn backoff_doubles_with_failures_and_ends_with_success() {
     let (mut outbox, mut agenda) = (Outbox::default(), Agenda::default());
-    let target = Target::home(Subject::Job, &key("a"));
+    let target = Target::job(&job("a"));
     let mut now = NOW;
     let mut pauses = Vec::new();
     for _ in 0..9 {
@@ -81,19 +90,25 @@ fn backoff_doubles_with_failures_and_ends_with_success() {
 }
 
 #[test]
-fn a_write_on_a_worker_without_an_answer_may_still_be_applied_for_a_while() {
+fn a_create_on_a_worker_without_an_answer_may_be_applied_until_a_read_settles_it() {
     let (mut outbox, mut agenda) = (Outbox::default(), Agenda::default());
     let target = Target::worker("east", Subject::Workload, &key("a"));
-    let ticket = submit(&mut outbox, &target, Stamp::default());
+    let ticket = submit_for(Purpose::CloneCreate, &mut outbox, &target, Stamp::default());
     outbox.settle(&ticket, &unknown(), NOW, &mut agenda);
-    let writes = outbox.writes();
-    assert!(writes.may_apply(&target, NOW) && writes.any_may_apply("east", NOW));
-    assert!(writes.is_free(&target, &Stamp::default(), NOW), "it may be sent again");
-    assert!(!writes.any_may_apply("west", NOW));
-    let later = NOW + 15.seconds();
-    assert!(!writes.may_apply(&target, later) && writes.is_pending(&target));
-    outbox.writes_mut().drop_settled("east", later);
-    assert!(!outbox.writes().is_pending(&target));
+    outbox.writes_mut().drop_answered("east");
+    let much_later = NOW + 9_999.seconds();
+    outbox.writes_mut().shown(&target, Some(9));
+    assert!(outbox.writes().is_unsettled(&target) && outbox.writes().has_unsettled("east"));
+    assert!(!outbox.writes().has_unsettled("west"));
+    assert_eq!(outbox.writes_mut().unsettled_due(much_later).len(), 1);
+    let read = submit_for(Purpose::Settle, &mut outbox, &target, Stamp::default());
+    outbox.settle(&read, &unknown(), much_later, &mut agenda);
+    assert!(outbox.writes().is_unsettled(&target), "the read had no answer either");
+    let read = submit_for(Purpose::Settle, &mut outbox, &target, Stamp::default());
+    outbox.settle(&read, &WriteOutcome::Done(json!({"items": []})), much_later, &mut agenda);
+    assert!(!outbox.writes().is_unsettled(&target));
+    assert!(outbox.writes().is_free(&target, &Stamp::default(), much_later));
+    assert_eq!(outbox.writes().failures(&target), 1, "the failures count on");
 }
 
 #[test]
@@ -106,7 +121,7 @@ fn an_answer_to_an_earlier_write_of_the_same_name_settles_nothing() {
     let settled = outbox.settle(&create, &WriteOutcome::Done(Value::Null), NOW, &mut agenda);
     assert_eq!(settled.base, None);
     assert!(outbox.writes().is_in_flight(&target));
-    assert!(agenda.take_jobs().contains(&key("waiter")), "the waiter is evaluated all the same");
+    assert!(agenda.take_jobs().contains(&job("waiter")), "the waiter is evaluated all the same");
 }
 
 #[test]
@@ -138,4 +153,46 @@ fn failed_writes_of_objects_that_are_gone_do_not_pile_up() {
         pending.count() <= 65,
         "ten minutes and half a minute of them, and what the search tolerates"
     );
+}
+
+#[test]
+fn a_status_is_written_for_the_version_that_it_is_based_on() {
+    let mut outbox = Outbox::default();
+    let target = Target::job(&job("a"));
+    let intent = || {
+        let waiter = Reevaluation::Job(job("waiter"));
+        Intent { target: target.clone(), purpose: Purpose::Start, base: stamp(5), waiter }
+    };
+    let (before, after) = (json!({ "a": 1 }), json!({ "a": 2 }));
+    assert!(!outbox.submit_status::<ConfigMap, _>(intent(), &before, &before), "nothing differs");
+    assert!(outbox.submit_status::<ConfigMap, _>(intent(), &before, &after));
+    assert!(outbox.submit_status_of_unwatched::<ConfigMap, _>(intent(), &before, &after));
+    let (orders, _) = outbox.take();
+    let body = |order: &Order| -> Value {
+        serde_json::from_slice(order.write.request().body()).expect("JSON")
+    };
+    let versioned = json!({ "status": { "a": 2 }, "metadata": { "resourceVersion": "5" } });
+    let expected = [versioned, json!({ "status": { "a": 2 } })];
+    assert_eq!(orders.iter().map(body).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_copy_that_a_worker_does_not_accept_is_tried_again_later_and_later() {
+    let (mut outbox, mut agenda) = (Outbox::default(), Agenda::default());
+    let target = Target::worker("east", Subject::Workload, &key("a"));
+    let refused =
+        || WriteOutcome::Refused { code: 422, reason: String::new(), message: String::new() };
+    let mut pauses = Vec::new();
+    for answer in
+        [WriteOutcome::Exists, refused(), WriteOutcome::Stale, unknown(), refused(), refused()]
+    {
+        let ticket = submit(&mut outbox, &target, Stamp::default());
+        let settled = outbox.settle(&ticket, &answer, NOW, &mut agenda);
+        pauses.push(settled.retry_at.expect("a time").duration_since(NOW).as_secs());
+        assert!(!outbox.writes().is_free(&target, &Stamp::default(), NOW));
+        assert!(!outbox.writes().is_changing(&target) && !outbox.writes().is_unsettled(&target));
+    }
+    assert_eq!(pauses, [1, 2, 4, 8, 16, 30]);
+    outbox.writes_mut().shown(&target, Some(1));
+    assert!(outbox.writes().is_free(&target, &Stamp::default(), NOW), "its watch shows it");
 }

@@ -5,9 +5,10 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use ::jobs::{JobObject, Kind};
+use crds::decode::Decode;
 use jiff::{SignedDuration, Timestamp};
 use kube::Resource;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::writes::Stamp;
@@ -19,8 +20,8 @@ pub(crate) struct Tracked<K> {
     version: u64,
 }
 
-impl<K: Resource> From<K> for Tracked<K> {
-    fn from(object: K) -> Self {
+impl<K: Resource> From<Arc<K>> for Tracked<K> {
+    fn from(object: Arc<K>) -> Self {
         Self::new(object)
     }
 }
@@ -45,19 +46,20 @@ impl<K> Tracked<K> {
 
 impl<K: Resource> Tracked<K> {
     /// Tracks an object that was observed for the first time.
-    pub(crate) fn new(object: K) -> Self {
-        let version = version(&object);
-        Self { object: Arc::new(object), version }
+    pub(crate) fn new(object: impl Into<Arc<K>>) -> Self {
+        let object = object.into();
+        Self { version: version(&*object), object }
     }
 
     /// Records an observation. Returns whether it is newer than the last one, or of another uid.
-    pub(crate) fn observe(&mut self, object: K) -> bool {
-        let version = version(&object);
+    pub(crate) fn observe(&mut self, object: impl Into<Arc<K>>) -> bool {
+        let object = object.into();
+        let version = version(&*object);
         let replaced = object.meta().uid != self.object.meta().uid;
         if version <= self.version && !replaced {
             return false;
         }
-        self.object = Arc::new(object);
+        self.object = object;
         self.version = version;
         true
     }
@@ -68,29 +70,45 @@ impl<K: Resource> Tracked<K> {
     }
 }
 
-impl<K: Resource + DeserializeOwned> Tracked<K> {
-    /// Records the object that a write was answered with. The answer to a deletion is a status and is ignored, and so is an
-    /// object of another uid. Returns whether it is newer than the last observation.
-    pub(crate) fn observe_answer(&mut self, answer: Value) -> bool {
-        match decode::<K>(answer) {
+impl<K: Resource> Tracked<K> {
+    /// Records the object that a write was answered with, if any. An object of another uid is ignored. Returns whether it is
+    /// newer than the last observation.
+    pub(crate) fn observe_decoded(&mut self, answer: Option<K>) -> bool {
+        match answer {
             Some(object) if object.meta().uid == self.object.meta().uid => self.observe(object),
             _ => false,
         }
     }
 }
 
+impl<K: Resource + Decode> Tracked<K> {
+    /// The same for an answer that is not decoded yet. The answer to a deletion is a status and is ignored.
+    pub(crate) fn observe_answer(&mut self, answer: Value) -> bool {
+        self.observe_decoded(decode::<K>(answer))
+    }
+}
+
 /// The object of an answer, without `managedFields`.
-pub(crate) fn decode<K: Resource + DeserializeOwned>(answer: Value) -> Option<K> {
-    let mut object = serde_json::from_value::<K>(answer).ok()?;
+pub(crate) fn decode<K: Resource + Decode>(answer: Value) -> Option<K> {
+    decode_with(answer, |value| K::decode(value).ok())
+}
+
+/// The job of an answer, without `managedFields`.
+pub(crate) fn decode_job(kind: &Kind, answer: Value) -> Option<JobObject> {
+    decode_with(answer, |value| kind.decode(value).ok())
+}
+
+fn decode_with<K: Resource>(answer: Value, decode: impl FnOnce(Value) -> Option<K>) -> Option<K> {
+    let mut object = decode(answer)?;
     object.meta_mut().managed_fields = None;
     Some(object)
 }
 
 /// Records an object in the map of its kind; `None` removes it.
-pub(crate) fn upsert<I, V, K>(objects: &mut BTreeMap<I, V>, id: I, object: Option<K>)
+pub(crate) fn upsert<I, V, K>(objects: &mut BTreeMap<I, V>, id: I, object: Option<Arc<K>>)
 where
     I: Ord,
-    V: From<K> + AsMut<Tracked<K>>,
+    V: From<Arc<K>> + AsMut<Tracked<K>>,
     K: Resource,
 {
     match (objects.get_mut(&id), object) {
@@ -107,7 +125,7 @@ where
 }
 
 /// Records the only object of its kind; `None` removes it.
-pub(crate) fn upsert_single<K: Resource>(known: &mut Option<Tracked<K>>, object: Option<K>) {
+pub(crate) fn upsert_single<K: Resource>(known: &mut Option<Tracked<K>>, object: Option<Arc<K>>) {
     match (known, object) {
         (Some(tracked), Some(object)) => {
             tracked.observe(object);
@@ -163,6 +181,6 @@ mod tests {
         other["metadata"]["uid"] = json!("another");
         assert!(!tracked.observe_answer(other.clone()));
         assert!(!tracked.observe_answer(json!({"kind": "Status"})));
-        assert!(tracked.observe(serde_json::from_value(other).expect("decodes")));
+        assert!(tracked.observe(serde_json::from_value::<ConfigMap>(other).expect("decodes")));
     }
 }

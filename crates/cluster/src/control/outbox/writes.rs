@@ -7,18 +7,22 @@
 //!    |                   |  Refused, Unknown -----> Backoff ---+--> a newer object (Outdated only), or the time
 //!    +----------------------------------------------------------------------------------+
 //! ```
-//! A write of a copy on a worker cluster that got no answer is `Unconfirmed`: it may still be applied until that time, and
-//! another one may be sent meanwhile.
+//! A write of a copy that a worker did not accept or answer is in backoff as well. Whether a create of a copy was applied is kept
+//! in [`UnsettledCreates`], which no time settles.
 
 use std::{collections::BTreeMap, time::Duration};
 
+use dispatch::{CreateAnswer, ReadAnswer, UnsettledCreates};
 use jiff::Timestamp;
 use runtime::writer::WriteOutcome;
+use serde_json::Value;
 
 use super::{
     order::{Target, Ticket, TicketId},
+    purpose::Purpose,
     tracked::after,
 };
+use crate::control::{time::engine_time, timers::Reevaluation};
 
 /// Backoff after the first write without an answer; doubles with each further one.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(200);
@@ -29,8 +33,12 @@ const MAX_BACKOFF: Duration = Duration::from_secs(30);
 /// Backoff after a refusal. What would make the API server accept the write may change without any watch showing it.
 const REFUSAL_BACKOFF: Duration = Duration::from_secs(10);
 
-/// How long a create without an answer may still be applied on a worker, and how long the watch may take to report a deletion.
-pub(crate) const UNCONFIRMED_FOR: Duration = Duration::from_secs(15);
+/// Backoff after the first write of a copy that a worker did not accept; doubles with each further one. The watch of the worker
+/// ends it with the next change of the object.
+const COPY_BACKOFF: Duration = Duration::from_secs(1);
+
+/// How long the watch of a worker may take to report a deletion, before the object is deleted again.
+pub(crate) const REMOVAL_SHOWN_WITHIN: Duration = Duration::from_secs(15);
 
 /// Which observation of an object a write is based on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,6 +54,7 @@ struct WriteState {
     base: Stamp,
     progress: Progress,
     failures: u32,
+    purpose: Purpose,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +64,6 @@ enum Progress {
     Outdated(Timestamp),
     /// No write before this time.
     Backoff(Timestamp),
-    /// A write on a worker without an answer; it may still be applied until then.
-    Unconfirmed(Timestamp),
 }
 
 /// What an answer changed.
@@ -78,6 +85,8 @@ const MIN_EXPIRY: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct Writes {
     states: BTreeMap<Target, WriteState>,
+    /// Creates of copies on workers.
+    unsettled: UnsettledCreates<Target, Reevaluation>,
     /// The number of entries above which old failures are looked for next: twice those that were left, so that the search
     /// costs a constant per write.
     expire_above: usize,
@@ -97,9 +106,6 @@ impl Writes {
             Progress::InFlight => false,
             Progress::Outdated(until) => current.version > state.base.version || until <= now,
             Progress::Backoff(until) => until <= now,
-            // A second write does no harm: a create meets the object of the first, a deletion names
-            // a uid.
-            Progress::Unconfirmed(_) => true,
         }
     }
 
@@ -107,23 +113,41 @@ impl Writes {
     pub(crate) fn retry_at(&self, target: &Target) -> Option<Timestamp> {
         match self.states.get(target)?.progress {
             Progress::Outdated(at) | Progress::Backoff(at) => Some(at),
-            Progress::InFlight | Progress::Unconfirmed(_) => None,
+            Progress::InFlight => None,
         }
     }
 
-    /// Whether a write of the target was sent and not settled, whatever the time.
+    /// Whether anything is remembered of writes of the target.
+    #[cfg(test)]
     pub(crate) fn is_pending(&self, target: &Target) -> bool {
         self.states.contains_key(target)
     }
 
-    /// Whether a write of the target may still be applied.
-    pub(crate) fn may_apply(&self, target: &Target, now: Timestamp) -> bool {
-        self.states.get(target).is_some_and(|state| state.may_apply(now))
+    /// Whether a write of the target is in flight, or was done and the watch has not reported it.
+    pub(crate) fn is_changing(&self, target: &Target) -> bool {
+        self.states.get(target).is_some_and(|state| {
+            matches!(state.progress, Progress::InFlight | Progress::Outdated(_))
+        })
     }
 
-    /// Whether any write to a worker's copies may still be applied there.
-    pub(crate) fn any_may_apply(&self, cluster: &str, now: Timestamp) -> bool {
-        self.of_cluster(cluster).any(|state| state.may_apply(now))
+    /// Failed writes of the target in a row.
+    pub(crate) fn failures(&self, target: &Target) -> u32 {
+        self.states.get(target).map_or(0, |state| state.failures)
+    }
+
+    /// Whether a create of a copy may have been applied without the watch showing it.
+    pub(crate) fn is_unsettled(&self, target: &Target) -> bool {
+        !self.unsettled.is_settled(target)
+    }
+
+    /// The same for any copy on a worker.
+    pub(crate) fn has_unsettled(&self, cluster: &str) -> bool {
+        self.unsettled.objects().any(|target| target.is_copy_on(cluster))
+    }
+
+    /// Copies to be read, with what waits for them.
+    pub(crate) fn unsettled_due(&mut self, now: Timestamp) -> Vec<(Target, Reevaluation)> {
+        self.unsettled.due(engine_time(now))
     }
 
     /// Whether a write of the target has no answer yet.
@@ -144,8 +168,14 @@ impl Writes {
     pub(super) fn begin(&mut self, ticket: &Ticket, base: Stamp) {
         // Failures of earlier writes count on, so that the backoff keeps doubling.
         let failures = self.states.get(&ticket.target).map_or(0, |state| state.failures);
-        let state = WriteState { ticket: ticket.id, base, progress: Progress::InFlight, failures };
+        let (progress, purpose) = (Progress::InFlight, ticket.purpose);
+        let state = WriteState { ticket: ticket.id, base, progress, failures, purpose };
         self.states.insert(ticket.target.clone(), state);
+        if ticket.purpose.is_create() {
+            self.unsettled.sent(ticket.target.clone(), ticket.waiter.clone());
+        } else if ticket.purpose == Purpose::Settle {
+            self.unsettled.reading(&ticket.target);
+        }
     }
 
     /// Records the answer to a write.
@@ -156,6 +186,7 @@ impl Writes {
         now: Timestamp,
     ) -> Settled {
         self.expire(now);
+        self.settle_copy(ticket, answer, now);
         // The watch reported the object before the answer came (`observed`).
         let Some(state) = self.states.get_mut(&ticket.target) else {
             return Settled::default();
@@ -165,33 +196,29 @@ impl Writes {
             return Settled::default();
         }
         let base = Some(state.base.clone());
-        let progress = match (answer, ticket.target.is_copy()) {
-            (WriteOutcome::Done(_), _) => None,
-            // The write may still be applied there: an unanswered create is a possible copy
-            // (docs/reference/dispatch.md §6).
-            (WriteOutcome::Unknown(_), true) => {
-                Some(Progress::Unconfirmed(after(now, UNCONFIRMED_FOR)))
-            }
-            (_, true) => None,
-            // An object that exists already, or differs from the base, is on its way through the watch.
-            (WriteOutcome::Exists | WriteOutcome::Stale | WriteOutcome::Gone, false) => {
-                Some(Progress::Outdated(after(now, MAX_BACKOFF)))
-            }
-            (WriteOutcome::Refused { .. }, false) => {
-                Some(Progress::Backoff(after(now, REFUSAL_BACKOFF)))
-            }
-            (WriteOutcome::Unknown(_), false) => {
-                Some(Progress::Backoff(after(now, state.backoff())))
-            }
+        let progress = if ticket.target.is_copy() {
+            state.after_copy_answer(answer, now)
+        } else {
+            state.after_answer(answer, now)
         };
         let Some(progress) = progress else {
             self.states.remove(&ticket.target);
             return Settled { base, retry_at: None };
         };
         // A write that was based on an old object is no failure and does not lengthen the backoff.
-        let failed = matches!(progress, Progress::Backoff(_));
+        let failed = matches!(progress, Progress::Backoff(until) if until > now);
         (state.progress, state.failures) = (progress, state.failures + u32::from(failed));
         Settled { base, retry_at: progress.until() }
+    }
+
+    /// Records what an answer says about a create of a copy that may have been applied.
+    fn settle_copy(&mut self, ticket: &Ticket, answer: &WriteOutcome, now: Timestamp) {
+        let now = engine_time(now);
+        if ticket.purpose.is_create() {
+            self.unsettled.answered(&ticket.target, create_answer(answer), now);
+        } else if ticket.purpose == Purpose::Settle {
+            self.unsettled.read(&ticket.target, read_answer(answer), now);
+        }
     }
 
     /// Records that a deletion was applied and the watch has not reported it yet.
@@ -199,47 +226,132 @@ impl Writes {
         let state = WriteState {
             ticket: TicketId::default(),
             base: Stamp::default(),
-            progress: Progress::Unconfirmed(until),
+            progress: Progress::Outdated(until),
+            purpose: Purpose::CloneDelete,
             failures: 0,
         };
         self.states.insert(target, state);
     }
 
-    /// Forgets writes of an object that its watch has reported.
-    pub(crate) fn observed(&mut self, target: &Target) {
-        self.states.remove(target);
+    /// The watch shows this version of an object, or lacks the object. Forgets its writes. Returns false if the watch is too
+    /// late to say that the object is gone.
+    pub(crate) fn shown(&mut self, target: &Target, version: Option<u64>) -> bool {
+        if let Some(version) = version {
+            self.unsettled.shown(target, version);
+        } else if !self.unsettled.is_gone(target) {
+            return false;
+        }
+        // What makes a worker refuse a deletion does not change with every status of the object.
+        let delete_fails = self.states.get(target).is_some_and(WriteState::is_failed_delete);
+        if version.is_none() || !delete_fails {
+            self.states.remove(target);
+        }
+        true
     }
 
-    /// Forgets writes to a worker that cannot be applied any more. Called when its connection changes.
-    pub(crate) fn drop_settled(&mut self, cluster: &str, now: Timestamp) {
-        self.states.retain(|target, state| !target.is_copy_on(cluster) || state.may_apply(now));
+    /// Forgets a worker that is neither connected nor tried any more.
+    pub(crate) fn forget_worker(&mut self, cluster: &str) {
+        self.drop_answered(cluster);
+        self.unsettled.retain(|target| !target.is_copy_on(cluster));
     }
 
-    fn of_cluster<'a>(&'a self, cluster: &'a str) -> impl Iterator<Item = &'a WriteState> {
-        let states = self.states.iter();
-        states.filter(move |(target, _)| target.is_copy_on(cluster)).map(|(_, state)| state)
+    /// Forgets writes to a worker that have an answer. Called when its connection changes.
+    pub(crate) fn drop_answered(&mut self, cluster: &str) {
+        let in_flight = |state: &WriteState| state.progress == Progress::InFlight;
+        self.states.retain(|target, state| !target.is_copy_on(cluster) || in_flight(state));
     }
 }
 
+fn create_answer(answer: &WriteOutcome) -> CreateAnswer {
+    match answer {
+        WriteOutcome::Done(object) => CreateAnswer::Stored(version_of(object)),
+        WriteOutcome::Gone | WriteOutcome::Refused { .. } => CreateAnswer::Refused,
+        // The object may be ours, and the watch late.
+        WriteOutcome::Exists | WriteOutcome::Stale | WriteOutcome::Unknown(_) => {
+            CreateAnswer::Unknown
+        }
+    }
+}
+
+/// The answer to a list of one name.
+fn read_answer(answer: &WriteOutcome) -> ReadAnswer {
+    match answer {
+        WriteOutcome::Done(list) => match listed_object(list) {
+            Some(object) => ReadAnswer::Present(version_of(object)),
+            None => ReadAnswer::Absent,
+        },
+        // The worker does not serve the kind.
+        WriteOutcome::Gone => ReadAnswer::Absent,
+        WriteOutcome::Exists
+        | WriteOutcome::Stale
+        | WriteOutcome::Refused { .. }
+        | WriteOutcome::Unknown(_) => ReadAnswer::Unknown,
+    }
+}
+
+/// The object of a list of one name.
+pub(crate) fn listed_object(list: &Value) -> Option<&Value> {
+    list["items"].as_array()?.first()
+}
+
+fn version_of(object: &Value) -> u64 {
+    let version = object["metadata"]["resourceVersion"].as_str();
+    version.and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
 impl WriteState {
-    fn may_apply(&self, now: Timestamp) -> bool {
-        match self.progress {
-            Progress::InFlight => true,
-            Progress::Unconfirmed(until) => until > now,
-            Progress::Outdated(_) | Progress::Backoff(_) => false,
+    /// The progress after the answer to a write in the own cluster; `None` if the object is free again.
+    fn after_answer(&self, answer: &WriteOutcome, now: Timestamp) -> Option<Progress> {
+        match answer {
+            WriteOutcome::Done(_) => None,
+            // An object that exists already, or differs from the base, is on its way through the watch.
+            WriteOutcome::Exists | WriteOutcome::Stale | WriteOutcome::Gone => {
+                Some(Progress::Outdated(after(now, MAX_BACKOFF)))
+            }
+            WriteOutcome::Refused { .. } => Some(Progress::Backoff(after(now, REFUSAL_BACKOFF))),
+            WriteOutcome::Unknown(_) => {
+                Some(Progress::Backoff(after(now, self.doubled(INITIAL_BACKOFF))))
+            }
         }
     }
 
-    /// Whether the write failed and was allowed again long ago. Unconfirmed writes stay: they say what a worker may have.
+    /// The same for a copy on a worker.
+    fn after_copy_answer(&self, answer: &WriteOutcome, now: Timestamp) -> Option<Progress> {
+        match answer {
+            // What could not be created may be tried again now. Its failures count on.
+            WriteOutcome::Done(_) if self.purpose == Purpose::Settle => {
+                Some(Progress::Backoff(now))
+            }
+            // The dispatch machine records the refusal of a create, and refuses the worker for this Workload.
+            WriteOutcome::Done(_) | WriteOutcome::Gone => None,
+            // A foreign object of the name, or a delete that is refused, is shown by no watch: without a
+            // backoff the write would be repeated as fast as the worker answers.
+            // So would a write that the worker cannot answer.
+            WriteOutcome::Exists
+            | WriteOutcome::Stale
+            | WriteOutcome::Refused { .. }
+            | WriteOutcome::Unknown(_) => {
+                Some(Progress::Backoff(after(now, self.doubled(COPY_BACKOFF))))
+            }
+        }
+    }
+
+    fn is_failed_delete(&self) -> bool {
+        let deletes = matches!(self.purpose, Purpose::JobDelete | Purpose::CloneDelete);
+        deletes && matches!(self.progress, Progress::Backoff(_))
+    }
+
+    /// Whether the write failed and was allowed again long ago.
     fn is_forgotten(&self, now: Timestamp) -> bool {
         match self.progress {
             Progress::Outdated(at) | Progress::Backoff(at) => after(at, FORGET_AFTER) <= now,
-            Progress::InFlight | Progress::Unconfirmed(_) => false,
+            Progress::InFlight => false,
         }
     }
 
-    fn backoff(&self) -> Duration {
-        INITIAL_BACKOFF.saturating_mul(1 << self.failures.min(10)).min(MAX_BACKOFF)
+    /// A backoff, doubled with each failure so far.
+    fn doubled(&self, initial: Duration) -> Duration {
+        initial.saturating_mul(1 << self.failures.min(10)).min(MAX_BACKOFF)
     }
 }
 
@@ -247,7 +359,7 @@ impl Progress {
     fn until(self) -> Option<Timestamp> {
         match self {
             Self::InFlight => None,
-            Self::Outdated(at) | Self::Backoff(at) | Self::Unconfirmed(at) => Some(at),
+            Self::Outdated(at) | Self::Backoff(at) => Some(at),
         }
     }
 }

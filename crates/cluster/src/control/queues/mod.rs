@@ -6,21 +6,29 @@
 //! | file | concept |
 //! |---|---|
 //! | `status` | pending and admitted counts and usage, written at most once per period |
-//! | `finalizers` | `resource-in-use`, which keeps a queue or flavor while something uses it |
+//! | `cohorts` | the share of Cohorts |
+//! | `finalizers` | `resource-in-use`, which keeps an object while something uses it |
 
+mod cohorts;
 mod finalizers;
 mod status;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-use crds::v1beta2::{ClusterQueue, LocalQueue, ResourceFlavor, Workload};
+use crds::v1beta2::{
+    AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Topology, Workload,
+};
 use jiff::Timestamp;
 use jobs::pod_sets_info::FlavorsByName;
 use runtime::{watch::Key, writer::WriteOutcome};
 
-use self::status::StatusPass;
+use self::{finalizers::ProtectedObjects, status::StatusPass};
 use super::{
     context::Context,
+    measurement::{Measurement, QueuesOfWorkload},
     outbox::{Subject, Ticket, Tracked, upsert},
     scheduling::Scheduler,
     timers::{Agenda, Reevaluation},
@@ -34,8 +42,8 @@ pub(super) struct TrackedQueue<K> {
     not_before: Timestamp,
 }
 
-impl<K: kube::Resource> From<K> for TrackedQueue<K> {
-    fn from(object: K) -> Self {
+impl<K: kube::Resource> From<Arc<K>> for TrackedQueue<K> {
+    fn from(object: Arc<K>) -> Self {
         Self { tracked: Tracked::new(object), not_before: Timestamp::MIN }
     }
 }
@@ -54,6 +62,9 @@ pub(crate) struct Queues {
     resource_flavors: BTreeMap<Box<str>, Tracked<ResourceFlavor>>,
     cluster_queues: BTreeMap<Box<str>, TrackedQueue<ClusterQueue>>,
     local_queues: BTreeMap<Key, TrackedQueue<LocalQueue>>,
+    cohorts: BTreeMap<Box<str>, TrackedQueue<Cohort>>,
+    checks: BTreeMap<Box<str>, Tracked<AdmissionCheck>>,
+    topologies: BTreeMap<Box<str>, Tracked<Topology>>,
     /// LocalQueues by the ClusterQueue that they name.
     pointing: BTreeMap<Box<str>, BTreeSet<Key>>,
 }
@@ -64,7 +75,7 @@ impl Queues {
     }
 
     /// Records a ResourceFlavor.
-    pub(crate) fn observe_flavor(&mut self, name: Box<str>, object: Option<ResourceFlavor>) {
+    pub(crate) fn observe_flavor(&mut self, name: Box<str>, object: Option<Arc<ResourceFlavor>>) {
         match &object {
             Some(object) => self.flavors.insert(name.to_string(), object.spec.clone()),
             None => self.flavors.remove(&*name),
@@ -76,9 +87,11 @@ impl Queues {
     pub(crate) fn observe_cluster_queue(
         &mut self,
         name: &str,
-        object: Option<ClusterQueue>,
+        object: Option<Arc<ClusterQueue>>,
         agenda: &mut Agenda,
     ) -> bool {
+        // The generation counts changes of the spec. A status that the watch reports must not
+        // evaluate every Workload.
         let known = self.cluster_queues.get(name);
         let before = known.map(|queue| queue.tracked.object().metadata.generation);
         let after = object.as_ref().map(|queue| queue.metadata.generation);
@@ -91,13 +104,13 @@ impl Queues {
     pub(crate) fn observe_local_queue(
         &mut self,
         key: &Key,
-        object: Option<LocalQueue>,
+        object: Option<Arc<LocalQueue>>,
         agenda: &mut Agenda,
     ) -> bool {
         let known = self.local_queues.get(key);
         let before = known.map(|queue| queue.tracked.object().metadata.generation);
         let after = object.as_ref().map(|queue| queue.metadata.generation);
-        self.point(key, object.as_ref());
+        self.point(key, object.as_deref());
         match &object {
             Some(queue) if before == after => {
                 agenda.now(Reevaluation::Queue(queue.spec.cluster_queue.as_str().into()));
@@ -106,6 +119,46 @@ impl Queues {
         }
         upsert(&mut self.local_queues, key.clone(), object);
         before != after
+    }
+
+    /// Records a Cohort.
+    pub(crate) fn observe_cohort(
+        &mut self,
+        name: &str,
+        object: Option<Arc<Cohort>>,
+        ctx: &mut Context,
+    ) {
+        if object.is_none() {
+            ctx.measurements.push(Measurement::CohortGone(name.to_owned()));
+        }
+        upsert(&mut self.cohorts, name.into(), object);
+        ctx.agenda.now(Reevaluation::Cohorts);
+    }
+
+    /// Records an AdmissionCheck.
+    pub(crate) fn observe_check(
+        &mut self,
+        name: &str,
+        object: Option<Arc<AdmissionCheck>>,
+        agenda: &mut Agenda,
+    ) {
+        if object.as_ref().is_some_and(|check| finalizers::concerns(&check.metadata)) {
+            agenda.now(Reevaluation::Queues);
+        }
+        upsert(&mut self.checks, name.into(), object);
+    }
+
+    /// Records a Topology.
+    pub(crate) fn observe_topology(
+        &mut self,
+        name: &str,
+        object: Option<Arc<Topology>>,
+        agenda: &mut Agenda,
+    ) {
+        if object.as_ref().is_some_and(|topology| finalizers::concerns(&topology.metadata)) {
+            agenda.now(Reevaluation::Queues);
+        }
+        upsert(&mut self.topologies, name.into(), object);
     }
 
     /// Marks the queues that count a Workload, before and after the change.
@@ -123,6 +176,17 @@ impl Queues {
         both.for_each(|name| agenda.now(Reevaluation::Queue(name.as_str().into())));
     }
 
+    /// The queues that metrics count a Workload in.
+    pub(crate) fn queues_of(&self, key: &Key, workload: &Workload) -> QueuesOfWorkload {
+        let local_queue = self.local_queue_of(key, workload);
+        let namespace = key.namespace.as_deref().unwrap_or_default();
+        QueuesOfWorkload {
+            cluster_queue: local_queue
+                .map_or_else(String::new, |one| one.spec.cluster_queue.clone()),
+            local_queue: (namespace.to_owned(), workload.spec.queue_name.clone()),
+        }
+    }
+
     /// The stop policy that counts for a Workload. One without quota counts with the queue that its LocalQueue names.
     pub(crate) fn stop_policy(&self, key: &Key, workload: &Workload) -> StopPolicy {
         let local_queue = self.local_queue_of(key, workload);
@@ -135,12 +199,23 @@ impl Queues {
         )
     }
 
-    /// Writes the status of marked queues and removes finalizers that nothing needs.
+    /// Writes the status of marked queues and of Cohorts, and the finalizers that follow.
     pub(crate) fn evaluate(&mut self, scheduler: &Scheduler, ctx: &mut Context) {
-        let Some(marked) = ctx.agenda.take_queues() else {
+        let marked = ctx.agenda.take_queues();
+        if ctx.agenda.take_cohorts() || marked.is_some() {
+            cohorts::write_status(&mut self.cohorts, scheduler, ctx);
+        }
+        let Some(marked) = marked else {
             return;
         };
-        finalizers::remove_unused(&self.cluster_queues, &self.resource_flavors, scheduler, ctx);
+        let protected = ProtectedObjects {
+            cluster_queues: &self.cluster_queues,
+            flavors: &self.resource_flavors,
+            checks: &self.checks,
+            topologies: &self.topologies,
+        };
+        protected.evaluate(scheduler, ctx);
+        // LocalQueues may name a ClusterQueue that does not exist; their status says so.
         let names = match marked.all {
             true => self.cluster_queues.keys().chain(self.pointing.keys()).cloned().collect(),
             false => marked.names,
@@ -169,6 +244,18 @@ impl Queues {
             Subject::LocalQueue => {
                 let queue = self.local_queues.get_mut(key);
                 queue.is_some_and(|queue| queue.tracked.observe_answer(value))
+            }
+            Subject::Cohort => {
+                let cohort = self.cohorts.get_mut(&key.name);
+                cohort.is_some_and(|cohort| cohort.tracked.observe_answer(value))
+            }
+            Subject::AdmissionCheck => {
+                let check = self.checks.get_mut(&key.name);
+                check.is_some_and(|check| check.observe_answer(value))
+            }
+            Subject::Topology => {
+                let topology = self.topologies.get_mut(&key.name);
+                topology.is_some_and(|topology| topology.observe_answer(value))
             }
             Subject::ResourceFlavor => {
                 let flavor = self.resource_flavors.get_mut(&key.name);

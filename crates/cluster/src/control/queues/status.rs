@@ -16,13 +16,14 @@ use runtime::watch::Key;
 use super::TrackedQueue;
 use crate::control::{
     context::Context,
+    measurement::Measurement,
     outbox::{Intent, Purpose, Subject, Target, after},
     scheduling::Scheduler,
     timers::Reevaluation,
 };
 
 /// The least time between two writes of one queue's status.
-const STATUS_PERIOD: Duration = Duration::from_secs(5);
+pub(super) const STATUS_PERIOD: Duration = Duration::from_secs(5);
 
 /// One evaluation of a ClusterQueue's status and that of its LocalQueues.
 pub(super) struct StatusPass<'a> {
@@ -39,17 +40,24 @@ impl StatusPass<'_> {
         local_queues: &mut BTreeMap<Key, TrackedQueue<LocalQueue>>,
     ) {
         let own = Key { namespace: None, name: self.name.into() };
+        if cluster_queue.is_none() {
+            let gone = Measurement::ClusterQueueGone(self.name.to_owned());
+            self.ctx.measurements.push(gone);
+        }
         let own_wait =
             cluster_queue.as_ref().map(|queue| self.wait(queue, &own, Subject::ClusterQueue));
         let local = pointing.clone().filter_map(|key| Some((key, local_queues.get(key)?)));
         let waits = local.map(|(key, queue)| self.wait(queue, key, Subject::LocalQueue));
         // While no queue may be written, nothing is counted.
+        // `None`, writable now, is less than any time.
         match own_wait.into_iter().chain(waits).min() {
             None => return,
             Some(Some(at)) => return self.ctx.agenda.at(at, self.waiter()),
             Some(None) => {}
         }
         let counts = self.scheduler.counts(self.name);
+        let objects = pointing.clone().filter_map(|key| local_queues.get(key));
+        self.measure(objects, &counts);
         if let Some(queue) = cluster_queue {
             self.write_cluster_queue(queue, &own, &counts);
         }
@@ -58,6 +66,23 @@ impl StatusPass<'_> {
                 self.write_local_queue(queue, key, &counts);
             }
         }
+    }
+
+    fn measure<'q>(
+        &mut self,
+        local_queues: impl Iterator<Item = &'q TrackedQueue<LocalQueue>>,
+        counts: &ClusterQueueCounts,
+    ) {
+        let Some(gauges) = self.scheduler.queue_gauges(self.name, counts) else {
+            return;
+        };
+        for cohort in gauges.cohorts.iter().filter_map(|one| self.scheduler.cohort_gauges(one)) {
+            self.ctx.measurements.push(Measurement::Cohort(Box::new(cohort)));
+        }
+        let local = local_queues
+            .filter_map(|queue| self.scheduler.local_queue_gauges(queue.tracked.object(), counts));
+        let local = local.collect();
+        self.ctx.measurements.push(Measurement::ClusterQueue(Box::new(gauges), local));
     }
 
     fn write_cluster_queue(
@@ -69,8 +94,15 @@ impl StatusPass<'_> {
         let object = queue.tracked.object().clone();
         let (before, at) = (&object.status, self.at(object.metadata.generation));
         let (index, names) = (self.scheduler.index(), self.scheduler.names());
-        let status =
-            queue_status::cluster_queue_status(index, names, self.name, counts, before, at);
+        let share = self.scheduler.queue_share(self.name);
+        let status = queue_status::cluster_queue_status(
+            index,
+            names,
+            self.name,
+            (counts, share),
+            before,
+            at,
+        );
         let Some(status) = status else { return };
         let intent = self.intent(queue, key, Subject::ClusterQueue, Purpose::ClusterQueueStatus);
         self.write(queue, intent, |ctx, intent| {
@@ -103,7 +135,7 @@ impl StatusPass<'_> {
         intent: Intent,
         submit: impl FnOnce(&mut Context, Intent) -> bool,
     ) {
-        let subject = intent.target.subject;
+        let subject = intent.target.subject.clone();
         if let Some(at) = self.wait(queue, &intent.target.key, subject) {
             return self.ctx.agenda.at(at, self.waiter());
         }
@@ -123,6 +155,8 @@ impl StatusPass<'_> {
         let (target, stamp) = (Target::home(subject, key), queue.tracked.stamp());
         let ready =
             queue.not_before <= now && self.ctx.outbox.writes().is_free(&target, &stamp, now);
+        // The end of a write in flight is not known, so a tenth of the period passes before the
+        // next look.
         (!ready).then(|| queue.not_before.max(after(now, STATUS_PERIOD / 10)))
     }
 

@@ -1,7 +1,9 @@
 //! `waitForPodsReady.blockAdmission`: no Workload is admitted while pods of a Workload that holds quota are not ready.
 //!
-//! Upstream's scheduler stands still meanwhile. Here a cycle refuses the Workloads that would be admitted, so that their
-//! condition gives the reason, and admits at most one. All of them are requeued when the last pods are ready.
+//! Upstream's scheduler stands still meanwhile, with the Workload that it was about to admit. Here a cycle refuses the
+//! Workloads that would be admitted, so that their condition gives the reason, and admits at most one. All of them are requeued
+//! when the last pods are ready. The one that was refused first goes first then: the Workload whose pods were not ready may be
+//! back in its queue by now, before it in the queue order, and would keep it out for ever.
 //! Source: docs/reference/kueue.md §4.8, step 11.
 
 use std::collections::BTreeSet;
@@ -27,6 +29,8 @@ pub(super) struct PodsReadyGate {
     not_ready: BTreeSet<Key>,
     /// A Workload was refused since the gate opened last.
     refused_any: bool,
+    /// The Workload that was refused first since one was admitted.
+    next: Option<WorkloadId>,
 }
 
 impl PodsReadyGate {
@@ -45,6 +49,26 @@ impl PodsReadyGate {
         } else {
             self.not_ready.remove(key);
         }
+    }
+
+    /// Ends a run of cycles. If the Workload that goes first was not admitted although the gate is open, it cannot be, and
+    /// the others have their turn.
+    pub(super) fn end_run(&mut self) {
+        if self.not_ready.is_empty() {
+            self.next = None;
+        }
+    }
+
+    /// Whether this Workload is not admitted now.
+    fn refuses(&mut self, id: WorkloadId) -> bool {
+        if !self.blocks {
+            return false;
+        }
+        if !self.not_ready.is_empty() {
+            self.next.get_or_insert(id);
+            return true;
+        }
+        self.next.is_some_and(|next| next != id)
     }
 
     /// The wake-up key of refused Workloads, once, when the gate has opened.
@@ -71,14 +95,26 @@ impl<'a> GatedPlacer<'a> {
 
 impl Placer for GatedPlacer<'_> {
     fn place(&mut self, entry: &CycleEntry) -> Result<Option<ClusterId>, RequeueKey> {
-        if self.gate.blocks && (self.admitted || !self.gate.not_ready.is_empty()) {
+        // A reservation of this cycle joins `not_ready` with its verdict, after the cycle.
+        if self.gate.refuses(entry.workload) || self.gate.blocks && self.admitted {
             self.gate.refused_any = true;
             self.refused.insert(entry.workload);
             return Err(PODS_READY_KEY);
         }
         let placed = self.placing.place(entry);
-        self.admitted |= placed.is_ok();
+        if placed.is_ok() {
+            self.admitted = true;
+            self.gate.next = None;
+        }
         placed
+    }
+
+    fn place_after(&mut self, entry: &CycleEntry, gone: &[WorkloadId]) -> Result<(), RequeueKey> {
+        self.placing.place_after(entry, gone)
+    }
+
+    fn preemptible(&mut self, entry: &CycleEntry) -> Vec<Vec<WorkloadId>> {
+        self.placing.preemptible(entry)
     }
 }
 
@@ -88,6 +124,7 @@ pub(super) fn pending_message(not_before: Timestamp) -> PendingMessage {
         reason: reasons::WAITING_FOR_PODS_READY.to_owned(),
         message: "waiting for all admitted workloads to be in PodsReady condition".to_owned(),
         gated: false,
+        by_cycle: true,
         not_before,
     }
 }

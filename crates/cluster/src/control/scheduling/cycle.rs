@@ -4,20 +4,21 @@
 //! head of a StrictFIFO queue, or one whose targets are being evicted, would be evaluated forever. The next event runs
 //! cycles again.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use dispatch::{AssignedWorkload, DispatchedEntry, Fleet, FleetPlacer};
-use engine::{CycleEntry, Event, ids::WorkloadId};
+use engine::{CycleEntry, Engine, Event, ids::WorkloadId};
 use index::Index;
+use jiff::Timestamp;
 use runtime::watch::Key;
 
 use super::{
-    Scheduler,
-    block_admission::{GatedPlacer, pending_message},
+    block_admission::{GatedPlacer, PodsReadyGate, pending_message},
     verdict::{Verdict, VerdictInputs},
 };
 use crate::control::{
     context::Context,
+    measurement::Measurement,
     outbox::after,
     time::{engine_time, timestamp},
     timers::Reevaluation,
@@ -29,6 +30,9 @@ const MAX_EVALUATIONS: usize = 8;
 
 /// Cycles of one decision, before other machines decide.
 const MAX_CYCLES: usize = 256;
+
+/// The longest time for which a message may show old numbers.
+const REFRESH_PERIOD: Duration = Duration::from_secs(60);
 
 /// Heads that a part of a cycle processes.
 const HEADS_PER_PART: usize = 64;
@@ -68,45 +72,69 @@ impl Evaluations {
     }
 }
 
-impl Scheduler {
+/// What cycles change: the scheduler's parts and the fleet.
+pub(super) struct SchedulingCycles<'a> {
+    pub(super) engine: &'a mut Engine,
+    pub(super) index: &'a Index,
+    pub(super) gate: &'a mut PodsReadyGate,
+    pub(super) fleet: &'a mut Fleet,
+    pub(super) work_of: WorkOf,
+    pub(super) explain_after: Duration,
+    /// Since when messages may have old numbers.
+    pub(super) stale_since: &'a mut Option<Timestamp>,
+    /// Something changed since the last cycle that cycles depend on.
+    pub(super) pending: &'a mut bool,
+}
+
+impl SchedulingCycles<'_> {
     /// Runs cycles if something changed that they depend on.
-    pub(crate) fn run_cycles(
-        &mut self,
-        fleet: &mut Fleet,
-        workloads: &mut Workloads,
-        work_of: WorkOf,
-        ctx: &mut Context,
-    ) -> CyclesRun {
+    pub(super) fn run(mut self, workloads: &mut Workloads, ctx: &mut Context) -> CyclesRun {
         let mut run = CyclesRun::default();
-        self.wake(fleet, ctx);
-        if !std::mem::take(&mut self.pending) {
+        self.wake(ctx);
+        if !std::mem::take(self.pending) {
             return run;
         }
         let mut evaluations = Evaluations::default();
         for _ in 0..MAX_CYCLES {
-            let verdicts = self.evaluating_cycle(fleet, workloads, work_of, ctx);
+            let verdicts = self.evaluating_cycle(workloads, ctx);
             let heads: Vec<WorkloadId> = verdicts.iter().map(|(id, _)| *id).collect();
             let progress = self.take_verdicts(verdicts, workloads, &mut run, ctx);
             run.progress |= progress;
             if !evaluations.count(&heads, progress) {
+                self.gate.end_run();
+                self.await_refresh(ctx);
                 return run;
             }
         }
         // The budget is used up: the next decision continues, after other machines have had theirs.
-        self.pending = true;
+        *self.pending = true;
         run
     }
 
     /// Requeues Workloads whose wake-up key has room now.
-    fn wake(&mut self, fleet: &mut Fleet, ctx: &mut Context) {
-        self.pending |= ctx.agenda.take_fleet();
-        let woken = fleet.woken_keys(engine_time(ctx.now));
+    fn wake(&mut self, ctx: &mut Context) {
+        *self.pending |= ctx.agenda.take_fleet();
+        let woken = self.fleet.woken_keys(engine_time(ctx.now));
         for key in self.gate.take_opened().into_iter().chain(woken) {
             self.engine.apply(Event::ClusterCapacity(key));
-            self.pending = true;
+            *self.pending = true;
         }
-        if let Some(at) = fleet.next_wake_at() {
+        if let Some(at) = self.fleet.next_wake_at() {
             ctx.agenda.at(timestamp(at), Reevaluation::Fleet);
+        }
+        if self.stale_since.is_some_and(|since| after(since, REFRESH_PERIOD) <= ctx.now) {
+            self.engine.apply(Event::RefreshMessages);
+            *self.stale_since = None;
+            *self.pending = true;
+        }
+    }
+
+    /// Has Workloads evaluated again whose messages may have old numbers, once per period: the engine predicts refusals, and a
+    /// Workload whose refusal was predicted keeps the numbers of its last evaluation.
+    fn await_refresh(&mut self, ctx: &mut Context) {
+        if self.engine.has_stale_messages() {
+            let since = *self.stale_since.get_or_insert(ctx.now);
+            ctx.agenda.at(after(since, REFRESH_PERIOD), Reevaluation::Fleet);
         }
     }
 
@@ -114,28 +142,20 @@ impl Scheduler {
     /// was foreseen.
     fn evaluating_cycle(
         &mut self,
-        fleet: &mut Fleet,
         workloads: &Workloads,
-        work_of: WorkOf,
         ctx: &Context,
     ) -> Vec<(WorkloadId, Verdict)> {
         loop {
-            let verdicts = self.cycle(fleet, workloads, work_of, ctx);
+            let verdicts = self.cycle(workloads, ctx);
             if !verdicts.is_empty() || !self.engine.has_pending_heads() {
                 return verdicts;
             }
         }
     }
 
-    fn cycle(
-        &mut self,
-        fleet: &mut Fleet,
-        workloads: &Workloads,
-        work_of: WorkOf,
-        ctx: &Context,
-    ) -> Vec<(WorkloadId, Verdict)> {
+    fn cycle(&mut self, workloads: &Workloads, ctx: &Context) -> Vec<(WorkloadId, Verdict)> {
         let now = engine_time(ctx.now);
-        let Self { engine, index, gate, .. } = self;
+        let Self { engine, index, gate, fleet, work_of, .. } = self;
         let lookup = |entry: &CycleEntry| {
             let (config, work) = work_of(index, workloads, entry)?;
             Some(DispatchedEntry {
@@ -152,13 +172,8 @@ impl Scheduler {
         placer.placing.finish_cycle(&entries);
         let GatedPlacer { placing: FleetPlacer { refusals, .. }, refused: gated, .. } = placer;
         let not_before = after(ctx.now, self.explain_after);
-        let inputs = VerdictInputs {
-            engine: &self.engine,
-            index: &self.index,
-            fleet,
-            workloads,
-            not_before,
-        };
+        let inputs =
+            VerdictInputs { engine: self.engine, index: self.index, fleet, workloads, not_before };
         // The engine takes the gate's refusal for a lack of cluster capacity; its message would be
         // wrong.
         let verdict = |entry: &CycleEntry| match gated.contains(&entry.workload) {
@@ -177,6 +192,10 @@ impl Scheduler {
         ctx: &mut Context,
     ) -> bool {
         let mut progress = false;
+        if !verdicts.is_empty() {
+            let admitted = verdicts.iter().any(|(_, one)| matches!(one, Verdict::Reserve(_)));
+            ctx.measurements.push(Measurement::Attempt { admitted });
+        }
         for (id, verdict) in verdicts {
             let Some(key) = workloads.by_id(id).map(|(key, _)| key.clone()) else {
                 continue;

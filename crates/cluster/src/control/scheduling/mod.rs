@@ -19,13 +19,21 @@ mod verdict;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crds::v1beta2::{Admission, PodSetRequest, Workload};
-use dispatch::{AssignedPodSet, WorkloadRequest};
+use crds::v1beta2::{Admission, LocalQueue, PodSetRequest, Workload};
+use dispatch::{AssignedPodSet, Fleet, QueueOrder, WorkloadRequest};
 use engine::{Engine, Event, Names, ids::WorkloadId};
-use index::{AffectedWorkloads, Index, queue_status::ClusterQueueCounts};
+use index::{
+    AffectedWorkloads, Index,
+    gauges::{self, ClusterQueueGauges, CohortGauges, LocalQueueGauges},
+    queue_status::ClusterQueueCounts,
+};
+use jiff::Timestamp;
 use runtime::watch::Key;
 
-use self::block_admission::PodsReadyGate;
+use self::{
+    block_admission::PodsReadyGate,
+    cycle::{CyclesRun, SchedulingCycles, WorkOf},
+};
 use super::{
     context::Context,
     time::{engine_time, timestamp},
@@ -51,6 +59,9 @@ pub(crate) struct Scheduler {
     index: Index,
     gate: PodsReadyGate,
     explain_after: Duration,
+    fair_sharing: bool,
+    /// Since when messages may have old numbers.
+    stale_since: Option<Timestamp>,
     /// Something changed since the last cycle that cycles depend on.
     pending: bool,
 }
@@ -62,6 +73,8 @@ impl Scheduler {
             index: Index::new(config.index.clone()),
             gate: PodsReadyGate::new(config.block_admission),
             explain_after: config.explain_after,
+            fair_sharing: config.engine.fair_sharing.is_some(),
+            stale_since: None,
             pending: true,
         }
     }
@@ -92,6 +105,7 @@ impl Scheduler {
     /// Takes a change of a Workload. Returns whether its number may be given to another one.
     pub(crate) fn workload_changed(&mut self, change: &WorkloadChange, ctx: &mut Context) -> bool {
         let mut events = Vec::new();
+        // The assumed usage goes first: the new spec may request another amount.
         if change.voids_reservation {
             events.push(Event::WriteFailed(change.id));
         }
@@ -108,6 +122,8 @@ impl Scheduler {
                 true
             }
         };
+        // The end of a backoff is no event of any watch; at that time the Workload is entered
+        // again.
         let wake = self.index.requeue_at(self.engine.names(), namespace, name);
         self.apply(events, &mut ctx.agenda);
         if let Some(at) = wake.filter(|_| change.after.is_some()) {
@@ -121,13 +137,35 @@ impl Scheduler {
         self.apply(vec![Event::WriteFailed(id)], agenda);
     }
 
+    /// Runs cycles if something changed that they depend on.
+    pub(crate) fn run_cycles(
+        &mut self,
+        fleet: &mut Fleet,
+        workloads: &mut Workloads,
+        work_of: WorkOf,
+        ctx: &mut Context,
+    ) -> CyclesRun {
+        let Self { engine, index, gate, pending, explain_after, stale_since, .. } = self;
+        let explain_after = *explain_after;
+        let cycles = SchedulingCycles {
+            engine,
+            index,
+            gate,
+            fleet,
+            work_of,
+            explain_after,
+            stale_since,
+            pending,
+        };
+        cycles.run(workloads, ctx)
+    }
+
     /// Runs cycles at the next decision.
     pub(crate) fn request_cycle(&mut self) {
         self.pending = true;
     }
 
     /// Whether cycles are to be run.
-    #[cfg(test)]
     pub(crate) fn is_pending(&self) -> bool {
         self.pending
     }
@@ -146,7 +184,12 @@ impl Scheduler {
 
     /// Why no cycle evaluates a pending Workload: reason and message of its condition.
     pub(crate) fn blocker(&self, workload: &Workload) -> Option<(&'static str, String)> {
-        self.index.inactive_queue(workload)
+        self.index.blocker(workload)
+    }
+
+    /// The admission checks that the ClusterQueue of a Workload requires; `None` if there is none.
+    pub(crate) fn required_checks(&self, workload: &Workload) -> Option<Vec<String>> {
+        self.index.required_checks(workload)
     }
 
     /// Requests, as the status of a pending Workload shows them.
@@ -162,6 +205,16 @@ impl Scheduler {
     /// What an admission gives each pod set.
     pub(crate) fn admitted_pod_sets(&self, admission: &Admission) -> Vec<AssignedPodSet> {
         self.index.admitted_pod_sets(admission)
+    }
+
+    /// The MultiKueueConfig of the MultiKueue check of a ClusterQueue.
+    pub(crate) fn multikueue_config(&self, cluster_queue: &str) -> Option<&str> {
+        self.index.multi_kueue_config(cluster_queue)
+    }
+
+    /// The queue order of a Workload.
+    pub(crate) fn queue_order(&self, id: WorkloadId) -> QueueOrder {
+        self.index.queue_order(id)
     }
 
     /// The MultiKueue check of a ClusterQueue.
@@ -186,6 +239,48 @@ impl Scheduler {
     /// What counts of a ClusterQueue.
     pub(crate) fn counts(&self, cluster_queue: &str) -> ClusterQueueCounts {
         ClusterQueueCounts::count(&self.index, &self.engine, cluster_queue)
+    }
+
+    /// The numbers of a ClusterQueue for metrics.
+    pub(crate) fn queue_gauges(
+        &self,
+        name: &str,
+        counts: &ClusterQueueCounts,
+    ) -> Option<ClusterQueueGauges> {
+        let gauges = gauges::cluster_queue(&self.index, &self.engine, name, counts)?;
+        Some(ClusterQueueGauges { weighted_share: self.queue_share(name), ..gauges })
+    }
+
+    /// The numbers of a LocalQueue for metrics.
+    pub(crate) fn local_queue_gauges(
+        &self,
+        queue: &LocalQueue,
+        counts: &ClusterQueueCounts,
+    ) -> Option<LocalQueueGauges> {
+        let metadata = &queue.metadata;
+        let text = |one: &'_ Option<String>| one.clone().unwrap_or_default();
+        let (namespace, name) = (text(&metadata.namespace), text(&metadata.name));
+        let labels = metadata.labels.clone().unwrap_or_default();
+        let place = (namespace.as_str(), name.as_str(), &labels);
+        gauges::local_queue(&self.index, self.engine.names(), place, counts)
+    }
+
+    /// The numbers of a Cohort for metrics.
+    pub(crate) fn cohort_gauges(&self, name: &str) -> Option<CohortGauges> {
+        let gauges = gauges::cohort(&self.engine, name)?;
+        Some(CohortGauges { weighted_share: self.cohort_share(name), ..gauges })
+    }
+
+    /// The weighted share of a ClusterQueue; `None` without fair sharing.
+    pub(crate) fn queue_share(&self, name: &str) -> Option<i64> {
+        let queue = self.engine.names().queues.get(name).filter(|_| self.fair_sharing)?;
+        Some(self.engine.queue_weighted_share(queue))
+    }
+
+    /// The weighted share of a Cohort; `None` without fair sharing.
+    pub(crate) fn cohort_share(&self, name: &str) -> Option<i64> {
+        let cohort = self.engine.names().cohorts.get(name).filter(|_| self.fair_sharing)?;
+        Some(self.engine.cohort_weighted_share(cohort))
     }
 
     pub(crate) fn index(&self) -> &Index {
@@ -219,6 +314,7 @@ fn concerns_one_workload(event: &Event) -> bool {
         | Event::ClusterCapacity(_)
         | Event::Written(_)
         | Event::WriteFailed(_)
+        | Event::RefreshMessages
         | Event::UnhealthyNodes(..)
         | Event::Admitted(..) => true,
         Event::Namespace(..)

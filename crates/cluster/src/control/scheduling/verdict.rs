@@ -1,13 +1,14 @@
 //! What an entry of a cycle means: a reservation, evictions of preemption targets, or a reason to be pending.
 
-use crds::names::reasons;
+use crds::{names::reasons, v1beta2::Workload};
 use dispatch::{Fleet, PlacementRefusal, placement_message};
-use engine::{CycleEntry, CycleOutcome, Engine, explain, ids::WorkloadId};
+use engine::{CycleEntry, CycleOutcome, Engine, PreemptionTarget, explain, ids::WorkloadId};
 use index::Index;
 use jiff::Timestamp;
+use runtime::events::Regarding;
 
 use crate::control::workloads::{
-    EvictionRequest, PendingMessage, ReservedQuota, TrackedWorkload, Workloads,
+    EvictionRequest, PendingMessage, Preemption, ReservedQuota, TrackedWorkload, Workloads,
 };
 
 /// See the module.
@@ -38,6 +39,8 @@ impl VerdictInputs<'_> {
             let admission = self.index.admission(self.engine, entry);
             let assigned = admission.pod_set_assignments.iter();
             let flavors = assigned.flat_map(|one| one.flavors.values()).map(String::as_str);
+            // From the reservation on only checks of the assigned flavors are required
+            // (docs/reference/kueue.md §2.3).
             let checks = self.index.checks_for_flavors(&admission.cluster_queue, flavors);
             let cluster = cluster.map(|id| self.fleet.name(id).into());
             return Verdict::Reserve(ReservedQuota { admission, checks, cluster });
@@ -50,6 +53,7 @@ impl VerdictInputs<'_> {
             reason: explain::condition_reason(entry).to_owned(),
             message,
             gated: entry.outcome == CycleOutcome::PreemptionGated,
+            by_cycle: true,
             not_before: self.not_before,
         };
         let evictions = self.evictions(entry);
@@ -67,11 +71,13 @@ impl VerdictInputs<'_> {
         {
             evictions.push((from, self.migration(entry)));
         }
+        // A target is not preempted again before its eviction is seen (docs/reference/kueue.md
+        // §4.8).
         let preempts = entry.outcome == CycleOutcome::Preempting;
         let targets = entry.targets.iter();
         for target in targets.filter(|one| preempts && !self.is_leaving(one.workload)) {
             let preemption = EvictionRequest {
-                preempted: Some(target.reason),
+                preemption: self.preemption(entry, target),
                 ..EvictionRequest::new(reasons::PREEMPTED, self.preemption_message(entry, target))
             };
             evictions.push((target.workload, preemption));
@@ -90,15 +96,30 @@ impl VerdictInputs<'_> {
         EvictionRequest::new(reasons::FLAVOR_MIGRATION, message)
     }
 
-    fn preemption_message(&self, entry: &CycleEntry, target: &engine::PreemptionTarget) -> String {
-        let queue = |id: WorkloadId| {
-            let record = self.workloads.by_id(id).map(|(_, record)| record);
-            let admission = record.and_then(|record| record.object().status.admission.as_ref());
-            admission.map_or(String::new(), |one| format!("/{}", one.cluster_queue))
-        };
-        let preemptor = format!("/{}", self.engine.names().queues.name(entry.queue));
-        let paths = (preemptor.as_str(), &*queue(target.workload));
+    fn preemption_message(&self, entry: &CycleEntry, target: &PreemptionTarget) -> String {
+        let reserved = self.engine.admission_spec(target.workload);
+        let target_path = reserved.map(|one| self.engine.cohort_path(one.queue));
+        let preemptor_path = self.engine.cohort_path(entry.queue);
+        let paths = (preemptor_path.as_str(), target_path.as_deref().unwrap_or_default());
         index::status::preemption_message(self.uids(entry.workload), target.reason, paths)
+    }
+
+    fn preemption(&self, entry: &CycleEntry, target: &PreemptionTarget) -> Option<Preemption> {
+        let record = |id| self.workloads.by_id(id).map(|(_, record)| record.object());
+        let priority = |id: WorkloadId, workload: &Workload| {
+            let effective = self.index.queue_order(id).priority;
+            let base = i64::from(workload.spec.priority.unwrap_or(0));
+            format!("effective priority: {effective} (base: {base}, boost: {})", effective - base)
+        };
+        let (preemptor, preempted) = (record(entry.workload)?, record(target.workload)?);
+        let priorities = format!(
+            "preemptor {}; preemptee {}",
+            priority(entry.workload, preemptor),
+            priority(target.workload, preempted)
+        );
+        let preemptor = Regarding::of(&**preemptor);
+        let queue = self.engine.names().queues.name(entry.queue).to_owned();
+        Some(Preemption { reason: target.reason, preemptor, queue, priorities })
     }
 
     fn uids(&self, id: WorkloadId) -> (&str, &str) {

@@ -1,7 +1,8 @@
 //! `waitForPodsReady.blockAdmission`.
 
-use super::*;
-use crate::config::WaitForPodsReady;
+use config::WaitForPodsReady;
+
+use super::{cluster::Cluster, *};
 
 /// A Workload without a job, of this version.
 fn alone(name: &str, version: &str, status: &Value) -> Value {
@@ -39,9 +40,7 @@ fn two_wait(block: bool) -> (ManagerControl, Decisions) {
     for input in lists() {
         let input = match input {
             ManagerInput::Workload(_) => ManagerInput::Workload(list(both.to_vec())),
-            ManagerInput::Job(_) => {
-                ManagerInput::Job(Change::Reset { objects: vec![], removed: vec![] })
-            }
+            ManagerInput::Job(..) => ManagerInput::Job(batch_job(), jobs(vec![])),
             other => other,
         };
         control.observe(input, NOW);
@@ -63,18 +62,81 @@ fn admission_is_blocked_while_admitted_pods_are_not_ready_if_configured() {
     control.answered(&ticket, answer, NOW);
     let later = NOW + jiff::SignedDuration::from_secs(5);
     let step = control.decide(later);
-    assert_eq!(reserved(&step), [""; 0], "the pods of a are waited for");
-    let told =
-        step.orders.iter().find(|order| &*order.ticket.target.key.name == "bb").expect("told why");
-    assert_eq!(told.ticket.purpose, Purpose::Pending);
+    assert_eq!(reserved(&step), [""; 0], "the pods of a are not ready");
+    let pending = step
+        .orders
+        .iter()
+        .find(|order| &*order.ticket.target.key.name == "bb")
+        .expect("the reason is written");
+    assert_eq!(pending.ticket.purpose, Purpose::Pending);
 
-    let ready = object(admitted("a", "41", true));
+    let ready = shared(admitted("a", "41", true));
     control.observe(ManagerInput::Workload(Change::Apply(ready)), later);
     // The reason is under way, and is answered first.
     let status = json!({"conditions": [
         {"type": "QuotaReserved", "status": "False", "reason": "WaitingForPodsReady", "message": ""},
     ]});
     let answer = WriteOutcome::Done(alone("bb", "42", &status));
-    control.answered(&told.ticket.clone(), answer, later);
+    control.answered(&pending.ticket.clone(), answer, later);
     assert_eq!(reserved(&control.decide(later)), ["bb"]);
+}
+
+#[test]
+fn the_workload_that_was_kept_out_goes_first_when_the_gate_opens() {
+    let file = WaitForPodsReady { block_admission: true, ..WaitForPodsReady::default() };
+    let mut settings = settings();
+    settings.core.pods_ready = Some(PodsReadyPolicy::from(&file));
+    settings.core.scheduler.block_admission = true;
+    // The Workload that timed out is first in the queue again.
+    settings.core.scheduler.index.eviction_timestamp = false;
+    let mut cluster = Cluster::with(settings);
+    cluster.workload("late", 5, &json!({})).settle();
+    assert!(cluster.condition("late", "Admitted").starts_with("True"));
+    cluster.wait(10).workload("kept-out", 3, &json!({})).settle();
+    cluster.wait(10).workload("behind", 3, &json!({})).settle();
+    cluster.wait(10).settle();
+    let why = "False WaitingForPodsReady: waiting for all admitted workloads to be in PodsReady condition";
+    assert_eq!(cluster.condition("kept-out", "QuotaReserved"), why);
+    let released = json!([
+        {"type": "QuotaReserved", "status": "False", "reason": "Pending", "message": ""},
+        {"type": "Evicted", "status": "True", "reason": "PodsReadyTimeout", "message": ""},
+        {"type": "Requeued", "status": "True", "reason": "BackoffFinished", "message": ""},
+    ]);
+    cluster.take_writes();
+    let status = json!({"status": {"admission": null, "conditions": released}});
+    cluster.workload("late", 5, &status).settle();
+    let writes = cluster.take_writes();
+    let reserves: Vec<_> = writes.iter().filter(|one| one.starts_with("reserve")).collect();
+    assert_eq!(reserves, ["reserve kept-out"]);
+    // What was kept out and is gone keeps nothing else out.
+    let key = Key { namespace: Some("ns".into()), name: "kept-out".into() };
+    cluster.observe(ManagerInput::Workload(Change::Delete(key.clone()))).settle();
+    assert!(cluster.control.core.workloads.get(&key).is_none());
+    let writes = cluster.take_writes();
+    assert_eq!(writes.iter().filter(|one| one.starts_with("reserve")).count(), 1, "{writes:?}");
+}
+
+#[test]
+fn a_workload_that_was_kept_out_and_does_not_fit_any_more_keeps_no_other_out() {
+    let mut settings = settings();
+    let file = WaitForPodsReady { block_admission: true, ..WaitForPodsReady::default() };
+    settings.core.pods_ready = Some(PodsReadyPolicy::from(&file));
+    settings.core.scheduler.block_admission = true;
+    let mut cluster = Cluster::with(settings);
+    cluster.workload("first", 2, &json!({})).settle();
+    cluster.wait(1).workload("kept-out", 6, &json!({})).settle();
+    cluster.wait(1).workload("behind", 3, &json!({})).settle();
+    let less = json!({"resourceGroups": [{
+        "coveredResources": ["cpu"],
+        "flavors": [{"name": "default", "resources": [{"name": "cpu", "nominalQuota": "5"}]}],
+    }]});
+    cluster.queue(&less).settle();
+    let ready = json!({"type": "PodsReady", "status": "True", "reason": "Started", "message": ""});
+    let mut conditions = cluster.workloads["first"]["status"]["conditions"].clone();
+    conditions.as_array_mut().expect("a list").retain(|one| one["type"] != "PodsReady");
+    conditions.as_array_mut().expect("a list").push(ready);
+    cluster.take_writes();
+    cluster.workload("first", 2, &json!({"status": {"conditions": conditions}})).settle();
+    let writes = cluster.take_writes();
+    assert!(writes.contains(&"reserve behind".to_owned()), "{writes:?}");
 }

@@ -21,9 +21,9 @@ fn first_orders(strategy: &str, workloads: &[Value]) -> Vec<String> {
     for mut input in lists() {
         match &mut input {
             ManagerInput::Workload(change) => *change = list(workloads.to_vec()),
-            ManagerInput::Job(change) => *change = list(vec![]),
+            ManagerInput::Job(_, change) => *change = jobs(vec![]),
             ManagerInput::ClusterQueue(Change::Reset { objects, .. }) => {
-                objects[0].spec.queueing_strategy = strategy.to_owned();
+                Arc::make_mut(&mut objects[0]).spec.queueing_strategy = strategy.to_owned();
             }
             _ => {}
         }

@@ -52,7 +52,7 @@ pub(super) fn copies() -> (Value, Value) {
 
 /// What a manager with workers knows when it has listed everything; without the Workload where it is gone.
 pub(super) fn dispatching(job: &Value, workloads: &[Value]) -> ManagerControl {
-    let mut control = ManagerControl::new(settings());
+    let mut control = leading(settings());
     dispatching_lists(job, workloads).into_iter().for_each(|input| control.observe(input, NOW));
     control
 }
@@ -60,7 +60,7 @@ pub(super) fn dispatching(job: &Value, workloads: &[Value]) -> ManagerControl {
 /// Of a manager that dispatches.
 pub(super) fn settings() -> ManagerSettings {
     let file = Configuration::without_file(None).expect("defaults");
-    ManagerSettings::new(&file, &Gates::default(), true)
+    ManagerSettings::new(&file, &Gates::default(), &kinds(), true)
 }
 
 /// Everything that a manager with workers lists.
@@ -83,10 +83,11 @@ pub(super) fn dispatching_lists(job: &Value, workloads: &[Value]) -> Vec<Manager
         match input {
             ManagerInput::AdmissionCheck(change) => *change = list(vec![check.clone()]),
             ManagerInput::Workload(change) => *change = list(workloads.to_vec()),
-            ManagerInput::Job(change) => *change = list(vec![job.clone()]),
+            ManagerInput::Job(_, change) => *change = jobs(vec![job.clone()]),
             ManagerInput::ClusterQueue(Change::Reset { objects, .. }) => {
                 let strategy = json!({"admissionChecks": [{"name": "workers"}]});
-                objects[0].spec.admission_checks_strategy = Some(object(strategy));
+                Arc::make_mut(&mut objects[0]).spec.admission_checks_strategy =
+                    Some(object(strategy));
             }
             _ => {}
         }
@@ -107,10 +108,10 @@ pub(super) fn linked(active: bool) -> ManagerInput {
 }
 
 /// The worker is connected, and lists these.
-pub(super) fn connect(control: &mut ManagerControl, clones: Vec<Value>, jobs: Vec<Value>) {
+pub(super) fn connect(control: &mut ManagerControl, clones: Vec<Value>, copies: Vec<Value>) {
     control.observe(linked(true), NOW);
     control.observe(east(WorkerInput::Workload(list(clones))), NOW);
-    control.observe(east(WorkerInput::Job(list(jobs))), NOW);
+    control.observe(east(WorkerInput::Job(batch_job(), jobs(copies))), NOW);
 }
 
 /// Orders, as `where purpose`.
@@ -142,7 +143,7 @@ pub(super) fn done(
 
 fn gone(control: &mut ManagerControl) {
     let key = |name: &str| Key { namespace: Some("ns".into()), name: name.into() };
-    control.observe(east(WorkerInput::Job(Change::Delete(key("train")))), NOW);
+    control.observe(east(WorkerInput::Job(batch_job(), Change::Delete(key("train")))), NOW);
     control.observe(east(WorkerInput::Workload(Change::Delete(key(&name())))), NOW);
 }
 
@@ -190,7 +191,7 @@ fn after_a_restart_an_orphaned_job_waits_for_every_worker() {
 /// The registration of an unreachable worker.
 fn unreachable() -> ManagerInput {
     let west = json!({"metadata": {"name": "west", "resourceVersion": "8"}, "spec": {}});
-    ManagerInput::MultiKueueCluster(Change::Apply(object(west)))
+    ManagerInput::MultiKueueCluster(Change::Apply(shared(west)))
 }
 
 #[test]
@@ -250,7 +251,7 @@ fn a_create_in_flight_when_a_worker_is_lost_may_still_be_applied() {
 
     control.observe(linked(false), NOW);
     connect(&mut control, vec![], vec![]);
-    let evicted = object(nominated("22", true));
+    let evicted = shared(nominated("22", true));
     control.observe(ManagerInput::Workload(Change::Apply(evicted)), NOW);
     let early = orders(&control.decide(NOW));
     assert!(!early.contains(&"hub raise-epoch".to_owned()), "they may arrive yet: {early:?}");
@@ -263,9 +264,56 @@ fn a_create_in_flight_when_a_worker_is_lost_may_still_be_applied() {
     }
     let early = orders(&control.decide(NOW));
     assert!(!early.contains(&"hub raise-epoch".to_owned()), "still: {early:?}");
-    let later = NOW + jiff::SignedDuration::from_secs(15);
+    let later = NOW + jiff::SignedDuration::from_secs(9_999);
+    let reads = control.decide(later);
+    assert_eq!(orders(&reads), ["east settle", "east settle"], "time settles nothing");
+    for order in &reads.orders {
+        let nothing = json!({"metadata": {"resourceVersion": "90"}, "items": []});
+        control.answered(&order.ticket, WriteOutcome::Done(nothing), later);
+    }
     let late = orders(&control.decide(later));
     assert!(late.contains(&"hub raise-epoch".to_owned()), "nothing came of them: {late:?}");
+}
+
+#[test]
+fn a_read_finds_the_copy_that_a_create_without_an_answer_has_made() {
+    let waiting = hub_job("20", true, &json!({}));
+    let mut control = dispatching(&waiting, &[nominated("21", false)]);
+    connect(&mut control, vec![], vec![]);
+    for order in control.decide(NOW).orders {
+        if order.ticket.purpose.is_create() {
+            control.answered(&order.ticket, WriteOutcome::Unknown(String::new()), NOW);
+        }
+    }
+    let later = NOW + jiff::SignedDuration::from_secs(1);
+    let reads = control.decide(later);
+    let (clone, copy) = copies();
+    for order in reads.orders.iter().filter(|order| order.ticket.purpose == Purpose::Settle) {
+        let object = if order.ticket.target.subject == Subject::Workload { &clone } else { &copy };
+        let list = json!({"metadata": {"resourceVersion": "90"}, "items": [object]});
+        control.answered(&order.ticket, WriteOutcome::Done(list), later);
+    }
+    assert!(orders(&control.decide(later)).contains(&"hub dispatched".to_owned()));
+}
+
+#[test]
+fn a_late_deletion_of_an_earlier_copy_does_not_hide_the_one_that_was_created() {
+    let waiting = hub_job("20", true, &json!({}));
+    let mut control = dispatching(&waiting, &[nominated("21", false)]);
+    connect(&mut control, vec![], vec![]);
+    let step = control.decide(NOW);
+    let (clone, copy) = copies();
+    done(&mut control, &step, "clone-create", clone, NOW);
+    done(&mut control, &step, "job-create", copy, NOW);
+    let key = Key { namespace: Some("ns".into()), name: name().into() };
+    control.observe(east(WorkerInput::Workload(Change::Delete(key))), NOW);
+    let step = control.decide(NOW);
+    assert_eq!(on_east(&step), ["east settle"], "a read decides, and nothing is created again");
+}
+
+/// What is ordered of the worker.
+fn on_east(step: &Decisions) -> Vec<String> {
+    orders(step).into_iter().filter(|order| order.starts_with("east")).collect()
 }
 
 #[test]
@@ -301,7 +349,7 @@ fn copies_of_many_unknown_workloads_are_kept_until_a_user_confirms() {
     let east = json!({"spec": {}, "metadata": {
         "name": "east", "resourceVersion": "9", "annotations": {"sluice.dev/cleanup": "confirmed"},
     }});
-    control.observe(ManagerInput::MultiKueueCluster(Change::Apply(object(east))), NOW);
+    control.observe(ManagerInput::MultiKueueCluster(Change::Apply(shared(east))), NOW);
     let confirmed = orders(&control.decide(NOW));
     assert!(confirmed.contains(&"east job-delete".to_owned()), "{confirmed:?}");
 }
@@ -323,7 +371,7 @@ fn a_workload_that_leaves_an_unregistered_worker_gets_an_event() {
     let expected = "worker cluster \"west\" is not registered any more; what it has of this workload is left behind";
     assert_eq!(left_behind_notes(control.decide(lost)), [expected]);
     control.observe(linked(false), lost);
-    assert_eq!(left_behind_notes(control.decide(lost)), [""; 0], "it is told once");
+    assert_eq!(left_behind_notes(control.decide(lost)), [""; 0], "the Event is published once");
 }
 
 /// What the last write of a stop changes in the template, which the start has added to.
@@ -361,4 +409,87 @@ fn an_orphaned_job_is_restored_to_its_template() {
     control.decide(NOW);
     assert_eq!(put_back(&mut control, &template), json!({"spec": {"nodeSelector": null}}));
     assert!(!control.core.jobs.remembers_any(), "it has stopped");
+}
+
+#[test]
+fn a_changed_priority_is_written_to_the_clone_and_running_work_stays() {
+    let mut control = dispatching(&hub_job("20", false, &running()), &[hub_workload()]);
+    let (clone, copy) = copies();
+    connect(&mut control, vec![clone], vec![copy]);
+    control.decide(NOW);
+    let mut raised = hub_workload();
+    raised["metadata"]["resourceVersion"] = json!("70");
+    raised["spec"]["priority"] = json!(100);
+    control.observe(ManagerInput::Workload(Change::Apply(shared(raised))), NOW);
+    let step = control.decide(NOW);
+    let on_east: Vec<String> =
+        orders(&step).into_iter().filter(|order| order.starts_with("east")).collect();
+    assert_eq!(on_east, ["east priority"]);
+    let order = step.orders.iter().find(|order| order.ticket.purpose == Purpose::Priority);
+    let order = order.expect("a push");
+    let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");
+    assert_eq!(
+        (&body["spec"]["priority"], &body["metadata"]["uid"]),
+        (&json!(100), &json!("clone-1"))
+    );
+    let refused =
+        WriteOutcome::Refused { code: 422, reason: String::new(), message: "no".to_owned() };
+    control.answered(&order.ticket, refused, NOW);
+    let east: Vec<String> = orders(&control.decide(NOW));
+    assert!(!east.iter().any(|order| order.starts_with("east")), "it is not asked again: {east:?}");
+    assert!(!east.contains(&"hub retry".to_owned()), "the work goes on");
+}
+
+#[test]
+fn a_job_of_another_owner_under_the_name_of_a_copy_is_a_refusal() {
+    let mut control = dispatching(&hub_job("20", false, &json!({})), &[hub_workload()]);
+    connect(&mut control, vec![copies().0], vec![]);
+    let (mut n_creates, mut now) = (0, NOW);
+    for seconds in [0, 1, 2, 4, 8, 16, 30, 30, 30] {
+        now += jiff::SignedDuration::from_secs(seconds);
+        let step = control.decide(now);
+        let east: Vec<String> =
+            orders(&step).into_iter().filter(|order| !order.starts_with("hub pods")).collect();
+        // What exists is read first: it may be ours.
+        let read = step.orders.iter().find(|order| order.ticket.purpose == Purpose::Settle);
+        let step = match read {
+            Some(read) => {
+                let nothing = json!({"metadata": {"resourceVersion": "90"}, "items": []});
+                control.answered(&read.ticket, WriteOutcome::Done(nothing), now);
+                control.decide(now)
+            }
+            None => step,
+        };
+        let create = step.orders.iter().find(|order| order.ticket.purpose == Purpose::JobCreate);
+        let Some(create) = create else {
+            assert_eq!(east, ["hub retry"], "the worker is taken for refusing it");
+            break;
+        };
+        n_creates += 1;
+        control.answered(&create.ticket, WriteOutcome::Exists, now);
+        let at_once = orders(&control.decide(now));
+        assert!(!at_once.contains(&"east job-create".to_owned()), "{at_once:?}");
+        if at_once == ["hub retry"] {
+            break;
+        }
+    }
+    assert_eq!(n_creates, 8);
+}
+
+#[test]
+fn a_process_that_observes_a_workload_late_removes_no_newer_copy() {
+    let mut control = dispatching(&hub_job("20", false, &running()), &[hub_workload()]);
+    let (mut clone, mut copy) = copies();
+    clone["metadata"]["annotations"]["sluice.dev/epoch"] = json!("2");
+    copy["metadata"]["annotations"]["sluice.dev/epoch"] = json!("2");
+    connect(&mut control, vec![clone], vec![copy]);
+    let on_east = |step: &Decisions| -> Vec<String> {
+        orders(step).into_iter().filter(|order| order.starts_with("east")).collect()
+    };
+    assert_eq!(on_east(&control.decide(NOW)), [""; 0], "the leader before raised the epoch");
+    let mut raised = hub_workload();
+    raised["metadata"]["resourceVersion"] = json!("80");
+    raised["metadata"]["annotations"] = json!({"sluice.dev/epoch": "2"});
+    control.observe(ManagerInput::Workload(Change::Apply(shared(raised))), NOW);
+    assert_eq!(on_east(&control.decide(NOW)), [""; 0], "it is the recorded copy");
 }

@@ -11,7 +11,7 @@ const API: &str = "kueue.x-k8s.io/v1beta2";
 /// A manager with one worker of two nodes of 8 cpus, one of them half in use.
 pub(super) fn manager(policy: &Value) -> ManagerControl {
     let file = Configuration::default();
-    let mut control = ManagerControl::new(ManagerSettings::new(&file, &Gates::default(), true));
+    let mut control = leading(ManagerSettings::new(&file, &Gates::default(), &kinds(), true));
     let active = json!([{"type": "Active", "status": "True", "reason": "Active", "message": ""}]);
     let queue = json!({
         "apiVersion": API, "kind": "ClusterQueue", "metadata": {"name": "cq", "resourceVersion": "1"},
@@ -53,7 +53,7 @@ pub(super) fn manager(policy: &Value) -> ManagerControl {
             ManagerInput::ClusterQueue(_)
                 | ManagerInput::AdmissionCheck(_)
                 | ManagerInput::Workload(_)
-                | ManagerInput::Job(_)
+                | ManagerInput::Job(..)
         )
     };
     lists().into_iter().filter(kept).for_each(|list| control.observe(list, NOW));
@@ -65,8 +65,10 @@ pub(super) fn manager(policy: &Value) -> ManagerControl {
         ManagerInput::DispatchPolicy(list::<DispatchPolicy>(vec![policy])),
         ManagerInput::MultiKueueCluster(list::<MultiKueueCluster>(vec![east])),
         ManagerInput::Workload(list(vec![])),
-        ManagerInput::Job(Change::Reset { objects: vec![], removed: vec![] }),
+        ManagerInput::Job(batch_job(), jobs(vec![])),
         ManagerInput::Worker("east".into(), WorkerInput::Connection(link)),
+        ManagerInput::Worker("east".into(), WorkerInput::Workload(list(vec![]))),
+        ManagerInput::Worker("east".into(), WorkerInput::Job(batch_job(), jobs(vec![]))),
         ManagerInput::Worker("east".into(), WorkerInput::Capacity(list(vec![capacity()]))),
     ];
     own.into_iter().for_each(|input| control.observe(input, NOW));
@@ -122,7 +124,7 @@ fn small_gets_in_when(
     happens: impl FnOnce(&mut ManagerControl, Timestamp),
 ) -> bool {
     let mut control = manager(policy);
-    let applied = |value| Change::Apply(object(value));
+    let applied = |value| Change::Apply(shared(value));
     control.observe(ManagerInput::Workload(applied(waiting("running", 1, 4))), NOW);
     let mut clone = waiting("running", 1, 4);
     clone["metadata"]["resourceVersion"] = json!("1");
@@ -165,7 +167,7 @@ fn nothing_is_reserved_for_a_gang_that_is_not_eligible() {
         let mut gang = waiting("gang", 2, 8);
         gang["metadata"]["resourceVersion"] = json!(version);
         gang["spec"][field] = value;
-        ManagerInput::Workload(Change::Apply(object(gang)))
+        ManagerInput::Workload(Change::Apply(shared(gang)))
     };
     let kept = |control: &mut ManagerControl, now: Timestamp, input: ManagerInput| {
         control.observe(input, now);
@@ -191,11 +193,14 @@ fn nothing_is_reserved_for_a_gang_that_is_not_eligible() {
             "metadata": {"name": "lq", "namespace": "ns", "resourceVersion": version},
             "spec": {"clusterQueue": "cq", "stopPolicy": policy},
         });
-        ManagerInput::LocalQueue(Change::Apply(object(queue)))
+        ManagerInput::LocalQueue(Change::Apply(shared(queue)))
     };
     let held = |control: &mut ManagerControl, now: Timestamp| {
         kept(control, now, local("Hold", "30"));
-        assert!(control.registry.fleet().reservations().is_empty(), "its queue is closed");
+        assert!(
+            control.dispatching.registry.fleet().reservations().is_empty(),
+            "its queue is closed"
+        );
         kept(control, now, local("None", "31"));
     };
     assert!(!small_gets_in_when(&json!({}), 40, held), "it went on waiting");

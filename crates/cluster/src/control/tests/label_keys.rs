@@ -17,7 +17,7 @@ fn flavor(control: &mut ManagerControl, label: &str) {
         "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor",
         "metadata": {"name": label, "resourceVersion": "9"}, "spec": {"nodeLabels": {label: "yes"}},
     });
-    control.observe(ManagerInput::ResourceFlavor(Change::Apply(object(flavor))), NOW);
+    control.observe(ManagerInput::ResourceFlavor(Change::Apply(shared(flavor))), NOW);
 }
 
 fn link(control: &mut ManagerControl, active: bool) {
@@ -61,7 +61,7 @@ fn label_keys_are_written_to_a_new_cluster_capacity() {
     control.decide(NOW);
     report["metadata"]["resourceVersion"] = json!("20");
     report["metadata"]["uid"] = json!("another");
-    let change = Change::Apply(object(report));
+    let change = Change::Apply(shared(report));
     control.observe(ManagerInput::Worker("east".into(), WorkerInput::Capacity(change)), NOW);
     control.answered(&ticket, WriteOutcome::Gone, NOW);
     let step = control.decide(NOW);

@@ -38,7 +38,7 @@ fn copy(version: &str, free: Option<&str>) -> Value {
 fn report(control: &mut ManagerControl, version: &str, free: &str, now: Timestamp) {
     let mut report = copy(version, Some(free));
     report["metadata"]["name"] = json!("local");
-    let change = Change::Apply(object(report));
+    let change = Change::Apply(shared(report));
     control.observe(ManagerInput::Worker("east".into(), WorkerInput::Capacity(change)), now);
 }
 
@@ -76,7 +76,7 @@ fn a_copy_is_created_for_each_registration() {
     let again = json!({
         "metadata": {"name": "east", "uid": "east-2", "resourceVersion": "80"}, "spec": {},
     });
-    let again = Change::Apply(object::<MultiKueueCluster>(again));
+    let again = Change::Apply(shared::<MultiKueueCluster>(again));
     control.observe(ManagerInput::MultiKueueCluster(again), NOW);
     let step = control.decide(NOW + 10.seconds());
     assert_eq!(purposes(&step), ["capacity-copy-create"]);

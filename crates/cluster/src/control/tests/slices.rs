@@ -21,6 +21,7 @@ fn new(version: &str, holds: bool) -> Value {
         "name": "new", "namespace": "ns", "uid": "new-1", "resourceVersion": version,
         "labels": {"kueue.x-k8s.io/job-uid": "job-1"},
         "annotations": {"kueue.x-k8s.io/workload-slice-replacement-for": "ns/old"},
+        "ownerReferences": [{"apiVersion": "ray.io/v1", "kind": "RayCluster", "name": "ray", "uid": "job-1"}],
     });
     new["spec"]["podSets"][0]["count"] = json!(8);
     let held = &mut new["status"]["admission"]["podSetAssignments"][0];
@@ -37,7 +38,7 @@ fn control(workloads: &[Value]) -> ManagerControl {
         control.observe(
             match input {
                 ManagerInput::Workload(_) => ManagerInput::Workload(list(workloads.to_vec())),
-                ManagerInput::Job(_) => ManagerInput::Job(list(vec![])),
+                ManagerInput::Job(..) => ManagerInput::Job(batch_job(), jobs(vec![])),
                 other => other,
             },
             NOW,

@@ -1,4 +1,4 @@
-//! A clone on a thin worker one of whose pods finds no node.
+//! A clone on a thin worker whose pods do not run: no node takes one, or the API server refuses them.
 
 use super::*;
 
@@ -24,14 +24,15 @@ fn evictions(step: &Decisions) -> usize {
 #[test]
 fn a_clone_is_evicted_when_a_pod_is_unschedulable_for_a_minute() {
     for (reason, evicted) in [("Unschedulable", 1), ("SchedulingGated", 0)] {
-        let mut control = AgentControl::new(AgentSettings::new(AgentPolicy::default()));
+        let mut control =
+            AgentControl::new(AgentSettings::new(AgentPolicy::default(), &kinds().handled));
         let mut clone = workload();
         clone["metadata"]["ownerReferences"] = json!([]);
         let lists = [
             AgentInput::Node(list(vec![])),
             AgentInput::Pod(list(vec![pod(reason)])),
             AgentInput::Capacity(list(vec![])),
-            AgentInput::Job(Change::Reset { objects: vec![], removed: vec![] }),
+            AgentInput::Job(batch_job(), jobs(vec![])),
             AgentInput::Workload(list(vec![clone])),
         ];
         lists.into_iter().for_each(|list| control.observe(list, NOW));
@@ -40,4 +41,84 @@ fn a_clone_is_evicted_when_a_pod_is_unschedulable_for_a_minute() {
         assert_eq!(evictions(&control.decide(at(69))), 0, "{reason}");
         assert_eq!(evictions(&control.decide(at(70))), evicted, "{reason}");
     }
+}
+
+/// An Event about the Job of this uid.
+fn refusal(uid: &str) -> AgentInput {
+    let message = "Error creating: pods \"train-x\" is forbidden: exceeded quota: small";
+    AgentInput::RefusedPods(Change::Apply(shared(json!({
+        "metadata": {"name": "train.1", "namespace": "ns", "resourceVersion": "40"},
+        "involvedObject": {
+            "apiVersion": "batch/v1", "kind": "Job", "namespace": "ns", "name": "train", "uid": uid,
+        },
+        "reason": "FailedCreate", "type": "Warning", "message": message,
+    }))))
+}
+
+/// An agent with an admitted clone and its running Job, whose pods these are.
+fn running(pods: Vec<Value>) -> AgentControl {
+    let mut control =
+        AgentControl::new(AgentSettings::new(AgentPolicy::default(), &kinds().handled));
+    let mut clone = workload();
+    clone["metadata"]["ownerReferences"] = json!([]);
+    let mut job = serde_json::to_value(job()).expect("encodes");
+    job["spec"]["suspend"] = json!(false);
+    job["metadata"]["annotations"] = json!({"kueue.x-k8s.io/prebuilt-workload-name": "job-train"});
+    let lists = [
+        AgentInput::Node(list(vec![])),
+        AgentInput::Pod(list(pods)),
+        AgentInput::Capacity(list(vec![])),
+        AgentInput::Job(batch_job(), jobs(vec![job])),
+        AgentInput::Workload(list(vec![clone])),
+    ];
+    lists.into_iter().for_each(|list| control.observe(list, NOW));
+    control.decide(NOW);
+    control
+}
+
+fn pod_named(name: &str) -> Value {
+    let mut pod = pod("");
+    pod["metadata"]["name"] = json!(name);
+    pod
+}
+
+#[test]
+fn a_clone_is_evicted_in_the_words_of_the_api_server_when_its_pods_are_refused_for_long() {
+    let both = || vec![pod_named("train-1"), pod_named("train-2")];
+    for (uid, pods, evicted) in [
+        ("job-1", vec![], 1),
+        ("job-1", vec![pod_named("train-1")], 1),
+        ("job-1", both(), 0),
+        ("an earlier job", vec![], 0),
+    ] {
+        let mut control = running(pods);
+        control.observe(refusal(uid), NOW);
+        let at = |second| NOW + jiff::SignedDuration::from_secs(second);
+        assert_eq!(evictions(&control.decide(at(29))), 0, "{uid}");
+        let step = control.decide(at(30));
+        assert_eq!(evictions(&step), evicted, "{uid}");
+        let mut orders = step.orders.iter();
+        if let Some(order) = orders.find(|order| order.ticket.purpose == Purpose::Evict) {
+            let body = String::from_utf8_lossy(order.write.request().body());
+            assert!(
+                body.contains("PodsRefused") && body.contains("exceeded quota: small"),
+                "{body}"
+            );
+        }
+    }
+}
+
+#[test]
+fn pods_that_were_refused_for_a_moment_are_no_reason_to_evict() {
+    let mut control = running(vec![]);
+    control.observe(refusal("job-1"), NOW);
+    control.decide(NOW);
+    for name in ["train-1", "train-2"] {
+        control.observe(AgentInput::Pod(Change::Apply(shared(pod_named(name)))), NOW);
+    }
+    control.decide(NOW);
+    let gone = Key { namespace: Some("ns".into()), name: "train-1".into() };
+    control.observe(AgentInput::Pod(Change::Delete(gone)), NOW);
+    let later = NOW + jiff::SignedDuration::from_secs(60);
+    assert_eq!(evictions(&control.decide(later)), 0);
 }

@@ -25,8 +25,12 @@ fn variant(name: &str, flavor: &str, holds: bool) -> Value {
 /// A manager under the gate, whose queue has a flavor before the usual one.
 fn control(workloads: &[Value]) -> ManagerControl {
     let gates = Gates::parse("ConcurrentAdmission=true").expect("a gate");
-    let mut control =
-        ManagerControl::new(ManagerSettings::new(&Configuration::default(), &gates, false));
+    let mut control = ManagerControl::new(ManagerSettings::new(
+        &Configuration::default(),
+        &gates,
+        &kinds(),
+        false,
+    ));
     let flavor = |name: &str| {
         json!({
             "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor",
@@ -36,15 +40,17 @@ fn control(workloads: &[Value]) -> ManagerControl {
     for mut input in lists() {
         match &mut input {
             ManagerInput::Workload(change) => *change = list(workloads.to_vec()),
-            ManagerInput::Job(change) => *change = list(vec![]),
+            ManagerInput::Job(_, change) => *change = jobs(vec![]),
             ManagerInput::ResourceFlavor(change) => {
                 *change = list(vec![flavor("best"), flavor("default")]);
             }
             ManagerInput::ClusterQueue(Change::Reset { objects, .. }) => {
                 let quota =
                     json!({"name": "best", "resources": [{"name": "cpu", "nominalQuota": "8"}]});
-                objects[0].spec.resource_groups[0].flavors.insert(0, object(quota));
-                objects[0].spec.preemption =
+                Arc::make_mut(&mut objects[0]).spec.resource_groups[0]
+                    .flavors
+                    .insert(0, object(quota));
+                Arc::make_mut(&mut objects[0]).spec.preemption =
                     Some(object(json!({"withinClusterQueue": "LowerPriority"})));
             }
             _ => {}

@@ -5,19 +5,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use runtime::watch::Key;
 
+use crate::control::job_key::JobKey;
+
 /// A message to a machine: evaluate this again.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reevaluation {
     /// A Workload and its copies on workers.
     Workload(Key),
     /// A job.
-    Job(Key),
+    Job(JobKey),
+    /// A group of pods.
+    PodGroup(Key),
     /// Which clusters may be chosen: an exclusion has ended.
     Fleet,
     /// The status of all queues.
     Queues,
     /// The status of a ClusterQueue, and of the LocalQueues that point to it.
     Queue(Box<str>),
+    /// The status of all Cohorts.
+    Cohorts,
     /// Conditions of MultiKueueClusters and AdmissionChecks.
     Clusters,
     /// The node labels that workers report by.
@@ -42,9 +48,11 @@ pub(crate) struct QueuesToEvaluate {
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
     workloads: BTreeSet<Key>,
-    jobs: BTreeSet<Key>,
+    jobs: BTreeSet<JobKey>,
+    pod_groups: BTreeSet<Key>,
     queues: QueuesToEvaluate,
     fleet: bool,
+    cohorts: bool,
     clusters: bool,
     label_keys: bool,
     capacity: bool,
@@ -61,11 +69,15 @@ impl Agenda {
             Reevaluation::Job(key) => {
                 self.jobs.insert(key);
             }
+            Reevaluation::PodGroup(key) => {
+                self.pod_groups.insert(key);
+            }
             Reevaluation::Fleet => self.fleet = true,
             Reevaluation::Queues => self.queues.all = true,
             Reevaluation::Queue(name) => {
                 self.queues.names.insert(name);
             }
+            Reevaluation::Cohorts => self.cohorts = true,
             Reevaluation::Clusters => self.clusters = true,
             Reevaluation::LabelKeys => self.label_keys = true,
             Reevaluation::Capacity => self.capacity = true,
@@ -84,7 +96,7 @@ impl Agenda {
     }
 
     /// Evaluate these jobs at the next decision.
-    pub(crate) fn jobs(&mut self, keys: impl IntoIterator<Item = Key>) {
+    pub(crate) fn jobs(&mut self, keys: impl IntoIterator<Item = JobKey>) {
         self.jobs.extend(keys);
     }
 
@@ -105,6 +117,11 @@ impl Agenda {
         self.later.keys().next().copied()
     }
 
+    /// Whether a Workload, a job or the fleet is to be evaluated.
+    pub(crate) fn is_due(&self) -> bool {
+        self.fleet || !self.workloads.is_empty() || !self.jobs.is_empty()
+    }
+
     /// Workloads to be evaluated, without taking them.
     pub(crate) fn pending_workloads(&self) -> &BTreeSet<Key> {
         &self.workloads
@@ -119,14 +136,22 @@ impl Agenda {
         self.workloads.remove(key);
     }
 
-    pub(crate) fn take_jobs(&mut self) -> BTreeSet<Key> {
+    pub(crate) fn take_jobs(&mut self) -> BTreeSet<JobKey> {
         std::mem::take(&mut self.jobs)
+    }
+
+    pub(crate) fn take_pod_groups(&mut self) -> BTreeSet<Key> {
+        std::mem::take(&mut self.pod_groups)
     }
 
     /// `None` if there is no queue to evaluate.
     pub(crate) fn take_queues(&mut self) -> Option<QueuesToEvaluate> {
         let queues = std::mem::take(&mut self.queues);
         (queues.all || !queues.names.is_empty()).then_some(queues)
+    }
+
+    pub(crate) fn take_cohorts(&mut self) -> bool {
+        std::mem::take(&mut self.cohorts)
     }
 
     pub(crate) fn take_fleet(&mut self) -> bool {

@@ -32,17 +32,17 @@ impl Deadlines {
     }
 
     /// Takes the Workloads whose time is not after `now`.
-    pub(crate) fn take_due(&mut self, now: Timestamp) -> Vec<Key> {
-        let mut due = Vec::new();
+    pub(crate) fn take_reached(&mut self, now: Timestamp) -> Vec<Key> {
+        let mut reached = Vec::new();
         while let Some((at, key)) = self.in_order.pop_first() {
             if at > now {
                 self.in_order.insert((at, key));
                 break;
             }
             self.of.remove(&key);
-            due.push(key);
+            reached.push(key);
         }
-        due
+        reached
     }
 
     /// The earliest time.
@@ -66,8 +66,8 @@ mod tests {
         deadlines.set(&key("a"), Some(at(30)));
         deadlines.set(&key("c"), None);
         assert_eq!(deadlines.next(), Some(at(20)));
-        assert_eq!(deadlines.take_due(at(19)), []);
-        assert_eq!(deadlines.take_due(at(40)), [key("b"), key("a")]);
-        assert_eq!((deadlines.next(), deadlines.take_due(at(99))), (None, vec![]));
+        assert_eq!(deadlines.take_reached(at(19)), []);
+        assert_eq!(deadlines.take_reached(at(40)), [key("b"), key("a")]);
+        assert_eq!((deadlines.next(), deadlines.take_reached(at(99))), (None, vec![]));
     }
 }

@@ -1,56 +1,231 @@
-//! Events about a Workload, published when the write that they are about is done: at most two in an undisturbed life.
+//! Events about a Workload: what a status write changes, published when the write is done (docs/reference/kueue.md §6.3).
 
 use crds::{
     meta::Condition,
     names::{
-        conditions::{ADMITTED, DEACTIVATION_TARGET, EVICTED, FINISHED, QUOTA_RESERVED},
-        reasons,
+        annotations::ADMISSION_GATED_BY,
+        conditions::{
+            ADMITTED, DEACTIVATION_TARGET, EVICTED, FINISHED, PREEMPTED, QUOTA_RESERVED, REQUEUED,
+        },
+        reasons, reporters,
     },
+    v1beta2::{Workload, WorkloadStatus},
 };
+use index::{
+    GATED_BY,
+    status::{find, for_condition},
+};
+use jiff::Timestamp;
 use runtime::events::{EventRecord, EventType, Regarding};
 
-use super::tracked_workload::TrackedWorkload;
-use crate::control::outbox::Purpose;
+use crate::control::measurement::Measurement;
 
-/// The Event that follows a write of this purpose, if any.
-pub(super) fn announcement(record: &TrackedWorkload, purpose: Purpose) -> Option<EventRecord> {
-    let condition = announced_condition(record, purpose)?;
-    let (event_type, reason) = match purpose {
-        Purpose::Evict => (EventType::Normal, format!("EvictedDueTo{}", condition.reason)),
-        Purpose::Pending | Purpose::DeactivationTarget => {
-            (EventType::Warning, condition.reason.clone())
-        }
-        _ => (EventType::Normal, condition.reason.clone()),
-    };
-    let workload = record.object();
-    let limit = workload.spec.maximum_execution_time_seconds.unwrap_or_default();
-    let note = match &workload.status.cluster_name {
-        _ if purpose == Purpose::DeactivationTarget => {
-            format!("The maximum execution time ({limit}s) exceeded")
-        }
-        Some(cluster) if purpose == Purpose::Dispatched => {
-            format!("The workload was admitted on \"{cluster}\"")
-        }
-        _ => condition.message.clone(),
-    };
-    let regarding = Regarding::of(&**workload);
-    Some(EventRecord { regarding, event_type, action: reason.clone(), reason, note })
+use super::transition::{PendingTransitions, Preemption};
+
+/// A status write of a Workload.
+pub(super) struct StatusChange<'a> {
+    pub(super) workload: &'a Workload,
+    pub(super) after: &'a WorkloadStatus,
+    /// The transitions that the write carries.
+    pub(super) transitions: &'a PendingTransitions,
+    pub(super) now: Timestamp,
 }
 
-fn announced_condition(record: &TrackedWorkload, purpose: Purpose) -> Option<&Condition> {
-    let conditions = &record.object().status.conditions;
-    let find = |condition| index::status::find(conditions, condition);
-    match purpose {
-        Purpose::Reserve | Purpose::Admit | Purpose::Dispatched if record.is(ADMITTED) => {
-            find(ADMITTED)
+impl StatusChange<'_> {
+    /// The Events that follow once the status is written.
+    pub(super) fn announcements(&self) -> Vec<EventRecord> {
+        let groups = [
+            self.gates(),
+            self.admission(),
+            self.eviction(),
+            self.deactivation().into_iter().collect(),
+            self.pending().into_iter().collect(),
+            self.replacement().into_iter().collect(),
+        ];
+        groups.into_iter().flatten().collect()
+    }
+
+    /// The preemption that is counted once the status is written. Its preemptor stands in no condition.
+    pub(super) fn preemption(&self) -> Option<Measurement> {
+        let preempted = self.became_true(PREEMPTED)?;
+        let preemption = self.transitions.eviction()?.preemption.as_ref()?;
+        Some(Measurement::Preempted {
+            preempting_cluster_queue: preemption.queue.clone(),
+            reason: preempted.reason.clone(),
+        })
+    }
+
+    fn admission(&self) -> Vec<EventRecord> {
+        let mut events = Vec::new();
+        let queue = self.after.admission.as_ref().map_or("", |one| one.cluster_queue.as_str());
+        let reserved = self.became_true(QUOTA_RESERVED).is_some();
+        if reserved {
+            let waited = self.seconds_since(self.queued_at());
+            let note = format!(
+                "Quota reserved in ClusterQueue {queue}, wait time since queued was {waited}s"
+            );
+            events.push(self.normal(reporters::SCHEDULER, reasons::QUOTA_RESERVED, note));
         }
-        Purpose::Evict => find(EVICTED),
-        Purpose::Pending => find(QUOTA_RESERVED),
-        Purpose::Finish => {
-            find(FINISHED).filter(|one| one.reason == reasons::WORKLOAD_SLICE_REPLACED)
+        if let Some(cluster) = &self.after.cluster_name
+            && self.workload.status.cluster_name.as_ref() != Some(cluster)
+        {
+            let note = format!("The workload was admitted on \"{cluster}\"");
+            let reporter = reporters::WORKLOAD_CONTROLLER;
+            events.push(self.normal(reporter, reasons::MULTI_KUEUE, note));
         }
-        Purpose::DeactivationTarget => find(DEACTIVATION_TARGET)
-            .filter(|one| one.reason == reasons::MAXIMUM_EXECUTION_TIME_EXCEEDED),
-        _ => None,
+        if self.became_true(ADMITTED).is_some() {
+            // Without checks the scheduler admits in the write of the reservation.
+            let reporter =
+                if reserved { reporters::SCHEDULER } else { reporters::WORKLOAD_CONTROLLER };
+            let waited = self.seconds_since(self.transition_of(QUOTA_RESERVED));
+            let note = format!(
+                "Admitted by ClusterQueue {queue}, wait time since reservation was {waited}s"
+            );
+            events.push(self.normal(reporter, reasons::ADMITTED, note));
+        }
+        events
+    }
+
+    fn eviction(&self) -> Vec<EventRecord> {
+        let Some(evicted) = self.became_true(EVICTED) else {
+            return Vec::new();
+        };
+        let reporter = match evicted.reason.as_str() {
+            reasons::PREEMPTED => reporters::SCHEDULER,
+            _ => reporters::WORKLOAD_CONTROLLER,
+        };
+        let reason = format!("EvictedDueTo{}", evicted.reason);
+        let mut events = vec![self.normal(reporter, &reason, evicted.message.clone())];
+        let request = self.transitions.eviction();
+        let preemption = request.and_then(|one| one.preemption.as_ref());
+        if let (Some(preempted), Some(preemption)) = (self.became_true(PREEMPTED), preemption) {
+            let note = format!("{}; {}", preempted.message, preemption.priorities);
+            events.push(self.normal(reporters::SCHEDULER, reasons::PREEMPTED, note));
+            events.push(self.preempted_by(preemption));
+        }
+        events
+    }
+
+    /// The Event about the preemptor.
+    fn preempted_by(&self, preemption: &Preemption) -> EventRecord {
+        let metadata = &self.workload.metadata;
+        let text = |one: &Option<String>| one.clone().unwrap_or_default();
+        let queue = self.workload.status.admission.as_ref();
+        let note = format!(
+            "Preempted workload {}/{} (UID: {}) in ClusterQueue {}; {}",
+            text(&metadata.namespace),
+            text(&metadata.name),
+            text(&metadata.uid),
+            queue.map_or("", |one| one.cluster_queue.as_str()),
+            preemption.priorities,
+        );
+        let regarding = preemption.preemptor.clone();
+        let event = self.normal(reporters::SCHEDULER, reasons::PREEMPTED_WORKLOAD, note);
+        EventRecord { regarding, ..event }
+    }
+
+    fn deactivation(&self) -> Option<EventRecord> {
+        let target = self.became_true(DEACTIVATION_TARGET)?;
+        let limit = self.workload.spec.maximum_execution_time_seconds.unwrap_or_default();
+        let (reason, note) = match target.reason.as_str() {
+            reasons::MAXIMUM_EXECUTION_TIME_EXCEEDED => {
+                (target.reason.as_str(), format!("The maximum execution time ({limit}s) exceeded"))
+            }
+            reasons::ADMISSION_CHECK => {
+                let note = format!("Deactivated due to {}", target.message);
+                (reasons::ADMISSION_CHECK_REJECTED, note)
+            }
+            // Its eviction alone is reported.
+            _ => return None,
+        };
+        Some(self.warning(reporters::WORKLOAD_CONTROLLER, reason, note))
+    }
+
+    /// The reason that a cycle gave. Other reasons to be pending are those of the Workload controller, without Events.
+    fn pending(&self) -> Option<EventRecord> {
+        let after = find(&self.after.conditions, QUOTA_RESERVED)?;
+        let before = find(&self.workload.status.conditions, QUOTA_RESERVED);
+        let same = before.is_some_and(|one| {
+            (&one.status, &one.reason, &one.message)
+                == (&after.status, &after.reason, &after.message)
+        });
+        let reported = self.transitions.pending_message().filter(|one| one.by_cycle)?;
+        // The reason may be written as its legacy form.
+        if same || after.status != "False" || after.message != for_condition(&reported.message) {
+            return None;
+        }
+        Some(self.warning(reporters::SCHEDULER, &after.reason, after.message.clone()))
+    }
+
+    /// Admission gates that are reported for the first time, or are gone.
+    fn gates(&self) -> Vec<EventRecord> {
+        let gated = |all: &[Condition]| {
+            find(all, QUOTA_RESERVED).is_some_and(|one| one.message.starts_with(GATED_BY))
+        };
+        let (before, after) =
+            (gated(&self.workload.status.conditions), gated(&self.after.conditions));
+        let annotations = self.workload.metadata.annotations.as_ref();
+        let gates = annotations.and_then(|all| all.get(ADMISSION_GATED_BY));
+        let gates = gates.map(String::as_str).unwrap_or_default();
+        let (reason, note) = match (before, after) {
+            (false, true) => {
+                (reasons::ADMISSION_GATED, format!("Workload admission is gated by: {gates}"))
+            }
+            (true, false) if gates.is_empty() => {
+                let note = "Admission gate cleared, workload is now admissible".to_owned();
+                (reasons::ADMISSION_GATE_CLEARED, note)
+            }
+            _ => return Vec::new(),
+        };
+        vec![self.normal(reporters::WORKLOAD_CONTROLLER, reason, note)]
+    }
+
+    fn replacement(&self) -> Option<EventRecord> {
+        let finished = self.became_true(FINISHED)?;
+        let replaced = finished.reason == reasons::WORKLOAD_SLICE_REPLACED;
+        let event = self.normal(reporters::SCHEDULER, &finished.reason, finished.message.clone());
+        replaced.then(|| EventRecord { action: "Replaced".to_owned(), ..event })
+    }
+
+    /// The condition, if it is true after the write and was not, or for another reason.
+    fn became_true(&self, condition: &str) -> Option<&Condition> {
+        let after = find(&self.after.conditions, condition).filter(|one| one.status == "True")?;
+        let before = find(&self.workload.status.conditions, condition);
+        let known = before.is_some_and(|one| one.status == "True" && one.reason == after.reason);
+        (!known).then_some(after)
+    }
+
+    /// When the Workload entered its queue: its last requeue, else its creation.
+    fn queued_at(&self) -> Option<Timestamp> {
+        let requeued = find(&self.workload.status.conditions, REQUEUED);
+        let requeued = requeued.and_then(|one| one.last_transition_time.as_ref());
+        let created = self.workload.metadata.creation_timestamp.as_ref();
+        requeued.or(created).map(|time| time.0)
+    }
+
+    fn transition_of(&self, condition: &str) -> Option<Timestamp> {
+        let found = find(&self.after.conditions, condition)?;
+        found.last_transition_time.as_ref().map(|time| time.0)
+    }
+
+    /// Whole seconds up to now, rounded.
+    fn seconds_since(&self, since: Option<Timestamp>) -> i64 {
+        let milliseconds = since.map_or(0, |at| self.now.duration_since(at).as_millis());
+        i64::try_from((milliseconds + 500) / 1000).unwrap_or(0).max(0)
+    }
+
+    fn normal(&self, reporter: &str, reason: &str, note: String) -> EventRecord {
+        EventRecord {
+            regarding: Regarding::of(self.workload),
+            event_type: EventType::Normal,
+            action: reason.to_owned(),
+            reason: reason.to_owned(),
+            note,
+            controller: Some(reporter.to_owned()),
+        }
+    }
+
+    fn warning(&self, reporter: &str, reason: &str, note: String) -> EventRecord {
+        EventRecord { event_type: EventType::Warning, ..self.normal(reporter, reason, note) }
     }
 }

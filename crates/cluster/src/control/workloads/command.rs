@@ -2,10 +2,14 @@
 
 use crds::{
     names::{
-        ADMISSION_MANAGER, RECLAIMABLE_PODS_MANAGER, RESOURCE_IN_USE_FINALIZER, annotations::EPOCH,
+        ADMISSION_MANAGER, RECLAIMABLE_PODS_MANAGER, RESOURCE_IN_USE_FINALIZER,
+        annotations::{ADMISSION_GATED_BY, EPOCH},
+        labels::JOB_UID,
     },
     v1beta2::{ReclaimablePod, Workload, WorkloadStatus},
 };
+use jobs::construct_workload::WorkloadPriority;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use runtime::{
     watch::Key,
     write::{DeletePreconditions, DeletePropagation, Write, WriteError, difference},
@@ -14,7 +18,8 @@ use serde_json::{Value, json};
 
 use crate::control::outbox::Purpose;
 
-/// What is to be written. Every write carries the uid and resourceVersion that it is based on.
+/// What is to be written. Every write carries the uid; all but `Delete` and `Reclaim` the resourceVersion that they are
+/// based on.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum WorkloadCommand {
     /// This spec, in place of that of a Workload without quota.
@@ -29,10 +34,18 @@ pub(crate) enum WorkloadCommand {
     MoveToQueue(String),
     /// The value of its WorkloadPriorityClass.
     SetPriority(i32),
+    /// The WorkloadPriorityClass of its job, with its value.
+    SetPriorityClass(WorkloadPriority),
+    /// The admission gates of its job; `None` removes them.
+    SetAdmissionGates(Option<String>),
+    /// The job that controls a prebuilt Workload, and the label with its uid.
+    SetOwner(Box<OwnerReference>, Option<String>),
     /// `spec.active: false`.
     Deactivate,
-    /// The next epoch, which voids copies of the present one.
-    RaiseEpoch,
+    /// Further owners: pods that joined a group.
+    AddOwners(Vec<OwnerReference>),
+    /// A higher epoch, which voids copies of the present one.
+    RaiseEpoch(u64),
 }
 
 impl WorkloadCommand {
@@ -43,9 +56,11 @@ impl WorkloadCommand {
             Self::RemoveFinalizer => Purpose::Unfinalize,
             Self::Reclaim(_) => Purpose::Reclaim,
             Self::MoveToQueue(_) => Purpose::Move,
-            Self::SetPriority(_) => Purpose::Priority,
+            Self::SetPriority(_) | Self::SetPriorityClass(_) => Purpose::Priority,
+            Self::SetAdmissionGates(_) | Self::SetOwner(..) => Purpose::WorkloadUpdate,
             Self::Deactivate => Purpose::Deactivate,
-            Self::RaiseEpoch => Purpose::RaiseEpoch,
+            Self::AddOwners(_) => Purpose::AddOwners,
+            Self::RaiseEpoch(_) => Purpose::RaiseEpoch,
         }
     }
 
@@ -70,6 +85,7 @@ impl WorkloadCommand {
     ) -> Result<Write, WriteError> {
         match self {
             Self::Delete => {
+                // A status write meanwhile is no reason to keep the Workload, so the uid suffices.
                 let only = DeletePreconditions {
                     uid: workload.metadata.uid.clone(),
                     resource_version: None,
@@ -77,6 +93,8 @@ impl WorkloadCommand {
                 Write::delete::<Workload>(purpose, key, only, DeletePropagation::Background)
             }
             Self::Reclaim(pods) => {
+                // The status of the job alone decides about these pods: without a resourceVersion,
+                // a status write meanwhile is no conflict.
                 let fields = json!({
                     "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
                     "metadata": { "name": key.name, "namespace": key.namespace, "uid": workload.metadata.uid },
@@ -106,10 +124,29 @@ impl WorkloadCommand {
             }
             Self::MoveToQueue(queue) => json!({ "spec": { "queueName": queue } }),
             Self::SetPriority(value) => json!({ "spec": { "priority": value } }),
+            Self::SetPriorityClass(WorkloadPriority { value, class }) => {
+                json!({ "spec": { "priority": value, "priorityClassRef": class } })
+            }
+            Self::SetAdmissionGates(gates) => {
+                json!({ "metadata": { "annotations": { ADMISSION_GATED_BY: gates } } })
+            }
+            Self::SetOwner(owner, uid) => {
+                let known = workload.metadata.owner_references.iter().flatten();
+                let owners: Vec<&OwnerReference> = known.chain([&**owner]).collect();
+                let mut metadata = json!({ "ownerReferences": owners });
+                if let Some(uid) = uid {
+                    metadata["labels"] = json!({ JOB_UID: uid });
+                }
+                json!({ "metadata": metadata })
+            }
             Self::Deactivate => json!({ "spec": { "active": false } }),
-            Self::RaiseEpoch => {
-                let next = index::epoch(workload) + 1;
-                json!({ "metadata": { "annotations": { EPOCH: next.to_string() } } })
+            Self::AddOwners(added) => {
+                let owners = workload.metadata.owner_references.iter().flatten();
+                let owners: Vec<&OwnerReference> = owners.chain(added).collect();
+                json!({ "metadata": { "ownerReferences": owners } })
+            }
+            Self::RaiseEpoch(epoch) => {
+                json!({ "metadata": { "annotations": { EPOCH: epoch.to_string() } } })
             }
             Self::Delete | Self::Reclaim(_) => json!({}),
         }

@@ -1,9 +1,13 @@
 //! A status in the making: the transitions that one write carries.
 
+use ::jobs::pods::group::ReplacementCondition;
 use crds::{
     meta::is_true,
     names::{
-        conditions::{ADMITTED, EVICTED, QUOTA_RESERVED, REQUEUED},
+        conditions::{
+            ADMITTED, DEACTIVATION_TARGET, EVICTED, QUOTA_RESERVED, REQUEUED,
+            WAITING_FOR_REPLACEMENT_PODS,
+        },
         reasons,
     },
     v1beta2::{Workload, WorkloadStatus},
@@ -78,7 +82,11 @@ impl<'a> Draft<'a> {
         let Some(reservation) = reservation.filter(|_| !self.holds_quota()) else {
             return;
         };
-        let nominated: Vec<String> = reservation.cluster.iter().map(ToString::to_string).collect();
+        // A further check comes first; the cluster is nominated when that is Ready
+        // (docs/reference/multikueue.md §2.4).
+        let only_check = reservation.checks.len() <= 1;
+        let cluster = reservation.cluster.iter().filter(|_| only_check);
+        let nominated: Vec<String> = cluster.map(ToString::to_string).collect();
         let written = QuotaReservation {
             admission: reservation.admission.clone(),
             checks: &reservation.checks,
@@ -86,6 +94,31 @@ impl<'a> Draft<'a> {
         };
         let status = status::quota_reserved(self.status.clone(), written, self.at());
         self.apply(status, Purpose::Reserve);
+    }
+
+    /// Updates the list of checks of a Workload with quota to those that its ClusterQueue requires now.
+    pub(super) fn update_checks(&mut self, required: Option<&[String]>) {
+        // A reservation of this draft has its list already.
+        let held = is_true(&self.workload.status.conditions, QUOTA_RESERVED);
+        if let Some(required) = required.filter(|_| held && !self.is(EVICTED)) {
+            let status = status::with_checks(self.status.clone(), required, self.at());
+            self.apply(status, Purpose::Admit);
+        }
+    }
+
+    /// Nominates a worker cluster, if no check but the MultiKueue check is open.
+    pub(super) fn nominate(&mut self, cluster: Option<&str>, check: Option<&str>) {
+        let (Some(cluster), Some(check)) = (cluster, check) else {
+            return;
+        };
+        // A check that went back meanwhile, or an eviction, takes the decision back.
+        let open = self.holds_quota()
+            && !self.is(EVICTED)
+            && self.status.nominated_cluster_names.is_empty()
+            && !status::awaits_other_checks(&self.status, check);
+        if open {
+            self.apply(status::nominated(self.status.clone(), cluster), Purpose::Reserve);
+        }
     }
 
     /// Sets the state of the MultiKueue check.
@@ -113,6 +146,41 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Marks a Workload with a Rejected check for deactivation (docs/reference/kueue.md §2.2).
+    pub(super) fn reject(&mut self) {
+        // Without quota a Rejected check deactivates nothing: the nomination refuses the Workload
+        // (docs/reference/kueue.md §4.2).
+        let active = self.workload.spec.active != Some(false);
+        if !active || !self.holds_quota() || self.is(EVICTED) || self.is(DEACTIVATION_TARGET) {
+            return;
+        }
+        if let Some(message) = status::checks_in_state(&self.status, status::REJECTED) {
+            let (status, reason) = (self.status.clone(), reasons::ADMISSION_CHECK);
+            let status = status::deactivation_target(status, reason, &message, self.at());
+            self.apply(status, Purpose::DeactivationTarget);
+        }
+    }
+
+    /// Explains why a deactivated Workload without quota is pending.
+    pub(super) fn deactivate_without_quota(&mut self) {
+        let leaves = self.workload.metadata.deletion_timestamp.is_some();
+        if self.workload.spec.active == Some(false) && !self.holds_quota() && !leaves {
+            let status = status::deactivated_without_quota(self.status.clone(), self.at());
+            self.apply(status, Purpose::Pending);
+        }
+    }
+
+    /// Records whether pods of a group are missing.
+    pub(super) fn wait_for_replacement(&mut self, changed: Option<&ReplacementCondition>) {
+        let Some(ReplacementCondition { waits, reason, message }) = changed else {
+            return;
+        };
+        let mut status = self.status.clone();
+        let kind = WAITING_FOR_REPLACEMENT_PODS;
+        status::set(&mut status.conditions, kind, *waits, reason, message, self.at());
+        self.apply(status, Purpose::Replacement);
+    }
+
     pub(super) fn evict(&mut self, request: Option<&EvictionRequest>, stop: StopPolicy) {
         if !self.holds_quota() || self.is(EVICTED) {
             return;
@@ -126,9 +194,12 @@ impl<'a> Draft<'a> {
         let Some(request) = request.cloned().or_else(|| self.eviction_by_status(stop)) else {
             return;
         };
-        let (status, at) = (self.status.clone(), self.at());
-        let status = match request.preempted {
-            Some(reason) => status::preempted(status, reason, &request.message, at),
+        let (mut status, at) = (self.status.clone(), self.at());
+        if let Some(until) = status::retry_at(&status) {
+            status = status::back_off(status, until, false);
+        }
+        let status = match &request.preemption {
+            Some(one) => status::preempted(status, one.reason, &request.message, at),
             None => {
                 let EvictionRequest { reason, message, .. } = &request;
                 status::evicted(status, Eviction { reason, cause: "", message }, at)
@@ -139,8 +210,10 @@ impl<'a> Draft<'a> {
 
     /// Evictions that follow from the status itself: a check in Retry, a stopped queue.
     fn eviction_by_status(&self, stop: StopPolicy) -> Option<EvictionRequest> {
-        if let Some(check) = self.status.admission_checks.iter().find(|one| one.state == "Retry") {
-            return Some(EvictionRequest::new(reasons::ADMISSION_CHECK, check.message.as_str()));
+        // Retry also evicts a Workload that is not admitted yet (docs/reference/kueue.md §2.2).
+        if let Some(checks) = status::checks_in_state(&self.status, status::RETRY) {
+            let message = format!("Evicted due to {checks}");
+            return Some(EvictionRequest::new(reasons::ADMISSION_CHECK, message));
         }
         let (reason, message) = match stop {
             StopPolicy::DrainClusterQueue => {
@@ -163,6 +236,8 @@ impl<'a> Draft<'a> {
             return;
         }
         if self.is(EVICTED) {
+            // The job asks for the release once its pods are gone (docs/reference/kueue.md §7.3 row
+            // 6).
             if transitions.releases() {
                 self.apply(
                     status::quota_released(self.status.clone(), self.at()),
@@ -184,6 +259,10 @@ impl<'a> Draft<'a> {
 
     /// Requeues an evicted Workload when its backoff, its deactivation or the stop of its queue is over.
     pub(super) fn requeue(&mut self, stop: StopPolicy) {
+        if self.workload.spec.active != Some(false) {
+            let status = status::backoff_ended(self.status.clone(), self.now);
+            self.apply(status, Purpose::Requeue);
+        }
         let requeued = status::find(&self.status.conditions, REQUEUED);
         let Some(kept) = requeued.filter(|one| one.status == "False" && !self.holds_quota()) else {
             return;

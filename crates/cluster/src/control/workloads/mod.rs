@@ -33,11 +33,17 @@ use std::{
     time::Duration,
 };
 
-use crds::{names::conditions::REFUSED, v1beta2::Workload};
+use crds::{
+    names::{annotations::JOB_OWNER_NAME, conditions::REFUSED, labels::JOB_UID, reasons},
+    v1beta2::Workload,
+};
 use engine::ids::WorkloadId;
-use index::status::{StatusStamp, set};
+use index::{
+    AffectedWorkloads,
+    status::{StatusStamp, set},
+};
 use jiff::Timestamp;
-use runtime::{watch::Key, writer::WriteOutcome};
+use runtime::{events::EventRecord, watch::Key, writer::WriteOutcome};
 use serde_json::json;
 
 pub use self::pods_ready::PodsReadyPolicy;
@@ -47,10 +53,12 @@ pub(crate) use self::{
     status::StatusInputs,
     stop_policy::StopPolicy,
     tracked_workload::TrackedWorkload,
-    transition::{EvictionRequest, PendingMessage, ReservedQuota, Transition},
+    transition::{EvictionRequest, PendingMessage, Preemption, ReservedQuota, Transition},
 };
 
+use self::announcement::StatusChange;
 use self::status::{NextStatus, needs_deactivation, next_status, rules_out_reservation};
+use self::tracked_workload::Announcements;
 use super::{
     context::Context,
     outbox::{Intent, Purpose, Settled, Subject, Target, Ticket, after},
@@ -134,8 +142,8 @@ impl Workloads {
     }
 
     /// Takes the Workloads that have reached a limit.
-    pub(crate) fn take_due(&mut self, now: Timestamp) -> Vec<Key> {
-        self.deadlines.take_due(now)
+    pub(crate) fn take_reached(&mut self, now: Timestamp) -> Vec<Key> {
+        self.deadlines.take_reached(now)
     }
 
     /// Whether this object is another one than the Workload that is known by its name.
@@ -148,7 +156,7 @@ impl Workloads {
     pub(crate) fn observe(
         &mut self,
         key: &Key,
-        object: Workload,
+        object: Arc<Workload>,
         id: impl FnOnce() -> WorkloadId,
     ) -> Option<WorkloadChange> {
         if self.records.contains_key(key) {
@@ -164,6 +172,7 @@ impl Workloads {
 
     /// Forgets a Workload that is gone.
     pub(crate) fn remove(&mut self, key: &Key) -> Option<WorkloadChange> {
+        // The number stays taken until `release_id`: other machines have to take the removal first.
         let record = self.records.remove(key)?;
         self.deadlines.set(key, None);
         Some(WorkloadChange {
@@ -183,11 +192,27 @@ impl Workloads {
         records.map(|(key, _)| key.clone()).collect()
     }
 
+    /// Enters Workloads again if their requests are read differently now.
+    pub(crate) fn reenter_affected(&self, affected: &AffectedWorkloads) -> Vec<WorkloadChange> {
+        match affected {
+            AffectedWorkloads::None => Vec::new(),
+            AffectedWorkloads::InNamespace(name) => {
+                self.reenter(|key, _| key.namespace.as_deref() == Some(&**name))
+            }
+            AffectedWorkloads::InLocalQueues(queues) => self.reenter(|key, workload| {
+                let namespace = key.namespace.as_deref().unwrap_or_default();
+                queues.contains(&format!("{namespace}/{}", workload.spec.queue_name))
+            }),
+            AffectedWorkloads::OfRuntimeClass(name) => self.reenter(|_, workload| {
+                let sets = workload.spec.pod_sets.iter();
+                let mut pods = sets.filter_map(|set| set.template.spec.as_ref());
+                pods.any(|pod| pod.runtime_class_name.as_ref() == Some(name))
+            }),
+        }
+    }
+
     /// Entered again as they are: Workloads without quota whose requests may be read differently now.
-    pub(crate) fn reenter(
-        &self,
-        concerned: impl Fn(&Key, &Workload) -> bool,
-    ) -> Vec<WorkloadChange> {
+    fn reenter(&self, concerned: impl Fn(&Key, &Workload) -> bool) -> Vec<WorkloadChange> {
         let records = self.records.iter();
         let pending = records.filter(|(_, record)| !record.phase().holds_quota());
         let concerned = pending.filter(|(key, record)| concerned(key, record.object()));
@@ -244,6 +269,18 @@ impl Workloads {
         }
     }
 
+    /// Finishes a Workload without its owner, and lets it go then (docs/reference/kueue.md §2.5 row 1).
+    pub(crate) fn finish_orphan(&mut self, key: &Key, ctx: &mut Context) {
+        let Some(record) = self.records.get(key).filter(|record| is_orphan(record.object())) else {
+            return;
+        };
+        if record.phase() == WorkloadPhase::Finished {
+            return self.perform(key, &WorkloadCommand::RemoveFinalizer, None, ctx);
+        }
+        let message = "The workload's owner no longer exists".to_owned();
+        self.finish_once(key, reasons::OWNER_NOT_FOUND, message);
+    }
+
     /// Keeps the reason why a Workload is pending. A changed reason does not put off the time at which it is written.
     pub(crate) fn explain(&mut self, key: &Key, pending: PendingMessage) {
         if let Some(record) = self.records.get_mut(key) {
@@ -276,13 +313,16 @@ impl Workloads {
         inputs: &StatusInputs,
         ctx: &mut Context,
     ) -> Evaluation {
+        // Spec and status are written by two requests, one at a time. The answer to the first
+        // evaluates the Workload again.
         if let Some(command) = self.spec_command(key, inputs.class_priority) {
-            self.perform(key, &command, ctx);
+            self.perform(key, &command, None, ctx);
             return Evaluation::Done;
         }
         let Some(record) = self.records.get_mut(key) else {
             return Evaluation::Done;
         };
+        // The engine gives the assumed usage back first; the next evaluation writes the rest.
         if rules_out_reservation(record) && record.transitions_mut().withdraw_reservation() {
             ctx.agenda.now(Reevaluation::Workload(key.clone()));
             return Evaluation::ReservationWithdrawn(record.id());
@@ -292,9 +332,19 @@ impl Workloads {
         match next_status(record, inputs, ctx.now) {
             NextStatus::Write { purpose, status } => {
                 let (object, intent) = (Arc::clone(record.object()), intent(key, record, purpose));
-                ctx.outbox.submit(intent, |purpose, key| {
+                let submitted = ctx.outbox.submit(intent, |purpose, key| {
                     command::apply_status(purpose, key, &object, &status)
                 });
+                let (transitions, now) = (record.transitions(), ctx.now);
+                let change = StatusChange { workload: &object, after: &status, transitions, now };
+                let announcements = match submitted {
+                    true => Announcements {
+                        events: change.announcements(),
+                        measurements: change.preemption().into_iter().collect(),
+                    },
+                    false => Announcements::default(),
+                };
+                record.set_announcements(announcements);
             }
             NextStatus::Wait(until) => {
                 ctx.agenda.at(until, Reevaluation::Workload(key.clone()));
@@ -305,12 +355,20 @@ impl Workloads {
     }
 
     /// Writes what another machine asks for, if the Workload may be written and it changes anything. A deletion takes the
-    /// finalizer off first.
-    pub(crate) fn perform(&mut self, key: &Key, command: &WorkloadCommand, ctx: &mut Context) {
+    /// finalizer off first. The Event follows if the write is done.
+    pub(crate) fn perform(
+        &mut self,
+        key: &Key,
+        command: &WorkloadCommand,
+        event: Option<EventRecord>,
+        ctx: &mut Context,
+    ) {
         if *command == WorkloadCommand::Delete {
-            self.submit(key, &WorkloadCommand::RemoveFinalizer, ctx);
+            // While this write is in flight `submit` skips the deletion. Its answer evaluates the
+            // job, which asks for the deletion again.
+            self.submit(key, &WorkloadCommand::RemoveFinalizer, None, ctx);
         }
-        self.submit(key, command, ctx);
+        self.submit(key, command, event, ctx);
     }
 
     /// Refuses a clone on an agent's cluster, so that its manager chooses another one. Returns false if that is written or
@@ -364,6 +422,8 @@ impl Workloads {
         if answer == WriteOutcome::Gone && settled.base.as_ref() == Some(&record.stamp()) {
             return self.remove(key);
         }
+        // One write of an object is in flight at a time, so these are those of this write.
+        let announced = self.records.get_mut(key).map(TrackedWorkload::take_announcements)?;
         let WriteOutcome::Done(value) = answer else {
             return None;
         };
@@ -371,9 +431,9 @@ impl Workloads {
         if let Some(record) = self.records.get_mut(key) {
             settle_purpose(record, ticket.purpose, ctx.now);
             record.settle_transitions();
-            let event = announcement::announcement(record, ticket.purpose);
-            event.into_iter().for_each(|event| ctx.outbox.publish(event));
         }
+        announced.events.into_iter().for_each(|event| ctx.outbox.publish(event));
+        ctx.measurements.extend(announced.measurements);
         change
     }
 
@@ -417,18 +477,41 @@ impl Workloads {
         needs_deactivation(record).then_some(WorkloadCommand::Deactivate)
     }
 
-    fn submit(&mut self, key: &Key, command: &WorkloadCommand, ctx: &mut Context) {
-        let Some(record) = self.records.get(key).filter(|one| command.changes(one.object())) else {
+    fn submit(
+        &mut self,
+        key: &Key,
+        command: &WorkloadCommand,
+        event: Option<EventRecord>,
+        ctx: &mut Context,
+    ) {
+        let record = self.records.get_mut(key);
+        let Some(record) = record.filter(|one| command.changes(one.object())) else {
             return;
         };
         if !ctx.outbox.writes().is_free(&target(key), &record.stamp(), ctx.now) {
             return;
         }
         let workload = Arc::clone(record.object());
-        ctx.outbox.submit(intent(key, record, command.purpose()), |purpose, key| {
-            command.encode(&workload, purpose, key)
-        });
+        let submitted =
+            ctx.outbox.submit(intent(key, record, command.purpose()), |purpose, key| {
+                command.encode(&workload, purpose, key)
+            });
+        let events: Vec<EventRecord> = event.into_iter().filter(|_| submitted).collect();
+        record.set_announcements(events.into());
     }
+}
+
+/// Whether a Workload had an owner that is gone, or is deleted and never had one.
+fn is_orphan(workload: &Workload) -> bool {
+    let metadata = &workload.metadata;
+    let labels = metadata.labels.as_ref();
+    let annotations = metadata.annotations.as_ref();
+    let had_owner = labels.is_some_and(|all| all.contains_key(JOB_UID));
+    // An owner in another place than the references is named by annotations.
+    let names_owner = annotations.is_some_and(|all| all.contains_key(JOB_OWNER_NAME));
+    metadata.owner_references.as_ref().is_none_or(Vec::is_empty)
+        && !names_owner
+        && (had_owner || metadata.deletion_timestamp.is_some())
 }
 
 fn target(key: &Key) -> Target {

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use config::{GoDuration, WaitForPodsReady};
 use crds::{
     meta::Condition,
     names::{
@@ -17,10 +18,7 @@ use crds::{
 use index::status;
 use jiff::Timestamp;
 
-use crate::{
-    config::{GoDuration, WaitForPodsReady},
-    control::outbox::after,
-};
+use crate::control::outbox::after;
 
 /// `waitForPodsReady` of the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,13 +197,13 @@ mod tests {
     fn a_timeout_of_zero_is_no_limit_and_recovery_has_its_own() {
         let admitted = since("Admitted", "True", "Admitted", 1);
         let failed = since("PodsReady", "False", "WaitForRecovery", 10);
-        let waits = workload(None, &json!([admitted]));
+        let starts = workload(None, &json!([admitted]));
         let recovers = workload(None, &json!([admitted, failed]));
         let (none, only_start) = (policy("{timeout: 0s}"), policy("{recoveryTimeout: 0s}"));
-        assert_eq!(limits_of(&waits, Some(&none)), [""; 0]);
+        assert_eq!(limits_of(&starts, Some(&none)), [""; 0]);
         assert_eq!(limits_of(&recovers, Some(&only_start)), [""; 0]);
         assert_eq!(
-            limits_of(&waits, Some(&only_start)),
+            limits_of(&starts, Some(&only_start)),
             ["31:00 PodsReadyTimeout(\"WaitForStart\")"]
         );
     }
@@ -213,8 +211,8 @@ mod tests {
     #[test]
     fn earlier_runs_count_towards_the_maximum_execution_time() {
         let admitted = since("Admitted", "True", "Admitted", 1);
-        let waits = workload(Some(70), &json!([admitted]));
-        assert_eq!(limits_of(&waits, None), ["2:00 ExecutionTime"]);
+        let running = workload(Some(70), &json!([admitted]));
+        assert_eq!(limits_of(&running, None), ["2:00 ExecutionTime"]);
         let used_up = workload(Some(5), &json!([admitted]));
         assert_eq!(limits_of(&used_up, None), ["1:00 ExecutionTime"]);
     }

@@ -4,8 +4,12 @@
 //! Ready checks are admission, the end of a backoff is a requeue. A finished Workload never changes.
 //! Source: docs/reference/kueue.md §2.
 
+use ::jobs::pods::group::ReplacementCondition;
 use crds::{
-    names::conditions::DEACTIVATION_TARGET,
+    names::{
+        conditions::{DEACTIVATION_TARGET, QUOTA_RESERVED},
+        reasons,
+    },
     v1beta2::{PodSetRequest, Workload, WorkloadStatus},
 };
 use index::status::{self, StatusStamp};
@@ -13,9 +17,9 @@ use jiff::Timestamp;
 
 use super::{
     draft::Draft, phase::WorkloadPhase, pods_ready::PodsReadyPolicy, stop_policy::StopPolicy,
-    time_limits, tracked_workload::TrackedWorkload,
+    time_limits, tracked_workload::TrackedWorkload, transition::PendingMessage,
 };
-use crate::control::{outbox::Purpose, unschedulable::UnschedulablePod};
+use crate::control::{outbox::Purpose, pod_failure::PodFailure};
 
 /// What decides beside the Workload itself.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +27,8 @@ pub(crate) struct StatusInputs {
     pub(crate) stop: StopPolicy,
     /// The MultiKueue check, if the Workload is dispatched to workers.
     pub(crate) multikueue_check: Option<String>,
+    /// The admission checks that its ClusterQueue requires; `None` where there is no ClusterQueue to ask.
+    pub(crate) required_checks: Option<Vec<String>>,
     /// Nothing of a dispatched Workload runs on any worker.
     pub(crate) withdrawn: bool,
     /// The value of its WorkloadPriorityClass.
@@ -31,11 +37,17 @@ pub(crate) struct StatusInputs {
     pub(crate) requests: Vec<PodSetRequest>,
     /// Whether the pods of its job are ready, where a PodsReady policy is set.
     pub(crate) pods_ready: Option<bool>,
+    /// Whether pods of a group are missing, if that changed.
+    pub(crate) replacement: Option<ReplacementCondition>,
     pub(crate) policy: Option<PodsReadyPolicy>,
     /// The PodsReady timeout and the maximum execution time are enforced by this process.
     pub(crate) enforces_time_limits: bool,
+    /// Reasons of conditions are those of before the gate UnadmittedWorkloadsObservability.
+    pub(crate) legacy_reasons: bool,
+    /// A Workload that no cycle has evaluated yet says so.
+    pub(crate) explicit_status: bool,
     /// A pod that no node takes, on an agent's cluster.
-    pub(crate) unschedulable: Option<UnschedulablePod>,
+    pub(crate) pod_failure: Option<PodFailure>,
 }
 
 /// What follows for the status.
@@ -49,12 +61,9 @@ pub(crate) enum NextStatus {
     Nothing,
 }
 
-/// Whether `spec.active` is to be set to false: a check is Rejected, or a limit set the DeactivationTarget.
+/// Whether `spec.active` is to be set to false: a check or a limit set the DeactivationTarget.
 pub(crate) fn needs_deactivation(record: &TrackedWorkload) -> bool {
-    let workload = record.object();
-    let active = workload.spec.active != Some(false);
-    let rejected = workload.status.admission_checks.iter().any(|check| check.state == "Rejected");
-    active && (rejected && record.phase().holds_quota() || record.is(DEACTIVATION_TARGET))
+    record.object().spec.active != Some(false) && record.is(DEACTIVATION_TARGET)
 }
 
 /// Whether the object rules a pending reservation out: it is finished, deleted, deactivated, or about to finish.
@@ -84,17 +93,22 @@ pub(crate) fn next_status(
     }
     let mut draft = Draft::new(workload, now);
     draft.reserve(record.transitions().reservation());
+    draft.nominate(record.transitions().nomination(), inputs.multikueue_check.as_deref());
     // Each step sees what the steps before it changed: a check that becomes Retry here evicts in
     // the same write.
+    draft.update_checks(inputs.required_checks.as_deref());
     draft.update_check(record.transitions().check(), inputs.multikueue_check.as_deref());
+    draft.reject();
     draft.evict(record.transitions().eviction(), inputs.stop);
     draft.release(record.transitions(), inputs);
+    draft.deactivate_without_quota();
     draft.requeue(inputs.stop);
+    draft.wait_for_replacement(inputs.replacement.as_ref());
     draft.admit();
     time_limits::apply(&mut draft, inputs);
     if let Some((purpose, status)) = draft.into_changes() {
         let status = time_limits::with_pods_ready(status, workload, inputs, now);
-        return write(before, status, purpose);
+        return write(before, with_reasons(status, inputs), purpose);
     }
     if !record.phase().holds_quota() && workload.spec.active != Some(false) {
         return explain(record, inputs, now);
@@ -107,6 +121,22 @@ pub(super) fn at(workload: &Workload, now: Timestamp) -> StatusStamp {
     StatusStamp { now, generation: workload.metadata.generation.unwrap_or_default() }
 }
 
+/// The status with the reasons that the gate selects.
+fn with_reasons(status: WorkloadStatus, inputs: &StatusInputs) -> WorkloadStatus {
+    if inputs.legacy_reasons { status::with_legacy_reasons(status) } else { status }
+}
+
+/// What a Workload says that no cycle has evaluated yet.
+fn not_evaluated(now: Timestamp) -> PendingMessage {
+    PendingMessage {
+        reason: reasons::PENDING_EVALUATION.to_owned(),
+        message: "Workload is pending evaluation in the scheduling queue".to_owned(),
+        gated: false,
+        by_cycle: false,
+        not_before: now,
+    }
+}
+
 fn write(before: &WorkloadStatus, status: WorkloadStatus, purpose: Purpose) -> NextStatus {
     if status == *before {
         return NextStatus::Nothing;
@@ -116,15 +146,21 @@ fn write(before: &WorkloadStatus, status: WorkloadStatus, purpose: Purpose) -> N
 
 /// Why the Workload is pending, once it has been pending for a while.
 fn explain(record: &TrackedWorkload, inputs: &StatusInputs, now: Timestamp) -> NextStatus {
-    let Some(pending) = record.transitions().pending_message() else {
-        return NextStatus::Nothing;
-    };
     let workload = record.object();
     let before = &workload.status;
-    let requests = inputs.requests.clone();
+    let unknown = status::find(&before.conditions, QUOTA_RESERVED).is_none();
+    let first = (inputs.explicit_status && unknown).then(|| not_evaluated(now));
+    let Some(pending) = first.as_ref().or(record.transitions().pending_message()) else {
+        return NextStatus::Nothing;
+    };
+    let (requests, at) = (inputs.requests.clone(), at(workload, now));
     let explain = if pending.gated { status::gated } else { status::pending };
-    let status =
-        explain(before.clone(), &pending.reason, &pending.message, requests, at(workload, now));
+    let status = explain(before.clone(), &pending.reason, &pending.message, requests, at);
+    let status = match &inputs.required_checks {
+        Some(required) => status::with_checks(status, required, at),
+        None => status,
+    };
+    let status = with_reasons(status, inputs);
     // Compared before PodsReady is added: PodsReady=False alone causes no write.
     if status == *before {
         return NextStatus::Nothing;

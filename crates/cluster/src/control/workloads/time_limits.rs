@@ -1,7 +1,7 @@
-//! Time limits of an admitted Workload: PodsReady timeout, maximum execution time, pods that no node takes
+//! Time limits of an admitted Workload: PodsReady timeout, maximum execution time, pods that cannot run
 //! (docs/reference/kueue.md §2.4, §7.6).
 //!
-//! `PodsReady=False` alone is never written: it goes out with the next other change.
+//! `PodsReady=False` goes out with the admission. It is written alone only if another client wrote the admission.
 
 use std::time::Duration;
 
@@ -24,8 +24,8 @@ use super::{
 };
 use crate::control::outbox::{Purpose, after};
 
-/// Backoff of a clone with pods that no node takes, before the agent admits it again.
-const UNSCHEDULABLE_BACKOFF: Duration = Duration::from_secs(60);
+/// Backoff of a clone with pods that no node takes or the API server refuses, before the agent admits it again.
+const POD_FAILURE_BACKOFF: Duration = Duration::from_secs(60);
 
 /// When an admitted Workload reaches the first of its limits.
 pub(crate) fn deadline(record: &TrackedWorkload, inputs: &StatusInputs) -> Option<Timestamp> {
@@ -36,8 +36,9 @@ pub(crate) fn deadline(record: &TrackedWorkload, inputs: &StatusInputs) -> Optio
         && record.is(ADMITTED);
     let limits = time_limits(workload, &workload.status, inputs.policy.as_ref());
     let limit = limits.first().filter(|_| inputs.enforces_time_limits).map(|limit| limit.at);
-    let unschedulable = inputs.unschedulable.as_ref().map(|pod| pod.at);
-    limit.into_iter().chain(unschedulable).min().filter(|_| runs)
+    // An agent evicts for pods that cannot run although the manager enforces the time limits.
+    let pod_failure = inputs.pod_failure.as_ref().map(|failure| failure.at);
+    limit.into_iter().chain(pod_failure).min().filter(|_| runs)
 }
 
 /// Applies what follows from pods and from the time.
@@ -45,7 +46,8 @@ pub(super) fn apply(draft: &mut Draft<'_>, inputs: &StatusInputs) {
     // Readiness comes first: pods that became ready at the last moment are not evicted.
     update_pods_ready(draft, inputs.pods_ready);
     enforce(draft, inputs);
-    evict_unschedulable(draft, inputs);
+    evict_for_pods(draft, inputs);
+    show_pods_ready(draft, inputs.pods_ready);
 }
 
 /// The status with `PodsReady=False`, where a PodsReady policy is set and the pods are not ready.
@@ -72,6 +74,16 @@ fn update_pods_ready(draft: &mut Draft<'_>, pods_ready: Option<bool>) {
     }
 }
 
+/// Adds the condition where it is missing: another client wrote the admission.
+fn show_pods_ready(draft: &mut Draft<'_>, pods_ready: Option<bool>) {
+    let known = status::find(&draft.status().conditions, PODS_READY).is_some();
+    let Some(ready) = pods_ready.filter(|_| draft.runs() && !known) else {
+        return;
+    };
+    let status = status::pods_ready(draft.status().clone(), ready, draft.at());
+    draft.apply(status, Purpose::PodsReady);
+}
+
 fn enforce(draft: &mut Draft<'_>, inputs: &StatusInputs) {
     // After DeactivationTarget another write sets `spec.active`, and that evicts
     // (docs/reference/kueue.md §2.2).
@@ -86,6 +98,7 @@ fn enforce(draft: &mut Draft<'_>, inputs: &StatusInputs) {
         (Exceeded::PodsReadyTimeout(cause), Some(policy)) => {
             evict_for_pods_ready(draft, cause, policy);
         }
+        // Only the maximum execution time is left: without a policy no PodsReady limit is computed.
         _ => {
             let message = "exceeding the maximum execution time";
             deactivate(draft, reasons::MAXIMUM_EXECUTION_TIME_EXCEEDED, message);
@@ -94,15 +107,15 @@ fn enforce(draft: &mut Draft<'_>, inputs: &StatusInputs) {
 }
 
 /// The clone goes back to its manager, which excludes this worker for about as long as the backoff.
-fn evict_unschedulable(draft: &mut Draft<'_>, inputs: &StatusInputs) {
-    let pod = inputs.unschedulable.as_ref().filter(|pod| pod.at <= draft.now());
-    let Some(pod) = pod.filter(|_| draft.runs()) else {
+fn evict_for_pods(draft: &mut Draft<'_>, inputs: &StatusInputs) {
+    let failure = inputs.pod_failure.as_ref().filter(|failure| failure.at <= draft.now());
+    let Some(failure) = failure.filter(|_| draft.runs()) else {
         return;
     };
-    let until = after(draft.now(), UNSCHEDULABLE_BACKOFF);
+    let until = after(draft.now(), POD_FAILURE_BACKOFF);
     // Not counted: the count limits requeues after PodsReadyTimeout (docs/reference/kueue.md §2.4).
     let status = status::back_off(draft.status().clone(), until, false);
-    let eviction = Eviction { reason: reasons::UNSCHEDULABLE, cause: "", message: &pod.message };
+    let eviction = Eviction { reason: failure.reason, cause: "", message: &failure.message };
     draft.apply(status::evicted(status, eviction, draft.at()), Purpose::Evict);
 }
 
@@ -132,6 +145,8 @@ fn deactivate(draft: &mut Draft<'_>, reason: &str, message: &str) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::{Value, json};
 
     use super::*;
@@ -164,22 +179,26 @@ mod tests {
     fn inputs(pods_ready: Option<bool>) -> StatusInputs {
         let strategy = "{backoffBaseSeconds: 10, backoffLimitCount: 1}";
         let file = format!("{{timeout: 2m, recoveryTimeout: 1m, requeuingStrategy: {strategy}}}");
-        let file: crate::config::WaitForPodsReady = serde_saphyr::from_str(&file).expect("a block");
+        let file: config::WaitForPodsReady = serde_saphyr::from_str(&file).expect("a block");
         StatusInputs {
+            replacement: None,
             stop: StopPolicy::None,
             multikueue_check: None,
+            required_checks: None,
             withdrawn: false,
             class_priority: None,
             requests: vec![],
             pods_ready,
             policy: Some(PodsReadyPolicy::from(&file)),
             enforces_time_limits: true,
-            unschedulable: None,
+            legacy_reasons: false,
+            explicit_status: false,
+            pod_failure: None,
         }
     }
 
     fn record(workload: &Workload) -> TrackedWorkload {
-        TrackedWorkload::new(workload.clone(), engine::ids::WorkloadId(1))
+        TrackedWorkload::new(Arc::new(workload.clone()), engine::ids::WorkloadId(1))
     }
 
     /// The write so many minutes after midnight: its purpose and the conditions that it changes.
@@ -211,7 +230,7 @@ mod tests {
         let (ready, not) = (inputs(Some(true)), inputs(Some(false)));
         let fresh = workload(&json!([]), &json!({}));
         assert_eq!(written(&fresh, &ready, 2), "pods-ready: PodsReady=True Started");
-        assert_eq!(written(&fresh, &not, 2), "nothing", "PodsReady=False alone");
+        assert_eq!(written(&fresh, &not, 2), "pods-ready: PodsReady=False WaitForStart");
         let started = workload(&pods("True", "Started"), &json!({}));
         assert_eq!(written(&started, &ready, 6), "nothing");
         assert_eq!(written(&started, &not, 6), "pods-ready: PodsReady=False WaitForRecovery");

@@ -11,12 +11,16 @@ use crds::{
     v1beta2::Workload,
 };
 use engine::{Time, ids::WorkloadId};
+use runtime::events::EventRecord;
 
 use super::{
     phase::WorkloadPhase,
     transition::{PendingTransitions, Transition},
 };
-use crate::control::outbox::{Stamp, Tracked};
+use crate::control::{
+    measurement::Measurement,
+    outbox::{Stamp, Tracked},
+};
 
 /// See the module.
 #[derive(Debug)]
@@ -26,13 +30,28 @@ pub(crate) struct TrackedWorkload {
     id: WorkloadId,
     phase: WorkloadPhase,
     transitions: PendingTransitions,
+    announcements: Announcements,
+}
+
+/// What follows if the write in flight is done.
+#[derive(Debug, Default)]
+pub(super) struct Announcements {
+    pub(super) events: Vec<EventRecord>,
+    pub(super) measurements: Vec<Measurement>,
+}
+
+impl From<Vec<EventRecord>> for Announcements {
+    fn from(events: Vec<EventRecord>) -> Self {
+        Self { events, measurements: Vec::new() }
+    }
 }
 
 impl TrackedWorkload {
-    pub(super) fn new(object: Workload, id: WorkloadId) -> Self {
+    pub(super) fn new(object: Arc<Workload>, id: WorkloadId) -> Self {
         let phase = WorkloadPhase::of(&object.status.conditions);
         let transitions = PendingTransitions::default();
-        Self { tracked: Tracked::new(object), id, phase, transitions }
+        let announcements = Announcements::default();
+        Self { tracked: Tracked::new(object), id, phase, transitions, announcements }
     }
 
     pub(crate) fn id(&self) -> WorkloadId {
@@ -63,12 +82,20 @@ impl TrackedWorkload {
         &mut self.transitions
     }
 
+    pub(super) fn set_announcements(&mut self, announcements: Announcements) {
+        self.announcements = announcements;
+    }
+
+    pub(super) fn take_announcements(&mut self) -> Announcements {
+        std::mem::take(&mut self.announcements)
+    }
+
     pub(super) fn propose(&mut self, transition: Transition) {
         self.transitions.propose(transition);
     }
 
     /// Records an observation. Returns whether it is newer.
-    pub(super) fn observe(&mut self, object: Workload) -> bool {
+    pub(super) fn observe(&mut self, object: Arc<Workload>) -> bool {
         let newer = self.tracked.observe(object);
         self.parse_if(newer)
     }

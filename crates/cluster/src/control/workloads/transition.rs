@@ -3,6 +3,7 @@
 use crds::v1beta2::Admission;
 use engine::PreemptionReason;
 use jiff::Timestamp;
+use runtime::events::Regarding;
 
 use super::phase::WorkloadPhase;
 
@@ -26,6 +27,8 @@ pub(crate) enum Transition {
     Release,
     /// Its reservation ends without an eviction, since nothing of it ran. With the message of the condition.
     Unreserve(String),
+    /// This worker cluster is nominated: every other check has become Ready.
+    Nominate(Box<str>),
     /// This worker cluster has admitted it: the MultiKueue check becomes Ready.
     CheckReady(Box<str>),
     /// The MultiKueue check becomes Retry, with this message.
@@ -51,6 +54,8 @@ pub(crate) struct PendingMessage {
     pub(crate) message: String,
     /// It would have to preempt, and a preemption gate is closed.
     pub(crate) gated: bool,
+    /// A cycle has evaluated the Workload; otherwise no cycle does.
+    pub(crate) by_cycle: bool,
     /// Not written before this time: most Workloads are pending for a moment only.
     pub(crate) not_before: Timestamp,
 }
@@ -60,14 +65,27 @@ pub(crate) struct PendingMessage {
 pub(crate) struct EvictionRequest {
     pub(crate) reason: &'static str,
     pub(crate) message: String,
-    /// The reason of the condition `Preempted`, of a preemption.
-    pub(crate) preempted: Option<PreemptionReason>,
+    /// Set if it is a preemption.
+    pub(crate) preemption: Option<Preemption>,
+}
+
+/// What is reported of a preemption beside its message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Preemption {
+    /// The reason of the condition `Preempted`.
+    pub(crate) reason: PreemptionReason,
+    /// The Workload that preempts.
+    pub(crate) preemptor: Regarding,
+    /// The ClusterQueue of the preemptor.
+    pub(crate) queue: String,
+    /// Priorities of both, as Events show them.
+    pub(crate) priorities: String,
 }
 
 impl EvictionRequest {
     /// An eviction that is not a preemption.
     pub(crate) fn new(reason: &'static str, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into(), preempted: None }
+        Self { reason, message: message.into(), preemption: None }
     }
 }
 
@@ -150,6 +168,14 @@ impl PendingTransitions {
         checks.min_by_key(rank)
     }
 
+    /// The worker cluster to be nominated.
+    pub(crate) fn nomination(&self) -> Option<&str> {
+        self.find(|one| match one {
+            Transition::Nominate(cluster) => Some(&**cluster),
+            _ => None,
+        })
+    }
+
     pub(crate) fn retries_check(&self) -> bool {
         self.0.iter().any(|one| matches!(one, Transition::CheckRetry(_)))
     }
@@ -183,6 +209,7 @@ impl PendingTransitions {
             (_, Transition::CheckReady(cluster)) => {
                 phase.keeps_quota() && cluster_name != Some(&**cluster)
             }
+            (_, Transition::Nominate(_)) => phase.keeps_quota() && cluster_name.is_none(),
             (_, Transition::Release | Transition::Unreserve(_) | Transition::CheckRejected(_)) => {
                 phase.holds_quota()
             }
@@ -219,6 +246,7 @@ mod tests {
             reason: "Pending".to_owned(),
             message: message.to_owned(),
             gated: false,
+            by_cycle: true,
             not_before: Timestamp::UNIX_EPOCH,
         })
     }

@@ -1,0 +1,96 @@
+//! Objects that a watch reduces to what decides about room.
+//!
+//! A cluster has many more Nodes and Pods than anything else, and most of their fields never matter. They are reduced when they
+//! are decoded, so that their stores stay small.
+
+use std::borrow::Cow;
+
+use crds::decode::Decode;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
+use serde::{Deserialize, Deserializer, de};
+use serde_json::{Error, Value};
+
+/// What is kept of an object.
+pub trait Reduced: Sized {
+    /// The kind of the object.
+    type Kind: Resource<DynamicType = ()>;
+
+    /// The fields that are decoded.
+    type Object;
+
+    /// Decodes them.
+    ///
+    /// # Errors
+    /// If one has another type than the kind says.
+    fn decode(value: Value) -> Result<Self::Object, Error>;
+
+    /// The metadata of an object.
+    fn metadata(object: &Self::Object) -> &ObjectMeta;
+
+    /// Reduces an object.
+    fn of(object: &Self::Object) -> Self;
+}
+
+/// An object of which only `T` is kept, and its name and version.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observed<T> {
+    metadata: ObjectMeta,
+    content: T,
+}
+
+impl<T> Observed<T> {
+    /// What is kept.
+    pub(crate) fn content(&self) -> &T {
+        &self.content
+    }
+}
+
+impl<'de, T: Reduced> Deserialize<'de> for Observed<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::decode(Value::deserialize(deserializer)?).map_err(de::Error::custom)
+    }
+}
+
+impl<T: Reduced> Decode for Observed<T> {
+    fn decode(value: Value) -> Result<Self, Error> {
+        let object = T::decode(value)?;
+        let meta = T::metadata(&object);
+        let metadata = ObjectMeta {
+            name: meta.name.clone(),
+            namespace: meta.namespace.clone(),
+            resource_version: meta.resource_version.clone(),
+            ..ObjectMeta::default()
+        };
+        Ok(Self { metadata, content: T::of(&object) })
+    }
+}
+
+impl<T: Reduced> Resource for Observed<T> {
+    type DynamicType = ();
+    type Scope = <T::Kind as Resource>::Scope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        T::Kind::kind(&())
+    }
+
+    fn group((): &()) -> Cow<'_, str> {
+        T::Kind::group(&())
+    }
+
+    fn version((): &()) -> Cow<'_, str> {
+        T::Kind::version(&())
+    }
+
+    fn plural((): &()) -> Cow<'_, str> {
+        T::Kind::plural(&())
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}

@@ -1,0 +1,125 @@
+//! Pods that the API server refuses to the controller of a job: ResourceQuota, LimitRange, Pod Security, a webhook
+//! (docs/reference/dispatch.md §4).
+//!
+//! The controller reports them by an Event of its job and tries again. Pods of a clone are *refused* from such an Event on,
+//! until all of its pods exist.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use crds::names::reasons::PODS_REFUSED;
+use jiff::Timestamp;
+use k8s_openapi::{api::core::v1::Event, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use runtime::watch::Key;
+use serde_json::{Error, Value};
+
+use super::{node::PodInfo, observed::Reduced};
+use crate::control::{outbox::after, pod_failure::PodFailure};
+
+/// How long pods may be refused before their clone is evicted. The controller of Jobs has tried five times by then.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Selects the Events in question.
+pub(crate) const EVENT_FIELDS: &str = "reason=FailedCreate,type=Warning";
+
+/// An Event about pods that could not be created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedPodsEvent {
+    pub(crate) api_version: String,
+    pub(crate) kind: String,
+    /// The object that the controller created pods for.
+    pub(crate) object: Key,
+    pub(crate) uid: String,
+    pub(crate) message: String,
+}
+
+impl Reduced for RefusedPodsEvent {
+    type Kind = Event;
+    type Object = Event;
+
+    fn decode(value: Value) -> Result<Event, Error> {
+        serde_json::from_value(value)
+    }
+
+    fn metadata(event: &Event) -> &ObjectMeta {
+        &event.metadata
+    }
+
+    fn of(event: &Event) -> Self {
+        let about = &event.involved_object;
+        let text = |field: &Option<String>| field.clone().unwrap_or_default();
+        Self {
+            api_version: text(&about.api_version),
+            kind: text(&about.kind),
+            object: Key {
+                namespace: about.namespace.as_deref().map(Into::into),
+                name: text(&about.name).into(),
+            },
+            uid: text(&about.uid),
+            message: text(&event.message),
+        }
+    }
+}
+
+/// Pods of clones, and clones with refused pods.
+#[derive(Debug, Default)]
+pub(super) struct RefusedPods {
+    clones: BTreeMap<Key, Key>,
+    pods: BTreeMap<Key, BTreeSet<Key>>,
+    refused: BTreeMap<Key, (Timestamp, String)>,
+}
+
+impl RefusedPods {
+    /// Records a pod; `None` if it is gone. Returns the clones that have another number of pods now.
+    pub(super) fn observe(&mut self, key: &Key, pod: Option<&PodInfo>) -> Vec<Key> {
+        let clone = pod.and_then(|pod| pod.lives_for.clone());
+        if self.clones.get(key) == clone.as_ref() {
+            return Vec::new();
+        }
+        let before = match &clone {
+            Some(clone) => self.clones.insert(key.clone(), clone.clone()),
+            None => self.clones.remove(key),
+        };
+        if let Some(before) = &before {
+            self.remove(before, key);
+        }
+        if let Some(clone) = &clone {
+            self.pods.entry(clone.clone()).or_default().insert(key.clone());
+        }
+        before.into_iter().chain(clone).collect()
+    }
+
+    /// The controller of a clone's job reports that it cannot create a pod.
+    pub(super) fn refuse(&mut self, clone: Key, message: &str, now: Timestamp) {
+        let (_, last) = self.refused.entry(clone).or_insert((now, String::new()));
+        message.clone_into(last);
+    }
+
+    /// Compares the pods of a clone with the number that it should have; `None` if it should have none.
+    pub(super) fn compare(&mut self, clone: &Key, wanted: Option<i64>) {
+        let pods = self.pods.get(clone).map_or(0, BTreeSet::len);
+        let is_short = wanted.is_some_and(|wanted| i64::try_from(pods).is_ok_and(|n| n < wanted));
+        if !is_short {
+            self.refused.remove(clone);
+        }
+    }
+
+    /// The refused pods of a clone.
+    pub(super) fn of(&self, clone: &Key) -> Option<PodFailure> {
+        let (since, cause) = self.refused.get(clone)?;
+        let seconds = TIMEOUT.as_secs();
+        let message = format!("pods were refused for {seconds}s: {cause}");
+        Some(PodFailure { at: after(*since, TIMEOUT), reason: PODS_REFUSED, message })
+    }
+
+    fn remove(&mut self, clone: &Key, pod: &Key) {
+        if let Some(pods) = self.pods.get_mut(clone) {
+            pods.remove(pod);
+            if pods.is_empty() {
+                self.pods.remove(clone);
+            }
+        }
+    }
+}

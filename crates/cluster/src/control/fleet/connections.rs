@@ -1,0 +1,178 @@
+//! Which connections to workers are wanted, and which of them may use the cluster that it leads to. Pure.
+//!
+//! A registered worker is connected. After its MultiKueueCluster was deleted it keeps its connection until no copy is left there,
+//! for a limited time. A connection reports the identity of its cluster before it uses the cluster; the answer is a
+//! [`ClaimResult`], after the identity was noted on the MultiKueueCluster.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use crds::v1beta2::{ClusterSource, MultiKueueCluster};
+use jiff::Timestamp;
+
+use super::claims::{ClaimDecision, Claims};
+use crate::control::{
+    context::Context, control_loop::WorkerNames, outbox::after, timers::Reevaluation,
+};
+
+/// What is wanted of the connection to a worker. Without a plan its connection ends.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ConnectionPlan {
+    /// Where to connect to; `None` to keep the connection as it is, if there is one.
+    pub target: Option<WorkerRegistration>,
+    /// The answer to the last identity that was reported.
+    pub claim: Option<ClaimAnswer>,
+}
+
+/// A MultiKueueCluster as far as it says where to connect to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WorkerRegistration {
+    /// Where the kubeconfig is.
+    pub source: ClusterSource,
+    /// The uid of the MultiKueueCluster.
+    pub uid: Option<Box<str>>,
+}
+
+/// The answer to a [`WorkerInput::Identity`](crate::control::WorkerInput::Identity).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimAnswer {
+    /// The number of the request.
+    pub request: u64,
+    /// Whether the cluster may be used.
+    pub result: ClaimResult,
+}
+
+/// Whether a connection may use the cluster that it leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClaimResult {
+    /// It may, and the identity of the cluster is noted.
+    Granted,
+    /// The cluster belongs to this MultiKueueCluster.
+    TakenBy(Box<str>),
+    /// Work is recorded on another cluster.
+    Changed {
+        /// The uid of that cluster.
+        known: Box<str>,
+        /// The uid of the cluster that answers.
+        found: Box<str>,
+    },
+    /// The identity could not be noted, for this reason.
+    Refused(String),
+}
+
+/// Plans by worker.
+pub type ConnectionPlans = BTreeMap<Box<str>, ConnectionPlan>;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Connections {
+    claims: Claims,
+    requests: BTreeMap<Box<str>, ClaimRequest>,
+    /// Workers that were registered, and since when they are not.
+    unregistered: BTreeMap<Box<str>, Timestamp>,
+}
+
+/// A reported identity.
+#[derive(Debug)]
+struct ClaimRequest {
+    number: u64,
+    uid: Box<str>,
+    /// `None` until the identity is noted.
+    result: Option<ClaimResult>,
+}
+
+impl Connections {
+    /// A MultiKueueCluster is new or changed.
+    pub(super) fn registration_observed(&mut self, name: &str, object: &MultiKueueCluster) {
+        self.claims.update(name, object);
+    }
+
+    /// Whether a worker is registered has changed.
+    pub(super) fn set_registered(&mut self, name: &str, registered: bool, now: Timestamp) {
+        if registered {
+            self.unregistered.remove(name);
+        } else {
+            self.unregistered.insert(name.into(), now);
+        }
+    }
+
+    /// The connection to a worker ended.
+    pub(super) fn given_up(&mut self, name: &str) {
+        self.unregistered.remove(name);
+        self.requests.remove(name);
+    }
+
+    /// A connection reports the uid of its cluster, and waits for the answer.
+    pub(super) fn identity_reported(
+        &mut self,
+        name: &str,
+        (number, uid): (u64, Box<str>),
+        work_is_recorded: impl FnOnce() -> bool,
+    ) {
+        let open = self.requests.get(name);
+        let open = open.is_some_and(|request| request.uid == uid && request.result.is_none());
+        let result = match self.claims.claim(name, &uid, work_is_recorded) {
+            // The claim of an earlier request is not noted yet.
+            ClaimDecision::Valid if open => None,
+            ClaimDecision::Valid => Some(ClaimResult::Granted),
+            ClaimDecision::TakenBy(other) => Some(ClaimResult::TakenBy(other)),
+            ClaimDecision::Changed(known) => {
+                Some(ClaimResult::Changed { known, found: uid.clone() })
+            }
+            ClaimDecision::Note => None,
+        };
+        self.requests.insert(name.into(), ClaimRequest { number, uid, result });
+    }
+
+    /// Identities that are to be noted: worker and uid.
+    pub(super) fn to_note(&self) -> Vec<(Box<str>, Box<str>)> {
+        let open = self.requests.iter().filter(|(_, request)| request.result.is_none());
+        open.map(|(name, request)| (name.clone(), request.uid.clone())).collect()
+    }
+
+    /// The uid of a worker's cluster was noted.
+    pub(super) fn noted(&mut self, name: &str, uid: &str) {
+        // The connection may lead to another cluster by now.
+        if let Some(request) = self.requests.get_mut(name).filter(|one| *one.uid == *uid) {
+            request.result.get_or_insert(ClaimResult::Granted);
+        }
+    }
+
+    /// The identity of a worker could not be noted. The claim is withdrawn.
+    pub(super) fn not_noted(&mut self, name: &str, cause: String) {
+        self.claims.withdraw(name);
+        if let Some(request) = self.requests.get_mut(name) {
+            request.result.get_or_insert(ClaimResult::Refused(cause));
+        }
+    }
+
+    /// The plans. `clean` workers have nothing of ours; others keep their connection for `keep_for`.
+    pub(super) fn plan(
+        &mut self,
+        registered: impl Iterator<Item = (Box<str>, WorkerRegistration)>,
+        (clean, keep_for): (&WorkerNames, Duration),
+        ctx: &mut Context,
+    ) -> ConnectionPlans {
+        let mut targets: BTreeMap<Box<str>, Option<WorkerRegistration>> =
+            registered.map(|(name, registration)| (name, Some(registration))).collect();
+        let now = ctx.now;
+        self.unregistered.retain(|_, since| after(*since, keep_for) > now);
+        for (name, since) in &self.unregistered {
+            ctx.agenda.at(after(*since, keep_for), Reevaluation::Clusters);
+            if !clean.contains(name) {
+                targets.insert(name.clone(), None);
+            }
+        }
+        // A connection that is kept still uses its cluster.
+        self.claims
+            .retain(|name| targets.contains_key(name) || self.unregistered.contains_key(name));
+        let claim = |name: &str| {
+            let request = self.requests.get(name)?;
+            Some(ClaimAnswer { request: request.number, result: request.result.clone()? })
+        };
+        let plan = |(name, target): (Box<str>, _)| {
+            let claim = claim(&name);
+            (name, ConnectionPlan { target, claim })
+        };
+        targets.into_iter().map(plan).collect()
+    }
+}

@@ -1,0 +1,102 @@
+//! Children: jobs that another managed job controls (docs/reference/kueue.md §7.3, 0e to 0g).
+//!
+//! A child never gets a Workload, also when it carries the labels of its owner: its pods are those of the owner's Workload. It
+//! may run while that is admitted. Owners are found among observed jobs; what is not observed ends the search.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ::jobs::{
+    GenericJob, JobObject,
+    ancestor_search::{AncestorError, AncestorSearch, AncestorStep},
+    integrations::controller,
+};
+
+use runtime::events::EventType;
+
+use super::{
+    change::{JobChange, event, submit},
+    inputs::JobsConfig,
+    owners::Owners,
+};
+use crate::control::{
+    context::Context,
+    job_key::JobKey,
+    outbox::{Purpose, Target, Tracked},
+    timers::Reevaluation,
+};
+
+/// Children by the observed job that controls them.
+#[derive(Debug, Default)]
+pub(super) struct ChildJobs {
+    by_owner: BTreeMap<JobKey, BTreeSet<JobKey>>,
+}
+
+impl ChildJobs {
+    pub(super) fn add(&mut self, owner: JobKey, child: &JobKey) {
+        self.by_owner.entry(owner).or_default().insert(child.clone());
+    }
+
+    pub(super) fn remove(&mut self, owner: &JobKey, child: &JobKey) {
+        if let Some(children) = self.by_owner.get_mut(owner) {
+            children.remove(child);
+            if children.is_empty() {
+                self.by_owner.remove(owner);
+            }
+        }
+    }
+
+    /// Children of a job, and theirs. An owner that is its own descendant ends the walk.
+    pub(super) fn descendants(&self, job: &JobKey) -> BTreeSet<JobKey> {
+        let mut found = BTreeSet::new();
+        let mut next = vec![job];
+        while let Some(owner) = next.pop() {
+            for child in self.by_owner.get(owner).into_iter().flatten() {
+                if found.insert(child.clone()) {
+                    next.push(child);
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Suspends a child that runs without its ancestor. Only the switch is written, as its owner would: a child has no templates to
+/// restore.
+pub(super) fn stop_child(key: &JobKey, tracked: &Tracked<JobObject>, ctx: &mut Context) {
+    let (job, waiter) = (tracked.object(), Reevaluation::Job(key.clone()));
+    let runs = !job.spec_suspended() && job.finished().is_none();
+    if !runs || !ctx.is_free(&Target::job(key), &tracked.stamp(), &waiter) {
+        return;
+    }
+    let message = "Kueue managed child job suspended".to_owned();
+    ctx.outbox.publish(event(job, EventType::Normal, "Suspended", message));
+    let after = Box::new(job.suspended());
+    submit(key, tracked, &JobChange::spec(after, Purpose::Stop), ctx);
+}
+
+/// The topmost managed ancestor of a job among the observed jobs.
+pub(super) fn managed_ancestor(
+    (key, job): (&JobKey, &JobObject),
+    jobs: &BTreeMap<JobKey, Tracked<JobObject>>,
+    owners: &Owners,
+    config: &JobsConfig,
+) -> Result<Option<JobKey>, AncestorError> {
+    if controller(job.metadata()).is_none() {
+        return Ok(None);
+    }
+    let (mut search, mut step) =
+        AncestorSearch::begin(job.metadata(), &config.managed, config.without_queue_name);
+    loop {
+        let owner = match step {
+            AncestorStep::Top(top) => {
+                return Ok(top.and_then(|top| owners.owner_key(&key.key, &top)));
+            }
+            AncestorStep::Read(owner) => owner,
+        };
+        let observed = owners.owner_key(&key.key, &owner).and_then(|key| jobs.get(&key));
+        let Some(observed) = observed else {
+            return Ok(search.end().and_then(|top| owners.owner_key(&key.key, &top)));
+        };
+        step = search.owner_read(owner, observed.object().metadata())?;
+    }
+}

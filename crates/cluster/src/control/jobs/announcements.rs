@@ -1,0 +1,118 @@
+//! Events about a job that follow from its Workload (docs/reference/kueue.md §6.3).
+
+use std::time::Duration;
+
+use ::jobs::{GenericJob, JobObject, construct_workload::PrioritySource, pods::pod::FRAMEWORK};
+use crds::{
+    meta::is_true,
+    names::{
+        conditions::{ADMITTED, FINISHED, QUOTA_RESERVED},
+        reasons::OWNER_REFERENCES_ADDED,
+        reporters,
+    },
+    v1beta2::{Admission, Workload},
+};
+use jiff::Timestamp;
+use runtime::{
+    events::{EventRecord, EventType, Regarding},
+    watch::Key,
+};
+
+use super::{change::event, inputs::JobInputs};
+use crate::control::{measurement::Measurement, workloads::WorkloadCommand};
+
+/// The Event that follows a write of a Workload that its job asked for, if any: about the job, or about the Workload of a
+/// group that has got further members.
+pub(super) fn of_command(
+    job: &JobObject,
+    workload: &Key,
+    command: &WorkloadCommand,
+    inputs: &JobInputs<'_>,
+) -> Option<EventRecord> {
+    if let WorkloadCommand::AddOwners(added) = command {
+        let record = inputs.workloads.get(workload)?;
+        return Some(EventRecord {
+            regarding: Regarding::of(&**record.object()),
+            event_type: EventType::Normal,
+            action: OWNER_REFERENCES_ADDED.to_owned(),
+            reason: OWNER_REFERENCES_ADDED.to_owned(),
+            note: format!("Added {} owner reference(s)", added.len()),
+            controller: Some(reporters::of_framework(FRAMEWORK)),
+        });
+    }
+    let finished = || inputs.workloads.get(workload).is_some_and(|record| record.is(FINISHED));
+    let (reason, note) = match command {
+        WorkloadCommand::UpdateSpec(_) => {
+            let note = format!("Updated not matching Workload for suspended job: {workload}");
+            ("UpdatedWorkload", note)
+        }
+        WorkloadCommand::SetAdmissionGates(gates) => {
+            let gates = gates.as_deref().unwrap_or_default();
+            ("UpdatedWorkload", format!("Updated workload AdmissionGatedBy to {gates:?}"))
+        }
+        WorkloadCommand::SetPriorityClass(_) => {
+            ("UpdatedWorkload", format!("Updated workload priority class: {workload}"))
+        }
+        WorkloadCommand::Delete => {
+            ("DeletedWorkload", format!("Deleted not matching Workload: {workload}"))
+        }
+        // The finalizer of a finished Workload goes last.
+        WorkloadCommand::RemoveFinalizer if finished() => {
+            ("FinishedWorkload", format!("Workload '{workload}' is declared finished"))
+        }
+        _ => return None,
+    };
+    Some(event(job, EventType::Normal, reason, note))
+}
+
+/// The Event about a started job; `admission` is that of its Workload.
+pub(super) fn started(job: &JobObject, admission: Option<&Admission>) -> EventRecord {
+    let queue = admission.map(|one| one.cluster_queue.clone()).unwrap_or_default();
+    event(job, EventType::Normal, "Started", format!("Admitted by clusterQueue {queue}"))
+}
+
+/// The Event about a new Workload.
+pub(super) fn created(job: &JobObject, workload: &Key) -> EventRecord {
+    event(job, EventType::Normal, "CreatedWorkload", format!("Created Workload: {workload}"))
+}
+
+/// How long after a job its Workload was created. A job that was changed since may have waited for that change.
+pub(super) fn creation_latency(job: &JobObject, now: Timestamp) -> Option<Measurement> {
+    let metadata = job.metadata();
+    let created = metadata.creation_timestamp.as_ref()?;
+    let took = Duration::try_from(now.duration_since(created.0)).unwrap_or_default();
+    let job_kind = job.kind().gvk().kind;
+    (metadata.generation == Some(1)).then_some(Measurement::WorkloadCreated { job_kind, took })
+}
+
+/// The Event about checks that a suspended job waits for.
+pub(super) fn checks(job: &JobObject, message: String) -> EventRecord {
+    event(job, EventType::Normal, "UpdatedAdmissionCheck", message)
+}
+
+/// The Event about a class that does not exist.
+pub(super) fn class_not_found(job: &JobObject, source: &PrioritySource) -> EventRecord {
+    let (kind, name) = match source {
+        PrioritySource::WorkloadPriorityClass(name) => ("WorkloadPriorityClass", name.as_str()),
+        PrioritySource::PriorityClass(name) => ("PriorityClass", name.as_str()),
+        PrioritySource::ClusterDefault => ("PriorityClass", ""),
+    };
+    let note = format!("{kind} {name:?} not found");
+    event(job, EventType::Warning, "WorkloadPriorityClassNotFound", note)
+}
+
+/// Messages of the pending checks of a Workload that waits for them, if they differ from before.
+pub(super) fn waiting_checks(before: Option<&Workload>, after: &Workload) -> Option<String> {
+    let messages = |workload: &Workload| {
+        let checks = workload.status.admission_checks.iter();
+        let waiting = checks.filter(|one| one.state == "Pending" && !one.message.is_empty());
+        let named: Vec<String> =
+            waiting.map(|one| format!("{}: {}", one.name, one.message)).collect();
+        named.join("; ")
+    };
+    let conditions = &after.status.conditions;
+    let waits = is_true(conditions, QUOTA_RESERVED) && !is_true(conditions, ADMITTED);
+    let message = messages(after);
+    let news = !message.is_empty() && before.map(messages).as_ref() != Some(&message);
+    (waits && news).then_some(message)
+}

@@ -1,0 +1,115 @@
+//! What a group of pods needs next.
+
+use std::collections::BTreeMap;
+
+use ::jobs::{
+    GenericJob, JobObject, Pod,
+    construct_workload::priority_source,
+    pods::{
+        self,
+        group::{self, GroupContext},
+    },
+    reconcile::ReconcileStep,
+};
+use jiff::Timestamp;
+use runtime::watch::Key;
+
+use super::{
+    inputs::{JobInputs, JobsConfig, WorkloadEffect},
+    steps::{StepTaker, Unit, release},
+};
+use crate::control::{
+    context::Context,
+    job_key::JobKey,
+    outbox::{Target, Tracked},
+    timers::Reevaluation,
+};
+
+/// The evaluation of one group.
+pub(super) struct GroupEvaluation<'a> {
+    pub(super) config: &'a JobsConfig,
+    pub(super) jobs: &'a BTreeMap<JobKey, Tracked<JobObject>>,
+    pub(super) group: &'a Key,
+    /// Its members that are this process's to start and stop.
+    pub(super) managed: &'a [JobKey],
+    pub(super) inputs: &'a JobInputs<'a>,
+}
+
+impl GroupEvaluation<'_> {
+    /// The next steps.
+    pub(super) fn steps(&self, ctx: &Context) -> Vec<ReconcileStep<JobObject>> {
+        let record = self.inputs.workloads.get(self.group);
+        let is_free = |pod: &Pod| {
+            let key = self.key_of(pod);
+            let tracked = self.jobs.get(&key);
+            tracked.is_some_and(|one| {
+                ctx.outbox.writes().is_free(&Target::job(&key), &one.stamp(), ctx.now)
+            })
+        };
+        let steps = group::reconcile(GroupContext {
+            group: &self.group.name,
+            pods: &self.pods(),
+            workload: record.map(|record| &**record.object()),
+            flavors: self.inputs.flavors,
+            gates: self.config.gates,
+            now: ctx.now,
+            is_free: &is_free,
+        });
+        steps.into_iter().map(|step| step.map(JobObject::from)).collect()
+    }
+
+    /// Evaluates the group again when members may be written that may not now, and when pods on a silent node count no longer.
+    pub(super) fn wait(&self, ctx: &mut Context) {
+        let waiter = Reevaluation::PodGroup(self.group.clone());
+        for key in self.managed {
+            if let Some(tracked) = self.jobs.get(key) {
+                ctx.is_free(&Target::job(key), &tracked.stamp(), &waiter);
+            }
+        }
+        let until = group::active_until(&self.pods(), ctx.now);
+        if let Some(until) = until.filter(|until| *until < Timestamp::MAX) {
+            ctx.agenda.at(until, waiter);
+        }
+    }
+
+    /// Takes the steps. Returns what they mean for the Workload.
+    pub(super) fn take(
+        &self,
+        steps: Vec<ReconcileStep<JobObject>>,
+        ctx: &mut Context,
+    ) -> Vec<(Key, WorkloadEffect)> {
+        let (pods, gates) = (self.pods(), self.config.gates);
+        let Some(oldest) = group::oldest(&pods) else {
+            return steps.iter().filter_map(|step| release(self.group, step)).collect();
+        };
+        let key = self.key_of(oldest);
+        let Some(first) = self.jobs.get(&key).map(Tracked::object) else {
+            return Vec::new();
+        };
+        let unit = Unit {
+            waiter: Reevaluation::PodGroup(self.group.clone()),
+            first,
+            key: &key,
+            had: self.inputs.workloads.get(self.group).map(|record| &**record.object()),
+            priority: priority_source(oldest, gates),
+            workload: &|_, priority| {
+                let composition = group::compose(&self.group.name, &pods, gates).ok()?;
+                let copied = &self.config.keys_to_copy;
+                group::group_workload(&self.group.name, &composition, priority, copied, gates)
+            },
+        };
+        let taker = StepTaker { unit, jobs: self.jobs, inputs: self.inputs };
+        steps.into_iter().filter_map(|step| taker.take(step, ctx)).collect()
+    }
+
+    fn pods(&self) -> Vec<&Pod> {
+        let members = self.managed.iter().filter_map(|key| self.jobs.get(key));
+        members.filter_map(|tracked| tracked.object().as_pod()).collect()
+    }
+
+    fn key_of(&self, pod: &Pod) -> JobKey {
+        let name = pod.metadata().name.as_deref().unwrap_or_default();
+        let key = Key { namespace: self.group.namespace.clone(), name: name.into() };
+        JobKey::new(pods::kind(), &key)
+    }
+}

@@ -1,0 +1,42 @@
+//! What jobs are configured with, what decides about a job beside the job itself, and what follows for its Workload.
+
+use ::jobs::{
+    JobGates, Kinds,
+    construct_workload::{KeysToCopy, PrioritySource, WorkloadPriority},
+    integrations::ManagedKinds,
+    pod_sets_info::FlavorsByName,
+};
+use runtime::events::EventRecord;
+
+use crate::control::workloads::{Transition, WorkloadCommand, Workloads};
+
+/// What jobs are configured with.
+#[derive(Clone, Debug)]
+pub(crate) struct JobsConfig {
+    pub(crate) gates: JobGates,
+    /// Kinds of jobs that are handled.
+    pub(crate) kinds: Kinds,
+    /// Kinds with managed jobs, of which children get no Workload.
+    pub(crate) managed: ManagedKinds,
+    /// Jobs are managed without a queue name, too.
+    pub(crate) without_queue_name: bool,
+    /// Labels and annotations that Workloads get from their jobs.
+    pub(crate) keys_to_copy: KeysToCopy,
+}
+
+/// What decides about a job beside the job itself.
+pub(crate) struct JobInputs<'a> {
+    pub(crate) workloads: &'a Workloads,
+    pub(crate) flavors: &'a FlavorsByName,
+    /// The priority of a source; `None` if its class does not exist.
+    pub(crate) priority: &'a dyn Fn(&PrioritySource) -> Option<WorkloadPriority>,
+}
+
+/// What a step of a job means for a Workload.
+#[derive(Debug)]
+pub(crate) enum WorkloadEffect {
+    /// Written at once, if the Workload may be written. The Event follows if it is done.
+    Perform(WorkloadCommand, Option<EventRecord>),
+    /// Part of the next status.
+    Propose(Transition),
+}

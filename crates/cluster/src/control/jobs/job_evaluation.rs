@@ -1,0 +1,75 @@
+//! What a single job needs next.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use ::jobs::{
+    JobObject,
+    construct_workload::{construct_workload, priority_source},
+    reconcile::{self, ReconcileContext, ReconcileStep},
+};
+use crds::v1beta2::Workload;
+use runtime::watch::Key;
+
+use super::{
+    inputs::{JobInputs, JobsConfig, WorkloadEffect},
+    owners::{Owners, belongs_to},
+    steps::{StepTaker, Unit},
+};
+use crate::control::{context::Context, job_key::JobKey, outbox::Tracked, timers::Reevaluation};
+
+/// The evaluation of one job, with what its pod sets need.
+pub(super) struct JobEvaluation<'a> {
+    pub(super) config: &'a JobsConfig,
+    pub(super) jobs: &'a BTreeMap<JobKey, Tracked<JobObject>>,
+    pub(super) owners: &'a Owners,
+    pub(super) key: &'a JobKey,
+    pub(super) job: &'a JobObject,
+    /// The Workload that the job names.
+    pub(super) prebuilt: Option<&'a Key>,
+    /// The Workload that was removed by force while the job ran.
+    pub(super) removed_by_force: Option<&'a Arc<Workload>>,
+    pub(super) inputs: &'a JobInputs<'a>,
+}
+
+impl JobEvaluation<'_> {
+    /// The next steps.
+    pub(super) fn steps(&self, ctx: &Context) -> Vec<ReconcileStep<JobObject>> {
+        let of_job = (self.key, self.job);
+        let workloads = self.owners.workloads_of(of_job, self.prebuilt, self.inputs.workloads);
+        // The removed Workload may be that of an earlier job of this name, which has another uid.
+        let removed = self.removed_by_force.map(Arc::as_ref);
+        let context = ReconcileContext {
+            workloads: &workloads,
+            previous_workload: removed.filter(|workload| belongs_to(self.job, workload, false)),
+            prebuilt: self.prebuilt.is_some(),
+            flavors: self.inputs.flavors,
+            gates: self.config.gates,
+            now: ctx.now,
+        };
+        reconcile::reconcile(self.job, context)
+    }
+
+    /// Takes the steps. Returns what they mean for Workloads.
+    pub(super) fn take(
+        &self,
+        steps: Vec<ReconcileStep<JobObject>>,
+        ctx: &mut Context,
+    ) -> Vec<(Key, WorkloadEffect)> {
+        let gates = self.config.gates;
+        let named = self.prebuilt.into_iter().chain(self.owners.owned_by(self.key));
+        let had = named.filter_map(|key| self.inputs.workloads.get(key)).next();
+        let unit = Unit {
+            waiter: Reevaluation::Job(self.key.clone()),
+            first: self.job,
+            key: self.key,
+            had: had.map(|record| &**record.object()),
+            priority: priority_source(self.job, gates),
+            workload: &|_, priority| {
+                let copied = &self.config.keys_to_copy;
+                Some(construct_workload(self.job, priority, copied, gates))
+            },
+        };
+        let taker = StepTaker { unit, jobs: self.jobs, inputs: self.inputs };
+        steps.into_iter().filter_map(|step| taker.take(step, ctx)).collect()
+    }
+}

@@ -1,0 +1,47 @@
+//! Which pods make up which group. A group is known by its namespace and name, which is also the key of its Workload.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ::jobs::{JobGates, JobObject};
+use runtime::watch::Key;
+
+use crate::control::job_key::JobKey;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct PodGroups {
+    members: BTreeMap<Key, BTreeSet<JobKey>>,
+}
+
+impl PodGroups {
+    /// The group that a job is a member of.
+    pub(super) fn of(key: &JobKey, job: &JobObject, gates: JobGates) -> Option<Key> {
+        let group = job.as_pod()?.group(gates);
+        (!group.name.is_empty()).then(|| key.in_namespace(group.name))
+    }
+
+    pub(super) fn join(&mut self, group: Key, pod: &JobKey) {
+        self.members.entry(group).or_default().insert(pod.clone());
+    }
+
+    /// Removes a member. Returns whether it was the last one.
+    pub(super) fn leave(&mut self, group: &Key, pod: &JobKey) -> bool {
+        let Some(members) = self.members.get_mut(group) else {
+            return false;
+        };
+        members.remove(pod);
+        let is_empty = members.is_empty();
+        if is_empty {
+            self.members.remove(group);
+        }
+        is_empty
+    }
+
+    pub(super) fn members(&self, group: &Key) -> impl Iterator<Item = &JobKey> {
+        self.members.get(group).into_iter().flatten()
+    }
+
+    pub(super) fn contains(&self, group: &Key) -> bool {
+        self.members.contains_key(group)
+    }
+}

@@ -1,0 +1,89 @@
+//! What a set of replicas needs next.
+
+use std::collections::BTreeMap;
+
+use ::jobs::{
+    JobObject, Pod,
+    construct_workload::priority_source,
+    reconcile::ReconcileStep,
+    replicas::{self, is_owned_by, replica_workload},
+};
+use runtime::watch::Key;
+
+use super::{
+    inputs::{JobInputs, JobsConfig, WorkloadEffect},
+    owners::Owners,
+    steps::{StepTaker, Unit},
+};
+use crate::control::{
+    context::Context,
+    job_key::JobKey,
+    outbox::{Target, Tracked},
+    timers::Reevaluation,
+};
+
+/// The evaluation of one set.
+pub(super) struct SetEvaluation<'a> {
+    pub(super) config: &'a JobsConfig,
+    pub(super) jobs: &'a BTreeMap<JobKey, Tracked<JobObject>>,
+    pub(super) owners: &'a Owners,
+    pub(super) key: &'a JobKey,
+    pub(super) set: &'a JobObject,
+    /// Pods of the set.
+    pub(super) members: Vec<&'a JobKey>,
+    pub(super) inputs: &'a JobInputs<'a>,
+}
+
+impl SetEvaluation<'_> {
+    /// Takes the next steps. Returns what they mean for Workloads.
+    pub(super) fn take(&self, ctx: &mut Context) -> Vec<(Key, WorkloadEffect)> {
+        let gates = self.config.gates;
+        let unit = Unit {
+            waiter: Reevaluation::Job(self.key.clone()),
+            first: self.set,
+            key: self.key,
+            had: None,
+            priority: priority_source(self.set, gates),
+            workload: &|replica, priority| {
+                let copied = &self.config.keys_to_copy;
+                Some(replica_workload(self.set, replica?, priority, copied, gates))
+            },
+        };
+        let mut steps = self.steps();
+        steps.retain(|step| self.may_be_taken(step, ctx));
+        if (self.inputs.priority)(&unit.priority).is_none() {
+            // One Event says that the class is missing, not one for each replica.
+            let mut creates = 0;
+            steps.retain(|step| {
+                creates += usize::from(matches!(step, ReconcileStep::CreateReplicaWorkload(_)));
+                !matches!(step, ReconcileStep::CreateReplicaWorkload(_)) || creates == 1
+            });
+        }
+        let taker = StepTaker { unit, jobs: self.jobs, inputs: self.inputs };
+        steps.into_iter().filter_map(|step| taker.take(step, ctx)).collect()
+    }
+
+    fn steps(&self) -> Vec<ReconcileStep<JobObject>> {
+        let owned = self.owners.owned_by(self.key);
+        let workloads = owned.filter_map(|key| self.inputs.workloads.get(key));
+        let workloads: Vec<_> = workloads
+            .map(|record| &**record.object())
+            .filter(|workload| is_owned_by(workload, self.set))
+            .collect();
+        let members = self.members.iter().filter_map(|key| self.jobs.get(key));
+        let pods: Vec<&Pod> = members.filter_map(|pod| pod.object().as_pod()).collect();
+        replicas::reconcile(self.set, &workloads, &pods, self.config.gates)
+    }
+
+    /// Whether the member that a step writes is free. The set is evaluated again when it is.
+    fn may_be_taken(&self, step: &ReconcileStep<JobObject>, ctx: &mut Context) -> bool {
+        let ReconcileStep::AdoptMember(pod) = step else {
+            return true;
+        };
+        let name = ::jobs::GenericJob::metadata(&**pod).name.as_deref().unwrap_or_default();
+        let key = self.members.iter().find(|key| &*key.key.name == name);
+        let tracked = key.and_then(|key| Some((key, self.jobs.get(key)?)));
+        let waiter = Reevaluation::Job(self.key.clone());
+        tracked.is_some_and(|(key, one)| ctx.is_free(&Target::job(key), &one.stamp(), &waiter))
+    }
+}

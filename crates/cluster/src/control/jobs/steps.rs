@@ -1,0 +1,198 @@
+//! The steps of one unit of work, a job or a group of pods, as writes and Events.
+
+use std::collections::BTreeMap;
+
+use ::jobs::{
+    GenericJob, JobObject, StopWrite,
+    construct_workload::{PrioritySource, WorkloadPriority},
+    reconcile::{ReconcileStep, StopReason, stop_message},
+};
+use crds::{names::reasons, v1beta2::Workload};
+use runtime::{events::EventType, watch::Key, write::Write};
+
+use super::{
+    announcements,
+    change::{JobChange, event, submit, submit_deletion},
+    inputs::{JobInputs, WorkloadEffect},
+    workload_command::workload_command,
+};
+use crate::control::{
+    context::Context,
+    job_key::JobKey,
+    outbox::{Intent, Purpose, Stamp, Subject, Target, Tracked},
+    timers::Reevaluation,
+    workloads::{Transition, WorkloadCommand},
+};
+
+/// What is evaluated together, and how its Workload is made.
+pub(super) struct Unit<'a> {
+    /// Evaluates the unit again.
+    pub(super) waiter: Reevaluation,
+    /// The job, or the oldest member of a group: Events about the unit are about it.
+    pub(super) first: &'a JobObject,
+    /// The key of the first.
+    pub(super) key: &'a JobKey,
+    /// The Workload that it had before the evaluation, if any.
+    pub(super) had: Option<&'a Workload>,
+    /// Where the priority of the Workload comes from.
+    pub(super) priority: PrioritySource,
+    /// The Workload with this priority, of a replica if the unit is a set; `None` if it cannot be made any more.
+    pub(super) workload: &'a dyn Fn(Option<u32>, WorkloadPriority) -> Option<Workload>,
+}
+
+/// Takes the steps of a unit.
+pub(super) struct StepTaker<'a> {
+    pub(super) unit: Unit<'a>,
+    pub(super) jobs: &'a BTreeMap<JobKey, Tracked<JobObject>>,
+    pub(super) inputs: &'a JobInputs<'a>,
+}
+
+/// What a step means for the Workload of a group without members.
+pub(super) fn release(
+    group: &Key,
+    step: &ReconcileStep<JobObject>,
+) -> Option<(Key, WorkloadEffect)> {
+    let released = matches!(step, ReconcileStep::RemoveFinalizer(_));
+    let effect = || WorkloadEffect::Perform(WorkloadCommand::RemoveFinalizer, None);
+    released.then(|| (group.clone(), effect()))
+}
+
+impl StepTaker<'_> {
+    /// Takes one step. Returns what it means for a Workload.
+    pub(super) fn take(
+        &self,
+        step: ReconcileStep<JobObject>,
+        ctx: &mut Context,
+    ) -> Option<(Key, WorkloadEffect)> {
+        if let Some((name, command)) = workload_command(self.unit.first, &step) {
+            return Some(self.perform(&name, command));
+        }
+        match step {
+            ReconcileStep::CreateWorkload => self.create_workload(None, ctx),
+            ReconcileStep::CreateReplicaWorkload(replica) => {
+                self.create_workload(Some(replica), ctx);
+            }
+            ReconcileStep::AdoptMember(after) => self.write(after, Purpose::Adopt, ctx),
+            ReconcileStep::UpdatePriority(name) => {
+                let priority = self.priority(ctx)?;
+                return Some(self.perform(&name, WorkloadCommand::SetPriorityClass(priority)));
+            }
+            ReconcileStep::FinishWorkload { workload, reason, message } => {
+                let reason = reason.to_owned();
+                return Some(self.propose(&workload, Transition::Finish { reason, message }));
+            }
+            ReconcileStep::ReleaseQuota(name) => {
+                return Some(self.propose(&name, Transition::Release));
+            }
+            ReconcileStep::StartJob(after) => self.write(after, Purpose::Start, ctx),
+            ReconcileStep::FinalizeJob(after) => self.write(after, Purpose::JobUnfinalize, ctx),
+            ReconcileStep::StopJob(write, reason) => self.stop(write, reason, ctx),
+            ReconcileStep::DeleteExcess(job) => {
+                let (reason, note) = (reasons::EXCESS_POD_DELETED, "Excess pod deleted".to_owned());
+                ctx.outbox.publish(event(&job, EventType::Normal, reason, note));
+                self.delete(&job, ctx);
+            }
+            ReconcileStep::Refuse { reason, message } => {
+                let first = self.unit.first;
+                ctx.outbox.publish(event(first, EventType::Warning, reason, message));
+            }
+            // Writes of the Workload, above.
+            ReconcileStep::UpdateWorkload(_)
+            | ReconcileStep::DeleteWorkload(_)
+            | ReconcileStep::RemoveFinalizer(_)
+            | ReconcileStep::UpdateReclaimablePods(..)
+            | ReconcileStep::UpdateQueueName(_)
+            | ReconcileStep::UpdateAdmissionGates(..)
+            | ReconcileStep::AddOwners(..)
+            | ReconcileStep::TakeOwnership(_) => {}
+        }
+        None
+    }
+
+    fn perform(&self, name: &str, command: WorkloadCommand) -> (Key, WorkloadEffect) {
+        let key = self.unit.key.in_namespace(name);
+        let event = announcements::of_command(self.unit.first, &key, &command, self.inputs);
+        (key, WorkloadEffect::Perform(command, event))
+    }
+
+    fn propose(&self, name: &str, transition: Transition) -> (Key, WorkloadEffect) {
+        (self.unit.key.in_namespace(name), WorkloadEffect::Propose(transition))
+    }
+
+    fn stop(&self, write: StopWrite<JobObject>, reason: StopReason, ctx: &mut Context) {
+        let stopped = |job: &JobObject, ctx: &mut Context| {
+            let note = stop_message(reason, self.unit.had);
+            ctx.outbox.publish(event(job, EventType::Normal, "Stopped", note));
+        };
+        match write {
+            StopWrite::Object(after) => {
+                // A stop has several writes; the first one publishes the Event.
+                if self.tracked(&after).is_some_and(|one| !one.1.object().spec_suspended()) {
+                    stopped(&after, ctx);
+                }
+                self.write(after, Purpose::Stop, ctx);
+            }
+            StopWrite::Status(after) => {
+                // The mark of a termination is the first write of the stop of a pod.
+                if after.as_pod().is_some() {
+                    stopped(&after, ctx);
+                }
+                if let Some((key, tracked)) = self.tracked(&after) {
+                    submit(&key, tracked, &JobChange::status(after, Purpose::StopStatus), ctx);
+                }
+            }
+            StopWrite::Delete(job) => self.delete(&job, ctx),
+        }
+    }
+
+    fn write(&self, after: Box<JobObject>, purpose: Purpose, ctx: &mut Context) {
+        if let Some((key, tracked)) = self.tracked(&after) {
+            submit(&key, tracked, &JobChange::spec(after, purpose), ctx);
+        }
+    }
+
+    fn delete(&self, job: &JobObject, ctx: &mut Context) {
+        if let Some((key, tracked)) = self.tracked(job) {
+            submit_deletion(&key, tracked, Purpose::Stop, ctx);
+        }
+    }
+
+    /// The observed state of the job that a step names.
+    fn tracked(&self, job: &JobObject) -> Option<(JobKey, &Tracked<JobObject>)> {
+        let name = job.metadata().name.as_deref().unwrap_or_default();
+        let key = JobKey::new(job.kind(), &self.unit.key.in_namespace(name));
+        self.jobs.get(&key).map(|tracked| (key, tracked))
+    }
+
+    fn create_workload(&self, replica: Option<u32>, ctx: &mut Context) {
+        let priority = self.priority(ctx);
+        let Some(workload) = priority.and_then(|one| (self.unit.workload)(replica, one)) else {
+            return;
+        };
+        let name = workload.metadata.name.as_deref().unwrap_or_default();
+        let key = self.unit.key.in_namespace(name);
+        // An existing Workload of this name differs from the job; it is being removed.
+        if self.inputs.workloads.get(&key).is_some() {
+            return;
+        }
+        let (target, waiter) = (Target::home(Subject::Workload, &key), self.unit.waiter.clone());
+        if !ctx.is_free(&target, &Stamp::default(), &waiter) {
+            return;
+        }
+        let (purpose, base) = (Purpose::WorkloadCreate, Stamp::default());
+        ctx.outbox.submit(Intent { target, purpose, base, waiter }, |purpose, _| {
+            Write::create(purpose, &workload)
+        });
+    }
+
+    /// The priority of the unit, or an Event that its class does not exist.
+    fn priority(&self, ctx: &mut Context) -> Option<WorkloadPriority> {
+        let priority = (self.inputs.priority)(&self.unit.priority);
+        if priority.is_none() {
+            // No retry: a class that is created evaluates every job (docs/reference/kueue.md §7.5).
+            let (first, source) = (self.unit.first, &self.unit.priority);
+            ctx.outbox.publish(announcements::class_not_found(first, source));
+        }
+        priority
+    }
+}

@@ -1,0 +1,246 @@
+//! Dispatch as the composition uses it: the registered workers, and the copies on them if the component is configured.
+
+use std::sync::Arc;
+
+use crds::v1beta2::MultiKueueCluster;
+use jiff::Timestamp;
+use runtime::{watch::Key, writer::WriteOutcome};
+
+use crate::control::{
+    core::Core,
+    fleet::{ConnectionPlans, FleetRegistry, work_of},
+    input::WorkerInput,
+    listing::Listing,
+    multikueue::{DispatchEffect, DispatchInputs, MultiKueueDispatch},
+    outbox::{Purpose, Subject, Ticket},
+    queues::Queues,
+    workloads::{WorkloadChange, WorkloadCommand},
+};
+
+/// See the module. Without the component, registrations and policies are observed and nothing is dispatched.
+#[derive(Debug)]
+pub(in crate::control) struct Dispatching {
+    pub(in crate::control) registry: FleetRegistry,
+    pub(in crate::control) multikueue: Option<MultiKueueDispatch>,
+}
+
+impl Dispatching {
+    /// Records an input of a worker. Returns whether every copy on it is to be compared with the hub.
+    pub(super) fn worker(&mut self, name: &str, input: WorkerInput, core: &mut Core) -> bool {
+        let Some(multikueue) = &mut self.multikueue else {
+            return false;
+        };
+        let Core { ctx, scheduler, workloads, jobs, .. } = core;
+        let registry = &mut self.registry;
+        match input {
+            WorkerInput::Connection(connection) => {
+                if multikueue.connection_changed(name, connection, registry, ctx) {
+                    core.evaluate_all_workloads();
+                }
+            }
+            WorkerInput::Identity { request, uid } => {
+                registry.identity_reported(name, (request, uid), workloads, &mut ctx.agenda);
+            }
+            WorkerInput::GivenUp => {
+                registry.connection_given_up(name);
+                multikueue.connection_given_up(name, registry, ctx);
+            }
+            WorkerInput::Workload(change) => {
+                let listed = change.is_list();
+                multikueue.clones_changed(name, change, (workloads, registry), ctx);
+                return listed;
+            }
+            WorkerInput::Job(kind, change) => {
+                let listed = change.is_list();
+                multikueue.jobs_changed(name, (&kind, change), (jobs, registry), ctx);
+                return listed;
+            }
+            WorkerInput::Capacity(change) => {
+                multikueue.report_changed(name, change, (scheduler, registry), ctx);
+            }
+        }
+        false
+    }
+
+    /// Compares the copies on a worker with the hub.
+    pub(super) fn compare_worker(&mut self, name: &str, core: &mut Core, listing: &Listing) {
+        let hub = (&core.workloads, listing.is_complete());
+        let multikueue = self.multikueue.as_mut();
+        if multikueue.is_some_and(|one| one.compare(name, hub, &mut core.ctx)) {
+            core.evaluate_all_workloads();
+        }
+    }
+
+    /// Compares the copies on every worker with the hub.
+    pub(super) fn compare_all_workers(&mut self, core: &mut Core, listing: &Listing) {
+        let multikueue = self.multikueue.as_mut();
+        let Core { workloads, ctx, .. } = core;
+        if multikueue.is_some_and(|one| one.compare_all(workloads, listing.is_complete(), ctx)) {
+            core.evaluate_all_workloads();
+        }
+    }
+
+    /// Records that another kind was listed on the hub: every copy is compared, and registrations that went meanwhile are
+    /// reported.
+    pub(super) fn listed(&mut self, core: &mut Core, listing: &Listing) {
+        self.compare_all_workers(core, listing);
+        if let Some(multikueue) = &mut self.multikueue {
+            let Core { workloads, ctx, .. } = core;
+            multikueue.announce_unregistered_workers(workloads, &self.registry, ctx);
+        }
+    }
+
+    /// Records something about the incarnation. If it is another one now, every copy is compared with it.
+    pub(super) fn incarnation(
+        &mut self,
+        changes: impl FnOnce(&mut MultiKueueDispatch) -> bool,
+        core: &mut Core,
+        listing: &Listing,
+    ) {
+        if self.multikueue.as_mut().is_some_and(changes) {
+            self.compare_all_workers(core, listing);
+            core.evaluate_all_workloads();
+        }
+    }
+
+    /// Records a MultiKueueCluster.
+    pub(super) fn multikueue_cluster(
+        &mut self,
+        key: &Key,
+        object: Option<Arc<MultiKueueCluster>>,
+        core: &mut Core,
+    ) {
+        let ctx = &mut core.ctx;
+        let reached = self.multikueue.as_ref().is_some_and(|one| one.is_reached(&key.name));
+        self.registry.observe_cluster(&key.name, object, reached, ctx);
+        core.scheduler.request_cycle();
+        if let Some(multikueue) = &mut self.multikueue {
+            multikueue.registration_changed(&key.name, ctx);
+        }
+        ctx.agenda.workloads(core.jobs.orphaned_workloads().cloned());
+    }
+
+    /// Takes the answer to a write on a worker.
+    pub(super) fn worker_answered(
+        &mut self,
+        subject: &Subject,
+        ticket: &Ticket,
+        answer: WriteOutcome,
+        (core, queues): (&mut Core, &Queues),
+    ) {
+        let Some(multikueue) = &mut self.multikueue else {
+            return;
+        };
+        let Core { ctx, scheduler, workloads, jobs, .. } = core;
+        let registry = &mut self.registry;
+        if *subject == Subject::Capacity {
+            return multikueue.label_keys_answered(ticket, answer, (scheduler, registry), ctx);
+        }
+        let flavors = queues.flavors();
+        let mut inputs = DispatchInputs { workloads, jobs, registry, scheduler, flavors };
+        multikueue.answered(ticket, answer, &mut inputs, ctx);
+    }
+
+    /// Takes the answer to a write of a Workload on the hub.
+    pub(super) fn workload_answered(
+        &mut self,
+        ticket: &Ticket,
+        answer: &WriteOutcome,
+        now: Timestamp,
+    ) {
+        if ticket.purpose == Purpose::RaiseEpoch
+            && let (Some(multikueue), WriteOutcome::Done(_)) = (&mut self.multikueue, answer)
+        {
+            multikueue.epoch_raised(&ticket.target.key, now);
+        }
+    }
+
+    /// Finds the worker of a Workload that an earlier process has placed.
+    pub(super) fn recover_placement(&mut self, key: &Key, core: &Core, queues: &Queues) {
+        let Core { workloads, scheduler, jobs, .. } = core;
+        let (Some(multikueue), Some(record)) = (&self.multikueue, workloads.get(key)) else {
+            return;
+        };
+        let (registry, flavors) = (&mut self.registry, queues.flavors());
+        let mut inputs = DispatchInputs { workloads, jobs, registry, scheduler, flavors };
+        multikueue.recover_placement(record, &mut inputs);
+    }
+
+    /// A finished or deleted Workload takes no room any more once its worker's report shows it.
+    pub(super) fn end_placement(&mut self, change: &WorkloadChange) {
+        let multikueue = self.multikueue.as_ref();
+        let finished =
+            multikueue.and_then(|one| one.finished_at(&change.key, change.id, &self.registry));
+        let fleet = self.registry.fleet_mut();
+        if let Some(version) = finished {
+            fleet.workload_ended(change.id, version);
+        }
+        fleet.workload_removed(change.id);
+    }
+
+    /// Takes a change of a Workload on the hub.
+    pub(super) fn workload_changed(&mut self, change: &WorkloadChange, now: Timestamp) {
+        if let Some(multikueue) = &mut self.multikueue {
+            multikueue.workload_changed(change, now);
+        }
+    }
+
+    /// Whether the copies of a Workload were withdrawn.
+    pub(super) fn is_withdrawn(&self, key: &Key) -> bool {
+        self.multikueue.as_ref().is_some_and(|one| one.is_withdrawn(key))
+    }
+
+    /// Decides about the copies of a Workload.
+    pub(super) fn evaluate_copies(&mut self, key: &Key, core: &mut Core, queues: &Queues) {
+        let Some(multikueue) = &mut self.multikueue else {
+            return;
+        };
+        let Core { ctx, scheduler, workloads, jobs, .. } = core;
+        let (registry, flavors) = (&mut self.registry, queues.flavors());
+        let inputs = DispatchInputs { workloads, jobs, registry, scheduler, flavors };
+        for effect in multikueue.evaluate(key, inputs, ctx) {
+            match effect {
+                DispatchEffect::Propose(transition) => {
+                    core.workloads.propose_quietly(key, transition);
+                }
+                DispatchEffect::Unreserve(message) => core.workloads.unreserve(key, message),
+                DispatchEffect::RaiseEpoch(epoch) => {
+                    let command = &WorkloadCommand::RaiseEpoch(epoch);
+                    core.workloads.perform(key, command, None, &mut core.ctx);
+                }
+                DispatchEffect::WriteJobs(changes) => changes.iter().for_each(|(job, change)| {
+                    core.jobs.write(job, change, &mut core.ctx);
+                }),
+            }
+        }
+    }
+
+    /// Runs scheduling cycles. Returns whether a Workload got something.
+    pub(super) fn run_cycles(&mut self, core: &mut Core) -> bool {
+        let Core { ctx, scheduler, workloads, .. } = core;
+        let run = scheduler.run_cycles(self.registry.fleet_mut(), workloads, work_of, ctx);
+        if let Some(multikueue) = &mut self.multikueue {
+            run.reserved.iter().for_each(|key| multikueue.reserved(key, ctx.now));
+        }
+        run.progress
+    }
+
+    /// Writes conditions and label keys of workers.
+    pub(super) fn write_workers(&mut self, core: &mut Core, queues: &Queues) {
+        let Some(multikueue) = &self.multikueue else {
+            return;
+        };
+        let active = |name: &str, now, confirmed| multikueue.active_condition(name, now, confirmed);
+        self.registry.write_conditions(active, &mut core.ctx);
+        multikueue.request_label_keys(queues.flavors(), &mut core.ctx);
+    }
+
+    /// Writes the copies of reports, and plans the connections.
+    pub(super) fn plan_connections(&mut self, core: &mut Core) -> Option<ConnectionPlans> {
+        let multikueue = self.multikueue.as_mut()?;
+        multikueue.write_report_copies(&self.registry, &mut core.ctx);
+        let clean = multikueue.clean_workers(&self.registry, &core.ctx);
+        let keep_for = multikueue.keep_connections_for();
+        Some(self.registry.plan_connections(&clean, keep_for, &mut core.ctx))
+    }
+}

@@ -1,0 +1,507 @@
+//! The control loop of a manager: a composition of machines.
+//!
+//! [`ManagerControl::observe`] routes each input to the machines that it concerns; [`ManagerControl::decide`] lets them
+//! decide what follows, round by round, until nothing is left to evaluate. It neither waits nor reads a clock. After a
+//! restart nothing is known but what the API servers hold, and nothing is decided before everything was listed.
+//! What concerns workers is behind one part of it, `dispatching`.
+
+mod dispatching;
+
+use std::sync::Arc;
+
+use ::jobs::{JobObject, Kind, lookups::LookupKind};
+use crds::{
+    v1alpha1::DispatchPolicy,
+    v1beta2::{
+        AdmissionCheck, ClusterQueue, Cohort, LocalQueue, MultiKueueCluster, MultiKueueConfig,
+        ResourceFlavor, Topology, Workload, WorkloadPriorityClass,
+    },
+};
+use index::{AffectedWorkloads, Index};
+use jiff::Timestamp;
+use k8s_openapi::api::{
+    core::v1::{LimitRange, Namespace},
+    node::v1::RuntimeClass,
+    scheduling::v1::PriorityClass,
+};
+use kube::{Resource, core::DynamicObject};
+use runtime::{
+    watch::{Change, Key},
+    writer::WriteOutcome,
+};
+
+use self::dispatching::Dispatching;
+
+use super::{
+    change::for_each_object,
+    control_loop::{Control, Decisions},
+    core::{Core, JobEnvironment, MAX_ROUNDS},
+    fleet::FleetRegistry,
+    input::{ManagerInput, WorkerInput},
+    job_selection::JobSelection,
+    listing::{DISPATCH_KINDS, Listing, MANAGER_KINDS, listed_name, listed_on_manager},
+    manager_settings::ManagerSettings,
+    multikueue::{MultiKueueDispatch, multikueue_check},
+    namespaces_and_priorities::NamespacesAndPriorities,
+    outbox::{Destination, Purpose, Settled, Subject, Ticket, decode},
+    queues::Queues,
+    timers::Reevaluation,
+    workload_measurements::WorkloadNumbers,
+    workloads::{StatusInputs, WorkloadChange},
+};
+
+/// See the module.
+#[derive(Debug)]
+pub struct ManagerControl {
+    pub(super) core: Core,
+    selection: JobSelection,
+    listing: Listing,
+    configuration: NamespacesAndPriorities,
+    queues: Queues,
+    numbers: WorkloadNumbers,
+    pub(super) dispatching: Dispatching,
+}
+
+impl ManagerControl {
+    /// A manager that has observed nothing.
+    #[must_use]
+    pub fn new(settings: ManagerSettings) -> Self {
+        let dispatch: &[&str] = if settings.dispatches() { DISPATCH_KINDS } else { &[] };
+        let mut core = Core::new(settings.core);
+        settings.begin_events.into_iter().for_each(|event| core.ctx.outbox.publish(event));
+        let names = MANAGER_KINDS.iter().chain(dispatch).copied().map(Box::from);
+        Self {
+            core,
+            selection: settings.jobs,
+            listing: Listing::new(names.chain(listed_on_manager(&settings.kinds))),
+            configuration: NamespacesAndPriorities::default(),
+            queues: Queues::default(),
+            numbers: WorkloadNumbers::default(),
+            dispatching: Dispatching {
+                registry: FleetRegistry::default(),
+                multikueue: settings
+                    .dispatch
+                    .map(|config| MultiKueueDispatch::new(config, settings.kinds)),
+            },
+        }
+    }
+
+    /// Whether everything was listed, so that decisions are made.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.listing.is_complete()
+    }
+
+    fn set_time(&mut self, now: Timestamp) {
+        self.core.ctx.now = now;
+        if let Some(multikueue) = &mut self.dispatching.multikueue {
+            multikueue.begin(now);
+        }
+    }
+}
+
+impl Control for ManagerControl {
+    type Input = ManagerInput;
+
+    fn observe(&mut self, input: ManagerInput, now: Timestamp) {
+        self.set_time(now);
+        match input {
+            ManagerInput::Namespace(change) => self.namespaces(change),
+            ManagerInput::LimitRange(change) => self.limit_ranges(change),
+            ManagerInput::RuntimeClass(change) => self.runtime_classes(change),
+            ManagerInput::PriorityClass(change) => self.priority_classes(change),
+            ManagerInput::WorkloadPriorityClass(change) => self.workload_priority_classes(change),
+            ManagerInput::ResourceFlavor(change) => self.each(change, Self::resource_flavor),
+            ManagerInput::Cohort(change) => self.each(change, Self::cohort),
+            ManagerInput::Topology(change) => self.each(change, Self::topology),
+            ManagerInput::AdmissionCheck(change) => self.each(change, Self::admission_check),
+            ManagerInput::ClusterQueue(change) => self.each(change, Self::cluster_queue),
+            ManagerInput::LocalQueue(change) => self.each(change, Self::local_queue),
+            ManagerInput::Workload(change) => self.workloads(change),
+            ManagerInput::Job(kind, change) => self.job(&kind, change),
+            ManagerInput::Members(kind, change) => self.members(&kind, change),
+            ManagerInput::LookedUp(kind, change) => self.looked_up(&kind, change),
+            ManagerInput::MultiKueueConfig(change) => self.each(change, Self::multikueue_config),
+            ManagerInput::MultiKueueCluster(change) => self.each(change, Self::multikueue_cluster),
+            ManagerInput::DispatchPolicy(change) => self.each(change, Self::dispatch_policy),
+            ManagerInput::Incarnation(one) => {
+                let changes = |all: &mut MultiKueueDispatch| all.incarnation_changed(one);
+                self.dispatching.incarnation(changes, &mut self.core, &self.listing);
+            }
+            ManagerInput::Worker(name, input) => self.worker(&name, input),
+        }
+    }
+
+    fn answered(&mut self, ticket: &Ticket, answer: WriteOutcome, now: Timestamp) {
+        self.set_time(now);
+        let settled = self.core.ctx.settle(ticket, &answer);
+        match (&ticket.target.to, &ticket.target.subject) {
+            (Destination::Worker(_), subject) => {
+                let inputs = (&mut self.core, &self.queues);
+                self.dispatching.worker_answered(subject, ticket, answer, inputs);
+            }
+            (Destination::Home, Subject::Workload) => {
+                self.workload_answered(ticket, answer, &settled);
+            }
+            (Destination::Home, Subject::Job(_)) => {
+                let Core { jobs, workloads, ctx, .. } = &mut self.core;
+                jobs.answered(ticket, answer, (&settled, workloads), ctx);
+            }
+            (Destination::Home, Subject::Capacity) => {
+                if let Some(multikueue) = &mut self.dispatching.multikueue {
+                    multikueue.report_copy_answered(ticket, answer, &mut self.core.ctx);
+                }
+            }
+            (Destination::Home, Subject::Incarnation) => {
+                let changes = |all: &mut MultiKueueDispatch| all.incarnation_answered(answer);
+                self.dispatching.incarnation(changes, &mut self.core, &self.listing);
+            }
+            (Destination::Home, Subject::MultiKueueCluster) => {
+                self.dispatching.registry.cluster_answered(ticket, answer);
+            }
+            (Destination::Home, Subject::AdmissionCheck) => self.check_answered(ticket, answer),
+            (
+                Destination::Home,
+                Subject::ClusterQueue
+                | Subject::Cohort
+                | Subject::LocalQueue
+                | Subject::ResourceFlavor
+                | Subject::Topology,
+            ) => self.queues.answered(ticket, answer),
+        }
+    }
+
+    fn decide(&mut self, now: Timestamp) -> Decisions {
+        self.set_time(now);
+        // Before every kind was listed, quota in use would be reserved again.
+        if !self.listing.is_complete() {
+            return Decisions::default();
+        }
+        self.core.advance();
+        if let Some(multikueue) = &mut self.dispatching.multikueue {
+            multikueue.keep(&self.core.workloads, &mut self.core.ctx);
+        }
+        for _ in 0..MAX_ROUNDS {
+            let n_evaluated = self.evaluate_jobs() + self.evaluate_workloads();
+            // A cycle without progress may still have made something due: another reason to be pending.
+            let progress = self.dispatching.run_cycles(&mut self.core);
+            if !progress && n_evaluated == 0 && !self.core.has_work() {
+                break;
+            }
+        }
+        self.dispatching.write_workers(&mut self.core, &self.queues);
+        self.queues.evaluate(&self.core.scheduler, &mut self.core.ctx);
+        let connections = self.dispatching.plan_connections(&mut self.core);
+        self.core.complete(Decisions { connections, ..Decisions::default() })
+    }
+}
+
+/// Inputs, one kind each.
+impl ManagerControl {
+    /// Applies every object of a change, and records that its kind was listed.
+    fn each<K: Resource<DynamicType = ()>>(
+        &mut self,
+        change: Change<K>,
+        mut apply: impl FnMut(&mut Self, &Key, Option<Arc<K>>),
+    ) {
+        let listed = change.is_list();
+        for_each_object(change, |key, object| apply(self, &key, object));
+        self.listed(listed.then(|| K::kind(&())).as_deref());
+    }
+
+    /// Records that everything of a kind was listed.
+    fn listed(&mut self, kind: Option<&str>) {
+        if kind.is_some_and(|kind| self.listing.listed(kind)) {
+            self.dispatching.listed(&mut self.core, &self.listing);
+        }
+    }
+
+    fn namespaces(&mut self, change: Change<Namespace>) {
+        self.each(change, |this, key, object| this.namespace(key, object.as_deref()));
+    }
+
+    fn limit_ranges(&mut self, change: Change<LimitRange>) {
+        self.each(change, |this, key, object| {
+            let namespace = key.namespace.clone().unwrap_or_default();
+            this.reenter(|index| index.limit_range(&namespace, &key.name, object.as_deref()));
+        });
+    }
+
+    fn runtime_classes(&mut self, change: Change<RuntimeClass>) {
+        self.each(change, |this, key, object| {
+            this.reenter(|index| index.runtime_class(&key.name, object.as_deref()));
+        });
+    }
+
+    fn priority_classes(&mut self, change: Change<PriorityClass>) {
+        self.each(change, |this, key, object| {
+            this.configuration.set_priority_class(key.name.clone(), object.as_deref());
+            this.core.evaluate_all_jobs();
+        });
+    }
+
+    fn workload_priority_classes(&mut self, change: Change<WorkloadPriorityClass>) {
+        self.each(change, |this, key, object| {
+            this.workload_priority_class(key, object.as_deref());
+        });
+    }
+
+    fn namespace(&mut self, key: &Key, object: Option<&Namespace>) {
+        let labels = object.map(|one| one.metadata.labels.clone().unwrap_or_default());
+        self.core.scheduler.update(&mut self.core.ctx.agenda, |index, names| {
+            index.namespace(names, &key.name, labels.as_ref())
+        });
+        self.configuration.set_namespace(key.name.clone(), object);
+        self.core.evaluate_all_jobs();
+    }
+
+    /// The value of a class is written into every Workload that refers to it.
+    fn workload_priority_class(&mut self, key: &Key, object: Option<&WorkloadPriorityClass>) {
+        let refers = |workload: &Workload| {
+            let class = workload.spec.priority_class_ref.as_ref();
+            class.is_some_and(|class| *class.name == *key.name)
+        };
+        self.core.ctx.agenda.workloads(self.core.workloads.select(refers));
+        self.configuration.set_workload_priority_class(key.name.clone(), object);
+        self.core.evaluate_all_jobs();
+    }
+
+    fn resource_flavor(&mut self, key: &Key, object: Option<Arc<ResourceFlavor>>) {
+        let agenda = &mut self.core.ctx.agenda;
+        self.core.scheduler.update(agenda, |index, names| {
+            index.resource_flavor(names, &key.name, object.as_deref())
+        });
+        agenda.now(Reevaluation::Queues);
+        agenda.now(Reevaluation::LabelKeys);
+        self.queues.observe_flavor(key.name.clone(), object);
+        self.core.evaluate_all_jobs();
+    }
+
+    fn cohort(&mut self, key: &Key, object: Option<Arc<Cohort>>) {
+        let agenda = &mut self.core.ctx.agenda;
+        self.core
+            .scheduler
+            .update(agenda, |index, names| index.cohort(names, &key.name, object.as_deref()));
+        self.queues.observe_cohort(&key.name, object, &mut self.core.ctx);
+    }
+
+    fn topology(&mut self, key: &Key, object: Option<Arc<Topology>>) {
+        self.queues.observe_topology(&key.name, object, &mut self.core.ctx.agenda);
+    }
+
+    fn admission_check(&mut self, key: &Key, object: Option<Arc<AdmissionCheck>>) {
+        let agenda = &mut self.core.ctx.agenda;
+        self.queues.observe_check(&key.name, object.clone(), agenda);
+        let newest = self.dispatching.registry.observe_check(&key.name, object, agenda);
+        self.core.scheduler.update(agenda, |index, names| {
+            index.admission_check(names, &key.name, newest.as_deref())
+        });
+        self.core.evaluate_all_workloads();
+    }
+
+    fn cluster_queue(&mut self, key: &Key, object: Option<Arc<ClusterQueue>>) {
+        let agenda = &mut self.core.ctx.agenda;
+        self.core.scheduler.update(agenda, |index, names| {
+            index.cluster_queue(names, &key.name, object.as_deref())
+        });
+        if self.queues.observe_cluster_queue(&key.name, object, agenda) {
+            self.core.evaluate_all_workloads();
+        }
+        self.reenter(Index::take_workloads_to_reenter);
+    }
+
+    fn local_queue(&mut self, key: &Key, object: Option<Arc<LocalQueue>>) {
+        let agenda = &mut self.core.ctx.agenda;
+        let namespace = key.namespace.clone().unwrap_or_default();
+        self.core.scheduler.update(agenda, |index, names| {
+            index.local_queue(names, &namespace, &key.name, object.as_deref())
+        });
+        if self.queues.observe_local_queue(key, object, agenda) {
+            self.core.evaluate_all_workloads();
+        }
+        self.reenter(Index::take_workloads_to_reenter);
+    }
+
+    fn job(&mut self, kind: &Kind, change: Change<JobObject>) {
+        let listed = change.is_list();
+        self.core.observe_jobs(kind, change);
+        self.listed(listed.then(|| listed_name(kind)).as_deref());
+    }
+
+    fn members(&mut self, kind: &Kind, change: Change<JobObject>) {
+        let listed = self.core.observe_members(kind, change);
+        self.listed(listed.as_deref());
+    }
+
+    fn looked_up(&mut self, kind: &LookupKind, change: Change<DynamicObject>) {
+        let listed = self.core.observe_looked_up(kind, change);
+        self.listed(listed.as_deref());
+    }
+
+    fn workloads(&mut self, change: Change<Workload>) {
+        // A new list shows what no watch has reported: many Workloads may be gone at once.
+        let relisted = matches!(&change, Change::Reset { removed, .. } if !removed.is_empty());
+        self.each(change, |this, key, object| this.observe_workload(key, object));
+        if relisted {
+            self.dispatching.compare_all_workers(&mut self.core, &self.listing);
+        }
+    }
+
+    fn multikueue_config(&mut self, key: &Key, object: Option<Arc<MultiKueueConfig>>) {
+        self.dispatching.registry.observe_config(
+            key.name.clone(),
+            object,
+            &mut self.core.ctx.agenda,
+        );
+        self.core.scheduler.request_cycle();
+    }
+
+    fn dispatch_policy(&mut self, key: &Key, object: Option<Arc<DispatchPolicy>>) {
+        self.dispatching.registry.observe_policy(
+            key.name.clone(),
+            object,
+            &mut self.core.ctx.agenda,
+        );
+        self.core.scheduler.request_cycle();
+    }
+
+    fn multikueue_cluster(&mut self, key: &Key, object: Option<Arc<MultiKueueCluster>>) {
+        self.dispatching.multikueue_cluster(key, object, &mut self.core);
+    }
+
+    fn worker(&mut self, name: &str, input: WorkerInput) {
+        if self.dispatching.worker(name, input, &mut self.core) {
+            self.dispatching.compare_worker(name, &mut self.core, &self.listing);
+        }
+    }
+}
+
+/// Changes of Workloads, on their way to every machine.
+impl ManagerControl {
+    /// Records a Workload; `None` if it is gone.
+    fn observe_workload(&mut self, key: &Key, object: Option<Arc<Workload>>) {
+        let Some(object) = object else {
+            let removed = self.core.workloads.remove(key);
+            return removed.iter().for_each(|change| self.route(change));
+        };
+        if self.core.workloads.is_replaced_by(key, &object) {
+            self.observe_workload(key, None);
+        }
+        let new = self.core.workloads.get(key).is_none();
+        let scheduler = &mut self.core.scheduler;
+        let change = self.core.workloads.observe(key, object, || scheduler.intern(key));
+        change.iter().for_each(|change| self.route(change));
+        if new {
+            self.dispatching.recover_placement(key, &self.core, &self.queues);
+        }
+    }
+
+    /// Routes a change of a Workload to every machine.
+    fn route(&mut self, change: &WorkloadChange) {
+        if change.voids_reservation {
+            self.dispatching.registry.fleet_mut().unplace(change.id);
+        }
+        if self.core.workload_changed(change) {
+            self.dispatching.end_placement(change);
+        }
+        self.queues.workload_changed(change, &mut self.core.ctx.agenda);
+        self.numbers.workload_changed(change, &self.queues, &mut self.core.ctx);
+        self.dispatching.workload_changed(change, self.core.ctx.now);
+    }
+
+    /// Enters Workloads again whose requests are read differently now.
+    fn reenter(&mut self, read: impl FnOnce(&mut Index) -> AffectedWorkloads) {
+        let affected = self.core.scheduler.update_defaults(read);
+        let changes = self.core.workloads.reenter_affected(&affected);
+        changes.iter().for_each(|change| self.route(change));
+    }
+}
+
+/// What is decided in a round.
+impl ManagerControl {
+    fn evaluate_jobs(&mut self) -> usize {
+        let Self { core, selection, configuration, queues, .. } = self;
+        let environment = JobEnvironment {
+            flavors: queues.flavors(),
+            priority: &|source| configuration.priority(source),
+            managed: &|key, job, has_ancestor| {
+                selection.selects(key, (job, has_ancestor), configuration)
+            },
+        };
+        core.evaluate_jobs(&environment)
+    }
+
+    fn evaluate_workloads(&mut self) -> usize {
+        let keys = self.core.ctx.agenda.take_workloads();
+        for key in &keys {
+            if let Some(change) = self.core.ended_backoff(key) {
+                self.route(&change);
+                self.core.ctx.agenda.withdraw_workload(key);
+            }
+            // Copies first: their transitions go out in the status write that follows.
+            self.dispatching.evaluate_copies(key, &mut self.core, &self.queues);
+            if self.core.prepare_workload(key, self.dispatching.registry.fleet_mut()) {
+                self.evaluate_workload(key);
+            }
+        }
+        keys.len()
+    }
+
+    fn evaluate_workload(&mut self, key: &Key) {
+        let Some(record) = self.core.workloads.get(key) else {
+            return;
+        };
+        let workload = Arc::clone(record.object());
+        let inputs = StatusInputs {
+            stop: self.queues.stop_policy(key, &workload),
+            multikueue_check: multikueue_check(record, &self.core.scheduler),
+            required_checks: self.core.scheduler.required_checks(&workload),
+            withdrawn: self.dispatching.is_withdrawn(key),
+            class_priority: self.configuration.class_priority(&workload),
+            ..StatusInputs::default()
+        };
+        if self.core.evaluate_workload(key, inputs, self.dispatching.registry.fleet_mut()) {
+            self.queues.mark(key, &workload, &mut self.core.ctx.agenda);
+        }
+    }
+}
+
+/// Answers to writes.
+impl ManagerControl {
+    fn workload_answered(&mut self, ticket: &Ticket, answer: WriteOutcome, settled: &Settled) {
+        if ticket.purpose == Purpose::WorkloadCreate {
+            return self.workload_created(ticket, answer);
+        }
+        let ctx = &mut self.core.ctx;
+        self.dispatching.workload_answered(ticket, &answer, ctx.now);
+        let change = self.core.workloads.answered(ticket, answer, settled, ctx);
+        self.after_answer(&ticket.target.key, change.as_ref());
+    }
+
+    fn check_answered(&mut self, ticket: &Ticket, answer: WriteOutcome) {
+        self.queues.answered(ticket, answer.clone());
+        if let Some(check) = self.dispatching.registry.check_answered(ticket, answer) {
+            let name = &ticket.target.key.name;
+            self.core.scheduler.update(&mut self.core.ctx.agenda, |index, names| {
+                index.admission_check(names, name, Some(&check))
+            });
+        }
+    }
+
+    fn workload_created(&mut self, ticket: &Ticket, answer: WriteOutcome) {
+        if let WriteOutcome::Done(value) = answer
+            && let Some(workload) = decode(value)
+        {
+            self.core.jobs.announce_creation(ticket, &mut self.core.ctx);
+            self.observe_workload(&ticket.target.key, Some(Arc::new(workload)));
+        }
+    }
+
+    fn after_answer(&mut self, key: &Key, change: Option<&WorkloadChange>) {
+        change.into_iter().for_each(|change| self.route(change));
+        let Core { workloads, jobs, ctx, .. } = &mut self.core;
+        if let Some(record) = workloads.get(key) {
+            jobs.evaluate_jobs_of(key, record.object(), ctx);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What happened, as metrics count it (docs/reference/kueue.md §6.2).
+//!
+//! Control gives measurements out with its decisions, as values; the process keeps the series.
+
+use std::time::Duration;
+
+pub use index::gauges::{
+    ClusterQueueGauges, CohortGauges, FlavorResourceGauge, LocalQueueGauges, QueueNumbers,
+};
+
+/// Namespace and name of a LocalQueue.
+pub type LocalQueueName = (String, String);
+
+/// The queues that a Workload is counted in.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct QueuesOfWorkload {
+    /// The ClusterQueue that its LocalQueue names; empty without one.
+    pub(crate) cluster_queue: String,
+    /// Its LocalQueue.
+    pub(crate) local_queue: LocalQueueName,
+}
+
+/// The labels of a Workload's transitions.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WorkloadLabels {
+    /// The ClusterQueue where it holds quota, or is queued.
+    pub cluster_queue: String,
+    /// Its LocalQueue.
+    pub local_queue: LocalQueueName,
+    /// The name of its priority class; empty without one.
+    pub priority_class: String,
+}
+
+/// Why a Workload was evicted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EvictionLabels {
+    /// The reason, as `schedulingStats` counts it.
+    pub reason: String,
+    /// The cause behind it; may be empty.
+    pub underlying_cause: String,
+}
+
+/// Why a Workload is not admitted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UnadmittedLabels {
+    /// The ClusterQueue that it is queued in.
+    pub cluster_queue: String,
+    /// Its LocalQueue.
+    pub local_queue: LocalQueueName,
+    /// Reason of the condition Admitted.
+    pub reason: String,
+    /// Reason of the condition QuotaReserved; empty while quota is reserved.
+    pub underlying_cause: String,
+}
+
+/// Something that happened, or a number that is different now.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Measurement {
+    /// A scheduling cycle that had heads ended.
+    Attempt {
+        /// A Workload got quota.
+        admitted: bool,
+    },
+    /// Quota was reserved, so long after the Workload was queued.
+    QuotaReserved(WorkloadLabels, Duration),
+    /// A Workload was admitted.
+    Admitted {
+        /// Its labels.
+        labels: WorkloadLabels,
+        /// Since it was queued.
+        waited: Duration,
+        /// Since quota was reserved; `None` if it has no admission checks.
+        checks: Option<Duration>,
+    },
+    /// The pods of a Workload became ready.
+    Ready {
+        /// Its labels.
+        labels: WorkloadLabels,
+        /// Since it was queued.
+        waited: Duration,
+        /// Since it was admitted.
+        since_admission: Duration,
+    },
+    /// A Workload was evicted.
+    Evicted {
+        /// Its labels.
+        labels: WorkloadLabels,
+        /// Why.
+        eviction: EvictionLabels,
+        /// For this reason and cause it is the first eviction of the Workload.
+        first: bool,
+        /// How long its pods were ready, if they were.
+        ready_for: Option<Duration>,
+    },
+    /// An evicted Workload gave its quota back, so long after the eviction.
+    QuotaReleased {
+        /// Its labels.
+        labels: WorkloadLabels,
+        /// Reason of the condition Evicted.
+        reason: String,
+        /// Since the eviction.
+        took: Duration,
+    },
+    /// A Workload is preempted by one of this ClusterQueue, for this reason.
+    Preempted {
+        /// The ClusterQueue of the preemptor.
+        preempting_cluster_queue: String,
+        /// Reason of the condition Preempted.
+        reason: String,
+    },
+    /// A Workload finished.
+    Finished {
+        /// Its labels.
+        labels: WorkloadLabels,
+        /// How long it was admitted in all, if it was.
+        executed: Option<Duration>,
+    },
+    /// The Workload of a job was created, so long after the job.
+    WorkloadCreated {
+        /// The kind of the job.
+        job_kind: String,
+        /// Since the job was created.
+        took: Duration,
+    },
+    /// The number of finished Workloads of a LocalQueue in a ClusterQueue.
+    FinishedWorkloads {
+        /// The ClusterQueue.
+        cluster_queue: String,
+        /// The LocalQueue.
+        local_queue: LocalQueueName,
+        /// How many.
+        count: usize,
+    },
+    /// The number of Workloads that are not admitted for these reasons.
+    UnadmittedWorkloads(UnadmittedLabels, usize),
+    /// The numbers of a ClusterQueue and of all LocalQueues that name it.
+    ClusterQueue(Box<ClusterQueueGauges>, Vec<LocalQueueGauges>),
+    /// A ClusterQueue is gone.
+    ClusterQueueGone(String),
+    /// The numbers of a Cohort.
+    Cohort(Box<CohortGauges>),
+    /// A Cohort is gone.
+    CohortGone(String),
+}

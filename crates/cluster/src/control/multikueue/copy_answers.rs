@@ -1,0 +1,202 @@
+//! Answers to writes of copies, and what they say about the copy and its worker.
+
+use ::jobs::JobGates;
+use crds::names::reasons::NAME_TAKEN;
+use runtime::{watch::Key, writer::WriteOutcome};
+use serde_json::Value;
+
+use super::{
+    DispatchInputs,
+    worker::{CopyRefusal, RefusedScope, Worker},
+};
+use crate::control::{
+    context::Context,
+    job_key::JobKey,
+    outbox::{
+        Purpose, REMOVAL_SHOWN_WITHIN, Subject, Ticket, after, decode, decode_job, listed_object,
+    },
+    timers::Reevaluation,
+    workloads::Workloads,
+};
+
+/// Creates that met an existing object, one second, two, four and so on apart, before it counts as foreign: a minute and a
+/// half. An object of ours that the watch has lost was found by a consistency check by then.
+const EXISTS_BEFORE_TAKEN: u32 = 7;
+
+/// The write of a copy on `worker` that is answered.
+pub(super) struct CopyAnswer<'a> {
+    /// The name of the worker.
+    pub(super) cluster: &'a str,
+    pub(super) worker: &'a mut Worker,
+    pub(super) ticket: &'a Ticket,
+}
+
+impl CopyAnswer<'_> {
+    /// Records the answer. Does nothing if no Workload waits for it.
+    pub(super) fn record(
+        mut self,
+        answer: WriteOutcome,
+        inputs: &mut DispatchInputs<'_>,
+        ctx: &mut Context,
+    ) {
+        let ticket = self.ticket;
+        let Reevaluation::Workload(workload) = &ticket.waiter else {
+            return;
+        };
+        let gates = inputs.jobs.gates();
+        match answer {
+            WriteOutcome::Done(list) if ticket.purpose == Purpose::Settle => {
+                self.copy_read(&list, gates);
+            }
+            // The copy is gone, and only the watch may report it; until then it is not deleted again.
+            WriteOutcome::Done(value) if is_status(&value) && self.is_observed() => {
+                let until = after(ctx.now, REMOVAL_SHOWN_WITHIN);
+                ctx.outbox.writes_mut().await_removal(ticket.target.clone(), until);
+                ctx.agenda.at(until, ticket.waiter.clone());
+            }
+            WriteOutcome::Done(value) => {
+                self.copy_written(Some(value).filter(|value| !is_status(value)), gates);
+            }
+            WriteOutcome::Gone if !ticket.purpose.is_create() => self.copy_gone(gates),
+            WriteOutcome::Refused { message, .. } if ticket.purpose == Purpose::Priority => {
+                self.priority_refused(workload, &message, inputs.workloads);
+            }
+            answer => {
+                let n_failures = ctx.outbox.writes().failures(&ticket.target);
+                if let Some(refusal) = create_refusal(ticket, answer, n_failures) {
+                    self.refuse(workload, refusal, inputs.workloads);
+                }
+            }
+        }
+        self.count_clone(workload, inputs);
+    }
+
+    /// Whether the copy is still observed.
+    fn is_observed(&self) -> bool {
+        let key = &self.ticket.target.key;
+        match &self.ticket.target.subject {
+            Subject::Job(kind) => self.worker.jobs.get(&JobKey::new(kind, key)).is_some(),
+            _ => self.worker.clones.get(key).is_some(),
+        }
+    }
+
+    /// Records the object that a write was answered with.
+    fn copy_written(&mut self, value: Option<Value>, gates: JobGates) {
+        let (worker, key) = (&mut *self.worker, &self.ticket.target.key);
+        match &self.ticket.target.subject {
+            Subject::Job(kind) => {
+                let job = JobKey::new(kind, key);
+                worker.jobs.observe_answer(&job, value.and_then(|value| decode_job(kind, value)));
+                worker.job_observed(&job, gates);
+            }
+            _ => worker.clones.observe_answer(key, value.and_then(decode)),
+        }
+    }
+
+    /// Records what a read of one name found. Without an object the copy is gone, unless a newer version of it was observed.
+    fn copy_read(&mut self, list: &Value, gates: JobGates) {
+        let version = list["metadata"]["resourceVersion"].as_str();
+        let read_at = version.and_then(|text| text.parse().ok());
+        let (worker, key) = (&*self.worker, &self.ticket.target.key);
+        let known = match &self.ticket.target.subject {
+            Subject::Job(kind) => worker.jobs.get(&JobKey::new(kind, key)).map(|one| one.version()),
+            _ => worker.clones.get(key).map(|one| one.version()),
+        };
+        match listed_object(list) {
+            Some(object) => self.copy_written(Some(object.clone()), gates),
+            None if known.is_none_or(|known| Some(known) <= read_at) => self.copy_gone(gates),
+            None => {}
+        }
+    }
+
+    /// Records that the copy is gone.
+    fn copy_gone(&mut self, gates: JobGates) {
+        let (worker, key) = (&mut *self.worker, &self.ticket.target.key);
+        match &self.ticket.target.subject {
+            Subject::Job(kind) => {
+                let job = JobKey::new(kind, key);
+                worker.jobs.remove(&job);
+                worker.job_observed(&job, gates);
+            }
+            _ => worker.clones.remove(key),
+        }
+    }
+
+    /// Records a refused priority, which says nothing about the work.
+    fn priority_refused(&mut self, workload: &Key, message: &str, workloads: &Workloads) {
+        tracing::warn!(cluster = self.cluster, %workload, message, "the priority was refused");
+        let priority = workloads.get(workload).and_then(|record| record.object().spec.priority);
+        self.worker.refuse_priority(workload.clone(), priority.unwrap_or_default());
+    }
+
+    /// Records a refusal. It counts for this epoch; a later nomination may try the cluster again.
+    fn refuse(
+        &mut self,
+        workload: &Key,
+        (message, scope): (String, RefusedScope),
+        workloads: &Workloads,
+    ) {
+        let record = workloads.get(workload);
+        let epoch = record.map_or(1, |record| index::epoch(record.object()));
+        self.worker.refuse(workload.clone(), CopyRefusal { epoch, message, scope });
+    }
+
+    /// The answer may be the first observation of the clone: reports of this version and later ones include it
+    /// (docs/reference/dispatch.md §2).
+    fn count_clone(&self, workload: &Key, inputs: &mut DispatchInputs<'_>) {
+        if self.ticket.target.subject != Subject::Workload {
+            return;
+        }
+        let clone = self.worker.clones.get(workload);
+        if let (Some(record), Some(clone)) = (inputs.workloads.get(workload), clone) {
+            inputs.registry.fleet_mut().clone_created(record.id(), clone.version());
+        }
+    }
+}
+
+/// Why a worker does not take a copy, and for what else that holds; `None` if the answer says nothing about it.
+fn create_refusal(
+    ticket: &Ticket,
+    answer: WriteOutcome,
+    n_failures: u32,
+) -> Option<(String, RefusedScope)> {
+    // A refused delete says nothing about the work; it is tried again.
+    if !ticket.purpose.is_create() {
+        return None;
+    }
+    let name = subject_name(&ticket.target.subject);
+    match answer {
+        WriteOutcome::Gone => {
+            Some((format!("the worker does not serve {name}"), RefusedScope::Kind))
+        }
+        // The only 404 that is a refusal is about the namespace.
+        WriteOutcome::Refused { code: 404, message, .. } => {
+            Some((message, RefusedScope::Namespace))
+        }
+        WriteOutcome::Refused { message, .. } => Some((message, RefusedScope::Shape)),
+        // The watch shows an object of ours. What it does not show for so long belongs to another.
+        WriteOutcome::Exists if n_failures > EXISTS_BEFORE_TAKEN => {
+            let key = &ticket.target.key;
+            let message = format!("{NAME_TAKEN}: {name} {key} of another owner");
+            Some((message, RefusedScope::Shape))
+        }
+        // The watch reports an object that exists or has changed. The outbox keeps a write without an
+        // answer as unconfirmed.
+        WriteOutcome::Done(_)
+        | WriteOutcome::Exists
+        | WriteOutcome::Stale
+        | WriteOutcome::Unknown(_) => None,
+    }
+}
+
+/// Whether an answer is the status of a deletion that is done, and no object.
+fn is_status(answer: &Value) -> bool {
+    answer.get("kind").and_then(Value::as_str) == Some("Status")
+}
+
+fn subject_name(subject: &Subject) -> String {
+    match subject {
+        Subject::Job(kind) => kind.to_string(),
+        _ => "Workloads".to_owned(),
+    }
+}

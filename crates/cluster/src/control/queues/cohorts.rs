@@ -1,0 +1,52 @@
+//! The status of Cohorts: their weighted share, under fair sharing only.
+//!
+//! A share follows from the usage of a whole subtree, so all Cohorts are compared when a ClusterQueue is evaluated. Written at
+//! most once per period and Cohort.
+
+use std::collections::BTreeMap;
+
+use crds::v1beta2::{Cohort, CohortStatus, FairSharingStatus};
+use runtime::watch::Key;
+
+use super::{TrackedQueue, status::STATUS_PERIOD};
+use crate::control::{
+    context::Context,
+    measurement::Measurement,
+    outbox::{Intent, Purpose, Subject, Target, after},
+    scheduling::Scheduler,
+    timers::Reevaluation,
+};
+
+/// Writes the status of every Cohort whose share differs, or waits.
+pub(super) fn write_status(
+    cohorts: &mut BTreeMap<Box<str>, TrackedQueue<Cohort>>,
+    scheduler: &Scheduler,
+    ctx: &mut Context,
+) {
+    for (name, cohort) in cohorts {
+        // The numbers of a Cohort without ClusterQueues change only here.
+        if let Some(gauges) = scheduler.cohort_gauges(name) {
+            ctx.measurements.push(Measurement::Cohort(Box::new(gauges)));
+        }
+        let share = scheduler.cohort_share(name);
+        let fair_sharing = share.map(|weighted_share| FairSharingStatus { weighted_share });
+        let (object, status) = (cohort.tracked.object().clone(), CohortStatus { fair_sharing });
+        if object.status == status {
+            continue;
+        }
+        let target = Target::home(Subject::Cohort, &Key { namespace: None, name: name.clone() });
+        if cohort.not_before > ctx.now {
+            ctx.agenda.at(cohort.not_before, Reevaluation::Cohorts);
+            continue;
+        }
+        let base = cohort.tracked.stamp();
+        if !ctx.is_free(&target, &base, &Reevaluation::Cohorts) {
+            continue;
+        }
+        let (purpose, waiter) = (Purpose::ClusterQueueStatus, Reevaluation::Cohorts);
+        let intent = Intent { target, purpose, base, waiter };
+        if ctx.outbox.submit_status::<Cohort, _>(intent, &object.status, &status) {
+            cohort.not_before = after(ctx.now, STATUS_PERIOD);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Workloads that wait for room on a worker while their queue changes.
+
+use super::{
+    dispatched::{east, orders},
+    gang_reservation::{capacity, manager, waiting},
+    *,
+};
+
+/// The AdmissionCheck of the queue, active or not.
+fn check(version: &str, active: bool) -> ManagerInput {
+    let status = if active { "True" } else { "False" };
+    let check = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "AdmissionCheck",
+        "metadata": {"name": "workers", "resourceVersion": version},
+        "spec": {
+            "controllerName": "kueue.x-k8s.io/multikueue",
+            "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "all"},
+        },
+        "status": {"conditions": [
+            {"type": "Active", "status": status, "reason": "Active", "message": ""},
+        ]},
+    });
+    ManagerInput::AdmissionCheck(Change::Apply(shared(check)))
+}
+
+/// A report with room for two more pods of 8 cpus.
+fn larger() -> ManagerInput {
+    let mut report = capacity();
+    report["metadata"]["resourceVersion"] = json!("60");
+    report["status"]["nodeClasses"][0]["count"] = json!(3);
+    east(WorkerInput::Capacity(Change::Apply(shared(report))))
+}
+
+/// A manager with a Workload that no worker has room for.
+fn without_room() -> ManagerControl {
+    let mut control = manager(&json!({}));
+    control.observe(ManagerInput::Workload(Change::Apply(shared(waiting("train", 2, 8)))), NOW);
+    let step = control.decide(NOW);
+    assert!(!orders(&step).contains(&"hub reserve".to_owned()), "no worker has room");
+    control
+}
+
+fn reserves(control: &mut ManagerControl) -> bool {
+    orders(&control.decide(NOW)).contains(&"hub reserve".to_owned())
+}
+
+#[test]
+fn new_room_wakes_a_workload_whose_queue_was_inactive_meanwhile() {
+    let mut control = without_room();
+    control.observe(check("50", false), NOW);
+    assert!(!reserves(&mut control), "the queue is inactive");
+    control.observe(check("51", true), NOW);
+    assert!(!reserves(&mut control), "there is no room yet");
+    control.observe(larger(), NOW);
+    assert!(reserves(&mut control));
+}
+
+#[test]
+fn an_older_state_of_a_check_is_ignored() {
+    let mut control = without_room();
+    control.observe(check("51", true), NOW);
+    control.observe(check("50", false), NOW);
+    control.observe(larger(), NOW);
+    assert!(reserves(&mut control));
+}
+
+#[test]
+fn another_multikueueconfig_is_asked_at_once() {
+    let mut control = without_room();
+    // The worker of the other configuration has room.
+    let west = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "MultiKueueCluster",
+        "metadata": {"name": "west", "uid": "west-1", "resourceVersion": "52"},
+        "spec": {"clusterSource": {"kubeConfig": {"location": "west", "locationType": "Secret"}}},
+    });
+    let config = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "MultiKueueConfig",
+        "metadata": {"name": "others", "resourceVersion": "53"}, "spec": {"clusters": ["west"]},
+    });
+    let mut report = capacity();
+    report["status"]["nodeClasses"][0]["count"] = json!(3);
+    let link = Connection { active: true, reason: "Active", message: String::new() };
+    let west_is = |input| ManagerInput::Worker("west".into(), input);
+    for input in [
+        ManagerInput::MultiKueueCluster(Change::Apply(shared(west))),
+        ManagerInput::MultiKueueConfig(Change::Apply(shared(config))),
+        west_is(WorkerInput::Connection(link)),
+        west_is(WorkerInput::Workload(list(vec![]))),
+        west_is(WorkerInput::Job(batch_job(), jobs(vec![]))),
+        west_is(WorkerInput::Capacity(list(vec![report]))),
+    ] {
+        control.observe(input, NOW);
+    }
+    assert!(!reserves(&mut control), "the check names the first configuration");
+    let ManagerInput::AdmissionCheck(Change::Apply(mut other)) = check("54", true) else {
+        panic!("a check");
+    };
+    let object = Arc::make_mut(&mut other);
+    object.metadata.generation = Some(2);
+    let parameters = object.spec.parameters.as_mut().expect("parameters");
+    parameters.name = "others".to_owned();
+    control.observe(ManagerInput::AdmissionCheck(Change::Apply(other)), NOW);
+    assert!(reserves(&mut control));
+}

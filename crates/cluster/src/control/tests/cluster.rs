@@ -1,0 +1,189 @@
+//! A manager of one cluster with an API server that accepts every write of a Workload and shows it at once.
+
+use jiff::SignedDuration;
+use runtime::events::EventRecord;
+
+use super::{measurement::Measurement, *};
+
+/// A manager, the Workloads of its cluster, and the time.
+pub(super) struct Cluster {
+    pub(super) control: ManagerControl,
+    pub(super) workloads: BTreeMap<String, Value>,
+    /// Names of purposes with the Workload that they are about, in order.
+    pub(super) writes: Vec<String>,
+    pub(super) events: Vec<EventRecord>,
+    pub(super) measurements: Vec<Measurement>,
+    pub(super) now: Timestamp,
+    version: u64,
+}
+
+impl Cluster {
+    /// With the ClusterQueue `cq` of 8 cpus, the LocalQueue `lq`, and nothing else.
+    pub(super) fn new() -> Self {
+        Self::with(settings())
+    }
+
+    pub(super) fn with(settings: ManagerSettings) -> Self {
+        let mut control = ManagerControl::new(settings);
+        for input in lists() {
+            let input = match input {
+                ManagerInput::Workload(_) => ManagerInput::Workload(list(vec![])),
+                ManagerInput::Job(..) => ManagerInput::Job(batch_job(), jobs(vec![])),
+                other => other,
+            };
+            control.observe(input, NOW);
+        }
+        Self {
+            control,
+            workloads: BTreeMap::new(),
+            writes: vec![],
+            events: vec![],
+            measurements: vec![],
+            now: NOW,
+            version: 100,
+        }
+    }
+
+    /// Lets so many seconds pass.
+    pub(super) fn wait(&mut self, seconds: i64) -> &mut Self {
+        self.now += SignedDuration::from_secs(seconds);
+        self
+    }
+
+    /// Shows the manager an object.
+    pub(super) fn observe(&mut self, input: ManagerInput) -> &mut Self {
+        self.control.observe(input, self.now);
+        self
+    }
+
+    /// Shows the manager the ClusterQueue `cq`, with these fields of its spec changed.
+    pub(super) fn queue(&mut self, fields: &Value) -> &mut Self {
+        self.version += 1;
+        let mut spec = json!({"namespaceSelector": {}, "resourceGroups": [{
+            "coveredResources": ["cpu"],
+            "flavors": [{"name": "default", "resources": [{"name": "cpu", "nominalQuota": "8"}]}],
+        }]});
+        json_merge(&mut spec, fields);
+        let queue = json!({
+            "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "spec": spec,
+            "metadata": {
+                "name": "cq", "resourceVersion": self.version.to_string(), "generation": self.version,
+            },
+        });
+        self.observe(ManagerInput::ClusterQueue(Change::Apply(shared(queue))))
+    }
+
+    /// Shows the manager an active AdmissionCheck of another controller.
+    pub(super) fn check(&mut self, name: &str) -> &mut Self {
+        let check = json!({
+            "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "AdmissionCheck",
+            "metadata": {"name": name, "resourceVersion": "30"},
+            "spec": {"controllerName": "example.com/nodes"},
+            "status": {"conditions": [
+                {"type": "Active", "status": "True", "reason": "Active", "message": ""},
+            ]},
+        });
+        self.observe(ManagerInput::AdmissionCheck(Change::Apply(shared(check))))
+    }
+
+    /// Writes a Workload as another client: these fields in place of the known ones, or of those of a new Workload of so
+    /// many cpus.
+    pub(super) fn workload(&mut self, name: &str, cpus: usize, fields: &Value) -> &mut Self {
+        let mut object = self.workloads.get(name).cloned().unwrap_or_else(|| {
+            let mut one = workload();
+            one["metadata"] = json!({
+                "name": name, "namespace": "ns", "uid": format!("uid-{name}"),
+                "creationTimestamp": self.now.to_string(),
+            });
+            one["spec"]["podSets"][0]["count"] = json!(cpus);
+            one["status"] = json!({});
+            one
+        });
+        json_merge(&mut object, fields);
+        self.store(name, object);
+        let change = Change::Apply(shared(self.workloads[name].clone()));
+        self.observe(ManagerInput::Workload(change))
+    }
+
+    /// Decides and answers until nothing is written any more.
+    pub(super) fn settle(&mut self) -> &mut Self {
+        for _ in 0..20 {
+            let step = self.control.decide(self.now);
+            self.events.extend(step.events);
+            self.measurements.extend(step.measurements);
+            if step.orders.is_empty() {
+                return self;
+            }
+            step.orders.into_iter().for_each(|order| self.accept(&order));
+        }
+        panic!("the manager does not come to rest: {:?}", self.writes);
+    }
+
+    fn accept(&mut self, order: &Order) {
+        let Ticket { target, purpose, .. } = &order.ticket;
+        let name = target.key.name.to_string();
+        // Writes of other objects stay in flight.
+        if target.subject != Subject::Workload {
+            return;
+        }
+        self.writes.push(format!("{} {name}", purpose.name()));
+        let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");
+        let mut object = self.workloads.get(&name).cloned().unwrap_or_default();
+        if order.write.request().uri().path().ends_with("/status") {
+            let reclaimable = object["status"].get("reclaimablePods").cloned();
+            object["status"] = body["status"].clone();
+            json_merge(&mut object["status"], &json!({"reclaimablePods": reclaimable}));
+        } else {
+            json_merge(&mut object, &body);
+        }
+        self.store(&name, object);
+        let answer = WriteOutcome::Done(self.workloads[&name].clone());
+        self.control.answered(&order.ticket, answer, self.now);
+    }
+
+    fn store(&mut self, name: &str, mut object: Value) {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        self.workloads.insert(name.to_owned(), object);
+    }
+
+    /// A condition of a Workload: status, reason and message.
+    pub(super) fn condition(&self, name: &str, condition: &str) -> String {
+        let all = self.workloads[name]["status"]["conditions"].as_array();
+        let one = all.into_iter().flatten().find(|one| one["type"] == condition);
+        let text = |one: &Value, field: &str| one[field].as_str().unwrap_or_default().to_owned();
+        one.map_or("none".to_owned(), |one| {
+            format!("{} {}: {}", text(one, "status"), text(one, "reason"), text(one, "message"))
+        })
+    }
+
+    /// Events with their reporter, since the last call.
+    pub(super) fn take_events(&mut self) -> Vec<String> {
+        let events = std::mem::take(&mut self.events);
+        let one = |event: EventRecord| {
+            let controller = event.controller.unwrap_or_default();
+            format!("{} {controller} {}: {}", event.regarding.key.name, event.reason, event.note)
+        };
+        events.into_iter().map(one).collect()
+    }
+
+    /// Writes since the last call.
+    pub(super) fn take_writes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.writes)
+    }
+}
+
+/// A JSON merge patch.
+pub(super) fn json_merge(target: &mut Value, patch: &Value) {
+    let (Some(target), Some(patch)) = (target.as_object_mut(), patch.as_object()) else {
+        *target = patch.clone();
+        return;
+    };
+    for (name, value) in patch {
+        if value.is_null() {
+            target.remove(name);
+        } else {
+            json_merge(target.entry(name.clone()).or_insert(json!({})), value);
+        }
+    }
+}

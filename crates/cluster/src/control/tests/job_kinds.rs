@@ -1,0 +1,350 @@
+//! Jobs of a declared kind, children of managed jobs, and kinds that cannot be observed.
+
+use std::time::Duration;
+
+use runtime::watch::Unavailable;
+
+use super::{
+    dispatched::{connect, dispatching_lists, done, east, orders},
+    *,
+};
+
+/// A kind that nothing else knows.
+const TRAINING: &str = "
+framework: example.com/training
+group: example.com
+version: v1
+kind: Training
+plural: trainings
+suspend: /spec/run/suspend
+managedBy: { at: /spec/run/managedBy, controller: example.com/trainer }
+fields:
+  podSets:
+  - { name: { fixed: main }, template: /spec/template, replicas: { at: /spec/size } }
+  outcomes:
+  - values: { at: /status/state, succeeded: [Done], failed: [Broken] }
+  active: { anyAbove: [/status/active] }
+";
+
+fn training_kind() -> Kind {
+    Kind::parse(TRAINING).expect("a kind")
+}
+
+fn kinds_with_training() -> JobKinds {
+    JobKinds::configured(&Configuration::default(), &Kinds::new([training_kind()]))
+}
+
+/// A Training with the name of the Job.
+fn training(version: &str, suspend: bool, status: &Value) -> Value {
+    json!({
+        "apiVersion": "example.com/v1", "kind": "Training",
+        "metadata": {
+            "name": "train", "namespace": "ns", "uid": "training-1", "resourceVersion": version,
+            "labels": {"kueue.x-k8s.io/queue-name": "lq"},
+        },
+        "spec": {
+            "run": {"suspend": suspend, "managedBy": "kueue.x-k8s.io/multikueue"},
+            "size": 2,
+            "template": {"spec": {"containers": [
+                {"name": "main", "resources": {"requests": {"cpu": "1"}}},
+            ]}},
+        },
+        "status": status,
+    })
+}
+
+fn trainings(objects: Vec<Value>) -> ManagerInput {
+    ManagerInput::Job(training_kind(), training_list(objects))
+}
+
+fn training_list(objects: Vec<Value>) -> Change<JobObject> {
+    let decode = |object| training_kind().decode(object).expect("a Training decodes");
+    Change::Reset {
+        objects: objects.into_iter().map(decode).map(Arc::new).collect(),
+        removed: vec![],
+    }
+}
+
+/// The Workload of the Training, dispatched to `east`.
+fn training_workload() -> Value {
+    let mut workload = dispatched::hub_workload();
+    workload["metadata"]["name"] = json!("training-train");
+    workload["metadata"]["ownerReferences"] = json!([{
+        "apiVersion": "example.com/v1", "kind": "Training", "name": "train", "uid": "training-1",
+        "controller": true,
+    }]);
+    workload["spec"]["podSets"] = json!(
+        training_kind()
+            .decode(training("1", true, &json!({})))
+            .expect("decodes")
+            .pod_sets(::jobs::JobGates::default())
+    );
+    workload
+}
+
+/// Its clone on the worker.
+fn training_clone() -> Value {
+    let mut clone = training_workload();
+    clone["metadata"] = json!({
+        "name": "training-train", "namespace": "ns", "uid": "clone-1", "resourceVersion": "51",
+        "labels": {"kueue.x-k8s.io/multikueue-origin": "multikueue"},
+        "annotations": {"sluice.dev/epoch": "1"},
+    });
+    clone
+}
+
+/// A manager that dispatches, with a Job and a Training of one name.
+fn manager(training: Value, workloads: &[Value]) -> ManagerControl {
+    let file = Configuration::without_file(None).expect("defaults");
+    let settings = ManagerSettings::new(&file, &Gates::default(), &kinds_with_training(), true);
+    let mut control = leading(settings);
+    let mut job = json!(job());
+    job["metadata"]["labels"] = json!({});
+    let inputs = dispatching_lists(&job, workloads).into_iter();
+    inputs.for_each(|input| control.observe(input, NOW));
+    control.observe(trainings(vec![training]), NOW);
+    control
+}
+
+fn connect_with(control: &mut ManagerControl, clones: Vec<Value>, copies: Vec<Value>) {
+    connect(control, clones, vec![]);
+    let copies = WorkerInput::Job(training_kind(), training_list(copies));
+    control.observe(east(copies), NOW);
+}
+
+/// The body of the only order for this purpose.
+fn body(step: &Decisions, purpose: &str) -> Value {
+    let order = step.orders.iter().find(|order| order.ticket.purpose.name() == purpose);
+    serde_json::from_slice(order.expect("it was ordered").write.request().body()).expect("JSON")
+}
+
+#[test]
+fn a_job_of_a_declared_kind_gets_a_workload_of_its_own() {
+    let mut control = manager(training("30", true, &json!({})), &[]);
+    let step = control.decide(NOW);
+    assert_eq!(orders(&step), ["hub workload-create"]);
+    let workload = body(&step, "workload-create");
+    let owner = &workload["metadata"]["ownerReferences"][0];
+    assert_eq!(
+        (&owner["kind"], &owner["apiVersion"]),
+        (&json!("Training"), &json!("example.com/v1"))
+    );
+    assert_eq!(workload["spec"]["podSets"][0]["count"], 2);
+}
+
+#[test]
+fn a_declared_job_is_started_copied_and_followed() {
+    let mut control = manager(training("30", false, &json!({})), &[training_workload()]);
+    connect_with(&mut control, vec![training_clone()], vec![]);
+    let step = control.decide(NOW);
+    assert_eq!(orders(&step), ["east job-create"]);
+    let copy = body(&step, "job-create");
+    assert_eq!(copy["spec"]["run"], json!({"suspend": true}));
+    assert_eq!(
+        (&copy["kind"], &copy["apiVersion"]),
+        (&json!("Training"), &json!("example.com/v1"))
+    );
+
+    // The answer is the copy; its status comes back to the Training and not to the Job of that name.
+    let mut copy = copy;
+    copy["metadata"]["uid"] = json!("copy-1");
+    copy["metadata"]["resourceVersion"] = json!("52");
+    done(&mut control, &step, "job-create", copy.clone(), NOW);
+    copy["metadata"]["resourceVersion"] = json!("53");
+    copy["status"] = json!({"state": "Running", "active": 2});
+    let copy = training_kind().decode(copy).expect("a Training");
+    control.observe(east(WorkerInput::Job(training_kind(), Change::Apply(Arc::new(copy)))), NOW);
+    let step = control.decide(NOW);
+    let order = step.orders.iter().find(|one| one.ticket.purpose == Purpose::SyncStatus);
+    let order = order.expect("a copy of the status");
+    assert_eq!(order.ticket.target.subject, Subject::Job(training_kind()));
+    assert_eq!(
+        order.write.request().uri(),
+        "/apis/example.com/v1/namespaces/ns/trainings/train/status?&fieldManager=sluice"
+    );
+    assert_eq!(body(&step, "sync-status")["status"], json!({"state": "Running", "active": 2}));
+}
+
+#[test]
+fn a_worker_that_does_not_serve_the_kind_is_not_asked_twice() {
+    let mut control = manager(training("30", false, &json!({})), &[training_workload()]);
+    connect(&mut control, vec![training_clone()], vec![]);
+    let missing = Change::Unavailable { reason: Unavailable::NotServed, removed: vec![] };
+    control.observe(east(WorkerInput::Job(training_kind(), missing)), NOW);
+    let step = control.decide(NOW);
+    assert_eq!(orders(&step), ["east job-create"]);
+    let create = step.orders.iter().find(|order| order.ticket.purpose == Purpose::JobCreate);
+    let ticket = create.expect("a create").ticket.clone();
+    control.answered(&ticket, WriteOutcome::Gone, NOW);
+    let step = control.decide(NOW);
+    assert_eq!(orders(&step), ["hub retry"], "the worker refused the job");
+}
+
+#[test]
+fn what_a_worker_hides_is_not_taken_for_absent() {
+    let mut control = manager(training("30", false, &json!({})), &[training_workload()]);
+    connect(&mut control, vec![], vec![]);
+    let hidden = Change::Unavailable { reason: Unavailable::Forbidden, removed: vec![] };
+    control.observe(east(WorkerInput::Job(training_kind(), hidden)), NOW);
+    let step = orders(&control.decide(NOW));
+    assert!(
+        step.iter().all(|order| !order.starts_with("east") && order != "hub retry"),
+        "{step:?}"
+    );
+}
+
+#[test]
+fn a_kind_that_cannot_be_observed_holds_up_no_other() {
+    for reason in [Unavailable::NotServed, Unavailable::Forbidden] {
+        let file = Configuration::without_file(None).expect("defaults");
+        let settings =
+            ManagerSettings::new(&file, &Gates::default(), &kinds_with_training(), false);
+        let mut control = leading(settings);
+        lists().into_iter().for_each(|input| control.observe(input, NOW));
+        assert!(!control.is_complete(), "the kind was not listed");
+        let change = Change::Unavailable { reason, removed: vec![] };
+        control.observe(ManagerInput::Job(training_kind(), change), NOW);
+        assert!(control.is_complete());
+    }
+}
+
+/// Orders about a Workload with a finalizer, without the Training that owns it.
+fn orders_without_training(reason: Unavailable) -> Vec<String> {
+    let file = Configuration::without_file(None).expect("defaults");
+    let settings = ManagerSettings::new(&file, &Gates::default(), &kinds_with_training(), true);
+    let mut control = leading(settings);
+    let mut workload = training_workload();
+    workload["metadata"]["finalizers"] = json!(["kueue.x-k8s.io/resource-in-use"]);
+    let mut job = json!(job());
+    job["metadata"]["labels"] = json!({});
+    let inputs = dispatching_lists(&job, &[workload]).into_iter();
+    inputs.for_each(|input| control.observe(input, NOW));
+    let change = Change::Unavailable { reason, removed: vec![] };
+    control.observe(ManagerInput::Job(training_kind(), change), NOW);
+    orders(&control.decide(NOW))
+}
+
+#[test]
+fn a_workload_whose_job_is_hidden_keeps_its_finalizer() {
+    let unfinalize = "hub unfinalize".to_owned();
+    assert!(!orders_without_training(Unavailable::Forbidden).contains(&unfinalize));
+    assert!(orders_without_training(Unavailable::NotServed).contains(&unfinalize));
+}
+
+/// A Job that a Training controls, with the labels that its operator copied.
+fn child(suspend: bool) -> Value {
+    let mut child = json!(job());
+    child["metadata"]["name"] = json!("child");
+    child["metadata"]["uid"] = json!("child-1");
+    child["metadata"]["ownerReferences"] = json!([{
+        "apiVersion": "example.com/v1", "kind": "Training", "name": "train", "uid": "training-1",
+        "controller": true,
+    }]);
+    child["spec"]["suspend"] = json!(suspend);
+    child
+}
+
+#[test]
+fn a_child_of_a_managed_job_gets_no_workload_and_runs_only_with_its_owner() {
+    for (workloads, suspend, expected) in [
+        (vec![training_workload()], false, vec![]),
+        (vec![], false, vec!["hub stop", "hub workload-create"]),
+        (vec![], true, vec!["hub workload-create"]),
+    ] {
+        let running = json!({"state": "Running"});
+        let stopped = workloads.is_empty();
+        let mut control = manager(training("30", stopped, &running), &workloads);
+        control.observe(ManagerInput::Job(batch_job(), jobs(vec![child(suspend)])), NOW);
+        let step = control.decide(NOW);
+        assert_eq!(orders(&step), expected, "{suspend}");
+        let stops = step.orders.iter().filter(|order| order.ticket.purpose == Purpose::Stop);
+        let stopped: Vec<String> = stops.map(|order| order.ticket.target.key.to_string()).collect();
+        assert!(stopped.iter().all(|key| key == "ns/child"), "{stopped:?}");
+        for order in step.orders.iter().filter(|one| one.ticket.purpose == Purpose::Stop) {
+            let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");
+            assert_eq!(body["spec"], json!({"suspend": true}), "only the switch");
+            assert_eq!(body["metadata"].get("annotations"), None, "it is not being stopped");
+        }
+        let suspended = step.events.iter().filter(|event| event.reason == "Suspended").count();
+        assert_eq!(suspended, stopped.len(), "an Event reports the stop");
+    }
+}
+
+#[test]
+fn a_child_is_no_copy_of_a_job() {
+    let mut control = manager(training("30", false, &json!({})), &[training_workload()]);
+    let mut copied = child(false);
+    copied["metadata"]["annotations"] =
+        json!({"kueue.x-k8s.io/prebuilt-workload-name": "training-train", "sluice.dev/epoch": "1"});
+    connect(&mut control, vec![], vec![copied]);
+    control.observe(east(WorkerInput::Job(training_kind(), training_list(vec![]))), NOW);
+    let step = orders(&control.decide(NOW));
+    assert!(!step.contains(&"east job-delete".to_owned()), "{step:?}");
+}
+
+/// Kinds in the report that an agent writes now, if it writes one. `stored` is the report on the API server.
+fn reported_kinds(
+    control: &mut AgentControl,
+    stored: &mut Value,
+    now: Timestamp,
+) -> Option<Vec<String>> {
+    let step = control.decide(now);
+    let mut reports = step.orders.iter().filter(|one| one.ticket.purpose == Purpose::Capacity);
+    let order = reports.next()?;
+    for (field, value) in body(&step, "capacity")["status"].as_object().into_iter().flatten() {
+        stored["status"][field] = value.clone();
+    }
+    stored["metadata"]["resourceVersion"] = json!((now.as_second() + 2).to_string());
+    control.answered(&order.ticket, WriteOutcome::Done(stored.clone()), now);
+    // The answer is compared with the capacity once, so that only a change makes another report.
+    assert!(control.decide(now + Duration::from_secs(10)).orders.is_empty());
+    let kinds = stored["status"]["kinds"].as_array()?.iter();
+    Some(kinds.map(|kind| kind["kind"].as_str().expect("a kind").to_owned()).collect())
+}
+
+#[test]
+fn an_agent_reports_a_kind_when_its_cluster_serves_it_and_when_it_does_not() {
+    let kinds = kinds_with_training().handled;
+    let mut control = AgentControl::new(AgentSettings::new(AgentPolicy::default(), &kinds));
+    let mut stored = json!({"metadata": {"name": "local", "resourceVersion": "1"}, "status": {}});
+    let mut reported = |control: &mut AgentControl, now| {
+        reported_kinds(control, &mut stored, now).map(|kinds| kinds.join(" "))
+    };
+    let not_served = || Change::Unavailable { reason: Unavailable::NotServed, removed: vec![] };
+    let lists = [
+        AgentInput::Node(list(vec![])),
+        AgentInput::Pod(list(vec![])),
+        AgentInput::Capacity(list(vec![
+            json!({"metadata": {"name": "local", "resourceVersion": "1"}}),
+        ])),
+        AgentInput::Workload(list(vec![])),
+        AgentInput::Job(batch_job(), jobs(vec![])),
+        AgentInput::Job(training_kind(), not_served()),
+    ];
+    lists.into_iter().for_each(|list| control.observe(list, NOW));
+    assert_eq!(reported(&mut control, NOW), Some("Job".to_owned()));
+
+    let later = |seconds| NOW + Duration::from_secs(seconds);
+    control.observe(AgentInput::Job(training_kind(), training_list(vec![])), later(60));
+    assert_eq!(reported(&mut control, later(60)), Some("Job Training".to_owned()));
+    control.observe(AgentInput::Job(training_kind(), training_list(vec![])), later(120));
+    assert_eq!(reported(&mut control, later(120)), None, "nothing has changed");
+    control.observe(AgentInput::Job(training_kind(), not_served()), later(180));
+    assert_eq!(reported(&mut control, later(180)), Some("Job".to_owned()));
+}
+
+#[test]
+fn a_job_that_names_another_prebuilt_workload_is_no_longer_that_of_the_first() {
+    let mut control = leading(settings());
+    let key = |name: &str| Key { namespace: Some("ns".into()), name: name.into() };
+    let observe = |control: &mut ManagerControl, version: &str, workload: &str| {
+        let mut job = json!(job());
+        job["metadata"]["resourceVersion"] = json!(version);
+        job["metadata"]["annotations"] = json!({"kueue.x-k8s.io/prebuilt-workload-name": workload});
+        control.observe(ManagerInput::Job(batch_job(), jobs(vec![job])), NOW);
+    };
+    observe(&mut control, "1", "first");
+    observe(&mut control, "2", "second");
+    let of = |name: &str| control.core.jobs.of(&key(name), &Workload::default()).is_some();
+    assert_eq!((of("first"), of("second")), (false, true));
+}

@@ -1,0 +1,336 @@
+//! The life of a Workload in one cluster: reasons, checks, deactivation, backoff.
+
+use super::cluster::Cluster;
+use super::*;
+
+/// Quota that another client or an earlier write gave, with these checks.
+fn reserved(checks: &Value) -> Value {
+    let condition = json!({
+        "type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": "",
+        "lastTransitionTime": "1970-01-01T00:00:00Z",
+    });
+    json!({"status": {
+        "admission": workload()["status"]["admission"], "conditions": [condition],
+        "admissionChecks": checks,
+    }})
+}
+
+fn checks(names: &[&str]) -> Value {
+    let all: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
+    json!({"admissionChecksStrategy": {"admissionChecks": all}})
+}
+
+fn check_states(cluster: &Cluster, name: &str) -> Vec<String> {
+    let all = cluster.workloads[name]["status"]["admissionChecks"].as_array().cloned();
+    let one = |one: Value| format!("{} {}", one["name"], one["state"]).replace('"', "");
+    all.unwrap_or_default().into_iter().map(one).collect()
+}
+
+#[test]
+fn a_reason_that_only_a_cycle_changes_is_written_without_a_further_input() {
+    let mut cluster = Cluster::new();
+    cluster.queue(&json!({"cohortName": "team"})).workload("a", 20, &json!({})).settle();
+    cluster.wait(10).settle();
+    assert!(cluster.condition("a", "QuotaReserved").contains("maximum capacity (8)"));
+    let cohort = json!({
+        "metadata": {"name": "team", "resourceVersion": "9"},
+        "spec": {"resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
+            {"name": "default", "resources": [{"name": "cpu", "nominalQuota": "2"}]},
+        ]}]},
+    });
+    cluster.wait(10).observe(ManagerInput::Cohort(Change::Apply(shared(cohort))));
+    let step = cluster.control.decide(cluster.now);
+    let pending = step.orders.iter().any(|order| order.ticket.purpose == Purpose::Pending);
+    assert!(pending, "the new reason follows from the same input");
+}
+
+#[test]
+fn work_that_is_left_over_wakes_at_once() {
+    let mut cluster = Cluster::new();
+    cluster.workload("a", 2, &json!({})).settle();
+    let Cluster { control, now, .. } = &mut cluster;
+    assert_ne!(control.core.complete(Decisions::default()).wake, Some(*now));
+    let key = Key { namespace: Some("ns".into()), name: "a".into() };
+    control.core.ctx.agenda.now(Reevaluation::Workload(key));
+    assert_eq!(control.core.complete(Decisions::default()).wake, Some(*now));
+}
+
+#[test]
+fn the_list_of_checks_follows_the_cluster_queue_also_with_quota() {
+    let mut cluster = Cluster::new();
+    cluster.check("one").check("two").queue(&checks(&["one"]));
+    cluster.workload("a", 2, &reserved(&json!([]))).settle();
+    assert_eq!(check_states(&cluster, "a"), ["one Pending"], "no state is not Ready");
+    assert!(cluster.condition("a", "Admitted").starts_with("False UnsatisfiedAdmissionChecks"));
+
+    cluster.queue(&checks(&["two"])).settle();
+    assert_eq!(check_states(&cluster, "a"), ["two Pending"]);
+    cluster.queue(&json!({})).settle();
+    assert_eq!(check_states(&cluster, "a"), [""; 0]);
+    assert!(cluster.condition("a", "Admitted").starts_with("True"), "nothing is missing");
+
+    cluster.queue(&checks(&["one"])).settle();
+    assert_eq!(check_states(&cluster, "a"), ["one Pending"]);
+    assert!(cluster.condition("a", "Admitted").starts_with("True"), "it stays admitted");
+}
+
+#[test]
+fn a_pending_workload_shows_the_checks_that_it_will_need() {
+    let mut cluster = Cluster::new();
+    cluster.check("one").queue(&checks(&["one"])).workload("a", 9, &json!({})).settle();
+    cluster.wait(10).settle();
+    assert_eq!(check_states(&cluster, "a"), ["one Pending"]);
+    assert_eq!(
+        cluster.condition("a", "Admitted"),
+        "False NoReservation: The workload has no reservation"
+    );
+}
+
+#[test]
+fn a_retry_sets_the_time_of_the_requeue_and_names_its_check() {
+    let mut cluster = Cluster::new();
+    cluster.check("one").check("two").queue(&checks(&["one", "two"]));
+    let retry = |name: &str, seconds: Value, at: &str| {
+        json!({
+            "name": name, "state": "Retry", "message": "busy", "requeueAfterSeconds": seconds,
+            "lastTransitionTime": at,
+        })
+    };
+    let states = json!([
+        retry("one", json!(60), "1970-01-01T00:00:10Z"),
+        retry("two", json!(5), "1970-01-01T00:00:20Z"),
+    ]);
+    cluster.wait(30).workload("a", 2, &reserved(&states)).settle();
+    assert_eq!(
+        cluster.condition("a", "Evicted"),
+        "True AdmissionCheck: Evicted due to AdmissionChecks in Retry state: \"one\" (busy), \"two\" (busy)"
+    );
+    let state = &cluster.workloads["a"]["status"]["requeueState"];
+    assert_eq!(state, &json!({"requeueAt": "1970-01-01T00:01:10Z"}), "the latest of both");
+}
+
+#[test]
+fn a_rejected_check_marks_reports_and_deactivates() {
+    let mut cluster = Cluster::new();
+    cluster.check("one").queue(&checks(&["one"]));
+    let states = json!([{"name": "one", "state": "Rejected", "message": "no"}]);
+    cluster.workload("a", 2, &reserved(&states)).settle();
+    assert_eq!(cluster.take_writes(), ["deactivation-target a", "deactivate a", "evict a"]);
+    let events = [
+        "a kueue-workload-controller AdmissionCheckRejected: Deactivated due to AdmissionCheck in Rejected state: \"one\" (no)",
+        "a kueue-workload-controller EvictedDueToDeactivatedDueToAdmissionCheck: The workload is deactivated due to AdmissionCheck in Rejected state: \"one\" (no)",
+    ];
+    assert_eq!(cluster.take_events(), events);
+}
+
+#[test]
+fn a_deactivated_pending_workload_says_so_and_has_no_backoff() {
+    let mut cluster = Cluster::new();
+    let backoff = json!({
+        "spec": {"active": false},
+        "status": {"requeueState": {"count": 2, "requeueAt": "1970-01-01T01:00:00Z"}},
+    });
+    cluster.workload("a", 2, &backoff).settle();
+    assert_eq!(
+        cluster.condition("a", "QuotaReserved"),
+        "False Deactivated: The workload is deactivated"
+    );
+    assert!(cluster.condition("a", "Admitted").starts_with("False NoReservation"));
+    assert_eq!(cluster.workloads["a"]["status"].get("requeueState"), None);
+    assert_eq!(cluster.take_events(), [""; 0]);
+}
+
+#[test]
+fn the_end_of_a_backoff_is_shown_whatever_else_holds() {
+    let mut cluster = Cluster::new();
+    let requeued = |status: &str| json!([{"type": "Requeued", "status": status, "reason": "PodsReadyTimeout", "message": ""}]);
+    for (name, conditions) in
+        [("none", json!([])), ("true", requeued("True")), ("false", requeued("False"))]
+    {
+        let state = json!({"count": 2, "requeueAt": "1970-01-01T00:01:00Z"});
+        // Nothing fits, so no reservation ends the wait.
+        let status = json!({"status": {"requeueState": state, "conditions": conditions}});
+        cluster.workload(name, 9, &status).settle();
+    }
+    cluster.wait(60).settle();
+    for name in ["none", "true", "false"] {
+        let state = &cluster.workloads[name]["status"]["requeueState"];
+        assert_eq!(state, &json!({"count": 2}), "{name}");
+    }
+    assert!(cluster.condition("false", "Requeued").starts_with("True BackoffFinished"));
+}
+
+#[test]
+fn admission_gates_are_reported_when_they_come_and_when_they_go() {
+    let mut cluster = Cluster::new();
+    let gates = |gates: &str| json!({"metadata": {"annotations": {"kueue.x-k8s.io/admission-gated-by": gates}}});
+    cluster.workload("a", 2, &gates("a.b/c,a.b/d")).settle();
+    assert_eq!(
+        cluster.condition("a", "QuotaReserved"),
+        "False AdmissionGated: Admission is gated by: a.b/c,a.b/d"
+    );
+    let gated =
+        "a kueue-workload-controller AdmissionGated: Workload admission is gated by: a.b/c,a.b/d";
+    assert_eq!(cluster.take_events(), [gated]);
+    cluster.wait(10).workload("a", 2, &gates("a.b/c")).settle();
+    assert_eq!(
+        cluster.condition("a", "QuotaReserved"),
+        "False AdmissionGated: Admission is gated by: a.b/c"
+    );
+    assert_eq!(cluster.take_events(), [""; 0]);
+    cluster.workload("a", 2, &gates("")).settle();
+    let events = cluster.take_events();
+    let cleared = "a kueue-workload-controller AdmissionGateCleared: Admission gate cleared, workload is now admissible";
+    let reserved = "a kueue-admission QuotaReserved: Quota reserved in ClusterQueue cq, wait time since queued was 10s";
+    let admitted = "a kueue-admission Admitted: Admitted by ClusterQueue cq, wait time since reservation was 0s";
+    assert_eq!(events, [cleared, reserved, admitted]);
+}
+
+#[test]
+fn a_preemption_is_reported_on_both_workloads_with_their_paths() {
+    let mut cluster = Cluster::new();
+    let preempts = json!({
+        "cohortName": "team", "preemption": {"withinClusterQueue": "LowerPriority"},
+    });
+    cluster.queue(&preempts).workload("low", 8, &json!({"spec": {"priority": -5}})).settle();
+    cluster.take_events();
+    cluster.workload("high", 8, &json!({"spec": {"priority": 7}})).settle();
+    cluster.wait(5).settle();
+    let events = cluster.take_events();
+    let why = "Preempted to accommodate a workload (UID: uid-high, JobUID: UNKNOWN) due to prioritization in the \
+               ClusterQueue; preemptor path: /team/cq; preemptee path: /team/cq";
+    let priorities = "preemptor effective priority: 7 (base: 7, boost: 0); preemptee effective priority: -5 (base: -5, boost: 0)";
+    assert_eq!(events[0], format!("low kueue-admission EvictedDueToPreempted: {why}"));
+    assert_eq!(events[1], format!("low kueue-admission Preempted: {why}; {priorities}"));
+    assert_eq!(
+        events[2],
+        format!(
+            "high kueue-admission PreemptedWorkload: Preempted workload ns/low (UID: uid-low) in ClusterQueue cq; {priorities}"
+        )
+    );
+    assert!(
+        events[3].starts_with("high kueue-admission WaitingForPreemptedWorkloads: "),
+        "{events:?}"
+    );
+}
+
+#[test]
+fn a_closed_preemption_gate_is_the_reason_to_be_pending() {
+    let gates = Gates::parse("MultiKueueOrchestratedPreemption=true").expect("a gate");
+    let settings = ManagerSettings::new(&Configuration::default(), &gates, &kinds(), false);
+    let mut cluster = Cluster::with(settings);
+    let preempts = json!({"preemption": {"withinClusterQueue": "LowerPriority"}});
+    cluster.queue(&preempts).workload("low", 8, &json!({"spec": {"priority": -5}})).settle();
+    let gated = json!({"spec": {"priority": 7, "preemptionGates": [{"name": "a.b/c"}]}});
+    cluster.workload("high", 8, &gated).settle();
+    cluster.wait(10).settle();
+    assert_eq!(
+        cluster.condition("high", "QuotaReserved"),
+        "False AdmissionGated: Workload requires preemption, but it's gated"
+    );
+    assert!(cluster.condition("high", "BlockedOnPreemptionGates").starts_with("True"));
+}
+
+#[test]
+fn pods_ready_is_written_beside_an_admission_of_another_client() {
+    let mut settings = settings();
+    settings.core.pods_ready = Some(PodsReadyPolicy::from(&config::WaitForPodsReady::default()));
+    let mut cluster = Cluster::with(settings);
+    cluster.observe(ManagerInput::Job(batch_job(), jobs(vec![json!(job())])));
+    let mut theirs = reserved(&json!([]));
+    theirs["metadata"] = json!({"ownerReferences": workload()["metadata"]["ownerReferences"]});
+    let admitted =
+        json!({"type": "Admitted", "status": "True", "reason": "Admitted", "message": ""});
+    theirs["status"]["conditions"].as_array_mut().expect("a list").push(admitted);
+    cluster.workload("a", 2, &theirs).settle();
+    assert!(cluster.condition("a", "PodsReady").starts_with("False WaitForStart"));
+}
+
+#[test]
+fn resources_that_a_cluster_queue_covers_no_longer_count_no_longer() {
+    let mut settings = settings();
+    settings.core.scheduler.index.ignore_uncovered_resources = true;
+    let mut cluster = Cluster::with(settings);
+    cluster.workload("a", 9, &json!({})).settle();
+    assert_eq!(cluster.condition("a", "Admitted"), "none", "more cpus than the quota has");
+    let other = json!({"resourceGroups": [{
+        "coveredResources": ["memory"],
+        "flavors": [{"name": "default", "resources": [{"name": "memory", "nominalQuota": "1"}]}],
+    }]});
+    cluster.queue(&other).settle();
+    assert!(cluster.condition("a", "Admitted").starts_with("True"), "cpus are not covered");
+}
+
+fn with_gates(gates: &str) -> Cluster {
+    let gates = Gates::parse(gates).expect("gates");
+    Cluster::with(ManagerSettings::new(&Configuration::default(), &gates, &kinds(), false))
+}
+
+#[test]
+fn without_observability_reasons_are_those_of_before() {
+    let mut cluster = with_gates("UnadmittedWorkloadsObservability=false");
+    let gates =
+        json!({"metadata": {"annotations": {"kueue.x-k8s.io/admission-gated-by": "a.b/c"}}});
+    cluster.check("one").queue(&checks(&["one"]));
+    cluster.workload("waits", 2, &json!({})).workload("large", 9, &json!({}));
+    cluster.workload("gated", 2, &gates).settle().wait(10).settle();
+    assert!(cluster.condition("large", "QuotaReserved").starts_with("False Pending: couldn't"));
+    assert!(cluster.condition("gated", "QuotaReserved").starts_with("False Inadmissible: "));
+    assert!(cluster.condition("waits", "Admitted").starts_with("False UnsatisfiedChecks: "));
+    let warning = cluster.take_events().into_iter().find(|event| event.starts_with("large "));
+    assert!(warning.is_some_and(|event| event.contains(" Pending: couldn't assign")));
+    cluster.take_writes();
+    cluster.wait(10).settle();
+    assert_eq!(cluster.take_writes(), [""; 0], "nothing is written again");
+}
+
+#[test]
+fn with_explicit_status_a_new_workload_shows_that_no_cycle_has_seen_it() {
+    for (gate, first) in [("true", "pending a"), ("false", "reserve a")] {
+        let mut cluster = with_gates(&format!("UnadmittedWorkloadsExplicitStatus={gate}"));
+        cluster.workload("a", 2, &json!({})).settle();
+        let writes = cluster.take_writes();
+        assert_eq!(writes.first().map(String::as_str), Some(first));
+        assert_eq!(writes.last().map(String::as_str), Some("reserve a"));
+    }
+}
+
+#[test]
+fn a_workload_without_its_owner_is_finished_and_let_go() {
+    let orphan = json!({"metadata": {
+        "labels": {"kueue.x-k8s.io/job-uid": "gone"}, "finalizers": ["kueue.x-k8s.io/resource-in-use"],
+    }});
+    let mut cluster = Cluster::new();
+    cluster.workload("a", 2, &orphan).settle();
+    assert_eq!(
+        cluster.condition("a", "Finished"),
+        "True OwnerNotFound: The workload's owner no longer exists"
+    );
+    assert_eq!(cluster.workloads["a"]["metadata"]["finalizers"], json!([]));
+
+    let mut cluster = with_gates("FinishOrphanedWorkloads=false");
+    cluster.workload("a", 2, &orphan).settle();
+    assert!(cluster.condition("a", "Admitted").starts_with("True"));
+}
+
+#[test]
+fn a_message_with_old_numbers_is_refreshed_within_a_minute() {
+    let mut cluster = Cluster::new();
+    cluster.workload("a", 4, &json!({})).settle();
+    cluster.workload("b", 2, &json!({})).settle();
+    cluster.wait(1).workload("waits", 5, &json!({})).settle().wait(10).settle();
+    let missing = |cluster: &Cluster, cpus: usize| {
+        cluster.condition("waits", "QuotaReserved").ends_with(&format!("{cpus} more needed"))
+    };
+    assert!(missing(&cluster, 3));
+    let key = Key { namespace: Some("ns".into()), name: "b".into() };
+    cluster.observe(ManagerInput::Workload(Change::Delete(key))).settle();
+    cluster.wait(10).settle();
+    assert!(missing(&cluster, 3), "the refusal was foreseen");
+    assert!(cluster.control.decide(cluster.now).wake.is_some(), "the refresh needs no input");
+    cluster.wait(50).settle();
+    assert!(missing(&cluster, 1), "{}", cluster.condition("waits", "QuotaReserved"));
+    cluster.wait(60).take_writes();
+    cluster.settle();
+    assert_eq!(cluster.take_writes(), [""; 0], "nothing is old");
+}

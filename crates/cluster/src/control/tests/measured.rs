@@ -1,0 +1,113 @@
+//! What is measured of a Workload's life and of its queue.
+
+use std::time::Duration;
+
+use super::{
+    cluster::Cluster,
+    measurement::{Measurement, QueueNumbers, WorkloadLabels},
+    *,
+};
+
+fn labels() -> WorkloadLabels {
+    WorkloadLabels {
+        cluster_queue: "cq".into(),
+        local_queue: ("ns".into(), "lq".into()),
+        priority_class: String::new(),
+    }
+}
+
+/// What is measured until nothing is written any more, without numbers of queues.
+fn settled(cluster: &mut Cluster) -> Vec<Measurement> {
+    cluster.settle();
+    let all = std::mem::take(&mut cluster.measurements);
+    let of_workload = |one: &Measurement| {
+        !matches!(one, Measurement::ClusterQueue(..) | Measurement::Attempt { .. })
+    };
+    all.into_iter().filter(of_workload).collect()
+}
+
+fn finished_workloads(count: usize) -> Measurement {
+    let local_queue = labels().local_queue;
+    Measurement::FinishedWorkloads { cluster_queue: "cq".into(), local_queue, count }
+}
+
+#[test]
+fn transitions_are_measured_once() {
+    let mut cluster = Cluster::new();
+    let none = Duration::ZERO;
+    cluster.workload("train", 2, &json!({}));
+    assert_eq!(
+        settled(&mut cluster),
+        [
+            Measurement::QuotaReserved(labels(), none),
+            Measurement::Admitted { labels: labels(), waited: none, checks: None },
+        ]
+    );
+    cluster.wait(7);
+    let finished =
+        json!({"type": "Finished", "status": "True", "reason": "Succeeded", "message": ""});
+    let mut conditions = cluster.workloads["train"]["status"]["conditions"].clone();
+    conditions.as_array_mut().expect("conditions").push(finished);
+    cluster.workload("train", 2, &json!({"status": {"conditions": conditions}}));
+    let executed = Some(Duration::from_secs(7));
+    assert_eq!(
+        settled(&mut cluster),
+        [Measurement::Finished { labels: labels(), executed }, finished_workloads(1)]
+    );
+    cluster.workload("train", 2, &json!({"metadata": {"labels": {"seen": "again"}}}));
+    assert_eq!(settled(&mut cluster), []);
+}
+
+#[test]
+fn a_workload_of_an_earlier_process_is_counted_without_its_transitions() {
+    let mut cluster = Cluster::new();
+    let conditions = json!([
+        {"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": ""},
+        {"type": "Admitted", "status": "True", "reason": "Admitted", "message": ""},
+        {"type": "Finished", "status": "True", "reason": "Succeeded", "message": ""},
+    ]);
+    cluster.workload("train", 2, &json!({"status": {"conditions": conditions}}));
+    assert_eq!(settled(&mut cluster), [finished_workloads(1)]);
+}
+
+#[test]
+fn an_eviction_is_measured_by_reason_and_cause_and_its_end_by_time() {
+    let mut cluster = Cluster::new();
+    cluster.workload("train", 2, &json!({}));
+    settled(&mut cluster);
+    cluster.wait(3);
+    cluster.workload("train", 2, &json!({"spec": {"active": false}}));
+    let measured = settled(&mut cluster);
+    let evicted = measured.iter().find_map(|one| match one {
+        Measurement::Evicted { eviction, first, .. } => Some((eviction.reason.as_str(), *first)),
+        _ => None,
+    });
+    assert_eq!(evicted, Some(("Deactivated", true)), "{measured:?}");
+}
+
+#[test]
+fn numbers_of_a_queue_follow_its_workloads() {
+    let mut cluster = Cluster::new();
+    let admitted = json!({"status": workload()["status"]});
+    cluster.workload("small", 2, &admitted).workload("large", 7, &json!({})).settle();
+    let numbers = cluster.measurements.iter().rev().find_map(|one| match one {
+        Measurement::ClusterQueue(queue, local) => Some((queue, local)),
+        _ => None,
+    });
+    let (queue, local) = numbers.expect("numbers of the queue");
+    let expected = QueueNumbers { active: 0, inadmissible: 1, reserving: 1, admitted: 1 };
+    assert_eq!((&queue.workloads, &local[0].workloads), (&expected, &expected));
+    assert_eq!((queue.classes, queue.status), ((0, 1), "active"));
+    let cpu = &queue.resources[0];
+    assert_eq!((cpu.nominal, cpu.reserved, cpu.borrowing_limit), (8.0, 2.0, f64::INFINITY));
+    assert_eq!(queue.requested, [("cpu".to_owned(), 7.0)]);
+}
+
+#[test]
+fn a_deleted_queue_is_gone() {
+    let mut cluster = Cluster::new();
+    cluster.settle();
+    let key = Key { namespace: None, name: "cq".into() };
+    cluster.observe(ManagerInput::ClusterQueue(Change::Delete(key))).settle();
+    assert!(cluster.measurements.contains(&Measurement::ClusterQueueGone("cq".into())));
+}

@@ -1,0 +1,103 @@
+//! Status of ClusterQueues and Cohorts, and finalizers of what queues name.
+
+use super::cluster::Cluster;
+use super::*;
+
+fn cohort() -> ManagerInput {
+    let cohort = json!({
+        "metadata": {"name": "team", "resourceVersion": "9"},
+        "spec": {"resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
+            {"name": "default", "resources": [{"name": "cpu", "nominalQuota": "2"}]},
+        ]}]},
+    });
+    ManagerInput::Cohort(Change::Apply(shared(cohort)))
+}
+
+/// Bodies of the orders about an object, as purpose and JSON.
+fn bodies(step: &Decisions, subject: &Subject) -> Vec<(&'static str, Value)> {
+    let orders = step.orders.iter().filter(|order| order.ticket.target.subject == *subject);
+    let body = |order: &Order| serde_json::from_slice(order.write.request().body()).expect("JSON");
+    orders.map(|order| (order.ticket.purpose.name(), body(order))).collect()
+}
+
+#[test]
+fn fair_sharing_shows_the_shares_of_cluster_queues_and_cohorts() {
+    let shares = |fair: bool| {
+        let mut settings = settings();
+        settings.core.scheduler.engine.fair_sharing = fair.then(Vec::new);
+        let mut cluster = Cluster::with(settings);
+        cluster.observe(cohort()).queue(&json!({"cohortName": "team"}));
+        cluster.workload("a", 9, &json!({}));
+        let step = cluster.control.decide(NOW);
+        let share = |subject: Subject| {
+            let all = bodies(&step, &subject);
+            all.first().map(|(_, body)| body["status"]["fairSharing"]["weightedShare"].clone())
+        };
+        (share(Subject::ClusterQueue), share(Subject::Cohort))
+    };
+    // One of ten cpus is borrowed; a root has share 0.
+    assert_eq!(shares(true), (Some(json!(100)), Some(json!(0))));
+    assert_eq!(shares(false), (Some(Value::Null), None));
+}
+
+fn metadata(name: &str, version: &str, finalizers: &[&str], deleted: bool) -> Value {
+    let mut metadata =
+        json!({"name": name, "uid": name, "resourceVersion": version, "finalizers": finalizers});
+    if deleted {
+        metadata["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    }
+    metadata
+}
+
+#[test]
+fn checks_and_topologies_are_kept_while_something_names_them() {
+    let finalizer = "kueue.x-k8s.io/resource-in-use";
+    let check = |version: &str, finalizers: &[&str], deleted: bool| {
+        let check = json!({
+            "metadata": metadata("one", version, finalizers, deleted),
+            "spec": {"controllerName": "example.com/nodes"},
+        });
+        ManagerInput::AdmissionCheck(Change::Apply(shared(check)))
+    };
+    let topology = |version: &str, finalizers: &[&str], deleted: bool| {
+        let levels = json!([{"nodeLabel": "rack"}]);
+        let topology = json!({
+            "metadata": metadata("racks", version, finalizers, deleted), "spec": {"levels": levels},
+        });
+        ManagerInput::Topology(Change::Apply(shared(topology)))
+    };
+    let flavor = |version: &str, topology: Value| {
+        let flavor = json!({
+            "metadata": metadata("default", version, &[finalizer], false),
+            "spec": {"topologyName": topology, "nodeLabels": {"a": "b"}},
+        });
+        ManagerInput::ResourceFlavor(Change::Apply(shared(flavor)))
+    };
+    let mut cluster = Cluster::new();
+    let checks = json!({"admissionChecksStrategy": {"admissionChecks": [{"name": "one"}]}});
+    cluster.queue(&checks).observe(flavor("40", json!("racks")));
+    cluster.control.decide(NOW);
+    for (subject, new, deleted) in [
+        (Subject::AdmissionCheck, check("41", &["a/b"], false), check("42", &[finalizer], true)),
+        (Subject::Topology, topology("41", &["a/b"], false), topology("42", &[finalizer], true)),
+    ] {
+        cluster.observe(new);
+        let step = cluster.control.decide(NOW);
+        let [(purpose, body)] = &bodies(&step, &subject)[..] else {
+            panic!("{:?}", step.orders);
+        };
+        assert_eq!(*purpose, "release-unused");
+        assert_eq!(body["metadata"]["finalizers"], json!(["a/b", finalizer]));
+        let order = step.orders.iter().find(|order| order.ticket.target.subject == subject);
+        let ticket = order.expect("the order").ticket.clone();
+        cluster.control.answered(&ticket, WriteOutcome::Stale, NOW);
+        cluster.observe(deleted);
+        assert_eq!(bodies(&cluster.control.decide(NOW), &subject), [], "it is in use");
+    }
+    cluster.queue(&json!({})).observe(flavor("50", Value::Null));
+    let step = cluster.control.decide(NOW);
+    for subject in [Subject::AdmissionCheck, Subject::Topology] {
+        let [(_, body)] = &bodies(&step, &subject)[..] else { panic!("{:?}", step.orders) };
+        assert_eq!(body["metadata"]["finalizers"], json!([]));
+    }
+}

@@ -1,0 +1,192 @@
+//! Sets of replicas: one object with many Workloads.
+
+use super::{
+    dispatched::{done, orders},
+    *,
+};
+
+fn set_kind() -> Kind {
+    ::jobs::leader_worker_set::kind().clone()
+}
+
+fn pod_kind() -> Kind {
+    ::jobs::pods::kind().clone()
+}
+
+fn set(replicas: u32, version: &str) -> Value {
+    let template = json!({"spec": {"containers": [
+        {"name": "main", "resources": {"requests": {"cpu": "1"}}},
+    ]}});
+    json!({
+        "apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet",
+        "metadata": {
+            "name": "d", "namespace": "ns", "uid": "set-1",
+            "resourceVersion": version,
+            "labels": {"kueue.x-k8s.io/queue-name": "lq"},
+        },
+        "spec": {
+            "replicas": replicas,
+            "leaderWorkerTemplate": {
+                "size": 2, "leaderTemplate": template, "workerTemplate": template,
+            },
+        },
+    })
+}
+
+fn leader() -> Value {
+    json!({
+        "metadata": {
+            "name": "d-0", "namespace": "ns", "uid": "pod-1", "resourceVersion": "50",
+            "labels": {
+                "kueue.x-k8s.io/queue-name": "lq", "leaderworkerset.sigs.k8s.io/name": "d",
+                "leaderworkerset.sigs.k8s.io/worker-index": "0",
+            },
+            "annotations": {
+                "kueue.x-k8s.io/pod-group-serving": "true",
+                "kueue.x-k8s.io/pod-suspending-parent":
+                    "leaderworkerset.x-k8s.io/leaderworkerset",
+            },
+            "ownerReferences": [{
+                "apiVersion": "apps/v1", "kind": "StatefulSet", "name": "d", "uid": "s",
+                "controller": true,
+            }],
+        },
+        "spec": {
+            "containers": [{"name": "main"}],
+            "schedulingGates": [{"name": "kueue.x-k8s.io/admission"}],
+        },
+        "status": {"phase": "Pending"},
+    })
+}
+
+fn reset(kind: &Kind, objects: Vec<Value>) -> Change<JobObject> {
+    let decode = |object| Arc::new(kind.decode(object).expect("it decodes"));
+    Change::Reset { objects: objects.into_iter().map(decode).collect(), removed: vec![] }
+}
+
+fn sets(replicas: u32, version: &str) -> ManagerInput {
+    ManagerInput::Job(set_kind(), reset(&set_kind(), vec![set(replicas, version)]))
+}
+
+fn members(pods: Vec<Value>) -> ManagerInput {
+    ManagerInput::Members(set_kind(), reset(&pod_kind(), pods))
+}
+
+fn manager(replicas: u32) -> ManagerControl {
+    let mut file = Configuration::without_file(None).expect("defaults");
+    file.integrations.frameworks =
+        ["batch/job", "leaderworkerset.x-k8s.io/leaderworkerset"].map(str::to_owned).to_vec();
+    let kinds = JobKinds::configured(&file, &Kinds::default());
+    let mut control =
+        ManagerControl::new(ManagerSettings::new(&file, &Gates::default(), &kinds, false));
+    for input in lists() {
+        let input = match input {
+            ManagerInput::Workload(_) => ManagerInput::Workload(list(vec![])),
+            ManagerInput::Job(kind, _) => ManagerInput::Job(kind, jobs(vec![])),
+            other => other,
+        };
+        control.observe(input, NOW);
+    }
+    control.observe(ManagerInput::Job(pod_kind(), reset(&pod_kind(), vec![])), NOW);
+    control.observe(sets(replicas, "30"), NOW);
+    assert!(!control.is_complete(), "pods of sets were not listed");
+    control.observe(members(vec![]), NOW);
+    assert!(control.is_complete());
+    control
+}
+
+/// Answers the creates of a decision. Returns the Workloads.
+fn create_all(control: &mut ManagerControl, step: &Decisions) -> Vec<Value> {
+    let creates = step.orders.iter().filter(|one| one.ticket.purpose == Purpose::WorkloadCreate);
+    let created: Vec<(Ticket, Value)> = creates
+        .enumerate()
+        .map(|(index, order)| {
+            let body = order.write.request().body();
+            let mut workload: Value = serde_json::from_slice(body).expect("JSON");
+            workload["metadata"]["uid"] = json!(format!("workload-{index}"));
+            workload["metadata"]["resourceVersion"] = json!((40 + index).to_string());
+            (order.ticket.clone(), workload)
+        })
+        .collect();
+    for (ticket, workload) in &created {
+        control.answered(ticket, WriteOutcome::Done(workload.clone()), NOW);
+    }
+    created.into_iter().map(|(_, workload)| workload).collect()
+}
+
+fn index(workload: &Value) -> &Value {
+    &workload["metadata"]["annotations"]["kueue.x-k8s.io/component-workload-index"]
+}
+
+#[test]
+fn a_set_has_a_workload_for_each_replica() {
+    let mut control = manager(2);
+    let step = control.decide(NOW);
+    assert_eq!(orders(&step), ["hub workload-create", "hub workload-create"]);
+    let workloads = create_all(&mut control, &step);
+    assert_eq!(workloads.iter().map(index).collect::<Vec<_>>(), ["0", "1"]);
+    let step = control.decide(NOW);
+    assert_eq!(orders(&step), ["hub reserve", "hub reserve"], "before there is any pod");
+}
+
+#[test]
+fn fewer_replicas_delete_the_last_workload() {
+    let mut control = manager(2);
+    let step = control.decide(NOW);
+    let workloads = create_all(&mut control, &step);
+    control.observe(sets(1, "31"), NOW);
+    let step = control.decide(NOW);
+    let deletes = step.orders.iter().filter(|one| one.ticket.purpose == Purpose::WorkloadDelete);
+    let deleted: Vec<&str> = deletes.map(|one| &*one.ticket.target.key.name).collect();
+    assert_eq!(deleted, [workloads[1]["metadata"]["name"].as_str().expect("a name")]);
+}
+
+#[test]
+fn more_replicas_get_further_workloads() {
+    let mut control = manager(1);
+    let step = control.decide(NOW);
+    create_all(&mut control, &step);
+    control.decide(NOW);
+    control.observe(sets(3, "31"), NOW);
+    let step = control.decide(NOW);
+    let creates = orders(&step).iter().filter(|order| *order == "hub workload-create").count();
+    assert_eq!(creates, 2);
+}
+
+#[test]
+fn a_pod_of_a_set_becomes_a_member_when_its_replica_is_known() {
+    let mut control = manager(1);
+    let step = control.decide(NOW);
+    let workload = create_all(&mut control, &step).remove(0);
+    control.decide(NOW);
+    control.observe(members(vec![leader()]), NOW);
+    assert_eq!(orders(&control.decide(NOW)), [""; 0], "it gets no Workload of its own");
+
+    let mut known = leader();
+    known["metadata"]["resourceVersion"] = json!("51");
+    known["metadata"]["labels"]["leaderworkerset.sigs.k8s.io/group-index"] = json!("0");
+    control.observe(members(vec![known.clone()]), NOW);
+    let step = control.decide(NOW);
+    assert_eq!(orders(&step), ["hub adopt"]);
+    let patch: Value = serde_json::from_slice(step.orders[0].write.request().body()).expect("JSON");
+    let name = &workload["metadata"]["name"];
+    let expected = json!({
+        "kueue.x-k8s.io/pod-group-name": name,
+        "kueue.x-k8s.io/pod-group-total-count": "2",
+        "kueue.x-k8s.io/prebuilt-workload-name": name,
+        "kueue.x-k8s.io/role-hash": "leader",
+    });
+    assert_eq!(patch["metadata"]["annotations"], expected);
+    assert_eq!(patch["metadata"]["labels"], json!({"kueue.x-k8s.io/managed": "true"}));
+    assert_eq!(patch.get("spec"), None, "the gate stays");
+
+    // From then on it is a pod of a group, which has this Workload.
+    for (key, value) in expected.as_object().expect("a map") {
+        known["metadata"]["annotations"][key] = value.clone();
+    }
+    known["metadata"]["labels"]["kueue.x-k8s.io/managed"] = json!("true");
+    known["metadata"]["resourceVersion"] = json!("52");
+    done(&mut control, &step, "adopt", known, NOW);
+    let step = orders(&control.decide(NOW));
+    assert!(step.iter().all(|order| order != "hub workload-create"), "{step:?}");
+}

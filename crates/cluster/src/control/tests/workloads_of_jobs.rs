@@ -1,0 +1,151 @@
+//! What a Workload follows of its job, and what is announced about the job.
+
+use super::cluster::{Cluster, json_merge};
+use super::*;
+
+/// Shows the manager the job with these fields.
+fn observe_job(cluster: &mut Cluster, version: &str, fields: &Value) {
+    let mut object = json!(job());
+    json_merge(&mut object, fields);
+    object["metadata"]["resourceVersion"] = json!(version);
+    let object = Arc::new(batch_job().decode(object).expect("a Job decodes"));
+    cluster.observe(ManagerInput::Job(batch_job(), Change::Apply(object)));
+}
+
+fn class(name: &str, value: i32) -> ManagerInput {
+    let class = json!({"metadata": {"name": name, "resourceVersion": "1"}, "value": value});
+    ManagerInput::WorkloadPriorityClass(Change::Apply(shared(class)))
+}
+
+fn labels(name: &str, value: &str) -> Value {
+    json!({"metadata": {"labels": {name: value}}})
+}
+
+fn the_workload(cluster: &Cluster) -> &Value {
+    cluster.workloads.values().next().expect("a Workload")
+}
+
+#[test]
+fn a_class_that_is_changed_on_the_job_reaches_its_workload() {
+    // It does not fit: a start would be in flight.
+    let with_class = |class: &str| {
+        let mut fields = labels("kueue.x-k8s.io/priority-class", class);
+        fields["spec"] = json!({"parallelism": 9});
+        fields
+    };
+    let mut cluster = Cluster::new();
+    cluster.observe(class("low", -10)).observe(class("high", 1000));
+    observe_job(&mut cluster, "20", &with_class("low"));
+    cluster.settle();
+    let name = the_workload(&cluster)["metadata"]["name"].as_str().expect("a name").to_owned();
+    assert_eq!(the_workload(&cluster)["spec"]["priority"], -10);
+    cluster.take_events();
+    observe_job(&mut cluster, "21", &with_class("nope"));
+    cluster.settle();
+    assert_eq!(the_workload(&cluster)["spec"]["priorityClassRef"]["name"], "low");
+    let reporter = "train batch/job-kueue-controller";
+    let missing = format!(
+        "{reporter} WorkloadPriorityClassNotFound: WorkloadPriorityClass \"nope\" not found"
+    );
+    assert_eq!(cluster.take_events(), [missing]);
+    observe_job(&mut cluster, "22", &with_class("high"));
+    cluster.settle();
+    let spec = &the_workload(&cluster)["spec"];
+    assert_eq!(
+        (&spec["priorityClassRef"]["name"], &spec["priority"]),
+        (&json!("high"), &json!(1000))
+    );
+    let updated = format!("{reporter} UpdatedWorkload: Updated workload priority class: ns/{name}");
+    assert_eq!(cluster.take_events(), [updated]);
+}
+
+#[test]
+fn an_admission_gate_that_is_taken_off_the_job_reaches_its_workload() {
+    let gates = |gates: Value| json!({"metadata": {"annotations": {"kueue.x-k8s.io/admission-gated-by": gates}}});
+    let mut cluster = Cluster::new();
+    observe_job(&mut cluster, "20", &gates(json!("a.b/c")));
+    cluster.settle();
+    let reporter = "train batch/job-kueue-controller";
+    let events = cluster.take_events();
+    assert!(
+        events[0]
+            .starts_with(&format!("{reporter} CreatedWorkload: Created Workload: ns/job-train-"))
+    );
+    observe_job(&mut cluster, "21", &gates(Value::Null));
+    cluster.settle();
+    assert_eq!(
+        the_workload(&cluster)["metadata"]["annotations"].get("kueue.x-k8s.io/admission-gated-by"),
+        None
+    );
+    let events = cluster.take_events();
+    assert_eq!(
+        events[0],
+        format!("{reporter} UpdatedWorkload: Updated workload AdmissionGatedBy to \"\"")
+    );
+    assert!(events.iter().any(|event| event.contains("AdmissionGateCleared")), "{events:?}");
+}
+
+#[test]
+fn a_prebuilt_workload_gets_the_first_job_that_names_it_as_its_owner() {
+    let mut cluster = Cluster::new();
+    let prebuilt = labels("kueue.x-k8s.io/prebuilt-workload-name", "made");
+    cluster.workload("made", 2, &json!({}));
+    observe_job(&mut cluster, "20", &prebuilt);
+    cluster.settle();
+    let metadata = the_workload(&cluster)["metadata"].clone();
+    assert_eq!(metadata["ownerReferences"][0]["uid"], "job-1");
+    assert_eq!(metadata["ownerReferences"][0]["controller"], true);
+    assert_eq!(metadata["labels"]["kueue.x-k8s.io/job-uid"], "job-1");
+    // A second job does not share it.
+    let mut second = prebuilt;
+    json_merge(&mut second, &json!({"metadata": {"name": "second", "uid": "job-2"}}));
+    observe_job(&mut cluster, "30", &second);
+    cluster.settle();
+    assert_eq!(the_workload(&cluster)["metadata"]["ownerReferences"], metadata["ownerReferences"]);
+    assert!(cluster.condition("made", "Finished").starts_with("none"));
+}
+
+#[test]
+fn a_job_without_a_queue_name_is_managed_with_its_children_where_that_is_configured() {
+    let mut file = Configuration::default();
+    file.manage_jobs_without_queue_name = true;
+    let mut cluster =
+        Cluster::with(ManagerSettings::new(&file, &Gates::default(), &kinds(), false));
+    observe_job(&mut cluster, "20", &json!({"metadata": {"labels": null}}));
+    let child = json!({"metadata": {
+        "name": "child", "uid": "job-2", "labels": null,
+        "ownerReferences": [{
+            "apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "job-1", "controller": true,
+        }],
+    }});
+    observe_job(&mut cluster, "21", &child);
+    cluster.settle();
+    assert_eq!(
+        cluster.workloads.len(),
+        1,
+        "a child needs no Workload: {:?}",
+        cluster.workloads.keys()
+    );
+    assert_eq!(the_workload(&cluster)["metadata"]["ownerReferences"][0]["name"], "train");
+}
+
+#[test]
+fn a_finished_job_and_the_checks_that_a_job_waits_for_are_announced() {
+    let mut cluster = Cluster::new();
+    let checks = json!({"admissionChecks": [{"name": "one"}]});
+    cluster.check("one").queue(&json!({"admissionChecksStrategy": checks}));
+    observe_job(&mut cluster, "20", &json!({}));
+    cluster.settle();
+    let name = the_workload(&cluster)["metadata"]["name"].as_str().expect("a name").to_owned();
+    cluster.take_events();
+    let state = json!([{"name": "one", "state": "Pending", "message": "ETA: 5m"}]);
+    cluster.workload(&name, 2, &json!({"status": {"admissionChecks": state}})).settle();
+    let reporter = "train batch/job-kueue-controller";
+    assert_eq!(cluster.take_events(), [format!("{reporter} UpdatedAdmissionCheck: one: ETA: 5m")]);
+    let failed = json!([{"type": "Failed", "status": "True", "message": "no", "reason": "BackoffLimitExceeded"}]);
+    observe_job(&mut cluster, "21", &json!({"status": {"conditions": failed}}));
+    cluster.settle();
+    let finished =
+        format!("{reporter} FinishedWorkload: Workload 'ns/{name}' is declared finished");
+    assert_eq!(cluster.take_events(), [finished]);
+}

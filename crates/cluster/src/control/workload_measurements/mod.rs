@@ -1,0 +1,108 @@
+//! What Workloads measure: transitions of their conditions, and numbers of finished and of unadmitted ones.
+//!
+//! Transitions are measured where a change is observed, whichever component wrote it. A Workload that is observed for the
+//! first time has made its transitions before; they are not measured again. Finished Workloads are in no queue of the engine,
+//! so they are counted here. A change costs as much as one Workload.
+
+mod transitions;
+
+use std::collections::BTreeMap;
+
+use crds::{
+    names::conditions::{ADMITTED, FINISHED, QUOTA_RESERVED},
+    v1beta2::Workload,
+};
+use index::status::find;
+use runtime::watch::Key;
+
+use self::transitions::measure;
+use super::{
+    context::Context,
+    measurement::{LocalQueueName, Measurement, QueuesOfWorkload, UnadmittedLabels},
+    queues::Queues,
+    workloads::WorkloadChange,
+};
+
+/// What a Workload is counted as.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum CountedAs {
+    Finished(String, LocalQueueName),
+    Unadmitted(UnadmittedLabels),
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct WorkloadNumbers {
+    workloads: BTreeMap<Key, CountedAs>,
+    counts: BTreeMap<CountedAs, usize>,
+}
+
+impl WorkloadNumbers {
+    /// Measures a change of a Workload, and counts it anew.
+    pub(crate) fn workload_changed(
+        &mut self,
+        change: &WorkloadChange,
+        queues: &Queues,
+        ctx: &mut Context,
+    ) {
+        let Some(workload) = change.after.as_ref().or(change.before.as_ref()) else {
+            return;
+        };
+        let queues = queues.queues_of(&change.key, workload);
+        ctx.measurements.extend(measure(change, &queues, ctx.now));
+        ctx.measurements.extend(self.observe(&change.key, change.after.as_deref(), &queues));
+    }
+
+    /// Counts a Workload, and no longer what it was counted as before; `None` if it is gone. Returns the numbers that differ
+    /// now.
+    fn observe(
+        &mut self,
+        key: &Key,
+        workload: Option<&Workload>,
+        queues: &QueuesOfWorkload,
+    ) -> Vec<Measurement> {
+        let counted = workload.and_then(|workload| counted_as(workload, queues));
+        let before = match counted.clone() {
+            Some(counted) => self.workloads.insert(key.clone(), counted),
+            None => self.workloads.remove(key),
+        };
+        if before == counted {
+            return Vec::new();
+        }
+        let decreased = before.map(|one| self.change(one, |count| count.saturating_sub(1)));
+        let increased = counted.map(|one| self.change(one, |count| count + 1));
+        decreased.into_iter().chain(increased).collect()
+    }
+
+    fn change(&mut self, counted: CountedAs, change: impl FnOnce(usize) -> usize) -> Measurement {
+        let count = self.counts.get(&counted).copied().unwrap_or_default();
+        let count = change(count);
+        match count {
+            0 => self.counts.remove(&counted),
+            _ => self.counts.insert(counted.clone(), count),
+        };
+        match counted {
+            CountedAs::Finished(cluster_queue, local_queue) => {
+                Measurement::FinishedWorkloads { cluster_queue, local_queue, count }
+            }
+            CountedAs::Unadmitted(labels) => Measurement::UnadmittedWorkloads(labels, count),
+        }
+    }
+}
+
+fn counted_as(workload: &Workload, queues: &QueuesOfWorkload) -> Option<CountedAs> {
+    let condition = |name| find(&workload.status.conditions, name);
+    let cluster_queue = queues.of(workload);
+    if condition(FINISHED).is_some_and(|one| one.status == "True") {
+        return Some(CountedAs::Finished(cluster_queue, queues.local_queue.clone()));
+    }
+    // A Workload without the condition was not evaluated yet.
+    let admitted = condition(ADMITTED).filter(|one| one.status != "True")?;
+    let reserved = condition(QUOTA_RESERVED).filter(|one| one.status != "True");
+    Some(CountedAs::Unadmitted(UnadmittedLabels {
+        cluster_queue,
+        local_queue: queues.local_queue.clone(),
+        reason: admitted.reason.clone(),
+        underlying_cause: reserved.map(|one| one.reason.clone()).unwrap_or_default(),
+    }))
+}
