@@ -15,6 +15,10 @@ pub(crate) struct ManagerArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
+    /// Definitions of further kinds of jobs, as YAML documents (docs/kinds.md).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) job_kinds: Option<PathBuf>,
+
     /// Kubeconfig of the cluster; without it KUBECONFIG or the service account is used.
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
@@ -64,6 +68,7 @@ impl LogArgs {
     pub(crate) fn format(&self) -> LogFormat {
         match self.log_format.as_str() {
             "json" => LogFormat::Json,
+            // `console` is the name of text in Kueue's flag; clap has refused all other values.
             _ => LogFormat::Text,
         }
     }
@@ -72,6 +77,7 @@ impl LogArgs {
     pub(crate) fn filter(&self) -> anyhow::Result<String> {
         let Ok(number) = self.log_level.parse::<u32>() else {
             return Ok(match self.log_level.as_str() {
+                // A level of Kueue's flag that the filter does not have; `error` is the nearest.
                 "panic" => "error".to_owned(),
                 level => level.to_owned(),
             });

@@ -65,6 +65,7 @@ pub(crate) struct ManagedCertificate {
 /// The DNS names of the webhook server: the Service, and the host if it is a name.
 pub(crate) fn names(service: &str, namespace: &str, host: &str) -> Vec<String> {
     let mut names = vec![format!("{service}.{namespace}.svc")];
+    // A wildcard binds every address and names none.
     if !["", "0.0.0.0", "::"].contains(&host) {
         names.push(host.to_owned());
     }
@@ -114,7 +115,9 @@ impl ManagedCertificate {
     /// One round over all objects; true if everything is up to date.
     async fn round(&self) -> anyhow::Result<bool> {
         let bundle = self.secret.ensure(&self.client, Timestamp::now()).await?;
+        // Before the injection: from then on the API server accepts certificates of this CA only.
         self.slot.load(&bundle.serving.certificate, &bundle.serving.key)?;
+        // An object that fails does not keep the CA from the others.
         let (mut settled, mut cache) = (true, true);
         for target in &self.targets {
             let injected =
@@ -123,7 +126,7 @@ impl ManagedCertificate {
                 Ok(Injection::Unchanged) => {}
                 Ok(Injection::Injected) => tracing::info!(object = %target.name, "injected the CA"),
                 Ok(Injection::Missing) => {
-                    tracing::debug!(object = %target.name, "not there to be told the CA");
+                    tracing::debug!(object = %target.name, "an object of the CA does not exist");
                     settled = false;
                 }
                 Ok(Injection::Stale) => (settled, cache) = (false, false),
@@ -133,6 +136,7 @@ impl ManagedCertificate {
                 }
             }
         }
+        // A missing object does not keep the process from being ready: it may never be installed.
         if cache && !self.trusted.swap(true, Ordering::Relaxed) {
             tracing::info!("the webhooks' certificate is in place");
         }
@@ -147,6 +151,7 @@ pub(crate) async fn follow(dir: PathBuf, slot: Arc<CertificateSlot>, stop: Stop)
             Ok(source) => return source.follow(stop).await,
             Err(error) => tracing::warn!(%error, "waiting for the webhooks' certificate"),
         }
+        // A Secret of another component may be mounted later than the process starts.
         if stop.run_until_cancelled(tokio::time::sleep(RETRY_PAUSE)).await.is_none() {
             return;
         }

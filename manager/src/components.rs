@@ -38,6 +38,7 @@ pub(crate) fn select(selected: &[ManagerComponent]) -> anyhow::Result<BTreeSet<M
     };
     let missing: Vec<ManagerComponent> =
         TOGETHER.iter().copied().filter(|one| !selected.contains(one)).collect();
+    // Without any of them the process serves webhooks only, which is a valid replica.
     let some = missing.len() < TOGETHER.len() || selected.contains(&ManagerComponent::Multikueue);
     anyhow::ensure!(
         missing.is_empty() || !some,

@@ -1,26 +1,32 @@
 //! The leader: queues, Workloads and jobs, and their dispatch to worker clusters.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
 
 use anyhow::Context;
 use cluster::{
-    config::Configuration,
     control::{ManagerControl, ManagerInput, ManagerSettings, sources::Sources},
     leader::{ClientMetrics, Election, Leader, LeaderContext},
 };
+use config::Configuration;
 use crds::names::dispatchers;
+use jobs::Kinds;
 use kube::Client;
 use runtime::{
     Stop,
     events::Reporter,
     lease::{LeaseName, LeaseTiming, identity},
+    watch::{Store, Stores},
 };
 use tokio::task::JoinSet;
 
 use crate::{
+    kueue_metrics::KueueMetrics,
     remote::{
-        claims::SharedClaims,
         context::{ConnectionTiming, WorkerContext},
+        kubeconfig_secret::{KubeconfigSecret, kubeconfig_secrets},
         supervisor::supervise,
     },
     settings::ProcessSettings,
@@ -35,31 +41,32 @@ const COMPONENT: &str = "sluice.dev/manager";
 /// If the configuration asks for a feature that this version does not have.
 pub(crate) fn start(
     settings: &ProcessSettings,
-    client: &Client,
+    (client, stores): (&Client, &mut Stores),
     dispatches: bool,
-    metrics: &ClientMetrics,
+    (metrics, measure): (&ClientMetrics, &KueueMetrics),
     stop: &Stop,
     tasks: &mut JoinSet<()>,
 ) -> anyhow::Result<()> {
     if dispatches {
+        // Without the component the setting has no effect, so Kueue's default is no error.
         check_dispatcher(&settings.file.multi_kueue.dispatcher_name)?;
     }
+    let file = &settings.file;
+    let control = ManagerSettings::new(file, &settings.gates, &settings.kinds, dispatches);
+    let namespace = dispatches.then(|| file.namespace());
     let leader = Leader {
         client: client.clone(),
-        control: ManagerControl::new(ManagerSettings::new(
-            &settings.file,
-            &settings.gates,
-            dispatches,
-        )),
-        watch: if dispatches { watch_with_workers } else { watch },
-        election: election(&settings.file)?,
+        control: ManagerControl::new(control),
+        sources: Sources::manager(stores, &settings.kinds.handled, namespace),
+        election: election(file)?,
         metrics: metrics.clone(),
         reporter: Reporter {
             component: COMPONENT.to_owned(),
             instance: identity().context("reporting instance of events")?,
         },
+        measure: Arc::new(measure.clone()),
     };
-    let dispatch = dispatches.then(|| DispatchSettings::new(&settings.file, client, metrics));
+    let dispatch = dispatches.then(|| DispatchSettings::new(settings, (client, stores), metrics));
     let stop = stop.clone();
     tasks.spawn(async move {
         let runnable = |context| connect_workers(dispatch, context);
@@ -70,36 +77,33 @@ pub(crate) fn start(
     Ok(())
 }
 
-/// Starts the watches of a manager without worker clusters.
-fn watch(sources: &mut Sources<'_, ManagerInput>) {
-    sources.start_manager(false);
-}
-
-/// Starts the watches of a manager that dispatches.
-fn watch_with_workers(sources: &mut Sources<'_, ManagerInput>) {
-    sources.start_manager(true);
-}
-
 /// Settings of the connections to worker clusters.
 struct DispatchSettings {
     home: Client,
+    kinds: Kinds,
     namespace: String,
+    secrets: Store<KubeconfigSecret>,
     origin: String,
     metrics: ClientMetrics,
     check_every: Option<Duration>,
-    keep_for: Duration,
 }
 
 impl DispatchSettings {
-    fn new(file: &Configuration, client: &Client, metrics: &ClientMetrics) -> Self {
+    fn new(
+        settings: &ProcessSettings,
+        (client, stores): (&Client, &mut Stores),
+        metrics: &ClientMetrics,
+    ) -> Self {
+        let file = &settings.file;
         let multi_kueue = &file.multi_kueue;
         Self {
             home: client.clone(),
+            kinds: settings.kinds.handled.clone(),
             namespace: file.namespace().to_owned(),
+            secrets: kubeconfig_secrets(stores, file.namespace()),
             origin: multi_kueue.origin.clone(),
             metrics: metrics.clone(),
             check_every: multi_kueue.gc_interval(),
-            keep_for: multi_kueue.worker_lost_timeout.positive().unwrap_or_default() * 2,
         }
     }
 }
@@ -122,6 +126,7 @@ fn election(file: &Configuration) -> anyhow::Result<Option<Election>> {
     if !wanted.leader_elect {
         return Ok(None);
     }
+    // The namespace of the manager is where its role allows Leases.
     let own = Some(wanted.resource_namespace.clone()).filter(|namespace| !namespace.is_empty());
     let namespace = own.unwrap_or_else(|| file.namespace().to_owned());
     let lease = LeaseName { namespace, name: wanted.resource_name.clone() };
@@ -130,6 +135,7 @@ fn election(file: &Configuration) -> anyhow::Result<Option<Election>> {
         renew_deadline: wanted.renew_deadline.positive().unwrap_or_default(),
         retry: wanted.retry_period.positive().unwrap_or_default(),
     };
+    // Checked at the start: the elector would report it only once the process runs.
     timing.check().context("leaderElection")?;
     let identity = identity().context("leaderElection")?;
     Ok(Some(Election { lease, identity, timing }))
@@ -138,16 +144,19 @@ fn election(file: &Configuration) -> anyhow::Result<Option<Election>> {
 /// Keeps the connections to worker clusters while the process leads, beside the control task.
 async fn connect_workers(dispatch: Option<DispatchSettings>, context: LeaderContext<ManagerInput>) {
     let LeaderContext { inputs, workers, leadership, stop } = context;
-    let Some(DispatchSettings { home, namespace, origin, metrics, check_every, keep_for }) =
-        dispatch
-    else {
+    let Some(dispatch) = dispatch else {
+        // The end of this task would end the leader.
         return stop.cancelled().await;
     };
+    let DispatchSettings { home, kinds, namespace, secrets, origin, metrics, check_every } =
+        dispatch;
     let ClientMetrics { requests, watches, writes, .. } = metrics;
     let timing = ConnectionTiming::default();
     let context = WorkerContext {
         home,
+        kinds,
         namespace,
+        secrets,
         inputs,
         workers,
         origin,
@@ -155,8 +164,7 @@ async fn connect_workers(dispatch: Option<DispatchSettings>, context: LeaderCont
         watches,
         writes,
         check_every,
-        keep_for,
-        claims: SharedClaims::default(),
+        last_claim: AtomicU64::new(0),
         leadership: leadership.clone(),
         timing,
     };

@@ -14,6 +14,7 @@ pub(crate) fn parse(address: &str) -> anyhow::Result<Option<(String, u16)>> {
     let (host, port) =
         address.rsplit_once(':').with_context(|| format!("address {address:?} has no port"))?;
     let port = port.parse().with_context(|| format!("address {address:?} has no valid port"))?;
+    // Go's notation has brackets around an IPv6 address, the resolver takes it without.
     let host = host.trim_start_matches('[').trim_end_matches(']');
     Ok(Some((host.to_owned(), port)))
 }
@@ -24,6 +25,7 @@ pub(crate) fn parse(address: &str) -> anyhow::Result<Option<(String, u16)>> {
 /// If the address cannot be bound.
 pub(crate) async fn bind(what: &str, host: &str, port: u16) -> anyhow::Result<TcpListener> {
     let listener = if host.is_empty() {
+        // A socket on `::` takes both families; a system without IPv6 refuses it.
         match TcpListener::bind(("::", port)).await {
             Ok(listener) => Ok(listener),
             Err(_) => TcpListener::bind(("0.0.0.0", port)).await,

@@ -18,6 +18,8 @@ mod build_info;
 mod certificates;
 mod components;
 mod error_chain;
+mod integrations;
+mod kueue_metrics;
 mod leader;
 mod listen;
 mod metrics_access;
@@ -35,10 +37,12 @@ use crate::{args::ManagerArgs, settings::ProcessSettings};
 #[tokio::main]
 async fn main() -> ExitCode {
     let args = ManagerArgs::parse();
+    // Before the first write, so that a failpoint of the certificates or the Lease is set.
     runtime::failpoint::set_up();
     let outcome = match start_logs(&args) {
         Ok(()) => run(&args).await,
         Err(error) => {
+            // Logs are what failed, so the error goes to standard error directly.
             eprintln!("sluice-manager: {}", error_chain::describe(error.as_ref()));
             return ExitCode::FAILURE;
         }

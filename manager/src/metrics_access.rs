@@ -24,7 +24,8 @@ pub(crate) async fn check(State(client): State<Client>, request: Request, next: 
         Ok(StatusCode::OK) => next.run(request).await,
         Ok(code) => (code, format!("{code}\n")).into_response(),
         Err(error) => {
-            tracing::warn!(%error, "cannot ask who reads metrics");
+            tracing::warn!(%error, "cannot review the access to metrics");
+            // Without a decision access is refused, and the scraper tries again.
             (StatusCode::INTERNAL_SERVER_ERROR, "cannot ask the API server\n").into_response()
         }
     }
@@ -44,6 +45,7 @@ async fn decide(client: &Client, token: String, path: String) -> Result<StatusCo
     };
     let reviews: Api<TokenReview> = Api::all(client.clone());
     let status = reviews.create(&PostParams::default(), &review).await?.status.unwrap_or_default();
+    // The user counts only if the token was accepted.
     let Some(user) = status.user.filter(|_| status.authenticated == Some(true)) else {
         return Ok(StatusCode::UNAUTHORIZED);
     };

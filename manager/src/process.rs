@@ -7,6 +7,7 @@ use std::{
 
 use axum::{Router, middleware};
 use cluster::leader::{ClientMetrics, HOME};
+use config::JobKinds;
 use kube::Client;
 use prometheus_client::registry::Registry;
 use runtime::{
@@ -17,6 +18,7 @@ use runtime::{
     metrics,
     server::Server,
     tls::{self, CertificateSlot},
+    watch::Stores,
 };
 use rustls::ServerConfig;
 use tokio::task::JoinSet;
@@ -26,6 +28,8 @@ use crate::{
     build_info,
     certificates::{self, CertificateSource, ManagedCertificate},
     components::ManagerComponent,
+    integrations,
+    kueue_metrics::{KueueMetrics, MetricsSettings},
     leader, listen, metrics_access,
     settings::ProcessSettings,
     webhook_cache,
@@ -39,25 +43,32 @@ pub(crate) async fn run(
     stop: Stop,
 ) -> anyhow::Result<()> {
     let metrics = ClientMetrics::default();
+    let measured = KueueMetrics::new(MetricsSettings::new(&settings.file, &settings.gates));
     let count = metrics.requests.of(HOME);
     let kubeconfig = args.kubeconfig.as_deref();
     let client = client::connect(kubeconfig, build_info::USER_AGENT, &count).await?;
     let slot = CertificateSlot::new();
     let tls = tls::server_config(slot.clone(), settings.min_tls())?;
     let mut tasks = JoinSet::new();
+    let mut stores = Stores::new(client.clone(), &metrics.watches, stop.clone());
 
+    // A replica without webhooks has nothing that readiness could wait for.
     let ready = if components.contains(&ManagerComponent::Webhooks) {
-        webhooks(settings, &client, (&slot, &tls), &metrics, &stop, &mut tasks).await?
+        webhooks(settings, (&client, &mut stores), (&slot, &tls), &stop, &mut tasks).await?
     } else {
         HealthChecks::default()
     };
+    // `components::select` guarantees that jobs and scheduler are there as well.
     if components.contains(&ManagerComponent::Core) {
         let dispatches = components.contains(&ManagerComponent::Multikueue);
-        leader::start(settings, &client, dispatches, &metrics, &stop, &mut tasks)?;
+        let metrics = (&metrics, &measured);
+        leader::start(settings, (&client, &mut stores), dispatches, metrics, &stop, &mut tasks)?;
     }
+    // After webhooks and leader, which have asked for their stores by now.
+    tasks.spawn(stores.run());
     serve_probes(settings, ready, &stop, &mut tasks).await?;
     if let Some((host, port)) = listen::parse(&settings.file.metrics.bind_address)? {
-        let router = metrics::router(Arc::new(registry(&metrics)));
+        let router = metrics::router(Arc::new(registry((&metrics, measured), &settings.kinds)));
         let server = if args.metrics_plain {
             Server::plain(router)
         } else {
@@ -78,6 +89,8 @@ async fn serve_probes(
 ) -> anyhow::Result<()> {
     let health = &settings.file.health;
     if let Some((host, port)) = listen::parse(&health.health_probe_bind_address)? {
+        // Liveness shows that requests are served; a check of other systems would restart the
+        // process in vain.
         let alive = HealthChecks::default().with("ping", || true);
         let router = health::router(
             (&health.liveness_endpoint_name, alive),
@@ -92,17 +105,17 @@ async fn serve_probes(
 /// Serves webhooks. Returns the readiness checks of webhooks.
 async fn webhooks(
     settings: &ProcessSettings,
-    client: &Client,
+    (client, stores): (&Client, &mut Stores),
     (slot, tls): (&Arc<CertificateSlot>, &Arc<ServerConfig>),
-    metrics: &ClientMetrics,
     stop: &Stop,
     tasks: &mut JoinSet<()>,
 ) -> anyhow::Result<HealthChecks> {
     let webhook = &settings.file.webhook;
+    // An address that cannot be bound is an error of the start, and not of a task later.
     let listener = listen::bind("webhooks", &webhook.host, webhook.port).await?;
-    let cache = webhook_cache::start(client, &metrics.watches, stop, tasks);
+    let cache = webhook_cache::start(stores, stop, tasks);
     let jobs = settings.job_webhooks(client, &cache);
-    let router = cluster::webhooks::router(settings.rules(), jobs);
+    let router = webhooks::router(settings.rules(), jobs);
     tasks.spawn(Server::tls(router, tls.clone()).run(listener, stop.clone()));
     let ready = keep_certificate(settings, client, slot.clone(), stop, tasks);
     Ok(webhook_cache::add_check(ready, cache))
@@ -114,10 +127,14 @@ fn guarded(router: Router, client: Client) -> Router {
 }
 
 /// Kueue's metrics under the prefix `kueue`, all others under `sluice`.
-fn registry(metrics: &ClientMetrics) -> Registry {
+fn registry((metrics, measured): (&ClientMetrics, KueueMetrics), kinds: &JobKinds) -> Registry {
     let mut registry = Registry::default();
-    build_info::register(registry.sub_registry_with_prefix("kueue"));
-    metrics.register(registry.sub_registry_with_prefix("sluice"));
+    let kueue = registry.sub_registry_with_prefix("kueue");
+    build_info::register(kueue);
+    kueue.register_collector(Box::new(measured));
+    let sluice = registry.sub_registry_with_prefix("sluice");
+    metrics.register(sluice);
+    integrations::register(sluice, kinds);
     registry
 }
 
@@ -129,8 +146,8 @@ fn keep_certificate(
     stop: &Stop,
     tasks: &mut JoinSet<()>,
 ) -> HealthChecks {
-    let shown = slot.clone();
-    let checks = HealthChecks::default().with("certificate", move || shown.is_loaded());
+    let served = slot.clone();
+    let checks = HealthChecks::default().with("certificate", move || served.is_loaded());
     match settings.certificates() {
         CertificateSource::Directory(dir) => {
             tasks.spawn(certificates::follow(dir, slot, stop.clone()));
@@ -144,6 +161,7 @@ fn keep_certificate(
             let own = ManagedCertificate::new(client.clone(), secret, slot);
             let trusted = own.trusted();
             tasks.spawn(own.keep(stop.clone()));
+            // The API server refuses the certificate until it has the CA, so all calls would fail.
             checks.with("ca-injection", move || trusted.load(Ordering::Relaxed))
         }
     }
@@ -151,12 +169,18 @@ fn keep_certificate(
 
 #[cfg(test)]
 mod tests {
+    use config::{Configuration, gates::Gates};
+    use jobs::Kinds;
+
     use super::*;
 
     #[test]
     fn the_build_is_a_metric() {
         let mut text = String::new();
-        let registry = registry(&ClientMetrics::default());
+        let kinds = JobKinds::all(&Kinds::default());
+        let settings = MetricsSettings::new(&Configuration::default(), &Gates::default());
+        let measured = KueueMetrics::new(settings);
+        let registry = registry((&ClientMetrics::default(), measured), &kinds);
         prometheus_client::encoding::text::encode(&mut text, &registry).expect("text");
         assert!(text.contains("kueue_build_info{git_version=\"v"), "{text}");
     }

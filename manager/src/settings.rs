@@ -3,14 +3,11 @@
 use std::path::Path;
 
 use anyhow::Context;
-use cluster::{
-    config::Configuration,
-    gates::Gates,
-    webhook_cache::SharedWebhookCache,
-    webhooks::{JobSettings, JobWebhooks, Rules},
-};
+use config::{Configuration, JobKinds, declared_kinds::declared_kinds, gates::Gates};
+use jobs::Kinds;
 use kube::Client;
 use runtime::tls::MinVersion;
+use webhooks::{JobSettings, JobWebhooks, Rules, cache::SharedWebhookCache};
 
 use crate::{args::ManagerArgs, certificates::CertificateSource};
 
@@ -23,6 +20,8 @@ pub(crate) struct ProcessSettings {
     pub(crate) file: Configuration,
     /// The feature gates.
     pub(crate) gates: Gates,
+    /// The kinds of jobs that are handled.
+    pub(crate) kinds: JobKinds,
 }
 
 impl ProcessSettings {
@@ -31,7 +30,8 @@ impl ProcessSettings {
     /// # Errors
     /// If the file cannot be read, or is invalid.
     pub(crate) fn load(args: &ManagerArgs) -> anyhow::Result<Self> {
-        let settings = Self::read(args.config.as_deref(), &args.feature_gates)?;
+        let declared = declared_kinds(args.job_kinds.as_deref())?;
+        let settings = Self::read(args.config.as_deref(), &args.feature_gates, &declared)?;
         let idle = settings.file.settings_without_effect();
         if !idle.is_empty() {
             tracing::warn!(settings = idle.join(", "), "settings that have no effect yet");
@@ -39,7 +39,7 @@ impl ProcessSettings {
         Ok(settings)
     }
 
-    fn read(path: Option<&Path>, feature_gates: &str) -> anyhow::Result<Self> {
+    fn read(path: Option<&Path>, feature_gates: &str, declared: &Kinds) -> anyhow::Result<Self> {
         let namespace = own_namespace();
         let file = match path {
             Some(path) => {
@@ -50,8 +50,10 @@ impl ProcessSettings {
             }
             None => Configuration::without_file(namespace.as_deref())?,
         };
+        // Both sources are passed, because it is an error if both are set.
         let gates = file.gates(feature_gates).context("feature gates")?;
-        Ok(Self { file, gates })
+        let kinds = JobKinds::configured(&file, declared);
+        Ok(Self { file, gates, kinds })
     }
 
     /// The settings of webhooks.
@@ -61,7 +63,7 @@ impl ProcessSettings {
 
     /// The webhooks of jobs. They read `cache`.
     pub(crate) fn job_webhooks(&self, client: &Client, cache: &SharedWebhookCache) -> JobWebhooks {
-        let settings = JobSettings::new(&self.file, &self.gates);
+        let settings = JobSettings::new(&self.file, &self.gates, &self.kinds);
         JobWebhooks::new(settings, cache.clone(), client.clone())
     }
 
@@ -69,6 +71,7 @@ impl ProcessSettings {
     pub(crate) fn min_tls(&self) -> MinVersion {
         match self.file.tls.as_ref().and_then(|tls| tls.min_version.as_deref()) {
             Some("VersionTLS13") => MinVersion::Tls13,
+            // Go's default, as in Kueue; the configuration was validated when it was read.
             _ => MinVersion::Tls12,
         }
     }
@@ -90,6 +93,7 @@ impl ProcessSettings {
 /// The namespace of the pod; none outside a pod.
 fn own_namespace() -> Option<String> {
     let text = std::fs::read_to_string(SERVICE_ACCOUNT_NAMESPACE).ok()?;
+    // An empty file is no namespace; the default applies then.
     Some(text.trim().to_owned()).filter(|namespace| !namespace.is_empty())
 }
 
@@ -102,7 +106,7 @@ mod tests {
     fn read(text: &str, feature_gates: &str) -> anyhow::Result<ProcessSettings> {
         let file = tempfile::NamedTempFile::new()?;
         std::fs::write(file.path(), format!("{HEADER}{text}"))?;
-        ProcessSettings::read(Some(file.path()), feature_gates)
+        ProcessSettings::read(Some(file.path()), feature_gates, &Kinds::default())
     }
 
     #[test]
@@ -110,7 +114,7 @@ mod tests {
         for settings in [
             read("featureGates: {PartialAdmission: false}", ""),
             read("", "PartialAdmission=false"),
-            ProcessSettings::read(None, "PartialAdmission=false"),
+            ProcessSettings::read(None, "PartialAdmission=false", &Kinds::default()),
         ] {
             let rules = settings.expect("settings").rules();
             assert_eq!(rules, Rules { partial_admission: false, ..Rules::default() });
@@ -139,7 +143,8 @@ mod tests {
             let error = format!("{:#}", read(text, gates).expect_err("refused"));
             assert!(error.contains(part), "{error}");
         }
-        let missing = ProcessSettings::read(Some(Path::new("/nowhere.yaml")), "");
+        let nowhere = Some(Path::new("/nowhere.yaml"));
+        let missing = ProcessSettings::read(nowhere, "", &Kinds::default());
         let error = format!("{:#}", missing.expect_err("no file"));
         assert!(error.starts_with("cannot read the configuration /nowhere.yaml"), "{error}");
     }

@@ -6,23 +6,21 @@
 
 use std::time::Duration;
 
-use cluster::webhook_cache::{SharedWebhookCache, run_watches};
-use kube::Client;
-use runtime::{Stop, health::HealthChecks, watch::WatchMetrics};
+use runtime::{Stop, health::HealthChecks, watch::Stores};
 use tokio::{task::JoinSet, time::Instant};
+use webhooks::cache::{SharedWebhookCache, follow_stores};
 
 /// How long readiness waits for the cache.
 const SYNC_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Starts the watches of the cache.
+/// Follows the stores of the cached kinds.
 pub(crate) fn start(
-    client: &Client,
-    watches: &WatchMetrics,
+    stores: &mut Stores,
     stop: &Stop,
     tasks: &mut JoinSet<()>,
 ) -> SharedWebhookCache {
     let cache = SharedWebhookCache::default();
-    tasks.spawn(run_watches(client.clone(), cache.clone(), watches.clone(), stop.clone()));
+    tasks.spawn(follow_stores(stores, cache.clone(), stop.clone()));
     cache
 }
 

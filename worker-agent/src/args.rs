@@ -12,6 +12,10 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
+    /// Definitions of further kinds of jobs, as YAML documents (docs/kinds.md). The manager needs the same.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) job_kinds: Option<PathBuf>,
+
     /// Kubeconfig of the cluster; without it KUBECONFIG or the service account is used.
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,

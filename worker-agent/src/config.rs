@@ -120,6 +120,7 @@ impl AgentConfiguration {
             version: one.version.clone(),
             kind: one.kind.clone(),
         };
+        // An unset list allows everything, an empty one nothing.
         AgentPolicy {
             namespaces: self.namespaces.as_ref().map(|names| names.allow.clone()),
             kinds: self.kinds.as_ref().map(|kinds| kinds.allow.iter().map(kind).collect()),
@@ -128,6 +129,7 @@ impl AgentConfiguration {
 
     fn read(text: &str) -> anyhow::Result<Self> {
         serde_saphyr::from_str(text).map_err(|error| {
+            // A snippet repeats lines of the file; a log line has the position and the message.
             let error = error.without_snippet();
             anyhow::anyhow!("{error}")
         })

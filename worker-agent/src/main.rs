@@ -26,9 +26,11 @@ use crate::{
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let args = AgentArgs::parse();
+    // Before the first write, so that a failpoint of the Lease is set.
     runtime::failpoint::set_up();
     let format = if args.log_format == "json" { LogFormat::Json } else { LogFormat::Text };
     if let Err(error) = telemetry::init(format, &args.log_level) {
+        // Logs are what failed, so the error goes to standard error directly.
         eprintln!("sluice-agent: {error}");
         return ExitCode::FAILURE;
     }

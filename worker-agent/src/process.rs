@@ -4,10 +4,14 @@ use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::Context;
 use cluster::{
-    control::{AgentControl, AgentInput, AgentSettings, sources::Sources},
+    control::{
+        AgentControl, AgentInput, AgentSettings, control_loop::Unmeasured, sources::Sources,
+    },
     leader::{ClientMetrics, Election, HOME, Leader, LeaderContext},
 };
+use config::declared_kinds::declared_kinds;
 use crds::names::labels::MULTI_KUEUE_ORIGIN;
+use jobs::Kinds;
 use prometheus_client::registry::Registry;
 use runtime::{
     Stop, client,
@@ -17,6 +21,7 @@ use runtime::{
     metrics,
     server::Server,
     tasks::supervise,
+    watch::Stores,
 };
 use tokio::{net::TcpListener, task::JoinSet};
 
@@ -41,26 +46,26 @@ pub(crate) async fn run(
     let count = counters.requests.of(HOME);
     let client = client::connect(args.kubeconfig.as_deref(), USER_AGENT, &count).await?;
     let mut tasks = JoinSet::new();
-    let check = || HealthChecks::default().with("ping", || true);
-    let router = health::router(("healthz", check()), ("readyz", check()));
-    let listener = bind("health probes", args.health_probe_bind_address).await?;
-    tasks.spawn(Server::plain(router).run(listener, stop.clone()));
-    if let Some(address) = args.metrics_bind_address {
-        let router = metrics::router(Arc::new(registry(&counters)));
-        let listener = bind("metrics", address).await?;
-        tasks.spawn(Server::plain(router).run(listener, stop.clone()));
-    }
+    // Before the election: a replica that waits for the lease answers its probes as well.
+    serve(args, &counters, &stop, &mut tasks).await?;
+    let known = Kinds::built_in().with(&declared_kinds(args.job_kinds.as_deref())?);
+    let settings = AgentSettings::new(config.policy(), &known);
+    let mut stores = Stores::new(client.clone(), &counters.watches, stop.clone());
     let leader = Leader {
         client,
-        control: AgentControl::new(AgentSettings::new(config.policy())),
-        watch,
+        // The label with any value: several managers may share the worker.
+        sources: Sources::agent(&mut stores, settings.kinds(), MULTI_KUEUE_ORIGIN),
+        control: AgentControl::new(settings),
         election: election(config)?,
         metrics: counters,
         reporter: Reporter {
             component: COMPONENT.to_owned(),
-            instance: identity().context("who tells events")?,
+            instance: identity().context("identity of the source of events")?,
         },
+        measure: Arc::new(Unmeasured),
     };
+    // After the sources, which have asked for their stores by now.
+    tasks.spawn(stores.run());
     let until = stop.clone();
     tasks.spawn(async move {
         if let Err(error) = Box::pin(leader.run(runnable, until)).await {
@@ -68,6 +73,26 @@ pub(crate) async fn run(
         }
     });
     Ok(supervise(tasks, stop).await?)
+}
+
+/// Serves probes, and metrics if they have an address.
+async fn serve(
+    args: &AgentArgs,
+    counters: &ClientMetrics,
+    stop: &Stop,
+    tasks: &mut JoinSet<()>,
+) -> anyhow::Result<()> {
+    // The agent has no webhooks, so readiness has nothing to wait for.
+    let check = || HealthChecks::default().with("ping", || true);
+    let router = health::router(("healthz", check()), ("readyz", check()));
+    let listener = bind("health probes", args.health_probe_bind_address).await?;
+    tasks.spawn(Server::plain(router).run(listener, stop.clone()));
+    if let Some(address) = args.metrics_bind_address {
+        let router = metrics::router(Arc::new(registry(counters)));
+        let listener = bind("metrics", address).await?;
+        tasks.spawn(Server::plain(router).run(listener, stop.clone()));
+    }
+    Ok(())
 }
 
 async fn bind(what: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
@@ -83,16 +108,12 @@ fn registry(counters: &ClientMetrics) -> Registry {
 
 fn election(config: &AgentConfiguration) -> anyhow::Result<Option<Election>> {
     if !config.leader_election.leader_elect {
+        // A single replica needs no lease.
         return Ok(None);
     }
     let lease = LeaseName { namespace: config.namespace.clone(), name: LEADER_LEASE.to_owned() };
     let identity = identity().context("leader election")?;
     Ok(Some(Election { lease, identity, timing: LeaseTiming::default() }))
-}
-
-/// Starts the watches of an agent.
-fn watch(sources: &mut Sources<'_, AgentInput>) {
-    sources.start_agent(MULTI_KUEUE_ORIGIN);
 }
 
 /// A leading agent runs nothing beside the control loop.

@@ -1,16 +1,19 @@
 //! Builds the client of a worker from a validated kubeconfig.
 //!
 //! The configuration contains nothing from the environment, files or plugins, and no proxy. The client does not retry. The
-//! size of responses is limited; their duration is limited by the caller.
+//! size and the duration of responses are limited.
 
 use std::time::Duration;
 
+use crds::{names::annotations::CLUSTER_UID, v1beta2::Workload};
 use http::{HeaderValue, header::USER_AGENT};
-use kube::{Client, Config, client::ClientBuilder, config::AuthInfo};
+use kube::{Api, Client, Config, api::ListParams, client::ClientBuilder, config::AuthInfo};
 
 use runtime::requests::RequestCounter;
 
-use super::{kubeconfig::Kubeconfig, response_limit::ResponseLimit};
+use super::{
+    kubeconfig::Kubeconfig, response_deadline::ResponseDeadline, response_limit::ResponseLimit,
+};
 use crate::{build_info, error_chain};
 
 /// Timeout of a TCP connection with its TLS handshake.
@@ -34,9 +37,22 @@ pub(super) enum Unreachable {
     /// The cluster belongs to another MultiKueueCluster.
     #[error("this cluster is registered as {0:?} already")]
     TakenBy(Box<str>),
+    /// Work is recorded on another cluster.
+    #[error(
+        "another cluster answers: its namespace kube-system has the uid {found:?}, that of the cluster with the recorded work {known:?}; to confirm the change, set the annotation {CLUSTER_UID} to {found:?}"
+    )]
+    Changed {
+        /// The uid of the cluster with the work.
+        known: Box<str>,
+        /// The uid of the cluster that answers.
+        found: Box<str>,
+    },
     /// No response in time.
     #[error("no answer within {0:?}")]
     Silent(Duration),
+    /// This process could not note the identity of the cluster.
+    #[error("cannot write down which cluster this is: {0}")]
+    NotNoted(String),
 }
 
 /// The client for the server of the kubeconfig. Requests are counted. Nothing is sent yet.
@@ -49,7 +65,8 @@ pub(super) fn build(
 ) -> Result<Client, Unreachable> {
     let failed = |error: kube::Error| Unreachable::Build(describe(&error));
     let builder = ClientBuilder::try_from(config(kubeconfig)).map_err(failed)?;
-    Ok(builder.with_layer(&ResponseLimit).with_layer(count).build())
+    let builder = builder.with_layer(&ResponseDeadline).with_layer(&ResponseLimit);
+    Ok(builder.with_layer(count).build())
 }
 
 fn config(kubeconfig: &Kubeconfig) -> Config {
@@ -57,17 +74,21 @@ fn config(kubeconfig: &Kubeconfig) -> Config {
     if let Some(namespace) = &kubeconfig.namespace {
         config.default_namespace.clone_from(namespace);
     }
+    // Without roots the client uses those of the system.
     config.root_cert.clone_from(&kubeconfig.roots);
     config.tls_server_name.clone_from(&kubeconfig.tls_server_name);
     config.auth_info = credentials(kubeconfig);
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     config.write_timeout = Some(SEND_TIMEOUT);
+    // The writer and the watches retry with their own backoff; a second one would multiply the
+    // requests.
     config.default_retry = false;
     config.headers = vec![(USER_AGENT, HeaderValue::from_static(build_info::USER_AGENT))];
     config
 }
 
 fn credentials(kubeconfig: &Kubeconfig) -> AuthInfo {
+    // All other fields stay unset: they could run programs or read files.
     let identity = kubeconfig.identity.as_ref();
     AuthInfo {
         token: kubeconfig.token.as_ref().map(|token| token.reveal().into()),
@@ -84,7 +105,24 @@ fn credentials(kubeconfig: &Kubeconfig) -> AuthInfo {
 pub(super) async fn probe(client: &Client, deadline: Duration) -> Result<(), Unreachable> {
     match tokio::time::timeout(deadline, client.apiserver_version()).await {
         Ok(Ok(_)) => Ok(()),
+        // An API server that limits requests is reachable.
         Ok(Err(kube::Error::Api(status))) if status.code == 429 => Ok(()),
+        Ok(Err(error)) => Err(Unreachable::Failed(describe(&error))),
+        Err(_) => Err(Unreachable::Silent(deadline)),
+    }
+}
+
+/// Checks that the server reads its store: `/version` is answered without it. An account that may not list Workloads is refused
+/// before the store is read, which counts as a response.
+///
+/// # Errors
+/// If there is no response before the deadline, or the server fails.
+pub(super) async fn probe_store(client: &Client, deadline: Duration) -> Result<(), Unreachable> {
+    let workloads = Api::<Workload>::all(client.clone());
+    let one = ListParams::default().limit(1);
+    match tokio::time::timeout(deadline, workloads.list_metadata(&one)).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(kube::Error::Api(status))) if status.code < 500 => Ok(()),
         Ok(Err(error)) => Err(Unreachable::Failed(describe(&error))),
         Err(_) => Err(Unreachable::Silent(deadline)),
     }
@@ -93,6 +131,7 @@ pub(super) async fn probe(client: &Client, deadline: Duration) -> Result<(), Unr
 /// An error with its causes, truncated to fit into a condition.
 pub(super) fn describe(error: &kube::Error) -> String {
     let mut text = error_chain::describe(error);
+    // A condition has a bounded message, and a broken server may answer with a page.
     if let Some((end, _)) = text.char_indices().nth(MAX_ERROR) {
         text.truncate(end);
         text.push('…');

@@ -1,34 +1,28 @@
-//! Identifies the cluster behind a connection and claims it for a MultiKueueCluster, before the connection is used.
+//! Identifies the cluster behind a connection and asks for it, before the connection is used and with every probe.
 //!
 //! The identity of a cluster is the uid of its namespace kube-system. If the account may not read it, as with accounts made
-//! for Kueue, the connection is used without a claim.
+//! for Kueue, the connection is used without a claim. `cluster::control` decides and notes the identity on the
+//! MultiKueueCluster; the answer is in the plan of the connection.
 
-use std::time::Duration;
+use std::{sync::atomic::Ordering, time::Duration};
 
-use cluster::control::Purpose;
-use crds::{names::annotations::CLUSTER_UID, v1beta2::MultiKueueCluster};
+use cluster::control::{ClaimResult, ConnectionPlans, ManagerInput, WorkerInput};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, Client};
-use runtime::{
-    watch::Key,
-    write::Write,
-    writer::{WriteLimits, WriteOutcome, Writer},
-};
-use serde_json::json;
+use tokio::time::timeout;
 
 use super::{
-    claims::ClaimResult,
-    client::{Unreachable, describe},
+    client::{self, Unreachable, describe},
     context::WorkerContext,
 };
 
 /// A namespace that exists as long as its cluster.
 const SYSTEM_NAMESPACE: &str = "kube-system";
 
-/// Claims the cluster of the client for a MultiKueueCluster and writes the claim.
+/// Asks for the cluster of the client, for the MultiKueueCluster of this name.
 ///
 /// # Errors
-/// If the cluster belongs to another MultiKueueCluster, or if one of the two servers does not respond.
+/// If the cluster belongs to another MultiKueueCluster, if its identity cannot be noted, or if there is no answer in time.
 pub(super) async fn claim(
     name: &str,
     client: &Client,
@@ -41,48 +35,43 @@ pub(super) async fn claim(
         );
         return Ok(());
     };
-    let result = context.claims.lock().claim(name, &uid);
-    match result {
-        ClaimResult::Valid => Ok(()),
-        ClaimResult::TakenBy(other) => Err(Unreachable::TakenBy(other)),
-        ClaimResult::Write => {
-            let written = write(name, &uid, context).await;
-            if written.is_err() {
-                context.claims.lock().withdraw(name);
-            }
-            written
-        }
+    // The number tells the answer apart from that to an earlier claim of the same name.
+    let request = context.last_claim.fetch_add(1, Ordering::Relaxed) + 1;
+    // Subscribed before the request is sent, so that no answer is missed.
+    let mut plans = context.workers.plans();
+    let identity = WorkerInput::Identity { request, uid: uid.into() };
+    let _ = context.inputs.send(ManagerInput::Worker(name.into(), identity)).await;
+    let is_answered = |plans: &Option<_>| answer(plans.as_ref(), name, request).is_some();
+    let answered = timeout(context.timing.deadline, plans.wait_for(is_answered)).await;
+    let failed = |cause: &str| Unreachable::NotNoted(cause.to_owned());
+    let Ok(Ok(plans)) = answered else {
+        return Err(failed(&format!("no answer within {:?}", context.timing.deadline)));
+    };
+    match answer(plans.as_ref(), name, request) {
+        Some(ClaimResult::Granted) => Ok(()),
+        Some(ClaimResult::TakenBy(other)) => Err(Unreachable::TakenBy(other)),
+        Some(ClaimResult::Changed { known, found }) => Err(Unreachable::Changed { known, found }),
+        Some(ClaimResult::Refused(cause)) => Err(failed(&cause)),
+        None => Err(failed("no answer")),
     }
+}
+
+/// The answer to this request.
+fn answer(plans: Option<&ConnectionPlans>, name: &str, request: u64) -> Option<ClaimResult> {
+    let claim = plans?.get(name)?.claim.as_ref()?;
+    (claim.request == request).then(|| claim.result.clone())
 }
 
 async fn uid(client: &Client, deadline: Duration) -> Result<Option<String>, Unreachable> {
     let namespaces = Api::<Namespace>::all(client.clone());
-    match tokio::time::timeout(deadline, namespaces.get_metadata(SYSTEM_NAMESPACE)).await {
+    match timeout(deadline, namespaces.get_metadata(SYSTEM_NAMESPACE)).await {
         Ok(Ok(namespace)) => Ok(namespace.metadata.uid),
-        Ok(Err(kube::Error::Api(status))) if matches!(status.code, 403 | 404) => Ok(None),
+        // Accounts that were made for Kueue's workers have no right to read namespaces.
+        Ok(Err(kube::Error::Api(status))) if matches!(status.code, 403 | 404) => {
+            client::probe_store(client, deadline).await?;
+            Ok(None)
+        }
         Ok(Err(error)) => Err(Unreachable::Failed(describe(&error))),
         Err(_) => Err(Unreachable::Silent(deadline)),
-    }
-}
-
-async fn write(name: &str, uid: &str, context: &WorkerContext) -> Result<(), Unreachable> {
-    let failed = |cause: &dyn std::fmt::Display| {
-        Unreachable::Failed(format!("cannot write down which cluster this is: {cause}"))
-    };
-    let key = Key { namespace: None, name: name.into() };
-    let fields = json!({ "metadata": { "annotations": { CLUSTER_UID: uid } } });
-    let write = Write::merge::<MultiKueueCluster>(Purpose::ClusterUid.name(), &key, None, &fields);
-    let write = write.map_err(|error| failed(&error))?;
-    let limits = WriteLimits { max_in_flight: 1, deadline: context.timing.deadline };
-    let home = Writer::new(context.home.clone(), "home", limits, context.writes.clone());
-    let home = home.led_by(context.leadership.clone());
-    match home.send(write).await {
-        WriteOutcome::Done(_) => Ok(()),
-        WriteOutcome::Refused { message, .. } | WriteOutcome::Unknown(message) => {
-            Err(failed(&message))
-        }
-        WriteOutcome::Exists | WriteOutcome::Stale | WriteOutcome::Gone => {
-            Err(failed(&"it has just changed"))
-        }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use cluster::control::sources::Sources;
+use cluster::control::worker_sources::WorkerSources;
 use crds::names::labels::MULTI_KUEUE_ORIGIN;
 use http::Uri;
 use kube::Client;
@@ -56,6 +56,7 @@ impl PreparedConnection {
         let writes = context.writes.clone();
         let limits = WriteLimits { max_in_flight: MAX_WRITES, deadline: WRITE_DEADLINE };
         let writer = Writer::new(client.clone(), name, limits, writes);
+        // A worker is another cluster: its API server does not know which manager leads.
         let writer = writer.led_by(context.leadership.clone());
         context.workers.set(name, Some(writer));
         Self { server: endpoint.server.clone(), replaceable, client }
@@ -65,15 +66,18 @@ impl PreparedConnection {
     pub(super) fn begin(self, name: &str, context: &WorkerContext) -> OpenConnection {
         let Self { server, replaceable, client } = self;
         let (stop, mut watches) = (Stop::new(), JoinSet::new());
-        let mut sources = Sources {
+        let mut sources = WorkerSources {
+            kinds: &context.kinds,
+            cluster: name,
             client,
             inputs: context.inputs.clone(),
             metrics: &context.watches,
             stop: stop.clone(),
             tasks: &mut watches,
         };
+        // Managers that share a worker have different origins and do not see each other's copies.
         let ours = format!("{MULTI_KUEUE_ORIGIN}={}", context.origin);
-        sources.start_worker(name, &ours, context.check_every);
+        sources.start(&ours, context.check_every);
         OpenConnection { server, replaceable, watches, stop }
     }
 }
@@ -97,6 +101,7 @@ impl OpenConnection {
     /// Stops the watches and waits for them.
     pub(super) async fn end(mut self) {
         self.stop.cancel();
+        // No change of an ended watch may follow the report of the loss.
         while self.watches.join_next().await.is_some() {}
     }
 }

@@ -1,17 +1,21 @@
 //! The context of connections to workers: clients, channels, settings and timing.
 
-use std::time::Duration;
+use std::{sync::atomic::AtomicU64, time::Duration};
 
 use cluster::control::{
     ManagerInput,
     control_loop::{Inputs, Workers},
 };
+use jobs::Kinds;
 use kube::Client;
 use runtime::{
-    lease::Leadership, requests::RequestMetrics, watch::WatchMetrics, writer::WriteMetrics,
+    lease::Leadership,
+    requests::RequestMetrics,
+    watch::{Store, WatchMetrics},
+    writer::WriteMetrics,
 };
 
-use super::claims::SharedClaims;
+use super::kubeconfig_secret::KubeconfigSecret;
 
 /// What all connections to workers share.
 pub(crate) struct WorkerContext {
@@ -19,8 +23,12 @@ pub(crate) struct WorkerContext {
     pub(crate) leadership: Leadership,
     /// The client of the manager's own cluster.
     pub(crate) home: Client,
+    /// Kinds of jobs that are watched on workers.
+    pub(crate) kinds: Kinds,
     /// The namespace of the Secrets.
     pub(crate) namespace: String,
+    /// The Secrets of the namespace.
+    pub(crate) secrets: Store<KubeconfigSecret>,
     /// Receives connection status and watch events of workers.
     pub(crate) inputs: Inputs<ManagerInput>,
     /// The registry of writers of connected workers.
@@ -35,10 +43,8 @@ pub(crate) struct WorkerContext {
     pub(crate) writes: WriteMetrics,
     /// The interval of consistency checks of worker watches; no checks if unset.
     pub(crate) check_every: Option<Duration>,
-    /// How long a connection outlives its MultiKueueCluster at most: twice `workerLostTimeout`.
-    pub(crate) keep_for: Duration,
-    /// The claims of worker clusters.
-    pub(crate) claims: SharedClaims,
+    /// The number of the last request for a cluster.
+    pub(crate) last_claim: AtomicU64,
     /// Intervals and timeouts.
     pub(crate) timing: ConnectionTiming,
 }

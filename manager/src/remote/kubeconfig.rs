@@ -85,6 +85,7 @@ impl Kubeconfig {
         let (user_name, user) = file.user(&context.user)?;
         let token = token(user_name, user)?;
         let identity = identity(user_name, user)?;
+        // Without credentials every request would be anonymous, and fail one by one.
         if token.is_none() && identity.is_none() {
             return Err(KubeconfigRefused::NoCredentials(user_name.into()));
         }
@@ -126,6 +127,7 @@ fn refuse_unsafe_transport(
     if cluster.proxy_url.0 {
         return Err(KubeconfigRefused::Proxy(name.into()));
     }
+    // As upstream does, every cluster's server is checked, not only that of the current context.
     server(name, cluster.server.as_deref()).map(drop)
 }
 
@@ -151,6 +153,7 @@ fn refuse_unsafe_identity(name: &str, user: &KubeconfigUser) -> Result<(), Kubec
 fn server(name: &str, text: Option<&str>) -> Result<Uri, KubeconfigRefused> {
     let text = filled(text).ok_or_else(|| KubeconfigRefused::NoServer(name.into()))?;
     let server: Uri = text.parse().map_err(|_| KubeconfigRefused::Untrusted)?;
+    // Credentials in the URL would appear in errors and logs.
     let plain = server.authority().is_some_and(|authority| !authority.as_str().contains('@'));
     let trusted = server.scheme_str() == Some("https")
         && plain
@@ -162,6 +165,7 @@ fn server(name: &str, text: Option<&str>) -> Result<Uri, KubeconfigRefused> {
 fn is_host(host: &str) -> bool {
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     bare.unwrap_or(host).parse::<IpAddr>().is_ok()
+        // The rule for names allows lower case only, but hosts are compared without case.
         || crds::validation::labels::subdomain_problems(&host.to_ascii_lowercase()).is_empty()
 }
 
@@ -179,6 +183,7 @@ fn roots(name: &str, data: Option<&str>) -> Result<Option<Vec<Vec<u8>>>, Kubecon
         .map(|one| one.map(|certificate| certificate.to_vec()))
         .collect();
     match roots {
+        // An empty list would mean the authorities of the system, which the user did not ask for.
         Ok(roots) if !roots.is_empty() => Ok(Some(roots)),
         _ => Err(malformed()),
     }
@@ -188,6 +193,7 @@ fn token(name: &str, user: &KubeconfigUser) -> Result<Option<Sensitive>, Kubecon
     let Some(token) = filled(user.token.as_deref()) else {
         return Ok(None);
     };
+    // A line break in a token would add a header to each request.
     if HeaderValue::from_str(token).is_err() {
         let expected = "fit for a header";
         return Err(KubeconfigRefused::Malformed { field: "token", name: name.into(), expected });
@@ -205,6 +211,7 @@ fn identity(
     ) {
         (Some(certificate), Some(key)) => (certificate, key),
         (None, None) => return Ok(None),
+        // A certificate or a key alone proves nothing.
         _ => return Err(KubeconfigRefused::NoCredentials(name.into())),
     };
     let malformed =
@@ -225,6 +232,7 @@ fn pem(data: &str, fits: impl Fn(&[u8]) -> bool) -> Option<Sensitive> {
 
 /// Base64 data may be folded over lines.
 fn without_breaks(data: &str) -> String {
+    // Block scalars of YAML keep the line breaks of wrapped base64, which the decoder refuses.
     data.split_ascii_whitespace().collect()
 }
 

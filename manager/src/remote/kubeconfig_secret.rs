@@ -11,6 +11,7 @@ use k8s_openapi::{
 };
 use kube::Resource;
 use ring::digest::{SHA256, digest};
+use runtime::watch::{Store, Stores, Watch};
 use serde::{Deserialize, Deserializer};
 
 /// The key of the kubeconfig in a Secret.
@@ -33,16 +34,24 @@ impl Fingerprint {
 
 impl fmt::Debug for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Enough to tell two versions apart in a log.
         self.0.iter().take(4).try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
 /// A Secret without its data.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct KubeconfigSecret {
+pub(crate) struct KubeconfigSecret {
     metadata: ObjectMeta,
     /// The hash of its kubeconfig; none without one.
     pub(super) kubeconfig: Option<Fingerprint>,
+}
+
+/// The Secrets of a namespace.
+pub(crate) fn kubeconfig_secrets(stores: &mut Stores, namespace: &str) -> Store<KubeconfigSecret> {
+    let source = stores.source().in_namespace(namespace);
+    let watch = Watch::of("worker-secrets", serde_json::from_value, &source, stores.metrics());
+    stores.start(watch)
 }
 
 #[derive(Deserialize)]

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
-use kube::{Api, Client};
-use runtime::watch::Guarded;
+use kube::{Api, Client, core::DeserializeGuard as Guarded};
 
 use super::{
     client,
@@ -44,6 +43,7 @@ pub(super) async fn load(
     let mut secret = secret.0.map_err(|_| later("it does not decode"))?;
     let text = secret.data.as_mut().and_then(|data| data.remove(KEY));
     let text = text.ok_or_else(|| KubeconfigRefused::NoKey(name.into()))?.0;
+    // The supervisor sends the new hash as soon as the watch has delivered the change.
     if Fingerprint::of(&text) != fingerprint {
         return Err(later("it has just changed"));
     }

@@ -3,30 +3,30 @@
 //! | module | concept |
 //! |---|---|
 //! | `kubeconfig` | validates a kubeconfig, pure |
-//! | `reconcile` | what the supervisor does for a MultiKueueCluster, pure |
+//! | `reconcile` | what the supervisor does for a worker, pure |
 //! | `retry` | when a connection is retried, and the status meanwhile, pure |
-//! | `claims` | which of several MultiKueueClusters of one cluster may use it, pure |
-//! | `client`, `response_limit` | the client of a worker |
+//! | `cluster_uid` | which cluster a connection leads to, and whether it may be used |
+//! | `client`, `response_limit`, `response_deadline` | the client of a worker |
 //! | `replaceable_client` | replacing the credentials of a client in use |
 //! | `worker` | the task of one worker: loads, probes, connects |
-//! | [`supervisor`] | one `worker` task per MultiKueueCluster |
+//! | [`supervisor`] | one `worker` task per worker that is wanted |
 //!
 //! Invariants: only a worker's own task waits for that worker. Credentials are never logged or reported, and are compared by
 //! hash only. The status of a connection is reported before anything that depends on it, and nothing of a lost connection is
 //! reported after its loss.
 
-pub(crate) mod claims;
 mod client;
 mod cluster_uid;
 mod connection;
 pub(crate) mod context;
 mod kubeconfig;
 mod kubeconfig_refused;
-mod kubeconfig_secret;
+pub(crate) mod kubeconfig_secret;
 mod load_kubeconfig;
 mod object_store;
 mod reconcile;
 mod replaceable_client;
+mod response_deadline;
 mod response_limit;
 mod retry;
 pub(crate) mod supervisor;

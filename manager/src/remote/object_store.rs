@@ -1,13 +1,13 @@
 //! The objects of one kind by name, kept up to date by the changes of a watch.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use kube::Resource;
 use runtime::watch::{Change, Key};
 
 /// The objects of one kind by name.
 pub(super) struct ObjectStore<K> {
-    pub(super) objects: BTreeMap<Box<str>, K>,
+    pub(super) objects: BTreeMap<Box<str>, Arc<K>>,
     /// All objects were listed once, so an absent object does not exist.
     pub(super) listed: bool,
 }
@@ -21,22 +21,24 @@ impl<K> Default for ObjectStore<K> {
 impl<K: Resource> ObjectStore<K> {
     /// Handles one change.
     pub(super) fn handle(&mut self, change: Change<K>) {
+        // A kind that is not available has nothing to list, so waiting for it would never end.
+        self.listed |= change.is_list();
         match change {
             Change::Apply(object) => self.insert(object),
-            Change::Delete(key) => {
-                self.objects.remove(&key.name);
-            }
+            Change::Delete(key) => self.remove(&key),
             Change::Reset { objects, removed } => {
                 objects.into_iter().for_each(|object| self.insert(object));
-                for key in removed {
-                    self.objects.remove(&key.name);
-                }
-                self.listed = true;
+                removed.iter().for_each(|key| self.remove(key));
             }
+            Change::Unavailable { removed, .. } => removed.iter().for_each(|key| self.remove(key)),
         }
     }
 
-    fn insert(&mut self, object: K) {
-        self.objects.insert(Key::of(&object).name, object);
+    fn remove(&mut self, key: &Key) {
+        self.objects.remove(&key.name);
+    }
+
+    fn insert(&mut self, object: Arc<K>) {
+        self.objects.insert(Key::of(&*object).name, object);
     }
 }

@@ -1,12 +1,11 @@
-//! What the supervisor does for a MultiKueueCluster (docs/reference/multikueue.md §1.2). Pure.
+//! What the supervisor does for a worker (docs/reference/multikueue.md §1.2). Pure.
 //!
-//! An existing MultiKueueCluster has a task, whether or not its worker can be reached: the task reports the status. A deleted
-//! one keeps its connection until no object of this manager is left on the worker, for a limited time; then its task ends.
-//! While a task is ending nothing is decided; the supervisor decides again after its end.
+//! A worker that is to be connected has a task, whether or not it can be reached: the task reports the status. A task
+//! for a connection that is only kept goes on with its last target, and ends if it has none. While a task is ending nothing
+//! is decided; the supervisor decides again after its end.
 
-use std::time::{Duration, Instant};
-
-use crds::v1beta2::{ClusterSource, MultiKueueCluster};
+use cluster::control::{ConnectionPlan, WorkerRegistration};
+use crds::v1beta2::ClusterSource;
 
 use super::{
     kubeconfig_refused::KubeconfigRefused,
@@ -37,8 +36,6 @@ pub(super) enum TaskState {
     None,
     /// The task runs with this target.
     Running(TargetConnection),
-    /// The MultiKueueCluster was deleted. The task runs with its last target until this time.
-    Retiring(TargetConnection, Instant),
     /// The task was asked to end.
     Ending,
 }
@@ -50,53 +47,39 @@ pub(super) enum SupervisorStep {
     Keep,
     /// Send the target to the task; start a task if there is none.
     Update(TargetConnection),
-    /// Let the task run until this time.
-    Retire(Instant),
     /// End the task.
     End,
 }
 
-/// When the task of a deleted MultiKueueCluster ends.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Retirement {
-    pub(super) now: Instant,
-    /// The maximum time after the deletion.
-    pub(super) keep_for: Duration,
-    /// No object of this manager is left on the worker.
-    pub(super) clean: bool,
-}
-
-/// The next step for one MultiKueueCluster. `secret` looks up a Secret by name.
+/// The next step for one worker. `secret` looks up a Secret by name.
 pub(super) fn reconcile<'a>(
     state: &TaskState,
-    cluster: Option<&MultiKueueCluster>,
+    plan: Option<&ConnectionPlan>,
     secret: impl Fn(&str) -> Option<&'a KubeconfigSecret>,
-    retirement: Retirement,
 ) -> SupervisorStep {
-    let Retirement { now, keep_for, clean } = retirement;
-    let registered = cluster.filter(|one| one.metadata.deletion_timestamp.is_none());
-    let target = registered.map(|one| target(one, secret));
+    let wanted = plan.and_then(|plan| plan.target.as_ref());
+    let target = wanted.map(|registration| target(registration, secret));
     match (state, target) {
         (TaskState::Ending, _) | (TaskState::None, None) => SupervisorStep::Keep,
         (TaskState::Running(current), Some(target)) if *current == target => SupervisorStep::Keep,
         (_, Some(target)) => SupervisorStep::Update(target),
-        (TaskState::Running(TargetConnection::Refuse(_)), None) => SupervisorStep::End,
-        (TaskState::Running(_) | TaskState::Retiring(..), None) if clean => SupervisorStep::End,
-        (TaskState::Running(TargetConnection::Connect { .. }), None) => {
-            SupervisorStep::Retire(now + keep_for)
+        // The plan asks for no new target: copies may remain there, and their status is still
+        // reported.
+        (TaskState::Running(TargetConnection::Connect { .. }), None) if plan.is_some() => {
+            SupervisorStep::Keep
         }
-        (TaskState::Retiring(_, until), None) if *until <= now => SupervisorStep::End,
-        (TaskState::Retiring(..), None) => SupervisorStep::Keep,
+        // Without a connection there is nothing to keep.
+        (TaskState::Running(_), None) => SupervisorStep::End,
     }
 }
 
 fn target<'a>(
-    cluster: &MultiKueueCluster,
+    registration: &WorkerRegistration,
     secret: impl Fn(&str) -> Option<&'a KubeconfigSecret>,
 ) -> TargetConnection {
-    match fingerprint(&cluster.spec.cluster_source, secret) {
+    match fingerprint(&registration.source, secret) {
         Ok((secret, fingerprint)) => {
-            let registration = cluster.metadata.uid.as_deref().map(Into::into);
+            let registration = registration.uid.clone();
             TargetConnection::Connect { secret, fingerprint, registration }
         }
         Err(refused) => TargetConnection::Refuse(refused),
@@ -113,6 +96,7 @@ fn fingerprint<'a>(
     let Some(config) = &source.kube_config else {
         return Err(KubeconfigRefused::NoReference);
     };
+    // Paths are not built yet (docs/reference/multikueue.md §2.9).
     if config.location_type == "Path" {
         return Err(KubeconfigRefused::Path);
     }
@@ -132,15 +116,13 @@ mod tests {
 
     use super::*;
 
-    const KEEP_FOR: Duration = Duration::from_secs(60);
-
-    fn cluster(source: &Value) -> MultiKueueCluster {
-        let object = json!({ "metadata": { "name": "east" }, "spec": { "clusterSource": source } });
-        serde_json::from_value(object).expect("a cluster")
+    fn plan(source: &Value) -> ConnectionPlan {
+        let source = serde_json::from_value(source.clone()).expect("a source");
+        ConnectionPlan { target: Some(WorkerRegistration { source, uid: None }), claim: None }
     }
 
-    fn by_secret() -> MultiKueueCluster {
-        cluster(&json!({ "kubeConfig": { "locationType": "Secret", "location": "s" } }))
+    fn by_secret() -> ConnectionPlan {
+        plan(&json!({ "kubeConfig": { "locationType": "Secret", "location": "s" } }))
     }
 
     fn connect(text: &str) -> TargetConnection {
@@ -154,12 +136,10 @@ mod tests {
 
     fn step(
         state: &TaskState,
-        cluster: Option<&MultiKueueCluster>,
+        plan: Option<&ConnectionPlan>,
         secret: Option<&KubeconfigSecret>,
-        now: Instant,
     ) -> SupervisorStep {
-        let retirement = Retirement { now, keep_for: KEEP_FOR, clean: false };
-        reconcile(state, cluster, |name| secret.filter(|_| name == "s"), retirement)
+        reconcile(state, plan, |name| secret.filter(|_| name == "s"))
     }
 
     #[test]
@@ -182,19 +162,16 @@ mod tests {
             (json!({}), None, refuse(KubeconfigRefused::NoReference)),
         ];
         for (source, secret, target) in cases {
-            let cluster = cluster(&source);
-            let step = step(&TaskState::None, Some(&cluster), secret, Instant::now());
+            let step = step(&TaskState::None, Some(&plan(&source)), secret);
             assert_eq!(step, SupervisorStep::Update(target));
         }
     }
 
     #[test]
     fn a_task_gets_only_changed_targets() {
-        let now = Instant::now();
-        let (cluster, a, b) =
+        let (plan, a, b) =
             (by_secret(), KubeconfigSecret::with(Some("a")), KubeconfigSecret::with(Some("b")));
         let runs = TaskState::Running(connect("a"));
-        let retires = TaskState::Retiring(connect("a"), now);
         let refused = TaskState::Running(no_secret());
         for (state, secret, expected) in [
             (&runs, Some(&a), SupervisorStep::Keep),
@@ -202,19 +179,17 @@ mod tests {
             (&runs, None, SupervisorStep::Update(no_secret())),
             (&refused, None, SupervisorStep::Keep),
             (&refused, Some(&a), SupervisorStep::Update(connect("a"))),
-            (&retires, Some(&a), SupervisorStep::Update(connect("a"))),
             (&TaskState::Ending, Some(&a), SupervisorStep::Keep),
         ] {
-            assert_eq!(step(state, Some(&cluster), secret, now), expected, "{state:?}");
+            assert_eq!(step(state, Some(&plan), secret), expected, "{state:?}");
         }
     }
 
     #[test]
     fn a_recreated_cluster_object_is_a_changed_target() {
-        let (mut cluster, secret) = (by_secret(), KubeconfigSecret::with(Some("a")));
-        cluster.metadata.uid = Some("again".to_owned());
-        let step =
-            step(&TaskState::Running(connect("a")), Some(&cluster), Some(&secret), Instant::now());
+        let (mut plan, secret) = (by_secret(), KubeconfigSecret::with(Some("a")));
+        plan.target.as_mut().expect("a target").uid = Some("again".into());
+        let step = step(&TaskState::Running(connect("a")), Some(&plan), Some(&secret));
         let SupervisorStep::Update(TargetConnection::Connect { registration, .. }) = step else {
             panic!("{step:?}")
         };
@@ -222,51 +197,20 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_outlives_its_cluster_object_for_a_limited_time() {
-        let now = Instant::now();
-        let until = now + KEEP_FOR;
-        let retires = TaskState::Retiring(connect("a"), until);
-        for (state, at, expected) in [
-            (&TaskState::None, now, SupervisorStep::Keep),
-            (&TaskState::Running(connect("a")), now, SupervisorStep::Retire(until)),
-            (&retires, until - Duration::from_millis(1), SupervisorStep::Keep),
-            (&retires, until, SupervisorStep::End),
-            (&TaskState::Ending, until, SupervisorStep::Keep),
-            // Without a connection there is nothing to keep.
-            (&TaskState::Running(no_secret()), now, SupervisorStep::End),
-        ] {
-            assert_eq!(step(state, None, None, at), expected, "{state:?}");
-        }
-    }
-
-    #[test]
-    fn a_connection_to_a_clean_worker_ends_with_its_cluster_object() {
-        let now = Instant::now();
-        let (cluster, secret) = (by_secret(), KubeconfigSecret::with(Some("a")));
-        let retirement = Retirement { now, keep_for: KEEP_FOR, clean: true };
-        let step =
-            |state: &TaskState, cluster| reconcile(state, cluster, |_| Some(&secret), retirement);
-        let (runs, retires) =
-            (TaskState::Running(connect("a")), TaskState::Retiring(connect("a"), now + KEEP_FOR));
-        assert_eq!(step(&runs, None), SupervisorStep::End);
-        assert_eq!(step(&retires, None), SupervisorStep::End);
-        assert_eq!(step(&runs, Some(&cluster)), SupervisorStep::Keep, "the object exists");
-        assert_eq!(
-            step(&retires, Some(&cluster)),
-            SupervisorStep::Update(connect("a")),
-            "the object exists again"
-        );
-    }
-
-    #[test]
-    fn a_cluster_object_that_is_being_deleted_counts_as_deleted() {
-        let now = Instant::now();
-        let mut cluster = by_secret();
-        let deleted = serde_json::from_value(json!("2026-01-01T00:00:00Z")).expect("a time");
-        cluster.metadata.deletion_timestamp = Some(deleted);
-        let state = TaskState::Running(connect("a"));
+    fn a_connection_is_kept_as_it_is_until_its_plan_ends() {
         let secret = KubeconfigSecret::with(Some("b"));
-        let expected = SupervisorStep::Retire(now + KEEP_FOR);
-        assert_eq!(step(&state, Some(&cluster), Some(&secret), now), expected);
+        let keep = ConnectionPlan::default();
+        for (state, plan, expected) in [
+            (TaskState::None, Some(&keep), SupervisorStep::Keep),
+            (TaskState::None, None, SupervisorStep::Keep),
+            (TaskState::Running(connect("a")), Some(&keep), SupervisorStep::Keep),
+            (TaskState::Running(connect("a")), None, SupervisorStep::End),
+            (TaskState::Ending, None, SupervisorStep::Keep),
+            // Without a connection there is nothing to keep.
+            (TaskState::Running(no_secret()), Some(&keep), SupervisorStep::End),
+            (TaskState::Running(no_secret()), None, SupervisorStep::End),
+        ] {
+            assert_eq!(step(&state, plan, Some(&secret)), expected, "{state:?} {plan:?}");
+        }
     }
 }

@@ -21,6 +21,7 @@ impl ReplaceableClient {
         let current = Arc::new(ArcSwap::from_pointee(endpoint));
         let forwarded = Arc::clone(&current);
         let service = service_fn(move |request| {
+            // Loaded for each request, so that a replacement counts from the next one on.
             let endpoint = Client::clone(&forwarded.load());
             async move { endpoint.send(request).await }
         });

@@ -64,7 +64,8 @@ where
     }
 }
 
-fn is_watch(query: &str) -> bool {
+/// Whether a request with this query is a watch.
+pub(super) fn is_watch(query: &str) -> bool {
     query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
 }
 
@@ -75,6 +76,8 @@ impl<B> LimitedBody<B> {
 
     fn count(&mut self, data: &[u8]) -> Result<(), BoxError> {
         let line_break = data.iter().rposition(|byte| self.by_line && *byte == b'\n');
+        // Each line of a watch is one object; only the part after the last break is still in
+        // memory.
         self.counted = match line_break {
             Some(at) => data.len() - at - 1,
             None => self.counted.saturating_add(data.len()),

@@ -38,6 +38,7 @@ impl ConnectionAttempts {
     /// The status of a failed connection that is retried after `pause`.
     pub(super) fn status(&self, cause: &str, pause: Duration, now: Timestamp) -> Connection {
         let pause = SignedDuration::try_from(pause).unwrap_or(SignedDuration::MAX);
+        // Whole seconds: upstream's message has the time in RFC 3339 without a fraction.
         let next = now.saturating_add(pause).unwrap_or(Timestamp::MAX).as_second();
         let next = Timestamp::from_second(next).unwrap_or(Timestamp::MAX);
         let n = self.failed;

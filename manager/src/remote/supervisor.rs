@@ -1,28 +1,20 @@
-//! Runs one task per MultiKueueCluster and sends each its target.
+//! Runs one task per worker and sends each its target.
 //!
-//! The supervisor watches MultiKueueClusters and the Secrets of the manager's namespace, decides with `reconcile`, and never
-//! waits for a worker. It starts after both kinds were listed, and runs only while the process leads, because the next leader
-//! opens its own connections.
+//! `cluster::control` decides which workers are connected, kept or dropped; the supervisor follows its plans and the Secrets of
+//! the manager's namespace, and never waits for a worker. It starts with the first plans, after the Secrets were listed, and
+//! runs only while the process leads, because the next leader opens its own connections.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use cluster::control::{ManagerInput, WorkerInput};
-use crds::{names::reasons::CLIENT_CONNECTION_FAILED, v1beta2::MultiKueueCluster};
-use kube::Api;
-use runtime::{
-    Stop,
-    lease::Leadership,
-    watch::{Change, Config, Watch},
-};
+use cluster::control::{ConnectionPlans, ManagerInput, WorkerInput};
+use crds::names::reasons::CLIENT_CONNECTION_FAILED;
+use runtime::{Stop, lease::Leadership};
 use tokio::{
-    sync::{
-        mpsc::{Receiver, channel},
-        watch,
-    },
+    sync::watch,
     task::{Id, JoinError, JoinSet},
     time,
 };
@@ -31,13 +23,10 @@ use super::{
     context::WorkerContext,
     kubeconfig_secret::KubeconfigSecret,
     object_store::ObjectStore,
-    reconcile::{Retirement, SupervisorStep, TargetConnection, TaskState, reconcile},
+    reconcile::{SupervisorStep, TargetConnection, TaskState, reconcile},
     retry::lost,
     worker::{WorkerCommand, WorkerLoop},
 };
-
-/// Capacity of the channels from the watches.
-const CHANNEL_CAPACITY: usize = 16;
 
 /// How long tasks may take to end before they are aborted.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
@@ -50,6 +39,7 @@ pub(crate) async fn supervise(context: WorkerContext, mut leadership: Leadership
             () = stop.cancelled() => return,
             () = leadership.gained() => {}
         }
+        // A new one per term: tasks and targets of a former term are outdated.
         let mut supervisor = WorkerSupervisor::new(Arc::clone(&context), stop.child_token());
         tokio::select! {
             () = stop.cancelled() => {}
@@ -65,7 +55,6 @@ pub(super) struct WorkerSupervisor {
     context: Arc<WorkerContext>,
     /// Cancelled at the end of the term.
     term: Stop,
-    clusters: ObjectStore<MultiKueueCluster>,
     secrets: ObjectStore<KubeconfigSecret>,
     workers: BTreeMap<Box<str>, WorkerTask>,
     names: BTreeMap<Id, Box<str>>,
@@ -83,7 +72,6 @@ impl WorkerSupervisor {
         Self {
             context,
             term,
-            clusters: ObjectStore::default(),
             secrets: ObjectStore::default(),
             workers: BTreeMap::new(),
             names: BTreeMap::new(),
@@ -91,86 +79,51 @@ impl WorkerSupervisor {
         }
     }
 
-    /// Watches and reconciles until the term ends.
+    /// Follows the stores until the term ends.
     pub(super) async fn run(&mut self) {
-        let WorkerContext { home, namespace, watches, .. } = &*Arc::clone(&self.context);
-        let api = Api::all(home.clone());
-        let clusters = Watch::new("worker-clusters", api, Config::default(), watches);
-        let api = Api::namespaced(home.clone(), namespace);
-        let secrets = Watch::new("worker-secrets", api, Config::default(), watches);
-        let (cluster_sender, cluster_changes) = channel(CHANNEL_CAPACITY);
-        let (secret_sender, secret_changes) = channel(CHANNEL_CAPACITY);
         let term = self.term.clone();
-        let watching = Box::pin(async {
-            tokio::join!(
-                clusters.run(cluster_sender, term.clone()),
-                secrets.run(secret_sender, term.clone())
-            )
-        });
         tokio::select! {
-            _ = watching => {}
-            () = self.follow(cluster_changes, secret_changes) => {}
+            () = term.cancelled() => {}
+            () = self.follow() => {}
         }
     }
 
     /// Reconciles after every change.
-    async fn follow(
-        &mut self,
-        mut clusters: Receiver<Change<MultiKueueCluster>>,
-        mut secrets: Receiver<Change<KubeconfigSecret>>,
-    ) {
-        let mut clean = self.context.workers.clean();
+    async fn follow(&mut self) {
+        let mut secrets = self.context.secrets.subscribe();
+        let mut plans = self.context.workers.plans();
         loop {
-            let next = self.next();
             tokio::select! {
-                Some(change) = clusters.recv() => self.clusters.handle(change),
-                Some(change) = secrets.recv() => self.secrets.handle(change),
+                change = secrets.next() => self.secrets.handle(change),
                 Some(ended) = self.tasks.join_next_with_id() => self.ended(ended).await,
-                Ok(()) = clean.changed() => {}
-                () = until(next) => {}
+                Ok(()) = plans.changed() => {}
             }
-            self.reconcile(time::Instant::now().into_std());
+            // After every event: a changed Secret is another target, an ended task has none.
+            let current = plans.borrow_and_update().clone();
+            // Before the list every Secret seems to be missing, which would be reported.
+            if let Some(plans) = current.filter(|_| self.secrets.listed) {
+                self.reconcile(&plans);
+            }
         }
     }
 
-    /// Reconciles every MultiKueueCluster that exists or has a task.
-    fn reconcile(&mut self, now: Instant) {
-        if !self.clusters.listed || !self.secrets.listed {
-            return;
-        }
-        self.update_claims();
-        let keep_for = self.context.keep_for;
-        let names: BTreeSet<Box<str>> =
-            self.clusters.objects.keys().chain(self.workers.keys()).cloned().collect();
+    /// Reconciles every worker that has a plan or a task.
+    fn reconcile(&mut self, plans: &ConnectionPlans) {
+        let names: BTreeSet<Box<str>> = plans.keys().chain(self.workers.keys()).cloned().collect();
         for name in names {
             let state = self.workers.get(&name).map_or(&TaskState::None, |task| &task.state);
-            let cluster = self.clusters.objects.get(&name);
-            let clean = self.context.workers.is_clean(&name);
-            let retirement = Retirement { now, keep_for, clean };
-            let secret = |secret: &str| self.secrets.objects.get(secret);
-            let step = reconcile(state, cluster, secret, retirement);
+            let secret = |secret: &str| self.secrets.objects.get(secret).map(|secret| &**secret);
+            let step = reconcile(state, plans.get(&name), secret);
             self.execute(&name, step);
         }
-    }
-
-    /// Updates the claims. A MultiKueueCluster with a task still uses its cluster.
-    fn update_claims(&self) {
-        let mut claims = self.context.claims.lock();
-        for (name, cluster) in &self.clusters.objects {
-            claims.update(name, cluster);
-        }
-        claims.retain(|name| {
-            self.clusters.objects.contains_key(name) || self.workers.contains_key(name)
-        });
     }
 
     fn execute(&mut self, name: &str, step: SupervisorStep) {
         match (step, self.workers.get_mut(name)) {
             (SupervisorStep::Update(target), None) => self.begin(name, target),
             (SupervisorStep::Update(target), Some(task)) => task.update(target),
-            (SupervisorStep::Retire(until), Some(task)) => task.retire(until),
             (SupervisorStep::End, Some(task)) => task.end(),
-            (SupervisorStep::Keep | SupervisorStep::Retire(_) | SupervisorStep::End, _) => {}
+            (SupervisorStep::Keep | SupervisorStep::End, _) => {}
         }
     }
 
@@ -197,16 +150,8 @@ impl WorkerSupervisor {
             let link = ManagerInput::Worker(name.clone(), WorkerInput::Connection(link));
             let _ = self.context.inputs.send(link).await;
         }
+        // After the loss: control looks for copies on a worker that is not connected any more.
         let _ = self.context.inputs.send(ManagerInput::Worker(name, WorkerInput::GivenUp)).await;
-    }
-
-    /// The time at which the next retiring task ends.
-    fn next(&self) -> Option<Instant> {
-        let retired = |task: &WorkerTask| match task.state {
-            TaskState::Retiring(_, until) => Some(until),
-            TaskState::None | TaskState::Running(_) | TaskState::Ending => None,
-        };
-        self.workers.values().filter_map(retired).min()
     }
 
     /// Ends all tasks, so that each reports its connection as lost.
@@ -216,6 +161,7 @@ impl WorkerSupervisor {
         if time::timeout(END_TIMEOUT, all).await.is_err() {
             tracing::warn!("connections to workers did not end in time");
         }
+        // A task that did not end in time has not removed its writer.
         for name in self.workers.keys() {
             self.context.workers.set(name, None);
         }
@@ -230,21 +176,8 @@ impl WorkerTask {
         self.state = TaskState::Running(target);
     }
 
-    fn retire(&mut self, until: Instant) {
-        if let TaskState::Running(target) = std::mem::take(&mut self.state) {
-            self.state = TaskState::Retiring(target, until);
-        }
-    }
-
     fn end(&mut self) {
         self.commands.send_replace(WorkerCommand::End);
         self.state = TaskState::Ending;
-    }
-}
-
-async fn until(at: Option<Instant>) {
-    match at {
-        Some(at) => time::sleep_until(at.into()).await,
-        None => std::future::pending().await,
     }
 }

@@ -1,8 +1,14 @@
 //! A worker's task against a TLS server that accepts some tokens and has no resources.
 
+mod hub;
 mod supervision;
 
-use std::{collections::BTreeSet, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    net::SocketAddr,
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
 
 use axum::{
     Router,
@@ -13,8 +19,10 @@ use axum::{
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cluster::control::{
     Connection, ManagerInput, WorkerInput,
-    control_loop::{self, Inputs, Workers},
+    control_loop::{self, Workers},
 };
+use http_body_util::BodyExt;
+use jobs::Kinds;
 use kube::Client;
 use runtime::{
     Stop,
@@ -22,19 +30,21 @@ use runtime::{
     requests::RequestMetrics,
     server::Server,
     tls::{self, CertificateSlot, MinVersion},
-    watch::WatchMetrics,
+    watch::{Store, WatchMetrics},
     writer::WriteMetrics,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::{
     net::TcpListener,
-    sync::{mpsc::Receiver, watch},
+    sync::{
+        mpsc::{Receiver, Sender},
+        watch,
+    },
     task::JoinHandle,
     time::timeout,
 };
 
 use super::{
-    claims::SharedClaims,
     context::{ConnectionTiming, WorkerContext},
     kubeconfig_secret::Fingerprint,
     reconcile::TargetConnection,
@@ -57,6 +67,8 @@ struct ApiState {
     tokens: watch::Sender<BTreeSet<&'static str>>,
     /// Tokens of requests other than for the version.
     used: watch::Sender<BTreeSet<String>>,
+    /// Nothing that is stored can be read.
+    storeless: watch::Sender<bool>,
     /// Number of requests for the version.
     n_probes: watch::Sender<u64>,
 }
@@ -73,6 +85,9 @@ async fn answer(State(state): State<Arc<ApiState>>, request: Request) -> Respons
     }
     if probe {
         return Json(json!({ "major": "1", "minor": "36" })).into_response();
+    }
+    if *state.storeless.borrow() {
+        return status(StatusCode::INTERNAL_SERVER_ERROR, "no leader");
     }
     if request.uri().path() == "/api/v1/namespaces/kube-system" {
         let metadata = json!({ "name": "kube-system", "uid": "this-place" });
@@ -166,8 +181,8 @@ impl TestTask {
     fn begin(kubeconfig: String) -> Self {
         let command = WorkerCommand::Connect(target(&kubeconfig));
         let (secret, kept) = watch::channel(kubeconfig);
-        let (inputs, heard) = control_loop::inputs();
-        let context = Arc::new(context(home(kept), inputs));
+        let (seen, heard) = control_loop::inputs();
+        let context = Arc::new(context(home(kept), &["east"], seen));
         let (commands, received) = watch::channel(command);
         let run = tokio::spawn(WorkerLoop::new("east", context).run(received, Stop::new()));
         Self { secret, commands, inputs: heard, run }
@@ -197,20 +212,35 @@ async fn link(inputs: &mut Receiver<ManagerInput>) -> Connection {
     }
 }
 
-fn context(home: Client, inputs: Inputs<ManagerInput>) -> WorkerContext {
+/// A context with a control that knows these MultiKueueClusters. `seen` gets the status of connections.
+fn context(home: Client, names: &[&str], seen: Sender<ManagerInput>) -> WorkerContext {
+    let context = unregistered_context(home, "1m", seen);
+    context.inputs.try_send(hub::registered(names)).expect("there is room");
+    context
+}
+
+/// A context with a control that has not listed MultiKueueClusters.
+fn unregistered_context(
+    home: Client,
+    lost_after: &str,
+    seen: Sender<ManagerInput>,
+) -> WorkerContext {
+    let workers = Workers::default();
+    let inputs = hub::begin(home.clone(), workers.clone(), lost_after, seen);
     WorkerContext {
+        kinds: Kinds::default(),
         leadership: runtime::lease::Leadership::alone(),
         home,
         namespace: "kueue-system".to_owned(),
+        secrets: Store::default(),
         inputs,
-        workers: Workers::default(),
+        workers,
         origin: "here".to_owned(),
         requests: RequestMetrics::default(),
         watches: WatchMetrics::default(),
         writes: WriteMetrics::default(),
         check_every: None,
-        keep_for: Duration::from_millis(50),
-        claims: SharedClaims::default(),
+        last_claim: AtomicU64::new(0),
         timing: ConnectionTiming {
             probe_every: Duration::from_millis(20),
             deadline: Duration::from_secs(5),
@@ -226,20 +256,31 @@ fn target(kubeconfig: &str) -> TargetConnection {
 
 fn home(secret: watch::Receiver<String>) -> Client {
     let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
-        let path = request.uri().path().to_owned();
-        let body = if request.method() == http::Method::PATCH {
-            let (kind, name) = path.rsplit_once('/').expect("a name");
-            assert_eq!(kind, "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters");
-            json!({ "metadata": { "name": name } })
-        } else {
-            assert_eq!(path, "/api/v1/namespaces/kueue-system/secrets/east");
-            let data = STANDARD.encode(secret.borrow().as_bytes());
-            json!({ "metadata": { "name": "east" }, "data": { "kubeconfig": data } })
-        };
-        let body = kube::client::Body::from(body.to_string().into_bytes());
-        async move { Ok::<_, std::convert::Infallible>(http::Response::new(body)) }
+        let secret = secret.clone();
+        async move {
+            let path = request.uri().path().to_owned();
+            let body = if request.method() == http::Method::PATCH {
+                assert!(path.starts_with("/apis/kueue.x-k8s.io/v1beta2/multikueueclusters/"));
+                patched(request).await
+            } else {
+                assert_eq!(path, "/api/v1/namespaces/kueue-system/secrets/east");
+                let data = STANDARD.encode(secret.borrow().as_bytes());
+                json!({ "metadata": { "name": "east" }, "data": { "kubeconfig": data } })
+            };
+            let body = kube::client::Body::from(body.to_string().into_bytes());
+            Ok::<_, std::convert::Infallible>(http::Response::new(body))
+        }
     });
     Client::new(service, "kueue-system")
+}
+
+/// A MultiKueueCluster with the fields of a patch.
+async fn patched(request: http::Request<kube::client::Body>) -> Value {
+    let path = request.uri().path().trim_end_matches("/status").to_owned();
+    let body = request.into_body().collect().await.expect("a body").to_bytes();
+    let mut object: Value = serde_json::from_slice(&body).expect("JSON");
+    object["metadata"]["name"] = json!(path.rsplit('/').next());
+    object
 }
 
 fn active() -> Connection {
@@ -260,6 +301,21 @@ async fn a_stopped_worker_is_reported_lost_and_reconnects() {
         assert!(link.message.contains(&told), "{}", link.message);
     }
     server.start().await;
+    while task.status().await != active() {}
+}
+
+#[tokio::test]
+async fn a_worker_that_answers_without_its_store_is_reported_lost_and_reconnects() {
+    let server = TestServer::new(["one"]).await;
+    let mut task = TestTask::begin(server.kubeconfig("one"));
+    assert_eq!(task.status().await, active());
+    server.state.storeless.send_replace(true);
+    let link = task.status().await;
+    assert_eq!((link.active, link.reason), (false, "ClientConnectionFailed"));
+    for part in ["no leader", "; connection attempts: 1, next connection attempt: 2"] {
+        assert!(link.message.contains(part), "{}", link.message);
+    }
+    server.state.storeless.send_replace(false);
     while task.status().await != active() {}
 }
 
@@ -287,16 +343,19 @@ async fn an_invalid_kubeconfig_ends_the_connection_and_a_valid_one_restores_it()
     let mut task = TestTask::begin(server.kubeconfig("one"));
     assert_eq!(task.status().await, active());
     task.rotate(server.kubeconfig("one").replace("https:", "http:"));
-    let link = task.status().await;
-    assert_eq!((link.active, link.reason), (false, "InsecureKubeConfig"));
-    assert_eq!(link.message, "load client config failed: untrusted server endpoint");
-    task.rotate(server.kubeconfig("unknown"));
     let mut link = task.status().await;
-    while link.reason == "InsecureKubeConfig" {
+    // A probe of the former connection may fail on a busy machine before the task sees the new kubeconfig.
+    while link.reason != "InsecureKubeConfig" {
         link = task.status().await;
     }
+    assert!(!link.active);
+    assert_eq!(link.message, "load client config failed: untrusted server endpoint");
+    task.rotate(server.kubeconfig("unknown"));
+    while !link.message.contains("who are you") {
+        link = task.status().await;
+        assert!(!link.active, "{}", link.message);
+    }
     assert_eq!(link.reason, "ClientConnectionFailed");
-    assert!(link.message.contains("who are you"), "{}", link.message);
     task.rotate(server.kubeconfig("one"));
     while task.status().await != active() {}
 }
@@ -305,17 +364,22 @@ async fn an_invalid_kubeconfig_ends_the_connection_and_a_valid_one_restores_it()
 async fn a_cluster_with_two_cluster_objects_is_used_by_one() {
     let server = TestServer::new(["one"]).await;
     let (_secret, kept) = watch::channel(server.kubeconfig("one"));
-    let (inputs, mut heard) = control_loop::inputs();
-    let context = Arc::new(context(home(kept), inputs));
+    let (seen, mut heard) = control_loop::inputs();
+    let context = Arc::new(context(home(kept), &["first", "second"], seen));
     let begin = |name: &str| {
         let (commands, received) =
             watch::channel(WorkerCommand::Connect(target(&server.kubeconfig("one"))));
         tokio::spawn(WorkerLoop::new(name, Arc::clone(&context)).run(received, Stop::new()));
         commands
     };
-    let mut told = async || match timeout(TIMEOUT, heard.recv()).await.expect("in time") {
-        Some(ManagerInput::Worker(name, WorkerInput::Connection(link))) => (name.to_string(), link),
-        other => panic!("{other:?} is not a link"),
+    let mut told = async || loop {
+        match timeout(TIMEOUT, heard.recv()).await.expect("in time") {
+            Some(ManagerInput::Worker(name, WorkerInput::Connection(link))) => {
+                return (name.to_string(), link);
+            }
+            Some(ManagerInput::Worker(_, WorkerInput::GivenUp)) => {}
+            other => panic!("{other:?} is not a link"),
+        }
     };
     let first = begin("first");
     assert_eq!(told().await, ("first".to_owned(), active()));
@@ -330,6 +394,8 @@ async fn a_cluster_with_two_cluster_objects_is_used_by_one() {
 
     first.send_replace(WorkerCommand::End);
     while told().await.0 != "first" {}
-    context.claims.lock().retain(|name| name != "first");
+    context.inputs.send(hub::deleted("first")).await.expect("control");
+    let ended = ManagerInput::Worker("first".into(), WorkerInput::GivenUp);
+    context.inputs.send(ended).await.expect("control");
     while told().await != ("second".to_owned(), active()) {}
 }

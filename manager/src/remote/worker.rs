@@ -15,7 +15,9 @@
 use std::{sync::Arc, time::Duration};
 
 use cluster::control::{Connection, ManagerInput, WorkerInput};
-use crds::names::reasons::{BAD_KUBE_CONFIG, CLIENT_CONNECTION_FAILED, CLUSTER_ALREADY_REGISTERED};
+use crds::names::reasons::{
+    BAD_KUBE_CONFIG, CLIENT_CONNECTION_FAILED, CLUSTER_ALREADY_REGISTERED, CLUSTER_CHANGED,
+};
 use jiff::Timestamp;
 use runtime::Stop;
 use tokio::{
@@ -93,10 +95,12 @@ impl WorkerLoop {
                 WorkerCommand::Connect(TargetConnection::Connect {
                     secret, fingerprint, ..
                 }) => {
+                    // Another configuration is tried at once, whatever the pause of the former one.
                     self.attempts.reset();
                     self.goal = WorkerGoal::Load(secret, fingerprint);
                 }
             }
+            // Without a sender the supervisor is gone.
             if self.run_until_command(commands).await.is_err() {
                 return;
             }
@@ -180,9 +184,16 @@ impl WorkerLoop {
                 endpoint.fresh = false;
                 timing.probe_every
             }
+            // The server responds, so this is no failed attempt, and the claim is repeated at the
+            // rate of probes.
             Err(error @ Unreachable::TakenBy(_)) => {
                 self.attempts.reset();
                 self.lose(lost(CLUSTER_ALREADY_REGISTERED, error.to_string())).await;
+                timing.probe_every
+            }
+            Err(error @ Unreachable::Changed { .. }) => {
+                self.attempts.reset();
+                self.lose(lost(CLUSTER_CHANGED, error.to_string())).await;
                 timing.probe_every
             }
             Err(error) => {
@@ -199,11 +210,20 @@ impl WorkerLoop {
     /// Whether the endpoint responds, and its cluster is claimed by this MultiKueueCluster.
     async fn check_endpoint(&mut self, endpoint: &WorkerEndpoint) -> Result<(), Unreachable> {
         client::probe(&endpoint.client, self.context.timing.deadline).await?;
+        // A watch that failed would leave its kind outdated, while the server still answers probes.
         self.check_watches()?;
-        if endpoint.fresh {
-            cluster_uid::claim(&self.name, &endpoint.client, &self.context).await?;
+        // Another cluster may answer at the same address.
+        let claimed = cluster_uid::claim(&self.name, &endpoint.client, &self.context).await;
+        let is_open = self.connection.is_some() && !endpoint.fresh;
+        match claimed {
+            // A slow answer of this process is no reason to end a connection that works. A worker that does not tell
+            // its identity may have lost its store, and its version alone says nothing about that.
+            Err(error @ Unreachable::NotNoted(_)) if is_open => {
+                tracing::warn!(cluster = &*self.name, %error, "the identity was not compared");
+                Ok(())
+            }
+            claimed => claimed,
         }
-        Ok(())
     }
 
     /// A watch ends only with its connection, or because it failed.
@@ -228,6 +248,7 @@ impl WorkerLoop {
                 return;
             }
             Some(_) => {
+                // resourceVersions of another server mean something else: all watches start again.
                 let message = "the kubeconfig names another server".to_owned();
                 self.lose(lost(CLIENT_CONNECTION_FAILED, message)).await;
             }
@@ -244,6 +265,7 @@ impl WorkerLoop {
 
     /// Closes the connection, then reports the loss.
     async fn lose(&mut self, link: Connection) {
+        // The writer is removed before the loss is reported, so that no write follows the report.
         self.context.workers.set(&self.name, None);
         if let Some(connection) = self.connection.take() {
             connection.end().await;

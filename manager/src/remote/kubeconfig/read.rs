@@ -81,9 +81,11 @@ impl<'de> Deserialize<'de> for Presence {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Self(match Value::deserialize(deserializer)? {
             Value::Null => false,
+            // `insecure-skip-tls-verify: false` states the default and is allowed.
             Value::Bool(yes) => yes,
             Value::String(text) => !text.is_empty(),
             Value::Array(items) => !items.is_empty(),
+            // `exec: {}` configures a plugin, if only an invalid one.
             Value::Number(_) | Value::Object(_) => true,
         }))
     }

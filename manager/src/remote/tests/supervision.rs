@@ -1,17 +1,23 @@
 //! The supervisor against a mock home cluster that serves lists, and ends the watch at each change.
 
-use std::{collections::BTreeMap, convert::Infallible, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, convert::Infallible, sync::Arc};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cluster::control::{ManagerInput, WorkerInput, control_loop};
+use crds::{decode::Decode, v1beta2::MultiKueueCluster};
 use http::{Request, Response, StatusCode};
 use kube::{Client, client::Body};
-use runtime::Stop;
+use runtime::{
+    Stop,
+    watch::{Stores, WatchMetrics},
+};
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{mpsc::Sender, watch};
 
-use super::{TestServer, active, context, link};
-use crate::remote::{context::WorkerContext, supervisor::WorkerSupervisor};
+use super::{TestServer, active, hub::nothing_there, link, patched, unregistered_context};
+use crate::remote::{
+    context::WorkerContext, kubeconfig_secret::kubeconfig_secrets, supervisor::WorkerSupervisor,
+};
 
 /// Objects by path, and a number that increases with each change.
 #[derive(Clone, Default)]
@@ -49,7 +55,12 @@ fn register(home: &watch::Sender<Home>) {
 fn client(home: watch::Receiver<Home>) -> Client {
     let service = tower::service_fn(move |request: Request<Body>| {
         let home = home.clone();
-        async move { Ok::<_, Infallible>(answer(home, request.uri()).await) }
+        async move {
+            if request.method() == http::Method::PATCH {
+                return Ok::<_, Infallible>(respond(&patched(request).await));
+            }
+            Ok(answer(home, request.uri()).await)
+        }
     });
     Client::new(service, "kueue-system")
 }
@@ -84,12 +95,31 @@ fn respond(value: &Value) -> Response<Body> {
     Response::new(Body::from(format!("{value}\n").into_bytes()))
 }
 
+/// A context with stores and a control that follow the home cluster.
+fn supervised(
+    home: watch::Receiver<Home>,
+    lost_after: &str,
+    seen: Sender<ManagerInput>,
+) -> WorkerContext {
+    let client = client(home);
+    let mut stores = Stores::new(client.clone(), &WatchMetrics::default(), Stop::new());
+    let mut clusters = stores.of(MultiKueueCluster::decode).subscribe();
+    let secrets = kubeconfig_secrets(&mut stores, "kueue-system");
+    tokio::spawn(stores.run());
+    let context = WorkerContext { secrets, ..unregistered_context(client, lost_after, seen) };
+    let inputs = context.inputs.clone();
+    tokio::spawn(async move {
+        while inputs.send(ManagerInput::MultiKueueCluster(clusters.next().await)).await.is_ok() {}
+    });
+    context
+}
+
 #[tokio::test]
 async fn a_worker_is_connected_until_some_time_after_the_deletion_of_its_cluster_object() {
     let server = TestServer::new(["one"]).await;
     let (home, served) = watch::channel(Home { version: 1, ..Home::default() });
     let (inputs, mut heard) = control_loop::inputs();
-    let context = Arc::new(context(client(served), inputs));
+    let context = Arc::new(supervised(served, "25ms", inputs));
     let term = Stop::new();
     let run = tokio::spawn({
         let term = term.clone();
@@ -126,24 +156,27 @@ async fn a_clean_worker_is_disconnected_at_once() {
     let server = TestServer::new(["one"]).await;
     let (home, served) = watch::channel(Home { version: 1, ..Home::default() });
     let (inputs, mut heard) = control_loop::inputs();
-    let keep_for = Duration::from_secs(3_600);
-    let context = Arc::new(WorkerContext { keep_for, ..context(client(served), inputs) });
-    let workers = context.workers.clone();
+    let context = Arc::new(supervised(served, "30m", inputs));
+    let observed = context.inputs.clone();
+    let clean = async || {
+        for input in nothing_there("east") {
+            observed.send(input).await.expect("control");
+        }
+    };
     let run = tokio::spawn(async move { WorkerSupervisor::new(context, Stop::new()).run().await });
 
     let data = json!({ "kubeconfig": STANDARD.encode(server.kubeconfig("one")) });
     put(&home, KUBECONFIG, Some(json!({ "data": data })));
     register(&home);
     while link(&mut heard).await != active() {}
-    workers.set_clean(["east".into()].into());
+    clean().await;
     put(&home, EAST, None);
     assert!(!link(&mut heard).await.active, "nothing is left to be done there");
 
-    workers.set_clean([].into());
     register(&home);
     while link(&mut heard).await != active() {}
     put(&home, EAST, None);
-    workers.set_clean(["east".into()].into());
+    clean().await;
     assert!(!link(&mut heard).await.active, "nothing is left there any more");
     let last = heard.recv().await.expect("an input");
     assert!(matches!(last, ManagerInput::Worker(_, WorkerInput::GivenUp)), "{last:?}");

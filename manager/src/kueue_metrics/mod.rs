@@ -1,0 +1,94 @@
+//! Kueue's metrics: their series, fed by what control measures (docs/reference/kueue.md §6.2).
+//!
+//! Names, types, labels and buckets are Kueue's, so that its dashboards and alert rules work. The series of a queue end with
+//! the queue. A process that does not lead has no series.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `families` | names, types, labels, buckets |
+//! | `series` | the values of one process |
+//! | `totals` | what sums over queues are made from |
+//! | `recording` | what a measurement changes |
+
+mod families;
+mod recording;
+mod series;
+mod totals;
+
+use std::{sync::Arc, time::Duration};
+
+use cluster::control::{control_loop::MeasurementSink, measurement::Measurement};
+use config::{
+    Configuration, LabelSelector,
+    gates::{Gate, Gates},
+};
+use parking_lot::Mutex;
+use prometheus_client::{collector::Collector, encoding::DescriptorEncoder};
+
+use self::{recording::Recording, series::Series, totals::Totals};
+
+/// See the module. Clones share the series.
+#[derive(Clone, Debug)]
+pub(crate) struct KueueMetrics(Arc<SharedSeries>);
+
+#[derive(Debug)]
+struct SharedSeries {
+    state: Mutex<MetricsState>,
+    settings: MetricsSettings,
+}
+
+#[derive(Debug)]
+struct MetricsState {
+    series: Series,
+    totals: Totals,
+}
+
+/// Which families are served.
+#[derive(Clone, Debug)]
+pub(crate) struct MetricsSettings {
+    /// `metrics.enableClusterQueueResources`.
+    pub(crate) cluster_queue_resources: bool,
+    /// The LocalQueues that have series of their own; `None` without the gate LocalQueueMetrics.
+    pub(crate) local_queues: Option<LabelSelector>,
+    /// The process competes for a lease.
+    pub(crate) elects: bool,
+}
+
+impl MetricsSettings {
+    pub(crate) fn new(file: &Configuration, gates: &Gates) -> Self {
+        let local = &file.metrics.local_queue_metrics;
+        let enabled = local.enable && gates.enabled(Gate::LocalQueueMetrics);
+        Self {
+            cluster_queue_resources: file.metrics.enable_cluster_queue_resources,
+            local_queues: enabled.then(|| local.local_queue_selector.clone().unwrap_or_default()),
+            elects: file.leader_election.leader_elect,
+        }
+    }
+}
+
+impl KueueMetrics {
+    pub(crate) fn new(settings: MetricsSettings) -> Self {
+        // Control runs in leaders only.
+        let role = if settings.elects { "leader" } else { "standalone" };
+        let state = MetricsState { series: Series::new(role), totals: Totals::default() };
+        Self(Arc::new(SharedSeries { state: Mutex::new(state), settings }))
+    }
+}
+
+impl MeasurementSink for KueueMetrics {
+    fn measure(&self, measurements: Vec<Measurement>, took: Duration) {
+        let MetricsState { series, totals } = &mut *self.0.state.lock();
+        Recording { series, totals, settings: &self.0.settings }.record(measurements, took);
+    }
+}
+
+impl Collector for KueueMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
+        let MetricsState { series, totals } = &mut *self.0.state.lock();
+        Recording { series, totals, settings: &self.0.settings }.sum_cohorts();
+        series.encode(&mut encoder)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,319 @@
+//! What a measurement changes.
+
+use std::time::Duration;
+
+use cluster::control::measurement::{
+    ClusterQueueGauges, CohortGauges, EvictionLabels, FlavorResourceGauge, LocalQueueGauges,
+    LocalQueueName, Measurement, QueueNumbers, UnadmittedLabels, WorkloadLabels,
+};
+
+use super::{
+    MetricsSettings,
+    families::{self as f, Family},
+    series::{LabelValues, Series},
+    totals::{LeftOver, Totals},
+};
+
+/// Changes series.
+pub(super) struct Recording<'a> {
+    pub(super) series: &'a mut Series,
+    pub(super) totals: &'a mut Totals,
+    pub(super) settings: &'a MetricsSettings,
+}
+
+/// A family of ClusterQueues and its counterpart of LocalQueues.
+type QueueFamilies = (&'static Family, &'static Family);
+
+/// A family and what it shows of a flavor and resource.
+type FlavorResourceFamily = (&'static Family, fn(&FlavorResourceGauge) -> f64);
+
+/// Numbers of Cohorts. Families of ClusterQueues have the label `cohort` as well.
+const NUMBERS_OF_COHORT: &[&Family] =
+    &[&f::COHORT_INFO, &f::COHORT_QUOTA, &f::COHORT_RESERVED, &f::COHORT_WEIGHTED_SHARE];
+
+impl Recording<'_> {
+    /// Records the measurements of a decision that took so long. Its cycles count with equal parts of that time.
+    pub(super) fn record(&mut self, measurements: Vec<Measurement>, took: Duration) {
+        let is_attempt = |one: &&Measurement| matches!(one, Measurement::Attempt { .. });
+        let attempts = measurements.iter().filter(is_attempt).count();
+        let each = took.as_secs_f64() / attempts.max(1) as f64;
+        for measurement in measurements {
+            self.record_one(measurement, each);
+        }
+    }
+
+    fn record_one(&mut self, measurement: Measurement, attempt_took: f64) {
+        match measurement {
+            Measurement::Attempt { admitted } => {
+                let result = if admitted { "success" } else { "inadmissible" };
+                self.series.count(&f::ATTEMPTS, values([result]));
+                self.series.observe(&f::ATTEMPT_DURATION, values([result]), attempt_took);
+            }
+            Measurement::QuotaReserved(labels, waited) => {
+                self.count((&f::QUOTA_RESERVED, &f::LQ_QUOTA_RESERVED), &labels);
+                let pair = (&f::QUOTA_RESERVED_WAIT, &f::LQ_QUOTA_RESERVED_WAIT);
+                self.observe(pair, &labels, waited);
+            }
+            Measurement::Admitted { labels, waited, checks } => {
+                self.count((&f::ADMITTED, &f::LQ_ADMITTED), &labels);
+                self.observe((&f::ADMISSION_WAIT, &f::LQ_ADMISSION_WAIT), &labels, waited);
+                if let Some(checks) = checks {
+                    self.observe((&f::CHECKS_WAIT, &f::LQ_CHECKS_WAIT), &labels, checks);
+                }
+                for cohort in self.totals.cohorts_of(&labels.cluster_queue) {
+                    let labels = vec![cohort.clone(), labels.priority_class.clone()];
+                    self.series.count(&f::COHORT_ADMITTED, labels);
+                }
+            }
+            Measurement::Ready { labels, waited, since_admission } => {
+                self.observe((&f::READY_WAIT, &f::LQ_READY_WAIT), &labels, waited);
+                let pair = (&f::ADMITTED_UNTIL_READY, &f::LQ_ADMITTED_UNTIL_READY);
+                self.observe(pair, &labels, since_admission);
+            }
+            Measurement::Evicted { labels, eviction, first, ready_for } => {
+                self.evicted(&labels, eviction, first, ready_for);
+            }
+            Measurement::QuotaReleased { labels, reason, took } => {
+                let labels = vec![labels.cluster_queue, reason];
+                self.series.observe(&f::EVICTION_LATENCY, labels, took.as_secs_f64());
+            }
+            Measurement::Preempted { preempting_cluster_queue, reason } => {
+                self.series.count(&f::PREEMPTED, vec![preempting_cluster_queue, reason]);
+            }
+            Measurement::Finished { labels, executed } => {
+                self.count((&f::FINISHED, &f::LQ_FINISHED), &labels);
+                if let Some(executed) = executed {
+                    self.observe((&f::EXECUTION, &f::LQ_EXECUTION), &labels, executed);
+                }
+            }
+            Measurement::WorkloadCreated { job_kind, took } => {
+                self.series.observe(&f::WORKLOAD_CREATION, vec![job_kind], took.as_secs_f64());
+            }
+            Measurement::FinishedWorkloads { cluster_queue, local_queue, count } => {
+                self.finished(cluster_queue, local_queue, count);
+            }
+            Measurement::UnadmittedWorkloads(labels, count) => self.unadmitted(labels, count),
+            Measurement::ClusterQueue(queue, local_queues) => {
+                self.cluster_queue(&queue, &local_queues);
+            }
+            Measurement::ClusterQueueGone(name) => {
+                let left_over = self.totals.remove_queue(&name);
+                self.series.remove(&[("cluster_queue", &name)]);
+                self.series.remove(&[("preempting_cluster_queue", &name)]);
+                self.remove(left_over);
+            }
+            Measurement::Cohort(cohort) => self.cohort(&cohort),
+            Measurement::CohortGone(name) => self.cohort_gone(&name),
+        }
+    }
+}
+
+/// Transitions of Workloads.
+impl Recording<'_> {
+    fn count(&mut self, (own, local): QueueFamilies, labels: &WorkloadLabels) {
+        self.series.count(own, of_cluster_queue(labels));
+        if self.totals.has_series(&labels.local_queue) {
+            self.series.count(local, of_local_queue(labels));
+        }
+    }
+
+    fn observe(&mut self, (own, local): QueueFamilies, labels: &WorkloadLabels, took: Duration) {
+        self.series.observe(own, of_cluster_queue(labels), took.as_secs_f64());
+        if self.totals.has_series(&labels.local_queue) {
+            self.series.observe(local, of_local_queue(labels), took.as_secs_f64());
+        }
+    }
+
+    fn evicted(
+        &mut self,
+        labels: &WorkloadLabels,
+        eviction: EvictionLabels,
+        first: bool,
+        ready_for: Option<Duration>,
+    ) {
+        let EvictionLabels { reason, underlying_cause } = eviction;
+        let with = |mut labels: LabelValues| {
+            labels.extend([reason.clone(), underlying_cause.clone()]);
+            labels
+        };
+        self.series.count(&f::EVICTED, with(of_cluster_queue(labels)));
+        if first {
+            self.series.count(&f::EVICTED_ONCE, with(of_cluster_queue(labels)));
+        }
+        if self.totals.has_series(&labels.local_queue) {
+            self.series.count(&f::LQ_EVICTED, with(of_local_queue(labels)));
+        }
+        if let Some(ready_for) = ready_for {
+            let labels = with(vec![labels.cluster_queue.clone()]);
+            self.series.observe(&f::READY_TO_EVICTED, labels, ready_for.as_secs_f64());
+        }
+    }
+}
+
+/// Numbers.
+impl Recording<'_> {
+    fn finished(&mut self, cluster_queue: String, local_queue: LocalQueueName, count: usize) {
+        let total = self.totals.set_finished(&cluster_queue, &local_queue, count);
+        self.series.set(&f::FINISHED_NOW, vec![cluster_queue], total as f64);
+        if self.totals.has_series(&local_queue) {
+            let (namespace, name) = local_queue;
+            self.series.set(&f::LQ_FINISHED_NOW, vec![namespace, name], count as f64);
+        }
+    }
+
+    fn unadmitted(&mut self, labels: UnadmittedLabels, count: usize) {
+        let total = self.totals.set_unadmitted(&labels, count);
+        let UnadmittedLabels { cluster_queue, local_queue, reason, underlying_cause } = labels;
+        let own = vec![cluster_queue.clone(), reason.clone(), underlying_cause.clone()];
+        self.series.set(&f::UNADMITTED, own, total as f64);
+        if self.totals.has_series(&local_queue) {
+            let (namespace, name) = local_queue;
+            let labels = vec![namespace, name, cluster_queue, reason, underlying_cause];
+            self.series.set(&f::LQ_UNADMITTED, labels, count as f64);
+        }
+    }
+
+    fn cluster_queue(&mut self, queue: &ClusterQueueGauges, local_queues: &[LocalQueueGauges]) {
+        let name = queue.name.as_str();
+        let cohort = queue.cohorts.first().map(String::as_str).unwrap_or_default();
+        let root = queue.cohorts.last().map(String::as_str).unwrap_or_default();
+        self.numbers(&[&f::PENDING, &f::RESERVING, &f::ADMITTED_ACTIVE], &[name], &queue.workloads);
+        let (active, inadmissible) = queue.classes;
+        for (status, classes) in [("active", active), ("inadmissible", inadmissible)] {
+            self.series.set(&f::PENDING_HASHES, values([name, status]), classes as f64);
+        }
+        for status in ["pending", "active", "terminating"] {
+            let is = f64::from(u8::from(status == queue.status));
+            self.series.set(&f::STATUS, values([name, status]), is);
+        }
+        // Another parent is another series.
+        let own = [("cluster_queue", name)];
+        self.series.remove_from(&f::INFO, &own);
+        self.series.set(&f::INFO, values([name, cohort, root]), 1.0);
+        self.series.remove_from(&f::WEIGHTED_SHARE, &own);
+        if let Some(share) = queue.weighted_share {
+            self.series.set(&f::WEIGHTED_SHARE, values([name, cohort]), share as f64);
+        }
+        if self.settings.cluster_queue_resources {
+            self.quotas(queue, cohort);
+        }
+        self.series.remove_from(&f::REQUESTED, &own);
+        for (resource, amount) in &queue.requested {
+            self.series.set(&f::REQUESTED, values([name, resource]), *amount);
+        }
+        let selector = self.settings.local_queues.as_ref();
+        let selected = |one: &&LocalQueueGauges| {
+            selector.is_some_and(|selector| selector.matches(&one.labels))
+        };
+        let local_queues: Vec<_> = local_queues.iter().filter(selected).collect();
+        let names = local_queues.iter().map(|one| (one.namespace.clone(), one.name.clone()));
+        let left_over = self.totals.set_queue(queue, names.collect());
+        self.remove(left_over);
+        local_queues.into_iter().for_each(|one| self.local_queue(one));
+    }
+
+    fn quotas(&mut self, queue: &ClusterQueueGauges, cohort: &str) {
+        let number: [FlavorResourceFamily; 5] = [
+            (&f::NOMINAL, |one| one.nominal),
+            (&f::BORROWING_LIMIT, |one| one.borrowing_limit),
+            (&f::LENDING_LIMIT, |one| one.lending_limit),
+            (&f::RESERVATION, |one| one.reserved),
+            (&f::USAGE, |one| one.used),
+        ];
+        for (family, number) in number {
+            self.series.remove_from(family, &[("cluster_queue", &queue.name)]);
+            for one in &queue.resources {
+                let labels = values([&queue.name, cohort, &one.flavor, &one.resource]);
+                self.series.set(family, labels, number(one));
+            }
+        }
+    }
+
+    /// Removes the series of Cohorts and LocalQueues that no ClusterQueue has any more. Those of a Cohort that exists as an
+    /// object come back with the next evaluation of Cohorts.
+    fn remove(&mut self, LeftOver { cohorts, local_queues }: LeftOver) {
+        cohorts.iter().for_each(|cohort| self.cohort_gone(cohort));
+        for (namespace, name) in &local_queues {
+            self.series.remove(&[("namespace", namespace), ("name", name)]);
+        }
+    }
+
+    fn local_queue(&mut self, queue: &LocalQueueGauges) {
+        let own = [queue.namespace.as_str(), queue.name.as_str()];
+        let families = [&f::LQ_PENDING, &f::LQ_RESERVING, &f::LQ_ADMITTED_ACTIVE];
+        self.numbers(&families, &own, &queue.workloads);
+        let active = if queue.active { "True" } else { "False" };
+        for status in ["True", "False", "Unknown"] {
+            let is = f64::from(u8::from(status == active));
+            self.series.set(&f::LQ_STATUS, values([own[0], own[1], status]), is);
+        }
+        let place = [("namespace", own[0]), ("name", own[1])];
+        self.series.remove_from(&f::LQ_RESERVATION, &place);
+        self.series.remove_from(&f::LQ_USAGE, &place);
+        for one in &queue.resources {
+            let labels = || values([own[0], own[1], &one.flavor, &one.resource]);
+            self.series.set(&f::LQ_RESERVATION, labels(), one.reserved);
+            self.series.set(&f::LQ_USAGE, labels(), one.used);
+        }
+    }
+
+    /// Pending, reserving and admitted Workloads of a queue.
+    fn numbers(&mut self, families: &[&'static Family; 3], own: &[&str], numbers: &QueueNumbers) {
+        let [pending, reserving, admitted] = families;
+        let QueueNumbers { active, inadmissible, .. } = *numbers;
+        for (status, count) in [("active", active), ("inadmissible", inadmissible)] {
+            let labels = own.iter().copied().chain([status]);
+            self.series.set(pending, values(labels), count as f64);
+        }
+        let labels = || values(own.iter().copied());
+        self.series.set(reserving, labels(), numbers.reserving as f64);
+        self.series.set(admitted, labels(), numbers.admitted as f64);
+    }
+
+    fn cohort(&mut self, cohort: &CohortGauges) {
+        let name = cohort.name.as_str();
+        let parent = cohort.cohorts.first().map(String::as_str).unwrap_or_default();
+        // The root of a tree is its own root.
+        let root = cohort.cohorts.last().map_or(name, String::as_str);
+        let own = [("cohort", name)];
+        NUMBERS_OF_COHORT.iter().for_each(|family| self.series.remove_from(family, &own));
+        self.series.set(&f::COHORT_INFO, values([name, parent, root]), 1.0);
+        for (family, amounts) in
+            [(&f::COHORT_QUOTA, &cohort.quota), (&f::COHORT_RESERVED, &cohort.reserved)]
+        {
+            for (flavor, resource, amount) in amounts {
+                self.series.set(family, values([name, flavor, resource]), *amount);
+            }
+        }
+        if let Some(share) = cohort.weighted_share {
+            self.series.set(&f::COHORT_WEIGHTED_SHARE, values([name]), share as f64);
+        }
+    }
+
+    fn cohort_gone(&mut self, name: &str) {
+        for family in NUMBERS_OF_COHORT.iter().chain(&[&f::COHORT_ADMITTED]) {
+            self.series.remove_from(family, &[("cohort", name)]);
+        }
+    }
+
+    /// Admitted Workloads of every Cohort, summed over the ClusterQueues below it.
+    pub(super) fn sum_cohorts(&mut self) {
+        self.series.remove_from(&f::COHORT_ADMITTED_ACTIVE, &[]);
+        for (cohort, sum) in self.totals.admitted_by_cohort() {
+            self.series.set(&f::COHORT_ADMITTED_ACTIVE, values([cohort]), sum as f64);
+        }
+    }
+}
+
+fn values<'a>(values: impl IntoIterator<Item = &'a str>) -> LabelValues {
+    values.into_iter().map(str::to_owned).collect()
+}
+
+fn of_cluster_queue(labels: &WorkloadLabels) -> LabelValues {
+    vec![labels.cluster_queue.clone(), labels.priority_class.clone()]
+}
+
+fn of_local_queue(labels: &WorkloadLabels) -> LabelValues {
+    let (namespace, name) = labels.local_queue.clone();
+    vec![namespace, name, labels.priority_class.clone()]
+}

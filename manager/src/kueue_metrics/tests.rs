@@ -1,0 +1,249 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use cluster::control::measurement::{
+    ClusterQueueGauges, CohortGauges, EvictionLabels, FlavorResourceGauge, LocalQueueGauges,
+    QueueNumbers, UnadmittedLabels, WorkloadLabels,
+};
+use config::Configuration;
+use config::gates::Gates;
+use prometheus_client::{encoding::text, registry::Registry};
+
+use super::*;
+
+/// Kueue's families in a recorded scrape: name, type, labels, upper bounds of buckets.
+const RECORDED: &str = include_str!("tests/recorded.tsv");
+
+/// Recorded families that have no series here yet, with the reason.
+const MISSING: &[(&str, &str)] =
+    &[("kueue_pod_scheduling_gate_removal_seconds", "the removal of a gate is not measured")];
+
+fn metrics(text: &str) -> KueueMetrics {
+    let file = Configuration::load(text, None).expect("a configuration");
+    KueueMetrics::new(MetricsSettings::new(&file, &Gates::default()))
+}
+
+fn everything() -> KueueMetrics {
+    metrics(
+        "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n\
+         metrics: {enableClusterQueueResources: true}\nleaderElection: {leaderElect: false}\n",
+    )
+}
+
+fn labels() -> WorkloadLabels {
+    WorkloadLabels {
+        cluster_queue: "a".into(),
+        local_queue: ("ns".into(), "lq".into()),
+        priority_class: "high".into(),
+    }
+}
+
+fn queue(admitted: usize) -> Measurement {
+    let resource = FlavorResourceGauge {
+        flavor: "plain".into(),
+        resource: "cpu".into(),
+        nominal: 10.0,
+        borrowing_limit: f64::INFINITY,
+        lending_limit: f64::INFINITY,
+        ..FlavorResourceGauge::default()
+    };
+    let workloads = QueueNumbers { active: 1, inadmissible: 2, reserving: 3, admitted };
+    let gauges = ClusterQueueGauges {
+        name: "a".into(),
+        status: "active",
+        cohorts: vec!["team".into(), "root".into()],
+        workloads: workloads.clone(),
+        classes: (1, 1),
+        resources: vec![resource.clone()],
+        requested: vec![("cpu".into(), 4.5)],
+        weighted_share: Some(7),
+    };
+    let local = LocalQueueGauges {
+        namespace: "ns".into(),
+        name: "lq".into(),
+        labels: BTreeMap::new(),
+        active: true,
+        workloads,
+        resources: vec![resource],
+    };
+    Measurement::ClusterQueue(Box::new(gauges), vec![local])
+}
+
+fn cohort(name: &str, above: &[&str]) -> Measurement {
+    let amount = || vec![("plain".to_owned(), "cpu".to_owned(), 10.0)];
+    Measurement::Cohort(Box::new(CohortGauges {
+        name: name.into(),
+        cohorts: above.iter().map(|&one| one.to_owned()).collect(),
+        quota: amount(),
+        reserved: amount(),
+        weighted_share: Some(3),
+    }))
+}
+
+fn unadmitted(count: usize) -> Measurement {
+    let labels = UnadmittedLabels {
+        cluster_queue: "a".into(),
+        local_queue: ("ns".into(), "lq".into()),
+        reason: "NoReservation".into(),
+        underlying_cause: "WaitingForQuota".into(),
+    };
+    Measurement::UnadmittedWorkloads(labels, count)
+}
+
+fn finished(count: usize) -> Measurement {
+    let local_queue = ("ns".into(), "lq".into());
+    Measurement::FinishedWorkloads { cluster_queue: "a".into(), local_queue, count }
+}
+
+/// One measurement of each kind.
+fn all_measurements() -> Vec<Measurement> {
+    let second = Duration::from_secs(1);
+    vec![
+        queue(4),
+        cohort("team", &["root"]),
+        cohort("root", &[]),
+        Measurement::Attempt { admitted: true },
+        Measurement::QuotaReserved(labels(), second),
+        Measurement::Admitted { labels: labels(), waited: second * 3, checks: Some(second) },
+        Measurement::Ready { labels: labels(), waited: second, since_admission: second },
+        Measurement::Evicted {
+            labels: labels(),
+            eviction: EvictionLabels {
+                reason: "Preempted".into(),
+                underlying_cause: String::new(),
+            },
+            first: true,
+            ready_for: Some(second),
+        },
+        Measurement::QuotaReleased { labels: labels(), reason: "Preempted".into(), took: second },
+        Measurement::Preempted {
+            preempting_cluster_queue: "a".into(),
+            reason: "InClusterQueue".into(),
+        },
+        Measurement::Finished { labels: labels(), executed: Some(second) },
+        Measurement::WorkloadCreated { job_kind: "Job".into(), took: second },
+        finished(2),
+        unadmitted(5),
+    ]
+}
+
+fn scrape(metrics: &KueueMetrics) -> String {
+    let mut registry = Registry::default();
+    let kueue = registry.sub_registry_with_prefix("kueue");
+    kueue.register_collector(Box::new(metrics.clone()));
+    let mut body = String::new();
+    text::encode(&mut body, &registry).expect("it encodes");
+    body
+}
+
+/// Families of a scrape as they are recorded.
+fn families(body: &str) -> BTreeMap<String, (String, BTreeSet<String>, Vec<String>)> {
+    let mut families = BTreeMap::new();
+    let mut current = (String::new(), String::new());
+    for line in body.lines() {
+        if let Some(text) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = text.split_once(' ').expect("a name and a type");
+            current = (name.to_owned(), kind.to_owned());
+            continue;
+        }
+        if line.starts_with('#') {
+            continue;
+        }
+        let (name, kind) = &current;
+        let name = if kind == "counter" { format!("{name}_total") } else { name.clone() };
+        let family: &mut (String, BTreeSet<String>, Vec<String>) =
+            families.entry(name).or_default();
+        family.0.clone_from(kind);
+        let inside = line.split_once('{').and_then(|(_, rest)| rest.rsplit_once('}'));
+        for label in inside.expect("labels").0.split(',') {
+            let (name, value) = label.split_once('=').expect("a label");
+            match name {
+                "le" => family.2.push(value.trim_matches('"').to_owned()),
+                _ => drop(family.1.insert(name.to_owned())),
+            }
+        }
+    }
+    families
+}
+
+#[test]
+fn families_are_those_of_a_recorded_scrape() {
+    let metrics = everything();
+    metrics.measure(all_measurements(), Duration::from_millis(20));
+    let ours = families(&scrape(&metrics));
+    let number = |text: &String| match text.as_str() {
+        "+Inf" => f64::INFINITY,
+        text => text.parse().expect("a number"),
+    };
+    for line in RECORDED.lines() {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let [name, kind, labels, bounds] = columns[..] else { panic!("{line}") };
+        if MISSING.iter().any(|(missing, _)| *missing == name) {
+            assert!(!ours.contains_key(name), "{name} is there");
+            continue;
+        }
+        let (our_kind, our_labels, our_bounds) =
+            ours.get(name).unwrap_or_else(|| panic!("{name} is missing"));
+        assert_eq!(our_kind, kind, "{name}");
+        let recorded: BTreeSet<String> = labels.split(',').map(str::to_owned).collect();
+        assert_eq!(*our_labels, recorded, "{name}");
+        let recorded: Vec<f64> = bounds
+            .split(',')
+            .filter(|one| !one.is_empty())
+            .map(|one| number(&one.to_owned()))
+            .collect();
+        let mut ours: Vec<f64> = our_bounds.iter().map(number).collect();
+        ours.dedup();
+        assert_eq!(ours, recorded, "{name}");
+    }
+}
+
+#[test]
+fn values_follow_measurements() {
+    let metrics = everything();
+    metrics.measure(all_measurements(), Duration::from_millis(20));
+    metrics.measure(vec![finished(1), unadmitted(0), queue(6)], Duration::ZERO);
+    let body = scrape(&metrics);
+    for line in [
+        r#"kueue_pending_workloads{cluster_queue="a",status="inadmissible",replica_role="standalone"} 2.0"#,
+        r#"kueue_cluster_queue_status{cluster_queue="a",status="active",replica_role="standalone"} 1.0"#,
+        r#"kueue_cluster_queue_status{cluster_queue="a",status="pending",replica_role="standalone"} 0.0"#,
+        r#"kueue_finished_workloads{cluster_queue="a",replica_role="standalone"} 1.0"#,
+        r#"kueue_unadmitted_workloads{cluster_queue="a",reason="NoReservation",underlying_cause="WaitingForQuota",replica_role="standalone"} 0.0"#,
+        r#"kueue_cohort_subtree_admitted_active_workloads{cohort="root",replica_role="standalone"} 6.0"#,
+        r#"kueue_cluster_queue_borrowing_limit{cluster_queue="a",cohort="team",flavor="plain",resource="cpu",replica_role="standalone"} inf"#,
+        r#"kueue_admission_wait_time_seconds_bucket{le="2.5",cluster_queue="a",priority_class="high",replica_role="standalone"} 0"#,
+        r#"kueue_admission_wait_time_seconds_bucket{le="5.0",cluster_queue="a",priority_class="high",replica_role="standalone"} 1"#,
+        r#"kueue_admitted_workloads_total{cluster_queue="a",priority_class="high",replica_role="standalone"} 1.0"#,
+    ] {
+        assert!(body.lines().any(|one| one == line), "{line}\n{body}");
+    }
+}
+
+#[test]
+fn series_end_with_their_queue() {
+    let metrics = everything();
+    metrics.measure(all_measurements(), Duration::ZERO);
+    metrics.measure(vec![Measurement::ClusterQueueGone("a".into())], Duration::ZERO);
+    let body = scrape(&metrics);
+    assert!(!body.contains("cluster_queue=\"a\""), "{body}");
+    assert!(!body.contains("name=\"lq\""), "{body}");
+    assert!(!body.contains("cohort=\"team\""), "{body}");
+}
+
+#[test]
+fn settings_select_families() {
+    let text = |selector: &str| {
+        format!(
+            "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n\
+             metrics: {{localQueueMetrics: {{enable: true, localQueueSelector: {selector}}}}}\n"
+        )
+    };
+    for (selector, measured) in [("{}", true), ("{matchLabels: {team: a}}", false)] {
+        let metrics = metrics(&text(selector));
+        metrics.measure(all_measurements(), Duration::ZERO);
+        let body = scrape(&metrics);
+        assert_eq!(body.contains("kueue_local_queue_"), measured, "{selector}");
+        assert!(!body.contains("nominal_quota"), "{body}");
+        assert!(body.contains("replica_role=\"leader\""), "the process competes for a lease");
+    }
+}
