@@ -10,6 +10,7 @@ use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result};
 use harness::{Cluster, Process, TestLab, free_port, secs};
+use jobs::Kinds;
 use serde_json::Value;
 
 pub use install::root;
@@ -44,6 +45,8 @@ pub struct Installation<'a> {
     hasty: bool,
     /// The folder of the programs, if not that of the running program.
     build: Option<PathBuf>,
+    /// Kinds that an administrator declares, and the file with their definitions.
+    declared: Option<(Kinds, PathBuf)>,
 }
 
 /// The webhook port of the first manager, which is part of the manifests.
@@ -77,7 +80,7 @@ impl<'a> Installation<'a> {
         for number in 1..=plan.workers {
             workers.push(lab.cluster(&format!("worker-{number}")).await?);
         }
-        Ok(Self { lab, hub, workers, plan, ports, hasty: true, build: None })
+        Ok(Self { lab, hub, workers, plan, ports, hasty: true, build: None, declared: None })
     }
 
     /// The same with leases of the length that is shipped. On a machine that is as busy as a burst makes it, a hasty leader
@@ -93,14 +96,32 @@ impl<'a> Installation<'a> {
         Self { build: Some(folder), ..self }
     }
 
+    /// The same with kinds of jobs that an administrator declares.
+    ///
+    /// # Errors
+    /// If the text has no definitions, or cannot be written to a file of the lab.
+    pub fn with_job_kinds(self, definitions: &str) -> Result<Self> {
+        let path = self.file("job-kinds.yaml");
+        std::fs::write(&path, definitions)
+            .with_context(|| format!("writing {}", path.display()))?;
+        Ok(Self { declared: Some((Kinds::declared(definitions)?, path)), ..self })
+    }
+
+    fn declared_kinds(&self) -> Kinds {
+        self.declared.as_ref().map(|(kinds, _)| kinds.clone()).unwrap_or_default()
+    }
+
     /// Applies the manifests to the manager cluster and all workers, and registers the workers.
     ///
     /// # Errors
     /// If an API server refuses something.
     pub async fn install(&self) -> Result<()> {
-        install::hub(&self.hub, self.ports.webhooks).await.context("installing on the hub")?;
+        let declared = self.declared_kinds();
+        install::hub(&self.hub, self.ports.webhooks, &declared)
+            .await
+            .context("installing on the hub")?;
         for worker in &self.workers {
-            install::worker(worker)
+            install::worker(worker, &declared)
                 .await
                 .with_context(|| format!("installing on {}", worker.name()))?;
         }

@@ -2,10 +2,16 @@
 //!
 //! | module | concept |
 //! |---|---|
+//! | [`audit_log`] | the requests of the programs |
 //! | [`installation`] | a complete installation on a lab: manifests, managers, agents, workers |
 //! | [`local_webhooks`] | manifests for a manager that runs outside the lab |
+//! | [`objects`] | queues, nodes and Jobs of tests |
 //! | [`replays`] | recorded requests against a fresh control plane |
+//! | [`trace_replays`] | recorded lives of jobs against a complete installation |
 
+pub mod audit_log;
 pub mod installation;
 pub mod local_webhooks;
+pub mod objects;
 pub mod replays;
+pub mod trace_replays;

@@ -34,13 +34,18 @@ pub fn manifests(folder: &Path, port: u16) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// The same for the output of a kustomization, as YAML. Deployments get no replicas, because nothing would run them.
+/// The objects in the output of a kustomization.
 ///
 /// # Errors
 /// If it is not YAML.
-pub fn localised(built: &str, port: u16) -> anyhow::Result<String> {
+pub fn objects(built: &str) -> anyhow::Result<Vec<Value>> {
     let options = serde_saphyr::options! { strict_booleans: true, budget: None };
-    let objects: Vec<Value> = serde_saphyr::from_multiple_with_options(built, options)?;
+    Ok(serde_saphyr::from_multiple_with_options(built, options)?)
+}
+
+/// These objects as one YAML text, webhooks at `port`. Deployments get no replicas, because nothing would run them.
+#[must_use]
+pub fn localised(objects: Vec<Value>, port: u16) -> String {
     let mut text = String::new();
     for mut object in objects {
         point_to(&mut object, port);
@@ -49,7 +54,7 @@ pub fn localised(built: &str, port: u16) -> anyhow::Result<String> {
         }
         text += &format!("---\n{object}\n");
     }
-    Ok(text)
+    text
 }
 
 /// Replaces the Service of every webhook below `value`.

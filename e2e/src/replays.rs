@@ -9,10 +9,10 @@ use std::{
 
 use anyhow::Context;
 use harness::{Cluster, Component, Launch, Process, Shape, TestLab, free_port, secs};
-use replay::{Case, Config, ReplayReport, ReplayTarget};
+use replay::{Case, Config, RecordedCases, ReplayReport, ReplayTarget};
 use serde_json::json;
 
-use crate::local_webhooks;
+use crate::{local_webhooks, trace_replays};
 
 /// The program under test.
 const MANAGER: &str = "sluice-manager";
@@ -28,11 +28,21 @@ const PATIENCE: Duration = secs(60);
 /// # Errors
 /// If a file cannot be read, or the control plane or the manager does not start.
 pub async fn replay(files: &[PathBuf]) -> anyhow::Result<ReplayReport> {
-    let mut cases = Vec::new();
+    let mut recording = RecordedCases::default();
     for file in files {
-        cases.extend(replay::load(file)?);
+        replay::load(file, &mut recording)?;
     }
     build_what_is_missing()?;
+    let mut report = replay_answers(&recording.answers).await?;
+    report.absorb(trace_replays::replay(&recording.traces).await?);
+    Ok(report)
+}
+
+/// Replays single requests on a control plane without controllers.
+async fn replay_answers(cases: &[Case]) -> anyhow::Result<ReplayReport> {
+    if cases.is_empty() {
+        return Ok(ReplayReport::default());
+    }
     let lab = TestLab::start(Shape { workers: 0, audit: false }).await?;
     let cluster = lab.cluster("manager").await?;
     // The cases were recorded without: it would change Jobs before they are read back.
@@ -55,7 +65,7 @@ pub async fn replay(files: &[PathBuf]) -> anyhow::Result<ReplayReport> {
     Ok(report)
 }
 
-/// Whoever builds only this tool gets the manager too, in the same profile. The tool itself is running and stays.
+/// A build of this tool alone builds the manager too, in the same profile. The tool itself is running and stays.
 fn build_what_is_missing() -> anyhow::Result<()> {
     if harness::program(MANAGER).is_ok() {
         return Ok(());

@@ -17,7 +17,7 @@ use kube::ResourceExt;
 use crate::follow::FollowedChange;
 
 /// A job's name, or that of a pod which belongs to nothing.
-pub type JobKey = String;
+pub type LedgerJob = String;
 
 /// How a pod ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub struct PodRecord {
     pub ended: Option<(Timestamp, PodOutcome)>,
     /// Whether the object was deleted.
     pub gone: bool,
-    job: JobKey,
+    job: LedgerJob,
     cluster: String,
     owner: String,
 }
@@ -82,7 +82,7 @@ pub enum RunVerdict {
 #[derive(Debug, Clone)]
 pub struct Judgement {
     /// The job.
-    pub job: JobKey,
+    pub job: LedgerJob,
     /// The verdict.
     pub verdict: RunVerdict,
     /// Every run in which a pod started, in the order of their starts.

@@ -34,10 +34,10 @@ fn pod(name: &str, owner: &str, phase: &str, start: i64, end: i64) -> Pod {
 
 /// Applies lines `<second> <cluster> <owner> <pod> <pending|run|succeed|fail|delete>` and returns the verdict about `job`, which needs two pods.
 fn verdict_of(story: &str) -> RunVerdict {
-    told(story).judge("job", 2).verdict
+    ledger_of(story).judge("job", 2).verdict
 }
 
-fn told(story: &str) -> Ledger {
+fn ledger_of(story: &str) -> Ledger {
     let mut ledger = Ledger::default();
     let mut starts: BTreeMap<String, i64> = BTreeMap::new();
     for line in story.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -137,7 +137,8 @@ fn what_went_away_unseen_does_not_count_as_a_run_nor_as_none() {
 
 #[test]
 fn a_pod_that_only_the_scheduler_saw_makes_its_job_unclear_and_no_other() {
-    let mut ledger = told("1 west o a run\n1 west o b run\n3 west o a succeed\n3 west o b succeed");
+    let mut ledger =
+        ledger_of("1 west o a run\n1 west o b run\n3 west o a succeed\n3 west o b succeed");
     ledger.note_scheduled("west", "o/a", "a");
     assert_eq!(ledger.judge("job", 2).verdict, RunVerdict::Once, "that one was seen");
     ledger.note_scheduled("east", "unknown", "job-x7k2p");
@@ -157,6 +158,6 @@ fn an_end_that_was_seen_survives_a_gap() {
 
 #[test]
 fn the_judgement_names_every_pod() {
-    let text = told("1 west o a run\n4 west o a delete").judge("job", 2).to_string();
+    let text = ledger_of("1 west o a run\n4 west o a delete").judge("job", 2).to_string();
     assert!(text.starts_with("job job: Lost\n  run on west (owner o)\n    a started"), "{text}");
 }

@@ -8,6 +8,7 @@
 //! * [`FaultProxy`]: a proxy between a client and an API server that delays, hangs, refuses or cuts connections.
 //! * [`Observer`]: the ledger of pod starts and ends, from which follows whether a job ran once, twice or never. It does not
 //!   use any status that the project's programs write.
+//! * [`PlayedOperator`]: the operator of a declared kind of job, for kinds of which the lab has none.
 //!
 //! Failures are values ([`GaveUp`] and others) with a text for the output of a test: return them with `?`.
 
@@ -19,6 +20,7 @@ mod lab;
 mod ledger;
 mod manifests;
 mod observer;
+mod operator;
 mod plain_http;
 mod process;
 mod proxy;
@@ -33,9 +35,10 @@ pub use ::lab::{Component, NodeSpec};
 pub use cluster::{Cluster, ClusterError};
 pub use follow::{Follow, FollowedChange};
 pub use lab::{LabError, Shape, TestLab, program};
-pub use ledger::{JobKey, Judgement, Ledger, PodOutcome, PodRecord, Run, RunVerdict};
+pub use ledger::{Judgement, Ledger, LedgerJob, PodOutcome, PodRecord, Run, RunVerdict};
 pub use manifests::ManifestError;
 pub use observer::Observer;
+pub use operator::{PlayedOperator, resource_of};
 pub use process::{Launch, Process, ProcessError};
 pub use proxy::{Fault, FaultProxy};
 pub use space::Space;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DynamicObject, Patch, PatchParams};
-use kube::core::GroupVersionKind;
+use kube::core::{ApiResource, GroupVersionKind};
 use kube::discovery::{self, Scope};
 use kube::{Api, ResourceExt};
 
@@ -135,10 +135,32 @@ impl Cluster {
     async fn until_served(&self, definitions: &mut Vec<String>) -> Result<(), ManifestError> {
         let api = self.cluster_api::<CustomResourceDefinition>();
         for name in definitions.drain(..) {
-            self.until(&api, &name, "is established", ESTABLISHED, established).await?;
+            let definition =
+                self.until(&api, &name, "is established", ESTABLISHED, established).await?;
+            for resource in resources(&definition) {
+                self.until_listed(&resource).await?;
+            }
         }
         Ok(())
     }
+
+    /// Waits for the first list of a kind. The condition Established and the discovery document both precede the handler of
+    /// the kind, which answers 404 until then.
+    async fn until_listed(&self, resource: &ApiResource) -> Result<(), ManifestError> {
+        let api: Api<DynamicObject> = Api::all_with(self.client(), resource);
+        let what = format!("{} are served", resource.plural);
+        self.until_all(&api, "", &what, ESTABLISHED, |_| true).await?;
+        Ok(())
+    }
+}
+
+/// The served versions of a definition.
+fn resources(definition: &CustomResourceDefinition) -> impl Iterator<Item = ApiResource> {
+    let spec = &definition.spec;
+    spec.versions.iter().filter(|version| version.served).map(|version| {
+        let kind = GroupVersionKind::gvk(&spec.group, &version.name, &spec.names.kind);
+        ApiResource::from_gvk_with_plural(&kind, &spec.names.plural)
+    })
 }
 
 fn established(definition: &CustomResourceDefinition) -> bool {

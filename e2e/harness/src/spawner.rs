@@ -28,7 +28,7 @@ fn lasting_thread() -> Sender<SpawnRequest> {
     let (orders, received) = channel::<SpawnRequest>();
     std::thread::spawn(move || {
         for mut order in received {
-            // Nobody listens any more: the test was cancelled, and the tether still holds the child.
+            // The receiver is gone: the test was cancelled, and the tether still holds the child.
             let _ = order.reply.send(order.command.spawn());
         }
     });

@@ -140,7 +140,7 @@ fn key<K: Watched>(object: &K) -> (Option<&str>, Option<&str>) {
 }
 
 /// Notes a change in `objects`, which are in the order of their keys.
-fn take<K: Watched>(objects: &mut Vec<K>, change: FollowedChange<K>) {
+pub(crate) fn take<K: Watched>(objects: &mut Vec<K>, change: FollowedChange<K>) {
     match change {
         FollowedChange::Listed(all) => {
             *objects = all;

@@ -76,10 +76,10 @@ pub enum UpError {
     },
 }
 
-/// Who the lab belongs to.
+/// What the lab belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LabOwner {
-    /// Nobody: it stays until it is taken down.
+    /// No process: it stays until it is taken down.
     Detached,
     /// This process: the lab ends with it in any case.
     ThisProcess,
@@ -94,7 +94,7 @@ pub struct Options {
     pub workers: usize,
     /// Whether the API servers write audit logs.
     pub audit: bool,
-    /// Who it belongs to.
+    /// What it belongs to.
     pub owner: LabOwner,
     /// The `sluice-lab` program, which is also the supervisor.
     pub sluice_lab: PathBuf,

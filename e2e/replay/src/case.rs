@@ -7,6 +7,8 @@ use flate2::read::GzDecoder;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::traces::TraceCase;
+
 /// One request and the answer that was recorded.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Case {
@@ -101,19 +103,32 @@ pub struct ExpectedResponse {
     pub do_not_copy: bool,
 }
 
-/// Reads a file of cases, one a line; `.gz` is unpacked.
+/// Cases of both formats.
+#[derive(Clone, Debug, Default)]
+pub struct RecordedCases {
+    /// Single requests with their answers.
+    pub answers: Vec<Case>,
+    /// Lives of jobs.
+    pub traces: Vec<TraceCase>,
+}
+
+/// Adds the cases of a file, one a line; `.gz` is unpacked. A line with `case` is of a trace, others are of single requests.
 ///
 /// # Errors
 /// If the file cannot be read or a line is not a case.
-pub fn load(path: &Path) -> anyhow::Result<Vec<Case>> {
+pub fn load(path: &Path, recording: &mut RecordedCases) -> anyhow::Result<()> {
     let text = read(path).with_context(|| format!("reading {}", path.display()))?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    lines
-        .map(|(at, line)| {
-            serde_json::from_str(line)
-                .with_context(|| format!("{}:{}: not a case", path.display(), at + 1))
-        })
-        .collect()
+    for (at, line) in lines {
+        let not_a_case = || format!("{}:{}: not a case", path.display(), at + 1);
+        let value: Value = serde_json::from_str(line).with_context(not_a_case)?;
+        if value.get("case").is_some() {
+            recording.traces.push(serde_json::from_value(value).with_context(not_a_case)?);
+        } else {
+            recording.answers.push(serde_json::from_value(value).with_context(not_a_case)?);
+        }
+    }
+    Ok(())
 }
 
 fn read(path: &Path) -> std::io::Result<String> {

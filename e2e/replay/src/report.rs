@@ -50,8 +50,8 @@ impl fmt::Display for ReplayReport {
         for (reason, count) in &self.excepted {
             writeln!(f, "{count} passed with an expected difference: {reason}")?;
         }
-        for (kind, count) in &self.skipped {
-            writeln!(f, "{count} skipped: kind {kind} has no webhooks yet")?;
+        for (reason, count) in &self.skipped {
+            writeln!(f, "{count} skipped: {reason}")?;
         }
         write!(f, "{} passed, {} failed", self.passed, self.failed.len())?;
         match self.skipped.values().sum::<usize>() {

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use anyhow::Context;
 use futures::{StreamExt, stream};
 use http_body_util::BodyExt;
 use kube::{Client, client::Body};
@@ -11,7 +10,7 @@ use serde_json::{Value, json};
 use crate::{
     SERVED_KINDS,
     case::{Case, CaseRequest},
-    compare::{self, ReplayResponse},
+    compare::{self, Level, ReplayResponse},
     exceptions,
     normalise::Known,
     report::ReplayReport,
@@ -88,7 +87,8 @@ pub async fn run(target: &ReplayTarget, cases: &[Case]) -> anyhow::Result<Replay
     let (ours, others): (Vec<&Case>, Vec<&Case>) =
         cases.iter().partition(|case| SERVED_KINDS.contains(&case.kind.as_str()));
     for case in others {
-        *report.skipped.entry(case.kind.clone()).or_default() += 1;
+        let reason = format!("kind {} has no webhooks yet", case.kind);
+        *report.skipped.entry(reason).or_default() += 1;
     }
     make_namespaces(target, &ours).await?;
     let (alone, together): (Vec<&Case>, Vec<&Case>) =
@@ -109,21 +109,34 @@ async fn make_namespaces(target: &ReplayTarget, cases: &[&Case]) -> anyhow::Resu
     let own = cases
         .iter()
         .filter_map(|case| Some((case.namespace.as_deref()?, json!(case.namespace_labels))));
-    let made = stream::iter(fixed.into_iter().chain(own)).map(|(name, labels)| async move {
-        let namespace = json!({
-            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels},
-        });
-        create(target, "/api/v1/namespaces", &namespace).await?;
-        let account =
-            json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
-        create(target, &format!("/api/v1/namespaces/{name}/serviceaccounts"), &account).await
-    });
+    let made = stream::iter(fixed.into_iter().chain(own));
+    let made =
+        made.map(|(name, labels)| async move { make_namespace(target, name, &labels).await });
     let outcomes: Vec<anyhow::Result<()>> = made.buffered(PARALLEL).collect().await;
     outcomes.into_iter().collect()
 }
 
+/// Makes a namespace in which pods can be created.
+pub(crate) async fn make_namespace(
+    target: &ReplayTarget,
+    name: &str,
+    labels: &Value,
+) -> anyhow::Result<()> {
+    let namespace = json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels},
+    });
+    create(target, "/api/v1/namespaces", &namespace).await?;
+    let account =
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
+    create(target, &format!("/api/v1/namespaces/{name}/serviceaccounts"), &account).await
+}
+
 /// Creates an object, or finds it there.
-async fn create(target: &ReplayTarget, path: &str, object: &Value) -> anyhow::Result<()> {
+pub(crate) async fn create(
+    target: &ReplayTarget,
+    path: &str,
+    object: &Value,
+) -> anyhow::Result<()> {
     let reply = target.send(&plain("POST", path, "application/json"), Some(object)).await?;
     anyhow::ensure!(
         reply.code < 300 || reply.code == 409,
@@ -156,9 +169,26 @@ fn record(report: &mut ReplayReport, outcome: CaseOutcome<'_>) {
     }
 }
 
+/// A case whose setup is refused fails alone.
 async fn judge<'a>(target: &ReplayTarget, case: &'a Case) -> anyhow::Result<CaseOutcome<'a>> {
-    let answer = send_case(target, case).await.with_context(|| case.id.clone())?;
-    Ok(CaseOutcome { case, differences: compare::compare(&answer, &case.expect) })
+    let differences = match send_case(target, case).await {
+        Ok(answer) => compare::compare(&answer, &case.expect),
+        Err(error) => match error.downcast::<SetupRefused>() {
+            Ok(refused) => {
+                vec![compare::Difference { level: Level::Verdict, text: refused.to_string() }]
+            }
+            Err(error) => return Err(error.context(case.id.clone())),
+        },
+    };
+    Ok(CaseOutcome { case, differences })
+}
+
+/// A request of the setup of a case was refused.
+#[derive(Debug, thiserror::Error)]
+#[error("setup {request}: {answer}")]
+struct SetupRefused {
+    request: String,
+    answer: Value,
 }
 
 async fn send_case(target: &ReplayTarget, case: &Case) -> anyhow::Result<ReplayResponse> {
@@ -166,7 +196,11 @@ async fn send_case(target: &ReplayTarget, case: &Case) -> anyhow::Result<ReplayR
     let mut made = Vec::new();
     for step in &case.setup {
         let reply = send_step(target, step, &mut known).await?;
-        anyhow::ensure!(reply.code < 300, "setup {} {}: {}", step.method, step.path, reply.body);
+        if reply.code >= 300 {
+            clean_up(target, &made).await?;
+            let request = format!("{} {}", step.method, step.path);
+            return Err(SetupRefused { request, answer: reply.body }.into());
+        }
         known.setup_uids.push(uid(&reply.body));
         made.extend(path_of(step, &reply));
     }

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use harness::Cluster;
+use jobs::{Kinds, manifests};
+use serde_json::Value;
 
 use super::NAMESPACE;
 use crate::local_webhooks;
@@ -15,18 +17,36 @@ pub fn root() -> PathBuf {
 }
 
 /// Kinds, webhooks and roles of a hub.
-pub(super) async fn hub(cluster: &Cluster, webhooks: u16) -> Result<()> {
-    apply(cluster, "config/default", webhooks).await
+pub(super) async fn hub(cluster: &Cluster, webhooks: u16, declared: &Kinds) -> Result<()> {
+    let further = local_webhooks::objects(&manifests::of_declared_on_manager(declared))?;
+    apply(cluster, "config/default", further, webhooks).await
 }
 
 /// Kinds and roles of a thin worker.
-pub(super) async fn worker(cluster: &Cluster) -> Result<()> {
-    apply(cluster, "config/worker", 0).await
+pub(super) async fn worker(cluster: &Cluster, declared: &Kinds) -> Result<()> {
+    let further = local_webhooks::objects(&manifests::of_declared_on_worker(declared))?;
+    apply(cluster, "config/worker", further, 0).await
 }
 
-async fn apply(cluster: &Cluster, folder: &str, webhooks: u16) -> Result<()> {
+async fn apply(cluster: &Cluster, folder: &str, further: Vec<Value>, webhooks: u16) -> Result<()> {
     let folder = root().join(folder).display().to_string();
-    let built = cluster.kubectl(&["kustomize", &folder]).await?;
-    let text = local_webhooks::localised(&built, webhooks)?;
-    Ok(cluster.apply(&text, NAMESPACE).await?)
+    let mut objects = local_webhooks::objects(&cluster.kubectl(&["kustomize", &folder]).await?)?;
+    for object in further {
+        add(&mut objects, object);
+    }
+    Ok(cluster.apply(&local_webhooks::localised(objects, webhooks), NAMESPACE).await?)
+}
+
+/// Adds an object. The patch of a webhook configuration adds its webhooks to those that are there.
+fn add(objects: &mut Vec<Value>, object: Value) {
+    let same = |one: &&mut Value| {
+        one["kind"] == object["kind"] && one["metadata"]["name"] == object["metadata"]["name"]
+    };
+    let known = objects.iter_mut().find(same);
+    match known.and_then(|known| known["webhooks"].as_array_mut()) {
+        Some(webhooks) => {
+            webhooks.extend(object["webhooks"].as_array().into_iter().flatten().cloned());
+        }
+        None => objects.push(object),
+    }
 }

@@ -8,6 +8,10 @@ use std::{
 use anyhow::{Context, Result};
 use harness::{Cluster, Launch, Process, free_port};
 use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 
 use super::{Installation, NAMESPACE, TIMEOUT};
 
@@ -18,6 +22,22 @@ pub struct Program {
     pub process: Process,
     /// Plain HTTP.
     pub metrics: SocketAddr,
+}
+
+impl Program {
+    /// The text of its metrics.
+    ///
+    /// # Errors
+    /// If the endpoint cannot be reached.
+    pub async fn scrape(&self) -> Result<String> {
+        let mut stream = TcpStream::connect(self.metrics).await.context("reaching the metrics")?;
+        // HTTP 1.0: the body is not encoded and ends with the connection.
+        let request = format!("GET /metrics HTTP/1.0\r\nHost: {}\r\n\r\n", self.metrics);
+        stream.write_all(request.as_bytes()).await?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text).await.context("reading the metrics")?;
+        Ok(text)
+    }
 }
 
 fn local(port: u16) -> SocketAddr {
@@ -92,6 +112,10 @@ async fn start(
     health: SocketAddr,
     metrics: SocketAddr,
 ) -> Result<Program> {
+    let launch = match &installation.declared {
+        Some((_, definitions)) => launch.arg("--job-kinds").arg(definitions),
+        None => launch,
+    };
     let launch = match &installation.build {
         Some(folder) => launch.built_in(Some(folder.clone())),
         None => launch.arg("--log-level=info,cluster=debug,runtime=debug"),

@@ -20,7 +20,7 @@ async fn cluster() -> Result<Cluster> {
     let lab = TestLab::shared(0).await?;
     let cluster = lab.cluster("manager").await?;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crds/manifests");
-    // Nobody listens there: conversions fail, which these tests do not need.
+    // No server listens there: conversions fail, which these tests do not need.
     cluster.apply(&local_webhooks::manifests(&folder, 9)?, "default").await?;
     Ok(cluster)
 }

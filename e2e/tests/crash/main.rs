@@ -51,7 +51,8 @@ impl<'a> CrashEnvironment<'a> {
     async fn open(lab: &'a TestLab) -> Result<Self> {
         let installation = Installation::of(lab, PLAN, InstallationPorts::choose()?).await?;
         installation.install().await?;
-        let manager = installation.manager(true, &[]).await?;
+        let frameworks = json!({"integrations": {"frameworks": ["batch/job", "pod"]}});
+        let manager = installation.manager_with(true, &frameworks, &[]).await?;
         let agent =
             installation.agent(installation.workers.first().context("a worker")?, &[]).await?;
         installation.register().await?;
@@ -65,10 +66,11 @@ impl<'a> CrashEnvironment<'a> {
         let crash_points = death.map(|crash_point| format!("{}=return", crash_point.failpoint()));
         let environment: Vec<(&str, &str)> =
             crash_points.iter().map(|crash_points| ("FAILPOINTS", crash_points.as_str())).collect();
-        let blocks = death.map_or(Value::Null, |crash_point| blocks(crash_point.scenario));
+        let mut blocks = death.map_or(Value::Null, |crash_point| blocks(crash_point.scenario));
         self.stop(program).await?;
         match program {
             CrashingProgram::Manager => {
+                blocks["integrations"] = json!({"frameworks": ["batch/job", "pod"]});
                 let manager = self.installation.manager_with(true, &blocks, &environment).await?;
                 self.manager = Some(manager);
             }
@@ -146,8 +148,8 @@ impl<'a> CrashEnvironment<'a> {
         tokio::select! {
             status = &mut ended => Ok(status),
             lived = observed.run() => {
-                // The last write of a life is seen before whoever sent it has died of it, and a dead manager refuses
-                // what it had to allow.
+                // The last write of a program may be observed before the program has ended, and a
+                // manager that has ended does not answer for the webhooks that later writes need.
                 let died = tokio::time::timeout(CRASH_TIMEOUT, ended).await;
                 died.map_err(|_| match lived {
                     Ok(()) => Error::msg(format!("{} is never reached", crash_point.failpoint())),

@@ -4,6 +4,7 @@
 
 mod deleted;
 mod edited;
+mod group;
 mod interrupted;
 mod own_cluster;
 mod refused;
@@ -24,6 +25,8 @@ pub(crate) enum Scenario {
     Edited,
     /// It runs at home, behind a check that a person decides; its queue stops, and it is deactivated once.
     AtHome,
+    /// A group of pods runs at home, one of which fails and is replaced.
+    Group,
     /// The Job exceeds its maximum execution time.
     TooLong,
     /// It belongs to another controller.
@@ -51,6 +54,7 @@ impl Scenario {
         Self::Interrupted,
         Self::Edited,
         Self::AtHome,
+        Self::Group,
         Self::TooLong,
         Self::Foreign,
         Self::Robbed,
@@ -65,7 +69,7 @@ impl Scenario {
     /// The allowed verdicts about the pods at the end; none without a Job.
     pub(crate) const fn verdicts(self) -> Option<&'static [RunVerdict]> {
         Some(match self {
-            Self::QueueRemoved => return None,
+            Self::QueueRemoved | Self::Group => return None,
             Self::Interrupted | Self::AtHome | Self::Robbed => {
                 &[RunVerdict::Once, RunVerdict::Moved]
             }
@@ -109,6 +113,7 @@ impl ObservedJob<'_> {
             Scenario::Interrupted => self.interrupted().await,
             Scenario::Edited => self.edited().await,
             Scenario::AtHome => self.at_home().await,
+            Scenario::Group => self.group().await,
             Scenario::TooLong => self.too_long().await,
             Scenario::Foreign => self.foreign().await,
             Scenario::Robbed => self.robbed().await,

@@ -12,6 +12,9 @@ pub(crate) const NAMESPACE: &str = "crash";
 /// The queue of Jobs that run at home.
 pub(crate) const AT_HOME: &str = "home";
 
+/// The queue of pods.
+pub(crate) const PODS: &str = "pods";
+
 const API: &str = "kueue.x-k8s.io/v1beta2";
 
 /// The namespace and nodes everywhere, the queues on the hub.
@@ -34,6 +37,8 @@ pub(crate) async fn prepare(installation: &Installation<'_>) -> Result<()> {
         check("person", &json!({"controllerName": "crash.example/person"})),
         cluster_queue("crash", "default", Some("workers")),
         cluster_queue(AT_HOME, "default", Some("person")),
+        cluster_queue(PODS, "default", None),
+        local_queue(PODS, PODS, "None"),
         local_queue("queue", "crash", "None"),
         local_queue("closed", "crash", "Hold"),
         local_queue(AT_HOME, AT_HOME, "None"),

@@ -5,6 +5,7 @@ use crds::{meta::is_true, v1alpha1::ClusterCapacity, v1beta2::Workload};
 use e2e::installation::TIMEOUT;
 use harness::{Cluster, RunVerdict};
 use jobs::{GenericJob, Job};
+use k8s_openapi::api::batch::v1::Job as StoredJob;
 use kube::api::PostParams;
 use serde_json::json;
 
@@ -22,8 +23,9 @@ async fn make(
     job["metadata"]["annotations"] =
         json!({"sluice.dev/epoch": "1", "kueue.x-k8s.io/prebuilt-workload-name": name});
     job["spec"]["suspend"] = json!(true);
-    let jobs = worker.api::<Job>(namespace);
+    let jobs = worker.api::<StoredJob>(namespace);
     let stored = jobs.create(&PostParams::default(), &serde_json::from_value(job)?).await?;
+    let stored: Job = serde_json::from_value(serde_json::to_value(stored)?)?;
     let sets = stored.pod_sets(jobs::JobGates::default());
     let clone = json!({
         "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",

@@ -1,11 +1,13 @@
 //! An unreachable worker delays only its own Jobs (docs/reference/multikueue.md §1.2, §2.8).
 
 use anyhow::{Context, Result, ensure};
+use crds::v1beta2::Workload;
 use e2e::installation::TIMEOUT;
 use harness::Component;
+use k8s_openapi::api::batch::v1::Job;
 
 use crate::{
-    fixture::{DispatchFixture, ReportedCondition, said},
+    fixture::{DispatchFixture, ReportedCondition, delete, said},
     objects,
     shared_installation::SharedInstallation,
 };
@@ -62,6 +64,54 @@ async fn a_hanging_worker_does_not_delay_other_workers_and_finishes_its_job_once
     all_ran_once(&fixture).await
 }
 
+/// The API server goes on answering `/version`, which needs no store.
+#[tokio::test]
+async fn a_worker_whose_store_hangs_does_not_delay_other_workers_and_finishes_its_job_once()
+-> Result<()> {
+    let fixture = DispatchFixture::alone("store_hangs").await?;
+    prepare(&fixture).await?;
+    start_large(&fixture).await?;
+    fixture.worker(2).pause(Component::Etcd)?;
+    let outcome = others_go_on(&fixture).await;
+    fixture.worker(2).resume(Component::Etcd)?;
+    outcome?;
+    all_ran_once(&fixture).await
+}
+
+/// The managers of these tests have a `workerLostTimeout` of a minute.
+#[tokio::test]
+async fn the_job_of_a_hanging_worker_starts_elsewhere_after_the_timeout_and_only_that_copy_stays()
+-> Result<()> {
+    let fixture = DispatchFixture::alone("worker_lost").await?;
+    fixture.nodes(2, 1, "4").await?;
+    fixture.queue("8").await?;
+    fixture.submit(&objects::job("large", 1, "4", 3600)).await?;
+    fixture.until_running("large", 1, 2).await?;
+    let recorded = |one: &Workload| one.status.cluster_name.as_deref() == Some("worker-2");
+    fixture.until_workload("large", "is recorded there", recorded).await?;
+    fixture.worker(2).pause(Component::ApiServer)?;
+    let moved = moves_to_first(&fixture).await;
+    fixture.worker(2).resume(Component::ApiServer)?;
+    moved?;
+    let (worker, namespace) = (fixture.worker(2), fixture.namespace());
+    let copies = worker.api::<Job>(namespace);
+    let what = "the old copy is removed";
+    worker.until_all(&copies, "", what, 2 * TIMEOUT, <[Job]>::is_empty).await?;
+    fixture.until_running("large", 1, 1).await?;
+    delete(&fixture.api::<Job>(), "large").await?;
+    fixture.until_nothing_is_left().await
+}
+
+async fn moves_to_first(fixture: &DispatchFixture) -> Result<()> {
+    let failed = |said: &ReportedCondition| !said.status && said.reason == "ClientConnectionFailed";
+    fixture.until_worker("worker-2", "says that it is away", failed).await?;
+    fixture.nodes(1, 1, "4").await?;
+    let moved = |one: &Workload| one.status.cluster_name.as_deref() == Some("worker-1");
+    let all = |all: &[Workload]| all.iter().any(moved);
+    fixture.hub().until_all(&fixture.api(), "", "the Workload moves", 3 * TIMEOUT, all).await?;
+    fixture.until_running("large", 1, 1).await
+}
+
 #[tokio::test]
 async fn a_killed_and_restarted_worker_finishes_its_job_once() -> Result<()> {
     let fixture = DispatchFixture::alone("worker_killed").await?;
@@ -84,7 +134,7 @@ async fn a_worker_that_is_down_when_the_manager_starts_is_used_later() -> Result
     *manager = Some(fixture.installation.manager(true, &[]).await?);
     fixture.submit(&objects::job("large", 1, "4", 1)).await?;
     others_go_on(&fixture).await?;
-    let away = |one: &crds::v1beta2::Workload| {
+    let away = |one: &Workload| {
         said(&one.status.conditions, "QuotaReserved")
             .is_some_and(|said| said.message.ends_with("; worker-2: not connected"))
     };

@@ -2,14 +2,13 @@
 
 use anyhow::{Context, Result, ensure};
 use crds::v1beta2::Workload;
-use e2e::installation::TIMEOUT;
+use e2e::{audit_log::asked, installation::TIMEOUT};
 use k8s_openapi::api::batch::v1::Job;
 use serde_json::{Value, json};
 
 use crate::{
     fixture::{DispatchFixture, with_label},
     objects,
-    rights::asked,
     shared_installation::SharedInstallation,
 };
 

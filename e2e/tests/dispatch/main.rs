@@ -7,7 +7,6 @@ mod deleted;
 mod fixture;
 mod garbage;
 mod no_capacity;
-mod objects;
 mod own_cluster;
 mod pods_ready;
 mod registered_twice;
@@ -20,3 +19,5 @@ mod unknown_queue;
 mod unregistered;
 mod withdrawn;
 mod workers;
+
+use e2e::objects;

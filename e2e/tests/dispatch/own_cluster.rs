@@ -1,6 +1,6 @@
 //! A queue without MultiKueue runs its Jobs on the manager's own cluster.
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 use crds::v1beta2::{ClusterQueue, ResourceFlavor};
 use e2e::installation::TIMEOUT;
 use harness::RunVerdict;
@@ -31,12 +31,26 @@ async fn a_job_waits_for_quota_runs_and_finishes() -> Result<()> {
         let judgement = space.observer().judge(name, 2, TIMEOUT).await?;
         assert_eq!(judgement.verdict, RunVerdict::Once, "{judgement}");
     }
-    // Nobody uses them any more.
+    expect_counted(namespace).await?;
+    // Nothing uses them any more.
     let (queues, flavors) =
         (installation.hub.cluster_api::<ClusterQueue>(), installation.hub.cluster_api());
     queues.delete(namespace, &DeleteParams::default()).await?;
     installation.hub.until_gone(&queues, namespace, TIMEOUT).await?;
     flavors.delete(namespace, &DeleteParams::default()).await?;
     installation.hub.until_gone::<ResourceFlavor>(&flavors, namespace, TIMEOUT).await?;
+    Ok(())
+}
+
+/// The metrics of the manager count both Workloads of the queue.
+async fn expect_counted(queue: &str) -> Result<()> {
+    let manager = SharedInstallation::shared().await?.manager.lock().await;
+    let text = manager.as_ref().context("a manager")?.scrape().await?;
+    for family in ["quota_reserved_workloads_total", "admitted_workloads_total"] {
+        let count = format!(
+            "kueue_{family}{{cluster_queue=\"{queue}\",priority_class=\"\",replica_role=\"leader\"}} 2"
+        );
+        ensure!(text.lines().any(|line| line.starts_with(&count)), "no line {count} in:\n{text}");
+    }
     Ok(())
 }

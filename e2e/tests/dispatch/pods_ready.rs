@@ -71,12 +71,12 @@ async fn never_come(fixture: &DispatchFixture) -> Result<()> {
     let workload = fixture.until_workload("train", "is switched off", off).await?;
     ensure!(workload.spec.active == Some(false), "{:?}", workload.spec);
     let evictions = &workload.status.scheduling_stats.context("counts")?.evictions;
-    let told: Vec<_> = evictions
+    let recorded: Vec<_> = evictions
         .iter()
         .map(|one| (one.reason.as_str(), one.underlying_cause.as_str(), one.count))
         .collect();
     let expected =
         [("PodsReadyTimeout", "WaitForStart", 1), ("Deactivated", "RequeuingLimitExceeded", 1)];
-    ensure!(told == expected, "{told:?}");
+    ensure!(recorded == expected, "{recorded:?}");
     Ok(())
 }

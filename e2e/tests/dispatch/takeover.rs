@@ -21,8 +21,9 @@ fn holder(lease: &Lease) -> &str {
 /// Waits until another process than `before` leads. Returns its identity.
 async fn until_led_by_another(fixture: &DispatchFixture, before: &str) -> Result<String> {
     let leases = fixture.hub().api::<Lease>(NAMESPACE);
-    let led = |lease: &Lease| ![before, ""].contains(&holder(lease));
-    let lease = fixture.hub().until(&leases, LEASE, "has a new holder", TIMEOUT, led).await?;
+    let has_new_holder = |lease: &Lease| ![before, ""].contains(&holder(lease));
+    let lease =
+        fixture.hub().until(&leases, LEASE, "has a new holder", TIMEOUT, has_new_holder).await?;
     Ok(holder(&lease).to_owned())
 }
 

@@ -50,11 +50,11 @@ async fn after_the_end(fixture: &DispatchFixture) -> Result<()> {
         said(&one.status.conditions, "Active").is_some_and(|said| said.status)
     };
     fixture.hub().until(&clusters, "west", "is active", LET_GO, active).await?;
-    let waits = |one: &Workload| {
+    let is_pending = |one: &Workload| {
         said(&one.status.conditions, "QuotaReserved")
             .is_some_and(|said| said.message.ends_with("worker-2: not connected"))
     };
-    let next = fixture.until_workload("next", "waits for the worker", waits).await?;
+    let next = fixture.until_workload("next", "is pending without the worker", is_pending).await?;
     ensure!(next.status.cluster_name.is_none(), "{:?}", next.status);
     Ok(())
 }
@@ -74,7 +74,7 @@ async fn one_that_went_while_no_manager_ran_is_told_of_and_goes_on_when_it_is_re
     delete(&fixture.hub().cluster_api::<MultiKueueCluster>(), "worker-2").await?;
     *manager = Some(fixture.installation.manager(true, &[]).await?);
 
-    let told = |all: &[Event]| {
+    let published = |all: &[Event]| {
         all.iter().any(|one| {
             let about = one.regarding.as_ref();
             one.reason.as_deref() == Some("LeftBehind")
@@ -82,7 +82,7 @@ async fn one_that_went_while_no_manager_ran_is_told_of_and_goes_on_when_it_is_re
         })
     };
     let events = fixture.hub().api::<Event>("default");
-    let outcome = fixture.hub().until_all(&events, "", "it is told of", TIMEOUT, told).await;
+    let outcome = fixture.hub().until_all(&events, "", "has the Event", TIMEOUT, published).await;
     fixture.installation.register().await?;
     outcome?;
     fixture.expect_once("train", 2).await

@@ -46,7 +46,8 @@ async fn a_higher_priority_takes_the_place_of_a_dispatched_job_which_finishes_la
         "metadata": {"name": urgent}, "value": 1000,
     });
     fixture.hub().apply(&class.to_string(), fixture.namespace()).await?;
-    fixture.submit(&objects::job("victim", 2, "1", 20)).await?;
+    // Longer than a busy machine takes to decide about the urgent one.
+    fixture.submit(&objects::job("victim", 2, "1", 45)).await?;
     fixture.until_running("victim", 2, 1).await?;
 
     let job = objects::job("urgent", 2, "1", 1);

@@ -54,9 +54,9 @@ async fn the_manager_shows_the_capacity_reports_of_workers() -> Result<()> {
     let nodes = |report: &ClusterCapacity| {
         report.status.node_classes.iter().map(|class| class.count).sum::<i32>() > 0
     };
-    let shown =
+    let report =
         installation.hub.until(&reports, "worker-2", "shows its nodes", TIMEOUT, nodes).await?;
-    let owners = shown.metadata.owner_references.unwrap_or_default();
+    let owners = report.metadata.owner_references.unwrap_or_default();
     let owners: Vec<(&str, &str)> =
         owners.iter().map(|one| (one.kind.as_str(), one.name.as_str())).collect();
     assert_eq!(owners, [("MultiKueueCluster", "worker-2")]);

@@ -29,8 +29,8 @@ fn ran(pod: &Pod) -> Option<(i64, i32)> {
 #[tokio::test]
 async fn annotations_set_the_run_time_and_exit_code_of_a_pod() -> Result<()> {
     let space = lab().await?.space("run_time").await?;
-    let wish = pod("p", &[(RUN_SECONDS, "2"), (EXIT_CODE, "3")])?;
-    let (cluster, pods) = start(&space, &wish).await?;
+    let template = pod("p", &[(RUN_SECONDS, "2"), (EXIT_CODE, "3")])?;
+    let (cluster, pods) = start(&space, &template).await?;
 
     let running = cluster.until(&pods, "p", "runs", TIMEOUT, |pod| phase(pod) == "Running").await?;
     assert!(is_ready(&running));
@@ -63,11 +63,11 @@ async fn a_pod_becomes_ready_late_and_another_one_never() -> Result<()> {
 #[tokio::test]
 async fn a_gated_pod_is_not_bound_until_its_gate_is_removed() -> Result<()> {
     let space = lab().await?.space("gate").await?;
-    let mut wish = pod("p", &[])?;
-    if let Some(spec) = &mut wish.spec {
+    let mut template = pod("p", &[])?;
+    if let Some(spec) = &mut template.spec {
         spec.scheduling_gates = Some(vec![PodSchedulingGate { name: "x.dev/gate".into() }]);
     }
-    let (cluster, pods) = start(&space, &wish).await?;
+    let (cluster, pods) = start(&space, &template).await?;
     let gated = |pod: &Pod| {
         let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
         conditions.into_iter().any(|one| one.reason.as_deref() == Some("SchedulingGated"))
@@ -84,9 +84,9 @@ async fn a_gated_pod_is_not_bound_until_its_gate_is_removed() -> Result<()> {
 #[tokio::test]
 async fn a_deleted_pod_terminates_slowly_and_a_finalizer_keeps_it() -> Result<()> {
     let space = lab().await?.space("stop").await?;
-    let mut wish = pod("p", &[(RUN_SECONDS, "600"), (STOP_SECONDS, "2")])?;
-    wish.metadata.finalizers = Some(vec!["lab.sluice.dev/held".into()]);
-    let (cluster, pods) = start(&space, &wish).await?;
+    let mut template = pod("p", &[(RUN_SECONDS, "600"), (STOP_SECONDS, "2")])?;
+    template.metadata.finalizers = Some(vec!["lab.sluice.dev/held".into()]);
+    let (cluster, pods) = start(&space, &template).await?;
     cluster.until(&pods, "p", "runs", TIMEOUT, |pod| phase(pod) == "Running").await?;
 
     pods.delete("p", &DeleteParams::default()).await?;

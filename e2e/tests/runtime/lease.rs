@@ -36,7 +36,7 @@ impl Candidate {
     }
 
     async fn gained(&mut self) -> Result<()> {
-        timeout(TIMEOUT, self.leadership.gained()).await.context("it never led")
+        timeout(TIMEOUT, self.leadership.gained()).await.context("it never became the leader")
     }
 }
 
@@ -52,7 +52,7 @@ async fn handover(old: &Candidate, new: &Candidate) -> Result<(Instant, Instant)
         Instant::now()
     });
     let lost = timeout(TIMEOUT, lost).await.context("the old one leads on")??;
-    Ok((lost, timeout(TIMEOUT, gained).await.context("the new one never led")??))
+    Ok((lost, timeout(TIMEOUT, gained).await.context("the new process never became the leader")??))
 }
 
 async fn spec(cluster: &Cluster, space: &Space) -> Result<Value> {
@@ -80,7 +80,7 @@ async fn cut_off_by(fault: Fault, test: &str) -> Result<()> {
 
     proxy.set(fault);
     let (lost, gained) = handover(&one, &two).await?;
-    assert!(lost < gained, "two led for {:?}", lost - gained);
+    assert!(lost < gained, "two processes were leaders for {:?}", lost - gained);
     assert_eq!(timeout(TIMEOUT, one.task).await??, ElectionEnd::Lost);
 
     // What was held back arrives now, and changes nothing.

@@ -1,4 +1,4 @@
-//! A watch through faults: what it told adds up to what there is, and what went while nobody looked is named.
+//! A watch through faults: its changes add up to the objects that exist, and a list names what was deleted without an event.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use kube::api::{DeleteParams, ObjectMeta, PostParams};
 use kube::{Api, Client, Resource, ResourceExt};
 use prometheus_client::{encoding::text, registry::Registry};
 use runtime::Stop;
-use runtime::watch::{Change, Config, Guarded, Watch, WatchMetrics};
+use runtime::watch::{Change, Config, Watch, WatchMetrics, WatchSource};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -67,7 +67,7 @@ impl Resource for Light {
 }
 
 /// What the changes add up to.
-struct Picture {
+struct WatchedObjects {
     changes: mpsc::Receiver<Change<Light>>,
     lights: BTreeMap<String, Colour>,
     removed_by_list: Vec<String>,
@@ -76,14 +76,15 @@ struct Picture {
     stop: Stop,
 }
 
-impl Picture {
+impl WatchedObjects {
     /// Of the config maps that these tests make.
     fn start(space: &Space, client: Client) -> Self {
-        let api: Api<Guarded<Light>> = Api::namespaced(client, space.namespace());
         let metrics = WatchMetrics::default();
         let mut registry = Registry::default();
         metrics.register(&mut registry);
-        let watch = Watch::new("lights", api, Config::default().labels("light=yes"), &metrics);
+        let source = WatchSource::all(client).in_namespace(space.namespace());
+        let source = source.with_config(Config::default().labels("light=yes"));
+        let watch = Watch::of("lights", serde_json::from_value, &source, &metrics);
         let (sender, changes) = mpsc::channel(4);
         let stop = Stop::new();
         tokio::spawn(watch.run(sender, stop.clone()));
@@ -107,6 +108,7 @@ impl Picture {
                     self.removed_by_list.push(key.name.to_string());
                 }
             }
+            Change::Unavailable { .. } => unreachable!("the kind is not optional"),
         }
     }
 
@@ -137,7 +139,7 @@ impl Picture {
     }
 }
 
-impl Drop for Picture {
+impl Drop for WatchedObjects {
     fn drop(&mut self) {
         self.stop.cancel();
     }
@@ -166,19 +168,19 @@ async fn a_cut_connection_loses_nothing() -> Result<()> {
     make(&maps, "a", "red").await?;
     make(&maps, "b", "red").await?;
     let proxy = FaultProxy::start(cluster).await?;
-    let mut picture = Picture::start(&space, proxy.client().await?);
-    picture.until(&[("a", Colour::Red), ("b", Colour::Red)]).await?;
+    let mut watched = WatchedObjects::start(&space, proxy.client().await?);
+    watched.until(&[("a", Colour::Red), ("b", Colour::Red)]).await?;
 
     proxy.cut();
     make(&maps, "c", "green").await?;
     let three = [("a", Colour::Red), ("b", Colour::Red), ("c", Colour::Green)];
-    picture.until(&three).await?;
+    watched.until(&three).await?;
 
     proxy.set(Fault::Refuse);
     delete(&maps, "a").await?;
     make(&maps, "d", "green").await?;
     proxy.set(Fault::None);
-    picture.until(&[("b", Colour::Red), ("c", Colour::Green), ("d", Colour::Green)]).await
+    watched.until(&[("b", Colour::Red), ("c", Colour::Green), ("d", Colour::Green)]).await
 }
 
 #[tokio::test]
@@ -189,8 +191,8 @@ async fn what_was_deleted_before_a_restart_of_the_api_server_is_named() -> Resul
     make(&maps, "a", "red").await?;
     make(&maps, "b", "red").await?;
     let proxy = FaultProxy::start(cluster).await?;
-    let mut picture = Picture::start(&space, proxy.client().await?);
-    picture.until(&[("a", Colour::Red), ("b", Colour::Red)]).await?;
+    let mut watched = WatchedObjects::start(&space, proxy.client().await?);
+    watched.until(&[("a", Colour::Red), ("b", Colour::Red)]).await?;
 
     // The new process does not remember the deletion, so only a list can tell.
     proxy.set(Fault::Refuse);
@@ -198,12 +200,12 @@ async fn what_was_deleted_before_a_restart_of_the_api_server_is_named() -> Resul
     cluster.kill(Component::ApiServer)?;
     cluster.restart(Component::ApiServer).await?;
     proxy.set(Fault::None);
-    picture.until(&[("b", Colour::Red)]).await?;
-    assert_eq!(picture.removed_by_list, ["a"]);
-    assert!(picture.resets > 1);
+    watched.until(&[("b", Colour::Red)]).await?;
+    assert_eq!(watched.removed_by_list, ["a"]);
+    assert!(watched.resets > 1);
 
     make(&maps, "c", "green").await?;
-    picture.until(&[("b", Colour::Red), ("c", Colour::Green)]).await
+    watched.until(&[("b", Colour::Red), ("c", Colour::Green)]).await
 }
 
 #[tokio::test]
@@ -213,13 +215,13 @@ async fn an_object_that_does_not_decode_does_not_stop_the_others() -> Result<()>
     let maps: Api<ConfigMap> = cluster.api(space.namespace());
     make(&maps, "listed", "mauve").await?;
     make(&maps, "a", "red").await?;
-    let mut picture = Picture::start(&space, cluster.client());
-    picture.until(&[("a", Colour::Red)]).await?;
+    let mut watched = WatchedObjects::start(&space, cluster.client());
+    watched.until(&[("a", Colour::Red)]).await?;
 
     make(&maps, "watched", "mauve").await?;
     make(&maps, "b", "green").await?;
-    picture.until(&[("a", Colour::Red), ("b", Colour::Green)]).await?;
-    let metrics = picture.metrics()?;
+    watched.until(&[("a", Colour::Red), ("b", Colour::Green)]).await?;
+    let metrics = watched.metrics()?;
     assert!(metrics.contains("watch_unreadable_objects{watch=\"lights\"} 2\n"), "{metrics}");
     assert!(metrics.contains("watch_failures_total{watch=\"lights\"} 0\n"), "{metrics}");
 
@@ -233,10 +235,10 @@ async fn an_object_that_does_not_decode_does_not_stop_the_others() -> Result<()>
         ("c", Colour::Green),
         ("watched", Colour::Green),
     ];
-    picture.until(&all).await?;
+    watched.until(&all).await?;
     delete(&maps, "a").await?;
-    picture.until(&all[1..]).await?;
-    let metrics = picture.metrics()?;
+    watched.until(&all[1..]).await?;
+    let metrics = watched.metrics()?;
     assert!(metrics.contains("watch_unreadable_objects{watch=\"lights\"} 1\n"), "{metrics}");
     Ok(())
 }

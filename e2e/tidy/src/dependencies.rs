@@ -12,17 +12,39 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("dispatch", &["engine"]),
     ("index", &["engine", "dispatch", "crds"]),
     ("jobs", &["crds"]),
-    ("cluster", &["engine", "dispatch", "index", "jobs", "crds", "runtime"]),
-    ("manager", &["engine", "dispatch", "index", "jobs", "crds", "runtime", "cluster"]),
-    ("worker-agent", &["engine", "dispatch", "index", "jobs", "crds", "runtime", "cluster"]),
+    ("ray", &["crds"]),
+    ("appwrapper", &["crds"]),
+    ("config", &["crds", "jobs"]),
+    ("webhooks", &["config", "crds", "jobs", "runtime"]),
+    (
+        "cluster",
+        &["engine", "dispatch", "index", "jobs", "ray", "appwrapper", "crds", "runtime", "config"],
+    ),
+    ("manager", LIBRARIES),
+    ("worker-agent", LIBRARIES),
     ("cli", &["crds", "runtime", "engine"]),
+];
+
+/// All libraries of the product.
+const LIBRARIES: &[&str] = &[
+    "engine",
+    "dispatch",
+    "index",
+    "jobs",
+    "ray",
+    "appwrapper",
+    "crds",
+    "runtime",
+    "config",
+    "webhooks",
+    "cluster",
 ];
 
 /// Crates for tests: no crate of the product depends on them.
 const TEST_ROOMS: &[&str] = &["e2e", "harness", "lab", "replay", "tidy"];
 
 /// Crates without input and output.
-const PURE: &[&str] = &["engine", "dispatch", "index", "jobs"];
+const PURE: &[&str] = &["engine", "dispatch", "index", "jobs", "ray", "appwrapper"];
 
 /// Dependencies for input, output and clocks, which a pure crate cannot have.
 const IMPURE: &[&str] = &["tokio", "kube", "hyper", "futures", "axum", "tower", "chrono"];

@@ -71,7 +71,9 @@ fn every_crate_takes_over_the_lints() {
 
 #[test]
 fn kustomizations_name_all_manifests_and_nothing_else() {
-    for folder in ["config", "crds/manifests"] {
+    for folder in
+        ["config", "crds/manifests", "crates/ray/manifests", "crates/appwrapper/manifests"]
+    {
         let manifests = manifests::read(&root().join(folder)).expect("the manifests");
         assert!(manifests.folders().count() > 0, "{folder}");
         assert_eq!(manifests.missing(), NONE);

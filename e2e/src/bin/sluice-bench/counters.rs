@@ -1,11 +1,8 @@
 //! The metrics of managers and agents.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 
-use anyhow::{Context, Result};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use anyhow::Result;
 
 use crate::environment::BenchEnvironment;
 
@@ -38,9 +35,9 @@ impl Counters {
     /// Reads the current values.
     pub(crate) async fn read(field: &BenchEnvironment<'_>) -> Result<Self> {
         let mut counters = Self::default();
-        counters.enter(&scrape(field.manager.metrics).await?, "manager", "manager");
+        counters.enter(&field.manager.scrape().await?, "manager", "manager");
         for (worker, agent) in field.installation.workers.iter().zip(&field.agents) {
-            counters.enter(&scrape(agent.metrics).await?, "agent", worker.name());
+            counters.enter(&agent.scrape().await?, "agent", worker.name());
         }
         Ok(counters)
     }
@@ -88,16 +85,6 @@ fn sample(line: &str) -> Option<(&str, BTreeMap<&str, &str>, u64)> {
         Some((name, value.trim_end_matches('"')))
     });
     Some((metric, labels.collect(), count.parse().ok()?))
-}
-
-async fn scrape(server: SocketAddr) -> Result<String> {
-    let mut stream = TcpStream::connect(server).await.context("reaching the metrics")?;
-    // HTTP 1.0: the body is not encoded and ends with the connection.
-    let request = format!("GET /metrics HTTP/1.0\r\nHost: {server}\r\n\r\n");
-    stream.write_all(request.as_bytes()).await?;
-    let mut text = String::new();
-    stream.read_to_string(&mut text).await.context("reading the metrics")?;
-    Ok(text)
 }
 
 #[cfg(test)]

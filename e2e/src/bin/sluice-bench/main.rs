@@ -88,9 +88,11 @@ async fn without_audit(cli: &BenchCli) -> Result<(Sequence, Burst)> {
     let lab = TestLab::start(Shape { workers: 2, audit: false }).await?;
     let field = BenchEnvironment::lay(&lab, 2, cli.programs.as_deref()).await?;
     println!("{} Jobs, one after the other", cli.sequential);
-    let unloaded = told(&field, Box::pin(sequence::run(&field, cli.sequential, false))).await?;
+    let unloaded =
+        print_state_on_failure(&field, Box::pin(sequence::run(&field, cli.sequential, false)))
+            .await?;
     println!("{} Jobs at once", cli.burst);
-    Ok((unloaded, told(&field, Box::pin(burst::run(&field, cli.burst))).await?))
+    Ok((unloaded, print_state_on_failure(&field, Box::pin(burst::run(&field, cli.burst))).await?))
 }
 
 /// Writes once more, on one worker, counted by the API servers too.
@@ -98,11 +100,11 @@ async fn with_audit(cli: &BenchCli) -> Result<Sequence> {
     let lab = TestLab::start(Shape { workers: 1, audit: true }).await?;
     let field = BenchEnvironment::lay(&lab, 1, cli.programs.as_deref()).await?;
     println!("{} Jobs, one after the other, with audit logs", cli.sequential);
-    told(&field, Box::pin(sequence::run(&field, cli.sequential, true))).await
+    print_state_on_failure(&field, Box::pin(sequence::run(&field, cli.sequential, true))).await
 }
 
 /// A failed measurement prints the state of the installation.
-async fn told<T>(
+async fn print_state_on_failure<T>(
     field: &BenchEnvironment<'_>,
     measured: impl Future<Output = Result<T>>,
 ) -> Result<T> {

@@ -202,8 +202,8 @@ fn sequence(one: &Sequence) -> Value {
         "jobs": one.jobs,
         "admitted": one.admitted.to_json(),
         "unsuspended": one.unsuspended.to_json(),
-        "statusBack": one.told.to_json(),
-        "endTold": one.end_told.to_json(),
+        "statusBack": one.pod_on_manager.to_json(),
+        "endTold": one.end_on_manager.to_json(),
         "writesToAdmission": one.writes_to_admission(),
         "writes": one.writes(),
         "gets": one.gets(),
@@ -244,8 +244,8 @@ impl fmt::Display for BenchReport {
         )?;
         quantiles(f, "submit to Admitted on the manager", unloaded.admitted)?;
         quantiles(f, "submit to unsuspended on the worker", unloaded.unsuspended)?;
-        quantiles(f, "submit to a running pod told on the manager", unloaded.told)?;
-        quantiles(f, "complete on the worker to complete on the manager", unloaded.end_told)?;
+        quantiles(f, "submit to a running pod reported on the manager", unloaded.pod_on_manager)?;
+        quantiles(f, "complete on the worker to complete on the manager", unloaded.end_on_manager)?;
         writeln!(f, "\n{} Jobs at once, 2 workers, no pods made", burst.jobs)?;
         writeln!(f, "  {:.1} Jobs/s admitted, {:.1}/s submitted", burst.rate(), burst.offered())?;
         quantiles(f, "submit to Admitted on the manager", burst.admitted)?;

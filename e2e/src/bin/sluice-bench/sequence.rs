@@ -22,9 +22,9 @@ pub(crate) struct Sequence {
     /// From submission to each moment.
     pub(crate) admitted: Quantiles,
     pub(crate) unsuspended: Quantiles,
-    pub(crate) told: Quantiles,
+    pub(crate) pod_on_manager: Quantiles,
     /// From the end on the worker to the end on the manager.
-    pub(crate) end_told: Quantiles,
+    pub(crate) end_on_manager: Quantiles,
     pub(crate) counters: Counters,
     /// The same requests as the API servers saw them.
     pub(crate) audit: Option<BTreeMap<RequestKind, u64>>,
@@ -59,8 +59,8 @@ pub(crate) async fn run(
         jobs,
         admitted: quantiles(&moments, |one| (one.submitted, one.admitted)),
         unsuspended: quantiles(&moments, |one| (one.submitted, one.unsuspended)),
-        told: quantiles(&moments, |one| (one.submitted, one.told)),
-        end_told: quantiles(&moments, |one| (one.complete, one.told_complete)),
+        pod_on_manager: quantiles(&moments, |one| (one.submitted, one.pod_on_manager)),
+        end_on_manager: quantiles(&moments, |one| (one.complete, one.complete_on_manager)),
         counters,
         audit,
         manager_cpu_seconds: manager_after.cpu_since(&manager),
@@ -95,8 +95,9 @@ async fn one(field: &BenchEnvironment<'_>, watches: &Watches, name: &str) -> Res
     let job = environment::job(name)?;
     watches.submitted(name);
     hub.api::<Job>(NAME).create(&PostParams::default(), &job).await?;
-    let over =
-        |moments: &JobTimestamps| moments.told_complete.is_some() && moments.admitted.is_some();
+    let over = |moments: &JobTimestamps| {
+        moments.complete_on_manager.is_some() && moments.admitted.is_some()
+    };
     let book = watches.until(name, TIMEOUT, |book| book.get(name).is_some_and(over)).await?;
     for worker in &field.installation.workers {
         let (jobs, clones) = (worker.api::<Job>(NAME), worker.api::<Workload>(NAME));

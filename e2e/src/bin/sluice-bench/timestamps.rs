@@ -24,11 +24,11 @@ pub(crate) struct JobTimestamps {
     /// Its copy on a worker was not suspended.
     pub(crate) unsuspended: Option<Instant>,
     /// The Job on the manager reports a pod.
-    pub(crate) told: Option<Instant>,
+    pub(crate) pod_on_manager: Option<Instant>,
     /// Its copy on a worker was complete.
     pub(crate) complete: Option<Instant>,
     /// The Job on the manager was complete.
-    pub(crate) told_complete: Option<Instant>,
+    pub(crate) complete_on_manager: Option<Instant>,
 }
 
 type TimestampsByJob = BTreeMap<String, JobTimestamps>;
@@ -119,10 +119,10 @@ fn see_hub(book: &watch::Sender<TimestampsByJob>, job: &Job) {
     let status = job.status.clone().unwrap_or_default();
     let name = job.name_any();
     if status.active.unwrap_or_default() + status.succeeded.unwrap_or_default() > 0 {
-        note(book, &name, |moments| &mut moments.told);
+        note(book, &name, |moments| &mut moments.pod_on_manager);
     }
     if is_complete(job) {
-        note(book, &name, |moments| &mut moments.told_complete);
+        note(book, &name, |moments| &mut moments.complete_on_manager);
     }
 }
 

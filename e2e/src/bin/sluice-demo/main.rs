@@ -39,18 +39,18 @@ struct DemoCli {
 fn main() -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return told(&error.into()),
+        Err(error) => return print_error(&error.into()),
     };
     let ended = runtime.block_on(run_or_interrupt(DemoCli::parse()));
     // Blocking tasks may still use the lab; it ends after them.
     runtime.shutdown_background();
     match ended {
         Ok(code) => code,
-        Err(error) => told(&error),
+        Err(error) => print_error(&error),
     }
 }
 
-fn told(error: &anyhow::Error) -> ExitCode {
+fn print_error(error: &anyhow::Error) -> ExitCode {
     eprintln!("sluice-demo: {error:#}");
     ExitCode::FAILURE
 }

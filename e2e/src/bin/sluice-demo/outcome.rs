@@ -57,9 +57,9 @@ pub(crate) async fn judge(
         faults.extend(unless(judgement.verdict == RunVerdict::Once, &judgement));
         for run in &judgement.runs {
             *places.entry(run.cluster.clone()).or_default() += 1;
-            let told = row.map(|row| row.place.as_str());
-            if told != Some(&run.cluster) {
-                faults.push(format!("{name} ran on {}, told was {told:?}", run.cluster));
+            let reported = row.map(|row| row.place.as_str());
+            if reported != Some(&run.cluster) {
+                faults.push(format!("{name} ran on {}, the Job reports {reported:?}", run.cluster));
             }
         }
     }

@@ -37,8 +37,8 @@ pub(crate) async fn run(
     let jobs: Api<Job> = stage.installation.hub.api(TEAM);
     let mut play = DemoRun::new(&stage.installation.hub);
     println!("submitting {} Jobs\n", batch.work().count());
-    let shown = play.until(|table| is_over(table, &batch));
-    tokio::try_join!(batch.submit(&jobs), shown)?;
+    let display = play.until(|table| is_over(table, &batch));
+    tokio::try_join!(batch.submit(&jobs), display)?;
     watch.lap("the Jobs");
     let rows = play.rows();
     let why = rows.get(TOO_LARGE).map(|row| row.why.clone()).unwrap_or_default();
@@ -72,10 +72,10 @@ impl DemoRun {
     fn new(hub: &Cluster) -> Self {
         let (tell, update) = mpsc::channel(256);
         let mut watches = JoinSet::new();
-        let (jobs, told) = (hub.api::<Job>(TEAM), tell.clone());
+        let (jobs, updates) = (hub.api::<Job>(TEAM), tell.clone());
         watches.spawn(async move {
             let mut follow = Follow::new(jobs);
-            while told.send(WatchUpdate::Job(Box::new(follow.next().await))).await.is_ok() {}
+            while updates.send(WatchUpdate::Job(Box::new(follow.next().await))).await.is_ok() {}
         });
         let workloads = hub.api::<Workload>(TEAM);
         watches.spawn(async move {

@@ -17,7 +17,7 @@ pub(crate) enum Screen {
     /// A table that was drawn with so many lines.
     Terminal { drawn: usize },
     /// The last printed state per Job.
-    Lines { told: BTreeMap<String, JobRow> },
+    Lines { printed: BTreeMap<String, JobRow> },
 }
 
 impl Screen {
@@ -25,7 +25,7 @@ impl Screen {
         if stdout().is_terminal() {
             Self::Terminal { drawn: 0 }
         } else {
-            Self::Lines { told: BTreeMap::new() }
+            Self::Lines { printed: BTreeMap::new() }
         }
     }
 
@@ -44,11 +44,11 @@ impl Screen {
                 out.write_all(text.as_bytes())?;
                 out.flush()
             }
-            Self::Lines { told } => {
+            Self::Lines { printed } => {
                 for row in rows {
-                    if told.get(&row.name).is_none_or(|before| differs(before, row)) {
+                    if printed.get(&row.name).is_none_or(|before| differs(before, row)) {
                         tell(row, after)?;
-                        told.insert(row.name.clone(), row.clone());
+                        printed.insert(row.name.clone(), row.clone());
                     }
                 }
                 Ok(())

@@ -56,11 +56,11 @@ fn by_state<'a>(rows: impl Iterator<Item = &'a JobRow>) -> String {
     for row in rows {
         *counts.entry(row.state).or_default() += 1;
     }
-    let told = JobState::ALL.into_iter().filter_map(|state| {
+    let states = JobState::ALL.into_iter().filter_map(|state| {
         let count = counts.get(&state)?;
         Some(format!("{count} {}", state.word()))
     });
-    told.collect::<Vec<_>>().join(", ")
+    states.collect::<Vec<_>>().join(", ")
 }
 
 /// How many run, or ran, on each worker.
@@ -71,9 +71,9 @@ fn by_place(rows: &[JobRow]) -> String {
         let count = if row.state == JobState::Finished { over } else { busy };
         *count += 1;
     }
-    let told =
+    let places =
         counts.iter().map(|(place, (busy, over))| format!("{place}: {busy} there, {over} done"));
-    format!("          {}", told.collect::<Vec<_>>().join("   "))
+    format!("          {}", places.collect::<Vec<_>>().join("   "))
 }
 
 /// The first `width` characters.

@@ -33,8 +33,9 @@ impl ObservedJob<'_> {
         create(&flavors, &serde_json::from_value(flavor)?).await?;
         let active = |one: &MultiKueueCluster| is_true(&one.status.conditions, "Active");
         self.hub().until(&workers, worker.name(), "is active", TIMEOUT, active).await?;
-        let told = |one: &ClusterCapacity| one.spec.label_keys.iter().any(|key| key == self.name);
-        worker.until(&reports, LOCAL, "is asked for the label", TIMEOUT, told).await?;
+        let has_label_key =
+            |one: &ClusterCapacity| one.spec.label_keys.iter().any(|key| key == self.name);
+        worker.until(&reports, LOCAL, "is asked for the label", TIMEOUT, has_label_key).await?;
         let shows = |one: &ClusterCapacity| !one.status.node_classes.is_empty();
         let copies = self.hub().cluster_api::<ClusterCapacity>();
         self.hub().until(&copies, worker.name(), "shows the report", TIMEOUT, shows).await?;
@@ -52,7 +53,7 @@ impl ObservedJob<'_> {
         create(&workers, &serde_json::from_value::<MultiKueueCluster>(worker)?).await
     }
 
-    /// Nobody used it.
+    /// Nothing used it.
     pub(super) async fn queue_removed(&self) -> Result<()> {
         let queues = self.hub().cluster_api::<ClusterQueue>();
         let flavors = self.hub().cluster_api::<ResourceFlavor>();

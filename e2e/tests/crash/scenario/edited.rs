@@ -45,10 +45,10 @@ impl ObservedJob<'_> {
             "kueue.x-k8s.io/priority-class": self.class(),
         });
         self.submit(job).await?;
-        let told = |one: &Workload| {
+        let is_explained = |one: &Workload| {
             one.status.conditions.iter().any(|condition| condition.r#type == "QuotaReserved")
         };
-        self.until_workload("says why it waits", told).await?;
+        self.until_workload("has the reason why it is pending", is_explained).await?;
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::observed_job::ObservedJob;
 
 impl ObservedJob<'_> {
-    /// Whoever finds a program back after its death carries an interruption on and begins none: the job may be at its end.
+    /// After a program was restarted, an interruption is continued and none is begun: the job may be at its end.
     pub(super) async fn interrupted(&self) -> Result<()> {
         self.submit(self.job_of(4)).await?;
         if self.again {

@@ -32,7 +32,7 @@ impl ObservedJob<'_> {
         self.until_given_up().await
     }
 
-    /// Somebody deletes its clone while it runs.
+    /// Its clone is deleted while it runs.
     pub(super) async fn robbed(&self) -> Result<()> {
         self.submit(self.job_of(4)).await?;
         if !self.again {
@@ -58,9 +58,9 @@ impl ObservedJob<'_> {
             self.submit(self.job()).await?;
             let not_taken = |one: &Workload| {
                 let conditions = &one.status.conditions;
-                let mut told = conditions.iter().filter(|one| one.r#type == "QuotaReserved");
+                let mut reasons = conditions.iter().filter(|one| one.r#type == "QuotaReserved");
                 !is_true(conditions, "QuotaReserved")
-                    && told.any(|one| one.message.contains("exceeded quota: closed"))
+                    && reasons.any(|one| one.message.contains("exceeded quota: closed"))
             };
             self.until_workload("is not taken", not_taken).await?;
         }

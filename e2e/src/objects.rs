@@ -1,4 +1,4 @@
-//! Queues and Jobs of tests.
+//! Queues, nodes and Jobs of tests.
 
 use anyhow::Result;
 use harness::{Cluster, NodeSpec, annotation};
@@ -6,27 +6,23 @@ use k8s_openapi::api::core::v1::Taint;
 use serde_json::{Value, json};
 
 /// Label and taint of the nodes that only pods of one test may use; the value is the test's namespace.
-const OWN: &str = "lab.sluice.dev/space";
+pub const OWN: &str = "lab.sluice.dev/space";
 
 /// A flavor, a ClusterQueue of this much cpu, and a LocalQueue `queue` in the namespace; all named after the namespace.
 /// With workers, the queue dispatches to them.
-pub(crate) async fn queue(
-    hub: &Cluster,
-    namespace: &str,
-    cpu: &str,
-    workers: &[&str],
-) -> Result<()> {
+///
+/// # Errors
+/// If the API server refuses an object.
+pub async fn queue(hub: &Cluster, namespace: &str, cpu: &str, workers: &[&str]) -> Result<()> {
     let text = queue_objects(namespace, cpu, workers, &json!({}));
     Ok(hub.apply(&text, namespace).await?)
 }
 
 /// The same, of nodes that only pods of this test may use ([`own_nodes`]). A higher priority preempts.
-pub(crate) async fn own_queue(
-    hub: &Cluster,
-    namespace: &str,
-    cpu: &str,
-    workers: &[&str],
-) -> Result<()> {
+///
+/// # Errors
+/// If the API server refuses an object.
+pub async fn own_queue(hub: &Cluster, namespace: &str, cpu: &str, workers: &[&str]) -> Result<()> {
     let toleration = json!({"key": OWN, "value": namespace, "effect": "NoSchedule"});
     let flavor = json!({"nodeLabels": {OWN: namespace}, "tolerations": [toleration]});
     let text = queue_objects(namespace, cpu, workers, &flavor);
@@ -78,7 +74,8 @@ fn queue_objects(namespace: &str, cpu: &str, workers: &[&str], flavor: &Value) -
 }
 
 /// A Job with this number of pods, each with this cpu request and run time in seconds.
-pub(crate) fn job(name: &str, pods: usize, cpu: &str, seconds: u32) -> Value {
+#[must_use]
+pub fn job(name: &str, pods: usize, cpu: &str, seconds: u32) -> Value {
     json!({
         "apiVersion": "batch/v1", "kind": "Job",
         "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": "queue"}},
@@ -99,13 +96,15 @@ pub(crate) fn job(name: &str, pods: usize, cpu: &str, seconds: u32) -> Value {
 }
 
 /// So many nodes of this much cpu that only pods of this test are meant for.
-pub(crate) fn nodes(prefix: &str, count: usize, cpu: &str) -> NodeSpec {
+#[must_use]
+pub fn nodes(prefix: &str, count: usize, cpu: &str) -> NodeSpec {
     let (prefix, cpu) = (prefix.to_owned(), cpu.to_owned());
     NodeSpec { prefix, count, cpu, ..NodeSpec::default() }
 }
 
 /// So many nodes of this much cpu that pods of other tests do not tolerate.
-pub(crate) fn own_nodes(namespace: &str, count: usize, cpu: &str) -> NodeSpec {
+#[must_use]
+pub fn own_nodes(namespace: &str, count: usize, cpu: &str) -> NodeSpec {
     let taint = Taint {
         key: OWN.to_owned(),
         value: Some(namespace.to_owned()),

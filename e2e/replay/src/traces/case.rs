@@ -1,0 +1,111 @@
+//! A recorded case of a kind of job, as in its file.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A create that was not stored, or a trace of requests with what followed from each.
+#[derive(Clone, Debug, Deserialize)]
+pub struct TraceCase {
+    /// `Kind/create/name` or `Kind/life/name`, unique.
+    pub case: String,
+    /// The kind that the case is about.
+    pub kind: String,
+    /// The settings of the manager, if not the usual ones.
+    #[serde(default)]
+    pub config: Option<TraceSettings>,
+    /// The namespace of a create.
+    #[serde(default)]
+    pub namespace: Option<String>,
+    /// Requests, in order.
+    pub steps: Vec<TraceStep>,
+}
+
+/// Settings of the manager.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TraceSettings {
+    /// The usual ones.
+    #[default]
+    #[serde(skip)]
+    Base,
+    /// Jobs without a queue name are managed.
+    #[serde(rename = "manageJobsWithoutQueueName")]
+    WithoutQueueName,
+    /// Short timeouts of PodsReady.
+    #[serde(rename = "waitForPodsReady")]
+    PodsReady,
+}
+
+/// One step.
+#[derive(Clone, Debug, Deserialize)]
+pub struct TraceStep {
+    /// Its number.
+    pub step: u64,
+    /// What it means.
+    #[serde(default)]
+    pub what: String,
+    /// The cluster that it is sent to, if not the only one.
+    #[serde(default)]
+    pub cluster: Option<String>,
+    /// The request; none if the recorder only waited.
+    #[serde(default, rename = "do")]
+    pub request: Option<TraceRequest>,
+    /// The request changes nothing.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// What the API server answered.
+    #[serde(default)]
+    pub answer: Option<TraceAnswer>,
+    /// What changed afterwards.
+    #[serde(default)]
+    pub then: Option<TraceChanges>,
+}
+
+/// A request.
+#[derive(Clone, Debug, Deserialize)]
+pub struct TraceRequest {
+    /// The verb.
+    pub method: String,
+    /// The path with its query.
+    pub path: String,
+    /// `Content-Type`.
+    #[serde(default)]
+    pub content_type: Option<String>,
+    /// The body.
+    #[serde(default)]
+    pub body: Option<Value>,
+}
+
+/// An answer.
+#[derive(Clone, Debug, Deserialize)]
+pub struct TraceAnswer {
+    /// HTTP status.
+    pub code: u16,
+    /// The text of a refusal.
+    #[serde(default)]
+    pub message: Option<String>,
+    /// The object of a success.
+    #[serde(default)]
+    pub object: Option<Value>,
+}
+
+/// What changed after a step.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct TraceChanges {
+    /// Objects as they are then.
+    #[serde(default)]
+    pub changed: Vec<Value>,
+    /// `Kind/name` of objects that are gone.
+    #[serde(default)]
+    pub gone: Vec<String>,
+    /// `Kind/name` of objects about which nothing is compared.
+    #[serde(default)]
+    pub varies: Value,
+}
+
+impl TraceCase {
+    /// Whether the case needs more than one cluster.
+    #[must_use]
+    pub fn is_of_several_clusters(&self) -> bool {
+        self.case.starts_with("MultiKueue/") || self.steps.iter().any(|step| step.cluster.is_some())
+    }
+}

@@ -1,0 +1,146 @@
+//! Differences between recorded objects and those of the cluster.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{
+    case::TraceChanges,
+    essence,
+    placeholders::{TraceNames, VARIES},
+};
+
+/// What differs from the changes of a step, in words; nothing if all is as recorded. `present` are the objects of the namespace.
+/// TraceNames that are seen for the first time are bound.
+pub(crate) fn differences(
+    then: &TraceChanges,
+    present: &[Value],
+    names: &mut TraceNames,
+) -> Vec<String> {
+    let varies = then.varies.to_string();
+    let mut found = Vec::new();
+    for recorded in &then.changed {
+        let (kind, name) = identity(recorded);
+        if varies.contains(&format!("{kind}/{name}")) || super::collection(kind, "").is_none() {
+            continue;
+        }
+        match object(recorded, present, names) {
+            Ok(name_now) => names.bind(kind, name, &name_now),
+            Err(difference) => found.push(format!("{kind}/{name}: {difference}")),
+        }
+    }
+    for gone in &then.gone {
+        let Some((kind, recorded)) = gone.split_once('/') else { continue };
+        let name = names.name(kind, recorded);
+        let is_there = present.iter().any(|object| {
+            object["kind"] == kind && name.as_deref() == object["metadata"]["name"].as_str()
+        });
+        if is_there {
+            found.push(format!("{gone} is not gone"));
+        }
+    }
+    found
+}
+
+/// Kind and name of an object.
+fn identity(object: &Value) -> (&str, &str) {
+    (
+        object["kind"].as_str().unwrap_or_default(),
+        object["metadata"]["name"].as_str().unwrap_or_default(),
+    )
+}
+
+/// The name of the object that is the recorded one, or how the nearest one differs.
+fn object(recorded: &Value, present: &[Value], names: &TraceNames) -> Result<String, String> {
+    let (kind, name) = identity(recorded);
+    let known = names.name(kind, name);
+    let candidates = present.iter().filter(|object| {
+        let (of, now) = identity(object);
+        of == kind
+            && match &known {
+                Some(known) => known == now,
+                None => names.matches(name, now) && !names.is_bound(kind, now),
+            }
+    });
+    let expected = essence::of(recorded);
+    let mut nearest: Option<Vec<String>> = None;
+    for candidate in candidates {
+        let mut lines = Vec::new();
+        diff("", &expected, &essence::of(candidate), names, &mut lines);
+        if lines.is_empty() {
+            return Ok(identity(candidate).1.to_owned());
+        }
+        if nearest.as_ref().is_none_or(|nearest| lines.len() < nearest.len()) {
+            nearest = Some(lines);
+        }
+    }
+    Err(nearest.map_or_else(|| "is not there".to_owned(), |lines| lines.join("; ")))
+}
+
+/// How the compared part of an answered object differs from the recorded one.
+pub(crate) fn of_answer(recorded: &Value, answered: &Value, names: &TraceNames) -> Vec<String> {
+    let mut lines = Vec::new();
+    diff("", &essence::of(recorded), &essence::of(answered), names, &mut lines);
+    lines
+}
+
+/// Lists where a value differs from the recorded one.
+fn diff(path: &str, recorded: &Value, ours: &Value, names: &TraceNames, lines: &mut Vec<String>) {
+    match (recorded, ours) {
+        (Value::String(text), _) if text == VARIES => {}
+        (Value::String(recorded), Value::String(ours)) if names.matches(recorded, ours) => {}
+        (Value::Object(recorded), Value::Object(ours)) => {
+            let keys: BTreeSet<&String> = recorded.keys().chain(ours.keys()).collect();
+            for key in keys {
+                let value = |map: &serde_json::Map<String, Value>| {
+                    map.get(key).cloned().unwrap_or_default()
+                };
+                diff(&format!("{path}.{key}"), &value(recorded), &value(ours), names, lines);
+            }
+        }
+        (Value::Array(recorded), Value::Array(ours)) if recorded.len() == ours.len() => {
+            for (at, (recorded, ours)) in recorded.iter().zip(ours).enumerate() {
+                diff(&format!("{path}[{at}]"), recorded, ours, names, lines);
+            }
+        }
+        (recorded, ours) if recorded == ours => {}
+        (recorded, ours) => lines.push(format!("{path}: {ours} instead of {recorded}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn workload(name: &str, status: &str) -> Value {
+        json!({
+            "kind": "Workload", "metadata": { "name": name },
+            "spec": { "podSets": [{ "name": "main", "count": 2 }], "queueName": "main" },
+            "status": { "conditions": [{ "type": "Admitted", "status": status, "reason": "R" }] },
+        })
+    }
+
+    #[test]
+    fn an_object_with_a_random_name_is_found_once() {
+        let then = TraceChanges {
+            changed: vec![workload("job-j-<h5:1>", "True"), workload("job-j-<h5:2>", "False")],
+            gone: vec!["Pod/p".to_owned()],
+            ..TraceChanges::default()
+        };
+        let mut names = TraceNames::of("ns");
+        let present = [workload("job-j-a", "False"), workload("job-j-b", "True")];
+        assert_eq!(differences(&then, &present, &mut names), [""; 0]);
+        assert_eq!(names.name("Workload", "job-j-<h5:1>").as_deref(), Some("job-j-b"));
+        let present = [workload("job-j-a", "False"), workload("job-j-b", "False")];
+        let found = differences(&then, &present, &mut names);
+        assert_eq!(
+            found,
+            ["Workload/job-j-<h5:1>: .conditions.Admitted.status: \"False\" instead of \"True\""]
+        );
+        let pod = json!({ "kind": "Pod", "metadata": { "name": "p" } });
+        let found = differences(&then, &[pod], &mut TraceNames::of("ns"));
+        assert!(found.contains(&"Pod/p is not gone".to_owned()), "{found:?}");
+    }
+}

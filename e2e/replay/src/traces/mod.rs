@@ -1,0 +1,38 @@
+//! Replays recorded lives of jobs: requests, and the objects that a manager with its controllers has made of them.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `case` | a recorded case, as in its file |
+//! | `essence` | what of an object is compared |
+//! | `placeholders` | names and times that differ from run to run |
+//! | `comparison` | differences between recorded objects and those of the cluster |
+//! | `run` | sends the steps of a case and waits for what was recorded |
+
+mod case;
+mod comparison;
+mod essence;
+mod placeholders;
+mod run;
+
+pub use case::{TraceCase, TraceSettings};
+pub use run::run_traces;
+
+/// Kinds whose cases can be replayed.
+pub(crate) const TRACED_KINDS: [&str; 5] = ["Job", "JobSet", "LeaderWorkerSet", "Pod", "PodGroup"];
+
+/// Kinds of objects that are compared, with the path of their collection below the API.
+pub(crate) const SHOWN_KINDS: [(&str, &str, &str); 7] = [
+    ("Pod", "/api/v1", "pods"),
+    ("Job", "/apis/batch/v1", "jobs"),
+    ("Deployment", "/apis/apps/v1", "deployments"),
+    ("StatefulSet", "/apis/apps/v1", "statefulsets"),
+    ("JobSet", "/apis/jobset.x-k8s.io/v1alpha2", "jobsets"),
+    ("LeaderWorkerSet", "/apis/leaderworkerset.x-k8s.io/v1", "leaderworkersets"),
+    ("Workload", "/apis/kueue.x-k8s.io/v1beta2", "workloads"),
+];
+
+/// The path of a collection in a namespace.
+pub(crate) fn collection(kind: &str, namespace: &str) -> Option<String> {
+    let (_, api, plural) = SHOWN_KINDS.iter().find(|one| one.0 == kind)?;
+    Some(format!("{api}/namespaces/{namespace}/{plural}"))
+}

@@ -1,0 +1,261 @@
+//! Sends the steps of a case, and waits until the cluster shows what was recorded.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use futures::{StreamExt, stream};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use super::{
+    SHOWN_KINDS, TRACED_KINDS,
+    case::{TraceCase, TraceRequest, TraceStep},
+    collection, comparison,
+    placeholders::TraceNames,
+};
+use crate::{
+    compare::{Difference, Level, same_words},
+    report::ReplayReport,
+    run::{ReplayTarget, Reply, create, make_namespace, plain},
+};
+
+/// Cases under way at once.
+const PARALLEL: usize = 6;
+
+/// How long the objects of a step may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Between two looks at the cluster.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
+
+/// How long the caches of webhooks may need to see a new queue.
+const CACHES: Duration = Duration::from_secs(1);
+
+/// Runs the cases of kinds that are served, in one cluster. The objects that every case finds must be there.
+///
+/// # Errors
+/// If the API server cannot be reached.
+pub async fn run_traces(
+    target: &ReplayTarget,
+    cases: &[TraceCase],
+) -> anyhow::Result<ReplayReport> {
+    let mut report = ReplayReport::default();
+    let mut chosen = Vec::new();
+    for case in cases {
+        let reason = if case.is_of_several_clusters() {
+            "more than one cluster".to_owned()
+        } else if !TRACED_KINDS.contains(&case.kind.as_str()) {
+            format!("kind {} is not built", case.kind)
+        } else {
+            chosen.push(case);
+            continue;
+        };
+        *report.skipped.entry(reason).or_default() += 1;
+    }
+    let runs = stream::iter(chosen.into_iter().enumerate());
+    let runs = runs.map(|(number, case)| async move {
+        let outcome = judge(target, case, number).await;
+        (case.case.clone(), outcome)
+    });
+    let outcomes: Vec<_> = runs.buffer_unordered(PARALLEL).collect().await;
+    for (case, outcome) in outcomes {
+        // A case that cannot be run fails alone.
+        let found = outcome.unwrap_or_else(|error| {
+            vec![Difference { level: Level::Verdict, text: format!("{error:#}") }]
+        });
+        if found.is_empty() {
+            report.passed += 1;
+        } else {
+            report.failed.push((case, found));
+        }
+    }
+    report.failed.sort_by(|one, other| one.0.cmp(&other.0));
+    Ok(report)
+}
+
+async fn judge(
+    target: &ReplayTarget,
+    case: &TraceCase,
+    number: usize,
+) -> anyhow::Result<Vec<Difference>> {
+    if let Some(namespace) = &case.namespace {
+        return steps(target, case, &mut TraceNames::of(namespace)).await;
+    }
+    let namespace = format!("trace-{number}");
+    prepare(target, &namespace, case).await.context("setup")?;
+    let found = steps(target, case, &mut TraceNames::of(&namespace)).await;
+    clean_up(target, &namespace).await?;
+    found
+}
+
+/// The first step that differs ends a case: what follows depends on it.
+async fn steps(
+    target: &ReplayTarget,
+    case: &TraceCase,
+    names: &mut TraceNames,
+) -> anyhow::Result<Vec<Difference>> {
+    for step in &case.steps {
+        let mut found = Vec::new();
+        if let Some(request) = &step.request {
+            let reply = send(target, request, names).await?;
+            found.extend(answer_differences(step, &reply, names));
+        }
+        if let Some(then) = step.then.as_ref().filter(|_| found.is_empty() && !step.dry_run) {
+            let until = Instant::now() + PATIENCE;
+            loop {
+                let present = present(target, names.namespace()).await?;
+                let lines = comparison::differences(then, &present, names);
+                if lines.is_empty() {
+                    break;
+                }
+                if Instant::now() >= until {
+                    let text = |line| Difference { level: Level::Objects, text: line };
+                    found.extend(lines.into_iter().map(text));
+                    break;
+                }
+                sleep(LOOK_AGAIN).await;
+            }
+        }
+        if !found.is_empty() {
+            for difference in &mut found {
+                difference.text =
+                    format!("step {} ({}): {}", step.step, step.what, difference.text);
+            }
+            return Ok(found);
+        }
+    }
+    Ok(vec![])
+}
+
+fn answer_differences(step: &TraceStep, reply: &Reply, names: &TraceNames) -> Vec<Difference> {
+    let Some(answer) = &step.answer else {
+        return vec![];
+    };
+    let message = reply.body["message"].as_str().unwrap_or_default();
+    if answer.code != reply.code {
+        let level =
+            if (answer.code < 400) == (reply.code < 400) { Level::Code } else { Level::Verdict };
+        let text = format!("code {} instead of {}: {message}", reply.code, answer.code);
+        return vec![Difference { level, text }];
+    }
+    if let Some(object) = &answer.object {
+        let lines = comparison::of_answer(object, &reply.body, names);
+        return lines
+            .into_iter()
+            .map(|text| Difference { level: Level::Objects, text: format!("answer{text}") })
+            .collect();
+    }
+    let expected = answer.message.as_deref().map(|text| names.fill(text)).unwrap_or_default();
+    let same = same_words(message, &expected) || names.matches(&expected, message);
+    if same || expected.is_empty() {
+        return vec![];
+    }
+    let text = format!("message\n      {message}\n    instead of\n      {expected}");
+    vec![Difference { level: Level::Words, text }]
+}
+
+/// Sends a request with the names, uids and the time of this run.
+async fn send(
+    target: &ReplayTarget,
+    request: &TraceRequest,
+    names: &TraceNames,
+) -> anyhow::Result<Reply> {
+    let body = match &request.body {
+        Some(body) => Some(fill(target, body, names).await?),
+        None => None,
+    };
+    let kind = request.content_type.as_deref().unwrap_or("application/json");
+    let path = names.fill(&request.path);
+    target.send(&plain(&request.method, &path, kind), body.as_ref()).await
+}
+
+async fn fill(target: &ReplayTarget, body: &Value, names: &TraceNames) -> anyhow::Result<Value> {
+    let mut text = names.fill(&body.to_string());
+    let now = k8s_openapi::jiff::Timestamp::now();
+    let now = now.round(k8s_openapi::jiff::Unit::Second).unwrap_or(now);
+    text = text.replace("<now>", &now.to_string());
+    while let Some((begin, rest)) = text.split_once("<uid:") {
+        let (object, end) = rest.split_once('>').context("a placeholder without an end")?;
+        let uid = uid_of(target, object, names).await?;
+        text = format!("{begin}{uid}{end}");
+    }
+    Ok(serde_json::from_str(&text)?)
+}
+
+async fn uid_of(target: &ReplayTarget, object: &str, names: &TraceNames) -> anyhow::Result<String> {
+    let (kind, name) = object.split_once('/').context("a uid names kind and object")?;
+    let path = collection(kind, names.namespace()).with_context(|| format!("uid of {kind}"))?;
+    let get = plain("GET", &format!("{path}/{name}"), "application/json");
+    let reply = target.send(&get, None).await?;
+    Ok(reply.body["metadata"]["uid"].as_str().unwrap_or_default().to_owned())
+}
+
+/// All objects of a namespace that are compared.
+async fn present(target: &ReplayTarget, namespace: &str) -> anyhow::Result<Vec<Value>> {
+    let mut all = Vec::new();
+    for (kind, api, _) in SHOWN_KINDS {
+        let Some(path) = collection(kind, namespace) else { continue };
+        let reply = target.send(&plain("GET", &path, "application/json"), None).await?;
+        for item in reply.body["items"].as_array().into_iter().flatten() {
+            let mut object = item.clone();
+            // Items of a list need not say what they are.
+            object["kind"] = json!(kind);
+            object["apiVersion"] = json!(api.rsplit("apis/").next());
+            all.push(object);
+        }
+    }
+    Ok(all)
+}
+
+/// The namespace of a trace, with its queues.
+async fn prepare(target: &ReplayTarget, namespace: &str, case: &TraceCase) -> anyhow::Result<()> {
+    make_namespace(target, namespace, &json!({})).await?;
+    let tiny = format!("{namespace}-tiny");
+    let api = "/apis/kueue.x-k8s.io/v1beta2";
+    create(target, &format!("{api}/clusterqueues"), &tiny_queue(&tiny)).await?;
+    let mut queues = vec![("main", "ample"), ("other", "ample"), ("tiny", tiny.as_str())];
+    if case.case.ends_with("/life/default-queue") {
+        queues.push(("default", "ample"));
+    }
+    for (name, cluster_queue) in queues {
+        let queue = json!({
+            "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue",
+            "metadata": {"name": name}, "spec": {"clusterQueue": cluster_queue},
+        });
+        create(target, &format!("{api}/namespaces/{namespace}/localqueues"), &queue).await?;
+    }
+    sleep(CACHES).await;
+    Ok(())
+}
+
+/// A ClusterQueue in which nothing ever fits.
+fn tiny_queue(name: &str) -> Value {
+    let quota = |name: &str, quota: &str| json!({"name": name, "nominalQuota": quota});
+    json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": name},
+        "spec": {"namespaceSelector": {}, "resourceGroups": [{
+            "coveredResources": ["cpu", "memory", "example.com/gpu"],
+            "flavors": [{"name": "plain", "resources": [
+                quota("cpu", "100m"), quota("memory", "100Mi"), quota("example.com/gpu", "0"),
+            ]}],
+        }]},
+    })
+}
+
+/// Drops finalizers and deletes what a trace has left.
+async fn clean_up(target: &ReplayTarget, namespace: &str) -> anyhow::Result<()> {
+    let delete = json!({"gracePeriodSeconds": 0, "propagationPolicy": "Background"});
+    // Owners first, or their controllers make new objects.
+    for (kind, _, _) in SHOWN_KINDS.iter().rev() {
+        let Some(path) = collection(kind, namespace) else { continue };
+        target.send(&plain("DELETE", &path, "application/json"), Some(&delete)).await?;
+    }
+    for object in present(target, namespace).await? {
+        let (kind, name) = (object["kind"].as_str(), object["metadata"]["name"].as_str());
+        let path = kind.and_then(|kind| collection(kind, namespace)).zip(name);
+        let Some((path, name)) = path else { continue };
+        let patch = plain("PATCH", &format!("{path}/{name}"), "application/merge-patch+json");
+        target.send(&patch, Some(&json!({"metadata": {"finalizers": null}}))).await?;
+    }
+    Ok(())
+}

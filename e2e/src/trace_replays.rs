@@ -1,0 +1,106 @@
+//! Replays recorded lives of jobs: a complete installation in one cluster, whose pods are played.
+
+use anyhow::{Context, Result};
+use harness::{NodeSpec, Shape, TestLab, secs};
+use k8s_openapi::api::core::v1::Taint;
+use replay::{ReplayReport, ReplayTarget, TraceCase, TraceSettings};
+use serde_json::{Value, json};
+
+use crate::installation::{Installation, InstallationPlan, InstallationPorts, NAMESPACE};
+
+/// CRDs of the kinds that no program of this repository installs.
+const FOREIGN_KINDS: [&str; 2] = [
+    include_str!("../tests/kinds/jobset-crd.yaml"),
+    include_str!("../tests/kinds/leader-worker-set-crd.yaml"),
+];
+
+/// Objects that are there before any case.
+const SETUP: &str = include_str!("../replay/trace-setup.yaml");
+
+/// Replays cases, with a manager for each of the settings that they were recorded with.
+///
+/// # Errors
+/// If the control plane or a manager does not start.
+pub async fn replay(cases: &[TraceCase]) -> Result<ReplayReport> {
+    let mut report = ReplayReport::default();
+    for settings in [TraceSettings::Base, TraceSettings::WithoutQueueName, TraceSettings::PodsReady]
+    {
+        let of_settings = |case: &&TraceCase| case.config.unwrap_or_default() == settings;
+        let chosen: Vec<TraceCase> = cases.iter().filter(of_settings).cloned().collect();
+        if !chosen.is_empty() {
+            report.absorb(replay_with(settings, &chosen).await?);
+        }
+    }
+    Ok(report)
+}
+
+async fn replay_with(settings: TraceSettings, cases: &[TraceCase]) -> Result<ReplayReport> {
+    let lab = TestLab::start(Shape { workers: 0, audit: false }).await?;
+    let plan = InstallationPlan { workers: 0, elects: false };
+    let installation = Installation::of(&lab, plan, InstallationPorts::choose()?).await?;
+    installation.install().await?;
+    let hub = &installation.hub;
+    for definition in FOREIGN_KINDS {
+        hub.apply(definition, NAMESPACE).await.context("installing a CRD")?;
+    }
+    for nodes in nodes() {
+        hub.add_nodes(&nodes).await?;
+    }
+    let manager = installation.manager_with(true, &configuration(settings), &[]).await?;
+    let target = ReplayTarget::new(hub.client());
+    replay::until_served(&target, secs(60)).await?;
+    hub.apply(SETUP, "base").await.context("installing the objects of the recording")?;
+    let report = replay::run_traces(&target, cases).await;
+    drop(manager);
+    report
+}
+
+fn nodes() -> [NodeSpec; 2] {
+    let label = |value: &str| [("oracle.example/pool".to_owned(), value.to_owned())].into();
+    let of = |prefix: &str, count| NodeSpec {
+        prefix: prefix.to_owned(),
+        count,
+        cpu: "1000".to_owned(),
+        memory: "1000Gi".to_owned(),
+        ..NodeSpec::default()
+    };
+    let taint = Taint {
+        key: "oracle.example/dedicated".to_owned(),
+        value: Some("yes".to_owned()),
+        effect: "NoSchedule".to_owned(),
+        time_added: None,
+    };
+    [
+        NodeSpec { labels: label("plain"), ..of("node", 3) },
+        NodeSpec {
+            labels: label("tainted"),
+            taints: vec![taint],
+            extended: [("example.com/gpu".to_owned(), "100".to_owned())].into(),
+            ..of("gpu", 2)
+        },
+    ]
+}
+
+/// The settings that the cases were recorded with.
+fn configuration(settings: TraceSettings) -> Value {
+    let frameworks =
+        ["batch/job", "jobset.x-k8s.io/jobset", "leaderworkerset.x-k8s.io/leaderworkerset", "pod"];
+    let mut file = json!({"integrations": {"frameworks": frameworks}});
+    match settings {
+        TraceSettings::Base => file["waitForPodsReady"] = json!({"timeout": "30m"}),
+        TraceSettings::WithoutQueueName => {
+            file["waitForPodsReady"] = json!({"timeout": "30m"});
+            file["manageJobsWithoutQueueName"] = json!(true);
+        }
+        TraceSettings::PodsReady => {
+            file["waitForPodsReady"] = json!({
+                "timeout": "12s", "recoveryTimeout": "12s", "blockAdmission": false,
+                "requeuingStrategy": {
+                    "timestamp": "Eviction", "backoffLimitCount": 1, "backoffBaseSeconds": 12,
+                    "backoffMaxSeconds": 60,
+                },
+            });
+        }
+    }
+    file
+}

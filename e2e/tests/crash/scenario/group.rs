@@ -1,0 +1,75 @@
+//! A group of pods, one of which fails and is replaced.
+
+use anyhow::Result;
+use crds::{meta::is_true, names::MANAGED, v1beta2::Workload};
+use e2e::installation::TIMEOUT;
+use harness::annotation;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{
+    ResourceExt,
+    api::{Patch, PatchParams},
+};
+use serde_json::json;
+
+use crate::{
+    observed_job::{ObservedJob, create},
+    setup::PODS,
+};
+
+impl ObservedJob<'_> {
+    /// No finalizer is left in the end.
+    pub(super) async fn group(&self) -> Result<()> {
+        let [first, second, replacement] =
+            ["a", "b", "c"].map(|member| format!("{}-{member}", self.name));
+        self.add_member(&first, 600).await?;
+        self.add_member(&second, 3).await?;
+        let runs = |pod: &Pod| phase(pod) == "Running" || phase(pod) == "Failed";
+        self.hub().until(&self.api::<Pod>(), &first, "runs", TIMEOUT, runs).await?;
+        let failed = Patch::Merge(json!({"status": {"phase": "Failed"}}));
+        self.api::<Pod>().patch_status(&first, &PatchParams::default(), &failed).await?;
+        let waits = |one: &Workload| holds(one, "WaitingForReplacementPods") || is_over(one);
+        let workloads = self.api::<Workload>();
+        if !self.again {
+            self.hub().until(&workloads, self.name, "waits", TIMEOUT, waits).await?;
+        }
+        self.add_member(&replacement, 1).await?;
+        let over = |one: &Workload| is_over(one) && one.finalizers().is_empty();
+        self.hub().until(&workloads, self.name, "is over", TIMEOUT, over).await?;
+        for member in [first, second, replacement] {
+            let released = |pod: &Pod| !pod.finalizers().iter().any(|one| one == MANAGED);
+            self.hub().until(&self.api(), &member, "is released", TIMEOUT, released).await?;
+        }
+        Ok(())
+    }
+
+    async fn add_member(&self, name: &str, seconds: u32) -> Result<()> {
+        let pod = json!({
+            "metadata": {
+                "name": name,
+                "labels": {
+                    "kueue.x-k8s.io/queue-name": PODS, "kueue.x-k8s.io/pod-group-name": self.name,
+                },
+                "annotations": {
+                    annotation::RUN_SECONDS: seconds.to_string(),
+                    "kueue.x-k8s.io/pod-group-total-count": "2",
+                },
+            },
+            "spec": {"restartPolicy": "Never", "containers": [{
+                "name": "main", "image": "main", "resources": {"requests": {"cpu": "1"}},
+            }]},
+        });
+        create(&self.api(), &serde_json::from_value::<Pod>(pod)?).await
+    }
+}
+
+fn phase(pod: &Pod) -> &str {
+    pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default()
+}
+
+fn holds(workload: &Workload, condition: &str) -> bool {
+    is_true(&workload.status.conditions, condition)
+}
+
+fn is_over(workload: &Workload) -> bool {
+    holds(workload, "Finished")
+}

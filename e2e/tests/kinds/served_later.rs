@@ -1,0 +1,59 @@
+//! A kind that a cluster does not serve at first.
+
+use anyhow::{Result, ensure};
+use crds::{meta::is_true, v1beta2::Workload};
+
+use crate::{
+    fixture::KindFixture,
+    kind_under_test::{JobPlan, KindUnderTest, training_crd},
+    shared_installation::{SERVED_LATER, SERVED_PARTLY, serve},
+};
+
+#[tokio::test]
+async fn a_kind_that_the_manager_serves_later_needs_no_restart() -> Result<()> {
+    let jobs = KindFixture::new("before", KindUnderTest::job()?).await?;
+    jobs.room_on_hub(1).await?;
+    jobs.submit(&JobPlan::of("train", 1)).await?;
+    jobs.until_finished("train").await?;
+
+    let fixture = KindFixture::new("later", KindUnderTest::training(SERVED_LATER)?).await?;
+    fixture.room_on_hub(1).await?;
+    serve(fixture.hub(), &training_crd(SERVED_LATER)).await?;
+    let job = fixture.submit(&JobPlan::of("train", 1)).await?;
+    ensure!(fixture.tested.is_suspended(&job), "by the webhook: {job}");
+    fixture.until_succeeded("train").await?;
+    fixture.until_finished("train").await?;
+    Ok(())
+}
+
+/// The second worker has more room, but not the kind.
+#[tokio::test]
+async fn a_worker_gets_jobs_of_a_kind_once_it_serves_it() -> Result<()> {
+    let jobs = KindFixture::new("meanwhile", KindUnderTest::job()?).await?;
+    jobs.room_on(2, 1).await?;
+    jobs.quota_on_workers(1).await?;
+    let fixture = KindFixture::new("partly", KindUnderTest::training(SERVED_PARTLY)?).await?;
+    fixture.room_on(1, 1).await?;
+    fixture.room_on(2, 2).await?;
+    fixture.quota_on_workers(3).await?;
+    fixture.submit_for_workers(&JobPlan::of("first", 3600)).await?;
+    fixture.until_running(fixture.worker(1), "first").await?;
+    fixture.submit_for_workers(&JobPlan::of("second", 1)).await?;
+    let waits = |one: &Workload| {
+        let conditions = &one.status.conditions;
+        conditions.iter().any(|one| one.r#type == "QuotaReserved" && one.status == "False")
+            && !is_true(conditions, "Admitted")
+    };
+    let workload = fixture.until_workload("second", "waits", waits).await?;
+    ensure!(workload.status.cluster_name.is_none(), "{:?}", workload.status);
+
+    jobs.submit_for_workers(&JobPlan::of("train", 1)).await?;
+    let finished = jobs.until_finished("train").await?;
+    ensure!(finished.status.cluster_name.as_deref() == Some("worker-2"), "{:?}", finished.status);
+
+    serve(fixture.worker(2), &training_crd(SERVED_PARTLY)).await?;
+    fixture.until_succeeded("second").await?;
+    let finished = fixture.until_finished("second").await?;
+    ensure!(finished.status.cluster_name.as_deref() == Some("worker-2"), "{:?}", finished.status);
+    Ok(())
+}
