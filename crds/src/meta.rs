@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,14 @@ pub struct Condition {
     /// The type, unique in the object.
     #[serde(default)]
     pub r#type: String,
+}
+
+impl Condition {
+    /// When the status last changed.
+    #[must_use]
+    pub fn transitioned_at(&self) -> Option<Timestamp> {
+        self.last_transition_time.as_ref().map(|time| time.0)
+    }
 }
 
 /// Whether a condition of this type is true.

@@ -43,7 +43,7 @@ pub use self::{
     preempted::{preempted, preemption_message},
     quota_released::{nomination_cancelled, quota_released},
     quota_reserved::{QuotaReservation, quota_reserved},
-    requeue_backoff::{back_off, backoff_ended, requeued},
+    requeue_backoff::{back_off, backoff_ended, queued_at, requeued},
     status_stamp::StatusStamp,
 };
 

@@ -2,6 +2,7 @@
 //!
 //! Admitted time accumulates towards the maximum execution time. Source: docs/reference/kueue.md §2.1, §2.2.
 
+use crds::meta::Condition;
 use crds::names::{conditions, reasons};
 use crds::v1beta2::WorkloadStatus;
 
@@ -67,8 +68,8 @@ fn awaits_topology(status: &WorkloadStatus) -> bool {
 
 fn accumulate(status: &mut WorkloadStatus, at: StatusStamp) {
     let since = condition::find(&status.conditions, conditions::ADMITTED)
-        .and_then(|one| one.last_transition_time.as_ref())
-        .map_or(at.now, |time| time.0);
+        .and_then(Condition::transitioned_at)
+        .unwrap_or(at.now);
     let seconds = (at.now.as_second() - since.as_second()).max(0);
     let past = i64::from(status.accumulated_past_execution_time_seconds.unwrap_or(0));
     let sum = i32::try_from(past.saturating_add(seconds)).unwrap_or(i32::MAX);

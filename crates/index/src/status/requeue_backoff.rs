@@ -1,12 +1,21 @@
 //! Requeue and requeue backoff of evicted Workloads (`requeueState`). Source: docs/reference/kueue.md §2.4.
 
+use crds::meta::Condition;
 use crds::names::{conditions, reasons};
-use crds::v1beta2::WorkloadStatus;
+use crds::v1beta2::{Workload, WorkloadStatus};
 use jiff::Timestamp;
 
 use super::condition;
 use super::status_stamp::StatusStamp;
 use crate::time::to_seconds;
+
+/// When a Workload entered its queue: its last requeue, else its creation.
+#[must_use]
+pub fn queued_at(workload: &Workload) -> Option<Timestamp> {
+    let requeued = condition::find(&workload.status.conditions, conditions::REQUEUED);
+    let created = workload.metadata.creation_timestamp.as_ref().map(|time| time.0);
+    requeued.and_then(Condition::transitioned_at).or(created)
+}
 
 /// Requeues the Workload. The reason is BackoffFinished, ClusterQueueRestarted, LocalQueueRestarted or Reactivated.
 #[must_use]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ::jobs::{GenericJob, JobObject, remote_objects};
 use crds::{
-    meta::is_true,
+    meta::{Condition, is_true},
     names::conditions::{ADMITTED, EVICTED, FINISHED, REFUSED},
     v1beta2::{Workload, WorkloadSpec},
 };
@@ -184,8 +184,7 @@ fn clone_view(clone: &Workload, inputs: &CopyInputs<'_>) -> RemoteWorkload {
     let find =
         |kind: &str| conditions.iter().find(|one| one.r#type == kind && one.status == "True");
     let admitted = find(ADMITTED);
-    let at =
-        |one: &crds::meta::Condition| one.last_transition_time.as_ref().map(|at| engine_time(at.0));
+    let at = |one: &Condition| one.transitioned_at().map(engine_time);
     RemoteWorkload {
         epoch: remote_objects::epoch(&clone.metadata),
         history: inputs.history(&clone.metadata),

@@ -9,6 +9,7 @@ mod transitions;
 use std::collections::BTreeMap;
 
 use crds::{
+    meta::is_true,
     names::conditions::{ADMITTED, FINISHED, QUOTA_RESERVED},
     v1beta2::Workload,
 };
@@ -93,7 +94,7 @@ impl WorkloadNumbers {
 fn counted_as(workload: &Workload, queues: &QueuesOfWorkload) -> Option<CountedAs> {
     let condition = |name| find(&workload.status.conditions, name);
     let cluster_queue = queues.of(workload);
-    if condition(FINISHED).is_some_and(|one| one.status == "True") {
+    if is_true(&workload.status.conditions, FINISHED) {
         return Some(CountedAs::Finished(cluster_queue, queues.local_queue.clone()));
     }
     // A Workload without the condition was not evaluated yet.

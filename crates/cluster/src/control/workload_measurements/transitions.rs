@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use crds::{
-    meta::Condition,
+    meta::{Condition, is_true},
     names::{
-        conditions::{ADMITTED, EVICTED, FINISHED, PODS_READY, QUOTA_RESERVED, REQUEUED},
+        conditions::{ADMITTED, EVICTED, FINISHED, PODS_READY, QUOTA_RESERVED},
         reasons,
     },
     v1beta2::{Workload, WorkloadSchedulingStatsEviction},
 };
-use index::status::find;
+use index::status::{find, queued_at};
 use jiff::Timestamp;
 
 use crate::control::{
@@ -58,7 +58,7 @@ struct WorkloadTransition<'a> {
 impl WorkloadTransition<'_> {
     fn reservation(&self) -> Option<Measurement> {
         self.became_true(QUOTA_RESERVED)?;
-        Some(Measurement::QuotaReserved(self.labels(self.after), self.since(self.queued_at())))
+        Some(Measurement::QuotaReserved(self.labels(self.after), self.since(queued_at(self.after))))
     }
 
     fn admission(&self) -> Option<Measurement> {
@@ -67,7 +67,7 @@ impl WorkloadTransition<'_> {
         let reserved = time_of(self.after, QUOTA_RESERVED);
         Some(Measurement::Admitted {
             labels: self.labels(self.after),
-            waited: self.since(self.queued_at()),
+            waited: self.since(queued_at(self.after)),
             checks: has_checks.then(|| self.since(reserved)),
         })
     }
@@ -77,7 +77,7 @@ impl WorkloadTransition<'_> {
         // Pods that recovered were ready before.
         (ready.reason == reasons::STARTED).then(|| Measurement::Ready {
             labels: self.labels(self.after),
-            waited: self.since(self.queued_at()),
+            waited: self.since(queued_at(self.after)),
             since_admission: self.since(time_of(self.after, ADMITTED)),
         })
     }
@@ -98,7 +98,7 @@ impl WorkloadTransition<'_> {
         let counted = counts(self.after).into_iter().find(|one| one.count > known(one))?;
         let ready = find(&self.before.status.conditions, PODS_READY);
         let ready = ready.filter(|one| one.status == "True");
-        let ready_since = ready.and_then(|one| one.last_transition_time.as_ref());
+        let ready_since = ready.and_then(Condition::transitioned_at);
         Some(Measurement::Evicted {
             labels: self.labels(self.before),
             first: counted.count == 1,
@@ -106,17 +106,18 @@ impl WorkloadTransition<'_> {
                 reason: counted.reason,
                 underlying_cause: counted.underlying_cause,
             },
-            ready_for: ready_since.map(|at| self.since(Some(at.0))),
+            ready_for: ready_since.map(|at| self.since(Some(at))),
         })
     }
 
     fn release(&self) -> Option<Measurement> {
         let evicted = find(&self.after.status.conditions, EVICTED)?;
-        let releases = is_true(self.before, QUOTA_RESERVED) && !is_true(self.after, QUOTA_RESERVED);
+        let held = |one: &Workload| is_true(&one.status.conditions, QUOTA_RESERVED);
+        let releases = held(self.before) && !held(self.after);
         (releases && evicted.status == "True").then(|| Measurement::QuotaReleased {
             labels: self.labels(self.before),
             reason: evicted.reason.clone(),
-            took: self.since(evicted.last_transition_time.as_ref().map(|at| at.0)),
+            took: self.since(evicted.transitioned_at()),
         })
     }
 
@@ -125,7 +126,7 @@ impl WorkloadTransition<'_> {
         let status = &self.after.status;
         let past = status.accumulated_past_execution_time_seconds.unwrap_or_default();
         let past = Duration::from_secs(u64::try_from(past).unwrap_or_default());
-        let admitted = is_true(self.after, ADMITTED);
+        let admitted = is_true(&status.conditions, ADMITTED);
         let last = admitted.then(|| self.since(time_of(self.after, ADMITTED)));
         let executed = last.map(|last| past + last).or((!past.is_zero()).then_some(past));
         Some(Measurement::Finished { labels: self.labels(self.after), executed })
@@ -142,13 +143,8 @@ impl WorkloadTransition<'_> {
 
     fn became_true(&self, condition: &str) -> Option<&Condition> {
         let after = find(&self.after.status.conditions, condition)?;
-        (after.status == "True" && !is_true(self.before, condition)).then_some(after)
-    }
-
-    /// When the Workload entered its queue: its last requeue, else its creation.
-    fn queued_at(&self) -> Option<Timestamp> {
-        let created = self.after.metadata.creation_timestamp.as_ref().map(|at| at.0);
-        time_of(self.after, REQUEUED).or(created)
+        (after.status == "True" && !is_true(&self.before.status.conditions, condition))
+            .then_some(after)
     }
 
     fn since(&self, at: Option<Timestamp>) -> Duration {
@@ -157,11 +153,6 @@ impl WorkloadTransition<'_> {
     }
 }
 
-fn is_true(workload: &Workload, condition: &str) -> bool {
-    find(&workload.status.conditions, condition).is_some_and(|one| one.status == "True")
-}
-
 fn time_of(workload: &Workload, condition: &str) -> Option<Timestamp> {
-    let found = find(&workload.status.conditions, condition)?;
-    found.last_transition_time.as_ref().map(|at| at.0)
+    find(&workload.status.conditions, condition)?.transitioned_at()
 }

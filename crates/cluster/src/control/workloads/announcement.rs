@@ -4,16 +4,14 @@ use crds::{
     meta::Condition,
     names::{
         annotations::ADMISSION_GATED_BY,
-        conditions::{
-            ADMITTED, DEACTIVATION_TARGET, EVICTED, FINISHED, PREEMPTED, QUOTA_RESERVED, REQUEUED,
-        },
+        conditions::{ADMITTED, DEACTIVATION_TARGET, EVICTED, FINISHED, PREEMPTED, QUOTA_RESERVED},
         reasons, reporters,
     },
     v1beta2::{Workload, WorkloadStatus},
 };
 use index::{
     GATED_BY,
-    status::{find, for_condition},
+    status::{find, for_condition, queued_at},
 };
 use jiff::Timestamp;
 use runtime::events::{EventRecord, EventType, Regarding};
@@ -60,7 +58,7 @@ impl StatusChange<'_> {
         let queue = self.after.admission.as_ref().map_or("", |one| one.cluster_queue.as_str());
         let reserved = self.became_true(QUOTA_RESERVED).is_some();
         if reserved {
-            let waited = self.seconds_since(self.queued_at());
+            let waited = self.seconds_since(queued_at(self.workload));
             let note = format!(
                 "Quota reserved in ClusterQueue {queue}, wait time since queued was {waited}s"
             );
@@ -77,7 +75,8 @@ impl StatusChange<'_> {
             // Without checks the scheduler admits in the write of the reservation.
             let reporter =
                 if reserved { reporters::SCHEDULER } else { reporters::WORKLOAD_CONTROLLER };
-            let waited = self.seconds_since(self.transition_of(QUOTA_RESERVED));
+            let reserved_at = find(&self.after.conditions, QUOTA_RESERVED);
+            let waited = self.seconds_since(reserved_at.and_then(Condition::transitioned_at));
             let note = format!(
                 "Admitted by ClusterQueue {queue}, wait time since reservation was {waited}s"
             );
@@ -193,19 +192,6 @@ impl StatusChange<'_> {
         let before = find(&self.workload.status.conditions, condition);
         let known = before.is_some_and(|one| one.status == "True" && one.reason == after.reason);
         (!known).then_some(after)
-    }
-
-    /// When the Workload entered its queue: its last requeue, else its creation.
-    fn queued_at(&self) -> Option<Timestamp> {
-        let requeued = find(&self.workload.status.conditions, REQUEUED);
-        let requeued = requeued.and_then(|one| one.last_transition_time.as_ref());
-        let created = self.workload.metadata.creation_timestamp.as_ref();
-        requeued.or(created).map(|time| time.0)
-    }
-
-    fn transition_of(&self, condition: &str) -> Option<Timestamp> {
-        let found = find(&self.after.conditions, condition)?;
-        found.last_transition_time.as_ref().map(|time| time.0)
     }
 
     /// Whole seconds up to now, rounded.

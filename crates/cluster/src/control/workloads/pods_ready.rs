@@ -91,7 +91,7 @@ pub(crate) fn time_limits(
     policy: Option<&PodsReadyPolicy>,
 ) -> Vec<TimeLimit> {
     let admitted = status::find(&status.conditions, ADMITTED).filter(|one| one.status == "True");
-    let Some(since) = admitted.and_then(began) else {
+    let Some(since) = admitted.and_then(Condition::transitioned_at) else {
         return Vec::new();
     };
     let pods = policy.and_then(|policy| pods_ready_limit(status, since, policy));
@@ -119,14 +119,12 @@ fn pods_ready_limit(
     }
     let (since, timeout, cause) =
         match condition.filter(|one| one.reason == reasons::WAIT_FOR_RECOVERY) {
-            Some(failed) => (began(failed)?, policy.recovery_timeout?, reasons::WAIT_FOR_RECOVERY),
+            Some(failed) => {
+                (failed.transitioned_at()?, policy.recovery_timeout?, reasons::WAIT_FOR_RECOVERY)
+            }
             None => (admitted, policy.timeout?, reasons::WAIT_FOR_START),
         };
     Some(TimeLimit { at: after(since, timeout), exceeded: Exceeded::PodsReadyTimeout(cause) })
-}
-
-fn began(condition: &Condition) -> Option<Timestamp> {
-    condition.last_transition_time.as_ref().map(|time| time.0)
 }
 
 #[cfg(test)]

@@ -134,10 +134,10 @@ impl TrackedWorkload {
         let conditions = &self.object().status.conditions;
         let since = |condition| {
             let found = index::status::find(conditions, condition);
-            found.filter(|one| one.status == "True")?.last_transition_time.as_ref()
+            found.filter(|one| one.status == "True")?.transitioned_at()
         };
         let since = since(ADMITTED).or_else(|| since(QUOTA_RESERVED));
-        since.map(|at| crate::control::time::engine_time(at.0)).unwrap_or_default()
+        since.map(crate::control::time::engine_time).unwrap_or_default()
     }
 
     /// Whether a condition is true.
