@@ -38,6 +38,13 @@ pub struct PlacementRequest<'a> {
     pub order: QueueOrder,
 }
 
+impl PlacementRequest<'_> {
+    /// What this Workload has in common with others that fit on the same clusters.
+    pub(crate) fn class(&self) -> PlacementClass {
+        PlacementClass { config: self.config.into(), work: Arc::clone(self.work) }
+    }
+}
+
 impl Fleet {
     /// Returns the best cluster for a Workload. The placement counts only after [`Fleet::place`].
     ///
@@ -49,8 +56,7 @@ impl Fleet {
         now: Time,
     ) -> Result<ClusterId, PlacementRefusal> {
         self.update_reservations(now);
-        let class =
-            PlacementClass { config: request.config.into(), work: Arc::clone(request.work) };
+        let class = request.class();
         let position = (request.order, request.workload);
         match self.best_cluster(&class, position, now) {
             Ok(cluster) => {

@@ -21,6 +21,12 @@ pub struct DispatchedEntry {
     pub order: QueueOrder,
 }
 
+impl DispatchedEntry {
+    fn request(&self, workload: WorkloadId) -> PlacementRequest<'_> {
+        PlacementRequest { workload, config: &self.config, work: &self.work, order: self.order }
+    }
+}
+
 /// Returns the request of a cycle entry; `None` if the entry is not dispatched by capacity.
 pub type DispatchLookup<'a> = dyn Fn(&CycleEntry) -> Option<DispatchedEntry> + 'a;
 
@@ -39,6 +45,12 @@ impl<'a> FleetPlacer<'a> {
         Self { fleet, lookup, now, refusals: BTreeMap::new() }
     }
 
+    fn refused(&mut self, workload: WorkloadId, refusal: PlacementRefusal) -> RequeueKey {
+        let key = refusal.key;
+        self.refusals.insert(workload, refusal);
+        key
+    }
+
     /// Takes the outcome of the cycle. A head that lacks something other than capacity does not wait for capacity
     /// meanwhile, and gets no reservation.
     pub fn finish_cycle(&mut self, entries: &[CycleEntry]) {
@@ -52,49 +64,39 @@ impl<'a> FleetPlacer<'a> {
 impl Placer for FleetPlacer<'_> {
     /// A placement counts at once, so that later entries of the cycle see it.
     fn place(&mut self, entry: &CycleEntry) -> Result<Option<ClusterId>, RequeueKey> {
-        let Some(DispatchedEntry { config, work, order }) = (self.lookup)(entry) else {
+        let Some(dispatched) = (self.lookup)(entry) else {
             return Ok(None);
         };
-        let ask =
-            PlacementRequest { workload: entry.workload, config: &config, work: &work, order };
-        match self.fleet.choose_cluster(&ask, self.now) {
+        match self.fleet.choose_cluster(&dispatched.request(entry.workload), self.now) {
             Ok(cluster) => {
-                self.fleet.place(entry.workload, cluster, work, self.now);
+                self.fleet.place(entry.workload, cluster, dispatched.work, self.now);
                 Ok(Some(cluster))
             }
-            Err(refusal) => {
-                let key = refusal.key;
-                self.refusals.insert(entry.workload, refusal);
-                Err(key)
-            }
+            Err(refusal) => Err(self.refused(entry.workload, refusal)),
         }
     }
 
-    fn place_after(&mut self, entry: &CycleEntry, gone: &[WorkloadId]) -> Result<(), RequeueKey> {
-        let Some(DispatchedEntry { config, work, order }) = (self.lookup)(entry) else {
-            return Ok(());
+    fn fits_after(&mut self, entry: &CycleEntry, gone: &[WorkloadId]) -> bool {
+        let dispatched = (self.lookup)(entry);
+        let fits = |one: DispatchedEntry| {
+            self.fleet.fits_after(&one.request(entry.workload), gone, self.now)
         };
-        let ask =
-            PlacementRequest { workload: entry.workload, config: &config, work: &work, order };
-        match self.fleet.check_after(&ask, gone, self.now) {
-            Ok(()) => {
-                self.refusals.remove(&entry.workload);
-                Ok(())
-            }
-            Err(refusal) => {
-                let key = refusal.key;
-                self.refusals.insert(entry.workload, refusal);
-                Err(key)
-            }
-        }
+        dispatched.is_none_or(fits)
+    }
+
+    fn refuse_after(&mut self, entry: &CycleEntry, gone: &[WorkloadId]) -> RequeueKey {
+        let Some(dispatched) = (self.lookup)(entry) else {
+            return RequeueKey::default();
+        };
+        let request = dispatched.request(entry.workload);
+        let refusal = self.fleet.refuse_after(&request, gone, self.now);
+        self.refused(entry.workload, refusal)
     }
 
     fn preemptible(&mut self, entry: &CycleEntry) -> Vec<Vec<WorkloadId>> {
-        let Some(DispatchedEntry { config, work, order }) = (self.lookup)(entry) else {
-            return Vec::new();
-        };
-        let ask =
-            PlacementRequest { workload: entry.workload, config: &config, work: &work, order };
-        self.fleet.preemptible(&ask, self.now)
+        let dispatched = (self.lookup)(entry);
+        let preemptible =
+            |one: DispatchedEntry| self.fleet.preemptible(&one.request(entry.workload), self.now);
+        dispatched.map(preemptible).unwrap_or_default()
     }
 }

@@ -18,29 +18,47 @@ use crate::refusal::{ClusterRefusal, PlacementRefusal};
 use crate::worker_cluster::PlacementSerial;
 
 impl Fleet {
-    /// Checks that a cluster has room for a Workload once those in `gone` are gone.
-    ///
-    /// # Errors
-    /// If none would have: one reason per cluster, and the requeue key under which the Workload waits.
-    pub fn check_after(
+    /// Whether a cluster has room for a Workload once those in `gone` are gone.
+    pub fn fits_after(
         &mut self,
         request: &PlacementRequest<'_>,
         gone: &[WorkloadId],
         now: Time,
-    ) -> Result<(), PlacementRefusal> {
+    ) -> bool {
+        self.refusals_after(request, gone, now).is_none()
+    }
+
+    /// Lets a Workload wait that has no room on any cluster once those in `gone` are gone. Returns the reason per cluster.
+    pub fn refuse_after(
+        &mut self,
+        request: &PlacementRequest<'_>,
+        gone: &[WorkloadId],
+        now: Time,
+    ) -> PlacementRefusal {
+        let reasons = self.refusals_after(request, gone, now).unwrap_or_default();
+        let position = (request.order, request.workload);
+        let key = self.pending.add(position, request.class(), self.changes, now);
+        PlacementRefusal { key, reasons }
+    }
+
+    /// Why no cluster would take a Workload; `None` if one would.
+    fn refusals_after(
+        &mut self,
+        request: &PlacementRequest<'_>,
+        gone: &[WorkloadId],
+        now: Time,
+    ) -> Option<Vec<(ClusterId, ClusterRefusal)>> {
         self.update_reservations(now);
-        let class = PlacementClass { config: request.config.into(), work: request.work.clone() };
+        let class = request.class();
         let mut reasons = Vec::new();
         for &cluster in &self.config(request.config).clusters {
             let leaves = self.serials_on(cluster, |workload| gone.contains(&workload));
             match self.evaluate_without(&class, request, cluster, &leaves, now) {
-                Ok(()) => return Ok(()),
+                Ok(()) => return None,
                 Err(refusal) => reasons.push((cluster, refusal)),
             }
         }
-        let position = (request.order, request.workload);
-        let key = self.pending.add(position, class, self.changes, now);
-        Err(PlacementRefusal { key, reasons })
+        Some(reasons)
     }
 
     /// Per cluster that has room for a Workload if everything there is gone, in the order of the configuration: what is
@@ -50,7 +68,7 @@ impl Fleet {
         request: &PlacementRequest<'_>,
         now: Time,
     ) -> Vec<Vec<WorkloadId>> {
-        let class = PlacementClass { config: request.config.into(), work: request.work.clone() };
+        let class = request.class();
         let mut found = Vec::new();
         for &cluster in &self.config(request.config).clusters {
             let all = self.serials_on(cluster, |_| true);

@@ -104,7 +104,7 @@ id!(
 );
 
 /// What a refused Workload waits for; named by the placer, meaningless to the engine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequeueKey(pub u64);
 
 /// The implicit resource of which every pod takes one. It is interned first.

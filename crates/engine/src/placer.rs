@@ -34,12 +34,15 @@ pub trait Placer {
     fn place(&mut self, entry: &CycleEntry) -> Result<Option<ClusterId>, RequeueKey>;
 
     /// Whether a cluster takes the entry once the Workloads in `gone` are gone. Called before their preemption: no Workload
-    /// is evicted for an entry that would get no cluster after it.
-    ///
-    /// # Errors
-    /// The key to wait under, if no cluster would have capacity.
-    fn place_after(&mut self, _: &CycleEntry, _gone: &[WorkloadId]) -> Result<(), RequeueKey> {
-        Ok(())
+    /// is evicted for an entry that would get no cluster after it. Asked of several sets of targets; changes nothing.
+    fn fits_after(&mut self, _: &CycleEntry, _gone: &[WorkloadId]) -> bool {
+        true
+    }
+
+    /// Refuses an entry that fits on no cluster, not even after a preemption. Returns the key to wait under. `gone` are the
+    /// targets that [`Self::fits_after`] answered no for.
+    fn refuse_after(&mut self, _: &CycleEntry, _gone: &[WorkloadId]) -> RequeueKey {
+        RequeueKey::default()
     }
 
     /// Per cluster that may take the entry if Workloads are preempted there, in order of preference: the Workloads placed on

@@ -33,7 +33,7 @@ pub(super) fn nominate(state: &mut State, entry: &mut CycleEntry) {
             entry.queue,
             entry.workload,
         );
-        evaluate(state, entry, (&tried, None, None));
+        evaluate(state, entry, EvaluationLimits { tried: &tried, ..EvaluationLimits::default() });
         // A head that waits for preemption takes its domains for this cycle, too, so that later
         // heads do not.
         assign_topology(state, entry);
@@ -116,19 +116,20 @@ pub(super) fn assign_topology(state: &mut State, entry: &mut CycleEntry) {
     });
 }
 
-/// Limits of an evaluation: where earlier scans stopped, flavors that must not change, and the only preemption candidates.
-pub(super) type EvaluationLimits<'a> = (
-    &'a [(u16, ResourceId, u16)],
-    Option<&'a [(u16, ResourceId, FlavorId)]>,
-    Option<&'a [WorkloadId]>,
-);
+/// Limits of an evaluation.
+#[derive(Clone, Copy, Default)]
+pub(super) struct EvaluationLimits<'a> {
+    /// Where earlier scans stopped.
+    pub(super) tried: &'a [(u16, ResourceId, u16)],
+    /// Flavors that must not change.
+    pub(super) nominated: Option<&'a [(u16, ResourceId, FlavorId)]>,
+    /// The only preemption candidates.
+    pub(super) candidates: Option<&'a [WorkloadId]>,
+}
 
 /// Computes assignment, topology and targets. If the Workload does not fit, tries fewer pods (gate PartialAdmission).
-pub(super) fn evaluate(
-    state: &mut State,
-    entry: &mut CycleEntry,
-    (tried, nominated, candidates): EvaluationLimits<'_>,
-) {
+pub(super) fn evaluate(state: &mut State, entry: &mut CycleEntry, limits: EvaluationLimits<'_>) {
+    let EvaluationLimits { tried, nominated, candidates } = limits;
     let class = Arc::clone(&entry.class);
     let (workload, queue) = (entry.workload, entry.queue);
     let replaced_slice = slices::replaced(&state.names, &state.workloads, workload, queue);

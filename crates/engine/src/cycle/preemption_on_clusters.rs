@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 
 use crate::cycle::entry::{CycleEntry, CycleOutcome};
-use crate::cycle::nominate::{assign_topology, evaluate};
+use crate::cycle::nominate::{EvaluationLimits, assign_topology, evaluate};
 use crate::cycle::process::{all_targets, fits_without, nominated_flavors, overlaps};
 use crate::flavors::assignment::FlavorAssignmentMode;
 use crate::ids::WorkloadId;
@@ -27,9 +27,10 @@ pub(super) fn preempt(
     earlier: &[WorkloadId],
     placer: &mut dyn Placer,
 ) -> CycleOutcome {
-    let Err(key) = placer.place_after(entry, &all_targets(entry, earlier)) else {
+    let gone = all_targets(entry, earlier);
+    if placer.fits_after(entry, &gone) {
         return CycleOutcome::Preempting;
-    };
+    }
     let mut best: Option<(PreemptionCost, CycleEntry)> = None;
     for candidates in placer.preemptible(entry) {
         let Some(found) = targets_among(state, entry, earlier, &candidates) else {
@@ -37,18 +38,16 @@ pub(super) fn preempt(
         };
         let cost = cost(state, &found);
         let is_cheapest = best.as_ref().is_none_or(|(least, _)| cost < *least);
-        if is_cheapest && placer.place_after(&found, &all_targets(&found, earlier)).is_ok() {
+        if is_cheapest && placer.fits_after(&found, &all_targets(&found, earlier)) {
             best = Some((cost, found));
         }
     }
     let Some((_, found)) = best else {
         // An eviction that gives the entry no cluster helps nothing.
         entry.targets.clear();
-        return CycleOutcome::NoClusterCapacity(key);
+        return CycleOutcome::NoClusterCapacity(placer.refuse_after(entry, &gone));
     };
     *entry = found;
-    // The placer keeps what it refused last; this set it accepts.
-    let _ = placer.place_after(entry, &all_targets(entry, earlier));
     CycleOutcome::Preempting
 }
 
@@ -61,8 +60,10 @@ fn targets_among(
 ) -> Option<CycleEntry> {
     let mut found = entry.clone();
     let nominated = nominated_flavors(entry);
+    let limits =
+        EvaluationLimits { tried: &[], nominated: Some(&nominated), candidates: Some(candidates) };
     simulate_removal(state, earlier, |state| {
-        evaluate(state, &mut found, (&[], Some(&nominated), Some(candidates)));
+        evaluate(state, &mut found, limits);
         assign_topology(state, &mut found);
     });
     let preempts = found.assignment.mode() == FlavorAssignmentMode::Preempt;

@@ -5,7 +5,7 @@
 use smallvec::SmallVec;
 
 use crate::cycle::entry::{CycleEntry, CycleOutcome};
-use crate::cycle::nominate::{assign_topology, evaluate};
+use crate::cycle::nominate::{EvaluationLimits, assign_topology, evaluate};
 use crate::cycle::preempted_workloads::PreemptedWorkloads;
 use crate::cycle::preemption_on_clusters;
 use crate::flavors::assignment::FlavorAssignmentMode;
@@ -148,7 +148,8 @@ fn evaluate_again(state: &mut State, entry: &mut CycleEntry, preempted: &[Worklo
     let removed = if overlap { preempted } else { &[] };
     simulate_removal(state, removed, |state| {
         let nominated = nominated_flavors(entry);
-        evaluate(state, entry, (&[], Some(&nominated), None));
+        let nominated = Some(nominated.as_slice());
+        evaluate(state, entry, EvaluationLimits { nominated, ..EvaluationLimits::default() });
         assign_topology(state, entry);
     });
     // It fits without the targets of earlier entries, but these still run (§4.8 step 2).

@@ -109,8 +109,12 @@ impl Placer for GatedPlacer<'_> {
         placed
     }
 
-    fn place_after(&mut self, entry: &CycleEntry, gone: &[WorkloadId]) -> Result<(), RequeueKey> {
-        self.placing.place_after(entry, gone)
+    fn fits_after(&mut self, entry: &CycleEntry, gone: &[WorkloadId]) -> bool {
+        self.placing.fits_after(entry, gone)
+    }
+
+    fn refuse_after(&mut self, entry: &CycleEntry, gone: &[WorkloadId]) -> RequeueKey {
+        self.placing.refuse_after(entry, gone)
     }
 
     fn preemptible(&mut self, entry: &CycleEntry) -> Vec<Vec<WorkloadId>> {
