@@ -212,7 +212,9 @@ impl LocalCapacity {
         }
         for key in std::mem::take(&mut self.touched) {
             self.refresh_unbound(&key, inputs);
-            self.refused.compare(&key, wanted_pods(&key, inputs));
+            if self.refused.of(&key).is_some() {
+                self.refused.compare(&key, wanted_pods(&key, inputs));
+            }
             self.report_stale = true;
         }
     }
