@@ -1,10 +1,9 @@
-//! Read-only queries about Cohorts and about the classes of pending Workloads.
-
-use std::collections::BTreeSet;
+//! Read-only queries about Cohorts.
 
 use crate::amount::Amount;
 use crate::engine::Engine;
-use crate::ids::{CohortId, EquivalenceClassId, FlavorId, NodeId, QueueId, ResourceId, WorkloadId};
+use crate::ids::{CohortId, FlavorId, NodeId, QueueId, ResourceId};
+use crate::quota::cell::QuotaCell;
 
 impl Engine {
     /// Names of the cohorts above a ClusterQueue, from its parent to the root; empty in a cohort cycle.
@@ -31,26 +30,21 @@ impl Engine {
 
     /// Quota of the subtree of a Cohort; zeros are left out.
     pub fn cohort_quota(&self, cohort: CohortId) -> Vec<(FlavorId, ResourceId, Amount)> {
-        let Some(node) = self.state.quota.cohort(cohort) else {
-            return Vec::new();
-        };
-        let tree = self.state.quota.tree();
-        let row = tree.row(node).iter().enumerate();
-        let with_quota = row.filter(|(_, cell)| cell.subtree != Amount::ZERO);
-        with_quota
-            .map(|(slot, cell)| {
-                let (flavor, resource) = tree.pair(slot.into());
-                (flavor, resource, cell.subtree)
-            })
-            .collect()
+        self.cohort_amounts(cohort, |cell| cell.subtree)
     }
 
-    /// The number of equivalence classes among the active and among the inadmissible Workloads of a ClusterQueue.
-    pub fn pending_classes(&self, queue: QueueId) -> (usize, usize) {
-        let class = |id: WorkloadId| self.state.workloads.at(id).class;
-        let count = |ids: Vec<WorkloadId>| -> usize {
-            ids.into_iter().map(class).collect::<BTreeSet<EquivalenceClassId>>().len()
-        };
-        (count(self.active_workloads(queue)), count(self.inadmissible_workloads(queue)))
+    /// Usage in the subtree of a Cohort; zeros are left out.
+    pub fn cohort_usage(&self, cohort: CohortId) -> Vec<(FlavorId, ResourceId, Amount)> {
+        self.cohort_amounts(cohort, |cell| cell.usage)
+    }
+
+    /// Empty for a Cohort that no object names.
+    fn cohort_amounts(
+        &self,
+        cohort: CohortId,
+        amount: fn(&QuotaCell) -> Amount,
+    ) -> Vec<(FlavorId, ResourceId, Amount)> {
+        let tree = self.state.quota.tree();
+        self.state.quota.cohort(cohort).map(|node| tree.amounts(node, amount)).unwrap_or_default()
     }
 }

@@ -6,7 +6,7 @@ use crate::checks::{binds, is_admitted, rules};
 use crate::engine::Engine;
 use crate::flavors::assignment::PodSetAssignment;
 use crate::ids::{
-    CheckId, CohortId, FlavorId, LocalQueueId, NodeId, QueueId, ResourceId, WorkloadId,
+    CheckId, CohortId, EquivalenceClassId, FlavorId, LocalQueueId, QueueId, ResourceId, WorkloadId,
 };
 use crate::quota::dominant_share::share;
 use crate::slices::{replaced_reservation, replacement_slice};
@@ -31,6 +31,11 @@ impl Engine {
     /// Inadmissible Workloads of a ClusterQueue, in queue order.
     pub fn inadmissible_workloads(&self, queue: QueueId) -> Vec<WorkloadId> {
         self.state.queues.at(queue).pending.inadmissible(&self.state.workloads)
+    }
+
+    /// The equivalence class of a Workload.
+    pub fn equivalence_class(&self, workload: WorkloadId) -> EquivalenceClassId {
+        self.state.workloads.at(workload).class
     }
 
     /// Workloads with a reservation in a ClusterQueue, by name.
@@ -85,7 +90,7 @@ impl Engine {
 
     /// Usage of a ClusterQueue; zeros are left out.
     pub fn queue_usage(&self, queue: QueueId) -> Vec<(FlavorId, ResourceId, Amount)> {
-        self.usage(self.state.queues.at(queue).node)
+        self.state.quota.tree().amounts(self.state.queues.at(queue).node, |cell| cell.usage)
     }
 
     /// The place of a ClusterQueue in its tree, from the root down: `/root/cohort/queue`.
@@ -111,22 +116,6 @@ impl Engine {
     pub fn cohort_weighted_share(&self, cohort: CohortId) -> i64 {
         let node = self.state.quota.cohort(cohort);
         node.map_or(0, |node| share(self.state.quota.tree(), node).rounded())
-    }
-
-    /// Usage of a cohort; empty for an unknown one.
-    pub fn cohort_usage(&self, cohort: CohortId) -> Vec<(FlavorId, ResourceId, Amount)> {
-        self.state.quota.cohort(cohort).map(|node| self.usage(node)).unwrap_or_default()
-    }
-
-    fn usage(&self, node: NodeId) -> Vec<(FlavorId, ResourceId, Amount)> {
-        let tree = self.state.quota.tree();
-        let row = tree.row(node).iter().enumerate();
-        let used = row.filter(|(_, cell)| cell.usage != Amount::ZERO);
-        used.map(|(slot, cell)| {
-            let (flavor, resource) = tree.pair(slot.into());
-            (flavor, resource, cell.usage)
-        })
-        .collect()
     }
 
     /// Checks that a Workload needs for its flavors, by name; none without a reservation.

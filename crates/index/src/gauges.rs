@@ -87,6 +87,8 @@ pub struct ClusterQueueGauges {
 pub struct CohortGauges {
     /// Its name.
     pub name: String,
+    /// It exists as an object; other Cohorts are only named.
+    pub declared: bool,
     /// Cohorts above it, from its parent to the root.
     pub cohorts: Vec<String>,
     /// Quota of its subtree by flavor and resource.
@@ -113,9 +115,9 @@ pub fn cluster_queue(
         status: status(index, queue, name),
         cohorts: above.into_iter().map(str::to_owned).collect(),
         workloads: numbers(&counts.total),
-        classes: engine.pending_classes(id),
+        classes: counts.classes,
         resources: resources(engine.names(), queue, &counts.total),
-        requested: requested(index, engine, name),
+        requested: requested(engine.names(), queue, &counts.requested),
         weighted_share: None,
     })
 }
@@ -141,7 +143,7 @@ pub fn local_queue(
     })
 }
 
-/// The numbers of a Cohort that any object names.
+/// The numbers of a Cohort that any object names. The caller knows whether it is declared and its share.
 #[must_use]
 pub fn cohort(engine: &Engine, name: &str) -> Option<CohortGauges> {
     let names = engine.names();
@@ -156,6 +158,7 @@ pub fn cohort(engine: &Engine, name: &str) -> Option<CohortGauges> {
     };
     Some(CohortGauges {
         name: name.to_owned(),
+        declared: false,
         cohorts: engine.cohorts_of_cohort(id).into_iter().map(str::to_owned).collect(),
         quota: named(engine.cohort_quota(id)),
         reserved: named(engine.cohort_usage(id)),
@@ -207,25 +210,17 @@ fn resources(
     quotas.map(gauge).collect()
 }
 
-/// What the pending Workloads of a ClusterQueue request, for every resource that the queue covers.
-fn requested(index: &Index, engine: &Engine, name: &str) -> Vec<(String, f64)> {
-    let (Some(queue), Some(id)) = (index.queues.get(name), engine.names().queues.get(name)) else {
-        return Vec::new();
+/// What the pending Workloads of a ClusterQueue request, for every resource that the queue covers. Other resources, such as
+/// pods, are not charged.
+fn requested(
+    names: &Names,
+    queue: &IndexedClusterQueue,
+    sums: &BTreeMap<ResourceId, Amount>,
+) -> Vec<(String, f64)> {
+    let sum = |resource: &str| names.resources.get(resource).and_then(|id| sums.get(&id));
+    let request = |resource: &String| {
+        let amount = sum(resource).copied().unwrap_or_default();
+        (resource.clone(), float(resource, amount))
     };
-    let names = engine.names();
-    let mut sums: BTreeMap<&str, f64> =
-        queue.covered.iter().map(|resource| (resource.as_str(), 0.0)).collect();
-    let pending = engine.active_workloads(id).into_iter().chain(engine.inadmissible_workloads(id));
-    for request in pending.filter_map(|id| index.request(id)) {
-        for pods in &request.pod_sets {
-            for &(resource, amount) in &pods.requests {
-                let resource = names.resources.name(resource);
-                // Resources that the queue does not cover, such as pods, are not charged.
-                if let Some(sum) = sums.get_mut(resource) {
-                    *sum += float(resource, amount.times(pods.count));
-                }
-            }
-        }
-    }
-    sums.into_iter().map(|(resource, sum)| (resource.to_owned(), sum)).collect()
+    queue.covered.iter().map(request).collect()
 }

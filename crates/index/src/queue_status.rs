@@ -4,7 +4,7 @@
 //! resource of the queue is listed, also with usage zero; borrowing is listed only in a cohort. Source:
 //! docs/reference/kueue.md §1.3, §1.4.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crds::meta::Condition;
 use crds::names::conditions;
@@ -45,6 +45,10 @@ pub struct ClusterQueueCounts {
     /// Counts of the ClusterQueue.
     pub total: QueueCounts,
     pub(crate) local_queues: BTreeMap<LocalQueueId, QueueCounts>,
+    /// Numbers of equivalence classes of its active and of its inadmissible Workloads.
+    pub(crate) classes: (usize, usize),
+    /// Requests of its pending Workloads.
+    pub(crate) requested: BTreeMap<ResourceId, Amount>,
 }
 
 impl ClusterQueueCounts {
@@ -59,15 +63,21 @@ impl ClusterQueueCounts {
         let Some(queue) = engine.names().queues.get(cluster_queue) else {
             return counts;
         };
+        let (mut active, mut inadmissible) = (BTreeSet::new(), BTreeSet::new());
         for id in engine.active_workloads(queue) {
+            active.insert(engine.equivalence_class(id));
+            counts.add_requests(index, id);
             counts.count_workload(index, id, |counts| counts.pending += 1);
         }
         for id in engine.inadmissible_workloads(queue) {
+            inadmissible.insert(engine.equivalence_class(id));
+            counts.add_requests(index, id);
             counts.count_workload(index, id, |counts| {
                 counts.pending += 1;
                 counts.inadmissible += 1;
             });
         }
+        counts.classes = (active.len(), inadmissible.len());
         for id in engine.reserving_workloads(queue) {
             let pod_sets = engine.admission(id).unwrap_or_default();
             let admitted = index.records.get(id).is_some_and(|record| record.admitted);
@@ -86,6 +96,14 @@ impl ClusterQueueCounts {
     ) -> Option<&QueueCounts> {
         let id = names.local_queues.get(&format!("{namespace}/{local_queue}"))?;
         self.local_queues.get(&id)
+    }
+
+    fn add_requests(&mut self, index: &Index, id: WorkloadId) {
+        for pods in index.request(id).iter().flat_map(|request| &request.pod_sets) {
+            for &(resource, amount) in &pods.requests {
+                *self.requested.entry(resource).or_default() += amount.times(pods.count);
+            }
+        }
     }
 
     fn count_workload(&mut self, index: &Index, id: WorkloadId, count: impl Fn(&mut QueueCounts)) {

@@ -102,8 +102,17 @@ impl Recording<'_> {
                 self.series.remove(&[("preempting_cluster_queue", &name)]);
                 self.remove(left_over);
             }
-            Measurement::Cohort(cohort) => self.cohort(&cohort),
-            Measurement::CohortGone(name) => self.cohort_gone(&name),
+            Measurement::Cohort(cohort) => {
+                if cohort.declared {
+                    self.totals.declare_cohort(&cohort.name);
+                }
+                self.cohort(&cohort);
+            }
+            Measurement::CohortGone(name) => {
+                if self.totals.remove_cohort(&name) {
+                    self.cohort_gone(&name);
+                }
+            }
         }
     }
 }
@@ -229,8 +238,7 @@ impl Recording<'_> {
         }
     }
 
-    /// Removes the series of Cohorts and LocalQueues that no ClusterQueue has any more. Those of a Cohort that exists as an
-    /// object come back with the next evaluation of Cohorts.
+    /// Removes the series of Cohorts and LocalQueues that no ClusterQueue has any more.
     fn remove(&mut self, LeftOver { cohorts, local_queues }: LeftOver) {
         cohorts.iter().for_each(|cohort| self.cohort_gone(cohort));
         for (namespace, name) in &local_queues {

@@ -1,7 +1,7 @@
 //! The values of one process, by family and labels. Series that are not set any more can be removed, also by a part of their
 //! labels.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Bound};
 
 use prometheus_client::{
     encoding::{DescriptorEncoder, NoLabelSet},
@@ -74,12 +74,15 @@ impl Series {
         let places: Option<Vec<(usize, &str)>> =
             wanted.iter().map(|(name, value)| Some((position(name)?, *value))).collect();
         // A family without one of the labels is about something else.
-        if let Some(places) = places {
-            let concerned = |labels: &LabelValues| {
-                places.iter().all(|(at, value)| labels.get(*at).is_some_and(|one| one == value))
-            };
-            self.family(family).retain(|labels, _| !concerned(labels));
-        }
+        let Some(mut places) = places else {
+            return;
+        };
+        places.sort_unstable();
+        let concerned = |labels: &LabelValues| {
+            places.iter().all(|(at, value)| labels.get(*at).is_some_and(|one| one == value))
+        };
+        let range = range_of(&places);
+        self.family(family).extract_if(range, |labels, _| concerned(labels)).for_each(drop);
     }
 
     /// Writes every family that has series.
@@ -126,7 +129,50 @@ impl Series {
     }
 }
 
+/// Where series with these values stand, by the position of the label. First labels narrow the range, so that the series of one
+/// queue are found without a walk over those of all others.
+fn range_of(places: &[(usize, &str)]) -> (Bound<LabelValues>, Bound<LabelValues>) {
+    let first = places.iter().enumerate().take_while(|(n, (at, _))| n == at);
+    let prefix: LabelValues = first.map(|(_, (_, value))| (*value).to_owned()).collect();
+    let mut end = prefix.clone();
+    let Some(last) = end.last_mut() else {
+        return (Bound::Unbounded, Bound::Unbounded);
+    };
+    // The least text above the last value.
+    last.push('\0');
+    (Bound::Included(prefix), Bound::Excluded(end))
+}
+
 /// A counter and a gauge may have one name, because the encoder adds the suffix of counters.
 fn id(family: &Family) -> (&'static str, bool) {
     (family.name, family.family_type == FamilyType::Counter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::families::{LQ_UNADMITTED, STATUS};
+    use super::*;
+
+    fn left(family: &'static Family, all: &[&[&str]], wanted: &[(&str, &str)]) -> Vec<String> {
+        let mut series = Series::new("standalone");
+        for labels in all {
+            let labels = labels.iter().map(|&one| one.to_owned()).collect();
+            series.set(family, labels, 1.0);
+        }
+        series.remove_from(family, wanted);
+        series.family(family).keys().map(|labels| labels.join(" ")).collect()
+    }
+
+    #[test]
+    fn only_series_with_all_values_are_removed() {
+        let all: &[&[&str]] = &[&["a", "active"], &["a", "pending"], &["a0", "active"], &["b", ""]];
+        assert_eq!(left(&STATUS, all, &[("cluster_queue", "a")]), ["a0 active", "b "]);
+        let wanted = [("status", "active"), ("cluster_queue", "a")];
+        assert_eq!(left(&STATUS, all, &wanted), ["a pending", "a0 active", "b "]);
+        assert_eq!(left(&STATUS, all, &[("status", "active")]), ["a pending", "b "]);
+        assert_eq!(left(&STATUS, all, &[("cohort", "a")]).len(), 4, "no label of the family");
+        assert!(left(&STATUS, all, &[]).is_empty());
+        let all: &[&[&str]] = &[&["ns", "lq", "a", "", ""], &["ns", "lq", "b", "", ""]];
+        assert_eq!(left(&LQ_UNADMITTED, all, &[("cluster_queue", "a")]), ["ns lq b  "]);
+    }
 }

@@ -72,6 +72,7 @@ fn cohort(name: &str, above: &[&str]) -> Measurement {
     let amount = || vec![("plain".to_owned(), "cpu".to_owned(), 10.0)];
     Measurement::Cohort(Box::new(CohortGauges {
         name: name.into(),
+        declared: name == "root",
         cohorts: above.iter().map(|&one| one.to_owned()).collect(),
         quota: amount(),
         reserved: amount(),
@@ -228,6 +229,20 @@ fn series_end_with_their_queue() {
     assert!(!body.contains("cluster_queue=\"a\""), "{body}");
     assert!(!body.contains("name=\"lq\""), "{body}");
     assert!(!body.contains("cohort=\"team\""), "{body}");
+    let info = r#"kueue_cohort_info{cohort="root""#;
+    assert!(body.contains(info), "the Cohort exists as an object\n{body}");
+    metrics.measure(vec![Measurement::CohortGone("root".into())], Duration::ZERO);
+    assert!(!scrape(&metrics).contains(info));
+}
+
+#[test]
+fn a_cohort_with_queues_outlives_its_object() {
+    let metrics = everything();
+    metrics.measure(all_measurements(), Duration::ZERO);
+    metrics.measure(vec![Measurement::CohortGone("root".into())], Duration::ZERO);
+    assert!(scrape(&metrics).contains(r#"kueue_cohort_info{cohort="root""#));
+    metrics.measure(vec![Measurement::ClusterQueueGone("a".into())], Duration::ZERO);
+    assert!(!scrape(&metrics).contains("cohort=\"root\""));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use cluster::control::measurement::{ClusterQueueGauges, LocalQueueName, Unadmitt
 
 /// A ClusterQueue.
 #[derive(Debug, Default)]
-pub(super) struct QueueTotals {
+struct QueueTotals {
     /// From its parent to the root.
     cohorts: Vec<String>,
     /// Those that have series of their own.
@@ -15,13 +15,35 @@ pub(super) struct QueueTotals {
     admitted: usize,
 }
 
+/// A Cohort.
+#[derive(Debug, Default)]
+struct CohortTotals {
+    /// It exists as an object.
+    declared: bool,
+    /// ClusterQueues below it.
+    queues: usize,
+}
+
+impl CohortTotals {
+    fn exists(&self) -> bool {
+        self.declared || self.queues > 0
+    }
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     queues: BTreeMap<String, QueueTotals>,
-    finished: BTreeMap<(String, LocalQueueName), usize>,
-    unadmitted: BTreeMap<UnadmittedLabels, usize>,
+    /// Cohorts that exist or have ClusterQueues.
+    cohorts: BTreeMap<String, CohortTotals>,
+    /// The ClusterQueue of each LocalQueue that has series of its own.
+    local_queues: BTreeMap<LocalQueueName, String>,
+    finished: BTreeMap<String, BTreeMap<LocalQueueName, usize>>,
+    unadmitted: BTreeMap<UnadmittedReason, BTreeMap<LocalQueueName, usize>>,
 }
+
+/// ClusterQueue, reason and underlying cause.
+type UnadmittedReason = (String, String, String);
 
 /// What no ClusterQueue has any more.
 #[derive(Debug, Default, PartialEq)]
@@ -37,34 +59,68 @@ impl Totals {
         queue: &ClusterQueueGauges,
         local_queues: BTreeSet<LocalQueueName>,
     ) -> LeftOver {
+        for cohort in &queue.cohorts {
+            self.cohorts.entry(cohort.clone()).or_default().queues += 1;
+        }
+        for local_queue in &local_queues {
+            self.local_queues.insert(local_queue.clone(), queue.name.clone());
+        }
         let (cohorts, admitted) = (queue.cohorts.clone(), queue.workloads.admitted);
         let after = QueueTotals { cohorts, local_queues, admitted };
         let before = self.queues.insert(queue.name.clone(), after);
-        before.map(|before| self.left_over(before)).unwrap_or_default()
+        before.map(|before| self.left_over(&queue.name, before)).unwrap_or_default()
     }
 
     /// Removes a ClusterQueue. Returns the Cohorts and LocalQueues that it was the last one of.
     pub(super) fn remove_queue(&mut self, name: &str) -> LeftOver {
-        self.finished.retain(|(queue, _), _| queue != name);
-        self.unadmitted.retain(|labels, _| labels.cluster_queue != name);
-        self.queues.remove(name).map(|before| self.left_over(before)).unwrap_or_default()
+        self.finished.remove(name);
+        self.unadmitted.retain(|(queue, ..), _| queue != name);
+        self.queues.remove(name).map(|before| self.left_over(name, before)).unwrap_or_default()
     }
 
-    fn left_over(&self, before: QueueTotals) -> LeftOver {
-        let has_cohort = |name: &String| self.queues.values().any(|one| one.cohorts.contains(name));
-        LeftOver {
-            cohorts: before.cohorts.into_iter().filter(|one| !has_cohort(one)).collect(),
-            local_queues: before
-                .local_queues
-                .into_iter()
-                .filter(|one| !self.has_series(one))
-                .collect(),
+    /// Takes a ClusterQueue as it was before from its Cohorts and LocalQueues.
+    fn left_over(&mut self, name: &str, before: QueueTotals) -> LeftOver {
+        let QueueTotals { mut cohorts, mut local_queues, .. } = before;
+        cohorts.retain(|cohort| {
+            if let Some(totals) = self.cohorts.get_mut(cohort) {
+                totals.queues = totals.queues.saturating_sub(1);
+            }
+            self.forget_if_gone(cohort)
+        });
+        let now = self.queues.get(name).map(|queue| &queue.local_queues);
+        local_queues.retain(|one| {
+            // The LocalQueue may have been counted in another ClusterQueue since.
+            let is_last = self.local_queues.get(one).is_some_and(|queue| queue == name);
+            is_last && now.is_none_or(|now| !now.contains(one))
+        });
+        local_queues.iter().for_each(|one| drop(self.local_queues.remove(one)));
+        LeftOver { cohorts, local_queues: local_queues.into_iter().collect() }
+    }
+
+    /// A Cohort exists as an object.
+    pub(super) fn declare_cohort(&mut self, name: &str) {
+        self.cohorts.entry(name.to_owned()).or_default().declared = true;
+    }
+
+    /// The object of a Cohort is gone. Returns whether no ClusterQueue has the Cohort either.
+    pub(super) fn remove_cohort(&mut self, name: &str) -> bool {
+        if let Some(totals) = self.cohorts.get_mut(name) {
+            totals.declared = false;
         }
+        self.forget_if_gone(name)
+    }
+
+    fn forget_if_gone(&mut self, cohort: &str) -> bool {
+        let gone = self.cohorts.get(cohort).is_none_or(|totals| !totals.exists());
+        if gone {
+            self.cohorts.remove(cohort);
+        }
+        gone
     }
 
     /// Whether a LocalQueue has series of its own.
     pub(super) fn has_series(&self, name: &LocalQueueName) -> bool {
-        self.queues.values().any(|one| one.local_queues.contains(name))
+        self.local_queues.contains_key(name)
     }
 
     /// The Cohorts above a ClusterQueue.
@@ -90,18 +146,17 @@ impl Totals {
         local_queue: &LocalQueueName,
         count: usize,
     ) -> usize {
-        self.finished.insert((queue.to_owned(), local_queue.clone()), count);
-        let own = self.finished.iter().filter(|((name, _), _)| name == queue);
-        own.map(|(_, count)| count).sum()
+        let of_queue = self.finished.entry(queue.to_owned()).or_default();
+        of_queue.insert(local_queue.clone(), count);
+        of_queue.values().sum()
     }
 
     /// Sets the Workloads that are not admitted for these reasons. Returns those of the whole ClusterQueue.
     pub(super) fn set_unadmitted(&mut self, labels: &UnadmittedLabels, count: usize) -> usize {
-        self.unadmitted.insert(labels.clone(), count);
-        let same = |one: &UnadmittedLabels| {
-            (&one.cluster_queue, &one.reason, &one.underlying_cause)
-                == (&labels.cluster_queue, &labels.reason, &labels.underlying_cause)
-        };
-        self.unadmitted.iter().filter(|(one, _)| same(one)).map(|(_, count)| count).sum()
+        let UnadmittedLabels { cluster_queue, local_queue, reason, underlying_cause } = labels;
+        let reason = (cluster_queue.clone(), reason.clone(), underlying_cause.clone());
+        let of_queue = self.unadmitted.entry(reason).or_default();
+        of_queue.insert(local_queue.clone(), count);
+        of_queue.values().sum()
     }
 }

@@ -14,7 +14,7 @@
 //! | `queues` | [`queues::Queues`] | the status of queues; finalizers of queues and flavors |
 //! | `capacity` | [`capacity::LocalCapacity`] | the room of an agent's cluster, and its report |
 //! | `namespaces_and_priorities` | [`namespaces_and_priorities::NamespacesAndPriorities`] | labels of namespaces, values of priority classes |
-//! | `measurements` | [`workload_measurements::WorkloadNumbers`] | what happened, as metrics count it |
+//! | `workload_measurements` | [`workload_measurements::WorkloadNumbers`] | what happened, as metrics count it |
 //! | `timers` | agenda, deadlines | what is evaluated now and later |
 //! | `outbox` | [`outbox::Outbox`] | one write per object, its answer, its backoff |
 //!

@@ -4,7 +4,7 @@
 //! fair sharing. Source: docs/reference/kueue.md §4.3, §4.7.
 
 pub(crate) mod available;
-mod cell;
+pub(crate) mod cell;
 pub(crate) mod changes;
 mod declared;
 pub(crate) mod dominant_share;

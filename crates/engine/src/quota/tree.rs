@@ -198,6 +198,21 @@ impl QuotaTree {
         &self.cells[start..start + self.slots.len()]
     }
 
+    /// An amount of every flavor and resource of a node; zeros are left out.
+    pub(crate) fn amounts(
+        &self,
+        node: NodeId,
+        amount: fn(&QuotaCell) -> Amount,
+    ) -> Vec<(FlavorId, ResourceId, Amount)> {
+        let row = self.row(node).iter().map(amount).enumerate();
+        row.filter(|&(_, amount)| amount != Amount::ZERO)
+            .map(|(slot, amount)| {
+                let (flavor, resource) = self.pair(slot.into());
+                (flavor, resource, amount)
+            })
+            .collect()
+    }
+
     /// Whether usage of a declared slot exceeds the node's subtree quota.
     #[inline]
     pub(crate) fn borrows(&self, node: NodeId, slot: Slot) -> bool {

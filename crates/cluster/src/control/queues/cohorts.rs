@@ -1,9 +1,10 @@
-//! The status of Cohorts: their weighted share, under fair sharing only.
+//! The status of Cohorts, which is their weighted share under fair sharing, and their numbers for metrics.
 //!
 //! A share follows from the usage of a whole subtree, so all Cohorts are compared when a ClusterQueue is evaluated. Written at
-//! most once per period and Cohort.
+//! most once per period and Cohort. The numbers of a Cohort are measured once per evaluation, however many of its ClusterQueues
+//! were counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crds::v1beta2::{Cohort, CohortStatus, FairSharingStatus};
 use runtime::watch::Key;
@@ -11,7 +12,7 @@ use runtime::watch::Key;
 use super::{TrackedQueue, status::STATUS_PERIOD};
 use crate::control::{
     context::Context,
-    measurement::Measurement,
+    measurement::{CohortGauges, Measurement},
     outbox::{Intent, Purpose, Subject, Target, after},
     scheduling::Scheduler,
     timers::Reevaluation,
@@ -24,10 +25,6 @@ pub(super) fn write_status(
     ctx: &mut Context,
 ) {
     for (name, cohort) in cohorts {
-        // The numbers of a Cohort without ClusterQueues change only here.
-        if let Some(gauges) = scheduler.cohort_gauges(name) {
-            ctx.measurements.push(Measurement::Cohort(Box::new(gauges)));
-        }
         let share = scheduler.cohort_share(name);
         let fair_sharing = share.map(|weighted_share| FairSharingStatus { weighted_share });
         let (object, status) = (cohort.tracked.object().clone(), CohortStatus { fair_sharing });
@@ -48,5 +45,19 @@ pub(super) fn write_status(
         if ctx.outbox.submit_status::<Cohort, _>(intent, &object.status, &status) {
             cohort.not_before = after(ctx.now, STATUS_PERIOD);
         }
+    }
+}
+
+/// Measures the Cohorts of these names. A Cohort needs no object to have numbers.
+pub(super) fn measure(
+    names: &BTreeSet<String>,
+    cohorts: &BTreeMap<Box<str>, TrackedQueue<Cohort>>,
+    scheduler: &Scheduler,
+    ctx: &mut Context,
+) {
+    for gauges in names.iter().filter_map(|name| scheduler.cohort_gauges(name)) {
+        let declared = cohorts.contains_key(gauges.name.as_str());
+        let gauges = CohortGauges { declared, ..gauges };
+        ctx.measurements.push(Measurement::Cohort(Box::new(gauges)));
     }
 }

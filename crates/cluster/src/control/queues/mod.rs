@@ -31,7 +31,7 @@ use super::{
     measurement::{Measurement, QueuesOfWorkload},
     outbox::{Subject, Ticket, Tracked, upsert},
     scheduling::Scheduler,
-    timers::{Agenda, Reevaluation},
+    timers::{Agenda, QueuesToEvaluate, Reevaluation},
     workloads::{StopPolicy, WorkloadChange},
 };
 
@@ -201,13 +201,29 @@ impl Queues {
 
     /// Writes the status of marked queues and of Cohorts, and the finalizers that follow.
     pub(crate) fn evaluate(&mut self, scheduler: &Scheduler, ctx: &mut Context) {
-        let marked = ctx.agenda.take_queues();
-        if ctx.agenda.take_cohorts() || marked.is_some() {
+        let (marked, cohorts_changed) = (ctx.agenda.take_queues(), ctx.agenda.take_cohorts());
+        if cohorts_changed || marked.is_some() {
             cohorts::write_status(&mut self.cohorts, scheduler, ctx);
         }
-        let Some(marked) = marked else {
-            return;
-        };
+        let mut measured = BTreeSet::new();
+        // The numbers of a Cohort without ClusterQueues change with configuration only.
+        if cohorts_changed || marked.as_ref().is_some_and(|marked| marked.all) {
+            measured.extend(self.cohorts.keys().map(ToString::to_string));
+        }
+        if let Some(marked) = marked {
+            self.evaluate_marked(marked, &mut measured, scheduler, ctx);
+        }
+        cohorts::measure(&measured, &self.cohorts, scheduler, ctx);
+    }
+
+    /// Adds to `measured` the Cohorts above the ClusterQueues that it counts.
+    fn evaluate_marked(
+        &mut self,
+        marked: QueuesToEvaluate,
+        measured: &mut BTreeSet<String>,
+        scheduler: &Scheduler,
+        ctx: &mut Context,
+    ) {
         let protected = ProtectedObjects {
             cluster_queues: &self.cluster_queues,
             flavors: &self.resource_flavors,
@@ -222,7 +238,7 @@ impl Queues {
         };
         for name in names {
             let local_queues = self.pointing.get(&name);
-            StatusPass { name: &name, scheduler, ctx }.run(
+            StatusPass { name: &name, scheduler, ctx, cohorts: measured }.run(
                 self.cluster_queues.get_mut(&name),
                 local_queues.into_iter().flatten(),
                 &mut self.local_queues,

@@ -3,7 +3,10 @@
 //! Written at most once per period and queue, however much happens in it. One count of a ClusterQueue serves its LocalQueues
 //! too. Cost: one walk over the Workloads of each marked ClusterQueue, and none while its status may not be written yet.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use crds::v1beta2::{ClusterQueue, LocalQueue};
 use index::{
@@ -30,6 +33,8 @@ pub(super) struct StatusPass<'a> {
     pub(super) name: &'a str,
     pub(super) scheduler: &'a Scheduler,
     pub(super) ctx: &'a mut Context,
+    /// Takes the Cohorts above the ClusterQueue if it is counted.
+    pub(super) cohorts: &'a mut BTreeSet<String>,
 }
 
 impl StatusPass<'_> {
@@ -76,9 +81,7 @@ impl StatusPass<'_> {
         let Some(gauges) = self.scheduler.queue_gauges(self.name, counts) else {
             return;
         };
-        for cohort in gauges.cohorts.iter().filter_map(|one| self.scheduler.cohort_gauges(one)) {
-            self.ctx.measurements.push(Measurement::Cohort(Box::new(cohort)));
-        }
+        self.cohorts.extend(gauges.cohorts.iter().cloned());
         let local = local_queues
             .filter_map(|queue| self.scheduler.local_queue_gauges(queue.tracked.object(), counts));
         let local = local.collect();

@@ -4,4 +4,7 @@ mod agenda;
 mod deadlines;
 
 pub use self::agenda::Reevaluation;
-pub(crate) use self::{agenda::Agenda, deadlines::Deadlines};
+pub(crate) use self::{
+    agenda::{Agenda, QueuesToEvaluate},
+    deadlines::Deadlines,
+};
