@@ -8,7 +8,7 @@ use crds::{
         annotations::{ADMISSION_GATED_BY, ELASTIC_JOB, PROVISIONING_PREFIX},
         labels::{JOB_UID, MAX_EXEC_TIME_SECONDS, PRIORITY_CLASS},
     },
-    v1beta2::{PriorityClassRef, Workload, WorkloadSpec},
+    v1beta2::{PodSet, PriorityClassRef, Workload, WorkloadSpec},
     validation::labels::value_problems,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
@@ -72,16 +72,25 @@ pub fn construct_workload<J: GenericJob>(
     copied: &KeysToCopy,
     gates: JobGates,
 ) -> Workload {
-    let spec = WorkloadSpec {
+    let spec = workload_spec(job, job.pod_sets(gates), priority);
+    Workload { metadata: metadata(job, copied, gates), spec, ..Workload::default() }
+}
+
+/// The spec of a new Workload with these pod sets, which may be a part of the job or more than one.
+pub(crate) fn workload_spec<J: GenericJob>(
+    job: &J,
+    pod_sets: Vec<PodSet>,
+    priority: WorkloadPriority,
+) -> WorkloadSpec {
+    WorkloadSpec {
         active: Some(true),
         maximum_execution_time_seconds: max_exec_time(job),
-        pod_sets: job.pod_sets(gates),
+        pod_sets,
         priority: Some(priority.value),
         priority_class_ref: priority.class,
         queue_name: job.queue_name().to_owned(),
         ..WorkloadSpec::default()
-    };
-    Workload { metadata: metadata(job, copied, gates), spec, ..Workload::default() }
+    }
 }
 
 /// Name of the Workload of a job.

@@ -21,6 +21,7 @@ use crate::{
     pod_set_info::{PodSetInfo, StartError},
     pods,
     pointer::Pointer,
+    stored_fields,
     validate::AnnotatedTemplate,
 };
 
@@ -119,8 +120,8 @@ impl JobObject {
         match self {
             Self::Batch(job) => json!({ "spec": job.spec }),
             Self::Pod(pod) => json!({ "spec": pod.spec }),
-            Self::LeaderWorkerSet(set) => set.without_status(),
-            Self::Declared(job) => job.without_status(),
+            Self::LeaderWorkerSet(set) => stored_fields::without_status(set.stored()),
+            Self::Declared(job) => stored_fields::without_status(job.stored()),
         }
     }
 
@@ -130,8 +131,8 @@ impl JobObject {
         match self {
             Self::Batch(job) => json!(job.status),
             Self::Pod(pod) => json!(pod.status),
-            Self::LeaderWorkerSet(set) => set.status(),
-            Self::Declared(job) => job.status(),
+            Self::LeaderWorkerSet(set) => stored_fields::status(set.stored()),
+            Self::Declared(job) => stored_fields::status(job.stored()),
         }
     }
 

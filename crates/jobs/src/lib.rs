@@ -58,6 +58,7 @@ pub mod prebuilt;
 pub mod reconcile;
 pub mod remote_objects;
 pub mod replicas;
+mod stored_fields;
 pub mod topology_request;
 pub mod validate;
 pub mod workload_name;

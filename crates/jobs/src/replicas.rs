@@ -12,14 +12,14 @@ use crds::{
         annotations::{COMPONENT_WORKLOAD_INDEX, IS_GROUP_WORKLOAD, JOB_OWNER_GVK, JOB_OWNER_NAME},
         conditions::{FINISHED, QUOTA_RESERVED},
     },
-    v1beta2::{Workload, WorkloadSpec},
+    v1beta2::Workload,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use crate::{
     GenericJob, JobGates, Pod,
     construct_workload::{
-        KeysToCopy, WorkloadPriority, annotations, labels, max_exec_time, owner_reference,
+        KeysToCopy, WorkloadPriority, annotations, labels, owner_reference, workload_spec,
     },
     reconcile::{ReconcileStep, follow_keys},
     workload_name::{WorkloadOwner, workload_name},
@@ -128,15 +128,7 @@ pub fn replica_workload<J: GenericJob>(
             owner_references: Some(vec![reference]),
             ..ObjectMeta::default()
         },
-        spec: WorkloadSpec {
-            active: Some(true),
-            maximum_execution_time_seconds: max_exec_time(set),
-            pod_sets: set.pod_sets(gates),
-            priority: Some(priority.value),
-            priority_class_ref: priority.class,
-            queue_name: set.queue_name().to_owned(),
-            ..WorkloadSpec::default()
-        },
+        spec: workload_spec(set, set.pod_sets(gates), priority),
         ..Workload::default()
     }
 }

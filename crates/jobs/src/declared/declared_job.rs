@@ -5,7 +5,7 @@ use crds::{
     validation::Errors,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{JobFields, Outcome, Reclaimable, pod_sets::DeclaredPodSet, probe};
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     lookups::{FoundObjects, NeededObject},
     pod_set_info::{PodSetInfo, StartError},
     pointer::Pointer,
-    topology_request,
+    stored_fields, topology_request,
     validate::AnnotatedTemplate,
 };
 
@@ -38,13 +38,7 @@ impl DeclaredJob {
     /// # Errors
     /// If the metadata or a pod template in the job does not decode.
     pub(crate) fn decode(kind: &Kind, object: Value) -> Result<Self, String> {
-        let Value::Object(mut fields) = object else {
-            return Err("it is no object".to_owned());
-        };
-        let metadata = fields.remove("metadata").unwrap_or_else(|| Value::Object(Map::new()));
-        let metadata =
-            serde_json::from_value(metadata).map_err(|error| format!("metadata: {error}"))?;
-        let object = Value::Object(fields);
+        let (metadata, object) = stored_fields::split(object)?;
         let (kind, pod_sets) = (kind.clone(), Vec::new());
         let mut job = Self { kind, metadata, object, pod_sets, unresolved: None };
         job.resolve(&FoundObjects::default())?;

@@ -61,17 +61,8 @@ impl DeclaredJob {
         status(self) == status(copy)
     }
 
-    /// The status, as it is written; empty if there is none.
-    pub(crate) fn status(&self) -> Value {
-        self.object.get("status").cloned().unwrap_or_else(|| Value::Object(Map::new()))
-    }
-
-    /// Every field but metadata and status, without the type.
-    pub(crate) fn without_status(&self) -> Value {
-        let mut object = self.object.clone();
-        if let Some(fields) = object.as_object_mut() {
-            fields.retain(|field, _| !matches!(field.as_str(), "apiVersion" | "kind" | "status"));
-        }
-        object
+    /// Everything but the metadata.
+    pub(crate) fn stored(&self) -> &Value {
+        &self.object
     }
 }

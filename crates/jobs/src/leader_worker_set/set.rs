@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use crds::{pod::PodTemplate, v1beta2::PodSet, validation::Errors};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::{defaulting, members, validate};
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
     pod_set_info::{PodSetInfo, StartError},
     pointer::Pointer,
     remote_objects::metadata_for_creation,
+    stored_fields,
     topology_request::{self, PodIndexLabels},
     validate::AnnotatedTemplate,
 };
@@ -74,13 +75,7 @@ impl LeaderWorkerSet {
     /// # Errors
     /// If the metadata or a pod template does not decode.
     pub(crate) fn decode(object: Value) -> Result<Self, String> {
-        let Value::Object(mut fields) = object else {
-            return Err("it is no object".to_owned());
-        };
-        let metadata = fields.remove("metadata").unwrap_or_else(|| Value::Object(Map::new()));
-        let metadata =
-            serde_json::from_value(metadata).map_err(|error| format!("metadata: {error}"))?;
-        let object = Value::Object(fields);
+        let (metadata, object) = stored_fields::split(object)?;
         let template = |name: &str| {
             let stored = template_of(&object, name)?;
             let decoded = serde_json::from_value(without_nulls(stored));
@@ -160,18 +155,9 @@ impl LeaderWorkerSet {
         }
     }
 
-    /// Every field but metadata and status, without the type.
-    pub(crate) fn without_status(&self) -> Value {
-        let mut object = self.object.clone();
-        if let Some(fields) = object.as_object_mut() {
-            fields.retain(|field, _| !matches!(field.as_str(), "apiVersion" | "kind" | "status"));
-        }
-        object
-    }
-
-    /// The status; empty if there is none.
-    pub(crate) fn status(&self) -> Value {
-        self.object.get("status").cloned().unwrap_or_else(|| json!({}))
+    /// Everything but the metadata.
+    pub(crate) fn stored(&self) -> &Value {
+        &self.object
     }
 
     /// The defaults of a new set: its own labels, and the templates.

@@ -10,14 +10,14 @@ use crds::{
         RESOURCE_IN_USE_FINALIZER,
         annotations::{IS_GROUP_WORKLOAD, POD_GROUP_TOTAL_COUNT},
     },
-    v1beta2::{PodSet, Workload, WorkloadSpec},
+    v1beta2::{PodSet, Workload},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use super::members::{age, sort_active};
 use crate::{
     GenericJob, JobGates,
-    construct_workload::{KeysToCopy, WorkloadPriority, annotations, max_exec_time},
+    construct_workload::{KeysToCopy, WorkloadPriority, annotations, workload_spec},
     pods::Pod,
     validate::MAX_POD_SETS,
 };
@@ -175,15 +175,7 @@ pub fn group_workload(
             owner_references: Some(owner_references(&composition.members)),
             ..ObjectMeta::default()
         },
-        spec: WorkloadSpec {
-            active: Some(true),
-            maximum_execution_time_seconds: max_exec_time(*first),
-            pod_sets: composition.pod_sets.clone(),
-            priority: Some(priority.value),
-            priority_class_ref: priority.class,
-            queue_name: first.queue_name().to_owned(),
-            ..WorkloadSpec::default()
-        },
+        spec: workload_spec(*first, composition.pod_sets.clone(), priority),
         ..Workload::default()
     })
 }
