@@ -65,6 +65,20 @@ impl ReplayTarget {
     async fn get(&self, path: &str) -> anyhow::Result<Reply> {
         self.send(&plain("GET", path, "application/json"), None).await
     }
+
+    /// Deletes an object, or all of a collection, without grace.
+    pub(crate) async fn delete(&self, path: &str) -> anyhow::Result<()> {
+        let options = json!({"gracePeriodSeconds": 0, "propagationPolicy": "Background"});
+        self.send(&plain("DELETE", path, "application/json"), Some(&options)).await?;
+        Ok(())
+    }
+
+    /// Lets an object go that is being deleted.
+    pub(crate) async fn drop_finalizers(&self, path: &str) -> anyhow::Result<()> {
+        let patch = plain("PATCH", path, "application/merge-patch+json");
+        self.send(&patch, Some(&json!({"metadata": {"finalizers": null}}))).await?;
+        Ok(())
+    }
 }
 
 pub(crate) fn plain(method: &str, path: &str, content_type: &str) -> CaseRequest {
@@ -294,10 +308,8 @@ fn at_version(path: &str, version: &str) -> String {
 /// Drops finalizers and deletes, so that names and cluster-wide effects are gone for the next case.
 async fn clean_up(target: &ReplayTarget, paths: &[String]) -> anyhow::Result<()> {
     for path in paths {
-        let patch = plain("PATCH", path, "application/merge-patch+json");
-        target.send(&patch, Some(&json!({"metadata": {"finalizers": null}}))).await?;
-        let options = json!({"gracePeriodSeconds": 0, "propagationPolicy": "Background"});
-        target.send(&plain("DELETE", path, "application/json"), Some(&options)).await?;
+        target.drop_finalizers(path).await?;
+        target.delete(path).await?;
     }
     Ok(())
 }

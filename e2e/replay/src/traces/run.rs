@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     SHOWN_KINDS, TRACED_KINDS,
-    case::{TraceCase, TraceRequest, TraceStep},
+    case::{TraceCase, TraceChanges, TraceRequest, TraceStep},
     collection, comparison,
     placeholders::TraceNames,
 };
@@ -23,7 +23,7 @@ use crate::{
 const PARALLEL: usize = 6;
 
 /// How long the objects of a step may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Between two looks at the cluster.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
@@ -101,20 +101,7 @@ async fn steps(
             found.extend(answer_differences(step, &reply, names));
         }
         if let Some(then) = step.then.as_ref().filter(|_| found.is_empty() && !step.dry_run) {
-            let until = Instant::now() + PATIENCE;
-            loop {
-                let present = present(target, names.namespace()).await?;
-                let lines = comparison::differences(then, &present, names);
-                if lines.is_empty() {
-                    break;
-                }
-                if Instant::now() >= until {
-                    let text = |line| Difference { level: Level::Objects, text: line };
-                    found.extend(lines.into_iter().map(text));
-                    break;
-                }
-                sleep(LOOK_AGAIN).await;
-            }
+            found.extend(settle(target, then, names).await?);
         }
         if !found.is_empty() {
             for difference in &mut found {
@@ -125,6 +112,24 @@ async fn steps(
         }
     }
     Ok(vec![])
+}
+
+/// Waits for the recorded objects. Returns what differs after [`SETTLE_TIMEOUT`].
+async fn settle(
+    target: &ReplayTarget,
+    then: &TraceChanges,
+    names: &mut TraceNames,
+) -> anyhow::Result<Vec<Difference>> {
+    let until = Instant::now() + SETTLE_TIMEOUT;
+    loop {
+        let present = present(target, names.namespace()).await?;
+        let lines = comparison::differences(then, &present, names);
+        if lines.is_empty() || Instant::now() >= until {
+            let text = |line| Difference { level: Level::Objects, text: line };
+            return Ok(lines.into_iter().map(text).collect());
+        }
+        sleep(LOOK_AGAIN).await;
+    }
 }
 
 fn answer_differences(step: &TraceStep, reply: &Reply, names: &TraceNames) -> Vec<Difference> {
@@ -244,18 +249,16 @@ fn tiny_queue(name: &str) -> Value {
 
 /// Drops finalizers and deletes what a trace has left.
 async fn clean_up(target: &ReplayTarget, namespace: &str) -> anyhow::Result<()> {
-    let delete = json!({"gracePeriodSeconds": 0, "propagationPolicy": "Background"});
     // Owners first, or their controllers make new objects.
     for (kind, _, _) in SHOWN_KINDS.iter().rev() {
         let Some(path) = collection(kind, namespace) else { continue };
-        target.send(&plain("DELETE", &path, "application/json"), Some(&delete)).await?;
+        target.delete(&path).await?;
     }
     for object in present(target, namespace).await? {
         let (kind, name) = (object["kind"].as_str(), object["metadata"]["name"].as_str());
         let path = kind.and_then(|kind| collection(kind, namespace)).zip(name);
         let Some((path, name)) = path else { continue };
-        let patch = plain("PATCH", &format!("{path}/{name}"), "application/merge-patch+json");
-        target.send(&patch, Some(&json!({"metadata": {"finalizers": null}}))).await?;
+        target.drop_finalizers(&format!("{path}/{name}")).await?;
     }
     Ok(())
 }
