@@ -1,8 +1,10 @@
 //! Replays recorded lives of jobs: a complete installation in one cluster, whose pods are played.
 
 use anyhow::{Context, Result};
-use harness::{NodeSpec, Shape, TestLab, secs};
-use k8s_openapi::api::core::v1::Taint;
+use crds::v1beta2::LocalQueue;
+use harness::{Cluster, NodeSpec, Shape, TestLab, secs};
+use k8s_openapi::api::core::v1::{ConfigMap, Taint};
+use kube::api::{DeleteParams, PostParams};
 use replay::{ReplayReport, ReplayTarget, TraceCase, TraceSettings};
 use serde_json::{Value, json};
 
@@ -50,9 +52,29 @@ async fn replay_with(settings: TraceSettings, cases: &[TraceCase]) -> Result<Rep
     let target = ReplayTarget::new(hub.client());
     replay::until_served(&target, secs(60)).await?;
     hub.apply(SETUP, "base").await.context("installing the objects of the recording")?;
+    until_collected(hub).await.context("waiting for the garbage collector")?;
     let report = replay::run_traces(&target, cases).await;
     drop(manager);
     report
+}
+
+/// Waits until the garbage collector knows Kueue's kinds. It looks for new kinds every 30 seconds; an orphaning deletion before
+/// that leaves the owner references of Workloads as they are.
+async fn until_collected(hub: &Cluster) -> Result<()> {
+    let (owners, name) = (hub.api::<ConfigMap>("base"), "collected");
+    let owner = json!({"metadata": {"name": name}});
+    let owner = owners.create(&PostParams::default(), &serde_json::from_value(owner)?).await?;
+    let reference = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": owner.metadata.uid,
+    });
+    let queue = json!({
+        "metadata": {"name": name, "ownerReferences": [reference]},
+        "spec": {"clusterQueue": "ample"},
+    });
+    let queues = hub.api::<LocalQueue>("base");
+    queues.create(&PostParams::default(), &serde_json::from_value(queue)?).await?;
+    owners.delete(name, &DeleteParams::background()).await?;
+    Ok(hub.until_gone(&queues, name, secs(90)).await?)
 }
 
 fn nodes() -> [NodeSpec; 2] {

@@ -137,7 +137,13 @@ fn a_deactivated_pending_workload_says_so_and_has_no_backoff() {
     );
     assert!(cluster.condition("a", "Admitted").starts_with("False NoReservation"));
     assert_eq!(cluster.workloads["a"]["status"].get("requeueState"), None);
+    assert_eq!(cluster.condition("a", "Evicted"), "True Deactivated: The workload is deactivated");
+    assert_eq!(cluster.condition("a", "Requeued"), "none", "it was not taken from its queue");
+    let evictions = &cluster.workloads["a"]["status"]["schedulingStats"]["evictions"];
+    assert_eq!(evictions[0]["count"], 1);
     assert_eq!(cluster.take_events(), [""; 0]);
+    cluster.workload("a", 2, &json!({"spec": {"active": true}})).settle();
+    assert!(cluster.condition("a", "Evicted").starts_with("False QuotaReserved"));
 }
 
 #[test]

@@ -190,3 +190,56 @@ fn a_pod_of_a_set_becomes_a_member_when_its_replica_is_known() {
     let step = orders(&control.decide(NOW));
     assert!(step.iter().all(|order| order != "hub workload-create"), "{step:?}");
 }
+
+/// The conditions that a write of a status sets, with their status.
+fn written(step: &Decisions, purpose: &str) -> Vec<String> {
+    let order = step.orders.iter().find(|order| order.ticket.purpose.name() == purpose);
+    let body = order.expect("it was ordered").write.request().body();
+    let body: Value = serde_json::from_slice(body).expect("JSON");
+    let all = body["status"]["conditions"].as_array().cloned().unwrap_or_default().into_iter();
+    let mut all: Vec<String> =
+        all.map(|one| format!("{}={}", one["type"], one["status"]).replace('"', "")).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn a_waiting_replica_shows_that_its_pods_are_not_ready_once_it_has_some() {
+    let mut control = manager(1);
+    let mut gated = set(1, "31");
+    gated["metadata"]["annotations"] =
+        json!({"kueue.x-k8s.io/admission-gated-by": "example.com/a"});
+    control.observe(ManagerInput::Job(set_kind(), reset(&set_kind(), vec![gated])), NOW);
+    let step = control.decide(NOW);
+    let mut workload = create_all(&mut control, &step).remove(0);
+    let step = control.decide(NOW);
+    assert_eq!(written(&step, "pending"), ["Admitted=False", "QuotaReserved=False"], "no pods");
+    let order = step.orders.iter().find(|one| one.ticket.purpose.name() == "pending");
+    let order = order.expect("a status");
+    let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");
+    workload["status"] = body["status"].clone();
+    workload["metadata"]["resourceVersion"] = json!("45");
+    control.answered(&order.ticket, WriteOutcome::Done(workload.clone()), NOW);
+
+    let mut member = leader();
+    member["metadata"]["labels"]["kueue.x-k8s.io/managed"] = json!("true");
+    let annotations = &mut member["metadata"]["annotations"];
+    annotations["kueue.x-k8s.io/pod-group-name"] = workload["metadata"]["name"].clone();
+    annotations["kueue.x-k8s.io/prebuilt-workload-name"] = workload["metadata"]["name"].clone();
+    annotations["kueue.x-k8s.io/pod-group-total-count"] = json!("2");
+    annotations["kueue.x-k8s.io/role-hash"] = json!("leader");
+    control.observe(members(vec![member]), NOW);
+    let step = control.decide(NOW);
+    let order = step.orders.iter().find(|one| one.ticket.purpose.name() == "add-owners");
+    workload["metadata"]["resourceVersion"] = json!("46");
+    workload["metadata"]["ownerReferences"] = json!([
+        {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "name": "d", "uid": "set-1"},
+        {"apiVersion": "v1", "kind": "Pod", "name": "d-0", "uid": "pod-1"},
+    ]);
+    let order = order.unwrap_or_else(|| panic!("{:?}", orders(&step)));
+    control.answered(&order.ticket, WriteOutcome::Done(workload), NOW);
+    // Reasons are written every few seconds only.
+    control.decide(NOW);
+    let conditions = written(&control.decide(NOW + jiff::SignedDuration::from_secs(10)), "pending");
+    assert_eq!(conditions, ["Admitted=False", "PodsReady=False", "QuotaReserved=False"]);
+}

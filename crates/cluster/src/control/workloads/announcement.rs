@@ -1,7 +1,7 @@
 //! Events about a Workload: what a status write changes, published when the write is done (docs/reference/kueue.md §6.3).
 
 use crds::{
-    meta::Condition,
+    meta::{Condition, is_true},
     names::{
         annotations::ADMISSION_GATED_BY,
         conditions::{ADMITTED, DEACTIVATION_TARGET, EVICTED, FINISHED, PREEMPTED, QUOTA_RESERVED},
@@ -86,7 +86,9 @@ impl StatusChange<'_> {
     }
 
     fn eviction(&self) -> Vec<EventRecord> {
-        let Some(evicted) = self.became_true(EVICTED) else {
+        // A pending Workload that is deactivated loses nothing.
+        let reserved = is_true(&self.workload.status.conditions, QUOTA_RESERVED);
+        let Some(evicted) = self.became_true(EVICTED).filter(|_| reserved) else {
             return Vec::new();
         };
         let reporter = match evicted.reason.as_str() {

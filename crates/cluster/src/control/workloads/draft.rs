@@ -163,8 +163,8 @@ impl<'a> Draft<'a> {
 
     /// Explains why a deactivated Workload without quota is pending.
     pub(super) fn deactivate_without_quota(&mut self) {
-        let leaves = self.workload.metadata.deletion_timestamp.is_some();
-        if self.workload.spec.active == Some(false) && !self.holds_quota() && !leaves {
+        let inactive = self.workload.spec.active == Some(false);
+        if inactive && !self.holds_quota() && !self.leaves_without_quota() {
             let status = status::deactivated_without_quota(self.status.clone(), self.at());
             self.apply(status, Purpose::Pending);
         }
@@ -182,14 +182,17 @@ impl<'a> Draft<'a> {
     }
 
     pub(super) fn evict(&mut self, request: Option<&EvictionRequest>, stop: StopPolicy) {
-        if !self.holds_quota() || self.is(EVICTED) {
+        if self.is(EVICTED) {
             return;
         }
         // Deactivation comes before any requested eviction: it alone clears DeactivationTarget and
-        // requeueState (docs/reference/kueue.md §2.4).
-        if self.workload.spec.active == Some(false) {
+        // requeueState (docs/reference/kueue.md §2.4). It evicts a pending Workload, too.
+        if self.workload.spec.active == Some(false) && !self.leaves_without_quota() {
             let status = status::deactivated(self.status.clone(), self.at());
             return self.apply(status, Purpose::Evict);
+        }
+        if !self.holds_quota() {
+            return;
         }
         let Some(request) = request.cloned().or_else(|| self.eviction_by_status(stop)) else {
             return;
@@ -298,6 +301,11 @@ impl<'a> Draft<'a> {
         if self.holds_quota() && ready && !self.is(ADMITTED) && !self.is(EVICTED) {
             self.apply(status::admitted(self.status.clone(), self.at()), Purpose::Admit);
         }
+    }
+
+    /// Whether the Workload is about to go, and nothing of it runs.
+    fn leaves_without_quota(&self) -> bool {
+        self.workload.metadata.deletion_timestamp.is_some() && !self.holds_quota()
     }
 
     fn holds_quota(&self) -> bool {

@@ -7,7 +7,7 @@
 use ::jobs::pods::group::ReplacementCondition;
 use crds::{
     names::{
-        conditions::{DEACTIVATION_TARGET, QUOTA_RESERVED},
+        conditions::{DEACTIVATION_TARGET, PODS_READY, QUOTA_RESERVED},
         reasons,
     },
     v1beta2::{PodSetRequest, Workload, WorkloadStatus},
@@ -161,8 +161,8 @@ fn explain(record: &TrackedWorkload, inputs: &StatusInputs, now: Timestamp) -> N
         None => status,
     };
     let status = with_reasons(status, inputs);
-    // Compared before PodsReady is added: PodsReady=False alone causes no write.
-    if status == *before {
+    // PodsReady=False alone causes no write, unless the pods came after the reason.
+    if status == *before && status::find(&before.conditions, PODS_READY).is_some() {
         return NextStatus::Nothing;
     }
     let status = time_limits::with_pods_ready(status, workload, inputs, now);
