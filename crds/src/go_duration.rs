@@ -2,12 +2,18 @@
 
 use std::{fmt::Write, time::Duration};
 
-/// Reads a duration; none if the text is no duration, or is below zero.
+/// The longest duration of Go, which counts nanoseconds in 64 bits.
+const LONGEST: Duration = Duration::from_nanos(i64::MAX.unsigned_abs());
+
+/// Reads a duration; none if the text is no duration, is below zero, or is too long for Go.
 #[must_use]
 pub fn parse(text: &str) -> Option<Duration> {
     let mut rest = text.strip_prefix('+').unwrap_or(text);
     if rest == "0" {
         return Some(Duration::ZERO);
+    }
+    if rest.is_empty() {
+        return None;
     }
     let mut sum = 0.0_f64;
     while !rest.is_empty() {
@@ -19,8 +25,7 @@ pub fn parse(text: &str) -> Option<Duration> {
         sum += number * seconds_of(unit)?;
         rest = next;
     }
-    (!text.is_empty()).then_some(())?;
-    Duration::try_from_secs_f64(sum).ok()
+    Duration::try_from_secs_f64(sum).ok().filter(|duration| *duration <= LONGEST)
 }
 
 fn seconds_of(unit: &str) -> Option<f64> {
@@ -29,7 +34,8 @@ fn seconds_of(unit: &str) -> Option<f64> {
         "m" => 60.0,
         "s" => 1.0,
         "ms" => 1e-3,
-        "us" | "µs" => 1e-6,
+        // The micro sign, and the Greek letter.
+        "us" | "\u{b5}s" | "\u{3bc}s" => 1e-6,
         "ns" => 1e-9,
         _ => return None,
     })
@@ -68,12 +74,15 @@ mod tests {
             ("0s", 0.0, "0s"),
             ("0", 0.0, "0s"),
             ("1h2m3s", 3723.0, "1h2m3s"),
+            ("+2s", 2.0, "2s"),
+            ("500000\u{b5}s", 0.5, "0.5s"),
+            ("500000\u{3bc}s", 0.5, "0.5s"),
         ] {
             let duration = parse(text).expect(text);
             assert_eq!(duration, Duration::from_secs_f64(seconds), "{text}");
             assert_eq!(format(duration), written);
         }
-        for text in ["", "5", "-1s", "s", "1d", "1..5s", "x", "9e99h"] {
+        for text in ["", "+", "5", "-1s", "s", "1d", "1..5s", "x", "9e99h", "2562048h"] {
             assert_eq!(parse(text), None, "{text}");
         }
     }
