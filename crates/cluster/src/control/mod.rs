@@ -34,6 +34,7 @@ mod job_key;
 mod job_selection;
 mod job_watch;
 mod jobs;
+mod key_map;
 mod listing;
 mod manager;
 mod manager_settings;

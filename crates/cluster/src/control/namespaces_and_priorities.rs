@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::control::key_map::KeyMap;
 use crds::v1beta2::{Workload, WorkloadPriorityClass};
 use jobs::construct_workload::{PrioritySource, WorkloadPriority, class_ref};
 use k8s_openapi::api::{core::v1::Namespace, scheduling::v1::PriorityClass};
@@ -9,9 +10,9 @@ use k8s_openapi::api::{core::v1::Namespace, scheduling::v1::PriorityClass};
 /// Labels of namespaces, and values of classes.
 #[derive(Debug, Default)]
 pub(crate) struct NamespacesAndPriorities {
-    namespaces: BTreeMap<Box<str>, BTreeMap<String, String>>,
-    priorities: BTreeMap<Box<str>, Class>,
-    workload_priorities: BTreeMap<Box<str>, i32>,
+    namespaces: KeyMap<Box<str>, BTreeMap<String, String>>,
+    priorities: KeyMap<Box<str>, Class>,
+    workload_priorities: KeyMap<Box<str>, i32>,
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -22,11 +22,7 @@ mod refused_pods;
 mod report;
 mod unschedulable;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use ::jobs::GenericJob;
 use ::jobs::Pod;
@@ -59,6 +55,7 @@ use super::{
     timers::Reevaluation,
     workloads::{TrackedWorkload, WorkloadPhase, Workloads},
 };
+use crate::control::key_map::KeyMap;
 
 /// The least time between two reports, after the first.
 const REPORT_PERIOD: Duration = Duration::from_secs(1);
@@ -96,9 +93,9 @@ pub(crate) struct LocalCapacity {
     /// Clones whose unbound pods may have changed.
     touched: BTreeSet<Key>,
     /// Pods that are still to be bound, of clones that are not finished.
-    unbound: BTreeMap<Key, UnboundPods>,
+    unbound: KeyMap<Key, UnboundPods>,
     /// Unbound pods that the fleet counts.
-    placed: BTreeMap<Key, (WorkloadId, Arc<AssignedWorkload>)>,
+    placed: KeyMap<Key, (WorkloadId, Arc<AssignedWorkload>)>,
     report: Option<Tracked<ClusterCapacity>>,
     not_before: Option<Timestamp>,
     report_stale: bool,
@@ -130,8 +127,8 @@ impl LocalCapacity {
             unschedulable: UnschedulablePods::default(),
             refused: RefusedPods::default(),
             touched: BTreeSet::new(),
-            unbound: BTreeMap::new(),
-            placed: BTreeMap::new(),
+            unbound: KeyMap::new(),
+            placed: KeyMap::new(),
             report: None,
             not_before: None,
             report_stale: false,

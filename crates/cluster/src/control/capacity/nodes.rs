@@ -8,6 +8,7 @@ use engine::Amount;
 use runtime::watch::Key;
 
 use super::node::{BoundPod, FreeNode, NodeInfo};
+use crate::control::key_map::KeyMap;
 
 /// Sums by resource.
 type ResourceSums = BTreeMap<String, i128>;
@@ -15,11 +16,11 @@ type ResourceSums = BTreeMap<String, i128>;
 /// Nodes and bound pods of the cluster.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
-    nodes: BTreeMap<Box<str>, TrackedNode>,
+    nodes: KeyMap<Box<str>, TrackedNode>,
     /// Pods that are bound and not over.
-    pods: BTreeMap<Key, BoundPod>,
+    pods: KeyMap<Key, BoundPod>,
     /// Bound pods of clones, by pod set.
-    bound: BTreeMap<Key, BTreeMap<Box<str>, i64>>,
+    bound: KeyMap<Key, KeyMap<Box<str>, i64>>,
     totals: ResourceSums,
 }
 

@@ -4,10 +4,7 @@
 //! The controller reports them by an Event of its job and tries again. Pods of a clone are *refused* from such an Event on,
 //! until all of its pods exist.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeSet, time::Duration};
 
 use crds::names::reasons::PODS_REFUSED;
 use jiff::Timestamp;
@@ -16,7 +13,7 @@ use runtime::watch::Key;
 use serde_json::{Error, Value};
 
 use super::{node::PodInfo, observed::Reduced};
-use crate::control::{outbox::after, pod_failure::PodFailure};
+use crate::control::{key_map::KeyMap, outbox::after, pod_failure::PodFailure};
 
 /// How long pods may be refused before their clone is evicted. The controller of Jobs has tried five times by then.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
@@ -66,9 +63,9 @@ impl Reduced for RefusedPodsEvent {
 /// Pods of clones, and clones with refused pods.
 #[derive(Debug, Default)]
 pub(super) struct RefusedPods {
-    clones: BTreeMap<Key, Key>,
-    pods: BTreeMap<Key, BTreeSet<Key>>,
-    refused: BTreeMap<Key, (Timestamp, String)>,
+    clones: KeyMap<Key, Key>,
+    pods: KeyMap<Key, BTreeSet<Key>>,
+    refused: KeyMap<Key, (Timestamp, String)>,
 }
 
 impl RefusedPods {

@@ -1,6 +1,6 @@
 //! Pods of clones that no node takes although the report showed room (docs/reference/dispatch.md §4).
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use ::jobs::Pod;
 use crds::names::reasons::UNSCHEDULABLE;
@@ -9,7 +9,7 @@ use runtime::watch::Key;
 use serde_json::Value;
 
 use super::node::PodInfo;
-use crate::control::{outbox::after, pod_failure::PodFailure};
+use crate::control::{key_map::KeyMap, outbox::after, pod_failure::PodFailure};
 
 /// How long a pod may be unschedulable before its clone is evicted.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(60);
@@ -17,7 +17,7 @@ pub(super) const TIMEOUT: Duration = Duration::from_secs(60);
 /// Unschedulable pods of clones, by pod. Few pods are in it.
 #[derive(Debug, Default)]
 pub(super) struct UnschedulablePods {
-    pods: BTreeMap<Key, (Key, PodFailure)>,
+    pods: KeyMap<Key, (Key, PodFailure)>,
 }
 
 impl UnschedulablePods {

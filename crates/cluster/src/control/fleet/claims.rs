@@ -5,15 +5,14 @@
 //! before the cluster is used, so the claim survives restarts. If two MultiKueueClusters carry the same uid, for example after
 //! a manual copy, the older one wins.
 
-use std::collections::BTreeMap;
-
+use crate::control::key_map::KeyMap;
 use crds::{names::annotations::CLUSTER_UID, v1beta2::MultiKueueCluster};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 /// The claims by MultiKueueCluster.
 #[derive(Debug, Default)]
 pub(super) struct Claims {
-    of: BTreeMap<Box<str>, Claim>,
+    of: KeyMap<Box<str>, Claim>,
 }
 
 #[derive(Debug, Default)]

@@ -1,6 +1,6 @@
 //! Conditions `Active` of MultiKueueClusters and of MultiKueue AdmissionChecks.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use crds::{
     meta::{Condition, is_true},
@@ -16,6 +16,7 @@ use serde_json::json;
 
 use crate::control::{
     context::Context,
+    key_map::KeyMap,
     outbox::{Intent, Purpose, Subject, Target, Tracked},
     timers::Reevaluation,
 };
@@ -27,7 +28,7 @@ pub(crate) struct ActiveCondition {
     pub(crate) message: String,
 }
 
-type Clusters = BTreeMap<Box<str>, Tracked<MultiKueueCluster>>;
+type Clusters = KeyMap<Box<str>, Tracked<MultiKueueCluster>>;
 
 /// Writes the condition of a MultiKueueCluster, if it differs.
 pub(super) fn write_cluster(
@@ -71,7 +72,7 @@ pub(super) fn note_identity(
 pub(super) fn write_check(
     name: &str,
     tracked: &Tracked<AdmissionCheck>,
-    (configs, clusters): (&BTreeMap<Box<str>, Arc<MultiKueueConfig>>, &Clusters),
+    (configs, clusters): (&KeyMap<Box<str>, Arc<MultiKueueConfig>>, &Clusters),
     ctx: &mut Context,
 ) {
     let object = tracked.object();
@@ -104,7 +105,7 @@ fn intent<K: kube::Resource>(
 
 fn status_of(
     check: &AdmissionCheck,
-    configs: &BTreeMap<Box<str>, Arc<MultiKueueConfig>>,
+    configs: &KeyMap<Box<str>, Arc<MultiKueueConfig>>,
     clusters: &Clusters,
 ) -> CheckStatus {
     let Some(parameters) = &check.spec.parameters else {

@@ -16,7 +16,7 @@ mod conditions;
 mod connections;
 mod policy;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use crds::{
     names::annotations::{CLEANUP, CLUSTER_UID, POLICY},
@@ -47,6 +47,7 @@ use super::{
     timers::{Agenda, Reevaluation},
     workloads::Workloads,
 };
+use crate::control::key_map::KeyMap;
 
 /// Why an identity could not be noted.
 const CHANGED: &str = "it has just changed";
@@ -55,10 +56,10 @@ const CHANGED: &str = "it has just changed";
 #[derive(Debug, Default)]
 pub(crate) struct FleetRegistry {
     fleet: Fleet,
-    clusters: BTreeMap<Box<str>, Tracked<MultiKueueCluster>>,
-    configs: BTreeMap<Box<str>, Arc<MultiKueueConfig>>,
-    policies: BTreeMap<Box<str>, Arc<DispatchPolicy>>,
-    checks: BTreeMap<Box<str>, Tracked<AdmissionCheck>>,
+    clusters: KeyMap<Box<str>, Tracked<MultiKueueCluster>>,
+    configs: KeyMap<Box<str>, Arc<MultiKueueConfig>>,
+    policies: KeyMap<Box<str>, Arc<DispatchPolicy>>,
+    checks: KeyMap<Box<str>, Tracked<AdmissionCheck>>,
     connections: Connections,
 }
 
@@ -326,7 +327,7 @@ pub(crate) fn work_of<'a>(
 
 fn policy_of<'a>(
     config: &MultiKueueConfig,
-    policies: &'a BTreeMap<Box<str>, Arc<DispatchPolicy>>,
+    policies: &'a KeyMap<Box<str>, Arc<DispatchPolicy>>,
 ) -> Option<&'a DispatchPolicy> {
     let annotations = config.metadata.annotations.as_ref()?;
     policies.get(annotations.get(POLICY)?.as_str()).map(|policy| &**policy)

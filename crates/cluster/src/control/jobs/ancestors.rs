@@ -3,7 +3,7 @@
 //! A child never gets a Workload, also when it carries the labels of its owner: its pods are those of the owner's Workload. It
 //! may run while that is admitted. Owners are found among observed jobs; what is not observed ends the search.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use ::jobs::{
     GenericJob, JobObject,
@@ -21,6 +21,7 @@ use super::{
 use crate::control::{
     context::Context,
     job_key::JobKey,
+    key_map::KeyMap,
     outbox::{Purpose, Target, Tracked},
     timers::Reevaluation,
 };
@@ -28,7 +29,7 @@ use crate::control::{
 /// Children by the observed job that controls them.
 #[derive(Debug, Default)]
 pub(super) struct ChildJobs {
-    by_owner: BTreeMap<JobKey, BTreeSet<JobKey>>,
+    by_owner: KeyMap<JobKey, BTreeSet<JobKey>>,
 }
 
 impl ChildJobs {
@@ -77,7 +78,7 @@ pub(super) fn stop_child(key: &JobKey, tracked: &Tracked<JobObject>, ctx: &mut C
 /// The topmost managed ancestor of a job among the observed jobs.
 pub(super) fn managed_ancestor(
     (key, job): (&JobKey, &JobObject),
-    jobs: &BTreeMap<JobKey, Tracked<JobObject>>,
+    jobs: &KeyMap<JobKey, Tracked<JobObject>>,
     owners: &Owners,
     config: &JobsConfig,
 ) -> Result<Option<JobKey>, AncestorError> {

@@ -1,7 +1,5 @@
 //! What a group of pods needs next.
 
-use std::collections::BTreeMap;
-
 use ::jobs::{
     GenericJob, JobObject, Pod,
     construct_workload::priority_source,
@@ -21,6 +19,7 @@ use super::{
 use crate::control::{
     context::Context,
     job_key::JobKey,
+    key_map::KeyMap,
     outbox::{Target, Tracked},
     timers::Reevaluation,
 };
@@ -28,7 +27,7 @@ use crate::control::{
 /// The evaluation of one group.
 pub(super) struct GroupEvaluation<'a> {
     pub(super) config: &'a JobsConfig,
-    pub(super) jobs: &'a BTreeMap<JobKey, Tracked<JobObject>>,
+    pub(super) jobs: &'a KeyMap<JobKey, Tracked<JobObject>>,
     pub(super) group: &'a Key,
     /// Its members that are this process's to start and stop.
     pub(super) managed: &'a [JobKey],

@@ -1,6 +1,6 @@
 //! What a single job needs next.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use ::jobs::{
     JobObject,
@@ -15,12 +15,14 @@ use super::{
     owners::{Owners, belongs_to},
     steps::{StepTaker, Unit},
 };
-use crate::control::{context::Context, job_key::JobKey, outbox::Tracked, timers::Reevaluation};
+use crate::control::{
+    context::Context, job_key::JobKey, key_map::KeyMap, outbox::Tracked, timers::Reevaluation,
+};
 
 /// The evaluation of one job, with what its pod sets need.
 pub(super) struct JobEvaluation<'a> {
     pub(super) config: &'a JobsConfig,
-    pub(super) jobs: &'a BTreeMap<JobKey, Tracked<JobObject>>,
+    pub(super) jobs: &'a KeyMap<JobKey, Tracked<JobObject>>,
     pub(super) owners: &'a Owners,
     pub(super) key: &'a JobKey,
     pub(super) job: &'a JobObject,

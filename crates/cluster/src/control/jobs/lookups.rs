@@ -12,14 +12,14 @@ use ::jobs::{
 use kube::core::DynamicObject;
 use runtime::watch::{Change, Key, Unavailable};
 
-use crate::control::{change::for_each_object, context::Context, job_key::JobKey};
+use crate::control::{change::for_each_object, context::Context, job_key::JobKey, key_map::KeyMap};
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Lookups {
     found: FoundObjects,
     needed_by: BTreeMap<NeededObject, BTreeSet<JobKey>>,
-    needs: BTreeMap<JobKey, Vec<NeededObject>>,
+    needs: KeyMap<JobKey, Vec<NeededObject>>,
 }
 
 impl Lookups {

@@ -37,7 +37,7 @@ mod set_evaluation;
 mod steps;
 mod workload_command;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use ::jobs::{
     GenericJob, JobGates, JobObject, Kind, Pod,
@@ -78,12 +78,13 @@ use super::{
     timers::Reevaluation,
     workloads::{WorkloadChange, WorkloadPhase, Workloads},
 };
+use crate::control::key_map::KeyMap;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Jobs {
     config: JobsConfig,
-    jobs: BTreeMap<JobKey, Tracked<JobObject>>,
+    jobs: KeyMap<JobKey, Tracked<JobObject>>,
     owners: Owners,
     children: ChildJobs,
     orphans: Orphans,
@@ -93,16 +94,16 @@ pub(crate) struct Jobs {
     refused_jobs: Refusals<JobKey>,
     refused_groups: Refusals<Key>,
     /// Kinds that the cluster does not serve, or does not let us see.
-    unavailable: BTreeMap<Kind, Unavailable>,
+    unavailable: KeyMap<Kind, Unavailable>,
     /// By running job, the Workload that was removed by force. It has what the job was before its start; after a restart only
     /// what names the Workload is restored.
-    removed_by_force: BTreeMap<JobKey, Arc<Workload>>,
+    removed_by_force: KeyMap<JobKey, Arc<Workload>>,
 }
 
 impl Jobs {
     pub(crate) fn new(config: JobsConfig) -> Self {
         Self {
-            jobs: BTreeMap::new(),
+            jobs: KeyMap::new(),
             owners: Owners::new(config.kinds.clone()),
             config,
             children: ChildJobs::default(),
@@ -112,8 +113,8 @@ impl Jobs {
             sets: ReplicaSets::default(),
             refused_jobs: Refusals::default(),
             refused_groups: Refusals::default(),
-            unavailable: BTreeMap::new(),
-            removed_by_force: BTreeMap::new(),
+            unavailable: KeyMap::new(),
+            removed_by_force: KeyMap::new(),
         }
     }
 

@@ -5,17 +5,16 @@
 //! copy. After a restart that worker is not known; then every worker counts, also one that cannot be reached, until it is
 //! lost.
 
-use std::collections::BTreeMap;
-
 use crds::v1beta2::Workload;
 use runtime::watch::Key;
 
 use crate::control::job_key::JobKey;
+use crate::control::key_map::KeyMap;
 
 /// Such jobs, by the Workload that they had.
 #[derive(Debug, Default)]
 pub(crate) struct Orphans {
-    jobs: BTreeMap<Key, OrphanedJob>,
+    jobs: KeyMap<Key, OrphanedJob>,
 }
 
 /// One such job.

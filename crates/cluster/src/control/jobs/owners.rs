@@ -1,7 +1,7 @@
 //! Which Workloads belong to which job: by controller reference, or by the name that the job gives. A Workload may have many
 //! jobs, and a job many Workloads.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use ::jobs::{GenericJob, JobObject, Kinds, equivalence, pods::group};
 use crds::v1beta2::Workload;
@@ -12,6 +12,7 @@ use super::inputs::WorkloadEffect;
 use crate::control::{
     context::Context,
     job_key::JobKey,
+    key_map::KeyMap,
     timers::Reevaluation,
     workloads::{WorkloadCommand, Workloads},
 };
@@ -21,15 +22,15 @@ use crate::control::{
 pub(super) struct Owners {
     kinds: Kinds,
     /// Workloads by the job that owns them.
-    owned: BTreeMap<JobKey, BTreeSet<Key>>,
+    owned: KeyMap<JobKey, BTreeSet<Key>>,
     /// Jobs by the Workload that they name.
-    naming: BTreeMap<Key, BTreeSet<JobKey>>,
+    naming: KeyMap<Key, BTreeSet<JobKey>>,
 }
 
 impl Owners {
     /// Owners of these kinds.
     pub(super) fn new(kinds: Kinds) -> Self {
-        Self { kinds, owned: BTreeMap::new(), naming: BTreeMap::new() }
+        Self { kinds, owned: KeyMap::new(), naming: KeyMap::new() }
     }
 
     /// Records the owners of a Workload.
@@ -143,7 +144,7 @@ pub(super) fn belongs_to(job: &JobObject, workload: &Workload, prebuilt: bool) -
     equivalence::owned_by(workload, job)
 }
 
-fn remove<I: Ord, T: Ord>(sets: &mut BTreeMap<I, BTreeSet<T>>, of: &I, key: &T) {
+fn remove<I: Ord, T: Ord>(sets: &mut KeyMap<I, BTreeSet<T>>, of: &I, key: &T) {
     if let Some(set) = sets.get_mut(of) {
         set.remove(key);
         if set.is_empty() {

@@ -1,16 +1,17 @@
 //! Which pods make up which group. A group is known by its namespace and name, which is also the key of its Workload.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use ::jobs::{JobGates, JobObject};
 use runtime::watch::Key;
 
 use crate::control::job_key::JobKey;
+use crate::control::key_map::KeyMap;
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct PodGroups {
-    members: BTreeMap<Key, BTreeSet<JobKey>>,
+    members: KeyMap<Key, BTreeSet<JobKey>>,
 }
 
 impl PodGroups {

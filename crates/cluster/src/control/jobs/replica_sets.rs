@@ -1,15 +1,15 @@
 //! Which pods are of which set of replicas.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use ::jobs::{GenericJob, JobObject, Kinds};
 
-use crate::control::{context::Context, job_key::JobKey, timers::Reevaluation};
+use crate::control::{context::Context, job_key::JobKey, key_map::KeyMap, timers::Reevaluation};
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct ReplicaSets {
-    members: BTreeMap<JobKey, BTreeSet<JobKey>>,
+    members: KeyMap<JobKey, BTreeSet<JobKey>>,
 }
 
 impl ReplicaSets {

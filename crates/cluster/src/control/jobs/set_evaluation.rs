@@ -1,7 +1,5 @@
 //! What a set of replicas needs next.
 
-use std::collections::BTreeMap;
-
 use ::jobs::{
     JobObject, Pod,
     construct_workload::priority_source,
@@ -18,6 +16,7 @@ use super::{
 use crate::control::{
     context::Context,
     job_key::JobKey,
+    key_map::KeyMap,
     outbox::{Target, Tracked},
     timers::Reevaluation,
 };
@@ -25,7 +24,7 @@ use crate::control::{
 /// The evaluation of one set.
 pub(super) struct SetEvaluation<'a> {
     pub(super) config: &'a JobsConfig,
-    pub(super) jobs: &'a BTreeMap<JobKey, Tracked<JobObject>>,
+    pub(super) jobs: &'a KeyMap<JobKey, Tracked<JobObject>>,
     pub(super) owners: &'a Owners,
     pub(super) key: &'a JobKey,
     pub(super) set: &'a JobObject,

@@ -1,7 +1,5 @@
 //! The steps of one unit of work, a job or a group of pods, as writes and Events.
 
-use std::collections::BTreeMap;
-
 use ::jobs::{
     GenericJob, JobObject, StopWrite,
     construct_workload::{PrioritySource, WorkloadPriority},
@@ -19,6 +17,7 @@ use super::{
 use crate::control::{
     context::Context,
     job_key::JobKey,
+    key_map::KeyMap,
     outbox::{Intent, Purpose, Stamp, Subject, Target, Tracked},
     timers::Reevaluation,
     workloads::{Transition, WorkloadCommand},
@@ -43,7 +42,7 @@ pub(super) struct Unit<'a> {
 /// Takes the steps of a unit.
 pub(super) struct StepTaker<'a> {
     pub(super) unit: Unit<'a>,
-    pub(super) jobs: &'a BTreeMap<JobKey, Tracked<JobObject>>,
+    pub(super) jobs: &'a KeyMap<JobKey, Tracked<JobObject>>,
     pub(super) inputs: &'a JobInputs<'a>,
 }
 

@@ -1,6 +1,6 @@
 //! The copies of one kind that a worker has: clones of Workloads, or jobs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use kube::Resource;
@@ -8,13 +8,14 @@ use runtime::watch::{Change, Key, Unavailable};
 
 use crate::control::{
     change::for_each_object,
+    key_map::KeyMap,
     outbox::{Tracked, upsert, version},
 };
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Copies<K> {
-    objects: BTreeMap<Key, Tracked<K>>,
+    objects: KeyMap<Key, Tracked<K>>,
     /// They were listed since the worker was connected.
     listed: bool,
     /// Since when the worker forbids to list them.
@@ -23,7 +24,7 @@ pub(super) struct Copies<K> {
 
 impl<K> Default for Copies<K> {
     fn default() -> Self {
-        Self { objects: BTreeMap::new(), listed: false, forbidden_since: None }
+        Self { objects: KeyMap::new(), listed: false, forbidden_since: None }
     }
 }
 

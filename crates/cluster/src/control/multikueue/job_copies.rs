@@ -1,18 +1,18 @@
 //! The jobs of every kind that a worker has.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use ::jobs::{JobObject, Kind, Kinds};
 use jiff::Timestamp;
 use runtime::watch::Change;
 
 use super::copies::Copies;
-use crate::control::{job_key::JobKey, outbox::Tracked};
+use crate::control::{job_key::JobKey, key_map::KeyMap, outbox::Tracked};
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct JobCopies {
-    by_kind: BTreeMap<Kind, Copies<JobObject>>,
+    by_kind: KeyMap<Kind, Copies<JobObject>>,
 }
 
 impl JobCopies {
@@ -46,7 +46,7 @@ impl JobCopies {
 
     /// The connection ended: what was observed stays, and does not count as listed.
     pub(super) fn disconnect(&mut self) {
-        self.by_kind.values_mut().for_each(Copies::disconnect);
+        self.by_kind.for_each_mut(|_, copies| copies.disconnect());
     }
 
     /// Records a change of a kind. Returns the jobs that it concerns. `shown` is as for clones.

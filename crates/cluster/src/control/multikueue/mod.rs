@@ -37,11 +37,7 @@ mod worker;
 mod worker_clusters;
 mod worker_writes;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use ::jobs::{JobObject, Kind, Kinds, pod_sets_info::FlavorsByName};
 use crds::{v1alpha1::ClusterCapacity, v1beta2::Workload};
@@ -72,6 +68,7 @@ use super::{
     scheduling::Scheduler,
     workloads::{TrackedWorkload, Transition, WorkloadChange, WorkloadPhase, Workloads},
 };
+use crate::control::key_map::KeyMap;
 
 /// What dispatch is configured with.
 #[derive(Clone, Debug)]
@@ -116,7 +113,7 @@ pub(crate) struct MultiKueueDispatch {
     config: DispatchConfig,
     workers: WorkerClusters,
     cleanup: OrphanCleanup,
-    states: BTreeMap<Key, DispatchState>,
+    states: KeyMap<Key, DispatchState>,
     incarnation: IncarnationRecord,
     departed: DepartedWorkloads,
     /// When this process began to observe anything.
@@ -131,10 +128,10 @@ impl MultiKueueDispatch {
         Self {
             cleanup: OrphanCleanup::new(config.gc_interval),
             incarnation: IncarnationRecord::new(&config.namespace),
-            departed: BTreeMap::new(),
+            departed: KeyMap::new(),
             config,
             workers: WorkerClusters::new(kinds),
-            states: BTreeMap::new(),
+            states: KeyMap::new(),
             began: None,
             announced: BTreeSet::new(),
         }
@@ -266,7 +263,9 @@ impl MultiKueueDispatch {
         if change.after.is_none() {
             self.states.remove(key);
             let uid = change.before.as_ref().and_then(|before| before.metadata.uid.as_deref());
-            self.departed.extend(uid.map(|uid| (key.clone(), uid.into())));
+            if let Some(uid) = uid {
+                self.departed.insert(key.clone(), uid.into());
+            }
             self.workers.iter_mut().for_each(|(_, worker)| worker.forget_refusal(key));
         } else if change.releases_quota() {
             // The release waited for the withdrawal, so nothing of the Workload is on any worker.

@@ -3,17 +3,18 @@
 //! One job does, or the members of a group. A job that a user made by hand and that names a clone counts as well, so that
 //! removal reaches it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use runtime::watch::Key;
 
 use crate::control::job_key::JobKey;
+use crate::control::key_map::KeyMap;
 
 /// Jobs by clone, and clones by job.
 #[derive(Debug, Default)]
 pub(super) struct Naming {
-    jobs: BTreeMap<Key, BTreeSet<JobKey>>,
-    clones: BTreeMap<JobKey, Key>,
+    jobs: KeyMap<Key, BTreeSet<JobKey>>,
+    clones: KeyMap<JobKey, Key>,
 }
 
 impl Naming {

@@ -3,7 +3,7 @@
 //! Workers are compared with the hub after every list of either, and every `gcInterval`. What is found is evaluated like any
 //! Workload; the breaker of a worker stops it if too much is found at once.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use dispatch::{HubIncarnation, HubWorkload, OrphanScan, find_orphans};
 use jiff::Timestamp;
@@ -11,12 +11,12 @@ use runtime::watch::Key;
 
 use super::{incarnation::IncarnationRecord, worker::Worker, worker_clusters::WorkerClusters};
 use crate::control::{
-    context::Context, fleet::FleetRegistry, outbox::after, timers::Reevaluation,
+    context::Context, fleet::FleetRegistry, key_map::KeyMap, outbox::after, timers::Reevaluation,
     workloads::Workloads,
 };
 
 /// Uids of Workloads whose deletion this process has observed, while a worker may have copies.
-pub(super) type DepartedWorkloads = BTreeMap<Key, Box<str>>;
+pub(super) type DepartedWorkloads = KeyMap<Key, Box<str>>;
 
 /// What a worker is compared with.
 pub(super) struct HubHistory<'a> {

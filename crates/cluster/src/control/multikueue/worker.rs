@@ -1,6 +1,6 @@
 //! One worker cluster as the hub sees it: its connection, the copies that it has, its report, and its breaker.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use ::jobs::{
     GenericJob, JobGates, JobObject, Kind, Kinds, integrations::controller, prebuilt::prebuilt_name,
@@ -28,6 +28,7 @@ use crate::control::{
     change::for_each_object,
     input::Connection,
     job_key::JobKey,
+    key_map::KeyMap,
     outbox::{Subject, Target, Tracked, Writes, after, upsert_single},
 };
 
@@ -65,9 +66,9 @@ pub(super) struct Worker {
     pub(super) jobs: JobCopies,
     naming: Naming,
     /// By Workload: the last refusal of a copy by the API server.
-    refused: BTreeMap<Key, CopyRefusal>,
+    refused: KeyMap<Key, CopyRefusal>,
     /// By Workload: the priority that the API server refused on the clone.
-    refused_priorities: BTreeMap<Key, i32>,
+    refused_priorities: KeyMap<Key, i32>,
     pub(super) breaker: Breaker,
     capacity: Option<Tracked<ClusterCapacity>>,
     pub(super) report_copy: ReportCopy,
@@ -85,8 +86,8 @@ impl Worker {
             clones: Copies::default(),
             jobs: JobCopies::new(kinds),
             naming: Naming::default(),
-            refused: BTreeMap::new(),
-            refused_priorities: BTreeMap::new(),
+            refused: KeyMap::new(),
+            refused_priorities: KeyMap::new(),
             breaker: Breaker::default(),
             capacity: None,
             report_copy: ReportCopy::default(),

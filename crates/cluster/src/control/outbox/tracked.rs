@@ -3,7 +3,7 @@
 //! What a write is answered with counts as observed, so nothing waits for the watch to repeat it. Observations are ordered
 //! by resourceVersion: an older one never replaces a newer one, unless the uid differs.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use ::jobs::{JobObject, Kind};
 use crds::decode::Decode;
@@ -12,6 +12,7 @@ use kube::Resource;
 use serde_json::Value;
 
 use super::writes::Stamp;
+use crate::control::key_map::KeyMap;
 
 /// The last observation of one object. Clones of the object are cheap.
 #[derive(Debug)]
@@ -105,7 +106,7 @@ fn decode_with<K: Resource>(answer: Value, decode: impl FnOnce(Value) -> Option<
 }
 
 /// Records an object in the map of its kind; `None` removes it.
-pub(crate) fn upsert<I, V, K>(objects: &mut BTreeMap<I, V>, id: I, object: Option<Arc<K>>)
+pub(crate) fn upsert<I, V, K>(objects: &mut KeyMap<I, V>, id: I, object: Option<Arc<K>>)
 where
     I: Ord,
     V: From<Arc<K>> + AsMut<Tracked<K>>,

@@ -10,7 +10,7 @@
 //! A write of a copy that a worker did not accept or answer is in backoff as well. Whether a create of a copy was applied is kept
 //! in [`UnsettledCreates`], which no time settles.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use dispatch::{CreateAnswer, ReadAnswer, UnsettledCreates};
 use jiff::Timestamp;
@@ -22,7 +22,7 @@ use super::{
     purpose::Purpose,
     tracked::after,
 };
-use crate::control::{time::engine_time, timers::Reevaluation};
+use crate::control::{key_map::KeyMap, time::engine_time, timers::Reevaluation};
 
 /// Backoff after the first write without an answer; doubles with each further one.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(200);
@@ -84,7 +84,7 @@ const MIN_EXPIRY: usize = 64;
 /// Writes by target. A target without an entry is free.
 #[derive(Debug, Default)]
 pub(crate) struct Writes {
-    states: BTreeMap<Target, WriteState>,
+    states: KeyMap<Target, WriteState>,
     /// Creates of copies on workers.
     unsettled: UnsettledCreates<Target, Reevaluation>,
     /// The number of entries above which old failures are looked for next: twice those that were left, so that the search

@@ -4,7 +4,7 @@
 //! most once per period and Cohort. The numbers of a Cohort are measured once per evaluation, however many of its ClusterQueues
 //! were counted.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crds::v1beta2::{Cohort, CohortStatus, FairSharingStatus};
 use runtime::watch::Key;
@@ -12,6 +12,7 @@ use runtime::watch::Key;
 use super::{TrackedQueue, status::STATUS_PERIOD};
 use crate::control::{
     context::Context,
+    key_map::KeyMap,
     measurement::{CohortGauges, Measurement},
     outbox::{Intent, Purpose, Subject, Target, after},
     scheduling::Scheduler,
@@ -20,38 +21,44 @@ use crate::control::{
 
 /// Writes the status of every Cohort whose share differs, or waits.
 pub(super) fn write_status(
-    cohorts: &mut BTreeMap<Box<str>, TrackedQueue<Cohort>>,
+    cohorts: &mut KeyMap<Box<str>, TrackedQueue<Cohort>>,
     scheduler: &Scheduler,
     ctx: &mut Context,
 ) {
-    for (name, cohort) in cohorts {
-        let share = scheduler.cohort_share(name);
-        let fair_sharing = share.map(|weighted_share| FairSharingStatus { weighted_share });
-        let (object, status) = (cohort.tracked.object().clone(), CohortStatus { fair_sharing });
-        if object.status == status {
-            continue;
-        }
-        let target = Target::home(Subject::Cohort, &Key { namespace: None, name: name.clone() });
-        if cohort.not_before > ctx.now {
-            ctx.agenda.at(cohort.not_before, Reevaluation::Cohorts);
-            continue;
-        }
-        let base = cohort.tracked.stamp();
-        if !ctx.is_free(&target, &base, &Reevaluation::Cohorts) {
-            continue;
-        }
-        let (purpose, waiter) = (Purpose::ClusterQueueStatus, Reevaluation::Cohorts);
-        let intent = Intent { target, purpose, base, waiter };
-        if ctx.outbox.submit_status::<Cohort, _>(intent, &object.status, &status) {
-            cohort.not_before = after(ctx.now, STATUS_PERIOD);
-        }
+    cohorts.for_each_mut(|name, cohort| write_one(name, cohort, scheduler, ctx));
+}
+
+fn write_one(
+    name: &str,
+    cohort: &mut TrackedQueue<Cohort>,
+    scheduler: &Scheduler,
+    ctx: &mut Context,
+) {
+    let share = scheduler.cohort_share(name);
+    let fair_sharing = share.map(|weighted_share| FairSharingStatus { weighted_share });
+    let (object, status) = (cohort.tracked.object().clone(), CohortStatus { fair_sharing });
+    if object.status == status {
+        return;
+    }
+    let target = Target::home(Subject::Cohort, &Key { namespace: None, name: name.into() });
+    if cohort.not_before > ctx.now {
+        return ctx.agenda.at(cohort.not_before, Reevaluation::Cohorts);
+    }
+    let base = cohort.tracked.stamp();
+    if !ctx.is_free(&target, &base, &Reevaluation::Cohorts) {
+        return;
+    }
+    let (purpose, waiter) = (Purpose::ClusterQueueStatus, Reevaluation::Cohorts);
+    let intent = Intent { target, purpose, base, waiter };
+    if ctx.outbox.submit_status::<Cohort, _>(intent, &object.status, &status) {
+        cohort.not_before = after(ctx.now, STATUS_PERIOD);
     }
 }
 
 /// Measures the Cohorts of these names. A Cohort needs no object to have numbers.
 pub(super) fn measure(
     names: &BTreeSet<String>,
-    cohorts: &BTreeMap<Box<str>, TrackedQueue<Cohort>>,
+    cohorts: &KeyMap<Box<str>, TrackedQueue<Cohort>>,
     scheduler: &Scheduler,
     ctx: &mut Context,
 ) {

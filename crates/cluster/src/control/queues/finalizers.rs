@@ -4,8 +4,6 @@
 //! and a deleted Topology while a flavor names it. Webhooks add it to queues and flavors; checks and topologies have none, so
 //! it is added here.
 
-use std::collections::BTreeMap;
-
 use crds::{
     names::RESOURCE_IN_USE_FINALIZER,
     v1beta2::{AdmissionCheck, ClusterQueue, ResourceFlavor, Topology},
@@ -18,6 +16,7 @@ use serde_json::{Value, json};
 use super::TrackedQueue;
 use crate::control::{
     context::Context,
+    key_map::KeyMap,
     outbox::{Intent, Purpose, Subject, Target, Tracked},
     scheduling::Scheduler,
     timers::Reevaluation,
@@ -25,10 +24,10 @@ use crate::control::{
 
 /// The objects that the finalizer protects.
 pub(super) struct ProtectedObjects<'a> {
-    pub(super) cluster_queues: &'a BTreeMap<Box<str>, TrackedQueue<ClusterQueue>>,
-    pub(super) flavors: &'a BTreeMap<Box<str>, Tracked<ResourceFlavor>>,
-    pub(super) checks: &'a BTreeMap<Box<str>, Tracked<AdmissionCheck>>,
-    pub(super) topologies: &'a BTreeMap<Box<str>, Tracked<Topology>>,
+    pub(super) cluster_queues: &'a KeyMap<Box<str>, TrackedQueue<ClusterQueue>>,
+    pub(super) flavors: &'a KeyMap<Box<str>, Tracked<ResourceFlavor>>,
+    pub(super) checks: &'a KeyMap<Box<str>, Tracked<AdmissionCheck>>,
+    pub(super) topologies: &'a KeyMap<Box<str>, Tracked<Topology>>,
 }
 
 impl ProtectedObjects<'_> {

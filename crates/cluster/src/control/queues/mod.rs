@@ -13,10 +13,7 @@ mod cohorts;
 mod finalizers;
 mod status;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use crds::v1beta2::{
     AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Topology, Workload,
@@ -34,6 +31,7 @@ use super::{
     timers::{Agenda, QueuesToEvaluate, Reevaluation},
     workloads::{StopPolicy, WorkloadChange},
 };
+use crate::control::key_map::KeyMap;
 
 /// A queue, and when its status may be written again.
 #[derive(Debug)]
@@ -59,14 +57,14 @@ impl<K> AsMut<Tracked<K>> for TrackedQueue<K> {
 pub(crate) struct Queues {
     /// Specs of all flavors, for starting jobs.
     flavors: FlavorsByName,
-    resource_flavors: BTreeMap<Box<str>, Tracked<ResourceFlavor>>,
-    cluster_queues: BTreeMap<Box<str>, TrackedQueue<ClusterQueue>>,
-    local_queues: BTreeMap<Key, TrackedQueue<LocalQueue>>,
-    cohorts: BTreeMap<Box<str>, TrackedQueue<Cohort>>,
-    checks: BTreeMap<Box<str>, Tracked<AdmissionCheck>>,
-    topologies: BTreeMap<Box<str>, Tracked<Topology>>,
+    resource_flavors: KeyMap<Box<str>, Tracked<ResourceFlavor>>,
+    cluster_queues: KeyMap<Box<str>, TrackedQueue<ClusterQueue>>,
+    local_queues: KeyMap<Key, TrackedQueue<LocalQueue>>,
+    cohorts: KeyMap<Box<str>, TrackedQueue<Cohort>>,
+    checks: KeyMap<Box<str>, Tracked<AdmissionCheck>>,
+    topologies: KeyMap<Box<str>, Tracked<Topology>>,
     /// LocalQueues by the ClusterQueue that they name.
-    pointing: BTreeMap<Box<str>, BTreeSet<Key>>,
+    pointing: KeyMap<Box<str>, BTreeSet<Key>>,
 }
 
 impl Queues {

@@ -3,10 +3,7 @@
 //! Written at most once per period and queue, however much happens in it. One count of a ClusterQueue serves its LocalQueues
 //! too. Cost: one walk over the Workloads of each marked ClusterQueue, and none while its status may not be written yet.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeSet, time::Duration};
 
 use crds::v1beta2::{ClusterQueue, LocalQueue};
 use index::{
@@ -19,6 +16,7 @@ use runtime::watch::Key;
 use super::TrackedQueue;
 use crate::control::{
     context::Context,
+    key_map::KeyMap,
     measurement::Measurement,
     outbox::{Intent, Purpose, Subject, Target, after},
     scheduling::Scheduler,
@@ -42,7 +40,7 @@ impl StatusPass<'_> {
         mut self,
         cluster_queue: Option<&mut TrackedQueue<ClusterQueue>>,
         pointing: impl Iterator<Item = &'k Key> + Clone,
-        local_queues: &mut BTreeMap<Key, TrackedQueue<LocalQueue>>,
+        local_queues: &mut KeyMap<Key, TrackedQueue<LocalQueue>>,
     ) {
         let own = Key { namespace: None, name: self.name.into() };
         if cluster_queue.is_none() {

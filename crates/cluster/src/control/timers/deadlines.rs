@@ -1,15 +1,16 @@
 //! Times at which Workloads reach a limit (PodsReady timeout, maximum execution time): at most one per Workload, so a limit
 //! that moves leaves no stale timer behind.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use crate::control::key_map::KeyMap;
 use jiff::Timestamp;
 use runtime::watch::Key;
 
 /// One time per Workload, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines {
-    of: BTreeMap<Key, Timestamp>,
+    of: KeyMap<Key, Timestamp>,
     in_order: BTreeSet<(Timestamp, Key)>,
 }
 

@@ -23,6 +23,7 @@ use super::{
     queues::Queues,
     workloads::WorkloadChange,
 };
+use crate::control::key_map::KeyMap;
 
 /// What a Workload is counted as.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,7 +35,7 @@ enum CountedAs {
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct WorkloadNumbers {
-    workloads: BTreeMap<Key, CountedAs>,
+    workloads: KeyMap<Key, CountedAs>,
     counts: BTreeMap<CountedAs, usize>,
 }
 

@@ -64,6 +64,7 @@ use super::{
     outbox::{Intent, Purpose, Settled, Subject, Target, Ticket, after},
     timers::{Deadlines, Reevaluation},
 };
+use crate::control::key_map::KeyMap;
 
 /// The least time between two reasons of one pending Workload: in a busy queue they change with every pod.
 const EXPLAIN_PERIOD: Duration = Duration::from_secs(5);
@@ -109,7 +110,7 @@ pub(crate) enum Evaluation {
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Workloads {
-    records: BTreeMap<Key, TrackedWorkload>,
+    records: KeyMap<Key, TrackedWorkload>,
     by_id: BTreeMap<WorkloadId, Key>,
     deadlines: Deadlines,
 }
