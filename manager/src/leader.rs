@@ -5,11 +5,9 @@ use std::{
     time::Duration,
 };
 
+use ::leader::{ClientMetrics, Election, Leader, LeaderContext, Sources};
 use anyhow::Context;
-use cluster::{
-    control::{ManagerControl, ManagerInput, ManagerSettings, sources::Sources},
-    leader::{ClientMetrics, Election, Leader, LeaderContext},
-};
+use cluster::control::{ManagerControl, ManagerInput, ManagerSettings};
 use config::Configuration;
 use crds::names::dispatchers;
 use jobs::Kinds;

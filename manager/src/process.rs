@@ -5,8 +5,8 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
+use ::leader::{ClientMetrics, HOME};
 use axum::{Router, middleware};
-use cluster::leader::{ClientMetrics, HOME};
 use config::JobKinds;
 use kube::Client;
 use prometheus_client::registry::Registry;

@@ -3,15 +3,11 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::Context;
-use cluster::{
-    control::{
-        AgentControl, AgentInput, AgentSettings, control_loop::Unmeasured, sources::Sources,
-    },
-    leader::{ClientMetrics, Election, HOME, Leader, LeaderContext},
-};
+use cluster::control::{AgentControl, AgentInput, AgentSettings};
 use config::declared_kinds::declared_kinds;
 use crds::names::labels::MULTI_KUEUE_ORIGIN;
 use jobs::Kinds;
+use leader::{ClientMetrics, Election, HOME, Leader, LeaderContext, Sources, Unmeasured};
 use prometheus_client::registry::Registry;
 use runtime::{
     Stop, client,

@@ -20,6 +20,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "cluster",
         &["engine", "dispatch", "index", "jobs", "ray", "appwrapper", "crds", "runtime", "config"],
     ),
+    ("leader", &["cluster", "crds", "jobs", "runtime"]),
     ("manager", LIBRARIES),
     ("worker-agent", LIBRARIES),
     ("cli", &["crds", "runtime", "engine"]),
@@ -38,6 +39,7 @@ const LIBRARIES: &[&str] = &[
     "config",
     "webhooks",
     "cluster",
+    "leader",
 ];
 
 /// Crates for tests: no crate of the product depends on them.

@@ -17,7 +17,8 @@ mod totals;
 
 use std::{sync::Arc, time::Duration};
 
-use cluster::control::{control_loop::MeasurementSink, measurement::Measurement};
+use ::leader::MeasurementSink;
+use cluster::control::measurement::Measurement;
 use config::{
     Configuration, LabelSelector,
     gates::{Gate, Gates},

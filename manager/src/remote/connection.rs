@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use cluster::control::worker_sources::WorkerSources;
+use ::leader::WorkerSources;
 use crds::names::labels::MULTI_KUEUE_ORIGIN;
 use http::Uri;
 use kube::Client;

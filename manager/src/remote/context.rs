@@ -2,10 +2,8 @@
 
 use std::{sync::atomic::AtomicU64, time::Duration};
 
-use cluster::control::{
-    ManagerInput,
-    control_loop::{Inputs, Workers},
-};
+use ::leader::{Inputs, Workers};
+use cluster::control::ManagerInput;
 use jobs::Kinds;
 use kube::Client;
 use runtime::{

@@ -2,7 +2,7 @@
 //! a request and no task.
 //!
 //! An answer has to begin within [`ANSWER_WITHIN`], and to be complete within another such time. A watch has to begin in time,
-//! too; after that its stream has an idle timeout of its own (`cluster::control::worker_sources`). Callers with shorter
+//! too; after that its stream has an idle timeout of its own (`leader::worker_sources`). Callers with shorter
 //! deadlines keep theirs.
 
 use std::{

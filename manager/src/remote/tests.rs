@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use ::leader::{Workers, control_loop};
 use axum::{
     Router,
     extract::{Request, State},
@@ -17,10 +18,7 @@ use axum::{
     response::{IntoResponse, Json, Response},
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
-use cluster::control::{
-    Connection, ManagerInput, WorkerInput,
-    control_loop::{self, Workers},
-};
+use cluster::control::{Connection, ManagerInput, WorkerInput};
 use http_body_util::BodyExt;
 use jobs::Kinds;
 use kube::Client;

@@ -16,7 +16,7 @@ use std::time::Duration;
 use super::{
     change::for_each_object,
     context::Context,
-    control_loop::Decisions,
+    decisions::Decisions,
     job_key::JobKey,
     jobs::{JobInputs, Jobs, JobsConfig, WorkloadEffect},
     listing::{looked_up_name, members_name},

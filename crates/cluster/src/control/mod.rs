@@ -18,7 +18,7 @@
 //! | `timers` | agenda, deadlines | what is evaluated now and later |
 //! | `outbox` | [`outbox::Outbox`] | one write per object, its answer, its backoff |
 //!
-//! `core` is what both compositions share. `control_loop` is the only file that waits.
+//! `core` is what both compositions share. Nothing here waits; the crate `leader` does.
 
 mod agent;
 mod agent_policy;
@@ -26,13 +26,12 @@ mod agent_settings;
 mod capacity;
 mod change;
 mod context;
-pub mod control_loop;
 mod core;
+mod decisions;
 mod fleet;
 mod input;
 mod job_key;
 mod job_selection;
-mod job_watch;
 mod jobs;
 mod key_map;
 mod listing;
@@ -47,12 +46,10 @@ mod pod_failure;
 mod queues;
 mod scheduler_settings;
 mod scheduling;
-pub mod sources;
 #[cfg(test)]
 mod tests;
 mod time;
 mod timers;
-pub mod worker_sources;
 mod workload_measurements;
 mod workloads;
 
@@ -60,8 +57,8 @@ pub use self::{
     agent::AgentControl,
     agent_policy::AgentPolicy,
     agent_settings::AgentSettings,
-    capacity::{NodeInfo, Observed, PodInfo, RefusedPodsEvent},
-    control_loop::{Control, Decisions},
+    capacity::{NodeInfo, Observed, PodInfo, REFUSED_PODS_FIELDS, RefusedPodsEvent},
+    decisions::{Control, Decisions},
     fleet::{ClaimAnswer, ClaimResult, ConnectionPlan, ConnectionPlans, WorkerRegistration},
     input::{AgentInput, Connection, ManagerInput, WorkerInput},
     job_key::JobKey,

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use cluster::control::{
-    ManagerControl, ManagerInput, ManagerSettings, WorkerInput,
-    control_loop::{self, ControlIo, Inputs, Unmeasured, Workers},
-};
+use ::leader::{ControlIo, Inputs, Unmeasured, Workers, control_loop};
+use cluster::control::{ManagerControl, ManagerInput, ManagerSettings, WorkerInput};
 use config::{Configuration, JobKinds, gates::Gates};
 use crds::v1beta2::MultiKueueCluster;
 use jobs::Kinds;

@@ -2,8 +2,9 @@
 
 use std::{collections::BTreeMap, convert::Infallible, sync::Arc};
 
+use ::leader::control_loop;
 use base64::{Engine, engine::general_purpose::STANDARD};
-use cluster::control::{ManagerInput, WorkerInput, control_loop};
+use cluster::control::{ManagerInput, WorkerInput};
 use crds::{decode::Decode, v1beta2::MultiKueueCluster};
 use http::{Request, Response, StatusCode};
 use kube::{Client, client::Body};

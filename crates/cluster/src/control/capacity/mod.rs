@@ -40,10 +40,8 @@ use runtime::{watch::Key, writer::WriteOutcome};
 pub use self::{
     node::{NodeInfo, PodInfo},
     observed::Observed,
-    refused_pods::RefusedPodsEvent,
+    refused_pods::{REFUSED_PODS_FIELDS, RefusedPodsEvent},
 };
-
-pub(crate) use self::refused_pods::EVENT_FIELDS;
 
 use self::{nodes::Nodes, refused_pods::RefusedPods, unschedulable::UnschedulablePods};
 use super::{

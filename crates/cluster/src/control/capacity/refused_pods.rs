@@ -18,8 +18,8 @@ use crate::control::{key_map::KeyMap, outbox::after, pod_failure::PodFailure};
 /// How long pods may be refused before their clone is evicted. The controller of Jobs has tried five times by then.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Selects the Events in question.
-pub(crate) const EVENT_FIELDS: &str = "reason=FailedCreate,type=Warning";
+/// Selects the Events about refused pods.
+pub const REFUSED_PODS_FIELDS: &str = "reason=FailedCreate,type=Warning";
 
 /// An Event about pods that could not be created.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,15 +4,19 @@
 //! for a limited time. A connection reports the identity of its cluster before it uses the cluster; the answer is a
 //! [`ClaimResult`], after the identity was noted on the MultiKueueCluster.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use crds::v1beta2::{ClusterSource, MultiKueueCluster};
 use jiff::Timestamp;
 
 use super::claims::{ClaimDecision, Claims};
-use crate::control::{
-    context::Context, control_loop::WorkerNames, outbox::after, timers::Reevaluation,
-};
+use crate::control::{context::Context, key_map::KeyMap, outbox::after, timers::Reevaluation};
+
+/// Names of worker clusters.
+pub(crate) type WorkerNames = BTreeSet<Box<str>>;
 
 /// What is wanted of the connection to a worker. Without a plan its connection ends.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,9 +70,9 @@ pub type ConnectionPlans = BTreeMap<Box<str>, ConnectionPlan>;
 #[derive(Debug, Default)]
 pub(super) struct Connections {
     claims: Claims,
-    requests: BTreeMap<Box<str>, ClaimRequest>,
+    requests: KeyMap<Box<str>, ClaimRequest>,
     /// Workers that were registered, and since when they are not.
-    unregistered: BTreeMap<Box<str>, Timestamp>,
+    unregistered: KeyMap<Box<str>, Timestamp>,
 }
 
 /// A reported identity.
@@ -152,27 +156,29 @@ impl Connections {
         (clean, keep_for): (&WorkerNames, Duration),
         ctx: &mut Context,
     ) -> ConnectionPlans {
-        let mut targets: BTreeMap<Box<str>, Option<WorkerRegistration>> =
-            registered.map(|(name, registration)| (name, Some(registration))).collect();
+        let plan = |name: &str, target| {
+            let request = self.requests.get(name);
+            let claim = request.and_then(|request| {
+                Some(ClaimAnswer { request: request.number, result: request.result.clone()? })
+            });
+            ConnectionPlan { target, claim }
+        };
+        let mut plans: ConnectionPlans = registered
+            .map(|(name, registration)| {
+                let plan = plan(&name, Some(registration));
+                (name, plan)
+            })
+            .collect();
         let now = ctx.now;
         self.unregistered.retain(|_, since| after(*since, keep_for) > now);
         for (name, since) in &self.unregistered {
             ctx.agenda.at(after(*since, keep_for), Reevaluation::Clusters);
             if !clean.contains(name) {
-                targets.insert(name.clone(), None);
+                plans.insert(name.clone(), plan(name, None));
             }
         }
         // A connection that is kept still uses its cluster.
-        self.claims
-            .retain(|name| targets.contains_key(name) || self.unregistered.contains_key(name));
-        let claim = |name: &str| {
-            let request = self.requests.get(name)?;
-            Some(ClaimAnswer { request: request.number, result: request.result.clone()? })
-        };
-        let plan = |(name, target): (Box<str>, _)| {
-            let claim = claim(&name);
-            (name, ConnectionPlan { target, claim })
-        };
-        targets.into_iter().map(plan).collect()
+        self.claims.retain(|name| plans.contains_key(name) || self.unregistered.contains_key(name));
+        plans
     }
 }

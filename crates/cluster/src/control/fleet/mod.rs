@@ -37,12 +37,11 @@ pub use self::connections::{
 };
 
 use self::{
-    connections::Connections,
+    connections::{Connections, WorkerNames},
     policy::{default_policy, read_policy},
 };
 use super::{
     context::Context,
-    control_loop::WorkerNames,
     outbox::{Purpose, Subject, Ticket, Tracked, upsert},
     timers::{Agenda, Reevaluation},
     workloads::Workloads,

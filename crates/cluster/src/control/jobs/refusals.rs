@@ -1,18 +1,18 @@
 //! Why units of work last got no Workload, or did not start: an Event says so once.
 
-use std::collections::BTreeMap;
-
 use ::jobs::{JobObject, reconcile::ReconcileStep};
+
+use crate::control::key_map::KeyMap;
 
 /// See the module. A unit is a job or a group of pods.
 #[derive(Debug)]
 pub(super) struct Refusals<U> {
-    by_unit: BTreeMap<U, String>,
+    by_unit: KeyMap<U, String>,
 }
 
 impl<U> Default for Refusals<U> {
     fn default() -> Self {
-        Self { by_unit: BTreeMap::new() }
+        Self { by_unit: KeyMap::new() }
     }
 }
 

@@ -34,8 +34,8 @@ use self::dispatching::Dispatching;
 
 use super::{
     change::for_each_object,
-    control_loop::{Control, Decisions},
     core::{Core, JobEnvironment, MAX_ROUNDS},
+    decisions::{Control, Decisions},
     fleet::FleetRegistry,
     input::{ManagerInput, WorkerInput},
     job_selection::JobSelection,

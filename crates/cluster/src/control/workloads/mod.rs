@@ -27,11 +27,7 @@ mod time_limits;
 mod tracked_workload;
 mod transition;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use crds::{
     names::{annotations::JOB_OWNER_NAME, conditions::REFUSED, labels::JOB_UID, reasons},
@@ -111,7 +107,7 @@ pub(crate) enum Evaluation {
 #[derive(Debug, Default)]
 pub(crate) struct Workloads {
     records: KeyMap<Key, TrackedWorkload>,
-    by_id: BTreeMap<WorkloadId, Key>,
+    by_id: KeyMap<WorkloadId, Key>,
     deadlines: Deadlines,
 }
 

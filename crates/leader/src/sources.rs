@@ -13,6 +13,7 @@
 
 use std::pin::Pin;
 
+use cluster::control::{AgentInput, ManagerInput, REFUSED_PODS_FIELDS};
 use crds::{
     decode::Decode,
     names::INCARNATION_CONFIG_MAP,
@@ -25,10 +26,8 @@ use kube::{Resource, core::DynamicObject};
 use runtime::watch::{Change, Config, Store, Stores, Watch, WatchSource};
 use tokio::task::JoinSet;
 
-use super::{
-    capacity::EVENT_FIELDS,
+use crate::{
     control_loop::Inputs,
-    input::{AgentInput, ManagerInput},
     job_watch::{job_watch, lookup_watch, members_watch},
 };
 
@@ -90,7 +89,7 @@ impl Sources<AgentInput> {
         sources.all(stores, AgentInput::Pod);
         sources.all::<ClusterCapacity>(stores, AgentInput::Capacity);
         // Optional: without the right to read Events, refused pods wait for the PodsReady timeout.
-        let refused = stores.source().with_config(Config::default().fields(EVENT_FIELDS));
+        let refused = stores.source().with_config(Config::default().fields(REFUSED_PODS_FIELDS));
         let refused = Watch::of("events", Decode::decode, &refused, stores.metrics()).optional();
         sources.feed(&stores.start(refused), AgentInput::RefusedPods);
         sources

@@ -6,7 +6,7 @@ use runtime::watch::{ApiResource, Watch, WatchMetrics, WatchSource};
 
 /// Watches the jobs of a kind, of those that the source selects the ones that can be managed. A kind that the cluster does not serve, or forbids, holds up no other. `prefix` stands before
 /// the name of the watch.
-pub(super) fn job_watch(
+pub(crate) fn job_watch(
     prefix: &str,
     kind: &Kind,
     source: &WatchSource,
@@ -24,7 +24,7 @@ pub(super) fn job_watch(
 }
 
 /// Watches the pods with a label that names their set.
-pub(super) fn members_watch(
+pub(crate) fn members_watch(
     prefix: &str,
     label: &str,
     source: &WatchSource,
@@ -37,7 +37,7 @@ pub(super) fn members_watch(
 }
 
 /// Watches objects that jobs need. A kind that the cluster does not serve, or forbids, holds up no other.
-pub(super) fn lookup_watch(
+pub(crate) fn lookup_watch(
     kind: &LookupKind,
     source: &WatchSource,
     metrics: &WatchMetrics,

@@ -6,6 +6,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use cluster::control::Control;
 use kube::Client;
 use prometheus_client::registry::Registry;
 use runtime::{
@@ -18,8 +19,7 @@ use runtime::{
 };
 use tokio::task::JoinSet;
 
-use crate::control::{
-    Control,
+use crate::{
     control_loop::{self, ControlIo, Inputs, MeasurementSink, Workers},
     sources::Sources,
 };

@@ -5,6 +5,7 @@
 
 use std::{pin::Pin, time::Duration};
 
+use cluster::control::{ManagerInput, WorkerInput};
 use crds::{decode::Decode, v1alpha1::ClusterCapacity, v1beta2::Workload};
 use jobs::Kinds;
 use kube::Client;
@@ -14,11 +15,7 @@ use runtime::{
 };
 use tokio::{sync::mpsc::channel, task::JoinSet};
 
-use super::{
-    control_loop::Inputs,
-    input::{ManagerInput, WorkerInput},
-    job_watch::job_watch,
-};
+use crate::{control_loop::Inputs, job_watch::job_watch};
 
 /// Changes of one kind that may be queued.
 const BACKLOG: usize = 256;

@@ -1,15 +1,18 @@
 //! The loop around a composition: inputs in, writes out, time read.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     sync::Arc,
     time::{Duration, Instant},
 };
 
+use cluster::control::{
+    ConnectionPlans, Control, Destination, Order, Ticket, measurement::Measurement,
+};
 use jiff::Timestamp;
 use runtime::{
     Stop,
-    events::{EventRecord, Recorder},
+    events::Recorder,
     writer::{WriteOutcome, Writer},
 };
 use tokio::{
@@ -20,66 +23,14 @@ use tokio::{
     time,
 };
 
-use super::{
-    fleet::ConnectionPlans,
-    measurement::Measurement,
-    outbox::{Destination, Order, Ticket},
-};
-
 /// Inputs that may be queued. A watch that is faster than the decisions is slowed down.
 const BACKLOG: usize = 4096;
 
 /// Inputs that are observed before the next decision.
 const MAX_BATCH: usize = 1024;
 
-/// A composition of machines that decides about one cluster.
-///
-/// Contract: implementors neither wait, nor read a clock, nor do IO; all time comes from `now`. The
-/// caller sends every order of [`Decisions`] exactly once and brings the answer back by its ticket, also if that is
-/// [`WriteOutcome::Unknown`]. The same inputs give the same decisions.
-///
-/// ```ignore
-/// control.observe(ManagerInput::Workload(change), now);
-/// let decisions = control.decide(now);
-/// for order in decisions.orders {
-///     let answer = writer.send(order.write).await;
-///     control.answered(&order.ticket, answer, now);
-/// }
-/// ```
-pub trait Control: Send + 'static {
-    /// What it observes.
-    type Input: Send + 'static;
-
-    /// Records an input. Decides nothing.
-    fn observe(&mut self, input: Self::Input, now: Timestamp);
-
-    /// Records the answer to an order. Decides nothing.
-    fn answered(&mut self, ticket: &Ticket, answer: WriteOutcome, now: Timestamp);
-
-    /// Decides what follows from everything that was recorded.
-    fn decide(&mut self, now: Timestamp) -> Decisions;
-}
-
-/// What follows from a decision.
-#[derive(Debug, Default)]
-pub struct Decisions {
-    /// Writes.
-    pub orders: Vec<Order>,
-    /// Events.
-    pub events: Vec<EventRecord>,
-    /// What happened since the last decision.
-    pub measurements: Vec<Measurement>,
-    /// The connections to workers that are wanted; `None` before anything is decided.
-    pub connections: Option<ConnectionPlans>,
-    /// When to decide again, if nothing is observed before.
-    pub wake: Option<Timestamp>,
-}
-
 /// Where inputs are sent.
 pub type Inputs<I> = Sender<I>;
-
-/// Names of worker clusters.
-pub type WorkerNames = BTreeSet<Box<str>>;
 
 /// Writers of connected workers, and the connections that are wanted. Cheap to clone.
 #[derive(Clone, Default)]

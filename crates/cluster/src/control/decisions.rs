@@ -1,0 +1,53 @@
+//! What a composition of machines promises, and what it decides.
+
+use jiff::Timestamp;
+use runtime::{events::EventRecord, writer::WriteOutcome};
+
+use super::{
+    fleet::ConnectionPlans,
+    measurement::Measurement,
+    outbox::{Order, Ticket},
+};
+
+/// A composition of machines that decides about one cluster.
+///
+/// Contract: implementors neither wait, nor read a clock, nor do IO; all time comes from `now`. The
+/// caller sends every order of [`Decisions`] exactly once and brings the answer back by its ticket, also if that is
+/// [`WriteOutcome::Unknown`]. The same inputs give the same decisions.
+///
+/// ```ignore
+/// control.observe(ManagerInput::Workload(change), now);
+/// let decisions = control.decide(now);
+/// for order in decisions.orders {
+///     let answer = writer.send(order.write).await;
+///     control.answered(&order.ticket, answer, now);
+/// }
+/// ```
+pub trait Control: Send + 'static {
+    /// What it observes.
+    type Input: Send + 'static;
+
+    /// Records an input. Decides nothing.
+    fn observe(&mut self, input: Self::Input, now: Timestamp);
+
+    /// Records the answer to an order. Decides nothing.
+    fn answered(&mut self, ticket: &Ticket, answer: WriteOutcome, now: Timestamp);
+
+    /// Decides what follows from everything that was recorded.
+    fn decide(&mut self, now: Timestamp) -> Decisions;
+}
+
+/// What follows from a decision.
+#[derive(Debug, Default)]
+pub struct Decisions {
+    /// Writes.
+    pub orders: Vec<Order>,
+    /// Events.
+    pub events: Vec<EventRecord>,
+    /// What happened since the last decision.
+    pub measurements: Vec<Measurement>,
+    /// The connections to workers that are wanted; `None` before anything is decided.
+    pub connections: Option<ConnectionPlans>,
+    /// When to decide again, if nothing is observed before.
+    pub wake: Option<Timestamp>,
+}

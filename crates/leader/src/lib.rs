@@ -1,0 +1,23 @@
+//! The process that leads: it waits, reads the clock, watches and writes, and lets `cluster::control` decide.
+//!
+//! | module | concept |
+//! |---|---|
+//! | [`leader`] | leader election, and the tasks of the leader |
+//! | [`control_loop`] | inputs in, writes out, time read |
+//! | [`sources`] | what a composition observes in its own cluster |
+//! | [`worker_sources`] | what a manager observes on a worker |
+//!
+//! Nothing here decides about an object.
+
+pub mod control_loop;
+mod job_watch;
+pub mod leader;
+pub mod sources;
+pub mod worker_sources;
+
+pub use self::{
+    control_loop::{ControlIo, Inputs, MeasurementSink, Unmeasured, Workers},
+    leader::{ClientMetrics, Election, HOME, Leader, LeaderContext},
+    sources::Sources,
+    worker_sources::WorkerSources,
+};
