@@ -80,8 +80,13 @@ impl Outbox {
         intent: Intent,
         encode: impl FnOnce(&'static str, &Key) -> Result<Write, WriteError>,
     ) -> bool {
+        let write = encode(intent.purpose.name(), &intent.target.key);
+        self.submit_encoded(intent, write)
+    }
+
+    fn submit_encoded(&mut self, intent: Intent, write: Result<Write, WriteError>) -> bool {
         let Intent { target, purpose, base, waiter } = intent;
-        let write = match encode(purpose.name(), &target.key) {
+        let write = match write {
             Ok(write) => write,
             Err(error) => {
                 tracing::error!(%error, "a decision cannot be encoded as a write");
