@@ -22,7 +22,7 @@ use runtime::{
     tls::CertificateSlot,
 };
 
-use crate::error_chain;
+use runtime::error_chain;
 
 /// Pause between two rounds when everything is up to date.
 const ROUND_PAUSE: Duration = Duration::from_secs(10);

@@ -12,6 +12,7 @@ use config::Configuration;
 use crds::names::dispatchers;
 use jobs::Kinds;
 use kube::Client;
+use remote::{ConnectionTiming, KubeconfigSecret, WorkerContext, kubeconfig_secrets, supervise};
 use runtime::{
     Stop,
     events::Reporter,
@@ -20,15 +21,7 @@ use runtime::{
 };
 use tokio::task::JoinSet;
 
-use crate::{
-    kueue_metrics::KueueMetrics,
-    remote::{
-        context::{ConnectionTiming, WorkerContext},
-        kubeconfig_secret::{KubeconfigSecret, kubeconfig_secrets},
-        supervisor::supervise,
-    },
-    settings::ProcessSettings,
-};
+use crate::{kueue_metrics::KueueMetrics, settings::ProcessSettings};
 
 /// The reporting controller of events.
 const COMPONENT: &str = "sluice.dev/manager";

@@ -10,21 +10,17 @@
 //! | `leader` | leader election, and the tasks of the leader |
 //! | `webhook_cache`, `certificates` | what webhooks need: the cache of objects, the serving certificate |
 //! | `metrics_access`, `build_info`, `listen` | authorization of metrics, version, bind addresses |
-//! | `remote` | connections to worker clusters |
-//! | `error_chain` | an error with its causes as text |
 
 mod args;
 mod build_info;
 mod certificates;
 mod components;
-mod error_chain;
 mod integrations;
 mod kueue_metrics;
 mod leader;
 mod listen;
 mod metrics_access;
 mod process;
-mod remote;
 mod settings;
 mod webhook_cache;
 
@@ -43,14 +39,14 @@ async fn main() -> ExitCode {
         Ok(()) => run(&args).await,
         Err(error) => {
             // Logs are what failed, so the error goes to standard error directly.
-            eprintln!("sluice-manager: {}", error_chain::describe(error.as_ref()));
+            eprintln!("sluice-manager: {}", runtime::error_chain::describe(error.as_ref()));
             return ExitCode::FAILURE;
         }
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!("{}", error_chain::describe(error.as_ref()));
+            tracing::error!("{}", runtime::error_chain::describe(error.as_ref()));
             ExitCode::FAILURE
         }
     }

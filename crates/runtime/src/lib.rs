@@ -22,6 +22,7 @@ pub mod cert_dir;
 pub mod cert_secret;
 pub mod certs;
 pub mod client;
+pub mod error_chain;
 pub mod events;
 pub mod failpoint;
 pub mod health;

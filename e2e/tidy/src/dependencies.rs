@@ -21,6 +21,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &["engine", "dispatch", "index", "jobs", "ray", "appwrapper", "crds", "runtime", "config"],
     ),
     ("leader", &["cluster", "crds", "jobs", "runtime"]),
+    ("remote", &["cluster", "crds", "jobs", "leader", "runtime", "config"]),
     ("manager", LIBRARIES),
     ("worker-agent", LIBRARIES),
     ("cli", &["crds", "runtime", "engine"]),
@@ -40,6 +41,7 @@ const LIBRARIES: &[&str] = &[
     "webhooks",
     "cluster",
     "leader",
+    "remote",
 ];
 
 /// Crates for tests: no crate of the product depends on them.

@@ -19,7 +19,7 @@ use tokio::{
     time,
 };
 
-use super::{
+use crate::{
     context::WorkerContext,
     kubeconfig_secret::KubeconfigSecret,
     object_store::ObjectStore,
@@ -32,7 +32,7 @@ use super::{
 const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Keeps connections to all workers whenever this process leads, until `stop`.
-pub(crate) async fn supervise(context: WorkerContext, mut leadership: Leadership, stop: Stop) {
+pub async fn supervise(context: WorkerContext, mut leadership: Leadership, stop: Stop) {
     let context = Arc::new(context);
     while !stop.is_cancelled() {
         tokio::select! {

@@ -17,7 +17,7 @@ use hyper::body::{Body, Bytes, Frame};
 use tokio::time::{Sleep, sleep, timeout};
 use tower::{BoxError, Layer, Service};
 
-use super::response_limit::is_watch;
+use crate::response_limit::is_watch;
 
 /// How long a server may take to begin an answer, and to complete it. A full page of large objects takes less.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);

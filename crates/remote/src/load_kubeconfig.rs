@@ -5,7 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client, core::DeserializeGuard as Guarded};
 
-use super::{
+use crate::{
     client,
     kubeconfig::Kubeconfig,
     kubeconfig_refused::KubeconfigRefused,

@@ -45,7 +45,7 @@ fn refused(config: &Value) -> (&'static str, String) {
 }
 
 /// A kubeconfig with a token, or with a client certificate and without an authority.
-pub(in crate::remote) fn sample(certificate: bool) -> Kubeconfig {
+pub(crate) fn sample(certificate: bool) -> Kubeconfig {
     read(&if certificate { by_certificate(&authority()) } else { good() }).expect("accepted")
 }
 

@@ -9,12 +9,14 @@ use crds::{names::annotations::CLUSTER_UID, v1beta2::Workload};
 use http::{HeaderValue, header::USER_AGENT};
 use kube::{Api, Client, Config, api::ListParams, client::ClientBuilder, config::AuthInfo};
 
-use runtime::requests::RequestCounter;
+use runtime::{error_chain, requests::RequestCounter};
 
-use super::{
+use crate::{
     kubeconfig::Kubeconfig, response_deadline::ResponseDeadline, response_limit::ResponseLimit,
 };
-use crate::{build_info, error_chain};
+
+/// The user agent, visible in the audit logs of workers: the program is the manager.
+const AGENT: &str = concat!("sluice-manager/", env!("CARGO_PKG_VERSION"));
 
 /// Timeout of a TCP connection with its TLS handshake.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -83,7 +85,7 @@ fn config(kubeconfig: &Kubeconfig) -> Config {
     // The writer and the watches retry with their own backoff; a second one would multiply the
     // requests.
     config.default_retry = false;
-    config.headers = vec![(USER_AGENT, HeaderValue::from_static(build_info::USER_AGENT))];
+    config.headers = vec![(USER_AGENT, HeaderValue::from_static(AGENT))];
     config
 }
 
@@ -144,7 +146,7 @@ mod tests {
     use runtime::requests::RequestMetrics;
 
     use super::*;
-    use crate::remote::kubeconfig::sample;
+    use crate::kubeconfig::sample;
 
     #[tokio::test]
     async fn a_token_or_a_client_certificate_makes_a_client() {

@@ -41,14 +41,15 @@ impl fmt::Debug for Fingerprint {
 
 /// A Secret without its data.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct KubeconfigSecret {
+pub struct KubeconfigSecret {
     metadata: ObjectMeta,
     /// The hash of its kubeconfig; none without one.
     pub(super) kubeconfig: Option<Fingerprint>,
 }
 
 /// The Secrets of a namespace.
-pub(crate) fn kubeconfig_secrets(stores: &mut Stores, namespace: &str) -> Store<KubeconfigSecret> {
+#[must_use]
+pub fn kubeconfig_secrets(stores: &mut Stores, namespace: &str) -> Store<KubeconfigSecret> {
     let source = stores.source().in_namespace(namespace);
     let watch = Watch::of("worker-secrets", serde_json::from_value, &source, stores.metrics());
     stores.start(watch)

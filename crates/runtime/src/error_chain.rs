@@ -5,7 +5,8 @@
 use std::error::Error;
 
 /// The text of an error and of its causes, without those that it already contains.
-pub(crate) fn describe(error: &(dyn Error + 'static)) -> String {
+#[must_use]
+pub fn describe(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -20,13 +21,24 @@ pub(crate) fn describe(error: &(dyn Error + 'static)) -> String {
 
 #[cfg(test)]
 mod tests {
-    use anyhow::anyhow;
-
     use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{text}")]
+    struct Failure {
+        text: &'static str,
+        #[source]
+        cause: Option<Box<Self>>,
+    }
+
+    fn failure(text: &'static str, cause: Option<Failure>) -> Failure {
+        Failure { text, cause: cause.map(Box::new) }
+    }
 
     #[test]
     fn a_cause_appears_once() {
-        let error = anyhow!("no file").context("cannot read x: no file").context("starting");
-        assert_eq!(describe(error.as_ref()), "starting: cannot read x: no file");
+        let error = failure("cannot read x: no file", Some(failure("no file", None)));
+        let error = failure("starting", Some(error));
+        assert_eq!(describe(&error), "starting: cannot read x: no file");
     }
 }

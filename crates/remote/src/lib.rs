@@ -18,10 +18,10 @@
 mod client;
 mod cluster_uid;
 mod connection;
-pub(crate) mod context;
+mod context;
 mod kubeconfig;
 mod kubeconfig_refused;
-pub(crate) mod kubeconfig_secret;
+mod kubeconfig_secret;
 mod load_kubeconfig;
 mod object_store;
 mod reconcile;
@@ -29,7 +29,13 @@ mod replaceable_client;
 mod response_deadline;
 mod response_limit;
 mod retry;
-pub(crate) mod supervisor;
+mod supervisor;
 #[cfg(test)]
 mod tests;
 mod worker;
+
+pub use self::{
+    context::{ConnectionTiming, WorkerContext},
+    kubeconfig_secret::{KubeconfigSecret, kubeconfig_secrets},
+    supervisor::supervise,
+};

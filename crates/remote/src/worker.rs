@@ -25,7 +25,7 @@ use tokio::{
     time,
 };
 
-use super::{
+use crate::{
     client::{self, Unreachable},
     cluster_uid,
     connection::{OpenConnection, PreparedConnection, WorkerEndpoint},

@@ -10,7 +10,6 @@ use std::{
     time::Duration,
 };
 
-use ::leader::{Workers, control_loop};
 use axum::{
     Router,
     extract::{Request, State},
@@ -22,6 +21,7 @@ use cluster::control::{Connection, ManagerInput, WorkerInput};
 use http_body_util::BodyExt;
 use jobs::Kinds;
 use kube::Client;
+use leader::{Workers, control_loop};
 use runtime::{
     Stop,
     certs::{self, CertPair},
@@ -42,7 +42,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{
+use crate::{
     context::{ConnectionTiming, WorkerContext},
     kubeconfig_secret::Fingerprint,
     reconcile::TargetConnection,

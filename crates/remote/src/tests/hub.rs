@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use ::leader::{ControlIo, Inputs, Unmeasured, Workers, control_loop};
 use cluster::control::{ManagerControl, ManagerInput, ManagerSettings, WorkerInput};
 use config::{Configuration, JobKinds, gates::Gates};
 use crds::v1beta2::MultiKueueCluster;
 use jobs::Kinds;
 use kube::Client;
+use leader::{ControlIo, Inputs, Unmeasured, Workers, control_loop};
 use runtime::{
     Stop,
     events::{EventMetrics, Reporter, recorder},

@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeMap, convert::Infallible, sync::Arc};
 
-use ::leader::control_loop;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cluster::control::{ManagerInput, WorkerInput};
 use crds::{decode::Decode, v1beta2::MultiKueueCluster};
 use http::{Request, Response, StatusCode};
 use kube::{Client, client::Body};
+use leader::control_loop;
 use runtime::{
     Stop,
     watch::{Stores, WatchMetrics},
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc::Sender, watch};
 
 use super::{TestServer, active, hub::nothing_there, link, patched, unregistered_context};
-use crate::remote::{
+use crate::{
     context::WorkerContext, kubeconfig_secret::kubeconfig_secrets, supervisor::WorkerSupervisor,
 };
 

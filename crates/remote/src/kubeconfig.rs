@@ -19,7 +19,7 @@ use http::{HeaderValue, Uri};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 
 use self::read::{KubeconfigCluster, KubeconfigFile, KubeconfigUser};
-use super::kubeconfig_refused::KubeconfigRefused;
+use crate::kubeconfig_refused::KubeconfigRefused;
 
 /// A validated kubeconfig.
 #[derive(Clone, Debug)]

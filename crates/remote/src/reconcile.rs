@@ -7,7 +7,7 @@
 use cluster::control::{ConnectionPlan, WorkerRegistration};
 use crds::v1beta2::ClusterSource;
 
-use super::{
+use crate::{
     kubeconfig_refused::KubeconfigRefused,
     kubeconfig_secret::{Fingerprint, KubeconfigSecret},
 };

@@ -5,17 +5,17 @@
 
 use std::time::Duration;
 
-use ::leader::WorkerSources;
 use crds::names::labels::MULTI_KUEUE_ORIGIN;
 use http::Uri;
 use kube::Client;
+use leader::WorkerSources;
 use runtime::{
     Stop,
     writer::{WriteLimits, Writer},
 };
 use tokio::task::JoinSet;
 
-use super::{context::WorkerContext, replaceable_client::ReplaceableClient};
+use crate::{context::WorkerContext, replaceable_client::ReplaceableClient};
 
 /// Maximum number of writes in flight per worker.
 const MAX_WRITES: usize = 32;

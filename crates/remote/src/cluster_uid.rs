@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, Client};
 use tokio::time::timeout;
 
-use super::{
+use crate::{
     client::{self, Unreachable, describe},
     context::WorkerContext,
 };
