@@ -23,7 +23,7 @@ use crate::{
 pub enum PrioritySource {
     /// The WorkloadPriorityClass that the job names.
     WorkloadPriorityClass(String),
-    /// The PriorityClass of the first pod template that names one.
+    /// The PriorityClass of the job, or of the first pod template that names one.
     PriorityClass(String),
     /// The cluster's default PriorityClass; priority 0 without one.
     ClusterDefault,
@@ -51,6 +51,9 @@ pub struct KeysToCopy {
 pub fn priority_source<J: GenericJob>(job: &J, gates: JobGates) -> PrioritySource {
     if let Some(class) = job.label(PRIORITY_CLASS).filter(|class| !class.is_empty()) {
         return PrioritySource::WorkloadPriorityClass(class.to_owned());
+    }
+    if let Some(class) = job.priority_class() {
+        return PrioritySource::PriorityClass(class.to_owned());
     }
     let classes = job.pod_sets(gates).into_iter().filter_map(|set| set.template.spec);
     match classes.map(|pod| pod.priority_class_name).find(|class| !class.is_empty()) {

@@ -104,7 +104,12 @@ pub(crate) fn queue_name<J: GenericJob>(job: &J, facts: DefaultingFacts) -> &str
 }
 
 /// Adds a field, and the objects around it that are absent and that no earlier step added.
-fn add_field<J: GenericJob>(job: &J, at: &Pointer, value: Value, steps: &mut Vec<PatchAdd>) {
+pub(crate) fn add_field<J: GenericJob>(
+    job: &J,
+    at: &Pointer,
+    value: Value,
+    steps: &mut Vec<PatchAdd>,
+) {
     for parent in at.parents() {
         let path = parent.to_string();
         if !job.has_field(&parent) && steps.iter().all(|step| step.path != path) {

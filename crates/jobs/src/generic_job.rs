@@ -216,8 +216,23 @@ pub trait GenericJob: Clone {
     /// Fields that the defaulting webhook sets for this kind only.
     fn defaults(&self, gates: JobGates) -> Vec<PatchAdd>;
 
+    /// The PriorityClass that the job names outside of its pod templates.
+    fn priority_class(&self) -> Option<&str> {
+        None
+    }
+
+    /// Whether a job that names a prebuilt Workload is refused. Otherwise the name has no effect if the kind does not support it.
+    fn refuses_prebuilt(&self) -> bool {
+        false
+    }
+
     /// Whether an update is refused for the syntax of the queue name or of the time limit.
     fn checks_syntax_of_updates(&self) -> bool {
+        true
+    }
+
+    /// Whether a job is refused for pod set groups that do not have two pod sets that agree.
+    fn checks_pod_set_groups(&self) -> bool {
         true
     }
 

@@ -362,6 +362,18 @@ impl GenericJob for JobObject {
         of_kind!(self, job => job.defaults(gates))
     }
 
+    fn priority_class(&self) -> Option<&str> {
+        of_kind!(self, job => job.priority_class())
+    }
+
+    fn checks_pod_set_groups(&self) -> bool {
+        of_kind!(self, job => job.checks_pod_set_groups())
+    }
+
+    fn refuses_prebuilt(&self) -> bool {
+        of_kind!(self, job => job.refuses_prebuilt())
+    }
+
     fn checks_syntax_of_updates(&self) -> bool {
         of_kind!(self, job => job.checks_syntax_of_updates())
     }

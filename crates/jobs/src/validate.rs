@@ -24,7 +24,7 @@ pub(crate) const MAX_POD_SETS: usize = 18;
 
 /// Validation errors of a new job.
 pub fn create<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
-    let mut errors = check_syntax(job);
+    let mut errors = check_syntax(job, gates);
     errors.extend(check_common(job, gates));
     errors.extend(job.validate_create(gates));
     errors
@@ -32,7 +32,7 @@ pub fn create<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
 
 /// Validation errors of an update. `default_queue`: the namespace has a default LocalQueue.
 pub fn update<J: GenericJob>(new: &J, old: &J, default_queue: bool, gates: JobGates) -> Errors {
-    let mut errors = if new.checks_syntax_of_updates() { check_syntax(new) } else { vec![] };
+    let mut errors = if new.checks_syntax_of_updates() { check_syntax(new, gates) } else { vec![] };
     errors.extend(check_common(new, gates));
     errors.extend(queue_name::check_change(new, old, default_queue));
     errors.extend(check_prebuilt_change(new, old, gates));
@@ -46,10 +46,11 @@ pub fn update<J: GenericJob>(new: &J, old: &J, default_queue: bool, gates: JobGa
     errors
 }
 
-/// Errors of labels that upstream does not look at again in updates of some kinds.
-fn check_syntax<J: GenericJob>(job: &J) -> Errors {
+/// Errors of labels and annotations that upstream does not look at again in updates of some kinds.
+fn check_syntax<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
     let mut errors = queue_name::check(job);
     errors.extend(exec_time::check(job));
+    errors.extend(elastic::check_support(job, gates));
     errors
 }
 
@@ -59,9 +60,13 @@ fn check_common<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
     if gates.admission_gated_by {
         errors.extend(gated_by::check(&annotations(job)));
     }
-    errors.extend(elastic::check(job, gates));
+    errors.extend(elastic::check_topology(job, gates));
     if gates.topology {
-        errors.extend(topology::check(&job.templates(), gates));
+        let templates = job.templates();
+        errors.extend(topology::check(&templates, gates));
+        if job.checks_pod_set_groups() {
+            errors.extend(topology::check_groups(&templates));
+        }
     }
     errors.extend(check_number_of_pod_sets(job));
     errors
@@ -73,14 +78,20 @@ fn annotations<J: GenericJob>(job: &J) -> BTreeMap<String, String> {
 
 fn check_prebuilt<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
     let prebuilt = prebuilt_name(job, gates);
+    let refused = !job.kind().supports_prebuilt() && job.refuses_prebuilt();
     // On other kinds the label has no effect (docs/reference/kueue.md §5.3).
-    if !job.kind().supports_prebuilt() || prebuilt.name.is_empty() {
+    if prebuilt.name.is_empty() || !(job.kind().supports_prebuilt() || refused) {
         return vec![];
     }
-    subdomain_problems(prebuilt.name)
-        .into_iter()
+    let problems = subdomain_problems(prebuilt.name).into_iter();
+    let mut errors: Errors = problems
         .map(|problem| FieldError::invalid(&prebuilt.field, prebuilt.name, problem))
-        .collect()
+        .collect();
+    if refused {
+        let detail = format!("Is not supported for \"{}\"", job.kind().gvk());
+        errors.push(FieldError::forbidden(&prebuilt.field, detail));
+    }
+    errors
 }
 
 fn check_prebuilt_change<J: GenericJob>(new: &J, old: &J, gates: JobGates) -> Errors {

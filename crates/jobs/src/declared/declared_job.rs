@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{JobFields, Outcome, Reclaimable, pod_sets::DeclaredPodSet, probe};
 use crate::{
     GenericJob, JobGates, Kind, container_env,
-    defaulting::PatchAdd,
+    defaulting::{self, PatchAdd},
     generic_job::{JobOutcome, Stop, StopWrite},
     lookups::{FoundObjects, NeededObject},
     pod_set_info::{PodSetInfo, StartError},
@@ -122,7 +122,7 @@ impl GenericJob for DeclaredJob {
     fn templates(&self) -> Vec<AnnotatedTemplate<'_>> {
         let sets = self.pod_sets.iter();
         sets.map(|set| AnnotatedTemplate {
-            path: format!("{}.metadata", set.at.field_path()),
+            path: format!("{}.metadata", set.path),
             annotations: set.template.metadata.as_ref().map(|metadata| &metadata.annotations),
             count: set.count(),
         })
@@ -181,8 +181,30 @@ impl GenericJob for DeclaredJob {
         rule.map(|rule| self.reclaimable(rule)).unwrap_or_default()
     }
 
+    fn priority_class(&self) -> Option<&str> {
+        let fields = self.fields().into_iter().flat_map(|fields| &fields.priority_class);
+        fields.filter_map(|at| at.text(&self.object)).find(|class| !class.is_empty())
+    }
+
+    fn checks_syntax_of_updates(&self) -> bool {
+        self.fields().is_none_or(|fields| fields.checks.syntax_of_updates)
+    }
+
+    fn checks_pod_set_groups(&self) -> bool {
+        self.fields().is_none_or(|fields| fields.checks.pod_set_groups)
+    }
+
+    fn refuses_prebuilt(&self) -> bool {
+        !self.kind.supports_prebuilt()
+    }
+
     fn defaults(&self, _: JobGates) -> Vec<PatchAdd> {
-        Vec::new()
+        let fields = self.fields().into_iter().flat_map(|fields| &fields.defaults);
+        let mut steps = Vec::new();
+        for field in fields.filter(|field| field.applies(&self.object)) {
+            defaulting::add_field(self, &field.at, field.value.clone(), &mut steps);
+        }
+        steps
     }
 
     fn validate_create(&self, _: JobGates) -> Errors {

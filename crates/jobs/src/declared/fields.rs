@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{PodSetRule, Probe};
+use super::{DefaultField, PodSetRule, Probe};
 use crate::pointer::Pointer;
 
 /// Where the fields of a kind stand that decisions read and write.
@@ -25,6 +25,15 @@ use crate::pointer::Pointer;
 pub struct JobFields {
     /// Pod sets, in their order.
     pub pod_sets: Vec<PodSetRule>,
+    /// Fields with the name of a PriorityClass. The first one that is there comes before those of the templates.
+    #[serde(default)]
+    pub priority_class: Vec<Pointer>,
+    /// Fields that the webhook sets in new jobs, in this order.
+    #[serde(default)]
+    pub defaults: Vec<DefaultField>,
+    /// What the webhook checks.
+    #[serde(default)]
+    pub checks: DeclaredChecks,
     /// Results of a job. The first that applies counts; without any the job never finishes.
     #[serde(default)]
     pub outcomes: Vec<Outcome>,
@@ -40,6 +49,22 @@ pub struct JobFields {
     /// What differs on a worker.
     #[serde(default)]
     pub remote: RemoteFields,
+}
+
+/// Checks of the webhook that a kind may lack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct DeclaredChecks {
+    /// Updates are refused for the syntax of the queue name or of the time limit.
+    pub syntax_of_updates: bool,
+    /// Pod set groups must have two pod sets that agree.
+    pub pod_set_groups: bool,
+}
+
+impl Default for DeclaredChecks {
+    fn default() -> Self {
+        Self { syntax_of_updates: true, pod_set_groups: true }
+    }
 }
 
 /// How a result shows in the status.
@@ -138,6 +163,10 @@ impl JobFields {
                 }
                 names.push(name);
             }
+        }
+        let several = self.defaults.iter().map(|one| &one.at).find(|at| !at.is_single());
+        if let Some(pointer) = several {
+            return Err(FieldsError::Several { field: "defaults.at", pointer: pointer.clone() });
         }
         // Quota is released when no pod is active: only the status changes while a job ends.
         let outside = self.active.fields().into_iter().find(|field| !field.is_below("status"));

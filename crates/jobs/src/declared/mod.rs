@@ -9,12 +9,14 @@
 //! | `pod_sets` | pod sets, their templates and counts |
 //! | `count`, `probe` | numbers and answers that are read from an object |
 //! | `lookups` | pod sets with templates in other objects |
+//! | `defaults` | fields that the webhook sets |
 //! | `declared_job` | [`DeclaredJob`]: a job of such a kind |
 //! | `start_and_stop` | start, restore and stop |
 //! | `remote` | the copy for a worker, and its status |
 
 mod count;
 mod declared_job;
+mod defaults;
 mod fields;
 mod lookups;
 mod pod_sets;
@@ -27,7 +29,8 @@ mod tests;
 pub use self::{
     count::Count,
     declared_job::DeclaredJob,
-    fields::{FieldsError, JobFields, Outcome, Reclaimable, RemoteFields},
+    defaults::DefaultField,
+    fields::{DeclaredChecks, FieldsError, JobFields, Outcome, Reclaimable, RemoteFields},
     pod_sets::{IndexLabels, PodSetName, PodSetRule, TemplateSource},
     probe::Probe,
 };

@@ -21,6 +21,9 @@ pub struct PodSetRule {
     /// An object that is there if the pod set is. The other pointers start at it.
     #[serde(default)]
     pub within: Option<Pointer>,
+    /// A key of the map `within`. The pod set is there if the map has it, and the other pointers start at its value.
+    #[serde(default)]
+    pub entry: Option<String>,
     /// Name of the pod set.
     pub name: PodSetName,
     /// The pod template. With `from` it stands in the other object.
@@ -78,6 +81,8 @@ pub(super) struct DeclaredPodSet {
     pub(super) name: String,
     /// Where the template stands in the job, or the additions to that of another object.
     pub(super) at: Pointer,
+    /// The field path of it in error messages.
+    pub(super) path: String,
     /// The whole template, with the additions that the job has.
     pub(super) template: PodTemplate,
     /// The template of another object, without additions.
@@ -137,10 +142,10 @@ impl PodSetRule {
                 (0..n_elements).map(|index| list.element(index)).collect()
             }
         };
-        let places = elements.into_iter().map(|element| match &self.within {
-            Some(within) => element.join(within),
-            None => element,
-        });
+        let within =
+            self.within.iter().cloned().chain(self.entry.iter().map(|key| Pointer::of(&[key])));
+        let within = within.fold(Pointer::default(), |place, next| place.join(&next));
+        let places = elements.into_iter().map(|element| element.join(&within));
         // Only `within` can be absent: elements exist, and so does the job itself.
         places.filter_map(|at| Some((at.get(job)?, at))).collect()
     }
@@ -165,6 +170,14 @@ impl PodSetRule {
     ) -> Result<Vec<DeclaredPodSet>, String> {
         let elements = self.elements(job).into_iter();
         elements.map(|(element, at)| self.pod_set((element, &at), source)).collect()
+    }
+
+    /// The field path of a template. The API writes keys of maps in brackets.
+    fn field_path(&self, at: &Pointer) -> String {
+        let path = at.field_path();
+        let (Some(within), Some(key)) = (&self.within, &self.entry) else { return path };
+        let map = within.field_path();
+        path.replacen(&format!("{map}.{key}."), &format!("{map}[{key}]."), 1)
     }
 
     fn pod_set(
@@ -194,6 +207,7 @@ impl PodSetRule {
         };
         Ok(DeclaredPodSet {
             name: name.to_owned(),
+            path: self.field_path(&at),
             at,
             template,
             base,

@@ -5,7 +5,15 @@ use std::sync::LazyLock;
 use crate::{Kind, integrations::ManagedKinds, job, kind::KindError, leader_worker_set, pods};
 
 /// Built-in kinds that are declared: each is a file of data.
-const DECLARED: &[&str] = &[include_str!("jobset.yaml")];
+const DECLARED: &[&str] = &[
+    include_str!("jobset.yaml"),
+    include_str!("pytorchjob.yaml"),
+    include_str!("tfjob.yaml"),
+    include_str!("xgboostjob.yaml"),
+    include_str!("paddlejob.yaml"),
+    include_str!("jaxjob.yaml"),
+    include_str!("mpijob.yaml"),
+];
 
 static KINDS: LazyLock<Kinds> = LazyLock::new(|| {
     // A definition that does not parse is left out here; the test of this file refuses it.

@@ -11,11 +11,16 @@ use crate::{GenericJob, JobGates};
 const UNSUPPORTED: [(&str, &str); 2] =
     [(POD_SET_REQUIRED_TOPOLOGY, "required"), (POD_SET_PREFERRED_TOPOLOGY, "preferred")];
 
-pub(super) fn check<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
-    if job.asks_for_elasticity(gates) && !job.kind().supports_elastic() {
-        let detail = format!("elastic job is not supported for \"{}\"", job.kind().gvk());
-        return vec![FieldError::forbidden(field(), detail)];
+/// A kind without slices has no elastic jobs.
+pub(super) fn check_support<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
+    if !job.asks_for_elasticity(gates) || job.kind().supports_elastic() {
+        return vec![];
     }
+    let detail = format!("elastic job is not supported for \"{}\"", job.kind().gvk());
+    vec![FieldError::forbidden(field(), detail)]
+}
+
+pub(super) fn check_topology<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
     if !job.is_elastic(gates) || gates.elastic_jobs_with_topology {
         return vec![];
     }

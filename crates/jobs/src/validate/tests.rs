@@ -99,6 +99,7 @@ fn a_pod_set_group_has_two_pod_sets_of_one_topology_and_one_single_pod() {
             })
             .collect();
         topology::check(&templates, JobGates::default()).len()
+            + topology::check_groups(&templates).len()
     };
     assert_eq!(n_errors(&[("rack", 1), ("rack", 4)]), 0);
     assert_eq!(n_errors(&[("rack", 2), ("rack", 4)]), 1);

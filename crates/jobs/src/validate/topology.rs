@@ -25,7 +25,7 @@ const SLICES: [&str; 3] = [
     POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS,
 ];
 
-/// Errors of each template, and of pod set groups.
+/// Errors of each template.
 pub(crate) fn check(templates: &[AnnotatedTemplate<'_>], gates: JobGates) -> Errors {
     let mut errors = Errors::new();
     for template in templates {
@@ -33,7 +33,6 @@ pub(crate) fn check(templates: &[AnnotatedTemplate<'_>], gates: JobGates) -> Err
         errors.extend(check_group_name(template));
         errors.extend(slices::check(template, gates));
     }
-    errors.extend(check_groups(templates));
     errors
 }
 
@@ -95,7 +94,7 @@ fn level<'a>(template: &'a AnnotatedTemplate<'_>) -> Option<(&'static str, &'a s
 
 /// A pod set group has two templates with the same level, one of them with a single pod. A job with one template has
 /// no groups, and a template without a level is in none.
-fn check_groups(templates: &[AnnotatedTemplate<'_>]) -> Errors {
+pub(crate) fn check_groups(templates: &[AnnotatedTemplate<'_>]) -> Errors {
     if templates.len() < 2 {
         return vec![];
     }

@@ -7,7 +7,10 @@ mod groups;
 mod kinds_recording;
 mod pods;
 mod sets;
+mod updates;
 mod world;
+
+use std::collections::BTreeMap;
 
 use crds::{
     v1beta2::{ResourceFlavorSpec, Workload},
@@ -25,15 +28,31 @@ use kinds_recording::{RecordedCase, RecordedStep, cases};
 use serde_json::{Value, json};
 
 /// Kinds with recordings, and the cases that are compared of each.
-const KINDS: &[(&str, &str, &str)] =
-    &[("job", "batch/v1", "Job"), ("jobset", "jobset.x-k8s.io/v1alpha2", "JobSet")];
+const KINDS: &[(&str, &str, &str)] = &[
+    ("job", "batch/v1", "Job"),
+    ("jobset", "jobset.x-k8s.io/v1alpha2", "JobSet"),
+    ("pytorchjob", "kubeflow.org/v1", "PyTorchJob"),
+    ("tfjob", "kubeflow.org/v1", "TFJob"),
+    ("xgboostjob", "kubeflow.org/v1", "XGBoostJob"),
+    ("paddlejob", "kubeflow.org/v1", "PaddleJob"),
+    ("jaxjob", "kubeflow.org/v1", "JAXJob"),
+    ("mpijob", "kubeflow.org/v2beta1", "MPIJob"),
+];
 
 /// The kind of sets, of which creates are compared as well; [`sets`] has the rest.
 const SETS: (&str, &str, &str) =
     ("leaderworkerset", "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet");
 
 /// Refusals that are a bare parse error upstream, without a field path. Ours name the field.
-const BARE_PARSE_ERRORS: &[&str] = &["strconv.ParseBool", "topology constraints must contain"];
+const BARE_PARSE_ERRORS: &[&str] = &[
+    "strconv.ParseBool",
+    "strconv.ParseInt",
+    "topology constraints must contain",
+    "failed to parse multi-layer topology constraints",
+];
+
+/// Creates with two errors that upstream lists in another order.
+const OTHER_ORDER: &[&str] = &["MPIJob/create/queue-and-max-exec-bad"];
 
 fn decode(api_version: &str, kind: &str, object: &Value) -> JobObject {
     let kind = Kinds::built_in().find(api_version, kind).expect("a built-in kind");
@@ -59,11 +78,27 @@ fn with_defaults(job: &JobObject, object: &Value, namespace: &str) -> Value {
     object
 }
 
-/// What a webhook sets: labels of Kueue, and the switch.
-fn set_by_webhook(job: &JobObject) -> (Vec<(String, String)>, bool, Option<String>) {
+/// What a webhook sets: labels of Kueue, the switch, and annotations of templates.
+fn set_by_webhook(job: &JobObject) -> Value {
     let labels = job.metadata().labels.clone().unwrap_or_default().into_iter();
-    let labels = labels.filter(|(key, _)| key.starts_with("kueue.x-k8s.io/")).collect();
-    (labels, job.spec_suspended(), job.managed_by().map(str::to_owned))
+    let labels: BTreeMap<String, String> =
+        labels.filter(|(key, _)| key.starts_with("kueue.x-k8s.io/")).collect();
+    let templates = job.templates().into_iter().map(|template| json!(template.annotations));
+    let templates: Vec<Value> =
+        templates.map(|all| if all == json!({}) { Value::Null } else { all }).collect();
+    json!({
+        "labels": labels, "suspended": job.spec_suspended(), "managedBy": job.managed_by(),
+        "annotations of templates": templates,
+    })
+}
+
+/// The errors of a refusal, in an order of their own.
+fn errors_of(refusal: &str) -> Vec<&str> {
+    let list = refusal.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let errors = list.unwrap_or(refusal).split(", metadata");
+    let mut errors: Vec<&str> = errors.map(|one| one.trim_start_matches("metadata")).collect();
+    errors.sort_unstable();
+    errors
 }
 
 fn compare_create(
@@ -78,6 +113,11 @@ fn compare_create(
     match step.refusal() {
         Some(theirs) if BARE_PARSE_ERRORS.iter().any(|text| theirs.starts_with(text)) => {
             ours.is_none().then(|| format!("refused upstream: {theirs}"))
+        }
+        Some(theirs) if OTHER_ORDER.contains(&case.name()) => {
+            let ours = ours.unwrap_or_default();
+            (ours == theirs || errors_of(&ours) != errors_of(theirs))
+                .then(|| format!("\n  theirs {theirs}\n  ours   {ours}"))
         }
         Some(theirs) => (ours.as_deref() != Some(theirs))
             .then(|| format!("\n  theirs {theirs}\n  ours   {}", ours.unwrap_or_default())),
@@ -103,7 +143,7 @@ fn webhooks_answer_creates_as_upstream() {
         }
     }
     assert_eq!(wrong, Vec::<String>::new(), "\n{}", wrong.join("\n"));
-    assert_eq!(n_compared, 122, "every recorded create is compared");
+    assert_eq!(n_compared, 427, "every recorded create is compared");
 }
 
 fn flavors() -> FlavorsByName {
@@ -133,6 +173,12 @@ fn workload(recorded: &Value) -> Workload {
     serde_json::from_value(object).expect("a Workload decodes")
 }
 
+/// Whether upstream found that the prebuilt Workload is not that of the job.
+fn is_out_of_sync(workload: &Value) -> bool {
+    let conditions = workload["status"]["conditions"].as_array();
+    conditions.into_iter().flatten().any(|one| one["reason"] == "OutOfSync")
+}
+
 /// What was compared, and what differs.
 #[derive(Default)]
 struct Comparison {
@@ -159,7 +205,12 @@ impl Comparison {
         let job = decode(ids.0, ids.1, now.0);
         let workload = workload(now.1);
         let before = before.map(|object| decode(ids.0, ids.1, object));
-        if job.is_suspended() {
+        if is_out_of_sync(now.1) {
+            let theirs = json!(workload.spec.pod_sets);
+            if normal(json!(job.pod_sets(gates()))) == normal(theirs) {
+                self.wrong.push(format!("{what}: the pod sets are in sync"));
+            }
+        } else if job.is_suspended() {
             self.n_pod_sets += 1;
             let ours = json!(job.pod_sets(gates()));
             self.check(
@@ -246,5 +297,5 @@ fn pod_sets_starts_and_stops_are_those_of_upstream() {
     }
     let Comparison { n_pod_sets, n_starts, n_stops, wrong } = comparison;
     assert_eq!(wrong, Vec::<String>::new(), "\n{}", wrong.join("\n"));
-    assert_eq!((n_pod_sets, n_starts, n_stops), (21, 32, 8), "every recorded trace is compared");
+    assert_eq!((n_pod_sets, n_starts, n_stops), (122, 126, 34), "every recorded trace is compared");
 }

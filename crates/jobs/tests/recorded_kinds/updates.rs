@@ -1,0 +1,60 @@
+//! What upstream's webhooks answered to changes of declared jobs, compared with the rules of this crate.
+
+use crds::validation::denial;
+use jobs::validate;
+use serde_json::Value;
+
+use crate::{
+    BARE_PARSE_ERRORS, KINDS, decode, errors_of, gates,
+    kinds_recording::{RecordedStep, cases},
+};
+
+/// The changed object. A schema of the API server refuses more, which is no answer of a webhook.
+fn changed(old: &Value, body: &Value) -> Value {
+    let mut new = old.clone();
+    match serde_json::from_value::<json_patch::Patch>(body.clone()) {
+        Ok(patch) => json_patch::patch(&mut new, &patch).expect("the patch applies"),
+        Err(_) => json_patch::merge(&mut new, body),
+    }
+    new
+}
+
+/// How our answer differs from the recorded one; `None` if the step changes no job.
+fn compare(step: &RecordedStep<'_>, old: &Value, ids: (&str, &str)) -> Option<Option<String>> {
+    let resource = format!("{}s", ids.1.to_lowercase());
+    step.target(&resource)?;
+    let new = decode(ids.0, ids.1, &changed(old, step.body()?));
+    let ours = denial(&validate::update(&new, &decode(ids.0, ids.1, old), false, gates()));
+    let theirs = step.refusal().map(str::to_owned);
+    let bare = theirs
+        .as_ref()
+        .is_some_and(|theirs| BARE_PARSE_ERRORS.iter().any(|text| theirs.starts_with(text)));
+    let same = match (&ours, &theirs) {
+        _ if bare => ours.is_some(),
+        // Upstream lists what follows from the change first for some kinds, and last for others.
+        (Some(ours), Some(theirs)) => errors_of(ours) == errors_of(theirs),
+        _ => ours == theirs,
+    };
+    Some((!same).then(|| format!("step {}\n  theirs {theirs:?}\n  ours   {ours:?}", step.number())))
+}
+
+#[test]
+fn webhooks_answer_updates_of_declared_jobs_as_upstream() {
+    let (mut n_compared, mut wrong) = (0, Vec::new());
+    for (file, api_version, kind) in KINDS.iter().filter(|one| one.1.starts_with("kubeflow.org")) {
+        for case in cases(file).iter().filter(|case| case.name().contains("/life/")) {
+            let mut seen: Option<Value> = None;
+            for step in case.all_steps() {
+                if let Some(old) = &seen
+                    && let Some(difference) = compare(&step, old, (api_version, kind))
+                {
+                    n_compared += 1;
+                    wrong.extend(difference.map(|text| format!("{} {text}", case.name())));
+                }
+                seen = step.changed(kind).last().map(|job| (*job).clone()).or(seen);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    assert_eq!(n_compared, 442, "every recorded update is compared");
+}
