@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use crds::v1beta2::LocalQueue;
 use harness::{Cluster, NodeSpec, Shape, TestLab, secs};
+use jobs::{Kind, Kinds};
 use k8s_openapi::api::core::v1::{ConfigMap, Taint};
 use kube::api::{DeleteParams, PostParams};
 use replay::{ReplayReport, ReplayTarget, TraceCase, TraceSettings};
@@ -11,8 +12,9 @@ use serde_json::{Value, json};
 use crate::installation::{Installation, InstallationPlan, InstallationPorts, NAMESPACE};
 
 /// CRDs of the kinds that no program of this repository installs.
-const FOREIGN_KINDS: [&str; 2] = [
+const FOREIGN_KINDS: [&str; 3] = [
     include_str!("../tests/kinds/jobset-crd.yaml"),
+    include_str!("../tests/kinds/kubeflow-crds.yaml"),
     include_str!("../tests/kinds/leader-worker-set-crd.yaml"),
 ];
 
@@ -105,8 +107,7 @@ fn nodes() -> [NodeSpec; 2] {
 
 /// The settings that the cases were recorded with.
 fn configuration(settings: TraceSettings) -> Value {
-    let frameworks =
-        ["batch/job", "jobset.x-k8s.io/jobset", "leaderworkerset.x-k8s.io/leaderworkerset", "pod"];
+    let frameworks: Vec<&str> = Kinds::built_in().iter().map(Kind::framework).collect();
     let mut file = json!({"integrations": {"frameworks": frameworks}});
     match settings {
         TraceSettings::Base => file["waitForPodsReady"] = json!({"timeout": "30m"}),

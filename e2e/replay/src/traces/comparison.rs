@@ -11,7 +11,7 @@ use super::{
 };
 
 /// What differs from the changes of a step, in words; nothing if all is as recorded. `present` are the objects of the namespace.
-/// TraceNames that are seen for the first time are bound.
+/// Names that are seen for the first time are bound.
 pub(crate) fn differences(
     then: &TraceChanges,
     present: &[Value],

@@ -18,15 +18,33 @@ pub use case::{TraceCase, TraceSettings};
 pub use run::run_traces;
 
 /// Kinds whose cases can be replayed.
-pub(crate) const TRACED_KINDS: [&str; 5] = ["Job", "JobSet", "LeaderWorkerSet", "Pod", "PodGroup"];
+pub(crate) const TRACED_KINDS: [&str; 11] = [
+    "JAXJob",
+    "Job",
+    "JobSet",
+    "LeaderWorkerSet",
+    "MPIJob",
+    "PaddleJob",
+    "Pod",
+    "PodGroup",
+    "PyTorchJob",
+    "TFJob",
+    "XGBoostJob",
+];
 
 /// Kinds of objects that are compared, with the path of their collection below the API.
-pub(crate) const SHOWN_KINDS: [(&str, &str, &str); 7] = [
+pub(crate) const SHOWN_KINDS: [(&str, &str, &str); 13] = [
     ("Pod", "/api/v1", "pods"),
     ("Job", "/apis/batch/v1", "jobs"),
     ("Deployment", "/apis/apps/v1", "deployments"),
     ("StatefulSet", "/apis/apps/v1", "statefulsets"),
     ("JobSet", "/apis/jobset.x-k8s.io/v1alpha2", "jobsets"),
+    ("PyTorchJob", "/apis/kubeflow.org/v1", "pytorchjobs"),
+    ("TFJob", "/apis/kubeflow.org/v1", "tfjobs"),
+    ("XGBoostJob", "/apis/kubeflow.org/v1", "xgboostjobs"),
+    ("PaddleJob", "/apis/kubeflow.org/v1", "paddlejobs"),
+    ("JAXJob", "/apis/kubeflow.org/v1", "jaxjobs"),
+    ("MPIJob", "/apis/kubeflow.org/v2beta1", "mpijobs"),
     ("LeaderWorkerSet", "/apis/leaderworkerset.x-k8s.io/v1", "leaderworkersets"),
     ("Workload", "/apis/kueue.x-k8s.io/v1beta2", "workloads"),
 ];

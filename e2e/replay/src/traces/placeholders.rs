@@ -1,11 +1,11 @@
-//! TraceNames, uids and times of a recording that differ from run to run.
+//! Names, uids and times of a recording that differ from run to run.
 
 use std::collections::BTreeMap;
 
 /// The text of an object or a list about which nothing is compared.
 pub(crate) const VARIES: &str = "<varies>";
 
-/// TraceNames of a case: those of the recording, with those of this run.
+/// Names of a case: those of the recording, with those of this run.
 #[derive(Debug, Default)]
 pub(crate) struct TraceNames {
     namespace: String,
