@@ -265,7 +265,8 @@ async fn an_invalid_job_is_denied_with_its_field() {
 
 #[tokio::test]
 async fn kinds_without_webhooks_are_allowed_unchanged() {
-    let fixture = Fixture::new("integrations: {frameworks: [kubeflow.org/mpijob]}");
+    let fixture =
+        Fixture::new("integrations: {frameworks: [sparkoperator.k8s.io/sparkapplication]}");
     for framework in INTEGRATIONS {
         for verb in ["mutate", "validate"] {
             let path = framework.webhook_path(verb);
