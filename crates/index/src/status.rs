@@ -31,7 +31,9 @@ pub use self::{
         REJECTED, RETRY, check_rejected, check_retry, checks_in_state, retry_at, with_checks,
     },
     condition::{find, set},
-    deactivation::{deactivated, deactivated_without_quota, deactivation_target},
+    deactivation::{
+        deactivated, deactivated_without_quota, deactivation_target, reactivated, was_deactivated,
+    },
     evicted::{Eviction, evicted, migration_message},
     field_ownership::owned_fields,
     finished::{finished, replacement_message},

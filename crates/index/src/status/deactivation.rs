@@ -34,8 +34,8 @@ pub fn deactivated_without_quota(mut status: WorkloadStatus, at: StatusStamp) ->
     status
 }
 
-/// Evicts a deactivated Workload. Removes DeactivationTarget, so that a user can activate the Workload again, and the
-/// requeue backoff.
+/// Evicts a deactivated Workload and removes the requeue backoff. DeactivationTarget stays after the maximum execution time, as
+/// upstream leaves it; [`reactivated`] removes it.
 #[must_use]
 pub fn deactivated(mut status: WorkloadStatus, at: StatusStamp) -> WorkloadStatus {
     let target = condition::find(&status.conditions, conditions::DEACTIVATION_TARGET)
@@ -45,9 +45,34 @@ pub fn deactivated(mut status: WorkloadStatus, at: StatusStamp) -> WorkloadStatu
     if let Some(target) = &target {
         message = format!("{message} due to {}", target.message);
     }
-    status.conditions.retain(|one| one.r#type != conditions::DEACTIVATION_TARGET);
+    let cause = target.as_ref().map_or("", |target| target.reason.as_str());
+    if cause != reasons::MAXIMUM_EXECUTION_TIME_EXCEEDED {
+        remove_target(&mut status);
+    }
     // After a reactivation the backoff starts again from the first step (§2.4).
     status.requeue_state = None;
-    let cause = target.as_ref().map_or("", |target| target.reason.as_str());
     evicted(status, Eviction { reason: reasons::DEACTIVATED, cause, message: &message }, at)
+}
+
+/// The status of a Workload that is active again and was evicted when it was deactivated. The whole maximum execution time is
+/// available again: upstream deactivates such a Workload at once.
+#[must_use]
+pub fn reactivated(mut status: WorkloadStatus) -> WorkloadStatus {
+    remove_target(&mut status);
+    let evicted = condition::find(&status.conditions, conditions::EVICTED);
+    if evicted.is_some_and(|one| one.reason.ends_with(reasons::MAXIMUM_EXECUTION_TIME_EXCEEDED)) {
+        status.accumulated_past_execution_time_seconds = None;
+    }
+    status
+}
+
+/// Whether a deactivation evicted the Workload.
+#[must_use]
+pub fn was_deactivated(status: &WorkloadStatus) -> bool {
+    condition::find(&status.conditions, conditions::EVICTED)
+        .is_some_and(|one| one.status == "True" && one.reason.starts_with(reasons::DEACTIVATED))
+}
+
+fn remove_target(status: &mut WorkloadStatus) {
+    status.conditions.retain(|one| one.r#type != conditions::DEACTIVATION_TARGET);
 }

@@ -24,10 +24,6 @@ pub fn quota_released(mut status: WorkloadStatus, at: StatusStamp) -> WorkloadSt
     check_states::reset(&mut status, at);
     give_up(&mut status, reasons::PENDING_EVALUATION, &message, at);
     forget_clusters(&mut status);
-    if reason.ends_with(reasons::MAXIMUM_EXECUTION_TIME_EXCEEDED) {
-        // After a reactivation the whole maximum execution time is available again.
-        status.accumulated_past_execution_time_seconds = None;
-    }
     status
 }
 

@@ -304,6 +304,21 @@ fn a_deactivation_names_its_cause_and_can_be_reverted() {
 }
 
 #[test]
+fn the_maximum_execution_time_is_whole_again_after_a_reactivation() {
+    let reason = "MaximumExecutionTimeExceeded";
+    let status = deactivation_target(running(), reason, "too long", at(20));
+    assert!(!was_deactivated(&status));
+    let status = quota_released(deactivated(status, at(30)), at(40));
+    let target = |status: &WorkloadStatus| find(&status.conditions, "DeactivationTarget").cloned();
+    assert!(was_deactivated(&status));
+    assert_eq!(target(&status).map(|one| one.reason), Some(reason.to_owned()));
+    assert_eq!(status.accumulated_past_execution_time_seconds, Some(30));
+    let status = reactivated(status);
+    assert_eq!(target(&status), None);
+    assert_eq!(status.accumulated_past_execution_time_seconds, None);
+}
+
+#[test]
 fn a_requeue_backoff_never_gets_shorter() {
     let status = back_off(WorkloadStatus::default(), at(50).now, true);
     let status = back_off(status, at(40).now, false);

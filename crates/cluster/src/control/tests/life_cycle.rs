@@ -147,6 +147,31 @@ fn a_deactivated_pending_workload_says_so_and_has_no_backoff() {
 }
 
 #[test]
+fn a_workload_that_exceeded_its_time_has_all_of_it_after_a_reactivation() {
+    let mut cluster = Cluster::new();
+    let evicted = json!({
+        "spec": {"active": false, "maximumExecutionTimeSeconds": 60},
+        "status": {
+            "accumulatedPastExecutionTimeSeconds": 60,
+            "conditions": [
+                {"type": "DeactivationTarget", "status": "True", "reason": "MaximumExecutionTimeExceeded", "message": ""},
+                {"type": "Evicted", "status": "True", "reason": "DeactivatedDueToMaximumExecutionTimeExceeded", "message": ""},
+                {"type": "Requeued", "status": "False", "reason": "DeactivatedDueToMaximumExecutionTimeExceeded", "message": ""},
+            ],
+        },
+    });
+    cluster.workload("a", 2, &evicted).settle();
+    assert!(cluster.condition("a", "DeactivationTarget").starts_with("True"));
+    cluster.take_writes();
+    cluster.workload("a", 2, &json!({"spec": {"active": true}})).settle();
+    assert_eq!(cluster.take_writes(), ["requeue a", "reserve a"]);
+    assert_eq!(cluster.condition("a", "DeactivationTarget"), "none");
+    assert!(cluster.condition("a", "Admitted").starts_with("True"));
+    let status = &cluster.workloads["a"]["status"];
+    assert_eq!(status.get("accumulatedPastExecutionTimeSeconds"), None);
+}
+
+#[test]
 fn the_end_of_a_backoff_is_shown_whatever_else_holds() {
     let mut cluster = Cluster::new();
     let requeued = |status: &str| json!([{"type": "Requeued", "status": status, "reason": "PodsReadyTimeout", "message": ""}]);

@@ -263,7 +263,11 @@ impl<'a> Draft<'a> {
     /// Requeues an evicted Workload when its backoff, its deactivation or the stop of its queue is over.
     pub(super) fn requeue(&mut self, stop: StopPolicy) {
         if self.workload.spec.active != Some(false) {
-            let status = status::backoff_ended(self.status.clone(), self.now);
+            let mut status = status::backoff_ended(self.status.clone(), self.now);
+            // Until the release the time of the eviction is not accumulated yet.
+            if status::was_deactivated(&status) && !self.holds_quota() {
+                status = status::reactivated(status);
+            }
             self.apply(status, Purpose::Requeue);
         }
         let requeued = status::find(&self.status.conditions, REQUEUED);

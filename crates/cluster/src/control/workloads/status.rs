@@ -61,9 +61,13 @@ pub(crate) enum NextStatus {
     Nothing,
 }
 
-/// Whether `spec.active` is to be set to false: a check or a limit set the DeactivationTarget.
+/// Whether `spec.active` is to be set to false: a check or a limit set the DeactivationTarget. After the eviction for it the
+/// Workload was activated again.
 pub(crate) fn needs_deactivation(record: &TrackedWorkload) -> bool {
-    record.object().spec.active != Some(false) && record.is(DEACTIVATION_TARGET)
+    let workload = record.object();
+    workload.spec.active != Some(false)
+        && record.is(DEACTIVATION_TARGET)
+        && !status::was_deactivated(&workload.status)
 }
 
 /// Whether the object rules a pending reservation out: it is finished, deleted, deactivated, or about to finish.
