@@ -114,8 +114,13 @@ pub enum ReconcileStep<J> {
     StopJob(StopWrite<J>, StopReason),
     /// Release the quota of an evicted Workload whose pods are gone.
     ReleaseQuota(String),
-    /// Set the queue name of a pending Workload to that of its job.
-    UpdateQueueName(String),
+    /// Set the queue name of a pending Workload to that of its job or group.
+    UpdateQueueName {
+        /// Name of the Workload.
+        workload: String,
+        /// Name of the LocalQueue; empty for none.
+        queue_name: String,
+    },
     /// Set the admission gates of a Workload to these of its job; without a value they are removed.
     UpdateAdmissionGates(String, Option<String>),
     /// Set the priority of a Workload to that of the WorkloadPriorityClass of its job.
@@ -156,7 +161,9 @@ impl<J> ReconcileStep<J> {
             Self::StartJob(job) => ReconcileStep::StartJob(Box::new(form(*job))),
             Self::StopJob(write, reason) => ReconcileStep::StopJob(write.map(form), reason),
             Self::ReleaseQuota(name) => ReconcileStep::ReleaseQuota(name),
-            Self::UpdateQueueName(name) => ReconcileStep::UpdateQueueName(name),
+            Self::UpdateQueueName { workload, queue_name } => {
+                ReconcileStep::UpdateQueueName { workload, queue_name }
+            }
             Self::UpdateAdmissionGates(name, gates) => {
                 ReconcileStep::UpdateAdmissionGates(name, gates)
             }
@@ -325,7 +332,10 @@ fn start_or_move_to_queue<J: GenericJob + Clone>(
     let moved = !context.prebuilt
         && !is(workload, QUOTA_RESERVED)
         && workload.spec.queue_name != job.queue_name();
-    moved.then(|| ReconcileStep::UpdateQueueName(name(workload)))
+    moved.then(|| ReconcileStep::UpdateQueueName {
+        workload: name(workload),
+        queue_name: job.queue_name().to_owned(),
+    })
 }
 
 /// Conflicting pod set infos are permanent; a missing flavor may still be created.

@@ -95,7 +95,8 @@ fn follow<J: GenericJob>(set: &J, workload: &Workload, gates: JobGates) -> Vec<R
     let mut steps = follow_keys(set, workload, gates);
     // The API refuses another queue name while quota is reserved (docs/reference/kueue.md §1.2).
     if workload.spec.queue_name != set.queue_name() && !is_true(conditions, QUOTA_RESERVED) {
-        steps.push(ReconcileStep::UpdateQueueName(name(workload)));
+        let queue_name = set.queue_name().to_owned();
+        steps.push(ReconcileStep::UpdateQueueName { workload: name(workload), queue_name });
     }
     steps
 }
@@ -292,7 +293,8 @@ mod tests {
         let labels = moved.metadata_mut().labels.get_or_insert_default();
         labels.insert("kueue.x-k8s.io/queue-name".to_owned(), "other".to_owned());
         let owned = [workload(&before, 0)];
-        let name = owned[0].metadata.name.clone().expect("a name");
-        assert_eq!(steps(&moved, &owned, &[]), [ReconcileStep::UpdateQueueName(name)]);
+        let (workload, queue_name) = (name(&owned[0]), "other".to_owned());
+        let expected = ReconcileStep::UpdateQueueName { workload, queue_name };
+        assert_eq!(steps(&moved, &owned, &[]), [expected]);
     }
 }

@@ -75,13 +75,15 @@ fn check_group(pod: &Pod, gates: JobGates) -> Errors {
     match (group.name.is_empty(), total) {
         (true, None) => vec![],
         (true, Some(_)) => missing(field_of(group)),
-        (false, None) => missing(total_field),
-        (false, Some(total)) => {
+        (false, total) => {
             let problems = subdomain_problems(group.name).into_iter();
             let mut errors: Errors = problems
                 .map(|problem| FieldError::invalid(field_of(group), group.name, problem))
                 .collect();
-            errors.extend(check_total(total_field, total));
+            match total {
+                Some(total) => errors.extend(check_total(total_field, total)),
+                None => errors.extend(missing(total_field)),
+            }
             errors
         }
     }
@@ -123,4 +125,31 @@ fn check_prebuilt(pod: &Pod, gates: JobGates) -> Errors {
     }
     let detail = "prebuilt workload and pod group should be equal";
     vec![FieldError::invalid(prebuilt.field, prebuilt.name, detail)]
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_group_with_an_invalid_name_and_no_total_is_refused_for_both() {
+        let pod = json!({
+            "metadata": { "name": "p", "labels": { "kueue.x-k8s.io/pod-group-name": "a_b" } },
+            "spec": { "containers": [] },
+        });
+        let pod: Pod = serde_json::from_value(pod).expect("a pod decodes");
+        let errors = check_group(&pod, JobGates::default());
+        let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        let [name, total] = texts.as_slice() else { panic!("{texts:?}") };
+        assert!(
+            name.starts_with("metadata.labels[kueue.x-k8s.io/pod-group-name]: Invalid value: ")
+        );
+        assert!(
+            total.starts_with(
+                "metadata.annotations[kueue.x-k8s.io/pod-group-total-count]: Required"
+            )
+        );
+    }
 }

@@ -93,7 +93,7 @@ fn words(steps: Vec<ReconcileStep<Job>>) -> Vec<String> {
         ReconcileStep::StopJob(StopWrite::Object(_), reason) => format!("stop {reason:?}"),
         ReconcileStep::StopJob(StopWrite::Status(_), reason) => format!("stop {reason:?} (status)"),
         ReconcileStep::ReleaseQuota(_) => "release".to_owned(),
-        ReconcileStep::UpdateQueueName(_) => "move".to_owned(),
+        ReconcileStep::UpdateQueueName { .. } => "move".to_owned(),
         ReconcileStep::UpdateAdmissionGates(_, gates) => format!("gates {gates:?}"),
         ReconcileStep::UpdatePriority(_) => "priority".to_owned(),
         ReconcileStep::TakeOwnership(_) => "own".to_owned(),

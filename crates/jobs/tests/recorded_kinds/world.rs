@@ -198,7 +198,7 @@ impl World {
             ReconcileStep::UpdateReclaimablePods(_, pods) => {
                 workload.status.reclaimable_pods = pods;
             }
-            ReconcileStep::UpdateQueueName(_) => {}
+            ReconcileStep::UpdateQueueName { .. } => {}
             ReconcileStep::AddOwners(_, owners) => {
                 self.events.insert("OwnerReferencesAdded".to_owned());
                 workload.metadata.owner_references.get_or_insert_default().extend(owners);

@@ -100,7 +100,7 @@ impl StepTaker<'_> {
             | ReconcileStep::DeleteWorkload(_)
             | ReconcileStep::RemoveFinalizer(_)
             | ReconcileStep::UpdateReclaimablePods(..)
-            | ReconcileStep::UpdateQueueName(_)
+            | ReconcileStep::UpdateQueueName { .. }
             | ReconcileStep::UpdateAdmissionGates(..)
             | ReconcileStep::AddOwners(..)
             | ReconcileStep::TakeOwnership(_) => {}

@@ -1,7 +1,7 @@
 //! Steps of a job that write its Workload's spec or metadata.
 
 use ::jobs::{
-    GenericJob, JobObject,
+    JobObject,
     construct_workload::{owner_reference, uid_label},
     reconcile::ReconcileStep,
 };
@@ -23,8 +23,8 @@ pub(super) fn workload_command(
         ReconcileStep::UpdateReclaimablePods(name, pods) => {
             (name, WorkloadCommand::Reclaim(pods.clone()))
         }
-        ReconcileStep::UpdateQueueName(name) => {
-            (name, WorkloadCommand::MoveToQueue(job.queue_name().to_owned()))
+        ReconcileStep::UpdateQueueName { workload, queue_name } => {
+            (workload, WorkloadCommand::MoveToQueue(queue_name.clone()))
         }
         ReconcileStep::UpdateAdmissionGates(name, gates) => {
             (name, WorkloadCommand::SetAdmissionGates(gates.clone()))

@@ -16,6 +16,8 @@ mod status;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use crds::{
     meta::{find, is_true},
     names::{
@@ -318,19 +320,25 @@ fn start_gated(workload: &Workload, members: &Members<'_>, context: GroupContext
     steps
 }
 
-/// The queue of the members, if they agree about another one. Of a serving group its owner moves the Workload.
+/// The queue of the members, if they agree about another one. A member without a queue agrees with the others: upstream moves
+/// a group to a queue when its first pod names one. Of a serving group its owner moves the Workload.
 fn moved(
     workload: &Workload,
     members: &Members<'_>,
     context: GroupContext<'_>,
 ) -> Option<ReconcileStep<Pod>> {
     let reserved = is_true(&workload.status.conditions, QUOTA_RESERVED);
-    let (first, others) = members.kept.split_first()?;
-    let agreed = others.iter().all(|pod| pod.queue_name() == first.queue_name());
-    let differs = agreed && workload.spec.queue_name != first.queue_name();
-    let name = workload.metadata.name.clone().unwrap_or_default();
-    (differs && !reserved && !context.is_prebuilt() && !status::is_serving(context.pods))
-        .then_some(ReconcileStep::UpdateQueueName(name))
+    let names = members.kept.iter().map(|pod| pod.queue_name());
+    let named: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
+    let queue_name = named.first().copied().unwrap_or_default();
+    let differs = named.len() <= 1 && workload.spec.queue_name != queue_name;
+    let follows = !members.kept.is_empty() && !context.is_prebuilt();
+    (differs && follows && !reserved && !status::is_serving(context.pods)).then(|| {
+        ReconcileStep::UpdateQueueName {
+            workload: workload.metadata.name.clone().unwrap_or_default(),
+            queue_name: queue_name.to_owned(),
+        }
+    })
 }
 
 /// The condition `WaitingForReplacementPods` of the Workload of a group, if it changes.

@@ -98,6 +98,7 @@ fn steps(pods: &[&Pod], workload: Option<&Workload>, busy: &[&str]) -> Vec<Strin
         ReconcileStep::Refuse { reason, .. } => format!("refuse {reason}"),
         ReconcileStep::FinishWorkload { reason, .. } => format!("finish {reason}"),
         ReconcileStep::CreateWorkload => "create".to_owned(),
+        ReconcileStep::UpdateQueueName { queue_name, .. } => format!("queue {queue_name:?}"),
         other => format!("{other:?}"),
     };
     steps.into_iter().map(word).collect()
@@ -125,6 +126,22 @@ fn a_member_that_lost_its_gate_is_stopped_until_the_admission() {
     );
     assert_eq!(steps(&[&a, &b], Some(&pending), &[]), ["stop b"]);
     assert_eq!(steps(&[&a, &b], None, &[]), ["stop b"], "nor does it run without a Workload");
+}
+
+#[test]
+fn a_group_moves_to_the_queue_that_any_member_names_if_no_other_disagrees() {
+    let of = |name: &str, queue: &str| {
+        member(name, &json!({ "metadata": { "labels": { "kueue.x-k8s.io/queue-name": queue } } }))
+    };
+    let pending = workload(&[&gated("a"), &gated("b")], &[]);
+    let moved = |a: &str, b: &str| steps(&[&of("a", a), &of("b", b)], Some(&pending), &[]);
+    assert_eq!(moved("other", ""), ["queue \"other\""]);
+    assert_eq!(moved("", "other"), ["queue \"other\""]);
+    assert_eq!(moved("", ""), ["queue \"\""]);
+    assert_eq!(moved("lq", ""), [""; 0]);
+    assert_eq!(moved("lq", "other"), [""; 0]);
+    let reserved = workload(&[&gated("a"), &gated("b")], &["QuotaReserved"]);
+    assert_eq!(steps(&[&of("a", "other"), &of("b", "other")], Some(&reserved), &[]), [""; 0]);
 }
 
 #[test]
