@@ -45,7 +45,7 @@ pub(crate) async fn run(
     // Before the election: a replica that waits for the lease answers its probes as well.
     serve(args, &counters, &stop, &mut tasks).await?;
     let known = Kinds::built_in().with(&declared_kinds(args.job_kinds.as_deref())?);
-    let settings = AgentSettings::new(config.policy(), &known);
+    let settings = AgentSettings::new(config.policy(), &known.with_workloads());
     let mut stores = Stores::new(client.clone(), &counters.watches, stop.clone());
     let leader = Leader {
         client,

@@ -10,7 +10,7 @@ use crate::Configuration;
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobKinds {
-    /// Kinds that are watched, suspended and started.
+    /// Kinds with webhooks. Those with Workloads are also watched, suspended and started.
     pub handled: Kinds,
     /// Kinds with managed jobs: those and the external frameworks.
     pub managed: ManagedKinds,
@@ -52,9 +52,10 @@ mod tests {
     #[test]
     fn enabled_integrations_without_a_definition_are_named() {
         let mut file = Configuration::default();
-        file.integrations.frameworks = ["batch/job", "deployment"].map(str::to_owned).to_vec();
+        file.integrations.frameworks =
+            ["batch/job", "deployment", "statefulset"].map(str::to_owned).to_vec();
         let kinds = JobKinds::configured(&file, &Kinds::default());
-        assert_eq!(kinds.not_built, ["deployment"]);
+        assert_eq!(kinds.not_built, ["statefulset"]);
         assert!(kinds.handled.of_framework("pod").is_some(), "a deployment enables pods");
         let kinds = JobKinds::configured(&Configuration::default(), &Kinds::default());
         assert_eq!(kinds.not_built, [""; 0]);

@@ -313,7 +313,7 @@ manageJobsWithoutQueueName: true
 waitForPodsReady: {timeout: 1m}
 fairSharing: {preemptionStrategies: [LessThanInitialShare]}
 resources: {excludeResourcePrefixes: [x], deviceClassMappings: []}
-integrations: {frameworks: [batch/job, deployment], externalFrameworks: [], labelKeysToCopy: []}
+integrations: {frameworks: [batch/job, statefulset], externalFrameworks: [], labelKeysToCopy: []}
 multiKueue: {origin: here, gcInterval: 1m, clusterProfile: {}}
 ",
     );
@@ -323,7 +323,7 @@ multiKueue: {origin: here, gcInterval: 1m, clusterProfile: {}}
         "metrics.customLabels",
         "multiKueue.clusterProfile",
         "resources.deviceClassMappings",
-        "integrations.frameworks[deployment]",
+        "integrations.frameworks[statefulset]",
     ];
     assert_eq!(config.settings_without_effect(), idle);
 }

@@ -84,8 +84,13 @@ pub fn needs_namespace<J: GenericJob>(job: &J, facts: DefaultingFacts) -> bool {
 
 /// Whether the defaults depend on `ancestor_managed`, which costs requests. All other facts must be set.
 pub fn needs_ancestors<J: GenericJob>(job: &J, facts: DefaultingFacts) -> bool {
+    !job.spec_suspended() && may_suspend(job, facts)
+}
+
+/// Whether the job is held unless an ancestor is managed.
+pub(crate) fn may_suspend<J: GenericJob>(job: &J, facts: DefaultingFacts) -> bool {
     let without_ancestor = DefaultingFacts { ancestor_managed: false, ..facts };
-    !job.spec_suspended() && must_suspend(queue_name(job, without_ancestor), without_ancestor)
+    must_suspend(queue_name(job, without_ancestor), without_ancestor)
 }
 
 /// The LocalQueue whose route decides the defaults, if any. All other facts must be set.
@@ -119,8 +124,22 @@ pub(crate) fn add_field<J: GenericJob>(
     steps.push(PatchAdd { path: at.to_string(), value });
 }
 
+/// The job with the labels that these steps set.
+pub(crate) fn with_labels<J: GenericJob + Clone>(job: &J, steps: &[PatchAdd]) -> J {
+    let mut labelled = job.clone();
+    for key in [QUEUE_NAME, PRIORITY_CLASS] {
+        let path = format!("/metadata/labels/{}", key.replace('/', "~1"));
+        let step = steps.iter().find(|step| step.path == path);
+        if let Some(value) = step.and_then(|step| step.value.as_str()) {
+            let labels = labelled.metadata_mut().labels.get_or_insert_default();
+            labels.insert(key.to_owned(), value.to_owned());
+        }
+    }
+    labelled
+}
+
 /// A job with a managed ancestor starts together with it.
-fn must_suspend(queue_name: &str, facts: DefaultingFacts) -> bool {
+pub(crate) fn must_suspend(queue_name: &str, facts: DefaultingFacts) -> bool {
     let managed =
         !queue_name.is_empty() || (facts.manage_without_queue_name && facts.namespace_managed);
     managed && !facts.ancestor_managed

@@ -231,6 +231,11 @@ pub trait GenericJob: Clone {
         true
     }
 
+    /// Whether the label with the maximum execution time has an effect, and is validated.
+    fn has_time_limit(&self) -> bool {
+        true
+    }
+
     /// Whether a job is refused for pod set groups that do not have two pod sets that agree.
     fn checks_pod_set_groups(&self) -> bool {
         true

@@ -150,6 +150,7 @@ static KIND: LazyLock<Kind> = LazyLock::new(|| {
         }),
         members: None,
         lookups: Vec::new(),
+        pods: None,
         fields: None,
     })
 });

@@ -83,7 +83,11 @@ impl JobObject {
         match self {
             Self::Pod(pod) => pods::defaulting::default(pod, facts, gates),
             Self::LeaderWorkerSet(set) => set.defaults_by(facts, gates),
-            Self::Batch(_) | Self::Declared(_) => defaulting::default(self, facts, gates),
+            Self::Declared(job) => match job.kind().pods() {
+                Some(pods) => job.defaults_of_pods(pods, facts, gates),
+                None => defaulting::default(self, facts, gates),
+            },
+            Self::Batch(_) => defaulting::default(self, facts, gates),
         }
     }
 
@@ -108,6 +112,9 @@ impl JobObject {
     pub fn needs_ancestors(&self, facts: DefaultingFacts) -> bool {
         match self {
             Self::Pod(pod) => pods::defaulting::needs_ancestors(pod, facts),
+            Self::Declared(job) if job.kind().pods().is_some() => {
+                defaulting::may_suspend(self, facts)
+            }
             Self::Batch(_) | Self::LeaderWorkerSet(_) | Self::Declared(_) => {
                 defaulting::needs_ancestors(self, facts)
             }
@@ -364,6 +371,10 @@ impl GenericJob for JobObject {
 
     fn priority_class(&self) -> Option<&str> {
         of_kind!(self, job => job.priority_class())
+    }
+
+    fn has_time_limit(&self) -> bool {
+        of_kind!(self, job => job.has_time_limit())
     }
 
     fn checks_pod_set_groups(&self) -> bool {

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{
     JobObject,
-    declared::{FieldsError, JobFields},
+    declared::{FieldsError, JobFields, MarkedPods},
     integrations::webhook_path,
     lookups::LookupRule,
     pointer::Pointer,
@@ -67,6 +67,9 @@ pub struct KindDefinition {
     /// Other objects that the pod sets need.
     #[serde(default)]
     pub lookups: Vec<LookupRule>,
+    /// The pods, if they are jobs themselves and the object is none.
+    #[serde(default)]
+    pub pods: Option<MarkedPods>,
     /// Everything else about its jobs; absent if code does it.
     #[serde(default)]
     pub fields: Option<JobFields>,
@@ -105,6 +108,11 @@ pub enum KindError {
     /// The kind is defined already.
     #[error("define {0}: it is defined already")]
     Twice(Gvk),
+    /// A kind with pods that are jobs has nothing else to declare.
+    #[error(
+        "define {0}: pods: it excludes suspend, managedBy, lookups and fields, and each pointer reaches one field"
+    )]
+    Pods(Gvk),
     /// A name of a looked-up object stands in one field, and each rule has a name of its own.
     #[error(
         "define {gvk}: lookups: {rule}: its name is used twice, or `at` reaches more than one field"
@@ -173,6 +181,10 @@ impl Kind {
     /// If it contradicts itself.
     pub fn new(definition: KindDefinition) -> Result<Self, KindError> {
         let gvk = definition.gvk();
+        if let Some(pods) = &definition.pods {
+            let alone = pods.is_valid() && definition.has_only_pods();
+            return alone.then(|| Self(Arc::new(definition))).ok_or(KindError::Pods(gvk));
+        }
         let Some(pointer) = &definition.suspend else {
             return Err(KindError::NoSwitch(gvk));
         };
@@ -298,6 +310,12 @@ impl Kind {
         &self.0.lookups
     }
 
+    /// The pods, if they are jobs themselves; such a kind has no Workloads.
+    #[must_use]
+    pub fn pods(&self) -> Option<&MarkedPods> {
+        self.0.pods.as_ref()
+    }
+
     /// What the kind declares about its jobs; `None` if code does it.
     #[must_use]
     pub fn fields(&self) -> Option<&JobFields> {
@@ -326,6 +344,13 @@ impl Kind {
 impl KindDefinition {
     fn gvk(&self) -> Gvk {
         Gvk { group: self.group.clone(), version: self.version.clone(), kind: self.kind.clone() }
+    }
+
+    fn has_only_pods(&self) -> bool {
+        self.suspend.is_none()
+            && self.managed_by.is_none()
+            && self.lookups.is_empty()
+            && self.fields.is_none()
     }
 }
 
@@ -412,6 +437,9 @@ fields:
             let error = Kind::parse(&text).expect_err(to).to_string();
             assert!(error.contains(part), "{to}: {error}");
         }
+        let pods = "pods: { template: /spec/template, ready: /status/ready }\n";
+        let both = Kind::parse(&format!("{WIDGET}{pods}"));
+        assert!(matches!(both, Err(KindError::Pods(_))));
         let without = WIDGET.split("fields:").next().expect("a head");
         assert!(matches!(Kind::parse(without), Err(KindError::NoFields(_))));
         assert!(Kind::parse(&format!("{without}fields: {{ podSets: [] }}")).is_err());

@@ -59,6 +59,7 @@ pub mod reconcile;
 pub mod remote_objects;
 pub mod replicas;
 mod stored_fields;
+mod template_metadata;
 pub mod topology_request;
 pub mod validate;
 pub mod workload_name;

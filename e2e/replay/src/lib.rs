@@ -20,10 +20,11 @@ pub use served::until_served;
 pub use traces::{TraceCase, TraceSettings, run_traces};
 
 /// Kinds whose cases can be replayed; the others are jobs that we have no webhooks for yet.
-pub const SERVED_KINDS: [&str; 13] = [
+pub const SERVED_KINDS: [&str; 14] = [
     "AdmissionCheck",
     "ClusterQueue",
     "Cohort",
+    "Deployment",
     "Discovery",
     "Job",
     "LocalQueue",

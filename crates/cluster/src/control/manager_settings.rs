@@ -46,7 +46,7 @@ impl ManagerSettings {
     pub fn new(file: &Configuration, gates: &Gates, kinds: &JobKinds, dispatches: bool) -> Self {
         Self {
             core: core_config(file, gates, kinds),
-            kinds: kinds.handled.clone(),
+            kinds: kinds.handled.with_workloads(),
             begin_events: event_of_not_built(kinds, file.namespace()).into_iter().collect(),
             jobs: JobSelection {
                 without_queue_name: file.manage_jobs_without_queue_name,
@@ -79,7 +79,7 @@ pub(super) fn core_config(file: &Configuration, gates: &Gates, kinds: &JobKinds)
         },
         jobs: JobsConfig {
             gates: gates.into(),
-            kinds: kinds.handled.clone(),
+            kinds: kinds.handled.with_workloads(),
             managed: kinds.managed.clone(),
             without_queue_name: file.manage_jobs_without_queue_name,
             keys_to_copy: KeysToCopy {

@@ -42,8 +42,8 @@ mod tests {
 
     #[test]
     fn an_event_names_integrations_that_are_not_built() {
-        let event = event_of(&["batch/job", "deployment"]).expect("an Event");
-        assert!(event.note.contains("enables deployment,"), "{}", event.note);
+        let event = event_of(&["batch/job", "statefulset"]).expect("an Event");
+        assert!(event.note.contains("enables statefulset,"), "{}", event.note);
         assert_eq!(event_of(&["batch/job"]), None);
     }
 }

@@ -82,6 +82,10 @@ impl GenericJob for DeclaredJob {
     }
 
     fn spec_suspended(&self) -> bool {
+        // Until a pod is ready the queue name may be changed, as of a suspended job.
+        if let Some(pods) = self.kind.pods() {
+            return !pods.are_ready(&self.object);
+        }
         self.kind.suspend().and_then(|at| at.get(&self.object)) == Some(&Value::Bool(true))
     }
 
@@ -195,7 +199,7 @@ impl GenericJob for DeclaredJob {
     }
 
     fn refuses_prebuilt(&self) -> bool {
-        !self.kind.supports_prebuilt()
+        !self.kind.supports_prebuilt() && self.kind.pods().is_none()
     }
 
     fn defaults(&self, _: JobGates) -> Vec<PatchAdd> {
@@ -211,8 +215,13 @@ impl GenericJob for DeclaredJob {
         Errors::new()
     }
 
-    fn validate_update(&self, _: &Self, _: JobGates) -> Errors {
-        Errors::new()
+    /// The label of an object has no effect on its pods.
+    fn has_time_limit(&self) -> bool {
+        self.kind.pods().is_none()
+    }
+
+    fn validate_update(&self, old: &Self, _: JobGates) -> Errors {
+        if self.kind.pods().is_some() { self.check_update_of_pods(old) } else { Errors::new() }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a kind declares about its jobs.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{DefaultField, PodSetRule, Probe};
 use crate::pointer::Pointer;
@@ -49,6 +50,35 @@ pub struct JobFields {
     /// What differs on a worker.
     #[serde(default)]
     pub remote: RemoteFields,
+}
+
+/// Pods that are jobs themselves: webhooks mark their template (docs/reference/kueue.md §7.8).
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct MarkedPods {
+    /// The pod template.
+    pub template: Pointer,
+    /// The number of pods that are ready. From the first one on the queue name stays.
+    pub ready: Pointer,
+}
+
+impl MarkedPods {
+    /// Whether each pointer reaches one field.
+    #[must_use]
+    pub(crate) fn is_valid(&self) -> bool {
+        let fields = [&self.template, &self.ready];
+        fields.iter().all(|at| at.is_single() && !at.parents().is_empty())
+    }
+
+    /// Whether a pod is ready.
+    pub(super) fn are_ready(&self, object: &Value) -> bool {
+        self.ready.number(object).is_some_and(|ready| ready > 0)
+    }
+
+    /// The template of an object.
+    pub(super) fn template_of<'a>(&self, object: &'a Value) -> Option<&'a Value> {
+        self.template.get(object).filter(|template| template.is_object())
+    }
 }
 
 /// Checks of the webhook that a kind may lack.

@@ -5,11 +5,12 @@
 //! ```
 //! | file | concept |
 //! |---|---|
-//! | `fields` | [`JobFields`]: what a kind declares, and which declarations are refused |
+//! | `fields` | [`JobFields`], [`MarkedPods`]: what a kind declares, and which declarations are refused |
 //! | `pod_sets` | pod sets, their templates and counts |
 //! | `count`, `probe` | numbers and answers that are read from an object |
 //! | `lookups` | pod sets with templates in other objects |
 //! | `defaults` | fields that the webhook sets |
+//! | `marked_pods` | webhooks of kinds with pods that are jobs themselves |
 //! | `declared_job` | [`DeclaredJob`]: a job of such a kind |
 //! | `start_and_stop` | start, restore and stop |
 //! | `remote` | the copy for a worker, and its status |
@@ -19,6 +20,7 @@ mod declared_job;
 mod defaults;
 mod fields;
 mod lookups;
+mod marked_pods;
 mod pod_sets;
 mod probe;
 mod remote;
@@ -30,7 +32,9 @@ pub use self::{
     count::Count,
     declared_job::DeclaredJob,
     defaults::DefaultField,
-    fields::{DeclaredChecks, FieldsError, JobFields, Outcome, Reclaimable, RemoteFields},
+    fields::{
+        DeclaredChecks, FieldsError, JobFields, MarkedPods, Outcome, Reclaimable, RemoteFields,
+    },
     pod_sets::{IndexLabels, PodSetName, PodSetRule, TemplateSource},
     probe::Probe,
 };

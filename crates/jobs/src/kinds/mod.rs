@@ -13,6 +13,7 @@ const DECLARED: &[&str] = &[
     include_str!("paddlejob.yaml"),
     include_str!("jaxjob.yaml"),
     include_str!("mpijob.yaml"),
+    include_str!("deployment.yaml"),
 ];
 
 static KINDS: LazyLock<Kinds> = LazyLock::new(|| {
@@ -69,6 +70,12 @@ impl Kinds {
     pub fn enabled(&self, managed: &ManagedKinds) -> Self {
         let kinds = self.0.iter().filter(|kind| managed.is_enabled(kind.framework()));
         Self(kinds.cloned().collect())
+    }
+
+    /// Those with Workloads: not those with pods that are jobs themselves.
+    #[must_use]
+    pub fn with_workloads(&self) -> Self {
+        Self(self.0.iter().filter(|kind| kind.pods().is_none()).cloned().collect())
     }
 
     /// With these as well.

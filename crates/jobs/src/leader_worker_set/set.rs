@@ -59,6 +59,7 @@ static KIND: LazyLock<Kind> = LazyLock::new(|| {
         selector: None,
         members: Some(NAME_LABEL),
         lookups: Vec::new(),
+        pods: None,
         fields: None,
     })
 });
@@ -105,14 +106,6 @@ impl LeaderWorkerSet {
 
     pub(super) fn has_leader_template(&self) -> bool {
         self.leader.is_some()
-    }
-
-    /// The set with another label.
-    pub(super) fn with_label(&self, key: &str, value: &str) -> Self {
-        let mut set = self.clone();
-        let labels = set.metadata.labels.get_or_insert_default();
-        labels.insert(key.to_owned(), value.to_owned());
-        set
     }
 
     fn number(&self, pointer: &str) -> u32 {

@@ -13,7 +13,11 @@ pub(super) fn of(kinds: &Kinds) -> String {
 
 fn row(kind: &Kind) -> String {
     let yes = |holds: bool| if holds { "yes" } else { "no" };
-    let fields = if kind.fields().is_some() { "data" } else { "code" };
+    let fields = match (kind.fields(), kind.pods()) {
+        (_, Some(_)) => "pods that are jobs",
+        (Some(_), None) => "data",
+        (None, None) => "code",
+    };
     let managed_by = kind.managed_by();
     let managed_by =
         managed_by.map_or("none".to_owned(), |one| format!("`{}`", one.at.field_path()));

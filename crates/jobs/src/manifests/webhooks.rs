@@ -117,7 +117,7 @@ fn of_job<'a>(name: String, kind: &'a Kind, verb: &str) -> WebhookEntry<'a> {
         group: kind.group(),
         version: kind.version(),
         // A set passes on to its templates what is changed later.
-        operations: if validates || kind.members().is_some() {
+        operations: if validates || kind.members().is_some() || kind.pods().is_some() {
             &["CREATE", "UPDATE"]
         } else {
             &["CREATE"]

@@ -112,6 +112,7 @@ static KIND: LazyLock<Kind> = LazyLock::new(|| {
         selector: Some(format!("{MANAGED}=true")),
         members: None,
         lookups: Vec::new(),
+        pods: None,
         fields: None,
     })
 });

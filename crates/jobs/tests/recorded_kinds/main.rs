@@ -43,6 +43,9 @@ const KINDS: &[(&str, &str, &str)] = &[
 const SETS: (&str, &str, &str) =
     ("leaderworkerset", "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet");
 
+/// The kind with pods that are jobs themselves, of which creates are compared as well.
+const MARKS_PODS: (&str, &str, &str) = ("deployment", "apps/v1", "Deployment");
+
 /// Refusals that are a bare parse error upstream, without a field path. Ours name the field.
 const BARE_PARSE_ERRORS: &[&str] = &[
     "strconv.ParseBool",
@@ -86,7 +89,10 @@ fn set_by_webhook(job: &JobObject) -> Value {
     let templates = job.templates().into_iter().map(|template| json!(template.annotations));
     let templates: Vec<Value> =
         templates.map(|all| if all == json!({}) { Value::Null } else { all }).collect();
+    let object = job.without_status();
+    let marked = job.kind().pods().and_then(|pods| pods.template.get(&object));
     json!({
+        "metadata of marked pods": marked.map(|template| &template["metadata"]),
         "labels": labels, "suspended": job.spec_suspended(), "managedBy": job.managed_by(),
         "annotations of templates": templates,
     })
@@ -133,7 +139,7 @@ fn compare_create(
 #[test]
 fn webhooks_answer_creates_as_upstream() {
     let (mut n_compared, mut wrong) = (0, Vec::new());
-    for (file, api_version, kind) in KINDS.iter().chain([&SETS]) {
+    for (file, api_version, kind) in KINDS.iter().chain([&SETS, &MARKS_PODS]) {
         for case in cases(file).iter().filter(|case| case.name().contains("/create/")) {
             for step in case.steps() {
                 n_compared += 1;
@@ -143,7 +149,7 @@ fn webhooks_answer_creates_as_upstream() {
         }
     }
     assert_eq!(wrong, Vec::<String>::new(), "\n{}", wrong.join("\n"));
-    assert_eq!(n_compared, 427, "every recorded create is compared");
+    assert_eq!(n_compared, 442, "every recorded create is compared");
 }
 
 fn flavors() -> FlavorsByName {

@@ -24,7 +24,8 @@ fn workload(object: &Value) -> Value {
     let sets: Vec<Value> =
         sets.map(|set| json!({ "name": set["name"], "count": set["count"] })).collect();
     let conditions = list(&object["status"]["conditions"]).into_iter().map(|one| {
-        let name = one["type"].as_str().unwrap_or_default().to_owned();
+        // A recorded condition that was there in some runs only is a text in the place of the object.
+        let name = one["type"].as_str().or(one.as_str()).unwrap_or_default().to_owned();
         (name, json!({ "status": one["status"], "reason": one["reason"] }))
     });
     let spec = &object["spec"];

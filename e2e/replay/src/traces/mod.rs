@@ -18,7 +18,8 @@ pub use case::{TraceCase, TraceSettings};
 pub use run::run_traces;
 
 /// Kinds whose cases can be replayed.
-pub(crate) const TRACED_KINDS: [&str; 11] = [
+pub(crate) const TRACED_KINDS: [&str; 12] = [
+    "Deployment",
     "JAXJob",
     "Job",
     "JobSet",

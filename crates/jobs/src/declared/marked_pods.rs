@@ -1,0 +1,136 @@
+//! Kinds with pods that are jobs themselves: webhooks mark the pod template, and nothing else is done with the object
+//! (docs/reference/kueue.md §5.3, §7.8).
+
+use super::{DeclaredJob, MarkedPods};
+use crate::{
+    GenericJob, JobGates,
+    defaulting::{self, DefaultingFacts, PatchAdd},
+    template_metadata,
+};
+use crds::{
+    names::{
+        MANAGED,
+        annotations::POD_SUSPENDING_PARENT,
+        labels::{PRIORITY_CLASS, QUEUE_NAME},
+    },
+    validation::{Errors, immutable},
+};
+
+impl DeclaredJob {
+    /// Labels of the object that are decided as for every job, and the marks of its pod template. The same for a changed object:
+    /// its template follows queue and class.
+    pub(crate) fn defaults_of_pods(
+        &self,
+        pods: &MarkedPods,
+        facts: DefaultingFacts,
+        gates: JobGates,
+    ) -> Vec<PatchAdd> {
+        let is_marked = self.template_annotation(pods) == Some(self.kind.framework());
+        // No gate could hold the pods that run already.
+        if pods.are_ready(&self.object) && !is_marked {
+            return Vec::new();
+        }
+        let mut steps = defaulting::default(self, facts, gates);
+        let labelled = defaulting::with_labels(self, &steps);
+        if defaulting::must_suspend(labelled.queue_name(), facts) {
+            steps.extend(labelled.marks(pods));
+        }
+        steps
+    }
+
+    /// The labels of a queued pod, and the parent that holds it.
+    fn marks(&self, pods: &MarkedPods) -> Option<PatchAdd> {
+        let before = template_metadata::stored(Some(pods.template_of(&self.object)?));
+        let mut metadata = before.clone();
+        let labels = [QUEUE_NAME, PRIORITY_CLASS].into_iter();
+        let labels = labels.filter_map(|key| Some((key, self.label(key)?)));
+        let labels = labels.filter(|(_, value)| !value.is_empty()).chain([(MANAGED, "true")]);
+        template_metadata::insert(&mut metadata, "labels", labels);
+        let parent = [(POD_SUSPENDING_PARENT, self.kind.framework())];
+        template_metadata::insert(&mut metadata, "annotations", parent.into_iter());
+        let path = format!("{}/metadata", pods.template);
+        (metadata != before).then_some(PatchAdd { path, value: metadata })
+    }
+
+    fn template_annotation(&self, pods: &MarkedPods) -> Option<&str> {
+        let annotations = pods.template_of(&self.object)?.pointer("/metadata/annotations")?;
+        annotations.get(POD_SUSPENDING_PARENT)?.as_str()
+    }
+
+    /// Errors of an update. Pods that were queued cannot leave their queue.
+    pub(super) fn check_update_of_pods(&self, old: &Self) -> Errors {
+        // With ready pods every change of the queue name is an error already.
+        let removed = self.queue_name().is_empty() && !old.queue_name().is_empty();
+        let removed = removed && self.spec_suspended();
+        let error = removed.then(|| immutable(format!("metadata.labels[{QUEUE_NAME}]"), ""));
+        error.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{JobObject, Kind, validate};
+
+    const ROLLOUT: &str = "
+framework: example.com/rollout
+group: example.com
+version: v1
+kind: Rollout
+plural: rollouts
+pods: { template: /spec/run/template, ready: /status/ready }
+";
+
+    fn rollout(queue: &str, ready: u32, template: &Value) -> JobObject {
+        let labels = if queue.is_empty() { json!({}) } else { json!({ QUEUE_NAME: queue }) };
+        let kind = Kind::parse(ROLLOUT).expect("a kind");
+        let object = json!({
+            "metadata": { "labels": labels }, "spec": { "run": { "template": template } },
+            "status": { "ready": ready },
+        });
+        kind.decode(object).expect("it decodes")
+    }
+
+    fn steps(job: &JobObject, facts: DefaultingFacts) -> Vec<Value> {
+        let steps = job.defaults_by(facts, JobGates::default());
+        steps.iter().map(PatchAdd::to_json).collect()
+    }
+
+    #[test]
+    fn the_template_of_a_queued_object_is_marked() {
+        let template = json!({ "metadata": { "labels": { "app": "a" } }, "spec": {} });
+        let marked = json!({
+            "labels": { "app": "a", MANAGED: "true", QUEUE_NAME: "q" },
+            "annotations": { POD_SUSPENDING_PARENT: "example.com/rollout" },
+        });
+        let facts = DefaultingFacts::default();
+        let step = json!({ "op": "add", "path": "/spec/run/template/metadata", "value": marked });
+        assert_eq!(steps(&rollout("q", 0, &template), facts), [step]);
+        assert_eq!(
+            steps(&rollout("q", 0, &json!({ "metadata": marked })), facts),
+            [json!(null); 0]
+        );
+        assert_eq!(steps(&rollout("", 0, &template), facts), [json!(null); 0]);
+        assert_eq!(steps(&rollout("q", 1, &template), facts), [json!(null); 0], "its pods run");
+        let child = DefaultingFacts { ancestor_managed: true, ..facts };
+        assert_eq!(steps(&rollout("q", 0, &template), child), [json!(null); 0]);
+    }
+
+    #[test]
+    fn a_queue_is_changed_until_a_pod_is_ready_and_never_removed() {
+        let texts = |queue: &str, ready: u32| {
+            let (old, new) = (rollout("q", ready, &json!({})), rollout(queue, ready, &json!({})));
+            let errors = validate::update(&new, &old, false, JobGates::default());
+            errors.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let immutable = |queue: &str| {
+            format!("metadata.labels[{QUEUE_NAME}]: Invalid value: {queue:?}: field is immutable")
+        };
+        assert_eq!(texts("r", 0), [""; 0]);
+        assert_eq!(texts("r", 1), [immutable("r")]);
+        assert_eq!(texts("", 0), [immutable("")]);
+        assert_eq!(texts("", 1), [immutable("")]);
+    }
+}
