@@ -9,6 +9,7 @@ use std::{
 
 use anyhow::Context;
 use harness::{Cluster, Component, Launch, Process, Shape, TestLab, free_port, secs};
+use jobs::{Kind, Kinds};
 use replay::{Case, Config, RecordedCases, ReplayReport, ReplayTarget};
 use serde_json::json;
 
@@ -45,8 +46,10 @@ async fn replay_answers(cases: &[Case]) -> anyhow::Result<ReplayReport> {
     }
     let lab = TestLab::start(Shape { workers: 0, audit: false }).await?;
     let cluster = lab.cluster("manager").await?;
-    // The cases were recorded without: it would change Jobs before they are read back.
-    cluster.kill(Component::ControllerManager)?;
+    // The cases were recorded without: they would change Jobs and pods before those are read back.
+    for component in [Component::ControllerManager, Component::Scheduler] {
+        cluster.kill(component)?;
+    }
     let setting = Setting::choose(&lab)?;
     install(&cluster, &setting).await?;
     let target = ReplayTarget::new(cluster.client());
@@ -138,7 +141,9 @@ async fn start_manager(
 /// The settings that the cases were recorded with.
 fn configuration(setting: &Setting, config: Config) -> String {
     let Setting { webhooks, health, metrics, .. } = setting;
+    let frameworks: Vec<&str> = Kinds::built_in().iter().map(Kind::framework).collect();
     let mut file = json!({
+        "integrations": {"frameworks": frameworks},
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
         "namespace": NAMESPACE,

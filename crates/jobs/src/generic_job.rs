@@ -231,8 +231,8 @@ pub trait GenericJob: Clone {
         true
     }
 
-    /// Whether the label with the maximum execution time has an effect, and is validated.
-    fn has_time_limit(&self) -> bool {
+    /// Whether the object is a job. Otherwise its pods are, and what only jobs have is not validated: a time limit, elasticity.
+    fn is_job(&self) -> bool {
         true
     }
 

@@ -373,8 +373,8 @@ impl GenericJob for JobObject {
         of_kind!(self, job => job.priority_class())
     }
 
-    fn has_time_limit(&self) -> bool {
-        of_kind!(self, job => job.has_time_limit())
+    fn is_job(&self) -> bool {
+        of_kind!(self, job => job.is_job())
     }
 
     fn checks_pod_set_groups(&self) -> bool {

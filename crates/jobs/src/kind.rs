@@ -154,10 +154,10 @@ impl Gvk {
     }
 }
 
-/// As Go prints it: `batch/v1, Kind=Job`.
+/// As Go prints it: `batch/v1, Kind=Job`, and `/v1, Kind=Pod` of the core group.
 impl fmt::Display for Gvk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, Kind={}", self.api_version(), self.kind)
+        write!(f, "{}/{}, Kind={}", self.group, self.version, self.kind)
     }
 }
 
@@ -414,6 +414,7 @@ fields:
         let widget = Kind::parse(WIDGET).expect("a kind");
         assert_eq!(widget.to_string(), "Widget.v1.example.com");
         assert_eq!(widget.gvk().to_string(), "example.com/v1, Kind=Widget");
+        assert_eq!(Gvk::of("v1", "Pod").to_string(), "/v1, Kind=Pod");
         assert_eq!(widget.webhook_path("mutate"), "/mutate-example-com-v1-widget");
         assert!(widget.is_kind_of("example.com/v2", "Widget"));
         assert!(!widget.is_kind_of("example.org/v1", "Widget"));

@@ -36,9 +36,13 @@ pub fn update<J: GenericJob>(new: &J, old: &J, default_queue: bool, gates: JobGa
     errors.extend(check_common(new, gates));
     errors.extend(queue_name::check_change(new, old, default_queue));
     errors.extend(check_prebuilt_change(new, old, gates));
-    errors.extend(exec_time::check_change(new, old));
+    if new.is_job() {
+        errors.extend(exec_time::check_change(new, old));
+    }
     errors.extend(priority_class::check_change(new, old));
-    errors.extend(elastic::check_change(new, old, gates));
+    if new.is_job() {
+        errors.extend(elastic::check_change(new, old, gates));
+    }
     if gates.admission_gated_by {
         errors.extend(gated_by::check_update(&annotations(new), &annotations(old)));
     }
@@ -49,7 +53,9 @@ pub fn update<J: GenericJob>(new: &J, old: &J, default_queue: bool, gates: JobGa
 /// Errors of labels and annotations that upstream does not look at again in updates of some kinds.
 fn check_syntax<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
     let mut errors = queue_name::check(job);
-    errors.extend(exec_time::check(job));
+    if job.is_job() {
+        errors.extend(exec_time::check(job));
+    }
     errors.extend(elastic::check_support(job, gates));
     errors
 }

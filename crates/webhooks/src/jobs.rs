@@ -14,8 +14,15 @@ mod settings;
 use std::sync::Arc;
 
 use axum::{Json, Router, extract::State, routing::post};
-use crds::validation::{Errors, denial};
-use jobs::{Job, JobObject, Kind, defaulting, integrations::INTEGRATIONS, job, validate};
+use crds::{
+    names::MANAGED,
+    validation::{Errors, denial},
+};
+use jobs::{
+    GenericJob, Job, JobObject, Kind, defaulting,
+    integrations::{self, INTEGRATIONS},
+    job, validate,
+};
 use kube::Client;
 use serde_json::Value;
 
@@ -135,26 +142,44 @@ async fn check(
     State(KindWebhooks { kind, webhooks }): State<KindWebhooks>,
     Json(review): Json<AdmissionReview>,
 ) -> Json<AdmissionReview> {
-    review.answer(|request| match find_errors(request, &kind, &webhooks) {
-        Ok(errors) => denial(&errors)
-            .map_or_else(AdmissionResponse::allowed, |text| AdmissionResponse::denied(&text)),
-        Err(error) => AdmissionResponse::undecodable(&error),
+    let decide = |request: &AdmissionRequest| {
+        let job = decode_job(&kind, &request.object)?;
+        let errors = find_errors(&job, request, &webhooks)?;
+        Ok(denial(&errors).map_or_else(
+            || warn_of_managed_owner(&job, &webhooks.settings),
+            |text| AdmissionResponse::denied(&text),
+        ))
+    };
+    review.answer(|request| {
+        decide(request).unwrap_or_else(|error: String| AdmissionResponse::undecodable(&error))
     })
 }
 
+/// A pod of a managed job is started with the job. One that is queued by itself as well may wait for ever.
+fn warn_of_managed_owner(job: &JobObject, settings: &JobSettings) -> AdmissionResponse {
+    let owner = integrations::controller(job.metadata());
+    let is_queued = job.as_pod().is_some_and(|pod| pod.label(MANAGED) == Some("true"));
+    if !is_queued || !owner.is_some_and(|owner| settings.kinds.managed.manages(owner)) {
+        return AdmissionResponse::allowed();
+    }
+    let warning = format!(
+        "pod owner is managed by kueue, label '{MANAGED}=true' might lead to unexpected behaviour"
+    );
+    AdmissionResponse::Warned { warning }
+}
+
 fn find_errors(
+    job: &JobObject,
     request: &AdmissionRequest,
-    kind: &Kind,
     webhooks: &JobWebhooks,
 ) -> Result<Errors, String> {
     let gates = webhooks.settings.gates;
-    let job = decode_job(kind, &request.object)?;
     if request.operation != Operation::Update {
-        return Ok(validate::create(&job, gates));
+        return Ok(validate::create(job, gates));
     }
-    let old = decode_job(kind, &request.old_object)?;
+    let old = decode_job(job.kind(), &request.old_object)?;
     let default_queue = webhooks.cache.read(|cache| cache.has_default_queue(&request.namespace));
-    Ok(validate::update(&job, &old, default_queue, gates))
+    Ok(validate::update(job, &old, default_queue, gates))
 }
 
 /// Decodes a job. The error of a typed kind names the field.

@@ -20,7 +20,7 @@ pub use served::until_served;
 pub use traces::{TraceCase, TraceSettings, run_traces};
 
 /// Kinds whose cases can be replayed; the others are jobs that we have no webhooks for yet.
-pub const SERVED_KINDS: [&str; 14] = [
+pub const SERVED_KINDS: [&str; 16] = [
     "AdmissionCheck",
     "ClusterQueue",
     "Cohort",
@@ -30,7 +30,9 @@ pub const SERVED_KINDS: [&str; 14] = [
     "LocalQueue",
     "MultiKueueCluster",
     "MultiKueueConfig",
+    "Pod",
     "ProvisioningRequestConfig",
+    "ReplicaSet",
     "ResourceFlavor",
     "Topology",
     "Workload",

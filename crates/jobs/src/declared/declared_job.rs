@@ -199,7 +199,7 @@ impl GenericJob for DeclaredJob {
     }
 
     fn refuses_prebuilt(&self) -> bool {
-        !self.kind.supports_prebuilt() && self.kind.pods().is_none()
+        self.is_job() && !self.kind.supports_prebuilt()
     }
 
     fn defaults(&self, _: JobGates) -> Vec<PatchAdd> {
@@ -215,13 +215,12 @@ impl GenericJob for DeclaredJob {
         Errors::new()
     }
 
-    /// The label of an object has no effect on its pods.
-    fn has_time_limit(&self) -> bool {
+    fn is_job(&self) -> bool {
         self.kind.pods().is_none()
     }
 
     fn validate_update(&self, old: &Self, _: JobGates) -> Errors {
-        if self.kind.pods().is_some() { self.check_update_of_pods(old) } else { Errors::new() }
+        if self.is_job() { Errors::new() } else { self.check_update_of_pods(old) }
     }
 }
 

@@ -133,4 +133,15 @@ pods: { template: /spec/run/template, ready: /status/ready }
         assert_eq!(texts("", 0), [immutable("")]);
         assert_eq!(texts("", 1), [immutable("")]);
     }
+
+    #[test]
+    fn what_only_jobs_have_is_not_validated() {
+        let mut with_limit = rollout("q", 0, &json!({}));
+        let labels = with_limit.metadata_mut().labels.get_or_insert_default();
+        labels.insert("kueue.x-k8s.io/max-exec-time-seconds".to_owned(), "none".to_owned());
+        labels.insert("kueue.x-k8s.io/prebuilt-workload-name".to_owned(), "w".to_owned());
+        assert_eq!(validate::create(&with_limit, JobGates::default()), []);
+        let old = rollout("q", 1, &json!({}));
+        assert_eq!(validate::update(&with_limit, &old, false, JobGates::default()), []);
+    }
 }

@@ -30,12 +30,13 @@ pub fn default(pod: &Pod, facts: DefaultingFacts, gates: JobGates) -> Vec<PatchA
     if queue_name != pod.queue_name() {
         changes.label(QUEUE_NAME, queue_name);
     }
-    let names_class = pod.label(PRIORITY_CLASS).is_some_and(|class| !class.is_empty());
-    let gets_default = facts.default_priority_class && !facts.owner_managed;
-    if gates.default_priority_class && gets_default && !names_class {
-        changes.label(PRIORITY_CLASS, DEFAULT_WORKLOAD_PRIORITY_CLASS);
-    }
     if !queue_name.is_empty() || facts.manage_without_queue_name {
+        let names_class = pod.label(PRIORITY_CLASS).is_some_and(|class| !class.is_empty());
+        let gets_default = facts.default_priority_class && !facts.owner_managed;
+        // Unlike a job, a pod that is not managed is left as it is.
+        if gates.default_priority_class && gets_default && !names_class {
+            changes.label(PRIORITY_CLASS, DEFAULT_WORKLOAD_PRIORITY_CLASS);
+        }
         changes.label(MANAGED, "true");
         changes.finalizer();
         changes = changes.held(gates);

@@ -40,14 +40,15 @@ pub(super) fn update(pod: &Pod, old: &Pod, gates: JobGates) -> Errors {
     errors
 }
 
-/// The number of pods that share the annotations is not known here, so that any size of a slice may be right.
+/// The number of pods that share the annotations is not known here, so that any size of a slice may be right. Upstream refuses
+/// them without topology-aware scheduling as well.
 fn check_topology(pod: &Pod, gates: JobGates) -> Errors {
     let template = AnnotatedTemplate {
         path: "metadata".to_owned(),
         annotations: pod.metadata.annotations.as_ref(),
         count: i32::MAX,
     };
-    if gates.topology { topology::check(&[template], gates) } else { vec![] }
+    topology::check(&[template], gates)
 }
 
 fn check_managed(pod: &Pod) -> Errors {

@@ -13,8 +13,7 @@ fn field() -> String {
 
 /// The label is a positive number.
 pub(super) fn check<J: GenericJob>(job: &J) -> Errors {
-    let label = job.label(MAX_EXEC_TIME_SECONDS).filter(|_| job.has_time_limit());
-    let Some(text) = label else { return vec![] };
+    let Some(text) = job.label(MAX_EXEC_TIME_SECONDS) else { return vec![] };
     match go_parse::integer(text) {
         Ok(seconds) if seconds > 0 => vec![],
         Ok(seconds) => vec![FieldError::invalid(field(), seconds, "should be greater than 0")],
@@ -26,8 +25,7 @@ pub(super) fn check<J: GenericJob>(job: &J) -> Errors {
 pub(super) fn check_change<J: GenericJob>(new: &J, old: &J) -> Errors {
     let now = new.label(MAX_EXEC_TIME_SECONDS).unwrap_or_default();
     let before = old.label(MAX_EXEC_TIME_SECONDS).unwrap_or_default();
-    let may_change = (new.spec_suspended() && old.spec_suspended()) || !new.has_time_limit();
-    if may_change || now == before {
+    if (new.spec_suspended() && old.spec_suspended()) || now == before {
         return vec![];
     }
     vec![immutable(field(), now)]

@@ -264,6 +264,30 @@ async fn an_invalid_job_is_denied_with_its_field() {
 }
 
 #[tokio::test]
+async fn a_queued_pod_of_a_managed_kind_is_allowed_with_a_warning() {
+    let fixture = Fixture::new("integrations: {frameworks: [batch/job, pod]}");
+    let warnings = async |kind: &str, managed: &str| {
+        let pod = json!({
+            "apiVersion": "v1", "kind": "Pod", "spec": {"containers": []},
+            "metadata": {
+                "name": "p", "labels": {"kueue.x-k8s.io/managed": managed},
+                "ownerReferences": [{
+                    "apiVersion": "batch/v1", "kind": kind, "name": "own", "uid": "own",
+                    "controller": true,
+                }],
+            },
+        });
+        let answer = fixture.call("/validate--v1-pod", review("team", &pod, &Value::Null)).await;
+        (answer["allowed"].clone(), answer["warnings"].clone())
+    };
+    let text = "pod owner is managed by kueue, label 'kueue.x-k8s.io/managed=true' might lead to unexpected behaviour";
+    assert_eq!(warnings("Job", "true").await, (json!(true), json!([text])));
+    assert_eq!(warnings("CronJob", "true").await, (json!(true), Value::Null));
+    let refused = warnings("Job", "false").await;
+    assert_eq!(refused, (json!(false), Value::Null));
+}
+
+#[tokio::test]
 async fn kinds_without_webhooks_are_allowed_unchanged() {
     let fixture =
         Fixture::new("integrations: {frameworks: [sparkoperator.k8s.io/sparkapplication]}");
