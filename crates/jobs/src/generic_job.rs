@@ -231,7 +231,8 @@ pub trait GenericJob: Clone {
         true
     }
 
-    /// Whether the object is a job. Otherwise its pods are, and what only jobs have is not validated: a time limit, elasticity.
+    /// Whether the object is a job. Otherwise its pods or its replicas are: it has no time limit and no elasticity to validate,
+    /// and stays in a queue.
     fn is_job(&self) -> bool {
         true
     }

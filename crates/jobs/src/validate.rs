@@ -42,6 +42,8 @@ pub fn update<J: GenericJob>(new: &J, old: &J, default_queue: bool, gates: JobGa
     errors.extend(priority_class::check_change(new, old));
     if new.is_job() {
         errors.extend(elastic::check_change(new, old, gates));
+    } else {
+        errors.extend(queue_name::check_removal(new, old));
     }
     if gates.admission_gated_by {
         errors.extend(gated_by::check_update(&annotations(new), &annotations(old)));

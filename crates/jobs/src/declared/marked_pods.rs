@@ -1,19 +1,17 @@
 //! Kinds with pods that are jobs themselves: webhooks mark the pod template, and nothing else is done with the object
 //! (docs/reference/kueue.md §5.3, §7.8).
 
+use crds::names::{
+    MANAGED,
+    annotations::POD_SUSPENDING_PARENT,
+    labels::{PRIORITY_CLASS, QUEUE_NAME},
+};
+
 use super::{DeclaredJob, MarkedPods};
 use crate::{
     GenericJob, JobGates,
     defaulting::{self, DefaultingFacts, PatchAdd},
     template_metadata,
-};
-use crds::{
-    names::{
-        MANAGED,
-        annotations::POD_SUSPENDING_PARENT,
-        labels::{PRIORITY_CLASS, QUEUE_NAME},
-    },
-    validation::{Errors, immutable},
 };
 
 impl DeclaredJob {
@@ -55,15 +53,6 @@ impl DeclaredJob {
     fn template_annotation(&self, pods: &MarkedPods) -> Option<&str> {
         let annotations = pods.template_of(&self.object)?.pointer("/metadata/annotations")?;
         annotations.get(POD_SUSPENDING_PARENT)?.as_str()
-    }
-
-    /// Errors of an update. Pods that were queued cannot leave their queue.
-    pub(super) fn check_update_of_pods(&self, old: &Self) -> Errors {
-        // With ready pods every change of the queue name is an error already.
-        let removed = self.queue_name().is_empty() && !old.queue_name().is_empty();
-        let removed = removed && self.spec_suspended();
-        let error = removed.then(|| immutable(format!("metadata.labels[{QUEUE_NAME}]"), ""));
-        error.into_iter().collect()
     }
 }
 

@@ -310,6 +310,10 @@ impl GenericJob for LeaderWorkerSet {
         Errors::new()
     }
 
+    fn is_job(&self) -> bool {
+        false
+    }
+
     fn validate_update(&self, old: &Self, _: JobGates) -> Errors {
         validate::update(self, old)
     }

@@ -20,6 +20,13 @@ pub(super) fn check<J: GenericJob>(job: &J) -> Errors {
         .collect()
 }
 
+/// Pods that were queued one by one cannot leave their queue.
+pub(super) fn check_removal<J: GenericJob>(new: &J, old: &J) -> Option<FieldError> {
+    let removed = new.queue_name().is_empty() && !old.queue_name().is_empty();
+    // While pods run every change is an error already.
+    (removed && new.spec_suspended()).then(|| immutable(field(), ""))
+}
+
 /// The queue name is immutable while the job runs, and cannot be removed in a namespace with a default LocalQueue.
 pub(super) fn check_change<J: GenericJob>(new: &J, old: &J, default_queue: bool) -> Errors {
     let (now, before) = (new.queue_name(), old.queue_name());
