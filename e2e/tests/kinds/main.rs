@@ -4,6 +4,7 @@
 //!
 //! | module | scenarios |
 //! |---|---|
+//! | `deployments` | pods of a Deployment, queued one by one |
 //! | `one_cluster` | jobs on the manager's own cluster |
 //! | `workers` | jobs that are dispatched to workers |
 //! | `leader_worker_set` | a set of replicas with a Workload each |
@@ -12,6 +13,7 @@
 //! | `rights` | the generated roles suffice for declared kinds |
 //! | `served_later` | a kind that a cluster does not serve at first |
 
+mod deployments;
 mod expect;
 mod fixture;
 mod kind_under_test;

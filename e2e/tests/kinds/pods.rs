@@ -21,13 +21,13 @@ use crate::shared_installation::SharedInstallation;
 const LONG: u32 = 3600;
 
 /// A namespace with quota and nodes of its own.
-struct PodsFixture {
-    space: Space,
-    hub: Cluster,
+pub(crate) struct PodsFixture {
+    pub(crate) space: Space,
+    pub(crate) hub: Cluster,
 }
 
 impl PodsFixture {
-    async fn new(test: &str, cpu: &str) -> Result<Self> {
+    pub(crate) async fn new(test: &str, cpu: &str) -> Result<Self> {
         let installation = SharedInstallation::get().await?.installation().await?;
         let space = installation.lab.space(test).await?;
         let hub = installation.hub;
@@ -36,7 +36,7 @@ impl PodsFixture {
         Ok(Self { space, hub })
     }
 
-    fn pods(&self) -> Api<Pod> {
+    pub(crate) fn pods(&self) -> Api<Pod> {
         self.hub.api(self.space.namespace())
     }
 
@@ -63,7 +63,7 @@ impl PodsFixture {
     }
 
     /// Waits until no quota is used any more.
-    async fn until_quota_is_free(&self) -> Result<()> {
+    pub(crate) async fn until_quota_is_free(&self) -> Result<()> {
         let free = |queue: &ClusterQueue| {
             let status = &queue.status;
             status.reserving_workloads == 0 && status.admitted_workloads == 0
@@ -101,13 +101,13 @@ fn member(name: &str, total: u32, seconds: u32) -> Value {
     pod
 }
 
-fn is_gated(pod: &Pod) -> bool {
+pub(crate) fn is_gated(pod: &Pod) -> bool {
     let spec = pod.spec.as_ref();
     let gates = spec.and_then(|spec| spec.scheduling_gates.as_ref()).into_iter().flatten();
     gates.into_iter().any(|gate| gate.name == ADMISSION)
 }
 
-fn has_finalizer(pod: &Pod) -> bool {
+pub(crate) fn has_finalizer(pod: &Pod) -> bool {
     pod.finalizers().iter().any(|one| one == MANAGED)
 }
 

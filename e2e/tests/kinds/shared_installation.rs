@@ -27,8 +27,13 @@ pub(crate) struct SharedInstallation {
 /// The CRD of LeaderWorkerSet.
 const LEADER_WORKER_SET_CRD: &str = include_str!("leader-worker-set-crd.yaml");
 
-const FRAMEWORKS: &[&str] =
-    &["batch/job", "jobset.x-k8s.io/jobset", "leaderworkerset.x-k8s.io/leaderworkerset", "pod"];
+const FRAMEWORKS: &[&str] = &[
+    "batch/job",
+    "jobset.x-k8s.io/jobset",
+    "leaderworkerset.x-k8s.io/leaderworkerset",
+    "deployment",
+    "pod",
+];
 
 const PLAN: InstallationPlan = InstallationPlan { workers: 2, elects: false };
 
