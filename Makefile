@@ -5,7 +5,7 @@ CARGO ?= cargo
 # The target directory of cargo.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: test lint build unit crash crash-and-counts others counts recount demo bench programs generate clean-lab
+.PHONY: test lint build unit crash crash-and-counts others counts recount demo bench images programs generate clean-lab
 
 test: lint build unit
 
@@ -56,6 +56,10 @@ bench: programs
 	$(CARGO) bench -p engine
 	$(CARGO) build --release --locked -p manager -p worker-agent
 	$(TARGET)/debug/sluice-bench --programs $(TARGET)/release --out $(TARGET)/bench/lab.json
+
+# The images of manager and agent with their bills of materials, in target/images. About ten minutes on two cores, once.
+images:
+	$(CARGO) run --quiet --locked -p images
 
 # The programs of demo and bench. Built with all members, so that features equal those of every other build.
 programs:

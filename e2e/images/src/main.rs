@@ -1,0 +1,161 @@
+//! `sluice-images`: makes the images of the programs and their bills of materials.
+#![expect(clippy::print_stdout, reason = "a command line tool's output")]
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+};
+
+use anyhow::{Context, Result};
+use cargo_metadata::{Metadata, MetadataCommand};
+use clap::Parser;
+use images::{
+    assembly::{self, ImageOrigin},
+    compilation::{Compilation, CompilationInput, compile},
+    definition::{self, IMAGES, ImageDefinition, ImagePlatform},
+    layer::LayerFile,
+    revision,
+};
+
+/// Makes images of the programs, one archive each, for containerd, Docker and kind.
+#[derive(Parser)]
+#[command(name = "sluice-images", version)]
+struct ImagesCli {
+    /// The images; all if none is named.
+    images: Vec<String>,
+    /// The folder of the archives; by default `images` in the target directory.
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// The revision of the sources; by default the commit that is checked out.
+    #[arg(long)]
+    revision: Option<String>,
+    /// The address of the repository; by default that of the package.
+    #[arg(long)]
+    source: Option<String>,
+    /// Writes the files of each image to a folder, for a Dockerfile, and no archive.
+    #[arg(long)]
+    files: bool,
+}
+
+/// What all images of a call share.
+struct ImageRun {
+    cli: ImagesCli,
+    metadata: Metadata,
+    platform: ImagePlatform,
+    revision: String,
+    rust: String,
+    out: PathBuf,
+}
+
+fn main() -> ExitCode {
+    match run(ImagesCli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("sluice-images: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: ImagesCli) -> Result<()> {
+    let run = ImageRun::start(cli)?;
+    let named = run.cli.images.iter().map(|name| definition::named(name));
+    let mut images = named.collect::<Result<Vec<_>>>()?;
+    if images.is_empty() {
+        images.extend(IMAGES);
+    }
+    let target = run.metadata.target_directory.join("images/build");
+    let input = CompilationInput {
+        workspace: run.metadata.workspace_root.as_std_path(),
+        target_directory: target.as_std_path(),
+        platform: run.platform,
+        revision: &run.revision,
+    };
+    let compilation = compile(&images, &input)?;
+    images.iter().try_for_each(|image| {
+        run.make(image, &compilation).with_context(|| format!("image {}", image.program))
+    })
+}
+
+impl ImageRun {
+    fn start(cli: ImagesCli) -> Result<Self> {
+        let platform = ImagePlatform::of_this_machine()?;
+        let mut cargo = MetadataCommand::new();
+        let filter = ["--locked", "--filter-platform", platform.triple];
+        cargo.other_options(filter.map(str::to_owned).to_vec());
+        let metadata = cargo.exec().context("cargo metadata")?;
+        let revision = cli.revision.clone().filter(|revision| !revision.is_empty());
+        let revision = match revision {
+            Some(revision) => revision,
+            None => revision::of(metadata.workspace_root.as_std_path())?,
+        };
+        let beside = || metadata.target_directory.join("images").into();
+        let out = cli.out.clone().unwrap_or_else(beside);
+        Ok(Self { cli, platform, revision, rust: rust_version()?, out, metadata })
+    }
+
+    fn make(&self, image: &ImageDefinition, compilation: &Compilation) -> Result<()> {
+        let path = compilation.program(image.program)?;
+        let program = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+        if self.cli.files {
+            return self.write_files(image, &assembly::files(image, &program)?);
+        }
+        let origin = ImageOrigin {
+            metadata: &self.metadata,
+            compiled: &compilation.linked,
+            platform: self.platform,
+            revision: &self.revision,
+            source: self.cli.source.as_deref(),
+            rust: &self.rust,
+        };
+        let made = assembly::assemble(image, &program, &origin)?;
+        let archive = self.write(image.program, "tar", &made.archive.content)?;
+        self.write(image.program, "cdx.json", &made.bill)?;
+        println!("{} sha256:{}", made.reference, made.archive.digest);
+        let (size, packed) = (megabytes(program.len()), megabytes(made.archive.content.len()));
+        println!("  program {size} MB, archive {packed} MB: {}", archive.display());
+        Ok(())
+    }
+
+    fn write(&self, name: &str, extension: &str, content: &[u8]) -> Result<PathBuf> {
+        let path = self.out.join(format!("{name}.{extension}"));
+        write(&path, content)?;
+        Ok(path)
+    }
+
+    fn write_files(&self, image: &ImageDefinition, files: &[LayerFile]) -> Result<()> {
+        let root = self.out.join(image.program);
+        for file in files {
+            let path = root.join(&file.path);
+            write(&path, &file.content)?;
+            fs::set_permissions(&path, fs::Permissions::from_mode(file.mode))?;
+        }
+        println!("{}", root.display());
+        Ok(())
+    }
+}
+
+/// Replaces a file, also one that cannot be written to.
+fn write(path: &Path, content: &[u8]) -> Result<()> {
+    let written = || {
+        fs::create_dir_all(path.parent().unwrap_or(path))?;
+        if path.exists() {
+            fs::remove_file(path)?;
+        }
+        fs::write(path, content)
+    };
+    written().with_context(|| format!("writing {}", path.display()))
+}
+
+fn rust_version() -> Result<String> {
+    let output = Command::new("rustc").arg("--version").output().context("rustc --version")?;
+    let text = String::from_utf8(output.stdout).context("rustc --version")?;
+    let version = text.split(' ').nth(1).context("rustc --version names no version")?;
+    Ok(version.to_owned())
+}
+
+fn megabytes(bytes: usize) -> String {
+    format!("{}.{}", bytes / 1_000_000, bytes % 1_000_000 / 100_000)
+}
