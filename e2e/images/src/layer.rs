@@ -71,7 +71,7 @@ pub fn pack(files: &[LayerFile]) -> io::Result<PackedLayer> {
         append(&mut tar, EntryType::Regular, &file.path, file.mode, &file.content)?;
     }
     let tar = tar.into_inner()?;
-    let mut packed = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
+    let mut packed = GzBuilder::new().mtime(0).write(Vec::new(), Compression::default());
     packed.write_all(&tar)?;
     Ok(PackedLayer { content: packed.finish()?, diff_id: sha256(&tar) })
 }
