@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     Stop,
+    error_chain::describe,
     failpoint::{LEASE, with_failpoints},
 };
 
@@ -261,6 +262,7 @@ impl Elector {
 
     fn failed(&self, operation: &str, error: &kube::Error) -> LeaseResponse {
         let LeaseName { namespace, name } = &self.name;
+        let error = describe(error);
         tracing::warn!(%namespace, lease = %name, operation, %error, "a request for the lease failed");
         LeaseResponse::Failed
     }

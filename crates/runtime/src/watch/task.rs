@@ -19,7 +19,7 @@ use super::{
     metrics::SingleWatchMetrics,
     watched_object::WatchedObject,
 };
-use crate::Stop;
+use crate::{Stop, error_chain::describe};
 
 /// Why a watch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,6 +200,7 @@ impl WatchTask {
     async fn back_off(&self, backoff: &mut WatchBackoff, error: &watcher::Error) -> bool {
         self.metrics.failures.inc();
         let retry = backoff.failed(failure(error), now());
+        let error = describe(error);
         tracing::warn!(watch = %self.name, %error, pause = ?retry.pause, "the watch failed");
         time::sleep(retry.pause).await;
         retry.restart

@@ -176,6 +176,31 @@ async fn a_failed_list_is_retried() {
     assert_eq!(server.asked(), ["list"; 8]);
 }
 
+/// The name of a server may not be found: the client's own words are only that it could not connect.
+#[derive(Debug, thiserror::Error)]
+#[error("no connection")]
+struct NoConnection(#[source] std::io::Error);
+
+#[tokio::test(start_paused = true)]
+async fn the_log_names_the_causes_of_a_failure() {
+    let log = tempfile::NamedTempFile::new().expect("a file");
+    let writer = Mutex::new(log.reopen().expect("the file"));
+    let lines = tracing_subscriber::fmt().with_ansi(false).with_writer(writer).finish();
+    let _guard = tracing::subscriber::set_default(lines);
+    let unreachable = tower::service_fn(|_: Request<Body>| async {
+        let cause = std::io::Error::other("name or service not known");
+        Err::<Response<Body>, _>(NoConnection(cause))
+    });
+    let source = WatchSource::all(Client::new(unreachable, "here"));
+    let metrics = WatchMetrics::default();
+    let watch: Watch<ConfigMap> = Watch::of("maps", serde_json::from_value, &source, &metrics);
+    let (sender, _receiver) = mpsc::channel(1);
+    let ended = time::timeout(Duration::from_millis(1), watch.run(sender, Stop::new())).await;
+    assert!(ended.is_err(), "the watch tries again");
+    let log = std::fs::read_to_string(log.path()).expect("the log");
+    assert!(log.contains("no connection: name or service not known"), "{log}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_reports_an_expired_version_restarts_with_a_list() {
     let gone = Status::failure("too old", "Expired").with_code(410);
