@@ -2,7 +2,7 @@
 
 use anyhow::{Context, ensure};
 
-/// Begins the self-description of glibc, which every program that holds it carries.
+/// Begins the self-description of glibc. Its lookup of names brings it into a program.
 const BANNER: &[u8] = b"GNU C Library (";
 
 /// Ends the part of the self-description that is read.
@@ -26,10 +26,10 @@ pub struct CLibrary {
 /// The C library of a static program.
 ///
 /// # Errors
-/// If the program is not static, holds no glibc, or one that looks up no names without shared libraries.
+/// If the program is not static, names no glibc, or one that looks up no names without shared libraries.
 pub fn c_library(program: &[u8]) -> anyhow::Result<CLibrary> {
     ensure!(!has_interpreter(program)?, "the program needs a dynamic linker");
-    let library = banner(program).context("the program holds no glibc")?;
+    let library = banner(program).context("the program names no glibc inside of it")?;
     let version = numbers(&library.version);
     ensure!(
         version.is_some_and(|version| version >= FIRST_WITH_LOOKUP),
@@ -107,7 +107,7 @@ mod tests {
         cut.truncate(100);
         for (program, words) in [
             (elf(&[1, INTERPRETER], GLIBC), "the program needs a dynamic linker"),
-            (elf(&[1], b"GNU C"), "the program holds no glibc"),
+            (elf(&[1], b"GNU C"), "the program names no glibc inside of it"),
             (elf(&[1], old), "GNU libc looks up no names in a static program; 2.34 is the first"),
             (b"#!/bin/sh".to_vec(), "the program is no 64-bit ELF file"),
             (cut, "the program headers are cut off"),
