@@ -259,6 +259,8 @@ impl WorkloadLayer {
         admission: Box<AdmissionRecord>,
         place: u32,
     ) {
+        // Cluster capacity requeues what waits for it, and a Workload with quota is in no pending queue.
+        self.table.end_wait(id);
         let workload = self.table.at_mut(id);
         workload.queue = Some(admission.queue);
         workload.place = QueuePosition::Reserving { place };

@@ -360,3 +360,30 @@ fn a_workload_without_cluster_capacity_can_finish() {
         "#]],
     );
 }
+
+#[test]
+fn cluster_capacity_does_not_requeue_a_workload_with_quota() {
+    check(
+        "
+        capacity h100=0
+        cq team-a gpu/spot=1 gpu/h100=3
+        wl one q=team-a gpu=2 t=1
+        cycle
+        cq team-a gpu/spot=2 gpu/h100=3
+        cycle
+        capacity h100=3
+        cycle
+        show team-a
+        finish one
+        capacity h100=4
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            1  no capacity for one team-a in h100
+            2  reserve one team-a gpu=spot:2
+            -  team-a uses gpu/spot=2, reserving one
+            -  team-a uses nothing
+        "#]],
+    );
+}
