@@ -12,10 +12,11 @@ use serde_json::{Value, json};
 use crate::installation::{Installation, InstallationPlan, InstallationPorts, NAMESPACE};
 
 /// CRDs of the kinds that no program of this repository installs.
-const FOREIGN_KINDS: [&str; 3] = [
+const FOREIGN_KINDS: [&str; 4] = [
     include_str!("../tests/kinds/jobset-crd.yaml"),
     include_str!("../tests/kinds/kubeflow-crds.yaml"),
     include_str!("../tests/kinds/leader-worker-set-crd.yaml"),
+    include_str!("../tests/kinds/ray-crds.yaml"),
 ];
 
 /// Objects that are there before any case.

@@ -237,6 +237,21 @@ pub trait GenericJob: Clone {
         true
     }
 
+    /// Whether a job is refused for topology annotations that are not well formed.
+    fn checks_topology(&self) -> bool {
+        true
+    }
+
+    /// Whether a job is refused for more pod sets than a Workload has.
+    fn checks_number_of_pod_sets(&self) -> bool {
+        true
+    }
+
+    /// Whether the job is left alone, whatever queue it names (Kueue: `Skip`).
+    fn is_skipped(&self) -> bool {
+        false
+    }
+
     /// Whether a job is refused for pod set groups that do not have two pod sets that agree.
     fn checks_pod_set_groups(&self) -> bool {
         true

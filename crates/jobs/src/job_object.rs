@@ -377,6 +377,18 @@ impl GenericJob for JobObject {
         of_kind!(self, job => job.is_job())
     }
 
+    fn checks_topology(&self) -> bool {
+        of_kind!(self, job => job.checks_topology())
+    }
+
+    fn checks_number_of_pod_sets(&self) -> bool {
+        of_kind!(self, job => job.checks_number_of_pod_sets())
+    }
+
+    fn is_skipped(&self) -> bool {
+        of_kind!(self, job => job.is_skipped())
+    }
+
     fn checks_pod_set_groups(&self) -> bool {
         of_kind!(self, job => job.checks_pod_set_groups())
     }

@@ -187,6 +187,9 @@ pub fn reconcile<J: GenericJob + Clone>(
     if job.metadata().deletion_timestamp.is_some() {
         return finalize_workloads(context).into_iter().chain(finalize_job(job)).collect();
     }
+    if job.is_skipped() {
+        return vec![];
+    }
     let WorkloadMatch { workload, others } = workload_match::find_match(job, context);
     let Some(workload) = workload else {
         return without_workload(job, &others, context);

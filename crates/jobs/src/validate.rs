@@ -15,12 +15,12 @@ pub use template::AnnotatedTemplate;
 
 use std::collections::BTreeMap;
 
-use crds::validation::{Errors, FieldError, gated_by, immutable, labels::subdomain_problems};
+use crds::{
+    v1beta2::MAX_POD_SETS,
+    validation::{Errors, FieldError, gated_by, immutable, labels::subdomain_problems},
+};
 
 use crate::{GenericJob, JobGates, prebuilt::prebuilt_name};
-
-/// Maximum number of pod sets of a Workload.
-pub(crate) const MAX_POD_SETS: usize = 18;
 
 /// Validation errors of a new job.
 pub fn create<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
@@ -69,14 +69,16 @@ fn check_common<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
         errors.extend(gated_by::check(&annotations(job)));
     }
     errors.extend(elastic::check_topology(job, gates));
-    if gates.topology {
+    if gates.topology && job.checks_topology() {
         let templates = job.templates();
         errors.extend(topology::check(&templates, gates));
         if job.checks_pod_set_groups() {
             errors.extend(topology::check_groups(&templates));
         }
     }
-    errors.extend(check_number_of_pod_sets(job));
+    if job.checks_number_of_pod_sets() {
+        errors.extend(check_number_of_pod_sets(job));
+    }
     errors
 }
 

@@ -23,6 +23,9 @@ kind! {
     }
 }
 
+/// The most pod sets that a Workload has.
+pub const MAX_POD_SETS: usize = 18;
+
 /// One layer of slices: the number of pods that are placed together, and their domain.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -25,6 +25,7 @@ enum FieldErrorKind {
     NotSupported { value: Value, supported: Vec<String> },
     NotFound { value: Value },
     TooLong { most: usize },
+    TooMany { n_items: usize, most: usize },
 }
 
 impl FieldError {
@@ -80,6 +81,11 @@ impl FieldError {
         Self::new(field, FieldErrorKind::TooLong { most })
     }
 
+    /// The list has more items than it may have.
+    pub fn too_many(field: impl Into<String>, n_items: usize, most: usize) -> Self {
+        Self::new(field, FieldErrorKind::TooMany { n_items, most })
+    }
+
     /// The value refers to something that is not there.
     pub fn not_found(field: impl Into<String>, value: impl Serialize) -> Self {
         Self::new(field, FieldErrorKind::NotFound { value: json(value) })
@@ -133,6 +139,9 @@ impl fmt::Display for FieldError {
             FieldErrorKind::NotFound { value } => write!(f, "{field}: Not found: {value}"),
             FieldErrorKind::TooLong { most } => {
                 write!(f, "{field}: Too long: may not be more than {most} bytes")
+            }
+            FieldErrorKind::TooMany { n_items, most } => {
+                write!(f, "{field}: Too many: {n_items}: must have at most {most} items")
             }
         }
     }

@@ -17,6 +17,8 @@ pub enum Count {
     First(Vec<Self>),
     /// The smallest of those that are present.
     Min(Vec<Self>),
+    /// The largest of those that are present.
+    Max(Vec<Self>),
     /// The product. An absent factor makes it absent.
     Product(Vec<Self>),
 }
@@ -36,6 +38,7 @@ impl Count {
             Self::At(at) => at.number(object),
             Self::First(counts) => counts.iter().find_map(|count| count.of(object)),
             Self::Min(counts) => counts.iter().filter_map(|count| count.of(object)).min(),
+            Self::Max(counts) => counts.iter().filter_map(|count| count.of(object)).max(),
             Self::Product(counts) => counts
                 .iter()
                 .try_fold(1_i64, |product, count| Some(product.saturating_mul(count.of(object)?))),
@@ -72,6 +75,16 @@ mod tests {
             (json!({}), 1),
             (json!({ "completions": -3 }), 0),
         ] {
+            assert_eq!(rule.pods(&object), pods, "{object}");
+        }
+    }
+
+    #[test]
+    fn a_maximum_is_a_lower_bound() {
+        let rule = count(json!({ "max": [{ "number": 1 }, { "at": "/hosts" }] }));
+        for (object, pods) in
+            [(json!({ "hosts": 0 }), 1), (json!({}), 1), (json!({ "hosts": 4 }), 4)]
+        {
             assert_eq!(rule.pods(&object), pods, "{object}");
         }
     }

@@ -7,7 +7,7 @@ use crds::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
-use super::{JobFields, Outcome, Reclaimable, pod_sets::DeclaredPodSet, probe};
+use super::{JobFields, Outcome, RaySpec, Reclaimable, declared_pod_set::DeclaredPodSet, probe};
 use crate::{
     GenericJob, JobGates, Kind, container_env,
     defaulting::{self, PatchAdd},
@@ -47,6 +47,16 @@ impl DeclaredJob {
 
     pub(super) fn fields(&self) -> Option<&JobFields> {
         self.kind.fields()
+    }
+
+    fn ray(&self) -> Option<&RaySpec> {
+        self.fields()?.ray.as_ref()
+    }
+
+    /// Jobs without a queue may be what they like.
+    fn check_ray(&self) -> Errors {
+        let ray = self.ray().filter(|_| !self.queue_name().is_empty());
+        ray.map(|ray| ray.check(&self.object)).unwrap_or_default()
     }
 
     fn reclaimable(&self, rule: &Reclaimable) -> Vec<ReclaimablePod> {
@@ -120,7 +130,12 @@ impl GenericJob for DeclaredJob {
     }
 
     fn pod_sets(&self, gates: JobGates) -> Vec<PodSet> {
-        self.pod_sets.iter().map(|set| pod_set(set, gates)).collect()
+        let sets = self.pod_sets.iter().map(|set| pod_set(set, gates));
+        let mut sets: Vec<PodSet> = sets.collect();
+        if let Some(ray) = self.ray() {
+            ray.count_additions(&self.metadata, &self.object, &mut sets);
+        }
+        sets
     }
 
     fn templates(&self) -> Vec<AnnotatedTemplate<'_>> {
@@ -198,6 +213,18 @@ impl GenericJob for DeclaredJob {
         self.fields().is_none_or(|fields| fields.checks.pod_set_groups)
     }
 
+    fn checks_topology(&self) -> bool {
+        self.fields().is_none_or(|fields| fields.checks.topology)
+    }
+
+    fn checks_number_of_pod_sets(&self) -> bool {
+        self.fields().is_none_or(|fields| fields.checks.number_of_pod_sets)
+    }
+
+    fn is_skipped(&self) -> bool {
+        self.fields().is_some_and(|fields| fields.skip.holds(&self.object))
+    }
+
     fn refuses_prebuilt(&self) -> bool {
         self.is_job() && !self.kind.supports_prebuilt()
     }
@@ -212,7 +239,7 @@ impl GenericJob for DeclaredJob {
     }
 
     fn validate_create(&self, _: JobGates) -> Errors {
-        Errors::new()
+        self.check_ray()
     }
 
     fn is_job(&self) -> bool {
@@ -220,7 +247,7 @@ impl GenericJob for DeclaredJob {
     }
 
     fn validate_update(&self, _: &Self, _: JobGates) -> Errors {
-        Errors::new()
+        self.check_ray()
     }
 }
 
@@ -248,7 +275,8 @@ fn result(outcome: &Outcome, object: &Value) -> Option<JobOutcome> {
             let message = condition["message"].as_str().unwrap_or_default().to_owned();
             (condition["status"] == "True").then_some(JobOutcome { success: *success, message })
         }
-        Outcome::Values { at, succeeded, failed, message } => {
+        Outcome::Values { when: Some(question), .. } if !question.holds(object) => None,
+        Outcome::Values { at, succeeded, failed, message, .. } => {
             let text = at.text(object)?;
             let is_one_of = |values: &[String]| values.iter().any(|value| value == text);
             let success = is_one_of(succeeded);

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{DefaultField, PodSetRule, Probe};
+use super::{DefaultField, PodSetRule, Probe, RaySpec};
 use crate::pointer::Pointer;
 
 /// Where the fields of a kind stand that decisions read and write.
@@ -47,6 +47,12 @@ pub struct JobFields {
     /// Pods that will not run again.
     #[serde(default)]
     pub reclaimable: Option<Reclaimable>,
+    /// Which jobs are left alone: they get no Workload, and are neither started nor stopped.
+    #[serde(default)]
+    pub skip: Probe,
+    /// The spec of a RayCluster that the job is, or has.
+    #[serde(default)]
+    pub ray: Option<RaySpec>,
     /// What differs on a worker.
     #[serde(default)]
     pub remote: RemoteFields,
@@ -84,16 +90,26 @@ impl MarkedPods {
 /// Checks of the webhook that a kind may lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "each check is independent of the others")]
 pub struct DeclaredChecks {
     /// Updates are refused for the syntax of the queue name or of the time limit.
     pub syntax_of_updates: bool,
+    /// A job has at most as many pod sets as a Workload.
+    pub number_of_pod_sets: bool,
+    /// Topology annotations of templates are well formed.
+    pub topology: bool,
     /// Pod set groups must have two pod sets that agree.
     pub pod_set_groups: bool,
 }
 
 impl Default for DeclaredChecks {
     fn default() -> Self {
-        Self { syntax_of_updates: true, pod_set_groups: true }
+        Self {
+            syntax_of_updates: true,
+            number_of_pod_sets: true,
+            topology: true,
+            pod_set_groups: true,
+        }
     }
 }
 
@@ -121,6 +137,9 @@ pub enum Outcome {
         /// The message of the result, if there is one.
         #[serde(default)]
         message: Option<Pointer>,
+        /// A question; only jobs for which the answer is yes have this result.
+        #[serde(default)]
+        when: Option<Probe>,
     },
 }
 
@@ -143,6 +162,9 @@ pub struct RemoteFields {
     /// Fields that the copy lacks. A copy that deletes itself would be gone before its end was seen.
     #[serde(default)]
     pub strip: Vec<Pointer>,
+    /// Annotations that the copy lacks.
+    #[serde(default)]
+    pub strip_annotations: Vec<String>,
 }
 
 /// Why a declaration is refused.

@@ -42,6 +42,10 @@ impl DeclaredJob {
             let sets = rule.pod_sets(&self.object, Some(&object.data));
             pod_sets.extend(sets.map_err(|error| format!("{needed}: {error}"))?);
         }
+        if let Some(ray) = self.fields().and_then(|fields| fields.ray.as_ref()) {
+            ray.place_fields(&mut pod_sets);
+            pod_sets.extend(ray.submitter(&self.object)?);
+        }
         self.pod_sets = pod_sets;
         Ok(())
     }

@@ -6,9 +6,10 @@
 //! | file | concept |
 //! |---|---|
 //! | `fields` | [`JobFields`], [`MarkedPods`]: what a kind declares, and which declarations are refused |
-//! | `pod_sets` | pod sets, their templates and counts |
+//! | `pod_sets`, `declared_pod_set` | pod sets, their templates and counts |
 //! | `count`, `probe` | numbers and answers that are read from an object |
 //! | `lookups` | pod sets with templates in other objects |
+//! | `ray` | [`RaySpec`]: a RayCluster in a job: what its operator adds to the pods, and what is refused |
 //! | `defaults` | fields that the webhook sets |
 //! | `marked_pods` | webhooks of kinds with pods that are jobs themselves |
 //! | `declared_job` | [`DeclaredJob`]: a job of such a kind |
@@ -17,12 +18,14 @@
 
 mod count;
 mod declared_job;
+mod declared_pod_set;
 mod defaults;
 mod fields;
 mod lookups;
 mod marked_pods;
 mod pod_sets;
 mod probe;
+mod ray;
 mod remote;
 mod start_and_stop;
 #[cfg(test)]
@@ -31,12 +34,14 @@ mod tests;
 pub use self::{
     count::Count,
     declared_job::DeclaredJob,
+    declared_pod_set::IndexLabels,
     defaults::DefaultField,
     fields::{
         DeclaredChecks, FieldsError, JobFields, MarkedPods, Outcome, Reclaimable, RemoteFields,
     },
-    pod_sets::{IndexLabels, PodSetName, PodSetRule, TemplateSource},
+    pod_sets::{PodSetName, PodSetRule, TemplateSource},
     probe::Probe,
+    ray::RaySpec,
 };
 
 pub(crate) use self::probe::NOTHING_RUNS;

@@ -4,9 +4,11 @@ use crds::{pod::PodTemplate, v1beta2::PodSet};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Count, FieldsError};
+use super::{
+    Count, FieldsError,
+    declared_pod_set::{DeclaredPodSet, IndexLabels, decode_template},
+};
 use crate::{
-    nulls::without_nulls,
     pod_set_info::{PodSetInfo, StartError},
     pointer::Pointer,
 };
@@ -61,42 +63,8 @@ pub enum PodSetName {
     Fixed(String),
     /// The text at a field.
     At(Pointer),
-}
-
-/// Labels of pods that a topology assignment by rank reads.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct IndexLabels {
-    /// Index of the pod in its replica, or in its pod set.
-    #[serde(default)]
-    pub pod: Option<String>,
-    /// Index of the replica.
-    #[serde(default)]
-    pub replica: Option<String>,
-}
-
-/// A pod set that an object has.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct DeclaredPodSet {
-    pub(super) name: String,
-    /// Where the template stands in the job, or the additions to that of another object.
-    pub(super) at: Pointer,
-    /// The field path of it in error messages.
-    pub(super) path: String,
-    /// The whole template, with the additions that the job has.
-    pub(super) template: PodTemplate,
-    /// The template of another object, without additions.
-    pub(super) base: Option<PodTemplate>,
-    pub(super) replicas: i32,
-    pub(super) pods_per_replica: i32,
-    pub(super) index_labels: IndexLabels,
-}
-
-impl DeclaredPodSet {
-    /// Number of pods.
-    pub(super) fn count(&self) -> i32 {
-        self.replicas.saturating_mul(self.pods_per_replica)
-    }
+    /// The text at a field in lower case. A name of a pod set is a label of DNS, which may have no capital letters.
+    Lowered(Pointer),
 }
 
 impl PodSetRule {
@@ -107,7 +75,7 @@ impl PodSetRule {
         }
         let at = match &self.name {
             PodSetName::Fixed(_) => None,
-            PodSetName::At(at) => Some(at),
+            PodSetName::At(at) | PodSetName::Lowered(at) => Some(at),
         };
         let fields = [
             ("podSets.each", self.each.as_ref()),
@@ -129,7 +97,7 @@ impl PodSetRule {
     pub(super) fn fixed_name(&self) -> Option<&str> {
         match &self.name {
             PodSetName::Fixed(name) => Some(name),
-            PodSetName::At(_) => None,
+            PodSetName::At(_) | PodSetName::Lowered(_) => None,
         }
     }
 
@@ -186,27 +154,28 @@ impl PodSetRule {
         source: Option<&Value>,
     ) -> Result<DeclaredPodSet, String> {
         let name = match &self.name {
-            PodSetName::Fixed(name) => name.as_str(),
-            PodSetName::At(at) => at.text(element).unwrap_or_default(),
+            PodSetName::Fixed(name) => name.clone(),
+            PodSetName::At(at) => at.text(element).unwrap_or_default().to_owned(),
+            PodSetName::Lowered(at) => at.text(element).unwrap_or_default().to_lowercase(),
         };
         let (at, template, base) = match &self.from {
             None => {
                 let at = at.join(&self.template);
-                let template = template(self.template.get(element), &at)?;
+                let template = decode_template(self.template.get(element), &at)?;
                 (at, template, None)
             }
             Some(from) => {
                 let base = source.and_then(|source| self.template.get(source));
-                let base = template(base, &self.template)?;
+                let base = decode_template(base, &self.template)?;
                 let at = at.join(&from.additions);
-                let additions = template(from.additions.get(element), &at)?;
-                let added = with_additions(&base, &additions, name)
+                let additions = decode_template(from.additions.get(element), &at)?;
+                let added = with_additions(&base, &additions, &name)
                     .map_err(|error| format!("{}: {error}", at.field_path()))?;
                 (at, added, Some(base))
             }
         };
         Ok(DeclaredPodSet {
-            name: name.to_owned(),
+            name,
             path: self.field_path(&at),
             at,
             template,
@@ -216,13 +185,6 @@ impl PodSetRule {
             index_labels: self.index_labels.clone(),
         })
     }
-}
-
-/// Decodes a template; an absent one is empty.
-fn template(value: Option<&Value>, at: &Pointer) -> Result<PodTemplate, String> {
-    let decode = |value| serde_json::from_value(without_nulls(value));
-    let decoded = value.map_or_else(|| Ok(PodTemplate::default()), decode);
-    decoded.map_err(|error| format!("{}: {error}", at.field_path()))
 }
 
 /// A template with what the operator adds to it.

@@ -33,6 +33,10 @@ pub enum Probe {
     },
     /// Two sums of numbers are equal.
     EqualSums(Vec<Pointer>, Vec<Pointer>),
+    /// A field is there, and is neither empty nor false.
+    Present(Pointer),
+    /// The answer to another question is no.
+    Not(Box<Self>),
 }
 
 /// Where conditions stand.
@@ -56,6 +60,8 @@ impl Probe {
             Self::EqualSums(left, right) => {
                 numbers(left, object).sum::<i64>() == numbers(right, object).sum::<i64>()
             }
+            Self::Present(at) => at.get(object).is_some_and(says_something),
+            Self::Not(probe) => !probe.holds(object),
         }
     }
 
@@ -78,7 +84,14 @@ impl Probe {
             Self::NotIn { at, values } if values.iter().any(String::is_empty) => {
                 at.remove(object);
             }
-            Self::Never | Self::In { .. } | Self::NotIn { .. } | Self::EqualSums(..) => {}
+            Self::Present(at) => {
+                at.remove(object);
+            }
+            Self::Never
+            | Self::In { .. }
+            | Self::NotIn { .. }
+            | Self::EqualSums(..)
+            | Self::Not(_) => {}
         }
     }
 
@@ -87,7 +100,8 @@ impl Probe {
         match self {
             Self::Never | Self::Condition(_) => Vec::new(),
             Self::AnyAbove(fields) => fields.iter().collect(),
-            Self::In { at, .. } | Self::NotIn { at, .. } => vec![at],
+            Self::In { at, .. } | Self::NotIn { at, .. } | Self::Present(at) => vec![at],
+            Self::Not(probe) => probe.fields(),
             Self::EqualSums(left, right) => left.iter().chain(right).collect(),
         }
     }
@@ -107,6 +121,16 @@ fn clear_condition(object: &mut Value, name: &str) {
         condition["status"] = json!("False");
         condition["reason"] = json!(MULTI_KUEUE_ADAPTER);
         condition["message"] = json!(NOTHING_RUNS);
+    }
+}
+
+fn says_something(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        Value::Bool(true) | Value::Number(_) => true,
     }
 }
 
@@ -151,6 +175,9 @@ mod tests {
                 true,
             ),
             (Probe::Never, false, false),
+            (probe(json!({ "present": "/status/replicas" })), true, false),
+            (probe(json!({ "present": "/status/none" })), false, false),
+            (probe(json!({ "not": { "condition": "Other" } })), true, true),
         ];
         for (probe, answer, cleared) in table {
             let mut object = running.clone();

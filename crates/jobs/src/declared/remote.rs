@@ -19,10 +19,15 @@ impl DeclaredJob {
         if let Some(managed_by) = self.kind.managed_by() {
             managed_by.at.remove(&mut copy.object);
         }
-        let strip = self.kind.fields().into_iter().flat_map(|fields| &fields.remote.strip);
-        strip.into_iter().for_each(|field| {
-            field.remove(&mut copy.object);
-        });
+        if let Some(fields) = self.kind.fields() {
+            for field in &fields.remote.strip {
+                field.remove(&mut copy.object);
+            }
+            let annotations = copy.metadata.annotations.iter_mut();
+            annotations.for_each(|all| {
+                all.retain(|key, _| !fields.remote.strip_annotations.contains(key));
+            });
+        }
         copy
     }
 

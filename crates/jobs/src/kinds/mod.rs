@@ -13,6 +13,9 @@ const DECLARED: &[&str] = &[
     include_str!("paddlejob.yaml"),
     include_str!("jaxjob.yaml"),
     include_str!("mpijob.yaml"),
+    include_str!("raycluster.yaml"),
+    include_str!("rayjob.yaml"),
+    include_str!("rayservice.yaml"),
     include_str!("deployment.yaml"),
 ];
 

@@ -57,17 +57,19 @@ async fn a_job_with_a_queue_name_is_suspended_without_a_read() {
 
 #[tokio::test]
 async fn a_kind_that_is_enabled_and_not_built_is_allowed_with_a_warning() {
-    let fixture = Fixture::new("integrations: {frameworks: [batch/job, ray.io/rayjob]}");
+    let fixture = Fixture::new(
+        "integrations: {frameworks: [batch/job, sparkoperator.k8s.io/sparkapplication]}",
+    );
     let create = async |path: &str, queue| {
         fixture.call(path, review("team", &job(queue), &Value::Null)).await
     };
-    let answer = create("/mutate-ray-io-v1-rayjob", "near").await;
+    let answer = create("/mutate-sparkoperator-k8s-io-v1beta2-sparkapplication", "near").await;
     assert_eq!((&answer["allowed"], answer.get("patch")), (&json!(true), None));
     let warning = answer["warnings"][0].as_str().expect("a warning");
     assert!(warning.contains("without quota, whatever LocalQueue near has"), "{warning}");
-    let answer = create("/mutate-ray-io-v1-rayjob", "").await;
+    let answer = create("/mutate-sparkoperator-k8s-io-v1beta2-sparkapplication", "").await;
     assert_eq!(answer.get("warnings"), None, "it names no queue");
-    let answer = create("/mutate-ray-io-v1-raycluster", "near").await;
+    let answer = create("/mutate-trainer-kubeflow-org-v1alpha1-trainjob", "near").await;
     assert_eq!(answer.get("warnings"), None, "the kind is not enabled");
 }
 

@@ -137,7 +137,7 @@ fn write_result(fields: &JobFields, result: PlayedResult, now: Timestamp, job: &
                 add_condition(r#type, message, now, job);
                 return;
             }
-            Outcome::Values { at, succeeded, failed, message: place } => {
+            Outcome::Values { at, succeeded, failed, message: place, .. } => {
                 let value = if is_success { succeeded.first() } else { failed.first() };
                 if let Some(value) = value {
                     at.set(job, json!(value));

@@ -48,11 +48,12 @@ impl ReplicatedPods {
 
     fn of_entry(rule: &PodSetRule, sources: &TemplateObjects, entry: &Value) -> Option<Self> {
         let name = match &rule.name {
-            PodSetName::Fixed(name) => name.as_str(),
-            PodSetName::At(at) => at.text(entry)?,
+            PodSetName::Fixed(name) => name.clone(),
+            PodSetName::At(at) => at.text(entry)?.to_owned(),
+            PodSetName::Lowered(at) => at.text(entry)?.to_lowercase(),
         };
         Some(Self {
-            name: name.to_owned(),
+            name,
             replicas: rule.replicas.pods(entry),
             pods_per_replica: rule.pods_per_replica.pods(entry),
             template: template(rule, sources, entry)?,

@@ -3,8 +3,7 @@
 use serde_json::{Map, Value, json};
 
 /// Fields of jobs and pods that Kueue writes.
-const WRITTEN: &[&str] =
-    &["suspend", "schedulingGates", "nodeSelector", "tolerations", "finalizers"];
+const WRITTEN: &[&str] = &["schedulingGates", "nodeSelector", "tolerations", "finalizers"];
 
 /// Labels and annotations of Kueue begin with these.
 const OWN: &[&str] = &["kueue.x-k8s.io/", "provreq.kueue.x-k8s.io/"];
@@ -45,6 +44,8 @@ fn part(value: &Value) -> Option<Value> {
                     "status" | "ownerReferences" => None,
                     "labels" | "annotations" => own(value),
                     "tolerations" => tolerations(value),
+                    // Off says the same as absent: upstream leaves it out for some kinds.
+                    "suspend" => value.as_bool().filter(|on| *on).map(Value::Bool),
                     key if WRITTEN.contains(&key) => Some(value.clone()),
                     _ => part(value),
                 };
@@ -97,7 +98,7 @@ mod tests {
                 "labels": { "app": "d", "kueue.x-k8s.io/managed": "true" }, "finalizers": ["f"],
             },
             "spec": {
-                "containers": [{ "name": "c" }], "nodeSelector": {},
+                "containers": [{ "name": "c" }], "nodeSelector": {}, "suspend": false,
                 "tolerations": [{ "key": "node.kubernetes.io/not-ready" }, { "key": "a" }],
             },
             "status": { "phase": "Running" },

@@ -18,7 +18,7 @@ pub use case::{TraceCase, TraceSettings};
 pub use run::run_traces;
 
 /// Kinds whose cases can be replayed.
-pub(crate) const TRACED_KINDS: [&str; 12] = [
+pub(crate) const TRACED_KINDS: [&str; 15] = [
     "Deployment",
     "JAXJob",
     "Job",
@@ -29,12 +29,15 @@ pub(crate) const TRACED_KINDS: [&str; 12] = [
     "Pod",
     "PodGroup",
     "PyTorchJob",
+    "RayCluster",
+    "RayJob",
+    "RayService",
     "TFJob",
     "XGBoostJob",
 ];
 
 /// Kinds of objects that are compared, with the path of their collection below the API.
-pub(crate) const SHOWN_KINDS: [(&str, &str, &str); 13] = [
+pub(crate) const SHOWN_KINDS: [(&str, &str, &str); 16] = [
     ("Pod", "/api/v1", "pods"),
     ("Job", "/apis/batch/v1", "jobs"),
     ("Deployment", "/apis/apps/v1", "deployments"),
@@ -46,6 +49,9 @@ pub(crate) const SHOWN_KINDS: [(&str, &str, &str); 13] = [
     ("PaddleJob", "/apis/kubeflow.org/v1", "paddlejobs"),
     ("JAXJob", "/apis/kubeflow.org/v1", "jaxjobs"),
     ("MPIJob", "/apis/kubeflow.org/v2beta1", "mpijobs"),
+    ("RayCluster", "/apis/ray.io/v1", "rayclusters"),
+    ("RayJob", "/apis/ray.io/v1", "rayjobs"),
+    ("RayService", "/apis/ray.io/v1", "rayservices"),
     ("LeaderWorkerSet", "/apis/leaderworkerset.x-k8s.io/v1", "leaderworkersets"),
     ("Workload", "/apis/kueue.x-k8s.io/v1beta2", "workloads"),
 ];

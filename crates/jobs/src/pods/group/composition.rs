@@ -10,7 +10,7 @@ use crds::{
         RESOURCE_IN_USE_FINALIZER,
         annotations::{IS_GROUP_WORKLOAD, POD_GROUP_TOTAL_COUNT},
     },
-    v1beta2::{PodSet, Workload},
+    v1beta2::{MAX_POD_SETS, PodSet, Workload},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
@@ -19,7 +19,6 @@ use crate::{
     GenericJob, JobGates,
     construct_workload::{KeysToCopy, WorkloadPriority, annotations, workload_spec},
     pods::Pod,
-    validate::MAX_POD_SETS,
 };
 
 /// Why a group has no Workload yet.

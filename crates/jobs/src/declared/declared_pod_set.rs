@@ -1,0 +1,50 @@
+//! A pod set that an object of a declared kind has.
+
+use crds::pod::PodTemplate;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{nulls::without_nulls, pointer::Pointer};
+
+/// Labels of pods that a topology assignment by rank reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct IndexLabels {
+    /// Index of the pod in its replica, or in its pod set.
+    #[serde(default)]
+    pub pod: Option<String>,
+    /// Index of the replica.
+    #[serde(default)]
+    pub replica: Option<String>,
+}
+
+/// A pod set that an object has.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct DeclaredPodSet {
+    pub(super) name: String,
+    /// Where the template stands in the job, or the additions to that of another object.
+    pub(super) at: Pointer,
+    /// The field path of it in error messages.
+    pub(super) path: String,
+    /// The whole template, with the additions that the job has.
+    pub(super) template: PodTemplate,
+    /// The template of another object, without additions.
+    pub(super) base: Option<PodTemplate>,
+    pub(super) replicas: i32,
+    pub(super) pods_per_replica: i32,
+    pub(super) index_labels: IndexLabels,
+}
+
+impl DeclaredPodSet {
+    /// Number of pods.
+    pub(super) fn count(&self) -> i32 {
+        self.replicas.saturating_mul(self.pods_per_replica)
+    }
+}
+
+/// Decodes a template; an absent one is empty.
+pub(super) fn decode_template(value: Option<&Value>, at: &Pointer) -> Result<PodTemplate, String> {
+    let decode = |value| serde_json::from_value(without_nulls(value));
+    let decoded = value.map_or_else(|| Ok(PodTemplate::default()), decode);
+    decoded.map_err(|error| format!("{}: {error}", at.field_path()))
+}

@@ -1,0 +1,85 @@
+//! What Workloads count of RayClusters beside their templates. The rest is compared with recordings.
+
+use serde_json::{Value, json};
+
+use crate::{GenericJob, JobGates, JobObject, Kinds};
+
+fn job(kind: &str, spec: &Value) -> JobObject {
+    let kind = Kinds::built_in().find("ray.io/v1", kind).expect("a built-in kind");
+    let object = json!({ "metadata": { "name": "j", "namespace": "ns" }, "spec": spec });
+    kind.decode(object).expect("a job decodes")
+}
+
+fn cluster(head: &Value) -> Value {
+    json!({ "headGroupSpec": { "template": { "spec": { "containers": [head] } } } })
+}
+
+/// The containers of the pod set of the head.
+fn head_containers(job: &JobObject) -> Value {
+    json!(job.pod_sets(JobGates::default())[0].template)["spec"]["containers"].clone()
+}
+
+#[test]
+fn the_autoscaler_is_counted_with_its_own_resources() {
+    let mut spec = cluster(&json!({ "name": "ray", "image": "i" }));
+    spec["enableInTreeAutoscaling"] = json!(true);
+    let usual = json!({ "cpu": "500m", "memory": "512Mi" });
+    let counted = head_containers(&job("RayCluster", &spec));
+    assert_eq!(
+        counted[1],
+        json!({ "name": "autoscaler", "resources": { "limits": usual, "requests": usual } })
+    );
+    let own = json!({ "requests": { "cpu": "2" } });
+    spec["autoscalerOptions"] = json!({ "resources": own });
+    assert_eq!(head_containers(&job("RayCluster", &spec))[1]["resources"], own);
+}
+
+#[test]
+fn requests_of_the_head_hold_room_for_the_job_that_clears_redis() {
+    for (before, after) in [
+        (json!(null), json!({ "requests": { "cpu": "200m", "memory": "256Mi" } })),
+        (
+            json!({ "limits": { "cpu": "2", "memory": "64Mi" } }),
+            json!({ "limits": { "cpu": "2", "memory": "64Mi" }, "requests": { "memory": "256Mi" } }),
+        ),
+        (
+            json!({ "requests": { "cpu": "100m", "memory": "1Gi" } }),
+            json!({ "requests": { "cpu": "200m", "memory": "1Gi" } }),
+        ),
+    ] {
+        let mut spec = cluster(&json!({ "name": "ray", "resources": before }));
+        assert_eq!(
+            head_containers(&job("RayCluster", &spec))[0]
+                .get("resources")
+                .cloned()
+                .unwrap_or_default(),
+            before
+        );
+        spec["gcsFaultToleranceOptions"] = json!({ "redisAddress": "redis:6379" });
+        let service = job("RayService", &json!({ "rayClusterConfig": spec }));
+        assert_eq!(head_containers(&service)[0]["resources"], after);
+    }
+}
+
+#[test]
+fn the_submitter_is_a_pod_or_a_container_of_the_head() {
+    let sets = |mode: Value| {
+        let spec = json!({
+            "submissionMode": mode, "rayClusterSpec": cluster(&json!({ "name": "ray", "image": "i" })),
+        });
+        let job = job("RayJob", &spec);
+        let names = job.pod_sets(JobGates::default()).into_iter().map(|set| set.name);
+        let names: Vec<String> = names.collect();
+        (names.join(" "), head_containers(&job)[1].clone())
+    };
+    let container = json!({
+        "name": "ray-job-submitter", "image": "i",
+        "resources": {
+            "limits": { "cpu": "1", "memory": "1Gi" }, "requests": { "cpu": "500m", "memory": "200Mi" },
+        },
+    });
+    assert_eq!(sets(Value::Null), ("head submitter".to_owned(), Value::Null));
+    assert_eq!(sets(json!("K8sJobMode")), ("head submitter".to_owned(), Value::Null));
+    assert_eq!(sets(json!("HTTPMode")), ("head".to_owned(), Value::Null));
+    assert_eq!(sets(json!("SidecarMode")), ("head".to_owned(), container));
+}
