@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use crate::installation::{Installation, InstallationPlan, InstallationPorts, NAMESPACE};
 
 /// CRDs of the kinds that no program of this repository installs.
-const FOREIGN_KINDS: [&str; 4] = [
+const FOREIGN_KINDS: [&str; 5] = [
+    include_str!("../../crates/appwrapper/manifests/workload.codeflare.dev_appwrappers.yaml"),
     include_str!("../tests/kinds/jobset-crd.yaml"),
     include_str!("../tests/kinds/kubeflow-crds.yaml"),
     include_str!("../tests/kinds/leader-worker-set-crd.yaml"),

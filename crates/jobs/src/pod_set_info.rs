@@ -23,7 +23,7 @@ const OF_SLICES: [&str; 2] = [WORKLOAD_SLICE_NAME, WORKLOAD];
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StartError {
     /// The number of pod sets differs.
-    #[error("start {expected} pod sets with {admitted} admitted")]
+    #[error("invalid podset infos: expecting {expected} podsets, got {admitted}")]
     WrongNumber {
         /// Pod sets of the job.
         expected: usize,

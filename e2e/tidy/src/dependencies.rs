@@ -11,7 +11,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("runtime", &[]),
     ("dispatch", &["engine"]),
     ("index", &["engine", "dispatch", "crds"]),
-    ("jobs", &["crds"]),
+    ("jobs", &["crds", "appwrapper"]),
     ("ray", &["crds"]),
     ("appwrapper", &["crds"]),
     ("config", &["crds", "jobs"]),

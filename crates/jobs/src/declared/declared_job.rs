@@ -256,7 +256,11 @@ fn pod_set(set: &DeclaredPodSet, gates: JobGates) -> PodSet {
     container_env::deduplicate(&mut template);
     let labels = topology_request::PodIndexLabels {
         pod: set.index_labels.pod.as_deref(),
-        replica: set.index_labels.replica.as_deref().map(|label| (label, set.replicas)),
+        replica: set
+            .index_labels
+            .replica
+            .as_deref()
+            .map(|label| (label, set.n_groups.unwrap_or(set.replicas))),
     };
     let topology_request = topology_request::of_template(&template, labels, gates);
     PodSet {
@@ -276,11 +280,12 @@ fn result(outcome: &Outcome, object: &Value) -> Option<JobOutcome> {
             (condition["status"] == "True").then_some(JobOutcome { success: *success, message })
         }
         Outcome::Values { when: Some(question), .. } if !question.holds(object) => None,
-        Outcome::Values { at, succeeded, failed, message, .. } => {
-            let text = at.text(object)?;
-            let is_one_of = |values: &[String]| values.iter().any(|value| value == text);
+        Outcome::Values { at, succeeded, failed, message, text, .. } => {
+            let value = at.text(object)?;
+            let is_one_of = |values: &[String]| values.iter().any(|one| one == value);
             let success = is_one_of(succeeded);
-            let message = message.as_ref().and_then(|at| at.text(object)).unwrap_or_default();
+            let message = message.as_ref().and_then(|at| at.text(object));
+            let message = message.or(text.as_deref()).unwrap_or_default();
             (success || is_one_of(failed))
                 .then(|| JobOutcome { success, message: message.to_owned() })
         }

@@ -28,10 +28,12 @@ pub(super) struct DeclaredPodSet {
     pub(super) path: String,
     /// The whole template, with the additions that the job has.
     pub(super) template: PodTemplate,
-    /// The template of another object, without additions.
+    /// The template of another object or of a component, without additions.
     pub(super) base: Option<PodTemplate>,
     pub(super) replicas: i32,
     pub(super) pods_per_replica: i32,
+    /// Number of groups of pods, if that is not the number of replicas.
+    pub(super) n_groups: Option<i32>,
     pub(super) index_labels: IndexLabels,
 }
 

@@ -25,7 +25,11 @@ use crate::pointer::Pointer;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct JobFields {
     /// Pod sets, in their order.
+    #[serde(default)]
     pub pod_sets: Vec<PodSetRule>,
+    /// A list of objects of other kinds, as an AppWrapper has it. Their pod sets are those of the job.
+    #[serde(default)]
+    pub components: Option<Pointer>,
     /// Fields with the name of a PriorityClass. The first one that is there comes before those of the templates.
     #[serde(default)]
     pub priority_class: Vec<Pointer>,
@@ -137,6 +141,9 @@ pub enum Outcome {
         /// The message of the result, if there is one.
         #[serde(default)]
         message: Option<Pointer>,
+        /// The message of the result, if the object has none.
+        #[serde(default)]
+        text: Option<String>,
         /// A question; only jobs for which the answer is yes have this result.
         #[serde(default)]
         when: Option<Probe>,
@@ -203,7 +210,7 @@ impl JobFields {
     /// # Errors
     /// The first contradiction.
     pub fn check(&self, lookups: &[&str]) -> Result<(), FieldsError> {
-        if self.pod_sets.is_empty() {
+        if self.pod_sets.is_empty() && self.components.is_none() {
             return Err(FieldsError::NoPodSets);
         }
         let mut names = Vec::new();

@@ -1,6 +1,6 @@
 //! Pod sets of a declared job whose templates stand in other objects.
 
-use super::DeclaredJob;
+use super::{DeclaredJob, components};
 use crate::lookups::{FoundObjects, NeededObject};
 
 impl DeclaredJob {
@@ -42,6 +42,10 @@ impl DeclaredJob {
             let sets = rule.pod_sets(&self.object, Some(&object.data));
             pod_sets.extend(sets.map_err(|error| format!("{needed}: {error}"))?);
         }
+        if let Some(at) = self.fields().and_then(|fields| fields.components.as_ref()) {
+            let name = self.metadata.name.as_deref().unwrap_or_default();
+            pod_sets.extend(components::wrapped_pod_sets(at, &self.object, name)?);
+        }
         if let Some(ray) = self.fields().and_then(|fields| fields.ray.as_ref()) {
             ray.place_fields(&mut pod_sets);
             pod_sets.extend(ray.submitter(&self.object)?);
@@ -55,6 +59,9 @@ impl DeclaredJob {
         let rules = self.fields().map(|fields| fields.pod_sets.as_slice()).unwrap_or_default();
         let fields: Vec<_> = rules.iter().flat_map(|rule| rule.additions(&self.object)).collect();
         let mut changed = false;
+        if let Some(at) = self.fields().and_then(|fields| fields.components.clone()) {
+            changed |= components::remove_infos(&at, &mut self.object);
+        }
         for field in fields {
             changed |= field.remove(&mut self.object);
         }

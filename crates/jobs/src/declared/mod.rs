@@ -9,6 +9,7 @@
 //! | `pod_sets`, `declared_pod_set` | pod sets, their templates and counts |
 //! | `count`, `probe` | numbers and answers that are read from an object |
 //! | `lookups` | pod sets with templates in other objects |
+//! | `components` | pod sets of wrapped objects |
 //! | `ray` | [`RaySpec`]: a RayCluster in a job: what its operator adds to the pods, and what is refused |
 //! | `defaults` | fields that the webhook sets |
 //! | `marked_pods` | webhooks of kinds with pods that are jobs themselves |
@@ -16,6 +17,7 @@
 //! | `start_and_stop` | start, restore and stop |
 //! | `remote` | the copy for a worker, and its status |
 
+mod components;
 mod count;
 mod declared_job;
 mod declared_pod_set;

@@ -182,6 +182,7 @@ impl PodSetRule {
             base,
             replicas: self.replicas.pods(element),
             pods_per_replica: self.pods_per_replica.pods(element),
+            n_groups: None,
             index_labels: self.index_labels.clone(),
         })
     }

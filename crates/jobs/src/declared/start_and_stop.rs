@@ -6,7 +6,7 @@
 use crds::pod::PodTemplate;
 use serde_json::{Value, json};
 
-use super::DeclaredJob;
+use super::{DeclaredJob, components};
 use crate::{
     GenericJob,
     generic_job::StopWrite,
@@ -17,9 +17,12 @@ use crate::{
 impl DeclaredJob {
     /// Unsuspends the job with the infos of its pod sets. On an error the job is unchanged.
     pub(super) fn start(&mut self, infos: &[PodSetInfo]) -> Result<(), StartError> {
-        if infos.len() != self.pod_sets.len() {
-            let (expected, admitted) = (self.pod_sets.len(), infos.len());
-            return Err(StartError::WrongNumber { expected, admitted });
+        let components = self.fields().and_then(|fields| fields.components.clone());
+        let expected = components
+            .as_ref()
+            .map_or(self.pod_sets.len(), |at| components::n_wrapped(at, &self.object));
+        if infos.len() != expected {
+            return Err(StartError::WrongNumber { expected, admitted: infos.len() });
         }
         let mut templates = Vec::with_capacity(infos.len());
         let mut additions = Vec::new();
@@ -35,7 +38,11 @@ impl DeclaredJob {
         }
         self.set_templates(templates);
         // The template itself stands in another object, which many jobs share.
-        additions.iter().for_each(|(at, added)| at.set(&mut self.object, json!(added)));
+        if components.is_some() {
+            components::write_infos(&mut self.object, &additions);
+        } else {
+            additions.iter().for_each(|(at, added)| at.set(&mut self.object, json!(added)));
+        }
         self.set_suspended(false);
         Ok(())
     }

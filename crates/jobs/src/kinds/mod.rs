@@ -16,6 +16,7 @@ const DECLARED: &[&str] = &[
     include_str!("raycluster.yaml"),
     include_str!("rayjob.yaml"),
     include_str!("rayservice.yaml"),
+    include_str!("appwrapper.yaml"),
     include_str!("deployment.yaml"),
 ];
 

@@ -69,5 +69,5 @@ fn webhooks_answer_updates_of_declared_jobs_as_upstream() {
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
-    assert_eq!(n_compared, 761, "every recorded update is compared");
+    assert_eq!(n_compared, 801, "every recorded update is compared");
 }

@@ -18,7 +18,8 @@ pub use case::{TraceCase, TraceSettings};
 pub use run::run_traces;
 
 /// Kinds whose cases can be replayed.
-pub(crate) const TRACED_KINDS: [&str; 15] = [
+pub(crate) const TRACED_KINDS: [&str; 16] = [
+    "AppWrapper",
     "Deployment",
     "JAXJob",
     "Job",
@@ -37,7 +38,7 @@ pub(crate) const TRACED_KINDS: [&str; 15] = [
 ];
 
 /// Kinds of objects that are compared, with the path of their collection below the API.
-pub(crate) const SHOWN_KINDS: [(&str, &str, &str); 16] = [
+pub(crate) const SHOWN_KINDS: [(&str, &str, &str); 17] = [
     ("Pod", "/api/v1", "pods"),
     ("Job", "/apis/batch/v1", "jobs"),
     ("Deployment", "/apis/apps/v1", "deployments"),
@@ -52,6 +53,7 @@ pub(crate) const SHOWN_KINDS: [(&str, &str, &str); 16] = [
     ("RayCluster", "/apis/ray.io/v1", "rayclusters"),
     ("RayJob", "/apis/ray.io/v1", "rayjobs"),
     ("RayService", "/apis/ray.io/v1", "rayservices"),
+    ("AppWrapper", "/apis/workload.codeflare.dev/v1beta2", "appwrappers"),
     ("LeaderWorkerSet", "/apis/leaderworkerset.x-k8s.io/v1", "leaderworkersets"),
     ("Workload", "/apis/kueue.x-k8s.io/v1beta2", "workloads"),
 ];

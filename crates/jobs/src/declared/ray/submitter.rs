@@ -39,6 +39,7 @@ impl RaySpec {
             base: None,
             replicas: 1,
             pods_per_replica: 1,
+            n_groups: None,
             index_labels: IndexLabels::default(),
         }))
     }
