@@ -83,6 +83,17 @@ impl<'a> Installation<'a> {
         Ok(Self { lab, hub, workers, plan, ports, hasty: true, build: None, declared: None })
     }
 
+    /// The same in a worker cluster, with a manager of its own that knows no other cluster.
+    ///
+    /// # Errors
+    /// If the lab has no such worker.
+    pub async fn of_worker(lab: &'a TestLab, name: &str, ports: InstallationPorts) -> Result<Self> {
+        let (hub, plan) =
+            (lab.cluster(name).await?, InstallationPlan { workers: 0, elects: false });
+        let workers = Vec::new();
+        Ok(Self { lab, hub, workers, plan, ports, hasty: true, build: None, declared: None })
+    }
+
     /// The same with leases of the length that is shipped. On a machine that is as busy as a burst makes it, a hasty leader
     /// may miss its own deadline, and ends.
     #[must_use]

@@ -6,10 +6,10 @@ use harness::{Cluster, NodeSpec, Shape, TestLab, secs};
 use jobs::{Kind, Kinds};
 use k8s_openapi::api::core::v1::{ConfigMap, Taint};
 use kube::api::{DeleteParams, PostParams};
-use replay::{ReplayReport, ReplayTarget, TraceCase, TraceSettings};
+use replay::{ReplayClusters, ReplayReport, ReplayTarget, TraceCase, TraceSettings};
 use serde_json::{Value, json};
 
-use crate::installation::{Installation, InstallationPlan, InstallationPorts, NAMESPACE};
+use crate::installation::{Installation, InstallationPlan, InstallationPorts, NAMESPACE, Program};
 
 /// CRDs of the kinds that no program of this repository installs.
 const FOREIGN_KINDS: [&str; 5] = [
@@ -23,43 +23,74 @@ const FOREIGN_KINDS: [&str; 5] = [
 /// Objects that are there before any case.
 const SETUP: &str = include_str!("../replay/trace-setup.yaml");
 
-/// Replays cases, with a manager for each of the settings that they were recorded with.
+/// The queue of a manager cluster that dispatches to its worker.
+const DISPATCHING_SETUP: &str = include_str!("../replay/dispatching-setup.yaml");
+
+/// Replays cases, with a manager for each of the settings that they were recorded with, and a worker for those of two clusters.
 ///
 /// # Errors
-/// If the control plane or a manager does not start.
+/// If a control plane or a manager does not start.
 pub async fn replay(cases: &[TraceCase]) -> Result<ReplayReport> {
     let mut report = ReplayReport::default();
+    let (dispatched, alone): (Vec<_>, Vec<_>) =
+        cases.iter().cloned().partition(TraceCase::is_of_several_clusters);
     for settings in [TraceSettings::Base, TraceSettings::WithoutQueueName, TraceSettings::PodsReady]
     {
-        let of_settings = |case: &&TraceCase| case.config.unwrap_or_default() == settings;
-        let chosen: Vec<TraceCase> = cases.iter().filter(of_settings).cloned().collect();
-        if !chosen.is_empty() {
-            report.absorb(replay_with(settings, &chosen).await?);
+        for (cases, workers) in [(&alone, 0), (&dispatched, 1)] {
+            let of_settings = |case: &&TraceCase| case.config.unwrap_or_default() == settings;
+            let chosen: Vec<TraceCase> = cases.iter().filter(of_settings).cloned().collect();
+            if !chosen.is_empty() {
+                report.absorb(replay_with(settings, workers, &chosen).await?);
+            }
         }
     }
     Ok(report)
 }
 
-async fn replay_with(settings: TraceSettings, cases: &[TraceCase]) -> Result<ReplayReport> {
-    let lab = TestLab::start(Shape { workers: 0, audit: false }).await?;
-    let plan = InstallationPlan { workers: 0, elects: false };
+async fn replay_with(
+    settings: TraceSettings,
+    workers: usize,
+    cases: &[TraceCase],
+) -> Result<ReplayReport> {
+    let lab = TestLab::start(Shape { workers, audit: false }).await?;
+    let plan = InstallationPlan { workers, elects: false };
     let installation = Installation::of(&lab, plan, InstallationPorts::choose()?).await?;
     installation.install().await?;
-    let hub = &installation.hub;
+    let blocks = configuration(settings);
+    let of_manager = started(&installation, &blocks).await.context("the manager cluster")?;
+    let mut of_worker = None;
+    let worker = match installation.workers.first() {
+        None => None,
+        Some(worker) => {
+            let ports = InstallationPorts::choose()?;
+            let alone = Installation::of_worker(&lab, worker.name(), ports).await?;
+            alone.install().await?;
+            of_worker = Some(started(&alone, &blocks).await.context("the worker")?);
+            installation.register().await?;
+            installation.hub.apply(DISPATCHING_SETUP, "base").await?;
+            Some(ReplayTarget::new(worker.client()))
+        }
+    };
+    let manager = ReplayTarget::new(installation.hub.client());
+    let report = replay::run_traces(&ReplayClusters { manager, worker }, cases).await;
+    drop((of_manager, of_worker));
+    report
+}
+
+/// Starts the manager of a cluster, and makes what every case finds there.
+async fn started(installation: &Installation<'_>, blocks: &Value) -> Result<Program> {
+    let cluster = &installation.hub;
     for definition in FOREIGN_KINDS {
-        hub.apply(definition, NAMESPACE).await.context("installing a CRD")?;
+        cluster.apply(definition, NAMESPACE).await.context("installing a CRD")?;
     }
     for nodes in nodes() {
-        hub.add_nodes(&nodes).await?;
+        cluster.add_nodes(&nodes).await?;
     }
-    let manager = installation.manager_with(true, &configuration(settings), &[]).await?;
-    let target = ReplayTarget::new(hub.client());
-    replay::until_served(&target, secs(60)).await?;
-    hub.apply(SETUP, "base").await.context("installing the objects of the recording")?;
-    until_collected(hub).await.context("waiting for the garbage collector")?;
-    let report = replay::run_traces(&target, cases).await;
-    drop(manager);
-    report
+    let manager = installation.manager_with(true, blocks, &[]).await?;
+    replay::until_served(&ReplayTarget::new(cluster.client()), secs(60)).await?;
+    cluster.apply(SETUP, "base").await.context("installing the objects of the recording")?;
+    until_collected(cluster).await.context("waiting for the garbage collector")?;
+    Ok(manager)
 }
 
 /// Waits until the garbage collector knows Kueue's kinds. It looks for new kinds every 30 seconds; an orphaning deletion before
@@ -110,7 +141,10 @@ fn nodes() -> [NodeSpec; 2] {
 /// The settings that the cases were recorded with.
 fn configuration(settings: TraceSettings) -> Value {
     let frameworks: Vec<&str> = Kinds::built_in().iter().map(Kind::framework).collect();
-    let mut file = json!({"integrations": {"frameworks": frameworks}});
+    let mut file = json!({
+        "integrations": {"frameworks": frameworks},
+        "multiKueue": {"dispatcherName": "sluice.dev/capacity"},
+    });
     match settings {
         TraceSettings::Base => file["waitForPodsReady"] = json!({"timeout": "30m"}),
         TraceSettings::WithoutQueueName => {

@@ -17,7 +17,7 @@ pub use case::{Case, Config, RecordedCases, load};
 pub use report::ReplayReport;
 pub use run::{ReplayTarget, run};
 pub use served::until_served;
-pub use traces::{TraceCase, TraceSettings, run_traces};
+pub use traces::{ReplayClusters, TraceCase, TraceSettings, run_traces};
 
 /// Kinds whose cases can be replayed; the others are jobs that we have no webhooks for yet.
 pub const SERVED_KINDS: [&str; 16] = [

@@ -45,7 +45,7 @@ pub struct TraceStep {
     pub what: String,
     /// The cluster that it is sent to, if not the only one.
     #[serde(default)]
-    pub cluster: Option<String>,
+    pub cluster: Option<TraceCluster>,
     /// The request; none if the recorder only waited.
     #[serde(default, rename = "do")]
     pub request: Option<TraceRequest>,
@@ -57,7 +57,15 @@ pub struct TraceStep {
     pub answer: Option<TraceAnswer>,
     /// What changed afterwards.
     #[serde(default)]
-    pub then: Option<TraceChanges>,
+    pub then: Option<TraceOutcome>,
+}
+
+/// A cluster that a step names.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub enum TraceCluster {
+    /// The worker.
+    Worker,
 }
 
 /// A request.
@@ -88,7 +96,21 @@ pub struct TraceAnswer {
     pub object: Option<Value>,
 }
 
-/// What changed after a step.
+/// What changed after a step, in each cluster.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct TraceOutcome {
+    /// In the only cluster.
+    #[serde(flatten)]
+    pub alone: TraceChanges,
+    /// In the manager cluster, if there is a worker.
+    #[serde(default)]
+    pub manager: Option<TraceChanges>,
+    /// In the worker.
+    #[serde(default)]
+    pub worker: Option<TraceChanges>,
+}
+
+/// What changed after a step in one cluster.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct TraceChanges {
     /// Objects as they are then.
@@ -100,6 +122,13 @@ pub struct TraceChanges {
     /// `Kind/name` of objects about which nothing is compared.
     #[serde(default)]
     pub varies: Value,
+}
+
+impl TraceOutcome {
+    /// The changes of the manager cluster, or of the only one.
+    pub(crate) fn of_manager(&self) -> &TraceChanges {
+        self.manager.as_ref().unwrap_or(&self.alone)
+    }
 }
 
 impl TraceCase {

@@ -3,18 +3,22 @@
 //! | file | concept |
 //! |---|---|
 //! | `case` | a recorded case, as in its file |
+//! | `clusters`, `setup` | the clusters of a replay, and what a case finds there |
 //! | `essence` | what of an object is compared |
 //! | `placeholders` | names and times that differ from run to run |
 //! | `comparison` | differences between recorded objects and those of the cluster |
 //! | `run` | sends the steps of a case and waits for what was recorded |
 
 mod case;
+mod clusters;
 mod comparison;
 mod essence;
 mod placeholders;
 mod run;
+mod setup;
 
 pub use case::{TraceCase, TraceSettings};
+pub use clusters::ReplayClusters;
 pub use run::run_traces;
 
 /// Kinds whose cases can be replayed.

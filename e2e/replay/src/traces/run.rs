@@ -9,14 +9,16 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     SHOWN_KINDS, TRACED_KINDS,
-    case::{TraceCase, TraceChanges, TraceRequest, TraceStep},
+    case::{TraceCase, TraceCluster, TraceOutcome, TraceRequest, TraceStep},
+    clusters::ReplayClusters,
     collection, comparison,
     placeholders::TraceNames,
+    setup,
 };
 use crate::{
     compare::{Difference, Level, same_words},
     report::ReplayReport,
-    run::{ReplayTarget, Reply, create, make_namespace, plain},
+    run::{ReplayTarget, Reply, plain},
 };
 
 /// Cases under way at once.
@@ -28,21 +30,18 @@ const SETTLE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Between two looks at the cluster.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
-/// How long the caches of webhooks may need to see a new queue.
-const CACHES: Duration = Duration::from_secs(1);
-
-/// Runs the cases of kinds that are served, in one cluster. The objects that every case finds must be there.
+/// Runs the cases of kinds that are served. The objects that every case finds must be there.
 ///
 /// # Errors
-/// If the API server cannot be reached.
+/// If an API server cannot be reached.
 pub async fn run_traces(
-    target: &ReplayTarget,
+    clusters: &ReplayClusters,
     cases: &[TraceCase],
 ) -> anyhow::Result<ReplayReport> {
     let mut report = ReplayReport::default();
     let mut chosen = Vec::new();
     for case in cases {
-        let reason = if case.is_of_several_clusters() {
+        let reason = if case.is_of_several_clusters() && clusters.worker.is_none() {
             "more than one cluster".to_owned()
         } else if !TRACED_KINDS.contains(&case.kind.as_str()) {
             format!("kind {} is not built", case.kind)
@@ -54,7 +53,7 @@ pub async fn run_traces(
     }
     let runs = stream::iter(chosen.into_iter().enumerate());
     let runs = runs.map(|(number, case)| async move {
-        let outcome = judge(target, case, number).await;
+        let outcome = judge(clusters, case, number).await;
         (case.case.clone(), outcome)
     });
     let outcomes: Vec<_> = runs.buffer_unordered(PARALLEL).collect().await;
@@ -74,34 +73,36 @@ pub async fn run_traces(
 }
 
 async fn judge(
-    target: &ReplayTarget,
+    clusters: &ReplayClusters,
     case: &TraceCase,
     number: usize,
 ) -> anyhow::Result<Vec<Difference>> {
     if let Some(namespace) = &case.namespace {
-        return steps(target, case, &mut TraceNames::of(namespace)).await;
+        return steps(clusters, case, &mut TraceNames::of(namespace)).await;
     }
     let namespace = format!("trace-{number}");
-    prepare(target, &namespace, case).await.context("setup")?;
-    let found = steps(target, case, &mut TraceNames::of(&namespace)).await;
-    clean_up(target, &namespace).await?;
+    setup::prepare(clusters, &namespace, case).await.context("setup")?;
+    let found = steps(clusters, case, &mut TraceNames::of(&namespace)).await;
+    for target in clusters.iter() {
+        clean_up(target, &namespace).await?;
+    }
     found
 }
 
 /// The first step that differs ends a case: what follows depends on it.
 async fn steps(
-    target: &ReplayTarget,
+    clusters: &ReplayClusters,
     case: &TraceCase,
     names: &mut TraceNames,
 ) -> anyhow::Result<Vec<Difference>> {
     for step in &case.steps {
         let mut found = Vec::new();
         if let Some(request) = &step.request {
-            let reply = send(target, request, names).await?;
+            let reply = send(clusters, step.cluster, request, names).await?;
             found.extend(answer_differences(step, &reply, names));
         }
         if let Some(then) = step.then.as_ref().filter(|_| found.is_empty() && !step.dry_run) {
-            found.extend(settle(target, then, names).await?);
+            found.extend(settle(clusters, then, names).await?);
         }
         if !found.is_empty() {
             for difference in &mut found {
@@ -116,14 +117,20 @@ async fn steps(
 
 /// Waits for the recorded objects. Returns what differs after [`SETTLE_TIMEOUT`].
 async fn settle(
-    target: &ReplayTarget,
-    then: &TraceChanges,
+    clusters: &ReplayClusters,
+    then: &TraceOutcome,
     names: &mut TraceNames,
 ) -> anyhow::Result<Vec<Difference>> {
     let until = Instant::now() + SETTLE_TIMEOUT;
     loop {
-        let present = present(target, names.namespace()).await?;
-        let lines = comparison::differences(then, &present, names);
+        let namespace = names.namespace().to_owned();
+        let there = present(&clusters.manager, &namespace).await?;
+        let mut lines = comparison::differences(then.of_manager(), &there, names);
+        if let (Some(worker), Some(then)) = (&clusters.worker, &then.worker) {
+            let there = present(worker, &namespace).await?;
+            let of_worker = comparison::differences(then, &there, names);
+            lines.extend(of_worker.into_iter().map(|line| format!("worker: {line}")));
+        }
         if lines.is_empty() || Instant::now() >= until {
             let text = |line| Difference { level: Level::Objects, text: line };
             return Ok(lines.into_iter().map(text).collect());
@@ -161,33 +168,47 @@ fn answer_differences(step: &TraceStep, reply: &Reply, names: &TraceNames) -> Ve
 
 /// Sends a request with the names, uids and the time of this run.
 async fn send(
-    target: &ReplayTarget,
+    clusters: &ReplayClusters,
+    cluster: Option<TraceCluster>,
     request: &TraceRequest,
     names: &TraceNames,
 ) -> anyhow::Result<Reply> {
     let body = match &request.body {
-        Some(body) => Some(fill(target, body, names).await?),
+        Some(body) => Some(fill(clusters, body, names).await?),
         None => None,
     };
     let kind = request.content_type.as_deref().unwrap_or("application/json");
     let path = names.fill(&request.path);
+    let target = clusters.of(cluster)?;
     target.send(&plain(&request.method, &path, kind), body.as_ref()).await
 }
 
-async fn fill(target: &ReplayTarget, body: &Value, names: &TraceNames) -> anyhow::Result<Value> {
+async fn fill(
+    clusters: &ReplayClusters,
+    body: &Value,
+    names: &TraceNames,
+) -> anyhow::Result<Value> {
     let mut text = names.fill(&body.to_string());
     let now = k8s_openapi::jiff::Timestamp::now();
     let now = now.round(k8s_openapi::jiff::Unit::Second).unwrap_or(now);
     text = text.replace("<now>", &now.to_string());
     while let Some((begin, rest)) = text.split_once("<uid:") {
         let (object, end) = rest.split_once('>').context("a placeholder without an end")?;
-        let uid = uid_of(target, object, names).await?;
+        let uid = uid_of(clusters, object, names).await?;
         text = format!("{begin}{uid}{end}");
     }
     Ok(serde_json::from_str(&text)?)
 }
 
-async fn uid_of(target: &ReplayTarget, object: &str, names: &TraceNames) -> anyhow::Result<String> {
+async fn uid_of(
+    clusters: &ReplayClusters,
+    object: &str,
+    names: &TraceNames,
+) -> anyhow::Result<String> {
+    let (target, object) = match object.strip_prefix("worker/") {
+        Some(object) => (clusters.of(Some(TraceCluster::Worker))?, object),
+        None => (&clusters.manager, object),
+    };
     let (kind, name) = object.split_once('/').context("a uid names kind and object")?;
     let path = collection(kind, names.namespace()).with_context(|| format!("uid of {kind}"))?;
     let get = plain("GET", &format!("{path}/{name}"), "application/json");
@@ -210,41 +231,6 @@ async fn present(target: &ReplayTarget, namespace: &str) -> anyhow::Result<Vec<V
         }
     }
     Ok(all)
-}
-
-/// The namespace of a trace, with its queues.
-async fn prepare(target: &ReplayTarget, namespace: &str, case: &TraceCase) -> anyhow::Result<()> {
-    make_namespace(target, namespace, &json!({})).await?;
-    let tiny = format!("{namespace}-tiny");
-    let api = "/apis/kueue.x-k8s.io/v1beta2";
-    create(target, &format!("{api}/clusterqueues"), &tiny_queue(&tiny)).await?;
-    let mut queues = vec![("main", "ample"), ("other", "ample"), ("tiny", tiny.as_str())];
-    if case.case.ends_with("/life/default-queue") {
-        queues.push(("default", "ample"));
-    }
-    for (name, cluster_queue) in queues {
-        let queue = json!({
-            "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue",
-            "metadata": {"name": name}, "spec": {"clusterQueue": cluster_queue},
-        });
-        create(target, &format!("{api}/namespaces/{namespace}/localqueues"), &queue).await?;
-    }
-    sleep(CACHES).await;
-    Ok(())
-}
-
-/// A ClusterQueue in which nothing ever fits.
-fn tiny_queue(name: &str) -> Value {
-    let quota = |name: &str, quota: &str| json!({"name": name, "nominalQuota": quota});
-    json!({
-        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": name},
-        "spec": {"namespaceSelector": {}, "resourceGroups": [{
-            "coveredResources": ["cpu", "memory", "example.com/gpu"],
-            "flavors": [{"name": "plain", "resources": [
-                quota("cpu", "100m"), quota("memory", "100Mi"), quota("example.com/gpu", "0"),
-            ]}],
-        }]},
-    })
 }
 
 /// Drops finalizers and deletes what a trace has left.
