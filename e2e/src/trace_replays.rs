@@ -141,10 +141,8 @@ fn nodes() -> [NodeSpec; 2] {
 /// The settings that the cases were recorded with.
 fn configuration(settings: TraceSettings) -> Value {
     let frameworks: Vec<&str> = Kinds::built_in().iter().map(Kind::framework).collect();
-    let mut file = json!({
-        "integrations": {"frameworks": frameworks},
-        "multiKueue": {"dispatcherName": "sluice.dev/capacity"},
-    });
+    // The usual dispatcher and timeout of upstream.
+    let mut file = json!({"integrations": {"frameworks": frameworks}, "multiKueue": {}});
     match settings {
         TraceSettings::Base => file["waitForPodsReady"] = json!({"timeout": "30m"}),
         TraceSettings::WithoutQueueName => {

@@ -99,15 +99,15 @@ impl DispatchSettings {
     }
 }
 
-/// Refuses other dispatchers than the one of this version, because another one than the configured would be a surprise.
+/// Refuses dispatchers that this version does not have, because another one than the configured would be a surprise.
 ///
 /// # Errors
 /// If `name` names another dispatcher.
 fn check_dispatcher(name: &str) -> anyhow::Result<()> {
+    let built = [dispatchers::CAPACITY, dispatchers::ALL_AT_ONCE];
     anyhow::ensure!(
-        name == dispatchers::CAPACITY,
-        "multiKueue.dispatcherName is {name:?}: this version has {:?} only; set it, or run without the component multikueue",
-        dispatchers::CAPACITY
+        built.contains(&name),
+        "multiKueue.dispatcherName is {name:?}: this version has {built:?} only; set one of them, or run without the component multikueue",
     );
     Ok(())
 }

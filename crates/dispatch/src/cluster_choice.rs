@@ -173,12 +173,27 @@ impl Fleet {
             return Err(ClusterRefusal::NotConnected);
         }
         let report = cluster.report().ok_or(ClusterRefusal::NoReport)?;
+        let request = &class.work.request;
+        if !policy.draining(id) && !report.kinds.contains(&request.kind) {
+            return Err(ClusterRefusal::KindNotSupported(request.kind.clone()));
+        }
+        self.check_open(request, policy, id, now)
+    }
+
+    /// Checks what does not depend on a report.
+    pub(crate) fn check_open(
+        &self,
+        request: &WorkloadRequest,
+        policy: &PlacementPolicy,
+        id: ClusterId,
+        now: Time,
+    ) -> Result<(), ClusterRefusal> {
+        let cluster = &self.clusters[id.index()];
+        if !cluster.connected {
+            return Err(ClusterRefusal::NotConnected);
+        }
         if policy.draining(id) {
             return Err(ClusterRefusal::Draining);
-        }
-        let request = &class.work.request;
-        if !report.kinds.contains(&request.kind) {
-            return Err(ClusterRefusal::KindNotSupported(request.kind.clone()));
         }
         check_allowed(request, policy)?;
         if !request.affinity.iter().all(|requirement| requirement.matches(&cluster.labels)) {

@@ -13,6 +13,8 @@ mod admission_check;
 mod assigned_workload;
 mod capacity_report;
 mod cluster_choice;
+mod cluster_race;
+mod dispatcher;
 mod exclusions;
 mod fleet;
 mod fleet_placer;
@@ -37,6 +39,8 @@ pub use admission_check::{CheckStatus, ClusterAvailability, bad_config, check_st
 pub use assigned_workload::{AssignedPodSet, AssignedWorkload};
 pub use capacity_report::{CapacityReport, NodeClassCapacity, WorkerMode};
 pub use cluster_choice::PlacementRequest;
+pub use cluster_race::ClusterRace;
+pub use dispatcher::Dispatcher;
 pub use exclusions::ExclusionCause;
 pub use fleet::Fleet;
 pub use fleet_placer::{DispatchLookup, DispatchedEntry, FleetPlacer};

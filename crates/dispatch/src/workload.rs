@@ -90,7 +90,10 @@ impl<'a> DispatchDecision<'a> {
                 with_deadline(Vec::new(), self.ends_of_blocks())
             }
             DispatchCheckState::Pending if hub.nominated_clusters.is_empty() => self.nominate(),
-            DispatchCheckState::Pending => self.dispatch_nominated(),
+            DispatchCheckState::Pending => {
+                let joins = self.joins_race().then_some(DispatchStep::Nominate);
+                joins.into_iter().chain(self.dispatch_nominated()).collect()
+            }
             DispatchCheckState::Ready => self.follow_recorded(),
             // The engine evicts the Workload; then everything is withdrawn.
             DispatchCheckState::Retry | DispatchCheckState::Rejected => Vec::new(),

@@ -16,6 +16,7 @@ pub use template::AnnotatedTemplate;
 use std::collections::BTreeMap;
 
 use crds::{
+    names::labels::MULTI_KUEUE_ORIGIN,
     v1beta2::MAX_POD_SETS,
     validation::{Errors, FieldError, gated_by, immutable, labels::subdomain_problems},
 };
@@ -88,7 +89,9 @@ fn annotations<J: GenericJob>(job: &J) -> BTreeMap<String, String> {
 
 fn check_prebuilt<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
     let prebuilt = prebuilt_name(job, gates);
-    let refused = !job.kind().supports_prebuilt() && job.refuses_prebuilt();
+    // The copy of a dispatched job names the clone, whatever its kind is.
+    let is_copy = job.label(MULTI_KUEUE_ORIGIN).is_some();
+    let refused = !job.kind().supports_prebuilt() && job.refuses_prebuilt() && !is_copy;
     // On other kinds the label has no effect (docs/reference/kueue.md §5.3).
     if prebuilt.name.is_empty() || !(job.kind().supports_prebuilt() || refused) {
         return vec![];

@@ -6,6 +6,8 @@ use config::{
     Configuration, JobKinds,
     gates::{Gate, Gates},
 };
+use crds::names::dispatchers;
+use dispatch::Dispatcher;
 use jobs::{Kinds, construct_workload::KeysToCopy};
 use runtime::events::EventRecord;
 
@@ -100,6 +102,11 @@ fn dispatch_config(file: &Configuration) -> DispatchConfig {
         lost_after: multi_kueue.worker_lost_timeout.positive().unwrap_or_default(),
         gc_interval: multi_kueue.gc_interval(),
         admit_within: ADMIT_WITHIN,
+        dispatcher: if multi_kueue.dispatcher_name == dispatchers::ALL_AT_ONCE {
+            Dispatcher::AllAtOnce
+        } else {
+            Dispatcher::Capacity
+        },
     }
 }
 

@@ -17,6 +17,7 @@ mod measured;
 mod orphan_cleanup;
 mod other_checks;
 mod queue_objects;
+mod race;
 mod replica_sets;
 mod report_copies;
 mod slices;
@@ -29,7 +30,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use ::jobs::{GenericJob, Job, JobObject, Kind, Kinds};
 use config::{Configuration, JobKinds, gates::Gates};
-use crds::v1beta2::{AdmissionCheck, ClusterQueue, LocalQueue, ResourceFlavor, Workload};
+use crds::{
+    names::dispatchers::CAPACITY,
+    v1beta2::{AdmissionCheck, ClusterQueue, LocalQueue, ResourceFlavor, Workload},
+};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
 use proptest::prelude::*;
@@ -73,6 +77,23 @@ fn kinds() -> JobKinds {
 
 fn settings() -> ManagerSettings {
     ManagerSettings::new(&Configuration::default(), &Gates::default(), &kinds(), false)
+}
+
+/// Of a manager that dispatches to a cluster with room.
+fn capacity_settings() -> ManagerSettings {
+    dispatching_settings(CAPACITY)
+}
+
+/// Of a manager that dispatches.
+fn dispatching_settings(dispatcher: &str) -> ManagerSettings {
+    dispatching_settings_for(dispatcher, &kinds())
+}
+
+/// Of a manager that dispatches these kinds.
+fn dispatching_settings_for(dispatcher: &str, kinds: &JobKinds) -> ManagerSettings {
+    let mut file = Configuration::without_file(None).expect("defaults");
+    dispatcher.clone_into(&mut file.multi_kueue.dispatcher_name);
+    ManagerSettings::new(&file, &Gates::default(), kinds, true)
 }
 
 /// A manager whose leader has written its term.

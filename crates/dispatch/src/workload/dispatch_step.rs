@@ -6,7 +6,7 @@ use engine::{Time, ids::ClusterId};
 /// carries the uid of the object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DispatchStep {
-    /// Nominate the cluster on which the Workload has room, or the best one.
+    /// Nominate the cluster on which the Workload has room, or the best one; in a race, all that may be nominated.
     Nominate,
     /// Create the clone with the hub's epoch.
     CreateClone(ClusterId),

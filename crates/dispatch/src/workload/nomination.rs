@@ -1,7 +1,7 @@
 //! From nomination to recording.
 //!
-//! A single nominated cluster gets clone and job at once. Several clusters race with clones, and the job follows the
-//! recorded cluster. The first cluster that admits its clone wins; the copies of this epoch on the other clusters are
+//! A cluster that was chosen by its capacity gets clone and job at once. Under another dispatcher, or with several nominated
+//! clusters, they race with clones, and the job follows the recorded cluster. The first cluster that admits its clone wins; the copies of this epoch on the other clusters are
 //! removed before it is recorded.
 //!
 //! If no nominated cluster takes the Workload, the nomination is cancelled: jobs are deleted, the epoch is raised,
@@ -33,8 +33,20 @@ impl<'a> DispatchDecision<'a> {
         steps
     }
 
+    /// Whether a cluster that is not nominated yet may join the race.
+    pub(super) fn joins_race(&self) -> bool {
+        let hub = self.hub;
+        // A raised epoch means that the nomination is being cancelled.
+        let more = hub.race.iter().flatten().any(|one| !hub.nominated_clusters.contains(one));
+        more && !hub.epoch_raised
+    }
+
     /// Nominates a cluster once no earlier copy is left: its epoch would be that of the new one.
     pub(super) fn nominate(&self) -> Vec<DispatchStep> {
+        // Without a cluster the Workload keeps its quota, as upstream's does.
+        if self.hub.race.as_ref().is_some_and(Vec::is_empty) {
+            return self.removals(self.copies.iter());
+        }
         match self.remote_activity(RemoteCopy::is_empty) {
             RemoteActivity::None => vec![DispatchStep::Nominate],
             RemoteActivity::Possible => self.removals(self.copies.iter()),
@@ -47,7 +59,7 @@ impl<'a> DispatchDecision<'a> {
     fn decide_among(&self, chosen: &[ClusterId]) -> Vec<DispatchStep> {
         let copies: Vec<&RemoteCopy> =
             chosen.iter().filter_map(|&cluster| self.copy(cluster)).collect();
-        let single_cluster = chosen.len() == 1;
+        let single_cluster = chosen.len() == 1 && self.hub.race.is_none();
         // A raised epoch in a nominated Workload means that the cancellation has begun.
         if self.hub.epoch_raised {
             return self.stop_and_cancel(&copies, single_cluster);

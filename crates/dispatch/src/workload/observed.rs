@@ -54,6 +54,8 @@ pub struct LocalWorkload {
     pub recorded_cluster: Option<ClusterId>,
     /// `nominatedClusterNames`.
     pub nominated_clusters: Vec<ClusterId>,
+    /// The clusters that may be nominated now, if they race. `None` if one is chosen by its capacity.
+    pub race: Option<Vec<ClusterId>>,
     /// The epoch; 1 without an annotation, 0 of an absent Workload.
     pub epoch: u64,
     /// Memory: the highest epoch of any copy that was observed. 0 after a loss.

@@ -43,6 +43,10 @@ fn hub(line: &str) -> LocalWorkload {
             "rejected" => hub.check = DispatchCheckState::Rejected,
             "recorded" => hub.recorded_cluster = Some(cluster(value)),
             "nominated" => hub.nominated_clusters = value.split(',').map(cluster).collect(),
+            "race" => {
+                let names = value.split(',').filter(|name| !name.is_empty());
+                hub.race = Some(names.map(cluster).collect());
+            }
             "epoch" => hub.epoch = epoch(value),
             "raised" => hub.epoch_raised = true,
             "unsent" => hub.create_sent = false,
@@ -669,5 +673,28 @@ fn a_cluster_that_is_never_listed_is_lost_like_one_without_a_connection() {
             &["unplace a: the worker was lost before it admitted the workload"],
         ),
         (100, "gone active recorded=a", &["a unlisted=0 clone=1"], &["idle"]),
+    ]);
+}
+
+#[test]
+fn clusters_that_race_get_clones_and_the_winner_the_job() {
+    check(&[
+        (1, "quota race=a,b", &[], &["nominate"]),
+        // Without a cluster the quota is kept.
+        (1, "quota race=", &[], &[]),
+        (1, "quota race=a nominated=a", &["a live"], &["create-clone a"]),
+        // A single cluster has as much time as it needs.
+        (99, "quota race=a nominated=a", &["a live clone=1"], &[]),
+        (1, "quota race=a nominated=a", &["a live clone=1 evicted"], &[]),
+        (1, "quota race=a nominated=a", &["a live clone=1 admitted=1"], &["ready a"]),
+        (1, "quota ready recorded=a race=", &["a live clone=1 admitted=1"], &["create-job a"]),
+        // A cluster that is reached later joins.
+        (1, "quota race=a,b nominated=a", &["a live clone=1"], &["nominate"]),
+        (
+            1,
+            "quota race=b nominated=a raised unsent",
+            &["a live clone=1 refused=no"],
+            &["unplace a: no"],
+        ),
     ]);
 }

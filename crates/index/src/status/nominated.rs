@@ -4,11 +4,11 @@ use crds::v1beta2::WorkloadStatus;
 
 use super::check_states::READY;
 
-/// Nominates a cluster for a Workload that holds quota. The API server refuses a nomination beside a cluster name.
+/// Nominates clusters for a Workload that holds quota. The API server refuses a nomination beside a cluster name.
 #[must_use]
-pub fn nominated(mut status: WorkloadStatus, cluster: &str) -> WorkloadStatus {
+pub fn nominated(mut status: WorkloadStatus, clusters: &[Box<str>]) -> WorkloadStatus {
     if status.cluster_name.is_none() {
-        status.nominated_cluster_names = vec![cluster.to_owned()];
+        status.nominated_cluster_names = clusters.iter().map(ToString::to_string).collect();
     }
     status
 }

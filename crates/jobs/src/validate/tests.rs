@@ -151,3 +151,16 @@ fn a_slice_size_has_32_bits() {
         assert!(size(text)[0].ends_with("must be a numeric value"), "{:?}", size(text));
     }
 }
+
+#[test]
+fn the_copy_of_a_dispatched_job_may_name_its_clone() {
+    let kind = crate::Kinds::built_in().find("kubeflow.org/v1", "JAXJob").expect("a built-in kind");
+    let refusals = |labels: &Value| {
+        let prebuilt = json!({ "kueue.x-k8s.io/prebuilt-workload-name": "w" });
+        let metadata = json!({ "name": "j", "labels": labels, "annotations": prebuilt });
+        let job = kind.decode(json!({ "metadata": metadata, "spec": {} })).expect("it decodes");
+        create(&job, JobGates::default()).len()
+    };
+    assert_eq!(refusals(&json!({})), 1, "its kind has no prebuilt Workloads");
+    assert_eq!(refusals(&json!({ "kueue.x-k8s.io/multikueue-origin": "hub" })), 0);
+}

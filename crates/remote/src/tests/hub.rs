@@ -54,7 +54,7 @@ pub(super) fn begin(
     let (recorder, _) = recorder(writer.clone(), reporter, EventMetrics::default());
     let io = ControlIo { home: writer, workers, recorder, measure: Arc::new(Unmeasured) };
     let file = format!(
-        "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nmultiKueue: {{workerLostTimeout: {lost_after}}}\n"
+        "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nmultiKueue: {{dispatcherName: sluice.dev/capacity, workerLostTimeout: {lost_after}}}\n"
     );
     let file = Configuration::load(&file, Some("kueue-system")).expect("a configuration");
     let kinds = JobKinds::all(&Kinds::default());

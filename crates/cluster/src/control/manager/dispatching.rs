@@ -14,6 +14,7 @@ use crate::control::{
     multikueue::{DispatchEffect, DispatchInputs, MultiKueueDispatch},
     outbox::{Purpose, Subject, Ticket},
     queues::Queues,
+    scheduling::WorkOf,
     workloads::{WorkloadChange, WorkloadCommand},
 };
 
@@ -218,11 +219,23 @@ impl Dispatching {
     /// Runs scheduling cycles. Returns whether a Workload got something.
     pub(super) fn run_cycles(&mut self, core: &mut Core) -> bool {
         let Core { ctx, scheduler, workloads, .. } = core;
+        // Clusters that race are asked after the reservation.
+        let races = self.multikueue.as_ref().is_some_and(MultiKueueDispatch::races);
+        let work_of: WorkOf = if races { |_, _, _| None } else { work_of };
         let run = scheduler.run_cycles(self.registry.fleet_mut(), workloads, work_of, ctx);
         if let Some(multikueue) = &mut self.multikueue {
             run.reserved.iter().for_each(|key| multikueue.reserved(key, ctx.now));
         }
         run.progress
+    }
+
+    /// More clusters may race for Workloads: those are evaluated again.
+    pub(super) fn clusters_changed(&self, core: &mut Core) {
+        if !core.ctx.agenda.has_clusters() {
+            return;
+        }
+        let waiting = self.multikueue.iter().flat_map(MultiKueueDispatch::await_clusters);
+        core.ctx.agenda.workloads(waiting.cloned());
     }
 
     /// Writes conditions and label keys of workers.

@@ -181,6 +181,7 @@ impl Control for ManagerControl {
         if let Some(multikueue) = &mut self.dispatching.multikueue {
             multikueue.keep(&self.core.workloads, &mut self.core.ctx);
         }
+        self.dispatching.clusters_changed(&mut self.core);
         for _ in 0..MAX_ROUNDS {
             let n_evaluated = self.evaluate_jobs() + self.evaluate_workloads();
             // A cycle without progress may still have made something due: another reason to be pending.

@@ -6,10 +6,10 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use ::jobs::{GenericJob, JobObject, remote_objects::RemoteIdentity};
 use crds::names::{conditions::EVICTED, reasons::PODS_READY_TIMEOUT};
 use dispatch::{
-    AssignedWorkload, ExclusionCause, HubIncarnation, PlacementRequest,
+    AssignedWorkload, ClusterRace, Dispatcher, ExclusionCause, HubIncarnation, PlacementRequest,
     workload::{
-        self as dispatch_workload, DispatchStep, DispatchTimeouts, LocalWorkload, RemoteCopy,
-        RetryReason,
+        self as dispatch_workload, DispatchCheckState, DispatchStep, DispatchTimeouts,
+        LocalWorkload, RemoteCopy, RetryReason,
     },
 };
 use engine::{Time, ids::ClusterId};
@@ -91,6 +91,7 @@ impl<'a> DispatchEvaluation<'a> {
             return Vec::new();
         }
         let copies = self.copies(&hub);
+        hub.race = self.race(&hub);
         hub.newer_copy_until = self.newer_copy_until(&hub, &copies);
         let highest = copies.iter().filter_map(RemoteCopy::newest_epoch).max().unwrap_or(0);
         self.state.highest_epoch = self.state.highest_epoch.max(highest);
@@ -103,6 +104,29 @@ impl<'a> DispatchEvaluation<'a> {
         tracing::trace!(workload = %self.key, ?hub, ?copies, ?steps, "dispatch");
         let steps = steps.into_iter();
         steps.filter_map(|step| self.take_step(step)).collect()
+    }
+
+    /// The clusters that may be nominated now, under a dispatcher that lets them race.
+    fn race(&mut self, hub: &LocalWorkload) -> Option<Vec<ClusterId>> {
+        if self.config.dispatcher != Dispatcher::AllAtOnce {
+            return None;
+        }
+        let is_open = hub.quota_reserved && hub.check == DispatchCheckState::Pending;
+        let race = self.clusters_that_race().filter(|_| is_open).unwrap_or_default();
+        self.state.awaits_clusters = race.incomplete;
+        if let Some(until) = race.until {
+            self.ctx.agenda.at(timestamp(until), Reevaluation::Workload(self.key.clone()));
+        }
+        Some(race.clusters)
+    }
+
+    fn clusters_that_race(&self) -> Option<ClusterRace> {
+        let record = self.inputs.workloads.get(self.key)?;
+        let admission = record.object().status.admission.as_ref()?;
+        let config = self.inputs.scheduler.multikueue_config(&admission.cluster_queue)?;
+        let request = self.inputs.scheduler.request(record.id())?;
+        let fleet = self.inputs.registry.fleet();
+        Some(fleet.race(config, request, engine_time(self.ctx.now)))
     }
 
     /// Until when a copy of a higher epoch may be that of a Workload which this process observes late.
@@ -188,6 +212,9 @@ impl<'a> DispatchEvaluation<'a> {
     fn take_step(&mut self, step: DispatchStep) -> Option<DispatchEffect> {
         let propose = |transition| Some(DispatchEffect::Propose(transition));
         match step {
+            DispatchStep::Nominate if self.config.dispatcher == Dispatcher::AllAtOnce => {
+                return self.nominate_all();
+            }
             DispatchStep::Nominate => return self.nominate(),
             DispatchStep::CreateClone(cluster) => self.create_clone(cluster),
             DispatchStep::CreateJobs(cluster) => self.create_jobs(cluster),
@@ -231,6 +258,18 @@ impl<'a> DispatchEvaluation<'a> {
         None
     }
 
+    /// Nominates all clusters that race. Nominated ones stay, because they may have a copy.
+    fn nominate_all(&mut self) -> Option<DispatchEffect> {
+        let record = self.inputs.workloads.get(self.key)?;
+        let race = self.clusters_that_race()?;
+        let fleet = self.inputs.registry.fleet();
+        let joining = race.clusters.iter().map(|id| fleet.name(*id));
+        let nominated = record.object().status.nominated_cluster_names.iter().map(String::as_str);
+        let names: BTreeSet<Box<str>> = joining.chain(nominated).map(Into::into).collect();
+        self.state.nominated_at = self.ctx.now;
+        Some(DispatchEffect::Propose(Transition::Nominate(names.into_iter().collect())))
+    }
+
     /// Nominates the cluster that was chosen together with the quota. A process that does not know it chooses again.
     fn nominate(&mut self) -> Option<DispatchEffect> {
         let record = self.inputs.workloads.get(self.key)?;
@@ -263,7 +302,7 @@ impl<'a> DispatchEvaluation<'a> {
         // The admission timeout begins with the nomination.
         self.state.nominated_at = self.ctx.now;
         let name = self.inputs.registry.fleet().name(cluster).into();
-        Some(DispatchEffect::Propose(Transition::Nominate(name)))
+        Some(DispatchEffect::Propose(Transition::Nominate(vec![name])))
     }
 
     fn create_clone(&mut self, cluster: ClusterId) {
@@ -276,10 +315,13 @@ impl<'a> DispatchEvaluation<'a> {
         let workload = record.object();
         let mark = self.identity(index::epoch(workload));
         let clone = (self.key, &**workload);
+        // A worker with queues of its own assigns its own flavors.
+        let has_agent = self.inputs.registry.fleet().has_report(cluster);
+        let flavors = has_agent.then_some(self.inputs.flavors);
         // Until an answer or a list settles it, a create counts as something that can run
         // (docs/reference/dispatch.md §6).
         if self.may_create(&(cluster, None))
-            && worker_writes::create_clone(worker, clone, (self.inputs.flavors, mark), self.ctx)
+            && worker_writes::create_clone(worker, clone, (flavors, mark), self.ctx)
         {
             self.state.created((cluster, None), self.ctx.now);
             self.state.sent = true;
@@ -354,6 +396,8 @@ impl<'a> DispatchEvaluation<'a> {
     /// The check goes back. A worker that evicted or refused the Workload is excluded for a while.
     fn retry(&mut self, retry: RetryReason) -> Transition {
         match retry {
+            // In a race the worker's queue decides when it admits the Workload again.
+            RetryReason::EvictedOnWorker(_) if self.config.dispatcher == Dispatcher::AllAtOnce => {}
             RetryReason::EvictedOnWorker(cluster) | RetryReason::RefusedByWorker(cluster) => {
                 self.exclude(cluster);
             }
@@ -409,9 +453,25 @@ impl<'a> DispatchEvaluation<'a> {
                 worker.map_or(RefusedScope::Shape, |one| one.refused_scope(self.key, epoch));
             self.inputs.registry.fleet_mut().unplace(record.id());
             self.exclude_for(cluster, scope, why);
+            self.exclude_others(cluster, epoch);
             self.state.withdrawn = true;
         }
         DispatchEffect::Unreserve(message)
+    }
+
+    /// In a race other clusters have refused the Workload as well.
+    fn exclude_others(&mut self, cluster: ClusterId, epoch: u64) {
+        let others = self.workers.iter().map(|(_, worker)| worker);
+        let refused: Vec<_> = others
+            .filter(|worker| worker.id != cluster)
+            .filter_map(|worker| {
+                let why = worker.refusal(self.key, epoch)?.message.as_str().into();
+                Some((worker.id, worker.refused_scope(self.key, epoch), why))
+            })
+            .collect();
+        for (cluster, scope, why) in refused {
+            self.exclude_for(cluster, scope, why);
+        }
     }
 
     /// A cluster on which the pods did not become ready in time is not the next choice.

@@ -41,7 +41,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use ::jobs::{JobObject, Kind, Kinds, pod_sets_info::FlavorsByName};
 use crds::{v1alpha1::ClusterCapacity, v1beta2::Workload};
-use dispatch::AssignedWorkload;
+use dispatch::{AssignedWorkload, Dispatcher};
 use engine::ids::WorkloadId;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -83,6 +83,8 @@ pub(crate) struct DispatchConfig {
     pub(crate) gc_interval: Option<Duration>,
     /// How long a nominated worker may take to admit a clone.
     pub(crate) admit_within: Duration,
+    /// How clusters are nominated.
+    pub(crate) dispatcher: Dispatcher,
 }
 
 /// What decides beside the copies.
@@ -135,6 +137,17 @@ impl MultiKueueDispatch {
             began: None,
             announced: BTreeSet::new(),
         }
+    }
+
+    /// Whether clusters race for Workloads; otherwise one is chosen together with the quota.
+    pub(crate) fn races(&self) -> bool {
+        self.config.dispatcher == Dispatcher::AllAtOnce
+    }
+
+    /// Workloads for which more clusters may race after a change of clusters.
+    pub(crate) fn await_clusters(&self) -> impl Iterator<Item = &Key> {
+        let waiting = self.states.iter().filter(|(_, state)| state.awaits_clusters);
+        waiting.map(|(key, _)| key)
     }
 
     /// Records when this process began to observe anything.
@@ -302,7 +315,7 @@ impl MultiKueueDispatch {
             return;
         };
         let fleet = inputs.registry.fleet_mut();
-        if !record.phase().holds_quota() || fleet.placed_on(record.id()).is_some() {
+        if !record.phase().holds_quota() || fleet.placed_on(record.id()).is_some() || self.races() {
             return;
         }
         if let Some(request) = inputs.scheduler.request(record.id()) {

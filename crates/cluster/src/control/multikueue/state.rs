@@ -31,6 +31,8 @@ pub(super) struct DispatchState {
     pub(super) epoch_raised: bool,
     /// Nothing of the Workload runs on any worker.
     pub(super) withdrawn: bool,
+    /// It waits for further clusters to race.
+    pub(super) awaits_clusters: bool,
     /// When the status of its job was copied to the hub.
     pub(super) throttle: StatusSyncThrottle,
     /// Since when it is nominated, as far as this process knows.
@@ -52,6 +54,7 @@ impl DispatchState {
             creates: BTreeMap::new(),
             epoch_raised: false,
             withdrawn: false,
+            awaits_clusters: false,
             throttle: StatusSyncThrottle::default(),
             nominated_at: now,
         }

@@ -30,9 +30,10 @@ use index::{
 use jiff::Timestamp;
 use runtime::watch::Key;
 
+pub(crate) use self::cycle::WorkOf;
 use self::{
     block_admission::PodsReadyGate,
-    cycle::{CyclesRun, SchedulingCycles, WorkOf},
+    cycle::{CyclesRun, SchedulingCycles},
 };
 use super::{
     context::Context,

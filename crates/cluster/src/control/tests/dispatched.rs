@@ -52,15 +52,9 @@ pub(super) fn copies() -> (Value, Value) {
 
 /// What a manager with workers knows when it has listed everything; without the Workload where it is gone.
 pub(super) fn dispatching(job: &Value, workloads: &[Value]) -> ManagerControl {
-    let mut control = leading(settings());
+    let mut control = leading(capacity_settings());
     dispatching_lists(job, workloads).into_iter().for_each(|input| control.observe(input, NOW));
     control
-}
-
-/// Of a manager that dispatches.
-pub(super) fn settings() -> ManagerSettings {
-    let file = Configuration::without_file(None).expect("defaults");
-    ManagerSettings::new(&file, &Gates::default(), &kinds(), true)
 }
 
 /// Everything that a manager with workers lists.

@@ -10,8 +10,7 @@ const API: &str = "kueue.x-k8s.io/v1beta2";
 
 /// A manager with one worker of two nodes of 8 cpus, one of them half in use.
 pub(super) fn manager(policy: &Value) -> ManagerControl {
-    let file = Configuration::default();
-    let mut control = leading(ManagerSettings::new(&file, &Gates::default(), &kinds(), true));
+    let mut control = leading(capacity_settings());
     let active = json!([{"type": "Active", "status": "True", "reason": "Active", "message": ""}]);
     let queue = json!({
         "apiVersion": API, "kind": "ClusterQueue", "metadata": {"name": "cq", "resourceVersion": "1"},

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use super::{
     dispatched::{
         connect, copies, dispatching, dispatching_lists, done, hub_job, hub_workload, name, orders,
-        running, settings,
+        running,
     },
     orphan_cleanup::{asks, confirm, on_east},
     *,
@@ -129,7 +129,7 @@ fn beginning(
     annotations: &[(&str, &str)],
     second: i64,
 ) -> (ManagerControl, Decisions) {
-    let mut control = ManagerControl::new(settings());
+    let mut control = ManagerControl::new(capacity_settings());
     let now = NOW + second.seconds();
     let lists = dispatching_lists(&hub_job("20", false, &running()), &[hub_workload()]);
     lists.into_iter().for_each(|input| control.observe(input, now));

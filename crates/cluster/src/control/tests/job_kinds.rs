@@ -95,8 +95,7 @@ fn training_clone() -> Value {
 
 /// A manager that dispatches, with a Job and a Training of one name.
 fn manager(training: Value, workloads: &[Value]) -> ManagerControl {
-    let file = Configuration::without_file(None).expect("defaults");
-    let settings = ManagerSettings::new(&file, &Gates::default(), &kinds_with_training(), true);
+    let settings = dispatching_settings_for(CAPACITY, &kinds_with_training());
     let mut control = leading(settings);
     let mut job = json!(job());
     job["metadata"]["labels"] = json!({});
@@ -210,8 +209,7 @@ fn a_kind_that_cannot_be_observed_holds_up_no_other() {
 
 /// Orders about a Workload with a finalizer, without the Training that owns it.
 fn orders_without_training(reason: Unavailable) -> Vec<String> {
-    let file = Configuration::without_file(None).expect("defaults");
-    let settings = ManagerSettings::new(&file, &Gates::default(), &kinds_with_training(), true);
+    let settings = dispatching_settings_for(CAPACITY, &kinds_with_training());
     let mut control = leading(settings);
     let mut workload = training_workload();
     workload["metadata"]["finalizers"] = json!(["kueue.x-k8s.io/resource-in-use"]);

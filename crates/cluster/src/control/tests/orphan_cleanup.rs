@@ -5,7 +5,6 @@ use jiff::ToSpan;
 use super::{
     dispatched::{
         connect, copies, dispatching, dispatching_lists, done, east, hub_job, hub_workload, orders,
-        settings,
     },
     *,
 };
@@ -56,7 +55,7 @@ pub(super) fn confirm(control: &mut ManagerControl, version: &str, confirmed: bo
 
 #[test]
 fn a_worker_is_compared_when_it_and_the_hub_were_listed() {
-    let mut control = leading(settings());
+    let mut control = leading(capacity_settings());
     let mut lists = dispatching_lists(&waiting(), &[hub_workload()]);
     let of_workloads = lists.iter().position(|input| matches!(input, ManagerInput::Workload(_)));
     let of_workloads = lists.remove(of_workloads.expect("a list of Workloads"));
@@ -98,7 +97,7 @@ fn workloads_deleted_one_by_one_never_trip_the_breaker() {
 /// A copy on the worker that is not evaluated when the watch reports it.
 fn passed_over(gc_interval: Option<std::time::Duration>) -> ManagerControl {
     let lists = dispatching_lists(&waiting(), &[]);
-    let mut settings = settings();
+    let mut settings = capacity_settings();
     settings.dispatch.as_mut().expect("it dispatches").gc_interval = gc_interval;
     let mut control = leading(settings);
     lists.into_iter().for_each(|input| control.observe(input, NOW));
@@ -112,7 +111,8 @@ fn passed_over(gc_interval: Option<std::time::Duration>) -> ManagerControl {
 
 #[test]
 fn garbage_collection_finds_orphans_after_each_interval() {
-    let interval = settings().dispatch.and_then(|one| one.gc_interval).expect("upstream's default");
+    let interval =
+        capacity_settings().dispatch.and_then(|one| one.gc_interval).expect("upstream's default");
     let at = |seconds: i64| NOW + seconds.seconds();
     let mut control = passed_over(Some(interval));
     let early = control.decide(at(59));

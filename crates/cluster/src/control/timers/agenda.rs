@@ -158,6 +158,11 @@ impl Agenda {
         std::mem::take(&mut self.fleet)
     }
 
+    /// Whether clusters are to be evaluated.
+    pub(crate) fn has_clusters(&self) -> bool {
+        self.clusters
+    }
+
     pub(crate) fn take_clusters(&mut self) -> bool {
         std::mem::take(&mut self.clusters)
     }

@@ -106,18 +106,19 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Nominates a worker cluster, if no check but the MultiKueue check is open.
-    pub(super) fn nominate(&mut self, cluster: Option<&str>, check: Option<&str>) {
-        let (Some(cluster), Some(check)) = (cluster, check) else {
+    /// Nominates worker clusters, if no check but the MultiKueue check is open. Nominated ones stay: they may have a copy.
+    pub(super) fn nominate(&mut self, clusters: Option<&[Box<str>]>, check: Option<&str>) {
+        let (Some(clusters), Some(check)) = (clusters, check) else {
             return;
         };
         // A check that went back meanwhile, or an eviction, takes the decision back.
+        let mut nominated = self.status.nominated_cluster_names.iter();
         let open = self.holds_quota()
             && !self.is(EVICTED)
-            && self.status.nominated_cluster_names.is_empty()
+            && nominated.all(|one| clusters.iter().any(|name| **name == **one))
             && !status::awaits_other_checks(&self.status, check);
         if open {
-            self.apply(status::nominated(self.status.clone(), cluster), Purpose::Reserve);
+            self.apply(status::nominated(self.status.clone(), clusters), Purpose::Reserve);
         }
     }
 

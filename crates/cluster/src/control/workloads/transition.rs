@@ -27,8 +27,8 @@ pub(crate) enum Transition {
     Release,
     /// Its reservation ends without an eviction, since nothing of it ran. With the message of the condition.
     Unreserve(String),
-    /// This worker cluster is nominated: every other check has become Ready.
-    Nominate(Box<str>),
+    /// These worker clusters are nominated: every other check has become Ready.
+    Nominate(Vec<Box<str>>),
     /// This worker cluster has admitted it: the MultiKueue check becomes Ready.
     CheckReady(Box<str>),
     /// The MultiKueue check becomes Retry, with this message.
@@ -168,10 +168,10 @@ impl PendingTransitions {
         checks.min_by_key(rank)
     }
 
-    /// The worker cluster to be nominated.
-    pub(crate) fn nomination(&self) -> Option<&str> {
+    /// The worker clusters to be nominated.
+    pub(crate) fn nomination(&self) -> Option<&[Box<str>]> {
         self.find(|one| match one {
-            Transition::Nominate(cluster) => Some(&**cluster),
+            Transition::Nominate(clusters) => Some(clusters.as_slice()),
             _ => None,
         })
     }
