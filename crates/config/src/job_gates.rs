@@ -19,6 +19,7 @@ impl From<&Gates> for JobGates {
             default_priority_class: on(Gate::WorkloadPriorityClassDefaulting),
             reclaimable_pods: on(Gate::ReclaimablePods),
             short_names: on(Gate::ShortWorkloadNames),
+            ..Self::default()
         }
     }
 }

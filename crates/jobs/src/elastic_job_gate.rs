@@ -3,21 +3,36 @@
 //! An elastic job is not suspended while it grows. Instead its new pods are created with a gate, which is removed
 //! once the workload slice that counts them is admitted.
 
-use crds::{names::gates, pod::PodTemplate};
+use crds::{
+    names::gates,
+    pod::{PodSpec, PodTemplate},
+};
 use serde_json::{Value, json};
 
-use crate::defaulting::PatchAdd;
+use crate::{defaulting::PatchAdd, pod_set_info::SCHEDULING_GATES};
 
 /// Adds the gate to the template at `path`; `None` if it is present.
 #[must_use]
 pub fn add(path: &str, template: &PodTemplate) -> Option<PatchAdd> {
-    let listed = template.spec.as_ref()?.rest.get("schedulingGates").and_then(Value::as_array);
-    let mut listed = listed.cloned().unwrap_or_default();
-    if listed.iter().any(|gate| gate["name"] == gates::ELASTIC_JOB) {
+    let spec = template.spec.as_ref()?;
+    if is_in(template) {
         return None;
     }
+    let mut listed = listed(spec).to_vec();
     listed.push(json!({ "name": gates::ELASTIC_JOB }));
     Some(PatchAdd { path: format!("{path}/spec/schedulingGates"), value: Value::Array(listed) })
+}
+
+/// Whether a template has the gate.
+#[must_use]
+pub fn is_in(template: &PodTemplate) -> bool {
+    let spec = template.spec.as_ref();
+    spec.is_some_and(|spec| listed(spec).iter().any(|gate| gate["name"] == gates::ELASTIC_JOB))
+}
+
+fn listed(spec: &PodSpec) -> &[Value] {
+    let gates = spec.rest.get(SCHEDULING_GATES).and_then(Value::as_array);
+    gates.map(Vec::as_slice).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -242,6 +242,11 @@ pub trait GenericJob: Clone {
         true
     }
 
+    /// Whether an elastic job is refused for a required or preferred topology.
+    fn checks_elastic_topology(&self) -> bool {
+        true
+    }
+
     /// Whether a job is refused for more pod sets than a Workload has.
     fn checks_number_of_pod_sets(&self) -> bool {
         true

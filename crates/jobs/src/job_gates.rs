@@ -1,6 +1,6 @@
-//! Feature gates of job kinds (docs/reference/kueue.md §6.5).
+//! Feature gates and settings of job kinds (docs/reference/kueue.md §6.4, §6.5).
 
-/// Feature gates that jobs read. The defaults are Kueue's.
+/// Feature gates and settings that jobs read. The defaults are Kueue's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each gate is a switch of its own")]
 pub struct JobGates {
@@ -26,6 +26,8 @@ pub struct JobGates {
     pub reclaimable_pods: bool,
     /// `ShortWorkloadNames`.
     pub short_names: bool,
+    /// Setting `manageJobsWithoutQueueName`.
+    pub manage_without_queue_name: bool,
 }
 
 impl Default for JobGates {
@@ -42,6 +44,7 @@ impl Default for JobGates {
             default_priority_class: true,
             reclaimable_pods: true,
             short_names: false,
+            manage_without_queue_name: false,
         }
     }
 }

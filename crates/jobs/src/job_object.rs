@@ -381,6 +381,10 @@ impl GenericJob for JobObject {
         of_kind!(self, job => job.checks_topology())
     }
 
+    fn checks_elastic_topology(&self) -> bool {
+        of_kind!(self, job => job.checks_elastic_topology())
+    }
+
     fn checks_number_of_pod_sets(&self) -> bool {
         of_kind!(self, job => job.checks_number_of_pod_sets())
     }

@@ -111,6 +111,8 @@ fn check_prebuilt_change<J: GenericJob>(new: &J, old: &J, gates: JobGates) -> Er
     let prebuilt = prebuilt_name(new, gates);
     if !new.kind().supports_prebuilt()
         || new.spec_suspended()
+        // Each size of an elastic job has a Workload of its own.
+        || new.is_elastic(gates)
         || prebuilt.name == prebuilt_name(old, gates).name
     {
         return vec![];

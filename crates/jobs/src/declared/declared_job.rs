@@ -49,14 +49,19 @@ impl DeclaredJob {
         self.kind.fields()
     }
 
-    fn ray(&self) -> Option<&RaySpec> {
+    pub(super) fn ray(&self) -> Option<&RaySpec> {
         self.fields()?.ray.as_ref()
     }
 
-    /// Jobs without a queue may be what they like.
-    fn check_ray(&self) -> Errors {
-        let ray = self.ray().filter(|_| !self.queue_name().is_empty());
-        ray.map(|ray| ray.check(&self.object)).unwrap_or_default()
+    /// Errors of jobs that are queued; others may be what they like.
+    fn check_queued(&self, gates: JobGates) -> Errors {
+        // Upstream does not look at the namespace here (docs/reference/kueue.md §5.3).
+        if self.queue_name().is_empty() && !gates.manage_without_queue_name {
+            return Errors::new();
+        }
+        let mut errors = self.check_gates(gates);
+        errors.extend(self.ray().map(|ray| ray.check(self, gates)).unwrap_or_default());
+        errors
     }
 
     fn reclaimable(&self, rule: &Reclaimable) -> Vec<ReclaimablePod> {
@@ -217,6 +222,10 @@ impl GenericJob for DeclaredJob {
         self.fields().is_none_or(|fields| fields.checks.topology)
     }
 
+    fn checks_elastic_topology(&self) -> bool {
+        self.fields().is_none_or(|fields| fields.checks.elastic_topology)
+    }
+
     fn checks_number_of_pod_sets(&self) -> bool {
         self.fields().is_none_or(|fields| fields.checks.number_of_pod_sets)
     }
@@ -229,25 +238,26 @@ impl GenericJob for DeclaredJob {
         self.is_job() && !self.kind.supports_prebuilt()
     }
 
-    fn defaults(&self, _: JobGates) -> Vec<PatchAdd> {
+    fn defaults(&self, gates: JobGates) -> Vec<PatchAdd> {
         let fields = self.fields().into_iter().flat_map(|fields| &fields.defaults);
         let mut steps = Vec::new();
         for field in fields.filter(|field| field.applies(&self.object)) {
             defaulting::add_field(self, &field.at, field.value.clone(), &mut steps);
         }
+        steps.extend(self.missing_gates(gates));
         steps
     }
 
-    fn validate_create(&self, _: JobGates) -> Errors {
-        self.check_ray()
+    fn validate_create(&self, gates: JobGates) -> Errors {
+        self.check_queued(gates)
     }
 
     fn is_job(&self) -> bool {
         self.kind.pods().is_none()
     }
 
-    fn validate_update(&self, _: &Self, _: JobGates) -> Errors {
-        self.check_ray()
+    fn validate_update(&self, _: &Self, gates: JobGates) -> Errors {
+        self.check_queued(gates)
     }
 }
 

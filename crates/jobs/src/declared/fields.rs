@@ -54,6 +54,9 @@ pub struct JobFields {
     /// Which jobs are left alone: they get no Workload, and are neither started nor stopped.
     #[serde(default)]
     pub skip: Probe,
+    /// Pods of an elastic job get their scheduling gate from another object, which makes them, and not from templates of the job.
+    #[serde(default)]
+    pub gated_elsewhere: bool,
     /// The spec of a RayCluster that the job is, or has.
     #[serde(default)]
     pub ray: Option<RaySpec>,
@@ -104,6 +107,10 @@ pub struct DeclaredChecks {
     pub topology: bool,
     /// Pod set groups must have two pod sets that agree.
     pub pod_set_groups: bool,
+    /// An elastic job in a queue keeps the scheduling gates of its templates.
+    pub elastic_gates: bool,
+    /// An elastic job requires and prefers no topology.
+    pub elastic_topology: bool,
 }
 
 impl Default for DeclaredChecks {
@@ -113,6 +120,8 @@ impl Default for DeclaredChecks {
             number_of_pod_sets: true,
             topology: true,
             pod_set_groups: true,
+            elastic_gates: true,
+            elastic_topology: true,
         }
     }
 }

@@ -12,6 +12,7 @@
 //! | `components` | pod sets of wrapped objects |
 //! | `ray` | [`RaySpec`]: a RayCluster in a job: what its operator adds to the pods, and what is refused |
 //! | `defaults` | fields that the webhook sets |
+//! | `elastic` | scheduling gates of elastic jobs |
 //! | `marked_pods` | webhooks of kinds with pods that are jobs themselves |
 //! | `declared_job` | [`DeclaredJob`]: a job of such a kind |
 //! | `start_and_stop` | start, restore and stop |
@@ -22,6 +23,7 @@ mod count;
 mod declared_job;
 mod declared_pod_set;
 mod defaults;
+mod elastic;
 mod fields;
 mod lookups;
 mod marked_pods;

@@ -21,7 +21,8 @@ pub(super) fn check_support<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
 }
 
 pub(super) fn check_topology<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
-    if !job.is_elastic(gates) || gates.elastic_jobs_with_topology {
+    if !job.is_elastic(gates) || gates.elastic_jobs_with_topology || !job.checks_elastic_topology()
+    {
         return vec![];
     }
     let mut errors = Errors::new();

@@ -13,7 +13,7 @@ mod world;
 use std::collections::BTreeMap;
 
 use crds::{
-    v1beta2::{ResourceFlavorSpec, Workload},
+    v1beta2::{PodSet, ResourceFlavorSpec, Workload},
     validation::denial,
 };
 use jobs::{
@@ -65,20 +65,6 @@ const OTHER_ORDER: &[&str] = &[
     "RayJob/create/topology-group-number",
 ];
 
-/// Group of the kinds that upstream makes elastic, and this crate refuses.
-const NOT_ELASTIC_HERE: &str = "ray.io/v1";
-
-/// Whether a job is elastic, of a kind that has no elastic jobs here.
-fn is_elastic(job: &Value, api_version: &str) -> bool {
-    let annotation = &job["metadata"]["annotations"]["kueue.x-k8s.io/elastic-job"];
-    api_version == NOT_ELASTIC_HERE && annotation == "true"
-}
-
-/// Whether a request makes such a job.
-fn makes_elastic(step: &RecordedStep<'_>, api_version: &str) -> bool {
-    step.body().is_some_and(|body| is_elastic(body, api_version))
-}
-
 fn decode(api_version: &str, kind: &str, object: &Value) -> JobObject {
     let kind = Kinds::built_in().find(api_version, kind).expect("a built-in kind");
     kind.decode(object.clone()).expect("a job decodes")
@@ -89,13 +75,14 @@ fn gates() -> JobGates {
     JobGates::default()
 }
 
-fn with_defaults(job: &JobObject, object: &Value, namespace: &str) -> Value {
+fn with_defaults(job: &JobObject, object: &Value, namespace: &str, gates: JobGates) -> Value {
     let facts = DefaultingFacts {
         default_local_queue: namespace == "dflt",
         namespace_managed: true,
+        manage_without_queue_name: gates.manage_without_queue_name,
         ..DefaultingFacts::default()
     };
-    let steps = job.defaults_by(facts, gates());
+    let steps = job.defaults_by(facts, gates);
     let patch = Value::Array(steps.iter().map(defaulting::PatchAdd::to_json).collect());
     let patch: json_patch::Patch = serde_json::from_value(patch).expect("a JSON patch");
     let mut object = object.clone();
@@ -103,7 +90,7 @@ fn with_defaults(job: &JobObject, object: &Value, namespace: &str) -> Value {
     object
 }
 
-/// What a webhook sets: labels of Kueue, the switch, and annotations of templates.
+/// What a webhook sets: labels of Kueue, the switch, and annotations and scheduling gates of templates.
 fn set_by_webhook(job: &JobObject) -> Value {
     let labels = job.metadata().labels.clone().unwrap_or_default().into_iter();
     let labels: BTreeMap<String, String> =
@@ -117,7 +104,12 @@ fn set_by_webhook(job: &JobObject) -> Value {
         "metadata of marked pods": marked.map(|template| &template["metadata"]),
         "labels": labels, "suspended": job.spec_suspended(), "managedBy": job.managed_by(),
         "annotations of templates": templates,
+        "scheduling gates": job.pod_sets(gates()).iter().map(gates_of_pods).collect::<Vec<_>>(),
     })
+}
+
+fn gates_of_pods(set: &PodSet) -> Value {
+    json!(set.template)["spec"]["schedulingGates"].clone()
 }
 
 /// The errors of a refusal, in an order of their own.
@@ -141,11 +133,12 @@ fn compare_create(
     case: &RecordedCase,
     step: &RecordedStep<'_>,
     ids: (&str, &str),
+    gates: JobGates,
 ) -> Option<String> {
     let body = step.body()?;
     let job = decode(ids.0, ids.1, body);
-    let defaulted = decode(ids.0, ids.1, &with_defaults(&job, body, case.namespace()));
-    let ours = denial(&validate::create(&defaulted, gates()));
+    let defaulted = decode(ids.0, ids.1, &with_defaults(&job, body, case.namespace(), gates));
+    let ours = denial(&validate::create(&defaulted, gates));
     match step.refusal() {
         Some(theirs) if BARE_PARSE_ERRORS.iter().any(|text| theirs.starts_with(text)) => {
             ours.is_none().then(|| format!("refused upstream: {theirs}"))
@@ -171,15 +164,33 @@ fn webhooks_answer_creates_as_upstream() {
     let (mut n_compared, mut wrong) = (0, Vec::new());
     for (file, api_version, kind) in KINDS.iter().chain([&SETS, &MARKS_PODS]) {
         for case in cases(file).iter().filter(|case| case.name().contains("/create/")) {
-            for step in case.steps().iter().filter(|step| !makes_elastic(step, api_version)) {
+            for step in &case.steps() {
                 n_compared += 1;
-                let difference = compare_create(case, step, (api_version, kind));
+                let difference = compare_create(case, step, (api_version, kind), gates());
                 wrong.extend(difference.map(|text| format!("{}: {text}", case.name())));
             }
         }
     }
     assert_eq!(wrong, Vec::<String>::new(), "\n{}", wrong.join("\n"));
-    assert_eq!(n_compared, 668, "every recorded create is compared");
+    assert_eq!(n_compared, 681, "every recorded create is compared");
+}
+
+#[test]
+fn webhooks_answer_creates_as_upstream_where_all_jobs_are_managed() {
+    let gates = JobGates { manage_without_queue_name: true, ..gates() };
+    let (mut n_compared, mut wrong) = (0, Vec::new());
+    for case in cases("manage-all").iter().filter(|case| case.name().contains("/create/")) {
+        let name = case.name().split('/').next().unwrap_or_default();
+        let kind = KINDS.iter().find(|(_, _, kind)| *kind == name);
+        let Some((_, api_version, kind)) = kind else { continue };
+        for step in &case.steps() {
+            n_compared += 1;
+            let difference = compare_create(case, step, (api_version, kind), gates);
+            wrong.extend(difference.map(|text| format!("{}: {text}", case.name())));
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new(), "\n{}", wrong.join("\n"));
+    assert_eq!(n_compared, 81, "every recorded create is compared");
 }
 
 fn flavors() -> FlavorsByName {
@@ -320,9 +331,6 @@ fn pod_sets_starts_and_stops_are_those_of_upstream() {
     for (file, api_version, kind) in KINDS {
         for case in cases(file).iter().filter(|case| case.name().contains("/life/")) {
             let (mut before, steps) = (None, case.steps());
-            if steps.iter().any(|step| makes_elastic(step, api_version)) {
-                continue;
-            }
             for step in steps {
                 // A request that writes the job itself answers with what it was before the manager acted.
                 if step.writes(kind) {
@@ -340,5 +348,5 @@ fn pod_sets_starts_and_stops_are_those_of_upstream() {
     }
     let Comparison { n_pod_sets, n_starts, n_stops, wrong } = comparison;
     assert_eq!(wrong, Vec::<String>::new(), "\n{}", wrong.join("\n"));
-    assert_eq!((n_pod_sets, n_starts, n_stops), (179, 188, 50), "every recorded trace is compared");
+    assert_eq!((n_pod_sets, n_starts, n_stops), (185, 195, 53), "every recorded trace is compared");
 }

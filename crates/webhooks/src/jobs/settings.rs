@@ -25,7 +25,10 @@ impl JobSettings {
     #[must_use]
     pub fn new(config: &Configuration, gates: &Gates, kinds: &JobKinds) -> Self {
         Self {
-            gates: gates.into(),
+            gates: jobs::JobGates {
+                manage_without_queue_name: config.manage_jobs_without_queue_name,
+                ..gates.into()
+            },
             multi_kueue: gates.enabled(Gate::MultiKueue),
             kinds: kinds.clone(),
             manage_without_queue_name: config.manage_jobs_without_queue_name,

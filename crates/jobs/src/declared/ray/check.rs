@@ -1,12 +1,14 @@
 //! What webhooks refuse about a RayCluster in a queue, and about a RayJob in a queue (docs/reference/kueue.md §5.3).
 
 use crds::{
+    names::MULTI_KUEUE_CONTROLLER,
     v1beta2::MAX_POD_SETS,
     validation::{Errors, FieldError},
 };
 use serde_json::Value;
 
 use super::{AUTOSCALING, HEAD, RaySpec, WORKER_GROUPS};
+use crate::{GenericJob, JobGates, declared::DeclaredJob};
 
 /// Refusal of an autoscaler in a RayCluster of its own.
 const NOT_ELASTIC: &str = "a kueue-managed RayCluster can use autoscaling only as an elastic job: enable the \
@@ -17,19 +19,21 @@ const NOT_ELASTIC: &str = "a kueue-managed RayCluster can use autoscaling only a
 const NO_SLICES: &str =
     "a kueue managed job should only use autoscaling when workload slicing is enabled";
 
+/// Refusal of an autoscaler in an elastic RayCluster for a worker cluster.
+const NOT_COPIED: &str =
+    "in-tree autoscaling is not supported for a MultiKueue-managed elastic RayCluster";
+
 impl RaySpec {
     /// Errors of a job in a queue.
-    pub(in crate::declared) fn check(&self, object: &Value) -> Errors {
+    pub(in crate::declared) fn check(&self, job: &DeclaredJob, gates: JobGates) -> Errors {
+        let object = &job.object;
         let Some(cluster) = self.cluster.get(object) else {
             return self.check_selection(object).into_iter().collect();
         };
         let mut errors = self.check_job(object);
         let path = self.path();
-        // A container more takes quota that the Workload does not have, and more workers do as well.
         if cluster[AUTOSCALING] == true {
-            let is_cluster = self.cluster.parents().is_empty();
-            let detail = if is_cluster { NOT_ELASTIC } else { NO_SLICES };
-            errors.push(FieldError::invalid(format!("{path}.{AUTOSCALING}"), true, detail));
+            errors.extend(self.check_autoscaling(job, gates));
         }
         let groups = cluster[WORKER_GROUPS].as_array().map(Vec::as_slice).unwrap_or_default();
         // Workers and head; the submitter of a RayJob is not counted.
@@ -44,6 +48,19 @@ impl RaySpec {
             errors.push(FieldError::forbidden(field, detail));
         }
         errors
+    }
+
+    fn check_autoscaling(&self, job: &DeclaredJob, gates: JobGates) -> Option<FieldError> {
+        let is_cluster = self.cluster.parents().is_empty();
+        let field = format!("{}.{AUTOSCALING}", self.path());
+        if !job.is_elastic(gates) {
+            // A container more takes quota that the Workload does not have, and more workers do as well.
+            let detail = if is_cluster { NOT_ELASTIC } else { NO_SLICES };
+            return Some(FieldError::invalid(field, true, detail));
+        }
+        // The autoscaler of a worker cluster changes a copy, of which the manager knows nothing.
+        let is_copied = is_cluster && job.managed_by() == Some(MULTI_KUEUE_CONTROLLER);
+        is_copied.then(|| FieldError::forbidden(field, NOT_COPIED))
     }
 
     /// A RayJob without a RayCluster names one that is there, and Kueue leaves it alone.
