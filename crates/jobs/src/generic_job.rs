@@ -252,6 +252,12 @@ pub trait GenericJob: Clone {
         true
     }
 
+    /// Whether a dispatched job does not start in the manager's cluster: it has no field that names another controller, so a
+    /// start would run it there as well.
+    fn stays_gated_when_dispatched(&self) -> bool {
+        false
+    }
+
     /// Whether the job is left alone, whatever queue it names (Kueue: `Skip`).
     fn is_skipped(&self) -> bool {
         false

@@ -148,7 +148,7 @@ impl JobObject {
     pub fn has_status_of(&self, copy: &Self) -> bool {
         match (self, copy) {
             (Self::Batch(job), Self::Batch(copy)) => job.status == copy.status,
-            (Self::Pod(pod), Self::Pod(copy)) => pod.status == copy.status,
+            (Self::Pod(pod), Self::Pod(copy)) => pod.with_remote_status(copy).status == pod.status,
             (Self::Declared(job), Self::Declared(copy)) => job.has_status_of(copy),
             // A set keeps the status of its own cluster.
             _ => true,
@@ -387,6 +387,10 @@ impl GenericJob for JobObject {
 
     fn checks_number_of_pod_sets(&self) -> bool {
         of_kind!(self, job => job.checks_number_of_pod_sets())
+    }
+
+    fn stays_gated_when_dispatched(&self) -> bool {
+        of_kind!(self, job => job.stays_gated_when_dispatched())
     }
 
     fn is_skipped(&self) -> bool {

@@ -329,7 +329,8 @@ fn start_or_move_to_queue<J: GenericJob + Clone>(
     context: ReconcileContext<'_>,
 ) -> Option<ReconcileStep<J>> {
     if is(workload, ADMITTED) {
-        return start(job, workload, context);
+        let runs_elsewhere = job.stays_gated_when_dispatched() && is_dispatched(workload);
+        return if runs_elsewhere { None } else { start(job, workload, context) };
     }
     // The API refuses another queue name while quota is reserved (docs/reference/kueue.md §1.2).
     let moved = !context.prebuilt
@@ -339,6 +340,11 @@ fn start_or_move_to_queue<J: GenericJob + Clone>(
         workload: name(workload),
         queue_name: job.queue_name().to_owned(),
     })
+}
+
+/// Whether a worker cluster runs the Workload.
+pub(crate) fn is_dispatched(workload: &Workload) -> bool {
+    workload.status.cluster_name.is_some()
 }
 
 /// Conflicting pod set infos are permanent; a missing flavor may still be created.

@@ -5,6 +5,7 @@
 //! | module | scenarios |
 //! |---|---|
 //! | `deployments` | pods of a Deployment, queued one by one |
+//! | `dispatched_pods` | a pod and a group of pods that run on a worker |
 //! | `one_cluster` | jobs on the manager's own cluster |
 //! | `workers` | jobs that are dispatched to workers |
 //! | `leader_worker_set` | a set of replicas with a Workload each |
@@ -14,6 +15,7 @@
 //! | `served_later` | a kind that a cluster does not serve at first |
 
 mod deployments;
+mod dispatched_pods;
 mod expect;
 mod fixture;
 mod kind_under_test;

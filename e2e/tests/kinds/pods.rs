@@ -36,24 +36,40 @@ impl PodsFixture {
         Ok(Self { space, hub })
     }
 
+    /// A namespace with quota for pods that run on the first worker, which has the nodes.
+    pub(crate) async fn dispatched(test: &str, cpu: &str) -> Result<(Self, Cluster)> {
+        let installation = SharedInstallation::get().await?.installation().await?;
+        let space = installation.lab.space(test).await?;
+        let (hub, namespace) = (installation.hub, space.namespace());
+        let worker = installation.workers.into_iter().next().context("a worker")?;
+        worker.add_nodes(&objects::own_nodes(namespace, 1, cpu)).await?;
+        objects::own_queue(&hub, namespace, cpu, &["worker-1"]).await?;
+        Ok((Self { space, hub }, worker))
+    }
+
     pub(crate) fn pods(&self) -> Api<Pod> {
         self.hub.api(self.space.namespace())
     }
 
-    fn workloads(&self) -> Api<Workload> {
+    pub(crate) fn workloads(&self) -> Api<Workload> {
         self.hub.api(self.space.namespace())
     }
 
-    async fn create(&self, pod: &Value) -> Result<Pod> {
+    pub(crate) async fn create(&self, pod: &Value) -> Result<Pod> {
         let pod = serde_json::from_value(pod.clone())?;
         Ok(self.pods().create(&PostParams::default(), &pod).await?)
     }
 
-    async fn until(&self, pod: &str, what: &str, holds: impl Fn(&Pod) -> bool) -> Result<Pod> {
+    pub(crate) async fn until(
+        &self,
+        pod: &str,
+        what: &str,
+        holds: impl Fn(&Pod) -> bool,
+    ) -> Result<Pod> {
         Ok(self.hub.until(&self.pods(), pod, what, 2 * TIMEOUT, holds).await?)
     }
 
-    async fn until_workload(
+    pub(crate) async fn until_workload(
         &self,
         name: &str,
         what: &str,
@@ -76,7 +92,7 @@ impl PodsFixture {
 }
 
 /// A pod in the queue that runs for so many seconds.
-fn pod(name: &str, seconds: u32) -> Value {
+pub(crate) fn pod(name: &str, seconds: u32) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {
@@ -93,7 +109,7 @@ fn pod(name: &str, seconds: u32) -> Value {
 }
 
 /// A member of the group `team` of so many pods.
-fn member(name: &str, total: u32, seconds: u32) -> Value {
+pub(crate) fn member(name: &str, total: u32, seconds: u32) -> Value {
     let mut pod = pod(name, seconds);
     pod["metadata"]["labels"]["kueue.x-k8s.io/pod-group-name"] = json!("team");
     pod["metadata"]["annotations"]["kueue.x-k8s.io/pod-group-total-count"] =
@@ -111,11 +127,11 @@ pub(crate) fn has_finalizer(pod: &Pod) -> bool {
     pod.finalizers().iter().any(|one| one == MANAGED)
 }
 
-fn phase(pod: &Pod) -> &str {
+pub(crate) fn phase(pod: &Pod) -> &str {
     pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default()
 }
 
-fn is(workload: &Workload, condition: &str) -> bool {
+pub(crate) fn is(workload: &Workload, condition: &str) -> bool {
     is_true(&workload.status.conditions, condition)
 }
 

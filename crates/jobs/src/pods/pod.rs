@@ -36,6 +36,9 @@ use crate::{
     validate::AnnotatedTemplate,
 };
 
+/// Condition of a pod: it has a node, or why it has none.
+const POD_SCHEDULED: &str = "PodScheduled";
+
 /// Name in the configuration.
 pub const FRAMEWORK: &str = "pod";
 
@@ -346,13 +349,31 @@ impl GenericJob for Pod {
         start_and_stop::for_worker(self)
     }
 
+    /// Until the copy is scheduled, the condition PodScheduled says that this pod is gated. Otherwise an autoscaler of this
+    /// cluster would make a node for it.
     fn with_remote_status(&self, copy: &Self) -> Self {
-        Self { status: copy.status.clone(), ..self.clone() }
+        let mut status = copy.status.clone();
+        let is_scheduled = copy.condition(POD_SCHEDULED).is_some_and(|one| one.status == "True");
+        if !is_scheduled {
+            status.conditions.retain(|one| one.r#type != POD_SCHEDULED);
+            status.conditions.extend(self.condition(POD_SCHEDULED).cloned());
+        }
+        Self { status, ..self.clone() }
     }
 
-    /// The status of a pod says what its containers did; the pods of an evicted copy have failed.
+    fn stays_gated_when_dispatched(&self) -> bool {
+        true
+    }
+
+    /// A gated pod runs nothing itself. When its copy is gone before its end it waits again, as it did before.
     fn with_idle_status(&self) -> Option<Self> {
-        None
+        let shows_copy = self.is_gated() && self.has_started() && !self.is_terminated();
+        let status = PodStatus {
+            phase: "Pending".to_owned(),
+            conditions: self.condition(POD_SCHEDULED).cloned().into_iter().collect(),
+            ..PodStatus::default()
+        };
+        shows_copy.then(|| Self { status, ..self.clone() })
     }
 
     fn has_started(&self) -> bool {

@@ -20,6 +20,9 @@ pub(super) fn refusal(
             None => Some("No multikueue adapter found".to_owned()),
         };
     };
+    if job.stays_gated_when_dispatched() {
+        return None;
+    }
     // Without such a field the operator of the hub would run the job as well.
     let Some(managed_by) = job.kind().managed_by() else {
         return Some(format!(

@@ -99,8 +99,12 @@ fn hub_jobs(jobs: &[HubJob<'_>]) -> LocalJob {
     let any = |holds: fn(&JobObject) -> bool| jobs.iter().any(|(_, job)| holds(job));
     LocalJob {
         exists: !jobs.is_empty(),
-        suspended: any(JobObject::spec_suspended),
-        active: any(JobObject::is_active),
+        // A gated pod shows the status of its copy.
+        suspended: any(|job| job.spec_suspended() && !job.stays_gated_when_dispatched()),
+        active: any(|job| {
+            let shows_copy = job.stays_gated_when_dispatched() && job.with_idle_status().is_some();
+            job.is_active() || shows_copy
+        }),
         started: any(JobObject::has_started),
     }
 }

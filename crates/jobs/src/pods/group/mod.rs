@@ -40,7 +40,8 @@ use crate::{
     pods::Pod,
     prebuilt::prebuilt_name,
     reconcile::{
-        ReconcileStep, StopReason, clamped_reclaimable_pods, finish, remove_finalizer, stop_of,
+        ReconcileStep, StopReason, clamped_reclaimable_pods, finish, is_dispatched,
+        remove_finalizer, stop_of,
     },
 };
 
@@ -259,6 +260,8 @@ fn with_workload(workload: &Workload, members: &Members<'_>, context: GroupConte
         let released = !runs && is_true(conditions, QUOTA_RESERVED) && !context.is_active();
         steps.extend(stops);
         steps.extend(released.then_some(ReconcileStep::ReleaseQuota(name)));
+    } else if is_true(conditions, ADMITTED) && is_dispatched(workload) {
+        // The copies of the members run; the members show their status.
     } else if is_true(conditions, ADMITTED) {
         steps.extend(start_gated(workload, members, context));
     } else {

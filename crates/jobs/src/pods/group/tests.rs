@@ -213,3 +213,37 @@ fn a_silent_node_holds_the_quota_of_a_deleted_pod_for_a_second_grace_period_only
     let running = in_phase("b", "Running");
     assert_eq!(active_until(&[&pod, &running], end), Some(Timestamp::MAX));
 }
+
+#[test]
+fn members_with_copies_on_a_worker_stay_gated() {
+    let (a, b) = (gated("a"), gated("b"));
+    let mut admitted = workload(&[&a, &b], &["QuotaReserved", "Admitted"]);
+    admitted.status.cluster_name = Some("east".to_owned());
+    assert_eq!(steps(&[&a, &b], Some(&admitted), &[]), [""; 0]);
+}
+
+#[test]
+fn a_gated_pod_shows_its_copy_until_that_is_gone() {
+    let gated_condition =
+        json!({ "type": "PodScheduled", "status": "False", "reason": "SchedulingGated" });
+    let mut home = gated("a");
+    home.status.conditions = vec![serde_json::from_value(gated_condition).expect("a condition")];
+    let mut copy = in_phase("a", "Pending");
+    let shown = home.with_remote_status(&copy);
+    assert_eq!(
+        shown.condition("PodScheduled"),
+        home.condition("PodScheduled"),
+        "it has no node yet"
+    );
+
+    let scheduled = json!({ "type": "PodScheduled", "status": "True" });
+    copy.status.phase = "Running".to_owned();
+    copy.status.conditions = vec![serde_json::from_value(scheduled).expect("a condition")];
+    let shown = home.with_remote_status(&copy);
+    assert_eq!(shown.status, copy.status);
+    assert_eq!(shown.with_idle_status().expect("it waits again").status.phase, "Pending");
+
+    copy.status.phase = "Succeeded".to_owned();
+    assert_eq!(home.with_remote_status(&copy).with_idle_status(), None, "the end stays");
+    assert_eq!(home.with_idle_status(), None, "it waits already");
+}

@@ -1,0 +1,58 @@
+//! Pods that run on a worker: the pods of the manager cluster stay gated and show the status of their copies.
+
+use anyhow::{Result, ensure};
+use crds::{names::gates::ADMISSION, v1beta2::Workload};
+use e2e::installation::TIMEOUT;
+use harness::Cluster;
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+
+use crate::pods::{PodsFixture, has_finalizer, is, is_gated, member, phase, pod};
+
+/// Long enough to be caught running.
+const A_WHILE: u32 = 6;
+
+async fn until_nothing_is_left(fixture: &PodsFixture, worker: &Cluster) -> Result<()> {
+    let namespace = fixture.space.namespace();
+    let pods: Api<Pod> = worker.api(namespace);
+    worker.until_all(&pods, "", "no pod is left", 2 * TIMEOUT, <[Pod]>::is_empty).await?;
+    let clones: Api<Workload> = worker.api(namespace);
+    worker.until_all(&clones, "", "no clone is left", TIMEOUT, <[Workload]>::is_empty).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_pod_runs_on_a_worker_and_stays_gated_at_home() -> Result<()> {
+    let (fixture, worker) = PodsFixture::dispatched("dispatched_pod", "1").await?;
+    fixture.create(&pod("train", A_WHILE)).await?;
+    let copies: Api<Pod> = worker.api(fixture.space.namespace());
+    let runs = |pod: &Pod| !is_gated(pod) && phase(pod) == "Running";
+    worker.until(&copies, "train", "runs", 2 * TIMEOUT, runs).await?;
+    let shows = |pod: &Pod| phase(pod) == "Running";
+    let home = fixture.until("train", "shows its copy", shows).await?;
+    ensure!(is_gated(&home), "{ADMISSION} keeps it from a node: {:?}", home.spec);
+    fixture.until("train", "shows the end", |pod| phase(pod) == "Succeeded").await?;
+    fixture.until("train", "is not kept", |pod| !has_finalizer(pod)).await?;
+    until_nothing_is_left(&fixture, &worker).await?;
+    fixture.until_quota_is_free().await
+}
+
+#[tokio::test]
+async fn a_group_of_pods_runs_on_one_worker() -> Result<()> {
+    let (fixture, worker) = PodsFixture::dispatched("dispatched_group", "2").await?;
+    for name in ["a", "b"] {
+        fixture.create(&member(name, 2, A_WHILE)).await?;
+    }
+    let copies: Api<Pod> = worker.api(fixture.space.namespace());
+    let run = |all: &[Pod]| all.len() == 2 && all.iter().all(|pod| phase(pod) == "Running");
+    worker.until_all(&copies, "", "both run", 2 * TIMEOUT, run).await?;
+    let finished = |one: &Workload| is(one, "Finished");
+    let workload = fixture.until_workload("team", "is finished", finished).await?;
+    ensure!(workload.status.cluster_name.as_deref() == Some("worker-1"), "{:?}", workload.status);
+    for name in ["a", "b"] {
+        let home = fixture.until(name, "is not kept", |pod| !has_finalizer(pod)).await?;
+        ensure!(is_gated(&home) && phase(&home) == "Succeeded", "{home:?}");
+    }
+    until_nothing_is_left(&fixture, &worker).await?;
+    fixture.until_quota_is_free().await
+}
