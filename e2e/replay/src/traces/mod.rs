@@ -7,6 +7,7 @@
 //! | `essence` | what of an object is compared |
 //! | `placeholders` | names and times that differ from run to run |
 //! | `comparison` | differences between recorded objects and those of the cluster |
+//! | `wanted_differences` | cases that differ on purpose |
 //! | `run` | sends the steps of a case and waits for what was recorded |
 
 mod case;
@@ -16,6 +17,7 @@ mod essence;
 mod placeholders;
 mod run;
 mod setup;
+mod wanted_differences;
 
 pub use case::{TraceCase, TraceSettings};
 pub use clusters::ReplayClusters;
