@@ -9,6 +9,7 @@ mod garbage;
 mod no_capacity;
 mod own_cluster;
 mod pods_ready;
+mod race;
 mod registered_twice;
 mod rights;
 mod shared_installation;

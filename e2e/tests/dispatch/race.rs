@@ -1,0 +1,63 @@
+//! Workers with queues of their own, under Kueue's default dispatcher (docs/reference/multikueue.md §2.4).
+
+use anyhow::{Context, Result, ensure};
+use crds::{meta::is_true, v1beta2::Workload};
+use e2e::{
+    installation::{Installation, InstallationPlan, InstallationPorts, TIMEOUT},
+    objects,
+};
+use harness::{RunVerdict, Shape, TestLab};
+use k8s_openapi::api::batch::v1::Job;
+use kube::{Api, api::PostParams};
+use serde_json::json;
+use tokio::sync::OnceCell;
+
+/// Its workers have queues, so the other tests have labs of their own.
+static LAB: OnceCell<TestLab> = OnceCell::const_new();
+
+/// Both workers get a clone. The one without quota never admits it, and the other one runs the Job.
+#[tokio::test]
+async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
+    let start = || TestLab::start(Shape { workers: 2, audit: true });
+    let lab = LAB.get_or_try_init(start).await?;
+    let plan = InstallationPlan { workers: 2, elects: false };
+    let installation = Installation::of(lab, plan, InstallationPorts::choose()?).await?;
+    installation.install().await?;
+    // An empty block: the dispatcher is the default one.
+    let _manager = installation.manager_with(true, &json!({"multiKueue": {}}), &[]).await?;
+    let mut managers = Vec::new();
+    for worker in &installation.workers {
+        let ports = InstallationPorts::choose()?;
+        let own = Installation::of_worker(lab, worker.name(), ports).await?;
+        own.install().await?;
+        managers.push(own.manager(true, &[]).await?);
+    }
+    installation.register().await?;
+
+    let space = lab.space("race").await?;
+    let (namespace, hub) = (space.namespace(), &installation.hub);
+    let [without, with] = installation.workers.as_slice() else { anyhow::bail!("two workers") };
+    for (worker, cpu) in [(without, "0"), (with, "2")] {
+        worker.add_nodes(&objects::own_nodes(namespace, 1, "2")).await?;
+        objects::own_queue(worker, namespace, cpu, &[]).await?;
+    }
+    objects::own_queue(hub, namespace, "2", &["worker-1", "worker-2"]).await?;
+    let jobs: Api<Job> = hub.api(namespace);
+    let job = serde_json::from_value(objects::job("train", 2, "1", 4))?;
+    jobs.create(&PostParams::default(), &job).await?;
+
+    let workloads: Api<Workload> = hub.api(namespace);
+    let finished =
+        |all: &[Workload]| all.iter().any(|one| is_true(&one.status.conditions, "Finished"));
+    let all = hub.until_all(&workloads, "", "the Job is over", 2 * TIMEOUT, finished).await?;
+    let status = &all.first().context("a Workload")?.status;
+    ensure!(status.cluster_name.as_deref() == Some("worker-2"), "{status:?}");
+    for worker in [without, with] {
+        let clones: Api<Workload> = worker.api(namespace);
+        let none = |all: &[Workload]| all.is_empty();
+        worker.until_all(&clones, "", "no clone is left", TIMEOUT, none).await?;
+    }
+    let judgement = space.observer().judge("train", 2, TIMEOUT).await?;
+    ensure!(judgement.verdict == RunVerdict::Once, "{judgement}");
+    Ok(())
+}
