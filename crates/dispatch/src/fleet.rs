@@ -83,11 +83,6 @@ impl Fleet {
         self.mark_changed(id).set_report(report);
     }
 
-    /// Whether a cluster reports its capacity: an agent admits what is dispatched to it.
-    pub fn has_report(&self, id: ClusterId) -> bool {
-        self.clusters[id.index()].report().is_some()
-    }
-
     /// Sets a MultiKueueConfig with its policy; `None` removes it.
     pub fn set_config(&mut self, name: &str, config: Option<PlacementConfig>) {
         self.changes += 1;

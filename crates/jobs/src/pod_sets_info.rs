@@ -25,6 +25,15 @@ use crate::{
 /// ResourceFlavor specs by name.
 pub type FlavorsByName = BTreeMap<String, ResourceFlavorSpec>;
 
+/// Where node labels and tolerations of assigned flavors come from.
+#[derive(Clone, Copy, Debug)]
+pub enum AssignedFlavors<'a> {
+    /// The cluster's ResourceFlavors: its own queues assigned them, also to clones of other managers.
+    Own(&'a FlavorsByName),
+    /// The annotation of the clone: an agent-mode worker has no flavors.
+    Carried,
+}
+
 /// Why the pod set infos of a Workload cannot be computed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PodSetsInfoError {
@@ -42,6 +51,14 @@ pub enum PodSetsInfoError {
         /// Name of the flavor.
         flavor: String,
     },
+    /// A clone carries no readable assignment.
+    #[error(
+        "start Workload {workload}: its annotation sluice.dev/assignment is missing or cannot be read"
+    )]
+    NoAssignment {
+        /// Name of the Workload.
+        workload: String,
+    },
     /// Flavors or admission checks contradict each other.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -50,7 +67,7 @@ pub enum PodSetsInfoError {
 /// Pod set infos in the order of the Workload.
 pub fn pod_sets_info(
     workload: &Workload,
-    flavors: &FlavorsByName,
+    flavors: AssignedFlavors<'_>,
     gates: JobGates,
 ) -> Result<Vec<PodSetInfo>, PodSetsInfoError> {
     let name = workload.metadata.name.clone().unwrap_or_default();
@@ -71,18 +88,12 @@ fn pod_set_info(
     workload: &Workload,
     pod_set: &PodSet,
     (admission, assignment): (&Admission, &PodSetAssignment),
-    flavors: &FlavorsByName,
+    flavors: AssignedFlavors<'_>,
     gates: JobGates,
 ) -> Result<PodSetInfo, PodSetsInfoError> {
     let count = assignment.count.or(pod_set.count).unwrap_or(1);
     let mut info = PodSetInfo { name: pod_set.name.clone(), count, ..PodSetInfo::default() };
-    // A clone carries the additions of the hub's flavors; an agent-mode worker has no flavors.
-    let added = match clone_assignment::read(workload, &pod_set.name) {
-        Some(carried) => carried,
-        None => clone_assignment::of_flavors(assignment, flavors)
-            .map_err(|error| error.of(workload.metadata.name.clone().unwrap_or_default()))?,
-    };
-    info.add(added)?;
+    info.add(additions(workload, assignment, flavors)?)?;
     // A delayed assignment gates the pods as well, until the second pass has found their domains.
     if assignment.topology_assignment.is_some() || assignment.delayed_topology_request.is_some() {
         info.add(topology(pod_set))?;
@@ -96,6 +107,22 @@ fn pod_set_info(
         }
     }
     Ok(info)
+}
+
+fn additions(
+    workload: &Workload,
+    assignment: &PodSetAssignment,
+    flavors: AssignedFlavors<'_>,
+) -> Result<PodSetInfo, PodSetsInfoError> {
+    let name = || workload.metadata.name.clone().unwrap_or_default();
+    match flavors {
+        AssignedFlavors::Own(flavors) => {
+            clone_assignment::of_flavors(assignment, flavors).map_err(|error| error.of(name()))
+        }
+        // Pods without the additions might run on nodes of another flavor.
+        AssignedFlavors::Carried => clone_assignment::read(workload, &assignment.name)
+            .ok_or_else(|| PodSetsInfoError::NoAssignment { workload: name() }),
+    }
 }
 
 fn of_check_update(update: &PodSetUpdate) -> PodSetInfo {
@@ -203,8 +230,12 @@ mod tests {
             "admissionChecks": [{ "name": "c", "podSetUpdates": updates }],
         });
         let y = json!({ "nodeLabels": { "gpu": "h100" } });
-        pod_sets_info(&workload(&status), &flavors(x, &y), JobGates::default())
-            .map(|mut all| all.remove(0))
+        pod_sets_info(
+            &workload(&status),
+            AssignedFlavors::Own(&flavors(x, &y)),
+            JobGates::default(),
+        )
+        .map(|mut all| all.remove(0))
     }
 
     #[test]
@@ -241,6 +272,25 @@ mod tests {
     }
 
     #[test]
+    fn a_clone_gets_the_flavors_of_the_queues_that_assigned_them() {
+        let mut clone = workload(&json!({
+            "admission": { "clusterQueue": "cq", "podSetAssignments": [assignment()] },
+        }));
+        let carried = r#"{"main":{"nodeSelector":{"zone":"hub"}}}"#;
+        let zone = |clone: &Workload, flavors: AssignedFlavors<'_>| {
+            let mut infos = pod_sets_info(clone, flavors, JobGates::default())?;
+            Ok(infos.remove(0).node_selector.remove("zone"))
+        };
+        let own = flavors(&json!({ "nodeLabels": { "zone": "a" } }), &json!({}));
+        let missing = Err(PodSetsInfoError::NoAssignment { workload: "job-train".to_owned() });
+        assert_eq!(zone(&clone, AssignedFlavors::Carried), missing);
+        let annotation = ("sluice.dev/assignment".to_owned(), carried.to_owned());
+        clone.metadata.annotations.get_or_insert_default().extend([annotation]);
+        assert_eq!(zone(&clone, AssignedFlavors::Carried), Ok(Some("hub".to_owned())));
+        assert_eq!(zone(&clone, AssignedFlavors::Own(&own)), Ok(Some("a".to_owned())));
+    }
+
+    #[test]
     fn conflicts_and_missing_flavors_are_errors() {
         let other = json!({ "nodeLabels": { "gpu": "a100" } });
         let conflict = of(&assignment(), &json!([]), &other);
@@ -249,8 +299,11 @@ mod tests {
         assignment["flavors"]["cpu"] = json!("z");
         let missing = of(&assignment, &json!([]), &json!({}));
         assert!(matches!(missing, Err(PodSetsInfoError::NoFlavor { flavor, .. }) if flavor == "z"));
-        let pending =
-            pod_sets_info(&workload(&json!({})), &FlavorsByName::new(), JobGates::default());
+        let pending = pod_sets_info(
+            &workload(&json!({})),
+            AssignedFlavors::Own(&FlavorsByName::new()),
+            JobGates::default(),
+        );
         assert!(matches!(pending, Err(PodSetsInfoError::NotAdmitted { .. })));
     }
 }

@@ -30,7 +30,7 @@ use crate::{
     GenericJob, JobGates, StopWrite,
     generic_job::{JobOutcome, Stop},
     pod_set_info::PodSetInfo,
-    pod_sets_info::{self, FlavorsByName, PodSetsInfoError},
+    pod_sets_info::{self, AssignedFlavors, PodSetsInfoError},
 };
 
 /// The inputs of a reconciliation besides the job.
@@ -43,7 +43,7 @@ pub struct ReconcileContext<'a> {
     /// The job names a prebuilt Workload, which it never creates, changes or deletes.
     pub prebuilt: bool,
     /// All flavors.
-    pub flavors: &'a FlavorsByName,
+    pub flavors: AssignedFlavors<'a>,
     /// Feature gates.
     pub gates: JobGates,
     /// The time.
@@ -363,9 +363,12 @@ fn start<J: GenericJob + Clone>(
     let infos = match pod_sets_info::pod_sets_info(workload, context.flavors, context.gates) {
         Ok(infos) => infos,
         Err(PodSetsInfoError::Start(error)) => return failed(error.to_string()),
-        Err(PodSetsInfoError::NotAdmitted { .. } | PodSetsInfoError::NoFlavor { .. }) => {
-            return None;
-        }
+        // Flavors may still be created; a clone is replaced when its manager dispatches it again.
+        Err(
+            PodSetsInfoError::NotAdmitted { .. }
+            | PodSetsInfoError::NoFlavor { .. }
+            | PodSetsInfoError::NoAssignment { .. },
+        ) => return None,
     };
     let mut started = job.clone();
     match started.run_with_pod_sets_info(&infos, context.gates) {

@@ -61,7 +61,7 @@ pub fn epoch(metadata: &ObjectMeta) -> u64 {
 /// If a flavor is missing, or flavors contradict each other.
 pub fn remote_workload(
     workload: &Workload,
-    flavors: Option<&FlavorsByName>,
+    flavors: &FlavorsByName,
     identity: RemoteIdentity<'_>,
 ) -> Result<Workload, PodSetsInfoError> {
     let mut labels = workload.metadata.labels.clone().unwrap_or_default();
@@ -75,10 +75,9 @@ pub fn remote_workload(
         let gvk = Gvk::of(&owner.api_version, &owner.kind);
         annotations.entry(JOB_OWNER_GVK.to_owned()).or_insert_with(|| gvk.to_string());
     }
-    if let Some(flavors) = flavors {
-        let assignment = crate::clone_assignment::annotation(workload, flavors)?;
-        annotations.insert(ASSIGNMENT.to_owned(), assignment);
-    }
+    // Only agents read it. A worker with queues of its own assigns its own flavors.
+    let assignment = crate::clone_assignment::annotation(workload, flavors)?;
+    annotations.insert(ASSIGNMENT.to_owned(), assignment);
     let spec = WorkloadSpec { pod_sets: admitted_pod_sets(workload), ..workload.spec.clone() };
     Ok(Workload {
         metadata: metadata(&workload.metadata, labels, annotations),
@@ -187,7 +186,7 @@ mod tests {
     fn a_clone_requests_the_admitted_counts_and_carries_origin_and_stamps() {
         let identity = RemoteIdentity { origin: "hub", epoch: 2, incarnation: 3, term: 4 };
         let clone =
-            remote_workload(&workload(), Some(&flavors()), identity).expect("the flavor is there");
+            remote_workload(&workload(), &flavors(), identity).expect("the flavor is there");
         assert_eq!(epoch(&clone.metadata), 2);
         assert_eq!(
             serde_json::to_value(&clone).expect("encodes"),

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ::jobs::{GenericJob, Kind, Kinds, pod_sets_info::FlavorsByName, prebuilt::prebuilt_name};
+use ::jobs::{GenericJob, Kind, Kinds, pod_sets_info::AssignedFlavors, prebuilt::prebuilt_name};
 use crds::v1beta2::Workload;
 use jiff::Timestamp;
 use kube::Resource;
@@ -40,8 +40,6 @@ pub struct AgentControl {
     capacity: LocalCapacity,
     /// Kinds of jobs that run here.
     kinds: Kinds,
-    /// Empty: clones carry what their flavors give.
-    flavors: FlavorsByName,
     /// Empty: a worker has no priority classes of Kueue.
     configuration: NamespacesAndPriorities,
 }
@@ -58,7 +56,6 @@ impl AgentControl {
             listing: Listing::new(names.chain(listed_names(&settings.kinds))),
             capacity: LocalCapacity::new(settings.kinds.iter().map(job_kind).collect()),
             kinds: settings.kinds,
-            flavors: FlavorsByName::default(),
             configuration: NamespacesAndPriorities::default(),
         }
     }
@@ -245,7 +242,7 @@ impl AgentControl {
 
     fn evaluate_jobs(&mut self) -> usize {
         let environment = JobEnvironment {
-            flavors: &self.flavors,
+            flavors: AssignedFlavors::Carried,
             priority: &|source| self.configuration.priority(source),
             managed: &|_, _, _| true,
         };

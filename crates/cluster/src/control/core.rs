@@ -4,7 +4,7 @@ use ::jobs::{
     JobObject, Kind,
     construct_workload::{PrioritySource, WorkloadPriority},
     lookups::LookupKind,
-    pod_sets_info::FlavorsByName,
+    pod_sets_info::AssignedFlavors,
     pods,
 };
 use crds::names::reasons;
@@ -61,7 +61,7 @@ pub(crate) struct CoreConfig {
 
 /// What jobs read of the configuration.
 pub(super) struct JobEnvironment<'a> {
-    pub(super) flavors: &'a FlavorsByName,
+    pub(super) flavors: AssignedFlavors<'a>,
     pub(super) priority: &'a dyn Fn(&PrioritySource) -> Option<WorkloadPriority>,
     /// Whether a job is this process's to suspend and start; the last argument says whether an ancestor is managed.
     pub(super) managed: &'a dyn Fn(&JobKey, &JobObject, bool) -> bool,

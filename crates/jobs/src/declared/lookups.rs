@@ -82,6 +82,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::pod_sets_info::AssignedFlavors;
     use crate::{
         GenericJob, JobGates, JobObject, Kind,
         construct_workload::{KeysToCopy, WorkloadPriority, construct_workload},
@@ -147,7 +148,7 @@ fields:
                 workloads,
                 previous_workload: None,
                 prebuilt: false,
-                flavors: &flavors,
+                flavors: AssignedFlavors::Own(&flavors),
                 gates: JobGates::default(),
                 now: jiff::Timestamp::UNIX_EPOCH,
             },

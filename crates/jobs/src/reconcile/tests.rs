@@ -6,6 +6,7 @@ use super::*;
 use crate::{
     Job,
     construct_workload::{KeysToCopy, WorkloadPriority, construct_workload},
+    pod_sets_info::FlavorsByName,
 };
 
 const GATES: fn() -> JobGates = JobGates::default;
@@ -71,7 +72,7 @@ fn context<'a>(workloads: &'a [&'a Workload], flavors: &'a FlavorsByName) -> Rec
         workloads,
         previous_workload: None,
         prebuilt: false,
-        flavors,
+        flavors: AssignedFlavors::Own(flavors),
         gates: GATES(),
         now: Timestamp::UNIX_EPOCH,
     }
@@ -146,7 +147,8 @@ fn stopped(mut job: Job, evicted: &Workload, seen: &mut Vec<String>) -> Job {
 #[test]
 fn quota_of_an_evicted_job_is_released_when_its_pods_are_gone() {
     let evicted = workload(&["QuotaReserved", "Admitted", "Evicted"]);
-    let infos = pod_sets_info::pod_sets_info(&evicted, &flavors(), GATES()).expect("admitted");
+    let infos = pod_sets_info::pod_sets_info(&evicted, AssignedFlavors::Own(&flavors()), GATES())
+        .expect("admitted");
     let mut running = job(&json!({ "status": { "active": 2 } }));
     running.run_with_pod_sets_info(&infos, GATES()).expect("starts");
     let mut seen = Vec::new();
@@ -187,7 +189,8 @@ fn a_deleted_workload_stops_its_job_first() {
     deleting.metadata.deletion_timestamp =
         serde_json::from_value(json!("2026-01-01T00:00:00Z")).ok();
     let running = job(&json!({ "spec": { "suspend": false }, "status": { "active": 1 } }));
-    let infos = pod_sets_info::pod_sets_info(&deleting, &flavors(), GATES()).expect("admitted");
+    let infos = pod_sets_info::pod_sets_info(&deleting, AssignedFlavors::Own(&flavors()), GATES())
+        .expect("admitted");
     let mut running = running;
     running.run_with_pod_sets_info(&infos, GATES()).expect("starts");
     assert_eq!(steps(&running, &[&deleting]), ["stop WorkloadDeleted"]);
@@ -213,7 +216,8 @@ fn a_conflict_finishes_the_workload() {
 #[test]
 fn finished_pods_are_reclaimable() {
     let admitted = workload(&["QuotaReserved", "Admitted"]);
-    let infos = pod_sets_info::pod_sets_info(&admitted, &flavors(), GATES()).expect("admitted");
+    let infos = pod_sets_info::pod_sets_info(&admitted, AssignedFlavors::Own(&flavors()), GATES())
+        .expect("admitted");
     let mut running = job(&json!({ "spec": { "completions": 2 }, "status": { "succeeded": 1 } }));
     running.run_with_pod_sets_info(&infos, GATES()).expect("starts");
     assert_eq!(steps(&running, &[&admitted]), ["reclaim 1"]);

@@ -21,7 +21,7 @@ use jobs::{
     defaulting::{self, DefaultingFacts},
     generic_job::Stop,
     pod_set_info::PodSetInfo,
-    pod_sets_info::{FlavorsByName, pod_sets_info},
+    pod_sets_info::{AssignedFlavors, FlavorsByName, pod_sets_info},
     validate,
 };
 use kinds_recording::{RecordedCase, RecordedStep, cases};
@@ -269,7 +269,8 @@ impl Comparison {
         let Some(before) = before else { return };
         if before.is_suspended() && !job.spec_suspended() {
             self.n_starts += 1;
-            let infos = pod_sets_info(&workload, &flavors(), gates()).expect("it is admitted");
+            let infos = pod_sets_info(&workload, AssignedFlavors::Own(&flavors()), gates())
+                .expect("it is admitted");
             let mut started = before;
             started.run_with_pod_sets_info(&infos, gates()).expect("it starts");
             self.check(

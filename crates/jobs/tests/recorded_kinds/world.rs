@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use jobs::{
     GenericJob, JobGates, Pod, StopWrite,
     construct_workload::{KeysToCopy, WorkloadPriority},
+    pod_sets_info::AssignedFlavors,
     pods::group::{self, GroupContext},
     reconcile::ReconcileStep,
 };
@@ -140,7 +141,7 @@ impl World {
             group: name,
             pods: &members,
             workload,
-            flavors: &flavors(),
+            flavors: AssignedFlavors::Own(&flavors()),
             gates,
             now: self.now(),
             is_free: &|_| true,

@@ -4,7 +4,7 @@ use ::jobs::{
     JobGates, Kinds,
     construct_workload::{KeysToCopy, PrioritySource, WorkloadPriority},
     integrations::ManagedKinds,
-    pod_sets_info::FlavorsByName,
+    pod_sets_info::AssignedFlavors,
 };
 use runtime::events::EventRecord;
 
@@ -27,7 +27,7 @@ pub(crate) struct JobsConfig {
 /// What decides about a job beside the job itself.
 pub(crate) struct JobInputs<'a> {
     pub(crate) workloads: &'a Workloads,
-    pub(crate) flavors: &'a FlavorsByName,
+    pub(crate) flavors: AssignedFlavors<'a>,
     /// The priority of a source; `None` if its class does not exist.
     pub(crate) priority: &'a dyn Fn(&PrioritySource) -> Option<WorkloadPriority>,
 }

@@ -9,7 +9,7 @@ mod dispatching;
 
 use std::sync::Arc;
 
-use ::jobs::{JobObject, Kind, lookups::LookupKind};
+use ::jobs::{JobObject, Kind, lookups::LookupKind, pod_sets_info::AssignedFlavors};
 use crds::{
     v1alpha1::DispatchPolicy,
     v1beta2::{
@@ -423,7 +423,7 @@ impl ManagerControl {
     fn evaluate_jobs(&mut self) -> usize {
         let Self { core, selection, configuration, queues, .. } = self;
         let environment = JobEnvironment {
-            flavors: queues.flavors(),
+            flavors: AssignedFlavors::Own(queues.flavors()),
             priority: &|source| configuration.priority(source),
             managed: &|key, job, has_ancestor| {
                 selection.selects(key, (job, has_ancestor), configuration)

@@ -315,13 +315,10 @@ impl<'a> DispatchEvaluation<'a> {
         let workload = record.object();
         let mark = self.identity(index::epoch(workload));
         let clone = (self.key, &**workload);
-        // A worker with queues of its own assigns its own flavors.
-        let has_agent = self.inputs.registry.fleet().has_report(cluster);
-        let flavors = has_agent.then_some(self.inputs.flavors);
         // Until an answer or a list settles it, a create counts as something that can run
         // (docs/reference/dispatch.md §6).
         if self.may_create(&(cluster, None))
-            && worker_writes::create_clone(worker, clone, (flavors, mark), self.ctx)
+            && worker_writes::create_clone(worker, clone, (self.inputs.flavors, mark), self.ctx)
         {
             self.state.created((cluster, None), self.ctx.now);
             self.state.sent = true;

@@ -25,7 +25,7 @@ use crate::control::{
 pub(super) fn create_clone(
     worker: &Worker,
     (key, workload): (&Key, &Workload),
-    (flavors, mark): (Option<&FlavorsByName>, RemoteIdentity<'_>),
+    (flavors, mark): (&FlavorsByName, RemoteIdentity<'_>),
     ctx: &mut Context,
 ) -> bool {
     let clone = match remote_objects::remote_workload(workload, flavors, mark) {

@@ -36,7 +36,7 @@ use crate::{
     GenericJob, JobGates,
     construct_workload::max_exec_time,
     pod_set_info::PodSetInfo,
-    pod_sets_info::{self, FlavorsByName, PodSetsInfoError},
+    pod_sets_info::{self, AssignedFlavors, PodSetsInfoError},
     pods::Pod,
     prebuilt::prebuilt_name,
     reconcile::{
@@ -55,7 +55,7 @@ pub struct GroupContext<'a> {
     /// The Workload of this name.
     pub workload: Option<&'a Workload>,
     /// All flavors.
-    pub flavors: &'a FlavorsByName,
+    pub flavors: AssignedFlavors<'a>,
     /// Feature gates.
     pub gates: JobGates,
     /// The time.
@@ -291,9 +291,12 @@ fn start_gated(workload: &Workload, members: &Members<'_>, context: GroupContext
     let infos = match pod_sets_info::pod_sets_info(workload, context.flavors, context.gates) {
         Ok(infos) => infos,
         Err(PodSetsInfoError::Start(error)) => return failed(error.to_string()),
-        Err(PodSetsInfoError::NotAdmitted { .. } | PodSetsInfoError::NoFlavor { .. }) => {
-            return Vec::new();
-        }
+        // Flavors may still be created; a clone is replaced when its manager dispatches it again.
+        Err(
+            PodSetsInfoError::NotAdmitted { .. }
+            | PodSetsInfoError::NoFlavor { .. }
+            | PodSetsInfoError::NoAssignment { .. },
+        ) => return Vec::new(),
     };
     let mut steps = Vec::new();
     // A group starts as a whole. The Workload may be there first: a prebuilt one.

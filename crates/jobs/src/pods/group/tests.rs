@@ -7,6 +7,7 @@ use super::*;
 use crate::{
     StopWrite,
     construct_workload::{KeysToCopy, WorkloadPriority},
+    pod_sets_info::FlavorsByName,
 };
 
 /// A member of a group of two; `more` is merged into it.
@@ -83,7 +84,7 @@ fn steps(pods: &[&Pod], workload: Option<&Workload>, busy: &[&str]) -> Vec<Strin
         group: "team",
         pods,
         workload,
-        flavors: &FlavorsByName::new(),
+        flavors: AssignedFlavors::Own(&FlavorsByName::new()),
         gates: JobGates::default(),
         now: "2026-01-01T01:00:00Z".parse().expect("a time"),
         is_free: &is_free,
