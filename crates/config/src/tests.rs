@@ -1,3 +1,5 @@
+use jobs::{Kinds, integrations::INTEGRATIONS};
+
 use super::*;
 use crate::gates::Gate;
 
@@ -301,8 +303,7 @@ fn feature_gates_come_from_the_file_or_the_flag() {
 
 #[test]
 fn settings_without_effect_are_listed_once_each() {
-    let config = load(
-        "namespace: here
+    let text = "namespace: here
 webhook: {port: 1}
 metrics: {bindAddress: ':1', customLabels: []}
 health: {readinessEndpointName: r}
@@ -313,17 +314,20 @@ manageJobsWithoutQueueName: true
 waitForPodsReady: {timeout: 1m}
 fairSharing: {preemptionStrategies: [LessThanInitialShare]}
 resources: {excludeResourcePrefixes: [x], deviceClassMappings: []}
-integrations: {frameworks: [batch/job, statefulset], externalFrameworks: [], labelKeysToCopy: []}
+integrations: {frameworks: [ALL], externalFrameworks: [], labelKeysToCopy: []}
 multiKueue: {origin: here, gcInterval: 1m, clusterProfile: {}}
-",
-    );
-    let config = config.expect("valid");
+";
+    let all: Vec<&str> = INTEGRATIONS.iter().map(|one| one.name).collect();
+    let config = load(&text.replace("ALL", &all.join(", "))).expect("valid");
+    let built = |name: &str| Kinds::built_in().of_framework(name).is_some();
+    let missing = all.into_iter().filter(|name| !built(name));
     let idle = [
         "leaderElection.resourceLock",
         "metrics.customLabels",
         "multiKueue.clusterProfile",
         "resources.deviceClassMappings",
-        "integrations.frameworks[statefulset]",
     ];
+    let missing = missing.map(|name| format!("integrations.frameworks[{name}]"));
+    let idle: Vec<String> = idle.map(str::to_owned).into_iter().chain(missing).collect();
     assert_eq!(config.settings_without_effect(), idle);
 }

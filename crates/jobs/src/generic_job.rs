@@ -54,13 +54,21 @@ pub struct Stop<'a> {
     pub for_good: bool,
 }
 
-/// How many replicas a set has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SetSize {
-    /// Replicas that are asked for.
-    pub replicas: u32,
-    /// Replicas that an update may have in addition. Such a replica counts while it has a pod.
-    pub surge: u32,
+/// What a set consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetSize {
+    /// Replicas with a Workload each.
+    Replicas {
+        /// Replicas that are asked for.
+        replicas: u32,
+        /// Replicas that an update may have in addition. Such a replica counts while it has a pod.
+        surge: u32,
+    },
+    /// One group of pods with one Workload.
+    Group {
+        /// Pods that are asked for.
+        pods: u32,
+    },
 }
 
 impl<J> StopWrite<J> {
@@ -141,7 +149,7 @@ pub trait GenericJob: Clone {
         None
     }
 
-    /// How many replicas with a Workload each the job has; `None` if the job has one Workload.
+    /// What the job consists of, if it is a set of pods that are started without it; `None` if the job itself is started.
     fn set_size(&self) -> Option<SetSize> {
         None
     }
@@ -151,7 +159,7 @@ pub trait GenericJob: Clone {
         None
     }
 
-    /// A pod of this set as a member of the group of its replica; `None` if nothing changes.
+    /// A pod of this set as a member of its group; `None` if nothing changes.
     fn adopted(&self, _: &Pod, _: JobGates) -> Option<Pod> {
         None
     }

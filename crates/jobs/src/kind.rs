@@ -31,6 +31,15 @@ pub struct Gvk {
 #[derive(Clone)]
 pub struct Kind(Arc<KindDefinition>);
 
+/// How the pods of a set name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetMembers<'a> {
+    /// In this label.
+    Named(&'a str),
+    /// As their controller. Each of them has this label.
+    Controlled(&'a str),
+}
+
 /// The data of a kind.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -61,13 +70,13 @@ pub struct KindDefinition {
     /// Label selector of the jobs that are watched; all if absent.
     #[serde(skip)]
     pub selector: Option<String>,
-    /// Label of pods with the name of their set, if jobs of the kind are sets of replicas with a Workload each.
+    /// Label of pods with the name of their set, if code makes sets of the jobs of the kind.
     #[serde(skip)]
     pub members: Option<&'static str>,
     /// Other objects that the pod sets need.
     #[serde(default)]
     pub lookups: Vec<LookupRule>,
-    /// The pods, if they are jobs themselves and the object is none.
+    /// The pods, if webhooks mark them and the object has no switch.
     #[serde(default)]
     pub pods: Option<MarkedPods>,
     /// Everything else about its jobs; absent if code does it.
@@ -108,7 +117,7 @@ pub enum KindError {
     /// The kind is defined already.
     #[error("define {0}: it is defined already")]
     Twice(Gvk),
-    /// A kind with pods that are jobs has nothing else to declare.
+    /// A kind with marked pods has nothing else to declare.
     #[error(
         "define {0}: pods: it excludes suspend, managedBy, lookups and fields, and each pointer reaches one field"
     )]
@@ -292,10 +301,12 @@ impl Kind {
         self.0.selector.as_deref()
     }
 
-    /// Label of pods with the name of their set; `None` if a job has one Workload.
+    /// How pods name their set; `None` if jobs of the kind are no sets.
     #[must_use]
-    pub fn members(&self) -> Option<&'static str> {
-        self.0.members
+    pub fn members(&self) -> Option<SetMembers<'_>> {
+        let group = self.0.pods.as_ref().and_then(|pods| pods.group.as_ref());
+        let controlled = group.map(|group| SetMembers::Controlled(&group.label));
+        self.0.members.map(SetMembers::Named).or(controlled)
     }
 
     /// The field with the name of the controller.
@@ -310,10 +321,16 @@ impl Kind {
         &self.0.lookups
     }
 
-    /// The pods, if they are jobs themselves; such a kind has no Workloads.
+    /// The pods, if webhooks mark them.
     #[must_use]
     pub fn pods(&self) -> Option<&MarkedPods> {
         self.0.pods.as_ref()
+    }
+
+    /// Whether objects of the kind have Workloads: not if their pods are jobs, one by one.
+    #[must_use]
+    pub fn has_workloads(&self) -> bool {
+        self.0.pods.as_ref().is_none_or(|pods| pods.group.is_some())
     }
 
     /// What the kind declares about its jobs; `None` if code does it.
@@ -338,6 +355,15 @@ impl Kind {
 
     fn identity(&self) -> (&str, &str, &str) {
         (&self.0.group, &self.0.kind, &self.0.version)
+    }
+}
+
+impl<'a> SetMembers<'a> {
+    /// The label that pods of sets have.
+    #[must_use]
+    pub fn label(self) -> &'a str {
+        let (Self::Named(label) | Self::Controlled(label)) = self;
+        label
     }
 }
 

@@ -20,7 +20,7 @@ use crds::{
 };
 
 pub use self::pods_ready::pods_ready;
-pub(crate) use self::workload_keys::follow as follow_keys;
+pub(crate) use self::workload_keys::{follow as follow_keys, update_gates as follow_gates};
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -114,6 +114,15 @@ pub enum ReconcileStep<J> {
     StopJob(StopWrite<J>, StopReason),
     /// Release the quota of an evicted Workload whose pods are gone.
     ReleaseQuota(String),
+    /// Release the quota of a Workload whose pods are gone, and keep it out of its queue.
+    HoldWorkload {
+        /// Name of the Workload.
+        workload: String,
+        /// Message of the condition.
+        message: String,
+    },
+    /// Put a Workload that is on hold back into its queue.
+    EndHold(String),
     /// Set the queue name of a pending Workload to that of its job or group.
     UpdateQueueName {
         /// Name of the Workload.
@@ -161,6 +170,10 @@ impl<J> ReconcileStep<J> {
             Self::StartJob(job) => ReconcileStep::StartJob(Box::new(form(*job))),
             Self::StopJob(write, reason) => ReconcileStep::StopJob(write.map(form), reason),
             Self::ReleaseQuota(name) => ReconcileStep::ReleaseQuota(name),
+            Self::HoldWorkload { workload, message } => {
+                ReconcileStep::HoldWorkload { workload, message }
+            }
+            Self::EndHold(name) => ReconcileStep::EndHold(name),
             Self::UpdateQueueName { workload, queue_name } => {
                 ReconcileStep::UpdateQueueName { workload, queue_name }
             }

@@ -1,32 +1,59 @@
-//! One set of replicas with many Workloads: each replica is queued, admitted and evicted by itself (docs/reference/kueue.md §7.8).
+//! Sets of pods that other objects make and the groups of which are started by Workloads of the set (docs/reference/kueue.md §7.8).
 //!
-//! A kind whose jobs are such sets answers [`GenericJob::set_size`]; its pod sets are those of one replica. The set makes a
-//! Workload for each index and deletes those that are not needed. It starts nothing itself: the pods of a replica are a group
-//! ([`crate::pods::group`]) with this Workload, which [`GenericJob::adopted`] makes of them.
+//! A kind whose jobs are such sets answers [`GenericJob::set_size`]. Each replica is queued, admitted and evicted by itself; then
+//! the pod sets are those of one replica, and the set makes a Workload for each index and deletes those that are not needed.
+//! Or all pods are one group (`one_group`). A set starts nothing itself: the pods of a Workload are a group
+//! ([`crate::pods::group`]), which [`GenericJob::adopted`] makes of them.
+
+pub(crate) mod membership;
+mod one_group;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crds::{
     meta::is_true,
     names::{
-        annotations::{COMPONENT_WORKLOAD_INDEX, IS_GROUP_WORKLOAD, JOB_OWNER_GVK, JOB_OWNER_NAME},
+        annotations::{
+            COMPONENT_WORKLOAD_INDEX, IS_GROUP_WORKLOAD, JOB_OWNER_GVK, JOB_OWNER_NAME,
+            POD_SUSPENDING_PARENT,
+        },
         conditions::{FINISHED, QUOTA_RESERVED},
     },
     v1beta2::Workload,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
+pub(crate) use self::membership::Membership;
+pub use self::one_group::one_workload;
+
 use crate::{
-    GenericJob, JobGates, Pod,
+    GenericJob, JobGates, Kind, Pod,
     construct_workload::{
         KeysToCopy, WorkloadPriority, annotations, labels, owner_reference, workload_spec,
     },
+    generic_job::SetSize,
+    integrations::controller,
+    kind::SetMembers,
     reconcile::{ReconcileStep, follow_keys},
     workload_name::{WorkloadOwner, workload_name},
 };
 
 /// Workloads of one set that are created at once. The others follow when these are there: a set may have a million replicas.
 const AT_ONCE: usize = 100;
+
+/// The name of the set of a pod, if the pod is one of a set of this kind.
+#[must_use]
+pub fn set_of<'a>(kind: &Kind, pod: &'a Pod) -> Option<&'a str> {
+    match kind.members()? {
+        SetMembers::Named(label) => pod.label(label),
+        SetMembers::Controlled(_) => {
+            // The pods of such an object are jobs themselves, or another set's, unless it holds them.
+            let held = pod.annotation(POD_SUSPENDING_PARENT) == Some(kind.framework());
+            let owner = controller(&pod.metadata).filter(|_| held)?;
+            kind.is_kind_of(&owner.api_version, &owner.kind).then_some(owner.name.as_str())
+        }
+    }
+}
 
 /// The replica of a Workload.
 #[must_use]
@@ -60,14 +87,27 @@ pub fn reconcile<J: GenericJob + From<Pod>>(
     gates: JobGates,
 ) -> Vec<ReconcileStep<J>> {
     // The garbage collector deletes the Workloads of a set that is gone.
-    let Some(counts) = set.set_size().filter(|_| set.metadata().deletion_timestamp.is_none())
-    else {
-        return Vec::new();
-    };
+    match set.set_size().filter(|_| set.metadata().deletion_timestamp.is_none()) {
+        Some(SetSize::Replicas { replicas, surge }) => {
+            reconcile_replicas(set, (workloads, pods), (replicas, surge), gates)
+        }
+        Some(SetSize::Group { pods: size }) => {
+            one_group::reconcile(set, (workloads, pods), size, gates)
+        }
+        None => Vec::new(),
+    }
+}
+
+fn reconcile_replicas<J: GenericJob + From<Pod>>(
+    set: &J,
+    (workloads, pods): (&[&Workload], &[&Pod]),
+    (replicas, surge): (u32, u32),
+    gates: JobGates,
+) -> Vec<ReconcileStep<J>> {
     let surging: BTreeSet<u32> = pods.iter().filter_map(|pod| set.replica_of(pod)).collect();
     let wanted = |replica: u32| {
-        let most = counts.replicas.saturating_add(counts.surge);
-        replica < counts.replicas || (replica < most && surging.contains(&replica))
+        let most = replicas.saturating_add(surge);
+        replica < replicas || (replica < most && surging.contains(&replica))
     };
     let mut steps = Vec::new();
     let mut present = BTreeSet::new();
@@ -78,8 +118,8 @@ pub fn reconcile<J: GenericJob + From<Pod>>(
             _ => steps.push(ReconcileStep::DeleteWorkload(name(workload))),
         }
     }
-    let surge = surging.range(counts.replicas..).copied().filter(|replica| wanted(*replica));
-    let missing = (0..counts.replicas).chain(surge).filter(|replica| !present.contains(replica));
+    let surge = surging.range(replicas..).copied().filter(|replica| wanted(*replica));
+    let missing = (0..replicas).chain(surge).filter(|replica| !present.contains(replica));
     steps.extend(missing.take(AT_ONCE).map(ReconcileStep::CreateReplicaWorkload));
     let adopted = pods.iter().filter_map(|pod| set.adopted(pod, gates));
     steps.extend(adopted.map(|pod| ReconcileStep::AdoptMember(Box::new(J::from(pod)))));
@@ -92,13 +132,18 @@ fn follow<J: GenericJob>(set: &J, workload: &Workload, gates: JobGates) -> Vec<R
     if is_true(conditions, FINISHED) || workload.metadata.deletion_timestamp.is_some() {
         return Vec::new();
     }
-    let mut steps = follow_keys(set, workload, gates);
+    let keys = follow_keys(set, workload, gates);
+    keys.into_iter().chain(follow_queue(set, workload)).collect()
+}
+
+fn follow_queue<J: GenericJob>(set: &J, workload: &Workload) -> Option<ReconcileStep<J>> {
     // The API refuses another queue name while quota is reserved (docs/reference/kueue.md §1.2).
-    if workload.spec.queue_name != set.queue_name() && !is_true(conditions, QUOTA_RESERVED) {
-        let queue_name = set.queue_name().to_owned();
-        steps.push(ReconcileStep::UpdateQueueName { workload: name(workload), queue_name });
-    }
-    steps
+    let reserved = is_true(&workload.status.conditions, QUOTA_RESERVED);
+    let moved = workload.spec.queue_name != set.queue_name() && !reserved;
+    moved.then(|| ReconcileStep::UpdateQueueName {
+        workload: name(workload),
+        queue_name: set.queue_name().to_owned(),
+    })
 }
 
 /// Constructs the Workload of a replica.
@@ -109,10 +154,24 @@ pub fn replica_workload<J: GenericJob>(
     copied: &KeysToCopy,
     gates: JobGates,
 ) -> Workload {
+    let name = replica_workload_name(set, replica, gates);
+    let mut workload = set_workload(set, name, priority, copied, gates);
+    let annotations = workload.metadata.annotations.get_or_insert_default();
+    annotations.insert(COMPONENT_WORKLOAD_INDEX.to_owned(), replica.to_string());
+    workload
+}
+
+/// A Workload of a set. The set owns it and does not control it: its pods own it as well.
+fn set_workload<J: GenericJob>(
+    set: &J,
+    name: String,
+    priority: WorkloadPriority,
+    copied: &KeysToCopy,
+    gates: JobGates,
+) -> Workload {
     let owner = set.metadata();
     let mut annotations: BTreeMap<String, String> = annotations(set, copied, gates);
     let own = [
-        (COMPONENT_WORKLOAD_INDEX, replica.to_string()),
         (IS_GROUP_WORKLOAD, "true".to_owned()),
         (JOB_OWNER_GVK, set.kind().gvk().to_string()),
         (JOB_OWNER_NAME, owner.name.clone().unwrap_or_default()),
@@ -122,7 +181,7 @@ pub fn replica_workload<J: GenericJob>(
         OwnerReference { controller: None, block_owner_deletion: None, ..owner_reference(set) };
     Workload {
         metadata: ObjectMeta {
-            name: Some(replica_workload_name(set, replica, gates)),
+            name: Some(name),
             namespace: owner.namespace.clone(),
             labels: Some(labels(set, copied)).filter(|labels| !labels.is_empty()),
             annotations: Some(annotations),

@@ -139,10 +139,11 @@ impl<I: Send + 'static> Sources<I> {
         kinds: &Kinds,
         wrap: fn(Kind, Change<JobObject>) -> I,
     ) {
-        for (kind, label) in kinds.iter().filter_map(|kind| Some((kind.clone(), kind.members()?))) {
-            let prefix = format!("{}/", kind.plural());
+        for kind in kinds {
+            let Some(members) = kind.members() else { continue };
+            let (kind, prefix) = (kind.clone(), format!("{}/", kind.plural()));
             let source = stores.source();
-            let watch = members_watch(&prefix, label, &source, stores.metrics());
+            let watch = members_watch(&prefix, members.label(), &source, stores.metrics());
             self.feed(&stores.start(watch), move |change| wrap(kind.clone(), change));
         }
     }

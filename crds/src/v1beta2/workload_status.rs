@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{admission_check_state::AdmissionCheckState, topology_assignment::TopologyAssignment};
 use crate::{
-    meta::Condition,
+    meta::{Condition, find},
+    names::{conditions::QUOTA_RESERVED, reasons::ON_HOLD},
     quantity::Quantity,
     rules,
     schema::{ConditionShape, DnsLabel, DnsSubdomain, Text, Timestamp},
@@ -63,6 +64,15 @@ pub struct WorkloadStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("maxItems" = 8, "x-list" = "map name"))]
     pub unhealthy_nodes: Vec<UnhealthyNode>,
+}
+
+impl WorkloadStatus {
+    /// Whether the job of the Workload keeps it out of its queue.
+    #[must_use]
+    pub fn is_on_hold(&self) -> bool {
+        let reserved = find(&self.conditions, QUOTA_RESERVED);
+        reserved.is_some_and(|one| one.status != "True" && one.reason == ON_HOLD)
+    }
 }
 
 /// Where quota is reserved and with which flavors.

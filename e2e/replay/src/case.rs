@@ -74,7 +74,7 @@ impl CaseRequest {
     /// The path without query and subresource, for reading the object back.
     pub fn object_path(&self) -> &str {
         let path = self.path.split('?').next().unwrap_or_default();
-        path.strip_suffix("/status").unwrap_or(path)
+        path.strip_suffix("/status").or_else(|| path.strip_suffix("/scale")).unwrap_or(path)
     }
 }
 

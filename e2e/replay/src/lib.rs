@@ -20,7 +20,7 @@ pub use served::until_served;
 pub use traces::{ReplayClusters, TraceCase, TraceSettings, run_traces};
 
 /// Kinds whose cases can be replayed; the others are jobs that we have no webhooks for yet.
-pub const SERVED_KINDS: [&str; 16] = [
+pub const SERVED_KINDS: [&str; 17] = [
     "AdmissionCheck",
     "ClusterQueue",
     "Cohort",
@@ -34,6 +34,7 @@ pub const SERVED_KINDS: [&str; 16] = [
     "ProvisioningRequestConfig",
     "ReplicaSet",
     "ResourceFlavor",
+    "StatefulSet",
     "Topology",
     "Workload",
     "WorkloadPriorityClass",

@@ -12,6 +12,7 @@
 //! | `lookups` | a job waits for the object with its pod templates |
 //! | `pods` | single pods and groups of pods |
 //! | `rights` | the generated roles suffice for declared kinds |
+//! | `stateful_sets` | a set with one Workload for all its pods |
 //! | `served_later` | a kind that a cluster does not serve at first |
 
 mod deployments;
@@ -26,6 +27,7 @@ mod pods;
 mod rights;
 mod served_later;
 mod shared_installation;
+mod stateful_sets;
 mod workers;
 
 use anyhow::Result;

@@ -32,6 +32,7 @@ const FRAMEWORKS: &[&str] = &[
     "jobset.x-k8s.io/jobset",
     "leaderworkerset.x-k8s.io/leaderworkerset",
     "deployment",
+    "statefulset",
     "pod",
 ];
 

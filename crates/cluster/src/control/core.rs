@@ -102,7 +102,11 @@ impl Core {
     ) -> Option<Box<str>> {
         let listed = change.is_list();
         for_each_object(change, |key, object| {
-            self.jobs.observe(&JobKey::new(pods::kind(), &key), object, &mut self.ctx);
+            let key = JobKey::new(pods::kind(), &key);
+            // A label may be that of pods which no set holds.
+            if object.as_ref().is_none_or(|pod| self.jobs.is_of_set(&key, pod)) {
+                self.jobs.observe(&key, object, &mut self.ctx);
+            }
         });
         listed.then(|| members_name(kind))
     }

@@ -34,16 +34,16 @@ mod tests {
 
     use super::*;
 
-    fn event_of(frameworks: &[&str]) -> Option<EventRecord> {
-        let mut file = Configuration::default();
-        file.integrations.frameworks = frameworks.iter().map(|&name| name.to_owned()).collect();
-        event_of_not_built(&JobKinds::configured(&file, &Kinds::default()), "kueue-system")
+    fn event_of(not_built: &[&'static str]) -> Option<EventRecord> {
+        let kinds = JobKinds::configured(&Configuration::default(), &Kinds::default());
+        let kinds = JobKinds { not_built: not_built.to_vec(), ..kinds };
+        event_of_not_built(&kinds, "kueue-system")
     }
 
     #[test]
     fn an_event_names_integrations_that_are_not_built() {
-        let event = event_of(&["batch/job", "statefulset"]).expect("an Event");
-        assert!(event.note.contains("enables statefulset,"), "{}", event.note);
-        assert_eq!(event_of(&["batch/job"]), None);
+        let event = event_of(&["a", "b"]).expect("an Event");
+        assert!(event.note.contains("enables a, b,"), "{}", event.note);
+        assert_eq!(event_of(&[]), None);
     }
 }

@@ -8,6 +8,7 @@ mod connections;
 mod cycles;
 mod dispatched;
 mod gang_reservation;
+mod grouped_sets;
 mod incarnation;
 mod job_kinds;
 mod label_keys;

@@ -3,14 +3,13 @@
 //! Source: docs/reference/kueue.md §2.4, §4.2.
 
 use crds::meta::is_true;
-use crds::names::{annotations, conditions, reasons};
+use crds::names::{annotations, conditions};
 use crds::v1beta2::Workload;
 use engine::Time;
 use engine::spec::QueueEligibility;
 
 use super::requeue_backoff::awaits_requeue;
 use crate::config::IndexConfig;
-use crate::status::find;
 
 /// Whether the Workload may be in its queue.
 pub(super) fn queue_eligibility(
@@ -36,13 +35,10 @@ pub(crate) fn admission_gates<'a>(config: &IndexConfig, workload: &'a Workload) 
 }
 
 fn is_excluded(config: &IndexConfig, workload: &Workload) -> bool {
-    let reserved = find(&workload.status.conditions, conditions::QUOTA_RESERVED);
-    let on_hold =
-        reserved.is_some_and(|one| one.status != "True" && one.reason == reasons::ON_HOLD);
     workload.spec.active == Some(false)
         || workload.metadata.deletion_timestamp.is_some()
         || admission_gates(config, workload).is_some()
-        || on_hold
+        || workload.status.is_on_hold()
         || is_true(&workload.status.conditions, conditions::WAITING_FOR_REPLACEMENT_PODS)
 }
 

@@ -11,9 +11,10 @@ use super::{JobFields, Outcome, RaySpec, Reclaimable, declared_pod_set::Declared
 use crate::{
     GenericJob, JobGates, Kind, container_env,
     defaulting::{self, PatchAdd},
-    generic_job::{JobOutcome, Stop, StopWrite},
+    generic_job::{JobOutcome, SetSize, Stop, StopWrite},
     lookups::{FoundObjects, NeededObject},
     pod_set_info::{PodSetInfo, StartError},
+    pods::Pod,
     pointer::Pointer,
     stored_fields, topology_request,
     validate::AnnotatedTemplate,
@@ -134,17 +135,30 @@ impl GenericJob for DeclaredJob {
         self.unresolved.as_deref()
     }
 
+    fn set_size(&self) -> Option<SetSize> {
+        self.group_size()
+    }
+
+    fn adopted(&self, pod: &Pod, gates: JobGates) -> Option<Pod> {
+        self.as_member(pod, gates)
+    }
+
     fn pod_sets(&self, gates: JobGates) -> Vec<PodSet> {
         let sets = self.pod_sets.iter().map(|set| pod_set(set, gates));
         let mut sets: Vec<PodSet> = sets.collect();
+        if self.kind.pods().is_some() {
+            // The metadata is that of the members of the group.
+            sets.iter_mut().for_each(|set| set.template.metadata = None);
+        }
         if let Some(ray) = self.ray() {
             ray.count_additions(&self.metadata, &self.object, &mut sets);
         }
         sets
     }
 
+    /// Annotations of marked pods are checked when the pods are created.
     fn templates(&self) -> Vec<AnnotatedTemplate<'_>> {
-        let sets = self.pod_sets.iter();
+        let sets = self.pod_sets.iter().filter(|_| self.kind.pods().is_none());
         sets.map(|set| AnnotatedTemplate {
             path: format!("{}.metadata", set.path),
             annotations: set.template.metadata.as_ref().map(|metadata| &metadata.annotations),
@@ -256,8 +270,10 @@ impl GenericJob for DeclaredJob {
         self.kind.pods().is_none()
     }
 
-    fn validate_update(&self, _: &Self, gates: JobGates) -> Errors {
-        self.check_queued(gates)
+    fn validate_update(&self, old: &Self, gates: JobGates) -> Errors {
+        let mut errors = self.check_queued(gates);
+        errors.extend(self.check_group_change(old));
+        errors
     }
 }
 

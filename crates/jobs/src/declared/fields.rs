@@ -65,7 +65,7 @@ pub struct JobFields {
     pub remote: RemoteFields,
 }
 
-/// Pods that are jobs themselves: webhooks mark their template (docs/reference/kueue.md §7.8).
+/// Pods that webhooks mark in their template: jobs themselves, or one group (docs/reference/kueue.md §7.8).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MarkedPods {
@@ -73,14 +73,32 @@ pub struct MarkedPods {
     pub template: Pointer,
     /// The number of pods that are ready. From the first one on the queue name stays.
     pub ready: Pointer,
+    /// The pods as one group with one Workload; without it each of them is a job.
+    #[serde(default)]
+    pub group: Option<GroupedPods>,
+}
+
+/// The pods of an object as one group.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct GroupedPods {
+    /// How many pods are asked for; 1 if the field is absent.
+    pub replicas: Pointer,
+    /// How many pods exist.
+    pub present: Pointer,
+    /// A label that all pods have which objects of the kind control.
+    pub label: String,
+    /// The label of a pod with its index.
+    pub index: String,
 }
 
 impl MarkedPods {
     /// Whether each pointer reaches one field.
     #[must_use]
     pub(crate) fn is_valid(&self) -> bool {
-        let fields = [&self.template, &self.ready];
-        fields.iter().all(|at| at.is_single() && !at.parents().is_empty())
+        let group = self.group.iter().flat_map(|group| [&group.replicas, &group.present]);
+        let mut fields = [&self.template, &self.ready].into_iter().chain(group);
+        fields.all(|at| at.is_single() && !at.parents().is_empty())
     }
 
     /// Whether a pod is ready.

@@ -46,6 +46,7 @@ impl DeclaredJob {
             let name = self.metadata.name.as_deref().unwrap_or_default();
             pod_sets.extend(components::wrapped_pod_sets(at, &self.object, name)?);
         }
+        pod_sets.extend(self.group_pod_set()?);
         if let Some(ray) = self.fields().and_then(|fields| fields.ray.as_ref()) {
             ray.place_fields(&mut pod_sets);
             pod_sets.extend(ray.submitter(&self.object)?);

@@ -1,5 +1,5 @@
-//! Kinds with pods that are jobs themselves: webhooks mark the pod template, and nothing else is done with the object
-//! (docs/reference/kueue.md §5.3, §7.8).
+//! Kinds with pods that are jobs themselves, or one group: webhooks mark the pod template. Of a kind with pods that are jobs,
+//! nothing else is done with the object (docs/reference/kueue.md §5.3, §7.8).
 
 use crds::names::{
     MANAGED,
@@ -23,9 +23,8 @@ impl DeclaredJob {
         facts: DefaultingFacts,
         gates: JobGates,
     ) -> Vec<PatchAdd> {
-        let is_marked = self.template_annotation(pods) == Some(self.kind.framework());
         // No gate could hold the pods that run already.
-        if pods.are_ready(&self.object) && !is_marked {
+        if pods.are_ready(&self.object) && !self.is_marked(pods) {
             return Vec::new();
         }
         let mut steps = defaulting::default(self, facts, gates);
@@ -36,18 +35,24 @@ impl DeclaredJob {
         steps
     }
 
-    /// The labels of a queued pod, and the parent that holds it.
+    /// The parent that holds each pod, and the labels of a queued pod. Members of a group get these when they join it.
     fn marks(&self, pods: &MarkedPods) -> Option<PatchAdd> {
         let before = template_metadata::stored(Some(pods.template_of(&self.object)?));
         let mut metadata = before.clone();
         let labels = [QUEUE_NAME, PRIORITY_CLASS].into_iter();
         let labels = labels.filter_map(|key| Some((key, self.label(key)?)));
         let labels = labels.filter(|(_, value)| !value.is_empty()).chain([(MANAGED, "true")]);
+        let labels = labels.filter(|_| pods.group.is_none());
         template_metadata::insert(&mut metadata, "labels", labels);
         let parent = [(POD_SUSPENDING_PARENT, self.kind.framework())];
         template_metadata::insert(&mut metadata, "annotations", parent.into_iter());
         let path = format!("{}/metadata", pods.template);
         (metadata != before).then_some(PatchAdd { path, value: metadata })
+    }
+
+    /// Whether the webhook has marked the template.
+    pub(super) fn is_marked(&self, pods: &MarkedPods) -> bool {
+        self.template_annotation(pods) == Some(self.kind.framework())
     }
 
     fn template_annotation(&self, pods: &MarkedPods) -> Option<&str> {

@@ -13,7 +13,8 @@
 //! | `ray` | [`RaySpec`]: a RayCluster in a job: what its operator adds to the pods, and what is refused |
 //! | `defaults` | fields that the webhook sets |
 //! | `elastic` | scheduling gates of elastic jobs |
-//! | `marked_pods` | webhooks of kinds with pods that are jobs themselves |
+//! | `marked_pods` | webhooks of kinds with pods that are jobs themselves, or one group |
+//! | `grouped_pods` | a kind whose pods are one group ([`GroupedPods`]): the Workload, the members and the changes of such a group |
 //! | `declared_job` | [`DeclaredJob`]: a job of such a kind |
 //! | `start_and_stop` | start, restore and stop |
 //! | `remote` | the copy for a worker, and its status |
@@ -25,6 +26,7 @@ mod declared_pod_set;
 mod defaults;
 mod elastic;
 mod fields;
+mod grouped_pods;
 mod lookups;
 mod marked_pods;
 mod pod_sets;
@@ -41,7 +43,8 @@ pub use self::{
     declared_pod_set::IndexLabels,
     defaults::DefaultField,
     fields::{
-        DeclaredChecks, FieldsError, JobFields, MarkedPods, Outcome, Reclaimable, RemoteFields,
+        DeclaredChecks, FieldsError, GroupedPods, JobFields, MarkedPods, Outcome, Reclaimable,
+        RemoteFields,
     },
     pod_sets::{PodSetName, PodSetRule, TemplateSource},
     probe::Probe,

@@ -18,6 +18,7 @@ const DECLARED: &[&str] = &[
     include_str!("rayservice.yaml"),
     include_str!("appwrapper.yaml"),
     include_str!("deployment.yaml"),
+    include_str!("statefulset.yaml"),
 ];
 
 static KINDS: LazyLock<Kinds> = LazyLock::new(|| {
@@ -79,7 +80,7 @@ impl Kinds {
     /// Those with Workloads: not those with pods that are jobs themselves.
     #[must_use]
     pub fn with_workloads(&self) -> Self {
-        Self(self.0.iter().filter(|kind| kind.pods().is_none()).cloned().collect())
+        Self(self.0.iter().filter(|kind| kind.has_workloads()).cloned().collect())
     }
 
     /// With these as well.

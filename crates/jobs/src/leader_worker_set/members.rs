@@ -3,15 +3,12 @@
 //! The operator creates the pods, held by the gate that the webhook of pods gives them. Once a pod says which replica it is in,
 //! it gets the name of its group, the size and its role; from then on it is a pod of a group like any other.
 
-use crds::names::{
-    MANAGED,
-    annotations::{POD_GROUP_TOTAL_COUNT, ROLE_HASH},
-    labels::{POD_GROUP_NAME, PREBUILT_WORKLOAD_NAME, QUEUE_NAME},
-};
-
 use super::set::LeaderWorkerSet;
 use crate::{
-    GenericJob, JobGates, Pod, integrations::controller, pods, replicas::replica_workload_name,
+    GenericJob, JobGates, Pod,
+    integrations::controller,
+    pods,
+    replicas::{Membership, replica_workload_name},
 };
 
 /// Role of a leader with a template of its own.
@@ -39,25 +36,19 @@ pub(super) fn adopted(set: &LeaderWorkerSet, pod: &Pod, gates: JobGates) -> Opti
     if pod.is_deleting() || pod.is_terminated() {
         return None;
     }
-    let mut adopted = pod.clone();
     if controller(&pod.metadata).is_none_or(|owner| owner.kind != "StatefulSet") {
         // It has the labels of the set and is none of its pods: nothing would ever start it.
+        let mut adopted = pod.clone();
         pods::ungate(&mut adopted);
         return (adopted != *pod).then_some(adopted);
     }
-    let name = replica_workload_name(set, replica_of(pod)?, gates);
-    let metadata = &mut adopted.metadata;
-    let annotations = metadata.annotations.get_or_insert_default();
-    let labels = metadata.labels.get_or_insert_default();
-    let identifiers = if gates.identifier_annotations { &mut *annotations } else { &mut *labels };
-    identifiers.insert(POD_GROUP_NAME.to_owned(), name.clone());
-    identifiers.insert(PREBUILT_WORKLOAD_NAME.to_owned(), name);
-    annotations.insert(POD_GROUP_TOTAL_COUNT.to_owned(), set.size().to_string());
-    annotations.insert(ROLE_HASH.to_owned(), role(set, pod).to_owned());
-    labels.insert(MANAGED.to_owned(), "true".to_owned());
-    if !set.queue_name().is_empty() {
-        labels.insert(QUEUE_NAME.to_owned(), set.queue_name().to_owned());
-    }
+    let membership = Membership {
+        workload: replica_workload_name(set, replica_of(pod)?, gates),
+        total: set.size(),
+        role: role(set, pod),
+        queue_name: set.queue_name(),
+    };
+    let adopted = membership.of(pod, gates);
     (adopted != *pod).then_some(adopted)
 }
 

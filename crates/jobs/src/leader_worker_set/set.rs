@@ -228,7 +228,7 @@ impl GenericJob for LeaderWorkerSet {
             Some(replicas) => u32::try_from(replicas).unwrap_or(u32::MAX),
             None => 1,
         };
-        Some(SetSize { replicas, surge: self.surge(replicas) })
+        Some(SetSize::Replicas { replicas, surge: self.surge(replicas) })
     }
 
     fn replica_of(&self, pod: &Pod) -> Option<u32> {

@@ -3,7 +3,7 @@
 use crds::validation::{Errors, immutable};
 
 use super::set::{LEADER, LeaderWorkerSet};
-use crate::{GenericJob, pods::role_hash::shape};
+use crate::{GenericJob, pods::template_shape};
 
 /// Errors of an update: what decides about the placement of pods is that of the admitted Workloads.
 pub(super) fn update(set: &LeaderWorkerSet, old: &LeaderWorkerSet) -> Errors {
@@ -22,12 +22,8 @@ pub(super) fn update(set: &LeaderWorkerSet, old: &LeaderWorkerSet) -> Errors {
     for (name, template) in set.pod_templates() {
         let mut before = old.pod_templates();
         let Some((_, before)) = before.find(|(before, _)| *before == name) else { continue };
-        let (now, before) = (template.spec.clone(), before.spec.clone());
-        let (now, before) = (shape(&now.unwrap_or_default()), shape(&before.unwrap_or_default()));
-        let changed = now.into_iter().filter(|(field, value)| before.get(field) != Some(value));
-        errors.extend(
-            changed.map(|(field, value)| immutable(format!("{at}.{name}.spec.{field}"), value)),
-        );
+        let [now, before] = [template, before].map(|one| one.spec.clone().unwrap_or_default());
+        errors.extend(template_shape::changes(&format!("{at}.{name}.spec"), &now, &before));
     }
     errors
 }

@@ -14,6 +14,7 @@ pub(super) fn of(kinds: &Kinds) -> String {
 fn row(kind: &Kind) -> String {
     let yes = |holds: bool| if holds { "yes" } else { "no" };
     let fields = match (kind.fields(), kind.pods()) {
+        (_, Some(pods)) if pods.group.is_some() => "a group of pods",
         (_, Some(_)) => "pods that are jobs",
         (Some(_), None) => "data",
         (None, None) => "code",

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `pod` | the object, and what a single pod answers as a job |
 //! | `role_hash` | which pods of a group are alike |
+//! | `template_shape` | changes of what makes pods alike |
 //! | `start_and_stop` | gates, additions of an admission, and the mark of a termination |
 //! | `defaulting`, `validate` | the rules of the webhooks |
 //! | `group` | a group of pods: its Workload, and what each member needs |
@@ -16,6 +17,7 @@ pub mod group;
 pub mod pod;
 pub mod role_hash;
 mod start_and_stop;
+pub(crate) mod template_shape;
 mod validate;
 
 pub use pod::{Pod, kind};

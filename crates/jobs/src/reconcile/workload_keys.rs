@@ -29,16 +29,22 @@ pub(crate) fn follow<J: GenericJob>(
     workload: &Workload,
     gates: JobGates,
 ) -> Vec<ReconcileStep<J>> {
-    let update = update_gates(job, workload).filter(|_| gates.admission_gated_by);
+    let update = update_gates(job, workload, gates);
     update.into_iter().chain(update_priority(job, workload)).collect()
 }
 
-fn update_gates<J: GenericJob>(job: &J, workload: &Workload) -> Option<ReconcileStep<J>> {
+/// The admission gates alone.
+pub(crate) fn update_gates<J: GenericJob>(
+    job: &J,
+    workload: &Workload,
+    gates: JobGates,
+) -> Option<ReconcileStep<J>> {
     let known = workload.metadata.annotations.as_ref();
     let known = known.and_then(|all| all.get(ADMISSION_GATED_BY)).map(String::as_str);
     let wanted = job.annotation(ADMISSION_GATED_BY);
     // An empty list is no gate.
-    (known.unwrap_or_default() != wanted.unwrap_or_default()).then(|| {
+    let changed = known.unwrap_or_default() != wanted.unwrap_or_default();
+    (changed && gates.admission_gated_by).then(|| {
         let wanted = wanted.filter(|gates| !gates.is_empty()).map(str::to_owned);
         ReconcileStep::UpdateAdmissionGates(name(workload), wanted)
     })

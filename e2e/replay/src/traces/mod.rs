@@ -24,7 +24,7 @@ pub use clusters::ReplayClusters;
 pub use run::run_traces;
 
 /// Kinds whose cases can be replayed.
-pub(crate) const TRACED_KINDS: [&str; 16] = [
+pub(crate) const TRACED_KINDS: [&str; 17] = [
     "AppWrapper",
     "Deployment",
     "JAXJob",
@@ -39,6 +39,7 @@ pub(crate) const TRACED_KINDS: [&str; 16] = [
     "RayCluster",
     "RayJob",
     "RayService",
+    "StatefulSet",
     "TFJob",
     "XGBoostJob",
 ];

@@ -13,7 +13,7 @@
 //! | `lookups` | other objects that pod sets need |
 //! | `job_evaluation` | what a single job needs next |
 //! | `pod_groups`, `group_evaluation` | which pods make up which group; what a group needs next |
-//! | `replica_sets`, `set_evaluation` | which pods are of which set of replicas; what a set needs next |
+//! | `replica_sets`, `set_evaluation` | which pods are of which set; what a set needs next |
 //! | `refusals` | why a job or a group gets no Workload, reported once |
 //! | `steps` | the steps of a job or a group, as writes and Events |
 //! | `change` | writes of a job, and Events about it |
@@ -43,6 +43,7 @@ use ::jobs::{
     GenericJob, JobGates, JobObject, Kind, Pod,
     ancestor_search::AncestorError,
     construct_workload::workload_name_for,
+    generic_job::SetSize,
     integrations::controller,
     lookups::LookupKind,
     pods::{
@@ -52,7 +53,7 @@ use ::jobs::{
     prebuilt::prebuilt_name,
     reconcile,
 };
-use crds::v1beta2::Workload;
+use crds::{meta::is_true, names::conditions::EVICTED, v1beta2::Workload};
 use kube::core::DynamicObject;
 use runtime::{
     watch::{Change, Key, Unavailable},
@@ -95,9 +96,6 @@ pub(crate) struct Jobs {
     refused_groups: Refusals<Key>,
     /// Kinds that the cluster does not serve, or does not let us see.
     unavailable: KeyMap<Kind, Unavailable>,
-    /// By running job, the Workload that was removed by force. It has what the job was before its start; after a restart only
-    /// what names the Workload is restored.
-    removed_by_force: KeyMap<JobKey, Arc<Workload>>,
 }
 
 impl Jobs {
@@ -114,7 +112,6 @@ impl Jobs {
             refused_jobs: Refusals::default(),
             refused_groups: Refusals::default(),
             unavailable: KeyMap::new(),
-            removed_by_force: KeyMap::new(),
         }
     }
 
@@ -169,17 +166,26 @@ impl Jobs {
     /// Whether anything is known of what jobs had before they started.
     #[cfg(test)]
     pub(crate) fn remembers_any(&self) -> bool {
-        !self.removed_by_force.is_empty()
+        self.orphans.remembers_any()
     }
 
     /// Whether the pods of the job of a Workload are ready.
     pub(crate) fn pods_ready(&self, key: &Key, workload: &Workload) -> Option<bool> {
-        if self.groups.contains(key) {
-            return group::pods_ready(&self.pods_of(self.groups.members(key)));
+        let owners = self.all_of(key, workload);
+        match owners.iter().find_map(|(_, job)| job.set_size()) {
+            // What a set that was scaled to zero was before stays: its pods do not come back by themselves.
+            Some(SetSize::Group { pods: 0 }) => None,
+            _ if self.groups.contains(key) => {
+                group::pods_ready(&self.pods_of(self.groups.members(key)))
+            }
+            // The pods of an evicted set are gone when its quota is released.
+            Some(SetSize::Group { .. }) => {
+                is_true(&workload.status.conditions, EVICTED).then_some(false)
+            }
+            // A replica without pods has not begun.
+            Some(SetSize::Replicas { .. }) => None,
+            None => self.of(key, workload).and_then(|(_, job)| reconcile::pods_ready(&**job)),
         }
-        let (_, job) = self.of(key, workload)?;
-        // A replica without pods has not begun.
-        if job.set_size().is_some() { None } else { reconcile::pods_ready(&**job) }
     }
 
     /// The condition `WaitingForReplacementPods` of the Workload of a group, if it changes.
@@ -211,6 +217,11 @@ impl Jobs {
         self.group_of(key).is_none().then_some(set)
     }
 
+    /// Whether an object is a pod of a set.
+    pub(crate) fn is_of_set(&self, key: &JobKey, job: &JobObject) -> bool {
+        ReplicaSets::of(key, job, &self.config.kinds).is_some()
+    }
+
     fn pods_of<'a>(&'a self, keys: impl IntoIterator<Item = &'a JobKey>) -> Vec<&'a Pod> {
         keys.into_iter().filter_map(|key| self.jobs.get(key)?.object().as_pod()).collect()
     }
@@ -233,9 +244,9 @@ impl Jobs {
         }
     }
 
-    /// The topmost managed job of which this one is a child.
+    /// The topmost managed job of which this one is a child. A pod of a set is none: its group starts it.
     pub(crate) fn managed_ancestor(&self, key: &JobKey) -> Result<Option<JobKey>, AncestorError> {
-        let Some((key, job)) = self.get(key) else {
+        let Some((key, job)) = self.get(key).filter(|(key, job)| !self.is_of_set(key, job)) else {
             return Ok(None);
         };
         ancestors::managed_ancestor((key, job), &self.jobs, &self.owners, &self.config)
@@ -370,7 +381,7 @@ impl Jobs {
         // A stop that is not complete does not count as suspended, so the templates are restored by
         // now.
         if job.is_suspended() {
-            self.removed_by_force.remove(key);
+            self.orphans.restored(key);
         }
         let job = self.lookups.complete(key, &job);
         let evaluation = JobEvaluation {
@@ -380,7 +391,7 @@ impl Jobs {
             key,
             job: &job,
             prebuilt: prebuilt.as_ref(),
-            removed_by_force: self.removed_by_force.get(key),
+            removed_by_force: self.orphans.removed_of(key),
             inputs,
         };
         let mut steps = evaluation.steps(ctx);
@@ -495,7 +506,6 @@ impl Jobs {
                 ctx.agenda.now(Reevaluation::Workload(workload));
             }
         }
-        self.removed_by_force.remove(key);
         self.orphans.remove_job(key);
         self.evaluate_with_workloads(key, ctx);
     }
@@ -515,7 +525,7 @@ impl Jobs {
         for owner in self.owners.remove_workload(key, workload) {
             // Only a running job has additions of a start, which the removed Workload restores.
             if self.get(&owner).is_some_and(|(_, job)| runs(job)) {
-                self.removed_by_force.insert(owner, Arc::clone(workload));
+                self.orphans.workload_removed(owner, workload);
             }
         }
     }
@@ -552,15 +562,8 @@ impl Jobs {
         let workload = prebuilt
             .cloned()
             .unwrap_or_else(|| key.in_namespace(&workload_name_for(job, self.config.gates)));
-        // The dispatch of another Workload, or of a new one with this name, updates the status of
-        // the job.
         let has_another = self.owners.owns_any(key) || workloads.get(&workload).is_some();
-        let runs = job.is_managed_elsewhere() && job.is_active() && job.finished().is_none();
-        if has_another || !runs {
-            self.orphans.remove(&workload);
-        } else {
-            let had = self.removed_by_force.get(key);
-            self.orphans.add(workload.clone(), key, had.map(Arc::as_ref));
+        if self.orphans.track(key, job, (&workload, has_another)) {
             ctx.agenda.now(Reevaluation::Workload(workload));
         }
     }

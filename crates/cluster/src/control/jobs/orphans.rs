@@ -5,16 +5,21 @@
 //! copy. After a restart that worker is not known; then every worker counts, also one that cannot be reached, until it is
 //! lost.
 
+use std::sync::Arc;
+
+use ::jobs::{GenericJob, JobObject};
 use crds::v1beta2::Workload;
 use runtime::watch::Key;
 
 use crate::control::job_key::JobKey;
 use crate::control::key_map::KeyMap;
 
-/// Such jobs, by the Workload that they had.
+/// Such jobs, by the Workload that they had, and what their Workloads were.
 #[derive(Debug, Default)]
 pub(crate) struct Orphans {
     jobs: KeyMap<Key, OrphanedJob>,
+    /// By running job: its Workload that was removed by force, to restore its templates and to know its clusters.
+    removed: KeyMap<JobKey, Arc<Workload>>,
 }
 
 /// One such job.
@@ -34,21 +39,57 @@ impl Orphans {
         self.jobs.get(workload)
     }
 
-    /// Records a job whose Workload is gone; `had` is the last observation of it.
-    pub(super) fn add(&mut self, workload: Key, job: &JobKey, had: Option<&Workload>) {
-        // The first record stays: the last observation may be forgotten later, and the clusters
-        // with it.
-        let orphan =
-            || OrphanedJob { job: job.clone(), clusters: had.map(chosen).unwrap_or_default() };
-        self.jobs.entry(workload).or_insert_with(orphan);
+    /// Whether a running job lost its Workload.
+    #[cfg(test)]
+    pub(super) fn remembers_any(&self) -> bool {
+        !self.removed.is_empty()
     }
 
-    pub(super) fn remove(&mut self, workload: &Key) {
-        self.jobs.remove(workload);
+    /// The Workload that a running job lost.
+    pub(super) fn removed_of(&self, job: &JobKey) -> Option<&Arc<Workload>> {
+        self.removed.get(job)
+    }
+
+    /// Records that the Workload of a running job was removed.
+    pub(super) fn workload_removed(&mut self, job: JobKey, workload: &Arc<Workload>) {
+        self.removed.insert(job, Arc::clone(workload));
+    }
+
+    /// Forgets the Workload of a job whose templates are restored.
+    pub(super) fn restored(&mut self, job: &JobKey) {
+        self.removed.remove(job);
+    }
+
+    /// Records whether a job is the running copy of a Workload that was removed. Returns whether it is.
+    pub(super) fn track(
+        &mut self,
+        key: &JobKey,
+        job: &JobObject,
+        (workload, has_another): (&Key, bool),
+    ) -> bool {
+        // The dispatch of another Workload, or of a new one with this name, updates the status of the job.
+        let runs = job.is_managed_elsewhere() && job.is_active() && job.finished().is_none();
+        let is_orphan = runs && !has_another;
+        if is_orphan {
+            self.add(workload.clone(), key);
+        } else {
+            self.jobs.remove(workload);
+        }
+        is_orphan
+    }
+
+    fn add(&mut self, workload: Key, job: &JobKey) {
+        // The first record stays: the last observation may be forgotten later, and the clusters
+        // with it.
+        let had = self.removed.get(job);
+        let clusters = || had.map(|workload| chosen(workload)).unwrap_or_default();
+        let orphan = || OrphanedJob { job: job.clone(), clusters: clusters() };
+        self.jobs.entry(workload).or_insert_with(orphan);
     }
 
     /// Forgets a job that is gone.
     pub(super) fn remove_job(&mut self, job: &JobKey) {
+        self.removed.remove(job);
         self.jobs.retain(|_, one| one.job != *job);
     }
 }

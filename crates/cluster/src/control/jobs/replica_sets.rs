@@ -1,8 +1,8 @@
-//! Which pods are of which set of replicas.
+//! Which pods are of which set.
 
 use std::collections::BTreeSet;
 
-use ::jobs::{GenericJob, JobObject, Kinds};
+use ::jobs::{JobObject, Kinds, replicas::set_of};
 
 use crate::control::{context::Context, job_key::JobKey, key_map::KeyMap, timers::Reevaluation};
 
@@ -13,11 +13,11 @@ pub(super) struct ReplicaSets {
 }
 
 impl ReplicaSets {
-    /// The set that a pod names.
+    /// The set that a pod is one of.
     pub(super) fn of(key: &JobKey, job: &JobObject, kinds: &Kinds) -> Option<JobKey> {
         let pod = job.as_pod()?;
         kinds.iter().find_map(|kind| {
-            let name = pod.label(kind.members()?)?;
+            let name = set_of(kind, pod)?;
             Some(JobKey::new(kind, &key.in_namespace(name)))
         })
     }

@@ -1,10 +1,10 @@
-//! What a set of replicas needs next.
+//! What a set needs next.
 
 use ::jobs::{
     JobObject, Pod,
     construct_workload::priority_source,
     reconcile::ReconcileStep,
-    replicas::{self, is_owned_by, replica_workload},
+    replicas::{self, is_owned_by, one_workload, replica_workload},
 };
 use runtime::watch::Key;
 
@@ -45,7 +45,10 @@ impl SetEvaluation<'_> {
             priority: priority_source(self.set, gates),
             workload: &|replica, priority| {
                 let copied = &self.config.keys_to_copy;
-                Some(replica_workload(self.set, replica?, priority, copied, gates))
+                Some(match replica {
+                    Some(replica) => replica_workload(self.set, replica, priority, copied, gates),
+                    None => one_workload(self.set, priority, copied, gates),
+                })
             },
         };
         let mut steps = self.steps();

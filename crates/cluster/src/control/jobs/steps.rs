@@ -51,9 +51,14 @@ pub(super) fn release(
     group: &Key,
     step: &ReconcileStep<JobObject>,
 ) -> Option<(Key, WorkloadEffect)> {
-    let released = matches!(step, ReconcileStep::RemoveFinalizer(_));
-    let effect = || WorkloadEffect::Perform(WorkloadCommand::RemoveFinalizer, None);
-    released.then(|| (group.clone(), effect()))
+    let effect = match step {
+        ReconcileStep::RemoveFinalizer(_) => {
+            WorkloadEffect::Perform(WorkloadCommand::RemoveFinalizer, None)
+        }
+        ReconcileStep::ReleaseQuota(_) => WorkloadEffect::Propose(Transition::Release),
+        _ => return None,
+    };
+    Some((group.clone(), effect))
 }
 
 impl StepTaker<'_> {
@@ -82,6 +87,12 @@ impl StepTaker<'_> {
             }
             ReconcileStep::ReleaseQuota(name) => {
                 return Some(self.propose(&name, Transition::Release));
+            }
+            ReconcileStep::HoldWorkload { workload, message } => {
+                return Some(self.propose(&workload, Transition::Hold(message)));
+            }
+            ReconcileStep::EndHold(name) => {
+                return Some(self.propose(&name, Transition::EndHold));
             }
             ReconcileStep::StartJob(after) => self.write(after, Purpose::Start, ctx),
             ReconcileStep::FinalizeJob(after) => self.write(after, Purpose::JobUnfinalize, ctx),

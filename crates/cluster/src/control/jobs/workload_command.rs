@@ -46,6 +46,8 @@ pub(super) fn workload_command(
         | ReconcileStep::FinishWorkload { .. }
         | ReconcileStep::StartJob(_)
         | ReconcileStep::StopJob(..)
+        | ReconcileStep::HoldWorkload { .. }
+        | ReconcileStep::EndHold(_)
         | ReconcileStep::ReleaseQuota(_) => return None,
     };
     Some((name.clone(), command))

@@ -70,6 +70,8 @@ purposes! {
     Unplace = "unplace";
     /// Releases quota in a stopped queue before admission.
     Suspend = "suspend";
+    /// Takes a Workload out of its queue while its job is on hold, or puts it back.
+    Hold = "hold";
     /// Requeues an evicted Workload.
     Requeue = "requeue";
     /// Writes the condition PodsReady.

@@ -109,14 +109,20 @@ impl Cluster {
     pub(super) fn settle(&mut self) -> &mut Self {
         for _ in 0..20 {
             let step = self.control.decide(self.now);
-            self.events.extend(step.events);
-            self.measurements.extend(step.measurements);
-            if step.orders.is_empty() {
+            let rests = step.orders.is_empty();
+            self.take(step);
+            if rests {
                 return self;
             }
-            step.orders.into_iter().for_each(|order| self.accept(&order));
         }
         panic!("the manager does not come to rest: {:?}", self.writes);
+    }
+
+    /// Accepts the writes of Workloads.
+    pub(super) fn take(&mut self, step: Decisions) {
+        self.events.extend(step.events);
+        self.measurements.extend(step.measurements);
+        step.orders.into_iter().for_each(|order| self.accept(&order));
     }
 
     fn accept(&mut self, order: &Order) {

@@ -16,7 +16,7 @@ use index::status::{self, Eviction, QuotaReservation, StatusStamp};
 use jiff::Timestamp;
 
 use super::{
-    status::{StatusInputs, at},
+    status::{NOT_EVALUATED, StatusInputs, at},
     stop_policy::StopPolicy,
     transition::{EvictionRequest, PendingTransitions, ReservedQuota, Transition},
 };
@@ -258,6 +258,22 @@ impl<'a> Draft<'a> {
             let status = status::nomination_cancelled(self.status.clone(), message, self.at());
             let status = status::pending(status, reasons::SUSPENDED, message, vec![], self.at());
             self.apply(status, Purpose::Suspend);
+        }
+    }
+
+    /// Takes a Workload out of its queue while its job is on hold, with the quota that it has, and puts it back afterwards.
+    pub(super) fn hold(&mut self, transitions: &PendingTransitions) {
+        if let Some(message) = transitions.hold() {
+            let mut status = self.status.clone();
+            if self.holds_quota() {
+                status = status::quota_released(status, self.at());
+            }
+            let status = status::pending(status, reasons::ON_HOLD, message, vec![], self.at());
+            self.apply(status, Purpose::Hold);
+        } else if transitions.ends_hold() && self.status.is_on_hold() {
+            let (status, reason) = (self.status.clone(), reasons::PENDING_EVALUATION);
+            let status = status::pending(status, reason, NOT_EVALUATED, vec![], self.at());
+            self.apply(status, Purpose::Hold);
         }
     }
 

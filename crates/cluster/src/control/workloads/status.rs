@@ -77,6 +77,7 @@ pub(crate) fn rules_out_reservation(record: &TrackedWorkload) -> bool {
         || workload.metadata.deletion_timestamp.is_some()
         || workload.spec.active == Some(false)
         || record.transitions().finish().is_some()
+        || record.transitions().hold().is_some()
 }
 
 /// See the module.
@@ -105,6 +106,7 @@ pub(crate) fn next_status(
     draft.reject();
     draft.evict(record.transitions().eviction(), inputs.stop);
     draft.release(record.transitions(), inputs);
+    draft.hold(record.transitions());
     draft.deactivate_without_quota();
     draft.requeue(inputs.stop);
     draft.wait_for_replacement(inputs.replacement.as_ref());
@@ -130,11 +132,14 @@ fn with_reasons(status: WorkloadStatus, inputs: &StatusInputs) -> WorkloadStatus
     if inputs.legacy_reasons { status::with_legacy_reasons(status) } else { status }
 }
 
+/// The message of a Workload that no cycle has evaluated yet.
+pub(super) const NOT_EVALUATED: &str = "Workload is pending evaluation in the scheduling queue";
+
 /// What a Workload says that no cycle has evaluated yet.
 fn not_evaluated(now: Timestamp) -> PendingMessage {
     PendingMessage {
         reason: reasons::PENDING_EVALUATION.to_owned(),
-        message: "Workload is pending evaluation in the scheduling queue".to_owned(),
+        message: NOT_EVALUATED.to_owned(),
         gated: false,
         by_cycle: false,
         not_before: now,
@@ -152,6 +157,10 @@ fn write(before: &WorkloadStatus, status: WorkloadStatus, purpose: Purpose) -> N
 fn explain(record: &TrackedWorkload, inputs: &StatusInputs, now: Timestamp) -> NextStatus {
     let workload = record.object();
     let before = &workload.status;
+    // No cycle and no queue decides about it until the hold ends.
+    if before.is_on_hold() {
+        return NextStatus::Nothing;
+    }
     let unknown = status::find(&before.conditions, QUOTA_RESERVED).is_none();
     let first = (inputs.explicit_status && unknown).then(|| not_evaluated(now));
     let Some(pending) = first.as_ref().or(record.transitions().pending_message()) else {

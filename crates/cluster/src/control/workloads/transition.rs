@@ -25,6 +25,10 @@ pub(crate) enum Transition {
     Evict(EvictionRequest),
     /// Its pods are gone: an evicted Workload releases its quota.
     Release,
+    /// Its job is on hold, without pods: it releases its quota and leaves its queue. With the message of the condition.
+    Hold(String),
+    /// Its job is on hold no longer: it goes back into its queue.
+    EndHold,
     /// Its reservation ends without an eviction, since nothing of it ran. With the message of the condition.
     Unreserve(String),
     /// These worker clusters are nominated: every other check has become Ready.
@@ -97,7 +101,8 @@ impl PendingTransitions {
     /// Adds a transition in place of a pending one of its kind.
     pub(crate) fn propose(&mut self, transition: Transition) {
         // A reservation answers why the Workload was pending.
-        if matches!(transition, Transition::Reserve(_)) {
+        // So does a hold.
+        if matches!(transition, Transition::Reserve(_) | Transition::Hold(_)) {
             self.0.retain(|one| !matches!(one, Transition::Wait(_)));
         }
         self.remove_kind(&transition);
@@ -152,6 +157,18 @@ impl PendingTransitions {
         })
     }
 
+    /// The message of a hold.
+    pub(crate) fn hold(&self) -> Option<&str> {
+        self.find(|one| match one {
+            Transition::Hold(message) => Some(message.as_str()),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn ends_hold(&self) -> bool {
+        self.0.contains(&Transition::EndHold)
+    }
+
     pub(crate) fn releases(&self) -> bool {
         self.0.contains(&Transition::Release)
     }
@@ -203,6 +220,8 @@ impl PendingTransitions {
     pub(crate) fn settle(&mut self, phase: WorkloadPhase, cluster_name: Option<&str>) {
         self.0.retain(|one| match (phase, one) {
             (WorkloadPhase::Finished, _) => false,
+            // Every change of the Workload evaluates its job, which asks again.
+            (_, Transition::Hold(_) | Transition::EndHold) => false,
             (_, Transition::Finish { .. }) => true,
             (_, Transition::Reserve(_) | Transition::Wait(_)) => !phase.holds_quota(),
             (_, Transition::Evict(_) | Transition::CheckRetry(_)) => phase.keeps_quota(),

@@ -37,7 +37,7 @@ use crate::{
     construct_workload::max_exec_time,
     pod_set_info::PodSetInfo,
     pod_sets_info::{self, AssignedFlavors, PodSetsInfoError},
-    pods::Pod,
+    pods::{Pod, kind},
     prebuilt::prebuilt_name,
     reconcile::{
         ReconcileStep, StopReason, clamped_reclaimable_pods, finish, is_dispatched,
@@ -76,7 +76,7 @@ pub fn reconcile(context: GroupContext<'_>) -> Steps {
         return name_conflict(context);
     }
     if context.pods.is_empty() {
-        return remove_finalizer(workload).into_iter().filter(|_| !context.is_prebuilt()).collect();
+        return without_pods(workload).into_iter().collect();
     }
     if is_true(&workload.status.conditions, FINISHED) {
         return release_members(workload, context);
@@ -166,6 +166,23 @@ fn without_workload(context: GroupContext<'_>) -> Steps {
         }
     }
     steps
+}
+
+/// The Workload of a set outlives its pods; any other one goes with the last of them.
+fn without_pods(workload: &Workload) -> Option<ReconcileStep<Pod>> {
+    if workload.metadata.deletion_timestamp.is_some() || !is_of_set(workload) {
+        return remove_finalizer(workload);
+    }
+    let conditions = &workload.status.conditions;
+    let released = is_true(conditions, EVICTED) && is_true(conditions, QUOTA_RESERVED);
+    let name = workload.metadata.name.clone().unwrap_or_default();
+    released.then_some(ReconcileStep::ReleaseQuota(name))
+}
+
+/// Whether an object other than the pods owns the Workload of a group.
+fn is_of_set(workload: &Workload) -> bool {
+    let mut owners = workload.metadata.owner_references.iter().flatten();
+    owners.any(|owner| owner.kind != kind().name())
 }
 
 fn name_conflict(context: GroupContext<'_>) -> Steps {

@@ -1,0 +1,277 @@
+//! A set whose pods are one group with one Workload (docs/reference/kueue.md §7.8).
+//!
+//! ```text
+//! pods > 0   create ──> follow: gates, queue; another number of pods: update, or delete if quota is reserved
+//! pods = 0   hold, once no pod runs ──> pods > 0: update the number, end the hold
+//! ```
+
+use crds::{
+    meta::is_true,
+    names::{
+        RESOURCE_IN_USE_FINALIZER,
+        conditions::{FINISHED, QUOTA_RESERVED},
+    },
+    v1beta2::{Workload, WorkloadSpec},
+};
+
+use super::{follow_queue, name, set_workload};
+use crate::{
+    GenericJob, JobGates, Pod,
+    construct_workload::{KeysToCopy, WorkloadPriority, workload_name_for},
+    reconcile::{ReconcileStep, follow_gates},
+};
+
+/// Name of the group of a set, and of its Workload.
+fn group_workload_name<J: GenericJob>(set: &J, gates: JobGates) -> String {
+    workload_name_for(set, gates)
+}
+
+/// Constructs the Workload of the group of a set.
+pub fn one_workload<J: GenericJob>(
+    set: &J,
+    priority: WorkloadPriority,
+    copied: &KeysToCopy,
+    gates: JobGates,
+) -> Workload {
+    let name = group_workload_name(set, gates);
+    let mut workload = set_workload(set, name, priority, copied, gates);
+    // It keeps the quota of a deleted Workload until the pods are gone.
+    workload.metadata.finalizers = Some(vec![RESOURCE_IN_USE_FINALIZER.to_owned()]);
+    workload
+}
+
+/// The next steps of a set of this many pods. `pods` are those that exist.
+pub(super) fn reconcile<J: GenericJob + From<Pod>>(
+    set: &J,
+    (workloads, pods): (&[&Workload], &[&Pod]),
+    size: u32,
+    gates: JobGates,
+) -> Vec<ReconcileStep<J>> {
+    let expected = group_workload_name(set, gates);
+    let (own, others): (Vec<&Workload>, Vec<&Workload>) =
+        workloads.iter().copied().partition(|workload| name(workload) == expected);
+    let others = others.into_iter().filter(|other| other.metadata.deletion_timestamp.is_none());
+    let mut steps: Vec<ReconcileStep<J>> =
+        others.map(|other| ReconcileStep::DeleteWorkload(name(other))).collect();
+    let own = own.first().copied();
+    // The pods of a Workload that is being deleted go first. New ones wait for the next Workload.
+    if own.is_some_and(|workload| workload.metadata.deletion_timestamp.is_some()) {
+        return steps;
+    }
+    let adopted = pods.iter().filter_map(|pod| set.adopted(pod, gates));
+    steps.extend(adopted.map(|pod| ReconcileStep::AdoptMember(Box::new(J::from(pod)))));
+    let runs = pods.iter().any(|pod| !pod.is_gated() && !pod.is_terminated());
+    match own {
+        // Pods that run have the flavors of a former Workload.
+        None => steps.extend((size > 0 && !runs).then_some(ReconcileStep::CreateWorkload)),
+        Some(workload) if size == 0 => steps.extend(rest(set, workload, runs)),
+        Some(workload) if is_true(&workload.status.conditions, FINISHED) => {}
+        Some(workload) => steps.extend(serve(set, workload, size, gates)),
+    }
+    steps
+}
+
+/// What becomes of the Workload of a set without pods.
+fn rest<J: GenericJob>(set: &J, workload: &Workload, runs: bool) -> Option<ReconcileStep<J>> {
+    let conditions = &workload.status.conditions;
+    if is_true(conditions, FINISHED) {
+        // The set may come back.
+        return Some(ReconcileStep::DeleteWorkload(name(workload)));
+    }
+    let inactive = workload.spec.active == Some(false);
+    let is_settled =
+        !is_true(conditions, QUOTA_RESERVED) && (workload.status.is_on_hold() || inactive);
+    (!is_settled && !runs).then(|| ReconcileStep::HoldWorkload {
+        workload: name(workload),
+        message: format!("{} scaled to zero; workload on hold", set.kind().name()),
+    })
+}
+
+/// What the Workload of a set with pods follows.
+fn serve<J: GenericJob>(
+    set: &J,
+    workload: &Workload,
+    size: u32,
+    gates: JobGates,
+) -> Vec<ReconcileStep<J>> {
+    let counts = workload.spec.pod_sets.iter().map(|set| i64::from(set.count.unwrap_or(1)));
+    if counts.sum::<i64>() != i64::from(size) {
+        // Whatever went round the webhook: without quota the Workload keeps its place.
+        return vec![if is_true(&workload.status.conditions, QUOTA_RESERVED) {
+            ReconcileStep::DeleteWorkload(name(workload))
+        } else {
+            let spec = WorkloadSpec { pod_sets: set.pod_sets(gates), ..workload.spec.clone() };
+            ReconcileStep::UpdateWorkload(Box::new(Workload { spec, ..workload.clone() }))
+        }];
+    }
+    if workload.status.is_on_hold() {
+        return vec![ReconcileStep::EndHold(name(workload))];
+    }
+    // The priority stays that of the creation.
+    let gates = follow_gates(set, workload, gates);
+    gates.into_iter().chain(follow_queue(set, workload)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{JobObject, Kinds, replicas::reconcile};
+
+    fn set(replicas: u32) -> JobObject {
+        let object = json!({
+            "metadata": {
+                "name": "d", "namespace": "ns", "uid": "u",
+                "labels": {
+                    "kueue.x-k8s.io/queue-name": "main", "kueue.x-k8s.io/priority-class": "high",
+                },
+            },
+            "spec": {
+                "replicas": replicas,
+                "template": { "spec": { "containers": [{ "name": "c" }] } },
+            },
+        });
+        let kind = Kinds::built_in().of_framework("statefulset").expect("it is built in");
+        kind.decode(object).expect("a set decodes")
+    }
+
+    /// The Workload of a set of two pods with this condition `QuotaReserved`.
+    fn workload(reserved: (&str, &str)) -> Workload {
+        let mut workload = one_workload(
+            &set(2),
+            WorkloadPriority::default(),
+            &KeysToCopy::default(),
+            JobGates::default(),
+        );
+        let (status, reason) = reserved;
+        let condition = json!([{ "type": "QuotaReserved", "status": status, "reason": reason }]);
+        workload.status.conditions = serde_json::from_value(condition).expect("conditions");
+        workload
+    }
+
+    const RUNS: (&str, &str) = ("True", "QuotaReserved");
+    const WAITS: (&str, &str) = ("False", "WaitingForQuota");
+    const ON_HOLD: (&str, &str) = ("False", "OnHold");
+
+    fn pod(fields: &Value) -> Pod {
+        let mut pod = json!({
+            "metadata": {
+                "name": "d-0", "namespace": "ns",
+                "annotations": { "kueue.x-k8s.io/pod-suspending-parent": "statefulset" },
+            },
+            "spec": { "schedulingGates": [{ "name": "kueue.x-k8s.io/admission" }] },
+        });
+        json_patch::merge(&mut pod, fields);
+        serde_json::from_value(pod).expect("a pod decodes")
+    }
+
+    fn steps(
+        replicas: u32,
+        workload: Option<&Workload>,
+        pods: &[Pod],
+    ) -> Vec<ReconcileStep<JobObject>> {
+        let (workloads, pods): (Vec<&Workload>, Vec<&Pod>) =
+            (workload.into_iter().collect(), pods.iter().collect());
+        reconcile(&set(replicas), &workloads, &pods, JobGates::default())
+    }
+
+    fn name_of_workload() -> String {
+        name(&workload(WAITS))
+    }
+
+    #[test]
+    fn the_group_has_one_workload_which_keeps_its_quota_when_it_is_deleted() {
+        assert_eq!(steps(2, None, &[]), [ReconcileStep::CreateWorkload]);
+        assert_eq!(steps(0, None, &[]), []);
+        assert_eq!(steps(2, Some(&workload(RUNS)), &[]), []);
+        let text = json!(workload(RUNS));
+        let annotations = &text["metadata"]["annotations"];
+        assert_eq!(annotations["kueue.x-k8s.io/is-group-workload"], "true");
+        assert_eq!(annotations.get("kueue.x-k8s.io/component-workload-index"), None);
+        assert_eq!(text["metadata"]["finalizers"], json!(["kueue.x-k8s.io/resource-in-use"]));
+        assert_eq!(text["metadata"]["ownerReferences"][0].get("controller"), None);
+    }
+
+    #[test]
+    fn a_set_that_is_scaled_to_zero_is_on_hold_once_no_pod_runs() {
+        let hold = ReconcileStep::HoldWorkload {
+            workload: name_of_workload(),
+            message: "StatefulSet scaled to zero; workload on hold".to_owned(),
+        };
+        let running = pod(&json!({ "spec": { "schedulingGates": null } }));
+        for (reserved, pods, expected) in [
+            (RUNS, vec![running], vec![]),
+            (RUNS, vec![], vec![hold.clone()]),
+            (WAITS, vec![pod(&json!({}))], vec![hold]),
+            (ON_HOLD, vec![], vec![]),
+        ] {
+            assert_eq!(steps(0, Some(&workload(reserved)), &pods), expected, "{reserved:?}");
+        }
+        let mut inactive = workload(("False", "Deactivated"));
+        inactive.spec.active = Some(false);
+        assert_eq!(steps(0, Some(&inactive), &[]), [], "it is in no queue anyway");
+    }
+
+    #[test]
+    fn a_set_comes_back_with_any_number_of_pods() {
+        let end = ReconcileStep::EndHold(name_of_workload());
+        assert_eq!(steps(2, Some(&workload(ON_HOLD)), &[]), [end]);
+        let held = workload(ON_HOLD);
+        let [ReconcileStep::UpdateWorkload(updated)] = &steps(3, Some(&held), &[])[..] else {
+            panic!("the Workload follows the number of pods")
+        };
+        assert_eq!(updated.spec.pod_sets[0].count, Some(3));
+        assert_eq!(updated.spec.queue_name, "main");
+        let mut finished = workload(ON_HOLD);
+        finished.status.conditions[0].r#type = FINISHED.to_owned();
+        finished.status.conditions[0].status = "True".to_owned();
+        let delete = ReconcileStep::DeleteWorkload(name_of_workload());
+        assert_eq!(steps(0, Some(&finished), &[]), [delete], "the end does not bar the way");
+    }
+
+    #[test]
+    fn a_scale_round_the_webhook_makes_a_new_workload() {
+        let delete = ReconcileStep::DeleteWorkload(name_of_workload());
+        assert_eq!(steps(4, Some(&workload(RUNS)), &[]), [delete]);
+        let update = steps(4, Some(&workload(WAITS)), &[]);
+        assert!(matches!(update[..], [ReconcileStep::UpdateWorkload(_)]));
+        // The pods of the former Workload are stopped first.
+        let members = |pod: Pod| {
+            let member = set(4).adopted(&pod, JobGates::default());
+            steps(4, None, &[member.expect("it joins")])
+        };
+        assert_eq!(members(pod(&json!({ "spec": { "schedulingGates": null } }))), []);
+        assert_eq!(members(pod(&json!({}))), [ReconcileStep::CreateWorkload]);
+    }
+
+    #[test]
+    fn held_pods_join_until_the_workload_is_deleted() {
+        let adopts = |workload: &Workload, pod: Pod| {
+            let steps = steps(2, Some(workload), &[pod]);
+            steps.iter().any(|step| matches!(step, ReconcileStep::AdoptMember(_)))
+        };
+        assert!(adopts(&workload(RUNS), pod(&json!({}))));
+        let other = json!({ "metadata": { "annotations": {
+            "kueue.x-k8s.io/pod-suspending-parent": "leaderworkerset.x-k8s.io/leaderworkerset",
+        } } });
+        assert!(!adopts(&workload(RUNS), pod(&other)), "another set holds it");
+        let mut deleted = workload(RUNS);
+        deleted.metadata.deletion_timestamp =
+            serde_json::from_value(json!("2026-01-01T00:00:00Z")).ok();
+        assert!(!adopts(&deleted, pod(&json!({}))), "it would be stopped at once");
+    }
+
+    #[test]
+    fn a_member_keeps_the_class_that_it_joined_with() {
+        let class = "kueue.x-k8s.io/priority-class";
+        let member = set(2).adopted(&pod(&json!({})), JobGates::default()).expect("it joins");
+        assert_eq!(member.label(class), Some("high"));
+        assert_eq!(set(2).adopted(&member, JobGates::default()), None);
+        let mut unlabelled = member;
+        unlabelled.metadata.labels.get_or_insert_default().remove(class);
+        assert_eq!(set(2).adopted(&unlabelled, JobGates::default()), None);
+        let grown = set(3).adopted(&unlabelled, JobGates::default()).expect("another total");
+        assert_eq!((grown.group_total(), grown.label(class)), (Some(3), None));
+    }
+}
