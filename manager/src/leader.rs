@@ -104,7 +104,7 @@ impl DispatchSettings {
 /// # Errors
 /// If `name` names another dispatcher.
 fn check_dispatcher(name: &str) -> anyhow::Result<()> {
-    let built = [dispatchers::CAPACITY, dispatchers::ALL_AT_ONCE];
+    let built = [dispatchers::CAPACITY, dispatchers::ALL_AT_ONCE, dispatchers::INCREMENTAL];
     anyhow::ensure!(
         built.contains(&name),
         "multiKueue.dispatcherName is {name:?}: this version has {built:?} only; set one of them, or run without the component multikueue",
@@ -169,8 +169,9 @@ mod tests {
     #[test]
     fn an_unsupported_dispatcher_is_refused_with_the_supported_one() {
         assert!(check_dispatcher("sluice.dev/capacity").is_ok());
-        let error = check_dispatcher("kueue.x-k8s.io/multikueue-dispatcher-incremental");
+        assert!(check_dispatcher("kueue.x-k8s.io/multikueue-dispatcher-incremental").is_ok());
+        let error = check_dispatcher("example.com/dispatcher");
         let error = error.expect_err("not there").to_string();
-        assert!(error.contains("sluice.dev/capacity") && error.contains("incremental"), "{error}");
+        assert!(error.contains("sluice.dev/capacity") && error.contains("example.com"), "{error}");
     }
 }

@@ -15,7 +15,6 @@ const WITHOUT_EFFECT: &[&str] = &[
     "tls.curvePreferences",
     "clientConnection",
     "integrations.podOptions",
-    "multiKueue.incrementalDispatcherConfig",
     "multiKueue.externalFrameworks",
     "multiKueue.clusterProfile",
     "admissionFairSharing",

@@ -8,4 +8,23 @@ pub enum Dispatcher {
     Capacity,
     /// Every cluster that is reached. Their quota decides: the first that admits the Workload runs it.
     AllAtOnce,
+    /// A few clusters, and some more after each round in which none admitted the Workload.
+    Incremental(IncrementalSteps),
+}
+
+/// How a round adds clusters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IncrementalSteps {
+    /// Number of clusters that a round adds, at least 1.
+    pub size: usize,
+    /// In the order of their names instead of that of the MultiKueueConfig.
+    pub by_name: bool,
+}
+
+impl Dispatcher {
+    /// Whether several clusters race for a Workload, with clones.
+    #[must_use]
+    pub fn races(self) -> bool {
+        self != Self::Capacity
+    }
 }

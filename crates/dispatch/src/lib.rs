@@ -39,8 +39,8 @@ pub use admission_check::{CheckStatus, ClusterAvailability, bad_config, check_st
 pub use assigned_workload::{AssignedPodSet, AssignedWorkload};
 pub use capacity_report::{CapacityReport, NodeClassCapacity, WorkerMode};
 pub use cluster_choice::PlacementRequest;
-pub use cluster_race::ClusterRace;
-pub use dispatcher::Dispatcher;
+pub use cluster_race::{ClusterRace, Nominated, ROUND};
+pub use dispatcher::{Dispatcher, IncrementalSteps};
 pub use exclusions::ExclusionCause;
 pub use fleet::Fleet;
 pub use fleet_placer::{DispatchLookup, DispatchedEntry, FleetPlacer};

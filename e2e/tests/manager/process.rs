@@ -29,9 +29,9 @@ async fn components_without_their_dependencies_are_an_error() -> Result<()> {
 #[tokio::test]
 async fn an_unsupported_dispatcher_is_refused_at_the_start() -> Result<()> {
     let world = world().await?;
-    let config = world.lab.state().directory.join("incremental.yaml");
+    let config = world.lab.state().directory.join("external.yaml");
     let file = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n\
-                multiKueue: {dispatcherName: kueue.x-k8s.io/multikueue-dispatcher-incremental}\n";
+                multiKueue: {dispatcherName: example.com/dispatcher}\n";
     std::fs::write(&config, file)?;
     let process = Launch::of("sluice-manager")
         .arg("--config")
@@ -41,7 +41,7 @@ async fn an_unsupported_dispatcher_is_refused_at_the_start() -> Result<()> {
         .start(world.lab)?;
     assert_eq!(process.ended().await, "exit status: 1");
     let log = process.log_tail(60);
-    assert!(log.contains("multikueue-dispatcher-incremental"), "{log}");
+    assert!(log.contains("example.com/dispatcher"), "{log}");
     assert!(log.contains("this version has [\"sluice.dev/capacity\""), "{log}");
     Ok(())
 }

@@ -7,7 +7,7 @@ use config::{
     gates::{Gate, Gates},
 };
 use crds::names::dispatchers;
-use dispatch::Dispatcher;
+use dispatch::{Dispatcher, IncrementalSteps};
 use jobs::{Kinds, construct_workload::KeysToCopy};
 use runtime::events::EventRecord;
 
@@ -55,7 +55,7 @@ impl ManagerSettings {
                 namespaces: file.managed_jobs_namespace_selector.clone().unwrap_or_default(),
                 managed: kinds.managed.clone(),
             },
-            dispatch: dispatches.then(|| dispatch_config(file)),
+            dispatch: dispatches.then(|| dispatch_config(file, gates)),
         }
     }
 
@@ -94,7 +94,7 @@ pub(super) fn core_config(file: &Configuration, gates: &Gates, kinds: &JobKinds)
     }
 }
 
-fn dispatch_config(file: &Configuration) -> DispatchConfig {
+fn dispatch_config(file: &Configuration, gates: &Gates) -> DispatchConfig {
     let multi_kueue = &file.multi_kueue;
     DispatchConfig {
         origin: multi_kueue.origin.clone(),
@@ -102,11 +102,22 @@ fn dispatch_config(file: &Configuration) -> DispatchConfig {
         lost_after: multi_kueue.worker_lost_timeout.positive().unwrap_or_default(),
         gc_interval: multi_kueue.gc_interval(),
         admit_within: ADMIT_WITHIN,
-        dispatcher: if multi_kueue.dispatcher_name == dispatchers::ALL_AT_ONCE {
-            Dispatcher::AllAtOnce
-        } else {
-            Dispatcher::Capacity
+        dispatcher: match &*multi_kueue.dispatcher_name {
+            dispatchers::ALL_AT_ONCE => Dispatcher::AllAtOnce,
+            dispatchers::INCREMENTAL => Dispatcher::Incremental(incremental_steps(file, gates)),
+            _ => Dispatcher::Capacity,
         },
+    }
+}
+
+fn incremental_steps(file: &Configuration, gates: &Gates) -> IncrementalSteps {
+    let configured = file.multi_kueue.incremental_dispatcher_config.as_ref();
+    let configured =
+        configured.filter(|_| gates.enabled(Gate::MultiKueueIncrementalDispatcherConfig));
+    let size = configured.cloned().unwrap_or_default().step_size;
+    IncrementalSteps {
+        size: usize::try_from(size).unwrap_or(1).max(1),
+        by_name: !gates.enabled(Gate::MultiKueueIncrementalDispatcherRespectConfigOrder),
     }
 }
 

@@ -7,10 +7,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    CapacityShortage, ClusterPreference, ClusterRefusal, GangReservationPolicy, JobGvk,
-    NodeClassCapacity, PlacementPolicy, PlacementRefusal, PlacementRequest,
-    PlacementStrategy as Choice, QueueOrder, RequestedPodSet, ShortageCause, WorkloadRequest,
-    placement_message,
+    CapacityShortage, ClusterPreference, ClusterRefusal, Dispatcher, GangReservationPolicy,
+    IncrementalSteps, JobGvk, NodeClassCapacity, Nominated, PlacementPolicy, PlacementRefusal,
+    PlacementRequest, PlacementStrategy as Choice, QueueOrder, ROUND, RequestedPodSet,
+    ShortageCause, WorkloadRequest, placement_message,
 };
 
 const CPU: ResourceId = ResourceId(0);
@@ -54,6 +54,44 @@ fn fleet(clusters: &[(&str, i64, i64)], policy: PlacementPolicy) -> Fleet {
     }
     fleet.set_config("all", Some(PlacementConfig { clusters: ids, policy }));
     fleet
+}
+
+/// Names of the clusters that race by steps of this size, and when there may be more.
+fn race(
+    fleet: &Fleet,
+    steps: IncrementalSteps,
+    nominated: &[&str],
+    now: i64,
+) -> (Vec<String>, Option<i64>) {
+    let id_of = |name: &&str| {
+        let all = fleet.config("all").clusters.clone();
+        all.into_iter().find(|id| fleet.name(*id) == *name)
+    };
+    let clusters: Vec<ClusterId> = nominated.iter().filter_map(id_of).collect();
+    let nominated = Nominated { clusters: &clusters, at: Time(0) };
+    let dispatcher = Dispatcher::Incremental(steps);
+    let race = fleet.race(("all", &request(1, 1)), dispatcher, nominated, Time(now));
+    let names = race.clusters.iter().map(|id| fleet.name(*id).to_owned()).collect();
+    (names, race.until.map(|until| until.0))
+}
+
+#[test]
+fn rounds_add_clusters_in_the_order_of_the_configuration() {
+    let mut fleet =
+        fleet(&[("d", 1, 1), ("b", 1, 1), ("c", 1, 1), ("a", 1, 1)], PlacementPolicy::default());
+    let steps = IncrementalSteps { size: 2, by_name: false };
+    let names = |all: &[&str]| all.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+    // The round of nominated clusters ends after five minutes.
+    assert_eq!(race(&fleet, steps, &[], 0), (names(&["b", "d"]), None));
+    assert_eq!(race(&fleet, steps, &["b", "d"], ROUND - 1), (names(&["b", "d"]), Some(ROUND)));
+    assert_eq!(race(&fleet, steps, &["b", "d"], ROUND), (names(&["a", "b", "c", "d"]), None));
+    assert_eq!(race(&fleet, steps, &["a", "b", "c", "d"], 1), (names(&["a", "b", "c", "d"]), None));
+    let by_name = IncrementalSteps { by_name: true, ..steps };
+    assert_eq!(race(&fleet, by_name, &[], 0), (names(&["a", "b"]), None));
+    // A cluster that is not reached takes no place in a round.
+    let lost = fleet.cluster("d");
+    fleet.set_connected(lost, false);
+    assert_eq!(race(&fleet, steps, &[], 0), (names(&["b", "c"]), None));
 }
 
 fn choose(

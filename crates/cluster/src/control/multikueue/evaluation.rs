@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use ::jobs::{GenericJob, JobObject, remote_objects::RemoteIdentity};
 use crds::names::{conditions::EVICTED, reasons::PODS_READY_TIMEOUT};
 use dispatch::{
-    AssignedWorkload, ClusterRace, Dispatcher, ExclusionCause, HubIncarnation, PlacementRequest,
+    AssignedWorkload, ClusterRace, ExclusionCause, HubIncarnation, Nominated, PlacementRequest,
     workload::{
         self as dispatch_workload, DispatchCheckState, DispatchStep, DispatchTimeouts,
         LocalWorkload, RemoteCopy, RetryReason,
@@ -55,6 +55,8 @@ pub(super) struct DispatchEvaluation<'a> {
     pub(super) hub: (&'a HubIncarnation, Option<&'a str>),
     /// When this process began to observe anything.
     pub(super) began: Timestamp,
+    /// Clusters that may be nominated now, if they race.
+    pub(super) racing: Vec<ClusterId>,
     pub(super) inputs: DispatchInputs<'a>,
     pub(super) ctx: &'a mut Context,
 }
@@ -108,25 +110,28 @@ impl<'a> DispatchEvaluation<'a> {
 
     /// The clusters that may be nominated now, under a dispatcher that lets them race.
     fn race(&mut self, hub: &LocalWorkload) -> Option<Vec<ClusterId>> {
-        if self.config.dispatcher != Dispatcher::AllAtOnce {
+        if !self.config.dispatcher.races() {
             return None;
         }
         let is_open = hub.quota_reserved && hub.check == DispatchCheckState::Pending;
-        let race = self.clusters_that_race().filter(|_| is_open).unwrap_or_default();
+        let race = self.clusters_that_race(hub).filter(|_| is_open).unwrap_or_default();
         self.state.awaits_clusters = race.incomplete;
         if let Some(until) = race.until {
             self.ctx.agenda.at(timestamp(until), Reevaluation::Workload(self.key.clone()));
         }
+        self.racing.clone_from(&race.clusters);
         Some(race.clusters)
     }
 
-    fn clusters_that_race(&self) -> Option<ClusterRace> {
+    fn clusters_that_race(&self, hub: &LocalWorkload) -> Option<ClusterRace> {
         let record = self.inputs.workloads.get(self.key)?;
         let admission = record.object().status.admission.as_ref()?;
         let config = self.inputs.scheduler.multikueue_config(&admission.cluster_queue)?;
         let request = self.inputs.scheduler.request(record.id())?;
         let fleet = self.inputs.registry.fleet();
-        Some(fleet.race(config, request, engine_time(self.ctx.now)))
+        let nominated = Nominated { clusters: &hub.nominated_clusters, at: hub.nominated_at };
+        let dispatcher = self.config.dispatcher;
+        Some(fleet.race((config, request), dispatcher, nominated, engine_time(self.ctx.now)))
     }
 
     /// Until when a copy of a higher epoch may be that of a Workload which this process observes late.
@@ -212,7 +217,7 @@ impl<'a> DispatchEvaluation<'a> {
     fn take_step(&mut self, step: DispatchStep) -> Option<DispatchEffect> {
         let propose = |transition| Some(DispatchEffect::Propose(transition));
         match step {
-            DispatchStep::Nominate if self.config.dispatcher == Dispatcher::AllAtOnce => {
+            DispatchStep::Nominate if self.config.dispatcher.races() => {
                 return self.nominate_all();
             }
             DispatchStep::Nominate => return self.nominate(),
@@ -258,12 +263,11 @@ impl<'a> DispatchEvaluation<'a> {
         None
     }
 
-    /// Nominates all clusters that race. Nominated ones stay, because they may have a copy.
+    /// Nominates the clusters that race now. Nominated ones stay, because they may have a copy.
     fn nominate_all(&mut self) -> Option<DispatchEffect> {
         let record = self.inputs.workloads.get(self.key)?;
-        let race = self.clusters_that_race()?;
         let fleet = self.inputs.registry.fleet();
-        let joining = race.clusters.iter().map(|id| fleet.name(*id));
+        let joining = self.racing.iter().map(|id| fleet.name(*id));
         let nominated = record.object().status.nominated_cluster_names.iter().map(String::as_str);
         let names: BTreeSet<Box<str>> = joining.chain(nominated).map(Into::into).collect();
         self.state.nominated_at = self.ctx.now;
@@ -394,7 +398,7 @@ impl<'a> DispatchEvaluation<'a> {
     fn retry(&mut self, retry: RetryReason) -> Transition {
         match retry {
             // In a race the worker's queue decides when it admits the Workload again.
-            RetryReason::EvictedOnWorker(_) if self.config.dispatcher == Dispatcher::AllAtOnce => {}
+            RetryReason::EvictedOnWorker(_) if self.config.dispatcher.races() => {}
             RetryReason::EvictedOnWorker(cluster) | RetryReason::RefusedByWorker(cluster) => {
                 self.exclude(cluster);
             }

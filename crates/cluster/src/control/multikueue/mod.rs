@@ -141,7 +141,7 @@ impl MultiKueueDispatch {
 
     /// Whether clusters race for Workloads; otherwise one is chosen together with the quota.
     pub(crate) fn races(&self) -> bool {
-        self.config.dispatcher == Dispatcher::AllAtOnce
+        self.config.dispatcher.races()
     }
 
     /// Workloads for which more clusters may race after a change of clusters.
@@ -364,7 +364,8 @@ impl MultiKueueDispatch {
         };
         let Self { config, workers, .. } = self;
         let hub = (incarnation, departed);
-        DispatchEvaluation { key, config, state, workers, hub, began, inputs, ctx }.run()
+        let racing = Vec::new();
+        DispatchEvaluation { key, config, state, workers, hub, began, racing, inputs, ctx }.run()
     }
 
     /// Takes the answer to a write of a copy.

@@ -1,4 +1,6 @@
-//! Clusters race for a Workload: the dispatcher AllAtOnce (docs/reference/multikueue.md §2.4).
+//! Clusters race for a Workload: the dispatchers AllAtOnce and Incremental (docs/reference/multikueue.md §2.4).
+
+use jiff::ToSpan;
 
 use super::{
     dispatched::{dispatching_lists, hub_job, name, orders},
@@ -23,8 +25,11 @@ fn reserved(version: &str, nominated: &[&str]) -> Value {
 
 /// A manager of the workers `east` and `west`, which report nothing.
 fn manager() -> ManagerControl {
-    let mut control =
-        leading(dispatching_settings("kueue.x-k8s.io/multikueue-dispatcher-all-at-once"));
+    manager_of(dispatching_settings("kueue.x-k8s.io/multikueue-dispatcher-all-at-once"))
+}
+
+fn manager_of(settings: ManagerSettings) -> ManagerControl {
+    let mut control = leading(settings);
     let mut job = hub_job("20", true, &json!({}));
     job["metadata"]["annotations"] = json!({});
     let lists = dispatching_lists(&job, &[reserved("30", &[])]);
@@ -135,5 +140,52 @@ fn a_cluster_that_was_nominated_stays_so() {
     observe(&mut control, reserved("50", &["east"]));
     connect(&mut control, "west");
     let step = control.decide(NOW);
+    assert_eq!(body(&step, "hub")["status"]["nominatedClusterNames"], json!(["east", "west"]));
+}
+
+/// A manager that adds one cluster in each round.
+fn incremental() -> ManagerControl {
+    let mut file = Configuration::without_file(None).expect("defaults");
+    file.multi_kueue.dispatcher_name =
+        "kueue.x-k8s.io/multikueue-dispatcher-incremental".to_owned();
+    file.multi_kueue.incremental_dispatcher_config =
+        Some(config::IncrementalDispatcher { step_size: 1 });
+    manager_of(ManagerSettings::new(&file, &Gates::default(), &kinds(), true))
+}
+
+#[test]
+fn a_round_adds_a_cluster_after_five_minutes() {
+    let mut control = incremental();
+    connect(&mut control, "east");
+    connect(&mut control, "west");
+    let step = control.decide(NOW);
+    let nominated = |step: &Decisions| body(step, "hub")["status"]["nominatedClusterNames"].clone();
+    assert_eq!(nominated(&step), json!(["west"]), "the first of the MultiKueueConfig");
+    dispatched::done(&mut control, &step, "reserve", reserved("50", &["west"]), NOW);
+    let step = control.decide(NOW);
+    assert_eq!(orders(&step), ["west clone-create"]);
+    created(&mut control, &step, "west", clone("60", false));
+
+    let step = control.decide(NOW + 299.seconds());
+    assert_eq!(orders(&step), [""; 0], "the round goes on");
+    assert!(step.wake.is_some_and(|at| at <= NOW + 300.seconds()), "{:?}", step.wake);
+    let step = control.decide(NOW + 300.seconds());
+    assert_eq!(nominated(&step), json!(["east", "west"]), "nothing is withdrawn");
+    let now = NOW + 300.seconds();
+    dispatched::done(&mut control, &step, "reserve", reserved("51", &["east", "west"]), now);
+    assert_eq!(orders(&control.decide(now)), ["east clone-create"]);
+}
+
+#[test]
+fn a_new_leader_lets_the_round_pass_first() {
+    let mut control = incremental();
+    observe(&mut control, reserved("31", &["west"]));
+    connect(&mut control, "east");
+    connect(&mut control, "west");
+    let mut copy = clone("60", false);
+    copy["metadata"]["resourceVersion"] = json!("61");
+    worker(&mut control, "west", WorkerInput::Workload(Change::Apply(shared(copy))));
+    assert_eq!(orders(&control.decide(NOW + 10.seconds())), [""; 0]);
+    let step = control.decide(NOW + 400.seconds());
     assert_eq!(body(&step, "hub")["status"]["nominatedClusterNames"], json!(["east", "west"]));
 }
