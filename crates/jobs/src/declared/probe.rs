@@ -39,6 +39,9 @@ pub enum Probe {
     Not(Box<Self>),
 }
 
+/// The field that a clear may change.
+const STATUS: &str = "status";
+
 /// Where conditions stand.
 const CONDITIONS: &str = "/status/conditions";
 
@@ -65,17 +68,19 @@ impl Probe {
         }
     }
 
-    /// Changes the status so that the answer is no. A sum or a text that has no such value stays.
+    /// Changes the status so that the answer is no. A text that has no such value stays.
     pub fn clear(&self, object: &mut Value) {
         match self {
             Self::Condition(name) => clear_condition(object, name),
-            Self::AnyAbove(fields) => fields.iter().for_each(|field| {
-                field.change_all(object, &mut |number| {
-                    if number.as_i64().is_some_and(|number| number > 0) {
-                        *number = json!(0);
-                    }
-                });
-            }),
+            Self::AnyAbove(fields) => set_to_zero(fields, object),
+            // The other sum is what should be there: the sums differ unless that is nothing.
+            Self::EqualSums(left, right) => {
+                let of_status =
+                    |sum: &&Vec<Pointer>| sum.iter().all(|field| field.is_below(STATUS));
+                if let Some(sum) = [left, right].into_iter().find(of_status) {
+                    set_to_zero(sum, object);
+                }
+            }
             // An absent field is the empty text: to remove it answers no unless the empty text is
             // in the list.
             Self::In { at, values } if !values.iter().any(String::is_empty) => {
@@ -87,11 +92,7 @@ impl Probe {
             Self::Present(at) => {
                 at.remove(object);
             }
-            Self::Never
-            | Self::In { .. }
-            | Self::NotIn { .. }
-            | Self::EqualSums(..)
-            | Self::Not(_) => {}
+            Self::Never | Self::In { .. } | Self::NotIn { .. } | Self::Not(_) => {}
         }
     }
 
@@ -121,6 +122,16 @@ fn clear_condition(object: &mut Value, name: &str) {
         condition["status"] = json!("False");
         condition["reason"] = json!(MULTI_KUEUE_ADAPTER);
         condition["message"] = json!(NOTHING_RUNS);
+    }
+}
+
+fn set_to_zero(fields: &[Pointer], object: &mut Value) {
+    for field in fields {
+        field.change_all(object, &mut |number| {
+            if number.as_i64().is_some_and(|number| number > 0) {
+                *number = json!(0);
+            }
+        });
     }
 }
 
@@ -167,13 +178,19 @@ mod tests {
             (probe(json!({ "anyAbove": ["/status/replicas/*/active"] })), true, false),
             (phase("in", &["Running"]), true, false),
             (phase("notIn", &["", "Suspended"]), true, false),
-            // No value of the status makes the sums differ or the empty phase count as suspended.
+            // No value of the status makes the empty phase count as suspended.
             (phase("notIn", &["Suspended"]), true, true),
             (
                 probe(json!({ "equalSums": [["/status/replicas/*/ready"], ["/spec/n"]] })),
                 true,
-                true,
+                false,
             ),
+            (
+                probe(json!({ "equalSums": [["/spec/n"], ["/status/replicas/*/ready"]] })),
+                true,
+                false,
+            ),
+            (probe(json!({ "equalSums": [["/spec/n"], ["/spec/n"]] })), true, true),
             (Probe::Never, false, false),
             (probe(json!({ "present": "/status/replicas" })), true, false),
             (probe(json!({ "present": "/status/none" })), false, false),
