@@ -80,6 +80,7 @@ fn written(
         (CrashingProgram::Manager, Scenario::Group) => {
             (&[P::WorkloadCreate, P::Start, P::Replacement, P::AddOwners, P::JobUnfinalize], &[])
         }
+        (CrashingProgram::Manager, Scenario::Scaled) => (&[P::Hold], &[]),
         (CrashingProgram::Manager, Scenario::TooLong) => {
             (&[P::DeactivationTarget, P::Deactivate], &[])
         }

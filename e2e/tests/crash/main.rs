@@ -51,7 +51,7 @@ impl<'a> CrashEnvironment<'a> {
     async fn open(lab: &'a TestLab) -> Result<Self> {
         let installation = Installation::of(lab, PLAN, InstallationPorts::choose()?).await?;
         installation.install().await?;
-        let frameworks = json!({"integrations": {"frameworks": ["batch/job", "pod"]}});
+        let frameworks = json!({"integrations": frameworks()});
         let manager = installation.manager_with(true, &frameworks, &[]).await?;
         let agent =
             installation.agent(installation.workers.first().context("a worker")?, &[]).await?;
@@ -70,7 +70,7 @@ impl<'a> CrashEnvironment<'a> {
         self.stop(program).await?;
         match program {
             CrashingProgram::Manager => {
-                blocks["integrations"] = json!({"frameworks": ["batch/job", "pod"]});
+                blocks["integrations"] = frameworks();
                 let manager = self.installation.manager_with(true, &blocks, &environment).await?;
                 self.manager = Some(manager);
             }
@@ -158,6 +158,11 @@ impl<'a> CrashEnvironment<'a> {
             }
         }
     }
+}
+
+/// The enabled kinds of jobs.
+fn frameworks() -> Value {
+    json!({"frameworks": ["batch/job", "pod", "statefulset"]})
 }
 
 /// What a course wants of the configuration.

@@ -111,7 +111,7 @@ impl ObservedJob<'_> {
         own.with_context(|| format!("{what}: gone"))
     }
 
-    fn owns(&self, workload: &Workload) -> bool {
+    pub(crate) fn owns(&self, workload: &Workload) -> bool {
         workload.owner_references().iter().any(|owner| owner.name == self.name)
     }
 

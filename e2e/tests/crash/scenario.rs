@@ -8,6 +8,7 @@ mod group;
 mod interrupted;
 mod own_cluster;
 mod refused;
+mod scaled;
 
 use anyhow::Result;
 use harness::RunVerdict;
@@ -27,6 +28,8 @@ pub(crate) enum Scenario {
     AtHome,
     /// A group of pods runs at home, one of which fails and is replaced.
     Group,
+    /// A StatefulSet at home is scaled to zero and back.
+    Scaled,
     /// The Job exceeds its maximum execution time.
     TooLong,
     /// It belongs to another controller.
@@ -55,6 +58,7 @@ impl Scenario {
         Self::Edited,
         Self::AtHome,
         Self::Group,
+        Self::Scaled,
         Self::TooLong,
         Self::Foreign,
         Self::Robbed,
@@ -69,7 +73,7 @@ impl Scenario {
     /// The allowed verdicts about the pods at the end; none without a Job.
     pub(crate) const fn verdicts(self) -> Option<&'static [RunVerdict]> {
         Some(match self {
-            Self::QueueRemoved | Self::Group => return None,
+            Self::QueueRemoved | Self::Group | Self::Scaled => return None,
             Self::Interrupted | Self::AtHome | Self::Robbed => {
                 &[RunVerdict::Once, RunVerdict::Moved]
             }
@@ -114,6 +118,7 @@ impl ObservedJob<'_> {
             Scenario::Edited => self.edited().await,
             Scenario::AtHome => self.at_home().await,
             Scenario::Group => self.group().await,
+            Scenario::Scaled => self.scaled().await,
             Scenario::TooLong => self.too_long().await,
             Scenario::Foreign => self.foreign().await,
             Scenario::Robbed => self.robbed().await,
