@@ -35,6 +35,7 @@ impl Dispatching {
         let registry = &mut self.registry;
         match input {
             WorkerInput::Connection(connection) => {
+                // Every Workload may have a copy there, or may get one.
                 if multikueue.connection_changed(name, connection, registry, ctx) {
                     core.evaluate_all_workloads();
                 }
@@ -49,6 +50,8 @@ impl Dispatching {
             WorkerInput::Workload(change) => {
                 let listed = change.is_list();
                 multikueue.clones_changed(name, change, (workloads, registry), ctx);
+                // A list shows what no watch has reported: many copies may be unknown at once
+                // (docs/reference/dispatch.md §9).
                 return listed;
             }
             WorkerInput::Job(kind, change) => {
@@ -114,10 +117,13 @@ impl Dispatching {
         let ctx = &mut core.ctx;
         let reached = self.multikueue.as_ref().is_some_and(|one| one.is_reached(&key.name));
         self.registry.observe_cluster(&key.name, object, reached, ctx);
+        // Its labels decide about selectors and affinities, so a further cluster may have room for an inadmissible
+        // Workload.
         core.scheduler.request_cycle();
         if let Some(multikueue) = &mut self.multikueue {
             multikueue.registration_changed(&key.name, ctx);
         }
+        // After a restart every registered worker may have the copy of an orphaned job, and their set has changed.
         ctx.agenda.workloads(core.jobs.orphaned_workloads().cloned());
     }
 
@@ -149,6 +155,7 @@ impl Dispatching {
         answer: &WriteOutcome,
         now: Timestamp,
     ) {
+        // A rise without an answer is repeated. It skips a number, and nothing runs at that time that it would void.
         if ticket.purpose == Purpose::RaiseEpoch
             && let (Some(multikueue), WriteOutcome::Done(_)) = (&mut self.multikueue, answer)
         {

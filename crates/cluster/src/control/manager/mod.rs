@@ -181,6 +181,7 @@ impl Control for ManagerControl {
         if let Some(multikueue) = &mut self.dispatching.multikueue {
             multikueue.keep(&self.core.workloads, &mut self.core.ctx);
         }
+        // Before `write_workers`, which takes the message that clusters have changed.
         self.dispatching.clusters_changed(&mut self.core);
         for _ in 0..MAX_ROUNDS {
             let n_evaluated = self.evaluate_jobs() + self.evaluate_workloads();
@@ -192,6 +193,7 @@ impl Control for ManagerControl {
         }
         self.dispatching.write_workers(&mut self.core, &self.queues);
         self.queues.evaluate(&self.core.scheduler, &mut self.core.ctx);
+        // Last: a worker is clean only if no create of this decision is on its way there.
         let connections = self.dispatching.plan_connections(&mut self.core);
         self.core.complete(Decisions { connections, ..Decisions::default() })
     }
@@ -237,6 +239,7 @@ impl ManagerControl {
     fn priority_classes(&mut self, change: Change<PriorityClass>) {
         self.each(change, |this, key, object| {
             this.configuration.set_priority_class(key.name.clone(), object.as_deref());
+            // A job without a Workload may have waited for this class; nothing else tries it again.
             this.core.evaluate_all_jobs();
         });
     }
@@ -272,7 +275,9 @@ impl ManagerControl {
         self.core.scheduler.update(agenda, |index, names| {
             index.resource_flavor(names, &key.name, object.as_deref())
         });
+        // A ClusterQueue may have waited for the flavor, and a deleted flavor may wait for its finalizer.
         agenda.now(Reevaluation::Queues);
+        // Workers report their nodes by the labels that flavors name (docs/reference/dispatch.md §2).
         agenda.now(Reevaluation::LabelKeys);
         self.queues.observe_flavor(key.name.clone(), object);
         self.core.evaluate_all_jobs();
@@ -354,6 +359,7 @@ impl ManagerControl {
             object,
             &mut self.core.ctx.agenda,
         );
+        // No event of the engine says that a cluster was added, which may have room for inadmissible Workloads.
         self.core.scheduler.request_cycle();
     }
 
@@ -385,6 +391,8 @@ impl ManagerControl {
             let removed = self.core.workloads.remove(key);
             return removed.iter().for_each(|change| self.route(change));
         };
+        // A list may show the successor without the deletion. Transitions, usage and copies of the predecessor are not
+        // its own.
         if self.core.workloads.is_replaced_by(key, &object) {
             self.observe_workload(key, None);
         }
@@ -392,6 +400,7 @@ impl ManagerControl {
         let scheduler = &mut self.core.scheduler;
         let change = self.core.workloads.observe(key, object, || scheduler.intern(key));
         change.iter().for_each(|change| self.route(change));
+        // A Workload that is new here and holds quota was placed by an earlier process, and takes room already.
         if new {
             self.dispatching.recover_placement(key, &self.core, &self.queues);
         }
@@ -399,6 +408,7 @@ impl ManagerControl {
 
     /// Routes a change of a Workload to every machine.
     fn route(&mut self, change: &WorkloadChange) {
+        // The new spec may need other room, so the next cycle places it again.
         if change.voids_reservation {
             self.dispatching.registry.fleet_mut().unplace(change.id);
         }
@@ -437,6 +447,7 @@ impl ManagerControl {
         for key in &keys {
             if let Some(change) = self.core.ended_backoff(key) {
                 self.route(&change);
+                // `route` has put the Workload on the agenda again, and it is evaluated below.
                 self.core.ctx.agenda.withdraw_workload(key);
             }
             // Copies first: their transitions go out in the status write that follows.
@@ -461,6 +472,7 @@ impl ManagerControl {
             class_priority: self.configuration.class_priority(&workload),
             ..StatusInputs::default()
         };
+        // The queues have counted the reservation that the engine takes back. No change of an object marks them.
         if self.core.evaluate_workload(key, inputs, self.dispatching.registry.fleet_mut()) {
             self.queues.mark(key, &workload, &mut self.core.ctx.agenda);
         }
@@ -470,6 +482,7 @@ impl ManagerControl {
 /// Answers to writes.
 impl ManagerControl {
     fn workload_answered(&mut self, ticket: &Ticket, answer: WriteOutcome, settled: &Settled) {
+        // A create has no tracked Workload yet that could take its answer.
         if ticket.purpose == Purpose::WorkloadCreate {
             return self.workload_created(ticket, answer);
         }
@@ -483,6 +496,7 @@ impl ManagerControl {
         self.queues.answered(ticket, answer.clone());
         if let Some(check) = self.dispatching.registry.check_answered(ticket, answer) {
             let name = &ticket.target.key.name;
+            // The condition that this process wrote makes the check active before the watch reports it.
             self.core.scheduler.update(&mut self.core.ctx.agenda, |index, names| {
                 index.admission_check(names, name, Some(&check))
             });
@@ -501,6 +515,7 @@ impl ManagerControl {
     fn after_answer(&mut self, key: &Key, change: Option<&WorkloadChange>) {
         change.into_iter().for_each(|change| self.route(change));
         let Core { workloads, jobs, ctx, .. } = &mut self.core;
+        // Also after a refusal or a conflict: the job may ask for another write now.
         if let Some(record) = workloads.get(key) {
             jobs.evaluate_jobs_of(key, record.object(), ctx);
         }

@@ -119,6 +119,8 @@ impl Agenda {
 
     /// Whether a Workload, a job or the fleet is to be evaluated.
     pub(crate) fn is_due(&self) -> bool {
+        // The status of queues and the conditions of clusters are written once, after the rounds, and need no further
+        // one.
         self.fleet || !self.workloads.is_empty() || !self.jobs.is_empty()
     }
 

@@ -45,6 +45,8 @@ impl StatusChange<'_> {
 
     /// The preemption that is counted once the status is written. Its preemptor stands in no condition.
     pub(super) fn preemption(&self) -> Option<Measurement> {
+        // A deactivation overrides a requested preemption. Then the request is still pending, and nothing was
+        // preempted.
         let preempted = self.became_true(PREEMPTED)?;
         let preemption = self.transitions.eviction()?.preemption.as_ref()?;
         Some(Measurement::Preempted {
@@ -91,6 +93,8 @@ impl StatusChange<'_> {
         let Some(evicted) = self.became_true(EVICTED).filter(|_| reserved) else {
             return Vec::new();
         };
+        // Upstream's scheduler reports its own preemptions; the Workload controller reports every other eviction
+        // (docs/reference/kueue.md §6.3).
         let reporter = match evicted.reason.as_str() {
             reasons::PREEMPTED => reporters::SCHEDULER,
             _ => reporters::WORKLOAD_CONTROLLER,
@@ -172,6 +176,7 @@ impl StatusChange<'_> {
             (false, true) => {
                 (reasons::ADMISSION_GATED, format!("Workload admission is gated by: {gates}"))
             }
+            // A gated Workload that is deactivated loses the message as well, but its gates are not cleared.
             (true, false) if gates.is_empty() => {
                 let note = "Admission gate cleared, workload is now admissible".to_owned();
                 (reasons::ADMISSION_GATE_CLEARED, note)

@@ -95,6 +95,7 @@ impl WorkloadCommand {
             Self::Reclaim(pods) => {
                 // The status of the job alone decides about these pods: without a resourceVersion,
                 // a status write meanwhile is no conflict.
+                // The uid keeps them from a Workload that was created again under the name.
                 let fields = json!({
                     "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
                     "metadata": { "name": key.name, "namespace": key.namespace, "uid": workload.metadata.uid },
@@ -104,6 +105,8 @@ impl WorkloadCommand {
                 Write::apply::<Workload>(purpose, key, Some("status"), manager, &fields)
             }
             _ => {
+                // A merge patch replaces lists as a whole. With the resourceVersion, finalizers and owners that were
+                // added meanwhile are not lost.
                 let mut fields = self.merge_fields(workload);
                 let metadata = &mut fields["metadata"];
                 metadata["uid"] = json!(workload.metadata.uid);
@@ -134,6 +137,7 @@ impl WorkloadCommand {
                 let known = workload.metadata.owner_references.iter().flatten();
                 let owners: Vec<&OwnerReference> = known.chain([&**owner]).collect();
                 let mut metadata = json!({ "ownerReferences": owners });
+                // A uid that is no label value gives no label (docs/reference/kueue.md §7.5).
                 if let Some(uid) = uid {
                     metadata["labels"] = json!({ JOB_UID: uid });
                 }
@@ -160,6 +164,8 @@ pub(super) fn apply_status(
     workload: &Workload,
     status: &WorkloadStatus,
 ) -> Result<Write, WriteError> {
+    // Fields of other managers stay out, e.g. reclaimablePods: this apply would take them over
+    // (docs/reference/kueue.md §2.6).
     let owned = index::status::owned_fields(status.clone());
     apply_as((purpose, ADMISSION_MANAGER), key, workload, &json!(owned))
 }

@@ -211,6 +211,8 @@ impl Workloads {
     /// Entered again as they are: Workloads without quota whose requests may be read differently now.
     fn reenter(&self, concerned: impl Fn(&Key, &Workload) -> bool) -> Vec<WorkloadChange> {
         let records = self.records.iter();
+        // An admission has fixed the requests of a Workload with quota: changed defaults count for pending ones only
+        // (docs/reference/kueue.md §2.5).
         let pending = records.filter(|(_, record)| !record.phase().holds_quota());
         let concerned = pending.filter(|(key, record)| concerned(key, record.object()));
         concerned.map(|(key, record)| reentered(key, record)).collect()
@@ -233,6 +235,7 @@ impl Workloads {
     /// Proposes a transition and evaluates the Workload, unless this very transition is pending already.
     pub(crate) fn propose(&mut self, key: &Key, transition: Transition, ctx: &mut Context) {
         if let Some(record) = self.records.get_mut(key)
+            // The proposer repeats its step until the status shows it. An equal one must not cause the next evaluation.
             && !record.transitions().contains(&transition)
         {
             record.propose(transition);
@@ -416,11 +419,13 @@ impl Workloads {
         let key = &ticket.target.key;
         let record = self.records.get_mut(key)?;
         // A 404 removes the Workload; the watch may never report an object that came and went between two lists.
+        // Only if nothing newer was observed: a Workload that was created again under the name stays.
         if answer == WriteOutcome::Gone && settled.base.as_ref() == Some(&record.stamp()) {
             return self.remove(key);
         }
         // One write of an object is in flight at a time, so these are those of this write.
         let announced = self.records.get_mut(key).map(TrackedWorkload::take_announcements)?;
+        // Without a write there is nothing to announce. The transition stays pending, and its next write announces it.
         let WriteOutcome::Done(value) = answer else {
             return None;
         };
@@ -463,6 +468,8 @@ impl Workloads {
     fn spec_command(&self, key: &Key, class_priority: Option<i32>) -> Option<WorkloadCommand> {
         let record = self.records.get(key)?;
         let workload = record.object();
+        // Priority and `active` of a Workload that never runs again decide nothing, and their write would delay that of
+        // the finalizer.
         if record.phase() == WorkloadPhase::Finished
             || workload.metadata.deletion_timestamp.is_some()
         {

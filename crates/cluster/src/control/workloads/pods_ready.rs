@@ -97,6 +97,7 @@ pub(crate) fn time_limits(
     let pods = policy.and_then(|policy| pods_ready_limit(status, since, policy));
     let seconds = workload.spec.maximum_execution_time_seconds;
     let execution = seconds.map(|seconds| {
+        // A requeue does not begin the maximum execution time again (docs/reference/kueue.md §2.4).
         let past = status.accumulated_past_execution_time_seconds.unwrap_or(0);
         let rest = u64::try_from(seconds.saturating_sub(past)).unwrap_or(0);
         let at = after(since, Duration::from_secs(rest));

@@ -116,6 +116,7 @@ pub(crate) fn next_status(
         let status = time_limits::with_pods_ready(status, workload, inputs, now);
         return write(before, with_reasons(status, inputs), purpose);
     }
+    // A deactivated Workload has its reason from the draft. That of an earlier cycle would replace it.
     if !record.phase().holds_quota() && workload.spec.active != Some(false) {
         return explain(record, inputs, now);
     }
@@ -169,6 +170,7 @@ fn explain(record: &TrackedWorkload, inputs: &StatusInputs, now: Timestamp) -> N
     let (requests, at) = (inputs.requests.clone(), at(workload, now));
     let explain = if pending.gated { status::gated } else { status::pending };
     let status = explain(before.clone(), &pending.reason, &pending.message, requests, at);
+    // The list of checks of a pending Workload goes out with its reason and causes no write of its own.
     let status = match &inputs.required_checks {
         Some(required) => status::with_checks(status, required, at),
         None => status,

@@ -222,13 +222,19 @@ impl PendingTransitions {
             (WorkloadPhase::Finished, _) => false,
             // Every change of the Workload evaluates its job, which asks again.
             (_, Transition::Hold(_) | Transition::EndHold) => false,
+            // Only Finished shows the end of a job: a write that was refused is decided again.
             (_, Transition::Finish { .. }) => true,
+            // Until the quota is visible the engine counts it by assumption alone, so the reservation is written until
+            // then.
             (_, Transition::Reserve(_) | Transition::Wait(_)) => !phase.holds_quota(),
+            // The eviction resets the checks. A Retry that is decided late must not evict the next reservation.
             (_, Transition::Evict(_) | Transition::CheckRetry(_)) => phase.keeps_quota(),
             (_, Transition::CheckReady(cluster)) => {
                 phase.keeps_quota() && cluster_name != Some(&**cluster)
             }
+            // The API server refuses a nomination beside a cluster name (docs/reference/multikueue.md §1.5).
             (_, Transition::Nominate(_)) => phase.keeps_quota() && cluster_name.is_none(),
+            // Without quota there is nothing left to release, and a Rejected check deactivates nothing.
             (_, Transition::Release | Transition::Unreserve(_) | Transition::CheckRejected(_)) => {
                 phase.holds_quota()
             }
