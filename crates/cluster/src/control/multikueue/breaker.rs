@@ -56,6 +56,7 @@ impl Breaker {
                 "the worker has copies of unknown Workloads; annotate the MultiKueueCluster with {CLEANUP}=confirmed to delete them"
             );
         }
+        // Fewer unknown copies do not close it again: the first deletions would make the rest look harmless.
         self.tripped = trips || self.tripped && n_unknown > 0;
         self.n_unknown = n_unknown;
     }

@@ -79,9 +79,11 @@ impl<K: Resource> Copies<K> {
         if listed {
             let forbidden =
                 matches!(change, Change::Unavailable { reason: Unavailable::Forbidden, .. });
+            // The first refusal counts: from then on the worker is not reached for this kind.
             self.forbidden_since = forbidden.then(|| self.forbidden_since.unwrap_or(now));
         }
         let is_hidden = self.forbidden_since.is_some();
+        // A forbidden list is empty and proves no removal.
         let first = listed && !std::mem::replace(&mut self.listed, true) && !is_hidden;
         let before: BTreeSet<Key> =
             if first { self.objects.keys().cloned().collect() } else { BTreeSet::new() };

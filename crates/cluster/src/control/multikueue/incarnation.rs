@@ -85,6 +85,7 @@ impl IncarnationRecord {
 
     /// Writes the term of this leader, or the next incarnation, if that is due.
     pub(super) fn write(&self, ctx: &mut Context) {
+        // Before its list nothing is known of the ConfigMap: if it exists, a create is refused.
         if !self.listed || self.present.is_some() && !self.went_back {
             return;
         }
@@ -103,6 +104,7 @@ impl IncarnationRecord {
                 .outbox
                 .submit(intent, |purpose, key| Write::create(purpose, &new_object(key, data))),
             Some(object) => {
+                // Of two processes that both take themselves for the leader, the second one to write is refused.
                 let version = &object.metadata.resource_version;
                 let fields = json!({ "metadata": { "resourceVersion": version }, "data": data });
                 ctx.outbox.submit(intent, |purpose, key| {
@@ -149,6 +151,8 @@ impl IncarnationRecord {
         let uid = object.and_then(|object| object.metadata.uid.clone());
         let restored = data.get(UID).is_some_and(|of| Some(of) != uid.as_ref());
         let id = number(&data, INCARNATION);
+        // Copies of the history that both sides share are followed further; only what came after the backup is
+        // disputed.
         if let (true, Some(present)) = (self.went_back, &self.present) {
             let shared = format!("{}@{}/{}", present.id, present.began_at, present.term);
             let list = data.entry(ACCEPTED.to_owned()).or_default();

@@ -206,6 +206,8 @@ impl MultiKueueDispatch {
         registry: &FleetRegistry,
         ctx: &mut Context,
     ) {
+        // Without a connection no read can settle a create there. If the worker comes back, its first list shows what
+        // was created.
         ctx.outbox.writes_mut().forget_worker(name);
         let n_workloads = self.workers.by_name(name).map_or(0, Worker::n_workloads);
         if n_workloads > 0 && !registry.is_registered(name) {
@@ -230,6 +232,7 @@ impl MultiKueueDispatch {
 
     /// A MultiKueueCluster was created, changed or deleted.
     pub(crate) fn registration_changed(&mut self, name: &str, ctx: &mut Context) {
+        // A worker that is registered again and removed once more gets another Event.
         self.announced.remove(name);
         // A user may have confirmed a cleanup.
         for (_, worker) in self.workers.iter().filter(|(_, one)| one.breaker.is_tripped()) {
@@ -277,8 +280,10 @@ impl MultiKueueDispatch {
             self.states.remove(key);
             let uid = change.before.as_ref().and_then(|before| before.metadata.uid.as_deref());
             if let Some(uid) = uid {
+                // A copy of this uid is an orphan then, and not disputed (docs/reference/dispatch.md §6).
                 self.departed.insert(key.clone(), uid.into());
             }
+            // A Workload that is created again under the name is another one; the worker may take it.
             self.workers.iter_mut().for_each(|(_, worker)| worker.forget_refusal(key));
         } else if change.releases_quota() {
             // The release waited for the withdrawal, so nothing of the Workload is on any worker.
@@ -315,6 +320,7 @@ impl MultiKueueDispatch {
             return;
         };
         let fleet = inputs.registry.fleet_mut();
+        // In a race no room is charged to a cluster: the queues of each worker decide about it.
         if !record.phase().holds_quota() || fleet.placed_on(record.id()).is_some() || self.races() {
             return;
         }
@@ -346,6 +352,8 @@ impl MultiKueueDispatch {
         inputs: DispatchInputs<'_>,
         ctx: &mut Context,
     ) -> Vec<DispatchEffect> {
+        // Without a copy anywhere the uid decides nothing. Kept, it would stay for every Workload that ever was
+        // deleted.
         if self.workers.concerned(key, ctx.outbox.writes()).next().is_none() {
             self.departed.remove(key);
         }

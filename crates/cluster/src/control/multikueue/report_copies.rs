@@ -58,6 +58,7 @@ impl ReportCopy {
             return ctx.agenda.at(later, Reevaluation::Report);
         }
         self.stale = false;
+        // A copy without an owner would never be deleted.
         let (Some(owner), Some(report)) = (owner, report) else {
             return;
         };
@@ -81,6 +82,7 @@ impl ReportCopy {
                 // A created copy has no status yet.
                 self.not_before = None;
             }
+            // A refused or unanswered write is repeated after the period: the copy is stale.
             _ => {}
         }
         ctx.agenda.at(self.not_before.unwrap_or(ctx.now), Reevaluation::Report);
@@ -94,6 +96,7 @@ impl ReportCopy {
         owner: &OwnerReference,
         ctx: &mut Context,
     ) -> bool {
+        // The garbage collector deletes the copy of the earlier MultiKueueCluster together with that.
         if self.owner.as_deref() != Some(&*owner.uid) {
             self.owner = Some(owner.uid.clone());
             self.written = None;

@@ -47,6 +47,7 @@ pub(super) fn worker_event(cluster: &str, n_workloads: usize) -> EventRecord {
         api_version: MultiKueueCluster::api_version(&()).into_owned(),
         kind: MultiKueueCluster::kind(&()).into_owned(),
         key: Key { namespace: None, name: cluster.into() },
+        // The object may be gone, and its uid with it.
         uid: String::new(),
     };
     let note = format!(

@@ -82,6 +82,8 @@ impl Worker {
             name: name.into(),
             connection: Connection { active: false, reason: "", message: String::new() },
             connected_at: None,
+            // The time of the loss begins here, so that a worker that is down when the manager starts is lost as well
+            // (docs/reference/multikueue.md §2.8).
             lost: Some(now),
             clones: Copies::default(),
             jobs: JobCopies::new(kinds),
@@ -195,6 +197,7 @@ impl Worker {
         refused.unwrap_or_else(|| match condition.map(|one| one.reason.as_str()) {
             Some(NAMESPACE_NOT_ALLOWED) => RefusedScope::Namespace,
             Some(KIND_NOT_ALLOWED) => RefusedScope::Kind,
+            // A refusal for any other reason may be about the size of this work, so other work is still sent here.
             _ => RefusedScope::Shape,
         })
     }
@@ -231,6 +234,7 @@ impl Worker {
 
     /// The number of Workloads that it has something of.
     pub(super) fn n_workloads(&self) -> usize {
+        // A job may be left without its clone.
         let named = self.naming.all().map(|(clone, _)| clone);
         self.clones.keys().chain(named).collect::<std::collections::BTreeSet<_>>().len()
     }
@@ -282,6 +286,8 @@ impl Worker {
         let jobs = self.naming.jobs_of(key).filter_map(|job| self.jobs.get(job));
         let mut seen = clone.into_iter().chain(jobs.map(|tracked| tracked.object().metadata()));
         seen.any(|metadata| metadata.deletion_timestamp.is_some())
+            // The watch may report an answered deletion late. Meanwhile the copy must not count as an orphan for the
+            // breaker.
             || clone.is_some() && writes.is_changing(&self.target(Subject::Workload, key))
             || self.naming.jobs_of(key).any(|job| writes.is_changing(&self.job_target(job)))
     }

@@ -94,13 +94,17 @@ impl WorkerClusters {
         }
         let (active, reason) = (connection.active, connection.reason);
         if worker.set_connection(connection, ctx.now) {
+            // The backoff of a write over the old connection says nothing about the new one. A write in flight stays:
+            // it may be applied.
             ctx.outbox.writes_mut().drop_answered(name);
             tracing::info!(cluster = name, active, reason, "worker");
         }
         // Nothing new is sent before it is known what is there.
         registry.set_reached(name, active && worker.lost_since().is_none());
+        // The condition names the lists that are missing by then. No watch reports that a list does not end.
         ctx.agenda.at(after(ctx.now, LISTED_WITHIN), Reevaluation::Clusters);
         ctx.agenda.now(Reevaluation::Clusters);
+        // Flavors may have changed while the worker was away.
         ctx.agenda.now(Reevaluation::LabelKeys);
         true
     }
@@ -188,6 +192,8 @@ impl WorkerClusters {
                 message,
             });
         }
+        // Nothing is deleted on a worker that is not connected, so the reason of its connection comes before the
+        // question.
         let asks = worker.breaker.is_tripped() && !confirmed && *active;
         let message = if asks { worker.breaker.message(message) } else { message.clone() };
         Some(ActiveCondition { status: *active, reason, message })

@@ -63,6 +63,7 @@ pub(super) fn push_priority(
     let Some(clone) = worker.clones.get(key) else {
         return;
     };
+    // The priority is for the clone that was compared, not for a successor of its name or a newer version.
     let metadata = &clone.object().metadata;
     let fields = json!({
         "metadata": { "uid": metadata.uid, "resourceVersion": metadata.resource_version },
@@ -96,6 +97,7 @@ pub(super) fn delete_clone(worker: &Worker, key: &Key, ctx: &mut Context) {
     };
     let write = (worker.target(Subject::Workload, key), Purpose::CloneDelete);
     send(key, write, ctx, |purpose, key| {
+        // The jobs went before their clone, so nothing depends on it any more.
         Write::delete::<Workload>(purpose, key, only, DeletePropagation::Background)
     });
 }
@@ -106,6 +108,7 @@ pub(super) fn read_unsettled(workers: &WorkerClusters, origin: &str, ctx: &mut C
         let Destination::Worker(name) = &target.to else {
             continue;
         };
+        // A connection suffices, although lists may be missing: the read of one name is consistent by itself.
         if !workers.is_connected(name) || !ctx.is_free(&target, &Stamp::default(), &waiter) {
             continue;
         }
@@ -140,5 +143,6 @@ fn send(
 fn deletable<K: kube::Resource>(tracked: &Tracked<K>) -> Option<DeletePreconditions> {
     let meta = tracked.object().meta();
     let deleted = meta.deletion_timestamp.is_some();
+    // The status of a copy changes all the time and is no reason to keep it.
     (!deleted).then(|| DeletePreconditions { uid: meta.uid.clone(), resource_version: None })
 }

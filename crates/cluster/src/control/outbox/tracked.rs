@@ -57,6 +57,7 @@ impl<K: Resource> Tracked<K> {
         let object = object.into();
         let version = version(&*object);
         let replaced = object.meta().uid != self.object.meta().uid;
+        // A new uid is another object, whatever its version: after a restore from a backup versions begin lower.
         if version <= self.version && !replaced {
             return false;
         }
@@ -76,6 +77,7 @@ impl<K: Resource> Tracked<K> {
     /// newer than the last observation.
     pub(crate) fn observe_decoded(&mut self, answer: Option<K>) -> bool {
         match answer {
+            // Another uid is a successor of the name. The watch introduces it, and with it the end of this object.
             Some(object) if object.meta().uid == self.object.meta().uid => self.observe(object),
             _ => false,
         }
@@ -101,6 +103,7 @@ pub(crate) fn decode_job(kind: &Kind, answer: Value) -> Option<JobObject> {
 
 fn decode_with<K: Resource>(answer: Value, decode: impl FnOnce(Value) -> Option<K>) -> Option<K> {
     let mut object = decode(answer)?;
+    // No decision reads it, and it may be larger than the object.
     object.meta_mut().managed_fields = None;
     Some(object)
 }
