@@ -71,6 +71,7 @@ impl Reduced for NodeInfo {
         let taints = spec.taints.into_iter().flatten().map(|taint| Taint {
             effect: taint.effect,
             key: taint.key,
+            // The time of a taint would put each tainted node into a class of its own.
             time_added: None,
             value: taint.value.unwrap_or_default(),
         });

@@ -36,6 +36,7 @@ struct TrackedNode {
 impl Nodes {
     /// Records a node; `None` if it is gone. Returns whether anything changed.
     pub(super) fn set_node(&mut self, name: &str, info: Option<NodeInfo>) -> bool {
+        // Most changes of a Node are heartbeats of its kubelet.
         if self.nodes.get(name).is_some_and(|node| node.info == info) {
             return false;
         }
@@ -52,6 +53,7 @@ impl Nodes {
         if before == pod {
             return None;
         }
+        // A list may show a successor of the name on another node, without the deletion in between.
         for (pod, sign) in before.iter().map(|pod| (pod, -1)).chain(pod.iter().map(|pod| (pod, 1)))
         {
             self.count(pod, sign);
@@ -150,6 +152,7 @@ fn less<'a>(
     taken: &'a ResourceSums,
 ) -> impl Iterator<Item = (String, Amount)> + 'a {
     info.allocatable.iter().map(|(resource, amount)| {
+        // A node whose allocatable was lowered may have more bound than it offers.
         let taken = taken.get(resource).copied().unwrap_or_default();
         (resource.clone(), narrow(i128::from(amount.0) - taken).clip())
     })

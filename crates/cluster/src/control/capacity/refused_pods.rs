@@ -90,6 +90,7 @@ impl RefusedPods {
 
     /// The controller of a clone's job reports that it cannot create a pod.
     pub(super) fn refuse(&mut self, clone: Key, message: &str, now: Timestamp) {
+        // The first Event counts: the controller repeats it with each attempt, and each would start the time again.
         let (_, last) = self.refused.entry(clone).or_insert((now, String::new()));
         message.clone_into(last);
     }

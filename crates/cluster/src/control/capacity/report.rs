@@ -88,6 +88,7 @@ pub(super) fn status(
             None => classes.push(class),
         }
     }
+    // The classes with the most nodes are kept.
     classes.sort_by_key(|class| std::cmp::Reverse(class.count));
     classes.truncate(MOST_CLASSES);
     ClusterCapacityStatus {
@@ -146,6 +147,7 @@ pub(super) fn counts<'a>(
 
 /// Whether two reports are equal but for `asOf`.
 pub(super) fn same(before: &ClusterCapacityStatus, after: &ClusterCapacityStatus) -> bool {
+    // `asOf` grows with every change of a Workload. Alone it is no reason for a write.
     ClusterCapacityStatus { as_of: after.as_of.clone(), ..before.clone() } == *after
 }
 
@@ -169,6 +171,7 @@ pub(super) fn submit(
 /// Creates the object that carries the report, unless a create is in flight or in backoff.
 pub(super) fn submit_creation(ctx: &mut Context) {
     let (target, base, waiter) = (target(), Stamp::default(), Reevaluation::Report);
+    // A create that the API server refuses would be sent again with each decision.
     if !ctx.is_free(&target, &base, &waiter) {
         return;
     }

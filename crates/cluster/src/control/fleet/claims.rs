@@ -47,6 +47,7 @@ impl Claims {
             claim.uid = None;
         }
         let annotations = cluster.metadata.annotations.as_ref();
+        // Without the annotation the claim stays: its note may be on its way.
         if let Some(uid) = annotations.and_then(|all| all.get(CLUSTER_UID)) {
             claim.uid = Some(uid.as_str().into());
         }

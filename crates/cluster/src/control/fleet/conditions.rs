@@ -59,6 +59,8 @@ pub(super) fn note_identity(
     let Some(intent) = intent(name, tracked, subject, ctx) else {
         return;
     };
+    // The version keeps an annotation by which a user has just confirmed a change of the cluster
+    // (docs/reference/dispatch.md §9).
     let fields = json!({ "metadata": {
         "annotations": { CLUSTER_UID: uid },
         "resourceVersion": tracked.object().metadata.resource_version,
@@ -125,6 +127,8 @@ fn status_of(
 fn presence(name: &str, clusters: &Clusters) -> ClusterAvailability {
     match clusters.get(name) {
         None => ClusterAvailability::Missing,
+        // The condition counts as it is written, not the connection: the check follows its changes
+        // (docs/reference/multikueue.md §1.4).
         Some(tracked) if is_true(&tracked.object().status.conditions, ACTIVE) => {
             ClusterAvailability::Active
         }

@@ -137,12 +137,14 @@ impl Connections {
     pub(super) fn noted(&mut self, name: &str, uid: &str) {
         // The connection may lead to another cluster by now.
         if let Some(request) = self.requests.get_mut(name).filter(|one| *one.uid == *uid) {
+            // An answer that was decided meanwhile stays, e.g. that the cluster belongs to another MultiKueueCluster.
             request.result.get_or_insert(ClaimResult::Granted);
         }
     }
 
     /// The identity of a worker could not be noted. The claim is withdrawn.
     pub(super) fn not_noted(&mut self, name: &str, cause: String) {
+        // A claim that is not written must not keep the cluster from another MultiKueueCluster.
         self.claims.withdraw(name);
         if let Some(request) = self.requests.get_mut(name) {
             request.result.get_or_insert(ClaimResult::Refused(cause));
@@ -170,6 +172,7 @@ impl Connections {
             })
             .collect();
         let now = ctx.now;
+        // After this time its copies are left behind (docs/reference/dispatch.md §9).
         self.unregistered.retain(|_, since| after(*since, keep_for) > now);
         for (name, since) in &self.unregistered {
             ctx.agenda.at(after(*since, keep_for), Reevaluation::Clusters);

@@ -80,6 +80,7 @@ impl FleetRegistry {
         ctx: &mut Context,
     ) {
         let was_registered = self.is_registered(name);
+        // A deleted MultiKueueCluster keeps its claim as long as its connection is kept.
         if let Some(object) = &object {
             self.connections.registration_observed(name, object);
         }
@@ -89,9 +90,11 @@ impl FleetRegistry {
         self.fleet.set_labels(id, labels.map(|(key, value)| (key.into(), value.into())).collect());
         upsert(&mut self.clusters, name.into(), object);
         let registered = self.is_registered(name);
+        // The time for which the connection is kept begins once, not with each later event.
         if registered != was_registered {
             self.connections.set_registered(name, registered, ctx.now);
         }
+        // Whether it takes work follows from the registration as well.
         self.set_reached(name, reached);
         self.configure(&mut ctx.agenda);
     }
@@ -227,6 +230,7 @@ impl FleetRegistry {
         for (name, uid) in self.connections.to_note() {
             match self.clusters.get(&name) {
                 Some(tracked) => conditions::note_identity(&name, &uid, tracked, ctx),
+                // The MultiKueueCluster was deleted between the report of the identity and this decision.
                 None => self.connections.not_noted(&name, CHANGED.to_owned()),
             }
         }
@@ -277,6 +281,7 @@ impl FleetRegistry {
             WriteOutcome::Exists | WriteOutcome::Gone => {
                 self.connections.not_noted(name, CHANGED.to_owned());
             }
+            // An unanswered note may be written; then the next report of this identity finds it.
             WriteOutcome::Refused { message, .. } | WriteOutcome::Unknown(message) => {
                 self.connections.not_noted(name, message.clone());
             }

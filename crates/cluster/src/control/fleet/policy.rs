@@ -23,6 +23,7 @@ pub(super) fn read_policy(policy: &DispatchPolicy, fleet: &mut Fleet) -> Placeme
     let strategy = match spec.strategy.as_str() {
         "BinPack" => PlacementStrategy::BinPack,
         "Ordered" => PlacementStrategy::Ordered,
+        // The default; the schema of the CRD admits no other text (docs/reference/dispatch.md §3).
         _ => PlacementStrategy::Spread,
     };
     let clusters = spec.clusters.iter().map(|one| ClusterPreference {

@@ -80,6 +80,7 @@ pub(super) fn created(job: &JobObject, workload: &Key) -> EventRecord {
 pub(super) fn creation_latency(job: &JobObject, now: Timestamp) -> Option<Measurement> {
     let metadata = job.metadata();
     let created = metadata.creation_timestamp.as_ref()?;
+    // The clocks of API server and manager may differ by more than the latency.
     let took = Duration::try_from(now.duration_since(created.0)).unwrap_or_default();
     let job_kind = job.kind().gvk().kind;
     (metadata.generation == Some(1)).then_some(Measurement::WorkloadCreated { job_kind, took })

@@ -80,6 +80,7 @@ pub(super) fn submit_deletion(
         base: tracked.stamp(),
         waiter: Reevaluation::Job(job.clone()),
     };
+    // Without a resourceVersion: a status meanwhile is no reason to keep the job, and the uid excludes a successor.
     let uid = tracked.object().metadata().uid.clone();
     let only = DeletePreconditions { uid, resource_version: None };
     ctx.outbox.submit(intent, |purpose, key| {

@@ -20,6 +20,7 @@ pub(super) fn refusal(
             None => Some("No multikueue adapter found".to_owned()),
         };
     };
+    // A gated pod has no such field and needs none: it stays gated here (docs/reference/multikueue.md §2.7).
     if job.stays_gated_when_dispatched() {
         return None;
     }

@@ -78,6 +78,7 @@ impl GroupEvaluation<'_> {
         ctx: &mut Context,
     ) -> Vec<(Key, WorkloadEffect)> {
         let (pods, gates) = (self.pods(), self.config.gates);
+        // Without members no job can be written, but quota and finalizer of the Workload are still released.
         let Some(oldest) = group::oldest(&pods) else {
             return steps.iter().filter_map(|step| release(self.group, step)).collect();
         };

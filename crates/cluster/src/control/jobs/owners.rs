@@ -68,12 +68,14 @@ impl Owners {
         prebuilt: Option<&Key>,
         workloads: &'a Workloads,
     ) -> Vec<&'a Workload> {
+        // A job with a prebuilt Workload never gets one of its own (docs/reference/kueue.md §7.4).
         let of_job: Vec<&Key> = match prebuilt {
             Some(named) => vec![named],
             None => self.owned_by(key).collect(),
         };
         let records = of_job.into_iter().filter_map(|key| workloads.get(key));
         let objects = records.map(|record| &**record.object());
+        // The references name an owner by name: they may be those of an earlier job.
         objects.filter(|workload| belongs_to(job, workload, prebuilt.is_some())).collect()
     }
 
@@ -137,6 +139,7 @@ impl Owners {
 
 /// Whether a Workload can be this job's. One that the job only names must be of the same epoch, and no other job's.
 pub(super) fn belongs_to(job: &JobObject, workload: &Workload, prebuilt: bool) -> bool {
+    // A Workload with a controller belongs to that, whichever jobs name it.
     if prebuilt && !equivalence::has_controller(workload) {
         let epoch = ::jobs::remote_objects::epoch;
         return epoch(job.metadata()) == epoch(&workload.metadata);

@@ -37,6 +37,7 @@ fn write_one(
     let share = scheduler.cohort_share(name);
     let fair_sharing = share.map(|weighted_share| FairSharingStatus { weighted_share });
     let (object, status) = (cohort.tracked.object().clone(), CohortStatus { fair_sharing });
+    // Compared first: an equal status must not wake the process once per period.
     if object.status == status {
         return;
     }

@@ -110,6 +110,7 @@ fn write<K>(
     K: Metadata<Ty = ObjectMeta> + kube::Resource<DynamicType = ()>,
 {
     let key = Key { namespace: None, name: name.into() };
+    // Its answer marks one queue. Marking all would count every Workload again.
     let waiter = match subject {
         Subject::ClusterQueue => Reevaluation::Queue(name.into()),
         _ => Reevaluation::Queues,
@@ -143,6 +144,7 @@ fn without_finalizer(metadata: &ObjectMeta) -> Option<Value> {
 }
 
 fn patch(metadata: &ObjectMeta, finalizers: &impl Serialize) -> Value {
+    // The list is replaced as a whole. With the resourceVersion, finalizers that others added meanwhile stay.
     json!({ "metadata": {
         "finalizers": finalizers,
         "uid": metadata.uid,

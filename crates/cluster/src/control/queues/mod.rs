@@ -108,11 +108,13 @@ impl Queues {
         let known = self.local_queues.get(key);
         let before = known.map(|queue| queue.tracked.object().metadata.generation);
         let after = object.as_ref().map(|queue| queue.metadata.generation);
+        // Before `upsert`: the ClusterQueue that it named is read from the known object.
         self.point(key, object.as_deref());
         match &object {
             Some(queue) if before == after => {
                 agenda.now(Reevaluation::Queue(queue.spec.cluster_queue.as_str().into()));
             }
+            // A LocalQueue that names another ClusterQueue counts in both.
             _ => agenda.now(Reevaluation::Queues),
         }
         upsert(&mut self.local_queues, key.clone(), object);
@@ -126,6 +128,7 @@ impl Queues {
         object: Option<Arc<Cohort>>,
         ctx: &mut Context,
     ) {
+        // Without this its series would stay at their last values.
         if object.is_none() {
             ctx.measurements.push(Measurement::CohortGone(name.to_owned()));
         }
@@ -140,6 +143,7 @@ impl Queues {
         object: Option<Arc<AdmissionCheck>>,
         agenda: &mut Agenda,
     ) {
+        // Most changes are statuses, and marking all queues counts every Workload again.
         if object.as_ref().is_some_and(|check| finalizers::concerns(&check.metadata)) {
             agenda.now(Reevaluation::Queues);
         }

@@ -43,6 +43,7 @@ impl StatusPass<'_> {
         local_queues: &mut KeyMap<Key, TrackedQueue<LocalQueue>>,
     ) {
         let own = Key { namespace: None, name: self.name.into() };
+        // Without this its series would stay at their last values.
         if cluster_queue.is_none() {
             let gone = Measurement::ClusterQueueGone(self.name.to_owned());
             self.ctx.measurements.push(gone);

@@ -200,6 +200,7 @@ impl SchedulingCycles<'_> {
             let Some(key) = workloads.by_id(id).map(|(key, _)| key.clone()) else {
                 continue;
             };
+            // A preemptor whose targets are all leaving gets `Wait`, so waiting for them counts as no progress.
             progress |= !matches!(verdict, Verdict::Wait(_));
             match verdict {
                 Verdict::Reserve(reservation) => {

@@ -45,6 +45,7 @@ impl VerdictInputs<'_> {
             let cluster = cluster.map(|id| self.fleet.name(id).into());
             return Verdict::Reserve(ReservedQuota { admission, checks, cluster });
         }
+        // The engine knows that no cluster takes the entry, the fleet why each of them does not.
         let message = match refused {
             Some(refused) => placement_message(refused, self.fleet, self.engine.names()),
             None => explain::condition_message(self.engine, entry),
@@ -57,6 +58,7 @@ impl VerdictInputs<'_> {
             not_before: self.not_before,
         };
         let evictions = self.evictions(entry);
+        // Its targets may all be leaving already; then there is nothing to do but wait.
         if evictions.is_empty() {
             return Verdict::Wait(pending);
         }

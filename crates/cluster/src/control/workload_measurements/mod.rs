@@ -80,6 +80,7 @@ impl WorkloadNumbers {
         let count = self.counts.get(&counted).copied().unwrap_or_default();
         let count = change(count);
         match count {
+            // Labels come and go with reasons and queues. A zero is reported once and forgotten.
             0 => self.counts.remove(&counted),
             _ => self.counts.insert(counted.clone(), count),
         };

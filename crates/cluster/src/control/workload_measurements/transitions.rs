@@ -68,6 +68,7 @@ impl WorkloadTransition<'_> {
         Some(Measurement::Admitted {
             labels: self.labels(self.after),
             waited: self.since(queued_at(self.after)),
+            // Without checks one write reserves and admits, with no time in between.
             checks: has_checks.then(|| self.since(reserved)),
         })
     }
@@ -115,6 +116,7 @@ impl WorkloadTransition<'_> {
         let held = |one: &Workload| is_true(&one.status.conditions, QUOTA_RESERVED);
         let releases = held(self.before) && !held(self.after);
         (releases && evicted.status == "True").then(|| Measurement::QuotaReleased {
+            // The release has removed the admission, and the ClusterQueue with it.
             labels: self.labels(self.before),
             reason: evicted.reason.clone(),
             took: self.since(evicted.transitioned_at()),
