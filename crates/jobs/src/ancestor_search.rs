@@ -51,6 +51,7 @@ impl<'a> AncestorSearch<'a> {
         kinds: &'a ManagedKinds,
         manage_without_queue_name: bool,
     ) -> (Self, AncestorStep) {
+        // The job counts as well: an owner with its uid is a cycle.
         let seen = job.uid.iter().cloned().collect();
         let mut search = Self { kinds, manage_without_queue_name, seen, topmost: None };
         let step = search.above(job);

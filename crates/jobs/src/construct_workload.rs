@@ -49,6 +49,7 @@ pub struct KeysToCopy {
 
 /// Source of the priority of a job.
 pub fn priority_source<J: GenericJob>(job: &J, gates: JobGates) -> PrioritySource {
+    // In upstream's order (docs/reference/kueue.md §7.5).
     if let Some(class) = job.label(PRIORITY_CLASS).filter(|class| !class.is_empty()) {
         return PrioritySource::WorkloadPriorityClass(class.to_owned());
     }
@@ -102,6 +103,7 @@ pub fn workload_name_for<J: GenericJob>(job: &J, gates: JobGates) -> String {
     let name = owner.name.as_deref().unwrap_or_default();
     let uid = owner.uid.as_deref().unwrap_or_default();
     let generation = owner.generation.unwrap_or_default().to_string();
+    // Each size of an elastic job has a Workload of its own, and the generation tells their names apart.
     let part = job.is_elastic(gates).then_some(generation.as_str());
     let (kind, group) = (job.kind().name(), job.kind().group());
     let named = WorkloadOwner { kind, group, name, uid, part };
@@ -114,6 +116,7 @@ fn metadata<J: GenericJob>(job: &J, copied: &KeysToCopy, gates: JobGates) -> Obj
         namespace: job.metadata().namespace.clone(),
         labels: Some(labels(job, copied)).filter(|labels| !labels.is_empty()),
         annotations: Some(annotations(job, copied, gates)).filter(|all| !all.is_empty()),
+        // It holds the quota of a deleted Workload until the pods are gone.
         finalizers: Some(vec![RESOURCE_IN_USE_FINALIZER.to_owned()]),
         owner_references: Some(vec![owner_reference(job)]),
         ..ObjectMeta::default()

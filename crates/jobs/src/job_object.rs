@@ -112,6 +112,8 @@ impl JobObject {
     pub fn needs_ancestors(&self, facts: DefaultingFacts) -> bool {
         match self {
             Self::Pod(pod) => pods::defaulting::needs_ancestors(pod, facts),
+            // Such an object has no switch. Its answer to `spec_suspended`, that no pod is ready, does not hold the
+            // next pod.
             Self::Declared(job) if job.kind().pods().is_some() => {
                 defaulting::may_suspend(self, facts)
             }

@@ -158,6 +158,7 @@ impl PodSetInfo {
         spec.node_selector.clone_from(&self.node_selector);
         spec.tolerations.clone_from(&self.tolerations);
         set_gates(spec, &self.scheduling_gates);
+        // The template of a Workload without metadata has none either; an empty one would differ from it.
         if before.metadata.is_none() && template.metadata == Some(Default::default()) {
             template.metadata = None;
         }

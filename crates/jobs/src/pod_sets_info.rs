@@ -155,6 +155,7 @@ fn identity(
 ) -> PodSetInfo {
     let mut info = PodSetInfo::default();
     let labels = workload.metadata.labels.as_ref();
+    // An agent recognises the pods of clones by this label.
     if labels.is_some_and(|labels| labels.contains_key(MULTI_KUEUE_ORIGIN)) {
         info.labels.insert(MULTI_KUEUE_WORKER_POD.to_owned(), "true".to_owned());
     }

@@ -31,6 +31,7 @@ impl TryFrom<String> for Pointer {
         let Some(rest) = text.strip_prefix('/') else {
             return if text.is_empty() { Ok(Self::default()) } else { Err(PointerError { text }) };
         };
+        // In this order, or `~01` would become a slash.
         let steps = rest.split('/').map(|step| step.replace("~1", "/").replace("~0", "~"));
         Ok(Self { steps: steps.collect() })
     }
@@ -155,6 +156,7 @@ impl Pointer {
 /// The JSON pointer.
 impl fmt::Display for Pointer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The tilde first, or that of an escaped slash would be escaped again.
         let escape = |step: &String| step.replace('~', "~0").replace('/', "~1");
         self.steps.iter().try_for_each(|step| write!(f, "/{}", escape(step)))
     }

@@ -215,6 +215,7 @@ pub fn reconcile<J: GenericJob + Clone>(
 
 /// Removes the finalizers of the Workloads of a deleted job.
 pub fn finalize_workloads<J>(context: ReconcileContext<'_>) -> Vec<ReconcileStep<J>> {
+    // The job did not make a prebuilt Workload, so its finalizer is not the job's to remove.
     if context.prebuilt {
         return vec![];
     }
@@ -233,6 +234,7 @@ fn without_workload<J: GenericJob + Clone>(
     if let Some(outcome) = job.finished() {
         let finished = others.iter().flat_map(|other| finish(other, &outcome));
         return finished
+            // Not before all of them are finished: a finalized pod may vanish, and its result with it.
             .chain(finalize_job(job).filter(|_| !others.iter().any(|one| !is(one, FINISHED))))
             .collect();
     }
@@ -342,6 +344,7 @@ fn start_or_move_to_queue<J: GenericJob + Clone>(
     context: ReconcileContext<'_>,
 ) -> Option<ReconcileStep<J>> {
     if is(workload, ADMITTED) {
+        // A gated pod has no field that names another controller: a start would run it here beside its copy.
         let runs_elsewhere = job.stays_gated_when_dispatched() && is_dispatched(workload);
         return if runs_elsewhere { None } else { start(job, workload, context) };
     }
@@ -416,6 +419,7 @@ pub(crate) fn stop_of<J: GenericJob>(
     let sets = workload.map(|workload| workload.spec.pod_sets.as_slice()).unwrap_or_default();
     let infos: Vec<PodSetInfo> = sets.iter().map(PodSetInfo::of).collect();
     let evicted = workload.and_then(|workload| find(&workload.status.conditions, EVICTED));
+    // An evicted Workload may be deleted before its job has stopped; the stop names what is asked for now.
     let evicted = evicted.filter(|_| reason == StopReason::WorkloadEvicted);
     let cause = match evicted {
         Some(one) => format!("WorkloadEvictedDueTo{}", one.reason),

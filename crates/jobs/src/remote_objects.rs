@@ -122,6 +122,7 @@ pub fn remote_job<J: GenericJob>(
     labels.insert(MULTI_KUEUE_ORIGIN.to_owned(), identity.origin.to_owned());
     let annotations = metadata.annotations.get_or_insert_default();
     identity.stamp(annotations, workload);
+    // A label value has at most 63 characters (docs/reference/multikueue.md §1.6).
     let in_annotation = gates.identifier_annotations || name.len() > MAX_LABEL_LENGTH;
     let map = if in_annotation { annotations } else { labels };
     map.insert(PREBUILT_WORKLOAD_NAME.to_owned(), name);

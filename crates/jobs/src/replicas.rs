@@ -113,6 +113,7 @@ fn reconcile_replicas<J: GenericJob + From<Pod>>(
     let mut present = BTreeSet::new();
     for workload in workloads {
         match replica_of(workload).filter(|replica| wanted(*replica)) {
+            // A second Workload of a replica would take its quota twice.
             Some(replica) if present.insert(replica) => steps.extend(follow(set, workload, gates)),
             _ if workload.metadata.deletion_timestamp.is_some() => {}
             _ => steps.push(ReconcileStep::DeleteWorkload(name(workload))),

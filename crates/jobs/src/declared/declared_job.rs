@@ -125,6 +125,8 @@ impl GenericJob for DeclaredJob {
 
     fn with_objects(&self, found: &FoundObjects) -> Self {
         let mut job = self.clone();
+        // A template of another object that does not decode counts as missing: the job waits until that object is
+        // mended.
         if let Err(error) = job.resolve(found) {
             job.unresolved = Some(error);
         }

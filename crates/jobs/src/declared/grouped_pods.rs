@@ -118,6 +118,7 @@ impl DeclaredJob {
         let at = group.replicas.field_path();
         let [now, before] =
             [self, old].map(|one| number(&group.replicas, &one.object).unwrap_or(1));
+        // Zero is allowed from every size: the Workload goes on hold.
         if now == before || now == 0 {
             return None;
         }

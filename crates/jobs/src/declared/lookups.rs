@@ -22,6 +22,7 @@ impl DeclaredJob {
         for (name, needed) in self.needed() {
             match found.get(&needed) {
                 Ok(object) => sources.push((name.to_owned(), needed, object)),
+                // All pod sets or none: a Workload of some of them would be admitted for too little.
                 Err(failure) => {
                     self.unresolved = Some(failure.message(&needed));
                     return Ok(());
@@ -47,6 +48,8 @@ impl DeclaredJob {
             pod_sets.extend(components::wrapped_pod_sets(at, &self.object, name)?);
         }
         pod_sets.extend(self.group_pod_set()?);
+        // Last, because upstream has the pod set of the submitter behind those of the groups
+        // (docs/reference/kueue.md §7.8).
         if let Some(ray) = self.fields().and_then(|fields| fields.ray.as_ref()) {
             ray.place_fields(&mut pod_sets);
             pod_sets.extend(ray.submitter(&self.object)?);

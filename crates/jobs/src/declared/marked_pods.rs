@@ -29,6 +29,7 @@ impl DeclaredJob {
         }
         let mut steps = defaulting::default(self, facts, gates);
         let labelled = defaulting::with_labels(self, &steps);
+        // The marks hold the pods, which nothing would ever start if the object is not managed.
         if defaulting::must_suspend(labelled.queue_name(), facts) {
             steps.extend(labelled.marks(pods));
         }

@@ -17,6 +17,7 @@ impl DeclaredJob {
         copy.set_status(None);
         copy.set_suspended(true);
         if let Some(managed_by) = self.kind.managed_by() {
+            // On the worker the kind's own controller runs the copy.
             managed_by.at.remove(&mut copy.object);
         }
         if let Some(fields) = self.kind.fields() {
@@ -42,6 +43,7 @@ impl DeclaredJob {
     pub(super) fn idle(&self) -> Option<Self> {
         let mut idle = self.clone();
         if let Some(fields) = self.kind.fields() {
+            // Both: a readiness that stays would show the pods of the next admission as ready for a moment.
             let probes = std::iter::once(&fields.active).chain(&fields.ready);
             probes.for_each(|probe| probe.clear(&mut idle.object));
         }

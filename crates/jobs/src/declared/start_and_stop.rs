@@ -24,6 +24,7 @@ impl DeclaredJob {
         if infos.len() != expected {
             return Err(StartError::WrongNumber { expected, admitted: infos.len() });
         }
+        // All pod sets are merged before any is written: a conflict of the last one leaves the job as it is.
         let mut templates = Vec::with_capacity(infos.len());
         let mut additions = Vec::new();
         for (set, info) in self.pod_sets.iter().zip(infos) {
@@ -50,6 +51,7 @@ impl DeclaredJob {
     /// Restores the templates. Returns whether anything changed. With infos of another number of pod sets only the identity
     /// labels are removed: they would conflict with the next start.
     pub(super) fn restore(&mut self, infos: &[PodSetInfo]) -> bool {
+        // First, because it puts back the templates that stand in other objects.
         let mut changed = self.remove_additions();
         let mut templates: Vec<PodTemplate> =
             self.pod_sets.iter().map(|set| set.template.clone()).collect();
@@ -86,6 +88,7 @@ impl DeclaredJob {
             if set.template == after {
                 continue;
             }
+            // It stands in another object. The job has only what a start adds to it.
             if set.base.is_some() {
                 set.template = after;
                 continue;

@@ -34,6 +34,7 @@ pub(super) fn restore(job: &mut Job, infos: &[PodSetInfo], gates: JobGates) -> b
 
 /// Sets the admitted count of a Job with partial admission. Returns whether it changed.
 fn set_count(job: &mut Job, count: i32, gates: JobGates) -> bool {
+    // Only partial admission changes counts. Those of other Jobs are the user's alone.
     if job.min_parallelism().is_none() || !gates.partial_admission {
         return false;
     }

@@ -21,6 +21,7 @@ pub(super) fn of_creation(
 ) -> Vec<PatchAdd> {
     let mut steps = defaulting::default(set, facts, gates);
     let labelled = defaulting::with_labels(set, &steps);
+    // The marks hold the pods of a set, which nothing would ever start if the set is not managed.
     if defaulting::must_suspend(labelled.queue_name(), facts) {
         steps.extend(templates(&labelled));
     }

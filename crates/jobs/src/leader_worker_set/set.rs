@@ -135,6 +135,7 @@ impl LeaderWorkerSet {
             metadata.labels.retain(|key, _| !is_of_operator(key));
             metadata.annotations.retain(|key, _| !is_of_operator(key));
         }
+        // A leader is one pod and has no rank among others.
         let labels = PodIndexLabels {
             pod: (name != members::LEADER_ROLE).then_some(WORKER_INDEX),
             ..PodIndexLabels::default()

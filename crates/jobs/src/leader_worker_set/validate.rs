@@ -7,6 +7,7 @@ use crate::{GenericJob, pods::template_shape};
 
 /// Errors of an update: what decides about the placement of pods is that of the admitted Workloads.
 pub(super) fn update(set: &LeaderWorkerSet, old: &LeaderWorkerSet) -> Errors {
+    // A set without a queue has no Workloads that its pods could differ from.
     if set.queue_name().is_empty() {
         return Errors::new();
     }

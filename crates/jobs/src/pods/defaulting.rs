@@ -22,6 +22,7 @@ pub fn default(pod: &Pod, facts: DefaultingFacts, gates: JobGates) -> Vec<PatchA
     if pod.annotation(POD_SUSPENDING_PARENT).is_some() {
         return Changes::of(pod).held(gates).into_steps();
     }
+    // Also a pod that names a queue: namespace and ancestors count first (docs/reference/kueue.md §5.4).
     if !facts.namespace_managed || facts.ancestor_managed {
         return Vec::new();
     }
@@ -85,6 +86,7 @@ impl<'a> Changes<'a> {
         let n_gates = names.len();
         let ours = [(ADMISSION, true), (TOPOLOGY, gates.topology)];
         for (gate, _) in ours.into_iter().filter(|(_, enabled)| *enabled) {
+            // The API refuses two gates of one name.
             if !names.contains(&gate) {
                 names.push(gate);
             }
@@ -93,6 +95,7 @@ impl<'a> Changes<'a> {
             let listed: Vec<Value> = names.iter().map(|name| json!({ "name": name })).collect();
             self.set(&format!("/spec/{SCHEDULING_GATES}"), Value::Array(listed));
         }
+        // A role that is set already stays: sets give their pods roles of their own (docs/reference/kueue.md §5.4).
         if self.pod.annotation(ROLE_HASH).is_none() {
             self.annotations.push((ROLE_HASH, role_hash(&self.pod.spec)));
         }
@@ -122,6 +125,7 @@ fn map_entries(map: &str, absent: bool, entries: &[(&str, String)]) -> Vec<Patch
     let empty = PatchAdd { path: format!("/metadata/{map}"), value: json!({}) };
     let created = (absent && !entries.is_empty()).then_some(empty);
     let each = entries.iter().map(|(key, value)| {
+        // The tilde first, or that of an escaped slash would be escaped again.
         let key = key.replace('~', "~0").replace('/', "~1");
         PatchAdd { path: format!("/metadata/{map}/{key}"), value: json!(value) }
     });

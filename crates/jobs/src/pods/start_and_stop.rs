@@ -37,6 +37,7 @@ pub(super) fn start(pod: &mut Pod, info: &PodSetInfo) -> Result<(), StartError> 
     };
     info.merge_into(&mut template, false)?;
     let metadata = template.metadata.unwrap_or_default();
+    // An empty map in place of an absent one would be a change of its own.
     pod.metadata.labels = Some(metadata.labels).filter(|labels| !labels.is_empty());
     pod.metadata.annotations = Some(metadata.annotations).filter(|all| !all.is_empty());
     pod.spec = template.spec.unwrap_or_default();
@@ -69,6 +70,7 @@ pub(super) fn next_stop_write(pod: &Pod, stop: &Stop<'_>) -> Option<StopWrite<Po
         return None;
     }
     let marked = pod.condition(TERMINATION_TARGET).is_some_and(|one| one.status == "True");
+    // A pod that never runs has no end to explain.
     if marked || never_runs {
         return Some(StopWrite::Delete(Box::new(pod.clone())));
     }

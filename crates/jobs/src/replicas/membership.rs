@@ -32,6 +32,7 @@ impl Membership<'_> {
         identifiers.insert(PREBUILT_WORKLOAD_NAME.to_owned(), self.workload);
         annotations.insert(POD_GROUP_TOTAL_COUNT.to_owned(), self.total.to_string());
         annotations.insert(ROLE_HASH.to_owned(), self.role.to_owned());
+        // The watch of pods selects by it. Until then the pod is observed by the label of its set.
         labels.insert(MANAGED.to_owned(), "true".to_owned());
         if !self.queue_name.is_empty() {
             labels.insert(QUEUE_NAME.to_owned(), self.queue_name.to_owned());

@@ -55,6 +55,7 @@ pub(super) fn n_wrapped(components: &Pointer, object: &Value) -> usize {
 
 /// Writes what a start adds to the pod sets, in their order.
 pub(super) fn write_infos(object: &mut Value, added: &[(Pointer, PodTemplate)]) {
+    // The infos of a component are one list, so all of its pod sets are written together.
     let mut lists: BTreeMap<String, (Pointer, Vec<Value>)> = BTreeMap::new();
     for (at, template) in added {
         let Some(list) = at.parents().pop() else { continue };
@@ -97,6 +98,7 @@ fn wrapped_pod_set(
     let path = format!("{}.{}", infos.field_path(), pod_set.path);
     let base = decode_template(Some(&wrapped_template(found)), &Pointer::of(&[&pod_set.path]))?;
     let mut template = base.clone();
+    // The pod sets of a started job are those that run, with what its start has added.
     if let Some(added) = infos.get(object) {
         let added = decode_template(Some(&as_template(added)), &infos)?;
         let added = PodSet { name: name.clone(), template: added, ..PodSet::default() };

@@ -94,6 +94,7 @@ pub fn compose<'a>(
         pods.iter().copied().filter(|pod| pod.is_runnable_or_succeeded()).collect();
     let incomplete = || ComposeError::Incomplete { group: group.to_owned() };
     sort_active(&mut active);
+    // The others are compared with the oldest, so that the order of the watch does not decide about the error.
     let oldest = active.iter().copied().min_by_key(|pod| age(pod)).ok_or_else(incomplete)?;
     check_agreement(group, oldest, &active)?;
     let Some(total) = oldest.group_total() else {
@@ -109,6 +110,7 @@ pub fn compose<'a>(
         let pod_sets = vec![oldest.pod_set(&oldest.role(), count, gates)];
         return Ok(Composition { pod_sets, members: active, excess: Vec::new() });
     }
+    // In the order of `sort_active`: members with a finalizer, without a gate, and the oldest ones stay.
     let excess = active.split_off(total);
     let pod_sets = pod_sets(&active, gates);
     if pod_sets.len() > MAX_POD_SETS {
@@ -157,6 +159,7 @@ pub fn group_workload(
     gates: JobGates,
 ) -> Option<Workload> {
     let first = composition.members.iter().min_by_key(|pod| age(pod))?;
+    // Keys to be copied are left out here: they are copied only if all members agree (docs/reference/kueue.md §7.9).
     let mut annotations = annotations(*first, &KeysToCopy::default(), gates);
     annotations.insert(IS_GROUP_WORKLOAD.to_owned(), "true".to_owned());
     annotations.extend(agreed(&composition.members, &copied.annotations, |pod, key| {
@@ -197,6 +200,7 @@ fn agreed(
 /// Every member owns the Workload and none controls it: it goes when the last one is gone.
 pub(super) fn owner_references(members: &[&Pod]) -> Vec<OwnerReference> {
     let mut members = members.to_vec();
+    // The order of the watch must not make a difference between two lists of owners.
     members.sort_by_key(|pod| pod.metadata.name.as_deref());
     let references = members.into_iter().map(|pod| OwnerReference {
         api_version: "v1".to_owned(),

@@ -78,6 +78,7 @@ pub fn reconcile(context: GroupContext<'_>) -> Steps {
     if context.pods.is_empty() {
         return without_pods(workload).into_iter().collect();
     }
+    // Before the deletion: a finished Workload stops none of its members when it is deleted.
     if is_true(&workload.status.conditions, FINISHED) {
         return release_members(workload, context);
     }
@@ -148,6 +149,7 @@ fn without_workload(context: GroupContext<'_>) -> Steps {
     // Without a Workload a deleted member has nothing to wait for.
     let deleted: Vec<&Pod> = context.pods.iter().copied().filter(|pod| pod.is_deleting()).collect();
     steps.extend(finalize(&deleted, context));
+    // Members that run or leave still take the quota of the former Workload; the next one is composed without them.
     let settles =
         context.pods.iter().any(|pod| pod.runs()) || deleted.iter().any(|pod| pod.has_finalizer());
     if context.is_prebuilt() || context.is_active() || settles {
@@ -209,6 +211,7 @@ fn replace_workload(workload: &Workload, context: GroupContext<'_>) -> Steps {
         let finish = ReconcileStep::FinishWorkload { workload: name, reason, message };
         return std::iter::once(finish).chain(stops).collect();
     }
+    // Quota is held until the last of them is gone.
     if context.pods.iter().any(|pod| pod.runs()) || context.is_active() {
         return stops;
     }
