@@ -45,6 +45,7 @@ fn sum(mut rest: &str) -> Option<u128> {
         return None;
     }
     while !rest.is_empty() {
+        // Go refuses a number without a unit.
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
         let (number, tail) = rest.split_at(digits);
         let unit = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
@@ -63,6 +64,7 @@ fn scaled(number: &str, unit: u128) -> Option<u128> {
         return None;
     }
     let digits = |text: &str| {
+        // Go accepts `.5h` and `1.h`.
         if text.is_empty() { Some(0) } else { text.parse::<u128>().ok() }
     };
     let scale = 10_u128.pow(u32::try_from(fraction.len()).ok()?);
@@ -72,6 +74,7 @@ fn scaled(number: &str, unit: u128) -> Option<u128> {
 fn nanos_of(unit: &str) -> Option<u128> {
     Some(match unit {
         "ns" => 1,
+        // The prefix has two code points, and Go accepts both.
         "us" | "µs" | "μs" => 1_000,
         "ms" => 1_000_000,
         "s" => 1_000_000_000,

@@ -105,6 +105,7 @@ impl Gates {
     pub fn resolve(settings: &[GateSetting]) -> Result<Self, GateError> {
         let mut gates = Self::default();
         for (name, stage) in [(ALL_ALPHA, GateStage::Alpha), (ALL_BETA, GateStage::Beta)] {
+            // Of several settings of a name the last one counts, as in a map of Go.
             if let Some(all) = settings.iter().rev().find(|settings| settings.name == name) {
                 for entry in TABLE.iter().filter(|entry| entry.stage == stage) {
                     gates.0.insert(entry.gate, all.on);
@@ -163,6 +164,7 @@ fn split(flag: &str) -> Result<Vec<GateSetting>, GateError> {
 fn parse_setting(piece: &str) -> Result<GateSetting, GateError> {
     let malformed = || GateError::Malformed { text: piece.to_owned() };
     let (name, value) = piece.split_once('=').ok_or_else(malformed)?;
+    // What Go parses as a boolean, because upstream's flag accepts it.
     let on = match value.trim() {
         "true" | "True" | "TRUE" | "t" | "T" | "1" => true,
         "false" | "False" | "FALSE" | "f" | "F" | "0" => false,

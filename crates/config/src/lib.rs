@@ -109,6 +109,7 @@ impl Configuration {
             V1BETA1 => read::<v1beta1::V1Beta1File>(text)?.into(),
             _ => read::<Self>(text)?.with_v1beta2_blocks(),
         };
+        // Read again as a tree: a decoded field does not show whether the file has it.
         loaded.set = without_effect::paths(&read(text)?);
         loaded.complete(own_namespace)
     }
@@ -147,6 +148,7 @@ impl Configuration {
             wait.recovery_timeout.get_or_insert(wait.timeout);
         }
         let multi_kueue = &mut self.multi_kueue;
+        // Only then: the block is an error beside another dispatcher (`validate`).
         if multi_kueue.dispatcher_name == INCREMENTAL {
             multi_kueue.incremental_dispatcher_config.get_or_insert_default();
         }

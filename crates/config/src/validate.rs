@@ -147,6 +147,7 @@ fn wait_for_pods_ready(config: &Configuration, problems: &mut Problems) {
 }
 
 fn integrations(config: &Configuration, problems: &mut Problems) {
+    // One set for both lists: a kind is either built in or external.
     let mut seen = BTreeSet::new();
     for (i, name) in config.integrations.frameworks.iter().enumerate() {
         let path = format!("integrations.frameworks[{i}]");
@@ -258,6 +259,7 @@ fn sharing(config: &Configuration, problems: &mut Problems) {
     problems.unless(sampled, &format!("{path}.usageSamplingInterval"), "must be greater than 0");
     for (resource, weight) in &fair.resource_weights {
         let path = format!("{path}.resourceWeights[{resource}]");
+        // Not `< 0.0`, which a weight that is no number would pass.
         problems.unless(*weight >= 0.0, &path, "must not be negative");
     }
 }

@@ -54,6 +54,7 @@ impl Workers {
 
     /// Sets the connections that are wanted ([`Decisions::connections`]).
     pub fn set_plans(&self, plans: ConnectionPlans) {
+        // Every decision has plans; the supervisor wakes for those that differ.
         self.0.plans.send_if_modified(|known| {
             let changed = known.as_ref() != Some(&plans);
             *known = Some(plans);
@@ -169,8 +170,10 @@ fn send(order: Order, io: &ControlIo, answers: &UnboundedSender<Answered>) {
         let Order { ticket, write } = order;
         let answer = match writer {
             Some(writer) => writer.send(write).await,
+            // Control gets an answer to every order. One that was not sent counts as possibly applied, which is safe.
             None => WriteOutcome::Unknown("the worker is not connected".to_owned()),
         };
+        // Without a receiver the loop has ended, and no answer counts any more.
         let _ = answers.send((ticket, answer));
     });
 }
@@ -178,6 +181,7 @@ fn send(order: Order, io: &ControlIo, answers: &UnboundedSender<Answered>) {
 async fn until(wake: Option<Timestamp>) {
     match wake {
         Some(at) => {
+            // A time that has passed is a pause of zero.
             let pause = Duration::try_from(at.duration_since(Timestamp::now())).unwrap_or_default();
             time::sleep(pause).await;
         }

@@ -118,6 +118,7 @@ impl<C: Control> Leader<C> {
             return Ok(());
         };
         let (elector, leadership) = Elector::new(self.client.clone(), lease, identity, timing)?;
+        // Not `stop`: the elector renews the lease until the tasks of the leader have ended.
         let end_of_election = Stop::new();
         let election = tokio::spawn(elector.run(end_of_election.clone()));
         let mut gained = leadership.clone();
@@ -125,6 +126,7 @@ impl<C: Control> Leader<C> {
         if leads {
             let mut lost = leadership.clone();
             let leading = self.lead(leadership, runnable, stop.child_token());
+            // A lost lease drops the tasks at once, because another process may lead by now.
             tokio::select! {
                 () = leading => {}
                 () = lost.lost() => tracing::error!("this process does not lead any more"),
@@ -152,8 +154,10 @@ impl<C: Control> Leader<C> {
         let writer = |max_in_flight| {
             let (client, writes) = (self.client.clone(), metrics.writes.clone());
             let limits = WriteLimits { max_in_flight, deadline: DEADLINE };
+            // A write that waited for its turn is not sent after the lease is lost.
             Writer::new(client, HOME, limits, writes).led_by(leadership.clone())
         };
+        // With a limit of their own, so that Events never delay a write of an object.
         let events = writer(EVENTS_AT_A_TIME);
         let (recorder, events) = recorder(events, self.reporter.clone(), metrics.events.clone());
         let home = writer(WRITES_AT_A_TIME);
@@ -162,6 +166,7 @@ impl<C: Control> Leader<C> {
         tasks.spawn(runnable(context));
         tasks.spawn(events.run(stop.clone()));
         control_loop::run(self.control, received, io, stop.clone()).await;
+        // The loop also ends when every sender of inputs is gone.
         stop.cancel();
         tasks.shutdown().await;
     }

@@ -65,6 +65,7 @@ impl Sources<ManagerInput> {
             sources.all(stores, ManagerInput::MultiKueueConfig);
             sources.all(stores, ManagerInput::MultiKueueCluster);
             sources.all::<DispatchPolicy>(stores, ManagerInput::DispatchPolicy);
+            // Only this object: its namespace may have many large ConfigMaps.
             let name = format!("metadata.name={INCARNATION_CONFIG_MAP}");
             let record = stores.source().in_namespace(namespace);
             let record = record.with_config(Config::default().fields(&name));
@@ -164,6 +165,7 @@ impl<I: Send + 'static> Sources<I> {
         self.feeds.push(Box::new(move |inputs| {
             Box::pin(async move {
                 let mut changes = store.subscribe();
+                // Ends with the control loop, which drops the receiver.
                 while inputs.send(wrap(changes.next().await)).await.is_ok() {}
             })
         }));

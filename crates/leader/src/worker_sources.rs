@@ -54,6 +54,7 @@ impl WorkerSources<'_> {
             .into_iter()
             .map(|kind| (kind.clone(), job_watch(&name(""), kind, &ours, self.metrics)))
             .collect();
+        // A report belongs to the cluster and has no origin.
         let reports = all.with_config(timed(Config::default()));
         let name = name("clustercapacities");
         let reports = Watch::of(&name, ClusterCapacity::decode, &reports, self.metrics);
@@ -62,6 +63,7 @@ impl WorkerSources<'_> {
             let wrap = move |change| WorkerInput::Job(kind.clone(), change);
             self.forward(watch.check_every(gc_interval), wrap);
         }
+        // Without a check: the next report stands in for one that was lost.
         self.forward(reports, WorkerInput::Capacity);
     }
 

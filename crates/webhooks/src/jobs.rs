@@ -120,6 +120,7 @@ async fn decide_defaults(
         Ok(job) => job,
         Err(error) => return AdmissionResponse::undecodable(&error),
     };
+    // The integration of pods was enabled only for pods that a parent holds (docs/reference/kueue.md §7.1).
     if job.as_pod().is_some_and(|pod| webhooks.settings.kinds.managed.leaves_alone(pod)) {
         return AdmissionResponse::allowed();
     }

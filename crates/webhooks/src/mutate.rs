@@ -71,6 +71,7 @@ pub(super) fn workload(request: &AdmissionRequest, rules: &Rules) -> AdmissionRe
         changed
     };
     change(request, drop_min_counts, |written| {
+        // Kueue's encoder writes some fields of a template that are unset. Clients rely on the stored form.
         for pod_set in written["spec"]["podSets"].as_array_mut().into_iter().flatten() {
             rewrite_template(&mut pod_set["template"]);
         }
@@ -114,6 +115,7 @@ fn walk(path: &str, before: &Value, after: &Value, patch: &mut Vec<Value>) {
                 walk(&format!("{path}/{at}"), before, after, patch);
             }
         }
+        // Elements of lists of another length have no counterparts, so the list is replaced as a whole.
         _ if before != after => patch.push(json!({"op": "replace", "path": path, "value": after})),
         _ => {}
     }

@@ -26,6 +26,7 @@ fn check_taints(field: &str, taints: &[Taint]) -> Errors {
         let field = format!("{field}[{at}]");
         errors.extend(labels::check_key(&format!("{field}.key"), &taint.key));
         errors.extend(labels::check_value(&format!("{field}.value"), &taint.value));
+        // Kubernetes identifies a taint by this pair, whatever its value is.
         if !seen.insert((&taint.key, &taint.effect)) {
             errors.push(FieldError::duplicate(
                 &field,

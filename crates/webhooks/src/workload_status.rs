@@ -91,6 +91,7 @@ fn check_admission(admission: &Admission, pod_sets: &[&str]) -> Errors {
 /// The usage of a pod set must be divisible by its count.
 fn check_usage(field: &str, assignment: &PodSetAssignment) -> Errors {
     let count = i64::from(assignment.count.unwrap_or_default());
+    // A pod set without pods has no usage to be divided.
     if count == 0 {
         return vec![];
     }

@@ -115,6 +115,7 @@ fn check_ready(
     before: &[AdmissionCheckState],
 ) -> Option<FieldError> {
     let before = before.iter().find(|check| check.name == now.name)?;
+    // Until then the controller of the check may still change them.
     let ready = now.state == "Ready" && before.state == "Ready";
     // The message prints an empty list as null, as Go does.
     let updates = (!now.pod_set_updates.is_empty()).then_some(&now.pod_set_updates);

@@ -40,6 +40,7 @@ impl DispatchRoute {
         let all = [cache, read];
         let queue = all.iter().find_map(|cache| cache.cluster_queue_of(namespace, local_queue));
         let Some(queue) = queue else { return Self::Unresolved(RouteObject::LocalQueue) };
+        // No ClusterQueue has an empty name, so there is none to read.
         if queue.is_empty() {
             return Self::Resolved(false);
         }

@@ -39,6 +39,7 @@ impl SharedWebhookCache {
     pub fn handle<K: CachedKind>(&self, change: Change<K>) {
         let listed = change.is_list();
         self.0.cache.write().handle(change);
+        // After the objects: a reader that sees the bit sees the list as well.
         if listed {
             self.0.listed.fetch_or(1 << K::BIT, Ordering::Release);
         }

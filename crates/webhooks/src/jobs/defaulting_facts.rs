@@ -55,6 +55,7 @@ impl GatherError {
                 }
                 _ => (500, "InternalError", None),
             },
+            // Trying again finds the same owners, so this is a refusal and no failure.
             Self::Unfounded(_) => return AdmissionResponse::denied(&message),
         };
         AdmissionResponse::Refused { code, reason: Some(reason.to_owned()), message, details }

@@ -48,6 +48,7 @@ impl OwnerReader {
                 AncestorStep::Top(topmost) => return Ok(topmost),
                 AncestorStep::Read(owner) => owner,
             };
+            // The search asks for owners of known kinds only.
             let Some(owner_kind) = kinds.owner_kind(&owner) else { return Ok(None) };
             let metadata = self.read(namespace, &owner.name, owner_kind).await?;
             step = search.owner_read(owner, &metadata)?;
@@ -80,6 +81,7 @@ impl OwnerReader {
 
     async fn resource(&self, owner_kind: &OwnerKind) -> Result<ApiResource, Error> {
         let kind = GroupVersionKind::gvk(&owner_kind.group, &owner_kind.version, &owner_kind.kind);
+        // A built-in kind needs no discovery, which would cost requests.
         if let Some(plural) = owner_kind.plural {
             return Ok(ApiResource::from_gvk_with_plural(&kind, plural));
         }

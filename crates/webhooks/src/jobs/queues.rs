@@ -16,6 +16,7 @@ pub(super) async fn dispatches(
     namespace: &str,
     local_queue: &str,
 ) -> Result<bool, GatherError> {
+    // Only watches write the shared cache: what is read here counts for this request.
     let mut read = WebhookCache::default();
     loop {
         let unresolved =
