@@ -75,6 +75,7 @@ impl<'a> AncestorSearch<'a> {
             return Err(AncestorError::Cycle);
         }
         self.seen.push(owner.uid.clone());
+        // The job itself is one of them.
         if self.seen.len() > MAX_ANCESTORS + 1 {
             return Err(AncestorError::TooDeep);
         }

@@ -43,6 +43,7 @@ pub fn annotation(
             CarriedAssignment { node_selector: info.node_selector, tolerations: info.tolerations };
         all.insert(assignment.name.clone(), carried);
     }
+    // A map of strings always encodes.
     Ok(serde_json::to_string(&all).unwrap_or_default())
 }
 

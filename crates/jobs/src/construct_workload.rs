@@ -65,6 +65,7 @@ pub fn priority_source<J: GenericJob>(job: &J, gates: JobGates) -> PrioritySourc
 
 /// Maximum execution time of a job in seconds, at most `i32::MAX`.
 pub fn max_exec_time<J: GenericJob>(job: &J) -> Option<i32> {
+    // A value that the webhook would refuse counts as absent: the job may be older than the webhook.
     let seconds = go_parse::integer(job.label(MAX_EXEC_TIME_SECONDS)?).ok()?;
     (seconds > 0).then(|| i32::try_from(seconds).unwrap_or(i32::MAX))
 }

@@ -171,6 +171,7 @@ impl Job {
     /// Count of the pod set: the smaller of parallelism and completions.
     #[must_use]
     pub fn count(&self) -> i32 {
+        // The Job controller makes no pods beyond the completions.
         self.spec
             .completions
             .map_or(self.parallelism(), |completions| completions.min(self.parallelism()))
@@ -185,6 +186,7 @@ impl Job {
     /// Minimum parallelism for partial admission.
     #[must_use]
     pub fn min_parallelism(&self) -> Option<i32> {
+        // An annotation that the webhook would refuse counts as absent: the Job may be older than the webhook.
         let number = go_parse::integer(self.annotation(JOB_MIN_PARALLELISM)?).ok()?;
         i32::try_from(number).ok()
     }

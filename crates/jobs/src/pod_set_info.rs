@@ -87,6 +87,7 @@ impl PodSetInfo {
         let mut set =
             PodSet { name: self.name.clone(), count: Some(self.count), ..PodSet::default() };
         self.merge_into(&mut set.template, false)?;
+        // With this name, because a conflict names the pod set.
         Self { name: self.name.clone(), ..other }.merge_into(&mut set.template, false)?;
         *self = Self::of(&set);
         Ok(())

@@ -91,6 +91,7 @@ fn pod_set_info(
     flavors: AssignedFlavors<'_>,
     gates: JobGates,
 ) -> Result<PodSetInfo, PodSetsInfoError> {
+    // Partial admission assigns fewer pods than the pod set has.
     let count = assignment.count.or(pod_set.count).unwrap_or(1);
     let mut info = PodSetInfo { name: pod_set.name.clone(), count, ..PodSetInfo::default() };
     info.add(additions(workload, assignment, flavors)?)?;

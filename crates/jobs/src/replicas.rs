@@ -119,6 +119,7 @@ fn reconcile_replicas<J: GenericJob + From<Pod>>(
             _ => steps.push(ReconcileStep::DeleteWorkload(name(workload))),
         }
     }
+    // Replicas of an update come behind those that are asked for, and count while they have a pod.
     let surge = surging.range(replicas..).copied().filter(|replica| wanted(*replica));
     let missing = (0..replicas).chain(surge).filter(|replica| !present.contains(replica));
     steps.extend(missing.take(AT_ONCE).map(ReconcileStep::CreateReplicaWorkload));

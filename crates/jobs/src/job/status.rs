@@ -32,6 +32,7 @@ pub(super) fn pods_ready(job: &Job) -> bool {
 /// Reclaimable pods: parallelism less the remaining completions.
 pub(super) fn reclaimable(job: &Job) -> Vec<ReclaimablePod> {
     let parallelism = i64::from(job.parallelism());
+    // Without completions no pod is replaced once one has succeeded, so each is free when it ends.
     let completions = i64::from(job.spec.completions.unwrap_or(job.parallelism()));
     let remaining = (completions - terminal(job, completions)).max(0);
     let count = i32::try_from(parallelism - remaining).unwrap_or(0);

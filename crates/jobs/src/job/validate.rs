@@ -43,6 +43,7 @@ pub(super) fn update(job: &Job, old: &Job, gates: JobGates) -> Errors {
         let detail = "cannot change when partial admission is enabled and the job is not suspended";
         errors.push(FieldError::forbidden("spec.parallelism", detail));
     }
+    // The start has written the counts by the old value; a restore would go by the new one.
     if !old.spec_suspended()
         && !job.spec_suspended()
         && job.syncs_completions() != old.syncs_completions()

@@ -58,6 +58,7 @@ impl Kinds {
         let mut kinds: Vec<Kind> = Vec::new();
         let lines: Vec<&str> = text.lines().collect();
         for document in lines.split(|line| line.trim_end() == "---") {
+            // A file may begin with comments, or end with a separator.
             if document.iter().all(|line| line.is_empty() || line.starts_with('#')) {
                 continue;
             }

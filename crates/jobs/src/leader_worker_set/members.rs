@@ -33,6 +33,7 @@ pub(super) fn replica_of(pod: &Pod) -> Option<u32> {
 
 /// The pod as a member of the group of its replica; `None` if it is that already, or its replica is not known yet.
 pub(super) fn adopted(set: &LeaderWorkerSet, pod: &Pod, gates: JobGates) -> Option<Pod> {
+    // A pod that ends joins no group: it would count as one of its members.
     if pod.is_deleting() || pod.is_terminated() {
         return None;
     }

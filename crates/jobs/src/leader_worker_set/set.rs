@@ -300,6 +300,7 @@ impl GenericJob for LeaderWorkerSet {
     }
 
     fn pods_ready(&self) -> bool {
+        // The groups of its Workloads answer for their pods.
         false
     }
 

@@ -85,6 +85,7 @@ impl Lookups {
 
     /// The job with what its pod sets need.
     pub(super) fn complete(&self, key: &JobKey, job: &Arc<JobObject>) -> Arc<JobObject> {
+        // Most jobs need nothing and share their object.
         if !self.needs.contains_key(key) {
             return Arc::clone(job);
         }

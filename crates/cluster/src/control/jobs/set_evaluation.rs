@@ -70,6 +70,7 @@ impl SetEvaluation<'_> {
         let workloads = owned.filter_map(|key| self.inputs.workloads.get(key));
         let workloads: Vec<_> = workloads
             .map(|record| &**record.object())
+            // Those of an earlier set of the name are left to the garbage collector.
             .filter(|workload| is_owned_by(workload, self.set))
             .collect();
         let members = self.members.iter().filter_map(|key| self.jobs.get(key));

@@ -168,6 +168,8 @@ impl Outbox {
             agenda.at(at, ticket.waiter.clone());
         }
         agenda.now(ticket.waiter.clone());
+        // A created copy that the watch has not shown by then is read. The read is found at each decision; this only
+        // wakes.
         if matches!(answer, WriteOutcome::Done(_)) && self.writes.is_unsettled(&ticket.target) {
             agenda.at(after(now, REMOVAL_SHOWN_WITHIN), Reevaluation::Report);
         }

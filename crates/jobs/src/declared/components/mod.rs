@@ -49,6 +49,7 @@ pub(super) fn wrapped_pod_sets(
 
 /// The number of pod sets of the components, with those that have no pod template.
 pub(super) fn n_wrapped(components: &Pointer, object: &Value) -> usize {
+    // Components that do not decode were refused together with the job.
     let components = decode(components, object).unwrap_or_default();
     components.iter().map(|(_, component)| pod_sets(component).len()).sum()
 }

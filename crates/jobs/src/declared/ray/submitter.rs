@@ -22,6 +22,7 @@ impl RaySpec {
         object: &Value,
     ) -> Result<Option<DeclaredPodSet>, String> {
         let Some(job) = &self.job else { return Ok(None) };
+        // In SidecarMode the submitter is a container of the head; the other modes have none.
         let is_run_by_job = self.submission_mode(object) == Some("K8sJobMode");
         let Some(cluster) = self.cluster.get(object).filter(|_| is_run_by_job) else {
             return Ok(None);

@@ -276,6 +276,7 @@ fn with_workload(workload: &Workload, members: &Members<'_>, context: GroupConte
     if is_true(conditions, EVICTED) {
         let stops =
             stop_running(&members.kept, Some(workload), StopReason::WorkloadEvicted, context);
+        // Both count: a pod that has no node yet is not active, and one that is being deleted may be.
         let runs = members.kept.iter().any(|pod| pod.runs());
         let released = !runs && is_true(conditions, QUOTA_RESERVED) && !context.is_active();
         steps.extend(stops);
