@@ -40,9 +40,13 @@ mod validate;
 mod validate_storage;
 mod worker_pod;
 
+pub(crate) use conditions::rfc3339;
 pub use context::Moment;
 pub(crate) use context::{ClusterContext, label_value};
 pub use decide::decide;
+pub(crate) use groups::is_terminating;
+pub(crate) use ray_env::token_secret;
 pub(crate) use ray_env::{add_token, token_volume};
 pub(crate) use services::{dashboard_port, head_service as head_service_of};
+pub(crate) use status::same_status;
 pub(crate) use validate::{LONGEST_NAME, check_cluster_spec, check_name};

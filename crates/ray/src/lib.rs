@@ -5,7 +5,8 @@
 //! | [`v1`], `v1alpha1` | the stored version, and the one served for old clients |
 //! | [`cluster`] | what a RayCluster needs next |
 //! | [`cron_job`], [`cron_schedule`] | what a RayCronJob needs next; schedules of cron |
-//! | [`job`] | what is refused of a RayJob, and the objects that it needs |
+//! | [`job`] | what a RayJob needs next |
+//! | [`head`] | requests to a Ray head, and what its answers mean |
 //! | [`service`] | what is refused of a RayService |
 //! | [`step`], `pass` | what a decision asks for, and the answers |
 //! | [`webhook`] | what is refused at admission |
@@ -18,6 +19,7 @@ mod conditions_of;
 pub mod cron_job;
 pub mod cron_schedule;
 pub mod definitions;
+pub mod head;
 pub mod job;
 mod json;
 pub mod names;

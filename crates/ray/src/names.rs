@@ -62,6 +62,12 @@ pub const INGRESS_CLASS: &str = "kubernetes.io/ingress.class";
 /// Finalizer: keys in Redis are removed first.
 pub const REDIS_FINALIZER: &str = "ray.io/gcs-ft-redis-cleanup-finalizer";
 
+/// Finalizer: a job that runs in Ray is stopped first.
+pub const JOB_FINALIZER: &str = "ray.io/rayjob-finalizer";
+
+/// The container that submits a RayJob.
+pub const SUBMITTER_CONTAINER: &str = "ray-job-submitter";
+
 /// The group of the head.
 pub const HEAD_GROUP: &str = "headgroup";
 

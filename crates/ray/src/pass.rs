@@ -7,7 +7,10 @@ use std::{slice, time::Duration};
 
 use serde_json::Value;
 
-use crate::step::{RayAnswer, RayEvent, RayRefusal, RayStep, RayTarget};
+use crate::{
+    head::{HeadAnswer, HeadRequest},
+    step::{RayAnswer, RayEvent, RayRefusal, RayStep, RayTarget},
+};
 
 /// The collected steps of a pass.
 pub(crate) struct Pass<'a> {
@@ -36,9 +39,21 @@ impl<'a> Pass<'a> {
         match self.answers.next() {
             Some(RayAnswer::Done(object)) => OrderOutcome::Done(object),
             Some(RayAnswer::Refused(refusal)) => OrderOutcome::Refused(refusal),
-            None => {
+            // Answers belong to orders by their place: one of another sort is that of no write.
+            Some(RayAnswer::Head(_)) | None => {
                 self.orders.push(step);
                 OrderOutcome::Pending
+            }
+        }
+    }
+
+    /// Asks a Ray head. Nothing is the answer while the request is on its way.
+    pub(crate) fn ask(&mut self, request: HeadRequest) -> Option<&'a HeadAnswer> {
+        match self.answers.next() {
+            Some(RayAnswer::Head(answer)) => Some(answer),
+            Some(RayAnswer::Done(_) | RayAnswer::Refused(_)) | None => {
+                self.orders.push(RayStep::Ask(request));
+                None
             }
         }
     }

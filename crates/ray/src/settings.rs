@@ -2,7 +2,7 @@
 //!
 //! Source: docs/reference/ray.md §1.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::Value;
 
@@ -29,6 +29,12 @@ pub struct OperatorSettings {
     pub inject_init_container: bool,
     /// Keys in Redis are removed with a cluster.
     pub redis_cleanup: bool,
+    /// A RayJob is deleted in place of its cluster when it shuts down.
+    pub delete_finished_jobs: bool,
+    /// How long a RayJob may stay `Running` after the end of its job in Ray.
+    pub job_end_grace: Duration,
+    /// How long a head may fail to say how its job is.
+    pub job_check_timeout: Duration,
     /// Defaults of all pods.
     pub pods: RayPodDefaults,
 }
@@ -82,6 +88,9 @@ impl Default for OperatorSettings {
             inject_probes: true,
             inject_init_container: true,
             redis_cleanup: true,
+            delete_finished_jobs: false,
+            job_end_grace: Duration::from_secs(300),
+            job_check_timeout: Duration::from_secs(300),
             pods: RayPodDefaults::default(),
         }
     }

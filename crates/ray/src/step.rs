@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::head::{HeadAnswer, HeadRequest};
+
 /// One step of a decision. The caller takes the steps in order and stops at the first that is refused.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RayStep {
@@ -18,6 +20,8 @@ pub enum RayStep {
     },
     /// Deletes an object in the background. An object that is not there counts as deleted.
     Delete(RayTarget),
+    /// Asks the Ray head of a cluster. The answer is what came of it.
+    Ask(HeadRequest),
     /// Replaces the status of the parent. The write carries the resourceVersion of the decision.
     ReplaceStatus(Value),
     /// Publishes an event about the parent.
@@ -50,13 +54,15 @@ pub struct RayEvent {
     pub message: String,
 }
 
-/// The answer to a step that writes.
+/// The answer to an order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RayAnswer {
     /// The object as stored; null after a deletion.
     Done(Value),
     /// The API server refused.
     Refused(RayRefusal),
+    /// What came of a request to a Ray head.
+    Head(HeadAnswer),
 }
 
 /// Why the API server refused a write.
@@ -83,10 +89,10 @@ impl RayRefusal {
 }
 
 impl RayStep {
-    /// Whether the step writes, so that its answer belongs to the next call.
+    /// Whether the step writes or asks, so that its answer belongs to the next call.
     #[must_use]
     pub fn is_order(&self) -> bool {
-        matches!(self, Self::Create(_) | Self::Patch { .. } | Self::Delete(_))
+        matches!(self, Self::Create(_) | Self::Patch { .. } | Self::Delete(_) | Self::Ask(_))
     }
 }
 

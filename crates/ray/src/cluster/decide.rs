@@ -100,7 +100,7 @@ pub fn decide(
 fn created_service(answer: &RayAnswer) -> Option<Value> {
     match answer {
         RayAnswer::Done(object) if object["kind"] == "Service" => Some(object.clone()),
-        RayAnswer::Done(_) | RayAnswer::Refused(_) => None,
+        RayAnswer::Done(_) | RayAnswer::Refused(_) | RayAnswer::Head(_) => None,
     }
 }
 

@@ -8,7 +8,10 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::context::{ClusterContext, Origin, object_name};
-use crate::{json::list, v1::RedisCredential};
+use crate::{
+    json::list,
+    v1::{AuthOptions, RedisCredential},
+};
 
 /// Variables that say where the head is.
 pub(crate) fn append_head_address(context: &ClusterContext<'_>, container: &mut Value) {
@@ -150,10 +153,20 @@ pub(crate) fn add_token(context: &ClusterContext<'_>, container: &mut Value) {
         }));
         return;
     }
-    let secret = options.secret_name.clone().filter(|name| !name.is_empty());
-    let secret = secret.unwrap_or_else(|| object_name(context.name()));
+    let secret = secret_name(context, options);
     let source = json!({"secretKeyRef": {"name": secret, "key": "auth_token"}});
     add_variable(container, json!({"name": "RAY_AUTH_TOKEN", "valueFrom": source}));
+}
+
+/// The Secret with the token of the cluster, if its head asks for one of its own.
+pub(crate) fn token_secret(context: &ClusterContext<'_>) -> Option<String> {
+    let options = context.spec.auth_options.as_ref().filter(|it| it.mode == "token")?;
+    (options.enable_k8s_token_auth != Some(true)).then(|| secret_name(context, options))
+}
+
+fn secret_name(context: &ClusterContext<'_>, options: &AuthOptions) -> String {
+    let given = options.secret_name.clone().filter(|name| !name.is_empty());
+    given.unwrap_or_else(|| object_name(context.name()))
 }
 
 /// The volume with the token of Kubernetes.

@@ -49,7 +49,7 @@ pub(crate) fn next_status(
         let head = heads.first().copied();
         status["conditions"] = conditions(context, head, &pods, failure).into();
     }
-    if same(present, &status) {
+    if same_status(present, &status) {
         return None;
     }
     status["lastUpdateTime"] = json!(rfc3339(context.moment.now));
@@ -63,7 +63,8 @@ fn new_pods<'a>(created: &'a [Value], node_type: &'a str) -> impl Iterator<Item 
     })
 }
 
-fn same(present: &Value, next: &Value) -> bool {
+/// Whether two statuses say the same, apart from the time of the write and the order of conditions.
+pub(crate) fn same_status(present: &Value, next: &Value) -> bool {
     let reduced = |status: &Value| {
         let mut status = status.as_object().cloned().unwrap_or_default();
         for name in NOT_COMPARED {

@@ -4,10 +4,12 @@
 
 use serde_json::{Value, json};
 
-use super::submission::{Submitter, submitter_container};
+use super::submission::{Submitter, dashboard_address, submitter_container};
 use crate::{
     Moment,
-    cluster::{ClusterContext, add_token, head_service_of, label_value, token_volume},
+    cluster::{
+        ClusterContext, add_token, head_service_of, label_value, token_secret, token_volume,
+    },
     json::{field, list, name, object, text, texts},
     names,
     settings::OperatorSettings,
@@ -142,6 +144,17 @@ impl JobAttempt<'_> {
         Ok(service)
     }
 
+    /// `host:port` of the dashboard of the cluster's head, and the Secret with the token that it asks for.
+    ///
+    /// # Errors
+    /// The spec of the cluster does not decode.
+    pub(super) fn dashboard(&self, cluster: &Value) -> Result<(String, Option<String>), String> {
+        let cluster_spec = cluster_spec(cluster)?;
+        Ok(self.with_context(cluster, &cluster_spec, |context| {
+            (dashboard_address(context), token_secret(context))
+        }))
+    }
+
     fn with_context<T>(
         &self,
         cluster: &Value,
@@ -182,7 +195,7 @@ fn cluster_spec(cluster: &Value) -> Result<RayClusterSpec, String> {
 
 fn default_container(spec: &RayClusterSpec) -> Value {
     json!({
-        "name": "ray-job-submitter",
+        "name": names::SUBMITTER_CONTAINER,
         "image": spec.head_group_spec.template["spec"]["containers"][0]["image"],
         "resources": {
             "limits": {"cpu": "1", "memory": "1Gi"},

@@ -53,7 +53,7 @@ impl Submitter {
 }
 
 /// `host:port` of a head's dashboard.
-fn dashboard_address(context: &ClusterContext<'_>) -> String {
+pub(super) fn dashboard_address(context: &ClusterContext<'_>) -> String {
     format!("{}:{}", context.head_address(), dashboard_port(context))
 }
 
@@ -99,15 +99,52 @@ fn script(attempt: &JobAttempt<'_>, submitter: &Submitter) -> String {
     )
 }
 
+/// The body of the request that submits a job without a submitter.
+///
+/// # Errors
+/// `entrypointResources` is no JSON, which no check before finds.
+pub(super) fn submission_body(attempt: &JobAttempt<'_>) -> serde_json::Result<Value> {
+    let spec = attempt.spec;
+    let mut body = json!({"entrypoint": spec.entrypoint, "submission_id": attempt.job_id});
+    let mut add = |name: &str, value: Value| {
+        object(&mut body).insert(name.to_owned(), value);
+    };
+    if let Some(env) = runtime_env(attempt) {
+        add("runtime_env", env.into());
+    }
+    if let Some(metadata) = spec.metadata.as_ref().filter(|it| it.is_object()) {
+        add("metadata", metadata.clone());
+    }
+    if spec.entrypoint_num_cpus > 0.0 {
+        add("entrypoint_num_cpus", number(spec.entrypoint_num_cpus));
+    }
+    if spec.entrypoint_num_gpus > 0.0 {
+        add("entrypoint_num_gpus", number(spec.entrypoint_num_gpus));
+    }
+    if !spec.entrypoint_resources.is_empty() {
+        add("entrypoint_resources", serde_json::from_str(&spec.entrypoint_resources)?);
+    }
+    Ok(body)
+}
+
+/// A whole number without a fraction, since Ray compares counts as integers.
+fn number(value: f32) -> Value {
+    let whole = format!("{value}").parse::<i64>();
+    whole.map_or_else(|_| json!(f64::from(value)), |whole| json!(whole))
+}
+
+fn runtime_env(attempt: &JobAttempt<'_>) -> Option<Map<String, Value>> {
+    let env = serde_saphyr::from_str::<Map<String, Value>>(&attempt.spec.runtime_env_yaml).ok()?;
+    (!env.is_empty()).then_some(env)
+}
+
 fn options(attempt: &JobAttempt<'_>) -> String {
     let spec = attempt.spec;
     let mut options = String::new();
     let mut add = |name: &str, value: &str| {
         let _ = write!(options, " --{name} {value}");
     };
-    if let Ok(env) = serde_saphyr::from_str::<Map<String, Value>>(&spec.runtime_env_yaml)
-        && !env.is_empty()
-    {
+    if let Some(env) = runtime_env(attempt) {
         add("runtime-env-json", &quoted(&Value::Object(env).to_string()));
     }
     if let Some(metadata) = spec.metadata.as_ref().filter(|it| it.is_object()) {

@@ -1,6 +1,6 @@
 //! The recorded cases, and the list of those in which a difference is wanted.
 
-use std::{collections::BTreeMap, io::Read};
+use std::{collections::BTreeMap, io::Read, time::Duration};
 
 use flate2::read::GzDecoder;
 use ray::settings::{OperatorSettings, RayPodDefaults};
@@ -48,6 +48,9 @@ pub(crate) fn settings(profile: &str) -> OperatorSettings {
             settings.inject_init_container = false;
             settings.redis_cleanup = false;
             settings.cluster_domain = "corp.example".to_owned();
+            settings.delete_finished_jobs = true;
+            settings.job_end_grace = Duration::from_secs(12);
+            settings.job_check_timeout = Duration::from_secs(12);
         }
         "ray-config" => settings.pods = configured(),
         other => unreachable!("unknown profile {other}"),

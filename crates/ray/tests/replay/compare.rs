@@ -6,14 +6,19 @@ use serde_json::{Value, json};
 
 use super::{
     cases::settings,
-    normal::normal,
-    world::{TOKEN, World, id, set_ready, terminate},
+    head::line,
+    jobs::is_of_job,
+    normal::{normal, without_parser},
+    world::{Pace, TOKEN, World, id, set_ready, terminate},
 };
 
 /// Replays a case and returns what differs.
 pub(crate) fn differences(case: &Value) -> Vec<String> {
+    let pace = if case["kind"] == "RayCluster" { Pace::COARSE } else { Pace::FINE };
     let mut replay = Replay {
-        world: World::new(settings(case["profile"].as_str().unwrap_or_default())),
+        world: World::at(settings(case["profile"].as_str().unwrap_or_default()), pace),
+        attempts: BTreeMap::new(),
+        asked: BTreeSet::new(),
         expected: BTreeMap::new(),
         names: BTreeMap::new(),
         known: BTreeSet::new(),
@@ -37,11 +42,24 @@ struct Replay {
     world: World,
     /// Objects as recorded.
     expected: BTreeMap<String, Value>,
+    /// Random parts of the names of clusters and jobs in Ray, ours and the recorded ones.
+    attempts: BTreeMap<String, String>,
     /// Random parts of our names, and the recorded ones.
     names: BTreeMap<String, String>,
     /// Ids of expected objects of earlier steps.
     known: BTreeSet<String>,
     varies: Vec<Value>,
+    /// Recorded requests of earlier steps.
+    asked: BTreeSet<String>,
+}
+
+fn recorded_requests(step: &Value) -> BTreeSet<String> {
+    let recorded = step["requests"].as_array().into_iter().flatten();
+    let request = |it: &Value| {
+        let text = |name: &str| it[name].as_str().unwrap_or_default();
+        line(text("method"), text("url"), &it["body"], it["authorization"] == true)
+    };
+    recorded.map(request).collect()
 }
 
 impl Replay {
@@ -56,8 +74,8 @@ impl Replay {
             let target = operation["target"].as_str().unwrap_or_default();
             watched |= !target.starts_with("Ingress/");
             self.operation(operation, &step["put"]);
+            self.take_specs(&step["put"]);
         }
-        self.take_specs(&step["put"]);
         let settled = !watched || self.world.settle();
         for (id, object) in step["put"].as_object().into_iter().flatten() {
             self.expected.insert(id.clone(), object.clone());
@@ -71,6 +89,10 @@ impl Replay {
         }
         self.rename();
         found.extend(self.compare_objects());
+        found.retain(|difference| !self.may_vary(index, difference));
+        found.extend(self.compare_head(index, step));
+        self.note_requests(step);
+        found.extend(self.compare_history(step));
         found.extend(self.compare_passed(&step["passed"]));
         if !self.varies.iter().any(|path| *path == format!("{index}.events")) {
             found.extend(self.compare_events(step));
@@ -79,13 +101,27 @@ impl Replay {
         found
     }
 
+    /// Whether the difference came out differently in the two recordings as well, in this step or before.
+    fn may_vary(&self, index: usize, difference: &str) -> bool {
+        self.varies.iter().filter_map(Value::as_str).any(|path| {
+            let (step, path) = path.split_once(".put.").unwrap_or_default();
+            step.parse::<usize>().is_ok_and(|step| step <= index) && difference.starts_with(path)
+        })
+    }
+
     fn operation(&mut self, operation: &Value, put: &Value) {
-        let target = operation["target"].as_str().unwrap_or_default().to_owned();
+        let mut target = operation["target"].as_str().unwrap_or_default().to_owned();
+        if let Some(kind) = target.strip_suffix('?') {
+            target = self.world.ids(kind).first().expect("an object of the kind").clone();
+        }
         match operation["op"].as_str().unwrap_or_default() {
             "create" => {
                 let mut object = operation["object"].clone();
                 let recorded = &put[id(&object)];
-                if object["kind"] != "RayCluster" && recorded.is_object() {
+                if object["kind"] == "RayJob" {
+                    // The stored spec has the defaults of the CRD.
+                    object["spec"] = recorded["spec"].clone();
+                } else if object["kind"] != "RayCluster" && recorded.is_object() {
                     object = recorded.clone();
                 }
                 let _ = self.world.create(object);
@@ -109,13 +145,22 @@ impl Replay {
             }
             "podStatus" => self.pod_status(operation),
             "workersToDelete" => self.workers_to_delete(operation, &target),
-            "wait" | "waitFor" => {}
+            "dashboard" => self.world.head.set(&operation["set"]),
+            "wait" => self.world.run_until(operation["seconds"].as_i64().unwrap_or(0), |_| false),
+            "waitFor" => {
+                let field = operation["field"].as_str().unwrap_or_default().replace('.', "/");
+                let seconds = operation["timeout"].as_i64().unwrap_or(60);
+                self.world.run_until(seconds, |world| {
+                    let object = world.objects.get(&target);
+                    object.and_then(|it| it.pointer(&format!("/{field}"))) == operation.get("value")
+                });
+            }
             other => unreachable!("unknown operation {other}"),
         }
     }
 
     fn delete(&mut self, target: &str) {
-        if target.starts_with("RayCluster/")
+        if ["RayCluster/", "RayJob/"].iter().any(|kind| target.starts_with(kind))
             && let Some(object) = self.world.objects.get_mut(target)
         {
             // The environment removes it when no finalizer is left.
@@ -138,7 +183,8 @@ impl Replay {
     /// The stored spec has the defaults of the CRD, which this replay does not fill in itself.
     fn take_specs(&mut self, put: &Value) {
         for (id, recorded) in put.as_object().into_iter().flatten() {
-            if !id.starts_with("RayCluster/") {
+            let is_made = !recorded["metadata"]["ownerReferences"].is_null();
+            if !["RayCluster/", "RayJob/"].iter().any(|kind| id.starts_with(kind)) || is_made {
                 continue;
             }
             let mut text = recorded["spec"].to_string();
@@ -177,6 +223,7 @@ impl Replay {
     }
 
     fn pod_status(&mut self, operation: &Value) {
+        let now = self.world.now.to_string();
         for id in self.selected(operation) {
             let pod = self.world.objects.get_mut(&id).expect("a pod");
             for (name, value) in operation["status"].as_object().into_iter().flatten() {
@@ -194,6 +241,12 @@ impl Replay {
                         let reason = value["reason"].as_str().unwrap_or("Error");
                         let code = value["exitCode"].as_i64().unwrap_or_default();
                         terminate(pod, value["container"].as_str(), code, reason);
+                        let statuses = pod["status"]["containerStatuses"].as_array_mut();
+                        for status in statuses.into_iter().flatten() {
+                            if !status["state"]["terminated"].is_null() {
+                                status["state"]["terminated"]["finishedAt"] = json!(now);
+                            }
+                        }
                     }
                     _ => pod["status"][name] = value.clone(),
                 }
@@ -219,22 +272,71 @@ impl Replay {
         });
     }
 
+    /// Pairs the names of an attempt of a RayJob with the recorded ones.
+    fn rename_attempts(&mut self) {
+        for id in self.world.ids("RayJob/") {
+            let Some(theirs) = self.expected.get(&id) else { continue };
+            for field in ["rayClusterName", "jobId"] {
+                let name = |job: &Value| {
+                    let name = job["status"][field].as_str().unwrap_or_default();
+                    let prefix = job["metadata"]["name"].as_str().unwrap_or_default();
+                    name.strip_prefix(prefix).unwrap_or_default().trim_start_matches('-').to_owned()
+                };
+                let (ours, theirs) = (name(&self.world.objects[&id]), name(theirs));
+                if !ours.is_empty() && theirs.starts_with('<') {
+                    for length in 1..ours.len() {
+                        // Long names keep a part of the random one only.
+                        let cut = theirs.replace('>', &format!(" cut to {length}>"));
+                        let ours = format!("-{}-", &ours[..length]);
+                        self.attempts.insert(ours.clone(), format!("-{cut}-"));
+                        self.names.insert(ours, format!("-{cut}-"));
+                    }
+                    self.names.insert(ours.clone(), theirs.clone());
+                    self.attempts.insert(ours, theirs);
+                }
+            }
+            // The pod may be gone with its cluster.
+            let head = |job: &Value| {
+                let name = &job["status"]["rayClusterStatus"]["head"]["podName"];
+                name.as_str().unwrap_or_default().to_owned()
+            };
+            let (ours, theirs) = (head(&self.world.objects[&id]), head(theirs));
+            let is_gone = !self.world.objects.contains_key(&format!("Pod/{ours}"));
+            if is_gone && ours.contains(TOKEN) && theirs.contains("<r") {
+                self.names.insert(random_part(&ours, TOKEN), random_part(&theirs, "<r"));
+            }
+        }
+    }
+
     /// Pairs our objects with recorded ones: those that were there before, and the new ones.
     fn rename(&mut self) {
+        self.rename_attempts();
+        let of_attempt = |id: &String| {
+            let part = random_part(id, "<r");
+            !part.ends_with('>') || self.attempts.values().any(|theirs| *theirs == part)
+        };
         let mut theirs: Vec<(String, &String)> = self
             .expected
             .iter()
-            .filter(|(id, _)| id.contains("<r"))
+            .filter(|(id, object)| id.contains("<r") && !of_attempt(id) && !is_of_job(object))
             .map(|(id, object)| (key(id, object, self.known.contains(id)), id))
             .collect();
         theirs.sort();
-        let known = |id: &String| self.names.iter().any(|(token, _)| id.contains(token.as_str()));
+        let tokens = self.names.keys().filter(|token| !self.attempts.contains_key(*token));
+        let tokens: Vec<&String> = tokens.collect();
+        let known = |id: &String| tokens.iter().any(|token| id.contains(token.as_str()));
         let mut ours: Vec<(String, &String)> = self
             .world
             .objects
             .iter()
-            .filter(|(id, _)| id.contains(TOKEN))
-            .map(|(id, object)| (key(id, object, known(id)), id))
+            .filter(|(id, object)| id.contains(TOKEN) && !is_of_job(object))
+            .map(|(id, object)| {
+                let named = self
+                    .attempts
+                    .iter()
+                    .fold(id.clone(), |id, (ours, theirs)| id.replace(ours.as_str(), theirs));
+                (key(&named, object, known(id)), id)
+            })
             .collect();
         ours.sort();
         let mut names = self.names.clone();
@@ -268,18 +370,66 @@ impl Replay {
         let mut ours: BTreeMap<String, Value> = BTreeMap::new();
         for object in self.world.objects.values() {
             let object = self.renamed(object);
-            if object["kind"] != "ResourceQuota" {
+            if object["kind"] != "ResourceQuota" && !is_of_job(&object) {
                 ours.insert(id(&object), normal(&object));
             }
         }
-        for (id, theirs) in &self.expected {
+        for (id, theirs) in self.expected.iter().filter(|(_, it)| !is_of_job(it)) {
             match ours.remove(id) {
                 None => found.push(format!("{id} is missing")),
-                Some(object) => compare(id, &object, &normal(theirs), &mut found),
+                Some(mut object) => {
+                    let mut theirs = normal(theirs);
+                    without_early_copies(&mut object, &mut theirs);
+                    compare(id, &object, &theirs, &mut found);
+                }
             }
         }
         found.extend(ours.keys().map(|id| format!("{id} is not recorded")));
         found
+    }
+
+    fn note_requests(&mut self, step: &Value) {
+        self.asked.extend(recorded_requests(step));
+    }
+
+    /// What heads were asked, each request once.
+    fn compare_head(&self, index: usize, step: &Value) -> Vec<String> {
+        if self.varies.iter().any(|path| *path == format!("{index}.requests")) {
+            return Vec::new();
+        }
+        let theirs = recorded_requests(step);
+        let renamed = |request: &String| {
+            self.names
+                .iter()
+                .fold(request.clone(), |text, (ours, theirs)| text.replace(ours.as_str(), theirs))
+        };
+        let ours: BTreeSet<String> = self.world.head.requests.iter().map(renamed).collect();
+        // One more look before a change of the environment depends on the moment.
+        let missing = theirs.difference(&ours).filter(|it| !self.asked.contains(*it));
+        let missing = missing.map(|it| format!("no request {it}"));
+        let more = ours.difference(&theirs).filter(|it| !self.asked.contains(*it));
+        let more = more.map(|it| format!("request {it} is not recorded"));
+        missing.chain(more).collect()
+    }
+
+    /// The recorded phases must come in their order. Phases of milliseconds are not recorded.
+    fn compare_history(&self, step: &Value) -> Vec<String> {
+        let recorded = step["history"].as_array().into_iter().flatten();
+        let mut theirs: Vec<(&str, &str)> = recorded
+            .map(|it| (&it["of"], &it["jobDeploymentStatus"]))
+            .map(|(of, phase)| {
+                (of.as_str().unwrap_or_default(), phase.as_str().unwrap_or_default())
+            })
+            .filter(|(of, phase)| of.starts_with("RayJob/") && !phase.is_empty())
+            .collect();
+        theirs.dedup();
+        let mut ours = self.world.history.iter();
+        let missing =
+            theirs.iter().find(|(of, phase)| !ours.any(|it| (&*it.0, &*it.1) == (*of, *phase)));
+        missing
+            .map(|it| format!("no phase {it:?}\n  ours {:?}", self.world.history))
+            .into_iter()
+            .collect()
     }
 
     /// Of the objects that came and went, Jobs are compared: they are the operator's.
@@ -305,8 +455,13 @@ impl Replay {
             .collect();
         let ours: BTreeSet<(&str, bool)> =
             self.world.events.iter().map(|event| (event.reason, event.warning)).collect();
-        // Deletions of what is gone already depend on the delay of a watch.
-        let is_race = |(reason, _): &&(&str, bool)| reason.starts_with("FailedToDelete");
+        // Deletions of what is gone already, and creates of what is there, depend on the delay of a watch.
+        let is_race = |(reason, _): &&(&str, bool)| {
+            let succeeded = reason.replace("FailedToCreate", "Created");
+            reason.starts_with("FailedToDelete")
+                || (reason.starts_with("FailedToCreate")
+                    && theirs.iter().any(|(other, _)| *other == succeeded))
+        };
         let missing = theirs.difference(&ours).filter(|event| !is_race(event));
         let mut found: Vec<String> =
             missing.map(|(reason, _)| format!("no event {reason}")).collect();
@@ -319,7 +474,8 @@ impl Replay {
         for event in self.world.events.iter().filter(|event| event.reason.starts_with("Invalid")) {
             let theirs = recorded.iter().find(|it| it["reason"] == event.reason);
             let theirs = theirs.map(|it| it["message"].as_str().unwrap_or_default());
-            if theirs.is_some_and(|theirs| theirs != event.message) {
+            if theirs.is_some_and(|theirs| without_parser(theirs) != without_parser(&event.message))
+            {
                 found.push(format!(
                     "message\n  theirs {}\n  ours   {}",
                     theirs.unwrap_or_default(),
@@ -328,6 +484,18 @@ impl Replay {
             }
         }
         found
+    }
+}
+
+/// A copy of the status of a cluster that was not ready yet depends on the moment at which it was made.
+fn without_early_copies(ours: &mut Value, theirs: &mut Value) {
+    let is_early = |object: &Value| {
+        let copy = &object["status"]["rayClusterStatus"];
+        copy.is_object() && copy["state"].is_null() && copy["desiredCPU"] != "0"
+    };
+    if is_early(ours) && is_early(theirs) {
+        ours["status"]["rayClusterStatus"] = Value::Null;
+        theirs["status"]["rayClusterStatus"] = Value::Null;
     }
 }
 

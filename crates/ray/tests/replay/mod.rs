@@ -2,5 +2,7 @@
 
 pub(crate) mod cases;
 pub(crate) mod compare;
+pub(crate) mod head;
+pub(crate) mod jobs;
 pub(crate) mod normal;
 pub(crate) mod world;

@@ -66,7 +66,10 @@ pub(crate) fn normal(object: &Value) -> Value {
         annotations["ray.io/upgrade-strategy-recreate-hash"] = json!("<hash>");
     }
     if is_cluster {
+        submitters(&mut object["spec"]["headGroupSpec"]["template"]["spec"]);
         cluster(&mut object);
+    } else if object["kind"] == "RayJob" {
+        ray_job(&mut object);
     } else {
         if is_job {
             job(&mut object);
@@ -116,9 +119,54 @@ fn cluster(object: &mut Value) {
     }
 }
 
+/// The copy of a cluster's status is normal as well, and times are left out.
+fn ray_job(object: &mut Value) {
+    let status = &mut object["status"];
+    let mut copy = json!({"status": status["rayClusterStatus"]});
+    cluster(&mut copy);
+    status["rayClusterStatus"] = copy["status"].take();
+    times(status);
+    if let Some(message) = status["message"].as_str() {
+        status["message"] = json!(without_parser(message));
+    }
+    if *status == json!({"rayClusterStatus": null}) {
+        remove(object, "status");
+    }
+    if object["metadata"]["finalizers"].is_null() || object["metadata"]["finalizers"] == json!([]) {
+        remove(&mut object["metadata"], "finalizers");
+    }
+}
+
+/// A message without the words of the YAML parser, which follow the text of a runtime environment.
+pub(crate) fn without_parser(message: &str) -> &str {
+    const BEGIN: &str = "failed to unmarshal RuntimeEnvYAML: ";
+    let Some(at) = message.find(BEGIN) else { return message };
+    let rest = &message[at + BEGIN.len()..];
+    let text = rest.find(": error").unwrap_or(rest.len());
+    &message[..at + BEGIN.len() + text]
+}
+
+/// Replaces times, also within messages.
+fn times(value: &mut Value) {
+    match value {
+        Value::Object(map) => map.values_mut().for_each(times),
+        Value::Array(items) => items.iter_mut().for_each(times),
+        Value::String(text) => {
+            let is_time = |word: &str| word.parse::<jiff::Timestamp>().is_ok();
+            let words = text.split(' ').map(|word| {
+                let bare = word.trim_end_matches(['.', ';', ',']);
+                if is_time(bare) { word.replace(bare, "<time>") } else { word.to_owned() }
+            });
+            *text = words.collect::<Vec<_>>().join(" ");
+        }
+        _ => {}
+    }
+}
+
 /// The recording keeps the states of containers and the reasons of conditions.
 fn pod_status(status: &mut Value) {
     for container in status["containerStatuses"].as_array_mut().into_iter().flatten() {
+        remove(&mut container["state"]["terminated"], "finishedAt");
         if let Some(map) = container.as_object_mut() {
             map.retain(|name, _| ["name", "ready", "state"].contains(&name.as_str()));
         }
@@ -177,10 +225,24 @@ fn requests(pod: &mut Value) {
     }
 }
 
+fn submitters(pod: &mut Value) {
+    for container in pod["containers"].as_array_mut().into_iter().flatten() {
+        script(&mut container["args"]);
+        if container["args"].is_null() {
+            remove(container, "args");
+        }
+    }
+}
+
 /// Scripts are compared by what they ask for, since their wording is each program's own.
 fn script(args: &mut Value) {
     let Some(text) = args[0].as_str() else { return };
-    if let Some((_, rest)) = text.split_once("ray health-check --address ") {
+    if let Some((before, rest)) = text.split_once("until python ") {
+        let (wait, after) = rest.split_once(" ; done").expect("the end of the wait");
+        let url = wait.split('\'').find(|part| part.starts_with("http")).expect("an address");
+        args[0] =
+            json!(format!("{before}<until {url} (timeout 10 s) says success, every 2 s>{after}"));
+    } else if let Some((_, rest)) = text.split_once("ray health-check --address ") {
         let address = rest.split([' ', '>']).next().unwrap_or_default();
         args[0] = json!(format!("health of {address}"));
     } else if text.contains("cleanup_redis_storage") {

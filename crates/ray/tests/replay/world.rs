@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use ray::{
-    Moment, cluster,
+    Moment, cluster, job,
     settings::OperatorSettings,
     step::{RayAnswer, RayEvent, RayRefusal, RayStep, RayTarget},
 };
 use serde_json::{Value, json};
+
+use super::{head::PlayedHead, jobs};
 
 /// Random parts of names begin with this, so that they can be found again.
 pub(crate) const TOKEN: &str = "zq";
@@ -17,7 +19,10 @@ pub(crate) const TOKEN: &str = "zq";
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
 /// The most rounds until nothing moves any more.
-const ROUNDS: usize = 60;
+const ROUNDS: usize = 400;
+
+/// The kinds of the operator. They are let go when no finalizer is left.
+const PARENTS: [&str; 2] = ["RayCluster", "RayJob"];
 
 /// Objects by id (`Kind/name`), and what happened to them.
 pub(crate) struct World {
@@ -25,10 +30,35 @@ pub(crate) struct World {
     pub(crate) passed: BTreeMap<String, Value>,
     pub(crate) events: Vec<RayEvent>,
     pub(crate) settings: OperatorSettings,
-    now: Timestamp,
+    /// Every Ray head.
+    pub(crate) head: PlayedHead,
+    /// The phases that each RayJob had in this step.
+    pub(crate) history: Vec<(String, String)>,
+    pub(crate) now: Timestamp,
+    pace: Pace,
+    /// When something moved the last time.
+    moved: Timestamp,
+    due: BTreeMap<String, Timestamp>,
     n_names: usize,
     n_created: u64,
     deleted_now: BTreeSet<String>,
+}
+
+/// How time passes: rounds of a length while something moves, and the time without a change that counts as rest.
+#[derive(Clone, Copy)]
+pub(crate) struct Pace {
+    round: SignedDuration,
+    quiet: SignedDuration,
+}
+
+impl Pace {
+    /// For decisions that do not depend on the time.
+    pub(crate) const COARSE: Self =
+        Self { round: SignedDuration::from_secs(2), quiet: SignedDuration::ZERO };
+
+    /// For deadlines: the time that the recorder waited.
+    pub(crate) const FINE: Self =
+        Self { round: SignedDuration::from_millis(200), quiet: SignedDuration::from_secs(8) };
 }
 
 pub(crate) fn id(object: &Value) -> String {
@@ -38,12 +68,21 @@ pub(crate) fn id(object: &Value) -> String {
 
 impl World {
     pub(crate) fn new(settings: OperatorSettings) -> Self {
+        Self::at(settings, Pace::COARSE)
+    }
+
+    pub(crate) fn at(settings: OperatorSettings, pace: Pace) -> Self {
         Self {
+            head: PlayedHead::default(),
+            history: Vec::new(),
+            pace,
+            due: BTreeMap::new(),
             objects: BTreeMap::new(),
             passed: BTreeMap::new(),
             events: Vec::new(),
             settings,
             now: "2026-01-01T00:00:00Z".parse().expect("a time"),
+            moved: Timestamp::UNIX_EPOCH,
             n_names: 0,
             n_created: 0,
             deleted_now: BTreeSet::new(),
@@ -54,6 +93,13 @@ impl World {
     pub(crate) fn begin(&mut self) {
         self.passed.clear();
         self.events.clear();
+        self.history.clear();
+        for (id, job) in self.objects.iter().filter(|(id, _)| id.starts_with("RayJob/")) {
+            let phase = job["status"]["jobDeploymentStatus"].as_str().unwrap_or_default();
+            self.history.push((id.clone(), phase.to_owned()));
+        }
+        self.due.clear();
+        self.head.requests.clear();
         self.deleted_now.clear();
     }
 
@@ -119,9 +165,9 @@ impl World {
         None
     }
 
-    fn children(&self) -> Vec<Value> {
+    fn children(&self, parent: &str) -> Vec<Value> {
         let mut children: Vec<Value> =
-            self.objects.values().filter(|it| it["kind"] != "RayCluster").cloned().collect();
+            self.objects.values().filter(|it| it["kind"] != parent).cloned().collect();
         children.sort_by_key(|child| {
             let version = child["metadata"]["resourceVersion"].as_str();
             version.and_then(|version| version.parse::<u64>().ok())
@@ -137,6 +183,7 @@ impl World {
                 self.delete(&format!("{}/{}", target.kind, target.name));
                 RayAnswer::Done(Value::Null)
             }
+            RayStep::Ask(request) => RayAnswer::Head(self.head.answer(request, self.now)),
             other => unreachable!("{other:?} is no order"),
         }
     }
@@ -159,7 +206,8 @@ impl World {
         let Some(object) = self.objects.get_mut(id) else { return };
         let is_held = object["metadata"]["finalizers"].as_array().is_some_and(|it| !it.is_empty())
             && object["kind"] != "PersistentVolumeClaim";
-        if object["kind"] == "Pod" || is_held {
+        let is_parent = PARENTS.iter().any(|kind| object["kind"] == *kind);
+        if object["kind"] == "Pod" || is_held || is_parent {
             if object["metadata"]["deletionTimestamp"].is_null() {
                 object["metadata"]["deletionTimestamp"] = json!(self.now.to_string());
                 self.deleted_now.insert(id.to_owned());
@@ -170,14 +218,49 @@ impl World {
     }
 
     fn remove(&mut self, id: &str) {
-        if let Some(object) = self.objects.remove(id) {
-            self.passed.insert(id.to_owned(), object);
+        let Some(object) = self.objects.remove(id) else { return };
+        self.passed.insert(id.to_owned(), object);
+        // At once, because an object of the same name has the same uid here.
+        let uid = json!(format!("<uid of {id}>"));
+        let is_its = |it: &Value| it["metadata"]["ownerReferences"][0]["uid"] == uid;
+        let children = self.objects.iter().filter(|(_, it)| is_its(it));
+        for child in children.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
+            self.delete(&child);
         }
     }
 
     /// Lets the operator and the environment work until nothing moves any more. Whether it came to rest is the answer.
     pub(crate) fn settle(&mut self) -> bool {
-        (0..ROUNDS).any(|_| !self.round())
+        for _ in 0..ROUNDS {
+            if self.round() {
+                continue;
+            }
+            let end = self.moved + self.pace.quiet;
+            if self.now >= end {
+                return true;
+            }
+            self.skip_to(end);
+        }
+        false
+    }
+
+    /// Nothing moves before the next pass, or before a controller of the environment ends its backoff.
+    fn skip_to(&mut self, end: Timestamp) {
+        let backs_off = |it: &Value| it["kind"] == "Job" && !it["status"]["since"].is_null();
+        if !self.objects.values().any(backs_off) {
+            let due = self.due.values().copied().min().unwrap_or(end);
+            self.now = self.now.max(due.min(end));
+        }
+    }
+
+    /// Lets time pass until a condition holds, at most so many seconds.
+    pub(crate) fn run_until(&mut self, seconds: i64, mut holds: impl FnMut(&Self) -> bool) {
+        let end = self.now + SignedDuration::from_secs(seconds);
+        while self.now < end && !holds(self) {
+            if !self.round() {
+                self.skip_to(end);
+            }
+        }
     }
 
     /// Lets the operator and the environment work for a while.
@@ -192,24 +275,39 @@ impl World {
         let before = self.objects.clone();
         self.reconcile();
         self.environment();
-        self.now += jiff::SignedDuration::from_secs(2);
-        self.objects != before
+        self.now += self.pace.round;
+        let moved = self.objects != before;
+        if moved {
+            // A change of the RayJob or of one of its objects brings a pass.
+            self.due.clear();
+            self.moved = self.now;
+        }
+        moved
     }
 
     fn reconcile(&mut self) {
-        let ids: Vec<String> =
-            self.objects.keys().filter(|id| id.starts_with("RayCluster/")).cloned().collect();
-        for id in ids {
-            self.one_pass(&id);
+        for id in self.ids("RayJob/").into_iter().chain(self.ids("RayCluster/")) {
+            if self.due.get(&id).is_none_or(|due| *due <= self.now) {
+                self.one_pass(&id);
+            }
         }
     }
 
+    pub(crate) fn ids(&self, prefix: &str) -> Vec<String> {
+        self.objects.keys().filter(|id| id.starts_with(prefix)).cloned().collect()
+    }
+
     fn one_pass(&mut self, id: &str) {
-        let (cluster, children) = (self.objects[id].clone(), self.children());
-        let moment = Moment { now: self.now, seed: [7; 32] };
+        let kind = id.split('/').next().expect("a kind");
+        let Some(parent) = self.objects.get(id).cloned() else { return };
+        let children = self.children(kind);
+        let mut seed = [7; 32];
+        seed[..8].copy_from_slice(&self.now.as_millisecond().to_le_bytes());
+        let moment = Moment { now: self.now, seed };
         let mut answers = Vec::new();
         loop {
-            let steps = cluster::decide(&cluster, &children, &answers, &moment, &self.settings);
+            let decide = if kind == "RayJob" { job::decide } else { cluster::decide };
+            let steps = decide(&parent, &children, &answers, &moment, &self.settings);
             if !steps.iter().any(RayStep::is_order) {
                 self.finish(id, steps);
                 return;
@@ -226,15 +324,22 @@ impl World {
     }
 
     fn finish(&mut self, id: &str, steps: Vec<RayStep>) {
+        self.due.insert(id.to_owned(), Timestamp::MAX);
         for step in steps {
             match step {
                 RayStep::ReplaceStatus(status) => {
+                    let phase = status["jobDeploymentStatus"].as_str().unwrap_or_default();
+                    self.history.push((id.to_owned(), phase.to_owned()));
                     if let Some(object) = self.objects.get_mut(id) {
                         object["status"] = status;
                     }
                 }
                 RayStep::Event(event) => self.events.push(event),
-                RayStep::RequeueAfter(_) => {}
+                RayStep::RequeueAfter(after) => {
+                    let after = SignedDuration::try_from(after).expect("short");
+                    let due = self.due.entry(id.to_owned()).or_insert(Timestamp::MAX);
+                    *due = (*due).min(self.now + after);
+                }
                 order => unreachable!("{order:?} is an order"),
             }
         }
@@ -245,7 +350,7 @@ impl World {
         let uids: BTreeSet<String> =
             self.objects.keys().map(|id| format!("<uid of {id}>")).collect();
         for id in self.objects.keys().cloned().collect::<Vec<_>>() {
-            let object = &self.objects[&id];
+            let Some(object) = self.objects.get(&id) else { continue };
             let orphaned = object["metadata"]["ownerReferences"].as_array().is_some_and(|owners| {
                 !owners.is_empty()
                     && owners
@@ -257,10 +362,27 @@ impl World {
             }
             match id.split('/').next() {
                 Some("Pod") => self.kubelet(&id),
-                Some("Job") => complete(self.objects.get_mut(&id)),
-                Some("RayCluster") => self.let_go(&id),
+                Some("Job") => self.job_controller(&id),
+                Some(kind) if PARENTS.contains(&kind) => self.let_go(&id),
                 _ => {}
             }
+        }
+    }
+
+    fn job_controller(&mut self, id: &str) {
+        let Some(job) = self.objects.get(id) else { return };
+        if !jobs::is_submitter(job) {
+            complete(self.objects.get_mut(id));
+            return;
+        }
+        let name = job["metadata"]["name"].clone();
+        let is_its =
+            |it: &&Value| it["kind"] == "Pod" && it["metadata"]["labels"]["job-name"] == name;
+        let pods: Vec<Value> = self.objects.values().filter(is_its).cloned().collect();
+        let now = self.now;
+        let job = self.objects.get_mut(id).expect("a Job");
+        if let Some(pod) = jobs::control(job, &pods, now) {
+            let _ = self.create(pod);
         }
     }
 
@@ -372,6 +494,8 @@ fn stop(pod: &mut Value) {
 }
 
 /// Ends a container, or all of them.
+///
+/// The time at which it ended is set by the replay.
 pub(crate) fn terminate(pod: &mut Value, container: Option<&str>, code: i64, reason: &str) {
     for status in pod["status"]["containerStatuses"].as_array_mut().into_iter().flatten() {
         if container.is_none_or(|name| status["name"] == name) {

@@ -1,0 +1,112 @@
+//! What all phases of a RayJob read.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use super::{children::JobAttempt, status::JobStatus};
+use crate::{
+    Moment,
+    json::{items, label, name, text},
+    names,
+    settings::OperatorSettings,
+    v1::RayJobSpec,
+};
+
+/// How the job reaches Ray.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SubmissionMode {
+    /// A Job with a pod that submits.
+    Job,
+    /// A container beside the head.
+    Sidecar,
+    /// The operator itself.
+    Http,
+    /// The user, who names the job afterwards.
+    Interactive,
+    /// A mode without a submitter: the CRD does not bound the value.
+    Unknown,
+}
+
+/// A RayJob, the objects around it, the settings and the time.
+pub(super) struct JobContext<'a> {
+    pub(super) job: &'a Value,
+    pub(super) spec: &'a RayJobSpec,
+    pub(super) children: &'a [Value],
+    pub(super) settings: &'a OperatorSettings,
+    pub(super) moment: &'a Moment,
+}
+
+impl<'a> JobContext<'a> {
+    pub(super) fn name(&self) -> &'a str {
+        name(self.job)
+    }
+
+    /// `namespace/name` of an object beside the RayJob, for messages.
+    pub(super) fn path(&self, name: &str) -> String {
+        format!("{}/{name}", text(&self.job["metadata"]["namespace"]))
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.moment.now
+    }
+
+    pub(super) fn mode(&self) -> SubmissionMode {
+        match self.spec.submission_mode.as_str() {
+            "" | "K8sJobMode" => SubmissionMode::Job,
+            "SidecarMode" => SubmissionMode::Sidecar,
+            "HTTPMode" => SubmissionMode::Http,
+            "InteractiveMode" => SubmissionMode::Interactive,
+            _ => SubmissionMode::Unknown,
+        }
+    }
+
+    /// Whether the job runs in a cluster that does not belong to it.
+    pub(super) fn selects_cluster(&self) -> bool {
+        !self.spec.cluster_selector.is_empty()
+    }
+
+    pub(super) fn attempt<'b>(&'b self, status: &'b JobStatus) -> JobAttempt<'b> {
+        JobAttempt {
+            job: self.job,
+            spec: self.spec,
+            cluster_name: &status.fields.ray_cluster_name,
+            job_id: &status.fields.job_id,
+            settings: self.settings,
+        }
+    }
+
+    pub(super) fn child(&self, kind: &str, wanted: &str) -> Option<&'a Value> {
+        self.children.iter().find(|it| it["kind"] == kind && name(it) == wanted)
+    }
+
+    /// An object of this name that the RayJob made. A foreign object of the name is none.
+    pub(super) fn own(&self, kind: &str, wanted: &str) -> Option<&'a Value> {
+        self.child(kind, wanted).filter(|object| self.owns(object))
+    }
+
+    pub(super) fn owns(&self, object: &Value) -> bool {
+        let uid = &self.job["metadata"]["uid"];
+        let owners = items(&object["metadata"]["ownerReferences"]).iter();
+        owners.into_iter().any(|owner| owner["controller"] == true && owner["uid"] == *uid)
+    }
+
+    /// The pod of the head of a cluster.
+    pub(super) fn head_pod(&self, cluster: &str) -> Option<&'a Value> {
+        self.children.iter().find(|pod| {
+            pod["kind"] == "Pod"
+                && label(pod, names::CLUSTER_LABEL) == cluster
+                && label(pod, names::NODE_TYPE_LABEL) == "head"
+        })
+    }
+
+    /// Whether so many seconds have passed since a time of the status.
+    pub(super) fn has_passed(&self, since: Option<&str>, seconds: Option<i32>) -> bool {
+        let since = since.and_then(|since| since.parse::<Timestamp>().ok());
+        match (since, seconds) {
+            (Some(since), Some(seconds)) => {
+                self.now().duration_since(since) > SignedDuration::from_secs(seconds.into())
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The order of the steps for a RayJob.
+//!
+//! Source: docs/reference/ray.md §8.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{
+    cleanup::clean_up,
+    context::{JobContext, SubmissionMode},
+    initializing::{initialize, wait_for_job_id},
+    phase::JobPhase,
+    running::run,
+    status::{JobStatus, reasons},
+    stopping::stop,
+    validate::{InvalidJob, check_job},
+};
+use crate::{
+    Moment,
+    cluster::is_terminating,
+    head::{HeadMethod, HeadRequest, job_path},
+    json::{items, name, text},
+    names,
+    pass::{OrderOutcome, Pass},
+    settings::OperatorSettings,
+    step::{RayAnswer, RayStep, RayTarget},
+    v1::RayJobSpec,
+};
+
+/// When a RayJob is looked at again: heads and deadlines are polled.
+const POLL: Duration = Duration::from_secs(3);
+
+/// What a RayJob needs next.
+///
+/// `children` are the objects of its namespace that it may own or meet: RayClusters, Services and Jobs by name, and the pod of the head
+/// of its cluster. The protocol of steps and answers is that of [`crate::cluster::decide`]; a request to a head is an order as well.
+#[must_use]
+pub fn decide(
+    job: &Value,
+    children: &[Value],
+    answers: &[RayAnswer],
+    moment: &Moment,
+    settings: &OperatorSettings,
+) -> Vec<RayStep> {
+    let managed_by = text(&job["spec"]["managedBy"]);
+    // Another controller runs the job; under MultiKueue that is one of a worker cluster.
+    if !managed_by.is_empty() && managed_by != names::BUILT_IN_CONTROLLER {
+        return Vec::new();
+    }
+    let mut pass = Pass::new(answers);
+    let before = JobStatus::read(job);
+    // Before the validation, so that a job that became invalid can still be deleted.
+    if is_terminating(job) {
+        finalize(job, children, &before, settings, &mut pass);
+        return pass.finish();
+    }
+    let spec = match checked(job, settings).and_then(|spec| check_phase(&before, spec)) {
+        Ok(spec) => spec,
+        Err(invalid) => {
+            refuse(job, &before, &invalid, &mut pass);
+            return pass.finish();
+        }
+    };
+    // Before the first object, so that a deleted RayJob always stops its job. The change of the object brings the next pass.
+    if !has_finalizer(job) && !before.phase.is_final() {
+        add_finalizer(job, &mut pass);
+        return pass.finish();
+    }
+    let context = JobContext { job, spec: &spec, children, settings, moment };
+    let mut status = before.clone();
+    advance(&context, &mut pass, &mut status);
+    if pass.is_pending() {
+        return pass.finish();
+    }
+    status.count_end(&before, &spec, moment.now);
+    if status.differs(&before) {
+        pass.status(status.to_value());
+    }
+    if !status.phase.is_final() {
+        pass.requeue(POLL);
+    }
+    pass.finish()
+}
+
+fn advance<'a>(context: &JobContext<'a>, pass: &mut Pass<'a>, status: &mut JobStatus) {
+    match status.phase {
+        JobPhase::New => begin(context, status),
+        JobPhase::Initializing => initialize(context, pass, status),
+        JobPhase::Waiting => wait_for_job_id(context, status),
+        JobPhase::Running => run(context, pass, status),
+        JobPhase::Suspending => {
+            if stop(context, pass, status) {
+                status.phase = JobPhase::Suspended;
+            }
+        }
+        JobPhase::Retrying => {
+            if stop(context, pass, status) {
+                status.phase = JobPhase::New;
+            }
+        }
+        JobPhase::Suspended => {
+            if !context.spec.suspend {
+                status.phase = JobPhase::New;
+            }
+        }
+        JobPhase::Complete | JobPhase::Failed => clean_up(context, pass, status),
+        // A repaired RayJob stays as it is, as with the official operator: it is deleted and made again.
+        JobPhase::ValidationFailed | JobPhase::Unknown => {}
+    }
+}
+
+fn begin(context: &JobContext<'_>, status: &mut JobStatus) {
+    let random = |purpose: &str| format!("{}-{}", context.name(), context.moment.suffix(purpose));
+    let job_id = match (context.spec.job_id.as_str(), context.mode()) {
+        // The user submits the job and names it afterwards.
+        (_, SubmissionMode::Interactive) => String::new(),
+        ("", _) => random("job"),
+        (given, _) => given.to_owned(),
+    };
+    let selected = context.spec.cluster_selector.get(names::CLUSTER_LABEL);
+    let cluster = selected.cloned().unwrap_or_else(|| random("cluster"));
+    status.begin(job_id, cluster, context.now());
+}
+
+fn checked(job: &Value, settings: &OperatorSettings) -> Result<RayJobSpec, InvalidJob> {
+    let spec = serde_json::from_value::<RayJobSpec>(job["spec"].clone()).map_err(|error| {
+        let message = format!("The RayJob spec is invalid: {error}");
+        InvalidJob { reason: "InvalidRayJobSpec", message }
+    })?;
+    check_job(job, &spec, settings)?;
+    Ok(spec)
+}
+
+/// Only a user who submits himself is waited for.
+fn check_phase(status: &JobStatus, spec: RayJobSpec) -> Result<RayJobSpec, InvalidJob> {
+    if status.phase == JobPhase::Waiting && spec.submission_mode != "InteractiveMode" {
+        return Err(InvalidJob {
+            reason: "InvalidRayJobStatus",
+            message:
+                "The RayJob status is invalid: only a RayJob in InteractiveMode waits for a job id"
+                    .to_owned(),
+        });
+    }
+    Ok(spec)
+}
+
+fn refuse(job: &Value, before: &JobStatus, invalid: &InvalidJob, pass: &mut Pass<'_>) {
+    let mut status = before.clone();
+    status.phase = JobPhase::ValidationFailed;
+    reasons::VALIDATION_FAILED.clone_into(&mut status.fields.reason);
+    status.fields.message.clone_from(&invalid.message);
+    // Once per message: no pass follows until the RayJob changes.
+    if status != *before {
+        let namespace = text(&job["metadata"]["namespace"]);
+        let message = format!("{namespace}/{}: {}", name(job), invalid.message);
+        pass.warning(invalid.reason, message);
+        pass.status(status.to_value());
+    }
+}
+
+fn has_finalizer(job: &Value) -> bool {
+    items(&job["metadata"]["finalizers"]).iter().any(|it| *it == names::JOB_FINALIZER)
+}
+
+fn add_finalizer(job: &Value, pass: &mut Pass<'_>) {
+    let mut finalizers = items(&job["metadata"]["finalizers"]).to_vec();
+    finalizers.push(json!(names::JOB_FINALIZER));
+    replace_finalizers(job, &finalizers, pass);
+}
+
+/// The write carries the version, because a merge patch replaces the whole list.
+fn replace_finalizers(job: &Value, finalizers: &[Value], pass: &mut Pass<'_>) {
+    let version = &job["metadata"]["resourceVersion"];
+    let patch = json!({"metadata": {"finalizers": finalizers, "resourceVersion": version}});
+    if let OrderOutcome::Refused(_) =
+        pass.order(RayStep::Patch { target: RayTarget::of(job), patch })
+    {
+        pass.requeue(POLL);
+    }
+}
+
+/// Asks the head to stop a job that may run, and lets the RayJob go. The cluster goes with it.
+fn finalize(
+    job: &Value,
+    children: &[Value],
+    status: &JobStatus,
+    settings: &OperatorSettings,
+    pass: &mut Pass<'_>,
+) {
+    if !has_finalizer(job) {
+        return;
+    }
+    let fields = &status.fields;
+    let may_run =
+        !status.job_ended() && !fields.dashboard_url.is_empty() && !fields.job_id.is_empty();
+    if may_run {
+        let url = format!("http://{}{}/stop", fields.dashboard_url, job_path(&fields.job_id));
+        let token_secret = token_of(job, children, status, settings);
+        let request = HeadRequest { method: HeadMethod::Post, url, body: None, token_secret };
+        // The answer decides nothing: a head that is gone keeps no RayJob.
+        if pass.ask(request).is_none() {
+            return;
+        }
+    }
+    let others = items(&job["metadata"]["finalizers"]).iter();
+    let others: Vec<Value> = others.filter(|it| **it != names::JOB_FINALIZER).cloned().collect();
+    replace_finalizers(job, &others, pass);
+}
+
+fn token_of(
+    job: &Value,
+    children: &[Value],
+    status: &JobStatus,
+    settings: &OperatorSettings,
+) -> Option<String> {
+    let fields = &status.fields;
+    let is_cluster =
+        |it: &&Value| it["kind"] == "RayCluster" && name(it) == fields.ray_cluster_name;
+    let cluster = children.iter().find(is_cluster)?;
+    let attempt = super::JobAttempt {
+        job,
+        spec: &RayJobSpec::default(),
+        cluster_name: &fields.ray_cluster_name,
+        job_id: &fields.job_id,
+        settings,
+    };
+    attempt.dashboard(cluster).ok().and_then(|(_, secret)| secret)
+}

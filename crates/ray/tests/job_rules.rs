@@ -1,0 +1,318 @@
+//! Rules of RayJobs without a recording: lost answers, foreign objects, hostile heads.
+
+use jiff::Timestamp;
+use proptest::prelude::*;
+use ray::{
+    Moment,
+    head::{HeadAnswer, HeadMethod, HeadRequest},
+    job,
+    settings::OperatorSettings,
+    step::{RayAnswer, RayRefusal, RayStep},
+};
+use serde_json::{Value, json};
+
+fn ray_job(spec: &Value, status: &Value) -> Value {
+    let container = json!({"name": "ray", "image": "ray:1"});
+    let mut job = json!({
+        "apiVersion": "ray.io/v1",
+        "kind": "RayJob",
+        "metadata": {
+            "name": "rj", "namespace": "ns", "uid": "u", "resourceVersion": "7",
+            "finalizers": ["ray.io/rayjob-finalizer"],
+        },
+        "spec": {
+            "submissionMode": "HTTPMode",
+            "entrypoint": "python main.py",
+            "rayClusterSpec": {"headGroupSpec": {"template": {"spec": {"containers": [container]}}}},
+        },
+        "status": status,
+    });
+    json_patch::merge(&mut job["spec"], spec);
+    job
+}
+
+fn running() -> Value {
+    json!({
+        "jobDeploymentStatus": "Running", "jobId": "id", "rayClusterName": "rj-a",
+        "dashboardURL": "rj-a-head-svc.ns.svc.cluster.local:8265",
+        "startTime": "2026-01-01T00:00:00Z",
+    })
+}
+
+fn owned(kind: &str, name: &str, uid: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": kind,
+        "metadata": {
+            "name": name, "namespace": "ns", "uid": format!("{kind}-{name}"),
+            "ownerReferences": [{"kind": "RayJob", "uid": uid, "controller": true}],
+        },
+    })
+}
+
+fn cluster() -> Value {
+    let mut cluster = owned("RayCluster", "rj-a", "u");
+    cluster["spec"] = ray_job(&json!({}), &Value::Null)["spec"]["rayClusterSpec"].clone();
+    cluster["status"] = json!({"state": "ready"});
+    cluster
+}
+
+/// What a pass did: its orders, and the steps at its end.
+struct Done {
+    orders: Vec<RayStep>,
+    end: Vec<RayStep>,
+}
+
+impl Done {
+    fn status(&self) -> Option<&Value> {
+        self.end.iter().find_map(|step| match step {
+            RayStep::ReplaceStatus(status) => Some(status),
+            _ => None,
+        })
+    }
+
+    fn reasons(&self) -> Vec<&str> {
+        let reasons = self.end.iter().filter_map(|step| match step {
+            RayStep::Event(event) => Some(event.reason),
+            _ => None,
+        });
+        reasons.collect()
+    }
+
+    fn requests(&self) -> Vec<(HeadMethod, &str)> {
+        let requests = self.orders.iter().filter_map(|step| match step {
+            RayStep::Ask(request) => Some((request.method, request.url.as_str())),
+            _ => None,
+        });
+        requests.collect()
+    }
+}
+
+/// One pass; writes succeed, and the head answers as given.
+fn pass(job: &Value, children: &[Value], head: impl Fn(&HeadRequest) -> HeadAnswer) -> Done {
+    pass_with(job, children, head, |object| RayAnswer::Done(object.clone()))
+}
+
+fn pass_with(
+    job: &Value,
+    children: &[Value],
+    head: impl Fn(&HeadRequest) -> HeadAnswer,
+    create: impl Fn(&Value) -> RayAnswer,
+) -> Done {
+    let now: Timestamp = "2026-01-01T00:01:00Z".parse().expect("a time");
+    let moment = Moment { now, seed: [3; 32] };
+    let settings = OperatorSettings::default();
+    let (mut orders, mut answers) = (Vec::new(), Vec::new());
+    for _ in 0..20 {
+        let steps = job::decide(job, children, &answers, &moment, &settings);
+        if !steps.iter().any(RayStep::is_order) {
+            return Done { orders, end: steps };
+        }
+        for step in steps {
+            answers.push(match &step {
+                RayStep::Create(object) => create(object),
+                RayStep::Ask(request) => RayAnswer::Head(head(request)),
+                _ => RayAnswer::Done(Value::Null),
+            });
+            orders.push(step);
+        }
+    }
+    unreachable!("the pass does not end: {orders:?}");
+}
+
+fn answer(code: u16, body: &Value) -> HeadAnswer {
+    HeadAnswer::Response { code, body: body.to_string() }
+}
+
+fn unreachable(_: &HeadRequest) -> HeadAnswer {
+    HeadAnswer::Unreachable("timeout".to_owned())
+}
+
+#[test]
+fn names_of_an_attempt_are_stored_before_anything_is_made() {
+    let done = pass(&ray_job(&json!({}), &Value::Null), &[], unreachable);
+    assert_eq!(done.orders, []);
+    let status = done.status().expect("a status");
+    let cluster = status["rayClusterName"].as_str().expect("a name").to_owned();
+    // After a crash the pass makes the cluster of this name and no second one.
+    let done = pass(&ray_job(&json!({}), status), &[], unreachable);
+    let [RayStep::Create(made)] = &done.orders[..] else { unreachable!("{:?}", done.orders) };
+    assert_eq!(made["metadata"]["name"], *cluster);
+}
+
+#[test]
+fn a_finalizer_comes_before_the_first_object() {
+    let mut job = ray_job(&json!({}), &Value::Null);
+    job["metadata"]["finalizers"] = json!(["a/b"]);
+    let done = pass(&job, &[], unreachable);
+    let [RayStep::Patch { patch, .. }] = &done.orders[..] else {
+        unreachable!("{:?}", done.orders)
+    };
+    let metadata =
+        json!({"finalizers": ["a/b", "ray.io/rayjob-finalizer"], "resourceVersion": "7"});
+    assert_eq!(*patch, json!({"metadata": metadata}));
+    assert_eq!(done.status(), None);
+}
+
+#[test]
+fn a_cluster_that_the_cache_does_not_show_yet_is_no_error() {
+    let mut status = running();
+    status["jobDeploymentStatus"] = json!("Initializing");
+    let conflict = |_: &Value| {
+        RayAnswer::Refused(RayRefusal { code: 409, message: "already exists".to_owned() })
+    };
+    let done = pass_with(&ray_job(&json!({}), &status), &[], unreachable, conflict);
+    assert_eq!((done.reasons(), done.status()), (vec![], None));
+}
+
+#[test]
+fn a_foreign_job_of_the_submitters_name_is_left_alone() {
+    let mut status = running();
+    status["jobDeploymentStatus"] = json!("Initializing");
+    let job = ray_job(&json!({"submissionMode": "K8sJobMode"}), &status);
+    let foreign = owned("Job", "rj", "another");
+    let done = pass(&job, &[cluster(), foreign], unreachable);
+    assert_eq!(done.orders, []);
+    assert_eq!(done.reasons(), ["FailedToCreateRayJobSubmitter"]);
+}
+
+#[test]
+fn a_foreign_cluster_of_the_same_name_is_not_deleted() {
+    let mut status = running();
+    status["jobDeploymentStatus"] = json!("Suspending");
+    let job = ray_job(&json!({"suspend": true, "shutdownAfterJobFinishes": true}), &status);
+    let done = pass(&job, &[owned("RayCluster", "rj-a", "another")], unreachable);
+    assert_eq!(done.orders, []);
+    assert_eq!(done.status().expect("a status")["jobDeploymentStatus"], "Suspended");
+}
+
+#[test]
+fn quota_returns_only_when_cluster_and_submitter_are_gone() {
+    let mut status = running();
+    status["jobDeploymentStatus"] = json!("Suspending");
+    let spec = json!({
+        "submissionMode": "K8sJobMode", "suspend": true, "shutdownAfterJobFinishes": true,
+    });
+    let job = ray_job(&spec, &status);
+    let mut ending = cluster();
+    ending["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:59Z");
+    for children in [vec![cluster()], vec![ending], vec![owned("Job", "rj", "u")]] {
+        assert_eq!(pass(&job, &children, unreachable).status(), None, "{children:?}");
+    }
+    let done = pass(&job, &[], unreachable);
+    assert_eq!(done.status().expect("a status")["jobDeploymentStatus"], "Suspended");
+}
+
+#[test]
+fn a_submission_without_an_answer_is_looked_up_before_it_is_repeated() {
+    let job = ray_job(&json!({}), &running());
+    let children = [cluster(), owned("Service", "rj-head-svc", "u")];
+    let lost = |request: &HeadRequest| match request.method {
+        HeadMethod::Get => answer(404, &json!({})),
+        _ => HeadAnswer::Unreachable("timeout".to_owned()),
+    };
+    let done = pass(&job, &children, lost);
+    let methods: Vec<HeadMethod> = done.requests().iter().map(|it| it.0).collect();
+    assert_eq!(methods, [HeadMethod::Get, HeadMethod::Post]);
+    // It reached the head all the same: nothing is submitted again.
+    let known = |_: &HeadRequest| answer(200, &json!({"status": "RUNNING"}));
+    let done = pass(&ray_job(&json!({}), done.status().expect("a status")), &children, known);
+    assert!(done.requests().iter().all(|it| it.0 == HeadMethod::Get), "{:?}", done.requests());
+    assert_eq!(done.status().expect("a status")["jobStatus"], "RUNNING");
+}
+
+#[test]
+fn a_job_id_leads_to_no_other_path() {
+    let mut status = running();
+    status["jobId"] = json!("../../x?y#z");
+    let done = pass(&ray_job(&json!({}), &status), &[cluster()], unreachable);
+    let (_, url) = done.requests()[0];
+    assert!(url.ends_with(":8265/api/jobs/..%2F..%2Fx%3Fy%23z"), "{url}");
+}
+
+#[test]
+fn texts_of_a_head_are_cut() {
+    let info =
+        json!({"status": "RUNNING", "message": format!("a\u{1b}[31m{}", "x".repeat(50_000))});
+    let done = pass(&ray_job(&json!({}), &running()), &[cluster()], |_| answer(200, &info));
+    let message = done.status().expect("a status")["message"].as_str().expect("a text").to_owned();
+    assert_eq!(message.len(), 1024);
+    assert!(message.starts_with("a[31mxxx"));
+}
+
+#[test]
+fn a_deleted_job_is_stopped_and_let_go_even_if_the_head_is_gone() {
+    let mut job = ray_job(&json!({"clusterSelector": "no map"}), &running());
+    job["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:59Z");
+    let done = pass(&job, &[], unreachable);
+    assert!(done.requests()[0].1.ends_with("/api/jobs/id/stop"));
+    let Some(RayStep::Patch { patch, .. }) = done.orders.last() else {
+        panic!("{:?}", done.orders)
+    };
+    assert_eq!(patch["metadata"]["finalizers"], json!([]));
+}
+
+#[test]
+fn a_job_without_an_id_is_let_go_without_a_request() {
+    let mut status = running();
+    status["jobId"] = json!("");
+    let mut job = ray_job(&json!({"submissionMode": "InteractiveMode"}), &status);
+    job["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:59Z");
+    assert_eq!(pass(&job, &[], unreachable).requests(), []);
+}
+
+#[test]
+fn an_invalid_job_is_reported_once() {
+    let job = ray_job(&json!({"backoffLimit": -1}), &Value::Null);
+    let done = pass(&job, &[], unreachable);
+    assert_eq!(done.reasons(), ["InvalidRayJobSpec"]);
+    let again = ray_job(&json!({"backoffLimit": -1}), done.status().expect("a status"));
+    assert_eq!(pass(&again, &[], unreachable).end, []);
+}
+
+fn phase() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "",
+        "Initializing",
+        "Waiting",
+        "Running",
+        "Suspending",
+        "Retrying",
+        "Suspended",
+        "Complete",
+        "Failed",
+        "ValidationFailed",
+        "Other",
+    ])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn no_answer_of_a_head_makes_the_operator_panic_or_loop(
+        phase in phase(),
+        mode in prop::sample::select(vec!["HTTPMode", "K8sJobMode", "SidecarMode", "InteractiveMode", "x"]),
+        code in prop::sample::select(vec![200_u16, 201, 404, 500]),
+        body in prop_oneof![
+            Just("<html>".to_owned()),
+            Just("null".to_owned()),
+            Just(r#"{"status": 3, "message": [], "start_time": "x", "end_time": 1e300}"#.to_owned()),
+            Just(r#"{"status": "FAILED", "start_time": -5, "end_time": 9223372036854775807}"#.to_owned()),
+            ".{0,40}",
+        ],
+        end in prop::sample::select(vec!["", "x", "2026-01-01T00:00:00Z", "9999-12-31T23:59:59Z"]),
+        ttl in any::<i32>(),
+    ) {
+        let mut status = running();
+        status["jobDeploymentStatus"] = json!(phase);
+        status["endTime"] = json!(end);
+        status["jobStatusCheckFailureStartTime"] = json!(end);
+        let spec = json!({
+            "submissionMode": mode, "jobId": "j", "shutdownAfterJobFinishes": true,
+            "ttlSecondsAfterFinished": ttl, "activeDeadlineSeconds": ttl.saturating_abs(),
+        });
+        let head = |_: &HeadRequest| HeadAnswer::Response { code, body: body.clone() };
+        let _ = pass(&ray_job(&spec, &status), &[cluster()], head);
+    }
+}
