@@ -4,6 +4,8 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Parser, ValueEnum};
 
+use crate::operators::OperatorMode;
+
 /// Runs the Jobs that managers dispatch to this worker cluster, and reports its free capacity.
 #[derive(Debug, Parser)]
 #[command(name = "sluice-agent", version)]
@@ -23,6 +25,14 @@ pub(crate) struct AgentArgs {
     /// How dispatched Workloads are admitted.
     #[arg(long, value_enum, default_value = "thin")]
     pub(crate) admission: AdmissionMode,
+
+    /// Whether the agent operates RayClusters, RayJobs, RayCronJobs and AppWrappers itself.
+    #[arg(long, value_enum, default_value = "off")]
+    pub(crate) operators: OperatorMode,
+
+    /// HTTP proxy to Ray heads, as host:port; without it their Services are asked directly.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) ray_head_proxy: Option<String>,
 
     /// Bind address of liveness and readiness probes.
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8081")]

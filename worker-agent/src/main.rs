@@ -6,10 +6,12 @@
 //! | module | concept |
 //! |---|---|
 //! | `args`, `config` | flags, configuration file |
+//! | `operators` | RayClusters, RayJobs, RayCronJobs and AppWrappers where no official operator runs |
 //! | `process` | the tasks of the process |
 
 mod args;
 mod config;
+mod operators;
 mod process;
 
 use std::process::ExitCode;

@@ -21,7 +21,7 @@ use runtime::{
 };
 use tokio::{net::TcpListener, task::JoinSet};
 
-use crate::{args::AgentArgs, config::AgentConfiguration};
+use crate::{args::AgentArgs, config::AgentConfiguration, operators::Operators};
 
 /// The user agent, visible in the audit log of the API server.
 const USER_AGENT: &str = concat!("sluice-agent/", env!("CARGO_PKG_VERSION"));
@@ -47,6 +47,18 @@ pub(crate) async fn run(
     let known = Kinds::built_in().with(&declared_kinds(args.job_kinds.as_deref())?);
     let settings = AgentSettings::new(config.policy(), &known.with_workloads());
     let mut stores = Stores::new(client.clone(), &counters.watches, stop.clone());
+    let reporter = Reporter {
+        component: COMPONENT.to_owned(),
+        instance: identity().context("identity of the source of events")?,
+    };
+    let operators = Operators {
+        mode: args.operators,
+        client: client.clone(),
+        metrics: counters.clone(),
+        reporter: reporter.clone(),
+        head_proxy: args.ray_head_proxy.clone(),
+        job_kinds: job_kinds(settings.kinds()),
+    };
     let leader = Leader {
         client,
         // The label with any value: several managers may share the worker.
@@ -54,16 +66,16 @@ pub(crate) async fn run(
         control: AgentControl::new(settings),
         election: election(config)?,
         metrics: counters,
-        reporter: Reporter {
-            component: COMPONENT.to_owned(),
-            instance: identity().context("identity of the source of events")?,
-        },
+        reporter,
         measure: Arc::new(Unmeasured),
     };
     // After the sources, which have asked for their stores by now.
     tasks.spawn(stores.run());
     let until = stop.clone();
     tasks.spawn(async move {
+        let runnable = |context: LeaderContext<AgentInput>| async move {
+            operators.run(context.leadership, context.stop).await;
+        };
         if let Err(error) = Box::pin(leader.run(runnable, until)).await {
             tracing::error!(%error, "cannot compete for the lease");
         }
@@ -112,7 +124,7 @@ fn election(config: &AgentConfiguration) -> anyhow::Result<Option<Election>> {
     Ok(Some(Election { lease, identity, timing: LeaseTiming::default() }))
 }
 
-/// A leading agent runs nothing beside the control loop.
-async fn runnable(context: LeaderContext<AgentInput>) {
-    context.stop.cancelled().await;
+/// Groups and kinds of the jobs that the agent starts.
+fn job_kinds(kinds: &Kinds) -> Vec<(String, String)> {
+    kinds.iter().map(|kind| (kind.group().to_owned(), kind.gvk().kind)).collect()
 }

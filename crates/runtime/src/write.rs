@@ -197,11 +197,22 @@ impl ResourceWrites<'_> {
         preconditions: DeletePreconditions,
         propagation: DeletePropagation,
     ) -> Result<Write, WriteError> {
+        self.delete_with(key, preconditions, propagation, None)
+    }
+
+    fn delete_with(
+        self,
+        key: &Key,
+        preconditions: DeletePreconditions,
+        propagation: DeletePropagation,
+        grace_period_seconds: Option<u32>,
+    ) -> Result<Write, WriteError> {
         let policy = match propagation {
             DeletePropagation::Background => PropagationPolicy::Background,
             DeletePropagation::Foreground => PropagationPolicy::Foreground,
         };
         let params = DeleteParams {
+            grace_period_seconds,
             propagation_policy: Some(policy),
             preconditions: Some(Preconditions {
                 uid: preconditions.uid,
@@ -211,6 +222,18 @@ impl ResourceWrites<'_> {
         };
         let request = self.requests(key).delete(&key.name, &params);
         self.write(key, request.map_err(request_error)).map(as_json)
+    }
+
+    /// Deletes the object at once: its pods get no time to end.
+    ///
+    /// # Errors
+    /// If the request cannot be encoded.
+    pub fn delete_now(
+        self,
+        key: &Key,
+        preconditions: DeletePreconditions,
+    ) -> Result<Write, WriteError> {
+        self.delete_with(key, preconditions, DeletePropagation::Background, Some(0))
     }
 
     fn create_encoded(

@@ -7,7 +7,9 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{context::JobContext, phase::JobPhase, status::JobStatus, stopping::delete_cluster};
+use super::{
+    context::JobContext, phase::JobPhase, status::AttemptStatus, stopping::delete_cluster,
+};
 use crate::{
     cluster::is_terminating,
     json::{items, name},
@@ -35,7 +37,7 @@ struct DueRemoval {
 }
 
 /// Removes what is due of the objects of an ended RayJob.
-pub(super) fn clean_up(context: &JobContext<'_>, pass: &mut Pass<'_>, status: &JobStatus) {
+pub(super) fn clean_up(context: &JobContext<'_>, pass: &mut Pass<'_>, status: &AttemptStatus) {
     // A selected cluster belongs to its user.
     if context.selects_cluster() {
         return;
@@ -59,7 +61,7 @@ pub(super) fn clean_up(context: &JobContext<'_>, pass: &mut Pass<'_>, status: &J
 }
 
 /// The first of rules, the two old fields and the shutdown that is set.
-fn removals(context: &JobContext<'_>, status: &JobStatus) -> Vec<DueRemoval> {
+fn removals(context: &JobContext<'_>, status: &AttemptStatus) -> Vec<DueRemoval> {
     let Some(end) = status.fields.end_time.as_deref().and_then(|end| end.parse().ok()) else {
         return Vec::new();
     };
@@ -87,7 +89,7 @@ fn after(removal: Removal, end: Timestamp, seconds: i32) -> DueRemoval {
     DueRemoval { removal, due }
 }
 
-fn applies(rule: &DeletionRule, status: &JobStatus) -> bool {
+fn applies(rule: &DeletionRule, status: &AttemptStatus) -> bool {
     let condition = &rule.condition;
     let by_job = condition.job_status.as_ref().map(|wanted| *wanted == status.fields.job_status);
     let by_phase = condition
@@ -97,7 +99,7 @@ fn applies(rule: &DeletionRule, status: &JobStatus) -> bool {
     by_job.or(by_phase).unwrap_or_default()
 }
 
-fn legacy(strategy: &DeletionStrategy, status: &JobStatus) -> Option<Removal> {
+fn legacy(strategy: &DeletionStrategy, status: &AttemptStatus) -> Option<Removal> {
     let policy = match status.phase {
         JobPhase::Failed => strategy.on_failure.as_ref(),
         _ if status.job_succeeded() => strategy.on_success.as_ref(),
@@ -124,7 +126,7 @@ fn delete_job(context: &JobContext<'_>, pass: &mut Pass<'_>) {
     }
 }
 
-fn suspend_workers(context: &JobContext<'_>, pass: &mut Pass<'_>, status: &JobStatus) {
+fn suspend_workers(context: &JobContext<'_>, pass: &mut Pass<'_>, status: &AttemptStatus) {
     let wanted = &status.fields.ray_cluster_name;
     let Some(cluster) = context.own("RayCluster", wanted).filter(|it| !is_terminating(it)) else {
         return;

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::{children::JobAttempt, status::JobStatus};
+use super::{children::JobAttempt, status::AttemptStatus};
 use crate::{
     Moment,
     json::{items, label, name, text},
@@ -21,7 +21,7 @@ pub(super) enum SubmissionMode {
     Sidecar,
     /// The operator itself.
     Http,
-    /// The user, who names the job afterwards.
+    /// The user submits, and names the job afterwards.
     Interactive,
     /// A mode without a submitter: the CRD does not bound the value.
     Unknown,
@@ -65,7 +65,7 @@ impl<'a> JobContext<'a> {
         !self.spec.cluster_selector.is_empty()
     }
 
-    pub(super) fn attempt<'b>(&'b self, status: &'b JobStatus) -> JobAttempt<'b> {
+    pub(super) fn attempt<'b>(&'b self, status: &'b AttemptStatus) -> JobAttempt<'b> {
         JobAttempt {
             job: self.job,
             spec: self.spec,

@@ -12,7 +12,7 @@ use super::{
     initializing::{initialize, wait_for_job_id},
     phase::JobPhase,
     running::run,
-    status::{JobStatus, reasons},
+    status::{AttemptStatus, reasons},
     stopping::stop,
     validate::{InvalidJob, check_job},
 };
@@ -49,7 +49,7 @@ pub fn decide(
         return Vec::new();
     }
     let mut pass = Pass::new(answers);
-    let before = JobStatus::read(job);
+    let before = AttemptStatus::read(job);
     // Before the validation, so that a job that became invalid can still be deleted.
     if is_terminating(job) {
         finalize(job, children, &before, settings, &mut pass);
@@ -83,7 +83,7 @@ pub fn decide(
     pass.finish()
 }
 
-fn advance<'a>(context: &JobContext<'a>, pass: &mut Pass<'a>, status: &mut JobStatus) {
+fn advance<'a>(context: &JobContext<'a>, pass: &mut Pass<'a>, status: &mut AttemptStatus) {
     match status.phase {
         JobPhase::New => begin(context, status),
         JobPhase::Initializing => initialize(context, pass, status),
@@ -110,7 +110,7 @@ fn advance<'a>(context: &JobContext<'a>, pass: &mut Pass<'a>, status: &mut JobSt
     }
 }
 
-fn begin(context: &JobContext<'_>, status: &mut JobStatus) {
+fn begin(context: &JobContext<'_>, status: &mut AttemptStatus) {
     let random = |purpose: &str| format!("{}-{}", context.name(), context.moment.suffix(purpose));
     let job_id = match (context.spec.job_id.as_str(), context.mode()) {
         // The user submits the job and names it afterwards.
@@ -132,8 +132,8 @@ fn checked(job: &Value, settings: &OperatorSettings) -> Result<RayJobSpec, Inval
     Ok(spec)
 }
 
-/// Only a user who submits himself is waited for.
-fn check_phase(status: &JobStatus, spec: RayJobSpec) -> Result<RayJobSpec, InvalidJob> {
+/// Only `InteractiveMode` has a phase that waits for the user.
+fn check_phase(status: &AttemptStatus, spec: RayJobSpec) -> Result<RayJobSpec, InvalidJob> {
     if status.phase == JobPhase::Waiting && spec.submission_mode != "InteractiveMode" {
         return Err(InvalidJob {
             reason: "InvalidRayJobStatus",
@@ -145,7 +145,7 @@ fn check_phase(status: &JobStatus, spec: RayJobSpec) -> Result<RayJobSpec, Inval
     Ok(spec)
 }
 
-fn refuse(job: &Value, before: &JobStatus, invalid: &InvalidJob, pass: &mut Pass<'_>) {
+fn refuse(job: &Value, before: &AttemptStatus, invalid: &InvalidJob, pass: &mut Pass<'_>) {
     let mut status = before.clone();
     status.phase = JobPhase::ValidationFailed;
     reasons::VALIDATION_FAILED.clone_into(&mut status.fields.reason);
@@ -184,7 +184,7 @@ fn replace_finalizers(job: &Value, finalizers: &[Value], pass: &mut Pass<'_>) {
 fn finalize(
     job: &Value,
     children: &[Value],
-    status: &JobStatus,
+    status: &AttemptStatus,
     settings: &OperatorSettings,
     pass: &mut Pass<'_>,
 ) {
@@ -211,7 +211,7 @@ fn finalize(
 fn token_of(
     job: &Value,
     children: &[Value],
-    status: &JobStatus,
+    status: &AttemptStatus,
     settings: &OperatorSettings,
 ) -> Option<String> {
     let fields = &status.fields;

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::{context::JobContext, status::JobStatus};
+use super::{context::JobContext, status::AttemptStatus};
 use crate::{
     json::name,
     pass::{OrderOutcome, Pass},
@@ -15,7 +15,7 @@ use crate::{
 pub(super) fn reconcile_head_service(
     context: &JobContext<'_>,
     pass: &mut Pass<'_>,
-    status: &JobStatus,
+    status: &AttemptStatus,
     cluster: &Value,
 ) {
     let Ok(wanted) = context.attempt(status).head_service(cluster) else { return };

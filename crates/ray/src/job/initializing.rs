@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{
     context::{JobContext, SubmissionMode},
     phase::JobPhase,
-    status::{JobStatus, reasons},
+    status::{AttemptStatus, reasons},
 };
 use crate::{
     cluster::same_status,
@@ -23,7 +23,7 @@ use crate::{
 pub(super) fn initialize<'a>(
     context: &JobContext<'a>,
     pass: &mut Pass<'a>,
-    status: &mut JobStatus,
+    status: &mut AttemptStatus,
 ) {
     if leave_early(context, status) || is_late(context, status) {
         return;
@@ -50,7 +50,7 @@ pub(super) fn initialize<'a>(
 /// Waits until the user has named the job.
 ///
 /// The official operator ignores a suspension here, so that an eviction by Kueue would never free the quota of the cluster.
-pub(super) fn wait_for_job_id(context: &JobContext<'_>, status: &mut JobStatus) {
+pub(super) fn wait_for_job_id(context: &JobContext<'_>, status: &mut AttemptStatus) {
     if leave_early(context, status) || is_late(context, status) || context.spec.job_id.is_empty() {
         return;
     }
@@ -59,7 +59,7 @@ pub(super) fn wait_for_job_id(context: &JobContext<'_>, status: &mut JobStatus) 
 }
 
 /// Whether the RayJob was suspended, or its time is over.
-pub(super) fn leave_early(context: &JobContext<'_>, status: &mut JobStatus) -> bool {
+pub(super) fn leave_early(context: &JobContext<'_>, status: &mut AttemptStatus) -> bool {
     if context.spec.suspend {
         status.phase = JobPhase::Suspending;
         return true;
@@ -69,7 +69,7 @@ pub(super) fn leave_early(context: &JobContext<'_>, status: &mut JobStatus) -> b
 }
 
 /// Whether the time until the job runs is over.
-fn is_late(context: &JobContext<'_>, status: &mut JobStatus) -> bool {
+fn is_late(context: &JobContext<'_>, status: &mut AttemptStatus) -> bool {
     let limit = context.spec.pre_running_deadline_seconds;
     let reason = reasons::PRE_RUNNING_DEADLINE_EXCEEDED;
     passed(context, status, limit, "preRunningDeadlineSeconds", reason)
@@ -77,7 +77,7 @@ fn is_late(context: &JobContext<'_>, status: &mut JobStatus) -> bool {
 
 fn passed(
     context: &JobContext<'_>,
-    status: &mut JobStatus,
+    status: &mut AttemptStatus,
     limit: Option<i32>,
     field: &str,
     reason: &str,
@@ -99,7 +99,7 @@ fn passed(
 pub(super) fn cluster<'a>(
     context: &JobContext<'a>,
     pass: &mut Pass<'a>,
-    status: &JobStatus,
+    status: &AttemptStatus,
 ) -> Option<Cow<'a, Value>> {
     let wanted = &status.fields.ray_cluster_name;
     if let Some(cluster) = context.child("RayCluster", wanted) {
@@ -131,7 +131,7 @@ pub(super) fn cluster<'a>(
 pub(super) fn ensure_submitter(
     context: &JobContext<'_>,
     pass: &mut Pass<'_>,
-    status: &JobStatus,
+    status: &AttemptStatus,
     cluster: &Value,
 ) -> bool {
     if context.own("Job", context.name()).is_some() {
@@ -143,7 +143,7 @@ pub(super) fn ensure_submitter(
         pass.warning("FailedToCreateRayJobSubmitter", message);
         false
     };
-    // A Job of somebody else would end this RayJob with its own end.
+    // A foreign Job would end this RayJob with its own end.
     if context.child("Job", context.name()).is_some() {
         return fail(pass, "another Job has this name");
     }

@@ -13,7 +13,7 @@ use super::{
     head_service::reconcile_head_service,
     initializing::{cluster, ensure_submitter, leave_early},
     phase::JobPhase,
-    status::{JobStatus, reasons},
+    status::{AttemptStatus, reasons},
     submission::submission_body,
     submitter::{SubmitterState, submitter_state},
 };
@@ -27,7 +27,7 @@ use crate::{
 const SUBMITTER_GRACE: Duration = Duration::from_secs(30);
 
 /// What a running RayJob needs next.
-pub(super) fn run<'a>(context: &JobContext<'a>, pass: &mut Pass<'a>, status: &mut JobStatus) {
+pub(super) fn run<'a>(context: &JobContext<'a>, pass: &mut Pass<'a>, status: &mut AttemptStatus) {
     if leave_early(context, status) || ends_late(context, status) || is_silent(context, status) {
         return;
     }
@@ -50,7 +50,7 @@ pub(super) fn run<'a>(context: &JobContext<'a>, pass: &mut Pass<'a>, status: &mu
 }
 
 /// Whether the job in Ray ended long ago, and its submitter did not.
-fn ends_late(context: &JobContext<'_>, status: &mut JobStatus) -> bool {
+fn ends_late(context: &JobContext<'_>, status: &mut AttemptStatus) -> bool {
     let info = status.fields.ray_job_info.as_ref();
     let end = info.and_then(|info| info.end_time.as_deref()).and_then(|end| end.parse().ok());
     let grace = context.settings.job_end_grace;
@@ -62,7 +62,7 @@ fn ends_late(context: &JobContext<'_>, status: &mut JobStatus) -> bool {
 }
 
 /// Whether the head has not said for too long how the job is.
-fn is_silent(context: &JobContext<'_>, status: &mut JobStatus) -> bool {
+fn is_silent(context: &JobContext<'_>, status: &mut AttemptStatus) -> bool {
     let Some(since) = status.fields.job_status_check_failure_start_time.clone() else {
         return false;
     };
@@ -84,7 +84,7 @@ fn is_over(since: Option<Timestamp>, limit: Duration, now: Timestamp) -> bool {
 }
 
 /// Whether the attempt failed with its submitter. A job that failed before is the cause, and not the submitter that follows it.
-fn has_failed(submitter: &SubmitterState, status: &mut JobStatus) -> bool {
+fn has_failed(submitter: &SubmitterState, status: &mut AttemptStatus) -> bool {
     match submitter {
         SubmitterState::HeadGone => {
             let message = "Ray head pod not found.".to_owned();
@@ -103,7 +103,7 @@ fn has_failed(submitter: &SubmitterState, status: &mut JobStatus) -> bool {
 fn check_job(
     context: &JobContext<'_>,
     pass: &mut Pass<'_>,
-    status: &mut JobStatus,
+    status: &mut AttemptStatus,
     submitter: &SubmitterState,
     cluster: &Value,
 ) {
@@ -133,7 +133,7 @@ fn check_job(
 }
 
 /// Submits the job. A job of this id that the head knows already is not submitted twice.
-fn submit(context: &JobContext<'_>, pass: &mut Pass<'_>, status: &mut JobStatus, head: &Head) {
+fn submit(context: &JobContext<'_>, pass: &mut Pass<'_>, status: &mut AttemptStatus, head: &Head) {
     let Ok(body) = submission_body(&context.attempt(status)) else {
         note_failure(context, status);
         return;
@@ -148,13 +148,13 @@ fn submit(context: &JobContext<'_>, pass: &mut Pass<'_>, status: &mut JobStatus,
     }
 }
 
-fn note_failure(context: &JobContext<'_>, status: &mut JobStatus) {
+fn note_failure(context: &JobContext<'_>, status: &mut AttemptStatus) {
     let since = &mut status.fields.job_status_check_failure_start_time;
     since.get_or_insert_with(|| rfc3339(context.now()));
 }
 
 /// What follows from the state of the job and of its submitter.
-fn follow(context: &JobContext<'_>, status: &mut JobStatus, submitter: &SubmitterState) {
+fn follow(context: &JobContext<'_>, status: &mut AttemptStatus, submitter: &SubmitterState) {
     // A submitter that still follows the logs would lose their end with the cluster.
     let waits = matches!(submitter, SubmitterState::Running);
     if status.job_ended() {
@@ -176,7 +176,7 @@ fn follow(context: &JobContext<'_>, status: &mut JobStatus, submitter: &Submitte
 }
 
 /// Ends an attempt whose job ended. A job that was stopped counts as complete.
-fn end_with(status: &mut JobStatus, reason_of_failure: &str) {
+fn end_with(status: &mut AttemptStatus, reason_of_failure: &str) {
     if status.job_failed() {
         status.fail(reason_of_failure, None);
     } else {
@@ -192,7 +192,7 @@ struct Head {
 
 impl Head {
     /// The address is that of the status: it names the head to which the job was submitted.
-    fn of(context: &JobContext<'_>, status: &JobStatus, cluster: &Value) -> Self {
+    fn of(context: &JobContext<'_>, status: &AttemptStatus, cluster: &Value) -> Self {
         let dashboard = context.attempt(status).dashboard(cluster);
         let token_secret = dashboard.ok().and_then(|(_, secret)| secret);
         Self { address: status.fields.dashboard_url.clone(), token_secret }

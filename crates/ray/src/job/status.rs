@@ -40,13 +40,13 @@ pub(super) mod reasons {
 
 /// The status, with its phase parsed and the copy of the cluster's status as it was read.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct JobStatus {
+pub(super) struct AttemptStatus {
     pub(super) phase: JobPhase,
     pub(super) fields: RayJobStatus,
     pub(super) cluster: Value,
 }
 
-impl JobStatus {
+impl AttemptStatus {
     /// Reads the status of a RayJob. One that does not decode counts as new, since no attempt can be recognized from it.
     pub(super) fn read(job: &Value) -> Self {
         let mut value = job["status"].clone();

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     context::{JobContext, SubmissionMode},
-    status::JobStatus,
+    status::AttemptStatus,
 };
 use crate::{
     cluster::is_terminating,
@@ -16,7 +16,11 @@ use crate::{
 
 /// Deletes what the attempt made, and forgets the attempt when all of it is gone. Whether it is gone is the answer: until then quota
 /// is in use.
-pub(super) fn stop(context: &JobContext<'_>, pass: &mut Pass<'_>, status: &mut JobStatus) -> bool {
+pub(super) fn stop(
+    context: &JobContext<'_>,
+    pass: &mut Pass<'_>,
+    status: &mut AttemptStatus,
+) -> bool {
     let cluster = context.own("RayCluster", &status.fields.ray_cluster_name);
     if let Some(cluster) = cluster {
         delete_cluster(context, pass, cluster);

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     context::{JobContext, SubmissionMode},
-    status::JobStatus,
+    status::AttemptStatus,
 };
 use crate::{
     conditions_of,
@@ -33,7 +33,7 @@ pub(super) enum SubmitterState {
 }
 
 /// The state of the submitter.
-pub(super) fn submitter_state(context: &JobContext<'_>, status: &JobStatus) -> SubmitterState {
+pub(super) fn submitter_state(context: &JobContext<'_>, status: &AttemptStatus) -> SubmitterState {
     match context.mode() {
         SubmissionMode::Job => match context.own("Job", context.name()) {
             Some(job) => state_of_job(job),

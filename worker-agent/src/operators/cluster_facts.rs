@@ -1,0 +1,47 @@
+//! Reads definitions and leases of the cluster.
+
+use k8s_openapi::{
+    api::coordination::v1::Lease,
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
+use kube::{Api, Client, ResourceExt, api::ListParams};
+
+use super::{
+    parent::ParentKind,
+    takeover::{AGENT, ClusterFacts, FOREIGN_LEASE, OPERATED_BY},
+};
+
+/// What `takeover` decides from. What cannot be read counts as not labelled, so that nothing is operated by mistake.
+pub(super) async fn cluster_facts(client: &Client) -> ClusterFacts {
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let mut facts = ClusterFacts::default();
+    for kind in ParentKind::ALL {
+        let resource = kind.resource();
+        let name = format!("{}.{}", resource.plural, resource.group);
+        match definitions.get_metadata_opt(&name).await {
+            Ok(Some(found)) if found.labels().get(OPERATED_BY).is_some_and(|it| it == AGENT) => {
+                facts.labelled.push(kind.name());
+            }
+            Ok(_) => {}
+            Err(error) => tracing::warn!(name, %error, "cannot read a definition"),
+        }
+    }
+    let leases: Api<Lease> = Api::all(client.clone());
+    let params = ListParams::default().fields(&format!("metadata.name={FOREIGN_LEASE}"));
+    match leases.list(&params).await {
+        Ok(found) => {
+            let renewal = |lease: Lease| {
+                let spec = lease.spec?;
+                // A lease that was released has no holder.
+                spec.holder_identity.filter(|holder| !holder.is_empty())?;
+                Some((spec.renew_time?.0, spec.lease_duration_seconds))
+            };
+            facts.foreign_leases = found.items.into_iter().filter_map(renewal).collect();
+        }
+        Err(error) => {
+            tracing::warn!(%error, "cannot read the leases of official operators");
+            facts.labelled.clear();
+        }
+    }
+    facts
+}

@@ -1,0 +1,64 @@
+//! The kinds of objects that operators may make, and their names in the API.
+//!
+//! Kinds that operators make themselves are known. A component of an AppWrapper is of another kind only if it is among the kinds of jobs
+//! of the agent: an AppWrapper must not make what the agent was not set up for, and nothing without a namespace.
+
+use std::collections::BTreeMap;
+
+use kube::{
+    Client,
+    core::GroupVersionKind,
+    discovery::{Scope, pinned_kind},
+};
+use runtime::watch::ApiResource;
+use tokio::sync::Mutex;
+
+use super::{parent::ParentKind, resources::watched_children};
+
+/// See the module.
+pub(super) struct ComponentKinds {
+    /// By `apiVersion` and kind.
+    known: BTreeMap<(String, String), ApiResource>,
+    /// Groups and kinds that components may have beside the known ones.
+    allowed: Vec<(String, String)>,
+    found: Mutex<BTreeMap<(String, String), ApiResource>>,
+}
+
+impl ComponentKinds {
+    pub(super) fn new(allowed: Vec<(String, String)>) -> Self {
+        let children = watched_children().into_iter().map(|child| child.resource);
+        let parents = ParentKind::ALL.into_iter().map(ParentKind::resource);
+        let known = children
+            .chain(parents)
+            .map(|resource| ((resource.api_version.clone(), resource.kind.clone()), resource));
+        Self { known: known.collect(), allowed, found: Mutex::default() }
+    }
+
+    /// The names of a kind in the API. None if the agent makes no objects of it, or the API server does not serve it.
+    pub(super) async fn resource(
+        &self,
+        client: &Client,
+        api_version: &str,
+        kind: &str,
+    ) -> Option<ApiResource> {
+        let id = (api_version.to_owned(), kind.to_owned());
+        if let Some(resource) = self.known.get(&id) {
+            return Some(resource.clone());
+        }
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        if !self.allowed.iter().any(|(one, other)| one == group && other == kind) {
+            return None;
+        }
+        let mut found = self.found.lock().await;
+        if let Some(resource) = found.get(&id) {
+            return Some(resource.clone());
+        }
+        let gvk = GroupVersionKind::gvk(group, version, kind);
+        let (resource, capabilities) = pinned_kind(client, &gvk).await.ok()?;
+        if capabilities.scope == Scope::Cluster {
+            return None;
+        }
+        found.insert(id, resource.clone());
+        Some(resource)
+    }
+}

@@ -1,0 +1,216 @@
+//! Operators of Ray and AppWrapper, for clusters without the official ones.
+//!
+//! The decisions are pure (`ray`, `appwrapper`); here is the loop around them. It watches the operated kinds and what they make, runs
+//! a pass for each object that changed or whose time has come, and executes the orders of a pass one after the other. A pass is a task of
+//! its own, so a head that hangs, or a write that waits, delays one object only.
+//!
+//! | module | concept |
+//! |---|---|
+//! | `takeover` | whether this agent operates the cluster |
+//! | `parent` | the operated kinds, and what concerns each object of them |
+//! | `operator_loop` | watches in, passes out |
+//! | `object_cache`, `pass_queue` | what is known, and which object is next; pure |
+//! | `pass`, `step` | one pass; steps of all operators in one form |
+//! | `head_client` | requests to Ray heads |
+//! | `resources`, `component_kinds` | kinds that are watched, and kinds that may be made |
+//! | `cluster_facts` | definitions and leases, read for `takeover` |
+
+mod cluster_facts;
+mod component_kinds;
+mod head_client;
+mod object_cache;
+mod operator_loop;
+mod parent;
+mod pass;
+mod pass_queue;
+mod resources;
+mod step;
+mod takeover;
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use kube::Client;
+use leader::{ClientMetrics, HOME};
+use runtime::{
+    Stop,
+    events::{Reporter, recorder},
+    lease::Leadership,
+    watch::{ApiResource, Config, Watch, WatchSource},
+    writer::{WriteLimits, Writer},
+};
+use serde_json::{Value, json};
+use tokio::{sync::mpsc, task::JoinSet, time};
+
+pub(crate) use self::takeover::OperatorMode;
+use self::{
+    cluster_facts::cluster_facts,
+    component_kinds::ComponentKinds,
+    head_client::HeadClient,
+    operator_loop::{KindChange, OperatorLoop},
+    parent::{AllSettings, ParentKind},
+    pass::PassIo,
+    resources::watched_children,
+    takeover::{NotOperated, operated},
+};
+
+/// The most passes at a time.
+const MOST_PASSES: usize = 32;
+
+/// How often it is looked at whether an official operator has come or gone.
+const RECHECK: Duration = Duration::from_secs(30);
+
+/// Timeout of a write.
+const WRITE_DEADLINE: Duration = Duration::from_secs(15);
+
+/// The most event writes in flight.
+const EVENTS_AT_A_TIME: usize = 4;
+
+/// Changes of watches that may wait for the loop.
+const CHANGES: usize = 1024;
+
+/// Operators of a process that leads.
+pub(crate) struct Operators {
+    pub(crate) mode: OperatorMode,
+    pub(crate) client: Client,
+    pub(crate) metrics: ClientMetrics,
+    pub(crate) reporter: Reporter,
+    /// `host:port` of a proxy to Ray heads.
+    pub(crate) head_proxy: Option<String>,
+    /// Groups and kinds of jobs that an AppWrapper may wrap.
+    pub(crate) job_kinds: Vec<(String, String)>,
+}
+
+impl Operators {
+    /// Operates while the process leads.
+    pub(crate) async fn run(self, leadership: Leadership, stop: Stop) {
+        let mut reported = None;
+        while self.mode != OperatorMode::Off && !stop.is_cancelled() {
+            match self.operated_kinds().await {
+                Ok(kinds) => {
+                    reported = None;
+                    tracing::info!(?kinds, "operators run");
+                    self.operate(kinds, &leadership, &stop).await;
+                }
+                // Once: it is looked at again and again.
+                Err(why) if reported.as_ref() != Some(&why) => {
+                    tracing::info!(%why, "operators do not run");
+                    reported = Some(why);
+                }
+                Err(_) => {}
+            }
+            let _ = stop.run_until_cancelled(time::sleep(RECHECK)).await;
+        }
+        stop.cancelled().await;
+    }
+
+    async fn operated_kinds(&self) -> Result<Vec<ParentKind>, NotOperated> {
+        let facts = match self.mode {
+            OperatorMode::Auto => cluster_facts(&self.client).await,
+            OperatorMode::On | OperatorMode::Off => takeover::ClusterFacts::default(),
+        };
+        let names = operated(self.mode, &facts, Timestamp::now())?;
+        let is_operated =
+            |kind: &ParentKind| names.as_ref().is_none_or(|names| names.contains(&kind.name()));
+        Ok(ParentKind::ALL.into_iter().filter(is_operated).collect())
+    }
+
+    /// Until the process stops, or another set of kinds is to be operated.
+    async fn operate(&self, kinds: Vec<ParentKind>, leadership: &Leadership, stop: &Stop) {
+        let until = stop.child_token();
+        let mut tasks = JoinSet::new();
+        let (changes, received) = mpsc::channel(CHANGES);
+        let n_watches = self.watch(&kinds, &changes, &until, &mut tasks);
+        let io = self.io(leadership, &until, &mut tasks);
+        let mut work = OperatorLoop::new(io, n_watches);
+        let rechecked = async {
+            loop {
+                time::sleep(RECHECK).await;
+                let still = self.operated_kinds().await;
+                if still.as_ref() != Ok(&kinds) {
+                    tracing::info!(?still, "operated kinds have changed");
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            () = work.run(received) => {}
+            () = rechecked => {}
+            () = until.cancelled() => {}
+        }
+        until.cancel();
+        tasks.shutdown().await;
+    }
+
+    fn io(&self, leadership: &Leadership, stop: &Stop, tasks: &mut JoinSet<()>) -> Arc<PassIo> {
+        let writer = |max_in_flight| {
+            let limits = WriteLimits { max_in_flight, deadline: WRITE_DEADLINE };
+            let writes = self.metrics.writes.clone();
+            Writer::new(self.client.clone(), HOME, limits, writes).led_by(leadership.clone())
+        };
+        let events = writer(EVENTS_AT_A_TIME);
+        let (recorder, events) =
+            recorder(events, self.reporter.clone(), self.metrics.events.clone());
+        tasks.spawn(events.run(stop.clone()));
+        Arc::new(PassIo {
+            client: self.client.clone(),
+            writer: writer(MOST_PASSES),
+            recorder,
+            heads: HeadClient { proxy: self.head_proxy.clone() },
+            kinds: ComponentKinds::new(self.job_kinds.clone()),
+            settings: AllSettings::default(),
+        })
+    }
+
+    /// Starts the watches. Their number is the answer.
+    fn watch(
+        &self,
+        kinds: &[ParentKind],
+        changes: &mpsc::Sender<KindChange>,
+        stop: &Stop,
+        tasks: &mut JoinSet<()>,
+    ) -> usize {
+        let parents = kinds.iter().map(|kind| (kind.resource(), None));
+        let children =
+            watched_children().into_iter().map(|child| (child.resource, Some(child.selector)));
+        let mut n_watches = 0;
+        for (resource, selector) in parents.chain(children) {
+            n_watches += 1;
+            let (sender, mut receiver) = mpsc::channel(CHANGES);
+            let name = format!("operated/{}", resource.plural);
+            let mut source = WatchSource::all(self.client.clone()).with_config(Config::default());
+            if let Some(selector) = selector {
+                source = source.selecting(selector);
+            }
+            let kind = resource.kind.clone();
+            let decode = decoder(resource.clone());
+            let metrics = &self.metrics.watches;
+            let watch = Watch::dynamic(&name, (&resource, decode), &source, metrics).optional();
+            let (changes, run) = (changes.clone(), watch.run(sender, stop.clone()));
+            tasks.spawn(async move {
+                run.await;
+            });
+            tasks.spawn(async move {
+                while let Some(change) = receiver.recv().await {
+                    if changes.send((kind.clone(), change)).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        n_watches
+    }
+}
+
+/// Items of lists have neither field, and decisions read both. The content of Secrets is not held.
+fn decoder(resource: ApiResource) -> impl Fn(Value) -> Result<Value, serde_json::Error> + Send {
+    move |mut value| {
+        value["apiVersion"] = json!(resource.api_version);
+        value["kind"] = json!(resource.kind);
+        if let Some(object) = value.as_object_mut().filter(|_| resource.kind == "Secret") {
+            object.remove("data");
+            object.remove("stringData");
+        }
+        Ok(value)
+    }
+}

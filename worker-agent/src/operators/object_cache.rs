@@ -1,0 +1,169 @@
+//! The objects that operators read: what watches sent, and what their own writes answered.
+//!
+//! A write is visible to the next pass although its watch event has not come yet. Without that a pass would make the pods of the former
+//! one again. The newer version of an object wins; an object that was deleted after a write began does not come back with its answer.
+
+use std::collections::{BTreeMap, HashMap};
+
+use runtime::watch::Key;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::parent::ParentId;
+
+/// The identity of an object: its kind, which is unique among those that are operated, and its key.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct ObjectId {
+    pub(super) kind: String,
+    pub(super) key: Key,
+}
+
+impl ObjectId {
+    pub(super) fn of(object: &Value) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let namespace = object["metadata"]["namespace"].as_str().map(Box::from);
+        let name = text(&object["metadata"]["name"]).into();
+        Self { kind: text(&object["kind"]), key: Key { namespace, name } }
+    }
+}
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct ObjectCache {
+    /// By namespace first: a pass reads one.
+    objects: BTreeMap<Option<Box<str>>, BTreeMap<ObjectId, Value>>,
+    deleted: HashMap<ObjectId, Instant>,
+}
+
+impl ObjectCache {
+    /// Takes an object from a watch. Whether it is news is the answer.
+    pub(super) fn observe(&mut self, object: Value) -> bool {
+        let id = ObjectId::of(&object);
+        let objects = self.objects.entry(id.key.namespace.clone()).or_default();
+        if objects.get(&id).is_some_and(|known| is_as_new(known, &object)) {
+            return false;
+        }
+        objects.insert(id, object);
+        true
+    }
+
+    /// Takes the answer to a write that began at `since`.
+    pub(super) fn take_answer(&mut self, object: Value, since: Instant) {
+        let deleted = self.deleted.get(&ObjectId::of(&object));
+        if deleted.is_none_or(|deleted| *deleted < since) {
+            self.observe(object);
+        }
+    }
+
+    /// Removes an object that a watch reports as deleted.
+    pub(super) fn remove(&mut self, id: &ObjectId, now: Instant) -> Option<Value> {
+        self.deleted.insert(id.clone(), now);
+        let objects = self.objects.get_mut(&id.key.namespace)?;
+        let removed = objects.remove(id);
+        if objects.is_empty() {
+            self.objects.remove(&id.key.namespace);
+        }
+        removed
+    }
+
+    /// Marks an object that was asked to go, until its watch says more.
+    pub(super) fn mark_deleted(&mut self, id: &ObjectId, uid: &str) {
+        let objects = self.objects.get_mut(&id.key.namespace);
+        let object = objects.and_then(|objects| objects.get_mut(id));
+        let Some(object) = object.filter(|it| it["metadata"]["uid"] == uid) else { return };
+        if object["metadata"]["deletionTimestamp"].is_null() {
+            // Only whether it is set counts; the API server's value comes with the watch.
+            object["metadata"]["deletionTimestamp"] = json!("1970-01-01T00:00:00Z");
+        }
+    }
+
+    /// Forgets deletions from before this time: no write that began earlier is without an answer.
+    pub(super) fn forget_deletions(&mut self, before: Instant) {
+        self.deleted.retain(|_, at| *at >= before);
+    }
+
+    /// An operated object, and what the decision about it reads.
+    pub(super) fn family(&self, parent: &ParentId) -> Option<(Value, Vec<Value>)> {
+        let objects = self.objects.get(&parent.key.namespace)?;
+        let id = ObjectId { kind: parent.kind.name().to_owned(), key: parent.key.clone() };
+        let object = objects.get(&id)?;
+        let children = objects.values().filter(|child| parent.kind.reads(object, child));
+        let mut children: Vec<Value> = children.cloned().collect();
+        // As they were made, so that the oldest of several comes first.
+        children.sort_by_key(version);
+        Some((object.clone(), children))
+    }
+}
+
+/// Whether the known object is as new as another one. Versions of one API server are numbers that grow.
+fn is_as_new(known: &Value, other: &Value) -> bool {
+    match (version(known), version(other)) {
+        (Some(known), Some(other)) => known >= other,
+        _ => false,
+    }
+}
+
+fn version(object: &Value) -> Option<u64> {
+    object["metadata"]["resourceVersion"].as_str()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::operators::parent::ParentKind;
+
+    fn pod(version: u64) -> Value {
+        json!({
+            "kind": "Pod",
+            "metadata": {
+                "namespace": "ns", "name": "p", "uid": "u",
+                "resourceVersion": version.to_string(), "labels": {"ray.io/cluster": "c"},
+            },
+        })
+    }
+
+    fn cluster() -> Value {
+        json!({"kind": "RayCluster", "metadata": {"namespace": "ns", "name": "c"}})
+    }
+
+    fn children(cache: &ObjectCache) -> Vec<Value> {
+        let key = Key { namespace: Some("ns".into()), name: "c".into() };
+        let id = ParentId { kind: ParentKind::RayCluster, key };
+        cache.family(&id).expect("a cluster").1
+    }
+
+    #[test]
+    fn an_older_event_does_not_replace_the_answer_to_a_write() {
+        let mut cache = ObjectCache::default();
+        cache.observe(cluster());
+        cache.take_answer(pod(9), Instant::now());
+        assert!(!cache.observe(pod(7)));
+        assert_eq!(children(&cache), [pod(9)]);
+    }
+
+    #[test]
+    fn an_answer_does_not_bring_back_what_was_deleted_since() {
+        let mut cache = ObjectCache::default();
+        cache.observe(cluster());
+        let began = Instant::now();
+        cache.remove(&ObjectId::of(&pod(9)), began + Duration::from_millis(1));
+        cache.take_answer(pod(9), began);
+        assert_eq!(children(&cache), Vec::<Value>::new());
+        // A pod of the same name that is made later is another one.
+        cache.take_answer(pod(12), began + Duration::from_millis(2));
+        assert_eq!(children(&cache), [pod(12)]);
+    }
+
+    #[test]
+    fn only_the_object_that_was_deleted_is_marked() {
+        let mut cache = ObjectCache::default();
+        cache.observe(cluster());
+        cache.observe(pod(3));
+        cache.mark_deleted(&ObjectId::of(&pod(3)), "another");
+        assert_eq!(children(&cache), [pod(3)]);
+        cache.mark_deleted(&ObjectId::of(&pod(3)), "u");
+        assert!(children(&cache)[0]["metadata"]["deletionTimestamp"].is_string());
+    }
+}

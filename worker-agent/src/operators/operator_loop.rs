@@ -1,0 +1,140 @@
+//! The loop of the operators: watches in, passes out.
+
+use std::{sync::Arc, time::Duration};
+
+use runtime::watch::{Change, Key, WatchChange};
+use serde_json::Value;
+use tokio::{
+    sync::mpsc,
+    task::JoinSet,
+    time::{self, Instant},
+};
+
+use super::{
+    MOST_PASSES,
+    object_cache::{ObjectCache, ObjectId},
+    parent::concerned,
+    pass::{OperatorPass, PassIo, PassReport},
+    pass_queue::{PassOutcome, PassQueue},
+};
+
+/// How long a deletion is remembered: longer than any pass takes to learn of its writes.
+const DELETIONS: Duration = Duration::from_secs(600);
+
+/// A change of a watch, with the kind of its objects.
+pub(super) type KindChange = (String, Change<Value>);
+
+/// The loop: one task owns what is known and which object is next.
+pub(super) struct OperatorLoop {
+    io: Arc<PassIo>,
+    cache: ObjectCache,
+    queue: PassQueue,
+    passes: JoinSet<PassReport>,
+    /// Watches that have not listed yet. Nothing is decided before.
+    n_unlisted: usize,
+}
+
+impl OperatorLoop {
+    pub(super) fn new(io: Arc<PassIo>, n_watches: usize) -> Self {
+        Self {
+            io,
+            cache: ObjectCache::default(),
+            queue: PassQueue::default(),
+            passes: JoinSet::new(),
+            n_unlisted: n_watches,
+        }
+    }
+
+    pub(super) async fn run(&mut self, mut changes: mpsc::Receiver<KindChange>) {
+        loop {
+            let due = self.queue.next_due();
+            let timer = async {
+                match due {
+                    Some(due) => time::sleep_until(due).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                change = changes.recv() => match change {
+                    Some((kind, change)) => self.observe(&kind, change),
+                    None => return,
+                },
+                Some(ended) = self.passes.join_next() => match ended {
+                    Ok(report) => self.settle(report),
+                    Err(error) => {
+                        tracing::error!(%error, "a pass failed");
+                        return;
+                    }
+                },
+                () = timer => {}
+            }
+            if self.n_unlisted == 0 {
+                self.start_passes();
+            }
+        }
+    }
+
+    fn observe(&mut self, kind: &str, change: Change<Value>) {
+        match change {
+            WatchChange::Apply(object) => self.apply(&object),
+            WatchChange::Delete(key) => self.remove(&ObjectId { kind: kind.to_owned(), key }),
+            WatchChange::Reset { objects, removed } => {
+                objects.iter().for_each(|object| self.apply(object));
+                self.remove_all(kind, removed);
+                // Of a later list of the same watch as well, which then changes nothing.
+                self.n_unlisted = self.n_unlisted.saturating_sub(1);
+            }
+            WatchChange::Unavailable { reason, removed } => {
+                tracing::info!(kind, ?reason, "a kind cannot be observed");
+                self.remove_all(kind, removed);
+                self.n_unlisted = self.n_unlisted.saturating_sub(1);
+            }
+        }
+    }
+
+    fn apply(&mut self, object: &Arc<Value>) {
+        if self.cache.observe((**object).clone()) {
+            concerned(object).into_iter().for_each(|id| self.queue.note_change(id));
+        }
+    }
+
+    fn remove_all(&mut self, kind: &str, keys: Vec<Key>) {
+        for key in keys {
+            self.remove(&ObjectId { kind: kind.to_owned(), key });
+        }
+    }
+
+    fn remove(&mut self, id: &ObjectId) {
+        if let Some(object) = self.cache.remove(id, Instant::now()) {
+            concerned(&object).into_iter().for_each(|id| self.queue.note_change(id));
+        }
+    }
+
+    fn start_passes(&mut self) {
+        let now = Instant::now();
+        for id in self.queue.take_due(now, MOST_PASSES) {
+            match self.cache.family(&id) {
+                Some((parent, children)) => {
+                    let pass = OperatorPass::new(Arc::clone(&self.io), id, parent, children);
+                    self.passes.spawn(pass.run());
+                }
+                // It is gone, or of a kind that is not operated.
+                None => self.queue.finish(&id, PassOutcome::Complete(None), now),
+            }
+        }
+    }
+
+    /// Takes over what a pass wrote, so that the next one sees it.
+    fn settle(&mut self, report: PassReport) {
+        let now = Instant::now();
+        for object in report.stored {
+            concerned(&object).into_iter().for_each(|id| self.queue.note_change(id));
+            self.cache.take_answer(object, report.began);
+        }
+        for (id, uid) in &report.deleted {
+            self.cache.mark_deleted(id, uid);
+        }
+        self.cache.forget_deletions(now.checked_sub(DELETIONS).unwrap_or(now));
+        self.queue.finish(&report.id, report.outcome, now);
+    }
+}

@@ -1,0 +1,230 @@
+//! The kinds that are operated, what their decisions read, and which of them an object concerns.
+
+use std::{collections::BTreeMap, fmt};
+
+use appwrapper::{WrapperFacts, settings::WrapperSettings};
+use jiff::tz::TimeZone;
+use ray::{Moment, settings::OperatorSettings};
+use runtime::watch::{ApiResource, Key};
+use serde_json::Value;
+
+use super::{
+    resources::resource,
+    step::{OrderAnswer, PassStep, of_wrapper},
+};
+
+/// The label of the pods of an AppWrapper.
+const WRAPPER_LABEL: &str = appwrapper::names::WRAPPER_LABEL;
+
+/// A kind that is operated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum ParentKind {
+    RayCluster,
+    RayJob,
+    RayCronJob,
+    AppWrapper,
+}
+
+/// An object that is operated.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct ParentId {
+    pub(super) kind: ParentKind,
+    pub(super) key: Key,
+}
+
+/// Settings of all operators.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AllSettings {
+    pub(super) ray: OperatorSettings,
+    pub(super) wrapper: WrapperSettings,
+}
+
+impl ParentKind {
+    pub(super) const ALL: [Self; 4] =
+        [Self::RayCluster, Self::RayJob, Self::RayCronJob, Self::AppWrapper];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::RayCluster => "RayCluster",
+            Self::RayJob => "RayJob",
+            Self::RayCronJob => "RayCronJob",
+            Self::AppWrapper => "AppWrapper",
+        }
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    pub(super) fn resource(self) -> ApiResource {
+        match self {
+            Self::RayCluster => resource("ray.io", "v1", "RayCluster", "rayclusters"),
+            Self::RayJob => resource("ray.io", "v1", "RayJob", "rayjobs"),
+            Self::RayCronJob => resource("ray.io", "v1", "RayCronJob", "raycronjobs"),
+            Self::AppWrapper => {
+                resource("workload.codeflare.dev", "v1beta2", "AppWrapper", "appwrappers")
+            }
+        }
+    }
+
+    /// The reporting controller of events, as the official operators name theirs.
+    pub(super) fn reporter(self) -> &'static str {
+        match self {
+            Self::RayCluster => "raycluster-controller",
+            Self::RayJob => "rayjob-controller",
+            Self::RayCronJob => "raycronjob-controller",
+            Self::AppWrapper => "appwrapper",
+        }
+    }
+
+    /// The steps that `parent` needs next.
+    pub(super) fn decide(
+        self,
+        parent: &Value,
+        children: &[Value],
+        answers: &[OrderAnswer],
+        moment: &Moment,
+        settings: &AllSettings,
+    ) -> Vec<PassStep> {
+        let ray_answers = || answers.iter().map(OrderAnswer::for_ray).collect::<Vec<_>>();
+        let steps = match self {
+            Self::RayCluster => {
+                ray::cluster::decide(parent, children, &ray_answers(), moment, &settings.ray)
+            }
+            Self::RayJob => {
+                ray::job::decide(parent, children, &ray_answers(), moment, &settings.ray)
+            }
+            Self::RayCronJob => {
+                let zone = time_zone(parent);
+                let (answers, now) = (ray_answers(), moment.now);
+                ray::cron_job::decide(parent, &answers, now, zone.as_ref(), &settings.ray)
+            }
+            Self::AppWrapper => {
+                let answers: Vec<_> = answers.iter().map(OrderAnswer::for_wrapper).collect();
+                let facts = WrapperFacts { now: moment.now, evicted_nodes: BTreeMap::new() };
+                let wrapper = &settings.wrapper;
+                let steps = appwrapper::decide(parent, children, &answers, &facts, wrapper);
+                return steps.into_iter().map(|step| of_wrapper(parent, step)).collect();
+            }
+        };
+        steps.into_iter().map(PassStep::from).collect()
+    }
+
+    /// Whether the decision about `parent` reads `object`, which is in the same namespace.
+    pub(super) fn reads(self, parent: &Value, object: &Value) -> bool {
+        let name = text(&parent["metadata"]["name"]);
+        match self {
+            Self::RayCluster => {
+                object["kind"] != "RayCluster"
+                    && (label(object, "ray.io/cluster") == name || is_owned(parent, object))
+            }
+            Self::RayJob => {
+                let cluster = text(&parent["status"]["rayClusterName"]);
+                let is_cluster =
+                    object["kind"] == "RayCluster" && text(&object["metadata"]["name"]) == cluster;
+                let is_head = object["kind"] == "Pod" && label(object, "ray.io/cluster") == cluster;
+                is_cluster || is_head || is_owned(parent, object)
+            }
+            Self::RayCronJob => false,
+            Self::AppWrapper => object["kind"] == "Pod" && label(object, WRAPPER_LABEL) == name,
+        }
+    }
+}
+
+/// The zone of the spec, or UTC: the zone of a pod is that of its image. None if it is unknown.
+fn time_zone(cron_job: &Value) -> Option<TimeZone> {
+    match text(&cron_job["spec"]["timeZone"]) {
+        "" => Some(TimeZone::UTC),
+        name => TimeZone::get(name).ok(),
+    }
+}
+
+/// The operated objects that a change of `object` concerns, itself included.
+pub(super) fn concerned(object: &Value) -> Vec<ParentId> {
+    let namespace: Option<Box<str>> = object["metadata"]["namespace"].as_str().map(Box::from);
+    let id = |kind, name: &str| ParentId {
+        kind,
+        key: Key { namespace: namespace.clone(), name: name.into() },
+    };
+    let mut found = Vec::new();
+    if let Some(kind) = ParentKind::parse(text(&object["kind"])) {
+        found.push(id(kind, text(&object["metadata"]["name"])));
+    }
+    for owner in object["metadata"]["ownerReferences"].as_array().into_iter().flatten() {
+        if let Some(kind) = ParentKind::parse(text(&owner["kind"])) {
+            found.push(id(kind, text(&owner["name"])));
+        }
+    }
+    let by_label = [
+        (Some(ParentKind::RayCluster), label(object, "ray.io/cluster")),
+        (
+            ParentKind::parse(label(object, "ray.io/originated-from-crd")),
+            label(object, "ray.io/originated-from-cr-name"),
+        ),
+        (Some(ParentKind::AppWrapper), label(object, WRAPPER_LABEL)),
+    ];
+    for (kind, name) in by_label {
+        if let (Some(kind), false) = (kind, name.is_empty()) {
+            found.push(id(kind, name));
+        }
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+fn is_owned(parent: &Value, object: &Value) -> bool {
+    let uid = &parent["metadata"]["uid"];
+    let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    owners.into_iter().any(|owner| owner["uid"] == *uid)
+}
+
+fn label<'a>(object: &'a Value, name: &str) -> &'a str {
+    text(&object["metadata"]["labels"][name])
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+impl fmt::Display for ParentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind.name(), self.key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_object_concerns_its_owner_and_those_that_its_labels_name() {
+        let pod = json!({
+            "kind": "Pod",
+            "metadata": {
+                "namespace": "ns", "name": "p",
+                "labels": {
+                    "ray.io/cluster": "c", "workload.codeflare.dev/appwrapper": "w",
+                    "ray.io/originated-from-crd": "RayJob", "ray.io/originated-from-cr-name": "j",
+                },
+                "ownerReferences": [
+                    {"kind": "RayCluster", "name": "c"}, {"kind": "ReplicaSet", "name": "r"},
+                ],
+            },
+        });
+        let found: Vec<String> = concerned(&pod).iter().map(ToString::to_string).collect();
+        assert_eq!(found, ["RayCluster ns/c", "RayJob ns/j", "AppWrapper ns/w"]);
+    }
+
+    #[test]
+    fn a_cluster_reads_what_is_its_own_and_no_other_cluster() {
+        let cluster = json!({"metadata": {"name": "c", "uid": "u"}});
+        let labelled = json!({"kind": "Pod", "metadata": {"labels": {"ray.io/cluster": "c"}}});
+        let owned = json!({"kind": "Job", "metadata": {"ownerReferences": [{"uid": "u"}]}});
+        let other = json!({"kind": "Pod", "metadata": {"labels": {"ray.io/cluster": "d"}}});
+        let reads = |object| ParentKind::RayCluster.reads(&cluster, object);
+        assert!(reads(&labelled) && reads(&owned) && !reads(&other));
+    }
+}

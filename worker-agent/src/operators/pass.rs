@@ -1,0 +1,328 @@
+//! One pass about an operated object: decide, execute the orders, decide with the answers.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Secret;
+use kube::{Api, Client, api::DynamicObject};
+use ray::{
+    Moment,
+    head::{HeadAnswer, HeadRequest},
+    step::RayTarget,
+};
+use runtime::{
+    events::{EventRecord, EventType, Recorder, Regarding},
+    watch::{ApiResource, Key},
+    write::{DeletePreconditions, DeletePropagation, Write, WriteError, difference},
+    writer::{WriteOutcome, Writer},
+};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::{
+    component_kinds::ComponentKinds,
+    head_client::HeadClient,
+    object_cache::ObjectId,
+    parent::{AllSettings, ParentId},
+    pass_queue::PassOutcome,
+    step::{OrderAnswer, PassEnd, PassOrder, PassStep, Refusal},
+};
+
+/// The most calls of a decision in one pass. Each call but the last executes an order, so a pass that exceeds it does not end.
+const MOST_CALLS: usize = 10_000;
+
+/// What passes share.
+pub(super) struct PassIo {
+    pub(super) client: Client,
+    pub(super) writer: Writer,
+    pub(super) recorder: Recorder,
+    pub(super) heads: HeadClient,
+    pub(super) kinds: ComponentKinds,
+    pub(super) settings: AllSettings,
+}
+
+/// What a pass saw and did.
+pub(super) struct PassReport {
+    pub(super) id: ParentId,
+    pub(super) began: Instant,
+    pub(super) outcome: PassOutcome,
+    /// Objects as stored, in the order of the answers.
+    pub(super) stored: Vec<Value>,
+    /// Objects that were asked to go, with their uids.
+    pub(super) deleted: Vec<(ObjectId, String)>,
+}
+
+/// A pass in progress.
+pub(super) struct OperatorPass {
+    io: Arc<PassIo>,
+    id: ParentId,
+    parent: Value,
+    children: Vec<Value>,
+    report: PassReport,
+}
+
+/// The answer to a write is unknown.
+struct Interruption;
+
+impl OperatorPass {
+    pub(super) fn new(io: Arc<PassIo>, id: ParentId, parent: Value, children: Vec<Value>) -> Self {
+        let report = PassReport {
+            id: id.clone(),
+            began: Instant::now(),
+            outcome: PassOutcome::Interrupted,
+            stored: Vec::new(),
+            deleted: Vec::new(),
+        };
+        Self { io, id, parent, children, report }
+    }
+
+    /// Runs the pass to its end.
+    pub(super) async fn run(mut self) -> PassReport {
+        self.add_components().await;
+        let mut seed = [0; 32];
+        let now = Timestamp::now();
+        if getrandom(&mut seed) {
+            let moment = Moment { now, seed };
+            if let Ok(ends) = self.orders(&moment).await
+                && let Ok(outcome) = self.end(ends).await
+            {
+                self.report.outcome = outcome;
+            }
+        }
+        self.report
+    }
+
+    /// Objects of components are of any kind, so they are read and not watched.
+    async fn add_components(&mut self) {
+        for wanted in appwrapper_components(&self.parent) {
+            if let Some(object) = self.read(&wanted).await {
+                self.children.push(object);
+            }
+        }
+    }
+
+    /// Executes orders until the decision has none.
+    async fn orders(&mut self, moment: &Moment) -> Result<Vec<PassEnd>, Interruption> {
+        let mut answers = Vec::new();
+        for _ in 0..MOST_CALLS {
+            let (parent, children) = (&self.parent, &self.children);
+            let steps = self.id.kind.decide(parent, children, &answers, moment, &self.io.settings);
+            let mut ends = Vec::new();
+            let mut orders = Vec::new();
+            for step in steps {
+                match step {
+                    PassStep::PassOrder(order) => orders.push(order),
+                    PassStep::End(end) => ends.push(end),
+                }
+            }
+            if orders.is_empty() {
+                return Ok(ends);
+            }
+            for order in orders {
+                let answer = self.execute(order).await?;
+                let refused = answer.is_refused();
+                answers.push(answer);
+                if refused {
+                    break;
+                }
+            }
+        }
+        tracing::error!(object = %self.id, "a decision does not end");
+        Err(Interruption)
+    }
+
+    async fn execute(&mut self, order: PassOrder) -> Result<OrderAnswer, Interruption> {
+        match order {
+            PassOrder::Create(object) => self.create(object).await,
+            PassOrder::Patch { target, patch } => {
+                let Some(resource) = self.resource(&target).await else {
+                    return Ok(unknown_kind(&target));
+                };
+                let write = Write::of("operator-patch", &resource);
+                self.send(write.merge(&self.key(&target.name), None, &patch)).await
+            }
+            PassOrder::Delete { target, force } => self.delete(target, force).await,
+            PassOrder::Ask(request) => Ok(OrderAnswer::Head(self.ask(&request).await)),
+        }
+    }
+
+    async fn create(&mut self, mut object: Value) -> Result<OrderAnswer, Interruption> {
+        let target = RayTarget::of(&object);
+        let Some(resource) = self.resource(&target).await else {
+            return Ok(unknown_kind(&target));
+        };
+        object["metadata"]["namespace"] = json!(self.id.key.namespace);
+        let answer = self.send(Write::of("operator-create", &resource).create(object)).await?;
+        // An object that has the name without the label of a watch: the next decision must see it.
+        if let OrderAnswer::Refused(Refusal { code: 409, .. }) = &answer
+            && let Some(object) = self.read(&target).await
+        {
+            self.report.stored.push(object);
+        }
+        Ok(answer)
+    }
+
+    async fn delete(
+        &mut self,
+        target: RayTarget,
+        force: bool,
+    ) -> Result<OrderAnswer, Interruption> {
+        let Some(resource) = self.resource(&target).await else {
+            return Ok(unknown_kind(&target));
+        };
+        let key = self.key(&target.name);
+        let only = DeletePreconditions {
+            uid: Some(target.uid.clone()).filter(|uid| !uid.is_empty()),
+            resource_version: None,
+        };
+        let write = Write::of("operator-delete", &resource);
+        let write = match force {
+            true => write.delete_now(&key, only),
+            false => write.delete(&key, only, DeletePropagation::Background),
+        };
+        let n_stored = self.report.stored.len();
+        let answer = self.send(write).await?;
+        // What a deletion answers is the object before it, or a status.
+        self.report.stored.truncate(n_stored);
+        if !answer.is_refused() {
+            self.report.deleted.push((ObjectId { kind: target.kind, key }, target.uid));
+            return Ok(OrderAnswer::Done(Value::Null));
+        }
+        Ok(answer)
+    }
+
+    async fn send(
+        &mut self,
+        write: Result<Write, WriteError>,
+    ) -> Result<OrderAnswer, Interruption> {
+        let refused = |code, message: &str| {
+            OrderAnswer::Refused(Refusal { code, message: message.to_owned(), unknown_kind: false })
+        };
+        let write = match write {
+            Ok(write) => write,
+            Err(error) => return Ok(refused(422, &error.to_string())),
+        };
+        let object = write.object.clone();
+        Ok(match self.io.writer.send(write).await {
+            WriteOutcome::Done(stored) => {
+                self.report.stored.push(stored.clone());
+                OrderAnswer::Done(stored)
+            }
+            WriteOutcome::Exists => refused(409, &format!("{object} already exists")),
+            WriteOutcome::Stale => refused(409, &format!("{object} has changed")),
+            WriteOutcome::Gone => refused(404, &format!("{object} not found")),
+            WriteOutcome::Refused { code, message, .. } => refused(code, &message),
+            // It may have been done: the watch will show it.
+            WriteOutcome::Unknown(_) => return Err(Interruption),
+        })
+    }
+
+    /// The end of a pass: events, the status, and the time of the next pass.
+    async fn end(&mut self, ends: Vec<PassEnd>) -> Result<PassOutcome, Interruption> {
+        let mut next = None;
+        for end in ends {
+            match end {
+                PassEnd::Event { warning, reason, message } => {
+                    self.record(warning, reason, message);
+                }
+                PassEnd::Requeue(after) => {
+                    next = Some(next.map_or(after, |next| after.min(next)));
+                }
+                PassEnd::Status(status) => {
+                    if self.write_status(&status).await?.is_refused() {
+                        // The object changed: the decision is made again about the newer one.
+                        return Err(Interruption);
+                    }
+                }
+            }
+        }
+        Ok(PassOutcome::Complete(next))
+    }
+
+    /// The version is that of the last answer about the object, since a pass may have changed its finalizers.
+    async fn write_status(&mut self, status: &Value) -> Result<OrderAnswer, Interruption> {
+        let is_parent =
+            |object: &&Value| object["metadata"]["uid"] == self.parent["metadata"]["uid"];
+        let newest = self.report.stored.iter().rfind(is_parent).unwrap_or(&self.parent);
+        let mut fields =
+            json!({"metadata": {"resourceVersion": newest["metadata"]["resourceVersion"]}});
+        let Some(change) = difference(&self.parent["status"], status) else {
+            return Ok(OrderAnswer::Done(Value::Null));
+        };
+        fields["status"] = change;
+        let resource = self.id.kind.resource();
+        let write = Write::of("operator-status", &resource);
+        self.send(write.merge(&self.id.key, Some("status"), &fields)).await
+    }
+
+    fn record(&self, warning: bool, reason: &'static str, message: String) {
+        let uid = self.parent["metadata"]["uid"].as_str().unwrap_or_default();
+        let resource = self.id.kind.resource();
+        self.io.recorder.record(EventRecord {
+            regarding: Regarding::dynamic(&resource, self.id.key.clone(), uid),
+            event_type: if warning { EventType::Warning } else { EventType::Normal },
+            action: "Reconcile".to_owned(),
+            reason: reason.to_owned(),
+            note: message,
+            controller: Some(self.id.kind.reporter().to_owned()),
+        });
+    }
+
+    async fn ask(&self, request: &HeadRequest) -> HeadAnswer {
+        let namespace = self.id.key.namespace.as_deref().unwrap_or_default();
+        let token = match &request.token_secret {
+            None => None,
+            Some(name) => match self.token(namespace, name).await {
+                Some(token) => Some(token),
+                None => {
+                    return HeadAnswer::Unreachable(format!("the Secret {name} has no auth_token"));
+                }
+            },
+        };
+        self.io.heads.ask(request, namespace, token.as_deref()).await
+    }
+
+    /// Read when it is needed, so that no token stays in memory.
+    async fn token(&self, namespace: &str, name: &str) -> Option<String> {
+        let secrets: Api<Secret> = Api::namespaced(self.io.client.clone(), namespace);
+        let secret = secrets.get(name).await.ok()?;
+        let token = secret.data?.remove("auth_token")?;
+        String::from_utf8(token.0).ok()
+    }
+
+    async fn read(&self, target: &RayTarget) -> Option<Value> {
+        let resource = self.resource(target).await?;
+        let namespace = self.id.key.namespace.as_deref().unwrap_or_default();
+        let api: Api<DynamicObject> =
+            Api::namespaced_with(self.io.client.clone(), namespace, &resource);
+        let object = api.get_opt(&target.name).await.ok()??;
+        serde_json::to_value(object).ok()
+    }
+
+    async fn resource(&self, target: &RayTarget) -> Option<ApiResource> {
+        self.io.kinds.resource(&self.io.client, &target.api_version, &target.kind).await
+    }
+
+    fn key(&self, name: &str) -> Key {
+        Key { namespace: self.id.key.namespace.clone(), name: name.into() }
+    }
+}
+
+fn unknown_kind(target: &RayTarget) -> OrderAnswer {
+    let message = format!("this agent makes no objects of {} {}", target.api_version, target.kind);
+    OrderAnswer::Refused(Refusal { code: 404, message, unknown_kind: true })
+}
+
+/// The objects of the components of an AppWrapper; none of another kind.
+fn appwrapper_components(parent: &Value) -> Vec<RayTarget> {
+    if parent["kind"] != "AppWrapper" {
+        return Vec::new();
+    }
+    let components = parent["spec"]["components"].as_array().into_iter().flatten();
+    components.map(|component| RayTarget::of(&component["template"])).collect()
+}
+
+fn getrandom(seed: &mut [u8; 32]) -> bool {
+    use ring::rand::{SecureRandom, SystemRandom};
+    SystemRandom::new().fill(seed).is_ok()
+}

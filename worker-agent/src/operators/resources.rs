@@ -1,0 +1,44 @@
+//! The kinds of objects that operators make, and which of them are watched.
+
+use kube::core::GroupVersionKind;
+use runtime::watch::ApiResource;
+
+/// A kind of objects that is watched where a label says that an operator made them.
+pub(super) struct WatchedChild {
+    pub(super) resource: ApiResource,
+    pub(super) selector: &'static str,
+}
+
+/// The label of everything that belongs to a RayCluster.
+const OF_CLUSTER: &str = "ray.io/cluster";
+/// The label of what a RayJob makes beside its cluster.
+const OF_JOB: &str = "ray.io/originated-from-crd";
+
+/// Objects that are watched beside the operated kinds. Others of their kind are neither sent nor held.
+pub(super) fn watched_children() -> Vec<WatchedChild> {
+    let child = |group, version, kind, plural, selector| WatchedChild {
+        resource: resource(group, version, kind, plural),
+        selector,
+    };
+    let rbac = "rbac.authorization.k8s.io";
+    vec![
+        child("", "v1", "Pod", "pods", OF_CLUSTER),
+        child("", "v1", "Pod", "pods", appwrapper::names::WRAPPER_LABEL),
+        child("", "v1", "Service", "services", OF_CLUSTER),
+        child("", "v1", "Service", "services", OF_JOB),
+        child("", "v1", "Secret", "secrets", OF_CLUSTER),
+        child("", "v1", "ServiceAccount", "serviceaccounts", OF_CLUSTER),
+        child("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", OF_CLUSTER),
+        child("batch", "v1", "Job", "jobs", OF_CLUSTER),
+        child("batch", "v1", "Job", "jobs", OF_JOB),
+        child(rbac, "v1", "Role", "roles", OF_CLUSTER),
+        child(rbac, "v1", "RoleBinding", "rolebindings", OF_CLUSTER),
+        child("networking.k8s.io", "v1", "Ingress", "ingresses", OF_CLUSTER),
+        child("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", OF_CLUSTER),
+    ]
+}
+
+pub(super) fn resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiResource {
+    let gvk = GroupVersionKind::gvk(group, version, kind);
+    ApiResource::from_gvk_with_plural(&gvk, plural)
+}
