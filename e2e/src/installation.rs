@@ -45,6 +45,8 @@ pub struct Installation<'a> {
     hasty: bool,
     /// The folder of the programs, if not that of the running program.
     build: Option<PathBuf>,
+    /// The proxy to Ray heads of agents that operate Ray and AppWrapper.
+    head_proxy: Option<String>,
     /// Kinds that an administrator declares, and the file with their definitions.
     declared: Option<(Kinds, PathBuf)>,
 }
@@ -80,7 +82,17 @@ impl<'a> Installation<'a> {
         for number in 1..=plan.workers {
             workers.push(lab.cluster(&format!("worker-{number}")).await?);
         }
-        Ok(Self { lab, hub, workers, plan, ports, hasty: true, build: None, declared: None })
+        Ok(Self {
+            lab,
+            hub,
+            workers,
+            plan,
+            ports,
+            hasty: true,
+            build: None,
+            head_proxy: None,
+            declared: None,
+        })
     }
 
     /// The same in a worker cluster, with a manager of its own that knows no other cluster.
@@ -91,7 +103,17 @@ impl<'a> Installation<'a> {
         let (hub, plan) =
             (lab.cluster(name).await?, InstallationPlan { workers: 0, elects: false });
         let workers = Vec::new();
-        Ok(Self { lab, hub, workers, plan, ports, hasty: true, build: None, declared: None })
+        Ok(Self {
+            lab,
+            hub,
+            workers,
+            plan,
+            ports,
+            hasty: true,
+            build: None,
+            head_proxy: None,
+            declared: None,
+        })
     }
 
     /// The same with leases of the length that is shipped. On a machine that is as busy as a burst makes it, a hasty leader
@@ -105,6 +127,12 @@ impl<'a> Installation<'a> {
     #[must_use]
     pub fn built_in(self, folder: PathBuf) -> Self {
         Self { build: Some(folder), ..self }
+    }
+
+    /// The same with agents that operate Ray and AppWrapper, and reach Ray heads by this proxy.
+    #[must_use]
+    pub fn with_operators(self, head_proxy: String) -> Self {
+        Self { head_proxy: Some(head_proxy), ..self }
     }
 
     /// The same with kinds of jobs that an administrator declares.
@@ -132,7 +160,7 @@ impl<'a> Installation<'a> {
             .await
             .context("installing on the hub")?;
         for worker in &self.workers {
-            install::worker(worker, &declared)
+            install::worker(worker, self.head_proxy.is_some(), &declared)
                 .await
                 .with_context(|| format!("installing on {}", worker.name()))?;
         }

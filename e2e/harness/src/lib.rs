@@ -24,6 +24,7 @@ mod operator;
 mod plain_http;
 mod process;
 mod proxy;
+mod ray_heads;
 mod space;
 mod spawner;
 mod store;
@@ -41,6 +42,7 @@ pub use observer::Observer;
 pub use operator::{PlayedOperator, resource_of};
 pub use process::{Launch, Process, ProcessError};
 pub use proxy::{Fault, FaultProxy};
+pub use ray_heads::{HeadFault, RayHeads, Submission};
 pub use space::Space;
 pub use wait::GaveUp;
 

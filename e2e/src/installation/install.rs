@@ -23,9 +23,10 @@ pub(super) async fn hub(cluster: &Cluster, webhooks: u16, declared: &Kinds) -> R
 }
 
 /// Kinds and roles of a thin worker.
-pub(super) async fn worker(cluster: &Cluster, declared: &Kinds) -> Result<()> {
+pub(super) async fn worker(cluster: &Cluster, operates: bool, declared: &Kinds) -> Result<()> {
     let further = local_webhooks::objects(&manifests::of_declared_on_worker(declared))?;
-    apply(cluster, "config/worker", further, 0).await
+    let folder = if operates { "config/worker/operators" } else { "config/worker" };
+    apply(cluster, folder, further, 0).await
 }
 
 async fn apply(cluster: &Cluster, folder: &str, further: Vec<Value>, webhooks: u16) -> Result<()> {

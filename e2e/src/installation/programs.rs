@@ -102,6 +102,10 @@ pub(super) async fn agent(
         .arg(kubeconfig)
         .arg(format!("--health-probe-bind-address={health}"))
         .arg(format!("--metrics-bind-address={metrics}"));
+    let launch = match &installation.head_proxy {
+        Some(proxy) => launch.args(["--operators=auto", "--ray-head-proxy", proxy]),
+        None => launch,
+    };
     start(installation, launch, environment, health, metrics).await
 }
 

@@ -1,0 +1,177 @@
+//! A server on loopback that plays every Ray head, as the HTTP proxy of an agent.
+//!
+//! A head knows the jobs that were submitted to it; a ledger keeps all submissions. How a job goes, and how heads fail, is set by the test.
+//! The server has a thread of its own: tests that share it have a runtime each.
+
+use std::{
+    convert::Infallible,
+    io,
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+};
+
+use http_body_util::{BodyExt, Full};
+use hyper::{
+    Request, Response,
+    body::{Bytes, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, runtime::Builder, sync::oneshot, task::JoinSet};
+
+/// A job that was submitted to a head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Submission {
+    /// `host:port` of the head.
+    pub head: String,
+    /// The id of the job in Ray.
+    pub id: String,
+}
+
+/// How heads answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HeadFault {
+    /// As they should.
+    #[default]
+    None,
+    /// Not at all.
+    Hang,
+    /// With a page for people.
+    Html,
+    /// With more than anything can take.
+    Endless,
+}
+
+#[derive(Default)]
+struct PlayedHeads {
+    fault: HeadFault,
+    status: String,
+    submissions: Vec<Submission>,
+    stopped: Vec<String>,
+}
+
+/// See the module. The server ends with it.
+pub struct RayHeads {
+    address: SocketAddr,
+    heads: Arc<Mutex<PlayedHeads>>,
+    _end: oneshot::Sender<()>,
+}
+
+impl RayHeads {
+    /// Starts the server. Jobs are `PENDING` until the test says more.
+    ///
+    /// # Errors
+    /// If there is no port.
+    pub fn start() -> io::Result<Self> {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let heads: Arc<Mutex<PlayedHeads>> = Arc::default();
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let (end, ended) = oneshot::channel::<()>();
+        let served = Arc::clone(&heads);
+        thread::spawn(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    // The sender is dropped, and never used.
+                    _ = ended => {}
+                    () = serve(listener, served) => {}
+                }
+            });
+        });
+        let played = Self { address, heads, _end: end };
+        played.set_status("PENDING");
+        Ok(played)
+    }
+
+    /// `host:port` of the proxy.
+    #[must_use]
+    pub fn proxy(&self) -> String {
+        self.address.to_string()
+    }
+
+    /// The state of all jobs from now on.
+    pub fn set_status(&self, status: &str) {
+        status.clone_into(&mut lock(&self.heads).status);
+    }
+
+    /// How heads answer from now on.
+    pub fn set_fault(&self, fault: HeadFault) {
+        lock(&self.heads).fault = fault;
+    }
+
+    /// Every job that was submitted, in order.
+    #[must_use]
+    pub fn submissions(&self) -> Vec<Submission> {
+        lock(&self.heads).submissions.clone()
+    }
+
+    /// Ids of jobs that were asked to stop.
+    #[must_use]
+    pub fn stopped(&self) -> Vec<String> {
+        lock(&self.heads).stopped.clone()
+    }
+}
+
+fn lock(heads: &Mutex<PlayedHeads>) -> std::sync::MutexGuard<'_, PlayedHeads> {
+    heads.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn serve(listener: std::net::TcpListener, heads: Arc<Mutex<PlayedHeads>>) {
+    let Ok(listener) = TcpListener::from_std(listener) else { return };
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        let heads = Arc::clone(&heads);
+        connections.spawn(async move {
+            let answer = service_fn(move |request| {
+                let heads = Arc::clone(&heads);
+                async move { Ok::<_, Infallible>(answer(request, &heads).await) }
+            });
+            // A client that goes away is none of the heads' concern.
+            drop(http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await);
+        });
+    }
+}
+
+async fn answer(request: Request<Incoming>, heads: &Mutex<PlayedHeads>) -> Response<Full<Bytes>> {
+    let fault = lock(heads).fault;
+    match fault {
+        HeadFault::None => {}
+        HeadFault::Hang => std::future::pending().await,
+        HeadFault::Html => return response(200, "<html><body>Sign in</body></html>".to_owned()),
+        HeadFault::Endless => return response(200, " ".repeat(50 << 20)),
+    }
+    let (parts, body) = request.into_parts();
+    let head = parts.uri.authority().map(ToString::to_string).unwrap_or_default();
+    let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let path = parts.uri.path().trim_start_matches("/api/jobs/").to_owned();
+    let mut heads = lock(heads);
+    match (parts.method.as_str(), path.as_str()) {
+        ("POST", "") => {
+            let id = body["submission_id"].as_str().unwrap_or_default().to_owned();
+            heads.submissions.push(Submission { head, id: id.clone() });
+            response(200, json!({"submission_id": id}).to_string())
+        }
+        ("POST", path) => {
+            heads.stopped.push(path.trim_end_matches("/stop").to_owned());
+            response(200, json!({"stopped": true}).to_string())
+        }
+        (_, id) if heads.submissions.iter().any(|it| it.id == id && it.head == head) => {
+            let status = &heads.status;
+            let info =
+                json!({"status": status, "message": format!("job is {status}"), "start_time": 1});
+            response(200, info.to_string())
+        }
+        _ => response(404, "{}".to_owned()),
+    }
+}
+
+fn response(code: u16, body: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from(body));
+    *response.status_mut() = hyper::StatusCode::from_u16(code).unwrap_or_default();
+    response
+}

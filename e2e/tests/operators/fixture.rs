@@ -1,0 +1,190 @@
+//! The installation that all tests share: a manager cluster, and one worker whose agent operates Ray and AppWrapper.
+
+use anyhow::{Context, Result, ensure};
+use e2e::{
+    installation::{
+        Installation, InstallationPlan, InstallationPorts, NAMESPACE, Program, TIMEOUT, root,
+    },
+    objects,
+};
+use harness::{Cluster, HeadFault, RayHeads, Shape, Space, TestLab};
+use k8s_openapi::api::core::v1::Pod;
+use kube::{
+    Api, ResourceExt,
+    api::{DeleteParams, DynamicObject, PostParams},
+    core::{ApiResource, GroupVersionKind},
+};
+use serde_json::{Value, json};
+use tokio::sync::{Mutex, OnceCell};
+
+const PLAN: InstallationPlan = InstallationPlan { workers: 1, elects: false };
+
+const FRAMEWORKS: &[&str] =
+    &["batch/job", "ray.io/raycluster", "ray.io/rayjob", "workload.codeflare.dev/appwrapper"];
+
+struct SharedInstallation {
+    lab: TestLab,
+    ports: InstallationPorts,
+    heads: RayHeads,
+    agent: Mutex<Option<Program>>,
+    _manager: Program,
+}
+
+static SHARED: OnceCell<SharedInstallation> = OnceCell::const_new();
+
+/// A namespace on both clusters, with a queue over the worker and nodes there.
+pub(crate) struct OperatorFixture {
+    shared: &'static SharedInstallation,
+    pub(crate) space: Space,
+    pub(crate) hub: Cluster,
+    pub(crate) worker: Cluster,
+}
+
+impl SharedInstallation {
+    async fn build() -> Result<Self> {
+        let lab = TestLab::start(Shape { workers: PLAN.workers, audit: false }).await?;
+        let ports = InstallationPorts::choose()?;
+        let heads = RayHeads::start().context("playing Ray heads")?;
+        let installation = Installation::of(&lab, PLAN, ports).await?.with_operators(heads.proxy());
+        installation.install().await?;
+        // The manager cluster has the kinds, and no operator.
+        for folder in ["crates/ray/manifests", "crates/appwrapper/manifests"] {
+            let folder = root().join(folder);
+            installation.hub.apply_kustomization(&folder, NAMESPACE).await?;
+        }
+        let frameworks = json!({"integrations": {"frameworks": FRAMEWORKS}});
+        let manager = installation.manager_with(true, &frameworks, &[]).await?;
+        installation.register().await?;
+        let worker = installation.workers.first().context("a worker")?;
+        let agent = installation.agent(worker, &[]).await?;
+        drop(installation);
+        Ok(Self { lab, ports, heads, agent: Mutex::new(Some(agent)), _manager: manager })
+    }
+
+    async fn installation(&'static self) -> Result<Installation<'static>> {
+        let installation = Installation::of(&self.lab, PLAN, self.ports).await?;
+        Ok(installation.with_operators(self.heads.proxy()))
+    }
+}
+
+impl OperatorFixture {
+    pub(crate) async fn new(test: &str) -> Result<Self> {
+        let shared = SHARED.get_or_try_init(SharedInstallation::build).await?;
+        let installation = shared.installation().await?;
+        let space = installation.lab.space(test).await?;
+        let (hub, namespace) = (installation.hub, space.namespace());
+        let worker = installation.workers.into_iter().next().context("a worker")?;
+        worker.add_nodes(&objects::own_nodes(namespace, 1, "8")).await?;
+        objects::own_queue(&hub, namespace, "8", &["worker-1"]).await?;
+        shared.heads.set_fault(HeadFault::None);
+        Ok(Self { shared, space, hub, worker })
+    }
+
+    pub(crate) fn heads(&self) -> &RayHeads {
+        &self.shared.heads
+    }
+
+    /// Kills the agent and starts another one.
+    pub(crate) async fn restart_agent(&self) -> Result<()> {
+        let mut agent = self.shared.agent.lock().await;
+        if let Some(old) = agent.take() {
+            old.process.kill().await?;
+        }
+        let installation = self.shared.installation().await?;
+        let worker = installation.workers.first().context("a worker")?;
+        *agent = Some(installation.agent(worker, &[]).await?);
+        Ok(())
+    }
+
+    pub(crate) async fn submit(&self, object: &Value) -> Result<()> {
+        let api = self.api(&self.hub, object["kind"].as_str().unwrap_or_default());
+        let object: DynamicObject = serde_json::from_value(object.clone())?;
+        api.create(&PostParams::default(), &object).await.context("submitting")?;
+        Ok(())
+    }
+
+    pub(crate) fn api(&self, cluster: &Cluster, kind: &str) -> Api<DynamicObject> {
+        let (group, version, plural) = match kind {
+            "AppWrapper" => ("workload.codeflare.dev", "v1beta2", "appwrappers"),
+            "RayJob" => ("ray.io", "v1", "rayjobs"),
+            _ => ("ray.io", "v1", "rayclusters"),
+        };
+        let gvk = GroupVersionKind::gvk(group, version, kind);
+        let resource = ApiResource::from_gvk_with_plural(&gvk, plural);
+        Api::namespaced_with(cluster.client(), self.space.namespace(), &resource)
+    }
+
+    /// Until an object of a cluster has this value at a pointer of its status.
+    pub(crate) async fn until_status(
+        &self,
+        cluster: &Cluster,
+        (kind, name): (&str, &str),
+        pointer: &str,
+        value: &str,
+    ) -> Result<DynamicObject> {
+        let holds =
+            |object: &DynamicObject| object.data.pointer(pointer).is_some_and(|it| it == value);
+        let what = format!("has {value} at {pointer}");
+        Ok(cluster.until(&self.api(cluster, kind), name, &what, 2 * TIMEOUT, holds).await?)
+    }
+
+    /// Until so many pods of a type of Ray's nodes run on the worker.
+    pub(crate) async fn until_running(&self, node_type: &str, count: usize) -> Result<Vec<Pod>> {
+        let pods: Api<Pod> = self.worker.api(self.space.namespace());
+        let of_type =
+            |pod: &Pod| pod.labels().get("ray.io/node-type").is_some_and(|it| it == node_type);
+        let holds = |all: &[Pod]| {
+            let mut of_type = all.iter().filter(|pod| of_type(pod)).peekable();
+            of_type.peek().is_some() == (count > 0)
+                && all.iter().filter(|pod| of_type_runs(pod, node_type)).count() == count
+        };
+        let what = format!("{count} pods of {node_type} run");
+        let all = self.worker.until_all(&pods, "", &what, 2 * TIMEOUT, holds).await?;
+        Ok(all.into_iter().filter(of_type).collect())
+    }
+
+    /// Until no pod is left on the worker, and the queue on the manager cluster has all of its quota.
+    pub(crate) async fn until_nothing_left(&self) -> Result<()> {
+        let pods: Api<Pod> = self.worker.api(self.space.namespace());
+        self.worker.until_all(&pods, "", "no pod is left", 2 * TIMEOUT, <[Pod]>::is_empty).await?;
+        for kind in ["AppWrapper", "RayJob", "RayCluster"] {
+            let api = self.api(&self.worker, kind);
+            let what = format!("no {kind} is left");
+            let gone = <[DynamicObject]>::is_empty;
+            self.worker.until_all(&api, "", &what, 2 * TIMEOUT, gone).await?;
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn delete(&self, kind: &str, name: &str) -> Result<()> {
+        let deleted = self.api(&self.hub, kind).delete(name, &DeleteParams::background()).await;
+        ensure!(deleted.is_ok(), "deleting {kind} {name}: {deleted:?}");
+        Ok(())
+    }
+}
+
+fn of_type_runs(pod: &Pod, node_type: &str) -> bool {
+    pod.labels().get("ray.io/node-type").is_some_and(|it| it == node_type)
+        && pod.metadata.deletion_timestamp.is_none()
+        && pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Running")
+}
+
+/// The spec of a RayCluster: a head, and workers of one core each.
+pub(crate) fn cluster_spec(workers: u32) -> Value {
+    let template = |name: &str| {
+        json!({"spec": {
+            "terminationGracePeriodSeconds": 1,
+            "containers": [{
+                "name": name, "image": "ray",
+                "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}},
+            }],
+        }})
+    };
+    json!({
+        "headGroupSpec": {"rayStartParams": {}, "template": template("head")},
+        "workerGroupSpecs": [{
+            "groupName": "workers", "replicas": workers, "minReplicas": 0, "maxReplicas": 5,
+            "rayStartParams": {}, "template": template("worker"),
+        }],
+    })
+}

@@ -1,0 +1,15 @@
+//! Ray and AppWrapper on a worker without official operators: the agent operates them.
+//!
+//! Users submit to the manager cluster. The lab's nodes play pods, and one server plays all Ray heads.
+//!
+//! | module | scenarios |
+//! |---|---|
+//! | `ray_clusters` | a RayCluster that runs, changes its size, and goes |
+//! | `ray_jobs` | a RayJob until its end, over heads that fail and agents that are killed |
+//! | `app_wrappers` | an AppWrapper with a RayJob in it |
+//! | `fixture` | the installation, and what all scenarios do |
+
+mod app_wrappers;
+mod fixture;
+mod ray_clusters;
+mod ray_jobs;
