@@ -91,8 +91,8 @@ impl Queues {
         // The generation counts changes of the spec. A status that the watch reports must not
         // evaluate every Workload.
         let known = self.cluster_queues.get(name);
-        let before = known.map(|queue| queue.tracked.object().metadata.generation);
-        let after = object.as_ref().map(|queue| queue.metadata.generation);
+        let before = known.map(|queue| spec_version(&**queue.tracked.object()));
+        let after = object.as_deref().map(spec_version);
         upsert(&mut self.cluster_queues, name.into(), object);
         agenda.now(Reevaluation::Queue(name.into()));
         before != after
@@ -106,8 +106,8 @@ impl Queues {
         agenda: &mut Agenda,
     ) -> bool {
         let known = self.local_queues.get(key);
-        let before = known.map(|queue| queue.tracked.object().metadata.generation);
-        let after = object.as_ref().map(|queue| queue.metadata.generation);
+        let before = known.map(|queue| spec_version(&**queue.tracked.object()));
+        let after = object.as_deref().map(spec_version);
         // Before `upsert`: the ClusterQueue that it named is read from the known object.
         self.point(key, object.as_deref());
         match &object {
@@ -291,15 +291,24 @@ impl Queues {
 
     /// Moves a LocalQueue to the ClusterQueue that it names.
     fn point(&mut self, key: &Key, object: Option<&LocalQueue>) {
-        if let Some(queue) = self.local_queues.get(key)
-            && let Some(all) =
-                self.pointing.get_mut(queue.tracked.object().spec.cluster_queue.as_str())
-        {
-            all.remove(key);
+        if let Some(queue) = self.local_queues.get(key) {
+            let name = queue.tracked.object().spec.cluster_queue.as_str();
+            if let Some(all) = self.pointing.get_mut(name) {
+                all.remove(key);
+                // A name that no LocalQueue has any more would be evaluated for ever.
+                if all.is_empty() {
+                    self.pointing.remove(name);
+                }
+            }
         }
         if let Some(object) = object {
             let name = object.spec.cluster_queue.as_str().into();
             self.pointing.entry(name).or_default().insert(key.clone());
         }
     }
+}
+
+/// What changes with the spec of a queue. A queue that was made again between two lists starts with the same generation.
+fn spec_version<K: kube::Resource>(queue: &K) -> (Option<String>, Option<i64>) {
+    (queue.meta().uid.clone(), queue.meta().generation)
 }

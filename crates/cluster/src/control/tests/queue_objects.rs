@@ -101,3 +101,24 @@ fn checks_and_topologies_are_kept_while_something_names_them() {
         assert_eq!(body["metadata"]["finalizers"], json!([]));
     }
 }
+
+#[test]
+fn a_queue_that_was_made_again_with_the_same_generation_evaluates_its_workloads() {
+    let queue = |uid: &str, stop: &str| {
+        let queue = json!({
+            "metadata": {
+                "name": "lq", "namespace": "ns", "uid": uid, "generation": 1,
+                "resourceVersion": if uid == "first" { "40" } else { "60" },
+            },
+            "spec": {"clusterQueue": "cq", "stopPolicy": stop},
+        });
+        ManagerInput::LocalQueue(Change::Apply(shared(queue)))
+    };
+    let mut cluster = Cluster::new();
+    cluster.queue(&json!({})).observe(queue("first", "None"));
+    cluster.workload("a", 4, &json!({})).settle();
+    assert!(cluster.condition("a", "Admitted").starts_with("True"));
+    // The deletion and the creation came between two lists, which show one object that changed.
+    cluster.observe(queue("second", "HoldAndDrain")).settle();
+    assert!(cluster.condition("a", "Evicted").starts_with("True"), "{:?}", cluster.writes);
+}
