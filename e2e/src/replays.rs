@@ -33,8 +33,13 @@ pub async fn replay(files: &[PathBuf]) -> anyhow::Result<ReplayReport> {
     for file in files {
         replay::load(file, &mut recording)?;
     }
+    let mut report = replay::run_operators(&recording.operators);
+    if recording.answers.is_empty() && recording.traces.is_empty() {
+        // In memory: no program is needed.
+        return Ok(report);
+    }
     build_what_is_missing()?;
-    let mut report = replay_answers(&recording.answers).await?;
+    report.absorb(replay_answers(&recording.answers).await?);
     report.absorb(trace_replays::replay(&recording.traces).await?);
     Ok(report)
 }

@@ -103,16 +103,19 @@ pub struct ExpectedResponse {
     pub do_not_copy: bool,
 }
 
-/// Cases of both formats.
+/// Cases of all formats.
 #[derive(Clone, Debug, Default)]
 pub struct RecordedCases {
     /// Single requests with their answers.
     pub answers: Vec<Case>,
     /// Lives of jobs.
     pub traces: Vec<TraceCase>,
+    /// What the official operators of Ray and AppWrapper did.
+    pub operators: Vec<Value>,
 }
 
-/// Adds the cases of a file, one a line; `.gz` is unpacked. A line with `case` is of a trace, others are of single requests.
+/// Adds the cases of a file, one a line; `.gz` is unpacked. A line with `case` is of a trace, one with `name` and
+/// `profile` of an operator, others are of single requests.
 ///
 /// # Errors
 /// If the file cannot be read or a line is not a case.
@@ -122,7 +125,9 @@ pub fn load(path: &Path, recording: &mut RecordedCases) -> anyhow::Result<()> {
     for (at, line) in lines {
         let not_a_case = || format!("{}:{}: not a case", path.display(), at + 1);
         let value: Value = serde_json::from_str(line).with_context(not_a_case)?;
-        if value.get("case").is_some() {
+        if operator_replay::is_case(&value) {
+            recording.operators.push(value);
+        } else if value.get("case").is_some() {
             recording.traces.push(serde_json::from_value(value).with_context(not_a_case)?);
         } else {
             recording.answers.push(serde_json::from_value(value).with_context(not_a_case)?);

@@ -8,12 +8,14 @@ mod case;
 mod compare;
 mod exceptions;
 mod normalise;
+mod operators;
 mod report;
 mod run;
 mod served;
 mod traces;
 
 pub use case::{Case, Config, RecordedCases, load};
+pub use operators::run_operators;
 pub use report::ReplayReport;
 pub use run::{ReplayTarget, run};
 pub use served::until_served;

@@ -78,7 +78,7 @@ fn check_rules(
         let place = format!("deletionRules[{index}]");
         check_policy(spec, &rule.policy, &place)?;
         let condition = condition(&rule.condition).ok_or_else(|| {
-            format!("{place}: exactly one of AttemptStatus and JobDeploymentStatus must be set")
+            format!("{place}: exactly one of JobStatus and JobDeploymentStatus must be set")
         })?;
         let of_condition = due.entry(condition.clone()).or_default();
         // The same removal would be due at two times.
@@ -94,7 +94,7 @@ fn check_rules(
 
 fn condition(condition: &DeletionCondition) -> Option<String> {
     match (&condition.job_status, &condition.job_deployment_status) {
-        (Some(status), None) => Some(format!("AttemptStatus '{status}'")),
+        (Some(status), None) => Some(format!("JobStatus '{status}'")),
         (None, Some(status)) => Some(format!("JobDeploymentStatus '{status}'")),
         _ => None,
     }

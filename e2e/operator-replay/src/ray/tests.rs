@@ -1,46 +1,11 @@
-//! What the official operator did with RayClusters and RayJobs, recorded step by step, compared with the decisions of this crate; and the
-//! objects that it made for RayJobs.
-//!
-//! `differences.tsv` lists the cases in which a difference is wanted, with the rule and the reason.
-
-mod replay;
+//! The objects that clusters and RayJobs get, one by one, and specs of any shape.
 
 use proptest::prelude::*;
 use ray::{job::JobAttempt, settings::OperatorSettings};
-use replay::{cases, compare, normal, world::World};
 use serde_json::{Value, json};
 
-#[test]
-fn recorded_ray_clusters_are_treated_alike() {
-    compare_lives("raycluster");
-}
-
-#[test]
-fn recorded_ray_jobs_are_treated_alike() {
-    compare_lives("rayjob");
-}
-
-fn compare_lives(file: &str) {
-    let wanted = cases::differences();
-    let (mut wrong, mut stale, mut n_alike) = (Vec::new(), Vec::new(), 0);
-    for case in cases::cases(file) {
-        let name = case["name"].as_str().expect("a name");
-        let found = compare::differences(&case);
-        match (found.is_empty(), wanted.contains_key(name)) {
-            (true, false) => n_alike += 1,
-            (true, true) => stale.push(name.to_owned()),
-            (false, true) => {}
-            (false, false) => wrong.push(format!("{name}\n    {}", found.join("\n    "))),
-        }
-    }
-    assert_eq!(stale, Vec::<String>::new(), "cases of differences.tsv that are alike");
-    assert!(
-        wrong.is_empty(),
-        "{} cases differ, {n_alike} do not:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
-}
+use super::{compare, profile::settings, world::RayWorld};
+use crate::{normal, tests::cases};
 
 /// The pods and Services of a cluster that a RayJob or a RayService made, against those that we make for the same cluster.
 fn compare_made(case: &Value, step: &Value, n_compared: &mut usize) -> Vec<String> {
@@ -61,7 +26,7 @@ fn compare_made(case: &Value, step: &Value, n_compared: &mut usize) -> Vec<Strin
         if cluster["metadata"]["generation"] != 1 || heads < 2 {
             continue;
         }
-        let mut world = World::new(cases::settings(case["profile"].as_str().unwrap_or_default()));
+        let mut world = RayWorld::new(settings(case["profile"].as_str().unwrap_or_default()));
         let mut cluster = cluster.clone();
         cluster["status"] = Value::Null;
         // Its owner is not in this world.
@@ -105,7 +70,7 @@ fn with_plain_names(case: &Value) -> Value {
 fn clusters_of_ray_jobs_and_ray_services_get_the_same_objects() {
     let (mut wrong, mut n_compared) = (Vec::new(), 0);
     for file in ["rayjob", "rayservice"] {
-        for case in cases::cases(file) {
+        for case in cases("ray", file) {
             let case = with_plain_names(&case);
             for step in case["steps"].as_array().into_iter().flatten() {
                 let found = compare_made(&case, step, &mut n_compared);
@@ -127,8 +92,8 @@ fn clusters_of_ray_jobs_and_ray_services_get_the_same_objects() {
 #[test]
 fn recorded_ray_jobs_get_the_same_objects() {
     let (mut wrong, mut n_compared) = (Vec::new(), 0);
-    for case in cases::cases("rayjob") {
-        let mut seen = World::new(cases::settings(case["profile"].as_str().unwrap_or_default()));
+    for case in cases("ray", "rayjob") {
+        let mut seen = RayWorld::new(settings(case["profile"].as_str().unwrap_or_default()));
         for step in case["steps"].as_array().into_iter().flatten() {
             let found = compare_children(&mut seen, step, &mut n_compared);
             if !found.is_empty() {
@@ -146,7 +111,7 @@ fn recorded_ray_jobs_get_the_same_objects() {
 }
 
 /// The objects that appear in a step and belong to its RayJob, against those that we make for it. `seen` has those of earlier steps.
-fn compare_children(seen: &mut World, step: &Value, n_compared: &mut usize) -> Vec<String> {
+fn compare_children(seen: &mut RayWorld, step: &Value, n_compared: &mut usize) -> Vec<String> {
     let mut found = Vec::new();
     let objects = |name: &str| step[name].as_object().into_iter().flatten();
     let mut children = Vec::new();
@@ -173,7 +138,7 @@ fn compare_children(seen: &mut World, step: &Value, n_compared: &mut usize) -> V
 }
 
 /// What we make in place of an object of a RayJob. Names of the attempt are taken from that object.
-fn child_of(seen: &World, job: &Value, theirs: &Value) -> Option<Value> {
+fn child_of(seen: &RayWorld, job: &Value, theirs: &Value) -> Option<Value> {
     let spec = serde_json::from_value(job["spec"].clone()).expect("a spec decodes");
     let pod = match theirs["kind"].as_str()? {
         "Job" => &theirs["spec"]["template"]["spec"],
@@ -298,7 +263,7 @@ proptest! {
             let place = cluster.pointer_mut(index.get(&found[..]).as_str()).expect("a place");
             *place = value;
         }
-        let mut world = World::new(OperatorSettings::default());
+        let mut world = RayWorld::new(OperatorSettings::default());
         let _ = world.create(cluster);
         world.rounds(3);
         let spec = world.objects.get_mut("RayCluster/c1").map(|cluster| &mut cluster["spec"]);

@@ -25,7 +25,7 @@ const ROUNDS: usize = 400;
 const PARENTS: [&str; 2] = ["RayCluster", "RayJob"];
 
 /// Objects by id (`Kind/name`), and what happened to them.
-pub(crate) struct World {
+pub(crate) struct RayWorld {
     pub(crate) objects: BTreeMap<String, Value>,
     pub(crate) passed: BTreeMap<String, Value>,
     pub(crate) events: Vec<RayEvent>,
@@ -66,7 +66,8 @@ pub(crate) fn id(object: &Value) -> String {
     format!("{}/{}", text(&object["kind"]), text(&object["metadata"]["name"]))
 }
 
-impl World {
+impl RayWorld {
+    #[cfg(test)]
     pub(crate) fn new(settings: OperatorSettings) -> Self {
         Self::at(settings, Pace::COARSE)
     }
@@ -264,6 +265,7 @@ impl World {
     }
 
     /// Lets the operator and the environment work for a while.
+    #[cfg(test)]
     pub(crate) fn rounds(&mut self, count: usize) {
         for _ in 0..count {
             self.round();

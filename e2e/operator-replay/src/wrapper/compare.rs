@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::{
-    cases::settings,
-    normal::normal,
-    world::{World, id},
+    profile::settings,
+    world::{WrapperWorld, id},
 };
+use crate::normal::normal;
 
 /// Replays a case and returns what differs. When a pod starts was not recorded, so several delays are tried.
 pub(crate) fn differences(case: &Value) -> Vec<String> {
@@ -25,8 +25,8 @@ pub(crate) fn differences(case: &Value) -> Vec<String> {
 
 fn replay(case: &Value, delay: i64) -> Vec<String> {
     let profile = case["profile"].as_str().unwrap_or_default();
-    let mut replay = Replay {
-        world: World::new(settings(profile), delay),
+    let mut replay = WrapperReplay {
+        world: WrapperWorld::new(settings(profile), delay),
         expected: BTreeMap::new(),
         varies: case["varies"].as_array().into_iter().flatten().cloned().collect(),
         their_events: BTreeSet::new(),
@@ -42,8 +42,8 @@ fn replay(case: &Value, delay: i64) -> Vec<String> {
     replay.compare_events().into_iter().collect()
 }
 
-struct Replay {
-    world: World,
+struct WrapperReplay {
+    world: WrapperWorld,
     /// Objects as recorded.
     expected: BTreeMap<String, Value>,
     varies: Vec<Value>,
@@ -51,7 +51,7 @@ struct Replay {
     our_events: BTreeSet<(String, String)>,
 }
 
-impl Replay {
+impl WrapperReplay {
     fn step(&mut self, index: usize, step: &Value) -> Vec<String> {
         self.world.begin();
         for operation in step["do"].as_array().into_iter().flatten() {

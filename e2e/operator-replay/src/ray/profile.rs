@@ -1,26 +1,9 @@
-//! The recorded cases, and the list of those in which a difference is wanted.
+//! The settings with which a case was recorded.
 
-use std::{collections::BTreeMap, io::Read, time::Duration};
+use std::time::Duration;
 
-use flate2::read::GzDecoder;
 use ray::settings::{OperatorSettings, RayPodDefaults};
-use serde_json::{Value, json};
-
-/// The cases of a file, in the order of their names.
-pub(crate) fn cases(file: &str) -> Vec<Value> {
-    let path = format!("{}/tests/operatororacle/{file}.jsonl.gz", env!("CARGO_MANIFEST_DIR"));
-    let compressed = std::fs::read(path).expect("the recording");
-    let mut text = String::new();
-    GzDecoder::new(&compressed[..]).read_to_string(&mut text).expect("gzip");
-    text.lines().map(|line| serde_json::from_str(line).expect("a case")).collect()
-}
-
-/// Cases with a wanted difference, and the reason of each.
-pub(crate) fn differences() -> BTreeMap<&'static str, &'static str> {
-    let lines = include_str!("../differences.tsv").lines();
-    let lines = lines.filter(|line| !line.starts_with('#') && !line.is_empty());
-    lines.map(|line| line.split_once('\t').expect("case, rule and reason")).collect()
-}
+use serde_json::json;
 
 /// The settings of a profile.
 pub(crate) fn settings(profile: &str) -> OperatorSettings {

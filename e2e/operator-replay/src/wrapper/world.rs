@@ -22,7 +22,7 @@ const MOST_PODS: i64 = 10;
 const LONGEST: usize = 300;
 
 /// Objects by id (`Kind/name`), and what happened to them.
-pub(crate) struct World {
+pub(crate) struct WrapperWorld {
     pub(crate) objects: BTreeMap<String, Value>,
     pub(crate) passed: BTreeSet<String>,
     pub(crate) events: Vec<(String, String)>,
@@ -45,7 +45,7 @@ fn refused(why: WrapperRefusal, message: &str) -> WrapperAnswer {
     WrapperAnswer::Refused { why, message: message.to_owned() }
 }
 
-impl World {
+impl WrapperWorld {
     pub(crate) fn new(settings: WrapperSettings, delay: i64) -> Self {
         Self {
             objects: BTreeMap::new(),

@@ -5,18 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::{
-    cases::settings,
     head::line,
     jobs::is_of_job,
-    normal::{normal, without_parser},
-    world::{Pace, TOKEN, World, id, set_ready, terminate},
+    profile::settings,
+    world::{Pace, RayWorld, TOKEN, id, set_ready, terminate},
 };
+use crate::normal::{normal, without_parser};
 
 /// Replays a case and returns what differs.
 pub(crate) fn differences(case: &Value) -> Vec<String> {
     let pace = if case["kind"] == "RayCluster" { Pace::COARSE } else { Pace::FINE };
-    let mut replay = Replay {
-        world: World::at(settings(case["profile"].as_str().unwrap_or_default()), pace),
+    let mut replay = RayReplay {
+        world: RayWorld::at(settings(case["profile"].as_str().unwrap_or_default()), pace),
         attempts: BTreeMap::new(),
         asked: BTreeSet::new(),
         expected: BTreeMap::new(),
@@ -38,8 +38,8 @@ pub(crate) fn differences(case: &Value) -> Vec<String> {
     found
 }
 
-struct Replay {
-    world: World,
+struct RayReplay {
+    world: RayWorld,
     /// Objects as recorded.
     expected: BTreeMap<String, Value>,
     /// Random parts of the names of clusters and jobs in Ray, ours and the recorded ones.
@@ -62,7 +62,7 @@ fn recorded_requests(step: &Value) -> BTreeSet<String> {
     recorded.map(request).collect()
 }
 
-impl Replay {
+impl RayReplay {
     fn step(&mut self, index: usize, step: &Value) -> Vec<String> {
         let answers = step["answers"].as_array().cloned().unwrap_or_default();
         self.world.begin();
@@ -522,6 +522,7 @@ fn text_replaced(value: &Value, from: &str, to: &str) -> Value {
 }
 
 /// The places in which two values differ.
+#[cfg(test)]
 pub(crate) fn different(ours: &Value, theirs: &Value) -> Vec<String> {
     let mut found = Vec::new();
     compare("", ours, theirs, &mut found);

@@ -1,37 +1,10 @@
-//! What the official operator did with AppWrappers, recorded step by step, compared with the decisions of this crate.
-//!
-//! `differences.tsv` lists the cases in which a difference is wanted, with the rule and the reason.
-
-mod replay;
+//! Specs of any shape.
 
 use appwrapper::settings::WrapperSettings;
 use proptest::prelude::*;
-use replay::{cases, compare, world::World};
 use serde_json::{Value, json};
 
-#[test]
-fn recorded_app_wrappers_are_treated_alike() {
-    let wanted = cases::differences();
-    let (mut wrong, mut stale, mut n_alike) = (Vec::new(), Vec::new(), 0);
-    for case in cases::cases("appwrapper") {
-        let name = case["name"].as_str().expect("a name");
-        let found = compare::differences(&case);
-        match (found.is_empty(), wanted.contains_key(name)) {
-            (true, false) => n_alike += 1,
-            (true, true) => stale.push(name.to_owned()),
-            (false, true) => {}
-            (false, false) => wrong.push(format!("{name}\n    {}", found.join("\n    "))),
-        }
-    }
-    assert_eq!(stale, Vec::<String>::new(), "cases of differences.tsv that are alike");
-    assert_eq!(n_alike + stale.len() + wrong.len() + wanted.len(), 66, "all recorded cases");
-    assert!(
-        wrong.is_empty(),
-        "{} cases differ, {n_alike} do not:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
-}
+use super::world::WrapperWorld;
 
 /// Every place of a value, as JSON pointers.
 fn places(value: &Value, path: &str, found: &mut Vec<String>) {
@@ -122,7 +95,7 @@ proptest! {
             let place = wrapper.pointer_mut(index.get(&found[..]).as_str()).expect("a place");
             *place = value;
         }
-        let mut world = World::new(WrapperSettings::default(), 0);
+        let mut world = WrapperWorld::new(WrapperSettings::default(), 0);
         let _ = world.create(wrapper);
         world.trigger();
         world.second();

@@ -1,0 +1,33 @@
+//! Cases of the official operators of Ray and AppWrapper, replayed in memory.
+
+use operator_replay::OperatorOutcome;
+use serde_json::Value;
+
+use crate::{
+    compare::{Difference, Level},
+    report::ReplayReport,
+};
+
+/// Replays cases and reports on them.
+#[must_use]
+pub fn run_operators(cases: &[Value]) -> ReplayReport {
+    let mut report = ReplayReport::default();
+    for case in cases {
+        let id = case["name"].as_str().unwrap_or_default().to_owned();
+        match operator_replay::replay(case) {
+            OperatorOutcome::Alike => report.passed += 1,
+            OperatorOutcome::Wanted(reason) => {
+                report.passed += 1;
+                *report.excepted.entry(reason).or_default() += 1;
+            }
+            OperatorOutcome::Skipped(reason) => {
+                *report.skipped.entry(reason.to_owned()).or_default() += 1;
+            }
+            OperatorOutcome::Different(found) => {
+                let difference = |text| Difference { level: Level::Objects, text };
+                report.failed.push((id, found.into_iter().map(difference).collect()));
+            }
+        }
+    }
+    report
+}
