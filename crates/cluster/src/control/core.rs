@@ -1,7 +1,7 @@
 //! What manager and agent share: jobs, Workloads and scheduling in one cluster.
 
 use ::jobs::{
-    JobObject, Kind,
+    GenericJob, JobObject, Kind,
     construct_workload::{PrioritySource, WorkloadPriority},
     lookups::LookupKind,
     pod_sets_info::AssignedFlavors,
@@ -11,14 +11,14 @@ use crds::names::reasons;
 use dispatch::Fleet;
 use kube::core::DynamicObject;
 use runtime::watch::{Change, Key};
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use super::{
     change::for_each_object,
     context::Context,
     decisions::Decisions,
     job_key::JobKey,
-    jobs::{JobInputs, Jobs, JobsConfig, WorkloadEffect},
+    jobs::{JobInputs, Jobs, JobsConfig, WorkloadEffect, nesting},
     listing::{looked_up_name, members_name},
     outbox::after,
     scheduling::{Scheduler, SchedulerConfig},
@@ -39,6 +39,8 @@ pub(super) struct Core {
     pub(super) scheduler: Scheduler,
     pub(super) workloads: Workloads,
     pub(super) jobs: Jobs,
+    /// Jobs of which an Event says that they have too many ancestors.
+    nested_too_deep: BTreeSet<JobKey>,
     config: CoreConfig,
 }
 
@@ -83,6 +85,7 @@ impl Core {
             config,
         }
     }
+            nested_too_deep: BTreeSet::new(),
 
     /// Records a change of jobs of a kind. Returns whether the kind can be observed now and could not be before, or the
     /// reverse.
@@ -181,11 +184,7 @@ impl Core {
                 self.ctx.agenda.now(Reevaluation::PodGroup(group));
                 continue;
             }
-            let ancestor = self.jobs.managed_ancestor(key).unwrap_or_else(|error| {
-                // Without an ancestor the job is managed by its own queue name.
-                tracing::warn!(job = %key, %error, "the owners of a job are not followed");
-                None
-            });
+            let ancestor = self.ancestor_of(key);
             let job = self.jobs.get(key).map(|(_, job)| job.clone());
             let managed =
                 job.is_some_and(|job| (environment.managed)(key, &job, ancestor.is_some()));
@@ -203,10 +202,32 @@ impl Core {
     /// Evaluates every group of pods of the agenda. Returns their number.
     fn evaluate_pod_groups(&mut self, environment: &JobEnvironment<'_>) -> usize {
         let groups = self.ctx.agenda.take_pod_groups();
+    /// The managed ancestor of a job. One that is being deleted gives its Workload up before that is asked
+    /// (docs/reference/kueue.md §7.3 row 0c).
+    fn ancestor_of(&mut self, key: &JobKey) -> Option<JobKey> {
+        let Some((_, job)) = self.jobs.get(key).filter(|(_, job)| !is_deleted(job)) else {
+            self.nested_too_deep.remove(key);
+            return None;
+        };
+        match self.jobs.managed_ancestor(key) {
+            Ok(ancestor) => ancestor,
+            // Without an ancestor the job is managed by its own queue name.
+            Err(error) => {
+                tracing::warn!(job = %key, %error, "the owners of a job are not followed");
+                let event = nesting(job, error);
+                if event.is_some() && self.nested_too_deep.insert(key.clone()) {
+                    event.into_iter().for_each(|event| self.ctx.outbox.publish(event));
+                }
+                None
+            }
+        }
+    }
+
         for group in &groups {
             let members = self.jobs.members_of(group).filter(|key| {
                 let child = matches!(self.jobs.managed_ancestor(key), Ok(Some(_)));
-                let job = self.jobs.get(key).map(|(_, job)| job).filter(|_| !child);
+                let job = self.jobs.get(key).map(|(_, job)| job);
+                let job = job.filter(|job| !child || is_deleted(job));
                 job.is_some_and(|job| (environment.managed)(key, job, false))
             });
             let members: Vec<JobKey> = members.cloned().collect();
@@ -336,4 +357,8 @@ impl Core {
             ..inputs
         })
     }
+}
+
+fn is_deleted(job: &JobObject) -> bool {
+    job.metadata().deletion_timestamp.is_some()
 }

@@ -27,6 +27,11 @@ impl JobSelection {
         if job.as_pod().is_some_and(|pod| self.managed.leaves_alone(pod)) {
             return false;
         }
+        // What keeps its Workload, and the job itself, goes wherever the job is and whatever the selector says by now
+        // (docs/reference/kueue.md §7.3 row 0c).
+        if job.metadata().deletion_timestamp.is_some() {
+            return true;
+        }
         let namespace = key.key.namespace.as_deref().unwrap_or_default();
         // A missing namespace ends the reconciliation (docs/reference/kueue.md §7.3 row 0d).
         let Some(labels) = configuration.namespace(namespace) else {

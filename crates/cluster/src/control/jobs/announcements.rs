@@ -2,7 +2,12 @@
 
 use std::time::Duration;
 
-use ::jobs::{GenericJob, JobObject, construct_workload::PrioritySource, pods::pod::FRAMEWORK};
+use ::jobs::{
+    GenericJob, JobObject,
+    ancestor_search::{AncestorError, MAX_ANCESTORS},
+    construct_workload::PrioritySource,
+    pods::pod::FRAMEWORK,
+};
 use crds::{
     meta::is_true,
     names::{
@@ -100,6 +105,15 @@ pub(super) fn class_not_found(job: &JobObject, source: &PrioritySource) -> Event
     };
     let note = format!("{kind} {name:?} not found");
     event(job, EventType::Warning, "WorkloadPriorityClassNotFound", note)
+}
+
+/// The Event about a job whose managed ancestor is not found, because it has too many; `None` if the search failed otherwise.
+pub(crate) fn nesting(job: &JobObject, error: AncestorError) -> Option<EventRecord> {
+    let note = format!(
+        "Terminated search for Kueue-managed Job because ancestor depth exceeded limit of {MAX_ANCESTORS}"
+    );
+    let too_deep = error == AncestorError::TooDeep;
+    too_deep.then(|| event(job, EventType::Warning, "JobNestingTooDeep", note))
 }
 
 /// Messages of the pending checks of a Workload that waits for them, if they differ from before.

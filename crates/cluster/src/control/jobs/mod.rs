@@ -61,6 +61,7 @@ use runtime::{
 };
 
 pub(crate) use self::{
+    announcements::nesting,
     change::{JobChange, resource},
     inputs::{JobInputs, JobsConfig, WorkloadEffect},
     orphans::OrphanedJob,

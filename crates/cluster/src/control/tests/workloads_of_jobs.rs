@@ -149,3 +149,58 @@ fn a_finished_job_and_the_checks_that_a_job_waits_for_are_announced() {
         format!("{reporter} FinishedWorkload: Workload 'ns/{name}' is declared finished");
     assert_eq!(cluster.take_events(), [finished]);
 }
+
+/// The Job of that number, controlled by the one before.
+fn nested(number: usize) -> Value {
+    let owner = json!([{
+        "apiVersion": "batch/v1", "kind": "Job", "name": format!("job-{}", number.saturating_sub(1)),
+        "uid": format!("uid-{}", number.saturating_sub(1)), "controller": true,
+    }]);
+    let owner = if number == 0 { Value::Null } else { owner };
+    json!({"metadata": {
+        "name": format!("job-{number}"), "uid": format!("uid-{number}"), "labels": null,
+        "ownerReferences": owner,
+    }})
+}
+
+#[test]
+fn a_job_with_too_many_ancestors_is_reported_once() {
+    let mut cluster = Cluster::new();
+    for number in 0..13 {
+        observe_job(&mut cluster, "20", &nested(number));
+    }
+    cluster.settle();
+    let reported = |cluster: &mut Cluster| -> Vec<String> {
+        let events = cluster.take_events().into_iter();
+        events.filter(|event| event.contains("JobNestingTooDeep")).collect()
+    };
+    let note = "job-12 batch/job-kueue-controller JobNestingTooDeep: Terminated search for Kueue-managed Job because \
+                ancestor depth exceeded limit of 10";
+    let of_last: Vec<String> =
+        reported(&mut cluster).into_iter().filter(|event| event.starts_with("job-12 ")).collect();
+    assert_eq!(of_last, [note]);
+    observe_job(&mut cluster, "21", &nested(12));
+    cluster.settle();
+    assert_eq!(reported(&mut cluster), [""; 0]);
+}
+
+#[test]
+fn a_deleted_job_gives_its_workload_up_wherever_it_is() {
+    // It does not fit: a start would be in flight.
+    let mut cluster = Cluster::new();
+    observe_job(&mut cluster, "20", &json!({"spec": {"parallelism": 9}}));
+    cluster.settle();
+    assert_eq!(
+        the_workload(&cluster)["metadata"]["finalizers"],
+        json!(["kueue.x-k8s.io/resource-in-use"])
+    );
+    // The namespace is gone from the selector's view, and the job waits for its dependents.
+    let gone = Key { namespace: None, name: "ns".into() };
+    cluster.observe(ManagerInput::Namespace(Change::Delete(gone)));
+    let deleted = json!({"metadata": {
+        "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["foregroundDeletion"],
+    }});
+    observe_job(&mut cluster, "21", &deleted);
+    cluster.settle();
+    assert_eq!(the_workload(&cluster)["metadata"]["finalizers"], json!([]));
+}

@@ -117,11 +117,12 @@ impl Agenda {
         self.later.keys().next().copied()
     }
 
-    /// Whether a Workload, a job or the fleet is to be evaluated.
+    /// Whether a Workload, a job, a group of pods or the fleet is to be evaluated.
     pub(crate) fn is_due(&self) -> bool {
         // The status of queues and the conditions of clusters are written once, after the rounds, and need no further
         // one.
-        self.fleet || !self.workloads.is_empty() || !self.jobs.is_empty()
+        let none = self.workloads.is_empty() && self.jobs.is_empty() && self.pod_groups.is_empty();
+        self.fleet || !none
     }
 
     /// Workloads to be evaluated, without taking them.
