@@ -308,6 +308,8 @@ pub mod reasons {
         MULTI_KUEUE = "MultiKueue";
         /// Of an event: a Workload has preempted another one.
         PREEMPTED_WORKLOAD = "PreemptedWorkload";
+        /// Of an event: a Workload or a job was deleted at the end of its retention.
+        DELETED = "Deleted";
         /// Of an event: a removed worker still has objects of a Workload.
         LEFT_BEHIND = "LeftBehind";
         /// No quota is reserved.

@@ -19,7 +19,6 @@ const WITHOUT_EFFECT: &[&str] = &[
     "multiKueue.clusterProfile",
     "admissionFairSharing",
     "resources.deviceClassMappings",
-    "objectRetentionPolicies",
     "visibilityServer",
     "queueVisibility",
 ];

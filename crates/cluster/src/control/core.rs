@@ -57,7 +57,10 @@ pub(crate) struct CoreConfig {
     pub(crate) explicit_status: bool,
     /// A Workload without its owner is finished (gate FinishOrphanedWorkloads).
     pub(crate) finishes_orphans: bool,
-    /// Time limits of Workloads are enforced, and `reclaimablePods` written, by this process. A clone's manager does both.
+    /// How long a finished Workload stays; for ever if unset.
+    pub(crate) keeps_finished_for: Option<Duration>,
+    /// Time limits of Workloads are enforced, finished ones are deleted, and `reclaimablePods` written, by this process. A clone's manager does all
+    /// of it.
     pub(crate) owns_workloads: bool,
 }
 
@@ -82,10 +85,10 @@ impl Core {
             scheduler: Scheduler::new(&config.scheduler),
             workloads: Workloads::default(),
             jobs: Jobs::new(config.jobs.clone()),
+            nested_too_deep: BTreeSet::new(),
             config,
         }
     }
-            nested_too_deep: BTreeSet::new(),
 
     /// Records a change of jobs of a kind. Returns whether the kind can be observed now and could not be before, or the
     /// reverse.
@@ -199,9 +202,6 @@ impl Core {
         keys.len() + self.evaluate_pod_groups(environment)
     }
 
-    /// Evaluates every group of pods of the agenda. Returns their number.
-    fn evaluate_pod_groups(&mut self, environment: &JobEnvironment<'_>) -> usize {
-        let groups = self.ctx.agenda.take_pod_groups();
     /// The managed ancestor of a job. One that is being deleted gives its Workload up before that is asked
     /// (docs/reference/kueue.md §7.3 row 0c).
     fn ancestor_of(&mut self, key: &JobKey) -> Option<JobKey> {
@@ -223,6 +223,9 @@ impl Core {
         }
     }
 
+    /// Evaluates every group of pods of the agenda. Returns their number.
+    fn evaluate_pod_groups(&mut self, environment: &JobEnvironment<'_>) -> usize {
+        let groups = self.ctx.agenda.take_pod_groups();
         for group in &groups {
             let members = self.jobs.members_of(group).filter(|key| {
                 let child = matches!(self.jobs.managed_ancestor(key), Ok(Some(_)));
@@ -346,7 +349,9 @@ impl Core {
         let pods_ready = policy.and_then(|_| self.jobs.pods_ready(key, workload));
         let replacement = self.jobs.replacement(key, workload);
         let CoreConfig { owns_workloads, legacy_reasons, explicit_status, .. } = self.config;
+        let retention = self.config.keeps_finished_for.filter(|_| owns_workloads);
         Some(StatusInputs {
+            retention,
             requests,
             pods_ready,
             replacement,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use config::{
-    Configuration, JobKinds,
+    Configuration, GoDuration, JobKinds,
     gates::{Gate, Gates},
 };
 use crds::names::dispatchers;
@@ -69,10 +69,13 @@ impl ManagerSettings {
 /// The configuration of the machines that manager and agent share.
 pub(super) fn core_config(file: &Configuration, gates: &Gates, kinds: &JobKinds) -> CoreConfig {
     let pods_ready = pods_ready_policy(file, gates);
+    let retention = file.object_retention_policies.clone().unwrap_or_default();
+    let retention = retention.workloads.unwrap_or_default();
     CoreConfig {
         legacy_reasons: !gates.enabled(Gate::UnadmittedWorkloadsObservability),
         explicit_status: gates.enabled(Gate::UnadmittedWorkloadsExplicitStatus),
         finishes_orphans: gates.enabled(Gate::FinishOrphanedWorkloads),
+        keeps_finished_for: retention.after_finished.and_then(GoDuration::positive),
         scheduler: SchedulerConfig {
             engine: engine_settings(file, gates),
             index: index_settings(file, gates),
@@ -84,6 +87,9 @@ pub(super) fn core_config(file: &Configuration, gates: &Gates, kinds: &JobKinds)
             kinds: kinds.handled.with_workloads(),
             managed: kinds.managed.clone(),
             without_queue_name: file.manage_jobs_without_queue_name,
+            keeps_deactivated_for: retention
+                .after_deactivated_by_kueue
+                .and_then(GoDuration::positive),
             keys_to_copy: KeysToCopy {
                 labels: file.integrations.label_keys_to_copy.clone(),
                 annotations: Vec::new(),

@@ -21,6 +21,7 @@ mod queue_objects;
 mod race;
 mod replica_sets;
 mod report_copies;
+mod retention;
 mod slices;
 mod unregistered;
 mod unschedulable;

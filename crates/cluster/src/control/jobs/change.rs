@@ -67,13 +67,13 @@ pub(super) fn submit(
     });
 }
 
-/// Submits the deletion of the observed job, by its uid. Its dependents are deleted after it.
+/// Submits the deletion of the observed job, by its uid. Its dependents are deleted after it. Returns whether it is submitted.
 pub(super) fn submit_deletion(
     job: &JobKey,
     tracked: &Tracked<JobObject>,
     purpose: Purpose,
     ctx: &mut Context,
-) {
+) -> bool {
     let intent = Intent {
         target: Target::job(job),
         purpose,
@@ -86,7 +86,7 @@ pub(super) fn submit_deletion(
     ctx.outbox.submit(intent, |purpose, key| {
         let resource = resource(&job.kind);
         Write::of(purpose, &resource).delete(key, only, DeletePropagation::Background)
-    });
+    })
 }
 
 /// Metadata, and everything but the status.

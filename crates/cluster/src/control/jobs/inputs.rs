@@ -1,5 +1,7 @@
 //! What jobs are configured with, what decides about a job beside the job itself, and what follows for its Workload.
 
+use std::time::Duration;
+
 use ::jobs::{
     JobGates, Kinds,
     construct_workload::{KeysToCopy, PrioritySource, WorkloadPriority},
@@ -20,6 +22,8 @@ pub(crate) struct JobsConfig {
     pub(crate) managed: ManagedKinds,
     /// Jobs are managed without a queue name, too.
     pub(crate) without_queue_name: bool,
+    /// How long the job of a Workload that was deactivated for a reason stays; for ever if unset.
+    pub(crate) keeps_deactivated_for: Option<Duration>,
     /// Labels and annotations that Workloads get from their jobs.
     pub(crate) keys_to_copy: KeysToCopy,
 }

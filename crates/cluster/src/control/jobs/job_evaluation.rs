@@ -1,4 +1,6 @@
-//! What a single job needs next.
+//! What a single job needs next, and how long it stays when its Workload was deactivated.
+
+mod retention;
 
 use std::sync::Arc;
 
@@ -7,16 +9,21 @@ use ::jobs::{
     construct_workload::{construct_workload, priority_source},
     reconcile::{self, ReconcileContext, ReconcileStep},
 };
-use crds::v1beta2::Workload;
-use runtime::watch::Key;
+use crds::{names::reasons, v1beta2::Workload};
+use runtime::{events::EventType, watch::Key};
 
 use super::{
+    change::{event, submit_deletion},
     inputs::{JobInputs, JobsConfig, WorkloadEffect},
     owners::{Owners, belongs_to},
     steps::{StepTaker, Unit},
 };
 use crate::control::{
-    context::Context, job_key::JobKey, key_map::KeyMap, outbox::Tracked, timers::Reevaluation,
+    context::Context,
+    job_key::JobKey,
+    key_map::KeyMap,
+    outbox::{Purpose, Tracked},
+    timers::Reevaluation,
 };
 
 /// The evaluation of one job, with what its pod sets need.
@@ -36,8 +43,7 @@ pub(super) struct JobEvaluation<'a> {
 impl JobEvaluation<'_> {
     /// The next steps.
     pub(super) fn steps(&self, ctx: &Context) -> Vec<ReconcileStep<JobObject>> {
-        let of_job = (self.key, self.job);
-        let workloads = self.owners.workloads_of(of_job, self.prebuilt, self.inputs.workloads);
+        let workloads = self.workloads();
         // The removed Workload may be that of an earlier job of this name, which has another uid.
         let removed = self.removed_by_force.map(Arc::as_ref);
         let context = ReconcileContext {
@@ -51,12 +57,40 @@ impl JobEvaluation<'_> {
         reconcile::reconcile(self.job, context)
     }
 
+    fn workloads(&self) -> Vec<&Workload> {
+        let of_job = (self.key, self.job);
+        self.owners.workloads_of(of_job, self.prebuilt, self.inputs.workloads)
+    }
+
+    /// Deletes a job that stays no longer, or waits for that time.
+    fn expire(&self, ctx: &mut Context) {
+        let Some(retention) = self.config.keeps_deactivated_for else {
+            return;
+        };
+        let workloads = self.workloads().into_iter();
+        let ends = workloads.filter_map(|one| retention::expires_at(self.job, one, retention));
+        let (Some(at), Some(tracked)) = (ends.min(), self.jobs.get(self.key)) else {
+            return;
+        };
+        if at > ctx.now {
+            return ctx.agenda.at(at, Reevaluation::Job(self.key.clone()));
+        }
+        if submit_deletion(self.key, tracked, Purpose::Stop, ctx) {
+            let note = retention::DELETED.to_owned();
+            ctx.outbox.publish(event(self.job, EventType::Normal, reasons::DELETED, note));
+        }
+    }
+
     /// Takes the steps. Returns what they mean for Workloads.
     pub(super) fn take(
         &self,
         steps: Vec<ReconcileStep<JobObject>>,
         ctx: &mut Context,
     ) -> Vec<(Key, WorkloadEffect)> {
+        // A job that is still to be stopped is deleted afterwards.
+        if steps.is_empty() {
+            self.expire(ctx);
+        }
         let gates = self.config.gates;
         let named = self.prebuilt.into_iter().chain(self.owners.owned_by(self.key));
         let had = named.filter_map(|key| self.inputs.workloads.get(key)).next();

@@ -33,7 +33,7 @@ purposes! {
     WorkloadCreate = "workload-create";
     /// Updates a Workload without quota to the spec of its job.
     WorkloadUpdate = "workload-update";
-    /// Deletes a Workload that does not match its job.
+    /// Deletes a Workload that does not match its job, or at the end of its retention.
     WorkloadDelete = "workload-delete";
     /// Moves a Workload to the queue of its job.
     Move = "move";
@@ -89,7 +89,7 @@ purposes! {
     Adopt = "adopt";
     /// Starts a job.
     Start = "start";
-    /// Suspends a job, or deletes a pod.
+    /// Suspends a job, deletes a pod, or deletes a job at the end of its retention.
     Stop = "stop";
     /// Removes the finalizer of a pod that its Workload has counted.
     JobUnfinalize = "job-unfinalize";

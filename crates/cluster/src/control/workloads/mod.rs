@@ -13,6 +13,7 @@
 //! | `stop_policy` | stop policies of queues |
 //! | `pods_ready` | PodsReady timeout and requeue backoff |
 //! | `time_limits` | what follows when a limit is reached |
+//! | `retention` | how long a finished Workload stays |
 //! | `command` | writes that other machines ask for |
 //! | `announcement` | Events |
 
@@ -21,6 +22,7 @@ mod command;
 mod draft;
 mod phase;
 mod pods_ready;
+mod retention;
 mod status;
 mod stop_policy;
 mod time_limits;
@@ -327,7 +329,13 @@ impl Workloads {
             ctx.agenda.now(Reevaluation::Workload(key.clone()));
             return Evaluation::ReservationWithdrawn(record.id());
         }
-        self.deadlines.set(key, time_limits::deadline(record, inputs));
+        let expires_at = retention::expires_at(record.object(), inputs.retention);
+        self.deadlines.set(key, expires_at.or_else(|| time_limits::deadline(record, inputs)));
+        if expires_at.is_some_and(|at| at <= ctx.now) {
+            let event = retention::deleted(record.object());
+            self.perform(key, &WorkloadCommand::Delete, Some(event), ctx);
+            return Evaluation::Done;
+        }
         tracing::trace!(workload = %key, transitions = ?record.transitions(), "evaluated");
         match next_status(record, inputs, ctx.now) {
             NextStatus::Write { purpose, status } => {

@@ -4,6 +4,8 @@
 //! Ready checks are admission, the end of a backoff is a requeue. A finished Workload never changes.
 //! Source: docs/reference/kueue.md §2.
 
+use std::time::Duration;
+
 use ::jobs::pods::group::ReplacementCondition;
 use crds::{
     names::{
@@ -40,6 +42,8 @@ pub(crate) struct StatusInputs {
     /// Whether pods of a group are missing, if that changed.
     pub(crate) replacement: Option<ReplacementCondition>,
     pub(crate) policy: Option<PodsReadyPolicy>,
+    /// How long a finished Workload stays; for ever if unset.
+    pub(crate) retention: Option<Duration>,
     /// The PodsReady timeout and the maximum execution time are enforced by this process.
     pub(crate) enforces_time_limits: bool,
     /// Reasons of conditions are those of before the gate UnadmittedWorkloadsObservability.

@@ -190,6 +190,7 @@ mod tests {
             requests: vec![],
             pods_ready,
             policy: Some(PodsReadyPolicy::from(&file)),
+            retention: None,
             enforces_time_limits: true,
             legacy_reasons: false,
             explicit_status: false,

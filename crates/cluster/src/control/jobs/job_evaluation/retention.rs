@@ -1,0 +1,37 @@
+//! `objectRetentionPolicies.workloads.afterDeactivatedByKueue`: a job is deleted so long after its Workload was deactivated
+//! for a reason, such as a limit of requeues or a Rejected check. A user that deactivates gives no reason, and the job stays
+//! (docs/reference/kueue.md §6.4, §7.3 row 6).
+
+use std::time::Duration;
+
+use ::jobs::{GenericJob, JobObject};
+use crds::{
+    meta::Condition,
+    names::{conditions::EVICTED, reasons},
+    v1beta2::Workload,
+};
+use index::status::find;
+use jiff::Timestamp;
+
+use crate::control::outbox::after;
+
+/// When the job of a Workload is deleted; `None` while it stays.
+pub(super) fn expires_at(
+    job: &JobObject,
+    workload: &Workload,
+    retention: Duration,
+) -> Option<Timestamp> {
+    let over = job.finished().is_some() || job.metadata().deletion_timestamp.is_some();
+    if over || job.is_active() || workload.spec.active != Some(false) {
+        return None;
+    }
+    let evicted = find(&workload.status.conditions, EVICTED).filter(|one| one.status == "True");
+    let cause = |one: &&Condition| {
+        let rest = one.reason.strip_prefix(reasons::DEACTIVATED);
+        rest.is_some_and(|rest| rest.starts_with("DueTo"))
+    };
+    Some(after(evicted.filter(cause)?.transitioned_at()?, retention))
+}
+
+/// The note of the Event about the deletion.
+pub(super) const DELETED: &str = "Deleted job: deactivation retention period expired";
