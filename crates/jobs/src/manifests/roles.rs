@@ -14,8 +14,12 @@ struct Rights {
 const RUNS: Rights =
     Rights { jobs: &["list", "patch", "watch"], status: &["patch"], finalizers: &["update"] };
 
+/// The same, and deletes jobs at the end of their retention.
+const RUNS_AND_DELETES: Rights = Rights { jobs: &["delete", "list", "patch", "watch"], ..RUNS };
+
 /// The same, and reads owners: `config/rbac/webhooks.yaml` gives that right for the kinds that Kueue knows.
-const RUNS_AND_READS_OWNERS: Rights = Rights { jobs: &["get", "list", "patch", "watch"], ..RUNS };
+const RUNS_AND_READS_OWNERS: Rights =
+    Rights { jobs: &["delete", "get", "list", "patch", "watch"], ..RUNS };
 
 /// Makes copies of jobs.
 const COPIES: Rights = Rights {
@@ -33,7 +37,7 @@ const EDITS: Rights = Rights {
 const VIEWS: Rights = Rights { jobs: &["get", "list", "watch"], status: &["get"], finalizers: &[] };
 
 pub(super) fn of_manager(kinds: &Kinds) -> String {
-    of_manager_with(kinds, &RUNS)
+    of_manager_with(kinds, &RUNS_AND_DELETES)
 }
 
 /// For kinds that Kueue does not know.
@@ -42,7 +46,7 @@ pub(super) fn of_manager_of_declared(kinds: &Kinds) -> String {
 }
 
 fn of_manager_with(kinds: &Kinds, rights: &Rights) -> String {
-    let what = "# The manager suspends and starts jobs, and copies their status from workers.\n";
+    let what = "# The manager suspends and starts jobs, copies their status from workers, and deletes them at the end of their retention.\n";
     format!("{what}{}", bound("sluice-job-kinds", "sluice-manager", kinds, rights))
 }
 
