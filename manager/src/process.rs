@@ -6,6 +6,7 @@ use std::{
 };
 
 use ::leader::{ClientMetrics, HOME};
+use anyhow::Context;
 use axum::{Router, middleware};
 use config::JobKinds;
 use kube::Client;
@@ -48,7 +49,7 @@ pub(crate) async fn run(
     let kubeconfig = args.kubeconfig.as_deref();
     let client = client::connect(kubeconfig, build_info::USER_AGENT, &count).await?;
     let slot = CertificateSlot::new();
-    let tls = tls::server_config(slot.clone(), settings.min_tls())?;
+    let tls = tls::server_config(slot.clone(), &settings.tls()).context("tls")?;
     let mut tasks = JoinSet::new();
     let mut stores = Stores::new(client.clone(), &metrics.watches, stop.clone());
 

@@ -3,10 +3,14 @@
 use std::path::Path;
 
 use anyhow::Context;
-use config::{Configuration, JobKinds, declared_kinds::declared_kinds, gates::Gates};
+use config::{
+    Configuration, JobKinds,
+    declared_kinds::declared_kinds,
+    gates::{Gate, Gates},
+};
 use jobs::Kinds;
 use kube::Client;
-use runtime::tls::MinVersion;
+use runtime::tls::{MinVersion, TlsOptions};
 use webhooks::{JobSettings, JobWebhooks, Rules, cache::SharedWebhookCache};
 
 use crate::{args::ManagerArgs, certificates::CertificateSource};
@@ -67,12 +71,20 @@ impl ProcessSettings {
         JobWebhooks::new(settings, cache.clone(), client.clone())
     }
 
-    /// The minimum TLS version of servers.
-    pub(crate) fn min_tls(&self) -> MinVersion {
-        match self.file.tls.as_ref().and_then(|tls| tls.min_version.as_deref()) {
-            Some("VersionTLS13") => MinVersion::Tls13,
-            // Go's default, as in Kueue; the configuration was validated when it was read.
-            _ => MinVersion::Tls12,
+    /// What servers offer; the defaults without the gate TLSOptions.
+    pub(crate) fn tls(&self) -> TlsOptions {
+        let block = self.file.tls.as_ref().filter(|_| self.gates.enabled(Gate::TLSOptions));
+        let Some(block) = block else {
+            return TlsOptions::default();
+        };
+        TlsOptions {
+            min: match block.min_version.as_deref() {
+                Some("VersionTLS13") => MinVersion::Tls13,
+                // Go's default, as in Kueue; the configuration was validated when it was read.
+                _ => MinVersion::Tls12,
+            },
+            cipher_suites: block.cipher_suites.clone(),
+            curves: block.curve_preferences.clone(),
         }
     }
 
@@ -119,6 +131,15 @@ mod tests {
             let rules = settings.expect("settings").rules();
             assert_eq!(rules, Rules { partial_admission: false, ..Rules::default() });
         }
+    }
+
+    #[test]
+    fn the_gate_of_tls_options_decides_whether_they_count() {
+        let text = "tls: {minVersion: VersionTLS13, curvePreferences: [29]}\n";
+        let tls = read(text, "").expect("settings").tls();
+        assert_eq!((tls.min, &*tls.curves), (MinVersion::Tls13, &[29][..]));
+        let without = read(text, "TLSOptions=false").expect("settings").tls();
+        assert_eq!(without, TlsOptions::default());
     }
 
     #[test]

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use rustls::{
-    ServerConfig, SupportedProtocolVersion,
-    crypto::ring,
+    ServerConfig, SupportedCipherSuite, SupportedProtocolVersion,
+    crypto::{CryptoProvider, SupportedKxGroup, ring},
     server::{ClientHello, ResolvesServerCert},
     sign::CertifiedKey,
     version::{TLS12, TLS13},
@@ -29,6 +29,16 @@ pub enum TlsError {
     /// The text contains no certificate.
     #[error("the PEM text holds no certificate")]
     NoCertificate,
+    /// The cipher suite or curve is not one of those that servers have.
+    #[error("{what} {name} is not supported; supported are {}", .supported.join(", "))]
+    Unsupported {
+        /// `cipher suite` or `curve`.
+        what: &'static str,
+        /// Its name, or its number.
+        name: String,
+        /// All that are supported.
+        supported: Vec<String>,
+    },
     /// The key does not match the certificate, or its kind is not supported.
     #[error("cannot use the certificate with its private key: {0}")]
     Unusable(#[from] rustls::Error),
@@ -54,6 +64,72 @@ impl MinVersion {
             Self::Tls13 => &FROM_13,
         }
     }
+}
+
+/// What a server offers. Empty lists mean everything that it has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsOptions {
+    /// The minimum version.
+    pub min: MinVersion,
+    /// Cipher suites of TLS 1.2, by their IANA names. Those of TLS 1.3 are fixed, as in Go.
+    pub cipher_suites: Vec<String>,
+    /// Curves, by their IANA numbers, the preferred one first.
+    pub curves: Vec<i32>,
+}
+
+impl TlsOptions {
+    /// The provider with the suites and curves that are wanted.
+    fn provider(&self) -> Result<CryptoProvider, TlsError> {
+        let mut provider = ring::default_provider();
+        if !self.cipher_suites.is_empty() {
+            provider.cipher_suites = self.suites(&provider.cipher_suites)?;
+        }
+        if !self.curves.is_empty() {
+            provider.kx_groups = self.groups(&provider.kx_groups)?;
+        }
+        Ok(provider)
+    }
+
+    fn suites(&self, all: &[SupportedCipherSuite]) -> Result<Vec<SupportedCipherSuite>, TlsError> {
+        let unknown = |name: &&String| all.iter().all(|suite| !is_named(*suite, name));
+        if let Some(name) = self.cipher_suites.iter().find(unknown) {
+            let supported = all.iter().map(|suite| iana_name(*suite)).collect();
+            let (what, name) = ("cipher suite", name.clone());
+            return Err(TlsError::Unsupported { what, name, supported });
+        }
+        let wanted = |suite: &&SupportedCipherSuite| {
+            suite.tls13().is_some() || self.cipher_suites.iter().any(|name| is_named(**suite, name))
+        };
+        Ok(all.iter().filter(wanted).copied().collect())
+    }
+
+    fn groups(
+        &self,
+        all: &[&'static dyn SupportedKxGroup],
+    ) -> Result<Vec<&'static dyn SupportedKxGroup>, TlsError> {
+        let number = |group: &dyn SupportedKxGroup| i32::from(u16::from(group.name()));
+        let find = |wanted: &i32| {
+            let found = all.iter().copied().find(|group| number(*group) == *wanted);
+            found.ok_or_else(|| TlsError::Unsupported {
+                what: "curve",
+                name: wanted.to_string(),
+                supported: all.iter().map(|group| number(*group).to_string()).collect(),
+            })
+        };
+        self.curves.iter().map(find).collect()
+    }
+}
+
+/// The name of a suite in the registry of IANA, which Go uses.
+fn iana_name(suite: SupportedCipherSuite) -> String {
+    let name = suite.suite().as_str().unwrap_or_default();
+    name.replacen("TLS13_", "TLS_", 1)
+}
+
+/// Go has a second name for suites with ChaCha20, without their hash.
+fn is_named(suite: SupportedCipherSuite, name: &str) -> bool {
+    let own = iana_name(suite);
+    own == name || own.strip_suffix("_SHA256").is_some_and(|own| own == name)
 }
 
 /// Holds the current serving certificate.
@@ -104,17 +180,54 @@ impl ResolvesServerCert for CertificateSlot {
 /// A server configuration with the certificate of the slot. HTTP/2 is offered before HTTP/1.1.
 ///
 /// # Errors
-/// If the crypto provider does not support the TLS versions.
+/// If the crypto provider does not support the TLS versions, or one of the options.
 pub fn server_config(
     slot: Arc<CertificateSlot>,
-    min: MinVersion,
+    options: &TlsOptions,
 ) -> Result<Arc<ServerConfig>, TlsError> {
     // An explicit provider does not depend on which features dependencies enable in rustls.
-    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_protocol_versions(min.versions())?
+    let mut config = ServerConfig::builder_with_provider(Arc::new(options.provider()?))
+        .with_protocol_versions(options.min.versions())?
         .with_no_client_auth()
         .with_cert_resolver(slot);
     // The API server multiplexes its calls of webhooks over one connection of HTTP/2.
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(Arc::new(config))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(suites: &[&str], curves: &[i32]) -> Result<Arc<ServerConfig>, TlsError> {
+        let cipher_suites = suites.iter().map(|&one| one.to_owned()).collect();
+        let options =
+            TlsOptions { cipher_suites, curves: curves.to_vec(), ..TlsOptions::default() };
+        server_config(CertificateSlot::new(), &options)
+    }
+
+    #[test]
+    fn cipher_suites_and_curves_are_those_of_the_options() {
+        let wanted =
+            ["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305"];
+        let config = config(&wanted, &[24, 29]).expect("a configuration");
+        let provider = config.crypto_provider();
+        let of_12 = provider.cipher_suites.iter().filter(|suite| suite.tls13().is_none());
+        let mut names: Vec<String> = of_12.map(|suite| iana_name(*suite)).collect();
+        names.sort();
+        assert_eq!(names, [wanted[0], "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256"]);
+        assert!(provider.cipher_suites.iter().any(|suite| suite.tls13().is_some()));
+        let curves = provider.kx_groups.iter().map(|group| u16::from(group.name()));
+        assert_eq!(curves.collect::<Vec<_>>(), [24, 29]);
+    }
+
+    #[test]
+    fn what_servers_do_not_have_is_refused_with_what_they_have() {
+        let error =
+            config(&["TLS_RSA_WITH_AES_128_CBC_SHA"], &[]).expect_err("refused").to_string();
+        assert!(error.starts_with("cipher suite TLS_RSA_WITH_AES_128_CBC_SHA is not"), "{error}");
+        assert!(error.contains("TLS_AES_128_GCM_SHA256"), "{error}");
+        let error = config(&[], &[25]).expect_err("refused").to_string();
+        assert_eq!(error, "curve 25 is not supported; supported are 29, 23, 24");
+    }
 }
