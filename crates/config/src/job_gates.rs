@@ -19,6 +19,8 @@ impl From<&Gates> for JobGates {
             default_priority_class: on(Gate::WorkloadPriorityClassDefaulting),
             reclaimable_pods: on(Gate::ReclaimablePods),
             short_names: on(Gate::ShortWorkloadNames),
+            immutable_group_size: on(Gate::LWSImmutableGroupSize),
+            fast_quota_release: on(Gate::FastQuotaReleaseInPodIntegration),
             ..Self::default()
         }
     }

@@ -43,7 +43,7 @@ pub use self::{
     pending::{gated, pending},
     pods_ready::pods_ready,
     preempted::{preempted, preemption_message},
-    quota_released::{nomination_cancelled, quota_released},
+    quota_released::{nomination_cancelled, quota_released, quota_released_for_good},
     quota_reserved::{QuotaReservation, quota_reserved},
     requeue_backoff::{back_off, backoff_ended, queued_at, requeued},
     status_stamp::StatusStamp,

@@ -26,6 +26,10 @@ pub struct JobGates {
     pub reclaimable_pods: bool,
     /// `ShortWorkloadNames`.
     pub short_names: bool,
+    /// `LWSImmutableGroupSize`.
+    pub immutable_group_size: bool,
+    /// `FastQuotaReleaseInPodIntegration`.
+    pub fast_quota_release: bool,
     /// Setting `manageJobsWithoutQueueName`.
     pub manage_without_queue_name: bool,
 }
@@ -44,6 +48,8 @@ impl Default for JobGates {
             default_priority_class: true,
             reclaimable_pods: true,
             short_names: false,
+            immutable_group_size: true,
+            fast_quota_release: false,
             manage_without_queue_name: false,
         }
     }

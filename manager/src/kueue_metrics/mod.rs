@@ -51,6 +51,10 @@ pub(crate) struct MetricsSettings {
     pub(crate) cluster_queue_resources: bool,
     /// The LocalQueues that have series of their own; `None` without the gate LocalQueueMetrics.
     pub(crate) local_queues: Option<LabelSelector>,
+    /// Cohorts have series (gate MetricsForCohorts).
+    pub(crate) cohorts: bool,
+    /// The time from a job to its Workload is measured (gate MetricForWorkloadCreationLatency).
+    pub(crate) creation_latency: bool,
     /// The process competes for a lease.
     pub(crate) elects: bool,
 }
@@ -62,6 +66,8 @@ impl MetricsSettings {
         Self {
             cluster_queue_resources: file.metrics.enable_cluster_queue_resources,
             local_queues: enabled.then(|| local.local_queue_selector.clone().unwrap_or_default()),
+            cohorts: gates.enabled(Gate::MetricsForCohorts),
+            creation_latency: gates.enabled(Gate::MetricForWorkloadCreationLatency),
             elects: file.leader_election.leader_elect,
         }
     }

@@ -60,7 +60,8 @@ impl Recording<'_> {
                 if let Some(checks) = checks {
                     self.observe((&f::CHECKS_WAIT, &f::LQ_CHECKS_WAIT), &labels, checks);
                 }
-                for cohort in self.totals.cohorts_of(&labels.cluster_queue) {
+                let cohorts = self.totals.cohorts_of(&labels.cluster_queue);
+                for cohort in cohorts.iter().filter(|_| self.settings.cohorts) {
                     let labels = vec![cohort.clone(), labels.priority_class.clone()];
                     self.series.count(&f::COHORT_ADMITTED, labels);
                 }
@@ -86,6 +87,7 @@ impl Recording<'_> {
                     self.observe((&f::EXECUTION, &f::LQ_EXECUTION), &labels, executed);
                 }
             }
+            Measurement::WorkloadCreated { .. } if !self.settings.creation_latency => {}
             Measurement::WorkloadCreated { job_kind, took } => {
                 self.series.observe(&f::WORKLOAD_CREATION, vec![job_kind], took.as_secs_f64());
             }
@@ -106,7 +108,9 @@ impl Recording<'_> {
                 if cohort.declared {
                     self.totals.declare_cohort(&cohort.name);
                 }
-                self.cohort(&cohort);
+                if self.settings.cohorts {
+                    self.cohort(&cohort);
+                }
             }
             Measurement::CohortGone(name) => {
                 if self.totals.remove_cohort(&name) {
@@ -306,6 +310,9 @@ impl Recording<'_> {
 
     /// Admitted Workloads of every Cohort, summed over the ClusterQueues below it.
     pub(super) fn sum_cohorts(&mut self) {
+        if !self.settings.cohorts {
+            return;
+        }
         self.series.remove_from(&f::COHORT_ADMITTED_ACTIVE, &[]);
         for (cohort, sum) in self.totals.admitted_by_cohort() {
             self.series.set(&f::COHORT_ADMITTED_ACTIVE, values([cohort]), sum as f64);

@@ -262,3 +262,21 @@ fn settings_select_families() {
         assert!(body.contains("replica_role=\"leader\""), "the process competes for a lease");
     }
 }
+
+#[test]
+fn gates_select_families() {
+    let body = |gates: &str| {
+        let gates = Gates::parse(gates).expect("gates");
+        let metrics = KueueMetrics::new(MetricsSettings::new(&Configuration::default(), &gates));
+        metrics.measure(all_measurements(), Duration::ZERO);
+        scrape(&metrics)
+    };
+    for (gate, family) in [
+        ("MetricsForCohorts", "kueue_cohort_"),
+        ("MetricForWorkloadCreationLatency", "kueue_workload_creation_latency_seconds"),
+    ] {
+        assert!(body("").contains(family), "{gate}");
+        let without = body(&format!("{gate}=false"));
+        assert!(!without.contains(family) && without.contains("kueue_pending_workloads"), "{gate}");
+    }
+}

@@ -57,6 +57,8 @@ pub(crate) struct CoreConfig {
     pub(crate) explicit_status: bool,
     /// A Workload without its owner is finished (gate FinishOrphanedWorkloads).
     pub(crate) finishes_orphans: bool,
+    /// An evicted Workload of a single pod is requeued like any other (without the gate SkipReassignmentForPodOwnedWorkloads).
+    pub(crate) requeues_pods: bool,
     /// How long a finished Workload stays; for ever if unset.
     pub(crate) keeps_finished_for: Option<Duration>,
     /// Time limits of Workloads are enforced, finished ones are deleted, and `reclaimablePods` written, by this process. A clone's manager does all
@@ -348,9 +350,14 @@ impl Core {
         let policy = self.config.pods_ready;
         let pods_ready = policy.and_then(|_| self.jobs.pods_ready(key, workload));
         let replacement = self.jobs.replacement(key, workload);
+        // A pod that waits for its start waits for the next reservation as well.
+        let waits = |job: &JobObject| job.as_pod().is_some_and(|one| one.is_gated());
+        let waits_as_pod =
+            self.jobs.of(key, workload).is_some_and(|(_, job)| waits(job) && !is_deleted(job));
         let CoreConfig { owns_workloads, legacy_reasons, explicit_status, .. } = self.config;
         let retention = self.config.keeps_finished_for.filter(|_| owns_workloads);
         Some(StatusInputs {
+            requeues_pods: self.config.requeues_pods || waits_as_pod,
             retention,
             requests,
             pods_ready,

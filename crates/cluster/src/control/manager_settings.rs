@@ -75,6 +75,7 @@ pub(super) fn core_config(file: &Configuration, gates: &Gates, kinds: &JobKinds)
         legacy_reasons: !gates.enabled(Gate::UnadmittedWorkloadsObservability),
         explicit_status: gates.enabled(Gate::UnadmittedWorkloadsExplicitStatus),
         finishes_orphans: gates.enabled(Gate::FinishOrphanedWorkloads),
+        requeues_pods: !gates.enabled(Gate::SkipReassignmentForPodOwnedWorkloads),
         keeps_finished_for: retention.after_finished.and_then(GoDuration::positive),
         scheduler: SchedulerConfig {
             engine: engine_settings(file, gates),

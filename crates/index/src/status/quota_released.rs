@@ -12,11 +12,26 @@ use super::{check_states, condition};
 /// Releases the quota of an evicted Workload whose pods are gone. QuotaReserved keeps the message of the eviction.
 /// Preemption targets and Workloads of failed nodes are requeued at once, others after a later transition.
 #[must_use]
-pub fn quota_released(mut status: WorkloadStatus, at: StatusStamp) -> WorkloadStatus {
+pub fn quota_released(status: WorkloadStatus, at: StatusStamp) -> WorkloadStatus {
+    release(status, |reason| matches!(reason, reasons::PREEMPTED | reasons::NODE_FAILURES), at)
+}
+
+/// The same of the Workload of a single pod. The pod was deleted, so that nothing would run with quota that the Workload gets
+/// again before it goes, too (docs/reference/kueue.md §7.3 row 6).
+#[must_use]
+pub fn quota_released_for_good(status: WorkloadStatus, at: StatusStamp) -> WorkloadStatus {
+    release(status, |_| false, at)
+}
+
+fn release(
+    mut status: WorkloadStatus,
+    requeues: impl FnOnce(&str) -> bool,
+    at: StatusStamp,
+) -> WorkloadStatus {
     let evicted = condition::find(&status.conditions, conditions::EVICTED).cloned();
     let (reason, message) = evicted.map(|one| (one.reason, one.message)).unwrap_or_default();
     if !reason.is_empty() {
-        let at_once = matches!(reason.as_str(), reasons::PREEMPTED | reasons::NODE_FAILURES);
+        let at_once = requeues(&reason);
         let all = &mut status.conditions;
         condition::set(all, conditions::REQUEUED, at_once, &reason, &message, at);
     }

@@ -316,7 +316,7 @@ impl GenericJob for LeaderWorkerSet {
         false
     }
 
-    fn validate_update(&self, old: &Self, _: JobGates) -> Errors {
-        validate::update(self, old)
+    fn validate_update(&self, old: &Self, gates: JobGates) -> Errors {
+        validate::update(self, old, gates)
     }
 }

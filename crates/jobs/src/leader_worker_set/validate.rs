@@ -3,17 +3,17 @@
 use crds::validation::{Errors, immutable};
 
 use super::set::{LEADER, LeaderWorkerSet};
-use crate::{GenericJob, pods::template_shape};
+use crate::{GenericJob, JobGates, pods::template_shape};
 
 /// Errors of an update: what decides about the placement of pods is that of the admitted Workloads.
-pub(super) fn update(set: &LeaderWorkerSet, old: &LeaderWorkerSet) -> Errors {
+pub(super) fn update(set: &LeaderWorkerSet, old: &LeaderWorkerSet, gates: JobGates) -> Errors {
     // A set without a queue has no Workloads that its pods could differ from.
     if set.queue_name().is_empty() {
         return Errors::new();
     }
     let at = "spec.leaderWorkerTemplate";
     let mut errors = Errors::new();
-    if set.size() != old.size() {
+    if gates.immutable_group_size && set.size() != old.size() {
         errors.push(immutable(format!("{at}.size"), set.size()));
     }
     if set.has_leader_template() != old.has_leader_template() {
@@ -27,4 +27,38 @@ pub(super) fn update(set: &LeaderWorkerSet, old: &LeaderWorkerSet) -> Errors {
         errors.extend(template_shape::changes(&format!("{at}.{name}.spec"), &now, &before));
     }
     errors
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_size_is_immutable_under_its_gate() {
+        let set = |size: i64| -> LeaderWorkerSet {
+            let object = json!({
+                "metadata": {
+                    "name": "d", "namespace": "ns", "uid": "u",
+                    "labels": { "kueue.x-k8s.io/queue-name": "main" },
+                },
+                "spec": { "leaderWorkerTemplate": {
+                    "size": size, "workerTemplate": { "spec": { "containers": [{ "name": "c" }] } },
+                } },
+            });
+            LeaderWorkerSet::decode(object).expect("a set decodes")
+        };
+        let refused = |immutable_group_size: bool| {
+            let gates = JobGates { immutable_group_size, ..JobGates::default() };
+            let errors = update(&set(4), &set(3), gates);
+            errors.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let [refusal] = &refused(true)[..] else { panic!("{:?}", refused(true)) };
+        assert!(
+            refusal.starts_with("spec.leaderWorkerTemplate.size: Invalid value: 4"),
+            "{refusal}"
+        );
+        assert_eq!(refused(false), [""; 0]);
+    }
 }

@@ -65,7 +65,7 @@ impl GroupEvaluation<'_> {
                 ctx.is_free(&Target::job(key), &tracked.stamp(), &waiter);
             }
         }
-        let until = group::active_until(&self.pods(), ctx.now);
+        let until = group::active_until(&self.pods(), ctx.now, self.config.gates);
         if let Some(until) = until.filter(|until| *until < Timestamp::MAX) {
             ctx.agenda.at(until, waiter);
         }

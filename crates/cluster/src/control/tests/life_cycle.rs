@@ -1,6 +1,7 @@
 //! The life of a Workload in one cluster: reasons, checks, deactivation, backoff.
 
 use super::cluster::Cluster;
+use super::core::Core;
 use super::*;
 
 /// Quota that another client or an earlier write gave, with these checks.
@@ -364,4 +365,49 @@ fn a_message_with_old_numbers_is_refreshed_within_a_minute() {
     cluster.wait(60).take_writes();
     cluster.settle();
     assert_eq!(cluster.take_writes(), [""; 0], "nothing is old");
+}
+
+/// Conditions of the preempted Workload of an object after the release of its quota.
+fn requeued(cluster: &mut Cluster, kind: &str) -> (String, String) {
+    let owner = json!([{
+        "apiVersion": "v1", "kind": kind, "name": "p", "uid": "p", "controller": true,
+    }]);
+    let mut fields = reserved(&json!([]));
+    fields["metadata"] = json!({"ownerReferences": owner});
+    fields["status"]["conditions"] = json!([
+        {"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": ""},
+        {"type": "Evicted", "status": "True", "reason": "Preempted", "message": "why"},
+    ]);
+    cluster.workload("a", 2, &fields);
+    let key = Key { namespace: Some("ns".into()), name: "a".into() };
+    let Core { workloads, ctx, .. } = &mut cluster.control.core;
+    workloads.propose(&key, workloads::Transition::Release, ctx);
+    cluster.settle();
+    (cluster.condition("a", "Requeued"), cluster.condition("a", "Admitted"))
+}
+
+#[test]
+fn the_evicted_workload_of_a_single_pod_that_is_gone_is_not_requeued_under_its_gate() {
+    let (condition, admitted) = requeued(&mut with_gates(""), "Pod");
+    assert_eq!(condition, "False Preempted: why");
+    assert!(admitted.starts_with("False"), "nothing would run: {admitted}");
+    let mut without = with_gates("SkipReassignmentForPodOwnedWorkloads=false");
+    let mut file = Configuration::default();
+    file.integrations.frameworks = vec!["pod".to_owned()];
+    let kinds = JobKinds::configured(&file, &Kinds::default());
+    let mut waits = Cluster::with(ManagerSettings::new(&file, &Gates::default(), &kinds, false));
+    let pod = json!({
+        "metadata": {"name": "p", "namespace": "ns", "uid": "p", "resourceVersion": "1"},
+        "spec": {"containers": [], "schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]},
+        "status": {"phase": "Pending"},
+    });
+    let kind = ::jobs::pods::kind();
+    let objects = vec![Arc::new(kind.decode(pod).expect("a pod"))];
+    waits.observe(ManagerInput::Job(kind.clone(), Change::Reset { objects, removed: vec![] }));
+    for (cluster, kind) in
+        [(&mut without, "Pod"), (&mut waits, "Pod"), (&mut with_gates(""), "Other")]
+    {
+        let (condition, admitted) = requeued(cluster, kind);
+        assert!(condition.starts_with("True") && admitted.starts_with("True"), "{condition}");
+    }
 }

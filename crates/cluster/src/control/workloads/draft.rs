@@ -243,10 +243,12 @@ impl<'a> Draft<'a> {
             // The job asks for the release once its pods are gone (docs/reference/kueue.md §7.3 row
             // 6).
             if transitions.releases() {
-                self.apply(
-                    status::quota_released(self.status.clone(), self.at()),
-                    Purpose::Release,
-                );
+                let for_good = !inputs.requeues_pods && is_of_single_pod(self.workload);
+                let release = match for_good {
+                    true => status::quota_released_for_good,
+                    false => status::quota_released,
+                };
+                self.apply(release(self.status.clone(), self.at()), Purpose::Release);
             }
         } else if let Some(message) = transitions.unreserve() {
             // Nothing of it ran on a worker, so there is nothing to evict.
@@ -311,6 +313,8 @@ impl<'a> Draft<'a> {
             reasons::LOCAL_QUEUE_STOPPED => {
                 (!stop.stops_local_queue(), reasons::LOCAL_QUEUE_RESTARTED)
             }
+            // Requeued at the release, or never.
+            reasons::PREEMPTED | reasons::NODE_FAILURES => return None,
             _ => (backoff.is_none_or(|at| at.0 <= self.now), reasons::BACKOFF_FINISHED),
         };
         over.then_some(reason)
@@ -332,4 +336,11 @@ impl<'a> Draft<'a> {
     fn holds_quota(&self) -> bool {
         self.is(QUOTA_RESERVED)
     }
+}
+
+/// Whether a Workload is that of one pod. Pods of a group own theirs together, without a controller.
+fn is_of_single_pod(workload: &Workload) -> bool {
+    let mut owners = workload.metadata.owner_references.iter().flatten();
+    let owner = owners.find(|owner| owner.controller == Some(true));
+    owner.is_some_and(|owner| (&*owner.api_version, &*owner.kind) == ("v1", "Pod"))
 }

@@ -42,6 +42,8 @@ pub(crate) struct StatusInputs {
     /// Whether pods of a group are missing, if that changed.
     pub(crate) replacement: Option<ReplacementCondition>,
     pub(crate) policy: Option<PodsReadyPolicy>,
+    /// An evicted Workload of a single pod is requeued like any other.
+    pub(crate) requeues_pods: bool,
     /// How long a finished Workload stays; for ever if unset.
     pub(crate) retention: Option<Duration>,
     /// The PodsReady timeout and the maximum execution time are enforced by this process.

@@ -190,6 +190,7 @@ mod tests {
             requests: vec![],
             pods_ready,
             policy: Some(PodsReadyPolicy::from(&file)),
+            requeues_pods: false,
             retention: None,
             enforces_time_limits: true,
             legacy_reasons: false,

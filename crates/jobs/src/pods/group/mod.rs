@@ -116,8 +116,8 @@ pub fn pods_ready(pods: &[&Pod]) -> Option<bool> {
 
 /// Until when running pods hold the quota of an evicted group; see [`status::active_until`].
 #[must_use]
-pub fn active_until(pods: &[&Pod], now: Timestamp) -> Option<Timestamp> {
-    status::active_until(pods, now)
+pub fn active_until(pods: &[&Pod], now: Timestamp, gates: JobGates) -> Option<Timestamp> {
+    status::active_until(pods, now, gates)
 }
 
 impl GroupContext<'_> {
@@ -137,7 +137,7 @@ impl GroupContext<'_> {
     }
 
     fn is_active(&self) -> bool {
-        status::active_until(self.pods, self.now).is_some()
+        status::active_until(self.pods, self.now, self.gates).is_some()
     }
 }
 

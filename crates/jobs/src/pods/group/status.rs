@@ -31,10 +31,12 @@ pub(super) fn is_serving(pods: &[&Pod]) -> bool {
 }
 
 /// Until when quota is held for pods that run: `None` if none does, the end of time for one that is not being deleted. A node
-/// that does not answer never ends its pods, so that a deleted one counts for another grace period only.
-pub(super) fn active_until(pods: &[&Pod], now: Timestamp) -> Option<Timestamp> {
+/// that does not answer never ends its pods, so that a deleted one counts for another grace period only; with the gate
+/// FastQuotaReleaseInPodIntegration not even that.
+pub(super) fn active_until(pods: &[&Pod], now: Timestamp, gates: JobGates) -> Option<Timestamp> {
     let until = |pod: &&Pod| match &pod.metadata.deletion_timestamp {
         None => Timestamp::MAX,
+        Some(_) if gates.fast_quota_release => now,
         Some(deleted) => {
             let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or_default();
             let end = deleted.0.checked_add(SignedDuration::from_secs(grace));

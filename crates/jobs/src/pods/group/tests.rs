@@ -207,12 +207,17 @@ fn a_silent_node_holds_the_quota_of_a_deleted_pod_for_a_second_grace_period_only
         "spec": { "schedulingGates": [] }, "status": { "phase": "Running" },
     });
     let pod = member("a", &deleted);
-    let until = |now: &str| active_until(&[&pod], now.parse().expect("a time"));
+    let gates = JobGates::default();
+    let until = |now: &str| active_until(&[&pod], now.parse().expect("a time"), gates);
     let end: Timestamp = "2026-01-01T00:01:00Z".parse().expect("a time");
     assert_eq!(until("2026-01-01T00:00:59Z"), Some(end));
     assert_eq!(until("2026-01-01T00:01:00Z"), None);
     let running = in_phase("b", "Running");
-    assert_eq!(active_until(&[&pod, &running], end), Some(Timestamp::MAX));
+    assert_eq!(active_until(&[&pod, &running], end, gates), Some(Timestamp::MAX));
+    let fast = JobGates { fast_quota_release: true, ..gates };
+    let asked: Timestamp = "2026-01-01T00:00:30Z".parse().expect("a time");
+    assert_eq!(active_until(&[&pod], asked, fast), None, "its deletion is enough");
+    assert_eq!(active_until(&[&pod, &running], asked, fast), Some(Timestamp::MAX));
 }
 
 #[test]
