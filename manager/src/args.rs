@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Parser};
+use config::support::{IdleSetting, idle_flag};
 use runtime::telemetry::LogFormat;
 
 use crate::components::{self, ManagerComponent};
@@ -37,6 +38,23 @@ pub(crate) struct ManagerArgs {
 
     #[command(flatten)]
     pub(crate) logs: LogArgs,
+}
+
+impl ManagerArgs {
+    /// Flags that are given and have no effect.
+    pub(crate) fn idle_flags(&self) -> Vec<IdleSetting> {
+        let logs = &self.logs;
+        let given = [
+            ("zap-devel", &logs.zap_devel),
+            ("zap-stacktrace-level", &logs.zap_stacktrace_level),
+            ("zap-time-encoding", &logs.zap_time_encoding),
+        ];
+        given
+            .into_iter()
+            .filter(|(_, value)| value.is_some())
+            .filter_map(|one| idle_flag(one.0))
+            .collect()
+    }
 }
 
 /// Flags of logging.
@@ -89,6 +107,9 @@ impl LogArgs {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+    use config::support::{SettingKind, rows};
+
     use super::*;
 
     fn parse(args: &[&str]) -> Result<ManagerArgs, clap::Error> {
@@ -108,6 +129,35 @@ mod tests {
         assert_eq!(args.logs.filter().expect("a filter"), "debug");
         assert_eq!(args.logs.format(), LogFormat::Json);
         assert_eq!(args.components.len(), 5, "everything runs unless something is named");
+    }
+
+    #[test]
+    fn every_flag_of_kueue_has_a_row_and_every_row_a_flag() {
+        let command = ManagerArgs::command();
+        let names = |one: &clap::Arg| -> Vec<String> {
+            let aliases = one.get_all_aliases().unwrap_or_default();
+            one.get_long().into_iter().chain(aliases).map(str::to_owned).collect()
+        };
+        let known: Vec<String> = command.get_arguments().flat_map(names).collect();
+        for row in rows().filter(|row| row.kind == SettingKind::Flag) {
+            assert!(known.contains(&row.name.to_owned()), "{row:?}");
+        }
+        let zap = known.iter().filter(|name| name.starts_with("zap-"));
+        for name in zap.chain(&["config", "feature-gates", "kubeconfig"].map(str::to_owned)) {
+            let mut all = rows().filter(|row| row.kind == SettingKind::Flag);
+            assert!(all.any(|row| row.name == *name), "{name}");
+        }
+    }
+
+    #[test]
+    fn flags_without_effect_are_named_when_they_are_given() {
+        let idle = |args: &[&str]| -> Vec<String> {
+            let idle = parse(args).expect("flags").idle_flags();
+            idle.into_iter().map(|one| one.name).collect()
+        };
+        assert_eq!(idle(&["--zap-log-level=3"]), [""; 0]);
+        let given = ["--zap-devel", "--zap-time-encoding=iso8601", "--zap-stacktrace-level=error"];
+        assert_eq!(idle(&given), ["--zap-devel", "--zap-stacktrace-level", "--zap-time-encoding"]);
     }
 
     #[test]

@@ -9,12 +9,14 @@
 //! | `process` | the tasks of the process |
 //! | `leader` | leader election, and the tasks of the leader |
 //! | `webhook_cache`, `certificates` | what webhooks need: the cache of objects, the serving certificate |
+//! | `integrations`, `idle_settings` | what of the configuration is not built, as metrics |
 //! | `metrics_access`, `build_info`, `listen` | authorization of metrics, version, bind addresses |
 
 mod args;
 mod build_info;
 mod certificates;
 mod components;
+mod idle_settings;
 mod integrations;
 mod kueue_metrics;
 mod leader;

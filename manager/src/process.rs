@@ -8,7 +8,6 @@ use std::{
 use ::leader::{ClientMetrics, HOME};
 use anyhow::Context;
 use axum::{Router, middleware};
-use config::JobKinds;
 use kube::Client;
 use prometheus_client::registry::Registry;
 use runtime::{
@@ -29,7 +28,7 @@ use crate::{
     build_info,
     certificates::{self, CertificateSource, ManagedCertificate},
     components::ManagerComponent,
-    integrations,
+    idle_settings, integrations,
     kueue_metrics::{KueueMetrics, MetricsSettings},
     leader, listen, metrics_access,
     settings::ProcessSettings,
@@ -69,7 +68,7 @@ pub(crate) async fn run(
     tasks.spawn(stores.run());
     serve_probes(settings, ready, &stop, &mut tasks).await?;
     if let Some((host, port)) = listen::parse(&settings.file.metrics.bind_address)? {
-        let router = metrics::router(Arc::new(registry((&metrics, measured), &settings.kinds)));
+        let router = metrics::router(Arc::new(registry((&metrics, measured), settings)));
         let server = if args.metrics_plain {
             Server::plain(router)
         } else {
@@ -128,14 +127,18 @@ fn guarded(router: Router, client: Client) -> Router {
 }
 
 /// Kueue's metrics under the prefix `kueue`, all others under `sluice`.
-fn registry((metrics, measured): (&ClientMetrics, KueueMetrics), kinds: &JobKinds) -> Registry {
+fn registry(
+    (metrics, measured): (&ClientMetrics, KueueMetrics),
+    settings: &ProcessSettings,
+) -> Registry {
     let mut registry = Registry::default();
     let kueue = registry.sub_registry_with_prefix("kueue");
     build_info::register(kueue);
     kueue.register_collector(Box::new(measured));
     let sluice = registry.sub_registry_with_prefix("sluice");
     metrics.register(sluice);
-    integrations::register(sluice, kinds);
+    integrations::register(sluice, &settings.kinds);
+    idle_settings::register(sluice, &settings.idle);
     registry
 }
 
@@ -170,7 +173,7 @@ fn keep_certificate(
 
 #[cfg(test)]
 mod tests {
-    use config::{Configuration, gates::Gates};
+    use config::{Configuration, JobKinds, gates::Gates};
     use jobs::Kinds;
 
     use super::*;
@@ -178,10 +181,14 @@ mod tests {
     #[test]
     fn the_build_is_a_metric() {
         let mut text = String::new();
-        let kinds = JobKinds::all(&Kinds::default());
-        let settings = MetricsSettings::new(&Configuration::default(), &Gates::default());
-        let measured = KueueMetrics::new(settings);
-        let registry = registry((&ClientMetrics::default(), measured), &kinds);
+        let settings = ProcessSettings {
+            file: Configuration::default(),
+            gates: Gates::default(),
+            kinds: JobKinds::all(&Kinds::default()),
+            idle: Vec::new(),
+        };
+        let measured = KueueMetrics::new(MetricsSettings::new(&settings.file, &settings.gates));
+        let registry = registry((&ClientMetrics::default(), measured), &settings);
         prometheus_client::encoding::text::encode(&mut text, &registry).expect("text");
         assert!(text.contains("kueue_build_info{git_version=\"v"), "{text}");
     }

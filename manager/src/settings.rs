@@ -7,10 +7,11 @@ use config::{
     Configuration, JobKinds,
     declared_kinds::declared_kinds,
     gates::{Gate, Gates},
+    support::IdleSetting,
 };
 use jobs::Kinds;
 use kube::Client;
-use runtime::tls::{MinVersion, TlsOptions};
+use runtime::tls::{MinVersion, ServerTls};
 use webhooks::{JobSettings, JobWebhooks, Rules, cache::SharedWebhookCache};
 
 use crate::{args::ManagerArgs, certificates::CertificateSource};
@@ -26,21 +27,24 @@ pub(crate) struct ProcessSettings {
     pub(crate) gates: Gates,
     /// The kinds of jobs that are handled.
     pub(crate) kinds: JobKinds,
+    /// Settings that are used and have no effect.
+    pub(crate) idle: Vec<IdleSetting>,
 }
 
 impl ProcessSettings {
-    /// Reads the configuration, and warns about settings without effect.
+    /// Reads the configuration, and warns about settings that are used without effect.
     ///
     /// # Errors
     /// If the file cannot be read, or is invalid.
     pub(crate) fn load(args: &ManagerArgs) -> anyhow::Result<Self> {
         let declared = declared_kinds(args.job_kinds.as_deref())?;
         let settings = Self::read(args.config.as_deref(), &args.feature_gates, &declared)?;
-        let idle = settings.file.settings_without_effect();
-        if !idle.is_empty() {
-            tracing::warn!(settings = idle.join(", "), "settings that have no effect yet");
+        let idle: Vec<IdleSetting> =
+            args.idle_flags().into_iter().chain(settings.idle_settings()).collect();
+        for IdleSetting { name, reason } in &idle {
+            tracing::warn!(setting = name, reason, "a setting that is used has no effect");
         }
-        Ok(settings)
+        Ok(Self { idle, ..settings })
     }
 
     fn read(path: Option<&Path>, feature_gates: &str, declared: &Kinds) -> anyhow::Result<Self> {
@@ -57,7 +61,12 @@ impl ProcessSettings {
         // Both sources are passed, because it is an error if both are set.
         let gates = file.gates(feature_gates).context("feature gates")?;
         let kinds = JobKinds::configured(&file, declared);
-        Ok(Self { file, gates, kinds })
+        Ok(Self { file, gates, kinds, idle: Vec::new() })
+    }
+
+    /// What the file and the gates set without an effect.
+    fn idle_settings(&self) -> impl Iterator<Item = IdleSetting> {
+        self.file.settings_without_effect().into_iter().chain(self.gates.without_effect())
     }
 
     /// The settings of webhooks.
@@ -72,12 +81,12 @@ impl ProcessSettings {
     }
 
     /// What servers offer; the defaults without the gate TLSOptions.
-    pub(crate) fn tls(&self) -> TlsOptions {
+    pub(crate) fn tls(&self) -> ServerTls {
         let block = self.file.tls.as_ref().filter(|_| self.gates.enabled(Gate::TLSOptions));
         let Some(block) = block else {
-            return TlsOptions::default();
+            return ServerTls::default();
         };
-        TlsOptions {
+        ServerTls {
             min: match block.min_version.as_deref() {
                 Some("VersionTLS13") => MinVersion::Tls13,
                 // Go's default, as in Kueue; the configuration was validated when it was read.
@@ -139,7 +148,7 @@ mod tests {
         let tls = read(text, "").expect("settings").tls();
         assert_eq!((tls.min, &*tls.curves), (MinVersion::Tls13, &[29][..]));
         let without = read(text, "TLSOptions=false").expect("settings").tls();
-        assert_eq!(without, TlsOptions::default());
+        assert_eq!(without, ServerTls::default());
     }
 
     #[test]

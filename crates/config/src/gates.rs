@@ -5,9 +5,11 @@
 
 mod table;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use table::{Gate, GateSpec, GateStage, TABLE};
+
+use crate::support::{self, IdleSetting, Support};
 
 /// Sets every alpha gate that is not set by name.
 const ALL_ALPHA: &str = "AllAlpha";
@@ -71,11 +73,16 @@ pub struct GateSetting {
 
 /// The enabled feature gates.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Gates(BTreeMap<Gate, bool>);
+pub struct Gates {
+    values: BTreeMap<Gate, bool>,
+    /// Gates that were set, by name or with all of their stage.
+    set: BTreeSet<Gate>,
+}
 
 impl Default for Gates {
     fn default() -> Self {
-        Self(TABLE.iter().map(|entry| (entry.gate, entry.default)).collect())
+        let values = TABLE.iter().map(|entry| (entry.gate, entry.default)).collect();
+        Self { values, set: BTreeSet::new() }
     }
 }
 
@@ -83,7 +90,26 @@ impl Gates {
     /// Whether `gate` is on.
     #[must_use]
     pub fn enabled(&self, gate: Gate) -> bool {
-        self.0.get(&gate).copied().unwrap_or(false)
+        self.values.get(&gate).copied().unwrap_or(false)
+    }
+
+    /// Gates that were set to what they do not do: an implemented gate does what it is set to.
+    #[must_use]
+    pub fn without_effect(&self) -> Vec<IdleSetting> {
+        let set = TABLE.iter().filter(|entry| self.set.contains(&entry.gate));
+        let idle = set.filter_map(|entry| {
+            let row = support::of_gate(entry.gate.name())?;
+            let is_on = self.enabled(entry.gate);
+            let idle = match row.support {
+                Support::Acts => false,
+                Support::Fixed(fixed) => fixed != is_on,
+                // Its default says nothing else than its absence.
+                Support::None => is_on != entry.default,
+            };
+            let name = format!("featureGates.{}", row.name);
+            idle.then_some(IdleSetting { name, reason: row.note })
+        });
+        idle.collect()
     }
 
     /// Parses the flag, `A=true,B=false`.
@@ -108,7 +134,8 @@ impl Gates {
             // Of several settings of a name the last one counts, as in a map of Go.
             if let Some(all) = settings.iter().rev().find(|settings| settings.name == name) {
                 for entry in TABLE.iter().filter(|entry| entry.stage == stage) {
-                    gates.0.insert(entry.gate, all.on);
+                    gates.values.insert(entry.gate, all.on);
+                    gates.set.insert(entry.gate);
                 }
             }
         }
@@ -117,7 +144,8 @@ impl Gates {
             let entry = gate_spec(one)?;
             named.insert(entry.gate, one.on);
         }
-        gates.0.extend(named.iter());
+        gates.values.extend(named.iter());
+        gates.set.extend(named.keys());
         gates.resolve_dependencies(&named)?;
         Ok(gates)
     }
@@ -135,7 +163,7 @@ impl Gates {
                     let (name, needs) = (entry.gate.name(), missing.name());
                     return Err(GateError::Needs { name, needs });
                 }
-                self.0.insert(entry.gate, false);
+                self.values.insert(entry.gate, false);
             }
             if *self == before {
                 break;

@@ -9,6 +9,7 @@
 //! | [`Configuration`] and its blocks | the configuration file |
 //! | [`gates`] | feature gates |
 //! | [`JobKinds`] | the kinds of jobs that a process handles |
+//! | [`support`] | which settings have no effect, and why |
 //! | [`declared_kinds`] | the file of further kinds of jobs |
 
 mod configuration;
@@ -21,9 +22,9 @@ mod multikueue;
 mod resources;
 mod selector;
 mod serving;
+pub mod support;
 mod v1beta1;
 mod validate;
-mod without_effect;
 
 pub use configuration::*;
 pub use duration::GoDuration;
@@ -34,10 +35,14 @@ pub use selector::{LabelSelector, Operator, Requirement};
 pub use serving::*;
 pub use validate::InvalidField;
 
+use jobs::Kinds;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
-use crate::gates::{GateError, GateSetting, Gates};
+use crate::{
+    gates::{GateError, GateSetting, Gates},
+    support::IdleSetting,
+};
 
 /// The namespace outside a pod, unless configured.
 pub const DEFAULT_NAMESPACE: &str = "kueue-system";
@@ -110,7 +115,7 @@ impl Configuration {
             _ => read::<Self>(text)?.with_v1beta2_blocks(),
         };
         // Read again as a tree: a decoded field does not show whether the file has it.
-        loaded.set = without_effect::paths(&read(text)?);
+        loaded.set = support::paths(&read(text)?);
         loaded.complete(own_namespace)
     }
 
@@ -178,10 +183,17 @@ impl Configuration {
         Gates::from_sources(flag, &self.gate_settings())
     }
 
-    /// Settings of the file that have no effect yet, for a warning.
+    /// Settings of the file that have no effect: fields, and integrations that are not built.
     #[must_use]
-    pub fn settings_without_effect(&self) -> Vec<String> {
-        without_effect::settings_without_effect(&self.set, &self.integrations.frameworks)
+    pub fn settings_without_effect(&self) -> Vec<IdleSetting> {
+        let frameworks = self.integrations.frameworks.iter();
+        // A framework is accepted by its name although no kind implements it yet.
+        let missing = frameworks.filter(|name| Kinds::built_in().of_framework(name).is_none());
+        let missing = missing.map(|name| IdleSetting {
+            name: format!("integrations.frameworks[{name}]"),
+            reason: "this version does not have it: such jobs run without quota",
+        });
+        support::idle_fields(&self.set).chain(missing).collect()
     }
 }
 

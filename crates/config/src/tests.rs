@@ -131,7 +131,7 @@ integrations: {frameworks: [pod], podOptions: {podSelector: {matchLabels: {a: b}
     );
     assert_eq!(config.integrations.frameworks, ["pod"]);
     let idle = ["integrations.podOptions", "queueVisibility"];
-    assert_eq!(config.settings_without_effect(), idle);
+    assert_eq!(names_of(config.settings_without_effect()), idle);
 }
 
 #[test]
@@ -245,6 +245,7 @@ fn every_validation_names_its_field() {
             "multiKueue: {clusterProfile: {accessProviders: [{name: a, execConfig: {command: c, apiVersion: v}}], credentialsProviders: [{name: a, execConfig: {command: c, apiVersion: v}}]}}",
             "multiKueue.clusterProfile",
         ),
+        ("leaderElection: {resourceLock: endpoints}", "leaderElection.resourceLock"),
         ("fairSharing: {}", "fairSharing.preemptionStrategies"),
         (
             "fairSharing: {preemptionStrategies: [LessThanInitialShare, LessThanOrEqualToFinalShare]}",
@@ -321,13 +322,26 @@ multiKueue: {origin: here, gcInterval: 1m, clusterProfile: {}}
     let config = load(&text.replace("ALL", &all.join(", "))).expect("valid");
     let built = |name: &str| Kinds::built_in().of_framework(name).is_some();
     let missing = all.into_iter().filter(|name| !built(name));
-    let idle = [
-        "leaderElection.resourceLock",
-        "metrics.customLabels",
-        "multiKueue.clusterProfile",
-        "resources.deviceClassMappings",
-    ];
+    let idle =
+        ["metrics.customLabels", "multiKueue.clusterProfile", "resources.deviceClassMappings"];
     let missing = missing.map(|name| format!("integrations.frameworks[{name}]"));
     let idle: Vec<String> = idle.map(str::to_owned).into_iter().chain(missing).collect();
-    assert_eq!(config.settings_without_effect(), idle);
+    assert_eq!(names_of(config.settings_without_effect()), idle);
+}
+
+#[test]
+fn gates_that_are_set_to_what_they_do_not_do_are_listed() {
+    let idle = |flag: &str| names_of(Gates::parse(flag).expect("gates").without_effect());
+    assert_eq!(idle(""), [""; 0]);
+    assert_eq!(idle("PartialAdmission=false,TASCacheTopologyTree=true"), [""; 0]);
+    assert_eq!(idle("TASCacheTopologyTree=false"), ["featureGates.TASCacheTopologyTree"]);
+    assert_eq!(idle("VisibilityOnDemand=true"), ["featureGates.VisibilityOnDemand"]);
+    assert_eq!(idle("VisibilityOnDemand=false"), [""; 0], "it is not there");
+    assert!(idle("AllAlpha=true").contains(&"featureGates.CustomMetricLabels".to_owned()));
+    assert_eq!(idle("TopologyAwareScheduling=false"), [""; 0], "others only depend on it");
+}
+
+fn names_of(idle: Vec<IdleSetting>) -> Vec<String> {
+    assert!(idle.iter().all(|one| !one.reason.is_empty()));
+    idle.into_iter().map(|one| one.name).collect()
 }

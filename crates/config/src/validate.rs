@@ -35,6 +35,8 @@ impl Problems {
 /// All problems of `config`.
 pub(super) fn validate(config: &Configuration) -> Vec<InvalidField> {
     let mut problems = Problems::default();
+    let leases = config.leader_election.resource_lock == "leases";
+    problems.unless(leases, "leaderElection.resourceLock", "must be leases");
     tls(config, &mut problems);
     custom_labels(&config.metrics.custom_labels, &mut problems);
     namespaces(config, &mut problems);

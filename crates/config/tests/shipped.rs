@@ -12,6 +12,6 @@ fn the_shipped_configuration_is_valid_and_dispatches_by_capacity() {
     let loaded = Configuration::load(text, None).expect("a valid configuration");
     assert_eq!(loaded.multi_kueue.dispatcher_name, "sluice.dev/capacity");
     assert_eq!(loaded.leader_election.resource_name, crds::names::LEADER_LEASE);
-    assert_eq!(loaded.settings_without_effect(), [""; 0], "every setting has an effect");
+    assert_eq!(loaded.settings_without_effect(), [], "every setting has an effect");
     assert_eq!(map["metadata"]["namespace"].as_str(), Some(loaded.namespace()));
 }

@@ -27,7 +27,7 @@ use runtime::{
     certs::{self, CertPair},
     requests::RequestMetrics,
     server::Server,
-    tls::{self, CertificateSlot, TlsOptions},
+    tls::{self, CertificateSlot, ServerTls},
     watch::{Store, WatchMetrics},
     writer::WriteMetrics,
 };
@@ -123,7 +123,7 @@ impl TestServer {
         let pair = certs::issue(&self.authority, &names, now).expect("a certificate");
         let slot = CertificateSlot::new();
         slot.load(&pair.certificate, &pair.key).expect("a pair");
-        let tls = tls::server_config(slot, &TlsOptions::default()).expect("a configuration");
+        let tls = tls::server_config(slot, &ServerTls::default()).expect("a configuration");
         let listener = TcpListener::bind(self.address).await.expect("a port");
         self.address = listener.local_addr().expect("an address");
         let router = Router::new().fallback(answer).with_state(Arc::clone(&self.state));

@@ -68,7 +68,7 @@ impl MinVersion {
 
 /// What a server offers. Empty lists mean everything that it has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TlsOptions {
+pub struct ServerTls {
     /// The minimum version.
     pub min: MinVersion,
     /// Cipher suites of TLS 1.2, by their IANA names. Those of TLS 1.3 are fixed, as in Go.
@@ -77,7 +77,7 @@ pub struct TlsOptions {
     pub curves: Vec<i32>,
 }
 
-impl TlsOptions {
+impl ServerTls {
     /// The provider with the suites and curves that are wanted.
     fn provider(&self) -> Result<CryptoProvider, TlsError> {
         let mut provider = ring::default_provider();
@@ -183,7 +183,7 @@ impl ResolvesServerCert for CertificateSlot {
 /// If the crypto provider does not support the TLS versions, or one of the options.
 pub fn server_config(
     slot: Arc<CertificateSlot>,
-    options: &TlsOptions,
+    options: &ServerTls,
 ) -> Result<Arc<ServerConfig>, TlsError> {
     // An explicit provider does not depend on which features dependencies enable in rustls.
     let mut config = ServerConfig::builder_with_provider(Arc::new(options.provider()?))
@@ -201,8 +201,7 @@ mod tests {
 
     fn config(suites: &[&str], curves: &[i32]) -> Result<Arc<ServerConfig>, TlsError> {
         let cipher_suites = suites.iter().map(|&one| one.to_owned()).collect();
-        let options =
-            TlsOptions { cipher_suites, curves: curves.to_vec(), ..TlsOptions::default() };
+        let options = ServerTls { cipher_suites, curves: curves.to_vec(), ..ServerTls::default() };
         server_config(CertificateSlot::new(), &options)
     }
 

@@ -9,6 +9,7 @@
 //! | [`cycles`] | cycles of files within a crate |
 //! | [`words`] | words for persons in comments and documents |
 //! | [`type_names`] | one meaning per type name |
+//! | [`settings`] | the table of Kueue's settings says what the code reads |
 //! | [`manifests`] | kustomizations name what exists, and all of it |
 //!
 //! Rules that are not met everywhere yet have rows in `ratchet.tsv` ([`ratchet`]). [`files`] and [`packages`] are the input.
@@ -21,6 +22,7 @@ pub mod links;
 pub mod manifests;
 pub mod packages;
 pub mod ratchet;
+pub mod settings;
 pub mod sources;
 pub mod type_names;
 pub mod words;

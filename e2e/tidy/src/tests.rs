@@ -62,6 +62,11 @@ fn pure_crates_do_not_await_and_have_no_clock() {
 }
 
 #[test]
+fn the_table_of_settings_says_what_the_code_reads() {
+    assert_eq!(settings::wrong(&files()), NONE);
+}
+
+#[test]
 fn every_crate_takes_over_the_lints() {
     let metadata = metadata();
     let manifests =

@@ -10,7 +10,7 @@ use tokio_rustls::TlsConnector;
 use super::*;
 use crate::{
     certs::{self, CertPair},
-    tls::{self, CertificateSlot, TlsOptions},
+    tls::{self, CertificateSlot, ServerTls},
 };
 
 type Sender = hyper::client::conn::http1::SendRequest<Empty<hyper::body::Bytes>>;
@@ -68,7 +68,7 @@ fn hello() -> Router {
 #[tokio::test]
 async fn new_connections_use_a_replaced_certificate() {
     let (slot, first, second) = (CertificateSlot::new(), authority(), authority());
-    let config = tls::server_config(slot.clone(), &TlsOptions::default()).expect("a configuration");
+    let config = tls::server_config(slot.clone(), &ServerTls::default()).expect("a configuration");
     let (listener, address) = listen().await;
     let stop = Stop::new();
     let server = tokio::spawn(Server::tls(hello(), config).run(listener, stop.clone()));
