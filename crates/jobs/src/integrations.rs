@@ -71,6 +71,11 @@ const REPLICA_SET: Integration = Integration {
 /// Integrations that manage pods one by one: enabling one enables the pod integration.
 const OF_PODS: &[&str] = &["deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset"];
 
+/// Integrations that none of these kinds is.
+pub fn missing_from(kinds: &Kinds) -> impl Iterator<Item = &'static Integration> {
+    INTEGRATIONS.iter().filter(|one| kinds.of_framework(one.name).is_none())
+}
+
 impl Integration {
     /// Group and version in the form of an object's `apiVersion`.
     #[must_use]

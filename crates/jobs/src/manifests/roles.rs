@@ -1,6 +1,6 @@
 //! Roles for the kinds of jobs.
 
-use crate::{Kind, Kinds, pods};
+use crate::{Kind, Kinds, integrations::missing_from, pods};
 
 /// What an account may do with jobs and their subresources.
 struct Rights {
@@ -60,9 +60,18 @@ pub(super) fn of_hub_account(kinds: &Kinds) -> String {
     format!("{what}{}", bound("sluice-hub-job-kinds", "sluice-hub", kinds, &COPIES))
 }
 
-/// Editor and viewer of each kind, with upstream's names.
+/// Editor and viewer of each kind, with upstream's names, also of integrations that are not built.
 pub(super) fn of_users(kinds: &Kinds) -> String {
-    of_users_named(kinds, |kind| kind.name().to_lowercase())
+    let built = of_users_named(kinds, |kind| kind.name().to_lowercase());
+    let missing = missing_from(Kinds::built_in()).flat_map(|one| {
+        [("editor", &EDITS), ("viewer", &VIEWS)].map(|(who, rights)| {
+            let status = format!("{}/status", one.plural);
+            let rules =
+                rule(one.group, one.plural, rights.jobs) + &rule(one.group, &status, rights.status);
+            user_role(&one.kind.to_lowercase(), who, &rules)
+        })
+    });
+    std::iter::once(built).chain(missing).collect::<Vec<_>>().join("---\n")
 }
 
 /// The same with the group in the names: kinds of several groups may have one name.
@@ -71,17 +80,21 @@ pub(super) fn of_users_of_declared(kinds: &Kinds) -> String {
 }
 
 fn of_users_named(kinds: &Kinds, name_of: impl Fn(&Kind) -> String) -> String {
-    let labels = "  labels:\n    rbac.kueue.x-k8s.io/batch-admin: \"true\"\n    rbac.kueue.x-k8s.io/batch-user: \"true\"\n";
     // Kubernetes' own roles for users have pods.
     let kinds = kinds.iter().filter(|kind| *kind != pods::kind());
     let roles = kinds.flat_map(|kind| {
-        [("editor", &EDITS), ("viewer", &VIEWS)].map(|(who, rights)| {
-            let name = format!("kueue-{}-{who}-role", name_of(kind));
-            format!("{}{labels}rules:\n{}", head("ClusterRole", &name), rules(kind, rights))
-        })
+        [("editor", &EDITS), ("viewer", &VIEWS)]
+            .map(|(who, rights)| user_role(&name_of(kind), who, &rules(kind, rights)))
     });
     let roles: Vec<String> = roles.collect();
     format!("# Editors and viewers of jobs.\n{}", roles.join("---\n"))
+}
+
+/// A role that users get with those of administrators and users of queues.
+fn user_role(of: &str, who: &str, rules: &str) -> String {
+    let labels = "  labels:\n    rbac.kueue.x-k8s.io/batch-admin: \"true\"\n    rbac.kueue.x-k8s.io/batch-user: \"true\"\n";
+    let name = format!("kueue-{of}-{who}-role");
+    format!("{}{labels}rules:\n{rules}", head("ClusterRole", &name))
 }
 
 /// A role for all kinds, bound to an account.

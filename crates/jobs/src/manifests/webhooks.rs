@@ -1,6 +1,9 @@
 //! Webhook configurations: those of Kueue's own kinds, and two webhooks for each kind of job.
 
-use crate::{Kind, Kinds};
+use crate::{
+    Kind, Kinds,
+    integrations::{Integration, missing_from},
+};
 
 /// The account that the webhooks of frequent writes leave out.
 const NOT_BY_THE_MANAGER: &str = "  matchConditions:\n  - name: not-by-the-manager-itself\n    expression: request.userInfo.username != 'system:serviceaccount:kueue-system:sluice-manager'\n";
@@ -42,14 +45,18 @@ struct WebhookEntry<'a> {
 
 pub(super) fn mutating(kinds: &Kinds) -> String {
     let own = OWN_KINDS.iter().filter(|kind| kind.mutated).map(|kind| own(kind, "mutate"));
-    let all = sorted(own.chain(kinds.iter().map(|kind| of_built_in(kind, "mutate"))));
+    let missing = missing_from(kinds).map(|one| of_missing(one, "mutate"));
+    let all =
+        sorted(own.chain(missing).chain(kinds.iter().map(|kind| of_built_in(kind, "mutate"))));
     let about = "# Mutating webhooks of Kueue's own kinds and of jobs. The manager sets the CA.\n";
     format!("{about}{}{all}", head("Mutating"))
 }
 
 pub(super) fn validating(kinds: &Kinds) -> String {
     let own = OWN_KINDS.iter().map(|kind| own(kind, "validate"));
-    let all = sorted(own.chain(kinds.iter().map(|kind| of_built_in(kind, "validate"))));
+    let missing = missing_from(kinds).map(|one| of_missing(one, "validate"));
+    let all =
+        sorted(own.chain(missing).chain(kinds.iter().map(|kind| of_built_in(kind, "validate"))));
     let about = "# Validating webhooks of Kueue's own kinds and of jobs: rules beyond the schema. The manager sets the CA.\n";
     format!("{about}{}{all}", head("Validating"))
 }
@@ -94,6 +101,20 @@ fn own(kind: &OwnKind, verb: &str) -> WebhookEntry<'static> {
         version: "v1beta2",
         operations: if validates { &["CREATE", "UPDATE"] } else { &["CREATE"] },
         resources: std::iter::once(kind.plural.to_owned()).chain(status).collect(),
+    }
+}
+
+/// Of an integration that is not built: it warns that its jobs run without quota.
+fn of_missing(one: &'static Integration, verb: &str) -> WebhookEntry<'static> {
+    WebhookEntry {
+        name: format!("{}{}.kb.io", &verb[..1], one.kind.to_lowercase()),
+        path: one.webhook_path(verb),
+        conditions: "",
+        namespaces: NOT_OF_THE_SYSTEM,
+        group: one.group,
+        version: one.version,
+        operations: if verb == "validate" { &["CREATE", "UPDATE"] } else { &["CREATE"] },
+        resources: vec![one.plural.to_owned()],
     }
 }
 
