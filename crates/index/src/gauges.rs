@@ -59,6 +59,8 @@ pub struct LocalQueueGauges {
     pub workloads: QueueNumbers,
     /// What its Workloads take of every flavor of its ClusterQueue.
     pub resources: Vec<FlavorResourceGauge>,
+    /// What it consumed under admission fair sharing, weighted.
+    pub fair_sharing_usage: Option<f64>,
 }
 
 /// A ClusterQueue.
@@ -140,6 +142,7 @@ pub fn local_queue(
         active: index.local_queue_active_condition(namespace, name)?.active,
         workloads: numbers(counts),
         resources: resources(names, queue, counts),
+        fair_sharing_usage: None,
     })
 }
 

@@ -4,6 +4,7 @@
 //!   objects are read against (flavors, checks, LimitRanges) and answers questions about queues.
 //! * [`status`] takes decisions: each transition of a Workload is a function from one status to the next.
 //! * [`gauges`] are the numbers of queues and Cohorts for metrics.
+//! * [`local_queue_usage`] reads and writes what LocalQueues consumed under admission fair sharing.
 //! * [`queue_status`] counts the Workloads of queues, [`capacity_report`] reads the report of a worker.
 //!
 //! Strings and options end here: the engine gets ids and integers. Nothing here reads a clock, waits or writes, and
@@ -24,6 +25,7 @@ mod inactive_queue;
 mod index;
 mod indexed_objects;
 mod local_queue;
+pub mod local_queue_usage;
 mod namespace;
 mod node_capacity;
 pub mod queue_status;

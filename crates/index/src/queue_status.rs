@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crds::meta::Condition;
 use crds::names::conditions;
 use crds::v1beta2::{
-    ClusterQueueStatus, FairSharingStatus, FlavorUsage, LocalQueueFlavorUsage,
-    LocalQueueResourceUsage, LocalQueueStatus, ResourceUsage,
+    AdmissionFairSharingStatus, ClusterQueueStatus, FairSharingStatus, FlavorUsage,
+    LocalQueueFlavorUsage, LocalQueueResourceUsage, LocalQueueStatus, ResourceUsage,
 };
 use engine::ids::{FlavorId, LocalQueueId, ResourceId, WorkloadId};
 use engine::spec::{PodSetAdmission, QuotaSpec};
@@ -164,13 +164,13 @@ pub fn cluster_queue_status(
 }
 
 /// The status of a LocalQueue after `old`; `None` if the queue does not exist. `counts` are those of its
-/// ClusterQueue.
+/// ClusterQueue, `usage` is what it consumed under admission fair sharing.
 #[must_use]
 pub fn local_queue_status(
     index: &Index,
     names: &Names,
     (namespace, name): (&str, &str),
-    counts: &ClusterQueueCounts,
+    (counts, usage): (&ClusterQueueCounts, Option<AdmissionFairSharingStatus>),
     old: &LocalQueueStatus,
     at: StatusStamp,
 ) -> Option<LocalQueueStatus> {
@@ -181,6 +181,9 @@ pub fn local_queue_status(
     let counts = counts.local_queue(names, namespace, name).unwrap_or(&none);
     let mut status = old.clone();
     set_active(&mut status.conditions, &activity, at);
+    if usage.is_some() {
+        status.fair_sharing.get_or_insert_default().admission_fair_sharing_status = usage;
+    }
     status.pending_workloads = saturating_i32(counts.pending);
     status.reserving_workloads = saturating_i32(counts.reserving);
     status.admitted_workloads = saturating_i32(counts.admitted);

@@ -60,7 +60,8 @@ impl Index {
             admitted: is_true(&workload.status.conditions, conditions::ADMITTED),
         };
         let old = self.records.replace(id, record);
-        follow(id, spec, old.as_ref())
+        let admitted = is_true(&workload.status.conditions, conditions::ADMITTED);
+        follow(id, spec, old.as_ref(), admitted.then_some(now))
     }
 
     /// The Workload in the terms of the engine, and its request to a cluster.
@@ -164,8 +165,13 @@ impl Index {
 ///
 /// The engine releases quota only for [`engine::Event::Released`], which ends an eviction or a cancelled reservation,
 /// and evicts for [`engine::Event::Evicting`]. An object that never had quota does not contradict an assumed
-/// reservation whose write is in flight.
-fn follow(id: WorkloadId, spec: WorkloadInfo, old: Option<&IndexedWorkload>) -> Vec<Event> {
+/// reservation whose write is in flight. `admitted` is the time if the Workload is admitted.
+fn follow(
+    id: WorkloadId,
+    spec: WorkloadInfo,
+    old: Option<&IndexedWorkload>,
+    admitted: Option<Time>,
+) -> Vec<Event> {
     let quota_was_reserved = old.is_some_and(|old| old.quota_reserved);
     let was_evicted = old.is_some_and(|old| old.evicted);
     let evicted = spec.admission.as_ref().is_some_and(|one| one.evicted);
@@ -177,6 +183,10 @@ fn follow(id: WorkloadId, spec: WorkloadInfo, old: Option<&IndexedWorkload>) -> 
     // A Workload that is seen for the first time carries the eviction in its admission.
     } else if evicted && !was_evicted && old.is_some() {
         events.push(Event::Evicting(id));
+    }
+    // The entry penalty of admission fair sharing ends. One that was admitted before it was seen has none.
+    if let Some(at) = admitted.filter(|_| old.is_some_and(|old| !old.admitted)) {
+        events.push(Event::Admitted(id, at));
     }
     events
 }

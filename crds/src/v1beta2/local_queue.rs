@@ -93,7 +93,7 @@ pub struct LocalQueueFairSharingStatus {
 #[schemars(extend("required" = ["consumedResources", "lastUpdate"]))]
 pub struct AdmissionFairSharingStatus {
     /// Decayed usage by resource.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default)]
     pub consumed_resources: BTreeMap<String, Quantity>,
     /// When the usage was last sampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -109,6 +109,7 @@ families! {
     LQ_STATUS "local_queue_status" Gauge, ["namespace" "name" "active"], "1 for the status of the condition Active, 0 for the others";
     LQ_RESERVATION "local_queue_resource_reservation" Gauge, ["namespace" "name" "flavor" "resource"], "Reserved quota";
     LQ_USAGE "local_queue_resource_usage" Gauge, ["namespace" "name" "flavor" "resource"], "Quota in use by admitted Workloads";
+    LQ_FAIR_SHARING_USAGE "local_queue_admission_fair_sharing_usage" Gauge, ["namespace" "name" "cluster_queue"], "What the LocalQueue consumed under admission fair sharing, weighted";
     LQ_QUOTA_RESERVED "local_queue_quota_reserved_workloads" Counter, ["namespace" "name" "priority_class"], "Quota reservations";
     LQ_QUOTA_RESERVED_WAIT "local_queue_quota_reserved_wait_time_seconds" SHORT, ["namespace" "name" "priority_class"], "From queueing to the quota reservation";
     LQ_ADMITTED "local_queue_admitted_workloads" Counter, ["namespace" "name" "priority_class"], "Admissions";

@@ -222,7 +222,7 @@ impl Recording<'_> {
         let names = local_queues.iter().map(|one| (one.namespace.clone(), one.name.clone()));
         let left_over = self.totals.set_queue(queue, names.collect());
         self.remove(left_over);
-        local_queues.into_iter().for_each(|one| self.local_queue(one));
+        local_queues.into_iter().for_each(|one| self.local_queue(one, name));
     }
 
     fn quotas(&mut self, queue: &ClusterQueueGauges, cohort: &str) {
@@ -250,7 +250,7 @@ impl Recording<'_> {
         }
     }
 
-    fn local_queue(&mut self, queue: &LocalQueueGauges) {
+    fn local_queue(&mut self, queue: &LocalQueueGauges, cluster_queue: &str) {
         let own = [queue.namespace.as_str(), queue.name.as_str()];
         let families = [&f::LQ_PENDING, &f::LQ_RESERVING, &f::LQ_ADMITTED_ACTIVE];
         self.numbers(&families, &own, &queue.workloads);
@@ -262,6 +262,11 @@ impl Recording<'_> {
         let place = [("namespace", own[0]), ("name", own[1])];
         self.series.remove_from(&f::LQ_RESERVATION, &place);
         self.series.remove_from(&f::LQ_USAGE, &place);
+        self.series.remove_from(&f::LQ_FAIR_SHARING_USAGE, &place);
+        if let Some(usage) = queue.fair_sharing_usage {
+            let labels = values([own[0], own[1], cluster_queue]);
+            self.series.set(&f::LQ_FAIR_SHARING_USAGE, labels, usage);
+        }
         for one in &queue.resources {
             let labels = || values([own[0], own[1], &one.flavor, &one.resource]);
             self.series.set(&f::LQ_RESERVATION, labels(), one.reserved);

@@ -64,6 +64,7 @@ fn queue(admitted: usize) -> Measurement {
         active: true,
         workloads,
         resources: vec![resource],
+        fair_sharing_usage: Some(2.5),
     };
     Measurement::ClusterQueue(Box::new(gauges), vec![local])
 }
@@ -208,6 +209,7 @@ fn values_follow_measurements() {
         r#"kueue_pending_workloads{cluster_queue="a",status="inadmissible",replica_role="standalone"} 2.0"#,
         r#"kueue_cluster_queue_status{cluster_queue="a",status="active",replica_role="standalone"} 1.0"#,
         r#"kueue_cluster_queue_status{cluster_queue="a",status="pending",replica_role="standalone"} 0.0"#,
+        r#"kueue_local_queue_admission_fair_sharing_usage{namespace="ns",name="lq",cluster_queue="a",replica_role="standalone"} 2.5"#,
         r#"kueue_finished_workloads{cluster_queue="a",replica_role="standalone"} 1.0"#,
         r#"kueue_unadmitted_workloads{cluster_queue="a",reason="NoReservation",underlying_cause="WaitingForQuota",replica_role="standalone"} 0.0"#,
         r#"kueue_cohort_subtree_admitted_active_workloads{cohort="root",replica_role="standalone"} 6.0"#,

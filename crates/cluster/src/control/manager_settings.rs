@@ -17,7 +17,7 @@ use super::{
     jobs::JobsConfig,
     multikueue::DispatchConfig,
     not_built::event_of_not_built,
-    scheduler_settings::{engine_settings, index_settings},
+    scheduler_settings::{engine_settings, index_settings, usage_settings},
     scheduling::SchedulerConfig,
     workloads::PodsReadyPolicy,
 };
@@ -81,6 +81,7 @@ pub(super) fn core_config(file: &Configuration, gates: &Gates, kinds: &JobKinds)
             engine: engine_settings(file, gates),
             index: index_settings(file, gates),
             explain_after: EXPLAIN_AFTER,
+            usage: usage_settings(file, gates),
             block_admission: pods_ready.is_some_and(|policy| policy.block_admission),
         },
         jobs: JobsConfig {

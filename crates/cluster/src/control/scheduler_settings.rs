@@ -7,6 +7,8 @@ use config::{
 };
 use engine::FairStrategy;
 
+use super::scheduling::UsageSettings;
+
 pub(super) fn engine_settings(file: &Configuration, gates: &Gates) -> engine::EngineSettings {
     let on = |gate| gates.enabled(gate);
     let strategy = |one: &PreemptionStrategy| match one {
@@ -58,6 +60,30 @@ pub(super) fn index_settings(file: &Configuration, gates: &Gates) -> index::Inde
         admission_gated_by: on(Gate::AdmissionGatedBy),
         agent_mode: false,
     }
+}
+
+/// Admission fair sharing, with its gate.
+pub(super) fn usage_settings(file: &Configuration, gates: &Gates) -> Option<UsageSettings> {
+    let block = file.admission_fair_sharing.as_ref();
+    let block = block.filter(|_| gates.enabled(Gate::AdmissionFairSharing))?;
+    let weights =
+        block.resource_weights.iter().map(|(name, weight)| (name.clone(), nanos(*weight)));
+    Some(UsageSettings {
+        half_life: block.usage_half_life_time.positive().unwrap_or_default(),
+        interval: block.usage_sampling_interval.positive().unwrap_or_default(),
+        weights: weights.collect(),
+    })
+}
+
+/// A weight in units of 10^-9. Negative ones were refused with the configuration.
+fn nanos(weight: f64) -> u64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a cast from float saturates"
+    )]
+    let nanos = (weight * 1e9).round() as u64;
+    nanos
 }
 
 /// Outputs that are no quantities were refused with the configuration.

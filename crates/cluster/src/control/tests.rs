@@ -1,5 +1,6 @@
 //! The compositions on inputs as watches and API servers give them.
 
+mod admission_fair_sharing;
 mod backoff;
 mod block_admission;
 mod capacity_waits;

@@ -141,8 +141,8 @@ fn a_local_queue_lists_its_own_workloads() {
     let old = LocalQueueStatus::default();
     let show = |name: &str| {
         let key = ("ns", name);
-        let status =
-            local_queue_status(&index, engine.names(), key, &counts, &old, AT).expect("a queue");
+        let status = local_queue_status(&index, engine.names(), key, (&counts, None), &old, AT)
+            .expect("a queue");
         let cpu = |all: &[LocalQueueFlavorUsage]| -> String {
             let resource = all.first().and_then(|one| one.resources.first()).expect("a resource");
             resource.total.as_ref().expect("a total").to_string()

@@ -311,6 +311,7 @@ impl ManagerControl {
             index.cluster_queue(names, &key.name, object.as_deref())
         });
         if self.queues.observe_cluster_queue(&key.name, object, agenda) {
+            self.core.scheduler.sample_usage();
             self.core.evaluate_all_workloads();
         }
         self.reenter(Index::take_workloads_to_reenter);
@@ -322,7 +323,9 @@ impl ManagerControl {
         self.core.scheduler.update(agenda, |index, names| {
             index.local_queue(names, &namespace, &key.name, object.as_deref())
         });
+        self.core.scheduler.observe_usage(key, object.as_deref(), agenda);
         if self.queues.observe_local_queue(key, object, agenda) {
+            self.core.scheduler.sample_usage();
             self.core.evaluate_all_workloads();
         }
         self.reenter(Index::take_workloads_to_reenter);

@@ -122,6 +122,7 @@ impl StatusPass<'_> {
         let (before, at) = (&object.status, self.at(object.metadata.generation));
         let (index, names) = (self.scheduler.index(), self.scheduler.names());
         let place = (key.namespace.as_deref().unwrap_or_default(), &*key.name);
+        let counts = (counts, self.scheduler.usage_record(key));
         let status = queue_status::local_queue_status(index, names, place, counts, before, at);
         let Some(status) = status else { return };
         let intent = self.intent(queue, key, Subject::LocalQueue, Purpose::LocalQueueStatus);

@@ -9,32 +9,36 @@
 //! | `cycle` | scheduling cycles, and when another one is worth running |
 //! | `verdict` | what an entry of a cycle means for Workloads |
 //! | `block_admission` | `waitForPodsReady.blockAdmission` |
+//! | `usage_sampling` | what LocalQueues consumed, under admission fair sharing |
 //! | `slices` | the end of a replaced slice of an elastic job |
 
 mod block_admission;
 mod cycle;
 mod slices;
+mod usage_sampling;
 mod verdict;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crds::v1beta2::{Admission, LocalQueue, PodSetRequest, Workload};
+use crds::v1beta2::{Admission, AdmissionFairSharingStatus, LocalQueue, PodSetRequest, Workload};
 use dispatch::{AssignedPodSet, Fleet, QueueOrder, WorkloadRequest};
 use engine::{Engine, Event, Names, ids::WorkloadId};
 use index::{
     AffectedWorkloads, Index,
     gauges::{self, ClusterQueueGauges, CohortGauges, LocalQueueGauges},
+    local_queue_usage,
     queue_status::ClusterQueueCounts,
 };
 use jiff::Timestamp;
 use runtime::watch::Key;
 
-pub(crate) use self::cycle::WorkOf;
 use self::{
     block_admission::PodsReadyGate,
     cycle::{CyclesRun, SchedulingCycles},
+    usage_sampling::UsageSampling,
 };
+pub(crate) use self::{cycle::WorkOf, usage_sampling::UsageSettings};
 use super::{
     context::Context,
     time::{engine_time, timestamp},
@@ -51,6 +55,8 @@ pub(crate) struct SchedulerConfig {
     pub(crate) explain_after: Duration,
     /// `waitForPodsReady.blockAdmission`.
     pub(crate) block_admission: bool,
+    /// Admission fair sharing, if it is on.
+    pub(crate) usage: Option<UsageSettings>,
 }
 
 /// See the module.
@@ -59,6 +65,7 @@ pub(crate) struct Scheduler {
     engine: Engine,
     index: Index,
     gate: PodsReadyGate,
+    sampling: UsageSampling,
     explain_after: Duration,
     fair_sharing: bool,
     /// Since when messages may have old numbers.
@@ -69,8 +76,10 @@ pub(crate) struct Scheduler {
 
 impl Scheduler {
     pub(crate) fn new(config: &SchedulerConfig) -> Self {
+        let mut engine = Engine::new(config.engine.clone());
         Self {
-            engine: Engine::new(config.engine.clone()),
+            sampling: UsageSampling::new(config.usage.as_ref(), &mut engine),
+            engine,
             index: Index::new(config.index.clone()),
             gate: PodsReadyGate::new(config.block_admission),
             explain_after: config.explain_after,
@@ -88,6 +97,27 @@ impl Scheduler {
     ) {
         let events = read(&mut self.index, self.engine.names_mut());
         self.apply(events, agenda);
+    }
+
+    /// Takes over what the status of a LocalQueue records; `None` if it is gone.
+    pub(crate) fn observe_usage(
+        &mut self,
+        key: &Key,
+        queue: Option<&LocalQueue>,
+        agenda: &mut Agenda,
+    ) {
+        let recorded = self.sampling.observe(key, queue, self.engine.names_mut());
+        self.apply(recorded.into_iter().collect(), agenda);
+    }
+
+    /// The spec of a queue is new or changed: its usage may be sampled from now on.
+    pub(crate) fn sample_usage(&mut self) {
+        self.sampling.look_again();
+    }
+
+    /// What the status of a LocalQueue records under admission fair sharing.
+    pub(crate) fn usage_record(&self, key: &Key) -> Option<AdmissionFairSharingStatus> {
+        local_queue_usage::record(&self.engine, &key.to_string())
     }
 
     /// Reads an object that changes how requests are read. Returns which Workloads it affects.
@@ -146,6 +176,11 @@ impl Scheduler {
         work_of: WorkOf,
         ctx: &mut Context,
     ) -> CyclesRun {
+        if let Some((next, sampled)) = self.sampling.sample(&mut self.engine, ctx.now) {
+            ctx.agenda.at(next, Reevaluation::Queues);
+            // Another LocalQueue may come first now.
+            self.pending |= sampled;
+        }
         let Self { engine, index, gate, pending, explain_after, stale_since, .. } = self;
         let explain_after = *explain_after;
         let cycles = SchedulingCycles {
@@ -263,7 +298,10 @@ impl Scheduler {
         let (namespace, name) = (text(&metadata.namespace), text(&metadata.name));
         let labels = metadata.labels.clone().unwrap_or_default();
         let place = (namespace.as_str(), name.as_str(), &labels);
-        gauges::local_queue(&self.index, self.engine.names(), place, counts)
+        let gauges = gauges::local_queue(&self.index, self.engine.names(), place, counts)?;
+        let key = format!("{namespace}/{name}");
+        let fair_sharing_usage = local_queue_usage::weighted(&self.engine, &key);
+        Some(LocalQueueGauges { fair_sharing_usage, ..gauges })
     }
 
     /// The numbers of a Cohort for metrics.
