@@ -52,6 +52,9 @@ pub struct IndexConfig {
     pub concurrent_admission: bool,
     /// Gate AdmissionGatedBy.
     pub admission_gated_by: bool,
+    /// Gate KueueDRARejectWorkloadsWhenDRADisabled: a Workload whose pods claim devices is not admitted, since devices are not
+    /// charged.
+    pub refuse_device_claims: bool,
     /// The worker runs in agent mode: one internal queue takes every Workload (docs/reference/dispatch.md §4).
     pub agent_mode: bool,
 }
@@ -68,6 +71,7 @@ impl Default for IndexConfig {
             priority_sorting: true,
             concurrent_admission: false,
             admission_gated_by: true,
+            refuse_device_claims: true,
             agent_mode: false,
         }
     }

@@ -89,7 +89,7 @@ impl Index {
             } else {
                 queue_eligibility::queue_eligibility(&self.config, workload, now)
             },
-            invalid: pod_sets.validation_problem().or(affinity).map(Into::into),
+            invalid: pod_sets.validation_problem(&self.config).or(affinity).map(Into::into),
             preemption_gated: preemption_gate::is_preemption_gated(workload),
             allowed_flavors: variant::allowed(names, workload),
             variant_of: variant::parent(workload).map(Into::into),

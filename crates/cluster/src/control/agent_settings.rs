@@ -26,6 +26,8 @@ impl AgentSettings {
         // A copy needs no queue name, and neither does the owner of a child.
         core.jobs.without_queue_name = true;
         core.scheduler.index.agent_mode = true;
+        // The manager decides about claims; a clone that is here was accepted.
+        core.scheduler.index.refuse_device_claims = false;
         core.pods_ready = None;
         core.scheduler.block_admission = false;
         core.owns_workloads = false;

@@ -58,6 +58,7 @@ pub(super) fn index_settings(file: &Configuration, gates: &Gates) -> index::Inde
         priority_sorting: on(Gate::PrioritySortingWithinCohort),
         concurrent_admission: on(Gate::ConcurrentAdmission),
         admission_gated_by: on(Gate::AdmissionGatedBy),
+        refuse_device_claims: on(Gate::KueueDRARejectWorkloadsWhenDRADisabled),
         agent_mode: false,
     }
 }

@@ -70,7 +70,15 @@ impl<'a> CountedPodSets<'a> {
     }
 
     /// Validation message of a Workload that is invalid whatever the capacity.
-    pub(super) fn validation_problem(&self) -> Option<String> {
+    pub(super) fn validation_problem(&self, settings: &IndexConfig) -> Option<String> {
+        if settings.refuse_device_claims
+            && let Some(at) = self.all.iter().position(|one| one.pod.is_some_and(claims_devices))
+        {
+            return Some(format!(
+                "resources validation failed: spec.podSets[{at}].template.spec.resourceClaims: Forbidden: \
+                 devices are not counted against quota, so pods with claims are not admitted"
+            ));
+        }
         let none = PodSpec::default();
         let all = self.all.iter().map(|one| (one.pod.unwrap_or(&none), one.defaults));
         problems::problems(&all.collect::<Vec<_>>())
@@ -122,6 +130,12 @@ impl<'a> CountedPodSets<'a> {
         };
         self.all.iter().map(whole).collect()
     }
+}
+
+/// Whether a pod claims devices (DRA).
+fn claims_devices(pod: &PodSpec) -> bool {
+    let claims = pod.rest.get("resourceClaims").and_then(|claims| claims.as_array());
+    claims.is_some_and(|claims| !claims.is_empty())
 }
 
 fn pod_defaults<'a>(index: &'a Index, namespace: &str, pod: Option<&PodSpec>) -> PodDefaults<'a> {

@@ -339,6 +339,23 @@ fn uncovered_resources_block_or_are_ignored() {
 }
 
 #[test]
+fn pods_that_claim_devices_are_refused_since_devices_are_not_charged() {
+    let mut claiming = asking(json!({"cpu": "1"}));
+    claiming["spec"]["podSets"][0]["template"]["spec"]["resourceClaims"] =
+        json!([{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]);
+    let mut fixture = IndexFixture::new(IndexConfig::default());
+    let events = fixture.enter(&from(claiming.clone()));
+    let problem = spec(&events).invalid.clone().expect("a problem");
+    assert!(problem.contains("spec.podSets[0].template.spec.resourceClaims: "), "{problem}");
+    assert_eq!(fixture.cycle(), [CycleOutcome::Invalid]);
+
+    let config = IndexConfig { refuse_device_claims: false, ..IndexConfig::default() };
+    let mut fixture = IndexFixture::new(config);
+    fixture.enter(&from(claiming));
+    assert_eq!(fixture.cycle(), [CycleOutcome::Reserved { cluster: None }]);
+}
+
+#[test]
 fn an_invalid_workload_has_a_message() {
     let mut fixture = IndexFixture::new(IndexConfig::default());
     let mut workload: Workload = from(asking(json!({"cpu": "2"})));
