@@ -16,6 +16,7 @@ use runtime::{
     writer::{WriteOutcome, Writer},
 };
 use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
     sync::{
         mpsc::{Receiver, Sender, UnboundedSender, channel, unbounded_channel},
         watch,
@@ -130,12 +131,17 @@ pub async fn run<C: Control>(
     let (answers, mut answered) = unbounded_channel::<Answered>();
     let mut batch = Vec::with_capacity(MAX_BATCH);
     let mut wake: Option<Timestamp> = None;
+    let mut dumps = signal(SignalKind::user_defined2()).ok();
     loop {
         let mut first = None;
         tokio::select! {
             () = stop.cancelled() => return,
             Some(answer) = answered.recv() => first = Some(answer),
             n = inputs.recv_many(&mut batch, MAX_BATCH) => if n == 0 { return },
+            () = requested(&mut dumps) => {
+                control.dump().lines().for_each(|line| tracing::info!(target: "dump", "{line}"));
+                continue;
+            }
             () = until(wake) => {}
         }
         let now = Timestamp::now();
@@ -176,6 +182,18 @@ fn send(order: Order, io: &ControlIo, answers: &UnboundedSender<Answered>) {
         // Without a receiver the loop has ended, and no answer counts any more.
         let _ = answers.send((ticket, answer));
     });
+}
+
+/// Waits for SIGUSR2.
+async fn requested(dumps: &mut Option<Signal>) {
+    let request = match dumps {
+        Some(dumps) => dumps.recv().await,
+        None => None,
+    };
+    // Without a listener no request ever comes.
+    if request.is_none() {
+        std::future::pending().await
+    }
 }
 
 async fn until(wake: Option<Timestamp>) {

@@ -4,6 +4,7 @@
 //! permissions of its service account.
 
 mod jobs;
+mod life_cycle;
 mod metrics;
 mod process;
 mod trust;

@@ -154,6 +154,10 @@ impl Control for AgentControl {
         self.write_report();
         self.core.complete(Decisions::default())
     }
+
+    fn dump(&self) -> String {
+        self.core.scheduler.dump()
+    }
 }
 
 impl AgentControl {

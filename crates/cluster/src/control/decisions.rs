@@ -35,6 +35,9 @@ pub trait Control: Send + 'static {
 
     /// Decides what follows from everything that was recorded.
     fn decide(&mut self, now: Timestamp) -> Decisions;
+
+    /// What it knows of queues and quota, line by line, for a person that looks for a fault.
+    fn dump(&self) -> String;
 }
 
 /// What follows from a decision.

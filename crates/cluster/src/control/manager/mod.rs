@@ -197,6 +197,10 @@ impl Control for ManagerControl {
         let connections = self.dispatching.plan_connections(&mut self.core);
         self.core.complete(Decisions { connections, ..Decisions::default() })
     }
+
+    fn dump(&self) -> String {
+        self.core.scheduler.dump()
+    }
 }
 
 /// Inputs, one kind each.

@@ -9,11 +9,13 @@
 //! | `cycle` | scheduling cycles, and when another one is worth running |
 //! | `verdict` | what an entry of a cycle means for Workloads |
 //! | `block_admission` | `waitForPodsReady.blockAdmission` |
+//! | `dump` | queues and quota as text |
 //! | `usage_sampling` | what LocalQueues consumed, under admission fair sharing |
 //! | `slices` | the end of a replaced slice of an elastic job |
 
 mod block_admission;
 mod cycle;
+mod dump;
 mod slices;
 mod usage_sampling;
 mod verdict;
@@ -320,6 +322,11 @@ impl Scheduler {
     pub(crate) fn cohort_share(&self, name: &str) -> Option<i64> {
         let cohort = self.engine.names().cohorts.get(name).filter(|_| self.fair_sharing)?;
         Some(self.engine.cohort_weighted_share(cohort))
+    }
+
+    /// Queues and quota as text.
+    pub(crate) fn dump(&self) -> String {
+        dump::dump(&self.engine)
     }
 
     pub(crate) fn index(&self) -> &Index {

@@ -411,3 +411,13 @@ fn the_evicted_workload_of_a_single_pod_that_is_gone_is_not_requeued_under_its_g
         assert!(condition.starts_with("True") && admitted.starts_with("True"), "{condition}");
     }
 }
+
+#[test]
+fn a_dump_has_the_workloads_of_each_queue_and_every_usage() {
+    let mut cluster = Cluster::new();
+    cluster.workload("runs", 5, &json!({})).settle();
+    cluster.wait(1).workload("waits", 9, &json!({})).settle();
+    let dump = cluster.control.dump();
+    let queue = "queue cq: active [], inadmissible [ns/waits], with quota [ns/runs]\n";
+    assert!(dump.contains(queue) && dump.contains("queue cq cpu/default: 5000 of 8000"), "{dump}");
+}

@@ -1,0 +1,97 @@
+//! Retention, and admission fair sharing, by a manager with the rights of its account.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use crds::v1beta2::{LocalQueue, Workload};
+use e2e::{
+    installation::{Installation, InstallationPlan, InstallationPorts, TIMEOUT},
+    objects,
+};
+use harness::{Process, Shape, TestLab};
+use k8s_openapi::api::batch::v1::Job;
+use kube::{
+    Api,
+    api::{Patch, PatchParams, PostParams},
+};
+use serde_json::json;
+use tokio::{
+    process::Command,
+    time::{sleep, timeout},
+};
+
+const SPACE: &str = "life-cycle";
+
+/// Between two looks at a log.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+#[tokio::test]
+async fn finished_and_deactivated_work_goes_and_usage_is_recorded() -> Result<()> {
+    let lab = TestLab::start(Shape { workers: 0, audit: false }).await?;
+    let plan = InstallationPlan { workers: 0, elects: false };
+    let installation = Installation::of(&lab, plan, InstallationPorts::choose()?).await?;
+    installation.install().await?;
+    let blocks = json!({
+        "objectRetentionPolicies": {
+            "workloads": {"afterFinished": "2s", "afterDeactivatedByKueue": "2s"},
+        },
+        "admissionFairSharing": {"usageHalfLifeTime": "1m", "usageSamplingInterval": "1s"},
+        "clientConnection": {"qps": 50},
+    });
+    let manager = installation.manager_with(true, &blocks, &[]).await?;
+    let cluster = &installation.hub;
+    let namespace =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}}).to_string();
+    cluster.apply(&namespace, SPACE).await?;
+    objects::queue(cluster, SPACE, "4", &[]).await?;
+    cluster.add_nodes(&objects::nodes(SPACE, 1, "4")).await?;
+    let scope =
+        json!({"spec": {"admissionScope": {"admissionMode": "UsageBasedAdmissionFairSharing"}}});
+    let queues: Api<crds::v1beta2::ClusterQueue> = cluster.cluster_api();
+    queues.patch(SPACE, &PatchParams::default(), &Patch::Merge(&scope)).await?;
+
+    let (jobs, workloads): (Api<Job>, Api<Workload>) = (cluster.api(SPACE), cluster.api(SPACE));
+    let submit = async |job: serde_json::Value| -> Result<()> {
+        jobs.create(&PostParams::default(), &serde_json::from_value(job)?).await?;
+        Ok(())
+    };
+    submit(objects::job("ends", 1, "1", 1)).await?;
+    let finished = |all: &[Workload]| {
+        all.iter().any(|one| crds::meta::is_true(&one.status.conditions, "Finished"))
+    };
+    cluster.until_all(&workloads, "", "one is finished", TIMEOUT, finished).await?;
+    cluster.until_all(&workloads, "", "all are deleted", TIMEOUT, <[Workload]>::is_empty).await?;
+    jobs.get("ends").await.context("the finished Job stays")?;
+
+    let mut late = objects::job("late", 1, "1", 3600);
+    late["metadata"]["labels"]["kueue.x-k8s.io/max-exec-time-seconds"] = json!("1");
+    submit(late).await?;
+    let queue: Api<LocalQueue> = cluster.api(SPACE);
+    let consumed = |queue: &LocalQueue| {
+        let status = queue.status.fair_sharing.as_ref();
+        let record = status.and_then(|one| one.admission_fair_sharing_status.as_ref());
+        record.is_some_and(|one| one.consumed_resources.contains_key("cpu"))
+    };
+    cluster.until(&queue, "queue", "records what it consumed", TIMEOUT, consumed).await?;
+    cluster.until_gone(&jobs, "late", TIMEOUT).await?;
+    cluster.until_all(&workloads, "", "all are deleted", TIMEOUT, <[Workload]>::is_empty).await?;
+
+    let metrics = manager.scrape().await?;
+    let series = "sluice_setting_without_effect{setting=\"clientConnection\"} 1";
+    ensure!(metrics.contains(series), "{metrics}");
+    dumps_its_state(&manager.process).await
+}
+
+/// SIGUSR2 logs what the manager knows of its queues, and does not end it.
+async fn dumps_its_state(manager: &Process) -> Result<()> {
+    let pid = manager.pid().to_string();
+    let sent = Command::new("kill").args(["-USR2", &pid]).status().await?;
+    ensure!(sent.success(), "kill: {sent}");
+    let line = format!("queue {SPACE}: active [], inadmissible [], with quota []");
+    let dumped = async {
+        while !manager.log_tail(100).contains(&line) {
+            sleep(LOOK_AGAIN).await;
+        }
+    };
+    timeout(TIMEOUT, dumped).await.with_context(|| manager.log_tail(20))
+}
