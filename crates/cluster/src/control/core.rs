@@ -344,8 +344,8 @@ impl Core {
         let workload = record.object();
         // Only the status of a pending Workload shows requests (docs/reference/kueue.md §1.2).
         let requests = match record.transitions().pending_message() {
-            Some(_) => self.scheduler.resource_requests(workload),
-            None => Vec::new(),
+            Some(pending) if pending.by_cycle => self.scheduler.resource_requests(workload),
+            _ => Vec::new(),
         };
         let policy = self.config.pods_ready;
         let pods_ready = policy.and_then(|_| self.jobs.pods_ready(key, workload));

@@ -24,6 +24,7 @@ mod replica_sets;
 mod report_copies;
 mod retention;
 mod slices;
+mod taken_over;
 mod unregistered;
 mod unschedulable;
 mod variants;

@@ -296,7 +296,11 @@ impl ManagerControl {
     }
 
     fn topology(&mut self, key: &Key, object: Option<Arc<Topology>>) {
-        self.queues.observe_topology(&key.name, object, &mut self.core.ctx.agenda);
+        let agenda = &mut self.core.ctx.agenda;
+        self.core
+            .scheduler
+            .update(agenda, |index, names| index.topology(names, &key.name, object.as_deref()));
+        self.queues.observe_topology(&key.name, object, agenda);
     }
 
     fn admission_check(&mut self, key: &Key, object: Option<Arc<AdmissionCheck>>) {

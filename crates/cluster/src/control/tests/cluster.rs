@@ -33,9 +33,16 @@ impl Cluster {
             };
             control.observe(input, NOW);
         }
+        Self::of(control, vec![])
+    }
+
+    /// Of a manager that has listed everything, these Workloads among it.
+    pub(super) fn of(control: ManagerControl, workloads: Vec<Value>) -> Self {
+        let name = |one: &Value| one["metadata"]["name"].as_str().expect("a name").to_owned();
+        let workloads = workloads.into_iter().map(|one| (name(&one), one));
         Self {
             control,
-            workloads: BTreeMap::new(),
+            workloads: workloads.collect(),
             writes: vec![],
             events: vec![],
             measurements: vec![],

@@ -173,7 +173,9 @@ fn explain(record: &TrackedWorkload, inputs: &StatusInputs, now: Timestamp) -> N
     let Some(pending) = first.as_ref().or(record.transitions().pending_message()) else {
         return NextStatus::Nothing;
     };
-    let (requests, at) = (inputs.requests.clone(), at(workload, now));
+    // Only a cycle counts requests; what keeps a Workload from all cycles leaves them as they are.
+    let requests = if pending.by_cycle { &inputs.requests } else { &before.resource_requests };
+    let (requests, at) = (requests.clone(), at(workload, now));
     let explain = if pending.gated { status::gated } else { status::pending };
     let status = explain(before.clone(), &pending.reason, &pending.message, requests, at);
     // The list of checks of a pending Workload goes out with its reason and causes no write of its own.
