@@ -192,7 +192,7 @@ async fn requested(dumps: &mut Option<Signal>) {
     };
     // Without a listener no request ever comes.
     if request.is_none() {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 
