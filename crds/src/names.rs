@@ -289,7 +289,7 @@ pub mod reasons {
         /// A worker does not run Workloads of this namespace.
         NAMESPACE_NOT_ALLOWED = "NamespaceNotAllowed";
         /// Integrations are enabled that this version does not have.
-        INTEGRATION_NOT_BUILT = "IntegrationNotBuilt";
+        INTEGRATION_GATE_OFF = "IntegrationGateOff";
         /// An object that the pod sets of a job need is missing.
         NEEDED_OBJECT_MISSING = "NeededObjectMissing";
         /// A worker has an object of another owner under the name of a copy.

@@ -12,12 +12,14 @@ use serde_json::{Value, json};
 use crate::installation::{Installation, InstallationPlan, InstallationPorts, NAMESPACE, Program};
 
 /// CRDs of the kinds that no program of this repository installs.
-const FOREIGN_KINDS: [&str; 5] = [
+const FOREIGN_KINDS: [&str; 7] = [
     include_str!("../../crates/appwrapper/manifests/workload.codeflare.dev_appwrappers.yaml"),
     include_str!("../tests/kinds/jobset-crd.yaml"),
     include_str!("../tests/kinds/kubeflow-crds.yaml"),
     include_str!("../tests/kinds/leader-worker-set-crd.yaml"),
     include_str!("../tests/kinds/ray-crds.yaml"),
+    include_str!("../tests/kinds/spark-crd.yaml"),
+    include_str!("../tests/kinds/trainer-crds.yaml"),
 ];
 
 /// Objects that are there before any case.
@@ -142,7 +144,10 @@ fn nodes() -> [NodeSpec; 2] {
 fn configuration(settings: TraceSettings) -> Value {
     let frameworks: Vec<&str> = Kinds::built_in().iter().map(Kind::framework).collect();
     // The usual dispatcher and timeout of upstream.
-    let mut file = json!({"integrations": {"frameworks": frameworks}, "multiKueue": {}});
+    let mut file = json!({
+        "integrations": {"frameworks": frameworks}, "multiKueue": {},
+        "featureGates": {"SparkApplicationIntegration": true},
+    });
     match settings {
         TraceSettings::Base => file["waitForPodsReady"] = json!({"timeout": "30m"}),
         TraceSettings::WithoutQueueName => {

@@ -60,7 +60,7 @@ impl ProcessSettings {
         };
         // Both sources are passed, because it is an error if both are set.
         let gates = file.gates(feature_gates).context("feature gates")?;
-        let kinds = JobKinds::configured(&file, declared);
+        let kinds = JobKinds::configured(&file, &gates, declared);
         Ok(Self { file, gates, kinds, idle: Vec::new() })
     }
 

@@ -5,7 +5,14 @@ use jobs::{
     integrations::{INTEGRATIONS, ManagedKinds},
 };
 
-use crate::Configuration;
+use crate::{
+    Configuration,
+    gates::{Gate, Gates},
+};
+
+/// Integrations with a feature gate.
+const GATED: &[(&str, Gate)] =
+    &[("sparkoperator.k8s.io/sparkapplication", Gate::SparkApplicationIntegration)];
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,23 +21,25 @@ pub struct JobKinds {
     pub handled: Kinds,
     /// Kinds with managed jobs: those and the external frameworks.
     pub managed: ManagedKinds,
-    /// Enabled integrations that this version does not have. Their jobs run without quota.
-    pub not_built: Vec<&'static str>,
+    /// Enabled integrations whose feature gate is off. Their jobs run without quota.
+    pub gated: Vec<&'static str>,
 }
 
 impl JobKinds {
-    /// The enabled integrations that are built in, and the kinds that the administrator declares.
+    /// The enabled integrations whose feature gate is on, and the kinds that the administrator declares.
     #[must_use]
-    pub fn configured(file: &Configuration, declared: &Kinds) -> Self {
+    pub fn configured(file: &Configuration, gates: &Gates, declared: &Kinds) -> Self {
         let integrations = &file.integrations;
+        let off =
+            |name: &str| GATED.iter().any(|(one, gate)| *one == name && !gates.enabled(*gate));
+        let (gated, frameworks): (Vec<&String>, Vec<&String>) =
+            integrations.frameworks.iter().partition(|name| off(name));
+        let frameworks: Vec<String> = frameworks.into_iter().cloned().collect();
         let managed =
-            ManagedKinds::new(&integrations.frameworks, &integrations.external_frameworks)
-                .with(declared);
-        let enabled =
-            INTEGRATIONS.iter().map(|one| one.name).filter(|name| managed.is_enabled(name));
-        let not_built = enabled.filter(|name| Kinds::built_in().of_framework(name).is_none());
+            ManagedKinds::new(&frameworks, &integrations.external_frameworks).with(declared);
+        let names = INTEGRATIONS.iter().map(|one| one.name);
         Self {
-            not_built: not_built.collect(),
+            gated: names.filter(|name| gated.iter().any(|one| *one == name)).collect(),
             // A declared kind needs no entry in `integrations`: its definition enables it.
             handled: Kinds::built_in().enabled(&managed).with(declared),
             managed,
@@ -41,7 +50,7 @@ impl JobKinds {
     #[must_use]
     pub fn all(kinds: &Kinds) -> Self {
         let managed = ManagedKinds::default().with(kinds);
-        Self { handled: kinds.clone(), managed, not_built: Vec::new() }
+        Self { handled: kinds.clone(), managed, gated: Vec::new() }
     }
 }
 
@@ -50,19 +59,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn enabled_integrations_without_a_definition_are_named() {
+    fn enabled_integrations_whose_gate_is_off_are_named() {
         let mut file = Configuration::default();
         file.integrations.frameworks = vec!["deployment".to_owned()];
-        let kinds = JobKinds::configured(&file, &Kinds::default());
-        assert_eq!(kinds.not_built, [""; 0]);
+        let off = Gates::default();
+        let kinds = JobKinds::configured(&file, &off, &Kinds::default());
+        assert_eq!(kinds.gated, [""; 0]);
         assert!(kinds.handled.of_framework("pod").is_some(), "a deployment enables pods");
         file.integrations.frameworks = INTEGRATIONS.iter().map(|one| one.name.to_owned()).collect();
-        let all = JobKinds::configured(&file, &Kinds::default());
-        let is_handled = |name: &str| all.handled.of_framework(name).is_some();
-        assert!(
-            INTEGRATIONS
-                .iter()
-                .all(|one| is_handled(one.name) != all.not_built.contains(&one.name))
-        );
+        let kinds = JobKinds::configured(&file, &off, &Kinds::default());
+        assert_eq!(kinds.gated, ["sparkoperator.k8s.io/sparkapplication"]);
+        assert_eq!(kinds.handled.iter().count(), INTEGRATIONS.len() - 1);
+        let on = file.gates("SparkApplicationIntegration=true").expect("gates");
+        let kinds = JobKinds::configured(&file, &on, &Kinds::default());
+        assert_eq!((kinds.gated.len(), kinds.handled.iter().count()), (0, INTEGRATIONS.len()));
     }
 }

@@ -250,6 +250,11 @@ pub trait GenericJob: Clone {
         true
     }
 
+    /// What a refusal for a topology annotation adds.
+    fn topology_advice(&self) -> &'static str {
+        ""
+    }
+
     /// Whether an elastic job is refused for a required or preferred topology.
     fn checks_elastic_topology(&self) -> bool {
         true

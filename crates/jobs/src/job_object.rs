@@ -157,6 +157,15 @@ impl JobObject {
         }
     }
 
+    /// Why a new job is refused without an object that was not found; `None` if it is not.
+    #[must_use]
+    pub fn refusal_without(&self, found: &FoundObjects) -> Option<String> {
+        match self {
+            Self::Declared(job) => job.refusal_without(found),
+            Self::Batch(_) | Self::Pod(_) | Self::LeaderWorkerSet(_) => None,
+        }
+    }
+
     /// The object as it is created.
     #[must_use]
     pub fn to_create(&self) -> Value {
@@ -381,6 +390,10 @@ impl GenericJob for JobObject {
 
     fn checks_topology(&self) -> bool {
         of_kind!(self, job => job.checks_topology())
+    }
+
+    fn topology_advice(&self) -> &'static str {
+        of_kind!(self, job => job.topology_advice())
     }
 
     fn checks_elastic_topology(&self) -> bool {

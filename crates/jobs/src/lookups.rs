@@ -40,6 +40,12 @@ pub struct LookupRule {
     /// Only jobs for which this holds need the object; all by default.
     #[serde(default)]
     pub when: Option<Probe>,
+    /// What the object is called in refusals, if that is not the name of the rule.
+    #[serde(default)]
+    pub called: Option<String>,
+    /// Whether a new job is refused without the object.
+    #[serde(default)]
+    pub required: bool,
 }
 
 /// A kind of objects that jobs need.
@@ -89,6 +95,13 @@ impl LookupRule {
         let Self { group, version, kind, .. } = self.clone();
         let gvk = Gvk { group, version, kind };
         LookupKind { gvk, plural: self.plural.clone(), cluster_scoped: self.cluster_scoped }
+    }
+
+    /// The refusal of a new job without the object.
+    #[must_use]
+    pub fn refusal(&self, needed: &NeededObject) -> String {
+        let called = self.called.as_ref().unwrap_or(&self.name);
+        format!("{called} '{}' not found", needed.name)
     }
 
     /// The object that a job in a namespace needs by this rule, if any.

@@ -70,9 +70,17 @@ fn check_common<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
         errors.extend(gated_by::check(&annotations(job)));
     }
     errors.extend(elastic::check_topology(job, gates));
+    errors.extend(of_templates(job, gates));
+    errors
+}
+
+/// Errors of the pod templates.
+pub fn of_templates<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
+    let mut errors = Errors::new();
     if gates.topology && job.checks_topology() {
         let templates = job.templates();
-        errors.extend(topology::check(&templates, gates));
+        let found = topology::check(&templates, gates).into_iter();
+        errors.extend(found.map(|error| error.with_advice(job.topology_advice())));
         if job.checks_pod_set_groups() {
             errors.extend(topology::check_groups(&templates));
         }

@@ -7,6 +7,7 @@
 //! Invariants: no lock is held across an await; nothing is defaulted before the cache is synced.
 
 mod defaulting_facts;
+mod needed_objects;
 mod owners;
 mod queues;
 mod settings;
@@ -14,10 +15,7 @@ mod settings;
 use std::sync::Arc;
 
 use axum::{Json, Router, extract::State, routing::post};
-use crds::{
-    names::MANAGED,
-    validation::{Errors, denial},
-};
+use crds::{names::MANAGED, validation::denial};
 use jobs::{
     GenericJob, Job, JobObject, Kind, defaulting,
     integrations::{self, INTEGRATIONS},
@@ -64,22 +62,21 @@ pub(super) fn router(webhooks: JobWebhooks) -> Router {
     });
     let others =
         INTEGRATIONS.iter().filter(|one| handled.iter().all(|kind| kind.framework() != one.name));
-    let not_built = &webhooks.settings.kinds.not_built;
+    let gated = &webhooks.settings.kinds.gated;
     others.fold(router, |router, one| {
-        let mutates =
-            if not_built.contains(&one.name) { post(warn_of_no_quota) } else { post(allow) };
+        let mutates = if gated.contains(&one.name) { post(warn_of_no_quota) } else { post(allow) };
         // Only one of the two webhooks warns: a client prints every warning that it gets.
         let router = router.route(&one.webhook_path("mutate"), mutates);
         router.route(&one.webhook_path("validate"), post(allow))
     })
 }
 
-/// A job of an enabled kind that this version does not have runs past its queue, and not in silence.
+/// A job of an enabled kind whose feature gate is off runs past its queue, and not in silence.
 async fn warn_of_no_quota(Json(review): Json<AdmissionReview>) -> Json<AdmissionReview> {
     review.answer(|request| match request.object.pointer(QUEUE_NAME_POINTER) {
         Some(Value::String(queue)) => AdmissionResponse::Warned {
             warning: format!(
-                "jobs of this kind are not queued by this version: it runs without quota, whatever LocalQueue {queue} has"
+                "a feature gate disables the queueing of this kind: it runs without quota, whatever LocalQueue {queue} has"
             ),
         },
         _ => AdmissionResponse::allowed(),
@@ -143,17 +140,39 @@ async fn check(
     State(KindWebhooks { kind, webhooks }): State<KindWebhooks>,
     Json(review): Json<AdmissionReview>,
 ) -> Json<AdmissionReview> {
-    let decide = |request: &AdmissionRequest| {
-        let job = decode_job(&kind, &request.object)?;
-        let errors = find_errors(&job, request, &webhooks)?;
-        Ok(denial(&errors).map_or_else(
-            || warn_of_managed_owner(&job, &webhooks.settings),
-            |text| AdmissionResponse::denied(&text),
-        ))
+    let response = match review.request() {
+        Some(request) => decide_errors(request, &kind, &webhooks).await,
+        None => AdmissionResponse::without_request(),
     };
-    review.answer(|request| {
-        decide(request).unwrap_or_else(|error: String| AdmissionResponse::undecodable(&error))
-    })
+    review.respond(&response)
+}
+
+async fn decide_errors(
+    request: &AdmissionRequest,
+    kind: &Kind,
+    webhooks: &JobWebhooks,
+) -> AdmissionResponse {
+    let (job, old) = match decode_versions(kind, request) {
+        Ok(versions) => versions,
+        Err(error) => return AdmissionResponse::undecodable(&error),
+    };
+    let (gates, client) = (webhooks.settings.gates, &webhooks.client);
+    let errors = match old {
+        None => match needed_objects::of_new(client, &job).await {
+            Ok(job) => validate::create(&job, gates),
+            Err(refusal) => return AdmissionResponse::denied(&refusal),
+        },
+        Some(old) => {
+            let namespace = &request.namespace;
+            let default_queue = webhooks.cache.read(|cache| cache.has_default_queue(namespace));
+            let job = needed_objects::of_changed(client, &job, &old, gates).await;
+            validate::update(&job, &old, default_queue, gates)
+        }
+    };
+    denial(&errors).map_or_else(
+        || warn_of_managed_owner(&job, &webhooks.settings),
+        |text| AdmissionResponse::denied(&text),
+    )
 }
 
 /// A pod of a managed job is started with the job. One that is queued by itself as well may wait for ever.
@@ -169,18 +188,15 @@ fn warn_of_managed_owner(job: &JobObject, settings: &JobSettings) -> AdmissionRe
     AdmissionResponse::Warned { warning }
 }
 
-fn find_errors(
-    job: &JobObject,
+/// The job, and what it was before an update.
+fn decode_versions(
+    kind: &Kind,
     request: &AdmissionRequest,
-    webhooks: &JobWebhooks,
-) -> Result<Errors, String> {
-    let gates = webhooks.settings.gates;
-    if request.operation != Operation::Update {
-        return Ok(validate::create(job, gates));
-    }
-    let old = decode_job(job.kind(), &request.old_object)?;
-    let default_queue = webhooks.cache.read(|cache| cache.has_default_queue(&request.namespace));
-    Ok(validate::update(job, &old, default_queue, gates))
+) -> Result<(JobObject, Option<JobObject>), String> {
+    let job = decode_job(kind, &request.object)?;
+    let is_update = request.operation == Operation::Update;
+    let old = is_update.then(|| decode_job(kind, &request.old_object)).transpose()?;
+    Ok((job, old))
 }
 
 /// Decodes a job. The error of a typed kind names the field.

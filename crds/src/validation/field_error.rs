@@ -86,6 +86,23 @@ impl FieldError {
         Self::new(field, FieldErrorKind::TooMany { n_items, most })
     }
 
+    /// The error with an advice after its detail.
+    #[must_use]
+    pub fn with_advice(mut self, advice: &str) -> Self {
+        match &mut self.kind {
+            FieldErrorKind::Invalid { detail, .. }
+            | FieldErrorKind::InvalidTogether { detail }
+            | FieldErrorKind::Required { detail }
+            | FieldErrorKind::Forbidden { detail }
+            | FieldErrorKind::Duplicate { detail, .. } => detail.push_str(advice),
+            FieldErrorKind::NotSupported { .. }
+            | FieldErrorKind::NotFound { .. }
+            | FieldErrorKind::TooLong { .. }
+            | FieldErrorKind::TooMany { .. } => {}
+        }
+        self
+    }
+
     /// The value refers to something that is not there.
     pub fn not_found(field: impl Into<String>, value: impl Serialize) -> Self {
         Self::new(field, FieldErrorKind::NotFound { value: json(value) })

@@ -13,10 +13,10 @@ use runtime::events::EventRecord;
 
 use super::{
     core::CoreConfig,
+    gated_integrations::event_of_gated_integrations,
     job_selection::JobSelection,
     jobs::JobsConfig,
     multikueue::DispatchConfig,
-    not_built::event_of_not_built,
     scheduler_settings::{engine_settings, index_settings, usage_settings},
     scheduling::SchedulerConfig,
     workloads::PodsReadyPolicy,
@@ -49,7 +49,9 @@ impl ManagerSettings {
         Self {
             core: core_config(file, gates, kinds),
             kinds: kinds.handled.with_workloads(),
-            begin_events: event_of_not_built(kinds, file.namespace()).into_iter().collect(),
+            begin_events: event_of_gated_integrations(kinds, file.namespace())
+                .into_iter()
+                .collect(),
             jobs: JobSelection {
                 without_queue_name: file.manage_jobs_without_queue_name,
                 namespaces: file.managed_jobs_namespace_selector.clone().unwrap_or_default(),

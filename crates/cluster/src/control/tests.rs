@@ -76,7 +76,7 @@ fn jobs(objects: Vec<Value>) -> Change<JobObject> {
 
 /// The kinds of jobs of the default configuration.
 fn kinds() -> JobKinds {
-    JobKinds::configured(&Configuration::default(), &Kinds::default())
+    JobKinds::configured(&Configuration::default(), &Gates::default(), &Kinds::default())
 }
 
 fn settings() -> ManagerSettings {

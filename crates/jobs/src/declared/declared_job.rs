@@ -7,7 +7,10 @@ use crds::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
-use super::{JobFields, Outcome, RaySpec, Reclaimable, declared_pod_set::DeclaredPodSet, probe};
+use super::{
+    JobFields, Outcome, RaySpec, Reclaimable, SparkSpec, TrainingSpec,
+    declared_pod_set::DeclaredPodSet, probe, training,
+};
 use crate::{
     GenericJob, JobGates, Kind, container_env,
     defaulting::{self, PatchAdd},
@@ -54,6 +57,14 @@ impl DeclaredJob {
         self.fields()?.ray.as_ref()
     }
 
+    pub(super) fn training(&self) -> Option<&TrainingSpec> {
+        self.fields()?.training.as_ref()
+    }
+
+    pub(super) fn spark(&self) -> Option<&SparkSpec> {
+        self.fields()?.spark.as_ref()
+    }
+
     /// Errors of jobs that are queued; others may be what they like.
     fn check_queued(&self, gates: JobGates) -> Errors {
         // Upstream does not look at the namespace here (docs/reference/kueue.md §5.3).
@@ -62,7 +73,17 @@ impl DeclaredJob {
         }
         let mut errors = self.check_gates(gates);
         errors.extend(self.ray().map(|ray| ray.check(self, gates)).unwrap_or_default());
+        let elastic = self.asks_for_elasticity(gates);
+        let of_spark = self.spark().map(|spark| spark.check(&self.object, elastic));
+        errors.extend(of_spark.unwrap_or_default());
         errors
+    }
+
+    /// The field with the annotations of a pod set in error messages.
+    fn annotations_path(&self, set: &DeclaredPodSet) -> String {
+        // The pods of these have no template in the job.
+        let is_rendered = self.training().is_some() || self.spark().is_some();
+        if is_rendered { set.path.clone() } else { format!("{}.metadata", set.path) }
     }
 
     fn reclaimable(&self, rule: &Reclaimable) -> Vec<ReclaimablePod> {
@@ -116,7 +137,7 @@ impl GenericJob for DeclaredJob {
     }
 
     fn is_suspended(&self) -> bool {
-        self.spec_suspended()
+        self.spec_suspended() && !self.is_stopping()
     }
 
     fn needed_objects(&self) -> Vec<NeededObject> {
@@ -162,7 +183,7 @@ impl GenericJob for DeclaredJob {
     fn templates(&self) -> Vec<AnnotatedTemplate<'_>> {
         let sets = self.pod_sets.iter().filter(|_| self.kind.pods().is_none());
         sets.map(|set| AnnotatedTemplate {
-            path: format!("{}.metadata", set.path),
+            path: self.annotations_path(set),
             annotations: set.template.metadata.as_ref().map(|metadata| &metadata.annotations),
             count: set.count(),
         })
@@ -212,6 +233,13 @@ impl GenericJob for DeclaredJob {
     }
 
     fn pods_ready(&self) -> bool {
+        if let Some(spark) = self.spark() {
+            return spark.is_ready(&self.object);
+        }
+        // Without the runtime it is unknown how many there should be.
+        if let Some(training) = self.training().filter(|_| self.unresolved.is_none()) {
+            return training.is_ready(&self.object, &self.pod_sets);
+        }
         let ready = self.fields().and_then(|fields| fields.ready.as_ref());
         ready.map_or_else(|| self.is_active(), |ready| ready.holds(&self.object))
     }
@@ -238,6 +266,10 @@ impl GenericJob for DeclaredJob {
         self.fields().is_none_or(|fields| fields.checks.topology)
     }
 
+    fn topology_advice(&self) -> &'static str {
+        self.training().map_or("", |_| training::ADVICE)
+    }
+
     fn checks_elastic_topology(&self) -> bool {
         self.fields().is_none_or(|fields| fields.checks.elastic_topology)
     }
@@ -259,6 +291,11 @@ impl GenericJob for DeclaredJob {
         let mut steps = Vec::new();
         for field in fields.filter(|field| field.applies(&self.object)) {
             defaulting::add_field(self, &field.at, field.value.clone(), &mut steps);
+        }
+        if let Some((training, patches)) =
+            self.training().and_then(|one| Some((one, one.with_entry(&self.object)?)))
+        {
+            defaulting::add_field(self, &training.patches(), patches, &mut steps);
         }
         steps.extend(self.missing_gates(gates));
         steps

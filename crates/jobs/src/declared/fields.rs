@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{DefaultField, PodSetRule, Probe, RaySpec};
+use super::{DefaultField, PodSetRule, Probe, RaySpec, SparkSpec, TrainingSpec};
 use crate::pointer::Pointer;
 
 /// Where the fields of a kind stand that decisions read and write.
@@ -60,6 +60,12 @@ pub struct JobFields {
     /// The spec of a RayCluster that the job is, or has.
     #[serde(default)]
     pub ray: Option<RaySpec>,
+    /// What the operator renders a runtime with. The pod sets are those of the result.
+    #[serde(default)]
+    pub training: Option<TrainingSpec>,
+    /// A driver and executors. They are the pod sets.
+    #[serde(default)]
+    pub spark: Option<SparkSpec>,
     /// What differs on a worker.
     #[serde(default)]
     pub remote: RemoteFields,
@@ -237,7 +243,8 @@ impl JobFields {
     /// # Errors
     /// The first contradiction.
     pub fn check(&self, lookups: &[&str]) -> Result<(), FieldsError> {
-        if self.pod_sets.is_empty() && self.components.is_none() {
+        let by_code = self.training.is_some() || self.spark.is_some();
+        if self.pod_sets.is_empty() && self.components.is_none() && !by_code {
             return Err(FieldsError::NoPodSets);
         }
         let mut names = Vec::new();

@@ -1,7 +1,7 @@
 //! Pod sets of a declared job whose templates stand in other objects.
 
 use super::{DeclaredJob, components};
-use crate::lookups::{FoundObjects, NeededObject};
+use crate::lookups::{FoundObjects, LookupFailure, NeededObject};
 
 impl DeclaredJob {
     /// The objects that the job needs, each with the name of its rule.
@@ -10,6 +10,17 @@ impl DeclaredJob {
         let rules = self.kind.lookups().iter();
         let needed = rules.map(|rule| (rule.name.as_str(), rule.needed(&self.object, namespace)));
         needed.filter_map(|(name, needed)| Some((name, needed?))).collect()
+    }
+
+    /// Why a new job is refused: it names an object that is required and was not found.
+    pub(crate) fn refusal_without(&self, found: &FoundObjects) -> Option<String> {
+        let needed = self.needed();
+        needed.iter().find_map(|(name, needed)| {
+            let mut rules = self.kind.lookups().iter();
+            let rule = rules.find(|rule| rule.required && rule.name == *name)?;
+            // What cannot be read proves nothing.
+            (found.get(needed).err()? == LookupFailure::Absent).then(|| rule.refusal(needed))
+        })
     }
 
     /// Reads the pod sets. A job that names a missing object has none.
@@ -47,6 +58,17 @@ impl DeclaredJob {
             let name = self.metadata.name.as_deref().unwrap_or_default();
             pod_sets.extend(components::wrapped_pod_sets(at, &self.object, name)?);
         }
+        if let Some(training) = self.training() {
+            let Some((.., runtime)) = sources.first() else {
+                self.unresolved = Some("the job names no runtime".to_owned());
+                return Ok(());
+            };
+            let name = self.metadata.name.as_deref().unwrap_or_default();
+            pod_sets.extend(training.pod_sets(&self.object, name, &runtime.data)?);
+        }
+        if let Some(spark) = self.spark() {
+            pod_sets.extend(spark.pod_sets(&self.object)?);
+        }
         pod_sets.extend(self.group_pod_set()?);
         // Last, because upstream has the pod set of the submitter behind those of the groups
         // (docs/reference/kueue.md §7.8).
@@ -68,6 +90,9 @@ impl DeclaredJob {
         }
         for field in fields {
             changed |= field.remove(&mut self.object);
+        }
+        if let Some(training) = self.training().cloned() {
+            changed |= training.remove_additions(&mut self.object);
         }
         for set in &mut self.pod_sets {
             if let Some(base) = &set.base {

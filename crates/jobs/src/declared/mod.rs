@@ -10,6 +10,8 @@
 //! | `count`, `probe` | numbers and answers that are read from an object |
 //! | `lookups` | pod sets with templates in other objects |
 //! | `components` | pod sets of wrapped objects |
+//! | `training` | [`TrainingSpec`]: a job whose operator renders a runtime |
+//! | `spark` | [`SparkSpec`]: a driver and executors, whose pods stand in fields |
 //! | `ray` | [`RaySpec`]: a RayCluster in a job: what its operator adds to the pods, and what is refused |
 //! | `defaults` | fields that the webhook sets |
 //! | `elastic` | scheduling gates of elastic jobs |
@@ -33,9 +35,11 @@ mod pod_sets;
 mod probe;
 mod ray;
 mod remote;
+mod spark;
 mod start_and_stop;
 #[cfg(test)]
 mod tests;
+mod training;
 
 pub use self::{
     count::Count,
@@ -49,6 +53,8 @@ pub use self::{
     pod_sets::{PodSetName, PodSetRule, TemplateSource},
     probe::Probe,
     ray::RaySpec,
+    spark::SparkSpec,
+    training::TrainingSpec,
 };
 
 pub(crate) use self::probe::NOTHING_RUNS;

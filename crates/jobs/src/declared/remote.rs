@@ -24,6 +24,9 @@ impl DeclaredJob {
             for field in &fields.remote.strip {
                 field.remove(&mut copy.object);
             }
+            if let Some(training) = &fields.training {
+                training.remove_entry(&mut copy.object);
+            }
             let annotations = copy.metadata.annotations.iter_mut();
             annotations.for_each(|all| {
                 all.retain(|key, _| !fields.remote.strip_annotations.contains(key));

@@ -1,7 +1,7 @@
 //! Start, restore and stop of a declared job (docs/reference/kueue.md §7.7).
 //!
 //! A stop is one write: the switch and the templates change together, because the API of such kinds does not forbid a change
-//! of templates while pods end.
+//! of templates while pods end. Where it does, the templates follow when no pod is active.
 
 use crds::pod::PodTemplate;
 use serde_json::{Value, json};
@@ -10,6 +10,7 @@ use super::{DeclaredJob, components};
 use crate::{
     GenericJob,
     generic_job::StopWrite,
+    lookups::FoundObjects,
     pod_set_info::{PodSetInfo, StartError},
     pod_sets_info::remove_identity,
 };
@@ -23,6 +24,12 @@ impl DeclaredJob {
             .map_or(self.pod_sets.len(), |at| components::n_wrapped(at, &self.object));
         if infos.len() != expected {
             return Err(StartError::WrongNumber { expected, admitted: infos.len() });
+        }
+        if let Some(spark) = self.spark().cloned() {
+            spark.start(&mut self.object, infos)?;
+            self.read_again();
+            self.set_suspended(false);
+            return Ok(());
         }
         // All pod sets are merged before any is written: a conflict of the last one leaves the job as it is.
         let mut templates = Vec::with_capacity(infos.len());
@@ -39,7 +46,10 @@ impl DeclaredJob {
         }
         self.set_templates(templates);
         // The template itself stands in another object, which many jobs share.
-        if components.is_some() {
+        if let Some(training) = self.training().cloned() {
+            let added: Vec<PodTemplate> = additions.into_iter().map(|(_, added)| added).collect();
+            training.write(&mut self.object, &self.pod_sets, &added);
+        } else if components.is_some() {
             components::write_infos(&mut self.object, &additions);
         } else {
             additions.iter().for_each(|(at, added)| at.set(&mut self.object, json!(added)));
@@ -51,7 +61,11 @@ impl DeclaredJob {
     /// Restores the templates. Returns whether anything changed. With infos of another number of pod sets only the identity
     /// labels are removed: they would conflict with the next start.
     pub(super) fn restore(&mut self, infos: &[PodSetInfo]) -> bool {
-        // First, because it puts back the templates that stand in other objects.
+        if let Some(spark) = self.spark().cloned() {
+            let changed = spark.restore(&mut self.object, infos);
+            self.read_again();
+            return changed;
+        }
         let mut changed = self.remove_additions();
         let mut templates: Vec<PodTemplate> =
             self.pod_sets.iter().map(|set| set.template.clone()).collect();
@@ -65,15 +79,32 @@ impl DeclaredJob {
         changed
     }
 
-    /// The only write of a stop; `None` if the job is suspended.
+    /// The next write of a stop; `None` if the job has stopped, or has to wait for its pods.
     pub(super) fn stop(&self, infos: &[PodSetInfo]) -> Option<StopWrite<Self>> {
-        if self.spec_suspended() {
+        let mut stopped = self.clone();
+        let waits = self.spec_suspended() && self.is_active();
+        if self.training().is_some() && !self.spec_suspended() {
+            // What was added to pods stays until they are gone: the operator refuses the change before.
+            stopped.set_suspended(true);
+        } else if !self.is_suspended() && !waits {
+            stopped.set_suspended(true);
+            stopped.restore(infos);
+        } else {
             return None;
         }
-        let mut stopped = self.clone();
-        stopped.set_suspended(true);
-        stopped.restore(infos);
         Some(StopWrite::Object(Box::new(stopped)))
+    }
+
+    /// Whether the job still has what a start added to its pods, although it is suspended.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.training().is_some_and(|training| training.has_additions(&self.object))
+    }
+
+    /// Reads the pod sets of a changed object, which need no other one.
+    fn read_again(&mut self) {
+        if let Err(error) = self.resolve(&FoundObjects::default()) {
+            self.unresolved = Some(error);
+        }
     }
 
     /// Writes the switch. False is written, too: without a value an operator keeps what it did.

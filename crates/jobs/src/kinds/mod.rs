@@ -17,6 +17,8 @@ const DECLARED: &[&str] = &[
     include_str!("rayjob.yaml"),
     include_str!("rayservice.yaml"),
     include_str!("appwrapper.yaml"),
+    include_str!("trainjob.yaml"),
+    include_str!("sparkapplication.yaml"),
     include_str!("deployment.yaml"),
     include_str!("statefulset.yaml"),
 ];

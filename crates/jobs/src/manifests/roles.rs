@@ -100,11 +100,12 @@ fn user_role(of: &str, who: &str, rules: &str) -> String {
 /// A role for all kinds, bound to an account.
 fn bound(name: &str, account: &str, kinds: &Kinds, rights: &Rights) -> String {
     let mut rules: String = kinds.iter().map(|kind| rules(kind, rights)).collect();
-    // Starts need the objects that pod sets look up; copies do not.
+    // Starts need the objects that pod sets look up, and webhooks read them; copies do not.
     if !rights.status.is_empty() {
         let looked_up = kinds.looked_up();
-        let read =
-            looked_up.iter().map(|one| rule(&one.gvk.group, &one.plural, &["list", "watch"]));
+        let read = looked_up
+            .iter()
+            .map(|one| rule(&one.gvk.group, &one.plural, &["get", "list", "watch"]));
         rules.extend(read);
     }
     format!(

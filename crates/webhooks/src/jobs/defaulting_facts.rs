@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::{AdmissionResponse, JobWebhooks, queues};
 
 /// The API server's own timeout for webhooks is 10 s.
-const READ_TIMEOUT: Duration = Duration::from_secs(7);
+pub(super) const READ_TIMEOUT: Duration = Duration::from_secs(7);
 
 /// Why the state is not available.
 #[derive(Debug, thiserror::Error)]

@@ -12,7 +12,7 @@ use fixture::{Fixture, MockApiServer};
 /// Webhooks for other tests, with an unsynced cache.
 pub(crate) fn unused() -> JobWebhooks {
     let config = Configuration::without_file(None).expect("defaults");
-    let kinds = JobKinds::configured(&config, &Kinds::default());
+    let kinds = JobKinds::configured(&config, &Gates::default(), &Kinds::default());
     let settings = JobSettings::new(&config, &Gates::default(), &kinds);
     JobWebhooks::new(settings, SharedWebhookCache::default(), MockApiServer::default().client())
 }
@@ -56,7 +56,7 @@ async fn a_job_with_a_queue_name_is_suspended_without_a_read() {
 }
 
 #[tokio::test]
-async fn a_kind_that_is_enabled_and_not_built_is_allowed_with_a_warning() {
+async fn a_kind_whose_feature_gate_is_off_is_allowed_with_a_warning() {
     let fixture = Fixture::new(
         "integrations: {frameworks: [batch/job, sparkoperator.k8s.io/sparkapplication]}",
     );
@@ -71,6 +71,57 @@ async fn a_kind_that_is_enabled_and_not_built_is_allowed_with_a_warning() {
     assert_eq!(answer.get("warnings"), None, "it names no queue");
     let answer = create("/mutate-trainer-kubeflow-org-v1alpha1-trainjob", "near").await;
     assert_eq!(answer.get("warnings"), None, "the kind is not enabled");
+}
+
+/// A TrainJob whose runtime has this annotation for topologies.
+fn train_job(runtime: &str, image: &str) -> Value {
+    let (name, trainer) = (json!({"name": runtime}), json!({"image": image}));
+    json!({
+        "metadata": {"name": "t", "namespace": "team", "labels": {"kueue.x-k8s.io/queue-name": "near"}},
+        "spec": {"suspend": true, "runtimeRef": name, "trainer": trainer},
+    })
+}
+
+#[tokio::test]
+async fn a_new_job_needs_its_runtime_and_a_changed_one_does_not() {
+    let fixture = Fixture::new("integrations: {frameworks: [trainer.kubeflow.org/trainjob]}");
+    let check = async |new: &Value, old: &Value| {
+        let path = "/validate-trainer-kubeflow-org-v1alpha1-trainjob";
+        let answer = fixture.call(path, review("team", new, old)).await;
+        answer["status"]["message"].as_str().unwrap_or_default().to_owned()
+    };
+    let (new, changed) = (train_job("r", "a"), train_job("r", "b"));
+    assert_eq!(check(&new, &Value::Null).await, "runtime 'r' not found");
+    assert_eq!(check(&changed, &new).await, "");
+    // The topology of the runtime is refused where a job meets it first, and frozen nowhere.
+    let annotations = json!({"kueue.x-k8s.io/podset-unconstrained-topology": "maybe"});
+    let template = json!({"metadata": {"annotations": annotations}, "spec": {}});
+    let replicated = json!({"name": "node", "template": {"spec": {"template": template}}});
+    let runtime = json!({
+        "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "ClusterTrainingRuntime", "metadata": {"name": "r"},
+        "spec": {"template": {"spec": {"replicatedJobs": [replicated]}}},
+    });
+    fixture.server.put("/apis/trainer.kubeflow.org/v1alpha1/clustertrainingruntimes/r", runtime);
+    let refusal = check(&new, &Value::Null).await;
+    let field = "job[node].annotations[kueue.x-k8s.io/podset-unconstrained-topology]: Invalid value: \"maybe\"";
+    assert!(refusal.starts_with(field), "{refusal}");
+    let advice = "\"TrainingRuntime.Template\" annotations for the corresponding Job";
+    assert!(refusal.ends_with(advice), "{refusal}");
+    assert_eq!(check(&changed, &new).await, "");
+    let n_reads = fixture.server.requests().len();
+    let mut labelled = new.clone();
+    labelled["metadata"]["labels"]["a"] = json!("b");
+    assert_eq!(check(&labelled, &new).await, "");
+    assert_eq!(fixture.server.requests().len(), n_reads, "nothing is read for a label");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runtime_that_cannot_be_read_in_time_refuses_nothing() {
+    let mut fixture = Fixture::new("integrations: {frameworks: [trainer.kubeflow.org/trainjob]}");
+    fixture.server.silent = true;
+    let path = "/validate-trainer-kubeflow-org-v1alpha1-trainjob";
+    let answer = fixture.call(path, review("team", &train_job("r", "a"), &Value::Null)).await;
+    assert_eq!(answer["allowed"], true);
 }
 
 #[tokio::test]

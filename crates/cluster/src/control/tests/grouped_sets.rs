@@ -81,7 +81,7 @@ fn cluster(without_queue_name: bool) -> Cluster {
     let mut file = Configuration::without_file(None).expect("defaults");
     file.integrations.frameworks = ["batch/job", "statefulset"].map(str::to_owned).to_vec();
     file.manage_jobs_without_queue_name = without_queue_name;
-    let kinds = JobKinds::configured(&file, &Kinds::default());
+    let kinds = JobKinds::configured(&file, &Gates::default(), &Kinds::default());
     let settings = ManagerSettings::new(&file, &Gates::default(), &kinds, false);
     let mut cluster = Cluster::with(settings);
     cluster.observe(ManagerInput::Job(pod_kind(), reset(&pod_kind(), vec![])));

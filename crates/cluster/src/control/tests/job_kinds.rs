@@ -31,7 +31,11 @@ fn training_kind() -> Kind {
 }
 
 fn kinds_with_training() -> JobKinds {
-    JobKinds::configured(&Configuration::default(), &Kinds::new([training_kind()]))
+    JobKinds::configured(
+        &Configuration::default(),
+        &Gates::default(),
+        &Kinds::new([training_kind()]),
+    )
 }
 
 /// A Training with the name of the Job.

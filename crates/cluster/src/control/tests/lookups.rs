@@ -71,7 +71,7 @@ fn recipes(change: Change<DynamicObject>) -> ManagerInput {
 /// A manager with these Courses and no Recipe, which has listed everything else.
 fn manager(names: &[&str]) -> ManagerControl {
     let file = Configuration::without_file(None).expect("defaults");
-    let kinds = JobKinds::configured(&file, &Kinds::new([course_kind()]));
+    let kinds = JobKinds::configured(&file, &Gates::default(), &Kinds::new([course_kind()]));
     let mut control =
         ManagerControl::new(ManagerSettings::new(&file, &Gates::default(), &kinds, false));
     for input in lists() {

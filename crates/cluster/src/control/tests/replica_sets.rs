@@ -76,7 +76,7 @@ fn manager(replicas: u32) -> ManagerControl {
     let mut file = Configuration::without_file(None).expect("defaults");
     file.integrations.frameworks =
         ["batch/job", "leaderworkerset.x-k8s.io/leaderworkerset"].map(str::to_owned).to_vec();
-    let kinds = JobKinds::configured(&file, &Kinds::default());
+    let kinds = JobKinds::configured(&file, &Gates::default(), &Kinds::default());
     let mut control =
         ManagerControl::new(ManagerSettings::new(&file, &Gates::default(), &kinds, false));
     for input in lists() {

@@ -136,7 +136,7 @@ impl Fixture {
     pub(super) fn webhooks(&self) -> JobWebhooks {
         let head = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n";
         let config = Configuration::load(&format!("{head}{}", self.config), None).expect("valid");
-        let kinds = JobKinds::configured(&config, &Kinds::default());
+        let kinds = JobKinds::configured(&config, &Gates::default(), &Kinds::default());
         let gates = Gates::parse(self.gates).expect("gates");
         let settings = JobSettings::new(&config, &gates, &kinds);
         JobWebhooks::new(settings, self.cache.clone(), self.server.client())
