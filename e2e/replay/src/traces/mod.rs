@@ -24,7 +24,7 @@ pub use clusters::ReplayClusters;
 pub use run::run_traces;
 
 /// Kinds whose cases can be replayed.
-pub(crate) const TRACED_KINDS: [&str; 17] = [
+pub(crate) const TRACED_KINDS: [&str; 19] = [
     "AppWrapper",
     "Deployment",
     "JAXJob",
@@ -39,13 +39,17 @@ pub(crate) const TRACED_KINDS: [&str; 17] = [
     "RayCluster",
     "RayJob",
     "RayService",
+    "SparkApplication",
     "StatefulSet",
     "TFJob",
+    "TrainJob",
     "XGBoostJob",
 ];
 
 /// Kinds of objects that are compared, with the path of their collection below the API.
-pub(crate) const SHOWN_KINDS: [(&str, &str, &str); 17] = [
+pub(crate) const SHOWN_KINDS: [(&str, &str, &str); 19] = [
+    ("SparkApplication", "/apis/sparkoperator.k8s.io/v1beta2", "sparkapplications"),
+    ("TrainJob", "/apis/trainer.kubeflow.org/v1alpha1", "trainjobs"),
     ("Pod", "/api/v1", "pods"),
     ("Job", "/apis/batch/v1", "jobs"),
     ("Deployment", "/apis/apps/v1", "deployments"),
