@@ -177,7 +177,7 @@ impl Jobs {
             // What a set that was scaled to zero was before stays: its pods do not come back by themselves.
             Some(SetSize::Group { pods: 0 }) => None,
             _ if self.groups.contains(key) => {
-                group::pods_ready(&self.pods_of(self.groups.members(key)))
+                group::pods_ready(&self.pods_of(self.groups.members(key)), workload)
             }
             // The pods of an evicted set are gone when its quota is released.
             Some(SetSize::Group { .. }) => {

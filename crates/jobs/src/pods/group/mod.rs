@@ -108,10 +108,16 @@ pub fn oldest<'a>(pods: &[&'a Pod]) -> Option<&'a Pod> {
     pods.iter().copied().min_by_key(|pod| members::age(pod))
 }
 
-/// Whether the pods of a group are ready; `None` for a finished group.
+/// Whether the pods of a group are ready; `None` for a finished group. A pod of a role that the Workload does not have waits beside
+/// the group.
 #[must_use]
-pub fn pods_ready(pods: &[&Pod]) -> Option<bool> {
-    status::finished(pods).is_none().then(|| status::pods_ready(pods))
+pub fn pods_ready(pods: &[&Pod], workload: &Workload) -> Option<bool> {
+    if status::finished(pods).is_some() {
+        return None;
+    }
+    let has_role = |pod: &&Pod| workload.spec.pod_sets.iter().any(|set| set.name == pod.role());
+    let members: Vec<&Pod> = pods.iter().copied().filter(has_role).collect();
+    Some(status::pods_ready(&members))
 }
 
 /// Until when running pods hold the quota of an evicted group; see [`status::active_until`].

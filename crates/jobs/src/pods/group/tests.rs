@@ -189,7 +189,12 @@ fn members_that_disagree_and_foreign_workloads_are_reported() {
 #[test]
 fn a_succeeded_member_is_ready_unless_the_group_serves() {
     let (a, b) = (in_phase("a", "Succeeded"), in_phase("b", "Running"));
+    let workload = workload(&[&gated("a"), &gated("b")], &["QuotaReserved", "Admitted"]);
+    let pods_ready = |pods: &[&Pod]| pods_ready(pods, &workload);
     assert_eq!(pods_ready(&[&a, &b]), Some(true));
+    let role = json!({ "metadata": { "annotations": { "kueue.x-k8s.io/role-hash": "other" } } });
+    let stranger = member("z", &role);
+    assert_eq!(pods_ready(&[&a, &b, &stranger]), Some(true), "it waits beside the group");
     let served = json!({
         "metadata": { "annotations": { "kueue.x-k8s.io/pod-group-serving": "true" } },
         "spec": { "schedulingGates": [] }, "status": { "phase": "Succeeded" },
