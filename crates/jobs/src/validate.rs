@@ -117,7 +117,8 @@ fn check_prebuilt<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
 
 fn check_prebuilt_change<J: GenericJob>(new: &J, old: &J, gates: JobGates) -> Errors {
     let prebuilt = prebuilt_name(new, gates);
-    if !new.kind().supports_prebuilt()
+    // Of a kind that has none, only one that refuses the name looks at a change of it.
+    if !(new.kind().supports_prebuilt() || new.refuses_prebuilt())
         || new.spec_suspended()
         // Each size of an elastic job has a Workload of its own.
         || new.is_elastic(gates)

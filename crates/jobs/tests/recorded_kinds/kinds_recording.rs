@@ -31,6 +31,11 @@ impl RecordedCase {
         self.0["case"].as_str().unwrap_or_default()
     }
 
+    /// What the case is about.
+    pub(crate) fn kind(&self) -> &str {
+        self.0["kind"].as_str().unwrap_or_default()
+    }
+
     /// The namespace of a create: `base`, or `dflt` with a default LocalQueue.
     pub(crate) fn namespace(&self) -> &str {
         self.0["namespace"].as_str().unwrap_or_default()
@@ -55,6 +60,17 @@ impl RecordedCase {
 impl RecordedStep<'_> {
     pub(crate) fn number(&self) -> u64 {
         self.0["step"].as_u64().unwrap_or_default()
+    }
+
+    /// What followed in a cluster; there is one unless the case is of two.
+    pub(crate) fn on_cluster(&self, cluster: &str) -> &Value {
+        let then = &self.0["then"];
+        then.get(cluster).unwrap_or(then)
+    }
+
+    /// Whether the request goes to the worker of two clusters.
+    pub(crate) fn is_sent_to_worker(&self) -> bool {
+        self.0["cluster"] == "worker"
     }
 
     /// Method and path.

@@ -3,6 +3,7 @@
 //! `kindsoracle/<kind>.jsonl.gz` holds the cases. Compared are the answers of webhooks to creates, the pod sets of Workloads,
 //! and the objects of started and stopped jobs.
 
+mod coverage;
 mod groups;
 mod kinds_recording;
 mod pods;

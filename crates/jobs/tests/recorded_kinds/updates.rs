@@ -53,7 +53,13 @@ fn compare(step: &RecordedStep<'_>, old: &Value, ids: (&str, &str)) -> Option<Op
 #[test]
 fn webhooks_answer_updates_of_declared_jobs_as_upstream() {
     let (mut n_compared, mut wrong) = (0, Vec::new());
-    let groups = ["kubeflow.org/", "ray.io/", "workload.codeflare.dev/"];
+    let groups = [
+        "kubeflow.org/",
+        "ray.io/",
+        "workload.codeflare.dev/",
+        "trainer.kubeflow.org/",
+        "sparkoperator.k8s.io/",
+    ];
     let declared = KINDS.iter().filter(|one| groups.iter().any(|group| one.1.starts_with(group)));
     for (file, api_version, kind) in declared.chain([&SETS]).chain(&MARK_PODS) {
         for case in cases(file).iter().filter(|case| case.name().contains("/life/")) {
@@ -70,5 +76,5 @@ fn webhooks_answer_updates_of_declared_jobs_as_upstream() {
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
-    assert_eq!(n_compared, 939, "every recorded update is compared");
+    assert_eq!(n_compared, 1054, "every recorded update is compared");
 }
