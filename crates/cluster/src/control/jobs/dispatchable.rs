@@ -1,6 +1,6 @@
 //! Whether the job of a Workload can be dispatched to workers (docs/reference/multikueue.md §2.3).
 
-use ::jobs::{GenericJob, JobObject, Kinds};
+use ::jobs::{GenericJob, Gvk, JobObject, Kinds};
 use crds::{names::MULTI_KUEUE_CONTROLLER, v1beta2::Workload};
 
 /// Why it cannot, in upstream's words. `job` is `None` if it was not observed.
@@ -14,9 +14,7 @@ pub(super) fn refusal(
         return match owners.next() {
             // The watch may report the job later than its Workload.
             Some(owner) if kinds.find(&owner.api_version, &owner.kind).is_some() => None,
-            Some(owner) => {
-                Some(format!("No multikueue adapter found for owner kind \"{}\"", owner.kind))
-            }
+            Some(owner) => Some(no_adapter(&Gvk::of(&owner.api_version, &owner.kind))),
             None => Some("No multikueue adapter found".to_owned()),
         };
     };
@@ -26,10 +24,7 @@ pub(super) fn refusal(
     }
     // Without such a field the operator of the hub would run the job as well.
     let Some(managed_by) = job.kind().managed_by() else {
-        return Some(format!(
-            "No multikueue adapter found for owner kind \"{}\"",
-            job.kind().name()
-        ));
+        return Some(no_adapter(&job.kind().gvk()));
     };
     let (field, manager) = (managed_by.at.field_path(), job.managed_by().unwrap_or_default());
     (manager != MULTI_KUEUE_CONTROLLER).then(|| {
@@ -37,4 +32,8 @@ pub(super) fn refusal(
             "The owner is not managed by Kueue: Expecting {field} to be \"{MULTI_KUEUE_CONTROLLER}\" not \"{manager}\""
         )
     })
+}
+
+fn no_adapter(gvk: &Gvk) -> String {
+    format!("No multikueue adapter found for owner kind \"{gvk}\"")
 }
