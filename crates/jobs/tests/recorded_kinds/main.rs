@@ -10,6 +10,7 @@ mod pods;
 mod sets;
 mod updates;
 mod world;
+mod wrong_types;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -85,7 +86,7 @@ fn stored(body: &Value) -> Value {
 }
 
 /// The runtime that the recording knows.
-fn runtimes() -> FoundObjects {
+fn runtime() -> Value {
     let container = |image: &str, cpu: &str| json!({ "name": "node", "image": image, "resources": { "requests": { "cpu": cpu, "memory": "1Gi" } } });
     let job = |name: &str, step: Value, container: Value| {
         json!({ "name": name, "template": {
@@ -94,13 +95,21 @@ fn runtimes() -> FoundObjects {
         } })
     };
     let trainer = json!({ "labels": { "trainer.kubeflow.org/trainjob-ancestor-step": "trainer" } });
-    let runtime = json!({ "metadata": { "name": "plain-runtime" }, "spec": {
+    json!({ "metadata": { "name": "plain-runtime" }, "spec": {
         "mlPolicy": { "numNodes": 1 },
         "template": { "spec": { "replicatedJobs": [
             job("init", json!({}), container("example.com/train:1", "500m")),
             job("node", trainer, container("example.com/train:1", "1")),
         ] } },
-    } });
+    } })
+}
+
+fn runtimes() -> FoundObjects {
+    found(runtime())
+}
+
+/// A runtime, as a watch has observed it.
+fn found(runtime: Value) -> FoundObjects {
     let mut found = FoundObjects::default();
     let rule = &Kinds::built_in()
         .of_framework("trainer.kubeflow.org/trainjob")

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{TrainingSpec, strategic_merge};
+use crate::pointer::Pointer;
 
 /// Label of a replicated Job with its part in the training.
 const STEP: &str = "trainer.kubeflow.org/trainjob-ancestor-step";
@@ -57,13 +58,14 @@ pub(super) fn jobs(
 fn apply(jobs: &mut [Value], patch: &Value) {
     let changes = patch["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"].as_array();
     for change in changes.into_iter().flatten().filter(|change| change["template"].is_object()) {
-        let named = jobs.iter_mut().filter(|job| job["name"] == change["name"]);
+        let objects = jobs.iter_mut().filter(|job| job.is_object());
+        let named = objects.filter(|job| job["name"] == change["name"]);
         named.for_each(|job| strategic_merge::merge(&mut job["template"], &change["template"]));
     }
 }
 
 fn rendered(
-    mut replicated: Value,
+    replicated: Value,
     training: &Value,
     (job, runtime): (&str, &Value),
     policy: &Value,
@@ -75,7 +77,7 @@ fn rendered(
     // The operator makes one Job of each part, whatever the runtime says.
     let is_part = step == Some(TRAINER) || INITIALIZERS.iter().any(|(part, _)| step == Some(part));
     let replicas = if is_part { 1 } else { number(&replicated["replicas"]).unwrap_or(1).max(0) };
-    let mut template = replicated["template"]["spec"]["template"].take();
+    let mut template = replicated["template"]["spec"]["template"].clone();
     for (part, field) in INITIALIZERS.into_iter().filter(|(part, _)| step == Some(part)) {
         containers(&mut template, &[part], |container| {
             initialize(container, &training["initializer"][field]);
@@ -86,7 +88,7 @@ fn rendered(
         containers(&mut template, names, |container| train(container, &training["trainer"]));
     }
     if runtime["spec"]["podGroupPolicy"]["coscheduling"].is_object() {
-        template["metadata"]["labels"][POD_GROUP] = json!(job);
+        Pointer::of(&["metadata", "labels", POD_GROUP]).set(&mut template, json!(job));
     }
     RenderedJob { name, template, replicas, pods_per_replica }
 }
@@ -124,7 +126,7 @@ fn number(value: &Value) -> Option<i32> {
 }
 
 fn containers(template: &mut Value, names: &[&str], mut change: impl FnMut(&mut Value)) {
-    let containers = template["spec"]["containers"].as_array_mut();
+    let containers = template.pointer_mut("/spec/containers").and_then(Value::as_array_mut);
     for container in containers.into_iter().flatten() {
         if container["name"].as_str().is_some_and(|name| names.contains(&name)) {
             change(container);
@@ -155,7 +157,8 @@ fn train(container: &mut Value, trainer: &Value) {
     for amounts in ["limits", "requests"] {
         let asked = trainer["resourcesPerNode"][amounts].as_object();
         for (resource, amount) in asked.into_iter().flatten() {
-            container["resources"][amounts][resource.as_str()] = amount.clone();
+            let at = Pointer::of(&["resources", amounts, resource]);
+            at.set(container, amount.clone());
         }
     }
     set_variables(container, trainer["env"].as_array().map(Vec::as_slice).unwrap_or_default());
@@ -164,7 +167,7 @@ fn train(container: &mut Value, trainer: &Value) {
 /// Sets variables by name; new ones come last.
 fn set_variables(container: &mut Value, variables: &[Value]) {
     for variable in variables {
-        let listed = container["env"].as_array_mut();
+        let listed = container.get_mut("env").and_then(Value::as_array_mut);
         let same =
             listed.and_then(|all| all.iter_mut().find(|one| one["name"] == variable["name"]));
         match same {
@@ -175,7 +178,7 @@ fn set_variables(container: &mut Value, variables: &[Value]) {
 }
 
 fn push(container: &mut Value, list: &str, element: Value) {
-    match container[list].as_array_mut() {
+    match container.get_mut(list).and_then(Value::as_array_mut) {
         Some(all) => all.push(element),
         None => container[list] = Value::Array(vec![element]),
     }

@@ -1,0 +1,115 @@
+//! Objects with fields of wrong types: of every kind a recorded job in which one field after the other is something else. No
+//! decision may panic, and what cannot be read is an error that names a field, or counts as absent.
+
+use jobs::{GenericJob, JobObject, Kinds, generic_job::Stop, pod_set_info::PodSetInfo, validate};
+use serde_json::{Value, json};
+
+use crate::{
+    KINDS, MARK_PODS, SETS, decode, found, gates, kinds_recording::cases, runtime, runtimes,
+};
+
+/// Pointers to all fields of an object below `spec` and `status`.
+fn fields(value: &Value, at: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields_of) => {
+            for (key, value) in fields_of {
+                let at = format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"));
+                found.push(at.clone());
+                fields(value, &at, found);
+            }
+        }
+        Value::Array(items) => {
+            for (index, value) in items.iter().enumerate() {
+                let at = format!("{at}/{index}");
+                found.push(at.clone());
+                fields(value, &at, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Values of every type.
+fn wrong() -> [Value; 7] {
+    [json!(null), json!("x"), json!(7), json!(-1.5), json!([1]), json!({ "x": 1 }), json!(true)]
+}
+
+/// Asks everything that webhooks and reconciliation ask.
+fn ask_all(job: &JobObject, before: &JobObject) {
+    let gates = gates();
+    let job = job.with_objects(&runtimes());
+    let sets = job.pod_sets(gates);
+    let _ = (job.templates().len(), job.is_active(), job.pods_ready(), job.has_started());
+    let _ = (job.finished(), job.reclaimable_pods(), job.priority_class(), job.is_skipped());
+    let _ = (validate::create(&job, gates), validate::update(&job, before, false, gates));
+    let _ = (job.defaults(gates), job.with_idle_status(), job.set_size(), job.needed_objects());
+    let infos: Vec<PodSetInfo> = sets.iter().map(PodSetInfo::of).collect();
+    let mut started = job.clone();
+    let _ = started.run_with_pod_sets_info(&infos, gates);
+    let _ = started.next_stop_write(&Stop { infos: &infos, ..Stop::default() }, gates);
+    let copy = job.remote_job(&sets, gates);
+    let _ = (job.with_remote_status(&copy), job.has_status_of(&copy), copy.to_create());
+}
+
+#[test]
+fn a_field_of_a_wrong_type_is_an_error_or_counts_as_absent() {
+    let mut n_asked = 0;
+    for (file, api_version, kind) in KINDS.iter().chain([&SETS]).chain(&MARK_PODS) {
+        let kind = Kinds::built_in().find(api_version, kind).expect("a built-in kind");
+        // The last state of a life has a status; the longest one has most fields.
+        let states: Vec<Value> = cases(file)
+            .iter()
+            .flat_map(|case| {
+                case.all_steps()
+                    .iter()
+                    .flat_map(|step| {
+                        step.changed(kind.name()).into_iter().cloned().collect::<Vec<_>>()
+                    })
+                    .collect::<Vec<_>>()
+            })
+            .filter(|object| !object.to_string().contains("<varies>"))
+            .collect();
+        let object = states.iter().max_by_key(|object| object.to_string().len()).expect("a state");
+        let whole = kind.decode(object.clone()).expect("it decodes");
+        let mut pointers = Vec::new();
+        for part in ["spec", "status"].into_iter().filter(|part| object[part].is_object()) {
+            pointers.push(format!("/{part}"));
+            fields(&object[part], &format!("/{part}"), &mut pointers);
+        }
+        for pointer in pointers {
+            for wrong in wrong() {
+                let mut object = object.clone();
+                *object.pointer_mut(&pointer).expect("the field") = wrong;
+                n_asked += 1;
+                match kind.decode(object) {
+                    Ok(job) => ask_all(&job, &whole),
+                    Err(error) => assert!(!error.is_empty(), "{} {pointer}", kind.name()),
+                }
+            }
+        }
+    }
+    assert!(n_asked > 5_000, "{n_asked} objects");
+}
+
+#[test]
+fn a_runtime_with_a_field_of_a_wrong_type_is_named_or_makes_other_pod_sets() {
+    let job = json!({
+        "metadata": { "name": "t" },
+        "spec": { "runtimeRef": { "name": "plain-runtime" }, "trainer": {
+            "image": "i", "numNodes": 2, "env": [{ "name": "A" }],
+            "resourcesPerNode": { "requests": { "cpu": "1" } },
+        } },
+    });
+    let job = decode("trainer.kubeflow.org/v1alpha1", "TrainJob", &job);
+    let mut pointers = Vec::new();
+    fields(&runtime()["spec"], "/spec", &mut pointers);
+    for pointer in pointers {
+        for wrong in wrong() {
+            let mut runtime = runtime();
+            *runtime.pointer_mut(&pointer).expect("the field") = wrong;
+            let job = job.with_objects(&found(runtime));
+            let known = job.unresolved().is_none() || job.pod_sets(gates()).is_empty();
+            assert!(known, "{pointer}");
+        }
+    }
+}
