@@ -11,6 +11,7 @@
 //! | `leader_worker_set` | a set of replicas with a Workload each |
 //! | `lookups` | a job waits for the object with its pod templates |
 //! | `pods` | single pods and groups of pods |
+//! | `recorded_lives` | what was recorded of upstream, with some cases of each kind |
 //! | `rights` | the generated roles suffice for declared kinds |
 //! | `stateful_sets` | a set with one Workload for all its pods |
 //! | `served_later` | a kind that a cluster does not serve at first |
@@ -24,6 +25,7 @@ mod leader_worker_set;
 mod lookups;
 mod one_cluster;
 mod pods;
+mod recorded_lives;
 mod rights;
 mod served_later;
 mod shared_installation;

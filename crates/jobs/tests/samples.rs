@@ -1,0 +1,66 @@
+//! The sample of each kind is one that webhooks accept and a Workload is made of.
+
+use std::{collections::BTreeSet, fs, path::Path, sync::Arc};
+
+use jobs::{
+    GenericJob, JobGates, Kinds,
+    construct_workload::{KeysToCopy, WorkloadPriority, construct_workload},
+    defaulting::{self, DefaultingFacts},
+    lookups::FoundObjects,
+    validate,
+};
+use serde_json::Value;
+
+/// All documents of the samples.
+fn samples() -> Vec<Value> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/samples/kinds");
+    let files = fs::read_dir(folder).expect("the samples").flatten().map(|file| file.path());
+    let files = files.filter(|path| !path.ends_with("kustomization.yaml"));
+    let documents = files.flat_map(|path| {
+        let text = fs::read_to_string(&path).expect("a file");
+        serde_saphyr::from_multiple::<Value>(&text).expect("YAML")
+    });
+    documents.collect()
+}
+
+#[test]
+fn every_built_in_kind_has_a_sample_that_is_queued() {
+    let gates = JobGates::default();
+    let mut with_sample = BTreeSet::new();
+    let samples = samples();
+    for sample in &samples {
+        let text = |field: &str| sample[field].as_str().unwrap_or_default();
+        let Some(kind) = Kinds::built_in().find(text("apiVersion"), text("kind")) else { continue };
+        with_sample.insert(kind.framework());
+        let job = kind.decode(sample.clone()).expect("it decodes");
+        let mut found = FoundObjects::default();
+        for needed in job.needed_objects() {
+            let object = samples.iter().find(|one| one["kind"] == needed.kind.gvk.kind.as_str());
+            let object = object.cloned().expect("what it names is part of the sample");
+            found.observe(needed, serde_json::from_value(object).ok().map(Arc::new));
+        }
+        let facts = DefaultingFacts { namespace_managed: true, ..DefaultingFacts::default() };
+        let steps = job.defaults_by(facts, gates);
+        let patch = steps.iter().map(defaulting::PatchAdd::to_json).collect();
+        let patch: json_patch::Patch = serde_json::from_value(patch).expect("a JSON patch");
+        let mut object = sample.clone();
+        json_patch::patch(&mut object, &patch).expect("it applies");
+        let job = kind.decode(object).expect("it decodes").with_objects(&found);
+        let errors = validate::create(&job, gates);
+        assert_eq!(errors, [], "{}", kind.name());
+        assert_eq!(job.queue_name(), "team-a", "{}", kind.name());
+        // A Deployment has no Workload, its pods have.
+        if kind.has_workloads() {
+            let (priority, copied) = (WorkloadPriority::default(), KeysToCopy::default());
+            let workload = construct_workload(&job, priority, &copied, gates);
+            let requests = |container: &crds::pod::Container| {
+                container.resources.as_ref().is_some_and(|one| !one.requests.is_empty())
+            };
+            let specs = workload.spec.pod_sets.iter().filter_map(|set| set.template.spec.as_ref());
+            let all = specs.flat_map(|spec| &spec.containers).all(requests);
+            assert!(all && !workload.spec.pod_sets.is_empty(), "{}", kind.name());
+        }
+    }
+    let all: BTreeSet<&str> = Kinds::built_in().iter().map(jobs::Kind::framework).collect();
+    assert_eq!(with_sample, all);
+}

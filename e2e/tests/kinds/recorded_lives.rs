@@ -1,0 +1,48 @@
+//! Recorded lives of every kind, on one cluster and over two. `sluice-lab replay` runs all of them; these are enough to see each
+//! part of a life of each kind: defaults, pod sets, start, eviction, restored templates, end, reclaimed pods, copy, status, deletion.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use anyhow::Result;
+use e2e::trace_replays;
+use replay::RecordedCases;
+
+/// The chosen cases, by the end of their names: an eviction with another flavor, an end, and a life on a worker.
+const OF_EVERY_KIND: [&str; 3] = ["/life/tainted-flavor", "/life/succeeds", "/succeeds"];
+
+/// Of kinds whose recordings here lack one of these.
+const OF_OTHERS: [&str; 9] = [
+    "Deployment/life/scaled",
+    "JAXJob/life/deactivated",
+    "Job/life/deactivated",
+    "LeaderWorkerSet/life/deactivated",
+    "MultiKueue/RayCluster/fails",
+    "MultiKueue/RayService/deactivated",
+    "RayCluster/life/deactivated",
+    "RayService/life/deactivated",
+    "StatefulSet/life/deactivated",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn recorded_lives_of_every_kind_go_as_recorded() -> Result<()> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/jobs/tests/kindsoracle");
+    let mut recording = RecordedCases::default();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        // A table of pods, and no cases.
+        if !path.ends_with("role-hash.jsonl.gz") {
+            replay::load(&path, &mut recording)?;
+        }
+    }
+    let is_chosen = |name: &str| {
+        OF_OTHERS.contains(&name) || OF_EVERY_KIND.iter().any(|end| name.ends_with(end))
+    };
+    let mut cases = recording.traces;
+    cases.retain(|case| is_chosen(&case.case));
+    let kinds: BTreeSet<&str> = cases.iter().map(|case| case.kind.as_str()).collect();
+    assert_eq!(kinds.len(), 19, "{kinds:?}");
+    let report = trace_replays::replay(&cases).await?;
+    println!("{report}");
+    assert_eq!(report.failed(), 0, "{report}");
+    Ok(())
+}
