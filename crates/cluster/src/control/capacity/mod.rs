@@ -24,7 +24,6 @@ mod unschedulable;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use ::jobs::GenericJob;
 use ::jobs::Pod;
 use crds::{
     names::{annotations::WORKLOAD, labels::MULTI_KUEUE_WORKER_POD},
@@ -292,7 +291,7 @@ impl LocalCapacity {
         }
         let workload = record.object();
         let request = inputs.scheduler.request(record.id())?;
-        let reclaimable = reclaimable_pods(key, workload, inputs.jobs);
+        let reclaimable = inputs.jobs.reclaimable_pods(key, workload);
         let given = request.pod_sets.iter().map(|pods| {
             let bound = self.nodes.bound(key, &pods.name);
             let done = n_done(&reclaimable, &pods.name);
@@ -319,11 +318,6 @@ impl LocalCapacity {
     }
 }
 
-/// Pods of a clone's job that succeeded.
-fn reclaimable_pods(key: &Key, workload: &Workload, jobs: &Jobs) -> Vec<ReclaimablePod> {
-    jobs.of(key, workload).map(|(_, job)| job.reclaimable_pods()).unwrap_or_default()
-}
-
 /// Pods of a pod set that succeeded: they are not bound any more and do not come back.
 fn n_done(reclaimable: &[ReclaimablePod], pod_set: &str) -> i64 {
     let done = reclaimable.iter().filter(|one| *one.name == *pod_set);
@@ -334,7 +328,7 @@ fn n_done(reclaimable: &[ReclaimablePod], pod_set: &str) -> i64 {
 fn wanted_pods(key: &Key, inputs: &CapacityInputs<'_>) -> Option<i64> {
     let record = inputs.workloads.get(key).filter(|record| record.phase().holds_quota())?;
     let request = inputs.scheduler.request(record.id())?;
-    let reclaimable = reclaimable_pods(key, record.object(), inputs.jobs);
+    let reclaimable = inputs.jobs.reclaimable_pods(key, record.object());
     let wanted = request.pod_sets.iter().map(|pods| pods.count - n_done(&reclaimable, &pods.name));
     Some(wanted.sum())
 }

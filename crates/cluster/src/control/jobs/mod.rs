@@ -53,7 +53,11 @@ use ::jobs::{
     prebuilt::prebuilt_name,
     reconcile,
 };
-use crds::{meta::is_true, names::conditions::EVICTED, v1beta2::Workload};
+use crds::{
+    meta::is_true,
+    names::conditions::EVICTED,
+    v1beta2::{ReclaimablePod, Workload},
+};
 use kube::core::DynamicObject;
 use runtime::{
     watch::{Change, Key, Unavailable},
@@ -154,6 +158,16 @@ impl Jobs {
         self.all_of(key, workload).into_iter().next()
     }
 
+    /// The first job of a Workload, with what its pod sets need.
+    fn completed(&self, key: &Key, workload: &Workload) -> Option<Arc<JobObject>> {
+        self.of(key, workload).map(|(key, job)| self.lookups.complete(key, job))
+    }
+
+    /// Pods of the job of a Workload that will not run again.
+    pub(crate) fn reclaimable_pods(&self, key: &Key, workload: &Workload) -> Vec<ReclaimablePod> {
+        self.completed(key, workload).map(|job| job.reclaimable_pods()).unwrap_or_default()
+    }
+
     /// The job that lost this Workload by force.
     pub(crate) fn orphan_of(&self, workload: &Key) -> Option<&OrphanedJob> {
         self.orphans.get(workload)
@@ -185,7 +199,7 @@ impl Jobs {
             }
             // A replica without pods has not begun.
             Some(SetSize::Replicas { .. }) => None,
-            None => self.of(key, workload).and_then(|(_, job)| reconcile::pods_ready(&**job)),
+            None => self.completed(key, workload).and_then(|job| reconcile::pods_ready(&*job)),
         }
     }
 

@@ -173,3 +173,85 @@ fn a_kind_of_objects_that_cannot_be_observed_holds_up_no_other() {
         assert_eq!(creates(&control.decide(NOW)).len(), 1);
     }
 }
+
+/// The only order about readiness, as its status of the condition.
+fn readiness(step: &Decisions) -> Option<Value> {
+    let mut orders = step.orders.iter().filter(|one| one.ticket.purpose == Purpose::PodsReady);
+    let body =
+        serde_json::from_slice::<Value>(orders.next()?.write.request().body()).expect("JSON");
+    let conditions = body["status"]["conditions"].as_array().expect("conditions").clone();
+    conditions.iter().find(|one| one["type"] == "PodsReady").map(|one| one["status"].clone())
+}
+
+#[test]
+fn a_job_is_ready_when_all_that_its_object_asks_for_is() {
+    let kind = Kinds::built_in().of_framework("trainer.kubeflow.org/trainjob").expect("TrainJob");
+    let replicated = |name: &str| json!({"name": name, "template": {"spec": {"template": {"spec": {"containers": []}}}}});
+    let runtime = json!({
+        "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "ClusterTrainingRuntime",
+        "metadata": {"name": "r", "resourceVersion": "1"},
+        "spec": {"template": {"spec": {"replicatedJobs": [replicated("a"), replicated("b")]}}},
+    });
+    let object = |n_ready: usize| {
+        let jobs = ["a", "b"].into_iter().enumerate();
+        let jobs: Vec<Value> = jobs
+            .map(|(at, name)| json!({"name": name, "active": 1, "ready": u8::from(at < n_ready)}))
+            .collect();
+        json!({
+            "metadata": {
+                "name": "t", "namespace": "ns", "uid": "uid-t", "resourceVersion": "30",
+                "labels": {"kueue.x-k8s.io/queue-name": "lq"},
+            },
+            "spec": {"suspend": false, "runtimeRef": {"name": "r"}},
+            "status": {"jobsStatus": jobs},
+        })
+    };
+    let mut admitted = workload();
+    admitted["metadata"]["ownerReferences"] = json!([{
+        "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "name": "t", "uid": "uid-t",
+        "controller": true,
+    }]);
+    let mut found = ::jobs::lookups::FoundObjects::default();
+    let decoded = kind.decode(object(2)).expect("it decodes");
+    let needed = decoded.needed_objects().pop().expect("a runtime");
+    let runtime: Arc<DynamicObject> = Arc::new(serde_json::from_value(runtime).expect("an object"));
+    found.observe(needed.clone(), Some(Arc::clone(&runtime)));
+    let sets = decoded.with_objects(&found).pod_sets(::jobs::JobGates::default());
+    admitted["spec"]["podSets"] = json!(sets);
+    let assigned = |name: &str| json!({"name": name, "count": 1, "flavors": {}});
+    let assignments = json!([assigned("a"), assigned("b")]);
+    admitted["status"]["admission"]["podSetAssignments"] = assignments;
+    let noted = json!({"type": "PodsReady", "status": "True", "reason": "Started", "message": ""});
+    admitted["status"]["conditions"][2] = noted;
+
+    let of = |n_ready: usize| {
+        let mut file = Configuration::without_file(None).expect("defaults");
+        file.integrations.frameworks = vec![kind.framework().to_owned()];
+        let kinds = JobKinds::configured(&file, &Gates::default(), &Kinds::default());
+        let mut settings = ManagerSettings::new(&file, &Gates::default(), &kinds, false);
+        let policy = config::WaitForPodsReady::default();
+        settings.core.pods_ready = Some(PodsReadyPolicy::from(&policy));
+        let mut control = ManagerControl::new(settings);
+        for input in lists() {
+            let input = match input {
+                ManagerInput::Workload(_) => ManagerInput::Workload(list(vec![admitted.clone()])),
+                ManagerInput::Job(..) => continue,
+                other => other,
+            };
+            control.observe(input, NOW);
+        }
+        let job = Arc::new(kind.decode(object(n_ready)).expect("it decodes"));
+        let change = Change::Reset { objects: vec![job], removed: vec![] };
+        control.observe(ManagerInput::Job(kind.clone(), change), NOW);
+        for rule in kind.lookups() {
+            let objects =
+                if rule.object_kind() == needed.kind { vec![Arc::clone(&runtime)] } else { vec![] };
+            let change = Change::Reset { objects, removed: vec![] };
+            control.observe(ManagerInput::LookedUp(rule.object_kind(), change), NOW);
+        }
+        assert!(control.is_complete());
+        readiness(&control.decide(NOW))
+    };
+    assert_eq!(of(2), None, "it is ready already");
+    assert_eq!(of(1), Some(json!("False")));
+}
