@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::clock::Reading;
 use cluster::control::{
     ConnectionPlans, Control, Destination, Order, Ticket, measurement::Measurement,
 };
@@ -132,6 +133,7 @@ pub async fn run<C: Control>(
     let mut batch = Vec::with_capacity(MAX_BATCH);
     let mut wake: Option<Timestamp> = None;
     let mut dumps = signal(SignalKind::user_defined2()).ok();
+    let mut clock = Reading::now();
     loop {
         let mut first = None;
         tokio::select! {
@@ -144,7 +146,13 @@ pub async fn run<C: Control>(
             }
             () = until(wake) => {}
         }
-        let now = Timestamp::now();
+        let reading = Reading::now();
+        if let Some(jump) = reading.jump_since(clock) {
+            tracing::warn!(%jump, "the clock of this machine jumped");
+            control.clock_jumped(jump);
+        }
+        clock = reading;
+        let now = reading.wall;
         let more = std::iter::from_fn(|| answered.try_recv().ok());
         batch.drain(..).for_each(|input| control.observe(input, now));
         for (ticket, answer) in first.into_iter().chain(more) {

@@ -4,11 +4,13 @@
 //! |---|---|
 //! | [`leader`] | leader election, and the tasks of the leader |
 //! | [`control_loop`] | inputs in, writes out, time read |
+//! | `clock` | jumps of the wall clock |
 //! | [`sources`] | what a composition observes in its own cluster |
 //! | [`worker_sources`] | what a manager observes on a worker |
 //!
 //! Nothing here decides about an object.
 
+mod clock;
 pub mod control_loop;
 mod job_watch;
 pub mod leader;

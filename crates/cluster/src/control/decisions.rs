@@ -1,6 +1,6 @@
 //! What a composition of machines promises, and what it decides.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use runtime::{events::EventRecord, writer::WriteOutcome};
 
 use super::{
@@ -32,6 +32,10 @@ pub trait Control: Send + 'static {
 
     /// Records the answer to an order. Decides nothing.
     fn answered(&mut self, ticket: &Ticket, answer: WriteOutcome, now: Timestamp);
+
+    /// The clock that `now` comes from jumped by so much. Times that were counted since then are moved along: what lasts is
+    /// counted as if the clock had run steadily.
+    fn clock_jumped(&mut self, _by: SignedDuration) {}
 
     /// Decides what follows from everything that was recorded.
     fn decide(&mut self, now: Timestamp) -> Decisions;

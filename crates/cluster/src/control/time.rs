@@ -1,7 +1,7 @@
 //! Conversions between the engine's time and that of API objects.
 
 use engine::Time;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 /// Nanoseconds since the epoch, as the engine counts.
 pub(crate) fn engine_time(now: Timestamp) -> Time {
@@ -11,4 +11,10 @@ pub(crate) fn engine_time(now: Timestamp) -> Time {
 /// The time as API objects have it.
 pub(crate) fn timestamp(time: Time) -> Timestamp {
     Timestamp::from_nanosecond(time.0.into()).unwrap_or(Timestamp::MAX)
+}
+
+/// A time, moved with a clock that jumped.
+pub(crate) fn moved(at: Timestamp, by: SignedDuration) -> Timestamp {
+    let end = if by.is_negative() { Timestamp::MIN } else { Timestamp::MAX };
+    at.checked_add(by).unwrap_or(end)
 }

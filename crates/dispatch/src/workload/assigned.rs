@@ -4,6 +4,8 @@
 //! from the hub's Workload. A recorded cluster without a clone sets the check to Retry. Source:
 //! docs/reference/dispatch.md §5-6, docs/reference/multikueue.md §2.3.
 
+use engine::Time;
+
 use super::{
     DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy, RemoteWorkload, RetryReason,
     with_deadline,
@@ -37,7 +39,11 @@ impl DispatchDecision<'_> {
             RemoteConnection::NotSynced { .. } | RemoteConnection::Disconnected { .. } => {
                 vec![DispatchStep::SetCheckRetry(RetryReason::RemoteLost)]
             }
-            RemoteConnection::Connected => self.follow_live(copy).into_iter().collect(),
+            RemoteConnection::Connected => {
+                let steps = self.follow_live(copy).into_iter().collect();
+                let due = self.start_deadline(copy).filter(|due| self.now < *due);
+                with_deadline(steps, due)
+            }
         }
     }
 
@@ -86,6 +92,9 @@ impl DispatchDecision<'_> {
         if copy.jobs.iter().any(|job| job.deleting) {
             return None;
         }
+        if self.start_deadline(copy).is_some_and(|deadline| self.now >= deadline) {
+            return Some(DispatchStep::SetCheckRetry(RetryReason::NotStarted(copy.cluster)));
+        }
         if !copy.missing_job {
             return self.sync(copy);
         }
@@ -100,6 +109,13 @@ impl DispatchDecision<'_> {
         // After a race between several clusters the jobs are created only now
         // (docs/reference/dispatch.md §5).
         copy.creates_answered.then_some(DispatchStep::CreateJobs(copy.cluster))
+    }
+
+    /// Until when a worker that has admitted the Workload may leave its job suspended, or without an answer to its create: its
+    /// Kueue or agent may be dead while its API server answers (docs/reference/dispatch.md §7).
+    fn start_deadline(&self, copy: &RemoteCopy) -> Option<Time> {
+        let since = self.hub.start_awaited_since.filter(|_| copy.awaits_start(&self.hub.job))?;
+        Some(Time(since.0.saturating_add(self.settings.start_timeout)))
     }
 
     /// Copies a status that the hub's job does not have yet. The API refuses the status of a suspended Job: it is

@@ -60,6 +60,8 @@ pub enum RetryReason {
     EvictedOnWorker(ClusterId),
     /// The API server of the recorded cluster refuses the job.
     RefusedByWorker(ClusterId),
+    /// The recorded cluster has admitted the Workload and does not start it.
+    NotStarted(ClusterId),
     /// The remote job differs from the Workload.
     OutOfSync(ClusterId),
     /// No cluster is recorded.
@@ -67,7 +69,8 @@ pub enum RetryReason {
 }
 
 impl RetryReason {
-    /// Message of the check. The texts are Kueue's (docs/reference/multikueue.md §1.5), except that of a refusal.
+    /// Message of the check. The texts are Kueue's (docs/reference/multikueue.md §1.5), except those of a refusal and of a
+    /// job that is not started.
     pub fn message<'a>(self, name: impl Fn(ClusterId) -> &'a str) -> String {
         match self {
             Self::RemoteLost => "Admitting remote lost, Previously: \"Ready\"".to_owned(),
@@ -80,6 +83,10 @@ impl RetryReason {
             ),
             Self::RefusedByWorker(cluster) => format!(
                 "Worker cluster \"{}\" refused the job, resetting for re-dispatch, Previously: \"Ready\"",
+                name(cluster)
+            ),
+            Self::NotStarted(cluster) => format!(
+                "Worker cluster \"{}\" did not start the job in time, resetting for re-dispatch, Previously: \"Ready\"",
                 name(cluster)
             ),
             Self::OutOfSync(cluster) => format!(

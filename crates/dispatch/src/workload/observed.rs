@@ -65,6 +65,9 @@ pub struct LocalWorkload {
     pub newer_copy_until: Option<Time>,
     /// Memory: the epoch was raised since the last nomination. False after a loss.
     pub epoch_raised: bool,
+    /// Memory: since when the recorded cluster has admitted the Workload and not started it. `None` after a loss, until it
+    /// is seen again.
+    pub start_awaited_since: Option<Time>,
     /// Memory: a create may have been sent with this epoch. True after a loss.
     pub create_sent: bool,
     /// Time of the nomination, or of its first observation by this process.
@@ -125,6 +128,22 @@ pub struct RemoteCopy {
     pub missing_job: bool,
 }
 
+impl RemoteCopy {
+    /// Whether the cluster has the clone and does not run the jobs yet: one is suspended, or none was created.
+    #[must_use]
+    pub fn awaits_start(&self, hub: &LocalJob) -> bool {
+        let lives = |clone: &RemoteWorkload| {
+            !clone.deleting && !clone.evicted && clone.refused.is_none() && clone.finished.is_none()
+        };
+        let waits = |job: &RemoteJob| job.suspended && !job.deleting && !job.finished;
+        let is_created = !self.jobs.is_empty() || hub.started || !hub.exists;
+        let is_observed = self.connection == RemoteConnection::Connected;
+        is_observed
+            && self.clone.as_ref().is_some_and(lives)
+            && (!is_created || self.jobs.iter().any(waits))
+    }
+}
+
 /// The clone: the Workload's copy on a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RemoteWorkload {
@@ -159,6 +178,8 @@ pub struct RemoteJob {
     pub deleting: bool,
     /// It has active pods.
     pub active: bool,
+    /// Its switch is off: the worker has not started it.
+    pub suspended: bool,
     /// It is over.
     pub finished: bool,
     /// The hub's job has its status.
@@ -172,4 +193,6 @@ pub struct DispatchTimeouts {
     pub worker_lost_timeout: i64,
     /// Time that a single nominated cluster has to admit the clone.
     pub admission_timeout: i64,
+    /// Time that the recorded cluster has to start the jobs, from the admission as this process observed it.
+    pub start_timeout: i64,
 }

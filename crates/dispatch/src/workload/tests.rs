@@ -5,7 +5,7 @@ mod simulation;
 use super::*;
 
 const SETTINGS: DispatchTimeouts =
-    DispatchTimeouts { worker_lost_timeout: 100, admission_timeout: 50 };
+    DispatchTimeouts { worker_lost_timeout: 100, admission_timeout: 50, start_timeout: 30 };
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
 fn cluster(name: &str) -> ClusterId {
@@ -52,6 +52,7 @@ fn hub(line: &str) -> LocalWorkload {
             "unsent" => hub.create_sent = false,
             "nominated-at" => hub.nominated_at = Time(number(value)),
             "awaits-checks" => hub.awaits_other_checks = true,
+            "start-awaited" => hub.start_awaited_since = Some(Time(number(value))),
             "highest" => hub.highest_epoch = epoch(value),
             "newer-until" => hub.newer_copy_until = Some(Time(number(value))),
             "suspended" => hub.job.suspended = true,
@@ -99,6 +100,7 @@ fn copy(line: &str) -> RemoteCopy {
                     Some(RemoteWorkload { epoch, same_spec: true, ..RemoteWorkload::default() });
             }
             "job" => copy.jobs.push(RemoteJob { epoch: epoch(value), ..RemoteJob::default() }),
+            "job-suspended" => copy.jobs.last_mut().expect("a job").suspended = true,
             "job-deleting" => copy.jobs.last_mut().expect("a job").deleting = true,
             "job-finished" => copy.jobs.last_mut().expect("a job").finished = true,
             "synced" => copy.jobs.last_mut().expect("a job").status_synced = true,
@@ -434,6 +436,27 @@ fn a_recorded_cluster_without_the_workload_sets_the_check_to_retry() {
         (100, hub, &["a lost=0 clone=1 job=1"], &[lost]),
         (1, hub, &["a live clone=1 job=1 evicted"], &[evicted]),
         (1, "quota ready", &["a live clone=1 job=1"], &[unrecorded]),
+    ]);
+}
+
+#[test]
+fn a_worker_that_admits_and_starts_nothing_is_given_up() {
+    let dead = "retry Worker cluster \"a\" did not start the job in time, resetting for \
+                re-dispatch, Previously: \"Ready\"";
+    let hub = "quota ready recorded=a start-awaited=10";
+    let waiting = "a live clone=1 admitted=1 job=1 job-suspended synced";
+    check(&[
+        (39, hub, &[waiting], &["wait-until 40"]),
+        (40, hub, &[waiting], &[dead]),
+        // Its agent is dead, and no create of the job is answered.
+        (39, hub, &["a live clone=1 admitted=1 unsettled"], &["wait-until 40"]),
+        (40, hub, &["a live clone=1 admitted=1 unsettled"], &[dead]),
+        // It runs, it ends, it was evicted, or it is not reached: other rules hold.
+        (99, hub, &["a live clone=1 admitted=1 job=1 synced"], &[]),
+        (99, hub, &["a live clone=1 admitted=1 job=1 job-suspended job-deleting"], &[]),
+        (99, hub, &["a lost=20 clone=1 job=1 job-suspended"], &["wait-until 120"]),
+        // A process that does not remember begins to wait.
+        (99, "quota ready recorded=a", &[waiting], &[]),
     ]);
 }
 

@@ -151,11 +151,13 @@ impl Connections {
         }
     }
 
-    /// The plans. `clean` workers have nothing of ours; others keep their connection for `keep_for`.
+    /// The plans. `clean` workers have nothing of ours; others keep their connection while they run work of ours, and then for
+    /// `keep_for`.
     pub(super) fn plan(
         &mut self,
         registered: impl Iterator<Item = (Box<str>, WorkerRegistration)>,
         (clean, keep_for): (&WorkerNames, Duration),
+        runs_work: impl Fn(&str) -> bool,
         ctx: &mut Context,
     ) -> ConnectionPlans {
         let plan = |name: &str, target| {
@@ -172,10 +174,20 @@ impl Connections {
             })
             .collect();
         let now = ctx.now;
+        let mut busy = WorkerNames::new();
+        self.unregistered.for_each_mut(|name, since| {
+            // Its work would run on unseen, and be started elsewhere as well. Its end is an input of its own.
+            if runs_work(name) {
+                *since = now;
+                busy.insert(name.clone());
+            }
+        });
         // After this time its copies are left behind (docs/reference/dispatch.md §9).
         self.unregistered.retain(|_, since| after(*since, keep_for) > now);
         for (name, since) in &self.unregistered {
-            ctx.agenda.at(after(*since, keep_for), Reevaluation::Clusters);
+            if !busy.contains(name) {
+                ctx.agenda.at(after(*since, keep_for), Reevaluation::Clusters);
+            }
             if !clean.contains(name) {
                 plans.insert(name.clone(), plan(name, None));
             }

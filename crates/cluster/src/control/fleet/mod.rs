@@ -19,7 +19,10 @@ mod policy;
 use std::{sync::Arc, time::Duration};
 
 use crds::{
-    names::annotations::{CLEANUP, CLUSTER_UID, POLICY},
+    names::{
+        annotations::{CLEANUP, CLUSTER_UID, POLICY},
+        conditions::ACTIVE,
+    },
     v1alpha1::DispatchPolicy,
     v1beta2::{AdmissionCheck, MultiKueueCluster, MultiKueueConfig},
 };
@@ -107,15 +110,7 @@ impl FleetRegistry {
         workloads: &Workloads,
         agenda: &mut Agenda,
     ) {
-        let is_recorded = || {
-            let holding = workloads.iter().filter(|(_, record)| record.phase().holds_quota());
-            let mut statuses = holding.map(|(_, record)| &record.object().status);
-            statuses.any(|status| {
-                let mut names = status.cluster_name.iter().chain(&status.nominated_cluster_names);
-                names.any(|one| one == name)
-            })
-        };
-        self.connections.identity_reported(name, identity, is_recorded);
+        self.connections.identity_reported(name, identity, || records_work(workloads, name));
         agenda.now(Reevaluation::Clusters);
     }
 
@@ -127,11 +122,13 @@ impl FleetRegistry {
         }
     }
 
-    /// The connections that are wanted. Unregistered workers that are not `clean` keep theirs for `keep_for`.
+    /// The connections that are wanted. Unregistered workers that are not `clean` keep theirs while Workloads are recorded
+    /// there, and then for `keep_for`.
     pub(crate) fn plan_connections(
         &mut self,
         clean: &WorkerNames,
         keep_for: Duration,
+        workloads: &Workloads,
         ctx: &mut Context,
     ) -> ConnectionPlans {
         let registered = self.clusters.iter().filter_map(|(name, tracked)| {
@@ -141,7 +138,8 @@ impl FleetRegistry {
             let registered = object.metadata.deletion_timestamp.is_none();
             registered.then(|| (name.clone(), WorkerRegistration { source, uid }))
         });
-        self.connections.plan(registered, (clean, keep_for), ctx)
+        let runs_work = |name: &str| records_work(workloads, name);
+        self.connections.plan(registered, (clean, keep_for), runs_work, ctx)
     }
 
     /// Records a MultiKueueConfig.
@@ -211,6 +209,13 @@ impl FleetRegistry {
         let annotations =
             self.clusters.get(name).and_then(|one| one.object().metadata.annotations.as_ref());
         annotations.and_then(|all| all.get(CLEANUP)).is_some_and(|value| value == "confirmed")
+    }
+
+    /// Since when the condition of a MultiKueueCluster says that its worker is not reached.
+    pub(crate) fn not_active_since(&self, name: &str) -> Option<Timestamp> {
+        let conditions = &self.registered(name)?.status.conditions;
+        let active = conditions.iter().find(|one| one.r#type == ACTIVE && one.status == "False");
+        active?.transitioned_at()
     }
 
     /// An owner reference to a MultiKueueCluster, for objects that are deleted with it.
@@ -327,6 +332,16 @@ pub(crate) fn work_of<'a>(
 ) -> Option<(&'a str, Arc<AssignedWorkload>)> {
     let (config, request, assigned) = index.dispatch_request(entry)?;
     Some((config, Arc::new(AssignedWorkload { request: Arc::clone(request), assigned })))
+}
+
+/// Whether a Workload with quota names a worker.
+fn records_work(workloads: &Workloads, cluster: &str) -> bool {
+    let holding = workloads.iter().filter(|(_, record)| record.phase().holds_quota());
+    let mut statuses = holding.map(|(_, record)| &record.object().status);
+    statuses.any(|status| {
+        let mut names = status.cluster_name.iter().chain(&status.nominated_cluster_names);
+        names.any(|one| one == cluster)
+    })
 }
 
 fn policy_of<'a>(

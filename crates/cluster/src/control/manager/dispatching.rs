@@ -121,7 +121,8 @@ impl Dispatching {
         // Workload.
         core.scheduler.request_cycle();
         if let Some(multikueue) = &mut self.multikueue {
-            multikueue.registration_changed(&key.name, ctx);
+            let lost = self.registry.not_active_since(&key.name);
+            multikueue.registration_changed(&key.name, lost, ctx);
         }
         // After a restart every registered worker may have the copy of an orphaned job, and their set has changed.
         ctx.agenda.workloads(core.jobs.orphaned_workloads().cloned());
@@ -261,6 +262,7 @@ impl Dispatching {
         multikueue.write_report_copies(&self.registry, &mut core.ctx);
         let clean = multikueue.clean_workers(&self.registry, &core.ctx);
         let keep_for = multikueue.keep_connections_for();
-        Some(self.registry.plan_connections(&clean, keep_for, &mut core.ctx))
+        let Core { workloads, ctx, .. } = core;
+        Some(self.registry.plan_connections(&clean, keep_for, workloads, ctx))
     }
 }

@@ -18,7 +18,7 @@ use crds::{
     },
 };
 use index::{AffectedWorkloads, Index};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::{
     core::v1::{LimitRange, Namespace},
     node::v1::RuntimeClass,
@@ -169,6 +169,17 @@ impl Control for ManagerControl {
                 | Subject::Topology,
             ) => self.queues.answered(ticket, answer),
         }
+    }
+
+    fn clock_jumped(&mut self, by: SignedDuration) {
+        let Some(multikueue) = &mut self.dispatching.multikueue else {
+            return;
+        };
+        multikueue.clock_jumped(by);
+        self.core.ctx.agenda.clock_jumped(by);
+        // Deadlines were set for the time before the jump.
+        self.core.evaluate_all_workloads();
+        self.core.ctx.agenda.now(Reevaluation::Clusters);
     }
 
     fn decide(&mut self, now: Timestamp) -> Decisions {

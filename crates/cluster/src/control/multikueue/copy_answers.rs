@@ -19,9 +19,9 @@ use crate::control::{
     workloads::Workloads,
 };
 
-/// Creates that met an existing object, one second, two, four and so on apart, before it counts as foreign: a minute and a
-/// half. An object of ours that the watch has lost was found by a consistency check by then.
-const EXISTS_BEFORE_TAKEN: u32 = 7;
+/// Creates that met an existing object, with a consistent read after each that found none of ours, until it counts as foreign:
+/// seven seconds.
+const CONFLICTS_UNTIL_TAKEN: u32 = 4;
 
 /// The write of a copy on `worker` that is answered.
 pub(super) struct CopyAnswer<'a> {
@@ -62,8 +62,8 @@ impl CopyAnswer<'_> {
                 self.priority_refused(workload, &message, inputs.workloads);
             }
             answer => {
-                let n_failures = ctx.outbox.writes().failures(&ticket.target);
-                if let Some(refusal) = create_refusal(ticket, answer, n_failures) {
+                let n_conflicts = ctx.outbox.writes().conflicts(&ticket.target);
+                if let Some(refusal) = create_refusal(ticket, answer, n_conflicts) {
                     self.refuse(workload, refusal, inputs.workloads);
                 }
             }
@@ -158,7 +158,7 @@ impl CopyAnswer<'_> {
 fn create_refusal(
     ticket: &Ticket,
     answer: WriteOutcome,
-    n_failures: u32,
+    n_conflicts: u32,
 ) -> Option<(String, RefusedScope)> {
     // A refused delete says nothing about the work; it is tried again.
     if !ticket.purpose.is_create() {
@@ -174,8 +174,8 @@ fn create_refusal(
             Some((message, RefusedScope::Namespace))
         }
         WriteOutcome::Refused { message, .. } => Some((message, RefusedScope::Shape)),
-        // The watch shows an object of ours. What it does not show for so long belongs to another.
-        WriteOutcome::Exists if n_failures > EXISTS_BEFORE_TAKEN => {
+        // An object of ours is found by the read. What is there all the same belongs to another.
+        WriteOutcome::Exists if n_conflicts >= CONFLICTS_UNTIL_TAKEN => {
             let key = &ticket.target.key;
             let message = format!("{NAME_TAKEN}: {name} {key} of another owner");
             Some((message, RefusedScope::Shape))

@@ -45,6 +45,9 @@ const NEWER_COPY_GRACE: Duration = Duration::from_secs(360);
 /// Message of a reservation that ends because no cluster has room when the other checks are Ready.
 const NO_CLUSTER: &str = "no worker cluster has room since the other admission checks are Ready";
 
+/// Why a cluster is left out that admitted a Workload and did not start it.
+const NOT_STARTED: &str = "the job was admitted there and not started in time";
+
 /// See the module.
 pub(super) struct DispatchEvaluation<'a> {
     pub(super) key: &'a Key,
@@ -94,6 +97,7 @@ impl<'a> DispatchEvaluation<'a> {
         }
         let copies = self.copies(&hub);
         hub.race = self.race(&hub);
+        hub.start_awaited_since = self.start_awaited_since(&hub, &copies);
         hub.newer_copy_until = self.newer_copy_until(&hub, &copies);
         let highest = copies.iter().filter_map(RemoteCopy::newest_epoch).max().unwrap_or(0);
         self.state.highest_epoch = self.state.highest_epoch.max(highest);
@@ -101,6 +105,7 @@ impl<'a> DispatchEvaluation<'a> {
         let settings = DispatchTimeouts {
             worker_lost_timeout: nanos(self.config.lost_after),
             admission_timeout: nanos(self.config.admit_within),
+            start_timeout: nanos(self.config.admit_within),
         };
         let steps = dispatch_workload::decide(&hub, &copies, &settings, engine_time(self.ctx.now));
         tracing::trace!(workload = %self.key, ?hub, ?copies, ?steps, "dispatch");
@@ -132,6 +137,15 @@ impl<'a> DispatchEvaluation<'a> {
         let nominated = Nominated { clusters: &hub.nominated_clusters, at: hub.nominated_at };
         let dispatcher = self.config.dispatcher;
         Some(fleet.race((config, request), dispatcher, nominated, engine_time(self.ctx.now)))
+    }
+
+    /// Since when this process has seen that the recorded worker does not start the jobs.
+    fn start_awaited_since(&mut self, hub: &LocalWorkload, copies: &[RemoteCopy]) -> Option<Time> {
+        let recorded = copies.iter().find(|copy| Some(copy.cluster) == hub.recorded_cluster);
+        let awaits = recorded.is_some_and(|copy| copy.awaits_start(&hub.job));
+        let since = awaits.then(|| self.state.start_awaited_since.unwrap_or(self.ctx.now));
+        self.state.start_awaited_since = since;
+        since.map(engine_time)
     }
 
     /// Until when a copy of a higher epoch may be that of a Workload which this process observes late.
@@ -209,7 +223,9 @@ impl<'a> DispatchEvaluation<'a> {
         let unknown = chosen.difference(&known);
         // A worker that was down before this process began times out as well
         // (docs/reference/multikueue.md §2.8).
-        copies.extend(unknown.map(|cluster| unknown_cluster(*cluster, self.began)));
+        let fleet = registry.fleet();
+        let since = |cluster| self.workers.loss_before(fleet.name(cluster)).unwrap_or(self.began);
+        copies.extend(unknown.map(|cluster| unknown_cluster(*cluster, since(*cluster))));
         copies
     }
 
@@ -401,6 +417,9 @@ impl<'a> DispatchEvaluation<'a> {
             RetryReason::EvictedOnWorker(_) if self.config.dispatcher.races() => {}
             RetryReason::EvictedOnWorker(cluster) | RetryReason::RefusedByWorker(cluster) => {
                 self.exclude(cluster);
+            }
+            RetryReason::NotStarted(cluster) => {
+                self.exclude_for(cluster, RefusedScope::Shape, NOT_STARTED.into());
             }
             RetryReason::RemoteLost => self.announce_left_behind(),
             // These do not speak against the cluster, so it may be chosen again at once.

@@ -43,7 +43,7 @@ use ::jobs::{JobObject, Kind, Kinds, pod_sets_info::FlavorsByName};
 use crds::{v1alpha1::ClusterCapacity, v1beta2::Workload};
 use dispatch::{AssignedWorkload, Dispatcher};
 use engine::ids::WorkloadId;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::ConfigMap;
 use runtime::{
     watch::{Change, Key},
@@ -55,7 +55,7 @@ use self::{
     incarnation::IncarnationRecord,
     orphan_cleanup::{DepartedWorkloads, HubHistory, OrphanCleanup},
     state::DispatchState,
-    worker::Worker,
+    worker::{LISTED_WITHIN, Worker},
     worker_clusters::WorkerClusters,
 };
 use super::{
@@ -64,8 +64,9 @@ use super::{
     input::Connection,
     job_key::JobKey,
     jobs::{JobChange, Jobs},
-    outbox::Ticket,
+    outbox::{Ticket, after},
     scheduling::Scheduler,
+    time::moved,
     workloads::{TrackedWorkload, Transition, WorkloadChange, WorkloadPhase, Workloads},
 };
 use crate::control::key_map::KeyMap;
@@ -230,8 +231,26 @@ impl MultiKueueDispatch {
         self.workers.active_condition(name, now, confirmed)
     }
 
-    /// A MultiKueueCluster was created, changed or deleted.
-    pub(crate) fn registration_changed(&mut self, name: &str, ctx: &mut Context) {
+    /// The clock jumped: what lasts goes on.
+    pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.began = self.began.map(|at| moved(at, by));
+        self.workers.clock_jumped(by);
+        self.states.for_each_mut(|_, state| state.clock_jumped(by));
+    }
+
+    /// A MultiKueueCluster was created, changed or deleted. `lost` says since when its condition shows that it is not reached: the
+    /// time of a loss survives a restart. A new process has a moment to connect in any case.
+    pub(crate) fn registration_changed(
+        &mut self,
+        name: &str,
+        lost: Option<Timestamp>,
+        ctx: &mut Context,
+    ) {
+        if let Some(since) = lost {
+            let began = after(self.began.unwrap_or(ctx.now), LISTED_WITHIN);
+            let earliest = began.checked_sub(self.config.lost_after).unwrap_or(Timestamp::MIN);
+            self.workers.lost_before(name, since.max(earliest).min(ctx.now));
+        }
         // A worker that is registered again and removed once more gets another Event.
         self.announced.remove(name);
         // A user may have confirmed a cleanup.

@@ -5,10 +5,10 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use engine::ids::ClusterId;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::status_sync::StatusSyncThrottle;
-use crate::control::{job_key::JobKey, outbox::after};
+use crate::control::{job_key::JobKey, outbox::after, time::moved};
 
 /// A cluster, and a job; `None` is the clone.
 pub(super) type CreatedObject = (ClusterId, Option<JobKey>);
@@ -19,6 +19,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// See the module.
 #[derive(Debug)]
 pub(super) struct DispatchState {
+    /// Since when the recorded worker has admitted the Workload and not started it.
+    pub(super) start_awaited_since: Option<Timestamp>,
     /// A create may have been sent under the present epoch.
     pub(super) sent: bool,
     /// The highest epoch of any copy that was observed.
@@ -49,6 +51,7 @@ impl DispatchState {
     pub(super) fn fresh(now: Timestamp) -> Self {
         Self {
             sent: false,
+            start_awaited_since: None,
             highest_epoch: 0,
             newer_copy_since: None,
             creates: BTreeMap::new(),
@@ -62,6 +65,15 @@ impl DispatchState {
 }
 
 impl DispatchState {
+    /// The clock jumped.
+    pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.nominated_at = moved(self.nominated_at, by);
+        for at in [&mut self.newer_copy_since, &mut self.start_awaited_since] {
+            *at = at.map(|at| moved(at, by));
+        }
+        self.creates.values_mut().for_each(|(_, last)| *last = moved(*last, by));
+    }
+
     /// Until when an object is not created again: what vanishes as fast as it is created is created more and more slowly.
     pub(super) fn create_not_before(&self, object: &CreatedObject) -> Option<Timestamp> {
         let (times, last) = self.creates.get(object)?;

@@ -56,6 +56,7 @@ pub(super) fn hub_view(
         newer_copy_until: None,
         epoch_raised: state.epoch_raised,
         create_sent: state.sent,
+        start_awaited_since: None,
         nominated_at: engine_time(state.nominated_at),
         job: hub_jobs(jobs),
     }
@@ -232,6 +233,7 @@ fn job_view(job: &JobObject, hub_job: Option<&JobObject>, inputs: &CopyInputs<'_
         history: inputs.history(job.metadata()),
         deleting: job.metadata().deletion_timestamp.is_some(),
         active: job.is_active(),
+        suspended: job.spec_suspended(),
         finished: job.finished().is_some(),
         status_synced: hub_job.is_some_and(|hub| hub.has_status_of(job)),
     }

@@ -16,7 +16,7 @@ use crds::{
 use dispatch::{CopyStamp, ListedCopy};
 use engine::ids::ClusterId;
 use index::status::find;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::watch::{Change, Key};
 
@@ -30,6 +30,7 @@ use crate::control::{
     job_key::JobKey,
     key_map::KeyMap,
     outbox::{Subject, Target, Tracked, Writes, after, upsert_single},
+    time::moved,
 };
 
 /// How long the lists of a new connection may take before its condition says so.
@@ -62,6 +63,8 @@ pub(super) struct Worker {
     connected_at: Option<Timestamp>,
     /// Since when it has not been reached: a connection counts once everything was listed.
     lost: Option<Timestamp>,
+    /// This process has reached it.
+    was_reached: bool,
     pub(super) clones: Copies<Workload>,
     pub(super) jobs: JobCopies,
     naming: Naming,
@@ -85,6 +88,7 @@ impl Worker {
             // The time of the loss begins here, so that a worker that is down when the manager starts is lost as well
             // (docs/reference/multikueue.md §2.8).
             lost: Some(now),
+            was_reached: false,
             clones: Copies::default(),
             jobs: JobCopies::new(kinds),
             naming: Naming::default(),
@@ -113,7 +117,22 @@ impl Worker {
     /// Whether everything was listed now that was awaited since it was connected: it is reached again.
     pub(super) fn is_reached_again(&mut self) -> bool {
         let reached = self.connection.active && self.is_listed();
+        self.was_reached |= reached;
         reached && self.lost.take().is_some()
+    }
+
+    /// An earlier process has lost it at this time. What this process has seen itself is newer.
+    pub(super) fn lost_before(&mut self, since: Timestamp) {
+        if !self.was_reached {
+            self.lost = self.lost.map(|lost| lost.min(since));
+        }
+    }
+
+    /// The clock jumped: what lasts goes on.
+    pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
+        for at in [&mut self.lost, &mut self.connected_at] {
+            *at = at.map(|at| moved(at, by));
+        }
     }
 
     /// What is not listed although it was connected long ago.

@@ -8,7 +8,7 @@ use crds::{
     names::reasons::CLIENT_CONNECTION_FAILED, v1alpha1::ClusterCapacity, v1beta2::Workload,
 };
 use engine::ids::ClusterId;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use runtime::{
     watch::{Change, Key},
     writer::WriteOutcome,
@@ -26,8 +26,10 @@ use crate::control::{
     input::Connection,
     job_key::JobKey,
     jobs::Jobs,
+    key_map::KeyMap,
     outbox::{Destination, Subject, Target, Ticket, Writes, after},
     scheduling::Scheduler,
+    time::moved,
     timers::Reevaluation,
     workloads::Workloads,
 };
@@ -38,12 +40,36 @@ pub(super) struct WorkerClusters {
     workers: BTreeMap<Box<str>, Worker>,
     /// Kinds of jobs that are watched on every worker.
     kinds: Kinds,
+    /// Since when an earlier process has not reached a worker, by its MultiKueueCluster.
+    losses: KeyMap<Box<str>, Timestamp>,
 }
 
 impl WorkerClusters {
     /// No workers yet; jobs of these kinds will be watched on them.
     pub(super) fn new(kinds: Kinds) -> Self {
-        Self { workers: BTreeMap::new(), kinds }
+        Self { workers: BTreeMap::new(), kinds, losses: KeyMap::new() }
+    }
+
+    /// An earlier process did not reach a worker since this time. The first observation counts: later ones are of this process.
+    pub(super) fn lost_before(&mut self, name: &str, since: Timestamp) {
+        if self.losses.get(name).is_some() {
+            return;
+        }
+        self.losses.insert(name.into(), since);
+        if let Some(worker) = self.workers.get_mut(name) {
+            worker.lost_before(since);
+        }
+    }
+
+    /// Since when a worker was not reached that this process was never connected to.
+    pub(super) fn loss_before(&self, name: &str) -> Option<Timestamp> {
+        self.losses.get(name).copied()
+    }
+
+    /// The clock jumped.
+    pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.workers.values_mut().for_each(|worker| worker.clock_jumped(by));
+        self.losses.for_each_mut(|_, since| *since = moved(*since, by));
     }
 
     /// A worker by its number in the fleet.
@@ -305,7 +331,8 @@ impl WorkerClusters {
         now: Timestamp,
     ) -> &mut Worker {
         let id = registry.fleet_mut().cluster(name);
-        self.workers.entry(name.into()).or_insert_with(|| Worker::new(id, name, &self.kinds, now))
+        let since = self.losses.get(name).copied().map_or(now, |since| since.min(now));
+        self.workers.entry(name.into()).or_insert_with(|| Worker::new(id, name, &self.kinds, since))
     }
 }
 

@@ -54,6 +54,8 @@ struct WriteState {
     base: Stamp,
     progress: Progress,
     failures: u32,
+    /// Creates that met an existing object.
+    conflicts: u32,
     purpose: Purpose,
 }
 
@@ -131,8 +133,14 @@ impl Writes {
     }
 
     /// Failed writes of the target in a row.
+    #[cfg(test)]
     pub(crate) fn failures(&self, target: &Target) -> u32 {
         self.states.get(target).map_or(0, |state| state.failures)
+    }
+
+    /// Creates of the target that met an existing object, without one that succeeded in between.
+    pub(crate) fn conflicts(&self, target: &Target) -> u32 {
+        self.states.get(target).map_or(0, |state| state.conflicts)
     }
 
     /// Whether a create of a copy may have been applied without the watch showing it.
@@ -167,9 +175,11 @@ impl Writes {
     /// Records that a write was sent.
     pub(super) fn begin(&mut self, ticket: &Ticket, base: Stamp) {
         // Failures of earlier writes count on, so that the backoff keeps doubling.
-        let failures = self.states.get(&ticket.target).map_or(0, |state| state.failures);
+        let earlier = self.states.get(&ticket.target);
+        let (failures, conflicts) =
+            earlier.map_or((0, 0), |state| (state.failures, state.conflicts));
         let (progress, purpose) = (Progress::InFlight, ticket.purpose);
-        let state = WriteState { ticket: ticket.id, base, progress, failures, purpose };
+        let state = WriteState { ticket: ticket.id, base, progress, failures, conflicts, purpose };
         self.states.insert(ticket.target.clone(), state);
         if ticket.purpose.is_create() {
             self.unsettled.sent(ticket.target.clone(), ticket.waiter.clone());
@@ -208,6 +218,7 @@ impl Writes {
         // A write that was based on an old object is no failure and does not lengthen the backoff.
         let failed = matches!(progress, Progress::Backoff(until) if until > now);
         (state.progress, state.failures) = (progress, state.failures + u32::from(failed));
+        state.conflicts += u32::from(matches!(answer, WriteOutcome::Exists));
         Settled { base, retry_at: progress.until() }
     }
 
@@ -229,6 +240,7 @@ impl Writes {
             progress: Progress::Outdated(until),
             purpose: Purpose::CloneDelete,
             failures: 0,
+            conflicts: 0,
         };
         self.states.insert(target, state);
     }

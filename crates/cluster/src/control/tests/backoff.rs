@@ -74,7 +74,7 @@ fn a_job_that_vanishes_after_each_create_is_created_more_and_more_slowly() {
 }
 
 /// Why the worker does not take the Workload now.
-fn left_out(control: &mut ManagerControl) -> Option<String> {
+pub(super) fn left_out(control: &mut ManagerControl) -> Option<String> {
     let key = Key { namespace: Some("ns".into()), name: name().into() };
     let record = control.core.workloads.get(&key).expect("the Workload");
     let (id, scheduler) = (record.id(), &control.core.scheduler);
@@ -92,7 +92,7 @@ fn left_out(control: &mut ManagerControl) -> Option<String> {
 }
 
 /// A worker that reports a free node.
-fn reports(control: &mut ManagerControl) {
+pub(super) fn reports(control: &mut ManagerControl) {
     let report = json!({
         "metadata": {"name": "local", "resourceVersion": "5"}, "spec": {},
         "status": {

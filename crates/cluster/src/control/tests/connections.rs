@@ -91,6 +91,24 @@ fn a_connection_outlives_its_cluster_object_for_a_limited_time() {
 }
 
 #[test]
+fn an_unregistered_worker_stays_connected_while_it_runs_work_of_ours() {
+    let mut control = dispatching(&hub_job("20", false, &json!({})), &[dispatched::hub_workload()]);
+    let (clone, copy) = dispatched::copies();
+    connect(&mut control, vec![clone], vec![copy]);
+    control.observe(gone("east"), NOW);
+    assert_eq!(wanted(&mut control, later(5 * KEEP_FOR)), "keep", "it runs");
+    let mut finished = dispatched::hub_workload();
+    finished["metadata"]["resourceVersion"] = json!("40");
+    let condition = json!({"type": "Finished", "status": "True", "reason": "", "message": ""});
+    finished["status"]["conditions"].as_array_mut().expect("a list").push(condition);
+    control.observe(ManagerInput::Workload(Change::Apply(shared(finished))), later(5 * KEEP_FOR));
+    let wake = control.decide(later(5 * KEEP_FOR)).wake.expect("the end of the connection");
+    assert!(wake <= later(6 * KEEP_FOR), "{wake}");
+    assert_eq!(wanted(&mut control, later(6 * KEEP_FOR - Duration::from_millis(1))), "keep");
+    assert_eq!(wanted(&mut control, later(6 * KEEP_FOR)), "end");
+}
+
+#[test]
 fn a_connection_to_a_clean_worker_ends_with_its_cluster_object() {
     let mut control = control();
     assert_eq!(wanted(&mut control, NOW), "connect", "the object exists");

@@ -467,7 +467,7 @@ fn a_job_of_another_owner_under_the_name_of_a_copy_is_a_refusal() {
             break;
         }
     }
-    assert_eq!(n_creates, 8);
+    assert_eq!(n_creates, 4);
 }
 
 #[test]

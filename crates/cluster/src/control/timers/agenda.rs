@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use runtime::watch::Key;
 
-use crate::control::job_key::JobKey;
+use crate::control::{job_key::JobKey, time::moved};
 
 /// A message to a machine: evaluate this again.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,6 +109,14 @@ impl Agenda {
             for what in entry.remove() {
                 self.now(what);
             }
+        }
+    }
+
+    /// The clock jumped: nothing becomes due later than it would have. What becomes due too early is set again.
+    pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
+        if by.is_negative() {
+            let all = std::mem::take(&mut self.later).into_iter();
+            self.later = all.map(|(at, what)| (moved(at, by), what)).collect();
         }
     }
 

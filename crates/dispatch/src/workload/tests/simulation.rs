@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use crate::{CreateAnswer, ReadAnswer, UnsettledCreates, workload::*};
 
 const SETTINGS: DispatchTimeouts =
-    DispatchTimeouts { worker_lost_timeout: 100, admission_timeout: 60 };
+    DispatchTimeouts { worker_lost_timeout: 100, admission_timeout: 60, start_timeout: 60 };
 
 /// A clone as the worker stores it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -284,6 +284,8 @@ struct DispatchSimulation {
     completed: BTreeSet<u64>,
     finishes: usize,
     wake_at: Option<i64>,
+    /// Since when the recorded worker does not start the job.
+    start_awaited: Option<i64>,
 }
 
 impl DispatchSimulation {
@@ -303,6 +305,7 @@ impl DispatchSimulation {
             completed: BTreeSet::new(),
             finishes: 0,
             wake_at: None,
+            start_awaited: None,
         }
     }
 
@@ -329,7 +332,9 @@ impl DispatchSimulation {
             started: status.is_some_and(|(epoch, ..)| epoch == hub.epoch),
             ..hub.job
         };
-        LocalWorkload { epoch_raised: self.raised, create_sent: self.sent, job, ..hub }
+        let start_awaited_since = self.start_awaited.map(Time);
+        let (epoch_raised, create_sent) = (self.raised, self.sent);
+        LocalWorkload { epoch_raised, create_sent, start_awaited_since, job, ..hub }
     }
 
     fn copies(&self) -> Vec<RemoteCopy> {
@@ -339,6 +344,7 @@ impl DispatchSimulation {
             history: CopyHistory::Known,
             deleting: job.deleting,
             active: job.running,
+            suspended: !job.running && !job.done,
             finished: job.done,
             status_synced: status == Some((job.epoch, job.running, job.done)),
         };
@@ -356,7 +362,11 @@ impl DispatchSimulation {
     }
 
     fn decide(&mut self, lost: bool) {
-        let steps = decide(&self.hub(), &self.copies(), &self.settings, Time(self.now));
+        let (hub, copies) = (self.hub(), self.copies());
+        let recorded = copies.iter().find(|copy| Some(copy.cluster) == hub.recorded_cluster);
+        let awaited = recorded.is_some_and(|copy| copy.awaits_start(&hub.job));
+        self.start_awaited = awaited.then(|| self.start_awaited.unwrap_or(self.now));
+        let steps = decide(&self.hub(), &copies, &self.settings, Time(self.now));
         self.wake_at = None;
         for step in steps {
             self.carry_out(&step, lost);

@@ -1,0 +1,85 @@
+//! The time of a worker's loss: across restarts, and while the clock of the machine is set (docs/reference/dispatch.md §8).
+
+use jiff::{SignedDuration, ToSpan};
+
+use super::{
+    dispatched::{connect, copies, dispatching, dispatching_lists, hub_job, hub_workload, linked},
+    *,
+};
+
+/// When the process begins.
+fn begin() -> Timestamp {
+    NOW + 24.hours()
+}
+
+/// A process that begins with a Workload that runs on `east`, whose MultiKueueCluster says that it is not reached since then.
+fn restarted(lost: Timestamp) -> ManagerControl {
+    let mut control = leading(capacity_settings());
+    let lists = dispatching_lists(&hub_job("20", false, &json!({})), &[hub_workload()]);
+    lists.into_iter().for_each(|input| control.observe(input, begin()));
+    let condition = json!({
+        "type": "Active", "status": "False", "reason": "ClientConnectionFailed", "message": "",
+        "lastTransitionTime": lost.to_string(),
+    });
+    let east = json!({
+        "metadata": {"name": "east", "resourceVersion": "8"}, "spec": {},
+        "status": {"conditions": [condition]},
+    });
+    control.observe(ManagerInput::MultiKueueCluster(Change::Apply(shared(east))), begin());
+    control
+}
+
+/// Whether the worker counts as lost.
+fn is_lost(control: &mut ManagerControl, now: Timestamp) -> bool {
+    let step = control.decide(now);
+    let mut retries = step.orders.iter().filter(|one| one.ticket.purpose == Purpose::Retry);
+    retries.any(|order| {
+        String::from_utf8_lossy(order.write.request().body()).contains("Admitting remote lost")
+    })
+}
+
+#[test]
+fn the_time_of_a_loss_survives_a_restart() {
+    for tries in [false, true] {
+        let mut control = restarted(begin() - 10.minutes());
+        if tries {
+            control.observe(linked(false), begin());
+        }
+        assert!(!is_lost(&mut control, begin() + 299.seconds()));
+        assert!(is_lost(&mut control, begin() + 300.seconds()), "15 minutes in all");
+    }
+}
+
+#[test]
+fn a_new_process_has_a_moment_to_reach_a_worker_that_was_lost_for_long() {
+    let mut control = restarted(begin() - 5.hours());
+    assert!(!is_lost(&mut control, begin() + 29.seconds()));
+    assert!(is_lost(&mut control, begin() + 30.seconds()));
+}
+
+#[test]
+fn a_loss_that_has_ended_is_not_counted_again() {
+    let mut control = restarted(begin() - 10.minutes());
+    let (clone, copy) = copies();
+    connect(&mut control, vec![clone], vec![copy]);
+    control.decide(begin());
+    control.observe(linked(false), begin() + 1.minute());
+    assert!(!is_lost(&mut control, begin() + 15.minutes()));
+    assert!(is_lost(&mut control, begin() + 16.minutes()));
+}
+
+#[test]
+fn a_clock_that_jumps_loses_no_worker_and_keeps_none() {
+    for hours in [3, -3] {
+        let by = SignedDuration::from_hours(hours);
+        let mut control = dispatching(&hub_job("20", false, &json!({})), &[hub_workload()]);
+        control.observe(linked(false), begin());
+        assert!(!is_lost(&mut control, begin() + 10.minutes()));
+        control.clock_jumped(by);
+        let later = |pause: i64| begin() + by + SignedDuration::from_mins(pause);
+        let step = control.decide(later(11));
+        assert!(step.wake.is_some_and(|at| at <= later(15)), "{:?}", step.wake);
+        assert!(!is_lost(&mut control, later(14)), "{hours}");
+        assert!(is_lost(&mut control, later(15)), "{hours}");
+    }
+}
