@@ -5,7 +5,10 @@
 
 use std::sync::Arc;
 
-use ::jobs::{GenericJob, Kind, Kinds, pod_sets_info::AssignedFlavors, prebuilt::prebuilt_name};
+use ::jobs::{
+    GenericJob, Kind, Kinds, integrations::controller, pod_sets_info::AssignedFlavors,
+    prebuilt::prebuilt_name,
+};
 use crds::v1beta2::Workload;
 use jiff::Timestamp;
 use kube::Resource;
@@ -17,7 +20,10 @@ use runtime::{
 use super::{
     agent_policy::{AgentPolicy, job_kind},
     agent_settings::AgentSettings,
-    capacity::{CapacityInputs, LocalCapacity, Observed, RefusedPodsEvent, ReportInputs, work_of},
+    capacity::{
+        CapacityInputs, LocalCapacity, ObjectName, Observed, OwnerSearch, RefusedOwners,
+        RefusedPodsEvent, ReportInputs, work_of,
+    },
     change::for_each_object,
     core::{Core, JobEnvironment, MAX_ROUNDS},
     decisions::{Control, Decisions},
@@ -38,6 +44,8 @@ pub struct AgentControl {
     origin: String,
     listing: Listing,
     capacity: LocalCapacity,
+    /// Children of jobs that got no pods.
+    owners: RefusedOwners,
     /// Kinds of jobs that run here.
     kinds: Kinds,
     /// Empty: a worker has no priority classes of Kueue.
@@ -54,6 +62,7 @@ impl AgentControl {
             policy: settings.policy,
             origin: settings.origin,
             listing: Listing::new(names.chain(listed_names(&settings.kinds))),
+            owners: RefusedOwners::default(),
             capacity: LocalCapacity::new(settings.kinds.iter().map(job_kind).collect()),
             kinds: settings.kinds,
             configuration: NamespacesAndPriorities::default(),
@@ -93,8 +102,8 @@ impl Control for AgentControl {
                 );
             }),
             AgentInput::RefusedPods(change) => for_each_object(change, |_, object| {
-                if let Some(event) = content(object.as_ref()) {
-                    self.pods_refused(event);
+                if let Some(RefusedPodsEvent { object, uid, message }) = content(object.as_ref()) {
+                    self.pods_refused(object.clone(), OwnerSearch::of(uid, message));
                 }
             }),
             AgentInput::Capacity(change) => self.each(change, |this, key, object| {
@@ -119,6 +128,11 @@ impl Control for AgentControl {
             }
             Subject::Job(_) => jobs.answered(ticket, answer, (&settled, workloads), ctx),
             Subject::Capacity => self.capacity.report_answered(answer),
+            Subject::Owner { .. } => {
+                if let Some((owner, search)) = self.owners.answered(ticket, &answer) {
+                    self.pods_refused(owner, search);
+                }
+            }
             // Kinds that an agent never writes.
             Subject::ClusterQueue
             | Subject::Cohort
@@ -222,20 +236,23 @@ impl AgentControl {
         self.policy.refusal(key, clone, &self.kinds)
     }
 
-    /// Records that pods of a job were refused. The Event of an earlier job of the name has another uid.
-    fn pods_refused(&mut self, event: &RefusedPodsEvent) {
-        let is_of =
-            |kind: &&Kind| kind.name() == event.kind && kind.api_version() == event.api_version;
-        let Some(kind) = self.kinds.iter().find(is_of) else {
-            return;
-        };
+    /// Records that pods of an object were refused: a job of a clone, or a child of one. The Event of an earlier object of the
+    /// name has another uid.
+    fn pods_refused(&mut self, object: ObjectName, search: OwnerSearch) {
+        let is_of = |kind: &&Kind| kind.is_kind_of(&object.api_version, &object.kind);
+        let kind = self.kinds.iter().find(is_of);
         let Core { jobs, ctx, .. } = &mut self.core;
-        let key = JobKey::new(kind, &event.object);
-        let job = jobs.get(&key).map(|(_, job)| job);
-        let job = job.filter(|job| job.metadata().uid.as_deref() == Some(event.uid.as_str()));
-        if let Some(job) = job {
-            let clone = key.in_namespace(prebuilt_name(&**job, jobs.gates()).name);
-            self.capacity.pods_refused(clone, &event.message, ctx);
+        let key = kind.map(|kind| JobKey::new(kind, &object.key));
+        // A child may carry every label of its job.
+        let job = key.and_then(|key| jobs.get(&key));
+        let job = job.filter(|(_, job)| controller(job.metadata()).is_none());
+        match job {
+            Some((key, job)) if job.metadata().uid.as_deref() == Some(&*search.uid) => {
+                let name = prebuilt_name(&**job, jobs.gates()).name;
+                self.capacity.pods_refused(key.in_namespace(name), &search.message, ctx);
+            }
+            Some(_) => {}
+            None => self.owners.read(object, search, ctx),
         }
     }
 

@@ -14,10 +14,12 @@
 //! | `report` | node classes, and the ClusterCapacity |
 //! | `unschedulable` | pods that no node takes |
 //! | `refused_pods` | pods that the API server refuses |
+//! | `refused_owners` | the job whose child got no pods |
 
 mod node;
 mod nodes;
 mod observed;
+mod refused_owners;
 mod refused_pods;
 mod report;
 mod unschedulable;
@@ -41,6 +43,8 @@ pub use self::{
     observed::Observed,
     refused_pods::{REFUSED_PODS_FIELDS, RefusedPodsEvent},
 };
+
+pub(crate) use self::refused_owners::{ObjectName, OwnerSearch, RefusedOwners};
 
 use self::{nodes::Nodes, refused_pods::RefusedPods, unschedulable::UnschedulablePods};
 use super::{

@@ -12,7 +12,7 @@ use k8s_openapi::{api::core::v1::Event, apimachinery::pkg::apis::meta::v1::Objec
 use runtime::watch::Key;
 use serde_json::{Error, Value};
 
-use super::{node::PodInfo, observed::Reduced};
+use super::{node::PodInfo, observed::Reduced, refused_owners::ObjectName};
 use crate::control::{key_map::KeyMap, outbox::after, pod_failure::PodFailure};
 
 /// How long pods may be refused before their clone is evicted. The controller of Jobs has tried five times by then.
@@ -24,10 +24,8 @@ pub const REFUSED_PODS_FIELDS: &str = "reason=FailedCreate,type=Warning";
 /// An Event about pods that could not be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedPodsEvent {
-    pub(crate) api_version: String,
-    pub(crate) kind: String,
-    /// The object that the controller created pods for.
-    pub(crate) object: Key,
+    /// The object that its controller creates pods for.
+    pub(crate) object: ObjectName,
     pub(crate) uid: String,
     pub(crate) message: String,
 }
@@ -48,11 +46,13 @@ impl Reduced for RefusedPodsEvent {
         let about = &event.involved_object;
         let text = |field: &Option<String>| field.clone().unwrap_or_default();
         Self {
-            api_version: text(&about.api_version),
-            kind: text(&about.kind),
-            object: Key {
-                namespace: about.namespace.as_deref().map(Into::into),
-                name: text(&about.name).into(),
+            object: ObjectName {
+                api_version: text(&about.api_version).into(),
+                kind: text(&about.kind).into(),
+                key: Key {
+                    namespace: about.namespace.as_deref().map(Into::into),
+                    name: text(&about.name).into(),
+                },
             },
             uid: text(&about.uid),
             message: text(&event.message),

@@ -166,7 +166,8 @@ impl Control for ManagerControl {
                 | Subject::Cohort
                 | Subject::LocalQueue
                 | Subject::ResourceFlavor
-                | Subject::Topology,
+                | Subject::Topology
+                | Subject::Owner { .. },
             ) => self.queues.answered(ticket, answer),
         }
     }

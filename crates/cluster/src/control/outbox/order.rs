@@ -40,6 +40,13 @@ pub enum Subject {
     Capacity,
     /// The ConfigMap of the incarnation.
     Incarnation,
+    /// An object that may be a child of a job, of this kind. It is only read.
+    Owner {
+        /// Group and version.
+        api_version: Box<str>,
+        /// Kind.
+        kind: Box<str>,
+    },
 }
 
 /// One object of one cluster. At most one write of it is in flight.

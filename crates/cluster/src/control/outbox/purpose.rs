@@ -110,6 +110,8 @@ purposes! {
     CloneDelete = "clone-delete";
     /// Reads a copy whose create is not settled. No write.
     Settle = "settle";
+    /// Reads an object whose pods were refused, for its controller. No write.
+    Owner = "owner";
     /// Asks a worker to report by node labels.
     LabelKeys = "label-keys";
 
@@ -147,7 +149,7 @@ impl Purpose {
     /// Whether nothing is written.
     #[must_use]
     pub fn is_read(self) -> bool {
-        self == Self::Settle
+        matches!(self, Self::Settle | Self::Owner)
     }
 }
 

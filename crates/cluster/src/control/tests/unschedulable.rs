@@ -122,3 +122,66 @@ fn pods_that_were_refused_for_a_moment_are_no_reason_to_evict() {
     let later = NOW + jiff::SignedDuration::from_secs(60);
     assert_eq!(evictions(&control.decide(later)), 0);
 }
+
+/// An Event about a child of a job.
+fn child_refusal(kind: &str, name: &str, uid: &str) -> AgentInput {
+    let api = if kind == "Job" { "batch/v1" } else { "apps/v1" };
+    AgentInput::RefusedPods(Change::Apply(shared(json!({
+        "metadata": {"name": format!("{name}.1"), "namespace": "ns", "resourceVersion": "41"},
+        "involvedObject": {
+            "apiVersion": api, "kind": kind, "namespace": "ns", "name": name, "uid": uid,
+        },
+        "reason": "FailedCreate", "type": "Warning", "message": "exceeded quota: small",
+    }))))
+}
+
+/// Answers the only read of an owner with an object of this uid and controller. Returns the path that was read.
+fn owner_read(control: &mut AgentControl, uid: &str, owner: &Value) -> Option<String> {
+    let step = control.decide(NOW);
+    let read = step.orders.iter().find(|order| order.ticket.purpose == Purpose::Owner)?;
+    let metadata = json!({"uid": uid, "ownerReferences": [owner]});
+    let list = json!({"metadata": {"resourceVersion": "50"}, "items": [{"metadata": metadata}]});
+    control.answered(&read.ticket, WriteOutcome::Done(list), NOW);
+    Some(read.write.request().uri().to_string())
+}
+
+fn owner(api_version: &str, kind: &str, name: &str, uid: &str) -> Value {
+    json!({"apiVersion": api_version, "kind": kind, "name": name, "uid": uid, "controller": true})
+}
+
+#[test]
+fn pods_that_are_refused_to_a_child_count_for_the_clone_of_its_job() {
+    let train = |uid| owner("batch/v1", "Job", "train", uid);
+    for (uid, evicted) in [("job-1", 1), ("an earlier job", 0)] {
+        let mut control = running(vec![]);
+        control.observe(child_refusal("StatefulSet", "train-0", "set-1"), NOW);
+        let path =
+            owner_read(&mut control, "set-1", &owner("apps/v1", "ReplicaSet", "mid", "mid-1"));
+        let path = path.expect("the child is read");
+        assert!(path.contains("/apps/v1/namespaces/ns/statefulsets?"), "{path}");
+        let path = owner_read(&mut control, "mid-1", &train(uid)).expect("its owner is read");
+        assert!(path.contains("/replicasets?"), "{path}");
+        let at = |second| NOW + jiff::SignedDuration::from_secs(second);
+        assert_eq!(evictions(&control.decide(at(29))), 0, "{uid}");
+        assert_eq!(evictions(&control.decide(at(30))), evicted, "{uid}");
+    }
+}
+
+#[test]
+fn an_object_without_an_owner_of_ours_is_read_once() {
+    let mut control = running(vec![]);
+    control.observe(child_refusal("StatefulSet", "other", "set-9"), NOW);
+    let foreign = json!({"apiVersion": "v1", "kind": "Other", "name": "o", "uid": "o"});
+    assert!(owner_read(&mut control, "set-9", &foreign).is_some());
+    control.observe(child_refusal("StatefulSet", "other", "set-9"), NOW);
+    assert!(owner_read(&mut control, "set-9", &foreign).is_none(), "it belongs to no clone");
+}
+
+#[test]
+fn owners_are_followed_a_few_steps_at_most() {
+    let mut control = running(vec![]);
+    control.observe(child_refusal("StatefulSet", "loop", "set-1"), NOW);
+    let own = owner("apps/v1", "StatefulSet", "loop", "set-1");
+    let reads = (0..20).take_while(|_| owner_read(&mut control, "set-1", &own).is_some());
+    assert_eq!(reads.count(), 5);
+}
