@@ -6,8 +6,9 @@
 //! of the configuration. Score: the minimum over requested resources of `free_after / reported_free`, compared
 //! exactly. Source: docs/reference/dispatch.md §1-3, §5.
 //!
-//! Wake-ups are precise: a key is returned if and only if a Workload that waits under it would get a cluster now. A
-//! change of a cluster re-evaluates the keys of that cluster only.
+//! Wake-ups are precise: a key is returned if and only if a Workload that waits under it would get a cluster now, or if it may
+//! preempt and would have room without the Workloads of lower priority. A change of a cluster re-evaluates the keys of
+//! that cluster only.
 
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
@@ -79,12 +80,15 @@ impl Fleet {
             .filter_map(|exclusion| self.outdated_verdict(exclusion, now))
             .collect();
         let mut woken = Vec::new();
-        for OutdatedVerdict { key, class, first, to_evaluate } in outdated {
+        for OutdatedVerdict { key, class, first, to_evaluate, preempts, checked } in outdated {
             let config = self.config(&class.config);
-            let mut to_evaluate = to_evaluate.into_iter();
             // The first position is bound by the fewest reservations. If it gets no cluster, no
             // other Workload of its class does.
-            if to_evaluate.any(|id| self.evaluate(&class, first, &config.policy, id, now).is_ok()) {
+            let gets = |fleet: &mut Self, id| {
+                fleet.evaluate(&class, first, &config.policy, id, now).is_ok()
+                    || preempts && fleet.may_preempt_on(&class, first, (id, checked), now)
+            };
+            if to_evaluate.into_iter().any(|id| gets(self, id)) {
                 woken.push(RequeueKey(key));
             }
             self.pending.verdict_checked(key, self.changes, now);
@@ -222,7 +226,9 @@ impl Fleet {
         let to_evaluate: Vec<_> =
             clusters.filter(|&id| config_changed || changed(id) || exclusion_ended(id)).collect();
         let first = pending_class.first_position().filter(|_| !to_evaluate.is_empty())?;
-        Some(OutdatedVerdict { key, class: Arc::clone(&pending_class.class), first, to_evaluate })
+        let PendingClass { class, preempts, checked, .. } = pending_class;
+        let (class, preempts, checked) = (Arc::clone(class), *preempts, *checked);
+        Some(OutdatedVerdict { key, class, first, to_evaluate, preempts, checked })
     }
 }
 
@@ -234,6 +240,10 @@ struct OutdatedVerdict {
     first: WaitingPosition,
     /// Clusters to evaluate again.
     to_evaluate: Vec<ClusterId>,
+    /// It may preempt.
+    preempts: bool,
+    /// Fleet change counter at the last evaluation.
+    checked: u64,
 }
 
 fn check_allowed(

@@ -80,7 +80,11 @@ impl Fleet {
 
     /// Sets the capacity report. A cluster without a report takes no new work.
     pub fn set_report(&mut self, id: ClusterId, report: Option<CapacityReport>) {
-        self.mark_changed(id).set_report(report);
+        let cluster = self.mark_changed(id);
+        if grows(cluster.report(), report.as_ref()) {
+            cluster.grown = cluster.changed;
+        }
+        cluster.set_report(report);
     }
 
     /// Sets a MultiKueueConfig with its policy; `None` removes it.
@@ -112,7 +116,16 @@ impl Fleet {
         let serial = self.serial;
         self.placements.insert(workload, (cluster, serial));
         let until = work.request.max_run_time.map(|runs| Time(since.0.saturating_add(runs)));
-        self.mark_changed(cluster).place(serial, work, until);
+        let cluster = self.mark_changed(cluster);
+        cluster.placed_at = cluster.changed;
+        cluster.place(serial, work, until);
+    }
+
+    /// Records the priority of a placed Workload. One of unknown priority counts as one that may be preempted.
+    pub fn set_priority(&mut self, workload: WorkloadId, priority: i64) {
+        if let Some(&(cluster, serial)) = self.placements.get(&workload) {
+            self.clusters[cluster.index()].set_priority(serial, priority);
+        }
     }
 
     /// Records the clone's resourceVersion. A report with `as_of` at or above it includes the clone.
@@ -194,6 +207,20 @@ impl Fleet {
         cluster.changed = self.changes;
         cluster
     }
+}
+
+/// Whether a report has more of a resource than the last one, whatever is free of it, or other nodes with as much.
+fn grows(before: Option<&CapacityReport>, after: Option<&CapacityReport>) -> bool {
+    let classes = |report: Option<&CapacityReport>| -> BTreeMap<_, i64> {
+        let mut nodes = BTreeMap::new();
+        for class in report.iter().flat_map(|report| &report.classes) {
+            let size = if class.size.is_empty() { &class.free } else { &class.size };
+            *nodes.entry((class.labels.clone(), size.clone())).or_default() += class.count;
+        }
+        nodes
+    };
+    let before = classes(before);
+    classes(after).iter().any(|(shape, count)| before.get(shape).is_none_or(|old| old < count))
 }
 
 #[cfg(test)]

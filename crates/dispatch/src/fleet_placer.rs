@@ -69,7 +69,9 @@ impl Placer for FleetPlacer<'_> {
         };
         match self.fleet.choose_cluster(&dispatched.request(entry.workload), self.now) {
             Ok(cluster) => {
+                let priority = dispatched.order.priority;
                 self.fleet.place(entry.workload, cluster, dispatched.work, self.now);
+                self.fleet.set_priority(entry.workload, priority);
                 Ok(Some(cluster))
             }
             Err(refusal) => Err(self.refused(entry.workload, refusal)),

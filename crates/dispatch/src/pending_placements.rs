@@ -32,6 +32,8 @@ pub(crate) struct PendingClass {
     pub(crate) checked: u64,
     /// Time of the last evaluation.
     pub(crate) at: Time,
+    /// One of them gets a cluster by preemption once it would then have room.
+    pub(crate) preempts: bool,
     /// Waiting Workloads, in queue order.
     waiting: BTreeSet<WaitingPosition>,
 }
@@ -114,8 +116,9 @@ impl PendingPlacements {
         self.last_key += 1;
         let class = Arc::new(class);
         self.keys.insert(Arc::clone(&class), self.last_key);
-        self.classes
-            .insert(self.last_key, PendingClass { class, checked, at, waiting: BTreeSet::new() });
+        let waiting = BTreeSet::new();
+        let pending = PendingClass { class, checked, at, preempts: false, waiting };
+        self.classes.insert(self.last_key, pending);
         self.last_key
     }
 
@@ -144,6 +147,13 @@ impl PendingPlacements {
     /// Time of the first refusal of the current request.
     pub(crate) fn refused_since(&self, workload: WorkloadId) -> Option<Time> {
         self.first_refusals.get(&workload).map(|first_refusal| first_refusal.since)
+    }
+
+    /// Records that a Workload of a class may preempt.
+    pub(crate) fn set_preempts(&mut self, key: RequeueKey) {
+        if let Some(pending) = self.classes.get_mut(&key.0) {
+            pending.preempts = true;
+        }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &PendingClass)> {

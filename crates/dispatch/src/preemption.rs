@@ -14,8 +14,9 @@ use engine::{
 use crate::cluster_choice::PlacementRequest;
 use crate::fleet::Fleet;
 use crate::pending_placements::PlacementClass;
+use crate::queue_order::WaitingPosition;
 use crate::refusal::{ClusterRefusal, PlacementRefusal};
-use crate::worker_cluster::PlacementSerial;
+use crate::worker_cluster::{PlacedWorkload, PlacementSerial};
 
 impl Fleet {
     /// Whether a cluster has room for a Workload once those in `gone` are gone.
@@ -38,6 +39,7 @@ impl Fleet {
         let reasons = self.refusals_after(request, gone, now).unwrap_or_default();
         let position = (request.order, request.workload);
         let key = self.pending.add(position, request.class(), self.changes, now);
+        self.pending.set_preempts(key);
         PlacementRefusal { key, reasons }
     }
 
@@ -49,11 +51,11 @@ impl Fleet {
         now: Time,
     ) -> Option<Vec<(ClusterId, ClusterRefusal)>> {
         self.update_reservations(now);
-        let class = request.class();
+        let (class, position) = (request.class(), (request.order, request.workload));
         let mut reasons = Vec::new();
         for &cluster in &self.config(request.config).clusters {
             let leaves = self.serials_on(cluster, |workload| gone.contains(&workload));
-            match self.evaluate_without(&class, request, cluster, &leaves, now) {
+            match self.evaluate_without(&class, position, cluster, &leaves, now) {
                 Ok(()) => return None,
                 Err(refusal) => reasons.push((cluster, refusal)),
             }
@@ -68,26 +70,44 @@ impl Fleet {
         request: &PlacementRequest<'_>,
         now: Time,
     ) -> Vec<Vec<WorkloadId>> {
-        let class = request.class();
+        let (class, position) = (request.class(), (request.order, request.workload));
         let mut found = Vec::new();
         for &cluster in &self.config(request.config).clusters {
             let all = self.serials_on(cluster, |_| true);
-            if self.evaluate_without(&class, request, cluster, &all, now).is_ok() {
+            if self.evaluate_without(&class, position, cluster, &all, now).is_ok() {
                 found.push(self.placed_workloads(cluster).map(|(workload, _)| workload).collect());
             }
         }
         found
     }
 
+    /// Whether a preemption on a cluster that has changed since `checked` may give a Workload room there: the cluster has grown,
+    /// or got Workloads of lower priority.
+    pub(crate) fn may_preempt_on(
+        &mut self,
+        class: &PlacementClass,
+        position: WaitingPosition,
+        (id, checked): (ClusterId, u64),
+        now: Time,
+    ) -> bool {
+        let cluster = &self.clusters[id.index()];
+        let (grown, placed) = (cluster.grown > checked, cluster.placed_at > checked);
+        let priority = position.0.priority;
+        let leaves = |placed: &PlacedWorkload| grown || placed.priority < Some(priority);
+        let leaving = cluster.placed().filter(|(_, placed)| leaves(placed));
+        let leaving: BTreeSet<PlacementSerial> = leaving.map(|(serial, _)| serial).collect();
+        (grown || placed) && self.evaluate_without(class, position, id, &leaving, now).is_ok()
+    }
+
     fn evaluate_without(
         &mut self,
         class: &PlacementClass,
-        request: &PlacementRequest<'_>,
+        position: WaitingPosition,
         id: ClusterId,
         gone: &BTreeSet<PlacementSerial>,
         now: Time,
     ) -> Result<(), ClusterRefusal> {
-        let policy = &self.config(request.config).policy;
+        let policy = &self.config(&class.config).policy;
         self.check_eligible(class, policy, id, now)?;
         let cluster = &mut self.clusters[id.index()];
         let mut nodes = cluster.nodes().ok_or(ClusterRefusal::NoReport)?.clone();
@@ -95,7 +115,7 @@ impl Fleet {
             nodes.release(&placed.work);
         }
         nodes.check_fit(&class.work).map_err(ClusterRefusal::InsufficientCapacity)?;
-        self.check_reservations(&class.work, false, (request.order, request.workload), id, now)
+        self.check_reservations(&class.work, false, position, id, now)
     }
 
     fn serials_on(

@@ -23,6 +23,8 @@ pub(crate) struct PlacedWorkload {
     pub(crate) work: Arc<AssignedWorkload>,
     /// Latest end, if the run time is bounded.
     pub(crate) until: Option<Time>,
+    /// Its priority, if it is known.
+    pub(crate) priority: Option<i64>,
     /// resourceVersion of the clone, once the clone exists.
     version: Option<u64>,
 }
@@ -40,6 +42,10 @@ pub(crate) struct WorkerCluster {
     pub(crate) connected: bool,
     /// Fleet change counter at the last change of this cluster.
     pub(crate) changed: u64,
+    /// The same at the last report with more or larger nodes.
+    pub(crate) grown: u64,
+    /// The same at the last placement.
+    pub(crate) placed_at: u64,
     report: Option<Arc<CapacityReport>>,
     placed: BTreeMap<PlacementSerial, PlacedWorkload>,
     packed: Option<PackedNodes>,
@@ -73,12 +79,19 @@ impl WorkerCluster {
         {
             nodes.place(&work);
         }
-        self.placed.insert(serial, PlacedWorkload { work, until, version: None });
+        self.placed.insert(serial, PlacedWorkload { work, until, priority: None, version: None });
     }
 
     /// Placements, in order.
     pub(crate) fn placed(&self) -> impl Iterator<Item = (PlacementSerial, &PlacedWorkload)> {
         self.placed.iter().map(|(serial, placed)| (*serial, placed))
+    }
+
+    /// Records the priority of a placed Workload.
+    pub(crate) fn set_priority(&mut self, serial: PlacementSerial, priority: i64) {
+        if let Some(placed) = self.placed.get_mut(&serial) {
+            placed.priority = Some(priority);
+        }
     }
 
     /// Records the clone's resourceVersion. Returns whether the free capacity changed.

@@ -155,59 +155,113 @@ fn quota_is_reserved_only_together_with_a_cluster() {
     assert_eq!(outcomes(&mut engine, &mut fleet), [(second, reserved)]);
 }
 
-/// Two clusters, each with one node of 4 cpus, under a quota of 8, all of it in use: `small-1` and `small-3` are on the
-/// first, `small-2` and `small-4` on the second. Then a Workload of a higher priority asks for one pod of `large` cpus.
-/// Returns its outcome, and the names of its targets.
-fn preempt_for(large: i64) -> (CycleOutcome, Vec<String>) {
-    let (mut engine, cpu) = engine(8);
-    let mut fleet = Fleet::new();
-    let clusters: Vec<_> = ["east", "west"].map(|name| fleet.cluster(name)).into();
-    for &cluster in &clusters {
-        fleet.set_connected(cluster, true);
-        fleet.set_report(cluster, Some(report(cpu, 4)));
+/// Two clusters, each with one node of 4 cpus, all of it in use: `small-1` and `small-3` are on the first, `small-2` and
+/// `small-4` on the second. Then a Workload of a higher priority asks for one pod.
+struct PreemptionCase {
+    /// The quota in cpus.
+    quota: i64,
+    /// What the pod asks for.
+    large: i64,
+    /// The second node is larger by so much once the Workload was refused.
+    grows: i64,
+}
+
+impl PreemptionCase {
+    fn new(quota: i64, large: i64) -> Self {
+        Self { quota, large, grows: 0 }
     }
-    fleet.set_config("all", Some(PlacementConfig { clusters, ..PlacementConfig::default() }));
-    let lookup = |entry: &engine::CycleEntry| {
-        let amount = if entry.workload.index() < 4 { 2 } else { large };
-        let requests = vec![(cpu, Amount(amount))];
-        let pods = RequestedPodSet { count: 1, requests, ..RequestedPodSet::default() };
-        let request =
-            Arc::new(WorkloadRequest { pod_sets: vec![pods], ..WorkloadRequest::default() });
-        let work = Arc::new(AssignedWorkload { request, assigned: Vec::new() });
-        Some(DispatchedEntry { config: "all".to_owned(), work, order: QueueOrder::default() })
-    };
-    for n in 1..=4_u8 {
-        submit(&mut engine, &format!("ns/small-{n}"), cpu, 2);
-        let now = Time(i64::from(n));
-        engine.cycle(now, &mut FleetPlacer::new(&mut fleet, &lookup, now));
+
+    /// Its outcome, and the names of its targets.
+    fn run(self) -> (CycleOutcome, Vec<String>) {
+        let (mut engine, cpu) = engine(self.quota);
+        let mut fleet = Fleet::new();
+        let clusters: Vec<_> = ["east", "west"].map(|name| fleet.cluster(name)).into();
+        for &cluster in &clusters {
+            fleet.set_connected(cluster, true);
+            fleet.set_report(cluster, Some(report(cpu, 4)));
+        }
+        let west = clusters[1];
+        fleet.set_config("all", Some(PlacementConfig { clusters, ..PlacementConfig::default() }));
+        let lookup = |entry: &engine::CycleEntry| {
+            let (amount, priority) =
+                if entry.workload.index() < 4 { (2, 0) } else { (self.large, 1) };
+            let requests = vec![(cpu, Amount(amount))];
+            let pods = RequestedPodSet { count: 1, requests, ..RequestedPodSet::default() };
+            let request =
+                Arc::new(WorkloadRequest { pod_sets: vec![pods], ..WorkloadRequest::default() });
+            let work = Arc::new(AssignedWorkload { request, assigned: Vec::new() });
+            let order = QueueOrder { priority, queued_at: Time(0) };
+            Some(DispatchedEntry { config: "all".to_owned(), work, order })
+        };
+        for n in 1..=4_u8 {
+            submit(&mut engine, &format!("ns/small-{n}"), cpu, 2);
+            let now = Time(i64::from(n));
+            engine.cycle(now, &mut FleetPlacer::new(&mut fleet, &lookup, now));
+        }
+        let id = submit_with_priority(&mut engine, "ns/large", (cpu, self.large), 1);
+        engine.cycle(Time(9), &mut FleetPlacer::new(&mut fleet, &lookup, Time(9)));
+        if self.grows > 0 {
+            fleet.set_report(west, Some(report(cpu, 4 + self.grows)));
+            let woken = fleet.woken_keys(Time(10));
+            woken.into_iter().for_each(|key| engine.apply(Event::ClusterCapacity(key)));
+        }
+        let mut placer = FleetPlacer::new(&mut fleet, &lookup, Time(11));
+        if self.grows > 0 {
+            engine.cycle(Time(11), &mut placer);
+        }
+        let entry = engine.entries().first().expect("an entry").clone();
+        assert_eq!(entry.workload, id);
+        let names = engine.names();
+        let name = |target: &engine::PreemptionTarget| {
+            names.workloads.name(target.workload).trim_start_matches("ns/").to_owned()
+        };
+        let mut targets: Vec<String> = entry.targets.iter().map(name).collect();
+        targets.sort();
+        (entry.outcome, targets)
     }
-    let id = submit_with_priority(&mut engine, "ns/large", (cpu, large), 1);
-    let mut placer = FleetPlacer::new(&mut fleet, &lookup, Time(9));
-    engine.cycle(Time(9), &mut placer);
-    let entry = engine.entries().first().expect("an entry").clone();
-    assert_eq!(entry.workload, id);
-    assert_eq!(placer.refusals.contains_key(&id), entry.targets.is_empty());
-    let names = engine.names();
-    let name = |target: &engine::PreemptionTarget| {
-        names.workloads.name(target.workload).trim_start_matches("ns/").to_owned()
-    };
-    let mut targets: Vec<String> = entry.targets.iter().map(name).collect();
-    targets.sort();
-    (entry.outcome, targets)
 }
 
 #[test]
 fn preemption_targets_are_on_one_cluster_that_then_has_room() {
     // By quota alone the targets were small-3 and small-4, and no cluster had a node of 4 free.
-    let (outcome, targets) = preempt_for(4);
+    let (outcome, targets) = PreemptionCase::new(8, 4).run();
     assert_eq!(outcome, CycleOutcome::Preempting);
     assert_eq!(targets, ["small-2", "small-4"]);
-    assert_eq!(preempt_for(2).1, ["small-4"], "one suffices");
+    assert_eq!(PreemptionCase::new(8, 2).run().1, ["small-4"], "one suffices");
+}
+
+#[test]
+fn a_workload_without_room_preempts_although_its_quota_is_free() {
+    let (outcome, targets) = PreemptionCase::new(100, 4).run();
+    assert_eq!(outcome, CycleOutcome::Preempting);
+    assert_eq!(targets, ["small-2", "small-4"], "of one cluster");
+    assert_eq!(PreemptionCase::new(100, 2).run().1, ["small-4"], "one suffices, the last");
+}
+
+#[test]
+fn more_is_preempted_than_quota_asks_for_if_room_needs_it() {
+    // A quota of 10 leaves 2 free: for 4 cpus one target frees the quota, and two the room.
+    let (outcome, targets) = PreemptionCase::new(10, 4).run();
+    assert_eq!(outcome, CycleOutcome::Preempting);
+    assert_eq!(targets, ["small-2", "small-4"]);
 }
 
 #[test]
 fn nothing_is_preempted_for_a_workload_that_no_cluster_can_hold() {
-    let (outcome, targets) = preempt_for(6);
-    assert!(matches!(outcome, CycleOutcome::NoClusterCapacity(_)), "{outcome:?}");
-    assert!(targets.is_empty(), "{targets:?}");
+    for quota in [8, 100] {
+        let (outcome, targets) = PreemptionCase::new(quota, 6).run();
+        assert!(matches!(outcome, CycleOutcome::NoClusterCapacity(_)), "{outcome:?}");
+        assert!(targets.is_empty(), "{targets:?}");
+    }
+}
+
+#[test]
+fn a_preemptor_wakes_when_new_nodes_suffice_together_with_an_eviction() {
+    let quota_and_room: &[&str] = &["small-2", "small-3", "small-4"];
+    for (quota, expected) in [(8, quota_and_room), (100, &["small-2", "small-4"])] {
+        let case = PreemptionCase { grows: 2, ..PreemptionCase::new(quota, 6) };
+        let (outcome, targets) = case.run();
+        assert_eq!(outcome, CycleOutcome::Preempting, "{quota}");
+        assert_eq!(targets, expected, "{quota}");
+    }
 }

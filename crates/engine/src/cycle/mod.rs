@@ -17,6 +17,7 @@ mod heads;
 mod nominate;
 mod order;
 mod preempted_workloads;
+mod preemption_for_room;
 mod preemption_on_clusters;
 pub(crate) mod preparation;
 mod process;

@@ -57,7 +57,12 @@ pub(super) fn process(
         // reservation.
         FlavorAssignmentMode::DeferredFit => CycleOutcome::Deferred,
         FlavorAssignmentMode::Fit | FlavorAssignmentMode::NoFit => {
-            grant(&state.workloads, &state.queues, entry, placer)
+            match grant(&state.workloads, &state.queues, entry, placer) {
+                CycleOutcome::NoClusterCapacity(key) => {
+                    preemption_on_clusters::preempt_for_room(state, entry, &earlier, key, placer)
+                }
+                granted => granted,
+            }
         }
     };
     // Without a worker cluster the entry gets no quota, and later entries may use it.

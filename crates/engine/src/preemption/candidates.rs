@@ -15,7 +15,7 @@ use crate::spec::PreemptionPolicy;
 use crate::workloads::layer::WorkloadLayer;
 
 /// Whether `policy` allows the preemptor to preempt `candidate`.
-pub(super) fn allowed(
+pub(crate) fn allowed(
     workloads: &WorkloadLayer,
     preemptor: WorkloadId,
     candidate: WorkloadId,
@@ -55,7 +55,7 @@ pub(super) fn of_queue<'a>(
 
 /// Order of candidates: evicted first, then other ClusterQueues, then more LocalQueue usage (admission fair sharing), lower
 /// priority, later quota reservation, uid.
-pub(super) fn order(
+pub(crate) fn order(
     tables: CandidateTables<'_>,
     own: QueueId,
     left: WorkloadId,
@@ -88,7 +88,7 @@ pub(super) fn is_evicted(workloads: &WorkloadLayer, id: WorkloadId) -> bool {
 }
 
 /// Whether a node stays within its own quota in all of `slots`.
-pub(super) fn within_quota(quota: &QuotaLayer, node: NodeId, slots: &[Slot]) -> bool {
+pub(crate) fn within_quota(quota: &QuotaLayer, node: NodeId, slots: &[Slot]) -> bool {
     slots.iter().all(|&slot| {
         let cell = quota.tree().at(node, slot);
         cell.usage <= cell.subtree

@@ -309,6 +309,7 @@ impl<'a> DispatchEvaluation<'a> {
                 let chosen = fleet.choose_cluster(&wanted, now).ok();
                 if let Some(cluster) = chosen {
                     fleet.place(id, cluster, work, now);
+                    fleet.set_priority(id, order.priority);
                 }
                 chosen
             },

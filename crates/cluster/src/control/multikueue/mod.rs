@@ -348,6 +348,7 @@ impl MultiKueueDispatch {
             let work = Arc::new(AssignedWorkload { request: Arc::clone(request), assigned });
             let cluster = fleet.cluster(cluster);
             fleet.place(record.id(), cluster, work, record.started_at());
+            fleet.set_priority(record.id(), inputs.scheduler.queue_order(record.id()).priority);
         }
     }
 
