@@ -15,7 +15,7 @@ pub enum WorkerMode {
 }
 
 /// Nodes with equal labels, taints and free resources.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct NodeClassCapacity {
     /// Number of nodes.
     pub count: i64,

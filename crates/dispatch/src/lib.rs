@@ -21,6 +21,7 @@ mod fleet_placer;
 mod free_capacity;
 mod gang_reservation;
 mod incarnation;
+mod node_class_reduction;
 mod node_packing;
 mod orphan_cleanup;
 mod pending_placements;
@@ -47,6 +48,7 @@ pub use fleet_placer::{DispatchLookup, DispatchedEntry, FleetPlacer};
 pub use free_capacity::free_capacity;
 pub use gang_reservation::CapacityReservation;
 pub use incarnation::{AcceptedIncarnation, CopyHistory, CopyStamp, HubIncarnation, SharedHistory};
+pub use node_class_reduction::{join_equal_classes, reduce_classes};
 pub use orphan_cleanup::{HubWorkload, ListedCopy, OrphanScan, find_orphans};
 pub use placement_message::placement_message;
 pub use policy::{

@@ -11,7 +11,9 @@ use crds::{
     v1alpha1::{self, ClusterCapacity, ClusterCapacityStatus, JobKind, LOCAL, WorkloadCounts},
     v1beta2::Workload,
 };
-use dispatch::{CapacityReport, JobGvk, NodeClassCapacity, WorkerMode};
+use dispatch::{
+    CapacityReport, JobGvk, NodeClassCapacity, WorkerMode, join_equal_classes, reduce_classes,
+};
 use engine::{Amount, Names, ids::ResourceId};
 use runtime::{watch::Key, write::Write};
 
@@ -35,20 +37,16 @@ pub(super) fn classes(
     keys: &[String],
     kinds: Vec<JobGvk>,
 ) -> CapacityReport {
-    let mut classes: Vec<NodeClassCapacity> = Vec::new();
-    for node in nodes {
+    let all = nodes.iter().map(|node| {
         let labels = keys.iter().filter_map(|key| {
             let value = node.info.labels.get(key)?;
             Some((key.as_str().into(), value.as_str().into()))
         });
         let (free, size) = (amounts(names, &node.free), amounts(names, &node.size));
         let taints = index::taints(&node.info.taints);
-        let class = NodeClassCapacity { count: 1, labels: labels.collect(), taints, free, size };
-        match classes.iter_mut().find(|known| differ_in_count_only(known, &class)) {
-            Some(known) => known.count += 1,
-            None => classes.push(class),
-        }
-    }
+        NodeClassCapacity { count: 1, labels: labels.collect(), taints, free, size }
+    });
+    let classes = join_equal_classes(all);
     let label_keys = keys.iter().map(|key| key.as_str().into()).collect();
     CapacityReport { mode: WorkerMode::Thin, as_of: 0, label_keys, kinds, classes }
 }
@@ -60,13 +58,18 @@ fn amounts(names: &mut Names, all: &BTreeMap<String, Amount>) -> Vec<(ResourceId
     amounts
 }
 
-/// Whether two classes are equal but for their count.
-fn differ_in_count_only(one: &NodeClassCapacity, other: &NodeClassCapacity) -> bool {
-    (&one.labels, &one.taints, &one.free, &one.size)
-        == (&other.labels, &other.taints, &other.free, &other.size)
+/// How much a resource counts when nodes share a class. Accelerators and other extended resources are scarce, and cpus are what most
+/// pods ask for.
+fn weight(resource: &str) -> u32 {
+    match resource {
+        "cpu" => 12,
+        "memory" => 2,
+        extended if extended.contains('/') => 14,
+        _ => 1,
+    }
 }
 
-/// The status as it is written. Node classes beyond the limit are left out, so the report never overstates.
+/// The status as it is written. Nodes beyond the limit of classes share classes, so the report never overstates.
 pub(super) fn status(
     names: &Names,
     left: &[NodeClassCapacity],
@@ -75,22 +78,17 @@ pub(super) fn status(
     kinds: Vec<JobKind>,
     (pending, running): (WorkloadCounts, WorkloadCounts),
 ) -> ClusterCapacityStatus {
-    let mut classes: Vec<v1alpha1::NodeClass> = Vec::new();
-    for class in left {
-        let class = in_api(names, class, keys);
-        // Classes that differ in labels outside of `keys` only are one class of the report.
-        let alike = |known: &&mut v1alpha1::NodeClass| {
-            (&known.labels, &known.taints, &known.free, &known.size)
-                == (&class.labels, &class.taints, &class.free, &class.size)
-        };
-        match classes.iter_mut().find(alike) {
-            Some(known) => known.count += class.count,
-            None => classes.push(class),
-        }
-    }
-    // The classes with the most nodes are kept.
+    // Classes that differ in labels outside of `keys` only are one class of the report.
+    let shown = left.iter().map(|class| {
+        let labels = class.labels.iter();
+        let labels = labels.filter(|(key, _)| keys.iter().any(|known| **known == **key));
+        NodeClassCapacity { labels: labels.cloned().collect(), ..class.clone() }
+    });
+    let weight = |resource| weight(names.resources.name(resource));
+    let shown = reduce_classes(join_equal_classes(shown), MOST_CLASSES, weight);
+    let mut classes: Vec<v1alpha1::NodeClass> =
+        shown.iter().map(|class| in_api(names, class)).collect();
     classes.sort_by_key(|class| std::cmp::Reverse(class.count));
-    classes.truncate(MOST_CLASSES);
     ClusterCapacityStatus {
         protocol: PROTOCOL,
         mode: "Thin".to_owned(),
@@ -103,8 +101,8 @@ pub(super) fn status(
     }
 }
 
-fn in_api(names: &Names, class: &NodeClassCapacity, keys: &[String]) -> v1alpha1::NodeClass {
-    let labels = class.labels.iter().filter(|(key, _)| keys.iter().any(|known| **known == **key));
+fn in_api(names: &Names, class: &NodeClassCapacity) -> v1alpha1::NodeClass {
+    let labels = class.labels.iter().map(|(key, value)| (key.to_string(), value.to_string()));
     let taints = class.taints.iter().map(|taint| Taint {
         effect: taint.effect.name().to_owned(),
         key: taint.key.to_string(),
@@ -117,9 +115,7 @@ fn in_api(names: &Names, class: &NodeClassCapacity, keys: &[String]) -> v1alpha1
     };
     v1alpha1::NodeClass {
         count: i32::try_from(class.count).unwrap_or(i32::MAX),
-        labels: labels
-            .map(|(key, value)| (key.to_string(), value.to_string()))
-            .collect::<BTreeMap<_, _>>(),
+        labels: labels.collect(),
         taints: taints.collect(),
         free: class.free.iter().map(quantity).collect(),
         size: class.size.iter().map(quantity).collect(),
