@@ -294,6 +294,8 @@ pub mod reasons {
         NEEDED_OBJECT_MISSING = "NeededObjectMissing";
         /// A worker has an object of another owner under the name of a copy.
         NAME_TAKEN = "NameTaken";
+        /// Another manager uses a worker with the same origin.
+        ORIGIN_SHARED = "OriginShared";
         /// A worker does not run jobs of this kind.
         KIND_NOT_ALLOWED = "KindNotAllowed";
         /// No node accepts a pod: on pods set by the scheduler, on remote copies the reason of their eviction.

@@ -86,6 +86,7 @@ impl Fleet {
             // other Workload of its class does.
             let gets = |fleet: &mut Self, id| {
                 fleet.evaluate(&class, first, &config.policy, id, now).is_ok()
+                    || fleet.is_blind(&class.config)
                     || preempts && fleet.may_preempt_on(&class, first, (id, checked), now)
             };
             if to_evaluate.into_iter().any(|id| gets(self, id)) {
@@ -177,6 +178,9 @@ impl Fleet {
             return Err(ClusterRefusal::NotConnected);
         }
         let report = cluster.report().ok_or(ClusterRefusal::NoReport)?;
+        if cluster.stale {
+            return Err(ClusterRefusal::StaleReport);
+        }
         let request = &class.work.request;
         if !policy.draining(id) && !report.kinds.contains(&request.kind) {
             return Err(ClusterRefusal::KindNotSupported(request.kind.clone()));

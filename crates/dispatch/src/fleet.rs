@@ -87,6 +87,30 @@ impl Fleet {
         cluster.set_report(report);
     }
 
+    /// Sets whether it is known if a cluster reports at all. Initially it is not.
+    pub fn set_report_listed(&mut self, id: ClusterId, listed: bool) {
+        if self.clusters[id.index()].report_listed != listed {
+            self.mark_changed(id).report_listed = listed;
+        }
+    }
+
+    /// Sets whether the report of a cluster is stale. A cluster with a stale report takes no new work.
+    pub fn set_stale(&mut self, id: ClusterId, stale: bool) {
+        if self.clusters[id.index()].stale != stale {
+            self.mark_changed(id).stale = stale;
+        }
+    }
+
+    /// Whether nothing is known of the capacity of any cluster of a MultiKueueConfig that is connected: none reports, or all reports are
+    /// stale. Then the clusters race, as upstream's (docs/reference/dispatch.md §2).
+    pub fn is_blind(&self, config: &str) -> bool {
+        let config = self.config(config);
+        let clusters = config.clusters.iter().map(|id| &self.clusters[id.index()]);
+        let mut connected = clusters.filter(|cluster| cluster.connected).peekable();
+        connected.peek().is_some()
+            && connected.all(|one| one.report_listed && (one.stale || one.report().is_none()))
+    }
+
     /// Sets a MultiKueueConfig with its policy; `None` removes it.
     pub fn set_config(&mut self, name: &str, config: Option<PlacementConfig>) {
         self.changes += 1;

@@ -67,6 +67,10 @@ impl Placer for FleetPlacer<'_> {
         let Some(dispatched) = (self.lookup)(entry) else {
             return Ok(None);
         };
+        // Nothing is known of any cluster: they race after the reservation.
+        if self.fleet.is_blind(&dispatched.config) {
+            return Ok(None);
+        }
         match self.fleet.choose_cluster(&dispatched.request(entry.workload), self.now) {
             Ok(cluster) => {
                 let priority = dispatched.order.priority;
@@ -81,7 +85,7 @@ impl Placer for FleetPlacer<'_> {
     fn fits_after(&mut self, entry: &CycleEntry, gone: &[WorkloadId]) -> bool {
         let dispatched = (self.lookup)(entry);
         let fits = |one: DispatchedEntry| {
-            self.fleet.fits_after(&one.request(entry.workload), gone, self.now)
+            self.fleet.is_blind(&one.config) || self.fleet.fits_after(&one.request(entry.workload), gone, self.now)
         };
         dispatched.is_none_or(fits)
     }

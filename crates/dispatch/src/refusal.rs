@@ -49,8 +49,10 @@ pub struct CapacityShortage {
 pub enum ClusterRefusal {
     /// The cluster is not connected.
     NotConnected,
-    /// The cluster has no report, or a stale one.
+    /// The cluster has no report.
     NoReport,
+    /// The last report of the cluster is too old.
+    StaleReport,
     /// The policy drains the cluster.
     Draining,
     /// The cluster does not run this kind.
@@ -105,6 +107,7 @@ impl fmt::Display for RefusalMessage<'_> {
         match self.refusal {
             ClusterRefusal::NotConnected => f.write_str("not connected"),
             ClusterRefusal::NoReport => f.write_str("does not report its capacity"),
+            ClusterRefusal::StaleReport => f.write_str("has not reported its capacity for long"),
             ClusterRefusal::Draining => f.write_str("is being drained"),
             ClusterRefusal::KindNotSupported(kind) => write!(f, "cannot run {kind}"),
             ClusterRefusal::KindNotAllowed(kind) => write!(f, "the policy does not allow {kind}"),

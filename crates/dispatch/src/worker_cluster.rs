@@ -40,6 +40,10 @@ impl PlacedWorkload {
 pub(crate) struct WorkerCluster {
     pub(crate) labels: Vec<(Box<str>, Box<str>)>,
     pub(crate) connected: bool,
+    /// Whether it reports its capacity is known: its ClusterCapacity was listed, or cannot be.
+    pub(crate) report_listed: bool,
+    /// Its report is too old to place anything by it.
+    pub(crate) stale: bool,
     /// Fleet change counter at the last change of this cluster.
     pub(crate) changed: u64,
     /// The same at the last report with more or larger nodes.
@@ -59,7 +63,11 @@ impl WorkerCluster {
         self.report.as_deref()
     }
 
-    pub(crate) fn set_report(&mut self, report: Option<CapacityReport>) {
+    pub(crate) fn set_report(&mut self, mut report: Option<CapacityReport>) {
+        // `asOf` never falls: what an earlier report has counted would count twice, as work in flight.
+        if let (Some(before), Some(report)) = (&self.report, &mut report) {
+            report.as_of = report.as_of.max(before.as_of);
+        }
         // Without a report no node is known, so no released capacity can be credited either.
         let as_of = report.as_ref().map_or(u64::MAX, |report| report.as_of);
         self.released.report_received(as_of);
@@ -94,11 +102,12 @@ impl WorkerCluster {
         }
     }
 
-    /// Records the clone's resourceVersion. Returns whether the free capacity changed.
+    /// Records the clone's first resourceVersion. Later ones say nothing: a report that includes the clone does so whatever
+    /// changes of it. Returns whether the free capacity changed.
     pub(crate) fn clone_created(&mut self, serial: PlacementSerial, version: u64) -> bool {
         let before = self.in_flight(serial);
         if let Some(placed) = self.placed.get_mut(&serial) {
-            placed.version = Some(version);
+            placed.version.get_or_insert(version);
         }
         self.invalidate(before != self.in_flight(serial))
     }

@@ -17,10 +17,9 @@ use crate::selectors;
 pub fn capacity_report(names: &mut Names, capacity: &ClusterCapacity) -> CapacityReport {
     let status = &capacity.status;
     let mut label_keys: Vec<Box<str>> =
-        capacity.spec.label_keys.iter().map(|key| key.as_str().into()).collect();
+        capacity.spec.all_label_keys().iter().map(|key| key.as_str().into()).collect();
     // Equal reports must compare equal, whatever the order of their lists.
     label_keys.sort_unstable();
-    label_keys.dedup();
     let mut kinds: Vec<JobGvk> = status.kinds.iter().map(job_gvk).collect();
     kinds.sort_unstable();
     kinds.dedup();

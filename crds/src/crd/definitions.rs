@@ -53,6 +53,7 @@ const CAPACITY: &[Column] = &[
     column("Mode", "string", ".status.mode"),
     column("Pending", "integer", ".status.pending.own"),
     column("Running", "integer", ".status.running.own"),
+    column("Reported", "date", ".status.reportedAt"),
     AGE,
 ];
 const POLICY: &[Column] = &[column("Strategy", "string", ".spec.strategy"), AGE];

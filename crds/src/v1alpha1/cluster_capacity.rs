@@ -3,8 +3,9 @@
 //! The manager writes the spec (the node labels that it needs), the agent writes the status. Amounts are rounded down, so they
 //! never exceed what is free.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,7 @@ use crate::{
     kind::kind,
     meta::Taint,
     quantity::Quantity,
-    schema::{LabelKey, TaintShape},
+    schema::{LabelKey, TaintShape, Timestamp},
 };
 
 /// The name of the one object on a worker.
@@ -38,6 +39,39 @@ pub struct ClusterCapacitySpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<LabelKey>", extend("maxItems" = 64, "x-list" = "set"))]
     pub label_keys: Vec<String>,
+    /// The managers that use the worker. Each writes its own entry.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("maxItems" = 16, "x-list" = "map origin"))]
+    pub managers: Vec<WorkerManager>,
+}
+
+/// A manager that uses a worker.
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("required" = ["origin"]))]
+pub struct WorkerManager {
+    /// Its origin, which no other manager of the worker has.
+    #[serde(default)]
+    #[schemars(extend("minLength" = 1, "maxLength" = 63))]
+    pub origin: String,
+    /// The uid of the namespace kube-system of its cluster.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(extend("maxLength" = 64))]
+    pub cluster: String,
+    /// Node label keys that its flavors and topologies use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<LabelKey>", extend("maxItems" = 64, "x-list" = "set"))]
+    pub label_keys: Vec<String>,
+}
+
+impl ClusterCapacitySpec {
+    /// The node label keys that any manager uses, sorted.
+    #[must_use]
+    pub fn all_label_keys(&self) -> Vec<String> {
+        let of_managers = self.managers.iter().flat_map(|manager| &manager.label_keys);
+        let all: BTreeSet<&String> = self.label_keys.iter().chain(of_managers).collect();
+        all.into_iter().cloned().collect()
+    }
 }
 
 /// What the agent reports.
@@ -56,6 +90,10 @@ pub struct ClusterCapacityStatus {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(extend("maxLength" = 64))]
     pub as_of: String,
+    /// When the agent last wrote the report: at every change, and every 10 seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Timestamp")]
+    pub reported_at: Option<Time>,
     /// Kinds of jobs that can run now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("maxItems" = 64, "x-list" = "atomic"))]

@@ -34,7 +34,10 @@ async fn a_capacity_report_is_read_back_unchanged() -> Result<()> {
     let api: Api<ClusterCapacity> = cluster().await?.cluster_api();
     let mut report: ClusterCapacity = serde_json::from_value(json!({
         "metadata": {"name": "typed-report"},
-        "spec": {"labelKeys": ["example.com/pool"]},
+        "spec": {
+            "labelKeys": ["example.com/pool"],
+            "managers": [{"origin": "multikueue", "cluster": "uid", "labelKeys": ["zone"]}],
+        },
     }))?;
     report = api.create(&PostParams::default(), &report).await?;
     report.status.protocol = 1;

@@ -84,7 +84,7 @@ impl DispatchFixture {
     /// Waits until the manager has a worker's nodes: the worker then reports the requested labels.
     pub(crate) async fn until_reported(&self, number: usize) -> Result<()> {
         let reports = self.worker(number).cluster_api::<ClusterCapacity>();
-        let read = |report: &ClusterCapacity| !report.spec.label_keys.is_empty();
+        let read = |report: &ClusterCapacity| !report.spec.all_label_keys().is_empty();
         self.worker(number).until(&reports, LOCAL, "was read", TIMEOUT, read).await?;
         Ok(())
     }

@@ -24,6 +24,7 @@ mod queue_objects;
 mod race;
 mod replica_sets;
 mod report_copies;
+mod reports;
 mod retention;
 mod slices;
 mod taken_over;

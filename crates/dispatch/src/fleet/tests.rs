@@ -153,6 +153,49 @@ fn a_report_that_includes_the_clone_replaces_the_placement() {
 }
 
 #[test]
+fn a_clone_counts_once_whatever_changes_of_it() {
+    let mut fleet = fleet(&[("east", 1, 8)], PlacementPolicy::default());
+    let east = fleet.cluster("east");
+    put(&mut fleet, 1, &work(1, 4));
+    fleet.clone_created(WorkloadId(1), 20);
+    fleet.set_report(east, Some(report(20, 1, 4)));
+    // Its agent admits it: the report has counted its pods already.
+    fleet.clone_created(WorkloadId(1), 25);
+    assert_eq!(chosen(&mut fleet, 2, &work(1, 4)), "east");
+}
+
+#[test]
+fn as_of_never_falls_within_a_connection() {
+    let mut fleet = fleet(&[("east", 1, 8)], PlacementPolicy::default());
+    let east = fleet.cluster("east");
+    put(&mut fleet, 1, &work(1, 4));
+    fleet.clone_created(WorkloadId(1), 20);
+    fleet.set_report(east, Some(report(20, 1, 4)));
+    fleet.set_report(east, Some(report(15, 1, 4)));
+    assert_eq!(chosen(&mut fleet, 2, &work(1, 4)), "east", "it counts in the report only");
+    fleet.set_report(east, None);
+    fleet.set_report(east, Some(report(15, 1, 4)));
+    assert_eq!(chosen(&mut fleet, 2, &work(1, 4)), "none", "another connection");
+}
+
+#[test]
+fn clusters_race_only_if_nothing_is_known_of_any_that_is_connected() {
+    let mut fleet = fleet(&[("east", 1, 8), ("west", 1, 8)], PlacementPolicy::default());
+    let (east, west) = (fleet.cluster("east"), fleet.cluster("west"));
+    assert!(!fleet.is_blind("all"), "both report");
+    fleet.set_stale(east, true);
+    fleet.set_report_listed(east, true);
+    assert!(!fleet.is_blind("all"), "west reports");
+    fleet.set_report(west, None);
+    assert!(!fleet.is_blind("all"), "it is not known whether west reports");
+    fleet.set_report_listed(west, true);
+    assert!(fleet.is_blind("all"));
+    fleet.set_connected(east, false);
+    fleet.set_connected(west, false);
+    assert!(!fleet.is_blind("all"), "none is connected");
+}
+
+#[test]
 fn an_unplaced_workload_releases_its_capacity() {
     let mut fleet = fleet(&[("east", 1, 4)], PlacementPolicy::default());
     put(&mut fleet, 1, &work(1, 4));

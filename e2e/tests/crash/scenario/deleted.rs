@@ -34,7 +34,7 @@ impl ObservedJob<'_> {
         let active = |one: &MultiKueueCluster| is_true(&one.status.conditions, "Active");
         self.hub().until(&workers, worker.name(), "is active", TIMEOUT, active).await?;
         let has_label_key =
-            |one: &ClusterCapacity| one.spec.label_keys.iter().any(|key| key == self.name);
+            |one: &ClusterCapacity| one.spec.all_label_keys().iter().any(|key| key == self.name);
         worker.until(&reports, LOCAL, "is asked for the label", TIMEOUT, has_label_key).await?;
         let shows = |one: &ClusterCapacity| !one.status.node_classes.is_empty();
         let copies = self.hub().cluster_api::<ClusterCapacity>();

@@ -36,6 +36,7 @@ use dispatch::{AssignedPodSet, AssignedWorkload, CapacityReport, Fleet, JobGvk, 
 use engine::ids::{ClusterId, WorkloadId};
 use index::{FlavorInfo, Index};
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use runtime::{watch::Key, writer::WriteOutcome};
 
 pub use self::{
@@ -44,6 +45,7 @@ pub use self::{
     refused_pods::{REFUSED_PODS_FIELDS, RefusedPodsEvent},
 };
 
+pub(crate) use self::report::same;
 pub(crate) use self::refused_owners::{ObjectName, OwnerSearch, RefusedOwners};
 
 use self::{nodes::Nodes, refused_pods::RefusedPods, unschedulable::UnschedulablePods};
@@ -60,6 +62,9 @@ use crate::control::key_map::KeyMap;
 
 /// The least time between two reports, after the first.
 const REPORT_PERIOD: Duration = Duration::from_secs(1);
+
+/// The time between two reports while nothing changes.
+const HEARTBEAT: Duration = Duration::from_secs(10);
 
 /// The only cluster of an agent's fleet: its own.
 const LOCAL: &str = "local";
@@ -99,6 +104,10 @@ pub(crate) struct LocalCapacity {
     placed: KeyMap<Key, (WorkloadId, Arc<AssignedWorkload>)>,
     report: Option<Tracked<ClusterCapacity>>,
     not_before: Option<Timestamp>,
+    /// When the report is written although nothing changed.
+    heartbeat_at: Option<Timestamp>,
+    /// The resourceVersion of the newest Workload that was observed, which may be gone.
+    newest: u64,
     report_stale: bool,
 }
 
@@ -132,6 +141,8 @@ impl LocalCapacity {
             placed: KeyMap::new(),
             report: None,
             not_before: None,
+            heartbeat_at: None,
+            newest: 0,
             report_stale: false,
         }
     }
@@ -217,9 +228,10 @@ impl LocalCapacity {
         }
     }
 
-    /// Writes the report if it differs from the last one.
+    /// Writes the report if it differs from the last one, or if that is old.
     pub(crate) fn write_report(&mut self, inputs: &mut ReportInputs<'_>, ctx: &mut Context) {
-        if !self.report_stale {
+        let beats = self.heartbeat_at.is_none_or(|at| at <= ctx.now);
+        if !self.report_stale && !beats {
             return;
         }
         if let Some(at) = self.not_before.filter(|at| *at > ctx.now) {
@@ -233,12 +245,16 @@ impl LocalCapacity {
         }
         let (before, base) = (Arc::clone(tracked.object()), tracked.stamp());
         self.report_stale = false;
-        let status = self.status(&before.spec.label_keys, inputs);
-        if report::same(&before.status, &status) {
+        let mut status = self.status(&before.spec.all_label_keys(), inputs);
+        if same(&before.status, &status) && !beats {
             return;
         }
+        status.reported_at = Some(Time(ctx.now));
         if report::submit(&before.status, &status, base, ctx) {
             self.not_before = Some(after(ctx.now, REPORT_PERIOD));
+            let next = after(ctx.now, HEARTBEAT);
+            self.heartbeat_at = Some(next);
+            ctx.agenda.at(next, Reevaluation::Report);
         }
     }
 
@@ -308,14 +324,18 @@ impl LocalCapacity {
         })
     }
 
-    fn status(&self, keys: &[String], inputs: &mut ReportInputs<'_>) -> ClusterCapacityStatus {
+    fn status(&mut self, keys: &[String], inputs: &mut ReportInputs<'_>) -> ClusterCapacityStatus {
         let known = self.local_report(inputs.scheduler);
         // Pending clones count as well: up to `asOf` the manager does not count a clone as in
         // flight (docs/reference/dispatch.md §2).
         let unbound = self.unbound.values().map(|one| one.work.as_ref());
         let left = dispatch::free_capacity(&known, unbound);
         let records = inputs.workloads.iter().map(|(_, record)| record);
-        let newest = records.clone().map(TrackedWorkload::version).max().unwrap_or(0);
+        // The newest Workload may be deleted, and what an earlier report has counted must not count twice.
+        let reported = self.report.as_ref().and_then(|one| one.object().status.as_of.parse().ok());
+        let observed = records.clone().map(TrackedWorkload::version).max();
+        self.newest = observed.into_iter().chain(reported).fold(self.newest, u64::max);
+        let newest = self.newest;
         let counts = report::counts(records.map(|one| &**one.object()), inputs.origin);
         let kinds = std::mem::take(&mut inputs.kinds);
         report::status(inputs.scheduler.names(), &left, keys, newest, kinds, counts)

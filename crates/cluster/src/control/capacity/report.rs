@@ -141,10 +141,13 @@ pub(super) fn counts<'a>(
     (pending, running)
 }
 
-/// Whether two reports are equal but for `asOf`.
-pub(super) fn same(before: &ClusterCapacityStatus, after: &ClusterCapacityStatus) -> bool {
-    // `asOf` grows with every change of a Workload. Alone it is no reason for a write.
-    ClusterCapacityStatus { as_of: after.as_of.clone(), ..before.clone() } == *after
+/// Whether two reports are equal but for `asOf` and their times.
+pub(crate) fn same(
+    before: &ClusterCapacityStatus,
+    after: &ClusterCapacityStatus,
+) -> bool {
+    let (as_of, reported_at) = (after.as_of.clone(), after.reported_at.clone());
+    ClusterCapacityStatus { as_of, reported_at, ..before.clone() } == *after
 }
 
 /// The object that carries the report.

@@ -237,13 +237,15 @@ impl Dispatching {
         run.progress
     }
 
-    /// More clusters may race for Workloads: those are evaluated again.
-    pub(super) fn clusters_changed(&self, core: &mut Core) {
+    /// More clusters may race for Workloads: those are evaluated again. Reports may be too old.
+    pub(super) fn clusters_changed(&mut self, core: &mut Core) {
         if !core.ctx.agenda.has_clusters() {
             return;
         }
-        let waiting = self.multikueue.iter().flat_map(MultiKueueDispatch::await_clusters);
-        core.ctx.agenda.workloads(waiting.cloned());
+        if let Some(multikueue) = &self.multikueue {
+            multikueue.age_reports(&mut self.registry, &mut core.ctx);
+            core.ctx.agenda.workloads(multikueue.await_clusters().cloned());
+        }
     }
 
     /// Writes conditions and label keys of workers.

@@ -50,6 +50,9 @@ use super::{
     workloads::{StatusInputs, WorkloadChange},
 };
 
+/// The namespace with the identity of a cluster.
+const KUBE_SYSTEM: &str = "kube-system";
+
 /// See the module.
 #[derive(Debug)]
 pub struct ManagerControl {
@@ -271,6 +274,12 @@ impl ManagerControl {
         self.core.scheduler.update(&mut self.core.ctx.agenda, |index, names| {
             index.namespace(names, &key.name, labels.as_ref())
         });
+        let uid = object.and_then(|one| one.metadata.uid.as_deref());
+        if let (Some(multikueue), Some(uid)) = (&mut self.dispatching.multikueue, uid)
+            && *key.name == *KUBE_SYSTEM
+        {
+            multikueue.set_own_cluster(uid, &mut self.core.ctx);
+        }
         self.configuration.set_namespace(key.name.clone(), object);
         self.core.evaluate_all_jobs();
     }

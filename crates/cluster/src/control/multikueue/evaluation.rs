@@ -59,7 +59,7 @@ pub(super) struct DispatchEvaluation<'a> {
     /// When this process began to observe anything.
     pub(super) began: Timestamp,
     /// Clusters that may be nominated now, if they race.
-    pub(super) racing: Vec<ClusterId>,
+    pub(super) racing: Option<Vec<ClusterId>>,
     pub(super) inputs: DispatchInputs<'a>,
     pub(super) ctx: &'a mut Context,
 }
@@ -113,9 +113,9 @@ impl<'a> DispatchEvaluation<'a> {
         steps.filter_map(|step| self.take_step(step)).collect()
     }
 
-    /// The clusters that may be nominated now, under a dispatcher that lets them race.
+    /// The clusters that may be nominated now, if they race.
     fn race(&mut self, hub: &LocalWorkload) -> Option<Vec<ClusterId>> {
-        if !self.config.dispatcher.races() {
+        if !self.config.dispatcher.races() && !self.races_blindly(hub) {
             return None;
         }
         let is_open = hub.quota_reserved && hub.check == DispatchCheckState::Pending;
@@ -124,8 +124,24 @@ impl<'a> DispatchEvaluation<'a> {
         if let Some(until) = race.until {
             self.ctx.agenda.at(timestamp(until), Reevaluation::Workload(self.key.clone()));
         }
-        self.racing.clone_from(&race.clusters);
+        self.racing = Some(race.clusters.clone());
         Some(race.clusters)
+    }
+
+    /// Whether clusters race because nothing is known of their capacity. A race goes on when it is known again; a Workload that
+    /// was nominated for one cluster stays with that.
+    fn races_blindly(&self, hub: &LocalWorkload) -> bool {
+        let is_blind = || {
+            let record = self.inputs.workloads.get(self.key)?;
+            let admission = record.object().status.admission.as_ref()?;
+            let config = self.inputs.scheduler.multikueue_config(&admission.cluster_queue)?;
+            Some(self.inputs.registry.fleet().is_blind(config))
+        };
+        match hub.nominated_clusters.len() {
+            0 => hub.recorded_cluster.is_none() && is_blind().unwrap_or_default(),
+            1 => false,
+            _ => true,
+        }
     }
 
     fn clusters_that_race(&self, hub: &LocalWorkload) -> Option<ClusterRace> {
@@ -233,7 +249,7 @@ impl<'a> DispatchEvaluation<'a> {
     fn take_step(&mut self, step: DispatchStep) -> Option<DispatchEffect> {
         let propose = |transition| Some(DispatchEffect::Propose(transition));
         match step {
-            DispatchStep::Nominate if self.config.dispatcher.races() => {
+            DispatchStep::Nominate if self.racing.is_some() => {
                 return self.nominate_all();
             }
             DispatchStep::Nominate => return self.nominate(),
@@ -283,7 +299,7 @@ impl<'a> DispatchEvaluation<'a> {
     fn nominate_all(&mut self) -> Option<DispatchEffect> {
         let record = self.inputs.workloads.get(self.key)?;
         let fleet = self.inputs.registry.fleet();
-        let joining = self.racing.iter().map(|id| fleet.name(*id));
+        let joining = self.racing.iter().flatten().map(|id| fleet.name(*id));
         let nominated = record.object().status.nominated_cluster_names.iter().map(String::as_str);
         let names: BTreeSet<Box<str>> = joining.chain(nominated).map(Into::into).collect();
         self.state.nominated_at = self.ctx.now;

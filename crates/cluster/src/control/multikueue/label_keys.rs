@@ -1,11 +1,15 @@
-//! The node labels that workers report by: those that flavors name (docs/reference/dispatch.md §2).
+//! What a manager writes on a worker beside copies: the node labels that it reports by, which are those that flavors name
+//! (docs/reference/dispatch.md §2).
+//!
+//! Every manager of a worker has an entry of its own, by origin. The entry names the manager's cluster: two managers of one origin
+//! would take each other's copies for their own, so the second one does not use the worker.
 
 use std::collections::BTreeSet;
 
 use ::jobs::pod_sets_info::FlavorsByName;
-use crds::v1alpha1::{ClusterCapacity, LOCAL};
+use crds::v1alpha1::{ClusterCapacity, LOCAL, WorkerManager};
 use runtime::{watch::Key, write::Write};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::worker::Worker;
 use crate::control::{
@@ -20,12 +24,45 @@ pub(super) fn label_keys(flavors: &FlavorsByName) -> Vec<&str> {
     keys.map(String::as_str).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Writes the label keys into the ClusterCapacity of a connected worker, if they differ.
-pub(super) fn request(worker: &Worker, keys: &[&str], ctx: &mut Context) {
-    let Some(capacity) = worker.capacity().filter(|_| worker.connection().active) else {
+/// The manager as workers know it.
+pub(super) struct OwnEntry<'a> {
+    pub(super) origin: &'a str,
+    /// The uid of its cluster, once it is known.
+    pub(super) cluster: Option<&'a str>,
+    pub(super) keys: &'a [&'a str],
+}
+
+/// The other cluster that uses a worker with this origin.
+pub(super) fn shared_with<'a>(worker: &'a Worker, own: &OwnEntry<'_>) -> Option<&'a str> {
+    let cluster = &entry_of(worker, own)?.cluster;
+    let other = own.cluster.is_some_and(|own| !cluster.is_empty() && *cluster != *own);
+    other.then_some(cluster.as_str())
+}
+
+/// Whether a stored ClusterCapacity has the entry of an origin.
+pub(super) fn has_entry(object: &Value, origin: &str) -> bool {
+    let mut entries = object["spec"]["managers"].as_array().into_iter().flatten();
+    entries.any(|entry| entry["origin"] == origin)
+}
+
+fn entry_of<'a>(worker: &'a Worker, own: &OwnEntry<'_>) -> Option<&'a WorkerManager> {
+    let mut entries = worker.capacity()?.object().spec.managers.iter();
+    entries.find(|entry| *entry.origin == *own.origin)
+}
+
+/// Writes the entry of this manager into the ClusterCapacity of a connected worker, if it differs. Entries of others stay, and so
+/// does one of another cluster with this origin.
+pub(super) fn request(worker: &Worker, own: &OwnEntry<'_>, ctx: &mut Context) {
+    let is_open = worker.connection().active && !worker.drops_entries;
+    let Some(capacity) = worker.capacity().filter(|_| is_open) else {
         return;
     };
-    if capacity.object().spec.label_keys == keys {
+    let known = entry_of(worker, own);
+    let cluster = own.cluster.or(known.map(|entry| &*entry.cluster)).unwrap_or_default();
+    let label_keys = own.keys.iter().map(ToString::to_string).collect();
+    let entry =
+        WorkerManager { origin: own.origin.to_owned(), cluster: cluster.to_owned(), label_keys };
+    if known == Some(&entry) || shared_with(worker, own).is_some() {
         return;
     }
     let target = worker.target(Subject::Capacity, &Key { namespace: None, name: LOCAL.into() });
@@ -33,7 +70,14 @@ pub(super) fn request(worker: &Worker, keys: &[&str], ctx: &mut Context) {
     if !ctx.is_free(&target, &base, &waiter) {
         return;
     }
-    let fields = json!({ "spec": { "labelKeys": keys } });
+    let spec = &capacity.object().spec;
+    let others = spec.managers.iter().filter(|one| one.origin != entry.origin);
+    let managers: Vec<&WorkerManager> = others.chain([&entry]).collect();
+    // The list of an earlier version belonged to all managers, which wrote it in turn.
+    let fields = json!({
+        "metadata": { "resourceVersion": capacity.object().metadata.resource_version },
+        "spec": { "managers": managers, "labelKeys": null },
+    });
     let intent = Intent { target, purpose: Purpose::LabelKeys, base, waiter };
     ctx.outbox.submit(intent, |purpose, key| {
         Write::merge::<ClusterCapacity>(purpose, key, None, &fields)

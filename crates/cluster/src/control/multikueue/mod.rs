@@ -67,6 +67,7 @@ use super::{
     outbox::{Ticket, after},
     scheduling::Scheduler,
     time::moved,
+    timers::Reevaluation,
     workloads::{TrackedWorkload, Transition, WorkloadChange, WorkloadPhase, Workloads},
 };
 use crate::control::key_map::KeyMap;
@@ -132,8 +133,8 @@ impl MultiKueueDispatch {
             cleanup: OrphanCleanup::new(config.gc_interval),
             incarnation: IncarnationRecord::new(&config.namespace),
             departed: KeyMap::new(),
+            workers: WorkerClusters::new(kinds, config.origin.clone()),
             config,
-            workers: WorkerClusters::new(kinds),
             states: KeyMap::new(),
             began: None,
             announced: BTreeSet::new(),
@@ -334,7 +335,9 @@ impl MultiKueueDispatch {
         inputs: &mut DispatchInputs<'_>,
     ) {
         let status = &record.object().status;
-        let cluster = status.cluster_name.as_ref().or(status.nominated_cluster_names.first());
+        // Of several clusters that race it is not known which one takes the Workload.
+        let nominated = Some(&status.nominated_cluster_names).filter(|names| names.len() == 1);
+        let cluster = status.cluster_name.as_ref().or(nominated.and_then(|names| names.first()));
         let (Some(cluster), Some(admission)) = (cluster, &status.admission) else {
             return;
         };
@@ -392,7 +395,7 @@ impl MultiKueueDispatch {
         };
         let Self { config, workers, .. } = self;
         let hub = (incarnation, departed);
-        let racing = Vec::new();
+        let racing = None;
         DispatchEvaluation { key, config, state, workers, hub, began, racing, inputs, ctx }.run()
     }
 
@@ -426,6 +429,19 @@ impl MultiKueueDispatch {
         ctx: &mut Context,
     ) {
         self.workers.report_copy_answered(ticket, answer, ctx);
+    }
+
+    /// The uid of the manager's cluster is known.
+    pub(crate) fn set_own_cluster(&mut self, uid: &str, ctx: &mut Context) {
+        if self.workers.set_own_cluster(uid) {
+            ctx.agenda.now(Reevaluation::LabelKeys);
+            ctx.agenda.now(Reevaluation::Clusters);
+        }
+    }
+
+    /// Leaves clusters out whose reports have no heartbeat any more.
+    pub(crate) fn age_reports(&self, registry: &mut FleetRegistry, ctx: &mut Context) {
+        self.workers.age_reports(registry, ctx);
     }
 
     /// Writes copies of reports that differ from what the hub shows.

@@ -17,6 +17,7 @@ use runtime::{
 use serde_json::json;
 
 use crate::control::{
+    capacity::same,
     context::Context,
     outbox::{Intent, Purpose, Stamp, Subject, Target, Tracked, after, decode},
     timers::Reevaluation,
@@ -24,6 +25,9 @@ use crate::control::{
 
 /// The least time between two copies of one report.
 const PERIOD: Duration = Duration::from_secs(10);
+
+/// The time after which a copy is written although only the time of the report differs.
+const HEARTBEAT_PERIOD: Duration = Duration::from_secs(60);
 
 /// The copy of one worker's report.
 #[derive(Debug, Default)]
@@ -35,6 +39,8 @@ pub(super) struct ReportCopy {
     /// The report, or its owner, may have changed.
     stale: bool,
     not_before: Option<Timestamp>,
+    /// When it was last written.
+    written_at: Option<Timestamp>,
 }
 
 impl ReportCopy {
@@ -57,14 +63,22 @@ impl ReportCopy {
         if let Some(later) = self.not_before.filter(|at| *at > ctx.now) {
             return ctx.agenda.at(later, Reevaluation::Report);
         }
-        self.stale = false;
         // A copy without an owner would never be deleted.
         let (Some(owner), Some(report)) = (owner, report) else {
+            self.stale = false;
             return;
         };
+        // A heartbeat is shown as well, so that the age of a report is; but not each of it.
+        let shown = self.written.as_ref().is_some_and(|one| same(&one.object().status, &report.status));
+        let beat_at = self.written_at.map(|at| after(at, HEARTBEAT_PERIOD));
+        if let Some(later) = beat_at.filter(|at| shown && *at > ctx.now) {
+            return ctx.agenda.at(later, Reevaluation::Report);
+        }
+        self.stale = false;
         let key = Key { namespace: None, name: name.into() };
         if self.write(&key, report, &owner, ctx) {
             self.not_before = Some(after(ctx.now, PERIOD));
+            self.written_at = Some(ctx.now);
         }
     }
 

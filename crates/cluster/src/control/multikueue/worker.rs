@@ -17,7 +17,7 @@ use dispatch::{CopyStamp, ListedCopy};
 use engine::ids::ClusterId;
 use index::status::find;
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use runtime::watch::{Change, Key};
 
 use super::{
@@ -35,6 +35,9 @@ use crate::control::{
 
 /// How long the lists of a new connection may take before its condition says so.
 pub(super) const LISTED_WITHIN: Duration = Duration::from_secs(30);
+
+/// How long a report counts after its last heartbeat: three of ten seconds each.
+const REPORT_COUNTS_FOR: Duration = Duration::from_secs(30);
 
 /// A refusal of a copy by the API server of a worker.
 #[derive(Debug)]
@@ -74,6 +77,10 @@ pub(super) struct Worker {
     refused_priorities: KeyMap<Key, i32>,
     pub(super) breaker: Breaker,
     capacity: Option<Tracked<ClusterCapacity>>,
+    /// The worker does not keep the entries of managers: its CRD is of an earlier version.
+    pub(super) drops_entries: bool,
+    /// When a heartbeat of the report was first observed.
+    heartbeat: Option<(Time, Timestamp)>,
     pub(super) report_copy: ReportCopy,
 }
 
@@ -96,6 +103,8 @@ impl Worker {
             refused_priorities: KeyMap::new(),
             breaker: Breaker::default(),
             capacity: None,
+            heartbeat: None,
+            drops_entries: false,
             report_copy: ReportCopy::default(),
         }
     }
@@ -130,6 +139,9 @@ impl Worker {
 
     /// The clock jumped: what lasts goes on.
     pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
+        if let Some((_, seen)) = &mut self.heartbeat {
+            *seen = moved(*seen, by);
+        }
         for at in [&mut self.lost, &mut self.connected_at] {
             *at = at.map(|at| moved(at, by));
         }
@@ -155,6 +167,9 @@ impl Worker {
             // between.
             self.clones.disconnect();
             self.jobs.disconnect();
+            // What was free before may be taken now.
+            (self.capacity, self.heartbeat) = (None, None);
+            self.drops_entries = false;
         }
         self.connection = connection;
         changed
@@ -168,14 +183,30 @@ impl Worker {
         self.capacity.as_mut()
     }
 
-    /// Records a change of its ClusterCapacity. Only the object `local` is its own.
-    pub(super) fn observe_capacity(&mut self, change: Change<ClusterCapacity>) {
+    /// Records a change of its ClusterCapacity. Only the object `local` is its own. What is observed without a connection is
+    /// forgotten when there is one.
+    pub(super) fn observe_capacity(&mut self, change: Change<ClusterCapacity>, now: Timestamp) {
         for_each_object(change, |key, object| {
             if &*key.name != crds::v1alpha1::LOCAL {
                 return;
             }
             upsert_single(&mut self.capacity, object);
         });
+        self.note_heartbeat(now);
+    }
+
+    /// Takes note of a heartbeat that was not observed before. Only times of this process are compared.
+    pub(super) fn note_heartbeat(&mut self, now: Timestamp) {
+        let reported = self.capacity.as_ref().and_then(|one| one.object().status.reported_at.clone());
+        let known = self.heartbeat.as_ref().map(|(beat, _)| beat);
+        if reported.as_ref() != known {
+            self.heartbeat = reported.map(|beat| (beat, now));
+        }
+    }
+
+    /// Until when the report counts; `None` without a heartbeat, as of an agent that writes none.
+    pub(super) fn report_counts_until(&self) -> Option<Timestamp> {
+        self.heartbeat.as_ref().map(|(_, seen)| after(*seen, REPORT_COUNTS_FOR))
     }
 
     /// The jobs that name a clone.

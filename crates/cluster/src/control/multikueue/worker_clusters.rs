@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ::jobs::{JobObject, Kind, Kinds, pod_sets_info::FlavorsByName};
 use crds::{
-    names::reasons::CLIENT_CONNECTION_FAILED, v1alpha1::ClusterCapacity, v1beta2::Workload,
+    names::reasons::{CLIENT_CONNECTION_FAILED, ORIGIN_SHARED}, v1alpha1::ClusterCapacity, v1beta2::Workload,
 };
 use engine::ids::ClusterId;
 use jiff::{SignedDuration, Timestamp};
@@ -17,7 +17,7 @@ use runtime::{
 use super::{
     DispatchInputs,
     copy_answers::CopyAnswer,
-    label_keys,
+    label_keys::{self, OwnEntry},
     worker::{LISTED_WITHIN, Worker},
 };
 use crate::control::{
@@ -40,14 +40,32 @@ pub(super) struct WorkerClusters {
     workers: BTreeMap<Box<str>, Worker>,
     /// Kinds of jobs that are watched on every worker.
     kinds: Kinds,
+    /// The origin of this manager.
+    origin: String,
+    /// The uid of this manager's cluster, once it is known.
+    own_cluster: Option<Box<str>>,
     /// Since when an earlier process has not reached a worker, by its MultiKueueCluster.
     losses: KeyMap<Box<str>, Timestamp>,
 }
 
 impl WorkerClusters {
     /// No workers yet; jobs of these kinds will be watched on them.
-    pub(super) fn new(kinds: Kinds) -> Self {
-        Self { workers: BTreeMap::new(), kinds, losses: KeyMap::new() }
+    pub(super) fn new(kinds: Kinds, origin: String) -> Self {
+        let (workers, losses) = (BTreeMap::new(), KeyMap::new());
+        Self { workers, kinds, origin, own_cluster: None, losses }
+    }
+
+    /// The uid of this manager's cluster is known. Returns whether it is news.
+    pub(super) fn set_own_cluster(&mut self, uid: &str) -> bool {
+        let news = self.own_cluster.as_deref() != Some(uid);
+        self.own_cluster = Some(uid.into());
+        news
+    }
+
+    /// The cluster of another manager that uses a worker with this origin.
+    fn shared_with<'a>(&self, worker: &'a Worker) -> Option<&'a str> {
+        let cluster = self.own_cluster.as_deref();
+        label_keys::shared_with(worker, &OwnEntry { origin: &self.origin, cluster, keys: &[] })
     }
 
     /// An earlier process did not reach a worker since this time. The first observation counts: later ones are of this process.
@@ -120,6 +138,10 @@ impl WorkerClusters {
         }
         let (active, reason) = (connection.active, connection.reason);
         if worker.set_connection(connection, ctx.now) {
+            let fleet = registry.fleet_mut();
+            fleet.set_report(worker.id, None);
+            fleet.set_report_listed(worker.id, false);
+            fleet.set_stale(worker.id, false);
             // The backoff of a write over the old connection says nothing about the new one. A write in flight stays:
             // it may be applied.
             ctx.outbox.writes_mut().drop_answered(name);
@@ -184,13 +206,35 @@ impl WorkerClusters {
         (scheduler, registry): (&mut Scheduler, &mut FleetRegistry),
         ctx: &mut Context,
     ) {
-        self.worker_mut(name, registry, ctx.now).observe_capacity(change);
+        let listed = change.is_list();
+        let worker = self.worker_mut(name, registry, ctx.now);
+        worker.observe_capacity(change, ctx.now);
+        let (id, active) = (worker.id, worker.connection().active);
+        if listed && active {
+            registry.fleet_mut().set_report_listed(id, true);
+        }
         self.read_report(name, scheduler, registry, ctx);
+    }
+
+    /// Leaves clusters out whose reports have no heartbeat any more, and those that another manager uses with this origin.
+    pub(super) fn age_reports(&self, registry: &mut FleetRegistry, ctx: &mut Context) {
+        for worker in self.workers.values() {
+            // A manager of the same origin would take what is sent there for its own.
+            let usable = worker.lost_since().is_none() && self.shared_with(worker).is_none();
+            registry.set_reached(worker.name(), usable);
+            let until = worker.report_counts_until();
+            let stale = until.is_some_and(|until| until <= ctx.now);
+            registry.fleet_mut().set_stale(worker.id, stale);
+            if let Some(until) = until.filter(|_| !stale) {
+                ctx.agenda.at(until, Reevaluation::Clusters);
+            }
+        }
     }
 
     /// Whether a worker is connected, and was listed since.
     pub(super) fn is_reached(&self, name: &str) -> bool {
-        self.workers.get(name).is_some_and(|worker| worker.lost_since().is_none())
+        let worker = self.workers.get(name).filter(|worker| worker.lost_since().is_none());
+        worker.is_some_and(|worker| self.shared_with(worker).is_none())
     }
 
     /// Whether a worker is connected.
@@ -217,6 +261,14 @@ impl WorkerClusters {
                 reason: CLIENT_CONNECTION_FAILED,
                 message,
             });
+        }
+        if let Some(other) = self.shared_with(worker) {
+            let origin = &self.origin;
+            let message = format!(
+                "the manager of cluster {other} uses this worker with the same origin \"{origin}\"; configure another multiKueue.origin, \
+                 or remove its entry from spec.managers of the worker's ClusterCapacity if that manager is gone"
+            );
+            return Some(ActiveCondition { status: false, reason: ORIGIN_SHARED, message });
         }
         // Nothing is deleted on a worker that is not connected, so the reason of its connection comes before the
         // question.
@@ -264,10 +316,17 @@ impl WorkerClusters {
         let Destination::Worker(name) = &ticket.target.to else {
             return;
         };
-        let capacity = self.workers.get_mut(name).and_then(Worker::capacity_mut);
-        if let (Some(capacity), WriteOutcome::Done(value)) = (capacity, answer) {
-            capacity.observe_answer(value);
+        let Some(worker) = self.workers.get_mut(name) else {
+            return;
+        };
+        if let WriteOutcome::Done(value) = answer {
+            // Written again, it would be dropped again.
+            worker.drops_entries = !label_keys::has_entry(&value, &self.origin);
+            if let Some(capacity) = worker.capacity_mut() {
+                capacity.observe_answer(value);
+            }
         }
+        worker.note_heartbeat(ctx.now);
         self.read_report(name, scheduler, registry, ctx);
     }
 
@@ -302,7 +361,9 @@ impl WorkerClusters {
             return;
         }
         let keys = label_keys::label_keys(flavors);
-        self.workers.values().for_each(|worker| label_keys::request(worker, &keys, ctx));
+        let (origin, cluster) = (&*self.origin, self.own_cluster.as_deref());
+        let own = OwnEntry { origin, cluster, keys: &keys };
+        self.workers.values().for_each(|worker| label_keys::request(worker, &own, ctx));
     }
 
     fn read_report(
@@ -322,6 +383,7 @@ impl WorkerClusters {
         let report = report.map(|capacity| index::capacity_report(scheduler.names_mut(), capacity));
         registry.fleet_mut().set_report(worker.id, report);
         ctx.agenda.now(Reevaluation::LabelKeys);
+        ctx.agenda.now(Reevaluation::Clusters);
     }
 
     fn worker_mut(

@@ -135,6 +135,25 @@ fn every_cluster_gets_a_clone_and_only_the_first_to_admit_the_job() {
 }
 
 #[test]
+fn clusters_race_under_capacity_dispatch_if_none_reports() {
+    let mut control = manager_of(capacity_settings());
+    connect(&mut control, "east");
+    connect(&mut control, "west");
+    let step = control.decide(NOW);
+    assert_eq!(body(&step, "hub")["status"]["nominatedClusterNames"], json!(["east", "west"]));
+    dispatched::done(&mut control, &step, "reserve", reserved("51", &["east", "west"]), NOW);
+    let step = control.decide(NOW);
+    assert_eq!(orders(&step), ["east clone-create", "west clone-create"], "no job before one wins");
+    // A report of one does not end a race that goes on.
+    let report = gang_reservation::capacity();
+    let report = WorkerInput::Capacity(Change::Apply(shared(report)));
+    worker(&mut control, "east", report);
+    created(&mut control, &step, "east", clone("60", true));
+    let step = control.decide(NOW);
+    assert!(!orders(&step).contains(&"hub unplace".to_owned()), "{:?}", orders(&step));
+}
+
+#[test]
 fn a_cluster_that_was_nominated_stays_so() {
     let mut control = manager();
     observe(&mut control, reserved("50", &["east"]));

@@ -92,3 +92,23 @@ fn a_deleted_copy_is_created_again() {
     let step = control.decide(NOW + 10.seconds());
     assert_eq!(purposes(&step), ["capacity-copy-create"]);
 }
+
+#[test]
+fn a_heartbeat_is_copied_once_a_minute() {
+    let mut control = manager(&json!({}));
+    let step = control.decide(NOW);
+    answer(&mut control, &step, WriteOutcome::Done(copy("70", None)), NOW);
+    let step = control.decide(NOW);
+    answer(&mut control, &step, WriteOutcome::Done(copy("71", Some("8"))), NOW);
+    let beat = |control: &mut ManagerControl, second: i64| {
+        let now = NOW + second.seconds();
+        let mut report = copy(&(80 + second).to_string(), Some("8"));
+        report["metadata"]["name"] = json!("local");
+        report["status"]["reportedAt"] = json!(now.to_string());
+        let change = WorkerInput::Capacity(Change::Apply(shared(report)));
+        control.observe(ManagerInput::Worker("east".into(), change), now);
+        purposes(&control.decide(now)).len()
+    };
+    assert_eq!([10, 20, 30, 40, 50].map(|second| beat(&mut control, second)), [0; 5]);
+    assert_eq!(beat(&mut control, 60), 1, "its age is shown");
+}

@@ -1,0 +1,212 @@
+//! Capacity reports: heartbeats, their age, and what counts while nothing is reported (docs/reference/dispatch.md §2).
+
+use jiff::ToSpan;
+
+use super::{
+    dispatched::{east, orders},
+    gang_reservation::{capacity, manager, waiting},
+    *,
+};
+
+/// The report of `east` with this heartbeat.
+fn report(version: u32, beat: i64) -> WorkerInput {
+    let mut report = capacity();
+    report["metadata"]["resourceVersion"] = json!(version.to_string());
+    report["status"]["reportedAt"] = json!((NOW + beat.seconds()).to_string());
+    WorkerInput::Capacity(Change::Apply(shared(report)))
+}
+
+/// A Workload that fits is submitted. Returns what is decided about it.
+fn submit(control: &mut ManagerControl, now: Timestamp) -> Vec<String> {
+    let small = waiting("small", 1, 4);
+    control.observe(ManagerInput::Workload(Change::Apply(shared(small))), now);
+    orders(&control.decide(now))
+}
+
+fn is_reserved(orders: &[String]) -> bool {
+    orders.contains(&"hub reserve".to_owned())
+}
+
+/// A second worker, which is connected and reports without a heartbeat, as an agent of an earlier version.
+fn with_west(control: &mut ManagerControl) {
+    let config = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "MultiKueueConfig",
+        "metadata": {"name": "all", "resourceVersion": "40"}, "spec": {"clusters": ["east", "west"]},
+    });
+    control.observe(ManagerInput::MultiKueueConfig(Change::Apply(shared(config))), NOW);
+    let west = json!({"metadata": {"name": "west", "resourceVersion": "41"}, "spec": {}});
+    control.observe(ManagerInput::MultiKueueCluster(Change::Apply(shared(west))), NOW);
+    let mut full = capacity();
+    full["status"]["nodeClasses"] = json!([]);
+    let link = Connection { active: true, reason: "Active", message: String::new() };
+    for input in [
+        WorkerInput::Connection(link),
+        WorkerInput::Workload(list(vec![])),
+        WorkerInput::Job(batch_job(), jobs(vec![])),
+        WorkerInput::Capacity(list(vec![full])),
+    ] {
+        control.observe(ManagerInput::Worker("west".into(), input), NOW);
+    }
+}
+
+/// Why no cluster takes the Workload.
+fn reasons(control: &ManagerControl) -> String {
+    let key = Key { namespace: Some("ns".into()), name: "small".into() };
+    let record = control.core.workloads.get(&key).expect("the Workload");
+    format!("{:?}", record.transitions())
+}
+
+#[test]
+fn a_report_counts_for_three_heartbeats() {
+    for (beat_again, seconds, counts) in [(false, 29, true), (false, 30, false), (true, 49, true), (true, 50, false)] {
+        let mut control = manager(&json!({}));
+        with_west(&mut control);
+        control.observe(east(report(7, 0)), NOW);
+        control.decide(NOW);
+        if beat_again {
+            control.observe(east(report(8, 20)), NOW + 20.seconds());
+            control.decide(NOW + 20.seconds());
+        }
+        let got = submit(&mut control, NOW + seconds.seconds());
+        assert_eq!(is_reserved(&got), counts, "{beat_again} {seconds}: {}", reasons(&control));
+    }
+}
+
+#[test]
+fn the_end_of_a_report_wakes_the_manager() {
+    let mut control = manager(&json!({}));
+    control.observe(east(report(7, 0)), NOW);
+    let wake = control.decide(NOW).wake.expect("the age of the report");
+    assert!(wake <= NOW + 30.seconds(), "{wake}");
+}
+
+#[test]
+fn a_write_of_the_managers_own_is_no_heartbeat() {
+    let mut control = manager(&json!({}));
+    with_west(&mut control);
+    control.observe(east(report(7, 0)), NOW);
+    control.decide(NOW);
+    // The labels that the manager asks for change the object, and not its heartbeat.
+    control.observe(east(report(8, 0)), NOW + 20.seconds());
+    control.decide(NOW + 20.seconds());
+    assert!(!is_reserved(&submit(&mut control, NOW + 31.seconds())));
+    // Before the reason to be pending is written.
+    let soon = NOW + 31_500.milliseconds();
+    control.observe(east(report(9, 31)), soon);
+    let got = orders(&control.decide(soon));
+    assert!(is_reserved(&got), "it reports again: {got:?} {}", reasons(&control));
+}
+
+#[test]
+fn a_report_is_forgotten_with_its_connection() {
+    let mut control = manager(&json!({}));
+    with_west(&mut control);
+    control.decide(NOW);
+    for active in [false, true] {
+        let link = Connection { active, reason: "Active", message: String::new() };
+        control.observe(east(WorkerInput::Connection(link)), NOW);
+    }
+    control.observe(east(WorkerInput::Workload(list(vec![]))), NOW);
+    control.observe(east(WorkerInput::Job(batch_job(), jobs(vec![]))), NOW);
+    assert!(!is_reserved(&submit(&mut control, NOW)), "what was free may be taken");
+    control.observe(east(WorkerInput::Capacity(list(vec![capacity()]))), NOW);
+    assert!(is_reserved(&orders(&control.decide(NOW))));
+}
+
+#[test]
+fn quota_alone_is_reserved_if_the_reports_of_all_are_stale() {
+    let mut control = manager(&json!({}));
+    control.observe(east(report(7, 0)), NOW);
+    control.decide(NOW);
+    // By the report it would not fit.
+    let large = waiting("large", 1, 64);
+    let later = NOW + 31.seconds();
+    control.observe(ManagerInput::Workload(Change::Apply(shared(large))), later);
+    let step = control.decide(later);
+    let reserve = step.orders.iter().find(|one| one.ticket.purpose == Purpose::Reserve);
+    let body: Value =
+        serde_json::from_slice(reserve.expect("quota suffices").write.request().body()).expect("JSON");
+    assert_eq!(body["status"].get("nominatedClusterNames"), None, "quota first, as upstream");
+}
+
+#[test]
+fn clusters_do_not_race_before_it_is_known_whether_they_report() {
+    let mut control = manager(&json!({}));
+    for active in [false, true] {
+        let link = Connection { active, reason: "Active", message: String::new() };
+        control.observe(east(WorkerInput::Connection(link)), NOW);
+    }
+    control.observe(east(WorkerInput::Workload(list(vec![]))), NOW);
+    control.observe(east(WorkerInput::Job(batch_job(), jobs(vec![]))), NOW);
+    assert!(!is_reserved(&submit(&mut control, NOW)), "the report is not listed");
+}
+
+/// An agent of one node.
+fn agent(clones: Vec<Value>) -> AgentControl {
+    let mut control = AgentControl::new(AgentSettings::new(AgentPolicy::default(), &kinds().handled));
+    let node = json!({
+        "metadata": {"name": "node", "resourceVersion": "1"},
+        "status": {
+            "allocatable": {"cpu": "4", "pods": "10"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    });
+    let local = json!({"metadata": {"name": "local", "resourceVersion": "2"}, "spec": {}});
+    for input in [
+        AgentInput::Node(list(vec![node])),
+        AgentInput::Pod(list(vec![])),
+        AgentInput::Capacity(list(vec![local])),
+        AgentInput::Job(batch_job(), jobs(vec![])),
+        AgentInput::Workload(list(clones)),
+    ] {
+        control.observe(input, NOW);
+    }
+    control
+}
+
+/// The report as it is stored at first.
+fn stored() -> Value {
+    json!({"metadata": {"name": "local"}, "spec": {}, "status": {}})
+}
+
+/// The report that an agent writes now, as far as it differs. It is stored.
+fn written(
+    control: &mut AgentControl,
+    stored: &mut Value,
+    now: Timestamp,
+) -> Option<Value> {
+    let step = control.decide(now);
+    let order = step.orders.iter().find(|one| one.ticket.purpose == Purpose::Capacity)?;
+    let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");
+    cluster::json_merge(&mut stored["status"], &body["status"]);
+    stored["metadata"]["resourceVersion"] = json!((now.as_second() + 100).to_string());
+    control.answered(&order.ticket, WriteOutcome::Done(stored.clone()), now);
+    Some(body["status"].clone())
+}
+
+#[test]
+fn an_agent_reports_every_ten_seconds_though_nothing_changes() {
+    let (mut control, mut stored) = (agent(vec![]), stored());
+    let first = written(&mut control, &mut stored, NOW).expect("a report");
+    assert_eq!(first["reportedAt"], "1970-01-01T00:00:00Z");
+    let wake = control.decide(NOW + 2.seconds()).wake.expect("the heartbeat");
+    assert_eq!(wake, NOW + 10.seconds());
+    assert_eq!(written(&mut control, &mut stored, NOW + 9.seconds()), None);
+    let beat = written(&mut control, &mut stored, NOW + 10.seconds()).expect("a heartbeat");
+    assert_eq!(beat["reportedAt"], "1970-01-01T00:00:10Z");
+    assert_eq!(written(&mut control, &mut stored, NOW + 19.seconds()), None);
+}
+
+#[test]
+fn as_of_never_falls() {
+    let mut clone = workload();
+    clone["metadata"]["resourceVersion"] = json!("77");
+    clone["metadata"]["ownerReferences"] = json!([]);
+    clone["status"] = json!({});
+    let (mut control, mut stored) = (agent(vec![clone]), stored());
+    assert_eq!(written(&mut control, &mut stored, NOW).expect("a report")["asOf"], "77");
+    let gone = Key { namespace: Some("ns".into()), name: "job-train".into() };
+    control.observe(AgentInput::Workload(Change::Delete(gone)), NOW + 5.seconds());
+    let later = written(&mut control, &mut stored, NOW + 5.seconds()).expect("its room is free");
+    assert!(later.get("asOf").is_none(), "unchanged: {later}");
+}
