@@ -39,7 +39,7 @@ pub(crate) fn start(
     tasks: &mut JoinSet<()>,
 ) -> anyhow::Result<()> {
     if dispatches {
-        // Without the component the setting has no effect, so Kueue's default is no error.
+        // Without the component the setting has no effect.
         check_dispatcher(&settings.file.multi_kueue.dispatcher_name)?;
     }
     let file = &settings.file;
@@ -99,15 +99,22 @@ impl DispatchSettings {
     }
 }
 
-/// Refuses dispatchers that this version does not have, because another one than the configured would be a surprise.
+/// Any name is that of an external dispatcher, as for Kueue, except under the domain of our own.
 ///
 /// # Errors
-/// If `name` names another dispatcher.
+/// If `name` is one of ours that does not exist: every Workload would wait for a program that does not run.
 fn check_dispatcher(name: &str) -> anyhow::Result<()> {
     let built = [dispatchers::CAPACITY, dispatchers::ALL_AT_ONCE, dispatchers::INCREMENTAL];
+    if built.contains(&name) {
+        return Ok(());
+    }
     anyhow::ensure!(
-        built.contains(&name),
-        "multiKueue.dispatcherName is {name:?}: this version has {built:?} only; set one of them, or run without the component multikueue",
+        !name.starts_with("sluice.dev/"),
+        "multiKueue.dispatcherName is {name:?}: the dispatchers are {built:?}, and any name of an external one outside of sluice.dev"
+    );
+    tracing::warn!(
+        dispatcher = name,
+        "multiKueue.dispatcherName is none of {built:?}: an external dispatcher is expected to write nominatedClusterNames"
     );
     Ok(())
 }
@@ -167,11 +174,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unsupported_dispatcher_is_refused_with_the_supported_one() {
-        assert!(check_dispatcher("sluice.dev/capacity").is_ok());
-        assert!(check_dispatcher("kueue.x-k8s.io/multikueue-dispatcher-incremental").is_ok());
-        let error = check_dispatcher("example.com/dispatcher");
-        let error = error.expect_err("not there").to_string();
-        assert!(error.contains("sluice.dev/capacity") && error.contains("example.com"), "{error}");
+    fn any_name_is_an_external_dispatcher_but_a_mistyped_one_of_ours() {
+        for name in [
+            "sluice.dev/capacity",
+            "kueue.x-k8s.io/multikueue-dispatcher-incremental",
+            "example.com/dispatcher",
+        ] {
+            assert!(check_dispatcher(name).is_ok(), "{name}");
+        }
+        let error = check_dispatcher("sluice.dev/capacty").expect_err("mistyped").to_string();
+        assert!(error.contains("\"sluice.dev/capacity\"") && error.contains("capacty"), "{error}");
     }
 }

@@ -29,7 +29,7 @@ use crate::{
     certificates::{self, CertificateSource, ManagedCertificate},
     components::ManagerComponent,
     idle_settings, integrations,
-    kueue_metrics::{KueueMetrics, MetricsSettings},
+    kueue_metrics::{KueueMetrics, MetricsSettings, MultiKueueMetrics},
     leader, listen, metrics_access,
     settings::ProcessSettings,
     webhook_cache,
@@ -134,7 +134,8 @@ fn registry(
     let mut registry = Registry::default();
     let kueue = registry.sub_registry_with_prefix("kueue");
     build_info::register(kueue);
-    kueue.register_collector(Box::new(measured));
+    kueue.register_collector(Box::new(measured.clone()));
+    registry.register_collector(Box::new(MultiKueueMetrics(measured)));
     let sluice = registry.sub_registry_with_prefix("sluice");
     metrics.register(sluice);
     integrations::register(sluice, &settings.kinds);

@@ -37,6 +37,10 @@ impl Fleet {
         nominated: Nominated<'_>,
         now: Time,
     ) -> ClusterRace {
+        // Another program knows better; what it nominates is in the Workload.
+        if dispatcher == Dispatcher::External {
+            return ClusterRace::default();
+        }
         let config = self.config(config);
         let takes = |&id: &ClusterId| self.check_open(request, &config.policy, id, now).is_ok();
         let open = config.clusters.iter().copied().filter(takes);

@@ -10,6 +10,8 @@ pub enum Dispatcher {
     AllAtOnce,
     /// A few clusters, and some more after each round in which none admitted the Workload.
     Incremental(IncrementalSteps),
+    /// Those that another program writes into `nominatedClusterNames`.
+    External,
 }
 
 /// How a round adds clusters.

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn exclusions_double_from_one_minute_to_thirty_and_begin_again_after_a_quiet_time() {
+    fn hazard_9_exclusions_double_from_one_minute_to_thirty_and_begin_again_after_a_quiet_time() {
         let cause = ExclusionCause::Namespace("a".into());
         let (mut exclusions, mut now) = (Exclusions::default(), Time(0));
         let request = request("a", "Job", 1);

@@ -101,6 +101,11 @@ impl Fleet {
         }
     }
 
+    /// Whether a MultiKueueConfig, or its policy, has a cluster.
+    pub fn is_configured(&self, config: &str, cluster: ClusterId) -> bool {
+        self.config(config).clusters.contains(&cluster)
+    }
+
     /// Whether nothing is known of the capacity of any cluster of a MultiKueueConfig that is connected: none reports, or all reports are
     /// stale. Then the clusters race, as upstream's (docs/reference/dispatch.md §2).
     pub fn is_blind(&self, config: &str) -> bool {

@@ -85,7 +85,8 @@ impl Placer for FleetPlacer<'_> {
     fn fits_after(&mut self, entry: &CycleEntry, gone: &[WorkloadId]) -> bool {
         let dispatched = (self.lookup)(entry);
         let fits = |one: DispatchedEntry| {
-            self.fleet.is_blind(&one.config) || self.fleet.fits_after(&one.request(entry.workload), gone, self.now)
+            self.fleet.is_blind(&one.config)
+                || self.fleet.fits_after(&one.request(entry.workload), gone, self.now)
         };
         dispatched.is_none_or(fits)
     }

@@ -116,7 +116,7 @@ fn report(cpu: ResourceId, free: i64) -> CapacityReport {
 }
 
 #[test]
-fn quota_is_reserved_only_together_with_a_cluster() {
+fn hazard_10_quota_is_reserved_only_together_with_a_cluster() {
     let (mut engine, cpu) = engine(100);
     let mut fleet = Fleet::new();
     let east = fleet.cluster("east");

@@ -27,11 +27,11 @@ async fn components_without_their_dependencies_are_an_error() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_unsupported_dispatcher_is_refused_at_the_start() -> Result<()> {
+async fn a_mistyped_dispatcher_is_refused_at_the_start() -> Result<()> {
     let world = world().await?;
-    let config = world.lab.state().directory.join("external.yaml");
+    let config = world.lab.state().directory.join("mistyped.yaml");
     let file = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n\
-                multiKueue: {dispatcherName: example.com/dispatcher}\n";
+                multiKueue: {dispatcherName: sluice.dev/capacty}\n";
     std::fs::write(&config, file)?;
     let process = Launch::of("sluice-manager")
         .arg("--config")
@@ -41,7 +41,7 @@ async fn an_unsupported_dispatcher_is_refused_at_the_start() -> Result<()> {
         .start(world.lab)?;
     assert_eq!(process.ended().await, "exit status: 1");
     let log = process.log_tail(60);
-    assert!(log.contains("example.com/dispatcher"), "{log}");
-    assert!(log.contains("this version has [\"sluice.dev/capacity\""), "{log}");
+    assert!(log.contains("sluice.dev/capacty"), "{log}");
+    assert!(log.contains("the dispatchers are [\"sluice.dev/capacity\""), "{log}");
     Ok(())
 }

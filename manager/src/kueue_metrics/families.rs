@@ -128,3 +128,22 @@ families! {
     COHORT_ADMITTED "cohort_subtree_admitted_workloads" Counter, ["cohort" "priority_class"], "Admissions in the subtree";
     COHORT_WEIGHTED_SHARE "cohort_weighted_share" Gauge, ["cohort"], "Weighted share of the Cohort";
 }
+
+/// Families of MultiKueue, which have no prefix.
+pub(super) static MULTI_KUEUE: &[&Family] = &[&DISPATCHED, &ADMITTED_ON_WORKER];
+
+/// Clones that were created.
+pub(super) static DISPATCHED: Family = Family {
+    name: "multikueue_workloads_dispatched",
+    family_type: Counter,
+    labels: &["cluster_queue", "cluster"],
+    help: "Clones of Workloads created on the worker cluster",
+};
+
+/// Workloads that a worker admitted.
+pub(super) static ADMITTED_ON_WORKER: Family = Family {
+    name: "multikueue_workloads_admitted",
+    family_type: Counter,
+    labels: &["cluster_queue", "cluster"],
+    help: "Workloads admitted by the worker cluster",
+};

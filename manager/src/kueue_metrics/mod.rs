@@ -26,7 +26,12 @@ use config::{
 use parking_lot::Mutex;
 use prometheus_client::{collector::Collector, encoding::DescriptorEncoder};
 
-use self::{recording::Recording, series::Series, totals::Totals};
+use self::{
+    families::{ALL, MULTI_KUEUE},
+    recording::Recording,
+    series::Series,
+    totals::Totals,
+};
 
 /// See the module. Clones share the series.
 #[derive(Clone, Debug)]
@@ -93,7 +98,17 @@ impl Collector for KueueMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
         let MetricsState { series, totals } = &mut *self.0.state.lock();
         Recording { series, totals, settings: &self.0.settings }.sum_cohorts();
-        series.encode(&mut encoder)
+        series.encode(ALL, &mut encoder)
+    }
+}
+
+/// The families without the prefix `kueue`, of the same series.
+#[derive(Debug)]
+pub(crate) struct MultiKueueMetrics(pub(crate) KueueMetrics);
+
+impl Collector for MultiKueueMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
+        self.0.0.state.lock().series.encode(MULTI_KUEUE, &mut encoder)
     }
 }
 

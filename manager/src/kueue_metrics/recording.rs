@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cluster::control::measurement::{
     ClusterQueueGauges, CohortGauges, EvictionLabels, FlavorResourceGauge, LocalQueueGauges,
-    LocalQueueName, Measurement, QueueNumbers, UnadmittedLabels, WorkloadLabels,
+    LocalQueueName, Measurement, QueueNumbers, UnadmittedLabels, WorkerLabels, WorkloadLabels,
 };
 
 use super::{
@@ -95,6 +95,12 @@ impl Recording<'_> {
                 self.finished(cluster_queue, local_queue, count);
             }
             Measurement::UnadmittedWorkloads(labels, count) => self.unadmitted(labels, count),
+            Measurement::Dispatched(labels) => {
+                self.series.count(&f::DISPATCHED, of_worker(labels));
+            }
+            Measurement::AdmittedOnWorker(labels) => {
+                self.series.count(&f::ADMITTED_ON_WORKER, of_worker(labels));
+            }
             Measurement::ClusterQueue(queue, local_queues) => {
                 self.cluster_queue(&queue, &local_queues);
             }
@@ -327,6 +333,10 @@ impl Recording<'_> {
 
 fn values<'a>(values: impl IntoIterator<Item = &'a str>) -> LabelValues {
     values.into_iter().map(str::to_owned).collect()
+}
+
+fn of_worker(WorkerLabels { cluster_queue, cluster }: WorkerLabels) -> LabelValues {
+    vec![cluster_queue, cluster]
 }
 
 fn of_cluster_queue(labels: &WorkloadLabels) -> LabelValues {

@@ -8,7 +8,7 @@ use prometheus_client::{
     metrics::MetricType,
 };
 
-use super::families::{ALL, Family, FamilyType};
+use super::families::{ALL, Family, FamilyType, MULTI_KUEUE};
 
 /// Values of the labels of a family, in its order.
 pub(super) type LabelValues = Vec<String>;
@@ -63,7 +63,7 @@ impl Series {
 
     /// Removes the series of every family whose labels of these names have these values.
     pub(super) fn remove(&mut self, wanted: &[(&str, &str)]) {
-        for family in ALL {
+        for family in ALL.iter().chain(MULTI_KUEUE) {
             self.remove_from(family, wanted);
         }
     }
@@ -85,12 +85,13 @@ impl Series {
         self.family(family).extract_if(range, |labels, _| concerned(labels)).for_each(drop);
     }
 
-    /// Writes every family that has series.
+    /// Writes those of the families that have series.
     pub(super) fn encode(
         &self,
+        families: &[&Family],
         encoder: &mut DescriptorEncoder<'_>,
     ) -> Result<(), std::fmt::Error> {
-        for family in ALL {
+        for family in families {
             let Some(series) = self.families.get(&id(family)).filter(|all| !all.is_empty()) else {
                 continue;
             };

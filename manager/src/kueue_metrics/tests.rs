@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cluster::control::measurement::{
     ClusterQueueGauges, CohortGauges, EvictionLabels, FlavorResourceGauge, LocalQueueGauges,
-    QueueNumbers, UnadmittedLabels, WorkloadLabels,
+    QueueNumbers, UnadmittedLabels, WorkerLabels, WorkloadLabels,
 };
 use config::Configuration;
 use config::gates::Gates;
@@ -132,6 +132,7 @@ fn scrape(metrics: &KueueMetrics) -> String {
     let mut registry = Registry::default();
     let kueue = registry.sub_registry_with_prefix("kueue");
     kueue.register_collector(Box::new(metrics.clone()));
+    registry.register_collector(Box::new(MultiKueueMetrics(metrics.clone())));
     let mut body = String::new();
     text::encode(&mut body, &registry).expect("it encodes");
     body
@@ -281,4 +282,30 @@ fn gates_select_families() {
         let without = body(&format!("{gate}=false"));
         assert!(!without.contains(family) && without.contains("kueue_pending_workloads"), "{gate}");
     }
+}
+
+#[test]
+fn dispatch_is_counted_by_queue_and_cluster_without_the_prefix() {
+    let metrics = everything();
+    let labels =
+        |cluster: &str| WorkerLabels { cluster_queue: "a".into(), cluster: cluster.to_owned() };
+    let all = vec![
+        queue(1),
+        Measurement::Dispatched(labels("east")),
+        Measurement::Dispatched(labels("west")),
+        Measurement::Dispatched(labels("west")),
+        Measurement::AdmittedOnWorker(labels("west")),
+    ];
+    metrics.measure(all, Duration::ZERO);
+    let body = scrape(&metrics);
+    for line in [
+        "multikueue_workloads_dispatched_total{cluster_queue=\"a\",cluster=\"west\",replica_role=\"standalone\"} 2",
+        "multikueue_workloads_dispatched_total{cluster_queue=\"a\",cluster=\"east\",replica_role=\"standalone\"} 1",
+        "multikueue_workloads_admitted_total{cluster_queue=\"a\",cluster=\"west\",replica_role=\"standalone\"} 1",
+    ] {
+        assert!(body.lines().any(|one| one.starts_with(line)), "{line} in {body}");
+    }
+    assert!(!body.contains("kueue_multikueue"), "{body}");
+    metrics.measure(vec![Measurement::ClusterQueueGone("a".into())], Duration::ZERO);
+    assert!(!scrape(&metrics).contains("multikueue_workloads"), "they end with the queue");
 }

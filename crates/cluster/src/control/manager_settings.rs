@@ -115,7 +115,8 @@ fn dispatch_config(file: &Configuration, gates: &Gates) -> DispatchConfig {
         dispatcher: match &*multi_kueue.dispatcher_name {
             dispatchers::ALL_AT_ONCE => Dispatcher::AllAtOnce,
             dispatchers::INCREMENTAL => Dispatcher::Incremental(incremental_steps(file, gates)),
-            _ => Dispatcher::Capacity,
+            dispatchers::CAPACITY => Dispatcher::Capacity,
+            _ => Dispatcher::External,
         },
     }
 }

@@ -53,6 +53,15 @@ pub struct UnadmittedLabels {
     pub underlying_cause: String,
 }
 
+/// The labels of what happens on a worker cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WorkerLabels {
+    /// The ClusterQueue where the Workload holds quota.
+    pub cluster_queue: String,
+    /// The MultiKueueCluster.
+    pub cluster: String,
+}
+
 /// Something that happened, or a number that is different now.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Measurement {
@@ -133,6 +142,10 @@ pub enum Measurement {
     },
     /// The number of Workloads that are not admitted for these reasons.
     UnadmittedWorkloads(UnadmittedLabels, usize),
+    /// A clone of a Workload was created on a worker cluster.
+    Dispatched(WorkerLabels),
+    /// A worker cluster admitted a Workload, and its check became Ready.
+    AdmittedOnWorker(WorkerLabels),
     /// The numbers of a ClusterQueue and of all LocalQueues that name it.
     ClusterQueue(Box<ClusterQueueGauges>, Vec<LocalQueueGauges>),
     /// A ClusterQueue is gone.

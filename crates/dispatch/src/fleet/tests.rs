@@ -269,7 +269,7 @@ fn spread_keeps_the_free_share_equal_on_all_clusters() {
 }
 
 #[test]
-fn every_refusal_has_a_reason() {
+fn hazard_12_every_refusal_has_a_reason() {
     let only = |request: &dyn Fn(&mut WorkloadRequest)| {
         let mut one = self::request(1, 1);
         request(&mut one);

@@ -1,5 +1,6 @@
 //! Each rule once, as lines: the hub, one line per cluster, the steps.
 
+mod reconcile_group;
 mod simulation;
 
 use super::*;
@@ -514,7 +515,7 @@ fn a_check_in_retry_waits_for_the_eviction() {
 }
 
 #[test]
-fn a_group_of_jobs_is_created_followed_and_removed_together() {
+fn hazard_13_a_group_of_jobs_is_created_followed_and_removed_together() {
     let nominated = "quota nominated=a";
     let recorded = "quota ready recorded=a";
     check(&[

@@ -45,8 +45,8 @@ pub use self::{
     refused_pods::{REFUSED_PODS_FIELDS, RefusedPodsEvent},
 };
 
-pub(crate) use self::report::same;
 pub(crate) use self::refused_owners::{ObjectName, OwnerSearch, RefusedOwners};
+pub(crate) use self::report::same;
 
 use self::{nodes::Nodes, refused_pods::RefusedPods, unschedulable::UnschedulablePods};
 use super::{

@@ -142,10 +142,7 @@ pub(super) fn counts<'a>(
 }
 
 /// Whether two reports are equal but for `asOf` and their times.
-pub(crate) fn same(
-    before: &ClusterCapacityStatus,
-    after: &ClusterCapacityStatus,
-) -> bool {
+pub(crate) fn same(before: &ClusterCapacityStatus, after: &ClusterCapacityStatus) -> bool {
     let (as_of, reported_at) = (after.as_of.clone(), after.reported_at.clone());
     ClusterCapacityStatus { as_of, reported_at, ..before.clone() } == *after
 }

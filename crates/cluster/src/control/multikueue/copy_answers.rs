@@ -12,6 +12,7 @@ use super::{
 use crate::control::{
     context::Context,
     job_key::JobKey,
+    measurement::{Measurement, WorkerLabels},
     outbox::{
         Purpose, REMOVAL_SHOWN_WITHIN, Subject, Ticket, after, decode, decode_job, listed_object,
     },
@@ -55,6 +56,7 @@ impl CopyAnswer<'_> {
                 ctx.agenda.at(until, ticket.waiter.clone());
             }
             WriteOutcome::Done(value) => {
+                self.count_dispatch(workload, inputs.workloads, ctx);
                 self.copy_written(Some(value).filter(|value| !is_status(value)), gates);
             }
             WriteOutcome::Gone if !ticket.purpose.is_create() => self.copy_gone(gates),
@@ -69,6 +71,18 @@ impl CopyAnswer<'_> {
             }
         }
         self.count_clone(workload, inputs);
+    }
+
+    /// Counts a clone that was created.
+    fn count_dispatch(&self, workload: &Key, workloads: &Workloads, ctx: &mut Context) {
+        if self.ticket.purpose != Purpose::CloneCreate {
+            return;
+        }
+        let admission =
+            workloads.get(workload).and_then(|one| one.object().status.admission.as_ref());
+        let cluster_queue = admission.map(|one| one.cluster_queue.clone()).unwrap_or_default();
+        let labels = WorkerLabels { cluster_queue, cluster: self.cluster.to_owned() };
+        ctx.measurements.push(Measurement::Dispatched(labels));
     }
 
     /// Whether the copy is still observed.

@@ -6,7 +6,8 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use ::jobs::{GenericJob, JobObject, remote_objects::RemoteIdentity};
 use crds::names::{conditions::EVICTED, reasons::PODS_READY_TIMEOUT};
 use dispatch::{
-    AssignedWorkload, ClusterRace, ExclusionCause, HubIncarnation, Nominated, PlacementRequest,
+    AssignedWorkload, ClusterRace, Dispatcher, ExclusionCause, HubIncarnation, Nominated,
+    PlacementRequest,
     workload::{
         self as dispatch_workload, DispatchCheckState, DispatchStep, DispatchTimeouts,
         LocalWorkload, RemoteCopy, RetryReason,
@@ -131,12 +132,7 @@ impl<'a> DispatchEvaluation<'a> {
     /// Whether clusters race because nothing is known of their capacity. A race goes on when it is known again; a Workload that
     /// was nominated for one cluster stays with that.
     fn races_blindly(&self, hub: &LocalWorkload) -> bool {
-        let is_blind = || {
-            let record = self.inputs.workloads.get(self.key)?;
-            let admission = record.object().status.admission.as_ref()?;
-            let config = self.inputs.scheduler.multikueue_config(&admission.cluster_queue)?;
-            Some(self.inputs.registry.fleet().is_blind(config))
-        };
+        let is_blind = || Some(self.inputs.registry.fleet().is_blind(self.multikueue_config()?));
         match hub.nominated_clusters.len() {
             0 => hub.recorded_cluster.is_none() && is_blind().unwrap_or_default(),
             1 => false,
@@ -146,8 +142,7 @@ impl<'a> DispatchEvaluation<'a> {
 
     fn clusters_that_race(&self, hub: &LocalWorkload) -> Option<ClusterRace> {
         let record = self.inputs.workloads.get(self.key)?;
-        let admission = record.object().status.admission.as_ref()?;
-        let config = self.inputs.scheduler.multikueue_config(&admission.cluster_queue)?;
+        let config = self.multikueue_config()?;
         let request = self.inputs.scheduler.request(record.id())?;
         let fleet = self.inputs.registry.fleet();
         let nominated = Nominated { clusters: &hub.nominated_clusters, at: hub.nominated_at };
@@ -181,7 +176,34 @@ impl<'a> DispatchEvaluation<'a> {
         let Some(record) = self.inputs.workloads.get(self.key) else {
             return self.hub_view_of_orphan(&jobs);
         };
-        hub_view(record, (check, &jobs), self.state, self.inputs.registry.fleet_mut())
+        let mut hub =
+            hub_view(record, (check, &jobs), self.state, self.inputs.registry.fleet_mut());
+        self.drop_strange_nominations(&mut hub);
+        hub
+    }
+
+    /// A program that may write a Workload's status may not send it to a cluster that its queue does not dispatch to.
+    fn drop_strange_nominations(&self, hub: &mut LocalWorkload) {
+        if self.config.dispatcher != Dispatcher::External || hub.nominated_clusters.is_empty() {
+            return;
+        }
+        let fleet = self.inputs.registry.fleet();
+        let config = self.multikueue_config();
+        hub.nominated_clusters.retain(|id| {
+            let known = config.is_some_and(|config| fleet.is_configured(config, *id));
+            if !known {
+                let cluster = fleet.name(*id);
+                tracing::warn!(workload = %self.key, cluster, "nominated, but not in the MultiKueueConfig");
+            }
+            known
+        });
+    }
+
+    /// The MultiKueueConfig of the ClusterQueue where the Workload has quota.
+    fn multikueue_config(&self) -> Option<&'a str> {
+        let record = self.inputs.workloads.get(self.key)?;
+        let admission = record.object().status.admission.as_ref()?;
+        self.inputs.scheduler.multikueue_config(&admission.cluster_queue)
     }
 
     /// A Workload that does not exist has nothing, unless its job has lost it by force.

@@ -69,7 +69,8 @@ impl ReportCopy {
             return;
         };
         // A heartbeat is shown as well, so that the age of a report is; but not each of it.
-        let shown = self.written.as_ref().is_some_and(|one| same(&one.object().status, &report.status));
+        let shown =
+            self.written.as_ref().is_some_and(|one| same(&one.object().status, &report.status));
         let beat_at = self.written_at.map(|at| after(at, HEARTBEAT_PERIOD));
         if let Some(later) = beat_at.filter(|at| shown && *at > ctx.now) {
             return ctx.agenda.at(later, Reevaluation::Report);

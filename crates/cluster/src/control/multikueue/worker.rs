@@ -197,7 +197,8 @@ impl Worker {
 
     /// Takes note of a heartbeat that was not observed before. Only times of this process are compared.
     pub(super) fn note_heartbeat(&mut self, now: Timestamp) {
-        let reported = self.capacity.as_ref().and_then(|one| one.object().status.reported_at.clone());
+        let reported =
+            self.capacity.as_ref().and_then(|one| one.object().status.reported_at.clone());
         let known = self.heartbeat.as_ref().map(|(beat, _)| beat);
         if reported.as_ref() != known {
             self.heartbeat = reported.map(|beat| (beat, now));

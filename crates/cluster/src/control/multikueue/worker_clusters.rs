@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use ::jobs::{JobObject, Kind, Kinds, pod_sets_info::FlavorsByName};
 use crds::{
-    names::reasons::{CLIENT_CONNECTION_FAILED, ORIGIN_SHARED}, v1alpha1::ClusterCapacity, v1beta2::Workload,
+    names::reasons::{CLIENT_CONNECTION_FAILED, ORIGIN_SHARED},
+    v1alpha1::ClusterCapacity,
+    v1beta2::Workload,
 };
 use engine::ids::ClusterId;
 use jiff::{SignedDuration, Timestamp};

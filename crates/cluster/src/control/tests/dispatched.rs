@@ -435,7 +435,7 @@ fn a_changed_priority_is_written_to_the_clone_and_running_work_stays() {
 }
 
 #[test]
-fn a_job_of_another_owner_under_the_name_of_a_copy_is_a_refusal() {
+fn hazard_6_a_job_of_another_owner_under_the_name_of_a_copy_is_a_refusal() {
     let mut control = dispatching(&hub_job("20", false, &json!({})), &[hub_workload()]);
     connect(&mut control, vec![copies().0], vec![]);
     let (mut n_creates, mut now) = (0, NOW);
@@ -486,4 +486,13 @@ fn a_process_that_observes_a_workload_late_removes_no_newer_copy() {
     raised["metadata"]["annotations"] = json!({"sluice.dev/epoch": "2"});
     control.observe(ManagerInput::Workload(Change::Apply(shared(raised))), NOW);
     assert_eq!(on_east(&control.decide(NOW)), [""; 0], "it is the recorded copy");
+}
+
+#[test]
+fn hazard_3_a_status_is_copied_in_the_decision_that_observes_it() {
+    let mut control = dispatching(&hub_job("20", false, &json!({})), &[hub_workload()]);
+    let (clone, copy) = copies();
+    connect(&mut control, vec![clone], vec![copy]);
+    let step = control.decide(NOW);
+    assert!(step.orders.iter().any(|order| order.ticket.purpose == Purpose::SyncStatus));
 }

@@ -169,7 +169,7 @@ fn a_declared_job_is_started_copied_and_followed() {
 }
 
 #[test]
-fn a_worker_that_does_not_serve_the_kind_is_not_asked_twice() {
+fn hazard_7_a_worker_that_does_not_serve_a_kind_is_used_for_others_and_not_asked_twice() {
     let mut control = manager(training("30", false, &json!({})), &[training_workload()]);
     connect(&mut control, vec![training_clone()], vec![]);
     let missing = Change::Unavailable { reason: Unavailable::NotServed, removed: vec![] };

@@ -119,7 +119,7 @@ fn two_managers_of_one_worker_write_their_own_entries_only() {
 }
 
 #[test]
-fn a_worker_that_another_manager_uses_with_this_origin_is_refused() {
+fn hazard_8_a_worker_that_another_manager_uses_with_this_origin_is_refused() {
     let mut control = manager(&json!({}));
     own_cluster(&mut control, "hub-1");
     flavor(&mut control, "zone");

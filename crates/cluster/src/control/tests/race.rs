@@ -153,6 +153,68 @@ fn clusters_race_under_capacity_dispatch_if_none_reports() {
     assert!(!orders(&step).contains(&"hub unplace".to_owned()), "{:?}", orders(&step));
 }
 
+/// The Workload as an external dispatcher leaves it.
+fn nominated_by_others(
+    control: &mut ManagerControl,
+    version: &str,
+    clusters: &[&str],
+) -> Decisions {
+    observe(control, reserved(version, clusters));
+    control.decide(NOW)
+}
+
+/// A manager whose clusters are nominated by another program.
+fn external() -> ManagerControl {
+    let mut control = manager_of(dispatching_settings("example.com/dispatcher"));
+    connect(&mut control, "east");
+    connect(&mut control, "west");
+    control
+}
+
+#[test]
+fn an_external_dispatcher_nominates_adds_and_withdraws() {
+    let mut control = external();
+    assert_eq!(orders(&control.decide(NOW)), [""; 0], "quota stays, and nothing is nominated");
+    let step = nominated_by_others(&mut control, "50", &["east"]);
+    assert_eq!(orders(&step), ["east clone-create"], "the job follows the cluster that admits");
+    created(&mut control, &step, "east", clone("60", false));
+    assert_eq!(
+        orders(&control.decide(NOW + 10.minutes())),
+        [""; 0],
+        "the dispatcher has its own time"
+    );
+    let step = nominated_by_others(&mut control, "51", &["east", "west"]);
+    assert_eq!(orders(&step), ["west clone-create"]);
+    created(&mut control, &step, "west", clone("70", false));
+    let step = nominated_by_others(&mut control, "52", &["west"]);
+    assert_eq!(orders(&step), ["east clone-delete"], "it was withdrawn");
+    worker(&mut control, "west", WorkerInput::Workload(Change::Apply(shared(clone("71", true)))));
+    let key = Key { namespace: Some("ns".into()), name: name().into() };
+    worker(&mut control, "east", WorkerInput::Workload(Change::Delete(key)));
+    let step = control.decide(NOW);
+    assert_eq!(orders(&step), ["hub dispatched"]);
+    let order = step.orders.iter().find(|one| one.ticket.purpose == Purpose::Dispatched);
+    let body: Value = serde_json::from_slice(order.expect("it was ordered").write.request().body())
+        .expect("JSON");
+    assert_eq!(body["status"]["clusterName"], "west");
+    assert!(
+        body["status"]["nominatedClusterNames"].is_null(),
+        "also if another manager owns it: {body}"
+    );
+}
+
+#[test]
+fn an_external_dispatcher_cannot_nominate_a_cluster_of_another_config() {
+    let mut control = external();
+    let north = json!({"metadata": {"name": "north", "resourceVersion": "43"}, "spec": {}});
+    control.observe(ManagerInput::MultiKueueCluster(Change::Apply(shared(north))), NOW);
+    connect(&mut control, "north");
+    let step = nominated_by_others(&mut control, "50", &["north"]);
+    assert_eq!(orders(&step), [""; 0]);
+    let step = nominated_by_others(&mut control, "51", &["north", "west"]);
+    assert_eq!(orders(&step), ["west clone-create"]);
+}
+
 #[test]
 fn a_cluster_that_was_nominated_stays_so() {
     let mut control = manager();
@@ -196,7 +258,7 @@ fn a_round_adds_a_cluster_after_five_minutes() {
 }
 
 #[test]
-fn a_new_leader_lets_the_round_pass_first() {
+fn hazard_5_a_new_leader_lets_the_round_pass_first() {
     let mut control = incremental();
     observe(&mut control, reserved("31", &["west"]));
     connect(&mut control, "east");
@@ -207,4 +269,108 @@ fn a_new_leader_lets_the_round_pass_first() {
     assert_eq!(orders(&control.decide(NOW + 10.seconds())), [""; 0]);
     let step = control.decide(NOW + 400.seconds());
     assert_eq!(body(&step, "hub")["status"]["nominatedClusterNames"], json!(["east", "west"]));
+}
+
+#[test]
+fn hazard_1_a_worker_that_hangs_delays_no_other() {
+    let mut control = manager();
+    connect(&mut control, "east");
+    // It accepts connections and completes no list.
+    let link = Connection { active: true, reason: "Active", message: String::new() };
+    worker(&mut control, "west", WorkerInput::Connection(link));
+    let step = control.decide(NOW);
+    assert_eq!(body(&step, "hub")["status"]["nominatedClusterNames"], json!(["east"]));
+    dispatched::done(&mut control, &step, "reserve", reserved("50", &["east"]), NOW);
+    assert_eq!(orders(&control.decide(NOW)), ["east clone-create"]);
+}
+
+#[test]
+fn hazard_2_nothing_is_read_on_the_path_of_a_dispatch() {
+    let mut control = manager();
+    connect(&mut control, "east");
+    connect(&mut control, "west");
+    let nominate = control.decide(NOW);
+    dispatched::done(&mut control, &nominate, "reserve", reserved("50", &["east", "west"]), NOW);
+    let create = control.decide(NOW);
+    assert_eq!(orders(&create), ["east clone-create", "west clone-create"]);
+    created(&mut control, &create, "east", clone("60", true));
+    let all = [nominate, create, control.decide(NOW)];
+    let mut sent = all.iter().flat_map(|step| &step.orders);
+    assert!(sent.all(|order| !order.ticket.purpose.is_read() && order.write.request().method() != "GET"));
+}
+
+/// The Workload is recorded on `east`, which has admitted it. Returns the write.
+fn record(control: &mut ManagerControl) -> Decisions {
+    connect(control, "east");
+    let step = control.decide(NOW);
+    dispatched::done(control, &step, "reserve", reserved("50", &["east"]), NOW);
+    let step = control.decide(NOW);
+    created(control, &step, "east", clone("60", true));
+    let step = control.decide(NOW);
+    assert_eq!(orders(&step), ["hub dispatched"]);
+    dispatched::done(control, &step, "dispatched", recorded("52", "Ready"), NOW);
+    step
+}
+
+/// The Workload on `east` with its check in this state.
+fn recorded(version: &str, state: &str) -> Value {
+    let mut recorded = reserved(version, &[]);
+    recorded["status"]["clusterName"] = json!("east");
+    recorded["status"]["admissionChecks"][0]["state"] = json!(state);
+    // Admitted, and its pods are not ready yet.
+    recorded["status"]["conditions"] = workload()["status"]["conditions"].clone();
+    recorded
+}
+
+/// Events of MultiKueue, with their types.
+fn events(step: &Decisions) -> Vec<String> {
+    let ours = step.events.iter().filter(|event| event.reason == "MultiKueue");
+    ours.map(|event| format!("{:?} {}", event.event_type, event.note)).collect()
+}
+
+fn dispatches(step: &Decisions) -> Vec<String> {
+    let named = step.measurements.iter().filter_map(|one| match one {
+        measurement::Measurement::Dispatched(labels) => Some(("dispatched", labels)),
+        measurement::Measurement::AdmittedOnWorker(labels) => Some(("admitted", labels)),
+        _ => None,
+    });
+    named.map(|(what, one)| format!("{what} {} {}", one.cluster_queue, one.cluster)).collect()
+}
+
+#[test]
+fn hazard_11_an_admission_is_reported_and_counted_once() {
+    let mut control = manager();
+    let before = record(&mut control);
+    assert_eq!(dispatches(&before), ["dispatched cq east"]);
+    let step = control.decide(NOW);
+    assert_eq!(events(&step), ["Normal The workload was admitted on \"east\""]);
+    assert_eq!(dispatches(&step), ["admitted cq east"]);
+    for version in ["53", "54"] {
+        observe(&mut control, recorded(version, "Ready"));
+        let step = control.decide(NOW);
+        assert_eq!((events(&step), dispatches(&step)), (vec![], vec![]), "a pass reports nothing");
+    }
+}
+
+#[test]
+fn an_eviction_on_a_worker_is_an_event_and_one_out_of_sync_a_warning() {
+    let evicted = ("Evicted", "Preempted", "Normal Workload evicted on worker cluster: \"east\"");
+    let differs = ("Finished", "OutOfSync", "Warning Remote workload on worker cluster \"east\"");
+    for (condition, reason, expected) in [evicted, differs] {
+        let mut control = manager();
+        record(&mut control);
+        control.decide(NOW);
+        let mut copy = clone("80", true);
+        let conditions = copy["status"]["conditions"].as_array_mut().expect("a list");
+        conditions
+            .push(json!({"type": condition, "status": "True", "reason": reason, "message": ""}));
+        worker(&mut control, "east", WorkerInput::Workload(Change::Apply(shared(copy))));
+        let step = control.decide(NOW);
+        let order = step.orders.iter().find(|one| one.ticket.purpose == Purpose::Retry);
+        let order = order.unwrap_or_else(|| panic!("{reason}: {:?}", orders(&step)));
+        control.answered(&order.ticket, WriteOutcome::Done(recorded("90", "Retry")), NOW);
+        let step = control.decide(NOW);
+        let found = events(&step);
+        assert!(found.len() == 1 && found[0].starts_with(expected), "{found:?}");
+    }
 }

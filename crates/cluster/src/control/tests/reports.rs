@@ -58,7 +58,9 @@ fn reasons(control: &ManagerControl) -> String {
 
 #[test]
 fn a_report_counts_for_three_heartbeats() {
-    for (beat_again, seconds, counts) in [(false, 29, true), (false, 30, false), (true, 49, true), (true, 50, false)] {
+    for (beat_again, seconds, counts) in
+        [(false, 29, true), (false, 30, false), (true, 49, true), (true, 50, false)]
+    {
         let mut control = manager(&json!({}));
         with_west(&mut control);
         control.observe(east(report(7, 0)), NOW);
@@ -125,7 +127,8 @@ fn quota_alone_is_reserved_if_the_reports_of_all_are_stale() {
     let step = control.decide(later);
     let reserve = step.orders.iter().find(|one| one.ticket.purpose == Purpose::Reserve);
     let body: Value =
-        serde_json::from_slice(reserve.expect("quota suffices").write.request().body()).expect("JSON");
+        serde_json::from_slice(reserve.expect("quota suffices").write.request().body())
+            .expect("JSON");
     assert_eq!(body["status"].get("nominatedClusterNames"), None, "quota first, as upstream");
 }
 
@@ -143,7 +146,8 @@ fn clusters_do_not_race_before_it_is_known_whether_they_report() {
 
 /// An agent of one node.
 fn agent(clones: Vec<Value>) -> AgentControl {
-    let mut control = AgentControl::new(AgentSettings::new(AgentPolicy::default(), &kinds().handled));
+    let mut control =
+        AgentControl::new(AgentSettings::new(AgentPolicy::default(), &kinds().handled));
     let node = json!({
         "metadata": {"name": "node", "resourceVersion": "1"},
         "status": {
@@ -170,11 +174,7 @@ fn stored() -> Value {
 }
 
 /// The report that an agent writes now, as far as it differs. It is stored.
-fn written(
-    control: &mut AgentControl,
-    stored: &mut Value,
-    now: Timestamp,
-) -> Option<Value> {
+fn written(control: &mut AgentControl, stored: &mut Value, now: Timestamp) -> Option<Value> {
     let step = control.decide(now);
     let order = step.orders.iter().find(|one| one.ticket.purpose == Purpose::Capacity)?;
     let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");

@@ -16,7 +16,7 @@ use index::{
 use jiff::Timestamp;
 use runtime::events::{EventRecord, EventType, Regarding};
 
-use crate::control::measurement::Measurement;
+use crate::control::measurement::{Measurement, WorkerLabels};
 
 use super::transition::{PendingTransitions, Preemption};
 
@@ -35,6 +35,7 @@ impl StatusChange<'_> {
         let groups = [
             self.gates(),
             self.admission(),
+            self.retry().into_iter().collect(),
             self.eviction(),
             self.deactivation().into_iter().collect(),
             self.pending().into_iter().collect(),
@@ -55,6 +56,33 @@ impl StatusChange<'_> {
         })
     }
 
+    /// The admission on a worker that is counted once the status is written.
+    pub(super) fn admission_on_worker(&self) -> Option<Measurement> {
+        let cluster = self.recorded_cluster()?.to_owned();
+        let queue = self.after.admission.as_ref().map(|one| one.cluster_queue.clone());
+        let cluster_queue = queue.unwrap_or_default();
+        Some(Measurement::AdmittedOnWorker(WorkerLabels { cluster_queue, cluster }))
+    }
+
+    /// The cluster that is recorded by the write.
+    fn recorded_cluster(&self) -> Option<&str> {
+        let cluster = self.after.cluster_name.as_deref();
+        cluster.filter(|cluster| self.workload.status.cluster_name.as_deref() != Some(*cluster))
+    }
+
+    /// MultiKueue asks for another dispatch. Kueue reports what a worker evicted and what differs from its job; a worker that
+    /// refuses the job, or does not start it, is reported as well. The check itself may show the eviction already.
+    fn retry(&self) -> Option<EventRecord> {
+        let message = self.transitions.check_retry()?;
+        let (reporter, reason) = (reporters::WORKLOAD_CONTROLLER, reasons::MULTI_KUEUE);
+        let failed = ["Remote workload on worker cluster", "Worker cluster"];
+        if message.starts_with("Workload evicted on worker cluster") {
+            return Some(self.normal(reporter, reason, message.to_owned()));
+        }
+        let fails = failed.iter().any(|start| message.starts_with(start));
+        fails.then(|| self.warning(reporter, reason, message.to_owned()))
+    }
+
     fn admission(&self) -> Vec<EventRecord> {
         let mut events = Vec::new();
         let queue = self.after.admission.as_ref().map_or("", |one| one.cluster_queue.as_str());
@@ -66,9 +94,7 @@ impl StatusChange<'_> {
             );
             events.push(self.normal(reporters::SCHEDULER, reasons::QUOTA_RESERVED, note));
         }
-        if let Some(cluster) = &self.after.cluster_name
-            && self.workload.status.cluster_name.as_ref() != Some(cluster)
-        {
+        if let Some(cluster) = self.recorded_cluster() {
             let note = format!("The workload was admitted on \"{cluster}\"");
             let reporter = reporters::WORKLOAD_CONTROLLER;
             events.push(self.normal(reporter, reasons::MULTI_KUEUE, note));

@@ -348,7 +348,11 @@ impl Workloads {
                 let announcements = match submitted {
                     true => Announcements {
                         events: change.announcements(),
-                        measurements: change.preemption().into_iter().collect(),
+                        measurements: change
+                            .preemption()
+                            .into_iter()
+                            .chain(change.admission_on_worker())
+                            .collect(),
                     },
                     false => Announcements::default(),
                 };

@@ -194,7 +194,15 @@ impl PendingTransitions {
     }
 
     pub(crate) fn retries_check(&self) -> bool {
-        self.0.iter().any(|one| matches!(one, Transition::CheckRetry(_)))
+        self.check_retry().is_some()
+    }
+
+    /// The message of a check that becomes Retry.
+    pub(crate) fn check_retry(&self) -> Option<&str> {
+        self.0.iter().find_map(|one| match one {
+            Transition::CheckRetry(message) => Some(message.as_str()),
+            _ => None,
+        })
     }
 
     /// Removes the nominated cluster of the reservation.

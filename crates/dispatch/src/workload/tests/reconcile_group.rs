@@ -1,0 +1,149 @@
+//! The rows of docs/reference/multikueue.md §2.3, and the hazards of §2.15 that are decided here, by their numbers.
+
+use super::check;
+
+#[test]
+fn step_2_without_quota_or_at_the_end_copies_are_removed_everywhere_reachable() {
+    check(&[
+        (
+            1,
+            "finished",
+            &["a live clone=1 job=1", "b live clone=1"],
+            &["delete-job a", "delete-clone b"],
+        ),
+        (1, "nominated=a", &["a live clone=1", "b lost=0 clone=1"], &["delete-clone a"]),
+    ]);
+}
+
+#[test]
+fn step_3_a_remote_end_is_copied_and_then_finishes_the_workload() {
+    let hub = "quota ready recorded=a";
+    check(&[
+        (1, hub, &["a live clone=1 job=1 job-finished clone-finished=Succeeded"], &["sync a"]),
+        (
+            1,
+            hub,
+            &["a live clone=1 job=1 job-finished synced clone-finished=Succeeded"],
+            &["finish Succeeded: all done"],
+        ),
+    ]);
+}
+
+#[test]
+fn step_3_out_of_sync_is_a_retry_while_ready_and_never_an_end() {
+    let retry = "retry Remote workload on worker cluster \"a\" is out of sync with its user job, \
+                 resetting for re-dispatch, Previously: \"Ready\"";
+    let copy = "a live clone=1 job=1 synced clone-finished=OutOfSync";
+    check(&[
+        (1, "quota ready recorded=a", &[copy], &[retry]),
+        (1, "quota retry recorded=a", &[copy], &[]),
+    ]);
+}
+
+#[test]
+fn step_4a_the_local_job_of_an_evicted_workload_shows_no_active_pods() {
+    let hub = "quota evicted ready recorded=a active raised epoch=2";
+    check(&[
+        (1, hub, &["a live clone=1 evicted job=1"], &["delete-job a"]),
+        (1, hub, &["a live"], &["idle"]),
+    ]);
+}
+
+#[test]
+fn step_4b_an_eviction_on_the_worker_is_a_retry_once_the_check_is_ready() {
+    let retry = "retry Workload evicted on worker cluster: \"a\", resetting for re-admission. \
+                 Previously: \"Ready\"";
+    check(&[
+        (1, "quota ready recorded=a", &["a live clone=1 evicted job=1"], &[retry]),
+        // Not yet: in a race it is requeued on the worker.
+        (1, "quota nominated=a,b race=a,b", &["a live clone=1 evicted", "b live clone=1"], &[]),
+    ]);
+}
+
+#[test]
+fn step_5_another_spec_removes_the_copy_and_another_priority_is_written() {
+    let hub = "quota nominated=a,b race=a,b";
+    check(&[
+        (1, hub, &["a live clone=1 other-spec", "b live clone=1"], &["delete-clone a"]),
+        (
+            1,
+            "quota ready recorded=a",
+            &["a live clone=1 other-priority job=1 synced"],
+            &["push-priority a"],
+        ),
+    ]);
+}
+
+#[test]
+fn step_6_the_earliest_admission_wins() {
+    let hub = "quota nominated=a,b race=a,b";
+    check(&[(
+        9,
+        hub,
+        &["a live clone=1 admitted=5", "b live clone=1 admitted=4"],
+        &["delete-clone a"],
+    )]);
+}
+
+#[test]
+fn step_6a_a_winner_that_is_lost_waits_and_one_that_lacks_its_clone_does_not() {
+    let lost = "retry Admitting remote lost, Previously: \"Ready\"";
+    let gone = "retry Admitting remote no longer exists, Previously: \"Ready\"";
+    let unrecorded = "retry Admission check is Ready but no admitting cluster is recorded; this is \
+                      unexpected, please report it, Previously: \"Ready\"";
+    let hub = "quota ready recorded=a";
+    check(&[
+        (99, hub, &["a lost=0 clone=1 job=1"], &["wait-until 100"]),
+        (100, hub, &["a lost=0 clone=1 job=1"], &[lost]),
+        (1, hub, &["a live"], &[gone]),
+        (1, "quota ready", &["a live clone=1"], &[unrecorded]),
+    ]);
+}
+
+#[test]
+fn step_6b_every_other_copy_goes_before_the_winner_is_recorded_and_its_job_made() {
+    let hub = "quota nominated=a,b race=a,b";
+    check(&[
+        (9, hub, &["a live clone=1 admitted=5", "b live clone=1"], &["delete-clone b"]),
+        (9, hub, &["a live clone=1 admitted=5", "b live"], &["ready a"]),
+        (9, "quota ready recorded=a", &["a live clone=1 admitted=5"], &["create-job a"]),
+        // Evicted here: what runs there is stopped.
+        (
+            9,
+            "quota evicted ready recorded=a",
+            &["a live clone=1 admitted=5 job=1"],
+            &["delete-job a"],
+        ),
+    ]);
+}
+
+#[test]
+fn step_8_a_check_that_is_not_pending_nominates_nothing() {
+    check(&[
+        (1, "quota retry race=a", &["a live"], &[]),
+        (1, "quota rejected race=a", &["a live"], &[]),
+    ]);
+}
+
+#[test]
+fn step_9_nomination_follows_when_every_other_check_is_ready() {
+    check(&[
+        (1, "quota awaits-checks race=a", &["a live"], &[]),
+        (1, "quota race=a", &["a live"], &["nominate"]),
+    ]);
+}
+
+#[test]
+fn hazard_4_a_returning_copy_of_an_earlier_epoch_displaces_no_recorded_cluster() {
+    check(&[(
+        9,
+        "quota ready recorded=b epoch=2",
+        &["a live clone=1 admitted=1 job=1", "b live clone=2 admitted=5 job=2 synced"],
+        &["delete-job a"],
+    )]);
+}
+
+#[test]
+fn hazard_5_nothing_is_left_to_do_when_every_cluster_is_nominated() {
+    check(&[(999, "quota nominated=a,b race=a,b", &["a live clone=1", "b live clone=1"], &[])]);
+}
