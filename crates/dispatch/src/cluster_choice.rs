@@ -2,8 +2,8 @@
 //!
 //! A cluster is eligible if it is connected, has a fresh report, runs the kind, is allowed by policy and affinity,
 //! and is not excluded after a refusal. An eligible cluster is a candidate if its nodes fit the Workload, or if the
-//! Workload can reuse capacity of an ended one. The policy's strategy ranks candidates, then weight, then the order
-//! of the configuration. Score: the minimum over requested resources of `free_after / reported_free`, compared
+//! Workload can reuse capacity of an ended one. The cheapest rank first, then the policy's strategy ranks candidates, then weight, then the
+//! order of the configuration. Score: the minimum over requested resources of `free_after / reported_free`, compared
 //! exactly. Source: docs/reference/dispatch.md §1-3, §5.
 //!
 //! Wake-ups are precise: a key is returned if and only if a Workload that waits under it would get a cluster now, or if it may
@@ -309,17 +309,17 @@ impl Eq for FreeShare {}
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum ClusterScore {
     Ordered,
-    Spread(FreeShare, i32),
-    BinPack(Reverse<FreeShare>, i32),
+    Spread(Reverse<i64>, FreeShare, i32),
+    BinPack(Reverse<i64>, Reverse<FreeShare>, i32),
 }
 
 impl ClusterScore {
     fn new(policy: &PlacementPolicy, cluster: ClusterId, share: FreeShare) -> Self {
-        let weight = policy.weight(cluster);
+        let (weight, cost) = (policy.weight(cluster), Reverse(policy.cost(cluster)));
         match policy.strategy {
             PlacementStrategy::Ordered => Self::Ordered,
-            PlacementStrategy::Spread => Self::Spread(share, weight),
-            PlacementStrategy::BinPack => Self::BinPack(Reverse(share), weight),
+            PlacementStrategy::Spread => Self::Spread(cost, share, weight),
+            PlacementStrategy::BinPack => Self::BinPack(cost, Reverse(share), weight),
         }
     }
 }

@@ -101,6 +101,16 @@ impl Fleet {
         }
     }
 
+    /// Time in nanoseconds after which a cluster that is not reached is lost, if the policy of a MultiKueueConfig says so.
+    pub fn lost_after(&self, config: &str) -> Option<i64> {
+        self.config(config).policy.lost_after
+    }
+
+    /// When the policy of a MultiKueueConfig withdraws running work from a cluster.
+    pub fn drain_deadline(&self, config: &str, cluster: ClusterId) -> Option<Time> {
+        self.config(config).policy.drain_deadline(cluster)
+    }
+
     /// Whether a MultiKueueConfig, or its policy, has a cluster.
     pub fn is_configured(&self, config: &str, cluster: ClusterId) -> bool {
         self.config(config).clusters.contains(&cluster)

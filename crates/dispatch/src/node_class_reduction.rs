@@ -204,7 +204,6 @@ fn keep_least(all: &mut Vec<(ResourceId, Amount)>, other: &[(ResourceId, Amount)
 }
 
 /// An amount for comparisons only: what a class offers is never computed from it.
-#[allow(clippy::cast_precision_loss)]
 fn approximate(amount: i64) -> f64 {
     amount as f64
 }

@@ -1,6 +1,6 @@
 //! A MultiKueueConfig and its DispatchPolicy (docs/reference/dispatch.md §3).
 
-use engine::ids::ClusterId;
+use engine::{Time, ids::ClusterId};
 
 use crate::JobGvk;
 
@@ -16,7 +16,7 @@ pub enum PlacementStrategy {
     Ordered,
 }
 
-/// Weight and drain state of one cluster.
+/// Weight, cost and drain state of one cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClusterPreference {
     /// The cluster.
@@ -25,6 +25,21 @@ pub struct ClusterPreference {
     pub weight: i32,
     /// Takes no new work.
     pub draining: bool,
+    /// When running work is withdrawn from a cluster that is drained; never if unset.
+    pub drain_deadline: Option<Time>,
+    /// Relative cost of a unit of work in thousandths; [`ONE_COST`] by default.
+    pub cost: i64,
+}
+
+/// The cost of a cluster that the policy gives none.
+pub const ONE_COST: i64 = 1000;
+
+impl ClusterPreference {
+    /// A cluster about which nothing is special.
+    #[must_use]
+    pub fn of(cluster: ClusterId) -> Self {
+        Self { cluster, weight: 0, draining: false, drain_deadline: None, cost: ONE_COST }
+    }
 }
 
 /// When and how much capacity is reserved for blocked gangs.
@@ -45,6 +60,8 @@ pub struct PlacementPolicy {
     pub clusters: Vec<ClusterPreference>,
     /// Reservation for the oldest blocked gang; off if unset.
     pub gang_reservation: Option<GangReservationPolicy>,
+    /// Time in nanoseconds after which a cluster that is not reached is lost; that of the configuration if unset.
+    pub lost_after: Option<i64>,
     /// Namespaces that may be dispatched; all if unset.
     pub namespaces: Option<Vec<Box<str>>>,
     /// Kinds that may be dispatched; all if unset. An entry without a version matches every version.
@@ -59,6 +76,16 @@ impl PlacementPolicy {
     /// Weight of a cluster.
     pub(crate) fn weight(&self, cluster: ClusterId) -> i32 {
         self.preference(cluster).map_or(0, |one| one.weight)
+    }
+
+    /// Cost of a unit of work on a cluster.
+    pub(crate) fn cost(&self, cluster: ClusterId) -> i64 {
+        self.preference(cluster).map_or(ONE_COST, |one| one.cost)
+    }
+
+    /// When running work is withdrawn from a cluster.
+    pub(crate) fn drain_deadline(&self, cluster: ClusterId) -> Option<Time> {
+        self.preference(cluster).filter(|one| one.draining)?.drain_deadline
     }
 
     /// Whether a cluster is drained.

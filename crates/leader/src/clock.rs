@@ -1,7 +1,7 @@
 //! The wall clock, watched for jumps.
 //!
 //! Control reads times of API objects and counts how long something lasts on one clock. A clock that was set, or a machine that slept,
-//! would let every worker count as lost at once, or never. Each jump is told to control before the time is.
+//! would let every worker count as lost at once, or never. Control learns of each jump before it gets the time.
 
 use std::time::{Duration, Instant};
 

@@ -114,6 +114,7 @@ pub struct Disconnection {
 /// Whether placed work may be moved.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::REBALANCE))]
 pub struct Rebalance {
     /// Whether it may.
     #[serde(default)]

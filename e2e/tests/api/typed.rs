@@ -72,6 +72,16 @@ async fn a_policy_has_defaults_and_contradictions_are_refused() -> Result<()> {
             "fencing is for execution ExactlyOnce",
         ),
         (
+            "typed-execution",
+            json!({"disconnection": {"execution": "ExactlyOnce"}}),
+            "execution ExactlyOnce is not supported yet",
+        ),
+        (
+            "typed-rebalance",
+            json!({"rebalance": {"enabled": true}}),
+            "rebalancing is not supported yet",
+        ),
+        (
             "typed-weight",
             json!({"clusters": [{"name": "a", "weight": -1}]}),
             "spec.clusters[0].weight",

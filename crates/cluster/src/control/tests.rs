@@ -20,6 +20,7 @@ mod loss_clock;
 mod measured;
 mod orphan_cleanup;
 mod other_checks;
+mod policy;
 mod queue_objects;
 mod race;
 mod replica_sets;

@@ -196,6 +196,29 @@ fn clusters_race_only_if_nothing_is_known_of_any_that_is_connected() {
 }
 
 #[test]
+fn the_cheapest_cluster_with_room_comes_first() {
+    use crate::PlacementStrategy as Strategy;
+
+    for (strategy, chosen_one) in
+        [(Strategy::Spread, "west"), (Strategy::BinPack, "west"), (Strategy::Ordered, "east")]
+    {
+        let mut fleet = fleet(&[("east", 1, 8), ("west", 1, 8)], PlacementPolicy::default());
+        let (east, west) = (fleet.cluster("east"), fleet.cluster("west"));
+        let dear = ClusterPreference { cost: 2_500, weight: 9, ..ClusterPreference::of(east) };
+        let policy =
+            PlacementPolicy { strategy, clusters: vec![dear], ..PlacementPolicy::default() };
+        let clusters = vec![east, west];
+        fleet.set_config("all", Some(PlacementConfig { clusters, policy }));
+        assert_eq!(put(&mut fleet, 1, &work(1, 6)), chosen_one, "{strategy:?}");
+        // The cheap one is full.
+        assert_eq!(
+            put(&mut fleet, 2, &work(1, 6)),
+            if chosen_one == "west" { "east" } else { "west" }
+        );
+    }
+}
+
+#[test]
 fn an_unplaced_workload_releases_its_capacity() {
     let mut fleet = fleet(&[("east", 1, 4)], PlacementPolicy::default());
     put(&mut fleet, 1, &work(1, 4));
@@ -251,7 +274,7 @@ fn each_strategy_ranks_candidates_by_free_share() {
         let ids = clusters.map(|(name, ..)| fleet.cluster(name));
         let weights = weights.iter().map(|&(name, weight)| {
             let cluster = fleet.find(name).expect("known");
-            ClusterPreference { cluster, weight, draining: false }
+            ClusterPreference { weight, ..ClusterPreference::of(cluster) }
         });
         let policy =
             PlacementPolicy { strategy, clusters: weights.collect(), ..PlacementPolicy::default() };
@@ -276,7 +299,7 @@ fn hazard_12_every_refusal_has_a_reason() {
         Arc::new(AssignedWorkload { request: Arc::new(one), assigned: Vec::new() })
     };
     let plain = only(&|_| {});
-    let draining = |cluster| ClusterPreference { cluster, weight: 0, draining: true };
+    let draining = |cluster| ClusterPreference { draining: true, ..ClusterPreference::of(cluster) };
     let near = LabelRequirement { key: "region".into(), operator: LabelOperator::Exists };
     let pod = JobGvk { kind: "Pod".into(), ..JobGvk::default() };
     type ClusterChange<'a> = &'a dyn Fn(&mut Fleet, ClusterId);

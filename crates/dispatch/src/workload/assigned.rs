@@ -41,8 +41,8 @@ impl DispatchDecision<'_> {
             }
             RemoteConnection::Connected => {
                 let steps = self.follow_live(copy).into_iter().collect();
-                let due = self.start_deadline(copy).filter(|due| self.now < *due);
-                with_deadline(steps, due)
+                let due = self.start_deadline(copy).into_iter().chain(self.hub.drained_at);
+                with_deadline(steps, due.filter(|due| self.now < *due))
             }
         }
     }
@@ -91,6 +91,9 @@ impl DispatchDecision<'_> {
         }
         if copy.jobs.iter().any(|job| job.deleting) {
             return None;
+        }
+        if self.hub.drained_at.is_some_and(|deadline| self.now >= deadline) {
+            return Some(DispatchStep::SetCheckRetry(RetryReason::Drained(copy.cluster)));
         }
         if self.start_deadline(copy).is_some_and(|deadline| self.now >= deadline) {
             return Some(DispatchStep::SetCheckRetry(RetryReason::NotStarted(copy.cluster)));

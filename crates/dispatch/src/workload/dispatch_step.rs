@@ -62,6 +62,8 @@ pub enum RetryReason {
     RefusedByWorker(ClusterId),
     /// The recorded cluster has admitted the Workload and does not start it.
     NotStarted(ClusterId),
+    /// The recorded cluster is drained, and the deadline has passed.
+    Drained(ClusterId),
     /// The remote job differs from the Workload.
     OutOfSync(ClusterId),
     /// No cluster is recorded.
@@ -87,6 +89,10 @@ impl RetryReason {
             ),
             Self::NotStarted(cluster) => format!(
                 "Worker cluster \"{}\" did not start the job in time, resetting for re-dispatch, Previously: \"Ready\"",
+                name(cluster)
+            ),
+            Self::Drained(cluster) => format!(
+                "Worker cluster \"{}\" is drained, resetting for re-dispatch, Previously: \"Ready\"",
                 name(cluster)
             ),
             Self::OutOfSync(cluster) => format!(

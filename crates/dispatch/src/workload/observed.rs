@@ -68,6 +68,8 @@ pub struct LocalWorkload {
     /// Memory: since when the recorded cluster has admitted the Workload and not started it. `None` after a loss, until it
     /// is seen again.
     pub start_awaited_since: Option<Time>,
+    /// When running work is withdrawn from the recorded cluster, which is drained.
+    pub drained_at: Option<Time>,
     /// Memory: a create may have been sent with this epoch. True after a loss.
     pub create_sent: bool,
     /// Time of the nomination, or of its first observation by this process.

@@ -53,6 +53,7 @@ fn hub(line: &str) -> LocalWorkload {
             "unsent" => hub.create_sent = false,
             "nominated-at" => hub.nominated_at = Time(number(value)),
             "awaits-checks" => hub.awaits_other_checks = true,
+            "drained-at" => hub.drained_at = Some(Time(number(value))),
             "start-awaited" => hub.start_awaited_since = Some(Time(number(value))),
             "highest" => hub.highest_epoch = epoch(value),
             "newer-until" => hub.newer_copy_until = Some(Time(number(value))),
@@ -458,6 +459,24 @@ fn a_worker_that_admits_and_starts_nothing_is_given_up() {
         (99, hub, &["a lost=20 clone=1 job=1 job-suspended"], &["wait-until 120"]),
         // A process that does not remember begins to wait.
         (99, "quota ready recorded=a", &[waiting], &[]),
+    ]);
+}
+
+#[test]
+fn running_work_leaves_a_drained_cluster_at_the_deadline() {
+    let hub = "quota ready recorded=a drained-at=10";
+    let drained = "retry Worker cluster \"a\" is drained, resetting for re-dispatch, Previously: \
+                   \"Ready\"";
+    check(&[
+        (9, hub, &["a live clone=1 job=1 synced"], &["wait-until 10"]),
+        (10, hub, &["a live clone=1 job=1 synced"], &[drained]),
+        // What has ended there has ended.
+        (
+            10,
+            hub,
+            &["a live clone=1 job=1 job-finished synced clone-finished=Succeeded"],
+            &["finish Succeeded: all done"],
+        ),
     ]);
 }
 

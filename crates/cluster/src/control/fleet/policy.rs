@@ -1,9 +1,16 @@
 //! DispatchPolicies as the fleet reads them (docs/reference/dispatch.md §3).
 
-use crds::v1alpha1::{DispatchPolicy, GangReservation, JobKind};
-use dispatch::{
-    ClusterPreference, Fleet, GangReservationPolicy, JobGvk, PlacementPolicy, PlacementStrategy,
+use config::GoDuration;
+use crds::{
+    quantity::Quantity,
+    v1alpha1::{DispatchPolicy, GangReservation, JobKind},
 };
+use dispatch::{
+    ClusterPreference, Fleet, GangReservationPolicy, JobGvk, ONE_COST, PlacementPolicy,
+    PlacementStrategy,
+};
+
+use crate::control::time::engine_time;
 
 /// The gang reservation of a configuration without a policy: for a gang that is blocked for 30 s, of all room.
 const DEFAULT_RESERVATION: GangReservationPolicy =
@@ -27,10 +34,18 @@ pub(super) fn read_policy(policy: &DispatchPolicy, fleet: &mut Fleet) -> Placeme
         _ => PlacementStrategy::Spread,
     };
     let clusters = spec.clusters.iter().map(|one| ClusterPreference {
-        cluster: fleet.cluster(&one.name),
         weight: one.weight.unwrap_or(0),
         draining: one.drain.is_some(),
+        drain_deadline: one
+            .drain
+            .as_ref()
+            .and_then(|drain| drain.deadline.parse().ok())
+            .map(engine_time),
+        cost: one.cost_per_unit.as_ref().map_or(ONE_COST, read_cost),
+        ..ClusterPreference::of(fleet.cluster(&one.name))
     });
+    let lost_after = spec.disconnection.as_ref().and_then(|one| GoDuration::parse(&one.lost_after));
+    let lost_after = lost_after.and_then(GoDuration::positive);
     let kinds = spec.kinds.as_ref().map(|list| list.allow.iter().map(read_kind).collect());
     let namespaces = spec.namespaces.as_ref();
     PlacementPolicy {
@@ -42,7 +57,13 @@ pub(super) fn read_policy(policy: &DispatchPolicy, fleet: &mut Fleet) -> Placeme
         namespaces: namespaces
             .map(|list| list.allow.iter().map(|one| one.as_str().into()).collect()),
         kinds,
+        lost_after: lost_after.map(|after| i64::try_from(after.as_nanos()).unwrap_or(i64::MAX)),
     }
+}
+
+/// A cost in thousandths.
+fn read_cost(cost: &Quantity) -> i64 {
+    index::allocatable_amount("cpu", cost).0
 }
 
 fn read_kind(kind: &JobKind) -> JobGvk {

@@ -401,6 +401,8 @@ impl ManagerControl {
             object,
             &mut self.core.ctx.agenda,
         );
+        // Deadlines of losses and drains may be others now.
+        self.core.evaluate_all_workloads();
         self.core.scheduler.request_cycle();
     }
 

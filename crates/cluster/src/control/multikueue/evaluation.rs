@@ -1,7 +1,7 @@
 //! One evaluation of a Workload over worker clusters: the state machine `dispatch::workload` is asked, and its steps become
 //! writes on workers and effects on the hub.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc};
 
 use ::jobs::{GenericJob, JobObject, remote_objects::RemoteIdentity};
 use crds::names::{conditions::EVICTED, reasons::PODS_READY_TIMEOUT};
@@ -9,8 +9,8 @@ use dispatch::{
     AssignedWorkload, ClusterRace, Dispatcher, ExclusionCause, HubIncarnation, Nominated,
     PlacementRequest,
     workload::{
-        self as dispatch_workload, DispatchCheckState, DispatchStep, DispatchTimeouts,
-        LocalWorkload, RemoteCopy, RetryReason,
+        self as dispatch_workload, DispatchCheckState, DispatchStep, LocalWorkload, RemoteCopy,
+        RetryReason,
     },
 };
 use engine::{Time, ids::ClusterId};
@@ -24,7 +24,10 @@ use super::{
     state::{CreatedObject, DispatchState},
     status_sync::StatusNews,
     unregistered,
-    view::{CopyInputs, HubJob, copy_view, expected_spec, hub_view, orphan_view, unknown_cluster},
+    view::{
+        CopyInputs, HubJob, copy_view, expected_spec, hub_view, jobs_of, observed_jobs,
+        orphan_view, undispatchable, unknown_cluster,
+    },
     worker::{RefusedScope, Worker},
     worker_clusters::WorkerClusters,
     worker_writes,
@@ -32,16 +35,12 @@ use super::{
 use crate::control::{
     context::Context,
     job_key::JobKey,
-    jobs::{JobChange, Jobs},
-    outbox::{Purpose, after},
+    jobs::JobChange,
+    outbox::Purpose,
     time::{engine_time, timestamp},
     timers::Reevaluation,
-    workloads::{TrackedWorkload, Transition, Workloads},
+    workloads::Transition,
 };
-
-/// How long a Workload may be observed later than its copy: longer than a watch without events takes to notice that its
-/// connection is dead. After that a person decides.
-const NEWER_COPY_GRACE: Duration = Duration::from_secs(360);
 
 /// Message of a reservation that ends because no cluster has room when the other checks are Ready.
 const NO_CLUSTER: &str = "no worker cluster has room since the other admission checks are Ready";
@@ -98,16 +97,14 @@ impl<'a> DispatchEvaluation<'a> {
         }
         let copies = self.copies(&hub);
         hub.race = self.race(&hub);
+        hub.drained_at = self.drained_at(&hub);
         hub.start_awaited_since = self.start_awaited_since(&hub, &copies);
         hub.newer_copy_until = self.newer_copy_until(&hub, &copies);
         let highest = copies.iter().filter_map(RemoteCopy::newest_epoch).max().unwrap_or(0);
         self.state.highest_epoch = self.state.highest_epoch.max(highest);
-        let nanos = |duration: Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
-        let settings = DispatchTimeouts {
-            worker_lost_timeout: nanos(self.config.lost_after),
-            admission_timeout: nanos(self.config.admit_within),
-            start_timeout: nanos(self.config.admit_within),
-        };
+        let fleet = self.inputs.registry.fleet();
+        let lost_after = self.multikueue_config().and_then(|config| fleet.lost_after(config));
+        let settings = self.config.timeouts(lost_after);
         let steps = dispatch_workload::decide(&hub, &copies, &settings, engine_time(self.ctx.now));
         tracing::trace!(workload = %self.key, ?hub, ?copies, ?steps, "dispatch");
         let steps = steps.into_iter();
@@ -150,6 +147,12 @@ impl<'a> DispatchEvaluation<'a> {
         Some(fleet.race((config, request), dispatcher, nominated, engine_time(self.ctx.now)))
     }
 
+    /// When running work is withdrawn from the recorded worker.
+    fn drained_at(&self, hub: &LocalWorkload) -> Option<Time> {
+        let config = self.multikueue_config()?;
+        self.inputs.registry.fleet().drain_deadline(config, hub.recorded_cluster?)
+    }
+
     /// Since when this process has seen that the recorded worker does not start the jobs.
     fn start_awaited_since(&mut self, hub: &LocalWorkload, copies: &[RemoteCopy]) -> Option<Time> {
         let recorded = copies.iter().find(|copy| Some(copy.cluster) == hub.recorded_cluster);
@@ -163,12 +166,7 @@ impl<'a> DispatchEvaluation<'a> {
     fn newer_copy_until(&mut self, hub: &LocalWorkload, copies: &[RemoteCopy]) -> Option<Time> {
         let newer = copies.iter().any(|copy| copy.newest_epoch() > Some(hub.epoch));
         let known = self.inputs.workloads.get(self.key).is_some();
-        if !newer || !known {
-            self.state.newer_copy_since = None;
-            return None;
-        }
-        let since = *self.state.newer_copy_since.get_or_insert(self.ctx.now);
-        Some(engine_time(after(since, NEWER_COPY_GRACE)))
+        self.state.newer_copy_until(newer && known, self.ctx.now).map(engine_time)
     }
 
     fn hub_view(&mut self, check: Option<&str>) -> LocalWorkload {
@@ -463,6 +461,7 @@ impl<'a> DispatchEvaluation<'a> {
             RetryReason::RemoteLost => self.announce_left_behind(),
             // These do not speak against the cluster, so it may be chosen again at once.
             RetryReason::RemoteMissing
+            | RetryReason::Drained(_)
             | RetryReason::OutOfSync(_)
             | RetryReason::NoClusterRecorded => {}
         }
@@ -593,31 +592,4 @@ impl<'a> DispatchEvaluation<'a> {
     fn worker(&self, cluster: ClusterId) -> Option<&'a Worker> {
         self.workers.get(cluster, self.inputs.registry)
     }
-}
-
-/// Why a Workload with quota and without a cluster cannot be dispatched at all.
-fn undispatchable(key: &Key, record: &TrackedWorkload, jobs: &Jobs) -> Option<String> {
-    let workload = record.object();
-    // With a recorded cluster the Workload was dispatched already, and its copies must be followed.
-    if !record.phase().holds_quota() || workload.status.cluster_name.is_some() {
-        return None;
-    }
-    jobs.undispatchable(key, workload)
-}
-
-/// The hub's jobs of a Workload, which may be gone already.
-fn observed_jobs<'a>(
-    key: &Key,
-    workloads: &Workloads,
-    jobs: &'a Jobs,
-) -> Vec<(&'a JobKey, &'a Arc<JobObject>)> {
-    match workloads.get(key) {
-        Some(record) => jobs.all_of(key, record.object()),
-        None => jobs.orphan_of(key).and_then(|orphan| jobs.get(&orphan.job)).into_iter().collect(),
-    }
-}
-
-fn jobs_of<'a>(key: &Key, workloads: &Workloads, jobs: &'a Jobs) -> Vec<HubJob<'a>> {
-    let observed = observed_jobs(key, workloads, jobs).into_iter();
-    observed.map(|(key, job)| (key, &**job)).collect()
 }

@@ -41,7 +41,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use ::jobs::{JobObject, Kind, Kinds, pod_sets_info::FlavorsByName};
 use crds::{v1alpha1::ClusterCapacity, v1beta2::Workload};
-use dispatch::{AssignedWorkload, Dispatcher};
+use dispatch::{AssignedWorkload, Dispatcher, workload::DispatchTimeouts};
 use engine::ids::WorkloadId;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -87,6 +87,18 @@ pub(crate) struct DispatchConfig {
     pub(crate) admit_within: Duration,
     /// How clusters are nominated.
     pub(crate) dispatcher: Dispatcher,
+}
+
+impl DispatchConfig {
+    /// The timeouts of a Workload's dispatch. `lost_after` is that of its policy, in nanoseconds.
+    fn timeouts(&self, lost_after: Option<i64>) -> DispatchTimeouts {
+        let nanos = |duration: Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
+        DispatchTimeouts {
+            worker_lost_timeout: lost_after.unwrap_or(nanos(self.lost_after)),
+            admission_timeout: nanos(self.admit_within),
+            start_timeout: nanos(self.admit_within),
+        }
+    }
 }
 
 /// What decides beside the copies.

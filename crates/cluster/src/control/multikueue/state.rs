@@ -13,6 +13,10 @@ use crate::control::{job_key::JobKey, outbox::after, time::moved};
 /// A cluster, and a job; `None` is the clone.
 pub(super) type CreatedObject = (ClusterId, Option<JobKey>);
 
+/// How long a Workload may be observed later than its copy: longer than a watch without events takes to notice that its
+/// connection is dead. After that a person decides.
+const NEWER_COPY_GRACE: Duration = Duration::from_secs(360);
+
 /// The longest pause between two creates of one object.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
@@ -65,6 +69,13 @@ impl DispatchState {
 }
 
 impl DispatchState {
+    /// Until when a copy of a higher epoch may be that of a Workload which is observed late. `newer` says whether there is one.
+    pub(super) fn newer_copy_until(&mut self, newer: bool, now: Timestamp) -> Option<Timestamp> {
+        let since = newer.then(|| self.newer_copy_since.unwrap_or(now));
+        self.newer_copy_since = since;
+        since.map(|since| after(since, NEWER_COPY_GRACE))
+    }
+
     /// The clock jumped.
     pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
         self.nominated_at = moved(self.nominated_at, by);

@@ -23,9 +23,10 @@ use runtime::watch::Key;
 use super::{copy_stamp::copy_stamp, state::DispatchState, worker::Worker};
 use crate::control::{
     job_key::JobKey,
+    jobs::Jobs,
     outbox::{Subject, Writes},
     time::engine_time,
-    workloads::{TrackedWorkload, WorkloadPhase},
+    workloads::{TrackedWorkload, WorkloadPhase, Workloads},
 };
 
 /// The hub's side of a Workload. `check` is its MultiKueue check, and is `None` without quota.
@@ -57,6 +58,7 @@ pub(super) fn hub_view(
         epoch_raised: state.epoch_raised,
         create_sent: state.sent,
         start_awaited_since: None,
+        drained_at: None,
         nominated_at: engine_time(state.nominated_at),
         job: hub_jobs(jobs),
     }
@@ -237,4 +239,32 @@ fn job_view(job: &JobObject, hub_job: Option<&JobObject>, inputs: &CopyInputs<'_
         finished: job.finished().is_some(),
         status_synced: hub_job.is_some_and(|hub| hub.has_status_of(job)),
     }
+}
+
+/// Why a Workload with quota and without a cluster cannot be dispatched at all.
+pub(super) fn undispatchable(key: &Key, record: &TrackedWorkload, jobs: &Jobs) -> Option<String> {
+    let workload = record.object();
+    // With a recorded cluster the Workload was dispatched already, and its copies must be followed.
+    if !record.phase().holds_quota() || workload.status.cluster_name.is_some() {
+        return None;
+    }
+    jobs.undispatchable(key, workload)
+}
+
+/// The hub's jobs of a Workload, which may be gone already.
+pub(super) fn observed_jobs<'a>(
+    key: &Key,
+    workloads: &Workloads,
+    jobs: &'a Jobs,
+) -> Vec<(&'a JobKey, &'a Arc<JobObject>)> {
+    match workloads.get(key) {
+        Some(record) => jobs.all_of(key, record.object()),
+        None => jobs.orphan_of(key).and_then(|orphan| jobs.get(&orphan.job)).into_iter().collect(),
+    }
+}
+
+/// The hub's jobs of a Workload.
+pub(super) fn jobs_of<'a>(key: &Key, workloads: &Workloads, jobs: &'a Jobs) -> Vec<HubJob<'a>> {
+    let observed = observed_jobs(key, workloads, jobs).into_iter();
+    observed.map(|(key, job)| (key, &**job)).collect()
 }
