@@ -37,9 +37,20 @@ async fn a_job_is_withdrawn_when_it_is_deactivated_and_runs_when_it_is_activated
 #[tokio::test]
 async fn a_higher_priority_takes_the_place_of_a_dispatched_job_which_finishes_later() -> Result<()>
 {
-    let fixture = DispatchFixture::shared("preempted").await?;
+    preempts("preempted", "2").await
+}
+
+#[tokio::test]
+async fn a_higher_priority_takes_the_room_of_a_dispatched_job_while_quota_is_free() -> Result<()> {
+    preempts("preempted_for_room", "20").await
+}
+
+/// Two cpus are on a worker, and so much quota is there for them.
+async fn preempts(test: &str, quota: &str) -> Result<()> {
+    let fixture = DispatchFixture::shared(test).await?;
     fixture.nodes(1, 1, "2").await?;
-    fixture.queue("2").await?;
+    fixture.queue(quota).await?;
+    fixture.until_reported(1).await?;
     let urgent = format!("{}-urgent", fixture.namespace());
     let class = json!({
         "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass",
