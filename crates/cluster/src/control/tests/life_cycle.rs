@@ -394,7 +394,7 @@ fn the_evicted_workload_of_a_single_pod_that_is_gone_is_not_requeued_under_its_g
     let mut without = with_gates("SkipReassignmentForPodOwnedWorkloads=false");
     let mut file = Configuration::default();
     file.integrations.frameworks = vec!["pod".to_owned()];
-    let kinds = JobKinds::configured(&file, &Kinds::default());
+    let kinds = JobKinds::configured(&file, &Gates::default(), &Kinds::default());
     let mut waits = Cluster::with(ManagerSettings::new(&file, &Gates::default(), &kinds, false));
     let pod = json!({
         "metadata": {"name": "p", "namespace": "ns", "uid": "p", "resourceVersion": "1"},

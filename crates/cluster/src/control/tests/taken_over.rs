@@ -42,10 +42,11 @@ fn of_kind(kind: &str) -> Vec<Value> {
 /// A manager of all kinds of the scene that has listed it.
 fn taken_over() -> Cluster {
     let mut file = Configuration::without_file(None).expect("defaults");
+    let gates = Gates::parse("SparkApplicationIntegration=true").expect("gates");
     let frameworks = Kinds::built_in().iter().map(|kind| kind.framework().to_owned());
     file.integrations.frameworks = frameworks.collect();
-    let kinds = JobKinds::configured(&file, &Kinds::default());
-    let settings = ManagerSettings::new(&file, &Gates::default(), &kinds, false);
+    let kinds = JobKinds::configured(&file, &gates, &Kinds::default());
+    let settings = ManagerSettings::new(&file, &gates, &kinds, false);
     let handled = settings.kinds.clone();
     let mut control = ManagerControl::new(settings);
     let namespace = json!({"metadata": {"name": "scene", "resourceVersion": "1"}});
