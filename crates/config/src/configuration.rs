@@ -10,7 +10,7 @@ use serde_saphyr::Spanned;
 use super::duration::GoDuration;
 use super::multikueue::MultiKueue;
 use super::resources::Resources;
-use super::selector::LabelSelector;
+use super::selector::ConfiguredSelector;
 use super::serving::{
     CertManagement, Health, LeaderElection, Metrics, Tls, VisibilityServer, Webhook,
 };
@@ -40,7 +40,7 @@ pub struct Configuration {
     /// Whether jobs without a queue name are managed.
     pub manage_jobs_without_queue_name: bool,
     /// The namespaces in which jobs are managed. Set while loading.
-    pub managed_jobs_namespace_selector: Option<LabelSelector>,
+    pub managed_jobs_namespace_selector: Option<ConfiguredSelector>,
     /// Certificates of the webhook server.
     pub internal_cert_management: CertManagement,
     /// All-or-nothing scheduling; disabled if absent. Set while loading, except for v1beta1.
@@ -52,7 +52,7 @@ pub struct Configuration {
     /// Dispatch to worker clusters.
     pub multi_kueue: MultiKueue,
     /// Fair sharing in cohorts; disabled if absent.
-    pub fair_sharing: Option<FairSharing>,
+    pub fair_sharing: Option<FairSharingSettings>,
     /// Fair sharing among LocalQueues; disabled if absent.
     pub admission_fair_sharing: Option<AdmissionFairSharing>,
     /// How requests count against quota.
@@ -187,7 +187,7 @@ impl Default for Integrations {
 /// Fair sharing in a cohort.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct FairSharing {
+pub struct FairSharingSettings {
     /// The strategies that select preemption targets, in order.
     pub preemption_strategies: Vec<PreemptionStrategy>,
 }

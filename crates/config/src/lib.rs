@@ -31,7 +31,7 @@ pub use duration::GoDuration;
 pub use job_kinds::JobKinds;
 pub use multikueue::*;
 pub use resources::*;
-pub use selector::{LabelSelector, Operator, Requirement};
+pub use selector::{ConfiguredSelector, Operator, Requirement};
 pub use serving::*;
 pub use validate::InvalidField;
 
@@ -140,13 +140,13 @@ impl Configuration {
     fn set_dependent_defaults(&mut self, own_namespace: &str) {
         let namespace = self.namespace.take().filter(|name| !name.is_empty());
         let namespace = namespace.unwrap_or_else(|| own_namespace.to_owned());
-        self.managed_jobs_namespace_selector.get_or_insert_with(|| LabelSelector {
+        self.managed_jobs_namespace_selector.get_or_insert_with(|| ConfiguredSelector {
             match_expressions: vec![Requirement {
                 key: NAMESPACE_NAME.to_owned(),
                 operator: Operator::NotIn,
                 values: vec!["kube-system".to_owned(), namespace.clone()],
             }],
-            ..LabelSelector::default()
+            ..ConfiguredSelector::default()
         });
         self.namespace = Some(namespace);
         if let Some(wait) = &mut self.wait_for_pods_ready {

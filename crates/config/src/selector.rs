@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// A label selector as in the Kubernetes API.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct LabelSelector {
+pub struct ConfiguredSelector {
     /// Labels with exact values.
     pub match_labels: BTreeMap<String, String>,
     /// Further requirements; all must match.
@@ -40,7 +40,7 @@ pub enum Operator {
     DoesNotExist,
 }
 
-impl LabelSelector {
+impl ConfiguredSelector {
     /// Whether `labels` match all requirements. An empty selector matches everything.
     #[must_use]
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {

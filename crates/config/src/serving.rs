@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::duration::GoDuration;
-use super::selector::LabelSelector;
+use super::selector::ConfiguredSelector;
 
 /// The webhook server.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -125,7 +125,7 @@ pub struct LocalQueueMetrics {
     /// Whether they are enabled.
     pub enable: bool,
     /// Selects LocalQueues; all if absent.
-    pub local_queue_selector: Option<LabelSelector>,
+    pub local_queue_selector: Option<ConfiguredSelector>,
 }
 
 impl Default for LocalQueueMetrics {

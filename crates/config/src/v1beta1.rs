@@ -9,13 +9,13 @@ use serde_json::Value;
 use serde_saphyr::Spanned;
 
 use super::configuration::{
-    AdmissionFairSharing, ClientConnection, Configuration, Controller, FairSharing, Integrations,
-    ObjectRetentionPolicies, PreemptionStrategy, RequeuingStrategy, WaitForPodsReady,
+    AdmissionFairSharing, ClientConnection, Configuration, Controller, FairSharingSettings,
+    Integrations, ObjectRetentionPolicies, PreemptionStrategy, RequeuingStrategy, WaitForPodsReady,
 };
 use super::duration::GoDuration;
 use super::multikueue::MultiKueue;
 use super::resources::Resources;
-use super::selector::LabelSelector;
+use super::selector::ConfiguredSelector;
 use super::serving::{
     CertManagement, Health, LeaderElection, Metrics, Tls, VisibilityServer, Webhook,
 };
@@ -35,7 +35,7 @@ pub(super) struct V1Beta1File {
     controller: Controller,
     tls: Option<Tls>,
     manage_jobs_without_queue_name: bool,
-    managed_jobs_namespace_selector: Option<LabelSelector>,
+    managed_jobs_namespace_selector: Option<ConfiguredSelector>,
     internal_cert_management: CertManagement,
     wait_for_pods_ready: Option<V1Beta1WaitForPodsReady>,
     client_connection: ClientConnection,
@@ -86,9 +86,9 @@ impl Default for V1Beta1Integrations {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct PodOptions {
     #[serde(rename = "namespaceSelector")]
-    _namespace_selector: Option<LabelSelector>,
+    _namespace_selector: Option<ConfiguredSelector>,
     #[serde(rename = "podSelector")]
-    _pod_selector: Option<LabelSelector>,
+    _pod_selector: Option<ConfiguredSelector>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -145,11 +145,11 @@ fn wait(old: V1Beta1WaitForPodsReady) -> Option<WaitForPodsReady> {
 }
 
 /// Without a list, both strategies are used.
-fn fair_sharing(old: V1Beta1FairSharing) -> Option<FairSharing> {
+fn fair_sharing(old: V1Beta1FairSharing) -> Option<FairSharingSettings> {
     use PreemptionStrategy::{LessThanInitialShare, LessThanOrEqualToFinalShare};
     let mut preemption_strategies = old.preemption_strategies;
     if preemption_strategies.is_empty() {
         preemption_strategies = vec![LessThanOrEqualToFinalShare, LessThanInitialShare];
     }
-    old.enable.then_some(FairSharing { preemption_strategies })
+    old.enable.then_some(FairSharingSettings { preemption_strategies })
 }

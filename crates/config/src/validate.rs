@@ -6,7 +6,7 @@ use crds::validation::labels;
 use jobs::integrations::INTEGRATIONS;
 
 use super::{
-    AccessProvider, Configuration, CustomLabel, GoDuration, INCREMENTAL, LabelSelector,
+    AccessProvider, Configuration, ConfiguredSelector, CustomLabel, GoDuration, INCREMENTAL,
     QuotaCheckStrategy, SourceKind,
 };
 
@@ -116,7 +116,7 @@ fn namespaces(config: &Configuration, problems: &mut Problems) {
     }
 }
 
-fn well_formed(selector: &LabelSelector, path: &str, problems: &mut Problems) {
+fn well_formed(selector: &ConfiguredSelector, path: &str, problems: &mut Problems) {
     for (i, requirement) in selector.match_expressions.iter().enumerate() {
         let path = format!("{path}.matchExpressions[{i}].values");
         let problem = "must be given for In and NotIn, and only for them";

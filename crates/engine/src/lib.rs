@@ -56,7 +56,7 @@ pub use crate::cycle::entry::{CycleEntry, CycleOutcome, RequeueDestination};
 pub use crate::engine::{CycleInProgress, Engine};
 pub use crate::event::Event;
 pub use crate::flavors::assignment::{
-    Assignment, FlavorAssignment, FlavorAssignmentMode, PodSetAssignment,
+    Assignment, FlavorAssignment, FlavorAssignmentMode, PodSetFlavorAssignment,
 };
 pub use crate::ids::RequeueKey;
 pub use crate::names::{Interner, Names};

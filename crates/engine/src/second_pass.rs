@@ -11,7 +11,7 @@ use crate::cycle::preparation;
 use crate::delayed_topology::{is_delayed_here, set_pod_sets};
 use crate::engine::Engine;
 use crate::flavors::assignment::{
-    Assignment, FlavorAssignment, FlavorAssignmentMode, PodSetAssignment,
+    Assignment, FlavorAssignment, FlavorAssignmentMode, PodSetFlavorAssignment,
 };
 use crate::flavors::attempt::AssignmentAttempt;
 use crate::ids::{QueueId, WorkloadId};
@@ -200,11 +200,11 @@ fn held(
             }
         });
         let flavor_assignments = flavor_assignments.collect();
-        let one = PodSetAssignment {
+        let one = PodSetFlavorAssignment {
             count,
             flavor_assignments,
             delayed_topology,
-            ..PodSetAssignment::default()
+            ..PodSetFlavorAssignment::default()
         };
         assignment.pod_sets.push(one);
     }

@@ -4,7 +4,7 @@ use crate::admission_fair_sharing::FairSharingUsage;
 use crate::amount::Amount;
 use crate::checks::{binds, is_admitted, rules};
 use crate::engine::Engine;
-use crate::flavors::assignment::PodSetAssignment;
+use crate::flavors::assignment::PodSetFlavorAssignment;
 use crate::ids::{
     CheckId, CohortId, EquivalenceClassId, FlavorId, LocalQueueId, QueueId, ResourceId, WorkloadId,
 };
@@ -64,7 +64,10 @@ impl Engine {
     }
 
     /// A pod set's topology assignment in the API object's terms: only the hostname if that is the lowest level.
-    pub fn topology_assignment(&self, pod_set: &PodSetAssignment) -> Option<AssignedTopology> {
+    pub fn topology_assignment(
+        &self,
+        pod_set: &PodSetFlavorAssignment,
+    ) -> Option<AssignedTopology> {
         let topologies = self.state.topology.topologies();
         let tree =
             pod_set.flavor_assignments.iter().find_map(|choice| topologies.tree(choice.flavor))?;

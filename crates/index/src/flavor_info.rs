@@ -53,9 +53,9 @@ impl Index {
     /// Additions of an assignment's flavors, by pod set. A deleted flavor adds nothing.
     pub(crate) fn assigned_pod_sets(
         &self,
-        pod_sets: &[engine::PodSetAssignment],
+        pod_sets: &[engine::PodSetFlavorAssignment],
     ) -> Vec<AssignedPodSet> {
-        let one = |pod_set: &engine::PodSetAssignment| {
+        let one = |pod_set: &engine::PodSetFlavorAssignment| {
             let ids = pod_set.flavor_assignments.iter().map(|choice| choice.flavor);
             let flavors = ids.filter_map(|id| self.flavor_names.get(&id)).map(String::as_str);
             assigned_pod_set(&self.sum_flavors("", pod_set.count, flavors))

@@ -20,7 +20,7 @@ use std::{sync::Arc, time::Duration};
 use ::leader::MeasurementSink;
 use cluster::control::measurement::Measurement;
 use config::{
-    Configuration, LabelSelector,
+    Configuration, ConfiguredSelector,
     gates::{Gate, Gates},
 };
 use parking_lot::Mutex;
@@ -55,7 +55,7 @@ pub(crate) struct MetricsSettings {
     /// `metrics.enableClusterQueueResources`.
     pub(crate) cluster_queue_resources: bool,
     /// The LocalQueues that have series of their own; `None` without the gate LocalQueueMetrics.
-    pub(crate) local_queues: Option<LabelSelector>,
+    pub(crate) local_queues: Option<ConfiguredSelector>,
     /// Cohorts have series (gate MetricsForCohorts).
     pub(crate) cohorts: bool,
     /// The time from a job to its Workload is measured (gate MetricForWorkloadCreationLatency).

@@ -1,7 +1,7 @@
 //! Which jobs a manager suspends and starts (docs/reference/kueue.md §7.3, 0d to 0g).
 
 use ::jobs::{GenericJob, JobObject, integrations::ManagedKinds};
-use config::LabelSelector;
+use config::ConfiguredSelector;
 
 use super::{job_key::JobKey, namespaces_and_priorities::NamespacesAndPriorities};
 
@@ -11,7 +11,7 @@ pub(super) struct JobSelection {
     /// `manageJobsWithoutQueueName`.
     pub(super) without_queue_name: bool,
     /// `managedJobsNamespaceSelector`.
-    pub(super) namespaces: LabelSelector,
+    pub(super) namespaces: ConfiguredSelector,
     /// Kinds with managed jobs.
     pub(super) managed: ManagedKinds,
 }

@@ -6,7 +6,7 @@
 
 use crate::cycle::entry::{CycleEntry, CycleOutcome, RequeueDestination};
 use crate::flavors::assignment::{
-    Assignment, FlavorAssignment, FlavorAssignmentMode, PodSetAssignment,
+    Assignment, FlavorAssignment, FlavorAssignmentMode, PodSetFlavorAssignment,
 };
 use crate::ids::{QueueId, WorkloadId};
 use crate::names::Names;
@@ -115,7 +115,7 @@ fn entry(state: &mut State, id: WorkloadId, queue: QueueId, outcome: CycleOutcom
     }
 }
 
-fn as_assigned(quota: &mut QuotaLayer, held: PodSetAdmission) -> PodSetAssignment {
+fn as_assigned(quota: &mut QuotaLayer, held: PodSetAdmission) -> PodSetFlavorAssignment {
     let flavor_assignments =
         held.resources.iter().map(|&(resource, flavor, amount)| FlavorAssignment {
             resource,
@@ -126,11 +126,11 @@ fn as_assigned(quota: &mut QuotaLayer, held: PodSetAdmission) -> PodSetAssignmen
             borrow: 0,
             tried: None,
         });
-    PodSetAssignment {
+    PodSetFlavorAssignment {
         count: held.count,
         flavor_assignments: flavor_assignments.collect(),
         domains: held.domains,
-        ..PodSetAssignment::default()
+        ..PodSetFlavorAssignment::default()
     }
 }
 

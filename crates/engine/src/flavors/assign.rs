@@ -7,7 +7,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::amount::Amount;
-use crate::flavors::assignment::{Assignment, FlavorAssignment, PodSetAssignment};
+use crate::flavors::assignment::{Assignment, FlavorAssignment, PodSetFlavorAssignment};
 use crate::flavors::attempt::{AssignmentAttempt, PodSetRequests};
 use crate::flavors::{request_order, scan};
 use crate::ids::ResourceId;
@@ -194,7 +194,7 @@ fn push_pod_set(
     out: &mut Assignment,
 ) {
     let count = attempt.count(member);
-    let mut one = PodSetAssignment { count, ..PodSetAssignment::default() };
+    let mut one = PodSetFlavorAssignment { count, ..PodSetFlavorAssignment::default() };
     let pod_set = &attempt.class.pod_sets[member];
     for (resource, amount) in state.queues.requests(attempt.queue, pod_set, count) {
         let Some(choice) = chosen.iter().find(|choice| choice.resource == resource) else {

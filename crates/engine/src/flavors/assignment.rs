@@ -43,7 +43,7 @@ pub struct FlavorAssignment {
 
 /// The assignment of one pod set.
 #[derive(Debug, Clone, Default)]
-pub struct PodSetAssignment {
+pub struct PodSetFlavorAssignment {
     /// Number of pods.
     pub count: i64,
     /// One entry per resource that got a flavor.
@@ -58,7 +58,7 @@ pub struct PodSetAssignment {
     pub delayed_topology: bool,
 }
 
-impl PodSetAssignment {
+impl PodSetFlavorAssignment {
     /// The worst mode of its flavors.
     pub fn mode(&self) -> FlavorAssignmentMode {
         if self.no_fit {
@@ -77,7 +77,7 @@ impl PodSetAssignment {
 #[derive(Debug, Clone, Default)]
 pub struct Assignment {
     /// Pod sets in order; those after the first that does not fit are missing.
-    pub pod_sets: Vec<PodSetAssignment>,
+    pub pod_sets: Vec<PodSetFlavorAssignment>,
     /// Usage by slot; of a replacement slice, the usage beyond the old slice.
     pub(crate) usage: SlotUsage,
     /// Height of the lowest subtree that the usage fits in; 0 without borrowing.
@@ -91,7 +91,8 @@ pub struct Assignment {
 impl Assignment {
     /// The worst mode of its pod sets.
     pub fn mode(&self) -> FlavorAssignmentMode {
-        let worst = self.pod_sets.iter().map(PodSetAssignment::mode).min().unwrap_or_default();
+        let worst =
+            self.pod_sets.iter().map(PodSetFlavorAssignment::mode).min().unwrap_or_default();
         if worst == FlavorAssignmentMode::Fit && self.deferred {
             FlavorAssignmentMode::DeferredFit
         } else {

@@ -2,7 +2,8 @@
 
 use engine::ids::{FlavorId, QueueId, WorkloadId};
 use engine::{
-    Amount, CycleEntry, CycleOutcome, PodSetAssignment, RequeueDestination, SecondPass, explain,
+    Amount, CycleEntry, CycleOutcome, PodSetFlavorAssignment, RequeueDestination, SecondPass,
+    explain,
 };
 
 use crate::play::Player;
@@ -106,7 +107,7 @@ impl Player {
         parts.collect::<Vec<_>>().join(" +")
     }
 
-    fn pod_set_assignment(&self, one: &PodSetAssignment) -> String {
+    fn pod_set_assignment(&self, one: &PodSetFlavorAssignment) -> String {
         let names = self.engine.names();
         let mut text = String::new();
         let mut flavor_assignments: Vec<_> = one.flavor_assignments.iter().collect();

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use engine::spec::QueueEligibility;
 use engine::{
     AcceptAll, CycleEntry, CycleOutcome, Engine, EngineSettings, Event, FlavorAssignment,
-    PodSetAssignment, PreemptionReason, Time, explain,
+    PodSetFlavorAssignment, PreemptionReason, Time, explain,
 };
 
 use super::case::{
@@ -364,7 +364,7 @@ impl Player<'_> {
     fn assigned<'a>(
         &'a self,
         entry: &'a CycleEntry,
-    ) -> impl Iterator<Item = (&'a PodSetAssignment, &'a str)> + 'a {
+    ) -> impl Iterator<Item = (&'a PodSetFlavorAssignment, &'a str)> + 'a {
         let name = self.engine.names().workloads.name(entry.workload);
         let specs = self.workloads[name].object.spec.iter().flat_map(|spec| &spec.pod_sets);
         entry.assignment.pod_sets.iter().zip(specs.map(|spec| spec.name.as_str()))
@@ -375,7 +375,7 @@ impl Player<'_> {
         some.map(|(one, name)| (name.to_owned(), self.flavors_of(one))).collect()
     }
 
-    fn flavors_of(&self, one: &PodSetAssignment) -> case::Map {
+    fn flavors_of(&self, one: &PodSetFlavorAssignment) -> case::Map {
         let names = self.engine.names();
         let flavor = |choice: &FlavorAssignment| {
             let resource = names.resources.name(choice.resource).to_owned();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::PodSetAssignment;
+use engine::PodSetFlavorAssignment;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -109,7 +109,7 @@ fn topology_workload(
     settings: &str,
     nodes_and_queue: &[String],
     wish: &str,
-) -> (World, Vec<PodSetAssignment>) {
+) -> (World, Vec<PodSetFlavorAssignment>) {
     let mut world = World::new(settings, nodes_and_queue);
     world.play(&WorldStep::Submit(0, wish.to_owned()));
     let entries = world.play(&WorldStep::Cycle);
@@ -122,7 +122,7 @@ fn number(words: &str, key: &str) -> Option<i64> {
     pairs.filter(|(one, _)| *one == key).find_map(|(_, value)| value.parse().ok())
 }
 
-fn stands_together(pod_set: &PodSetAssignment, words: &str) -> bool {
+fn stands_together(pod_set: &PodSetFlavorAssignment, words: &str) -> bool {
     let levels = ["required=block", "required=rack"];
     let Some(level) = levels.iter().position(|one| words.contains(one)) else {
         return true;

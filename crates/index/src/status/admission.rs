@@ -25,7 +25,11 @@ impl Index {
     }
 }
 
-fn assignment(engine: &Engine, name: &str, one: &engine::PodSetAssignment) -> PodSetAssignment {
+fn assignment(
+    engine: &Engine,
+    name: &str,
+    one: &engine::PodSetFlavorAssignment,
+) -> PodSetAssignment {
     let names = engine.names();
     let mut assignment = PodSetAssignment {
         count: Some(small(one.count)),

@@ -1,7 +1,7 @@
 //! The settings of job webhooks (docs/reference/kueue.md §6.4).
 
 use config::{
-    Configuration, JobKinds, LabelSelector,
+    Configuration, ConfiguredSelector, JobKinds,
     gates::{Gate, Gates},
 };
 
@@ -17,7 +17,7 @@ pub struct JobSettings {
     /// Whether jobs without a queue name are managed.
     pub manage_without_queue_name: bool,
     /// The namespaces in which jobs are managed.
-    pub namespaces: LabelSelector,
+    pub namespaces: ConfiguredSelector,
 }
 
 impl JobSettings {
