@@ -15,6 +15,7 @@
 //! | `pod_groups`, `group_evaluation` | which pods make up which group; what a group needs next |
 //! | `replica_sets`, `set_evaluation` | which pods are of which set; what a set needs next |
 //! | `refusals` | why a job or a group gets no Workload, reported once |
+//! | `readiness` | whether the pods of a Workload are ready, and whether a group waits for replacements |
 //! | `steps` | the steps of a job or a group, as writes and Events |
 //! | `change` | writes of a job, and Events about it |
 //! | `inputs` | configuration, inputs and results of an evaluation |
@@ -31,6 +32,7 @@ mod lookups;
 mod orphans;
 mod owners;
 mod pod_groups;
+mod readiness;
 mod refusals;
 mod replica_sets;
 mod set_evaluation;
@@ -43,21 +45,12 @@ use ::jobs::{
     GenericJob, JobGates, JobObject, Kind, Pod,
     ancestor_search::AncestorError,
     construct_workload::workload_name_for,
-    generic_job::SetSize,
     integrations::controller,
     lookups::LookupKind,
-    pods::{
-        self,
-        group::{self, ReplacementCondition},
-    },
+    pods::{self, group},
     prebuilt::prebuilt_name,
-    reconcile,
 };
-use crds::{
-    meta::is_true,
-    names::conditions::EVICTED,
-    v1beta2::{ReclaimablePod, Workload},
-};
+use crds::v1beta2::{ReclaimablePod, Workload};
 use kube::core::DynamicObject;
 use runtime::{
     watch::{Change, Key, Unavailable},
@@ -182,36 +175,6 @@ impl Jobs {
     #[cfg(test)]
     pub(crate) fn remembers_any(&self) -> bool {
         self.orphans.remembers_any()
-    }
-
-    /// Whether the pods of the job of a Workload are ready.
-    pub(crate) fn pods_ready(&self, key: &Key, workload: &Workload) -> Option<bool> {
-        let owners = self.all_of(key, workload);
-        match owners.iter().find_map(|(_, job)| job.set_size()) {
-            // What a set that was scaled to zero was before stays: its pods do not come back by themselves.
-            Some(SetSize::Group { pods: 0 }) => None,
-            _ if self.groups.contains(key) => {
-                group::pods_ready(&self.pods_of(self.groups.members(key)), workload)
-            }
-            // The pods of an evicted set are gone when its quota is released.
-            Some(SetSize::Group { .. }) => {
-                is_true(&workload.status.conditions, EVICTED).then_some(false)
-            }
-            // A replica without pods has not begun.
-            Some(SetSize::Replicas { .. }) => None,
-            None => self.completed(key, workload).and_then(|job| reconcile::pods_ready(&*job)),
-        }
-    }
-
-    /// The condition `WaitingForReplacementPods` of the Workload of a group, if it changes.
-    pub(crate) fn replacement(
-        &self,
-        key: &Key,
-        workload: &Workload,
-    ) -> Option<ReplacementCondition> {
-        let pods = self.pods_of(self.groups.members(key));
-        let gates = self.config.gates;
-        (!pods.is_empty()).then(|| group::waiting_for_replacement(&pods, workload, gates)).flatten()
     }
 
     /// Members of a group of pods.

@@ -51,7 +51,7 @@ pub(super) fn jobs(
         apply(&mut jobs, patch);
     }
     let policy = &runtime["spec"]["mlPolicy"];
-    jobs.into_iter().map(|one| rendered(one, training, (job, runtime), policy)).collect()
+    jobs.iter().map(|one| rendered(one, training, (job, runtime), policy)).collect()
 }
 
 /// Patches the replicated Jobs that a patch names.
@@ -65,7 +65,7 @@ fn apply(jobs: &mut [Value], patch: &Value) {
 }
 
 fn rendered(
-    replicated: Value,
+    replicated: &Value,
     training: &Value,
     (job, runtime): (&str, &Value),
     policy: &Value,
@@ -73,7 +73,7 @@ fn rendered(
     let name = replicated["name"].as_str().unwrap_or_default().to_owned();
     let step = replicated["template"]["metadata"]["labels"][STEP].as_str().map(str::to_owned);
     let step = step.as_deref();
-    let pods_per_replica = pods(&replicated, &name, step, training, policy);
+    let pods_per_replica = pods(replicated, &name, step, training, policy);
     // The operator makes one Job of each part, whatever the runtime says.
     let is_part = step == Some(TRAINER) || INITIALIZERS.iter().any(|(part, _)| step == Some(part));
     let replicas = if is_part { 1 } else { number(&replicated["replicas"]).unwrap_or(1).max(0) };
