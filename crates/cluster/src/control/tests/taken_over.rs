@@ -99,8 +99,8 @@ fn a_scene_of_upstream_is_taken_over_as_it_is() {
             .orders
             .iter()
             .map(|order| {
-                let body = String::from_utf8_lossy(order.write.request().body());
-                format!("{} {} {body}", order.ticket.purpose.name(), order.ticket.target.key)
+                let (purpose, key) = (order.ticket.purpose, &order.ticket.target.key);
+                format!("{purpose} {key} {}", body(order))
             })
             .collect();
         assert_eq!(orders, [""; 0], "nothing differs from what is there");
@@ -112,8 +112,8 @@ fn a_scene_of_upstream_is_taken_over_as_it_is() {
 
 /// Shows the manager the job of the scene with this status.
 fn observe_status(cluster: &mut Cluster, kind: &str, name: &str, status: &Value) {
-    let jobs = of_kind(kind).into_iter();
-    let mut job = jobs.into_iter().find(|job| job["metadata"]["name"] == name).expect("a job");
+    let mut jobs = of_kind(kind).into_iter();
+    let mut job = jobs.find(|job| job["metadata"]["name"] == name).expect("a job");
     job["status"] = status.clone();
     job["metadata"]["resourceVersion"] = json!("1000");
     let mut kinds = Kinds::built_in().iter();
@@ -142,4 +142,42 @@ fn a_preemption_that_upstream_began_is_completed() {
     assert!(target.starts_with("False PendingEvaluation"), "{target}");
     let preemptor = cluster.condition("jobset-urgent-3613e", "QuotaReserved");
     assert!(preemptor.starts_with("True"), "{preemptor}");
+}
+
+#[test]
+fn a_pod_that_began_under_upstream_ends_and_is_let_go() {
+    let mut cluster = taken_over();
+    observe_status(&mut cluster, "Pod", "alone", &json!({"phase": "Succeeded"}));
+    let mut released = Vec::new();
+    for _ in 0..5 {
+        let step = cluster.control.decide(cluster.now);
+        let orders = step.orders.iter();
+        let orders = orders.filter(|order| order.ticket.purpose == Purpose::JobUnfinalize);
+        released.extend(orders.map(|order| (order.ticket.target.key.name.clone(), body(order))));
+        cluster.take(step);
+    }
+    let finished = cluster.condition("pod-alone-8586c", "Finished");
+    assert!(finished.starts_with("True Succeeded"), "{finished}");
+    assert!(!released.is_empty(), "its finalizer is taken off");
+    for (name, body) in &released {
+        assert_eq!(&**name, "alone");
+        assert!(body.contains("\"finalizers\":"), "{body}");
+    }
+}
+
+fn body(order: &Order) -> String {
+    String::from_utf8_lossy(order.write.request().body()).into_owned()
+}
+
+#[test]
+fn what_waited_in_a_stopped_queue_under_upstream_is_admitted_when_it_is_resumed() {
+    let mut cluster = taken_over();
+    let mut queues = of_kind("ClusterQueue").into_iter();
+    let mut held = queues.find(|one| one["metadata"]["name"] == "scene-held").expect("a queue");
+    held["spec"]["stopPolicy"] = json!("None");
+    held["metadata"]["resourceVersion"] = json!("1000");
+    held["metadata"]["generation"] = json!(2);
+    cluster.observe(ManagerInput::ClusterQueue(Change::Apply(shared(held)))).settle();
+    let admitted = cluster.condition("appwrapper-held-d7eb3", "Admitted");
+    assert!(admitted.starts_with("True"), "{admitted}");
 }
