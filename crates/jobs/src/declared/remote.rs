@@ -3,7 +3,7 @@
 use crds::v1beta2::PodSet;
 use serde_json::{Map, Value};
 
-use super::DeclaredJob;
+use super::{DeclaredJob, training::TrainingSpec};
 use crate::{pod_set_info::PodSetInfo, remote_objects::metadata_for_creation};
 
 impl DeclaredJob {
@@ -47,7 +47,8 @@ impl DeclaredJob {
         let mut idle = self.clone();
         if let Some(fields) = self.kind.fields() {
             // Both: a readiness that stays would show the pods of the next admission as ready for a moment.
-            let probes = std::iter::once(&fields.active).chain(&fields.ready);
+            let counts = self.training().map(TrainingSpec::ready_counts);
+            let probes = std::iter::once(&fields.active).chain(&fields.ready).chain(&counts);
             probes.for_each(|probe| probe.clear(&mut idle.object));
         }
         (idle.object != self.object).then_some(idle)

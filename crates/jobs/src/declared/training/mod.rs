@@ -19,7 +19,10 @@ use crds::v1beta2::PodSet;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::declared_pod_set::{DeclaredPodSet, IndexLabels, decode_template};
+use super::{
+    declared_pod_set::{DeclaredPodSet, IndexLabels, decode_template},
+    probe::Probe,
+};
 use crate::{pod_set_info::PodSetInfo, pointer::Pointer};
 
 /// Label of a pod with its index in a Job.
@@ -85,10 +88,19 @@ impl TrainingSpec {
     /// Whether all replicated Jobs are ready or have succeeded.
     pub(super) fn is_ready(&self, object: &Value, sets: &[DeclaredPodSet]) -> bool {
         let numbers = |field: &str| -> i64 {
-            let jobs = Pointer::of(&["status", "jobsStatus", "*", field]);
-            jobs.all(object).into_iter().filter_map(Value::as_i64).sum()
+            job_counts(field).all(object).into_iter().filter_map(Value::as_i64).sum()
         };
         let wanted: i64 = sets.iter().map(|set| i64::from(set.replicas)).sum();
         numbers("ready") + numbers("succeeded") == wanted
     }
+
+    /// What the status counts for readiness. Left over from a former run, it would show the pods of the next one as ready.
+    pub(super) fn ready_counts(&self) -> Probe {
+        Probe::AnyAbove(["ready", "succeeded"].map(job_counts).into())
+    }
+}
+
+/// A number of every replicated Job in the status.
+fn job_counts(field: &str) -> Pointer {
+    Pointer::of(&["status", "jobsStatus", "*", field])
 }

@@ -187,3 +187,15 @@ fn a_new_job_is_refused_without_its_runtime_and_a_running_one_stays() {
         with_runtime(&running, &json!({}), &[("a", "", &["node"]), ("node", "trainer", &["node"])]);
     assert!(!two.pods_ready(), "two of three Jobs are not ready");
 }
+
+#[test]
+fn a_job_that_was_withdrawn_counts_nothing_as_ready() {
+    let mut object = job(&json!({ "runtimeRef": { "name": "r" } })).to_create();
+    let node = json!({ "name": "node", "active": 1, "ready": 1, "failed": 1 });
+    object["status"] = json!({ "jobsStatus": [node] });
+    let running = job(&json!({})).kind().decode(object).expect("it decodes");
+    let idle = running.with_idle_status().expect("another status");
+    let ready = with_runtime(&idle, &json!({}), &[("node", "trainer", &["node"])]);
+    assert!(!ready.pods_ready());
+    assert!(idle.with_idle_status().is_none(), "it is that already");
+}
