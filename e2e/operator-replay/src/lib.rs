@@ -7,10 +7,13 @@
 //! |---|---|
 //! | `ray` | RayCluster, RayJob, RayCronJob, and the webhooks of Ray |
 //! | `wrapper` | AppWrapper and its webhooks |
-//! | `normal` | objects in the form of the recording |
+//! | `normal`, `value_difference` | objects in the form of the recording, and how two of them differ |
 
 mod normal;
+#[cfg(test)]
+mod odd_values;
 mod ray;
+mod value_difference;
 mod wrapper;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -10,7 +10,10 @@ use super::{
     profile::settings,
     world::{Pace, RayWorld, TOKEN, id, set_ready, terminate},
 };
-use crate::normal::{normal, without_parser};
+use crate::{
+    normal::{normal, without_parser},
+    value_difference::compare,
+};
 
 /// Replays a case and returns what differs.
 pub(crate) fn differences(case: &Value) -> Vec<String> {
@@ -519,33 +522,4 @@ fn random_part(id: &str, begin: &str) -> String {
 
 fn text_replaced(value: &Value, from: &str, to: &str) -> Value {
     serde_json::from_str(&value.to_string().replace(from, to)).expect("a value")
-}
-
-/// The places in which two values differ.
-#[cfg(test)]
-pub(crate) fn different(ours: &Value, theirs: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    compare("", ours, theirs, &mut found);
-    found
-}
-
-/// Compares two values and names the first places that differ.
-fn compare(path: &str, ours: &Value, theirs: &Value, found: &mut Vec<String>) {
-    match (ours, theirs) {
-        (Value::Object(a), Value::Object(b)) => {
-            let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
-            for name in names {
-                let null = Value::Null;
-                let pair = (a.get(name).unwrap_or(&null), b.get(name).unwrap_or(&null));
-                compare(&format!("{path}.{name}"), pair.0, pair.1, found);
-            }
-        }
-        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
-            for (index, (a, b)) in a.iter().zip(b).enumerate() {
-                compare(&format!("{path}[{index}]"), a, b, found);
-            }
-        }
-        _ if ours == theirs => {}
-        _ => found.push(format!("{path}\n      theirs {theirs}\n      ours   {ours}")),
-    }
 }

@@ -4,8 +4,13 @@ use proptest::prelude::*;
 use ray::{job::JobAttempt, settings::OperatorSettings};
 use serde_json::{Value, json};
 
-use super::{compare, profile::settings, world::RayWorld};
-use crate::{normal, tests::cases};
+use super::{profile::settings, world::RayWorld};
+use crate::{
+    normal,
+    odd_values::{odd_value, places},
+    tests::cases,
+    value_difference::different,
+};
 
 /// The pods and Services of a cluster that a RayJob or a RayService made, against those that we make for the same cluster.
 fn compare_made(case: &Value, step: &Value, n_compared: &mut usize) -> Vec<String> {
@@ -36,7 +41,7 @@ fn compare_made(case: &Value, step: &Value, n_compared: &mut usize) -> Vec<Strin
         let mut ours: Vec<Value> = world.objects.values().filter(is_made).map(made).collect();
         theirs.sort_by_key(Value::to_string);
         ours.sort_by_key(Value::to_string);
-        found.extend(compare::different(&Value::from(ours), &Value::from(theirs)));
+        found.extend(different(&Value::from(ours), &Value::from(theirs)));
         *n_compared += 1;
     }
     found
@@ -131,7 +136,7 @@ fn compare_children(seen: &mut RayWorld, step: &Value, n_compared: &mut usize) -
         if let Some(ours) = child_of(seen, job, &theirs) {
             *n_compared += 1;
             let (ours, theirs) = (bare(&ours), bare(&theirs));
-            found.extend(compare::different(&ours, &theirs));
+            found.extend(different(&ours, &theirs));
         }
     }
     found
@@ -171,41 +176,6 @@ fn bare(object: &Value) -> Value {
         object["spec"]["clusterIP"] = json!("<ip>");
     }
     normal::normal(&object)
-}
-
-/// Every place of a value, as JSON pointers.
-fn places(value: &Value, path: &str, found: &mut Vec<String>) {
-    found.push(path.to_owned());
-    match value {
-        Value::Object(map) => {
-            map.iter().for_each(|(name, value)| {
-                places(value, &format!("{path}/{}", name.replace('/', "~1")), found);
-            });
-        }
-        Value::Array(items) => items
-            .iter()
-            .enumerate()
-            .for_each(|(index, item)| places(item, &format!("{path}/{index}"), found)),
-        _ => {}
-    }
-}
-
-fn odd_value() -> impl Strategy<Value = Value> {
-    prop_oneof![
-        Just(Value::Null),
-        Just(json!(true)),
-        Just(json!(-1)),
-        Just(json!(2_147_483_647)),
-        Just(json!(1.5)),
-        Just(json!("")),
-        Just(json!("9e99")),
-        Just(json!("ä-ö/ü")),
-        Just(json!("x".repeat(70))),
-        Just(json!([])),
-        Just(json!([null, {}, 3])),
-        Just(json!({})),
-        Just(json!({"name": 3})),
-    ]
 }
 
 fn sample() -> Value {

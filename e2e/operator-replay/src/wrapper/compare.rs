@@ -8,7 +8,7 @@ use super::{
     profile::settings,
     world::{WrapperWorld, id},
 };
-use crate::normal::normal;
+use crate::{normal::normal, value_difference::compare};
 
 /// Replays a case and returns what differs. When a pod starts was not recorded, so several delays are tried.
 pub(crate) fn differences(case: &Value) -> Vec<String> {
@@ -258,26 +258,5 @@ fn without_times(value: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(without_times),
         _ => {}
-    }
-}
-
-/// Compares two values and names the places that differ.
-fn compare(path: &str, ours: &Value, theirs: &Value, found: &mut Vec<String>) {
-    match (ours, theirs) {
-        (Value::Object(a), Value::Object(b)) => {
-            let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
-            for name in names {
-                let null = Value::Null;
-                let pair = (a.get(name).unwrap_or(&null), b.get(name).unwrap_or(&null));
-                compare(&format!("{path}.{name}"), pair.0, pair.1, found);
-            }
-        }
-        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
-            for (index, (a, b)) in a.iter().zip(b).enumerate() {
-                compare(&format!("{path}[{index}]"), a, b, found);
-            }
-        }
-        _ if ours == theirs => {}
-        _ => found.push(format!("{path}\n      theirs {theirs}\n      ours   {ours}")),
     }
 }
