@@ -47,7 +47,7 @@ use self::{
     cluster_facts::cluster_facts,
     component_kinds::ComponentKinds,
     head_client::HeadClient,
-    operator_loop::{KindChange, OperatorLoop},
+    operator_loop::{NumberedChange, OperatorLoop},
     parent::{AllSettings, ParentKind},
     pass::PassIo,
     resources::watched_children,
@@ -166,7 +166,7 @@ impl Operators {
     fn watch(
         &self,
         kinds: &[ParentKind],
-        changes: &mpsc::Sender<KindChange>,
+        changes: &mpsc::Sender<NumberedChange>,
         stop: &Stop,
         tasks: &mut JoinSet<()>,
     ) -> usize {
@@ -175,6 +175,7 @@ impl Operators {
             watched_children().into_iter().map(|child| (child.resource, Some(child.selector)));
         let mut n_watches = 0;
         for (resource, selector) in parents.chain(children) {
+            let number = n_watches;
             n_watches += 1;
             let (sender, mut receiver) = mpsc::channel(CHANGES);
             let name = format!("operated/{}", resource.plural);
@@ -192,7 +193,9 @@ impl Operators {
             });
             tasks.spawn(async move {
                 while let Some(change) = receiver.recv().await {
-                    if changes.send((kind.clone(), change)).await.is_err() {
+                    let kind = kind.clone();
+                    let numbered = NumberedChange { watch: number, kind, change };
+                    if changes.send(numbered).await.is_err() {
                         return;
                     }
                 }

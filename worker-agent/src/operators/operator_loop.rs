@@ -1,6 +1,6 @@
 //! The loop of the operators: watches in, passes out.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use runtime::watch::{Change, Key, WatchChange};
 use serde_json::Value;
@@ -21,8 +21,35 @@ use super::{
 /// How long a deletion is remembered: longer than any pass takes to learn of its writes.
 const DELETIONS: Duration = Duration::from_secs(600);
 
-/// A change of a watch, with the kind of its objects.
-pub(super) type KindChange = (String, Change<Value>);
+/// A change of a watch.
+pub(super) struct NumberedChange {
+    /// The number of the watch.
+    pub(super) watch: usize,
+    /// The kind of its objects.
+    pub(super) kind: String,
+    pub(super) change: Change<Value>,
+}
+
+/// Watches that have not listed yet. Nothing is decided before all have: pods that are not listed would be made again.
+///
+/// A watch counts once, however often it lists: another list of one says nothing about the others.
+struct UnlistedWatches(BTreeSet<usize>);
+
+impl UnlistedWatches {
+    fn of(count: usize) -> Self {
+        Self((0..count).collect())
+    }
+
+    fn note<T>(&mut self, watch: usize, change: &WatchChange<T>) {
+        if change.is_list() {
+            self.0.remove(&watch);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
 
 /// The loop: one task owns what is known and which object is next.
 pub(super) struct OperatorLoop {
@@ -30,8 +57,7 @@ pub(super) struct OperatorLoop {
     cache: ObjectCache,
     queue: PassQueue,
     passes: JoinSet<PassReport>,
-    /// Watches that have not listed yet. Nothing is decided before.
-    n_unlisted: usize,
+    unlisted: UnlistedWatches,
 }
 
 impl OperatorLoop {
@@ -41,11 +67,11 @@ impl OperatorLoop {
             cache: ObjectCache::default(),
             queue: PassQueue::default(),
             passes: JoinSet::new(),
-            n_unlisted: n_watches,
+            unlisted: UnlistedWatches::of(n_watches),
         }
     }
 
-    pub(super) async fn run(&mut self, mut changes: mpsc::Receiver<KindChange>) {
+    pub(super) async fn run(&mut self, mut changes: mpsc::Receiver<NumberedChange>) {
         loop {
             let due = self.queue.next_due();
             let timer = async {
@@ -56,7 +82,7 @@ impl OperatorLoop {
             };
             tokio::select! {
                 change = changes.recv() => match change {
-                    Some((kind, change)) => self.observe(&kind, change),
+                    Some(change) => self.observe(change),
                     None => return,
                 },
                 Some(ended) = self.passes.join_next() => match ended {
@@ -68,26 +94,25 @@ impl OperatorLoop {
                 },
                 () = timer => {}
             }
-            if self.n_unlisted == 0 {
+            if self.unlisted.is_empty() {
                 self.start_passes();
             }
         }
     }
 
-    fn observe(&mut self, kind: &str, change: Change<Value>) {
+    fn observe(&mut self, NumberedChange { watch, kind, change }: NumberedChange) {
+        self.unlisted.note(watch, &change);
+        let kind = kind.as_str();
         match change {
             WatchChange::Apply(object) => self.apply(&object),
             WatchChange::Delete(key) => self.remove(&ObjectId { kind: kind.to_owned(), key }),
             WatchChange::Reset { objects, removed } => {
                 objects.iter().for_each(|object| self.apply(object));
                 self.remove_all(kind, removed);
-                // Of a later list of the same watch as well, which then changes nothing.
-                self.n_unlisted = self.n_unlisted.saturating_sub(1);
             }
             WatchChange::Unavailable { reason, removed } => {
                 tracing::info!(kind, ?reason, "a kind cannot be observed");
                 self.remove_all(kind, removed);
-                self.n_unlisted = self.n_unlisted.saturating_sub(1);
             }
         }
     }
@@ -136,5 +161,26 @@ impl OperatorLoop {
         }
         self.cache.forget_deletions(now.checked_sub(DELETIONS).unwrap_or(now));
         self.queue.finish(&report.id, report.outcome, now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use runtime::watch::Unavailable;
+
+    use super::*;
+
+    #[test]
+    fn another_list_of_one_watch_does_not_stand_for_the_list_of_another() {
+        let list = || WatchChange::<()>::Reset { objects: vec![], removed: vec![] };
+        let mut unlisted = UnlistedWatches::of(2);
+        unlisted.note(0, &list());
+        unlisted.note(0, &list());
+        unlisted.note(1, &WatchChange::Apply(()));
+        assert!(!unlisted.is_empty());
+        let absent =
+            WatchChange::<()>::Unavailable { reason: Unavailable::NotServed, removed: vec![] };
+        unlisted.note(1, &absent);
+        assert!(unlisted.is_empty(), "a kind that is not served has nothing to list");
     }
 }
