@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::Context;
-use harness::{Cluster, Component, Launch, Process, Shape, TestLab, free_port, secs};
+use harness::{Cluster, Component, LabPlan, Launch, Process, TestLab, free_port, secs};
 use jobs::{Kind, Kinds};
 use replay::{Case, Config, RecordedCases, ReplayReport, ReplayTarget};
 use serde_json::json;
@@ -49,7 +49,7 @@ async fn replay_answers(cases: &[Case]) -> anyhow::Result<ReplayReport> {
     if cases.is_empty() {
         return Ok(ReplayReport::default());
     }
-    let lab = TestLab::start(Shape { workers: 0, audit: false }).await?;
+    let lab = TestLab::start(LabPlan { workers: 0, audit: false }).await?;
     let cluster = lab.cluster("manager").await?;
     // The cases were recorded without: they would change Jobs and pods before those are read back.
     for component in [Component::ControllerManager, Component::Scheduler] {

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use crds::v1beta2::LocalQueue;
-use harness::{Cluster, NodeSpec, Shape, TestLab, secs};
+use harness::{Cluster, LabPlan, NodeSpec, TestLab, secs};
 use jobs::{Kind, Kinds};
 use k8s_openapi::api::core::v1::{ConfigMap, Taint};
 use kube::api::{DeleteParams, PostParams};
@@ -54,7 +54,7 @@ async fn replay_with(
     workers: usize,
     cases: &[TraceCase],
 ) -> Result<ReplayReport> {
-    let lab = TestLab::start(Shape { workers, audit: false }).await?;
+    let lab = TestLab::start(LabPlan { workers, audit: false }).await?;
     let plan = InstallationPlan { workers, elects: false };
     let installation = Installation::of(&lab, plan, InstallationPorts::choose()?).await?;
     installation.install().await?;

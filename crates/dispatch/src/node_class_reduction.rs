@@ -144,16 +144,16 @@ impl NodeRows {
 
     /// The split of rows, in the order of any resource, that shows most; `None` if none shows more.
     fn best_split(&self, rows: &[usize]) -> Option<Split> {
-        let whole = self.shown(rows).last().copied()?;
+        let whole = self.visible_shares(rows).last().copied()?;
         let mut best: Option<Split> = None;
         for column in 0..self.units.len() {
             let mut sorted = rows.to_vec();
             sorted.sort_by(|&left, &right| {
                 self.rows[left].1[column].total_cmp(&self.rows[right].1[column])
             });
-            let lower = self.shown(&sorted);
+            let lower = self.visible_shares(&sorted);
             let reversed: Vec<usize> = sorted.iter().rev().copied().collect();
-            let upper = self.shown(&reversed);
+            let upper = self.visible_shares(&reversed);
             let gains = (1..sorted.len())
                 .map(|at| (at, lower[at - 1] + upper[sorted.len() - at - 1] - whole));
             let found = gains.max_by(|(_, left), (_, right)| left.total_cmp(right));
@@ -167,7 +167,7 @@ impl NodeRows {
     }
 
     /// Per number of first rows: what they offer as one class.
-    fn shown(&self, rows: &[usize]) -> Vec<f64> {
+    fn visible_shares(&self, rows: &[usize]) -> Vec<f64> {
         let mut least = vec![f64::INFINITY; self.units.len()];
         let mut nodes = 0.0;
         let first = rows.iter().map(|&row| {

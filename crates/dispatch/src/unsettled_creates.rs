@@ -43,9 +43,9 @@ pub enum ReadAnswer {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CreateState {
-    /// `shown` is the newest version that the watch showed meanwhile.
+    /// `observed` is the newest version that the watch showed meanwhile.
     InFlight {
-        shown: u64,
+        observed: u64,
     },
     Stored {
         version: u64,
@@ -78,7 +78,7 @@ impl<K, W> Default for UnsettledCreates<K, W> {
 impl<K: Ord + Clone, W: Clone> UnsettledCreates<K, W> {
     /// Records that a create was sent.
     pub fn sent(&mut self, object: K, waiter: W) {
-        let state = CreateState::InFlight { shown: 0 };
+        let state = CreateState::InFlight { observed: 0 };
         self.creates.insert(object, UnsettledCreate { state, waiter });
     }
 
@@ -87,11 +87,11 @@ impl<K: Ord + Clone, W: Clone> UnsettledCreates<K, W> {
         let Some(create) = self.creates.get_mut(object) else {
             return;
         };
-        let CreateState::InFlight { shown } = create.state else {
+        let CreateState::InFlight { observed } = create.state else {
             return;
         };
         match answer {
-            CreateAnswer::Stored(version) if version > shown => {
+            CreateAnswer::Stored(version) if version > observed => {
                 let read_at = Time(now.0.saturating_add(READ_AFTER));
                 create.state = CreateState::Stored { version, read_at };
                 self.due_at = self.due_at.min(read_at);
@@ -138,12 +138,12 @@ impl<K: Ord + Clone, W: Clone> UnsettledCreates<K, W> {
     }
 
     /// The watch shows an object with this version.
-    pub fn shown(&mut self, object: &K, version: u64) {
+    pub fn observe(&mut self, object: &K, version: u64) {
         let Some(create) = self.creates.get_mut(object) else {
             return;
         };
         match &mut create.state {
-            CreateState::InFlight { shown } => *shown = version.max(*shown),
+            CreateState::InFlight { observed } => *observed = version.max(*observed),
             CreateState::Stored { version: stored, .. } if version >= *stored => {
                 self.creates.remove(object);
             }
@@ -163,8 +163,8 @@ impl<K: Ord + Clone, W: Clone> UnsettledCreates<K, W> {
                 self.due_at = Time(i64::MIN);
                 false
             }
-            CreateState::InFlight { shown } => {
-                *shown = 0;
+            CreateState::InFlight { observed } => {
+                *observed = 0;
                 true
             }
             CreateState::Doubtful | CreateState::Reading => true,
@@ -228,12 +228,12 @@ mod tests {
     fn a_create_is_settled_when_the_watch_shows_it_before_or_after_its_answer() {
         let mut creates = sent();
         creates.answered(&1, CreateAnswer::Stored(5), Time(0));
-        creates.shown(&1, 4);
+        creates.observe(&1, 4);
         assert!(!creates.is_settled(&1), "an earlier object of the name");
-        creates.shown(&1, 6);
+        creates.observe(&1, 6);
         assert!(creates.is_settled(&1));
         let mut creates = sent();
-        creates.shown(&1, 5);
+        creates.observe(&1, 5);
         assert!(!creates.is_settled(&1), "it may be an earlier object");
         creates.answered(&1, CreateAnswer::Stored(5), Time(0));
         assert!(creates.is_settled(&1));
@@ -260,7 +260,7 @@ mod tests {
         ] {
             let mut creates = sent();
             creates.answered(&1, CreateAnswer::Unknown, Time(0));
-            creates.shown(&1, 9);
+            creates.observe(&1, 9);
             assert!(!creates.is_settled(&1), "the watch may show an earlier object");
             creates.reading(&1);
             creates.read(&1, answer, Time(0));

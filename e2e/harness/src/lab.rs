@@ -57,7 +57,7 @@ pub enum LabError {
 
 /// What a lab is to have.
 #[derive(Debug, Clone, Copy)]
-pub struct Shape {
+pub struct LabPlan {
     /// Worker clusters besides the manager.
     pub workers: usize,
     /// Whether the API servers write audit logs ([`lab::ClusterState::audit_log`]), to count requests by.
@@ -83,8 +83,8 @@ impl TestLab {
     /// The lab of this test binary: one manager and at least `workers` workers. The first test that asks starts it. It is
     /// torn down when the process ends, however it ends.
     pub async fn shared(workers: usize) -> Result<&'static Self, LabError> {
-        let shape = Shape { workers, audit: false };
-        let start = || async { start(shape).await.map_err(|error| error.to_string()) };
+        let plan = LabPlan { workers, audit: false };
+        let start = || async { start(plan).await.map_err(|error| error.to_string()) };
         let lab = SHARED.get_or_init(start);
         let lab = lab.await.as_ref().map_err(|reason| LabError::Start(reason.clone()))?;
         let running = lab.state.clusters.len() - 1;
@@ -95,8 +95,8 @@ impl TestLab {
     }
 
     /// A separate lab, for example for a benchmark. It ends when it is dropped, or with this process.
-    pub async fn start(shape: Shape) -> Result<Self, LabError> {
-        start(shape).await
+    pub async fn start(plan: LabPlan) -> Result<Self, LabError> {
+        start(plan).await
     }
 
     /// Its processes and files.
@@ -136,7 +136,7 @@ impl TestLab {
     }
 }
 
-async fn start(shape: Shape) -> Result<TestLab, LabError> {
+async fn start(plan: LabPlan) -> Result<TestLab, LabError> {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let sluice_lab = program("sluice-lab")?;
@@ -144,8 +144,8 @@ async fn start(shape: Shape) -> Result<TestLab, LabError> {
     let stem = executable.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let options = Options {
         name: format!("{stem}-{}-{number}", std::process::id()),
-        workers: shape.workers,
-        audit: shape.audit,
+        workers: plan.workers,
+        audit: plan.audit,
         owner: LabOwner::ThisProcess,
         sluice_lab,
     };

@@ -35,7 +35,7 @@ pub use ::lab::stages::annotation;
 pub use ::lab::{Component, NodeSpec};
 pub use cluster::{Cluster, ClusterError};
 pub use follow::{Follow, FollowedChange};
-pub use lab::{LabError, Shape, TestLab, program};
+pub use lab::{LabError, LabPlan, TestLab, program};
 pub use ledger::{Judgement, Ledger, LedgerJob, PodOutcome, PodRecord, Run, RunVerdict};
 pub use manifests::ManifestError;
 pub use observer::Observer;

@@ -20,7 +20,7 @@ use e2e::installation::{
     Installation, InstallationPlan, InstallationPorts, NAMESPACE, Program, TIMEOUT,
 };
 use futures::future::try_join_all;
-use harness::{Observer, ProcessError, Shape, TestLab, secs};
+use harness::{LabPlan, Observer, ProcessError, TestLab, secs};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
@@ -190,7 +190,7 @@ type RemainingCrashPoints = Mutex<Enumerate<IntoIter<CrashPoint>>>;
 
 /// Tests one crash point after the other, in an environment of its own.
 async fn die_everywhere(left: &RemainingCrashPoints) -> Result<()> {
-    let lab = TestLab::start(Shape { workers: PLAN.workers, audit: false }).await?;
+    let lab = TestLab::start(LabPlan { workers: PLAN.workers, audit: false }).await?;
     let mut environment = CrashEnvironment::open(&lab).await?;
     loop {
         let next = left.lock().map_err(|_| Error::msg("an environment failed"))?.next();

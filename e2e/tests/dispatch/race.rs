@@ -6,7 +6,7 @@ use e2e::{
     installation::{Installation, InstallationPlan, InstallationPorts, TIMEOUT},
     objects,
 };
-use harness::{RunVerdict, Shape, TestLab};
+use harness::{LabPlan, RunVerdict, TestLab};
 use k8s_openapi::api::batch::v1::Job;
 use kube::{Api, api::PostParams};
 use serde_json::json;
@@ -18,7 +18,7 @@ static LAB: OnceCell<TestLab> = OnceCell::const_new();
 /// Both workers get a clone. The one without quota never admits it, and the other one runs the Job.
 #[tokio::test]
 async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
-    let start = || TestLab::start(Shape { workers: 2, audit: true });
+    let start = || TestLab::start(LabPlan { workers: 2, audit: true });
     let lab = LAB.get_or_try_init(start).await?;
     let plan = InstallationPlan { workers: 2, elects: false };
     let installation = Installation::of(lab, plan, InstallationPorts::choose()?).await?;

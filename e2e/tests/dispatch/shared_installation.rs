@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use e2e::installation::{Installation, InstallationPlan, InstallationPorts, Program};
-use harness::{Shape, TestLab};
+use harness::{LabPlan, TestLab};
 use tokio::sync::{Mutex, OnceCell};
 
 /// A lab with two workers and the installation on it.
@@ -37,7 +37,7 @@ impl SharedInstallation {
     }
 
     async fn build() -> Result<Self> {
-        let lab = TestLab::start(Shape { workers: PLAN.workers, audit: true }).await?;
+        let lab = TestLab::start(LabPlan { workers: PLAN.workers, audit: true }).await?;
         let ports = InstallationPorts::choose()?;
         let installation = Installation::of(&lab, PLAN, ports).await?;
         installation.install().await?;

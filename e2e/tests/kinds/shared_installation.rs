@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use e2e::installation::{Installation, InstallationPlan, InstallationPorts, NAMESPACE, Program};
-use harness::{Cluster, Shape, TestLab};
+use harness::{Cluster, LabPlan, TestLab};
 use serde_json::json;
 use tokio::sync::OnceCell;
 
@@ -51,7 +51,7 @@ impl SharedInstallation {
     }
 
     async fn build() -> Result<Self> {
-        let lab = TestLab::start(Shape { workers: PLAN.workers, audit: true }).await?;
+        let lab = TestLab::start(LabPlan { workers: PLAN.workers, audit: true }).await?;
         let ports = InstallationPorts::choose()?;
         let mut definitions =
             [TRAINING, SERVED_LATER, SERVED_PARTLY].map(training_definition).to_vec();

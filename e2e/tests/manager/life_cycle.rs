@@ -8,7 +8,7 @@ use e2e::{
     installation::{Installation, InstallationPlan, InstallationPorts, TIMEOUT},
     objects,
 };
-use harness::{Process, Shape, TestLab};
+use harness::{LabPlan, Process, TestLab};
 use k8s_openapi::api::batch::v1::Job;
 use kube::{
     Api,
@@ -27,7 +27,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 #[tokio::test]
 async fn finished_and_deactivated_work_goes_and_usage_is_recorded() -> Result<()> {
-    let lab = TestLab::start(Shape { workers: 0, audit: false }).await?;
+    let lab = TestLab::start(LabPlan { workers: 0, audit: false }).await?;
     let plan = InstallationPlan { workers: 0, elects: false };
     let installation = Installation::of(&lab, plan, InstallationPorts::choose()?).await?;
     installation.install().await?;

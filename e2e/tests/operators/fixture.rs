@@ -7,7 +7,7 @@ use e2e::{
     },
     objects,
 };
-use harness::{Cluster, HeadFault, RayHeads, Shape, Space, TestLab};
+use harness::{Cluster, HeadFault, LabPlan, RayHeads, Space, TestLab};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
     Api, ResourceExt,
@@ -42,7 +42,7 @@ pub(crate) struct OperatorFixture {
 
 impl SharedInstallation {
     async fn build() -> Result<Self> {
-        let lab = TestLab::start(Shape { workers: PLAN.workers, audit: false }).await?;
+        let lab = TestLab::start(LabPlan { workers: PLAN.workers, audit: false }).await?;
         let ports = InstallationPorts::choose()?;
         let heads = RayHeads::start().context("playing Ray heads")?;
         let installation = Installation::of(&lab, PLAN, ports).await?.with_operators(heads.proxy());

@@ -11,7 +11,7 @@ use super::{
     MetricsSettings,
     families::{self as f, Family},
     series::{LabelValues, Series},
-    totals::{LeftOver, Totals},
+    totals::{RemovedSeries, Totals},
 };
 
 /// Changes series.
@@ -105,10 +105,10 @@ impl Recording<'_> {
                 self.cluster_queue(&queue, &local_queues);
             }
             Measurement::ClusterQueueGone(name) => {
-                let left_over = self.totals.remove_queue(&name);
+                let removed = self.totals.remove_queue(&name);
                 self.series.remove(&[("cluster_queue", &name)]);
                 self.series.remove(&[("preempting_cluster_queue", &name)]);
-                self.remove(left_over);
+                self.remove(removed);
             }
             Measurement::Cohort(cohort) => {
                 if cohort.declared {
@@ -226,8 +226,8 @@ impl Recording<'_> {
         };
         let local_queues: Vec<_> = local_queues.iter().filter(selected).collect();
         let names = local_queues.iter().map(|one| (one.namespace.clone(), one.name.clone()));
-        let left_over = self.totals.set_queue(queue, names.collect());
-        self.remove(left_over);
+        let removed = self.totals.set_queue(queue, names.collect());
+        self.remove(removed);
         local_queues.into_iter().for_each(|one| self.local_queue(one, name));
     }
 
@@ -249,7 +249,7 @@ impl Recording<'_> {
     }
 
     /// Removes the series of Cohorts and LocalQueues that no ClusterQueue has any more.
-    fn remove(&mut self, LeftOver { cohorts, local_queues }: LeftOver) {
+    fn remove(&mut self, RemovedSeries { cohorts, local_queues }: RemovedSeries) {
         cohorts.iter().for_each(|cohort| self.cohort_gone(cohort));
         for (namespace, name) in &local_queues {
             self.series.remove(&[("namespace", namespace), ("name", name)]);

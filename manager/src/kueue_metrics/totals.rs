@@ -47,7 +47,7 @@ type UnadmittedReason = (String, String, String);
 
 /// What no ClusterQueue has any more.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct LeftOver {
+pub(super) struct RemovedSeries {
     pub(super) cohorts: Vec<String>,
     pub(super) local_queues: Vec<LocalQueueName>,
 }
@@ -58,7 +58,7 @@ impl Totals {
         &mut self,
         queue: &ClusterQueueGauges,
         local_queues: BTreeSet<LocalQueueName>,
-    ) -> LeftOver {
+    ) -> RemovedSeries {
         for cohort in &queue.cohorts {
             self.cohorts.entry(cohort.clone()).or_default().queues += 1;
         }
@@ -68,18 +68,21 @@ impl Totals {
         let (cohorts, admitted) = (queue.cohorts.clone(), queue.workloads.admitted);
         let after = QueueTotals { cohorts, local_queues, admitted };
         let before = self.queues.insert(queue.name.clone(), after);
-        before.map(|before| self.left_over(&queue.name, before)).unwrap_or_default()
+        before.map(|before| self.take_from_parents(&queue.name, before)).unwrap_or_default()
     }
 
     /// Removes a ClusterQueue. Returns the Cohorts and LocalQueues that it was the last one of.
-    pub(super) fn remove_queue(&mut self, name: &str) -> LeftOver {
+    pub(super) fn remove_queue(&mut self, name: &str) -> RemovedSeries {
         self.finished.remove(name);
         self.unadmitted.retain(|(queue, ..), _| queue != name);
-        self.queues.remove(name).map(|before| self.left_over(name, before)).unwrap_or_default()
+        self.queues
+            .remove(name)
+            .map(|before| self.take_from_parents(name, before))
+            .unwrap_or_default()
     }
 
     /// Takes a ClusterQueue as it was before from its Cohorts and LocalQueues.
-    fn left_over(&mut self, name: &str, before: QueueTotals) -> LeftOver {
+    fn take_from_parents(&mut self, name: &str, before: QueueTotals) -> RemovedSeries {
         let QueueTotals { mut cohorts, mut local_queues, .. } = before;
         cohorts.retain(|cohort| {
             if let Some(totals) = self.cohorts.get_mut(cohort) {
@@ -94,7 +97,7 @@ impl Totals {
             is_last && now.is_none_or(|now| !now.contains(one))
         });
         local_queues.iter().for_each(|one| drop(self.local_queues.remove(one)));
-        LeftOver { cohorts, local_queues: local_queues.into_iter().collect() }
+        RemovedSeries { cohorts, local_queues: local_queues.into_iter().collect() }
     }
 
     /// A Cohort exists as an object.

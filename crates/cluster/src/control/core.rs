@@ -351,9 +351,9 @@ impl Core {
         let pods_ready = policy.and_then(|_| self.jobs.pods_ready(key, workload));
         let replacement = self.jobs.replacement(key, workload);
         // A pod that waits for its start waits for the next reservation as well.
-        let waits = |job: &JobObject| job.as_pod().is_some_and(|one| one.is_gated());
+        let is_gated = |job: &JobObject| job.as_pod().is_some_and(|one| one.is_gated());
         let waits_as_pod =
-            self.jobs.of(key, workload).is_some_and(|(_, job)| waits(job) && !is_deleted(job));
+            self.jobs.of(key, workload).is_some_and(|(_, job)| is_gated(job) && !is_deleted(job));
         let CoreConfig { owns_workloads, legacy_reasons, explicit_status, .. } = self.config;
         let retention = self.config.keeps_finished_for.filter(|_| owns_workloads);
         Some(StatusInputs {

@@ -137,12 +137,12 @@ impl RemoteCopy {
         let lives = |clone: &RemoteWorkload| {
             !clone.deleting && !clone.evicted && clone.refused.is_none() && clone.finished.is_none()
         };
-        let waits = |job: &RemoteJob| job.suspended && !job.deleting && !job.finished;
+        let is_suspended = |job: &RemoteJob| job.suspended && !job.deleting && !job.finished;
         let is_created = !self.jobs.is_empty() || hub.started || !hub.exists;
         let is_observed = self.connection == RemoteConnection::Connected;
         is_observed
             && self.clone.as_ref().is_some_and(lives)
-            && (!is_created || self.jobs.iter().any(waits))
+            && (!is_created || self.jobs.iter().any(is_suspended))
     }
 }
 

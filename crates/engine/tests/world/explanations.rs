@@ -68,11 +68,11 @@ impl World {
     }
 
     fn a_shortfall_is_real(&self, shortfall: &PlacementShortfall) -> Verdict {
-        let scarce = shortfall.limiting_resource.as_ref().is_none_or(|one| one.missing.0 > 0);
+        let missing = shortfall.limiting_resource.as_ref().is_none_or(|one| one.missing.0 > 0);
         let leader = shortfall.exceeds_maximum() && !shortfall.maximum.leader
             || !shortfall.fit_in_domain.leader;
         if shortfall.fit.fits_all(shortfall.requested)
-            || !scarce
+            || !missing
             || (shortfall.missing() == 0 && !leader)
         {
             return Err(self.failure(&format!("nothing is missing: {shortfall:?}")));

@@ -12,13 +12,13 @@ use crate::world::{WORKLOADS, World};
 type Verdict = Result<(), TestCaseError>;
 
 /// Admissions by Workload name.
-pub(crate) type Held = BTreeMap<String, Vec<PodSetAdmission>>;
+pub(crate) type AdmittedPodSets = BTreeMap<String, Vec<PodSetAdmission>>;
 
 /// Pods by domain.
 type PodsByNode = BTreeMap<String, i64>;
 
 impl World {
-    pub(crate) fn held(&self) -> Held {
+    pub(crate) fn held(&self) -> AdmittedPodSets {
         let engine = &self.player.engine;
         let names = (0..WORKLOADS).map(|index| format!("w{index}"));
         let held = names.filter_map(|name| {
@@ -32,7 +32,7 @@ impl World {
     /// required domain, and no node exceeds its capacity. A Workload that was not replaced is evicted or unchanged.
     pub(crate) fn node_replacements_keep_other_pods(
         &self,
-        before: &Held,
+        before: &AdmittedPodSets,
         entries: &[CycleEntry],
     ) -> Verdict {
         let after = self.held();

@@ -254,8 +254,8 @@ fn a_preemption_gate_blocks_until_quota_is_reserved() {
             10 BlockedOnPreemptionGates=True PreemptionGated: Workload requires preemption, but it's gated
         "#]],
     );
-    let waits = pending(status.clone(), "WaitingForQuota", "m", vec![], at(20));
-    let blocked = find(&waits.conditions, "BlockedOnPreemptionGates").expect("a condition");
+    let written = pending(status.clone(), "WaitingForQuota", "m", vec![], at(20));
+    let blocked = find(&written.conditions, "BlockedOnPreemptionGates").expect("a condition");
     assert_eq!((&*blocked.status, &*blocked.message), ("True", message));
     check(
         &reserve(status, &[], &[], 30),

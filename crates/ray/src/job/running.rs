@@ -156,9 +156,9 @@ fn note_failure(context: &JobContext<'_>, status: &mut AttemptStatus) {
 /// What follows from the state of the job and of its submitter.
 fn follow(context: &JobContext<'_>, status: &mut AttemptStatus, submitter: &SubmitterState) {
     // A submitter that still follows the logs would lose their end with the cluster.
-    let waits = matches!(submitter, SubmitterState::Running);
+    let is_submitting = matches!(submitter, SubmitterState::Running);
     if status.job_ended() {
-        if !waits {
+        if !is_submitting {
             end_with(status, reasons::APP_FAILED);
         }
         return;

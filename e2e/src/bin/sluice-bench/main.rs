@@ -22,7 +22,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use harness::{Shape, TestLab};
+use harness::{LabPlan, TestLab};
 
 use burst::Burst;
 use environment::BenchEnvironment;
@@ -85,7 +85,7 @@ impl BenchCli {
 
 /// Times, on two workers.
 async fn without_audit(cli: &BenchCli) -> Result<(Sequence, Burst)> {
-    let lab = TestLab::start(Shape { workers: 2, audit: false }).await?;
+    let lab = TestLab::start(LabPlan { workers: 2, audit: false }).await?;
     let field = BenchEnvironment::lay(&lab, 2, cli.programs.as_deref()).await?;
     println!("{} Jobs, one after the other", cli.sequential);
     let unloaded =
@@ -97,7 +97,7 @@ async fn without_audit(cli: &BenchCli) -> Result<(Sequence, Burst)> {
 
 /// Writes once more, on one worker, counted by the API servers too.
 async fn with_audit(cli: &BenchCli) -> Result<Sequence> {
-    let lab = TestLab::start(Shape { workers: 1, audit: true }).await?;
+    let lab = TestLab::start(LabPlan { workers: 1, audit: true }).await?;
     let field = BenchEnvironment::lay(&lab, 1, cli.programs.as_deref()).await?;
     println!("{} Jobs, one after the other, with audit logs", cli.sequential);
     print_state_on_failure(&field, Box::pin(sequence::run(&field, cli.sequential, true))).await

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
-use harness::{Shape, TestLab};
+use harness::{LabPlan, TestLab};
 use tokio::signal::unix::{SignalKind, signal};
 
 use environment::{DemoEnvironment, WORKERS};
@@ -77,7 +77,7 @@ fn interrupted() -> ExitCode {
 
 async fn run(cli: DemoCli, watch: &mut Stopwatch) -> Result<ExitCode> {
     println!("starting a manager cluster and {WORKERS} workers");
-    let lab = TestLab::start(Shape { workers: WORKERS, audit: false }).await?;
+    let lab = TestLab::start(LabPlan { workers: WORKERS, audit: false }).await?;
     watch.lap("control planes");
     let stage = DemoEnvironment::set(&lab, watch).await?;
     let outcome = run::run(&stage, batch::read(&stage, cli.jobs).await?, watch).await?;

@@ -79,15 +79,15 @@ pub(super) fn status(
     (pending, running): (WorkloadCounts, WorkloadCounts),
 ) -> ClusterCapacityStatus {
     // Classes that differ in labels outside of `keys` only are one class of the report.
-    let shown = left.iter().map(|class| {
+    let reported = left.iter().map(|class| {
         let labels = class.labels.iter();
         let labels = labels.filter(|(key, _)| keys.iter().any(|known| **known == **key));
         NodeClassCapacity { labels: labels.cloned().collect(), ..class.clone() }
     });
     let weight = |resource| weight(names.resources.name(resource));
-    let shown = reduce_classes(join_equal_classes(shown), MOST_CLASSES, weight);
+    let reported = reduce_classes(join_equal_classes(reported), MOST_CLASSES, weight);
     let mut classes: Vec<v1alpha1::NodeClass> =
-        shown.iter().map(|class| in_api(names, class)).collect();
+        reported.iter().map(|class| in_api(names, class)).collect();
     classes.sort_by_key(|class| std::cmp::Reverse(class.count));
     ClusterCapacityStatus {
         protocol: PROTOCOL,

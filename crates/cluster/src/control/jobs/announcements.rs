@@ -126,8 +126,8 @@ pub(super) fn waiting_checks(before: Option<&Workload>, after: &Workload) -> Opt
         named.join("; ")
     };
     let conditions = &after.status.conditions;
-    let waits = is_true(conditions, QUOTA_RESERVED) && !is_true(conditions, ADMITTED);
+    let is_reserved_only = is_true(conditions, QUOTA_RESERVED) && !is_true(conditions, ADMITTED);
     let message = messages(after);
     let news = !message.is_empty() && before.map(messages).as_ref() != Some(&message);
-    (waits && news).then_some(message)
+    (is_reserved_only && news).then_some(message)
 }

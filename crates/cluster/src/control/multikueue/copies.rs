@@ -67,13 +67,13 @@ impl<K> Copies<K> {
 
 impl<K: Resource> Copies<K> {
     /// Records a change. Returns the keys that it concerns. The first list of a connection is complete: a copy that it lacks is
-    /// gone. `shown` gets what the watch shows, with the version, and lacks; it may object to a removal, because the watch lags
+    /// gone. `observe_version` gets what the watch shows, with the version, and lacks; it may object to a removal, because the watch lags
     /// behind the answers.
     pub(super) fn observe(
         &mut self,
         change: Change<K>,
         now: Timestamp,
-        mut shown: impl FnMut(&Key, Option<u64>) -> bool,
+        mut observe_version: impl FnMut(&Key, Option<u64>) -> bool,
     ) -> BTreeSet<Key> {
         let listed = change.is_list();
         if listed {
@@ -89,12 +89,12 @@ impl<K: Resource> Copies<K> {
             if first { self.objects.keys().cloned().collect() } else { BTreeSet::new() };
         let mut concerned = BTreeSet::new();
         for_each_object(change, |key, object| {
-            if shown(&key, object.as_deref().map(version)) {
+            if observe_version(&key, object.as_deref().map(version)) {
                 upsert(&mut self.objects, key.clone(), object);
             }
             concerned.insert(key);
         });
-        for gone in before.difference(&concerned).filter(|key| shown(key, None)) {
+        for gone in before.difference(&concerned).filter(|key| observe_version(key, None)) {
             self.objects.remove(gone);
         }
         concerned.extend(before);

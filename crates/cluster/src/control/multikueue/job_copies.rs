@@ -49,16 +49,16 @@ impl JobCopies {
         self.by_kind.for_each_mut(|_, copies| copies.disconnect());
     }
 
-    /// Records a change of a kind. Returns the jobs that it concerns. `shown` is as for clones.
+    /// Records a change of a kind. Returns the jobs that it concerns. `observe_version` is as for clones.
     pub(super) fn observe(
         &mut self,
         kind: &Kind,
         (change, now): (Change<JobObject>, Timestamp),
-        mut shown: impl FnMut(&JobKey, Option<u64>) -> bool,
+        mut observe_version: impl FnMut(&JobKey, Option<u64>) -> bool,
     ) -> BTreeSet<JobKey> {
         let copies = self.by_kind.entry(kind.clone()).or_default();
-        let shown = |key: &_, version| shown(&JobKey::new(kind, key), version);
-        let keys = copies.observe(change, now, shown);
+        let observe_version = |key: &_, version| observe_version(&JobKey::new(kind, key), version);
+        let keys = copies.observe(change, now, observe_version);
         keys.iter().map(|key| JobKey::new(kind, key)).collect()
     }
 

@@ -69,10 +69,10 @@ impl ReportCopy {
             return;
         };
         // A heartbeat is shown as well, so that the age of a report is; but not each of it.
-        let shown =
+        let is_written =
             self.written.as_ref().is_some_and(|one| same(&one.object().status, &report.status));
         let beat_at = self.written_at.map(|at| after(at, HEARTBEAT_PERIOD));
-        if let Some(later) = beat_at.filter(|at| shown && *at > ctx.now) {
+        if let Some(later) = beat_at.filter(|at| is_written && *at > ctx.now) {
             return ctx.agenda.at(later, Reevaluation::Report);
         }
         self.stale = false;

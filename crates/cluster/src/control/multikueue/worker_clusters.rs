@@ -170,8 +170,8 @@ impl WorkerClusters {
         let worker = self.worker_mut(name, registry, ctx.now);
         let writes = ctx.outbox.writes_mut();
         let target = |key: &Key| Target::worker(name, Subject::Workload, key);
-        let shown = |key: &Key, version| writes.shown(&target(key), version);
-        for key in worker.clones.observe(change, ctx.now, shown) {
+        let observe_version = |key: &Key, version| writes.observe_version(&target(key), version);
+        for key in worker.clones.observe(change, ctx.now, observe_version) {
             // A report with `asOf` at or above this version includes the clone
             // (docs/reference/dispatch.md §2).
             if let (Some(record), Some(clone)) = (workloads.get(&key), worker.clones.get(&key)) {
@@ -193,8 +193,8 @@ impl WorkerClusters {
         let worker = self.worker_mut(name, registry, ctx.now);
         let writes = ctx.outbox.writes_mut();
         let target = |job: &JobKey| Target::worker(name, Subject::Job(job.kind.clone()), &job.key);
-        let shown = |job: &JobKey, version| writes.shown(&target(job), version);
-        for key in worker.jobs.observe(kind, (change, ctx.now), shown) {
+        let observe_version = |job: &JobKey, version| writes.observe_version(&target(job), version);
+        for key in worker.jobs.observe(kind, (change, ctx.now), observe_version) {
             ctx.agenda.workloads(worker.job_observed(&key, jobs.gates()));
         }
         note_reached(worker, registry, ctx);

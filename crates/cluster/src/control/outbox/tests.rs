@@ -97,7 +97,7 @@ fn a_create_on_a_worker_without_an_answer_may_be_applied_until_a_read_settles_it
     outbox.settle(&ticket, &unknown(), NOW, &mut agenda);
     outbox.writes_mut().drop_answered("east");
     let much_later = NOW + 9_999.seconds();
-    outbox.writes_mut().shown(&target, Some(9));
+    outbox.writes_mut().observe_version(&target, Some(9));
     assert!(outbox.writes().is_unsettled(&target) && outbox.writes().has_unsettled("east"));
     assert!(!outbox.writes().has_unsettled("west"));
     assert_eq!(outbox.writes_mut().unsettled_due(much_later).len(), 1);
@@ -193,6 +193,6 @@ fn a_copy_that_a_worker_does_not_accept_is_tried_again_later_and_later() {
         assert!(!outbox.writes().is_changing(&target) && !outbox.writes().is_unsettled(&target));
     }
     assert_eq!(pauses, [1, 2, 4, 8, 16, 30]);
-    outbox.writes_mut().shown(&target, Some(1));
+    outbox.writes_mut().observe_version(&target, Some(1));
     assert!(outbox.writes().is_free(&target, &Stamp::default(), NOW), "its watch shows it");
 }

@@ -247,9 +247,9 @@ impl Writes {
 
     /// The watch shows this version of an object, or lacks the object. Forgets its writes. Returns false if the watch is too
     /// late to say that the object is gone.
-    pub(crate) fn shown(&mut self, target: &Target, version: Option<u64>) -> bool {
+    pub(crate) fn observe_version(&mut self, target: &Target, version: Option<u64>) -> bool {
         if let Some(version) = version {
-            self.unsettled.shown(target, version);
+            self.unsettled.observe(target, version);
         } else if !self.unsettled.is_gone(target) {
             return false;
         }

@@ -51,10 +51,10 @@ impl StatusPass<'_> {
         let own_wait =
             cluster_queue.as_ref().map(|queue| self.wait(queue, &own, Subject::ClusterQueue));
         let local = pointing.clone().filter_map(|key| Some((key, local_queues.get(key)?)));
-        let waits = local.map(|(key, queue)| self.wait(queue, key, Subject::LocalQueue));
+        let local_waits = local.map(|(key, queue)| self.wait(queue, key, Subject::LocalQueue));
         // While no queue may be written, nothing is counted.
         // `None`, writable now, is less than any time.
-        match own_wait.into_iter().chain(waits).min() {
+        match own_wait.into_iter().chain(local_waits).min() {
             None => return,
             Some(Some(at)) => return self.ctx.agenda.at(at, self.waiter()),
             Some(None) => {}

@@ -219,7 +219,7 @@ impl SimulatedWorker {
     /// The watch has shown the present `seen`.
     fn watched(&mut self) {
         for object in [SimulatedObject::Clone, SimulatedObject::Job] {
-            self.unsettled.shown(&object, self.seen.version);
+            self.unsettled.observe(&object, self.seen.version);
         }
     }
 
@@ -438,9 +438,9 @@ impl DispatchSimulation {
     fn finish(&mut self, lost: bool) {
         assert!(self.completed.contains(&self.seen.hub.epoch), "nothing was completed");
         let cluster = self.seen.hub.recorded_cluster.expect("only what is recorded is finished");
-        let shown =
+        let copied =
             self.seen.status.is_some_and(|(epoch, _, done)| done && epoch == self.seen.hub.epoch);
-        assert!(shown || self.workers[cluster.index()].seen.job.is_none(), "the end is not shown");
+        assert!(copied || self.workers[cluster.index()].seen.job.is_none(), "the end is not shown");
         let finished = self.state(lost, |stated| {
             (stated.hub.finished, stated.hub.quota_reserved) = (true, false);
         });
