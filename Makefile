@@ -51,11 +51,16 @@ recount:
 demo: programs
 	$(TARGET)/debug/sluice-demo
 
-# The engine alone, then release programs on the lab; the figures go to target/bench/lab.json.
+# Runs of each balance scenario.
+BALANCE_RUNS ?= 5
+
+# The engine alone, then release programs on the lab; the figures go to target/bench. The balance scenarios take 22 minutes per run.
 bench: programs
 	$(CARGO) bench -p engine
 	$(CARGO) build --release --locked -p manager -p worker-agent
-	$(TARGET)/debug/sluice-bench --programs $(TARGET)/release --out $(TARGET)/bench/lab.json
+	$(TARGET)/debug/sluice-bench dispatch --programs $(TARGET)/release --out $(TARGET)/bench
+	$(TARGET)/debug/sluice-bench cluster --programs $(TARGET)/release --out $(TARGET)/bench
+	$(TARGET)/debug/sluice-bench balance --programs $(TARGET)/release --out $(TARGET)/bench --runs $(BALANCE_RUNS)
 
 # The images of manager and agent with their bills of materials, in target/images. About ten minutes on two cores, once.
 images:

@@ -49,6 +49,16 @@ impl Counters {
         self
     }
 
+    /// Writes of these resources.
+    #[expect(clippy::cast_precision_loss, reason = "thousands of writes")]
+    pub(crate) fn writes_of(&self, of: impl Fn(&str) -> bool) -> f64 {
+        let writes = self.requests.iter().filter(|(kind, _)| {
+            let verb = matches!(kind.verb.as_str(), "create" | "update" | "patch" | "delete");
+            verb && of(&kind.resource)
+        });
+        writes.map(|(_, count)| count).sum::<u64>() as f64
+    }
+
     fn enter(&mut self, text: &str, writer: &'static str, home: &str) {
         let place = |name: &str| if name == "home" { home.to_owned() } else { name.to_owned() };
         for line in text.lines() {

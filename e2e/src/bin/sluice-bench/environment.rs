@@ -1,4 +1,4 @@
-//! The measured installation: one manager, workers with an agent each, and one queue with more quota and capacity than needed.
+//! The measured installation: one manager, workers with an agent each, and an active queue.
 
 use std::path::Path;
 
@@ -9,9 +9,9 @@ use crds::{
     v1beta2::{ClusterQueue, LocalQueue},
 };
 use e2e::installation::{Installation, InstallationPlan, InstallationPorts, Program, TIMEOUT};
-use harness::{Cluster, NodeSpec, TestLab, annotation};
-use k8s_openapi::api::batch::v1::Job;
+use harness::{Cluster, NodeSpec, TestLab};
 use kube::Api;
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 /// The namespace of all Jobs, and the name of the queue's objects.
@@ -22,54 +22,112 @@ const LINES: usize = 40;
 
 const API: &str = "kueue.x-k8s.io/v1beta2";
 
+/// What is installed.
+pub(crate) struct EnvironmentPlan<'p> {
+    /// The nodes of each worker.
+    pub(crate) workers: Vec<Vec<NodeSpec>>,
+    /// The quota of the queue.
+    pub(crate) quota: Vec<(&'p str, u64)>,
+    /// Blocks of the manager's configuration.
+    pub(crate) blocks: Value,
+    /// The folder of the measured programs.
+    pub(crate) programs: Option<&'p Path>,
+}
+
 /// An installation with a queue.
 pub(crate) struct BenchEnvironment<'a> {
     pub(crate) installation: Installation<'a>,
     pub(crate) manager: Program,
     pub(crate) agents: Vec<Program>,
+    blocks: Value,
 }
 
 impl<'a> BenchEnvironment<'a> {
     /// Installs and starts everything, and waits until the queue is active.
-    pub(crate) async fn lay(
-        lab: &'a TestLab,
-        workers: usize,
-        programs: Option<&Path>,
-    ) -> Result<Self> {
-        let plan = InstallationPlan { workers, elects: true };
-        let installation =
-            Installation::of(lab, plan, InstallationPorts::choose()?).await?.patient();
+    pub(crate) async fn lay(lab: &'a TestLab, plan: EnvironmentPlan<'_>) -> Result<Self> {
+        let EnvironmentPlan { workers, quota, blocks, programs } = plan;
+        let of = InstallationPlan { workers: workers.len(), elects: true };
+        let installation = Installation::of(lab, of, InstallationPorts::choose()?).await?.patient();
         let installation = match programs {
             Some(folder) => installation.built_in(folder.to_owned()),
             None => installation,
         };
         installation.install().await?;
-        let manager = installation.manager(true, &[]).await?;
+        let manager = installation.manager_with(true, &blocks, &[]).await?;
         installation.register().await?;
         let mut agents = Vec::new();
-        for worker in &installation.workers {
-            let (count, cpu) = (4, "1000".to_owned());
-            worker.add_nodes(&NodeSpec { count, cpu, ..NodeSpec::default() }).await?;
+        for (worker, nodes) in installation.workers.iter().zip(&workers) {
+            for spec in nodes {
+                worker.add_nodes(spec).await?;
+            }
             agents.push(installation.agent(worker, &[]).await?);
         }
-        let field = Self { installation, manager, agents };
+        let field = Self { installation, manager, agents, blocks };
         for cluster in field.clusters() {
             cluster.apply(&namespace().to_string(), NAME).await?;
         }
-        let text: Vec<String> = queue(workers).iter().map(ToString::to_string).collect();
-        field.installation.hub.apply(&text.join("\n---\n"), NAME).await?;
-        let queues: Api<ClusterQueue> = field.installation.hub.cluster_api();
-        let active = |queue: &ClusterQueue| is_true(&queue.status.conditions, ACTIVE);
-        field.installation.hub.until(&queues, NAME, "takes Jobs", TIMEOUT, active).await?;
-        let queues: Api<LocalQueue> = field.installation.hub.api(NAME);
-        let active = |queue: &LocalQueue| is_true(&queue.status.conditions, ACTIVE);
-        field.installation.hub.until(&queues, NAME, "takes Jobs", TIMEOUT, active).await?;
+        field.apply(&queue(workers.len(), &quota)).await?;
+        field.until_active(NAME, NAME).await?;
         Ok(field)
     }
 
-    /// The state of the installation, for the analysis of a failure.
-    pub(crate) async fn circumstances(&self) -> String {
-        let shown = ["get", "workloads,localqueues,multikueueclusters", "-A", "-o", "yaml"];
+    /// Applies objects on the manager cluster.
+    pub(crate) async fn apply(&self, objects: &[Value]) -> Result<()> {
+        let text: Vec<String> = objects.iter().map(ToString::to_string).collect();
+        Ok(self.installation.hub.apply(&text.join("\n---\n"), NAME).await?)
+    }
+
+    /// Patches the ClusterQueue.
+    pub(crate) async fn patch_queue(&self, patch: &Value) -> Result<()> {
+        let queues: Api<ClusterQueue> = self.installation.hub.cluster_api();
+        queues.patch(NAME, &PatchParams::default(), &Patch::Merge(patch)).await?;
+        Ok(())
+    }
+
+    /// Waits until a ClusterQueue and the LocalQueue of this name in a namespace are active.
+    pub(crate) async fn until_active(&self, name: &str, namespace: &str) -> Result<()> {
+        let hub = &self.installation.hub;
+        let queues: Api<ClusterQueue> = hub.cluster_api();
+        let active = |queue: &ClusterQueue| is_true(&queue.status.conditions, ACTIVE);
+        hub.until(&queues, name, "takes Jobs", TIMEOUT, active).await?;
+        let queues: Api<LocalQueue> = hub.api(namespace);
+        let active = |queue: &LocalQueue| is_true(&queue.status.conditions, ACTIVE);
+        hub.until(&queues, name, "takes Jobs", TIMEOUT, active).await?;
+        Ok(())
+    }
+
+    /// Ends the manager. Its lease is released.
+    pub(crate) async fn stop_manager(&self) -> Result<()> {
+        self.manager.process.terminate(TIMEOUT).await?;
+        Ok(())
+    }
+
+    /// Starts a manager in the place of an ended one.
+    pub(crate) async fn start_manager(&mut self) -> Result<()> {
+        self.manager = self.installation.manager_with(true, &self.blocks, &[]).await?;
+        Ok(())
+    }
+
+    /// The worker of this name.
+    pub(crate) fn worker(&self, name: &str) -> Result<&Cluster> {
+        let mut workers = self.installation.workers.iter();
+        workers.find(|worker| worker.name() == name).with_context(|| format!("no worker {name:?}"))
+    }
+
+    /// The result of a measurement. A failure prints the state of the installation.
+    pub(crate) async fn explained<T>(
+        &self,
+        measured: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let measured = measured.await;
+        if measured.is_err() {
+            eprintln!("{}", self.circumstances().await);
+        }
+        measured
+    }
+
+    async fn circumstances(&self) -> String {
+        let shown = ["get", "localqueues,multikueueclusters", "-A", "-o", "yaml"];
         let objects = self.installation.hub.kubectl(&shown).await;
         let objects = objects.unwrap_or_else(|error| error.to_string());
         let logs = std::iter::once(&self.manager).chain(&self.agents);
@@ -82,15 +140,38 @@ impl<'a> BenchEnvironment<'a> {
     }
 }
 
-fn namespace() -> Value {
+pub(crate) fn namespace() -> Value {
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAME}})
 }
 
-fn queue(workers: usize) -> Vec<Value> {
+/// A queue over all workers; without workers, over the cluster itself.
+fn queue(workers: usize, quota: &[(&str, u64)]) -> Vec<Value> {
+    let covered: Vec<&str> = quota.iter().map(|(name, _)| *name).collect();
+    let resources: Vec<Value> = quota
+        .iter()
+        .map(|(name, amount)| json!({"name": name, "nominalQuota": amount.to_string()}))
+        .collect();
+    let flavors = json!([{"name": NAME, "resources": resources}]);
+    let mut spec = json!({
+        "namespaceSelector": {},
+        "resourceGroups": [{"coveredResources": covered, "flavors": flavors}],
+    });
+    let mut objects =
+        vec![json!({"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": NAME}})];
+    if workers > 0 {
+        spec["admissionChecksStrategy"] = json!({"admissionChecks": [{"name": NAME}]});
+        objects.extend(dispatching(workers));
+    }
+    let named = |kind: &str, metadata: Value, spec: Value| json!({"apiVersion": API, "kind": kind, "metadata": metadata, "spec": spec});
+    objects.push(named("ClusterQueue", json!({"name": NAME}), spec));
+    let metadata = json!({"name": NAME, "namespace": NAME});
+    objects.push(named("LocalQueue", metadata, json!({"clusterQueue": NAME})));
+    objects
+}
+
+fn dispatching(workers: usize) -> [Value; 2] {
     let clusters: Vec<String> = (1..=workers).map(|number| format!("worker-{number}")).collect();
-    let resources = json!([{"name": "cpu", "nominalQuota": "4000"}]);
-    vec![
-        json!({"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": NAME}}),
+    [
         json!({
             "apiVersion": API, "kind": "MultiKueueConfig", "metadata": {"name": NAME},
             "spec": {"clusters": clusters},
@@ -102,39 +183,5 @@ fn queue(workers: usize) -> Vec<Value> {
                 "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": NAME},
             },
         }),
-        json!({
-            "apiVersion": API, "kind": "ClusterQueue", "metadata": {"name": NAME},
-            "spec": {
-                "namespaceSelector": {},
-                "admissionChecksStrategy": {"admissionChecks": [{"name": NAME}]},
-                "resourceGroups": [{
-                    "coveredResources": ["cpu"],
-                    "flavors": [{"name": NAME, "resources": resources}],
-                }],
-            },
-        }),
-        json!({
-            "apiVersion": API, "kind": "LocalQueue", "metadata": {"name": NAME, "namespace": NAME},
-            "spec": {"clusterQueue": NAME},
-        }),
     ]
-}
-
-/// A Job of one small pod that runs for a second.
-pub(crate) fn job(name: &str) -> Result<Job> {
-    let job = json!({
-        "apiVersion": "batch/v1", "kind": "Job",
-        "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": NAME}},
-        "spec": {"parallelism": 1, "completions": 1, "template": {
-            "metadata": {"annotations": {annotation::RUN_SECONDS: "1"}},
-            "spec": {
-                "restartPolicy": "Never",
-                "containers": [{
-                    "name": "main", "image": "main",
-                    "resources": {"requests": {"cpu": "1"}},
-                }],
-            },
-        }},
-    });
-    serde_json::from_value(job).context("the Job")
 }

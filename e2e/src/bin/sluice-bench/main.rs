@@ -1,55 +1,80 @@
-//! `sluice-bench`: the cost of dispatching Jobs on the lab: latency, writes, CPU and memory.
+//! `sluice-bench`: what Sluice costs on the lab: latency, rates, writes, CPU and memory.
 //!
-//! Times are those of watch events in this process, not timestamps of objects. Writes are counted twice in a second lab: by the
-//! metrics of the programs and by the audit logs of the API servers. The result is a table and JSON. Targets are in
-//! docs/reference/dispatch.md §10 and in the cost budget; a missed target is marked.
+//! * [`dispatch`]: Jobs over workers. Writes are counted twice: by the metrics of the programs and by the audit logs.
+//! * [`balance`]: scenarios of GPU jobs over three unequal workers: makespan and mean wait.
+//! * [`cluster`]: raw Workloads and Jobs under the quotas of one cluster.
+//!
+//! Times are those of watch events in this process, not timestamps of objects. The results are tables and JSON files with a key
+//! per figure; a missed target is marked. Targets are in docs/reference/performance.md.
 #![expect(clippy::print_stdout, reason = "a command line tool's output")]
 
-mod audit;
-mod burst;
+mod balance;
+mod cluster;
 mod counters;
+mod dispatch;
 mod environment;
+mod figures;
 mod quantiles;
-mod report;
-mod sequence;
-mod timestamps;
+mod sample_job;
 mod usage;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use std::time::Instant;
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand};
 
-use anyhow::{Context, Result};
-use clap::Parser;
-use harness::{LabPlan, TestLab};
-
-use burst::Burst;
-use environment::BenchEnvironment;
-use report::BenchReport;
-use sequence::Sequence;
-
-/// Time, writes, CPU and memory of dispatch on the lab.
+/// Rates, latency, writes, CPU and memory on the lab.
 #[derive(Parser)]
 #[command(name = "sluice-bench", version)]
 struct BenchCli {
-    /// Jobs that are submitted one after the other.
-    #[arg(long, default_value_t = 20)]
-    sequential: usize,
-    /// Jobs that are submitted at once.
-    #[arg(long, default_value_t = 200)]
-    burst: usize,
+    #[command(subcommand)]
+    part: BenchPart,
+}
+
+#[derive(Subcommand)]
+enum BenchPart {
+    /// Jobs over workers: bursts, single Jobs, failover.
+    Dispatch(dispatch::DispatchOptions),
+    /// GPU jobs over three unequal workers.
+    Balance(balance::BalanceOptions),
+    /// Raw Workloads and Jobs in one cluster.
+    Cluster(cluster::ClusterOptions),
+}
+
+/// Where the measured programs and the results are.
+#[derive(Args)]
+pub(crate) struct BenchFiles {
     /// The folder of the measured manager and agent; by default that of this program.
     #[arg(long)]
     programs: Option<PathBuf>,
-    /// Where the figures are written.
-    #[arg(long, default_value = "target/bench/lab.json")]
+    /// The folder of the results.
+    #[arg(long, default_value = "target/bench")]
     out: PathBuf,
+}
+
+impl BenchFiles {
+    /// The folder of the measured programs, if not that of this program.
+    pub(crate) fn programs(&self) -> Option<&Path> {
+        self.programs.as_deref()
+    }
+
+    /// The file of results of this name.
+    pub(crate) fn results(&self, name: &str) -> PathBuf {
+        self.out.join(name)
+    }
+
+    /// The measured build: the name of the given folder, or this program's profile.
+    pub(crate) fn profile(&self) -> String {
+        let given = self.programs.as_ref().and_then(|folder| folder.file_name());
+        let own = if cfg!(debug_assertions) { "dev" } else { "release" };
+        given.map_or_else(|| own.to_owned(), |name| name.to_string_lossy().into_owned())
+    }
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match run(BenchCli::parse()).await {
+    match run(BenchCli::parse().part).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("sluice-bench: {error:#}");
@@ -58,59 +83,10 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn run(cli: BenchCli) -> Result<()> {
-    let begun = Instant::now();
-    let (unloaded, burst) = without_audit(&cli).await?;
-    let audited = with_audit(&cli).await?;
-    let took = begun.elapsed();
-    let report = BenchReport { profile: cli.profile(), unloaded, burst, audited, took };
-    println!("\n{report}");
-    if let Some(folder) = cli.out.parent() {
-        std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+async fn run(part: BenchPart) -> Result<()> {
+    match part {
+        BenchPart::Dispatch(options) => dispatch::run(&options).await,
+        BenchPart::Balance(options) => balance::run(&options).await,
+        BenchPart::Cluster(options) => cluster::run(&options).await,
     }
-    let text = serde_json::to_string_pretty(&report.to_json())?;
-    std::fs::write(&cli.out, text).with_context(|| format!("writing {}", cli.out.display()))?;
-    println!("\nwritten to {}", cli.out.display());
-    Ok(())
-}
-
-impl BenchCli {
-    /// The measured build: the given folder, or this program's.
-    fn profile(&self) -> String {
-        let given = self.programs.as_ref().and_then(|folder| folder.file_name());
-        let own = if cfg!(debug_assertions) { "dev" } else { "release" };
-        given.map_or_else(|| own.to_owned(), |name| name.to_string_lossy().into_owned())
-    }
-}
-
-/// Times, on two workers.
-async fn without_audit(cli: &BenchCli) -> Result<(Sequence, Burst)> {
-    let lab = TestLab::start(LabPlan { workers: 2, audit: false }).await?;
-    let field = BenchEnvironment::lay(&lab, 2, cli.programs.as_deref()).await?;
-    println!("{} Jobs, one after the other", cli.sequential);
-    let unloaded =
-        print_state_on_failure(&field, Box::pin(sequence::run(&field, cli.sequential, false)))
-            .await?;
-    println!("{} Jobs at once", cli.burst);
-    Ok((unloaded, print_state_on_failure(&field, Box::pin(burst::run(&field, cli.burst))).await?))
-}
-
-/// Writes once more, on one worker, counted by the API servers too.
-async fn with_audit(cli: &BenchCli) -> Result<Sequence> {
-    let lab = TestLab::start(LabPlan { workers: 1, audit: true }).await?;
-    let field = BenchEnvironment::lay(&lab, 1, cli.programs.as_deref()).await?;
-    println!("{} Jobs, one after the other, with audit logs", cli.sequential);
-    print_state_on_failure(&field, Box::pin(sequence::run(&field, cli.sequential, true))).await
-}
-
-/// A failed measurement prints the state of the installation.
-async fn print_state_on_failure<T>(
-    field: &BenchEnvironment<'_>,
-    measured: impl Future<Output = Result<T>>,
-) -> Result<T> {
-    let measured = measured.await;
-    if measured.is_err() {
-        eprintln!("{}", field.circumstances().await);
-    }
-    measured
 }

@@ -10,6 +10,8 @@ const TICKS_PER_SECOND: f64 = 100.0;
 pub(crate) struct ProcessUsage {
     pub(crate) cpu_seconds: f64,
     pub(crate) resident_bytes: u64,
+    /// The most that was resident since the process started.
+    pub(crate) peak_bytes: u64,
 }
 
 impl ProcessUsage {
@@ -21,8 +23,9 @@ impl ProcessUsage {
         };
         let (stat, status) = (read("stat")?, read("status")?);
         let cpu_seconds = cpu(&stat).with_context(|| format!("no CPU times in {stat:?}"))?;
-        let resident_bytes = resident(&status).context("no resident memory in the status")?;
-        Ok(Self { cpu_seconds, resident_bytes })
+        let bytes =
+            |field| bytes(&status, field).with_context(|| format!("no {field} in the status"));
+        Ok(Self { cpu_seconds, resident_bytes: bytes("VmRSS:")?, peak_bytes: bytes("VmHWM:")? })
     }
 
     /// CPU seconds since `before`.
@@ -39,8 +42,8 @@ fn cpu(stat: &str) -> Option<f64> {
     Some(ticks / TICKS_PER_SECOND)
 }
 
-fn resident(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+fn bytes(status: &str, field: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(field))?;
     let kibibytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
     Some(kibibytes * 1024)
 }
@@ -53,6 +56,8 @@ mod tests {
     fn a_process_name_with_spaces_does_not_shift_the_fields() {
         let stat = "7 (a ) b) S 1 2 3 4 5 6 7 8 9 10 150 50 0 0 20 0";
         assert_eq!(cpu(stat), Some(2.0));
-        assert_eq!(resident("Name:\tx\nVmRSS:\t   2048 kB\n"), Some(2048 * 1024));
+        let status = "Name:\tx\nVmHWM:\t   4096 kB\nVmRSS:\t   2048 kB\n";
+        assert_eq!(bytes(status, "VmRSS:"), Some(2048 * 1024));
+        assert_eq!(bytes(status, "VmHWM:"), Some(4096 * 1024));
     }
 }

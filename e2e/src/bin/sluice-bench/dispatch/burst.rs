@@ -11,11 +11,12 @@ use harness::{Component, secs};
 use k8s_openapi::api::batch::v1::Job;
 use kube::{Api, api::PostParams};
 
+use super::sequence::{quantiles, usage};
+use super::timestamps::{JobTimestamps, Watches};
 use crate::counters::Counters;
-use crate::environment::{self, BenchEnvironment, NAME};
+use crate::environment::{BenchEnvironment, NAME};
 use crate::quantiles::Quantiles;
-use crate::sequence::{quantiles, usage};
-use crate::timestamps::{JobTimestamps, Watches};
+use crate::sample_job::SampleJob;
 use crate::usage::ProcessUsage;
 
 /// Maximum number of creates in flight.
@@ -26,6 +27,7 @@ const WITHIN: Duration = secs(180);
 
 /// What was measured.
 pub(crate) struct Burst {
+    pub(crate) workers: usize,
     pub(crate) jobs: usize,
     /// From the first submission to the last create that was answered.
     pub(crate) submitting: Duration,
@@ -86,6 +88,7 @@ pub(crate) async fn run(field: &BenchEnvironment<'_>, jobs: usize) -> Result<Bur
     let last = moments.iter().filter_map(|one| one.admitted).max();
     let largest = agents_after.iter().max_by_key(|usage| usage.resident_bytes);
     Ok(Burst {
+        workers: field.installation.workers.len(),
         jobs,
         submitting,
         admitting: last.map_or(Duration::ZERO, |last| last.saturating_duration_since(begun)),
@@ -103,7 +106,7 @@ async fn submit(field: &BenchEnvironment<'_>, watches: &Watches, names: &[String
     let api: Api<Job> = field.installation.hub.api(NAME);
     let params = PostParams::default();
     let creates = names.iter().map(|name| async {
-        let job = environment::job(name)?;
+        let job = SampleJob::small(name, 1).object()?;
         watches.submitted(name);
         api.create(&params, &job).await?;
         anyhow::Ok(())

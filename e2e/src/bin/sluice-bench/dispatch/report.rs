@@ -4,21 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::burst::Burst;
+use super::burst::Burst;
+use super::sequence::Sequence;
 use crate::counters::{Counters, RequestKind};
+use crate::figures::Figure;
 use crate::quantiles::Quantiles;
-use crate::sequence::Sequence;
-
-/// Unloaded, from submission to admission, at the median.
-const ADMITTED_WITHIN: Duration = Duration::from_millis(60);
-
-/// Targets: object writes until admission, and of a whole Job with one worker (docs/reference/dispatch.md §10).
-const WRITES: (f64, f64) = (7.0, 17.0);
-
-/// Resident memory of an agent.
-const AGENT_BYTES: u64 = 25 << 20;
 
 /// Kinds whose writes count for a Job. Queue status, capacity, leases and events are counted separately.
 const OBJECTS: &[&str] = &["workloads", "workloads/status", "jobs", "jobs/status"];
@@ -37,13 +29,12 @@ const AFTER_ADMISSION: &[&str] = &[
 ];
 
 /// All that was measured.
-pub(crate) struct BenchReport {
-    /// Which build was measured.
-    pub(crate) profile: String,
-    pub(crate) unloaded: Sequence,
-    pub(crate) burst: Burst,
-    pub(crate) audited: Sequence,
-    pub(crate) took: Duration,
+pub(super) struct DispatchReport {
+    pub(super) unloaded: Sequence,
+    pub(super) bursts: Vec<Burst>,
+    pub(super) audited: Sequence,
+    /// Seconds, if measured.
+    pub(super) failover: Option<f64>,
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of a short run")]
@@ -113,84 +104,77 @@ fn writes(requests: &BTreeMap<RequestKind, u64>) -> u64 {
     objects.map(|(_, count)| count).sum()
 }
 
-/// One figure that has a target.
-struct TargetValue {
-    what: &'static str,
-    figure: String,
-    target: String,
-    met: bool,
+impl DispatchReport {
+    /// The figures that have targets (docs/reference/performance.md).
+    pub(super) fn figures(&self) -> Vec<Figure> {
+        let millis = |duration: Duration| duration.as_secs_f64() * 1e3;
+        let admitted = self.unloaded.admitted;
+        let mut figures = vec![
+            Figure::at_most("admitted_p50_ms", millis(admitted.p50), 60.0, 30.0),
+            Figure::at_most("admitted_p99_ms", millis(admitted.p99), 120.0, 60.0),
+            Figure::at_most("writes_to_admitted", self.audited.writes_to_admission(), 8.0, 7.0),
+            Figure::at_most("writes_life", self.audited.writes(), 18.0, 17.0),
+            Figure::at_most("gets", per(self.gets(), 1), 0.0, 0.0),
+        ];
+        for burst in &self.bursts {
+            let key = format!("burst_w{}", burst.workers);
+            figures.push(match burst.workers {
+                3 => Figure::at_least(&key, burst.rate(), 50.0, 65.0),
+                6 => Figure::at_least(&key, burst.rate(), 45.0, 60.0),
+                _ => Figure::plain(&key, burst.rate()),
+            });
+        }
+        if let Some(burst) = self.bursts.first() {
+            let thousand = |cpu: f64| cpu * 1000.0 / per(burst.jobs as u64, 1);
+            let (manager, agents) = (burst.manager_cpu_seconds, burst.agents_cpu_seconds);
+            figures.push(Figure::at_most("cpu_s_per_1000", thousand(manager), 2.0, 1.0));
+            figures.push(Figure::at_most("agent_cpu_s_per_1000", thousand(agents), 0.8, 0.5));
+        }
+        figures.extend(self.failover.map(|s| Figure::at_most("failover_s", s, 30.0, 18.0)));
+        figures.push(Figure::at_most("agent_rss_mb", mebibytes(self.agent_bytes()), 25.0, 15.0));
+        let denied = self.audited.differences().len() as u64;
+        figures.push(Figure::at_most("counts_that_audit_logs_deny", per(denied, 1), 0.0, 0.0));
+        figures
+    }
+
+    fn gets(&self) -> u64 {
+        self.unloaded.gets() + self.audited.gets()
+    }
+
+    fn agent_bytes(&self) -> u64 {
+        let bursts = self.bursts.iter().map(|burst| burst.agent.resident_bytes);
+        bursts.chain([self.unloaded.agent.resident_bytes]).max().unwrap_or_default()
+    }
+
+    /// All that was measured.
+    pub(super) fn details(&self) -> Map<String, Value> {
+        let bursts: Vec<Value> = self.bursts.iter().map(burst_details).collect();
+        [
+            ("unloaded", sequence(&self.unloaded)),
+            ("audited", sequence(&self.audited)),
+            ("bursts", json!(bursts)),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into_iter()
+        .collect()
+    }
 }
 
-impl BenchReport {
-    fn aims(&self) -> Vec<TargetValue> {
-        let millis = |duration: Duration| format!("{:.1} ms", duration.as_secs_f64() * 1e3);
-        let (to_admission, life) = (self.audited.writes_to_admission(), self.audited.writes());
-        let p50 = self.unloaded.admitted.p50;
-        let agent = self.unloaded.agent.resident_bytes.max(self.burst.agent.resident_bytes);
-        let gets = self.unloaded.gets() + self.audited.gets();
-        let differ = self.audited.differences().len();
-        let aim =
-            |what, figure: String, target: String, met| TargetValue { what, figure, target, met };
-        vec![
-            aim(
-                "submit to admitted, p50",
-                millis(p50),
-                millis(ADMITTED_WITHIN),
-                p50 <= ADMITTED_WITHIN,
-            ),
-            aim(
-                "writes to admitted",
-                format!("{to_admission:.2}"),
-                format!("{}", WRITES.0),
-                to_admission <= WRITES.0,
-            ),
-            aim(
-                "writes of a whole life",
-                format!("{life:.2}"),
-                format!("{}", WRITES.1),
-                life <= WRITES.1,
-            ),
-            aim("GETs of Workloads and Jobs", gets.to_string(), "0".to_owned(), gets == 0),
-            aim(
-                "agent's resident memory",
-                format!("{:.1} MiB", mebibytes(agent)),
-                format!("{:.0} MiB", mebibytes(AGENT_BYTES)),
-                agent <= AGENT_BYTES,
-            ),
-            aim("counts that audit logs deny", differ.to_string(), "0".to_owned(), differ == 0),
-        ]
-    }
-
-    /// The same for programs.
-    pub(crate) fn to_json(&self) -> Value {
-        let aims = self.aims();
-        let aims = aims.iter().map(|aim| {
-            let TargetValue { what, figure, target, met } = aim;
-            json!({"what": what, "figure": figure, "target": target, "met": met})
-        });
-        let burst = &self.burst;
-        json!({
-            "profile": self.profile,
-            "cpus": std::thread::available_parallelism().map_or(0, usize::from),
-            "tookSeconds": self.took.as_secs_f64(),
-            "targets": aims.collect::<Vec<_>>(),
-            "unloaded": sequence(&self.unloaded),
-            "audited": sequence(&self.audited),
-            "burst": {
-                "jobs": burst.jobs,
-                "podsMade": false,
-                "jobsPerSecond": burst.rate(),
-                "submittedPerSecond": burst.offered(),
-                "admitted": burst.admitted.to_json(),
-                "unsuspended": burst.unsuspended.to_json(),
-                "managerCpuSeconds": burst.manager_cpu_seconds,
-                "agentsCpuSeconds": burst.agents_cpu_seconds,
-                "managerResidentBytes": burst.manager.resident_bytes,
-                "agentResidentBytes": burst.agent.resident_bytes,
-                "counters": counters(&burst.counters),
-            },
-        })
-    }
+fn burst_details(burst: &Burst) -> Value {
+    json!({
+        "workers": burst.workers,
+        "jobs": burst.jobs,
+        "podsMade": false,
+        "jobsPerSecond": burst.rate(),
+        "submittedPerSecond": burst.offered(),
+        "admitted": burst.admitted.to_json(),
+        "unsuspended": burst.unsuspended.to_json(),
+        "managerCpuSeconds": burst.manager_cpu_seconds,
+        "agentsCpuSeconds": burst.agents_cpu_seconds,
+        "managerResidentBytes": burst.manager.resident_bytes,
+        "agentResidentBytes": burst.agent.resident_bytes,
+        "counters": counters(&burst.counters),
+    })
 }
 
 fn sequence(one: &Sequence) -> Value {
@@ -228,50 +212,42 @@ fn counters(counters: &Counters) -> Value {
         (name, json!(count))
     });
     json!({
-        "requests": requests.collect::<serde_json::Map<_, _>>(),
-        "writes": writes.collect::<serde_json::Map<_, _>>(),
+        "requests": requests.collect::<Map<_, _>>(),
+        "writes": writes.collect::<Map<_, _>>(),
     })
 }
 
-impl fmt::Display for BenchReport {
+impl fmt::Display for DispatchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (unloaded, burst, audited) = (&self.unloaded, &self.burst, &self.audited);
-        writeln!(f, "profile {}, {:.0} s in all\n", self.profile, self.took.as_secs_f64())?;
+        let (unloaded, audited) = (&self.unloaded, &self.audited);
         writeln!(
             f,
-            "{} Jobs one after the other, 2 workers         p50        p99",
+            "{} Jobs one after the other, 3 workers         p50        p99",
             unloaded.jobs
         )?;
         quantiles(f, "submit to Admitted on the manager", unloaded.admitted)?;
         quantiles(f, "submit to unsuspended on the worker", unloaded.unsuspended)?;
         quantiles(f, "submit to a running pod reported on the manager", unloaded.pod_on_manager)?;
         quantiles(f, "complete on the worker to complete on the manager", unloaded.end_on_manager)?;
-        writeln!(f, "\n{} Jobs at once, 2 workers, no pods made", burst.jobs)?;
-        writeln!(f, "  {:.1} Jobs/s admitted, {:.1}/s submitted", burst.rate(), burst.offered())?;
-        quantiles(f, "submit to Admitted on the manager", burst.admitted)?;
-        quantiles(f, "submit to unsuspended on the worker", burst.unsuspended)?;
-        usage(f, "manager", burst.manager_cpu_seconds, burst.manager.resident_bytes, burst.jobs)?;
-        usage(
-            f,
-            "agents, largest",
-            burst.agents_cpu_seconds,
-            burst.agent.resident_bytes,
-            burst.jobs,
-        )?;
+        self.bursts.iter().try_for_each(|burst| burst_table(f, burst))?;
         writeln!(
             f,
             "\nrequests per Job over a whole life, 1 worker, by our counters and by audit logs"
         )?;
         requests(f, audited)?;
         writeln!(f, "\nwrites per Job by purpose")?;
-        purposes(f, audited)?;
-        writeln!(f)?;
-        for TargetValue { what, figure, target, met } in self.aims() {
-            let verdict = if met { "met" } else { "MISSED" };
-            writeln!(f, "{what:<30} {figure:>12}   target {target:<9} {verdict}")?;
-        }
-        Ok(())
+        purposes(f, audited)
     }
+}
+
+fn burst_table(f: &mut fmt::Formatter<'_>, burst: &Burst) -> fmt::Result {
+    writeln!(f, "\n{} Jobs at once, {} workers, no pods made", burst.jobs, burst.workers)?;
+    writeln!(f, "  {:.1} Jobs/s admitted, {:.1}/s submitted", burst.rate(), burst.offered())?;
+    quantiles(f, "submit to Admitted on the manager", burst.admitted)?;
+    quantiles(f, "submit to unsuspended on the worker", burst.unsuspended)?;
+    usage(f, "manager", burst.manager_cpu_seconds, burst.manager.resident_bytes, burst.jobs)?;
+    let (cpu, bytes) = (burst.agents_cpu_seconds, burst.agent.resident_bytes);
+    usage(f, "agents, largest", cpu, bytes, burst.jobs)
 }
 
 fn quantiles(f: &mut fmt::Formatter<'_>, what: &str, figures: Quantiles) -> fmt::Result {
@@ -279,12 +255,18 @@ fn quantiles(f: &mut fmt::Formatter<'_>, what: &str, figures: Quantiles) -> fmt:
     writeln!(f, "  {what:<50} {:>7.1} ms {:>7.1} ms", millis(figures.p50), millis(figures.p99))
 }
 
-fn usage(f: &mut fmt::Formatter<'_>, who: &str, cpu: f64, bytes: u64, jobs: usize) -> fmt::Result {
+fn usage(
+    f: &mut fmt::Formatter<'_>,
+    program: &str,
+    cpu: f64,
+    bytes: u64,
+    jobs: usize,
+) -> fmt::Result {
     let per_thousand = cpu * 1000.0 / per(jobs as u64, 1);
     let size = mebibytes(bytes);
     writeln!(
         f,
-        "  {who}: {cpu:.2} s CPU ({per_thousand:.2} s per 1,000 Jobs), {size:.1} MiB resident"
+        "  {program}: {cpu:.2} s CPU ({per_thousand:.2} s per 1,000 Jobs), {size:.1} MiB resident"
     )
 }
 

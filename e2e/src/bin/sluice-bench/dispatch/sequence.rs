@@ -9,11 +9,12 @@ use e2e::installation::TIMEOUT;
 use k8s_openapi::api::batch::v1::Job;
 use kube::api::PostParams;
 
-use crate::audit::LogPositions;
+use super::audit::LogPositions;
+use super::timestamps::{JobTimestamps, Watches};
 use crate::counters::{Counters, RequestKind};
-use crate::environment::{self, BenchEnvironment, NAME};
+use crate::environment::{BenchEnvironment, NAME};
 use crate::quantiles::Quantiles;
-use crate::timestamps::{JobTimestamps, Watches};
+use crate::sample_job::SampleJob;
 use crate::usage::ProcessUsage;
 
 /// What was measured.
@@ -92,7 +93,7 @@ pub(crate) fn usage(field: &BenchEnvironment<'_>) -> Result<(ProcessUsage, Vec<P
 /// One Job, until nothing is to be written about it any more.
 async fn one(field: &BenchEnvironment<'_>, watches: &Watches, name: &str) -> Result<JobTimestamps> {
     let hub = &field.installation.hub;
-    let job = environment::job(name)?;
+    let job = SampleJob::small(name, 1).object()?;
     watches.submitted(name);
     hub.api::<Job>(NAME).create(&PostParams::default(), &job).await?;
     let over = |moments: &JobTimestamps| {
