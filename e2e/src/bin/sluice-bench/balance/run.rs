@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
+use crds::meta::is_true;
+use crds::names::conditions::FINISHED;
 use crds::v1beta2::Workload;
 use harness::{Cluster, Follow, FollowedChange, secs};
 use k8s_openapi::api::batch::v1::Job;
@@ -24,8 +26,8 @@ use crate::sample_job::SampleJob;
 /// Far above any makespan.
 const WITHIN: Duration = secs(1200);
 
-/// A declared run time is an upper bound, as users state it: start-up counts.
-const SLACK: u32 = 20;
+/// A declared run time is an upper bound: a Workload whose pods start late must not be deactivated.
+const SLACK: u32 = 30;
 
 /// After a run: until all objects of it are gone.
 const CLEANED: Duration = secs(120);
@@ -67,17 +69,29 @@ pub(super) async fn play(
     let ended = timeout(WITHIN, ends.wait_for(complete)).await;
     let observed = match ended {
         Ok(Ok(all)) => all.clone(),
-        _ => return Err(anyhow!("not all jobs end within {WITHIN:?}: {}", open_jobs(&book))),
+        _ => {
+            let open = open_workloads(field).await?;
+            return Err(anyhow!("not all jobs end within {WITHIN:?}: {}", open.join("; ")));
+        }
     };
     drop(watches);
     clean(field).await?;
     result(begun, scenario, &observed)
 }
 
-fn open_jobs(book: &Book) -> String {
-    let all = book.borrow();
-    let open = all.iter().filter(|(_, one)| one.complete.is_none());
-    open.map(|(name, one)| format!("{name} {:?}", one.cluster)).collect::<Vec<_>>().join(", ")
+/// Workloads without an end, with the reasons of their conditions.
+async fn open_workloads(field: &BenchEnvironment<'_>) -> Result<Vec<String>> {
+    let workloads = field.installation.hub.api::<Workload>(NAME);
+    let all = workloads.list(&ListParams::default()).await?;
+    let open = all.iter().filter(|one| !is_true(&one.status.conditions, FINISHED));
+    let described = open.map(|one| {
+        let conditions = one.status.conditions.iter();
+        let conditions: Vec<String> = conditions
+            .map(|one| format!("{}={} {} {:?}", one.r#type, one.status, one.reason, one.message))
+            .collect();
+        format!("{} on {:?}: {}", one.name_any(), one.status.cluster_name, conditions.join(", "))
+    });
+    Ok(described.collect())
 }
 
 async fn submit(
