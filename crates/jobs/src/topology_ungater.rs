@@ -33,13 +33,15 @@ pub struct UngaterPod<'a> {
 }
 
 /// The domains of gated pods: the index of the pod, and the node labels of its domain. Pods that must wait are left out.
+/// Nodes that the status names as failed get no pods, and neither do those that are `failing`.
 #[must_use]
 pub fn domains_of_gated_pods(
     workload: &Workload,
     pod_set: &str,
+    failing: &BTreeSet<String>,
     pods: &[UngaterPod<'_>],
 ) -> Vec<(usize, NodeLabels)> {
-    let Some(domains) = Domains::of(workload, pod_set) else {
+    let Some(domains) = Domains::of(workload, pod_set, failing) else {
         return Vec::new();
     };
     let ranks = Ranks::of(workload, pod_set).and_then(|ranks| ranks.of_pods(pods, &domains));
@@ -52,7 +54,8 @@ pub fn domains_of_gated_pods(
 /// Whether these are the labels of a domain that the pod set has.
 #[must_use]
 pub fn is_assigned(workload: &Workload, pod_set: &str, labels: &NodeLabels) -> bool {
-    Domains::of(workload, pod_set).is_some_and(|domains| domains.find(labels).is_some())
+    let domains = Domains::of(workload, pod_set, &BTreeSet::new());
+    domains.is_some_and(|domains| domains.find(labels).is_some())
 }
 
 /// The domains of a pod set, in the order of the assignment.
@@ -72,13 +75,14 @@ struct Domain {
 
 impl<'a> Domains<'a> {
     /// `None` for a pod set without a topology assignment.
-    fn of(workload: &'a Workload, pod_set: &str) -> Option<Self> {
+    fn of(workload: &'a Workload, pod_set: &str, failing: &BTreeSet<String>) -> Option<Self> {
         let assigned = assignment(workload, pod_set)?.topology_assignment.as_ref()?;
         let on_nodes = assigned.levels.last().is_some_and(|level| level == HOSTNAME);
-        let failed = &workload.status.unhealthy_nodes;
+        let unhealthy = &workload.status.unhealthy_nodes;
+        let fails =
+            |host: &String| failing.contains(host) || unhealthy.iter().any(|one| one.name == *host);
         let domain = |(values, count): (Vec<String>, i32)| Domain {
-            failed: on_nodes
-                && values.last().is_some_and(|host| failed.iter().any(|one| one.name == *host)),
+            failed: on_nodes && values.last().is_some_and(fails),
             count: usize::try_from(count).unwrap_or_default(),
             values,
         };
@@ -278,7 +282,8 @@ mod tests {
                 deleting: pod.deleting,
             })
             .collect();
-        let found = domains_of_gated_pods(workload, pod_set, &view).into_iter();
+        let failing = ["c".to_owned()].into();
+        let found = domains_of_gated_pods(workload, pod_set, &failing, &view).into_iter();
         found.map(|(index, labels)| (index, labels[HOSTNAME].clone())).collect()
     }
 
@@ -343,6 +348,9 @@ mod tests {
         let failed = crds::v1beta2::UnhealthyNode { name: "a".to_owned() };
         workload.status.unhealthy_nodes.push(failed);
         assert_eq!(domains(&workload, "main", &[pod(&[]), pod(&[])]), places(&[(0, "b")]));
+        // `c` is failing, and no status says so.
+        let failing = self::workload(&[("b", 1), ("c", 1)], &json!({}));
+        assert_eq!(domains(&failing, "main", &[pod(&[]), pod(&[])]), places(&[(0, "b")]));
     }
 
     #[test]

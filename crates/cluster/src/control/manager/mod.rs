@@ -226,7 +226,9 @@ impl Control for ManagerControl {
                 break;
             }
         }
-        self.nodes_and_pods.ungate(&self.core.workloads, &mut self.core.ctx);
+        let flavors = AssignedFlavors::Own(self.queues.flavors());
+        let Core { workloads, jobs, ctx, .. } = &mut self.core;
+        self.nodes_and_pods.ungate(workloads, (flavors, jobs.gates()), ctx);
         self.dispatching.write_workers(&mut self.core, &self.queues);
         self.queues.evaluate(&self.core.scheduler, &mut self.core.ctx);
         // Last: a worker is clean only if no create of this decision is on its way there.

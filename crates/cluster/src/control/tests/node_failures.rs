@@ -123,3 +123,14 @@ fn no_node_is_gone_while_nodes_cannot_be_observed() {
     assert_eq!(unhealthy(&cluster), Value::Null);
     assert_eq!(cluster.condition("train", "Evicted"), "none");
 }
+
+#[test]
+fn no_pod_is_sent_to_a_node_whose_failure_is_not_written_yet() {
+    let mut cluster = with_workload(4);
+    let all = [("p1", 1, "a1"), ("p2", 2, "a2"), ("p3", 3, "a2")];
+    let all = all.map(|(name, index, node)| on_node(name, index, node, 80));
+    cluster.observe(pods(all.to_vec())).settle();
+    cluster.observe(not_ready("a1", "a", 90)).observe(pod(member("p0", 0, None, 91)));
+    let step = cluster.control.decide(cluster.now);
+    assert!(step.orders.is_empty(), "p1 still runs there, so the node has not failed");
+}

@@ -143,6 +143,11 @@ impl AssignedPods {
         keys.filter_map(|key| self.pods.get_key_value(key))
     }
 
+    /// Whether pods of a Workload have no domain, or do not show it.
+    pub(super) fn await_domains(&self, workload: &Key) -> bool {
+        self.of(workload).any(|(_, pod)| pod.is_gated())
+    }
+
     /// A pod gets a domain, which it does not show yet.
     pub(super) fn give(&mut self, key: &Key, labels: NodeLabels) {
         if let Some(pod) = self.pods.get_mut(key) {

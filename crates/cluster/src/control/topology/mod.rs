@@ -33,6 +33,7 @@ use crds::{
     v1beta2::Workload,
 };
 use index::status::assigned_nodes;
+use jiff::Timestamp;
 use runtime::{
     watch::{Change, Key},
     writer::WriteOutcome,
@@ -52,8 +53,11 @@ use super::{
     outbox::{Settled, Stamp, Ticket, decode},
     scheduling::Scheduler,
     timers::Reevaluation,
-    workloads::{WorkloadChange, Workloads},
+    workloads::{TrackedWorkload, WorkloadChange, Workloads},
 };
+
+/// What pods get at their start: flavors, and gates of jobs.
+pub(crate) type PodInfos<'a> = (AssignedFlavors<'a>, JobGates);
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -134,9 +138,27 @@ impl NodesAndPods {
     pub(crate) fn failed_nodes(
         &self,
         (key, workload): (&Key, &Workload),
-        (flavors, gates): (AssignedFlavors<'_>, JobGates),
+        pod_infos: PodInfos<'_>,
         ctx: &mut Context,
     ) -> Option<Vec<String>> {
+        let (nodes, failing) = self.failing_nodes((key, workload), pod_infos, ctx.now)?;
+        self.terminate_unbindable(key, &nodes, &failing, ctx);
+        for health in failing.values() {
+            if let NodeHealth::FailingUntil(at) = health {
+                ctx.agenda.at(*at, Reevaluation::Workload(key.clone()));
+            }
+        }
+        let failed = failing.into_iter().filter(|(_, health)| *health == NodeHealth::Failed);
+        Some(failed.map(|(node, _)| node).collect())
+    }
+
+    /// The nodes that a Workload has pods on, and those of them that are not healthy.
+    fn failing_nodes(
+        &self,
+        (key, workload): (&Key, &Workload),
+        (flavors, gates): PodInfos<'_>,
+        now: Timestamp,
+    ) -> Option<(AssignedNodes, BTreeMap<String, NodeHealth>)> {
         let conditions = &workload.status.conditions;
         let runs = is_true(conditions, ADMITTED) && !is_true(conditions, EVICTED);
         if !self.gates.enabled() || !self.observable || !runs || !has_topology(workload) {
@@ -149,22 +171,11 @@ impl NodesAndPods {
         let health = |(node, pod_sets): (&String, &Vec<usize>)| {
             let runs = running.contains(node.as_str());
             let tolerations = nodes.tolerations(pod_sets);
-            (node.clone(), self.gates.health(self.usage.node(node), &tolerations, runs, ctx.now))
+            (node.clone(), self.gates.health(self.usage.node(node), &tolerations, runs, now))
         };
-        let sick: BTreeMap<String, NodeHealth> = nodes
-            .by_name
-            .iter()
-            .map(health)
-            .filter(|(_, health)| *health != NodeHealth::Healthy)
-            .collect();
-        self.terminate_unbindable(key, &nodes, &sick, ctx);
-        for health in sick.values() {
-            if let NodeHealth::FailingUntil(at) = health {
-                ctx.agenda.at(*at, Reevaluation::Workload(key.clone()));
-            }
-        }
-        let failed = sick.into_iter().filter(|(_, health)| *health == NodeHealth::Failed);
-        Some(failed.map(|(node, _)| node).collect())
+        let all = nodes.by_name.iter().map(health);
+        let failing = all.filter(|(_, health)| *health != NodeHealth::Healthy).collect();
+        Some((nodes, failing))
     }
 
     /// Ends pods that wait for a node of which the Workload has nothing, or which takes them no more.
@@ -172,12 +183,12 @@ impl NodesAndPods {
         &self,
         key: &Key,
         nodes: &AssignedNodes,
-        sick: &BTreeMap<String, NodeHealth>,
+        failing: &BTreeMap<String, NodeHealth>,
         ctx: &mut Context,
     ) {
         let unbindable = |pod: &TrackedPod| {
             let node = pod.awaited_node();
-            node.is_some_and(|node| sick.contains_key(node) || !nodes.by_name.contains_key(node))
+            node.is_some_and(|node| failing.contains_key(node) || !nodes.by_name.contains_key(node))
         };
         // Where domains are larger than nodes, no pod waits for a node.
         let any = !nodes.by_name.is_empty();
@@ -194,11 +205,21 @@ impl NodesAndPods {
     }
 
     /// Gives gated pods their domains.
-    pub(crate) fn ungate(&mut self, workloads: &Workloads, ctx: &mut Context) {
+    pub(crate) fn ungate(
+        &mut self,
+        workloads: &Workloads,
+        pod_infos: PodInfos<'_>,
+        ctx: &mut Context,
+    ) {
         for key in ctx.agenda.take_ungating() {
-            if let Some(record) = workloads.get(&key) {
-                ungating::ungate(&mut self.pods, (&key, record.object()), ctx);
-            }
+            let workload = workloads.get(&key).map(TrackedWorkload::object);
+            let Some(workload) = workload.filter(|_| self.pods.await_domains(&key)) else {
+                continue;
+            };
+            // The status may not show yet that a node fails.
+            let failing = self.failing_nodes((&key, workload), pod_infos, ctx.now);
+            let failing = failing.into_iter().flat_map(|(_, failing)| failing.into_keys());
+            ungating::ungate(&mut self.pods, (&key, workload), &failing.collect(), ctx);
         }
     }
 

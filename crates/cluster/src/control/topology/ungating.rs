@@ -1,5 +1,7 @@
 //! Gated pods of an admitted Workload get their domains: one write per pod sets the node selector and takes the gate off.
 
+use std::collections::BTreeSet;
+
 use ::jobs::{
     pods,
     topology_ungater::{NodeLabels, UngaterPod, domains_of_gated_pods, is_assigned},
@@ -23,10 +25,11 @@ use crate::control::{
     timers::Reevaluation,
 };
 
-/// Gives the gated pods of a Workload their domains.
+/// Gives the gated pods of a Workload their domains, but none on nodes that are failing.
 pub(super) fn ungate(
     pods: &mut AssignedPods,
     (key, workload): (&Key, &Workload),
+    failing: &BTreeSet<String>,
     ctx: &mut Context,
 ) {
     // Pods of an evicted Workload end, and must not start before.
@@ -38,7 +41,7 @@ pub(super) fn ungate(
     let mut given: Vec<(Key, NodeLabels)> = Vec::new();
     for (pod_set, members) in pods.by_pod_set(key) {
         let view: Vec<UngaterPod<'_>> = members.iter().map(|(_, pod)| pod.for_ungater()).collect();
-        for (index, labels) in domains_of_gated_pods(workload, pod_set, &view) {
+        for (index, labels) in domains_of_gated_pods(workload, pod_set, failing, &view) {
             given.push((members[index].0.clone(), labels));
         }
     }
