@@ -84,7 +84,7 @@ impl Index {
         news.into_iter().chain(queues).collect()
     }
 
-    /// The check in the engine's terms: who provides nodes decides when topologies are assigned (docs/reference/kueue.md §3.7).
+    /// The check in the engine's terms. One that provides nodes delays topology assignments (docs/reference/kueue.md §3.7).
     fn check_spec(&self, name: &str) -> Option<CheckSpec> {
         let check = self.checks.get(name)?;
         let (active, generation) = (check.active, check.generation);

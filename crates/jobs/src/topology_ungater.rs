@@ -61,12 +61,12 @@ pub fn is_assigned(workload: &Workload, pod_set: &str, labels: &NodeLabels) -> b
 /// The domains of a pod set, in the order of the assignment.
 struct Domains<'a> {
     levels: &'a [String],
-    domains: Vec<Domain>,
+    domains: Vec<PodDomain>,
     /// Indices by values.
     by_values: BTreeMap<Vec<String>, usize>,
 }
 
-struct Domain {
+struct PodDomain {
     values: Vec<String>,
     count: usize,
     /// Its node has failed, and gets no further pods.
@@ -81,12 +81,12 @@ impl<'a> Domains<'a> {
         let unhealthy = &workload.status.unhealthy_nodes;
         let fails =
             |host: &String| failing.contains(host) || unhealthy.iter().any(|one| one.name == *host);
-        let domain = |(values, count): (Vec<String>, i32)| Domain {
+        let domain = |(values, count): (Vec<String>, i32)| PodDomain {
             failed: on_nodes && values.last().is_some_and(fails),
             count: usize::try_from(count).unwrap_or_default(),
             values,
         };
-        let domains: Vec<Domain> = assigned.domains().map(domain).collect();
+        let domains: Vec<PodDomain> = assigned.domains().map(domain).collect();
         let by_values = domains.iter().enumerate().map(|(at, one)| (one.values.clone(), at));
         Some(Self { levels: &assigned.levels, by_values: by_values.collect(), domains })
     }

@@ -224,7 +224,7 @@ impl SchedulingCycles<'_> {
                 }
                 Verdict::Evict(request) => workloads.evict(id, request, ctx),
                 Verdict::NotReplaced(message) => {
-                    second_passes::report(&key, workloads, message, ctx)
+                    second_passes::report(&key, workloads, message, ctx);
                 }
             }
             ctx.agenda.now(Reevaluation::Workload(key));

@@ -8,14 +8,14 @@
 //! |---|---|
 //! | `watched_node`, `watched_pod` | a Node and a Pod, as far as they matter |
 //! | `foreign_usage` | what pods without a topology assignment take of each node |
-//! | `assigned_pods` | pods with a topology assignment, by Workload; domains that were given and are not visible yet |
+//! | `topology_pods` | pods with a topology assignment, by Workload; domains that were given and are not visible yet |
 //! | `ungating` | gated pods get their domain, in one write each |
 //! | `node_health` | which nodes failed under a Workload |
 //! | `unbindable_pods` | pods that wait for a node that takes them no more |
 
-mod assigned_pods;
 mod foreign_usage;
 mod node_health;
+mod topology_pods;
 mod unbindable_pods;
 mod ungating;
 mod watched_node;
@@ -43,9 +43,9 @@ pub(crate) use self::node_health::NodeReplacementGates;
 pub use self::{watched_node::WatchedNode, watched_pod::WatchedPod};
 
 use self::{
-    assigned_pods::{AssignedPods, TrackedPod},
     foreign_usage::ForeignUsage,
     node_health::{AssignedNodes, NodeHealth},
+    topology_pods::{TopologyPods, TrackedPod},
 };
 use super::{
     context::Context,
@@ -64,7 +64,7 @@ pub(crate) type PodInfos<'a> = (AssignedFlavors<'a>, JobGates);
 pub(crate) struct NodesAndPods {
     gates: NodeReplacementGates,
     usage: ForeignUsage,
-    pods: AssignedPods,
+    pods: TopologyPods,
     /// Nodes are observed. Without the right to read them, none of them counts as gone.
     observable: bool,
     /// Nodes that may have failed or recovered since the last decision.
@@ -101,7 +101,7 @@ impl NodesAndPods {
     ) {
         let content = pod.map(|pod| pod.content());
         self.usage.set_pod(key, content.and_then(WatchedPod::foreign));
-        let assigned = pod.and_then(|pod| TrackedPod::of(pod));
+        let assigned = pod.and_then(TrackedPod::of);
         // A pod that ends or goes, or cannot be bound, may be the last sign of a failed node.
         let runs = assigned.as_ref().is_some_and(TrackedPod::runs);
         let matters = self.gates.enabled() && !runs;

@@ -10,7 +10,7 @@ use runtime::{
 };
 use serde_json::json;
 
-use super::assigned_pods::TrackedPod;
+use super::topology_pods::TrackedPod;
 use crate::control::{
     context::Context,
     jobs::resource,

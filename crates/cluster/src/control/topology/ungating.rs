@@ -17,7 +17,7 @@ use crds::{
 use runtime::{watch::Key, write::Write};
 use serde_json::{Value, json};
 
-use super::assigned_pods::{AssignedPods, TrackedPod};
+use super::topology_pods::{TopologyPods, TrackedPod};
 use crate::control::{
     context::Context,
     jobs::resource,
@@ -27,7 +27,7 @@ use crate::control::{
 
 /// Gives the gated pods of a Workload their domains, but none on nodes that are failing.
 pub(super) fn ungate(
-    pods: &mut AssignedPods,
+    pods: &mut TopologyPods,
     (key, workload): (&Key, &Workload),
     failing: &BTreeSet<String>,
     ctx: &mut Context,
@@ -54,7 +54,7 @@ pub(super) fn ungate(
 }
 
 /// Repeats writes that may have had no effect. Those for an assignment that is over are taken back.
-fn repeat(pods: &mut AssignedPods, (key, workload): (&Key, &Workload), ctx: &mut Context) {
+fn repeat(pods: &mut TopologyPods, (key, workload): (&Key, &Workload), ctx: &mut Context) {
     let given = pods.of(key).filter_map(|(pod, tracked)| {
         let labels = tracked.given()?.clone();
         let valid = is_assigned(workload, &tracked.content().pod_set, &labels);
@@ -74,7 +74,7 @@ fn repeat(pods: &mut AssignedPods, (key, workload): (&Key, &Workload), ctx: &mut
 
 /// Submits the write of a pod. Returns false if it may not be written now; its Workload is evaluated when it may.
 fn submit(
-    pods: &AssignedPods,
+    pods: &TopologyPods,
     workload: &Key,
     key: &Key,
     labels: &NodeLabels,

@@ -23,7 +23,7 @@ use crate::control::{
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct AssignedPods {
+pub(super) struct TopologyPods {
     pods: KeyMap<Key, TrackedPod>,
     by_workload: KeyMap<Key, BTreeSet<Key>>,
 }
@@ -92,7 +92,7 @@ impl TrackedPod {
     }
 }
 
-impl AssignedPods {
+impl TopologyPods {
     /// Records a pod; `None` if it is gone or does not matter any more. Returns the Workloads that are concerned.
     pub(super) fn set(&mut self, key: &Key, pod: Option<TrackedPod>) -> Vec<Key> {
         let known = self.pods.get(key);
