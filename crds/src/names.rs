@@ -220,6 +220,8 @@ pub mod dispatchers {
 /// Types of conditions.
 pub mod conditions {
     names! {
+        /// Of a pod: its assigned node takes it no more.
+        TERMINATED_BY_KUEUE = "TerminatedByKueue";
         /// Quota is held.
         QUOTA_RESERVED = "QuotaReserved";
         /// Quota is held and all checks are ready.
@@ -332,6 +334,12 @@ pub mod reasons {
         LOCAL_QUEUE_STOPPED = "LocalQueueStopped";
         /// Nodes failed.
         NODE_FAILURES = "NodeFailures";
+        /// A pod waits for a node that takes it no more.
+        UNSCHEDULABLE_ON_ASSIGNED_NODE = "UnschedulableOnAssignedNode";
+        /// Such a pod was ended.
+        POD_TERMINATED_BY_KUEUE = "PodTerminatedByKueue";
+        /// A second pass has found no topology assignment, or no replacement of a node.
+        SECOND_PASS_FAILED = "SecondPassFailed";
         /// A better flavor became free.
         FLAVOR_MIGRATION = "FlavorMigration";
         /// Evicted on the manager.

@@ -8,7 +8,7 @@ use std::{
 use ::leader::{ClientMetrics, Election, Leader, LeaderContext, Sources};
 use anyhow::Context;
 use cluster::control::{ManagerControl, ManagerInput, ManagerSettings};
-use config::Configuration;
+use config::{Configuration, gates::Gate};
 use crds::names::dispatchers;
 use jobs::Kinds;
 use kube::Client;
@@ -48,7 +48,12 @@ pub(crate) fn start(
     let leader = Leader {
         client: client.clone(),
         control: ManagerControl::new(control),
-        sources: Sources::manager(stores, &settings.kinds.handled.with_workloads(), namespace),
+        sources: Sources::manager(
+            stores,
+            &settings.kinds.handled.with_workloads(),
+            namespace,
+            settings.gates.enabled(Gate::TopologyAwareScheduling),
+        ),
         election: election(file)?,
         metrics: metrics.clone(),
         reporter: Reporter {

@@ -43,6 +43,11 @@ pub struct SecondPass {
 }
 
 impl Engine {
+    /// The earliest time at which [`Engine::second_pass`] has something to do.
+    pub fn next_second_pass(&self, now: Time) -> Option<Time> {
+        self.state.workloads.second_passes().next(now)
+    }
+
     /// Makes the attempts whose delay is over. Call it before a cycle: second passes precede heads.
     pub fn second_pass(&mut self, now: Time) -> Vec<SecondPass> {
         let state = &mut self.state;

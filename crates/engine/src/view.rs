@@ -12,6 +12,7 @@ use crate::quota::dominant_share::share;
 use crate::slices::{replaced_reservation, replacement_slice};
 use crate::spec::{AdmissionCheckRule, AdmissionSpec, FairSharingWeight, PodSetAdmission};
 use crate::time::Time;
+use crate::topology::DomainAssignment;
 
 /// A topology assignment in the terms of the API object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,14 +69,33 @@ impl Engine {
         &self,
         pod_set: &PodSetFlavorAssignment,
     ) -> Option<AssignedTopology> {
+        let flavors = pod_set.flavor_assignments.iter().map(|choice| choice.flavor);
+        self.assigned_topology(flavors, &pod_set.domains)
+    }
+
+    /// The same for a pod set of a Workload that holds quota.
+    pub fn held_topology_assignment(&self, pod_set: &PodSetAdmission) -> Option<AssignedTopology> {
+        let flavors = pod_set.resources.iter().map(|&(_, flavor, _)| flavor);
+        self.assigned_topology(flavors, &pod_set.domains)
+    }
+
+    fn assigned_topology(
+        &self,
+        mut flavors: impl Iterator<Item = FlavorId>,
+        domains: &[DomainAssignment],
+    ) -> Option<AssignedTopology> {
         let topologies = self.state.topology.topologies();
-        let tree =
-            pod_set.flavor_assignments.iter().find_map(|choice| topologies.tree(choice.flavor))?;
+        let tree = flavors.find_map(|flavor| topologies.tree(flavor))?;
         // The API stores only the hostname where that is the lowest level (docs/reference/kueue.md
         // §1.2).
         let skip = if tree.leaves_are_nodes() { tree.levels.len() - 1 } else { 0 };
         let text = |all: &[Box<str>]| all[skip..].iter().map(ToString::to_string).collect();
-        let domains = pod_set.domains.iter().map(|one| (text(&one.values), one.count)).collect();
+        // Of an admission that was read, a domain may have the hostname alone.
+        let values = |one: &DomainAssignment| match one.values.len() == tree.levels.len() {
+            true => text(&one.values),
+            false => one.values.iter().map(ToString::to_string).collect(),
+        };
+        let domains = domains.iter().map(|one| (values(one), one.count)).collect();
         Some(AssignedTopology { levels: text(&tree.levels), domains })
     }
 

@@ -11,7 +11,7 @@ use crds::names::{
 };
 use crds::v1beta2::{AdmissionCheck, ClusterQueueSpec, Workload};
 use engine::ids::CheckId;
-use engine::spec::{AdmissionCheckRule, CheckSpec, CheckState};
+use engine::spec::{AdmissionCheckRule, CheckSpec, CheckState, TopologyTiming};
 use engine::{Event, Names};
 
 use crate::index::Index;
@@ -84,12 +84,16 @@ impl Index {
         news.into_iter().chain(queues).collect()
     }
 
-    /// The check in the engine's terms. Second passes are not implemented, so topologies are assigned together with
-    /// quota.
+    /// The check in the engine's terms. One that provides nodes delays topology assignments (docs/reference/kueue.md §3.7).
     fn check_spec(&self, name: &str) -> Option<CheckSpec> {
         let check = self.checks.get(name)?;
         let (active, generation) = (check.active, check.generation);
-        Some(CheckSpec { active, generation, ..CheckSpec::default() })
+        let topology = match check.controller {
+            CheckController::MultiKueue => TopologyTiming::OnWorker,
+            CheckController::Provisioning => TopologyTiming::AfterChecks,
+            CheckController::Other => TopologyTiming::WithQuota,
+        };
+        Some(CheckSpec { active, generation, topology })
     }
 
     /// Checks that a Workload needs whatever its flavors: those that apply to every flavor.

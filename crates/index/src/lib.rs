@@ -27,6 +27,7 @@ mod indexed_objects;
 mod local_queue;
 pub mod local_queue_usage;
 mod namespace;
+mod node;
 mod node_capacity;
 pub mod queue_status;
 mod requests;
@@ -45,5 +46,8 @@ pub use crate::flavor_info::{FlavorInfo, assigned_pod_set};
 pub use crate::inactive_queue::GATED_BY;
 pub use crate::index::Index;
 pub use crate::namespace::AffectedWorkloads;
-pub use crate::node_capacity::{allocatable_amount, pod_requests, quantity, selects, taints};
+pub use crate::node::NodeWithUsage;
+pub use crate::node_capacity::{
+    allocatable_amount, pod_requests, quantity, selects, taints, tolerates,
+};
 pub use crate::workload::job_kind;

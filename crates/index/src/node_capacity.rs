@@ -36,6 +36,14 @@ pub fn taints(taints: &[crds::meta::Taint]) -> Vec<node_selection::NodeTaint> {
     selectors::taints(taints)
 }
 
+/// Whether tolerations let pods onto a node with a taint. One of effect PreferNoSchedule keeps no pod away.
+#[must_use]
+pub fn tolerates(tolerations: &[crds::meta::Toleration], taint: &crds::meta::Taint) -> bool {
+    let taint = selectors::taints(std::slice::from_ref(taint));
+    let none = node_selection::NodeSelection::default();
+    none.untolerated(&taint, &selectors::tolerations(tolerations)).is_none()
+}
+
 /// Whether a selector matches labels.
 #[must_use]
 pub fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {

@@ -23,8 +23,11 @@ mod quota_released;
 mod quota_reserved;
 mod requeue_backoff;
 mod status_stamp;
+mod topology;
 
+pub(crate) use self::admitted::awaits_topology;
 pub use self::{
+    admission::{moved_topologies, topology_assignments},
     admitted::admitted,
     admitted_on_cluster::admitted_on_cluster,
     check_states::{
@@ -47,6 +50,7 @@ pub use self::{
     quota_reserved::{QuotaReservation, quota_reserved},
     requeue_backoff::{back_off, backoff_ended, queued_at, requeued},
     status_stamp::StatusStamp,
+    topology::{assigned_nodes, nodes_of_pod_set, with_topologies, with_unhealthy_nodes},
 };
 
 #[cfg(test)]

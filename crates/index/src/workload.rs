@@ -25,7 +25,7 @@ use std::sync::Arc;
 use crds::meta::is_true;
 use crds::names::{THIN_QUEUE, conditions};
 use crds::v1beta2::{PodSetRequest, Workload};
-use engine::ids::WorkloadId;
+use engine::ids::{TopologyNodeId, WorkloadId};
 use engine::spec::{QueueEligibility, WorkloadInfo};
 use engine::{Event, Names, Time};
 
@@ -58,10 +58,19 @@ impl Index {
             quota_reserved: spec.admission.is_some(),
             evicted: spec.admission.as_ref().is_some_and(|one| one.evicted),
             admitted: is_true(&workload.status.conditions, conditions::ADMITTED),
+            unhealthy_nodes: unhealthy_nodes(names, workload, &spec),
         };
+        let unhealthy_nodes = record.unhealthy_nodes.clone();
         let old = self.records.replace(id, record);
         let admitted = is_true(&workload.status.conditions, conditions::ADMITTED);
-        follow(id, spec, old.as_ref(), admitted.then_some(now))
+        let known = old.as_ref().map(|old| &*old.unhealthy_nodes).unwrap_or_default();
+        let failed = *known != *unhealthy_nodes;
+        let mut events = follow(id, spec, old.as_ref(), admitted.then_some(now));
+        // A repeated list would let a failed replacement be searched again before anything changed.
+        if failed {
+            events.push(Event::UnhealthyNodes(id, unhealthy_nodes.into()));
+        }
+        events
     }
 
     /// The Workload in the terms of the engine, and its request to a cluster.
@@ -189,6 +198,16 @@ fn follow(
         events.push(Event::Admitted(id, at));
     }
     events
+}
+
+/// Nodes that failed under a Workload with quota.
+fn unhealthy_nodes(
+    names: &mut Names,
+    workload: &Workload,
+    spec: &WorkloadInfo,
+) -> Box<[TopologyNodeId]> {
+    let failed = workload.status.unhealthy_nodes.iter().filter(|_| spec.admission.is_some());
+    failed.map(|node| names.nodes.intern(&node.name)).collect()
 }
 
 fn key_of(workload: &Workload) -> (&str, &str) {

@@ -25,6 +25,7 @@
 //! | What do pods get at a start? | [`pod_sets_info`], [`pod_set_info`] |
 //! | What is a pod, and a group of pods? | [`pods`] |
 //! | What is a set of replicas, each with a Workload? | [`replicas`], [`leader_worker_set`] |
+//! | Which domain does a gated pod get? | [`topology_ungater`] |
 //! | Which roles and webhooks do kinds need? | [`manifests`] |
 //! | What is created on a worker? | [`remote_objects`], [`clone_assignment`] |
 //!
@@ -61,6 +62,7 @@ pub mod replicas;
 mod stored_fields;
 mod template_metadata;
 pub mod topology_request;
+pub mod topology_ungater;
 pub mod validate;
 pub mod workload_name;
 

@@ -18,12 +18,12 @@ use crds::{
     decode::Decode,
     names::INCARNATION_CONFIG_MAP,
     v1alpha1::{ClusterCapacity, DispatchPolicy},
-    v1beta2::Workload,
+    v1beta2::{Topology, Workload},
 };
 use jobs::{JobObject, Kind, Kinds, lookups::LookupKind};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Resource, core::DynamicObject};
-use runtime::watch::{Change, Config, Store, Stores, Watch, WatchSource};
+use runtime::watch::{Change, Config, Store, Stores, Unavailable, Watch, WatchSource};
 use tokio::task::JoinSet;
 
 use crate::{
@@ -41,9 +41,14 @@ type Feed<I> = Box<dyn FnOnce(Inputs<I>) -> Pin<Box<dyn Future<Output = ()> + Se
 
 impl Sources<ManagerInput> {
     /// Everything that a manager observes in its own cluster. `dispatch` is the manager's namespace, if it dispatches to
-    /// workers.
+    /// workers; `topologies` is the gate TopologyAwareScheduling.
     #[must_use]
-    pub fn manager(stores: &mut Stores, kinds: &Kinds, dispatch: Option<&str>) -> Self {
+    pub fn manager(
+        stores: &mut Stores,
+        kinds: &Kinds,
+        dispatch: Option<&str>,
+        topologies: bool,
+    ) -> Self {
         let mut sources = Self { feeds: Vec::new() };
         sources.all(stores, ManagerInput::Namespace);
         sources.all(stores, ManagerInput::LimitRange);
@@ -53,6 +58,8 @@ impl Sources<ManagerInput> {
         sources.all(stores, ManagerInput::ResourceFlavor);
         sources.all(stores, ManagerInput::Cohort);
         sources.all(stores, ManagerInput::Topology);
+        sources.of_topologies("topologies/nodes", stores, topologies, ManagerInput::Node);
+        sources.of_topologies("topologies/pods", stores, topologies, ManagerInput::Pod);
         sources.all(stores, ManagerInput::AdmissionCheck);
         sources.all(stores, ManagerInput::ClusterQueue);
         sources.all(stores, ManagerInput::LocalQueue);
@@ -120,6 +127,43 @@ impl<I: Send + 'static> Sources<I> {
         }
     }
 
+    /// A store of objects that matter only beside a Topology. It is filled from the time at which one exists: most clusters have
+    /// none, and many pods. Until then there is nothing of the kind.
+    fn of_topologies<K>(
+        &mut self,
+        name: &str,
+        stores: &mut Stores,
+        enabled: bool,
+        wrap: fn(Change<K>) -> I,
+    ) where
+        K: Resource<DynamicType = ()> + Decode + Send + Sync + 'static,
+    {
+        if !enabled {
+            self.feeds.push(Box::new(move |inputs| Box::pin(send_nothing(inputs, wrap))));
+            return;
+        }
+        let topologies = stores.of::<Topology>(Topology::decode);
+        // Optional: without the right to read them, topologies have no nodes and all else goes on.
+        let watch = Watch::of(name, K::decode, &stores.source(), stores.metrics()).optional();
+        let mut changes = topologies.subscribe();
+        let ready = async move { while !has_some(&changes.next().await) {} };
+        let store = stores.start_after(Box::pin(ready), watch);
+        self.feeds.push(Box::new(move |inputs| {
+            Box::pin(async move {
+                let (mut topologies, mut changes) = (topologies.subscribe(), store.subscribe());
+                let mut first = topologies.next().await;
+                while !first.is_list() && !has_some(&first) {
+                    first = topologies.next().await;
+                }
+                drop(topologies);
+                if !has_some(&first) {
+                    send_nothing(inputs.clone(), wrap).await;
+                }
+                while inputs.send(wrap(changes.next().await)).await.is_ok() {}
+            })
+        }));
+    }
+
     /// A store for each kind of objects that jobs need.
     fn looked_up(
         &mut self,
@@ -170,4 +214,20 @@ impl<I: Send + 'static> Sources<I> {
             })
         }));
     }
+}
+
+/// Whether a change shows an object.
+fn has_some<K>(change: &Change<K>) -> bool {
+    match change {
+        Change::Apply(_) => true,
+        Change::Reset { objects, .. } => !objects.is_empty(),
+        Change::Delete(_) | Change::Unavailable { .. } => false,
+    }
+}
+
+/// Says that nothing of a kind can be observed.
+async fn send_nothing<I, K>(inputs: Inputs<I>, wrap: fn(Change<K>) -> I) {
+    let nothing = Change::Unavailable { reason: Unavailable::NotServed, removed: Vec::new() };
+    // An error means that the control loop has ended.
+    let _ = inputs.send(wrap(nothing)).await;
 }

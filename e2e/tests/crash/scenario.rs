@@ -4,6 +4,7 @@
 
 mod deleted;
 mod edited;
+mod failing_node;
 mod group;
 mod interrupted;
 mod own_cluster;
@@ -30,6 +31,8 @@ pub(crate) enum Scenario {
     Group,
     /// A StatefulSet at home is scaled to zero and back.
     Scaled,
+    /// A node of a topology fails before a pod is bound to it.
+    FailingNode,
     /// The Job exceeds its maximum execution time.
     TooLong,
     /// It belongs to another controller.
@@ -59,6 +62,7 @@ impl Scenario {
         Self::AtHome,
         Self::Group,
         Self::Scaled,
+        Self::FailingNode,
         Self::TooLong,
         Self::Foreign,
         Self::Robbed,
@@ -73,7 +77,7 @@ impl Scenario {
     /// The allowed verdicts about the pods at the end; none without a Job.
     pub(crate) const fn verdicts(self) -> Option<&'static [RunVerdict]> {
         Some(match self {
-            Self::QueueRemoved | Self::Group | Self::Scaled => return None,
+            Self::QueueRemoved | Self::Group | Self::Scaled | Self::FailingNode => return None,
             Self::Interrupted | Self::AtHome | Self::Robbed => {
                 &[RunVerdict::Once, RunVerdict::Moved]
             }
@@ -119,6 +123,7 @@ impl ObservedJob<'_> {
             Scenario::AtHome => self.at_home().await,
             Scenario::Group => self.group().await,
             Scenario::Scaled => self.scaled().await,
+            Scenario::FailingNode => self.failing_node().await,
             Scenario::TooLong => self.too_long().await,
             Scenario::Foreign => self.foreign().await,
             Scenario::Robbed => self.robbed().await,

@@ -1,5 +1,6 @@
 //! Recorded lives of every kind, on one cluster and over two. `sluice-lab replay` runs all of them; these are enough to see each
-//! part of a life of each kind: defaults, pod sets, start, eviction, restored templates, end, reclaimed pods, copy, status, deletion.
+//! part of a life of each kind: defaults, pod sets, start, domains, eviction, restored templates, end, reclaimed pods, copy, status,
+//! deletion.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -7,8 +8,10 @@ use anyhow::Result;
 use e2e::trace_replays;
 use replay::RecordedCases;
 
-/// The chosen cases, by the end of their names: an eviction with another flavor, an end, and a life on a worker.
-const OF_EVERY_KIND: [&str; 3] = ["/life/tainted-flavor", "/life/succeeds", "/succeeds"];
+/// The chosen cases, by the end of their names: an eviction with another flavor, an end, a life on a worker, and
+/// the domains of a topology.
+const OF_EVERY_KIND: [&str; 4] =
+    ["/life/tainted-flavor", "/life/succeeds", "/succeeds", "/life/x-topology"];
 
 /// Of kinds whose recordings here lack one of these.
 const OF_OTHERS: [&str; 9] = [

@@ -21,8 +21,8 @@ use super::{
     agent_policy::{AgentPolicy, job_kind},
     agent_settings::AgentSettings,
     capacity::{
-        CapacityInputs, LocalCapacity, ObjectName, Observed, OwnerSearch, RefusedOwners,
-        RefusedPodsEvent, ReportInputs, work_of,
+        CapacityInputs, LocalCapacity, ObjectName, OwnerSearch, RefusedOwners, RefusedPodsEvent,
+        ReportInputs, work_of,
     },
     change::for_each_object,
     core::{Core, JobEnvironment, MAX_ROUNDS},
@@ -31,6 +31,7 @@ use super::{
     job_key::JobKey,
     listing::{AGENT_KINDS, Listing, listed_name, listed_names},
     namespaces_and_priorities::NamespacesAndPriorities,
+    observed::Observed,
     outbox::{Subject, Ticket},
     timers::Reevaluation,
     workloads::{StatusInputs, WorkloadChange},

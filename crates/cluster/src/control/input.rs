@@ -17,7 +17,12 @@ use k8s_openapi::api::{
 use kube::core::DynamicObject;
 use runtime::watch::Change;
 
-use super::capacity::{NodeInfo, Observed, PodInfo, RefusedPodsEvent};
+use super::{
+    capacity::{PodInfo, RefusedPodsEvent},
+    node_info::NodeInfo,
+    observed::Observed,
+    topology::{WatchedNode, WatchedPod},
+};
 
 /// What a manager observes.
 #[derive(Debug)]
@@ -38,6 +43,10 @@ pub enum ManagerInput {
     Cohort(Change<Cohort>),
     /// Topologies.
     Topology(Change<Topology>),
+    /// Nodes, while there is a Topology.
+    Node(Change<Observed<WatchedNode>>),
+    /// All pods, while there is a Topology.
+    Pod(Change<Observed<WatchedPod>>),
     /// AdmissionChecks.
     AdmissionCheck(Change<AdmissionCheck>),
     /// ClusterQueues.

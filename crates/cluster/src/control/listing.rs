@@ -14,6 +14,8 @@ pub(crate) const MANAGER_KINDS: &[&str] = &[
     "ResourceFlavor",
     "Cohort",
     "Topology",
+    "Node",
+    "Pod",
     "AdmissionCheck",
     "ClusterQueue",
     "LocalQueue",

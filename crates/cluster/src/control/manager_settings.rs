@@ -19,6 +19,7 @@ use super::{
     multikueue::DispatchConfig,
     scheduler_settings::{engine_settings, index_settings, usage_settings},
     scheduling::SchedulerConfig,
+    topology::NodeReplacementGates,
     workloads::PodsReadyPolicy,
 };
 
@@ -37,6 +38,8 @@ pub struct ManagerSettings {
     pub(super) kinds: Kinds,
     /// Published when the process begins to lead.
     pub(super) begin_events: Vec<EventRecord>,
+    /// Which nodes count as failed.
+    pub(super) node_replacement: NodeReplacementGates,
     /// Dispatch to worker clusters; `None` without the component `multikueue`.
     pub(super) dispatch: Option<DispatchConfig>,
 }
@@ -49,6 +52,7 @@ impl ManagerSettings {
         Self {
             core: core_config(file, gates, kinds),
             kinds: kinds.handled.with_workloads(),
+            node_replacement: gates.into(),
             begin_events: event_of_gated_integrations(kinds, file.namespace())
                 .into_iter()
                 .collect(),

@@ -13,6 +13,7 @@
 //! | `fleet` | [`fleet::FleetRegistry`] | registered workers and their policies; connections; conditions `Active` |
 //! | `queues` | [`queues::Queues`] | the status of queues; finalizers of queues and flavors |
 //! | `capacity` | [`capacity::LocalCapacity`] | the room of an agent's cluster, and its report |
+//! | `topology` | [`topology::NodesAndPods`] | the nodes of topologies, the domains of gated pods, failed nodes |
 //! | `namespaces_and_priorities` | [`namespaces_and_priorities::NamespacesAndPriorities`] | labels of namespaces, values of priority classes |
 //! | `workload_measurements` | [`workload_measurements::WorkloadNumbers`] | what happened, as metrics count it |
 //! | `timers` | agenda, deadlines | what is evaluated now and later |
@@ -41,8 +42,11 @@ mod manager_settings;
 pub mod measurement;
 mod multikueue;
 mod namespaces_and_priorities;
+mod node_info;
+mod observed;
 mod outbox;
 mod pod_failure;
+mod pod_on_node;
 mod queues;
 mod scheduler_settings;
 mod scheduling;
@@ -50,6 +54,7 @@ mod scheduling;
 mod tests;
 mod time;
 mod timers;
+mod topology;
 mod workload_measurements;
 mod workloads;
 
@@ -57,14 +62,17 @@ pub use self::{
     agent::AgentControl,
     agent_policy::AgentPolicy,
     agent_settings::AgentSettings,
-    capacity::{NodeInfo, Observed, PodInfo, REFUSED_PODS_FIELDS, RefusedPodsEvent},
+    capacity::{PodInfo, REFUSED_PODS_FIELDS, RefusedPodsEvent},
     decisions::{Control, Decisions},
     fleet::{ClaimAnswer, ClaimResult, ConnectionPlan, ConnectionPlans, WorkerRegistration},
     input::{AgentInput, Connection, ManagerInput, WorkerInput},
     job_key::JobKey,
     manager::ManagerControl,
     manager_settings::ManagerSettings,
+    node_info::NodeInfo,
+    observed::Observed,
     outbox::{Destination, Order, Purpose, Subject, Target, Ticket, TicketId},
     timers::Reevaluation,
+    topology::{WatchedNode, WatchedPod},
     workloads::PodsReadyPolicy,
 };

@@ -18,6 +18,7 @@ mod life_cycle;
 mod lookups;
 mod loss_clock;
 mod measured;
+mod node_failures;
 mod orphan_cleanup;
 mod other_checks;
 mod policy;
@@ -29,6 +30,7 @@ mod reports;
 mod retention;
 mod slices;
 mod taken_over;
+mod topologies;
 mod unregistered;
 mod unschedulable;
 mod variants;
@@ -237,6 +239,8 @@ fn lists() -> Vec<ManagerInput> {
         ManagerInput::Job(batch_job(), jobs(vec![json!(started)])),
         ManagerInput::Cohort(list(vec![])),
         ManagerInput::Topology(list(vec![])),
+        ManagerInput::Node(list(vec![])),
+        ManagerInput::Pod(list(vec![])),
         ManagerInput::LimitRange(list(vec![])),
         ManagerInput::RuntimeClass(list(vec![])),
         ManagerInput::PriorityClass(list(vec![])),

@@ -116,12 +116,12 @@ impl NodeFailures {
         let pairs = before.zip(&current.pod_sets).zip(&observed.pod_sets).enumerate();
         for (index, ((before, current), observed)) in pairs {
             let observed = pods_by_node(&observed.domains);
-            if observed == pods_by_node(&before.domains) {
-                // Observed from before the replacement: the pods stay where they were moved.
-                stale.push((index, current.domains.clone()));
-            } else {
-                elsewhere |= observed != pods_by_node(&current.domains);
+            if observed == pods_by_node(&current.domains) {
+                continue;
             }
+            // Observed from before the replacement: the pods stay where they were moved.
+            stale.push((index, current.domains.clone()));
+            elsewhere |= observed != pods_by_node(&before.domains);
         }
         // Another writer assigned the pods; the present replacement does not apply to its
         // assignment.

@@ -100,6 +100,16 @@ impl SecondPasses {
         ready
     }
 
+    /// The earliest time of an attempt; `now` if a first delay has not started.
+    pub(crate) fn next(&self, now: Time) -> Option<Time> {
+        let times = self.0.values().filter_map(|pass| match *pass {
+            SecondPassState::New => Some(now),
+            SecondPassState::Delayed { until, .. } => Some(until),
+            SecondPassState::Assigned(_) => None,
+        });
+        times.min()
+    }
+
     /// Whether the topology assignment of a Workload is still to be found.
     pub(crate) fn is_pending(&self, id: WorkloadId) -> bool {
         self.0.get(&id).is_some_and(|pass| !matches!(pass, SecondPassState::Assigned(_)))

@@ -2,8 +2,10 @@
 
 use crds::v1beta1;
 use crds::v1beta2::{Admission, PodSetAssignment, TopologyAssignment};
+use engine::spec::PodSetAdmission;
 use engine::{AssignedTopology, CycleEntry, Engine};
 
+use super::admitted::PENDING;
 use crate::amount::quantity;
 use crate::index::Index;
 
@@ -45,7 +47,33 @@ fn assignment(
     if !one.domains.is_empty() {
         assignment.topology_assignment = engine.topology_assignment(one).map(topology);
     }
+    if one.delayed_topology {
+        assignment.delayed_topology_request = Some(PENDING.to_owned());
+    }
     assignment
+}
+
+/// The topology assignments of pod sets that hold quota, in their order; `None` for those without one.
+#[must_use]
+pub fn topology_assignments(
+    engine: &Engine,
+    pod_sets: &[PodSetAdmission],
+) -> Vec<Option<TopologyAssignment>> {
+    let assigned = pod_sets.iter().map(|one| {
+        let held = (!one.domains.is_empty()).then(|| engine.held_topology_assignment(one));
+        held.flatten().map(topology)
+    });
+    assigned.collect()
+}
+
+/// The topology assignments of a Workload whose pods moved from a failed node, by pod set.
+#[must_use]
+pub fn moved_topologies(engine: &Engine, entry: &CycleEntry) -> Vec<Option<TopologyAssignment>> {
+    let assigned = entry.assignment.pod_sets.iter().map(|one| {
+        let held = (!one.domains.is_empty()).then(|| engine.topology_assignment(one));
+        held.flatten().map(topology)
+    });
+    assigned.collect()
 }
 
 fn topology(placement: AssignedTopology) -> TopologyAssignment {

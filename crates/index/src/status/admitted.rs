@@ -4,18 +4,20 @@
 
 use crds::meta::Condition;
 use crds::names::{conditions, reasons};
-use crds::v1beta2::WorkloadStatus;
+use crds::v1beta2::{PodSetAssignment, WorkloadStatus};
 
 use super::condition;
 use super::status_stamp::StatusStamp;
 
-const READY: &str = "Ready";
-const PENDING: &str = "Pending";
+pub(super) const READY: &str = "Ready";
+pub(super) const PENDING: &str = "Pending";
 
-/// Sets Admitted to true if nothing is missing; otherwise returns the status unchanged.
+/// Sets Admitted to true if nothing is missing, and to false if a topology is all that is missing; otherwise returns the status
+/// unchanged.
 #[must_use]
 pub fn admitted(mut status: WorkloadStatus, at: StatusStamp) -> WorkloadStatus {
-    if missing(&status).is_none() {
+    let topology = reasons::PENDING_DELAYED_TOPOLOGY_REQUESTS;
+    if missing(&status).is_none_or(|(reason, _)| reason == topology) {
         sync(&mut status, at);
     }
     status
@@ -51,7 +53,7 @@ fn missing(status: &WorkloadStatus) -> Option<(&'static str, &'static str)> {
     } else if status.admission_checks.iter().any(|check| check.state != READY) {
         let message = "The workload has not all checks ready";
         Some((reasons::UNSATISFIED_ADMISSION_CHECKS, message))
-    } else if awaits_topology(status) {
+    } else if assignments(status).any(awaits_topology) {
         let message = "There are pending delayed topology requests";
         Some((reasons::PENDING_DELAYED_TOPOLOGY_REQUESTS, message))
     } else {
@@ -59,11 +61,15 @@ fn missing(status: &WorkloadStatus) -> Option<(&'static str, &'static str)> {
     }
 }
 
-fn awaits_topology(status: &WorkloadStatus) -> bool {
-    let assignments = status.admission.iter().flat_map(|one| &one.pod_set_assignments);
+fn assignments(status: &WorkloadStatus) -> impl Iterator<Item = &PodSetAssignment> {
+    status.admission.iter().flat_map(|one| &one.pod_set_assignments)
+}
+
+/// Whether the topology of a pod set is still to be assigned.
+pub(crate) fn awaits_topology(assignment: &PodSetAssignment) -> bool {
     // An assignment that is there already waits for nothing, whatever the request says.
-    let mut open = assignments.filter(|one| one.topology_assignment.is_none());
-    open.any(|one| one.delayed_topology_request.as_deref() == Some(PENDING))
+    assignment.topology_assignment.is_none()
+        && assignment.delayed_topology_request.as_deref() == Some(PENDING)
 }
 
 fn accumulate(status: &mut WorkloadStatus, at: StatusStamp) {

@@ -10,6 +10,7 @@ use engine::spec::{AdmissionSpec, PodSetAdmission};
 use engine::topology::DomainAssignment;
 
 use crate::amount::amount;
+use crate::status;
 use crate::time::time;
 
 /// The admission of a Workload; `None` without QuotaReserved.
@@ -56,7 +57,7 @@ fn pod_set(names: &mut Names, workload: &Workload, one: &PodSetAssignment) -> Po
         ),
         resources,
         domains: one.topology_assignment.as_ref().map(domains).unwrap_or_default(),
-        delayed_topology: false,
+        delayed_topology: status::awaits_topology(one),
     }
 }
 

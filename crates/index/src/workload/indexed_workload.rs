@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::Time;
-use engine::ids::{LocalQueueId, WorkloadId};
+use engine::ids::{LocalQueueId, TopologyNodeId, WorkloadId};
 
 /// Stored fields of one Workload.
 #[derive(Debug, Clone)]
@@ -20,6 +20,8 @@ pub(crate) struct IndexedWorkload {
     pub(crate) evicted: bool,
     /// The last object had Admitted.
     pub(crate) admitted: bool,
+    /// Failed nodes that the last object named while it had quota.
+    pub(crate) unhealthy_nodes: Box<[TopologyNodeId]>,
 }
 
 /// Records by the engine's dense ids.

@@ -21,4 +21,5 @@ pub(crate) mod template_shape;
 mod validate;
 
 pub use pod::{Pod, kind};
+pub use start_and_stop::gates;
 pub(crate) use start_and_stop::ungate;

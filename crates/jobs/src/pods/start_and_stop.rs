@@ -19,8 +19,8 @@ use crate::{
 /// Condition of a pod that is about to be deleted. Its message says why; the deletion itself cannot.
 const TERMINATION_TARGET: &str = "TerminationTarget";
 
-/// Names of the scheduling gates.
-pub(super) fn gates(spec: &PodSpec) -> impl Iterator<Item = &str> {
+/// Names of the scheduling gates of a pod.
+pub fn gates(spec: &PodSpec) -> impl Iterator<Item = &str> {
     let listed = spec.rest.get(SCHEDULING_GATES).and_then(Value::as_array);
     listed.into_iter().flatten().filter_map(|gate| gate.get("name")?.as_str())
 }

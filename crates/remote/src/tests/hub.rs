@@ -77,6 +77,8 @@ fn lists() -> Vec<ManagerInput> {
         ManagerInput::ResourceFlavor(empty()),
         ManagerInput::Cohort(empty()),
         ManagerInput::Topology(empty()),
+        ManagerInput::Node(empty()),
+        ManagerInput::Pod(empty()),
         ManagerInput::AdmissionCheck(empty()),
         ManagerInput::ClusterQueue(empty()),
         ManagerInput::LocalQueue(empty()),

@@ -60,6 +60,21 @@ impl Stores {
         store
     }
 
+    /// The same for a watch that starts when `ready` ends. Until then its store is empty and not listed.
+    pub fn start_after<K: Send + Sync + 'static>(
+        &mut self,
+        ready: BoxFuture<'static, ()>,
+        watch: Watch<K>,
+    ) -> Store<K> {
+        let store = Store::default();
+        let watch = watch.fill(store.clone(), self.stop.clone());
+        self.spawn(Box::pin(async move {
+            ready.await;
+            watch.await
+        }));
+        store
+    }
+
     fn spawn(&mut self, watch: BoxFuture<'static, WatchEnd>) {
         self.tasks.spawn(async move {
             watch.await;

@@ -8,8 +8,7 @@
 //!
 //! | file | concept |
 //! |---|---|
-//! | `node` | a Node and a Pod as far as they decide about room |
-//! | `observed` | objects that a watch reduces |
+//! | `node` | a Pod as far as it decides about room, and what is free on a node |
 //! | `nodes` | sums over nodes and bound pods |
 //! | `report` | node classes, and the ClusterCapacity |
 //! | `unschedulable` | pods that no node takes |
@@ -18,7 +17,6 @@
 
 mod node;
 mod nodes;
-mod observed;
 mod refused_owners;
 mod refused_pods;
 mod report;
@@ -40,8 +38,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use runtime::{watch::Key, writer::WriteOutcome};
 
 pub use self::{
-    node::{NodeInfo, PodInfo},
-    observed::Observed,
+    node::PodInfo,
     refused_pods::{REFUSED_PODS_FIELDS, RefusedPodsEvent},
 };
 
@@ -58,7 +55,7 @@ use super::{
     timers::Reevaluation,
     workloads::{TrackedWorkload, WorkloadPhase, Workloads},
 };
-use crate::control::key_map::KeyMap;
+use crate::control::{key_map::KeyMap, node_info::NodeInfo};
 
 /// The least time between two reports, after the first.
 const REPORT_PERIOD: Duration = Duration::from_secs(1);

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use engine::Amount;
 use runtime::watch::Key;
 
-use super::node::{BoundPod, FreeNode, NodeInfo};
-use crate::control::key_map::KeyMap;
+use super::node::{BoundPod, FreeNode};
+use crate::control::{key_map::KeyMap, node_info::NodeInfo};
 
 /// Sums by resource.
 type ResourceSums = BTreeMap<String, i128>;

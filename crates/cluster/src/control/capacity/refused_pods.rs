@@ -12,8 +12,8 @@ use k8s_openapi::{api::core::v1::Event, apimachinery::pkg::apis::meta::v1::Objec
 use runtime::watch::Key;
 use serde_json::{Error, Value};
 
-use super::{node::PodInfo, observed::Reduced, refused_owners::ObjectName};
-use crate::control::{key_map::KeyMap, outbox::after, pod_failure::PodFailure};
+use super::{node::PodInfo, refused_owners::ObjectName};
+use crate::control::{key_map::KeyMap, observed::Reduced, outbox::after, pod_failure::PodFailure};
 
 /// How long pods may be refused before their clone is evicted. The controller of Jobs has tried five times by then.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(30);

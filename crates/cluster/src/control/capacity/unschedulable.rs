@@ -72,7 +72,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::control::capacity::observed::Reduced;
+    use crate::control::observed::Reduced;
 
     fn pod(status: &str, reason: &str, second: u8) -> PodInfo {
         object(&json!({"conditions": [{

@@ -46,6 +46,7 @@ use super::{
     outbox::{Destination, Purpose, Settled, Subject, Ticket, decode},
     queues::Queues,
     timers::Reevaluation,
+    topology::NodesAndPods,
     workload_measurements::WorkloadNumbers,
     workloads::{StatusInputs, WorkloadChange},
 };
@@ -62,6 +63,7 @@ pub struct ManagerControl {
     configuration: NamespacesAndPriorities,
     queues: Queues,
     numbers: WorkloadNumbers,
+    nodes_and_pods: NodesAndPods,
     pub(super) dispatching: Dispatching,
 }
 
@@ -80,6 +82,7 @@ impl ManagerControl {
             configuration: NamespacesAndPriorities::default(),
             queues: Queues::default(),
             numbers: WorkloadNumbers::default(),
+            nodes_and_pods: NodesAndPods::new(settings.node_replacement),
             dispatching: Dispatching {
                 registry: FleetRegistry::default(),
                 multikueue: settings
@@ -117,6 +120,16 @@ impl Control for ManagerControl {
             ManagerInput::ResourceFlavor(change) => self.each(change, Self::resource_flavor),
             ManagerInput::Cohort(change) => self.each(change, Self::cohort),
             ManagerInput::Topology(change) => self.each(change, Self::topology),
+            ManagerInput::Node(change) => {
+                self.nodes_and_pods.observe_availability(&change);
+                self.each(change, |this, key, node| {
+                    let node = node.as_ref().map(|node| node.content());
+                    this.nodes_and_pods.observe_node(&key.name, node);
+                });
+            }
+            ManagerInput::Pod(change) => self.each(change, |this, key, pod| {
+                this.nodes_and_pods.observe_pod(key, pod.as_ref(), &mut this.core.ctx);
+            }),
             ManagerInput::AdmissionCheck(change) => self.each(change, Self::admission_check),
             ManagerInput::ClusterQueue(change) => self.each(change, Self::cluster_queue),
             ManagerInput::LocalQueue(change) => self.each(change, Self::local_queue),
@@ -145,6 +158,11 @@ impl Control for ManagerControl {
             }
             (Destination::Home, Subject::Workload) => {
                 self.workload_answered(ticket, answer, &settled);
+            }
+            (Destination::Home, Subject::Job(_))
+                if matches!(ticket.purpose, Purpose::UngateTopology | Purpose::TerminatePod) =>
+            {
+                self.nodes_and_pods.answered(ticket, answer, &settled, &mut self.core.ctx);
             }
             (Destination::Home, Subject::Job(_)) => {
                 let Core { jobs, workloads, ctx, .. } = &mut self.core;
@@ -196,6 +214,8 @@ impl Control for ManagerControl {
         if let Some(multikueue) = &mut self.dispatching.multikueue {
             multikueue.keep(&self.core.workloads, &mut self.core.ctx);
         }
+        self.nodes_and_pods.update_engine(&mut self.core.scheduler, &mut self.core.ctx);
+        self.nodes_and_pods.evaluate_suspects(&self.core.workloads, &mut self.core.ctx);
         // Before `write_workers`, which takes the message that clusters have changed.
         self.dispatching.clusters_changed(&mut self.core);
         for _ in 0..MAX_ROUNDS {
@@ -206,6 +226,9 @@ impl Control for ManagerControl {
                 break;
             }
         }
+        let flavors = AssignedFlavors::Own(self.queues.flavors());
+        let Core { workloads, jobs, ctx, .. } = &mut self.core;
+        self.nodes_and_pods.ungate(workloads, (flavors, jobs.gates()), ctx);
         self.dispatching.write_workers(&mut self.core, &self.queues);
         self.queues.evaluate(&self.core.scheduler, &mut self.core.ctx);
         // Last: a worker is clean only if no create of this decision is on its way there.
@@ -452,6 +475,7 @@ impl ManagerControl {
         self.queues.workload_changed(change, &mut self.core.ctx.agenda);
         self.numbers.workload_changed(change, &self.queues, &mut self.core.ctx);
         self.dispatching.workload_changed(change, self.core.ctx.now);
+        self.nodes_and_pods.workload_changed(change, &mut self.core.ctx);
     }
 
     /// Enters Workloads again whose requests are read differently now.
@@ -498,7 +522,11 @@ impl ManagerControl {
             return;
         };
         let workload = Arc::clone(record.object());
+        let flavors = (AssignedFlavors::Own(self.queues.flavors()), self.core.jobs.gates());
+        let unhealthy_nodes =
+            self.nodes_and_pods.failed_nodes((key, &workload), flavors, &mut self.core.ctx);
         let inputs = StatusInputs {
+            unhealthy_nodes,
             stop: self.queues.stop_policy(key, &workload),
             multikueue_check: multikueue_check(record, &self.core.scheduler),
             required_checks: self.core.scheduler.required_checks(&workload),

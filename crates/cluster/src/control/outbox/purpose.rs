@@ -58,6 +58,10 @@ purposes! {
     Dispatched = "dispatched";
     /// Admits a Workload that holds quota and whose checks are Ready.
     Admit = "admit";
+    /// Writes topology assignments of a Workload with quota: of a second pass, or in place of a failed node.
+    AssignTopology = "assign-topology";
+    /// Writes the nodes that failed under a Workload.
+    UnhealthyNodes = "unhealthy-nodes";
     /// Sets the MultiKueue check to Retry.
     Retry = "retry";
     /// Sets the MultiKueue check to Rejected.
@@ -91,6 +95,10 @@ purposes! {
     Start = "start";
     /// Suspends a job, deletes a pod, or deletes a job at the end of its retention.
     Stop = "stop";
+    /// Gives a pod its topology domain and takes the gate of the topology off.
+    UngateTopology = "ungate-topology";
+    /// Ends a pod that waits for a failed node.
+    TerminatePod = "terminate-pod";
     /// Removes the finalizer of a pod that its Workload has counted.
     JobUnfinalize = "job-unfinalize";
     /// Resets the status of a stopped job, or marks a pod as terminated.

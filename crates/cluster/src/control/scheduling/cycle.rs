@@ -14,6 +14,7 @@ use runtime::watch::Key;
 
 use super::{
     block_admission::{GatedPlacer, PodsReadyGate, pending_message},
+    second_passes,
     verdict::{Verdict, VerdictInputs},
 };
 use crate::control::{
@@ -91,6 +92,8 @@ impl SchedulingCycles<'_> {
     pub(super) fn run(mut self, workloads: &mut Workloads, ctx: &mut Context) -> CyclesRun {
         let mut run = CyclesRun::default();
         self.wake(ctx);
+        // Second passes precede heads (docs/reference/kueue.md §3.7).
+        run.progress |= self.second_passes(workloads, ctx);
         if !std::mem::take(self.pending) {
             return run;
         }
@@ -201,7 +204,7 @@ impl SchedulingCycles<'_> {
                 continue;
             };
             // A preemptor whose targets are all leaving gets `Wait`, so waiting for them counts as no progress.
-            progress |= !matches!(verdict, Verdict::Wait(_));
+            progress |= !matches!(verdict, Verdict::Wait(_) | Verdict::NotReplaced(_));
             match verdict {
                 Verdict::Reserve(reservation) => {
                     workloads.propose_quietly(&key, Transition::Reserve(reservation));
@@ -216,6 +219,13 @@ impl SchedulingCycles<'_> {
                     }
                 }
                 Verdict::Wait(pending) => workloads.explain(&key, pending),
+                Verdict::Move(assignments) => {
+                    workloads.propose_quietly(&key, Transition::AssignTopology(assignments));
+                }
+                Verdict::Evict(request) => workloads.evict(id, request, ctx),
+                Verdict::NotReplaced(message) => {
+                    second_passes::report(&key, workloads, message, ctx);
+                }
             }
             ctx.agenda.now(Reevaluation::Workload(key));
         }

@@ -11,11 +11,13 @@
 //! | `block_admission` | `waitForPodsReady.blockAdmission` |
 //! | `dump` | queues and quota as text |
 //! | `usage_sampling` | what LocalQueues consumed, under admission fair sharing |
+//! | `second_passes` | topology assignments of Workloads that hold quota already |
 //! | `slices` | the end of a replaced slice of an elastic job |
 
 mod block_admission;
 mod cycle;
 mod dump;
+mod second_passes;
 mod slices;
 mod usage_sampling;
 mod verdict;
@@ -155,6 +157,9 @@ impl Scheduler {
                 true
             }
         };
+        if change.shows_topology {
+            events.push(Event::Written(change.id));
+        }
         // The end of a backoff is no event of any watch; at that time the Workload is entered
         // again.
         let wake = self.index.requeue_at(self.engine.names(), namespace, name);
@@ -342,16 +347,23 @@ impl Scheduler {
     }
 
     fn apply(&mut self, events: Vec<Event>, agenda: &mut Agenda) {
-        self.pending |= !events.is_empty();
-        if events.iter().any(|event| !concerns_one_workload(event)) {
+        if events.iter().any(|event| !leaves_queues(event)) {
             agenda.now(Reevaluation::Queues);
         }
-        events.into_iter().for_each(|event| self.engine.apply(event));
+        // Pods come and go on nodes all the time, and mostly no Workload waits for that.
+        let (nodes, others): (Vec<_>, Vec<_>) =
+            events.into_iter().partition(|event| matches!(event, Event::Node(..)));
+        self.pending |= !others.is_empty();
+        others.into_iter().for_each(|event| self.engine.apply(event));
+        let changed = !nodes.is_empty();
+        nodes.into_iter().for_each(|event| self.engine.apply(event));
+        self.pending |= changed && self.engine.has_pending_heads();
     }
 }
 
-/// Whether an event concerns one Workload only. The queues that count it are marked where the Workload changes.
-fn concerns_one_workload(event: &Event) -> bool {
+/// Whether an event leaves the status of queues as it is, or concerns one Workload only: the queues that count it are marked
+/// where the Workload changes.
+fn leaves_queues(event: &Event) -> bool {
     match event {
         Event::Workload(..)
         | Event::WorkloadGone(_)
@@ -362,11 +374,12 @@ fn concerns_one_workload(event: &Event) -> bool {
         | Event::WriteFailed(_)
         | Event::RefreshMessages
         | Event::UnhealthyNodes(..)
-        | Event::Admitted(..) => true,
+        | Event::Admitted(..)
+        // No status of a queue depends on a node.
+        | Event::Node(..) => true,
         Event::Namespace(..)
         | Event::Flavor(..)
         | Event::Topology(..)
-        | Event::Node(..)
         | Event::Check(..)
         | Event::Cohort(..)
         | Event::ClusterQueue(..)

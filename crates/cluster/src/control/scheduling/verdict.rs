@@ -1,8 +1,14 @@
 //! What an entry of a cycle means: a reservation, evictions of preemption targets, or a reason to be pending.
 
-use crds::{names::reasons, v1beta2::Workload};
+use crds::{
+    names::reasons,
+    v1beta2::{TopologyAssignment, Workload},
+};
 use dispatch::{Fleet, PlacementRefusal, placement_message};
-use engine::{CycleEntry, CycleOutcome, Engine, PreemptionTarget, explain, ids::WorkloadId};
+use engine::{
+    CycleEntry, CycleOutcome, Engine, PreemptionTarget, explain,
+    ids::{QueueId, WorkloadId},
+};
 use index::Index;
 use jiff::Timestamp;
 use runtime::events::Regarding;
@@ -16,6 +22,12 @@ pub(super) enum Verdict {
     Reserve(ReservedQuota),
     Preempt(Vec<(WorkloadId, EvictionRequest)>, PendingMessage),
     Wait(PendingMessage),
+    /// Pods of a failed node move to others: the topology assignments by pod set.
+    Move(Vec<Option<TopologyAssignment>>),
+    /// It loses its quota: nodes failed under it.
+    Evict(EvictionRequest),
+    /// There is no replacement for a failed node yet, with the message of the Event.
+    NotReplaced(String),
 }
 
 /// What a verdict is read from.
@@ -45,6 +57,9 @@ impl VerdictInputs<'_> {
             let cluster = cluster.map(|id| self.fleet.name(id).into());
             return Verdict::Reserve(ReservedQuota { admission, checks, cluster });
         }
+        if entry.outcome.concerns_reserving_workload() {
+            return self.of_failed_nodes(entry);
+        }
         // The engine knows that no cluster takes the entry, the fleet why each of them does not.
         let message = match refused {
             Some(refused) => placement_message(refused, self.fleet, self.engine.names()),
@@ -65,6 +80,20 @@ impl VerdictInputs<'_> {
         Verdict::Preempt(evictions, pending)
     }
 
+    /// The verdict about a Workload with quota under which nodes failed (docs/reference/kueue.md §4.11).
+    fn of_failed_nodes(&self, entry: &CycleEntry) -> Verdict {
+        let message = || explain::condition_message(self.engine, entry);
+        match entry.outcome {
+            CycleOutcome::NodeReplaced => {
+                Verdict::Move(index::status::moved_topologies(self.engine, entry))
+            }
+            CycleOutcome::NodesFailed => {
+                Verdict::Evict(EvictionRequest::new(reasons::NODE_FAILURES, message()))
+            }
+            _ => Verdict::NotReplaced(message()),
+        }
+    }
+
     /// Evictions that the entry needs and that are not decided yet.
     fn evictions(&self, entry: &CycleEntry) -> Vec<(WorkloadId, EvictionRequest)> {
         let mut evictions = Vec::new();
@@ -76,15 +105,28 @@ impl VerdictInputs<'_> {
         // A target is not preempted again before its eviction is seen (docs/reference/kueue.md
         // §4.8).
         let preempts = entry.outcome == CycleOutcome::Preempting;
-        let targets = entry.targets.iter();
-        for target in targets.filter(|one| preempts && !self.is_leaving(one.workload)) {
-            let preemption = EvictionRequest {
-                preemption: self.preemption(entry, target),
-                ..EvictionRequest::new(reasons::PREEMPTED, self.preemption_message(entry, target))
-            };
-            evictions.push((target.workload, preemption));
+        if preempts {
+            evictions.extend(self.preemptions((entry.workload, entry.queue), &entry.targets));
         }
         evictions
+    }
+
+    /// Evictions of targets in favour of a Workload of this ClusterQueue. Those that are leaving are left out.
+    pub(super) fn preemptions(
+        &self,
+        preemptor: (WorkloadId, QueueId),
+        targets: &[PreemptionTarget],
+    ) -> Vec<(WorkloadId, EvictionRequest)> {
+        let staying = targets.iter().filter(|one| !self.is_leaving(one.workload));
+        let eviction = |target: &PreemptionTarget| {
+            let message = self.preemption_message(preemptor, target);
+            let request = EvictionRequest {
+                preemption: self.preemption(preemptor, target),
+                ..EvictionRequest::new(reasons::PREEMPTED, message)
+            };
+            (target.workload, request)
+        };
+        staying.map(eviction).collect()
     }
 
     fn is_leaving(&self, id: WorkloadId) -> bool {
@@ -98,29 +140,37 @@ impl VerdictInputs<'_> {
         EvictionRequest::new(reasons::FLAVOR_MIGRATION, message)
     }
 
-    fn preemption_message(&self, entry: &CycleEntry, target: &PreemptionTarget) -> String {
+    fn preemption_message(
+        &self,
+        (preemptor, queue): (WorkloadId, QueueId),
+        target: &PreemptionTarget,
+    ) -> String {
         let reserved = self.engine.admission_spec(target.workload);
         let target_path = reserved.map(|one| self.engine.cohort_path(one.queue));
-        let preemptor_path = self.engine.cohort_path(entry.queue);
+        let preemptor_path = self.engine.cohort_path(queue);
         let paths = (preemptor_path.as_str(), target_path.as_deref().unwrap_or_default());
-        index::status::preemption_message(self.uids(entry.workload), target.reason, paths)
+        index::status::preemption_message(self.uids(preemptor), target.reason, paths)
     }
 
-    fn preemption(&self, entry: &CycleEntry, target: &PreemptionTarget) -> Option<Preemption> {
+    fn preemption(
+        &self,
+        (preemptor, queue): (WorkloadId, QueueId),
+        target: &PreemptionTarget,
+    ) -> Option<Preemption> {
         let record = |id| self.workloads.by_id(id).map(|(_, record)| record.object());
         let priority = |id: WorkloadId, workload: &Workload| {
             let effective = self.index.queue_order(id).priority;
             let base = i64::from(workload.spec.priority.unwrap_or(0));
             format!("effective priority: {effective} (base: {base}, boost: {})", effective - base)
         };
-        let (preemptor, preempted) = (record(entry.workload)?, record(target.workload)?);
+        let (workload, preempted) = (record(preemptor)?, record(target.workload)?);
         let priorities = format!(
             "preemptor {}; preemptee {}",
-            priority(entry.workload, preemptor),
+            priority(preemptor, workload),
             priority(target.workload, preempted)
         );
-        let preemptor = Regarding::of(&**preemptor);
-        let queue = self.engine.names().queues.name(entry.queue).to_owned();
+        let preemptor = Regarding::of(&**workload);
+        let queue = self.engine.names().queues.name(queue).to_owned();
         Some(Preemption { reason: target.reason, preemptor, queue, priorities })
     }
 

@@ -39,6 +39,14 @@ fn of_kind(kind: &str) -> Vec<Value> {
     scene().into_iter().filter(|object| object["kind"] == kind).collect()
 }
 
+/// The node that pods of the scene are assigned to, which was not recorded.
+fn nodes() -> Vec<Value> {
+    vec![json!({
+        "metadata": {"name": "node-1", "resourceVersion": "1", "labels": {"kubernetes.io/hostname": "node-1"}},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+    })]
+}
+
 /// A manager of all kinds of the scene that has listed it.
 fn taken_over() -> Cluster {
     let mut file = Configuration::without_file(None).expect("defaults");
@@ -59,6 +67,8 @@ fn taken_over() -> Cluster {
         ManagerInput::Workload(list(of_kind("Workload"))),
         ManagerInput::Cohort(list(of_kind("Cohort"))),
         ManagerInput::Topology(list(of_kind("Topology"))),
+        ManagerInput::Node(list(nodes())),
+        ManagerInput::Pod(list(of_kind("Pod"))),
         ManagerInput::LimitRange(list(vec![])),
         ManagerInput::RuntimeClass(list(vec![])),
         ManagerInput::PriorityClass(list(vec![])),

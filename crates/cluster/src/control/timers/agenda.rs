@@ -16,6 +16,8 @@ pub enum Reevaluation {
     Job(JobKey),
     /// A group of pods.
     PodGroup(Key),
+    /// Pods of a Workload that wait for their topology domain.
+    Ungating(Key),
     /// Which clusters may be chosen: an exclusion has ended.
     Fleet,
     /// The status of all queues.
@@ -50,6 +52,7 @@ pub(crate) struct Agenda {
     workloads: BTreeSet<Key>,
     jobs: BTreeSet<JobKey>,
     pod_groups: BTreeSet<Key>,
+    ungating: BTreeSet<Key>,
     queues: QueuesToEvaluate,
     fleet: bool,
     cohorts: bool,
@@ -71,6 +74,9 @@ impl Agenda {
             }
             Reevaluation::PodGroup(key) => {
                 self.pod_groups.insert(key);
+            }
+            Reevaluation::Ungating(key) => {
+                self.ungating.insert(key);
             }
             Reevaluation::Fleet => self.fleet = true,
             Reevaluation::Queues => self.queues.all = true,
@@ -153,6 +159,10 @@ impl Agenda {
 
     pub(crate) fn take_pod_groups(&mut self) -> BTreeSet<Key> {
         std::mem::take(&mut self.pod_groups)
+    }
+
+    pub(crate) fn take_ungating(&mut self) -> BTreeSet<Key> {
+        std::mem::take(&mut self.ungating)
     }
 
     /// `None` if there is no queue to evaluate.

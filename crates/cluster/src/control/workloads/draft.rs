@@ -96,6 +96,25 @@ impl<'a> Draft<'a> {
         self.apply(status, Purpose::Reserve);
     }
 
+    /// Updates topology assignments, and the nodes that failed. Of an evicted Workload neither matters.
+    pub(super) fn assign_topology(
+        &mut self,
+        transitions: &PendingTransitions,
+        failed: Option<&[String]>,
+    ) {
+        if !self.holds_quota() || self.is(EVICTED) {
+            return;
+        }
+        if let Some(failed) = failed {
+            let status = status::with_unhealthy_nodes(self.status.clone(), failed);
+            self.apply(status, Purpose::UnhealthyNodes);
+        }
+        if let Some(assignments) = transitions.topology() {
+            let status = status::with_topologies(self.status.clone(), assignments);
+            self.apply(status, Purpose::AssignTopology);
+        }
+    }
+
     /// Updates the list of checks of a Workload with quota to those that its ClusterQueue requires now.
     pub(super) fn update_checks(&mut self, required: Option<&[String]>) {
         // A reservation of this draft has its list already.

@@ -38,7 +38,7 @@ use crds::{
 use engine::ids::WorkloadId;
 use index::{
     AffectedWorkloads,
-    status::{StatusStamp, set},
+    status::{StatusStamp, set, with_topologies},
 };
 use jiff::Timestamp;
 use runtime::{events::EventRecord, watch::Key, writer::WriteOutcome};
@@ -86,6 +86,8 @@ pub(crate) struct WorkloadChange {
     pub(crate) phase: Option<WorkloadPhase>,
     /// A new spec has voided a reservation that was not written yet.
     pub(crate) voids_reservation: bool,
+    /// Topology assignments that were decided are visible now.
+    pub(crate) shows_topology: bool,
 }
 
 impl WorkloadChange {
@@ -182,6 +184,7 @@ impl Workloads {
             phase_before: Some(record.phase()),
             phase: None,
             voids_reservation: false,
+            shows_topology: false,
         })
     }
 
@@ -465,6 +468,7 @@ impl Workloads {
         let after = Arc::clone(record.object());
         let voids_reservation =
             before.spec != after.spec && record.transitions_mut().withdraw_reservation();
+        let shows_topology = ends_topology(record, &before);
         Some(WorkloadChange {
             key: key.clone(),
             id: record.id(),
@@ -473,6 +477,7 @@ impl Workloads {
             phase_before: Some(phase_before),
             phase: Some(record.phase()),
             voids_reservation,
+            shows_topology,
         })
     }
 
@@ -517,6 +522,20 @@ impl Workloads {
     }
 }
 
+/// Ends the transition to new topology assignments if they are visible, or if another writer has replaced the assignments that
+/// they follow. Returns whether they are visible.
+fn ends_topology(record: &mut TrackedWorkload, before: &Workload) -> bool {
+    let Some(assigned) = record.transitions().topology() else {
+        return false;
+    };
+    let status = &record.object().status;
+    let visible = with_topologies(status.clone(), assigned).admission == status.admission;
+    if visible || status.admission != before.status.admission {
+        record.transitions_mut().end_topology();
+    }
+    visible
+}
+
 /// Whether a Workload had an owner that is gone, or is deleted and never had one.
 fn is_orphan(workload: &Workload) -> bool {
     let metadata = &workload.metadata;
@@ -548,6 +567,7 @@ fn reentered(key: &Key, record: &TrackedWorkload) -> WorkloadChange {
         phase_before: None,
         phase: Some(record.phase()),
         voids_reservation: false,
+        shows_topology: false,
     }
 }
 

@@ -31,6 +31,8 @@ pub(crate) struct StatusInputs {
     pub(crate) multikueue_check: Option<String>,
     /// The admission checks that its ClusterQueue requires; `None` where there is no ClusterQueue to ask.
     pub(crate) required_checks: Option<Vec<String>>,
+    /// The nodes that failed under the Workload; `None` where no node is watched for it.
+    pub(crate) unhealthy_nodes: Option<Vec<String>>,
     /// Nothing of a dispatched Workload runs on any worker.
     pub(crate) withdrawn: bool,
     /// The value of its WorkloadPriorityClass.
@@ -109,6 +111,7 @@ pub(crate) fn next_status(
     // the same write.
     draft.update_checks(inputs.required_checks.as_deref());
     draft.update_check(record.transitions().check(), inputs.multikueue_check.as_deref());
+    draft.assign_topology(record.transitions(), inputs.unhealthy_nodes.as_deref());
     draft.reject();
     draft.evict(record.transitions().eviction(), inputs.stop);
     draft.release(record.transitions(), inputs);

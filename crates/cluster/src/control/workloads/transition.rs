@@ -1,6 +1,6 @@
 //! Transitions of a Workload that were decided and are not visible in its status yet.
 
-use crds::v1beta2::Admission;
+use crds::v1beta2::{Admission, TopologyAssignment};
 use engine::PreemptionReason;
 use jiff::Timestamp;
 use runtime::events::Regarding;
@@ -19,6 +19,8 @@ pub(crate) enum Transition {
     },
     /// Quota is reserved in the engine.
     Reserve(ReservedQuota),
+    /// Its pods have these topology assignments from now on, by pod set; `None` leaves one as it is.
+    AssignTopology(Vec<Option<TopologyAssignment>>),
     /// It gets no quota for now.
     Wait(PendingMessage),
     /// It must give its quota back.
@@ -125,6 +127,19 @@ impl PendingTransitions {
             Transition::Reserve(reservation) => Some(reservation),
             _ => None,
         })
+    }
+
+    /// New topology assignments of a Workload with quota.
+    pub(crate) fn topology(&self) -> Option<&[Option<TopologyAssignment>]> {
+        self.find(|one| match one {
+            Transition::AssignTopology(assignments) => Some(assignments.as_slice()),
+            _ => None,
+        })
+    }
+
+    /// Removes new topology assignments: they are visible, or those of another writer are.
+    pub(crate) fn end_topology(&mut self) {
+        self.withdraw(|one| matches!(one, Transition::AssignTopology(_)));
     }
 
     pub(crate) fn pending_message(&self) -> Option<&PendingMessage> {
@@ -235,6 +250,7 @@ impl PendingTransitions {
             // Until the quota is visible the engine counts it by assumption alone, so the reservation is written until
             // then.
             (_, Transition::Reserve(_) | Transition::Wait(_)) => !phase.holds_quota(),
+            (_, Transition::AssignTopology(_)) => phase.keeps_quota(),
             // The eviction resets the checks. A Retry that is decided late must not evict the next reservation.
             (_, Transition::Evict(_) | Transition::CheckRetry(_)) => phase.keeps_quota(),
             (_, Transition::CheckReady(cluster)) => {

@@ -1,0 +1,136 @@
+//! Nodes that fail under Workloads with a topology assignment.
+
+use super::{
+    cluster::Cluster,
+    topologies::{assigned, body, member, node, on_node, pod, pods, reduced, with_workload},
+    *,
+};
+
+/// Pods of the Workload `train`, two on each node of rack `a`.
+fn running(cluster: &mut Cluster) {
+    let places = [("p0", "a1"), ("p1", "a1"), ("p2", "a2"), ("p3", "a2")];
+    let all = places.iter().zip(0..).map(|((name, node), index)| on_node(name, index, node, 80));
+    cluster.observe(pods(all.collect()));
+}
+
+fn not_ready(name: &str, rack: &str, version: u32) -> ManagerInput {
+    let mut node = node(name, rack, version);
+    node["status"]["conditions"] = json!([{"type": "Ready", "status": "Unknown"}]);
+    ManagerInput::Node(Change::Apply(reduced(node)))
+}
+
+fn ready(name: &str, rack: &str, version: u32) -> ManagerInput {
+    ManagerInput::Node(Change::Apply(reduced(node(name, rack, version))))
+}
+
+fn gone(name: &str) -> ManagerInput {
+    let namespace = Some("ns".into());
+    ManagerInput::Pod(Change::Delete(Key { namespace, name: name.into() }))
+}
+
+fn unhealthy(cluster: &Cluster) -> Value {
+    cluster.workloads["train"]["status"]["unhealthyNodes"].clone()
+}
+
+#[test]
+fn a_failed_node_is_replaced_once_its_pods_are_gone() {
+    let mut cluster = with_workload(4);
+    // A third node of the rack.
+    cluster.observe(ready("a3", "a", 70));
+    running(&mut cluster);
+    cluster.settle();
+    cluster.take_writes();
+    cluster.observe(not_ready("a1", "a", 90)).settle();
+    assert_eq!(cluster.take_writes(), [""; 0], "its pods still run there");
+    cluster.observe(gone("p0")).settle();
+    assert_eq!(cluster.take_writes(), [""; 0]);
+    cluster.observe(gone("p1")).settle();
+    assert_eq!(cluster.take_writes(), ["unhealthy-nodes train", "assign-topology train"]);
+    assert_eq!(assigned(&cluster, "train"), [("a2".to_owned(), 2), ("a3".to_owned(), 2)]);
+    assert_eq!(unhealthy(&cluster), Value::Null, "the status names no node any more");
+    assert!(cluster.condition("train", "Admitted").starts_with("True"));
+    // The successors of the pods go to the new node.
+    cluster.observe(pod(member("p4", 0, None, 95)));
+    let step = cluster.control.decide(cluster.now);
+    let write = step.orders.iter().find(|order| order.ticket.purpose == Purpose::UngateTopology);
+    let selector = &body(&write.expect("ungated").write)["spec"]["nodeSelector"];
+    assert_eq!(selector["kubernetes.io/hostname"], "a3");
+}
+
+#[test]
+fn a_workload_without_a_replacement_is_evicted() {
+    let mut cluster = with_workload(4);
+    running(&mut cluster);
+    cluster.observe(not_ready("a1", "a", 90)).observe(gone("p0")).observe(gone("p1")).settle();
+    let evicted = cluster.condition("train", "Evicted");
+    assert!(evicted.starts_with("True NodeFailures"), "{evicted}");
+}
+
+#[test]
+fn a_second_failed_node_evicts_the_workload() {
+    let mut cluster = with_workload(4);
+    cluster.observe(ready("a3", "a", 70)).observe(ready("a4", "a", 71));
+    running(&mut cluster);
+    cluster.observe(not_ready("a1", "a", 90)).observe(not_ready("a2", "a", 91));
+    for name in ["p0", "p1", "p2", "p3"] {
+        cluster.observe(gone(name));
+    }
+    cluster.settle();
+    let evicted = cluster.condition("train", "Evicted");
+    let message =
+        "Workload eviction triggered due to multiple TAS assigned node failures, including: a1, a2";
+    assert_eq!(evicted, format!("True NodeFailures: {message}"));
+}
+
+#[test]
+fn a_node_that_recovers_is_no_failure() {
+    let mut cluster = with_workload(4);
+    let failed = json!({"status": {"unhealthyNodes": [{"name": "b1"}]}});
+    running(&mut cluster);
+    cluster.workload("train", 1, &failed).settle();
+    assert_eq!(unhealthy(&cluster), Value::Null, "the Workload has nothing on that node");
+}
+
+#[test]
+fn a_pod_that_waits_for_a_failed_node_is_ended() {
+    let mut cluster = with_workload(4);
+    cluster.observe(ready("a3", "a", 70));
+    let places = [("p1", "a1"), ("p2", "a2"), ("p3", "a2")];
+    let all = places.iter().zip(1..).map(|((name, node), index)| on_node(name, index, node, 80));
+    cluster.observe(pods(all.collect())).observe(pod(member("p0", 0, Some("a1"), 81)));
+    let step = cluster.control.decide(cluster.now);
+    assert!(step.orders.iter().all(|one| one.ticket.purpose != Purpose::TerminatePod));
+    cluster.observe(not_ready("a1", "a", 90));
+    let step = cluster.control.decide(cluster.now);
+    let ended = |one: &&Order| one.ticket.purpose == Purpose::TerminatePod;
+    let ended: Vec<&Order> = step.orders.iter().filter(ended).collect();
+    assert_eq!(ended.len(), 1, "the pods that run are not touched");
+    assert_eq!(&*ended[0].ticket.target.key.name, "p0");
+    let body = body(&ended[0].write);
+    assert_eq!(body["status"]["phase"], "Failed");
+    assert_eq!(body["status"]["conditions"][0]["reason"], "UnschedulableOnAssignedNode");
+}
+
+#[test]
+fn no_node_is_gone_while_nodes_cannot_be_observed() {
+    let mut cluster = with_workload(4);
+    running(&mut cluster);
+    cluster.settle();
+    let reason = runtime::watch::Unavailable::Forbidden;
+    let names = ["a1", "a2", "b1", "b2"].map(|name| Key { namespace: None, name: name.into() });
+    let change = Change::Unavailable { reason, removed: names.to_vec() };
+    cluster.observe(ManagerInput::Node(change)).observe(gone("p0")).observe(gone("p1")).settle();
+    assert_eq!(unhealthy(&cluster), Value::Null);
+    assert_eq!(cluster.condition("train", "Evicted"), "none");
+}
+
+#[test]
+fn no_pod_is_sent_to_a_node_whose_failure_is_not_written_yet() {
+    let mut cluster = with_workload(4);
+    let all = [("p1", 1, "a1"), ("p2", 2, "a2"), ("p3", 3, "a2")];
+    let all = all.map(|(name, index, node)| on_node(name, index, node, 80));
+    cluster.observe(pods(all.to_vec())).settle();
+    cluster.observe(not_ready("a1", "a", 90)).observe(pod(member("p0", 0, None, 91)));
+    let step = cluster.control.decide(cluster.now);
+    assert!(step.orders.is_empty(), "p1 still runs there, so the node has not failed");
+}

@@ -1,0 +1,366 @@
+//! Topologies of a manager's own cluster: nodes and other pods decide where pods go, and gated pods get their domains.
+
+use k8s_openapi::api::core::v1::Pod;
+use runtime::write::Write;
+
+use super::{cluster::Cluster, *};
+
+const RACK: &str = "example.com/rack";
+const HOST: &str = "kubernetes.io/hostname";
+
+/// A node of 4 cpus in a rack.
+pub(super) fn node(name: &str, rack: &str, version: u32) -> Value {
+    json!({
+        "metadata": {
+            "name": name, "resourceVersion": version.to_string(),
+            "labels": {RACK: rack, HOST: name, "pool": "tas"},
+        },
+        "status": {
+            "allocatable": {"cpu": "4", "pods": "10"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    })
+}
+
+/// A pod of another owner that takes cpus of a node.
+fn other_pod(name: &str, node: &str, cpu: &str, phase: &str, version: u32) -> Value {
+    json!({
+        "metadata": {
+            "name": name, "namespace": "ns", "uid": name, "resourceVersion": version.to_string(),
+        },
+        "spec": {"nodeName": node, "containers": [
+            {"name": "main", "resources": {"requests": {"cpu": cpu}}},
+        ]},
+        "status": {"phase": phase},
+    })
+}
+
+/// A pod of the Workload, gated unless it has a node selector.
+pub(super) fn member(name: &str, index: u32, host: Option<&str>, version: u32) -> Value {
+    let mut pod = json!({
+        "metadata": {
+            "name": name, "namespace": "ns", "uid": name, "resourceVersion": version.to_string(),
+            "labels": {"kueue.x-k8s.io/podset": "main", "batch.kubernetes.io/job-completion-index": index.to_string()},
+            "annotations": {
+                "kueue.x-k8s.io/workload": "train", "kueue.x-k8s.io/podset-required-topology": RACK,
+            },
+        },
+        "spec": {
+            "schedulingGates": [{"name": "kueue.x-k8s.io/topology"}, {"name": "example.com/other"}],
+            "containers": [{"name": "main"}],
+        },
+        "status": {"phase": "Pending"},
+    });
+    if let Some(host) = host {
+        pod["spec"]["nodeSelector"] = json!({HOST: host});
+        pod["spec"]["schedulingGates"] = json!([{"name": "example.com/other"}]);
+    }
+    pod
+}
+
+/// A pod of the Workload that runs on a node.
+pub(super) fn on_node(name: &str, index: u32, node: &str, version: u32) -> Value {
+    let mut pod = member(name, index, Some(node), version);
+    pod["spec"]["nodeName"] = json!(node);
+    pod["status"]["phase"] = json!("Running");
+    pod
+}
+
+pub(super) fn reduced<K>(value: Value) -> Arc<Observed<K>>
+where
+    Observed<K>: DeserializeOwned,
+{
+    Arc::new(object(value))
+}
+
+fn nodes(all: Vec<Value>) -> ManagerInput {
+    let objects = all.into_iter().map(reduced).collect();
+    ManagerInput::Node(Change::Reset { objects, removed: vec![] })
+}
+
+pub(super) fn pods(all: Vec<Value>) -> ManagerInput {
+    let objects = all.into_iter().map(reduced).collect();
+    ManagerInput::Pod(Change::Reset { objects, removed: vec![] })
+}
+
+pub(super) fn pod(one: Value) -> ManagerInput {
+    ManagerInput::Pod(Change::Apply(reduced(one)))
+}
+
+/// A Topology of racks and nodes, the flavor `default` in it, and two racks of two nodes each.
+fn topology(cluster: &mut Cluster) {
+    let api = "kueue.x-k8s.io/v1beta2";
+    let topology = json!({
+        "apiVersion": api, "kind": "Topology", "metadata": {"name": "racks", "resourceVersion": "40"},
+        "spec": {"levels": [{"nodeLabel": RACK}, {"nodeLabel": HOST}]},
+    });
+    let flavor = json!({
+        "apiVersion": api, "kind": "ResourceFlavor", "metadata": {"name": "default", "resourceVersion": "41"},
+        "spec": {"nodeLabels": {"pool": "tas"}, "topologyName": "racks"},
+    });
+    let quota = json!({"resourceGroups": [{
+        "coveredResources": ["cpu"],
+        "flavors": [{"name": "default", "resources": [{"name": "cpu", "nominalQuota": "40"}]}],
+    }]});
+    cluster.queue(&quota);
+    cluster.observe(ManagerInput::Topology(Change::Apply(shared(topology))));
+    cluster.observe(ManagerInput::ResourceFlavor(Change::Apply(shared(flavor))));
+    let racks = [("a1", "a"), ("a2", "a"), ("b1", "b"), ("b2", "b")];
+    cluster.observe(nodes(racks.map(|(name, rack)| node(name, rack, 50)).to_vec()));
+}
+
+fn required(pods: u32) -> Value {
+    json!({"spec": {"podSets": [{
+        "name": "main", "count": pods,
+        "topologyRequest": {"required": RACK, "podIndexLabel": "batch.kubernetes.io/job-completion-index"},
+        "template": {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]}},
+    }]}})
+}
+
+/// A cluster with a Workload of so many pods of 2 cpus each in one rack.
+pub(super) fn with_workload(n_pods: u32) -> Cluster {
+    let mut cluster = Cluster::new();
+    topology(&mut cluster);
+    cluster.workload("train", 1, &required(n_pods)).settle();
+    cluster
+}
+
+/// Nodes of the assignment of a Workload, with their pods.
+pub(super) fn assigned(cluster: &Cluster, name: &str) -> Vec<(String, i32)> {
+    let workload: Workload = object(cluster.workloads[name].clone());
+    let sets = workload.status.admission.expect("admitted").pod_set_assignments;
+    let assignment = sets[0].topology_assignment.as_ref().expect("assigned");
+    assert_eq!(assignment.levels, [HOST]);
+    assignment.domains().map(|(values, count)| (values.concat(), count)).collect()
+}
+
+/// The writes of pods: name, node and remaining gates.
+fn ungated(step: &Decisions) -> Vec<(String, String, Value)> {
+    let orders = step.orders.iter().filter(|order| order.ticket.purpose == Purpose::UngateTopology);
+    let one = |order: &Order| {
+        let body = body(&order.write);
+        let host = body["spec"]["nodeSelector"][HOST].as_str().expect("a node").to_owned();
+        (order.ticket.target.key.name.to_string(), host, body["spec"]["schedulingGates"].clone())
+    };
+    orders.map(one).collect()
+}
+
+pub(super) fn body(write: &Write) -> Value {
+    serde_json::from_slice(write.request().body()).expect("JSON")
+}
+
+fn places(step: &Decisions) -> Vec<(String, String)> {
+    ungated(step).into_iter().map(|(name, host, _)| (name, host)).collect()
+}
+
+fn at(all: &[(&str, &str)]) -> Vec<(String, String)> {
+    all.iter().map(|(pod, node)| ((*pod).to_owned(), (*node).to_owned())).collect()
+}
+
+#[test]
+fn pods_of_a_workload_are_assigned_to_one_rack() {
+    let cluster = with_workload(4);
+    assert_eq!(assigned(&cluster, "train"), [("a1".to_owned(), 2), ("a2".to_owned(), 2)]);
+    assert!(cluster.condition("train", "Admitted").starts_with("True"));
+}
+
+#[test]
+fn other_pods_take_room_until_they_end() {
+    let mut cluster = Cluster::new();
+    topology(&mut cluster);
+    let other = |node: &str, phase: &str, version| {
+        other_pod(&format!("other-{node}"), node, "3", phase, version)
+    };
+    cluster.observe(pods(vec![other("a1", "Running", 60), other("b1", "Running", 61)]));
+    cluster.workload("train", 1, &required(4)).settle();
+    let pending = cluster.condition("train", "QuotaReserved");
+    assert!(!pending.starts_with("True"), "no rack has room: {pending}");
+    // The end of the pod wakes the Workload.
+    cluster.observe(pod(other("b1", "Succeeded", 70))).settle();
+    assert_eq!(assigned(&cluster, "train"), [("b1".to_owned(), 2), ("b2".to_owned(), 2)]);
+}
+
+#[test]
+fn a_pod_with_the_annotation_but_no_workload_takes_room() {
+    let mut cluster = Cluster::new();
+    topology(&mut cluster);
+    let mut other = other_pod("other", "a1", "3", "Running", 60);
+    other["metadata"]["annotations"] = json!({"kueue.x-k8s.io/podset-required-topology": RACK});
+    cluster.observe(pods(vec![other])).workload("train", 1, &required(4)).settle();
+    assert_eq!(assigned(&cluster, "train"), [("b1".to_owned(), 2), ("b2".to_owned(), 2)]);
+}
+
+#[test]
+fn a_node_that_becomes_usable_wakes_a_workload() {
+    let mut cluster = Cluster::new();
+    topology(&mut cluster);
+    let mut cordoned = node("a1", "a", 60);
+    cordoned["spec"] = json!({"unschedulable": true});
+    let without = [cordoned, node("a2", "a", 61), node("b1", "b", 62)];
+    let change = Change::Reset {
+        objects: without.into_iter().map(reduced).collect(),
+        removed: vec![Key { namespace: None, name: "b2".into() }],
+    };
+    cluster.observe(ManagerInput::Node(change)).workload("train", 1, &required(4)).settle();
+    assert!(!cluster.condition("train", "QuotaReserved").starts_with("True"));
+    let usable = ManagerInput::Node(Change::Apply(reduced(node("a1", "a", 70))));
+    cluster.observe(usable).settle();
+    assert_eq!(assigned(&cluster, "train"), [("a1".to_owned(), 2), ("a2".to_owned(), 2)]);
+}
+
+#[test]
+fn gated_pods_get_the_node_of_their_rank_in_one_write_each() {
+    let mut cluster = with_workload(4);
+    let all = [member("p3", 3, None, 80), member("p0", 0, None, 81)];
+    cluster.observe(pods(all.to_vec()));
+    let step = cluster.control.decide(cluster.now);
+    let others = json!([{"name": "example.com/other"}]);
+    let expected = [("p0", "a1"), ("p3", "a2")]
+        .map(|(pod, node)| (pod.to_owned(), node.to_owned(), others.clone()));
+    assert_eq!(ungated(&step), expected);
+    let order = step.orders.iter().find(|one| *one.ticket.target.key.name == *"p0").expect("one");
+    let metadata = json!({"uid": "p0", "resourceVersion": "81"});
+    assert_eq!(body(&order.write)["metadata"], metadata, "only the version that was decided on");
+}
+
+#[test]
+fn a_domain_is_given_once_however_late_the_watch_is() {
+    let mut cluster = with_workload(4);
+    // Without ranks: domains are filled in order.
+    let unranked = |name: &str, host: Option<&str>, version| {
+        let mut pod = member(name, 0, host, version);
+        pod["metadata"]["labels"] = json!({"kueue.x-k8s.io/podset": "main"});
+        pod
+    };
+    let gated = |name: &str, version| pod(unranked(name, None, version));
+    cluster.observe(gated("p0", 80)).observe(gated("p1", 81));
+    let first = cluster.control.decide(cluster.now);
+    assert_eq!(places(&first), at(&[("p0", "a1"), ("p1", "a1")]));
+    // The watch shows neither write, and a third pod.
+    cluster.observe(gated("p2", 82)).observe(gated("p0", 83));
+    let second = cluster.control.decide(cluster.now);
+    assert_eq!(places(&second), at(&[("p2", "a2")]));
+    // One write had no effect, of another nothing is known.
+    for order in &first.orders {
+        let answer = match &*order.ticket.target.key.name {
+            "p0" => WriteOutcome::Stale,
+            _ => WriteOutcome::Unknown("no answer".to_owned()),
+        };
+        cluster.control.answered(&order.ticket, answer, cluster.now);
+    }
+    cluster.wait(1);
+    let third = cluster.control.decide(cluster.now);
+    assert_eq!(places(&third), at(&[("p1", "a1"), ("p0", "a1")]), "the domain of p1 is its own");
+    // Answers count before the watch shows them.
+    for order in &third.orders {
+        let name = order.ticket.target.key.name.to_string();
+        let answer = WriteOutcome::Done(unranked(&name, Some("a1"), 90));
+        cluster.control.answered(&order.ticket, answer, cluster.now);
+    }
+    cluster.observe(gated("p3", 91));
+    let fourth = cluster.control.decide(cluster.now);
+    assert_eq!(places(&fourth), at(&[("p3", "a2")]));
+    cluster.observe(gated("p4", 92));
+    assert_eq!(places(&cluster.control.decide(cluster.now)), at(&[]), "every domain is full");
+}
+
+#[test]
+fn pods_of_an_evicted_workload_stay_gated() {
+    let mut cluster = with_workload(4);
+    cluster.workload("train", 1, &json!({"spec": {"active": false}})).settle();
+    assert!(cluster.condition("train", "Evicted").starts_with("True"));
+    cluster.observe(pod(member("p0", 0, None, 80)));
+    assert_eq!(places(&cluster.control.decide(cluster.now)), at(&[]));
+}
+
+#[test]
+fn usage_is_counted_from_the_objects_after_a_restart() {
+    let before = with_workload(4);
+    let mut cluster = Cluster::new();
+    cluster.workload("train", 1, &before.workloads["train"]);
+    topology(&mut cluster);
+    cluster.workload("next", 1, &required(4)).settle();
+    cluster.workload("last", 1, &required(4)).settle();
+    assert_eq!(assigned(&cluster, "next"), [("b1".to_owned(), 2), ("b2".to_owned(), 2)]);
+    assert!(!cluster.condition("last", "QuotaReserved").starts_with("True"), "nodes are in use");
+}
+
+#[test]
+fn an_observed_pod_is_reduced_to_what_matters() {
+    let kept = reduced::<WatchedPod>(other_pod("other", "a1", "3", "Running", 60));
+    let whole: Pod = object(other_pod("other", "a1", "3", "Running", 60));
+    assert_eq!(Key::of(&*kept), Key::of(&whole));
+}
+
+/// A check that provides nodes, in this state.
+fn provisioning(cluster: &mut Cluster) {
+    let check = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "AdmissionCheck",
+        "metadata": {"name": "nodes", "resourceVersion": "30"},
+        "spec": {"controllerName": "kueue.x-k8s.io/provisioning-request"},
+        "status": {"conditions": [
+            {"type": "Active", "status": "True", "reason": "Active", "message": ""},
+        ]},
+    });
+    cluster.observe(ManagerInput::AdmissionCheck(Change::Apply(shared(check))));
+    cluster.queue(&json!({
+        "admissionChecksStrategy": {"admissionChecks": [{"name": "nodes"}]},
+        "resourceGroups": [{
+            "coveredResources": ["cpu"],
+            "flavors": [{"name": "default", "resources": [{"name": "cpu", "nominalQuota": "40"}]}],
+        }],
+    }));
+}
+
+fn first_assignment<'a>(cluster: &'a Cluster, name: &str) -> &'a Value {
+    &cluster.workloads[name]["status"]["admission"]["podSetAssignments"][0]
+}
+
+#[test]
+fn a_delayed_topology_is_assigned_in_a_second_pass_after_the_checks() {
+    let mut cluster = Cluster::new();
+    topology(&mut cluster);
+    provisioning(&mut cluster);
+    // No rack has room before the check has provided nodes.
+    let gone = ["a2", "b1", "b2"].map(|name| Key { namespace: None, name: name.into() });
+    let only =
+        Change::Reset { objects: vec![reduced(node("a1", "a", 60))], removed: gone.to_vec() };
+    cluster.observe(ManagerInput::Node(only));
+    cluster.workload("train", 1, &required(4)).settle();
+    let assignment = first_assignment(&cluster, "train");
+    assert_eq!(assignment["delayedTopologyRequest"], "Pending");
+    assert!(assignment.get("topologyAssignment").is_none());
+    let ready = json!({"status": {"admissionChecks": [
+        {"name": "nodes", "state": "Ready", "message": "", "lastTransitionTime": "1970-01-01T00:00:00Z"},
+    ]}});
+    cluster.workload("train", 1, &ready).settle();
+    let admitted = cluster.condition("train", "Admitted");
+    assert!(admitted.starts_with("False PendingDelayedTopologyRequests"), "{admitted}");
+    // A second passes from the checks to the first attempt, which finds no room.
+    cluster.take_events();
+    cluster.wait(1).settle();
+    let events = cluster.take_events();
+    assert!(events.iter().any(|one| one.contains("SecondPassFailed")), "{events:?}");
+    cluster.observe(nodes(vec![node("a2", "a", 61), node("a3", "a", 62)])).wait(2).settle();
+    assert_eq!(first_assignment(&cluster, "train")["delayedTopologyRequest"], "Ready");
+    assert_eq!(assigned(&cluster, "train"), [("a1".to_owned(), 2), ("a2".to_owned(), 2)]);
+    assert!(cluster.condition("train", "Admitted").starts_with("True"));
+}
+
+#[test]
+fn pods_with_a_delayed_topology_wait_for_it_after_a_restart_too() {
+    let mut first = Cluster::new();
+    topology(&mut first);
+    provisioning(&mut first);
+    first.workload("train", 1, &required(4)).settle();
+    let ready = json!({"status": {"admissionChecks": [
+        {"name": "nodes", "state": "Ready", "message": "", "lastTransitionTime": "1970-01-01T00:00:00Z"},
+    ]}});
+    first.workload("train", 1, &ready);
+    let mut cluster = Cluster::new();
+    topology(&mut cluster);
+    provisioning(&mut cluster);
+    cluster.workload("train", 1, &first.workloads["train"]).settle();
+    cluster.wait(1).settle();
+    assert_eq!(assigned(&cluster, "train"), [("a1".to_owned(), 2), ("a2".to_owned(), 2)]);
+}

@@ -1,0 +1,264 @@
+//! Topology-aware scheduling in the cluster of a manager: its nodes, what other pods take of them, and the pods that wait for
+//! their domain (docs/reference/kueue.md §4.11).
+//!
+//! Inputs: Nodes and Pods, reduced when they are decoded, and Workloads. Outputs: nodes for the engine, writes that take the
+//! topology gate off a pod, and the nodes that failed under a Workload.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `watched_node`, `watched_pod` | a Node and a Pod, as far as they matter |
+//! | `foreign_usage` | what pods without a topology assignment take of each node |
+//! | `topology_pods` | pods with a topology assignment, by Workload; domains that were given and are not visible yet |
+//! | `ungating` | gated pods get their domain, in one write each |
+//! | `node_health` | which nodes failed under a Workload |
+//! | `unbindable_pods` | pods that wait for a node that takes them no more |
+
+mod foreign_usage;
+mod node_health;
+mod topology_pods;
+mod unbindable_pods;
+mod ungating;
+mod watched_node;
+mod watched_pod;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use ::jobs::{JobGates, pod_sets_info::AssignedFlavors};
+use crds::{
+    meta::is_true,
+    names::conditions::{ADMITTED, EVICTED},
+    v1beta2::Workload,
+};
+use index::status::assigned_nodes;
+use jiff::Timestamp;
+use runtime::{
+    watch::{Change, Key},
+    writer::WriteOutcome,
+};
+
+pub(crate) use self::node_health::NodeReplacementGates;
+pub use self::{watched_node::WatchedNode, watched_pod::WatchedPod};
+
+use self::{
+    foreign_usage::ForeignUsage,
+    node_health::{AssignedNodes, NodeHealth},
+    topology_pods::{TopologyPods, TrackedPod},
+};
+use super::{
+    context::Context,
+    observed::Observed,
+    outbox::{Settled, Stamp, Ticket, decode},
+    scheduling::Scheduler,
+    timers::Reevaluation,
+    workloads::{TrackedWorkload, WorkloadChange, Workloads},
+};
+
+/// What pods get at their start: flavors, and gates of jobs.
+pub(crate) type PodInfos<'a> = (AssignedFlavors<'a>, JobGates);
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct NodesAndPods {
+    gates: NodeReplacementGates,
+    usage: ForeignUsage,
+    pods: TopologyPods,
+    /// Nodes are observed. Without the right to read them, none of them counts as gone.
+    observable: bool,
+    /// Nodes that may have failed or recovered since the last decision.
+    suspects: BTreeSet<Box<str>>,
+}
+
+impl NodesAndPods {
+    pub(crate) fn new(gates: NodeReplacementGates) -> Self {
+        Self { gates, ..Self::default() }
+    }
+
+    /// Records whether nodes can be observed.
+    pub(crate) fn observe_availability(&mut self, change: &Change<Observed<WatchedNode>>) {
+        match change {
+            Change::Reset { .. } => self.observable = true,
+            Change::Unavailable { .. } => self.observable = false,
+            Change::Apply(_) | Change::Delete(_) => {}
+        }
+    }
+
+    /// Records a Node; `None` if it is gone.
+    pub(crate) fn observe_node(&mut self, name: &str, node: Option<&WatchedNode>) {
+        if self.usage.set_node(name, node) && self.gates.enabled() {
+            self.suspects.insert(name.into());
+        }
+    }
+
+    /// Records a Pod; `None` if it is gone.
+    pub(crate) fn observe_pod(
+        &mut self,
+        key: &Key,
+        pod: Option<&Arc<Observed<WatchedPod>>>,
+        ctx: &mut Context,
+    ) {
+        let content = pod.map(|pod| pod.content());
+        self.usage.set_pod(key, content.and_then(WatchedPod::foreign));
+        let assigned = pod.and_then(TrackedPod::of);
+        // A pod that ends or goes, or cannot be bound, may be the last sign of a failed node.
+        let runs = assigned.as_ref().is_some_and(TrackedPod::runs);
+        let matters = self.gates.enabled() && !runs;
+        for workload in self.pods.set(key, assigned) {
+            if matters {
+                ctx.agenda.now(Reevaluation::Workload(workload.clone()));
+            }
+            ctx.agenda.now(Reevaluation::Ungating(workload));
+        }
+    }
+
+    /// Gives the engine the nodes that changed.
+    pub(crate) fn update_engine(&mut self, scheduler: &mut Scheduler, ctx: &mut Context) {
+        self.usage.for_each_changed(|name, node| {
+            scheduler.update(&mut ctx.agenda, |index, names| index.node(names, name, node));
+        });
+    }
+
+    /// Evaluates the Workloads with pods on nodes that may have failed or recovered.
+    pub(crate) fn evaluate_suspects(&mut self, workloads: &Workloads, ctx: &mut Context) {
+        let suspects = std::mem::take(&mut self.suspects);
+        if suspects.is_empty() {
+            return;
+        }
+        let concerned = |workload: &Workload| {
+            let mut nodes = assigned_nodes(&workload.status).into_iter();
+            nodes.any(|node| suspects.contains(&*node))
+        };
+        ctx.agenda.workloads(workloads.select(concerned));
+    }
+
+    /// The nodes that failed under a Workload; `None` if it has no pods on nodes of a topology. Ends its pods that no node
+    /// takes.
+    pub(crate) fn failed_nodes(
+        &self,
+        (key, workload): (&Key, &Workload),
+        pod_infos: PodInfos<'_>,
+        ctx: &mut Context,
+    ) -> Option<Vec<String>> {
+        let (nodes, failing) = self.failing_nodes((key, workload), pod_infos, ctx.now)?;
+        self.terminate_unbindable(key, &nodes, &failing, ctx);
+        for health in failing.values() {
+            if let NodeHealth::FailingUntil(at) = health {
+                ctx.agenda.at(*at, Reevaluation::Workload(key.clone()));
+            }
+        }
+        let failed = failing.into_iter().filter(|(_, health)| *health == NodeHealth::Failed);
+        Some(failed.map(|(node, _)| node).collect())
+    }
+
+    /// The nodes that a Workload has pods on, and those of them that are not healthy.
+    fn failing_nodes(
+        &self,
+        (key, workload): (&Key, &Workload),
+        (flavors, gates): PodInfos<'_>,
+        now: Timestamp,
+    ) -> Option<(AssignedNodes, BTreeMap<String, NodeHealth>)> {
+        let conditions = &workload.status.conditions;
+        let runs = is_true(conditions, ADMITTED) && !is_true(conditions, EVICTED);
+        if !self.gates.enabled() || !self.observable || !runs || !has_topology(workload) {
+            return None;
+        }
+        let nodes = AssignedNodes::of(workload, flavors, gates);
+        let on_nodes = self.pods.of(key).map(|(_, pod)| pod).filter(|pod| pod.runs());
+        let running: BTreeSet<&str> =
+            on_nodes.filter_map(|pod| pod.content().node.as_deref()).collect();
+        let health = |(node, pod_sets): (&String, &Vec<usize>)| {
+            let runs = running.contains(node.as_str());
+            let tolerations = nodes.tolerations(pod_sets);
+            (node.clone(), self.gates.health(self.usage.node(node), &tolerations, runs, now))
+        };
+        let all = nodes.by_name.iter().map(health);
+        let failing = all.filter(|(_, health)| *health != NodeHealth::Healthy).collect();
+        Some((nodes, failing))
+    }
+
+    /// Ends pods that wait for a node of which the Workload has nothing, or which takes them no more.
+    fn terminate_unbindable(
+        &self,
+        key: &Key,
+        nodes: &AssignedNodes,
+        failing: &BTreeMap<String, NodeHealth>,
+        ctx: &mut Context,
+    ) {
+        let unbindable = |pod: &TrackedPod| {
+            let node = pod.awaited_node();
+            node.is_some_and(|node| failing.contains_key(node) || !nodes.by_name.contains_key(node))
+        };
+        // Where domains are larger than nodes, no pod waits for a node.
+        let any = !nodes.by_name.is_empty();
+        for (pod, tracked) in self.pods.of(key).filter(|(_, pod)| any && unbindable(pod)) {
+            unbindable_pods::terminate(key, (pod, tracked), ctx);
+        }
+    }
+
+    /// A Workload changed: its pods may get their domains now.
+    pub(crate) fn workload_changed(&self, change: &WorkloadChange, ctx: &mut Context) {
+        if change.after.as_ref().is_some_and(|after| has_topology(after)) {
+            ctx.agenda.now(Reevaluation::Ungating(change.key.clone()));
+        }
+    }
+
+    /// Gives gated pods their domains.
+    pub(crate) fn ungate(
+        &mut self,
+        workloads: &Workloads,
+        pod_infos: PodInfos<'_>,
+        ctx: &mut Context,
+    ) {
+        for key in ctx.agenda.take_ungating() {
+            let workload = workloads.get(&key).map(TrackedWorkload::object);
+            let Some(workload) = workload.filter(|_| self.pods.await_domains(&key)) else {
+                continue;
+            };
+            // The status may not show yet that a node fails.
+            let failing = self.failing_nodes((&key, workload), pod_infos, ctx.now);
+            let failing = failing.into_iter().flat_map(|(_, failing)| failing.into_keys());
+            ungating::ungate(&mut self.pods, (&key, workload), &failing.collect(), ctx);
+        }
+    }
+
+    /// Takes the answer to the write of a pod.
+    pub(crate) fn answered(
+        &mut self,
+        ticket: &Ticket,
+        answer: WriteOutcome,
+        settled: &Settled,
+        ctx: &mut Context,
+    ) {
+        let key = &ticket.target.key;
+        // The watch may have shown the end of the pod already, or a successor of its name.
+        let known = self.pods.get(key).map(TrackedPod::stamp);
+        let of_known = |base: &Stamp| known.as_ref().is_some_and(|known| known.uid == base.uid);
+        if !settled.base.as_ref().is_some_and(of_known) {
+            return;
+        }
+        match answer {
+            WriteOutcome::Done(value) => {
+                let pod = decode::<Observed<WatchedPod>>(value).map(Arc::new);
+                if pod.is_some() {
+                    self.observe_pod(key, pod.as_ref(), ctx);
+                }
+            }
+            WriteOutcome::Gone => self.observe_pod(key, None, ctx),
+            // The write had no effect: the domain is free again.
+            WriteOutcome::Stale | WriteOutcome::Exists | WriteOutcome::Refused { .. } => {
+                self.pods.take_back(key);
+            }
+            // It may have had one, so the pod keeps its domain.
+            WriteOutcome::Unknown(_) => {}
+        }
+    }
+}
+
+/// Whether a pod set of a Workload has a topology assignment.
+fn has_topology(workload: &Workload) -> bool {
+    let admission = workload.status.admission.iter();
+    let mut assigned = admission.flat_map(|admission| &admission.pod_set_assignments);
+    assigned.any(|one| one.topology_assignment.is_some())
+}

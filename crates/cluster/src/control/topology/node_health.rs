@@ -1,0 +1,243 @@
+//! Which nodes failed under a Workload, and which of its pods can never be bound (docs/reference/kueue.md §4.11).
+//!
+//! A node fails at once if it is gone or has no condition Ready. One that is not Ready, or has a taint that the Workload does not
+//! tolerate for ever, fails when no pod of the Workload runs there any more; without the gate TASReplaceNodeOnPodTermination,
+//! or with TASReplaceNodeDueToNotReadyOverFixedTime, when it was not Ready for 30 seconds. Everything is read from the present
+//! objects, so that nothing is remembered over a restart.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use ::jobs::{
+    JobGates,
+    pod_sets_info::{AssignedFlavors, pod_sets_info},
+};
+use config::gates::{Gate, Gates};
+use crds::{meta::Toleration, v1beta2::Workload};
+use index::status::nodes_of_pod_set;
+use jiff::Timestamp;
+
+use super::watched_node::{Readiness, WatchedNode};
+use crate::control::outbox::after;
+
+/// How long a node may be not Ready, where time decides.
+const NODE_FAILURE_DELAY: Duration = Duration::from_secs(30);
+
+/// What decides about failed nodes, by gate.
+#[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each gate is a switch of its own")]
+pub(crate) struct NodeReplacementGates {
+    /// `TASFailedNodeReplacement`.
+    enabled: bool,
+    /// `TASReplaceNodeOnPodTermination`.
+    on_pod_termination: bool,
+    /// `TASReplaceNodeOnNodeTaints`.
+    on_taints: bool,
+    /// `TASReplaceNodeDueToNotReadyOverFixedTime`.
+    over_fixed_time: bool,
+}
+
+impl From<&Gates> for NodeReplacementGates {
+    fn from(gates: &Gates) -> Self {
+        Self {
+            enabled: gates.enabled(Gate::TopologyAwareScheduling)
+                && gates.enabled(Gate::TASFailedNodeReplacement),
+            on_pod_termination: gates.enabled(Gate::TASReplaceNodeOnPodTermination),
+            on_taints: gates.enabled(Gate::TASReplaceNodeOnNodeTaints),
+            over_fixed_time: gates.enabled(Gate::TASReplaceNodeDueToNotReadyOverFixedTime),
+        }
+    }
+}
+
+/// A node under a Workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NodeHealth {
+    /// It is fine.
+    Healthy,
+    /// Pods of the Workload that run there keep it; others cannot be bound there.
+    Failing,
+    /// The same, and at this time it has failed.
+    FailingUntil(Timestamp),
+    /// It has failed.
+    Failed,
+}
+
+impl NodeReplacementGates {
+    pub(super) fn enabled(self) -> bool {
+        self.enabled
+    }
+
+    /// The health of a node, `None` if it is gone, for pod sets with these tolerations. `runs` says whether a pod of the
+    /// Workload runs there.
+    pub(super) fn health(
+        self,
+        node: Option<&WatchedNode>,
+        tolerations: &[&[Toleration]],
+        runs: bool,
+        now: Timestamp,
+    ) -> NodeHealth {
+        let Some(node) = node else {
+            return NodeHealth::Failed;
+        };
+        match node.readiness {
+            Readiness::Unknown => NodeHealth::Failed,
+            Readiness::NotReady(since) => self.not_ready(since, runs, now),
+            Readiness::Ready => self.by_taints(node, tolerations, runs),
+        }
+    }
+
+    fn not_ready(self, since: Option<Timestamp>, runs: bool, now: Timestamp) -> NodeHealth {
+        let over = after(since.unwrap_or(now), NODE_FAILURE_DELAY);
+        let by_time = self.over_fixed_time || !self.on_pod_termination;
+        match (by_time, self.on_pod_termination && !runs) {
+            (_, true) => NodeHealth::Failed,
+            (true, _) if over <= now => NodeHealth::Failed,
+            (true, _) => NodeHealth::FailingUntil(over),
+            (false, _) => NodeHealth::Failing,
+        }
+    }
+
+    fn by_taints(
+        self,
+        node: &WatchedNode,
+        tolerations: &[&[Toleration]],
+        runs: bool,
+    ) -> NodeHealth {
+        let taints = node.info.taints.iter().filter(|_| self.on_taints);
+        let keeps_away = |taint: &&_| tolerations.iter().any(|all| !index::tolerates(all, taint));
+        let for_a_time = |taint: &&_| {
+            let lasting = |all: &[Toleration]| -> Vec<Toleration> {
+                all.iter().filter(|one| one.toleration_seconds.is_none()).cloned().collect()
+            };
+            tolerations.iter().any(|all| !index::tolerates(&lasting(all), taint))
+        };
+        if taints.clone().any(|taint| keeps_away(&taint)) {
+            // Without the gate nothing waits for the pods that run there.
+            return if runs && self.on_pod_termination {
+                NodeHealth::Failing
+            } else {
+                NodeHealth::Failed
+            };
+        }
+        if taints.clone().any(|taint| for_a_time(&taint)) {
+            return if runs { NodeHealth::Failing } else { NodeHealth::Failed };
+        }
+        NodeHealth::Healthy
+    }
+}
+
+/// The nodes that a Workload has pods on.
+#[derive(Debug)]
+pub(super) struct AssignedNodes {
+    /// Pod sets by node.
+    pub(super) by_name: BTreeMap<String, Vec<usize>>,
+    /// By pod set: those of the template, and those that flavors and checks add.
+    tolerations: Vec<Vec<Toleration>>,
+}
+
+impl AssignedNodes {
+    pub(super) fn of(workload: &Workload, flavors: AssignedFlavors<'_>, gates: JobGates) -> Self {
+        let admission = workload.status.admission.iter();
+        let assigned: Vec<_> = admission.flat_map(|one| &one.pod_set_assignments).collect();
+        let mut by_name: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (pod_set, one) in assigned.iter().enumerate() {
+            for node in nodes_of_pod_set(one) {
+                let pod_sets = by_name.entry(node).or_default();
+                if pod_sets.last() != Some(&pod_set) {
+                    pod_sets.push(pod_set);
+                }
+            }
+        }
+        // A flavor that is gone tolerates nothing, as for the pods themselves.
+        let infos = pod_sets_info(workload, flavors, gates).unwrap_or_default();
+        let of_pod_set = |name: &str| {
+            let pod_set = workload.spec.pod_sets.iter().find(|one| one.name == name);
+            let own = pod_set.and_then(|one| one.template.spec.as_ref());
+            let own = own.into_iter().flat_map(|pod| pod.tolerations.iter());
+            let added = infos.iter().filter(|info| info.name == name);
+            own.chain(added.flat_map(|info| &info.tolerations)).cloned().collect()
+        };
+        let tolerations = assigned.iter().map(|one| of_pod_set(&one.name)).collect();
+        Self { by_name, tolerations }
+    }
+
+    /// Tolerations of these pod sets.
+    pub(super) fn tolerations(&self, pod_sets: &[usize]) -> Vec<&[Toleration]> {
+        pod_sets.iter().filter_map(|&one| self.tolerations.get(one)).map(Vec::as_slice).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::meta::Taint;
+
+    use super::*;
+
+    const ALL: NodeReplacementGates = NodeReplacementGates {
+        enabled: true,
+        on_pod_termination: true,
+        on_taints: true,
+        over_fixed_time: false,
+    };
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).expect("a time")
+    }
+
+    fn node(readiness: Readiness, taint: Option<&str>) -> WatchedNode {
+        let mut node = WatchedNode { readiness, ..WatchedNode::default() };
+        let taint = taint.map(|effect| Taint {
+            key: "broken".to_owned(),
+            effect: effect.to_owned(),
+            value: String::new(),
+            time_added: None,
+        });
+        node.info.taints.extend(taint);
+        node
+    }
+
+    fn tolerates(seconds: Option<i64>) -> Vec<Toleration> {
+        let (operator, key) = ("Exists".to_owned(), "broken".to_owned());
+        vec![Toleration { operator, key, toleration_seconds: seconds, ..Toleration::default() }]
+    }
+
+    #[test]
+    fn a_node_that_is_gone_or_unknown_has_failed() {
+        assert_eq!(ALL.health(None, &[], true, at(0)), NodeHealth::Failed);
+        let unknown = node(Readiness::Unknown, None);
+        assert_eq!(ALL.health(Some(&unknown), &[], true, at(0)), NodeHealth::Failed);
+    }
+
+    #[test]
+    fn a_node_that_is_not_ready_fails_with_its_last_pod_or_by_time() {
+        let down = node(Readiness::NotReady(Some(at(100))), None);
+        let health =
+            |gates: NodeReplacementGates, runs, now| gates.health(Some(&down), &[], runs, at(now));
+        assert_eq!(health(ALL, true, 1000), NodeHealth::Failing);
+        assert_eq!(health(ALL, false, 101), NodeHealth::Failed);
+        let by_time = NodeReplacementGates { on_pod_termination: false, ..ALL };
+        assert_eq!(health(by_time, false, 101), NodeHealth::FailingUntil(at(130)));
+        assert_eq!(health(by_time, true, 130), NodeHealth::Failed);
+        let either = NodeReplacementGates { over_fixed_time: true, ..ALL };
+        assert_eq!(health(either, true, 101), NodeHealth::FailingUntil(at(130)));
+        assert_eq!(health(either, false, 101), NodeHealth::Failed);
+    }
+
+    #[test]
+    fn a_taint_fails_a_node_for_pods_that_do_not_tolerate_it() {
+        let tainted = node(Readiness::Ready, Some("NoExecute"));
+        let health = |gates: NodeReplacementGates, tolerations: &[Toleration], runs| {
+            gates.health(Some(&tainted), &[tolerations], runs, at(0))
+        };
+        assert_eq!(health(ALL, &[], true), NodeHealth::Failing);
+        assert_eq!(health(ALL, &[], false), NodeHealth::Failed);
+        assert_eq!(health(ALL, &tolerates(None), false), NodeHealth::Healthy);
+        assert_eq!(health(ALL, &tolerates(Some(300)), true), NodeHealth::Failing);
+        assert_eq!(health(ALL, &tolerates(Some(300)), false), NodeHealth::Failed);
+        let without = NodeReplacementGates { on_taints: false, ..ALL };
+        assert_eq!(health(without, &[], false), NodeHealth::Healthy);
+        let at_once = NodeReplacementGates { on_pod_termination: false, ..ALL };
+        assert_eq!(health(at_once, &[], true), NodeHealth::Failed);
+        let soft = node(Readiness::Ready, Some("PreferNoSchedule"));
+        assert_eq!(ALL.health(Some(&soft), &[&[]], false, at(0)), NodeHealth::Healthy);
+    }
+}

@@ -1,0 +1,173 @@
+//! Pods of Workloads with a topology assignment, and the domains that were given to them.
+//!
+//! A domain that was given counts as taken until the pod shows it, is gone, or the write is known to have had no effect. So no
+//! domain is given twice, however late the watch is.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use crds::names::gates::TOPOLOGY;
+use engine::topology::HOSTNAME_LABEL;
+use jobs::topology_ungater::{NodeLabels, UngaterPod};
+use kube::Resource;
+use runtime::watch::Key;
+
+use super::watched_pod::{AssignedPod, WatchedPod};
+use crate::control::{
+    key_map::KeyMap,
+    observed::Observed,
+    outbox::{Stamp, version},
+};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct TopologyPods {
+    pods: KeyMap<Key, TrackedPod>,
+    by_workload: KeyMap<Key, BTreeSet<Key>>,
+}
+
+/// A pod as it was last observed.
+#[derive(Debug, Clone)]
+pub(super) struct TrackedPod {
+    object: Arc<Observed<WatchedPod>>,
+    version: u64,
+    /// The node labels of its domain, while the pod does not show them.
+    given: Option<NodeLabels>,
+}
+
+impl TrackedPod {
+    /// `None` for a pod without a Workload that accounts for it.
+    pub(super) fn of(object: &Arc<Observed<WatchedPod>>) -> Option<Self> {
+        object.content().assigned()?;
+        Some(Self { object: Arc::clone(object), version: version(&**object), given: None })
+    }
+
+    pub(super) fn content(&self) -> &AssignedPod {
+        static NONE: std::sync::LazyLock<AssignedPod> =
+            std::sync::LazyLock::new(AssignedPod::default);
+        self.object.content().assigned().unwrap_or(&NONE)
+    }
+
+    /// What a write of the pod is based on.
+    pub(super) fn stamp(&self) -> Stamp {
+        Stamp { version: self.version, uid: self.content().uid.clone() }
+    }
+
+    pub(super) fn resource_version(&self) -> Option<&str> {
+        self.object.meta().resource_version.as_deref()
+    }
+
+    pub(super) fn given(&self) -> Option<&NodeLabels> {
+        self.given.as_ref()
+    }
+
+    pub(super) fn is_gated(&self) -> bool {
+        self.content().gates.iter().any(|gate| **gate == *TOPOLOGY)
+    }
+
+    /// Whether it is on a node and stays there.
+    pub(super) fn runs(&self) -> bool {
+        self.content().node.is_some() && !self.content().deleting
+    }
+
+    /// The node that it waits for, if that alone may take it.
+    pub(super) fn awaited_node(&self) -> Option<&str> {
+        let pod = self.content();
+        let waits = pod.node.is_none() && !pod.deleting && !self.is_gated();
+        pod.node_selector.get(HOSTNAME_LABEL).map(String::as_str).filter(|_| waits)
+    }
+
+    /// As the ungater reads it: a domain that was given counts.
+    pub(super) fn for_ungater(&self) -> UngaterPod<'_> {
+        let pod = self.content();
+        UngaterPod {
+            labels: &pod.labels,
+            annotations: &pod.annotations,
+            node_selector: self.given.as_ref().unwrap_or(&pod.node_selector),
+            gated: self.given.is_none() && self.is_gated(),
+            deleting: pod.deleting,
+        }
+    }
+}
+
+impl TopologyPods {
+    /// Records a pod; `None` if it is gone or does not matter any more. Returns the Workloads that are concerned.
+    pub(super) fn set(&mut self, key: &Key, pod: Option<TrackedPod>) -> Vec<Key> {
+        let known = self.pods.get(key);
+        let same = |known: &TrackedPod, pod: &TrackedPod| known.content().uid == pod.content().uid;
+        if let (Some(known), Some(pod)) = (known, &pod)
+            && same(known, pod)
+            && pod.version <= known.version
+        {
+            return Vec::new();
+        }
+        let given = match (known, &pod) {
+            (Some(known), Some(pod)) if same(known, pod) && pod.is_gated() => known.given.clone(),
+            _ => None,
+        };
+        let pod = pod.map(|pod| TrackedPod { given, ..pod });
+        let after = pod.as_ref().and_then(|pod| pod.content().workload.clone());
+        let before = match pod {
+            Some(pod) => self.pods.insert(key.clone(), pod),
+            None => self.pods.remove(key),
+        };
+        let before = before.and_then(|pod| pod.content().workload.clone());
+        if let Some(workload) = before.as_ref().filter(|before| Some(*before) != after.as_ref()) {
+            self.leave(workload, key);
+        }
+        if let Some(workload) = &after {
+            self.by_workload.entry(workload.clone()).or_default().insert(key.clone());
+        }
+        let concerned: BTreeSet<Key> = before.into_iter().chain(after).collect();
+        concerned.into_iter().collect()
+    }
+
+    pub(super) fn get(&self, key: &Key) -> Option<&TrackedPod> {
+        self.pods.get(key)
+    }
+
+    /// Pods of a Workload by pod set, in the order of their names.
+    pub(super) fn by_pod_set(&self, workload: &Key) -> BTreeMap<&str, Vec<(&Key, &TrackedPod)>> {
+        let mut sets: BTreeMap<&str, Vec<(&Key, &TrackedPod)>> = BTreeMap::new();
+        for (key, pod) in self.of(workload) {
+            sets.entry(&pod.content().pod_set).or_default().push((key, pod));
+        }
+        sets
+    }
+
+    /// Pods of a Workload, in the order of their names.
+    pub(super) fn of(&self, workload: &Key) -> impl Iterator<Item = (&Key, &TrackedPod)> {
+        let keys = self.by_workload.get(workload).into_iter().flatten();
+        keys.filter_map(|key| self.pods.get_key_value(key))
+    }
+
+    /// Whether pods of a Workload have no domain, or do not show it.
+    pub(super) fn await_domains(&self, workload: &Key) -> bool {
+        self.of(workload).any(|(_, pod)| pod.is_gated())
+    }
+
+    /// A pod gets a domain, which it does not show yet.
+    pub(super) fn give(&mut self, key: &Key, labels: NodeLabels) {
+        if let Some(pod) = self.pods.get_mut(key) {
+            pod.given = Some(labels);
+        }
+    }
+
+    /// The domain of a pod is free again.
+    pub(super) fn take_back(&mut self, key: &Key) {
+        if let Some(pod) = self.pods.get_mut(key) {
+            pod.given = None;
+        }
+    }
+
+    fn leave(&mut self, workload: &Key, key: &Key) {
+        if let Some(pods) = self.by_workload.get_mut(workload) {
+            pods.remove(key);
+            if pods.is_empty() {
+                self.by_workload.remove(workload);
+            }
+        }
+    }
+}

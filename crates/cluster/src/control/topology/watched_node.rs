@@ -1,0 +1,56 @@
+//! A Node, as topologies see it.
+
+use jiff::Timestamp;
+use k8s_openapi::{api::core::v1::Node, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use serde_json::{Error, Value};
+
+use crate::control::{node_info::NodeInfo, observed::Reduced};
+
+/// A node.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct WatchedNode {
+    pub(super) info: NodeInfo,
+    pub(super) readiness: Readiness,
+}
+
+/// The condition Ready of a node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Readiness {
+    /// There is no condition Ready.
+    #[default]
+    Unknown,
+    /// The condition is true.
+    Ready,
+    /// It is false or unknown, since this time if there is one.
+    NotReady(Option<Timestamp>),
+}
+
+impl Reduced for WatchedNode {
+    type Kind = Node;
+    type Object = Node;
+
+    fn decode(value: Value) -> Result<Node, Error> {
+        <NodeInfo as Reduced>::decode(value)
+    }
+
+    fn metadata(node: &Node) -> &ObjectMeta {
+        &node.metadata
+    }
+
+    fn of(node: &Node) -> Self {
+        Self { info: NodeInfo::of(node), readiness: Readiness::of(node) }
+    }
+}
+
+impl Readiness {
+    fn of(node: &Node) -> Self {
+        let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+        let Some(ready) = conditions.into_iter().find(|one| one.type_ == "Ready") else {
+            return Self::Unknown;
+        };
+        match &*ready.status {
+            "True" => Self::Ready,
+            _ => Self::NotReady(ready.last_transition_time.as_ref().map(|time| time.0)),
+        }
+    }
+}

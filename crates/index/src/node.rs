@@ -1,0 +1,51 @@
+//! Nodes, as topologies see them. Source: docs/reference/kueue.md §4.11.
+
+use std::collections::BTreeMap;
+
+use crds::meta::Taint;
+use engine::ids::ResourceId;
+use engine::topology::TopologyNodeSpec;
+use engine::{Amount, Event, Names};
+
+use crate::index::Index;
+use crate::selectors;
+
+/// A Node, and what pods take of it that have no topology assignment.
+#[derive(Debug, Clone, Copy)]
+pub struct NodeWithUsage<'a> {
+    /// Labels.
+    pub labels: &'a BTreeMap<String, String>,
+    /// Taints.
+    pub taints: &'a [Taint],
+    /// It is Ready and not cordoned.
+    pub usable: bool,
+    /// Allocatable resources.
+    pub allocatable: &'a BTreeMap<String, Amount>,
+    /// Usage of pods without a topology assignment.
+    pub foreign: &'a BTreeMap<String, Amount>,
+}
+
+impl Index {
+    /// Enters a Node; `None` if it is gone.
+    pub fn node(
+        &self,
+        names: &mut Names,
+        name: &str,
+        node: Option<&NodeWithUsage<'_>>,
+    ) -> Vec<Event> {
+        let id = names.nodes.intern(name);
+        let spec = node.map(|node| TopologyNodeSpec {
+            name: name.into(),
+            labels: selectors::pairs(node.labels),
+            taints: selectors::taints(node.taints),
+            usable: node.usable,
+            allocatable: amounts(names, node.allocatable),
+            foreign: amounts(names, node.foreign),
+        });
+        vec![Event::Node(id, spec)]
+    }
+}
+
+fn amounts(names: &mut Names, all: &BTreeMap<String, Amount>) -> Vec<(ResourceId, Amount)> {
+    all.iter().map(|(name, amount)| (names.resources.intern(name), *amount)).collect()
+}

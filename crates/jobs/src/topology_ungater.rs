@@ -1,0 +1,414 @@
+//! The topology ungater: which domain of its topology assignment a gated pod gets (docs/reference/kueue.md §4.11).
+//!
+//! Domains are given by rank if the pods have valid ranks that agree with the pods that run already: ranks are counted over the
+//! domains in the order of the assignment, so that neighbours in rank are neighbours in the topology. Otherwise gated pods
+//! fill the domains in order. Either way no domain gets more pods than it is assigned.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crds::{
+    names::annotations::POD_INDEX_OFFSET,
+    v1beta2::{PodSetAssignment, PodSetTopologyRequest, Workload},
+};
+
+/// Node labels by key.
+pub type NodeLabels = BTreeMap<String, String>;
+
+/// The lowest level of a topology of single nodes.
+const HOSTNAME: &str = "kubernetes.io/hostname";
+
+/// A pod of a pod set, as the ungater reads it. One that has ended does not count.
+#[derive(Clone, Copy, Debug)]
+pub struct UngaterPod<'a> {
+    /// Its labels.
+    pub labels: &'a BTreeMap<String, String>,
+    /// Its annotations.
+    pub annotations: &'a BTreeMap<String, String>,
+    /// Its node selector, which has the labels of its domain once it is not gated any more.
+    pub node_selector: &'a NodeLabels,
+    /// It has the gate of the topology.
+    pub gated: bool,
+    /// It is being deleted.
+    pub deleting: bool,
+}
+
+/// The domains of gated pods: the index of the pod, and the node labels of its domain. Pods that must wait are left out.
+/// Nodes that the status names as failed get no pods, and neither do those that are `failing`.
+#[must_use]
+pub fn domains_of_gated_pods(
+    workload: &Workload,
+    pod_set: &str,
+    failing: &BTreeSet<String>,
+    pods: &[UngaterPod<'_>],
+) -> Vec<(usize, NodeLabels)> {
+    let Some(domains) = Domains::of(workload, pod_set, failing) else {
+        return Vec::new();
+    };
+    let ranks = Ranks::of(workload, pod_set).and_then(|ranks| ranks.of_pods(pods, &domains));
+    match ranks {
+        Some(ranks) => domains.by_rank(pods, &ranks),
+        None => domains.in_order(pods),
+    }
+}
+
+/// Whether these are the labels of a domain that the pod set has.
+#[must_use]
+pub fn is_assigned(workload: &Workload, pod_set: &str, labels: &NodeLabels) -> bool {
+    let domains = Domains::of(workload, pod_set, &BTreeSet::new());
+    domains.is_some_and(|domains| domains.find(labels).is_some())
+}
+
+/// The domains of a pod set, in the order of the assignment.
+struct Domains<'a> {
+    levels: &'a [String],
+    domains: Vec<PodDomain>,
+    /// Indices by values.
+    by_values: BTreeMap<Vec<String>, usize>,
+}
+
+struct PodDomain {
+    values: Vec<String>,
+    count: usize,
+    /// Its node has failed, and gets no further pods.
+    failed: bool,
+}
+
+impl<'a> Domains<'a> {
+    /// `None` for a pod set without a topology assignment.
+    fn of(workload: &'a Workload, pod_set: &str, failing: &BTreeSet<String>) -> Option<Self> {
+        let assigned = assignment(workload, pod_set)?.topology_assignment.as_ref()?;
+        let on_nodes = assigned.levels.last().is_some_and(|level| level == HOSTNAME);
+        let unhealthy = &workload.status.unhealthy_nodes;
+        let fails =
+            |host: &String| failing.contains(host) || unhealthy.iter().any(|one| one.name == *host);
+        let domain = |(values, count): (Vec<String>, i32)| PodDomain {
+            failed: on_nodes && values.last().is_some_and(fails),
+            count: usize::try_from(count).unwrap_or_default(),
+            values,
+        };
+        let domains: Vec<PodDomain> = assigned.domains().map(domain).collect();
+        let by_values = domains.iter().enumerate().map(|(at, one)| (one.values.clone(), at));
+        Some(Self { levels: &assigned.levels, by_values: by_values.collect(), domains })
+    }
+
+    /// The index of the domain that a node selector names.
+    fn find(&self, selector: &NodeLabels) -> Option<usize> {
+        let values = self.levels.iter().map(|level| selector.get(level).cloned());
+        self.by_values.get(&values.collect::<Option<Vec<String>>>()?).copied()
+    }
+
+    fn labels(&self, domain: usize) -> NodeLabels {
+        self.levels.iter().cloned().zip(self.domains[domain].values.iter().cloned()).collect()
+    }
+
+    /// The domain of each rank.
+    fn slots(&self) -> Vec<usize> {
+        let domains = self.domains.iter().enumerate();
+        domains.flat_map(|(index, domain)| std::iter::repeat_n(index, domain.count)).collect()
+    }
+
+    fn by_rank(&self, pods: &[UngaterPod<'_>], ranks: &[usize]) -> Vec<(usize, NodeLabels)> {
+        let slots = self.slots();
+        let ungated = pods.iter().zip(ranks).filter(|(pod, _)| !pod.gated);
+        let taken: BTreeSet<usize> = ungated.map(|(_, rank)| *rank).collect();
+        let mut assigned = Vec::new();
+        for (index, (pod, &rank)) in pods.iter().zip(ranks).enumerate() {
+            // A predecessor of the same rank that is being deleted still has the place.
+            let waits = pod.deleting || taken.contains(&rank) || self.domains[slots[rank]].failed;
+            if pod.gated && !waits {
+                assigned.push((index, self.labels(slots[rank])));
+            }
+        }
+        assigned
+    }
+
+    fn in_order(&self, pods: &[UngaterPod<'_>]) -> Vec<(usize, NodeLabels)> {
+        let mut free: Vec<usize> = self.domains.iter().map(|domain| domain.count).collect();
+        for domain in
+            pods.iter().filter(|pod| !pod.gated).filter_map(|pod| self.find(pod.node_selector))
+        {
+            free[domain] = free[domain].saturating_sub(1);
+        }
+        let open =
+            self.domains.iter().zip(free).enumerate().filter(|(_, (domain, _))| !domain.failed);
+        let places = open.flat_map(|(index, (_, free))| std::iter::repeat_n(index, free));
+        let gated = pods.iter().enumerate().filter(|(_, pod)| pod.gated && !pod.deleting);
+        gated.zip(places).map(|((pod, _), domain)| (pod, self.labels(domain))).collect()
+    }
+}
+
+/// How ranks are read from the labels of pods.
+struct Ranks<'a> {
+    request: &'a PodSetTopologyRequest,
+    index_label: &'a str,
+    /// Pods of the pod set.
+    count: usize,
+    /// The rank in its pod set group of the first pod.
+    offset: Option<usize>,
+}
+
+impl<'a> Ranks<'a> {
+    /// `None` if the pods of the pod set have no ranks.
+    fn of(workload: &'a Workload, pod_set: &str) -> Option<Self> {
+        let request = request(workload, pod_set)?;
+        let index_label = request.pod_index_label.as_deref()?;
+        let count = count(assignment(workload, pod_set)?);
+        Some(Self { request, index_label, count, offset: group_offset(workload, pod_set) })
+    }
+
+    /// The rank of every pod. `None` if a pod has none, if two pods claim one, or if a pod runs in a domain that is not that of
+    /// its rank.
+    fn of_pods(&self, pods: &[UngaterPod<'_>], domains: &Domains<'_>) -> Option<Vec<usize>> {
+        let ranks: Vec<usize> = pods.iter().map(|pod| self.of_pod(pod)).collect::<Option<_>>()?;
+        let slots = domains.slots();
+        let mut seen = BTreeSet::new();
+        for (pod, &rank) in pods.iter().zip(&ranks) {
+            let slot = *slots.get(rank)?;
+            // A pod that is being deleted may have a successor already.
+            if !pod.deleting && !seen.insert(rank) {
+                return None;
+            }
+            if !pod.gated && domains.find(pod.node_selector) != Some(slot) {
+                return None;
+            }
+        }
+        Some(ranks)
+    }
+
+    fn of_pod(&self, pod: &UngaterPod<'_>) -> Option<usize> {
+        let number = |label: &str| pod.labels.get(label)?.parse::<usize>().ok();
+        let index = number(self.index_label)?;
+        let own = pod.annotations.get(POD_INDEX_OFFSET).and_then(|text| text.parse().ok());
+        let offset = self.offset.or(own).unwrap_or(0);
+        let rank = match (&self.request.sub_group_index_label, self.request.sub_group_count) {
+            (Some(label), Some(groups)) => {
+                let groups = usize::try_from(groups).ok().filter(|groups| *groups > 0)?;
+                let (size, group) = (self.count / groups, number(label)?);
+                (index < size && group < groups).then(|| index + group * size)?
+            }
+            _ => index,
+        };
+        rank.checked_sub(offset).filter(|rank| *rank < self.count)
+    }
+}
+
+/// In a pod set group the ranks of the larger pod set follow that of its leader.
+fn group_offset(workload: &Workload, pod_set: &str) -> Option<usize> {
+    let group = request(workload, pod_set)?.pod_set_group_name.as_deref()?;
+    let admission = workload.status.admission.as_ref()?;
+    let in_group = |one: &&PodSetAssignment| {
+        let other = request(workload, &one.name).and_then(|one| one.pod_set_group_name.as_deref());
+        other == Some(group) && one.name != pod_set
+    };
+    let own = assignment(workload, pod_set)?;
+    let other = admission.pod_set_assignments.iter().find(in_group)?;
+    let place = |one: &PodSetAssignment| {
+        let all = &admission.pod_set_assignments;
+        (count(one), all.iter().position(|other| other.name == one.name))
+    };
+    Some(if place(own) > place(other) { count(other) } else { 0 })
+}
+
+fn count(assignment: &PodSetAssignment) -> usize {
+    assignment.count.and_then(|count| usize::try_from(count).ok()).unwrap_or_default()
+}
+
+fn assignment<'a>(workload: &'a Workload, pod_set: &str) -> Option<&'a PodSetAssignment> {
+    let admission = workload.status.admission.as_ref()?;
+    admission.pod_set_assignments.iter().find(|one| one.name == pod_set)
+}
+
+fn request<'a>(workload: &'a Workload, pod_set: &str) -> Option<&'a PodSetTopologyRequest> {
+    workload.spec.pod_sets.iter().find(|one| one.name == pod_set)?.topology_request.as_ref()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Domains as the API stores them: nodes with their pods.
+    fn assigned(nodes: &[(&str, i32)]) -> Value {
+        let roots: Vec<&str> = nodes.iter().map(|(name, _)| *name).collect();
+        let counts: Vec<i32> = nodes.iter().map(|(_, count)| *count).collect();
+        json!({"levels": [HOSTNAME], "slices": [{
+            "domainCount": nodes.len(),
+            "valuesPerLevel": [{"individual": {"roots": roots}}],
+            "podCounts": {"individual": counts},
+        }]})
+    }
+
+    fn workload(nodes: &[(&str, i32)], request: &Value) -> Workload {
+        let count: i32 = nodes.iter().map(|(_, count)| count).sum();
+        serde_json::from_value(json!({
+            "spec": {"podSets": [{"name": "main", "count": count, "topologyRequest": request}]},
+            "status": {"admission": {"clusterQueue": "cq", "podSetAssignments": [
+                {"name": "main", "count": count, "topologyAssignment": assigned(nodes)},
+            ]}},
+        }))
+        .expect("a Workload decodes")
+    }
+
+    /// A pod: its labels, its node if it is ungated, and whether it is being deleted.
+    #[derive(Clone, Debug, Default)]
+    struct TestPod {
+        labels: BTreeMap<String, String>,
+        annotations: BTreeMap<String, String>,
+        selector: NodeLabels,
+        gated: bool,
+        deleting: bool,
+    }
+
+    fn pod(labels: &[(&str, usize)]) -> TestPod {
+        let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), value.to_string()));
+        TestPod { labels: labels.collect(), gated: true, ..TestPod::default() }
+    }
+
+    fn on(node: &str, mut pod: TestPod) -> TestPod {
+        pod.selector = [(HOSTNAME.to_owned(), node.to_owned())].into();
+        pod.gated = false;
+        pod
+    }
+
+    fn domains(workload: &Workload, pod_set: &str, pods: &[TestPod]) -> Vec<(usize, String)> {
+        let view: Vec<UngaterPod<'_>> = pods
+            .iter()
+            .map(|pod| UngaterPod {
+                labels: &pod.labels,
+                annotations: &pod.annotations,
+                node_selector: &pod.selector,
+                gated: pod.gated,
+                deleting: pod.deleting,
+            })
+            .collect();
+        let failing = ["c".to_owned()].into();
+        let found = domains_of_gated_pods(workload, pod_set, &failing, &view).into_iter();
+        found.map(|(index, labels)| (index, labels[HOSTNAME].clone())).collect()
+    }
+
+    fn places(found: &[(usize, &str)]) -> Vec<(usize, String)> {
+        found.iter().map(|(index, node)| (*index, (*node).to_owned())).collect()
+    }
+
+    fn by_index() -> Value {
+        json!({"podIndexLabel": "index"})
+    }
+
+    #[test]
+    fn pods_without_ranks_fill_the_domains_in_order() {
+        let workload = workload(&[("a", 2), ("b", 1)], &json!({}));
+        let pods = [pod(&[]), on("a", pod(&[])), pod(&[]), pod(&[])];
+        assert_eq!(domains(&workload, "main", &pods), places(&[(0, "a"), (2, "b")]));
+    }
+
+    #[test]
+    fn pods_with_ranks_get_the_domain_of_their_rank() {
+        let workload = workload(&[("a", 2), ("b", 2)], &by_index());
+        let pods = [pod(&[("index", 3)]), pod(&[("index", 0)])];
+        assert_eq!(domains(&workload, "main", &pods), places(&[(0, "b"), (1, "a")]));
+    }
+
+    #[test]
+    fn ranks_of_subgroups_follow_each_other() {
+        let request =
+            json!({"podIndexLabel": "index", "subGroupIndexLabel": "job", "subGroupCount": 2});
+        let workload = workload(&[("a", 2), ("b", 2)], &request);
+        let pods = [pod(&[("index", 0), ("job", 1)]), pod(&[("index", 1), ("job", 0)])];
+        assert_eq!(domains(&workload, "main", &pods), places(&[(0, "b"), (1, "a")]));
+        // An index beyond the size of a subgroup is no rank.
+        let pods = [pod(&[("index", 2), ("job", 0)])];
+        assert_eq!(domains(&workload, "main", &pods), places(&[(0, "a")]));
+    }
+
+    #[test]
+    fn ranks_that_contradict_running_pods_do_not_count() {
+        let workload = workload(&[("a", 1), ("b", 1)], &by_index());
+        // Rank 1 runs in the domain of rank 0, which is therefore taken.
+        let pods = [on("a", pod(&[("index", 1)])), pod(&[("index", 0)])];
+        assert_eq!(domains(&workload, "main", &pods), places(&[(1, "b")]));
+        let twice = [pod(&[("index", 1)]), pod(&[("index", 1)])];
+        assert_eq!(domains(&workload, "main", &twice), places(&[(0, "a"), (1, "b")]));
+        let unlabelled = [pod(&[("index", 1)]), pod(&[])];
+        assert_eq!(domains(&workload, "main", &unlabelled), places(&[(0, "a"), (1, "b")]));
+    }
+
+    #[test]
+    fn a_successor_waits_until_its_predecessor_is_gone() {
+        let workload = workload(&[("a", 1), ("b", 1)], &by_index());
+        let mut old = on("a", pod(&[("index", 0)]));
+        old.deleting = true;
+        let pods = [old, pod(&[("index", 0)]), pod(&[("index", 1)])];
+        assert_eq!(domains(&workload, "main", &pods), places(&[(2, "b")]));
+    }
+
+    #[test]
+    fn a_failed_node_gets_no_pods() {
+        let mut workload = workload(&[("a", 1), ("b", 1)], &json!({}));
+        let failed = crds::v1beta2::UnhealthyNode { name: "a".to_owned() };
+        workload.status.unhealthy_nodes.push(failed);
+        assert_eq!(domains(&workload, "main", &[pod(&[]), pod(&[])]), places(&[(0, "b")]));
+        // `c` is failing, and no status says so.
+        let failing = self::workload(&[("b", 1), ("c", 1)], &json!({}));
+        assert_eq!(domains(&failing, "main", &[pod(&[]), pod(&[])]), places(&[(0, "b")]));
+    }
+
+    #[test]
+    fn workers_of_a_group_are_ranked_after_their_leader() {
+        let request = json!({"podIndexLabel": "index", "podSetGroupName": "g"});
+        let workload: Workload = serde_json::from_value(json!({
+            "spec": {"podSets": [
+                {"name": "leader", "count": 1, "topologyRequest": request},
+                {"name": "workers", "count": 2, "topologyRequest": request},
+            ]},
+            "status": {"admission": {"clusterQueue": "cq", "podSetAssignments": [
+                {"name": "leader", "count": 1, "topologyAssignment": assigned(&[("a", 1)])},
+                {"name": "workers", "count": 2, "topologyAssignment": assigned(&[("a", 1), ("b", 1)])},
+            ]}},
+        }))
+        .expect("decodes");
+        let pods = [pod(&[("index", 2)]), pod(&[("index", 1)])];
+        assert_eq!(domains(&workload, "workers", &pods), places(&[(0, "b"), (1, "a")]));
+        assert_eq!(domains(&workload, "leader", &[pod(&[("index", 0)])]), places(&[(0, "a")]));
+    }
+
+    #[test]
+    fn an_offset_of_the_pods_is_subtracted() {
+        let workload = workload(&[("a", 1), ("b", 1)], &by_index());
+        let mut last = pod(&[("index", 2)]);
+        last.annotations.insert(POD_INDEX_OFFSET.to_owned(), "1".to_owned());
+        assert_eq!(domains(&workload, "main", &[last]), places(&[(0, "b")]));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_domain_gets_more_pods_than_it_is_assigned(
+            counts in proptest::collection::vec(0..4_i32, 1..5),
+            states in proptest::collection::vec((0..12_usize, 0..5_usize, 0..4_u8), 0..14),
+            ranked in proptest::bool::ANY,
+        ) {
+            let names = ["a", "b", "c", "d", "e"];
+            let nodes: Vec<(&str, i32)> = names.into_iter().zip(counts).collect();
+            let workload = workload(&nodes, &if ranked { by_index() } else { json!({}) });
+            let mut left: BTreeMap<&str, i32> = nodes.iter().copied().collect();
+            let pods = states.into_iter().map(|(rank, node, state)| {
+                let mut one = pod(&[("index", rank)]);
+                let name = names[node];
+                // Pods that run already are within the assignment.
+                if state == 0 && left.get(name).is_some_and(|left| *left > 0) {
+                    *left.get_mut(name).expect("known") -= 1;
+                    one = on(name, one);
+                }
+                one.deleting = state == 1;
+                one
+            });
+            let pods: Vec<TestPod> = pods.collect();
+            for (index, node) in domains(&workload, "main", &pods) {
+                proptest::prop_assert!(pods[index].gated && !pods[index].deleting);
+                let left = left.get_mut(node.as_str()).expect("an assigned domain");
+                *left -= 1;
+                proptest::prop_assert!(*left >= 0, "{node} has too many pods");
+            }
+        }
+    }
+}
