@@ -1,7 +1,12 @@
 //! The loop of the operators: watches in, passes out.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
+use ray::service::ServiceMemory;
 use runtime::watch::{Change, Key, WatchChange};
 use serde_json::Value;
 use tokio::{
@@ -13,7 +18,7 @@ use tokio::{
 use super::{
     MOST_PASSES,
     object_cache::{ObjectCache, ObjectId},
-    parent::concerned,
+    parent::{ParentId, concerned},
     pass::{OperatorPass, PassIo, PassReport},
     pass_queue::{PassOutcome, PassQueue},
 };
@@ -58,6 +63,8 @@ pub(super) struct OperatorLoop {
     queue: PassQueue,
     passes: JoinSet<PassReport>,
     unlisted: UnlistedWatches,
+    /// What passes about RayServices left for the next ones.
+    memories: BTreeMap<ParentId, ServiceMemory>,
 }
 
 impl OperatorLoop {
@@ -68,6 +75,7 @@ impl OperatorLoop {
             queue: PassQueue::default(),
             passes: JoinSet::new(),
             unlisted: UnlistedWatches::of(n_watches),
+            memories: BTreeMap::new(),
         }
     }
 
@@ -139,12 +147,16 @@ impl OperatorLoop {
         let now = Instant::now();
         for id in self.queue.take_due(now, MOST_PASSES) {
             match self.cache.family(&id) {
-                Some((parent, children)) => {
-                    let pass = OperatorPass::new(Arc::clone(&self.io), id, parent, children);
+                Some(family) => {
+                    let memory = self.memories.get(&id).cloned().unwrap_or_default();
+                    let pass = OperatorPass::new(Arc::clone(&self.io), id, family, memory);
                     self.passes.spawn(pass.run());
                 }
                 // It is gone, or of a kind that is not operated.
-                None => self.queue.finish(&id, PassOutcome::Complete(None), now),
+                None => {
+                    self.memories.remove(&id);
+                    self.queue.finish(&id, PassOutcome::Complete(None), now);
+                }
             }
         }
     }
@@ -158,6 +170,9 @@ impl OperatorLoop {
         }
         for (id, uid) in &report.deleted {
             self.cache.mark_deleted(id, uid);
+        }
+        if let Some(memory) = report.memory {
+            self.memories.insert(report.id.clone(), memory);
         }
         self.cache.forget_deletions(now.checked_sub(DELETIONS).unwrap_or(now));
         self.queue.finish(&report.id, report.outcome, now);

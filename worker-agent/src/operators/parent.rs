@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt};
 
 use appwrapper::{WrapperFacts, settings::WrapperSettings};
 use jiff::tz::TimeZone;
-use ray::{Moment, settings::OperatorSettings};
+use ray::{Moment, service::ServiceMemory, settings::OperatorSettings};
 use runtime::watch::{ApiResource, Key};
 use serde_json::Value;
 
@@ -80,8 +80,8 @@ impl ParentKind {
     /// The steps that `parent` needs next.
     pub(super) fn decide(
         self,
-        parent: &Value,
-        children: &[Value],
+        (parent, children): (&Value, &[Value]),
+        memory: &ServiceMemory,
         answers: &[OrderAnswer],
         moment: &Moment,
         settings: &AllSettings,

@@ -8,6 +8,7 @@ use kube::{Api, Client, api::DynamicObject};
 use ray::{
     Moment,
     head::{HeadAnswer, HeadRequest},
+    service::ServiceMemory,
     step::RayTarget,
 };
 use runtime::{
@@ -50,6 +51,8 @@ pub(super) struct PassReport {
     pub(super) stored: Vec<Value>,
     /// Objects that were asked to go, with their uids.
     pub(super) deleted: Vec<(ObjectId, String)>,
+    /// What the next pass about the object is given, if that changed.
+    pub(super) memory: Option<ServiceMemory>,
 }
 
 /// A pass in progress.
@@ -58,6 +61,7 @@ pub(super) struct OperatorPass {
     id: ParentId,
     parent: Value,
     children: Vec<Value>,
+    memory: ServiceMemory,
     report: PassReport,
 }
 
@@ -65,15 +69,21 @@ pub(super) struct OperatorPass {
 struct Interruption;
 
 impl OperatorPass {
-    pub(super) fn new(io: Arc<PassIo>, id: ParentId, parent: Value, children: Vec<Value>) -> Self {
+    pub(super) fn new(
+        io: Arc<PassIo>,
+        id: ParentId,
+        (parent, children): (Value, Vec<Value>),
+        memory: ServiceMemory,
+    ) -> Self {
         let report = PassReport {
             id: id.clone(),
             began: Instant::now(),
             outcome: PassOutcome::Interrupted,
             stored: Vec::new(),
             deleted: Vec::new(),
+            memory: None,
         };
-        Self { io, id, parent, children, report }
+        Self { io, id, parent, children, memory, report }
     }
 
     /// Runs the pass to its end.
@@ -105,8 +115,9 @@ impl OperatorPass {
     async fn orders(&mut self, moment: &Moment) -> Result<Vec<PassEnd>, Interruption> {
         let mut answers = Vec::new();
         for _ in 0..MOST_CALLS {
-            let (parent, children) = (&self.parent, &self.children);
-            let steps = self.id.kind.decide(parent, children, &answers, moment, &self.io.settings);
+            let family = (&self.parent, self.children.as_slice());
+            let settings = &self.io.settings;
+            let steps = self.id.kind.decide(family, &self.memory, &answers, moment, settings);
             let mut ends = Vec::new();
             let mut orders = Vec::new();
             for step in steps {
@@ -228,6 +239,7 @@ impl OperatorPass {
                 PassEnd::Requeue(after) => {
                     next = Some(next.map_or(after, |next| after.min(next)));
                 }
+                PassEnd::Remember(memory) => self.report.memory = Some(memory),
                 PassEnd::Status(status) => {
                     if self.write_status(&status).await?.is_refused() {
                         // The object changed: the decision is made again about the newer one.

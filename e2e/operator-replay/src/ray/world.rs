@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use ray::{
-    Moment, cluster, job,
+    Moment, cluster, job, service,
+    service::ServiceMemory,
     settings::OperatorSettings,
     step::{RayAnswer, RayEvent, RayRefusal, RayStep, RayTarget},
 };
@@ -22,7 +23,7 @@ const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower ca
 const ROUNDS: usize = 400;
 
 /// The kinds of the operator. They are let go when no finalizer is left.
-const PARENTS: [&str; 2] = ["RayCluster", "RayJob"];
+const PARENTS: [&str; 3] = ["RayCluster", "RayJob", "RayService"];
 
 /// Objects by id (`Kind/name`), and what happened to them.
 pub(crate) struct RayWorld {
@@ -32,13 +33,14 @@ pub(crate) struct RayWorld {
     pub(crate) settings: OperatorSettings,
     /// Every Ray head.
     pub(crate) head: PlayedHead,
-    /// The phases that each RayJob had in this step.
+    /// The states that each RayJob and RayService had in this step.
     pub(crate) history: Vec<(String, String)>,
     pub(crate) now: Timestamp,
     pace: Pace,
     /// When something moved the last time.
     moved: Timestamp,
     due: BTreeMap<String, Timestamp>,
+    memories: BTreeMap<String, ServiceMemory>,
     n_names: usize,
     n_created: u64,
     deleted_now: BTreeSet<String>,
@@ -56,7 +58,11 @@ impl Pace {
     pub(crate) const COARSE: Self =
         Self { round: SignedDuration::from_secs(2), quiet: SignedDuration::ZERO };
 
-    /// For deadlines: the time that the recorder waited.
+    /// For RayServices: the time that the recorder waited.
+    pub(crate) const SERVICE: Self =
+        Self { round: SignedDuration::from_millis(200), quiet: SignedDuration::from_secs(7) };
+
+    /// For deadlines of RayJobs: the time that the recorder waited.
     pub(crate) const FINE: Self =
         Self { round: SignedDuration::from_millis(200), quiet: SignedDuration::from_secs(8) };
 }
@@ -78,6 +84,7 @@ impl RayWorld {
             history: Vec::new(),
             pace,
             due: BTreeMap::new(),
+            memories: BTreeMap::new(),
             objects: BTreeMap::new(),
             passed: BTreeMap::new(),
             events: Vec::new(),
@@ -93,11 +100,12 @@ impl RayWorld {
     /// Begins a step: events and passed objects are those of one step.
     pub(crate) fn begin(&mut self) {
         self.passed.clear();
+        self.moved = self.now;
         self.events.clear();
         self.history.clear();
-        for (id, job) in self.objects.iter().filter(|(id, _)| id.starts_with("RayJob/")) {
-            let phase = job["status"]["jobDeploymentStatus"].as_str().unwrap_or_default();
-            self.history.push((id.clone(), phase.to_owned()));
+        let is_followed = |id: &str| id.starts_with("RayJob/") || id.starts_with("RayService/");
+        for (id, object) in self.objects.iter().filter(|(id, _)| is_followed(id)) {
+            self.history.push((id.clone(), state_of(id, &object["status"])));
         }
         self.due.clear();
         self.head.requests.clear();
@@ -122,7 +130,9 @@ impl RayWorld {
         let id = id(&object);
         object["metadata"]["uid"] = json!(format!("<uid of {id}>"));
         object["metadata"]["generation"] = json!(1);
-        service(&mut object);
+        complete_service(&mut object);
+        complete_ray_cluster(&mut object);
+        complete_gateway(&mut object);
         self.objects.insert(id, object.clone());
         RayAnswer::Done(object)
     }
@@ -280,15 +290,36 @@ impl RayWorld {
         self.now += self.pace.round;
         let moved = self.objects != before;
         if moved {
-            // A change of the RayJob or of one of its objects brings a pass.
-            self.due.clear();
+            self.wake(&before);
             self.moved = self.now;
         }
         moved
     }
 
+    /// A change of an object or of one of its own brings a pass. The status of a RayService that it wrote itself brings none.
+    fn wake(&mut self, before: &BTreeMap<String, Value>) {
+        let changed: Vec<&String> = self
+            .objects
+            .iter()
+            .filter(|(id, it)| before.get(*id) != Some(*it))
+            .map(|it| it.0)
+            .collect();
+        let is_own_status = |id: &String| {
+            let part = |objects: &BTreeMap<String, Value>, name: &str| {
+                objects.get(id).map(|object| object[name].clone())
+            };
+            let same = |name| part(before, name) == part(&self.objects, name);
+            id.starts_with("RayService/") && same("spec") && same("metadata")
+        };
+        match changed.as_slice() {
+            [id] if before.len() == self.objects.len() && is_own_status(id) => {}
+            _ => self.due.clear(),
+        }
+    }
+
     fn reconcile(&mut self) {
-        for id in self.ids("RayJob/").into_iter().chain(self.ids("RayCluster/")) {
+        let parents = ["RayService/", "RayJob/", "RayCluster/"];
+        for id in parents.iter().flat_map(|kind| self.ids(kind)).collect::<Vec<_>>() {
             if self.due.get(&id).is_none_or(|due| *due <= self.now) {
                 self.one_pass(&id);
             }
@@ -308,8 +339,15 @@ impl RayWorld {
         let moment = Moment { now: self.now, seed };
         let mut answers = Vec::new();
         loop {
-            let decide = if kind == "RayJob" { job::decide } else { cluster::decide };
-            let steps = decide(&parent, &children, &answers, &moment, &self.settings);
+            let settings = &self.settings;
+            let steps = match kind {
+                "RayService" => {
+                    let memory = self.memories.entry(id.to_owned()).or_default();
+                    service::decide(&parent, &children, memory, &answers, &moment, settings)
+                }
+                "RayJob" => job::decide(&parent, &children, &answers, &moment, settings),
+                _ => cluster::decide(&parent, &children, &answers, &moment, settings),
+            };
             if !steps.iter().any(RayStep::is_order) {
                 self.finish(id, steps);
                 return;
@@ -330,13 +368,15 @@ impl RayWorld {
         for step in steps {
             match step {
                 RayStep::ReplaceStatus(status) => {
-                    let phase = status["jobDeploymentStatus"].as_str().unwrap_or_default();
-                    self.history.push((id.to_owned(), phase.to_owned()));
+                    self.history.push((id.to_owned(), state_of(id, &status)));
                     if let Some(object) = self.objects.get_mut(id) {
                         object["status"] = status;
                     }
                 }
                 RayStep::Event(event) => self.events.push(event),
+                RayStep::Remember(memory) => {
+                    self.memories.insert(id.to_owned(), memory);
+                }
                 RayStep::RequeueAfter(after) => {
                     let after = SignedDuration::try_from(after).expect("short");
                     let due = self.due.entry(id.to_owned()).or_insert(Timestamp::MAX);
@@ -438,6 +478,41 @@ impl RayWorld {
     }
 }
 
+/// The state of a RayJob or a RayService in one text: the phase, or the reasons of conditions and the parts of both clusters.
+fn state_of(id: &str, status: &Value) -> String {
+    if id.starts_with("RayJob/") {
+        return status["jobDeploymentStatus"].as_str().unwrap_or_default().to_owned();
+    }
+    let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
+    let reasons = |kind: &str| {
+        let condition = conditions.iter().find(|it| it["type"] == kind);
+        condition.map_or_else(String::new, |it| {
+            let text = |name: &str| it[name].as_str().unwrap_or_default();
+            format!("{}/{}", text("status"), text("reason"))
+        })
+    };
+    let slot = |name: &str| {
+        let slot = &status[name];
+        let has_cluster = slot["rayClusterName"].as_str().is_some_and(|name| !name.is_empty());
+        let (capacity, traffic) = (&slot["targetCapacity"], &slot["trafficRoutedPercent"]);
+        service_part(has_cluster, capacity, traffic)
+    };
+    service_state(reasons, [slot("activeServiceStatus"), slot("pendingServiceStatus")])
+}
+
+/// What one cluster of a RayService is to it.
+pub(crate) fn service_part(has_cluster: bool, capacity: &Value, traffic: &Value) -> String {
+    format!("{has_cluster} {capacity} {traffic}")
+}
+
+/// The state of a RayService in one text.
+pub(crate) fn service_state(reasons: impl Fn(&str) -> String, parts: [String; 2]) -> String {
+    // Without Ready: when endpoints come and go depends on the delay of their controller.
+    let kinds = ["UpgradeInProgress", "Suspending", "Suspended", "RollbackInProgress"];
+    let reasons = kinds.map(|kind| format!("{kind}={}", reasons(kind)));
+    format!("{} | {}", reasons.join(" "), parts.join(" | "))
+}
+
 /// No node has labels that pods ask for, and no claim gets a volume.
 fn is_scheduled(pod: &Value) -> bool {
     let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
@@ -446,7 +521,7 @@ fn is_scheduled(pod: &Value) -> bool {
 }
 
 /// Addresses and node ports.
-fn service(object: &mut Value) {
+fn complete_service(object: &mut Value) {
     if object["kind"] != "Service" {
         return;
     }
@@ -457,6 +532,29 @@ fn service(object: &mut Value) {
         for port in object["spec"]["ports"].as_array_mut().into_iter().flatten() {
             port["nodePort"] = json!("<nodePort>");
         }
+    }
+}
+
+/// The default of the CRD for groups without a size.
+fn complete_ray_cluster(object: &mut Value) {
+    if object["kind"] == "RayCluster" {
+        let groups = object["spec"].get_mut("workerGroupSpecs").and_then(Value::as_array_mut);
+        for group in groups.into_iter().flatten().filter_map(Value::as_object_mut) {
+            group.entry("replicas").or_insert(json!(0));
+        }
+    }
+}
+
+/// The conditions that the CRD of a Gateway begins with.
+fn complete_gateway(object: &mut Value) {
+    if object["kind"] == "Gateway" {
+        let condition = |kind: &str| {
+            json!({
+                "type": kind, "status": "Unknown", "reason": "Pending",
+                "message": "Waiting for controller", "lastTransitionTime": "<time>",
+            })
+        };
+        object["status"] = json!({"conditions": [condition("Accepted"), condition("Programmed")]});
     }
 }
 
