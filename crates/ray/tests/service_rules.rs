@@ -287,3 +287,41 @@ fn a_replaced_cluster_is_removed_after_its_delay() {
         assert_eq!(matches!(steps.as_slice(), [RayStep::Delete(_)]), is_removed, "{time}");
     }
 }
+
+#[test]
+fn a_cluster_that_kueue_suspended_runs_again_when_its_service_is_admitted() {
+    let mut service = ray_service("ray:1", &active("rs-a"));
+    service["metadata"]["labels"] = json!({"kueue.x-k8s.io/queue-name": "q"});
+    let mut suspended = cluster("rs-a", "ray:1").remove(0);
+    suspended["spec"]["suspend"] = json!(true);
+    // Admitted to other nodes than before.
+    let pod = "/spec/rayClusterConfig/headGroupSpec/template/spec";
+    service.pointer_mut(pod).expect("a pod")["nodeSelector"] = json!({"pool": "b"});
+    let run = |service: &Value| {
+        let (orders, _) =
+            pass(service, &[suspended.clone()], &ServiceMemory::default(), head("RUNNING"));
+        orders
+    };
+    service["spec"]["rayClusterConfig"]["suspend"] = json!(true);
+    assert_eq!(run(&service), [], "it waits for Kueue");
+    service["spec"]["rayClusterConfig"]["suspend"] = json!(false);
+    let orders = run(&service);
+    let [RayStep::Patch { target, patch }] = orders.as_slice() else { unreachable!("{orders:?}") };
+    assert_eq!((target.kind.as_str(), target.name.as_str()), ("RayCluster", "rs-a"));
+    assert_eq!(patch["spec"]["suspend"], false);
+    let selector = patch.pointer("/spec/headGroupSpec/template/spec/nodeSelector/pool");
+    assert_eq!(selector, Some(&json!("b")));
+    // Without Kueue the user suspends the cluster itself.
+    service["metadata"]["labels"] = json!({});
+    let touches = |step: &RayStep| matches!(step, RayStep::Patch { .. });
+    assert!(!run(&service).iter().any(touches));
+}
+
+#[test]
+fn a_service_whose_pods_are_gone_is_not_ready() {
+    let service = ray_service("ray:1", &active("rs-a"));
+    let children = [cluster("rs-a", "ray:1").remove(0)];
+    let (_, ends) = pass(&service, &children, &ServiceMemory::default(), head("RUNNING"));
+    let status = status(&ends).expect("a status");
+    assert_eq!(status["conditions"][0]["reason"], "ZeroServeEndpoints");
+}

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use appwrapper::evicted_nodes;
 use ray::service::ServiceMemory;
 use runtime::watch::{Change, Key, WatchChange};
 use serde_json::Value;
@@ -18,13 +19,16 @@ use tokio::{
 use super::{
     MOST_PASSES,
     object_cache::{ObjectCache, ObjectId},
-    parent::{ParentId, concerned},
+    parent::{ParentId, ParentKind, PassFacts, concerned},
     pass::{OperatorPass, PassIo, PassReport},
     pass_queue::{PassOutcome, PassQueue},
 };
 
 /// How long a deletion is remembered: longer than any pass takes to learn of its writes.
 const DELETIONS: Duration = Duration::from_secs(600);
+
+/// The kind of the nodes that are watched: those that pods must leave.
+const NODE: &str = "Node";
 
 /// A change of a watch.
 pub(super) struct NumberedChange {
@@ -126,9 +130,30 @@ impl OperatorLoop {
     }
 
     fn apply(&mut self, object: &Arc<Value>) {
+        let is_new_node = object["kind"] == NODE && !self.cache.has(&ObjectId::of(object));
+        if is_new_node {
+            self.wake_wrappers();
+        }
         if self.cache.observe((**object).clone()) {
             concerned(object).into_iter().for_each(|id| self.queue.note_change(id));
         }
+    }
+
+    /// A node was marked, or is not marked any more: pods of any AppWrapper may be on it.
+    fn wake_wrappers(&mut self) {
+        for key in self.cache.keys_of(ParentKind::AppWrapper.name()) {
+            self.queue.note_change(ParentId { kind: ParentKind::AppWrapper, key });
+        }
+    }
+
+    fn facts(&self, id: &ParentId) -> PassFacts {
+        let memory = self.memories.get(id).cloned().unwrap_or_default();
+        let settings = &self.io.settings.wrapper;
+        let evicted_nodes = match id.kind {
+            ParentKind::AppWrapper => evicted_nodes(self.cache.without_namespace(NODE), settings),
+            _ => BTreeMap::new(),
+        };
+        PassFacts { memory, evicted_nodes }
     }
 
     fn remove_all(&mut self, kind: &str, keys: Vec<Key>) {
@@ -138,6 +163,9 @@ impl OperatorLoop {
     }
 
     fn remove(&mut self, id: &ObjectId) {
+        if id.kind == NODE {
+            self.wake_wrappers();
+        }
         if let Some(object) = self.cache.remove(id, Instant::now()) {
             concerned(&object).into_iter().for_each(|id| self.queue.note_change(id));
         }
@@ -148,8 +176,8 @@ impl OperatorLoop {
         for id in self.queue.take_due(now, MOST_PASSES) {
             match self.cache.family(&id) {
                 Some(family) => {
-                    let memory = self.memories.get(&id).cloned().unwrap_or_default();
-                    let pass = OperatorPass::new(Arc::clone(&self.io), id, family, memory);
+                    let facts = self.facts(&id);
+                    let pass = OperatorPass::new(Arc::clone(&self.io), id, family, facts);
                     self.passes.spawn(pass.run());
                 }
                 // It is gone, or of a kind that is not operated.

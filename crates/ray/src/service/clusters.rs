@@ -2,6 +2,7 @@
 //!
 //! Source: docs/reference/ray.md §9.
 
+use crds::names::labels;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
@@ -14,7 +15,7 @@ use super::{
 };
 use crate::{
     cluster::is_terminating,
-    json::{annotation, items, merge_difference, name, object, texts},
+    json::{annotation, items, label, merge_difference, name, object, texts},
     names,
     pass::{OrderOutcome, Pass},
     step::{RayStep, RayTarget},
@@ -42,6 +43,14 @@ pub(super) fn reconcile_clusters<'a>(
         let pending = Some(create(context, pass, state)?);
         return Ok(ServiceClusters { active, pending });
     }
+    if let Some(cluster) = pending.filter(|cluster| resumes(context, cluster)) {
+        let pending = Some(update(context, pass, state, cluster, "pending")?);
+        return Ok(ServiceClusters { active, pending });
+    }
+    if let Some(cluster) = active.filter(|cluster| resumes(context, cluster)) {
+        let active = Some(update(context, pass, state, cluster, "active")?);
+        return Ok(ServiceClusters { active, pending });
+    }
     // During an upgrade the spec is that of the pending cluster.
     let upgrades = state.is_true(UPGRADE_IN_PROGRESS);
     if let Some(cluster) = active.filter(|cluster| !upgrades && is_outdated(context, cluster)) {
@@ -55,6 +64,20 @@ pub(super) fn reconcile_clusters<'a>(
         pending => pending,
     };
     Ok(ServiceClusters { active, pending })
+}
+
+/// Whether a cluster that Kueue had suspended is to run again, since Kueue has admitted its RayService.
+///
+/// Kueue switches the RayService and suspends the cluster, but starts no child; the official operator passes the switch on to new clusters
+/// only. A suspended cluster has no pods, so it takes the nodes that it was admitted to in place.
+fn resumes(context: &ServiceContext<'_>, cluster: &Value) -> bool {
+    let is_queued = [labels::QUEUE_NAME, labels::PREBUILT_WORKLOAD_NAME]
+        .iter()
+        .any(|name| !label(context.service, name).is_empty());
+    is_queued
+        && context.spec.ray_cluster_config.suspend == Some(false)
+        && cluster["spec"]["suspend"] == true
+        && context.head_pod(cluster).is_none()
 }
 
 /// Whether a cluster needs new groups, or bears the hash of another version, which cannot be compared.
@@ -95,9 +118,11 @@ fn update<'a>(
 ) -> Result<&'a Value, Unfinished> {
     let mut wanted = goal_cluster(context, state, name(cluster));
     // Kueue and the user suspend the cluster itself; the field of the RayService counts when it is made.
-    object(&mut wanted["spec"]).remove("suspend");
-    if !cluster["spec"]["suspend"].is_null() {
-        wanted["spec"]["suspend"] = cluster["spec"]["suspend"].clone();
+    if !resumes(context, cluster) {
+        object(&mut wanted["spec"]).remove("suspend");
+        if !cluster["spec"]["suspend"].is_null() {
+            wanted["spec"]["suspend"] = cluster["spec"]["suspend"].clone();
+        }
     }
     let part = |object: &Value| {
         let metadata = &object["metadata"];
@@ -177,7 +202,7 @@ pub(super) fn remove_superfluous<'a>(
         let planned = context.now().saturating_add(SignedDuration::from_secs(delay.into()));
         let due = memory.removal(name(cluster), planned.unwrap_or(context.now()));
         if context.now() >= due {
-            remove(context.path(name(cluster)), "", pass, cluster)?;
+            remove(&context.path(name(cluster)), "", pass, cluster)?;
         }
     }
     Ok(!superfluous.is_empty())
@@ -185,7 +210,7 @@ pub(super) fn remove_superfluous<'a>(
 
 /// Deletes a cluster, unless it is on its way out. `occasion` ends the message.
 pub(super) fn remove(
-    path: String,
+    path: &str,
     occasion: &str,
     pass: &mut Pass<'_>,
     cluster: &Value,

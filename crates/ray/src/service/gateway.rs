@@ -101,7 +101,7 @@ pub(super) fn reconcile_gateway<'a>(
             "allowedRoutes": {"namespaces": {"from": "Same"}},
         }],
     });
-    reconcile(context, pass, &gateway_name(context), spec, &GATEWAY).map(|_| ())
+    reconcile(context, pass, &gateway_name(context), &spec, &GATEWAY).map(|_| ())
 }
 
 /// Makes the route, or moves its traffic. The parts of the traffic as they are stored are the answer; none without an active cluster.
@@ -128,7 +128,7 @@ pub(super) fn reconcile_route<'a>(
             "backendRefs": backends,
         }],
     });
-    reconcile(context, pass, &route_name(context), spec, &HTTP_ROUTE)?;
+    reconcile(context, pass, &route_name(context), &spec, &HTTP_ROUTE)?;
     Ok(Some(split))
 }
 
@@ -147,7 +147,7 @@ fn reconcile<'a>(
     context: &ServiceContext<'a>,
     pass: &mut Pass<'a>,
     wanted: &str,
-    spec: Value,
+    spec: &Value,
     reasons: &RouteReasons,
 ) -> Result<(), Unfinished> {
     let kind = reasons.kind;
@@ -162,7 +162,7 @@ fn reconcile<'a>(
         Some(present) if !context.owns(present) => {
             return fail(pass, &format!("another {kind} has this name"));
         }
-        Some(present) if covers(&present["spec"], &spec) => return Ok(()),
+        Some(present) if covers(&present["spec"], spec) => return Ok(()),
         Some(present) => {
             RayStep::Patch { target: RayTarget::of(present), patch: json!({"spec": spec}) }
         }

@@ -19,13 +19,13 @@ use crate::{
 /// The port of Serve, if the head names none.
 const SERVE_PORT: i64 = 8000;
 
-/// Sets the label of the head of a cluster. A cluster without a head ends the pass: nothing of it serves.
+/// Sets the label of the head of a cluster. A cluster that is suspended, or whose head is being replaced, has none.
 pub(super) fn reconcile_serve_label(
     context: &ServiceContext<'_>,
     pass: &mut Pass<'_>,
     cluster: &Value,
 ) -> Result<(), Unfinished> {
-    let head = context.head_pod(cluster).ok_or(Unfinished)?;
+    let Some(head) = context.head_pod(cluster) else { return Ok(()) };
     let serves =
         !context.spec.exclude_head_pod_from_serve_svc && is_healthy(context, pass, cluster, head)?;
     let wanted = serves.to_string();

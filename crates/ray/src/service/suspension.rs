@@ -124,7 +124,7 @@ fn remove_all(context: &ServiceContext<'_>, pass: &mut Pass<'_>) -> Result<bool,
     for object in context.children.iter().filter(|object| context.owns(object)) {
         is_empty = false;
         if object["kind"] == "RayCluster" {
-            remove(context.path(name(object)), " during suspend", pass, object)?;
+            remove(&context.path(name(object)), " during suspend", pass, object)?;
         } else {
             remove_other(context, pass, object)?;
         }

@@ -579,7 +579,7 @@ fn recorded_state(line: &Value) -> String {
         let has_cluster = slot["cluster"].as_str().is_some_and(|name| !name.is_empty());
         service_part(has_cluster, &slot["targetCapacity"], &slot["trafficRoutedPercent"])
     };
-    service_state(reason, [slot("active"), slot("pending")])
+    service_state(reason, &[slot("active"), slot("pending")])
 }
 
 /// The random part of a name that an object gave: what follows its own name.

@@ -497,7 +497,7 @@ fn state_of(id: &str, status: &Value) -> String {
         let (capacity, traffic) = (&slot["targetCapacity"], &slot["trafficRoutedPercent"]);
         service_part(has_cluster, capacity, traffic)
     };
-    service_state(reasons, [slot("activeServiceStatus"), slot("pendingServiceStatus")])
+    service_state(reasons, &[slot("activeServiceStatus"), slot("pendingServiceStatus")])
 }
 
 /// What one cluster of a RayService is to it.
@@ -506,7 +506,7 @@ pub(crate) fn service_part(has_cluster: bool, capacity: &Value, traffic: &Value)
 }
 
 /// The state of a RayService in one text.
-pub(crate) fn service_state(reasons: impl Fn(&str) -> String, parts: [String; 2]) -> String {
+pub(crate) fn service_state(reasons: impl Fn(&str) -> String, parts: &[String; 2]) -> String {
     // Without Ready: when endpoints come and go depends on the delay of their controller.
     let kinds = ["UpgradeInProgress", "Suspending", "Suspended", "RollbackInProgress"];
     let reasons = kinds.map(|kind| format!("{kind}={}", reasons(kind)));
