@@ -250,7 +250,7 @@ fn a_cluster_of_another_owner_is_neither_used_nor_removed() {
     let steps =
         service::decide(&service, &children, &ServiceMemory::default(), &[], &later, &settings);
     assert!(!steps.iter().any(|step| matches!(step, RayStep::Delete(_))), "{steps:?}");
-    let mut deleted = service.clone();
+    let mut deleted = service;
     deleted["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
     let (orders, _) = pass(&deleted, &children, &ServiceMemory::default(), head("RUNNING"));
     let names = orders.iter().filter_map(|step| match step {

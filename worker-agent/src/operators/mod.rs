@@ -147,7 +147,7 @@ impl Operators {
         tasks.shutdown().await;
     }
 
-    /// Tells of every change of the official operator's lease. Without the right to watch it nothing is told.
+    /// Reports every change of the official operator's lease; none without the right to watch it.
     fn watch_lease(&self, noticed: mpsc::Sender<()>, stop: &Stop, tasks: &mut JoinSet<()>) {
         if self.mode != OperatorMode::Auto {
             return;

@@ -8,7 +8,8 @@ use super::{
     head::line,
     jobs::is_of_job,
     profile::settings,
-    world::{Pace, RayWorld, TOKEN, id, service_part, service_state, set_ready, terminate},
+    states::{recorded_state, without_early_copies},
+    world::{Pace, RayWorld, TOKEN, id, set_ready, terminate},
 };
 use crate::{
     normal::{normal, without_parser},
@@ -524,36 +525,6 @@ impl RayReplay {
     }
 }
 
-/// Fields of a copy that depend on the moment at which it was made.
-const COUNTS: [&str; 2] = ["availableWorkerReplicas", "readyWorkerReplicas"];
-
-/// A copy of the status of a cluster that was not ready yet depends on the moment at which it was made.
-fn without_early_copies(ours: &mut Value, theirs: &mut Value) {
-    for part in ["activeServiceStatus", "pendingServiceStatus"] {
-        let copy = |object: &Value| object["status"][part]["rayClusterStatus"].clone();
-        let is_early =
-            |copy: &Value| copy.is_object() && copy["desiredCPU"] != "0" && copy["state"].is_null();
-        if is_early(&copy(ours)) || is_early(&copy(theirs)) {
-            ours["status"][part]["rayClusterStatus"] = Value::Null;
-            theirs["status"][part]["rayClusterStatus"] = Value::Null;
-        }
-        for status in [&mut *ours, &mut *theirs] {
-            let copy = status.pointer_mut(&format!("/status/{part}/rayClusterStatus"));
-            if let Some(copy) = copy.and_then(Value::as_object_mut) {
-                copy.retain(|name, _| !COUNTS.contains(&name.as_str()));
-            }
-        }
-    }
-    let is_early = |object: &Value| {
-        let copy = &object["status"]["rayClusterStatus"];
-        copy.is_object() && copy["state"].is_null() && copy["desiredCPU"] != "0"
-    };
-    if is_early(ours) && is_early(theirs) {
-        ours["status"]["rayClusterStatus"] = Value::Null;
-        theirs["status"]["rayClusterStatus"] = Value::Null;
-    }
-}
-
 /// The official operator asks the proxy of a head at the address of its pod, ours at its Service.
 fn as_recorded(request: String) -> String {
     let Some((begin, rest)) = request.split_once("//") else { return request };
@@ -561,25 +532,6 @@ fn as_recorded(request: String) -> String {
         Some((_, end)) if end.contains("/-/healthz") => format!("{begin}//<head pod ip>:{end}"),
         _ => request,
     }
-}
-
-/// A line of a recorded history, in the form of the world's. Empty for kinds whose states are not compared.
-fn recorded_state(line: &Value) -> String {
-    let of = line["of"].as_str().unwrap_or_default();
-    if of.starts_with("RayJob/") {
-        return line["jobDeploymentStatus"].as_str().unwrap_or_default().to_owned();
-    }
-    let is_begun = line["conditions"].as_object().is_some_and(|conditions| !conditions.is_empty());
-    if !of.starts_with("RayService/") || !is_begun {
-        return String::new();
-    }
-    let reason = |kind: &str| line["conditions"][kind].as_str().unwrap_or_default().to_owned();
-    let slot = |name: &str| {
-        let slot = &line[name];
-        let has_cluster = slot["cluster"].as_str().is_some_and(|name| !name.is_empty());
-        service_part(has_cluster, &slot["targetCapacity"], &slot["trafficRoutedPercent"])
-    };
-    service_state(reason, &[slot("active"), slot("pending")])
 }
 
 /// The random part of a name that an object gave: what follows its own name.

@@ -44,7 +44,7 @@ impl PlayedHead {
     pub(crate) fn set(&mut self, change: &Value) {
         for (name, value) in change.as_object().into_iter().flatten() {
             match value {
-                // What an application is told beside the change stays.
+                // The other settings of the applications stay.
                 Value::Object(_) if name == "apps" => {
                     json_patch::merge(&mut self.settings[name], value);
                 }

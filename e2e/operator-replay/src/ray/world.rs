@@ -11,7 +11,12 @@ use ray::{
 };
 use serde_json::{Value, json};
 
-use super::{head::PlayedHead, jobs};
+use super::{
+    api_defaults::{complete_gateway, complete_ray_cluster, complete_service},
+    head::PlayedHead,
+    jobs,
+    states::state_of,
+};
 
 /// Random parts of names begin with this, so that they can be found again.
 pub(crate) const TOKEN: &str = "zq";
@@ -478,84 +483,11 @@ impl RayWorld {
     }
 }
 
-/// The state of a RayJob or a RayService in one text: the phase, or the reasons of conditions and the parts of both clusters.
-fn state_of(id: &str, status: &Value) -> String {
-    if id.starts_with("RayJob/") {
-        return status["jobDeploymentStatus"].as_str().unwrap_or_default().to_owned();
-    }
-    let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
-    let reasons = |kind: &str| {
-        let condition = conditions.iter().find(|it| it["type"] == kind);
-        condition.map_or_else(String::new, |it| {
-            let text = |name: &str| it[name].as_str().unwrap_or_default();
-            format!("{}/{}", text("status"), text("reason"))
-        })
-    };
-    let slot = |name: &str| {
-        let slot = &status[name];
-        let has_cluster = slot["rayClusterName"].as_str().is_some_and(|name| !name.is_empty());
-        let (capacity, traffic) = (&slot["targetCapacity"], &slot["trafficRoutedPercent"]);
-        service_part(has_cluster, capacity, traffic)
-    };
-    service_state(reasons, &[slot("activeServiceStatus"), slot("pendingServiceStatus")])
-}
-
-/// What one cluster of a RayService is to it.
-pub(crate) fn service_part(has_cluster: bool, capacity: &Value, traffic: &Value) -> String {
-    format!("{has_cluster} {capacity} {traffic}")
-}
-
-/// The state of a RayService in one text.
-pub(crate) fn service_state(reasons: impl Fn(&str) -> String, parts: &[String; 2]) -> String {
-    // Without Ready: when endpoints come and go depends on the delay of their controller.
-    let kinds = ["UpgradeInProgress", "Suspending", "Suspended", "RollbackInProgress"];
-    let reasons = kinds.map(|kind| format!("{kind}={}", reasons(kind)));
-    format!("{} | {}", reasons.join(" "), parts.join(" | "))
-}
-
 /// No node has labels that pods ask for, and no claim gets a volume.
 fn is_scheduled(pod: &Value) -> bool {
     let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
     let waits = |volume: &Value| !volume["persistentVolumeClaim"].is_null();
     pod["spec"]["nodeSelector"]["no"].is_null() && !volumes.into_iter().any(waits)
-}
-
-/// Addresses and node ports.
-fn complete_service(object: &mut Value) {
-    if object["kind"] != "Service" {
-        return;
-    }
-    if object["spec"]["clusterIP"].is_null() {
-        object["spec"]["clusterIP"] = json!("<ip>");
-    }
-    if matches!(object["spec"]["type"].as_str(), Some("NodePort" | "LoadBalancer")) {
-        for port in object["spec"]["ports"].as_array_mut().into_iter().flatten() {
-            port["nodePort"] = json!("<nodePort>");
-        }
-    }
-}
-
-/// The default of the CRD for groups without a size.
-fn complete_ray_cluster(object: &mut Value) {
-    if object["kind"] == "RayCluster" {
-        let groups = object["spec"].get_mut("workerGroupSpecs").and_then(Value::as_array_mut);
-        for group in groups.into_iter().flatten().filter_map(Value::as_object_mut) {
-            group.entry("replicas").or_insert(json!(0));
-        }
-    }
-}
-
-/// The conditions that the CRD of a Gateway begins with.
-fn complete_gateway(object: &mut Value) {
-    if object["kind"] == "Gateway" {
-        let condition = |kind: &str| {
-            json!({
-                "type": kind, "status": "Unknown", "reason": "Pending",
-                "message": "Waiting for controller", "lastTransitionTime": "<time>",
-            })
-        };
-        object["status"] = json!({"conditions": [condition("Accepted"), condition("Programmed")]});
-    }
 }
 
 fn complete(job: Option<&mut Value>) {
