@@ -26,7 +26,7 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_enum, default_value = "thin")]
     pub(crate) admission: AdmissionMode,
 
-    /// Whether the agent operates RayClusters, RayJobs, RayCronJobs and AppWrappers itself.
+    /// Whether the agent operates RayClusters, RayJobs, RayServices, RayCronJobs and AppWrappers itself.
     #[arg(long, value_enum, default_value = "off")]
     pub(crate) operators: OperatorMode,
 

@@ -6,7 +6,7 @@
 //! | module | concept |
 //! |---|---|
 //! | `args`, `config` | flags, configuration file |
-//! | `operators` | RayClusters, RayJobs, RayCronJobs and AppWrappers where no official operator runs |
+//! | `operators` | RayClusters, RayJobs, RayServices, RayCronJobs and AppWrappers where no official operator runs |
 //! | `process` | the tasks of the process |
 
 mod args;

@@ -8,6 +8,7 @@
 //! | [`step`] | what a decision asks for, and the answers |
 //! | [`pod_sets`], [`template_path`] | the pods of a component |
 //! | `component`, `creation`, `deletion`, `health` | objects of components: made, removed, judged |
+//! | [`evicted_nodes`](fn@evicted_nodes) | nodes that pods must leave |
 //! | [`webhook`] | what is refused and defaulted at admission |
 //! | [`settings`], [`names`] | what an administrator may set; labels, annotations, conditions |
 
@@ -16,6 +17,7 @@ mod creation;
 mod decide;
 pub mod definitions;
 mod deletion;
+mod evicted_nodes;
 mod health;
 mod json;
 pub mod names;
@@ -28,4 +30,5 @@ pub mod v1beta2;
 pub mod webhook;
 
 pub use decide::decide;
+pub use evicted_nodes::evicted_nodes;
 pub use state::WrapperFacts;

@@ -45,8 +45,12 @@ pub use context::Moment;
 pub(crate) use context::{ClusterContext, label_value};
 pub use decide::decide;
 pub(crate) use groups::is_terminating;
+pub(crate) use pod_health::is_running_and_ready;
 pub(crate) use ray_env::token_secret;
 pub(crate) use ray_env::{add_token, token_volume};
-pub(crate) use services::{dashboard_port, head_service as head_service_of};
-pub(crate) use status::same_status;
+pub(crate) use services::{
+    dashboard_port, head_service as head_service_of, named_serve_port, serve_port,
+};
+pub(crate) use spec_hash::recreate_hash;
+pub(crate) use status::{no_cluster_status, same_status};
 pub(crate) use validate::{LONGEST_NAME, check_cluster_spec, check_name};

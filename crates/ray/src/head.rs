@@ -109,7 +109,7 @@ fn info_of(info: &Map<String, Value>) -> HeadJobInfo {
 }
 
 /// A text of a head, without control characters and not longer than a status bears.
-fn cut(text: &str) -> String {
+pub(crate) fn cut(text: &str) -> String {
     let is_plain = |character: &char| !character.is_control() || matches!(character, '\n' | '\t');
     text.chars().filter(is_plain).take(LONGEST_TEXT).collect()
 }

@@ -70,3 +70,34 @@ pub(crate) fn list_if_any<'a>(value: &'a mut Value, name: &str) -> &'a mut [Valu
         _ => &mut [],
     }
 }
+
+/// The JSON merge patch that turns one value into another. None if they are alike.
+pub(crate) fn merge_difference(from: &Value, to: &Value) -> Option<Value> {
+    let (Value::Object(from), Value::Object(to)) = (from, to) else {
+        return (from != to).then(|| to.clone());
+    };
+    let mut patch = Map::new();
+    for (key, value) in to {
+        if let Some(change) = merge_difference(from.get(key).unwrap_or(&Value::Null), value) {
+            patch.insert(key.clone(), change);
+        }
+    }
+    for key in from.keys().filter(|key| !to.contains_key(*key)) {
+        patch.insert(key.clone(), Value::Null);
+    }
+    (!patch.is_empty()).then_some(Value::Object(patch))
+}
+
+/// Whether a value has all that is wanted. What it has beyond that, such as defaults of the API server, does not count.
+pub(crate) fn covers(present: &Value, wanted: &Value) -> bool {
+    match (present, wanted) {
+        (Value::Object(present), Value::Object(wanted)) => wanted
+            .iter()
+            .all(|(key, wanted)| covers(present.get(key).unwrap_or(&Value::Null), wanted)),
+        (Value::Array(present), Value::Array(wanted)) => {
+            present.len() == wanted.len()
+                && present.iter().zip(wanted).all(|(present, wanted)| covers(present, wanted))
+        }
+        _ => present == wanted,
+    }
+}

@@ -62,8 +62,18 @@ pub const INGRESS_CLASS: &str = "kubernetes.io/ingress.class";
 /// Finalizer: keys in Redis are removed first.
 pub const REDIS_FINALIZER: &str = "ray.io/gcs-ft-redis-cleanup-finalizer";
 
+/// Annotation: the hash of the spec that a cluster of a RayService was made from.
+pub const SPEC_HASH: &str = "ray.io/hash-without-replicas-and-workers-to-delete";
+/// Annotation: the number of worker groups of that spec.
+pub const GROUP_COUNT: &str = "ray.io/num-worker-groups";
+
+/// Finalizer: the clusters of a RayService are removed first.
+pub const SERVICE_FINALIZER: &str = "ray.io/rayservice-finalizer";
 /// Finalizer: a job that runs in Ray is stopped first.
 pub const JOB_FINALIZER: &str = "ray.io/rayjob-finalizer";
+
+/// The type of upgrade that moves traffic step by step.
+pub const INCREMENTAL_UPGRADE: &str = "NewClusterWithIncrementalUpgrade";
 
 /// The container that submits a RayJob.
 pub const SUBMITTER_CONTAINER: &str = "ray-job-submitter";

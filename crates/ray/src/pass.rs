@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::{
     head::{HeadAnswer, HeadRequest},
+    service::ServiceMemory,
     step::{RayAnswer, RayEvent, RayRefusal, RayStep, RayTarget},
 };
 
@@ -79,6 +80,10 @@ impl<'a> Pass<'a> {
 
     pub(crate) fn status(&mut self, status: Value) {
         self.notes.push(RayStep::ReplaceStatus(status));
+    }
+
+    pub(crate) fn remember(&mut self, memory: ServiceMemory) {
+        self.notes.push(RayStep::Remember(memory));
     }
 
     pub(crate) fn requeue(&mut self, after: Duration) {

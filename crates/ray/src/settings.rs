@@ -35,6 +35,8 @@ pub struct OperatorSettings {
     pub job_end_grace: Duration,
     /// How long a head may fail to say how its job is.
     pub job_check_timeout: Duration,
+    /// A RayService without an upgrade strategy gets a new cluster when its spec changes.
+    pub zero_downtime: bool,
     /// Defaults of all pods.
     pub pods: RayPodDefaults,
 }
@@ -56,6 +58,8 @@ pub struct RayGates {
     pub history_server: bool,
     /// A submitter beside the head starts again after a failure.
     pub sidecar_submitter_restart: bool,
+    /// RayServices may move their traffic step by step.
+    pub incremental_upgrade: bool,
     /// Encryption between Ray's nodes.
     pub mtls: bool,
 }
@@ -91,6 +95,7 @@ impl Default for OperatorSettings {
             delete_finished_jobs: false,
             job_end_grace: Duration::from_secs(300),
             job_check_timeout: Duration::from_secs(300),
+            zero_downtime: true,
             pods: RayPodDefaults::default(),
         }
     }
@@ -106,6 +111,7 @@ impl Default for RayGates {
             network_policy: false,
             history_server: false,
             sidecar_submitter_restart: false,
+            incremental_upgrade: true,
             mtls: false,
         }
     }

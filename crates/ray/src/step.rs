@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::head::{HeadAnswer, HeadRequest};
+use crate::{
+    head::{HeadAnswer, HeadRequest},
+    service::ServiceMemory,
+};
 
 /// One step of a decision. The caller takes the steps in order and stops at the first that is refused.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +29,8 @@ pub enum RayStep {
     ReplaceStatus(Value),
     /// Publishes an event about the parent.
     Event(RayEvent),
+    /// Keeps what the next decision about the parent is given. It may be lost.
+    Remember(ServiceMemory),
     /// Decides again after this time, if nothing changes before. The shortest of several counts.
     RequeueAfter(Duration),
 }

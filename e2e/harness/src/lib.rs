@@ -42,7 +42,7 @@ pub use observer::Observer;
 pub use operator::{PlayedOperator, resource_of};
 pub use process::{Launch, Process, ProcessError};
 pub use proxy::{Fault, FaultProxy};
-pub use ray_heads::{HeadFault, RayHeads, Submission};
+pub use ray_heads::{HeadFault, RayHeads, ServeConfig, Submission};
 pub use space::Space;
 pub use wait::GaveUp;
 

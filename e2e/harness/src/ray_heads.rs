@@ -1,6 +1,6 @@
 //! A server on loopback that plays every Ray head, as the HTTP proxy of an agent.
 //!
-//! A head knows the jobs that were submitted to it; a ledger keeps all submissions. How a job goes, and how heads fail, is set by the test.
+//! A head knows the jobs that were submitted to it, and the configuration of Serve that it was sent; ledgers keep both. How a job goes, and how heads fail, is set by the test.
 //! The server has a thread of its own: tests that share it have a runtime each.
 
 use std::{
@@ -22,6 +22,9 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, runtime::Builder, sync::oneshot, task::JoinSet};
 
+/// The path of the applications of Serve.
+const SERVE: &str = "/api/serve/applications/";
+
 /// A job that was submitted to a head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submission {
@@ -29,6 +32,15 @@ pub struct Submission {
     pub head: String,
     /// The id of the job in Ray.
     pub id: String,
+}
+
+/// A configuration of Serve that was sent to a head.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServeConfig {
+    /// `host:port` of the head.
+    pub head: String,
+    /// What was sent.
+    pub config: Value,
 }
 
 /// How heads answer.
@@ -51,6 +63,7 @@ struct PlayedHeads {
     status: String,
     submissions: Vec<Submission>,
     stopped: Vec<String>,
+    configs: Vec<ServeConfig>,
 }
 
 /// See the module. The server ends with it.
@@ -109,6 +122,12 @@ impl RayHeads {
         lock(&self.heads).submissions.clone()
     }
 
+    /// Every configuration of Serve that was sent, in order.
+    #[must_use]
+    pub fn serve_configs(&self) -> Vec<ServeConfig> {
+        lock(&self.heads).configs.clone()
+    }
+
     /// Ids of jobs that were asked to stop.
     #[must_use]
     pub fn stopped(&self) -> Vec<String> {
@@ -148,8 +167,18 @@ async fn answer(request: Request<Incoming>, heads: &Mutex<PlayedHeads>) -> Respo
     let head = parts.uri.authority().map(ToString::to_string).unwrap_or_default();
     let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let path = parts.uri.path().trim_start_matches("/api/jobs/").to_owned();
     let mut heads = lock(heads);
+    match (parts.method.as_str(), parts.uri.path()) {
+        // The proxy of Serve on the head.
+        (_, "/-/healthz") => return response(200, "success".to_owned()),
+        ("PUT", SERVE) => {
+            heads.configs.push(ServeConfig { head, config: body });
+            return response(200, "{}".to_owned());
+        }
+        (_, SERVE) => return response(200, applications(&heads.configs, &head).to_string()),
+        _ => {}
+    }
+    let path = parts.uri.path().trim_start_matches("/api/jobs/").to_owned();
     match (parts.method.as_str(), path.as_str()) {
         ("POST", "") => {
             let id = body["submission_id"].as_str().unwrap_or_default().to_owned();
@@ -168,6 +197,19 @@ async fn answer(request: Request<Incoming>, heads: &Mutex<PlayedHeads>) -> Respo
         }
         _ => response(404, "{}".to_owned()),
     }
+}
+
+/// The applications of the last configuration that a head was sent. All of them run.
+fn applications(configs: &[ServeConfig], head: &str) -> Value {
+    let last = configs.iter().rfind(|config| config.head == head);
+    let configured = last.and_then(|config| config.config["applications"].as_array());
+    let application = |it: &Value| {
+        let name = it["name"].as_str().unwrap_or_default().to_owned();
+        (name, json!({"status": "RUNNING", "deployments": {"d": {"status": "HEALTHY"}}}))
+    };
+    let running: serde_json::Map<String, Value> =
+        configured.into_iter().flatten().map(application).collect();
+    json!({"applications": running})
 }
 
 fn response(code: u16, body: String) -> Response<Full<Bytes>> {

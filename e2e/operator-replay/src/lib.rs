@@ -5,7 +5,7 @@
 //!
 //! | module | cases |
 //! |---|---|
-//! | `ray` | RayCluster, RayJob, RayCronJob, and the webhooks of Ray |
+//! | `ray` | RayCluster, RayJob, RayService, RayCronJob, and the webhooks of Ray |
 //! | `wrapper` | AppWrapper and its webhooks |
 //! | `normal`, `value_difference` | objects in the form of the recording, and how two of them differ |
 
@@ -62,8 +62,7 @@ fn differences(case: &Value) -> Result<Vec<String>, &'static str> {
         ("Webhook", _) => ray::webhook::differences(case),
         ("AppWrapper", _) => Ok(wrapper::compare::differences(case)),
         ("RayCronJob", _) => Ok(ray::cron::differences(case)),
-        ("RayCluster" | "RayJob", _) => Ok(ray::compare::differences(case)),
-        _ => Err("RayService: its operator is not built"),
+        _ => Ok(ray::compare::differences(case)),
     }
 }
 
@@ -120,6 +119,11 @@ mod tests {
     #[test]
     fn recorded_ray_jobs_are_treated_alike() {
         check("ray", "rayjob", 106);
+    }
+
+    #[test]
+    fn recorded_ray_services_are_treated_alike() {
+        check("ray", "rayservice", 52);
     }
 
     #[test]

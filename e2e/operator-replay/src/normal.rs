@@ -51,30 +51,43 @@ const METADATA: &[&str] = &[
     "managedFields",
 ];
 
+/// Annotations with hashes over an encoding that is each program's own.
+const HASHES: &[&str] = &[
+    "ray.io/upgrade-strategy-recreate-hash",
+    "ray.io/hash-without-replicas-and-workers-to-delete",
+];
+
 /// An object in the form in which two of them are compared.
 pub(crate) fn normal(object: &Value) -> Value {
     let mut object = object.clone();
     let is_cluster = object["kind"] == "RayCluster";
     let is_job = object["kind"] == "Job";
+    let generation = object["metadata"]["generation"].as_i64().unwrap_or_default();
     let api_version = object["apiVersion"].take();
     for name in METADATA {
         remove(&mut object["metadata"], name);
     }
-    if let Some(annotations) = object["metadata"].get_mut("annotations")
-        && !annotations["ray.io/upgrade-strategy-recreate-hash"].is_null()
-    {
-        annotations["ray.io/upgrade-strategy-recreate-hash"] = json!("<hash>");
+    if let Some(annotations) = object["metadata"].get_mut("annotations") {
+        for name in HASHES {
+            if !annotations[*name].is_null() {
+                annotations[*name] = json!("<hash>");
+            }
+        }
     }
     if is_cluster {
         submitters(&mut object["spec"]["headGroupSpec"]["template"]["spec"]);
         cluster(&mut object);
+        groups(&mut object["spec"]);
     } else if object["kind"] == "RayJob" {
         ray_job(&mut object);
+    } else if object["kind"] == "RayService" {
+        ray_service(&mut object, generation);
     } else {
         if is_job {
             job(&mut object);
         }
         secret(&mut object);
+        route(&mut object);
         requests(&mut object["spec"]);
         strip(&mut object);
         remove(&mut object["spec"], "clusterIPs");
@@ -130,6 +143,39 @@ fn ray_job(object: &mut Value) {
         status["message"] = json!(without_parser(message));
     }
     if *status == json!({"rayClusterStatus": null}) {
+        remove(object, "status");
+    }
+    if object["metadata"]["finalizers"].is_null() || object["metadata"]["finalizers"] == json!([]) {
+        remove(&mut object["metadata"], "finalizers");
+    }
+}
+
+/// Both copies of clusters' statuses are normal, times are left out, and generations are counted back from the present one: a spec with
+/// other defaults has other numbers.
+fn ray_service(object: &mut Value, generation: i64) {
+    let status = &mut object["status"];
+    for part in ["activeServiceStatus", "pendingServiceStatus"] {
+        let mut copy = json!({"status": status[part]["rayClusterStatus"]});
+        cluster(&mut copy);
+        status[part]["rayClusterStatus"] = copy["status"].take();
+    }
+    times(status);
+    let lag = |place: &mut Value| {
+        if let Some(observed) = place["observedGeneration"].as_i64() {
+            place["observedGeneration"] = json!(generation - observed);
+        }
+    };
+    lag(status);
+    for condition in status["conditions"].as_array_mut().into_iter().flatten() {
+        lag(condition);
+        let reason = condition["reason"].as_str().unwrap_or_default().to_owned();
+        // Durations in it, and messages of states that are not recorded.
+        if reason == "InitializingTimeout" || reason == "SuspendInProgress" {
+            remove(condition, "message");
+        }
+    }
+    let parts = ["activeServiceStatus", "pendingServiceStatus"];
+    if parts.iter().all(|part| status[*part] == json!({"rayClusterStatus": null})) {
         remove(object, "status");
     }
     if object["metadata"]["finalizers"].is_null() || object["metadata"]["finalizers"] == json!([]) {
@@ -198,6 +244,27 @@ fn secret(object: &mut Value) {
         object["data"] = json!({"auth_token": text});
     }
     remove(object, "stringData");
+}
+
+/// What an encoder writes for groups whose fields are not set.
+fn groups(spec: &mut Value) {
+    for group in spec["workerGroupSpecs"].as_array_mut().into_iter().flatten() {
+        if group["scaleStrategy"] == json!({}) {
+            remove(group, "scaleStrategy");
+        }
+        if group["template"]["metadata"] == json!({}) {
+            remove(&mut group["template"], "metadata");
+        }
+    }
+}
+
+/// Defaults of the CRD in the status of an HTTPRoute.
+fn route(object: &mut Value) {
+    let parents = object.pointer_mut("/status/parents").and_then(Value::as_array_mut);
+    for parent in parents.into_iter().flatten() {
+        remove(&mut parent["parentRef"], "group");
+        remove(&mut parent["parentRef"], "kind");
+    }
 }
 
 /// Requests that are not set are the limits.

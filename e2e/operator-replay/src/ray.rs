@@ -1,10 +1,12 @@
 //! Cases of the operator of Ray.
 
+mod api_defaults;
 pub(crate) mod compare;
 pub(crate) mod cron;
 mod head;
 mod jobs;
 mod profile;
+mod states;
 #[cfg(test)]
 mod tests;
 pub(crate) mod webhook;

@@ -19,8 +19,13 @@ use tokio::sync::{Mutex, OnceCell};
 
 const PLAN: InstallationPlan = InstallationPlan { workers: 1, elects: false };
 
-const FRAMEWORKS: &[&str] =
-    &["batch/job", "ray.io/raycluster", "ray.io/rayjob", "workload.codeflare.dev/appwrapper"];
+const FRAMEWORKS: &[&str] = &[
+    "batch/job",
+    "ray.io/raycluster",
+    "ray.io/rayjob",
+    "ray.io/rayservice",
+    "workload.codeflare.dev/appwrapper",
+];
 
 struct SharedInstallation {
     lab: TestLab,
@@ -107,6 +112,7 @@ impl OperatorFixture {
         let (group, version, plural) = match kind {
             "AppWrapper" => ("workload.codeflare.dev", "v1beta2", "appwrappers"),
             "RayJob" => ("ray.io", "v1", "rayjobs"),
+            "RayService" => ("ray.io", "v1", "rayservices"),
             _ => ("ray.io", "v1", "rayclusters"),
         };
         let gvk = GroupVersionKind::gvk(group, version, kind);
@@ -147,7 +153,7 @@ impl OperatorFixture {
     pub(crate) async fn until_nothing_left(&self) -> Result<()> {
         let pods: Api<Pod> = self.worker.api(self.space.namespace());
         self.worker.until_all(&pods, "", "no pod is left", 2 * TIMEOUT, <[Pod]>::is_empty).await?;
-        for kind in ["AppWrapper", "RayJob", "RayCluster"] {
+        for kind in ["AppWrapper", "RayJob", "RayService", "RayCluster"] {
             let api = self.api(&self.worker, kind);
             let what = format!("no {kind} is left");
             let gone = <[DynamicObject]>::is_empty;

@@ -6,10 +6,14 @@
 //! |---|---|
 //! | `ray_clusters` | a RayCluster that runs, changes its size, and goes |
 //! | `ray_jobs` | a RayJob until its end, over heads that fail and agents that are killed |
+//! | `ray_services` | a RayService that serves, is changed, and is upgraded |
+//! | `admission` | what the policies refuse |
 //! | `app_wrappers` | an AppWrapper with a RayJob in it |
 //! | `fixture` | the installation, and what all scenarios do |
 
+mod admission;
 mod app_wrappers;
 mod fixture;
 mod ray_clusters;
 mod ray_jobs;
+mod ray_services;

@@ -36,7 +36,7 @@ use runtime::{
     Stop,
     events::{Reporter, recorder},
     lease::Leadership,
-    watch::{ApiResource, Config, Watch, WatchSource},
+    watch::{ApiResource, Config, Watch, WatchChange, WatchSource},
     writer::{WriteLimits, Writer},
 };
 use serde_json::{Value, json};
@@ -50,14 +50,14 @@ use self::{
     operator_loop::{NumberedChange, OperatorLoop},
     parent::{AllSettings, ParentKind},
     pass::PassIo,
-    resources::watched_children,
+    resources::{resource, watched_children, watched_nodes},
     takeover::{NotOperated, operated},
 };
 
 /// The most passes at a time.
 const MOST_PASSES: usize = 32;
 
-/// How often it is looked at whether an official operator has come or gone.
+/// How often it is looked at whether an official operator has come or gone, if nothing is heard of its lease.
 const RECHECK: Duration = Duration::from_secs(30);
 
 /// Timeout of a write.
@@ -123,9 +123,14 @@ impl Operators {
         let n_watches = self.watch(&kinds, &changes, &until, &mut tasks);
         let io = self.io(leadership, &until, &mut tasks);
         let mut work = OperatorLoop::new(io, n_watches);
+        let (noticed, mut lease) = mpsc::channel(1);
+        self.watch_lease(noticed, &until, &mut tasks);
         let rechecked = async {
             loop {
-                time::sleep(RECHECK).await;
+                tokio::select! {
+                    () = time::sleep(RECHECK) => {}
+                    Some(()) = lease.recv() => {}
+                }
                 let still = self.operated_kinds().await;
                 if still.as_ref() != Ok(&kinds) {
                     tracing::info!(?still, "operated kinds have changed");
@@ -140,6 +145,32 @@ impl Operators {
         }
         until.cancel();
         tasks.shutdown().await;
+    }
+
+    /// Reports every change of the official operator's lease; none without the right to watch it.
+    fn watch_lease(&self, noticed: mpsc::Sender<()>, stop: &Stop, tasks: &mut JoinSet<()>) {
+        if self.mode != OperatorMode::Auto {
+            return;
+        }
+        let resource = resource("coordination.k8s.io", "v1", "Lease", "leases");
+        let only = Config::default().fields(&format!("metadata.name={}", takeover::FOREIGN_LEASE));
+        let source = WatchSource::all(self.client.clone()).with_config(only);
+        let decode = decoder(resource.clone());
+        let metrics = &self.metrics.watches;
+        let watch = Watch::dynamic("operated/foreign-lease", (&resource, decode), &source, metrics);
+        let (sender, mut receiver) = mpsc::channel(CHANGES);
+        let run = watch.optional().run(sender, stop.clone());
+        tasks.spawn(async move {
+            run.await;
+        });
+        tasks.spawn(async move {
+            while let Some(change) = receiver.recv().await {
+                // The state at the start is known; one notice that waits stands for all later ones.
+                if matches!(change, WatchChange::Apply(_) | WatchChange::Delete(_)) {
+                    let _ = noticed.try_send(());
+                }
+            }
+        });
     }
 
     fn io(&self, leadership: &Leadership, stop: &Stop, tasks: &mut JoinSet<()>) -> Arc<PassIo> {
@@ -171,8 +202,9 @@ impl Operators {
         tasks: &mut JoinSet<()>,
     ) -> usize {
         let parents = kinds.iter().map(|kind| (kind.resource(), None));
-        let children =
-            watched_children().into_iter().map(|child| (child.resource, Some(child.selector)));
+        let nodes = kinds.contains(&ParentKind::AppWrapper).then(watched_nodes);
+        let children = watched_children().into_iter().chain(nodes);
+        let children = children.map(|child| (child.resource, Some(child.selector)));
         let mut n_watches = 0;
         for (resource, selector) in parents.chain(children) {
             let number = n_watches;
@@ -205,7 +237,7 @@ impl Operators {
     }
 }
 
-/// Items of lists have neither field, and decisions read both. The content of Secrets is not held.
+/// Items of lists have neither field, and decisions read both. The content of Secrets is not held, and of nodes only what marks them.
 fn decoder(resource: ApiResource) -> impl Fn(Value) -> Result<Value, serde_json::Error> + Send {
     move |mut value| {
         value["apiVersion"] = json!(resource.api_version);
@@ -213,6 +245,16 @@ fn decoder(resource: ApiResource) -> impl Fn(Value) -> Result<Value, serde_json:
         if let Some(object) = value.as_object_mut().filter(|_| resource.kind == "Secret") {
             object.remove("data");
             object.remove("stringData");
+        }
+        if resource.kind == "Node" {
+            let metadata = &value["metadata"];
+            let kept =
+                ["name", "uid", "resourceVersion", "labels"].map(|name| (name, &metadata[name]));
+            let kept: serde_json::Map<String, Value> =
+                kept.into_iter().map(|(name, it)| (name.to_owned(), it.clone())).collect();
+            value["metadata"] = Value::Object(kept);
+            value["spec"] = Value::Null;
+            value["status"] = Value::Null;
         }
         Ok(value)
     }

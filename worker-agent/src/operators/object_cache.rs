@@ -47,6 +47,23 @@ impl ObjectCache {
         true
     }
 
+    /// Whether an object is known.
+    pub(super) fn has(&self, id: &ObjectId) -> bool {
+        self.objects.get(&id.key.namespace).is_some_and(|objects| objects.contains_key(id))
+    }
+
+    /// The keys of all objects of a kind.
+    pub(super) fn keys_of(&self, kind: &str) -> Vec<Key> {
+        let ids = self.objects.values().flat_map(BTreeMap::keys);
+        ids.filter(|id| id.kind == kind).map(|id| id.key.clone()).collect()
+    }
+
+    /// Objects of a kind without namespaces.
+    pub(super) fn without_namespace(&self, kind: &str) -> impl Iterator<Item = &Value> {
+        let objects = self.objects.get(&None).into_iter().flatten();
+        objects.filter(move |(id, _)| id.kind == kind).map(|(_, object)| object)
+    }
+
     /// Takes the answer to a write that began at `since`.
     pub(super) fn take_answer(&mut self, object: Value, since: Instant) {
         let deleted = self.deleted.get(&ObjectId::of(&object));

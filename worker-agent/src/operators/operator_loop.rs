@@ -1,7 +1,13 @@
 //! The loop of the operators: watches in, passes out.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
+use appwrapper::evicted_nodes;
+use ray::service::ServiceMemory;
 use runtime::watch::{Change, Key, WatchChange};
 use serde_json::Value;
 use tokio::{
@@ -13,13 +19,16 @@ use tokio::{
 use super::{
     MOST_PASSES,
     object_cache::{ObjectCache, ObjectId},
-    parent::concerned,
+    parent::{ParentId, ParentKind, PassFacts, concerned},
     pass::{OperatorPass, PassIo, PassReport},
     pass_queue::{PassOutcome, PassQueue},
 };
 
 /// How long a deletion is remembered: longer than any pass takes to learn of its writes.
 const DELETIONS: Duration = Duration::from_secs(600);
+
+/// The kind of the nodes that are watched: those that pods must leave.
+const NODE: &str = "Node";
 
 /// A change of a watch.
 pub(super) struct NumberedChange {
@@ -58,6 +67,8 @@ pub(super) struct OperatorLoop {
     queue: PassQueue,
     passes: JoinSet<PassReport>,
     unlisted: UnlistedWatches,
+    /// What passes about RayServices left for the next ones.
+    memories: BTreeMap<ParentId, ServiceMemory>,
 }
 
 impl OperatorLoop {
@@ -68,6 +79,7 @@ impl OperatorLoop {
             queue: PassQueue::default(),
             passes: JoinSet::new(),
             unlisted: UnlistedWatches::of(n_watches),
+            memories: BTreeMap::new(),
         }
     }
 
@@ -118,9 +130,30 @@ impl OperatorLoop {
     }
 
     fn apply(&mut self, object: &Arc<Value>) {
+        let is_new_node = object["kind"] == NODE && !self.cache.has(&ObjectId::of(object));
+        if is_new_node {
+            self.wake_wrappers();
+        }
         if self.cache.observe((**object).clone()) {
             concerned(object).into_iter().for_each(|id| self.queue.note_change(id));
         }
+    }
+
+    /// A node was marked, or is not marked any more: pods of any AppWrapper may be on it.
+    fn wake_wrappers(&mut self) {
+        for key in self.cache.keys_of(ParentKind::AppWrapper.name()) {
+            self.queue.note_change(ParentId { kind: ParentKind::AppWrapper, key });
+        }
+    }
+
+    fn facts(&self, id: &ParentId) -> PassFacts {
+        let memory = self.memories.get(id).cloned().unwrap_or_default();
+        let settings = &self.io.settings.wrapper;
+        let evicted_nodes = match id.kind {
+            ParentKind::AppWrapper => evicted_nodes(self.cache.without_namespace(NODE), settings),
+            _ => BTreeMap::new(),
+        };
+        PassFacts { memory, evicted_nodes }
     }
 
     fn remove_all(&mut self, kind: &str, keys: Vec<Key>) {
@@ -130,6 +163,9 @@ impl OperatorLoop {
     }
 
     fn remove(&mut self, id: &ObjectId) {
+        if id.kind == NODE {
+            self.wake_wrappers();
+        }
         if let Some(object) = self.cache.remove(id, Instant::now()) {
             concerned(&object).into_iter().for_each(|id| self.queue.note_change(id));
         }
@@ -139,12 +175,16 @@ impl OperatorLoop {
         let now = Instant::now();
         for id in self.queue.take_due(now, MOST_PASSES) {
             match self.cache.family(&id) {
-                Some((parent, children)) => {
-                    let pass = OperatorPass::new(Arc::clone(&self.io), id, parent, children);
+                Some(family) => {
+                    let facts = self.facts(&id);
+                    let pass = OperatorPass::new(Arc::clone(&self.io), id, family, facts);
                     self.passes.spawn(pass.run());
                 }
                 // It is gone, or of a kind that is not operated.
-                None => self.queue.finish(&id, PassOutcome::Complete(None), now),
+                None => {
+                    self.memories.remove(&id);
+                    self.queue.finish(&id, PassOutcome::Complete(None), now);
+                }
             }
         }
     }
@@ -158,6 +198,9 @@ impl OperatorLoop {
         }
         for (id, uid) in &report.deleted {
             self.cache.mark_deleted(id, uid);
+        }
+        if let Some(memory) = report.memory {
+            self.memories.insert(report.id.clone(), memory);
         }
         self.cache.forget_deletions(now.checked_sub(DELETIONS).unwrap_or(now));
         self.queue.finish(&report.id, report.outcome, now);

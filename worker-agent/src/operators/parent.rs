@@ -1,10 +1,13 @@
 //! The kinds that are operated, what their decisions read, and which of them an object concerns.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use appwrapper::{WrapperFacts, settings::WrapperSettings};
 use jiff::tz::TimeZone;
-use ray::{Moment, settings::OperatorSettings};
+use ray::{Moment, service::ServiceMemory, settings::OperatorSettings};
 use runtime::watch::{ApiResource, Key};
 use serde_json::Value;
 
@@ -21,6 +24,7 @@ const WRAPPER_LABEL: &str = appwrapper::names::WRAPPER_LABEL;
 pub(super) enum ParentKind {
     RayCluster,
     RayJob,
+    RayService,
     RayCronJob,
     AppWrapper,
 }
@@ -32,6 +36,15 @@ pub(super) struct ParentId {
     pub(super) key: Key,
 }
 
+/// What a pass knows beside the objects of its namespace.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PassFacts {
+    /// What the last pass about a RayService left.
+    pub(super) memory: ServiceMemory,
+    /// Nodes that the pods of AppWrappers must leave, with the resources of which they are the reason.
+    pub(super) evicted_nodes: BTreeMap<String, BTreeSet<String>>,
+}
+
 /// Settings of all operators.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AllSettings {
@@ -40,13 +53,14 @@ pub(super) struct AllSettings {
 }
 
 impl ParentKind {
-    pub(super) const ALL: [Self; 4] =
-        [Self::RayCluster, Self::RayJob, Self::RayCronJob, Self::AppWrapper];
+    pub(super) const ALL: [Self; 5] =
+        [Self::RayCluster, Self::RayJob, Self::RayService, Self::RayCronJob, Self::AppWrapper];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::RayCluster => "RayCluster",
             Self::RayJob => "RayJob",
+            Self::RayService => "RayService",
             Self::RayCronJob => "RayCronJob",
             Self::AppWrapper => "AppWrapper",
         }
@@ -60,6 +74,7 @@ impl ParentKind {
         match self {
             Self::RayCluster => resource("ray.io", "v1", "RayCluster", "rayclusters"),
             Self::RayJob => resource("ray.io", "v1", "RayJob", "rayjobs"),
+            Self::RayService => resource("ray.io", "v1", "RayService", "rayservices"),
             Self::RayCronJob => resource("ray.io", "v1", "RayCronJob", "raycronjobs"),
             Self::AppWrapper => {
                 resource("workload.codeflare.dev", "v1beta2", "AppWrapper", "appwrappers")
@@ -72,6 +87,7 @@ impl ParentKind {
         match self {
             Self::RayCluster => "raycluster-controller",
             Self::RayJob => "rayjob-controller",
+            Self::RayService => "rayservice-controller",
             Self::RayCronJob => "raycronjob-controller",
             Self::AppWrapper => "appwrapper",
         }
@@ -80,8 +96,8 @@ impl ParentKind {
     /// The steps that `parent` needs next.
     pub(super) fn decide(
         self,
-        parent: &Value,
-        children: &[Value],
+        (parent, children): (&Value, &[Value]),
+        facts: &PassFacts,
         answers: &[OrderAnswer],
         moment: &Moment,
         settings: &AllSettings,
@@ -94,6 +110,10 @@ impl ParentKind {
             Self::RayJob => {
                 ray::job::decide(parent, children, &ray_answers(), moment, &settings.ray)
             }
+            Self::RayService => {
+                let (answers, settings) = (ray_answers(), &settings.ray);
+                ray::service::decide(parent, children, &facts.memory, &answers, moment, settings)
+            }
             Self::RayCronJob => {
                 let zone = time_zone(parent);
                 let (answers, now) = (ray_answers(), moment.now);
@@ -101,7 +121,8 @@ impl ParentKind {
             }
             Self::AppWrapper => {
                 let answers: Vec<_> = answers.iter().map(OrderAnswer::for_wrapper).collect();
-                let facts = WrapperFacts { now: moment.now, evicted_nodes: BTreeMap::new() };
+                let evicted_nodes = facts.evicted_nodes.clone();
+                let facts = WrapperFacts { now: moment.now, evicted_nodes };
                 let wrapper = &settings.wrapper;
                 let steps = appwrapper::decide(parent, children, &answers, &facts, wrapper);
                 return steps.into_iter().map(|step| of_wrapper(parent, step)).collect();
@@ -125,10 +146,39 @@ impl ParentKind {
                 let is_head = object["kind"] == "Pod" && label(object, "ray.io/cluster") == cluster;
                 is_cluster || is_head || is_owned(parent, object)
             }
+            Self::RayService => {
+                is_owned(parent, object)
+                    || match text(&object["kind"]) {
+                        "Pod" => {
+                            let cluster = label(object, "ray.io/cluster");
+                            !cluster.is_empty() && clusters_of(parent).contains(&cluster)
+                        }
+                        // Also one of another owner, which is then left alone.
+                        "Service" => services_of(parent)
+                            .iter()
+                            .any(|service| object["metadata"]["name"] == service.as_str()),
+                        _ => false,
+                    }
+            }
             Self::RayCronJob => false,
             Self::AppWrapper => object["kind"] == "Pod" && label(object, WRAPPER_LABEL) == name,
         }
     }
+}
+
+/// The names of the two clusters of a RayService.
+fn clusters_of(service: &Value) -> [&str; 2] {
+    ["activeServiceStatus", "pendingServiceStatus"]
+        .map(|part| text(&service["status"][part]["rayClusterName"]))
+}
+
+/// The names of the Services that a RayService makes.
+fn services_of(service: &Value) -> Vec<String> {
+    let name = text(&service["metadata"]["name"]);
+    let given = text(&service["spec"]["serveService"]["metadata"]["name"]);
+    let of_clusters = clusters_of(service).map(|cluster| format!("{cluster}-serve-svc"));
+    let own = [format!("{name}-head-svc"), format!("{name}-serve-svc"), given.to_owned()];
+    own.into_iter().chain(of_clusters).filter(|name| !name.is_empty()).collect()
 }
 
 /// The zone of the spec, or UTC: the zone of a pod is that of its image. None if it is unknown.
@@ -216,6 +266,28 @@ mod tests {
         });
         let found: Vec<String> = concerned(&pod).iter().map(ToString::to_string).collect();
         assert_eq!(found, ["RayCluster ns/c", "RayJob ns/j", "AppWrapper ns/w"]);
+    }
+
+    #[test]
+    fn a_ray_service_reads_its_clusters_their_pods_and_services_of_its_names() {
+        let service = json!({
+            "metadata": {"name": "s", "uid": "u"},
+            "status": {
+                "activeServiceStatus": {"rayClusterName": "s-a"},
+                "pendingServiceStatus": {"rayClusterName": "s-b"},
+            },
+        });
+        let reads = |object| ParentKind::RayService.reads(&service, &object);
+        let pod = |cluster: &str| json!({"kind": "Pod", "metadata": {"labels": {"ray.io/cluster": cluster}}});
+        let named = |kind: &str, name: &str| json!({"kind": kind, "metadata": {"name": name}});
+        assert!(reads(pod("s-a")) && reads(pod("s-b")) && !reads(pod("s-c")));
+        assert!(reads(named("Service", "s-head-svc")) && reads(named("Service", "s-b-serve-svc")));
+        assert!(!reads(named("Service", "s-c-serve-svc")) && !reads(named("RayCluster", "s-a")));
+        let owned = json!({"kind": "RayCluster", "metadata": {"ownerReferences": [{"uid": "u"}]}});
+        assert!(reads(owned));
+        let fresh = json!({"metadata": {"name": "s", "uid": "u"}});
+        let unlabelled = json!({"kind": "Pod", "metadata": {"name": "p"}});
+        assert!(!ParentKind::RayService.reads(&fresh, &unlabelled), "no cluster, no pods");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use kube::{Api, Client, api::DynamicObject};
 use ray::{
     Moment,
     head::{HeadAnswer, HeadRequest},
+    service::ServiceMemory,
     step::RayTarget,
 };
 use runtime::{
@@ -23,8 +24,9 @@ use super::{
     component_kinds::ComponentKinds,
     head_client::HeadClient,
     object_cache::ObjectId,
-    parent::{AllSettings, ParentId},
+    parent::{AllSettings, ParentId, ParentKind, PassFacts},
     pass_queue::PassOutcome,
+    resources::route_kinds,
     step::{OrderAnswer, PassEnd, PassOrder, PassStep, Refusal},
 };
 
@@ -50,6 +52,8 @@ pub(super) struct PassReport {
     pub(super) stored: Vec<Value>,
     /// Objects that were asked to go, with their uids.
     pub(super) deleted: Vec<(ObjectId, String)>,
+    /// What the next pass about the object is given, if that changed.
+    pub(super) memory: Option<ServiceMemory>,
 }
 
 /// A pass in progress.
@@ -58,6 +62,7 @@ pub(super) struct OperatorPass {
     id: ParentId,
     parent: Value,
     children: Vec<Value>,
+    facts: PassFacts,
     report: PassReport,
 }
 
@@ -65,20 +70,26 @@ pub(super) struct OperatorPass {
 struct Interruption;
 
 impl OperatorPass {
-    pub(super) fn new(io: Arc<PassIo>, id: ParentId, parent: Value, children: Vec<Value>) -> Self {
+    pub(super) fn new(
+        io: Arc<PassIo>,
+        id: ParentId,
+        (parent, children): (Value, Vec<Value>),
+        facts: PassFacts,
+    ) -> Self {
         let report = PassReport {
             id: id.clone(),
             began: Instant::now(),
             outcome: PassOutcome::Interrupted,
             stored: Vec::new(),
             deleted: Vec::new(),
+            memory: None,
         };
-        Self { io, id, parent, children, report }
+        Self { io, id, parent, children, facts, report }
     }
 
     /// Runs the pass to its end.
     pub(super) async fn run(mut self) -> PassReport {
-        self.add_components().await;
+        self.add_unwatched().await;
         let mut seed = [0; 32];
         let now = Timestamp::now();
         if getrandom(&mut seed) {
@@ -92,9 +103,10 @@ impl OperatorPass {
         self.report
     }
 
-    /// Objects of components are of any kind, so they are read and not watched.
-    async fn add_components(&mut self) {
-        for wanted in appwrapper_components(&self.parent) {
+    /// Objects of components are of any kind, and those of routes bear no label, so they are read and not watched.
+    async fn add_unwatched(&mut self) {
+        let components = appwrapper_components(&self.parent).into_iter();
+        for wanted in components.chain(ray_service_routes(&self.parent)) {
             if let Some(object) = self.read(&wanted).await {
                 self.children.push(object);
             }
@@ -105,8 +117,9 @@ impl OperatorPass {
     async fn orders(&mut self, moment: &Moment) -> Result<Vec<PassEnd>, Interruption> {
         let mut answers = Vec::new();
         for _ in 0..MOST_CALLS {
-            let (parent, children) = (&self.parent, &self.children);
-            let steps = self.id.kind.decide(parent, children, &answers, moment, &self.io.settings);
+            let family = (&self.parent, self.children.as_slice());
+            let settings = &self.io.settings;
+            let steps = self.id.kind.decide(family, &self.facts, &answers, moment, settings);
             let mut ends = Vec::new();
             let mut orders = Vec::new();
             for step in steps {
@@ -228,6 +241,7 @@ impl OperatorPass {
                 PassEnd::Requeue(after) => {
                     next = Some(next.map_or(after, |next| after.min(next)));
                 }
+                PassEnd::Remember(memory) => self.report.memory = Some(memory),
                 PassEnd::Status(status) => {
                     if self.write_status(&status).await?.is_refused() {
                         // The object changed: the decision is made again about the newer one.
@@ -300,6 +314,14 @@ impl OperatorPass {
     }
 
     async fn resource(&self, target: &RayTarget) -> Option<ApiResource> {
+        // An AppWrapper may not wrap these, so they are not among the kinds of all passes.
+        if self.id.kind == ParentKind::RayService {
+            let is_wanted =
+                |it: &ApiResource| it.api_version == target.api_version && it.kind == target.kind;
+            if let Some(found) = route_kinds().into_iter().find(is_wanted) {
+                return Some(found);
+            }
+        }
         self.io.kinds.resource(&self.io.client, &target.api_version, &target.kind).await
     }
 
@@ -320,6 +342,21 @@ fn appwrapper_components(parent: &Value) -> Vec<RayTarget> {
     }
     let components = parent["spec"]["components"].as_array().into_iter().flatten();
     components.map(|component| RayTarget::of(&component["template"])).collect()
+}
+
+/// The Gateway and the HTTPRoute of a RayService with incremental upgrades; none of another object.
+fn ray_service_routes(parent: &Value) -> Vec<RayTarget> {
+    let is_incremental = parent["kind"] == "RayService"
+        && parent["spec"]["upgradeStrategy"]["type"] == ray::names::INCREMENTAL_UPGRADE;
+    let name = parent["metadata"]["name"].as_str().unwrap_or_default();
+    let kinds = route_kinds().into_iter().zip(["gateway", "httproute"]);
+    let target = |(resource, end): (ApiResource, &str)| RayTarget {
+        api_version: resource.api_version,
+        kind: resource.kind,
+        name: format!("{name}-{end}"),
+        uid: String::new(),
+    };
+    kinds.filter(|_| is_incremental).map(target).collect()
 }
 
 fn getrandom(seed: &mut [u8; 32]) -> bool {

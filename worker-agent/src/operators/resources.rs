@@ -11,7 +11,7 @@ pub(super) struct WatchedChild {
 
 /// The label of everything that belongs to a RayCluster.
 const OF_CLUSTER: &str = "ray.io/cluster";
-/// The label of what a RayJob makes beside its cluster.
+/// The label of what a RayJob or a RayService makes beside its clusters.
 const OF_JOB: &str = "ray.io/originated-from-crd";
 
 /// Objects that are watched beside the operated kinds. Others of their kind are neither sent nor held.
@@ -36,6 +36,20 @@ pub(super) fn watched_children() -> Vec<WatchedChild> {
         child("networking.k8s.io", "v1", "Ingress", "ingresses", OF_CLUSTER),
         child("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", OF_CLUSTER),
     ]
+}
+
+/// Nodes that the pods of AppWrappers must leave.
+pub(super) fn watched_nodes() -> WatchedChild {
+    WatchedChild {
+        resource: resource("", "v1", "Node", "nodes"),
+        selector: "autopilot.ibm.com/gpuhealth=EVICT",
+    }
+}
+
+/// Kinds that only an incremental upgrade of a RayService makes. They are read by name: their objects bear no label.
+pub(super) fn route_kinds() -> [ApiResource; 2] {
+    let group = "gateway.networking.k8s.io";
+    [resource(group, "v1", "Gateway", "gateways"), resource(group, "v1", "HTTPRoute", "httproutes")]
 }
 
 pub(super) fn resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiResource {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use appwrapper::step::{WrapperAnswer, WrapperRefusal, WrapperStep};
 use ray::{
     head::{HeadAnswer, HeadRequest},
+    service::ServiceMemory,
     step::{RayAnswer, RayRefusal, RayStep, RayTarget},
 };
 use serde_json::Value;
@@ -33,6 +34,7 @@ pub(super) enum PassEnd {
     Status(Value),
     Event { warning: bool, reason: &'static str, message: String },
     Requeue(Duration),
+    Remember(ServiceMemory),
 }
 
 /// The answer to an order.
@@ -68,6 +70,7 @@ impl From<RayStep> for PassStep {
                 message: event.message,
             }),
             RayStep::RequeueAfter(after) => Self::End(PassEnd::Requeue(after)),
+            RayStep::Remember(memory) => Self::End(PassEnd::Remember(memory)),
         }
     }
 }

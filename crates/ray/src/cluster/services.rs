@@ -186,6 +186,17 @@ pub(crate) fn dashboard_port(context: &ClusterContext<'_>) -> i64 {
     ports.into_iter().find(|(name, _)| name == "dashboard").map_or(8265, |(_, port)| port)
 }
 
+/// The number of the head's port that is named `serve`, or the default one.
+pub(crate) fn serve_port(context: &ClusterContext<'_>) -> i64 {
+    let ports = container_ports(context);
+    ports.into_iter().find(|(name, _)| name == "serve").map_or(8000, |(_, port)| port)
+}
+
+/// The number of the port `serve` of the head's Service. None if the head names ports, and none of them so.
+pub(crate) fn named_serve_port(context: &ClusterContext<'_>) -> Option<i64> {
+    named(&head_ports(context).into(), "serve").and_then(|port| port["port"].as_i64())
+}
+
 fn headless_service(context: &ClusterContext<'_>, name: &str) -> Value {
     let mut service = service(
         context,

@@ -211,3 +211,8 @@ fn conditions(
     }
     list
 }
+
+/// The status of no cluster, as the official operator writes it where it copies one.
+pub(crate) fn no_cluster_status() -> Value {
+    json!({"desiredCPU": "0", "desiredGPU": "0", "desiredMemory": "0", "desiredTPU": "0", "head": {}})
+}

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::phase::JobPhase;
 use crate::{
-    cluster::{rfc3339, same_status},
+    cluster::{no_cluster_status, rfc3339, same_status},
     head::HeadJobInfo,
     v1::{RayJobInfo, RayJobSpec, RayJobStatus},
 };
@@ -52,7 +52,7 @@ impl AttemptStatus {
         let mut value = job["status"].clone();
         let cluster = match value.get_mut("rayClusterStatus").map(Value::take) {
             Some(cluster) if cluster.is_object() => cluster,
-            _ => no_cluster(),
+            _ => no_cluster_status(),
         };
         let fields: RayJobStatus = serde_json::from_value(value).unwrap_or_default();
         Self { phase: JobPhase::parse(&fields.job_deployment_status), fields, cluster }
@@ -102,7 +102,7 @@ impl AttemptStatus {
         }
         fields.ray_job_info = None;
         fields.job_status_check_failure_start_time = None;
-        self.cluster = no_cluster();
+        self.cluster = no_cluster_status();
     }
 
     pub(super) fn fail(&mut self, reason: &str, message: Option<String>) {
@@ -173,9 +173,4 @@ impl AttemptStatus {
         let reason = self.fields.reason.as_str();
         ![reasons::DEADLINE_EXCEEDED, reasons::CHECK_TIMEOUT_EXCEEDED].contains(&reason)
     }
-}
-
-/// The copy of the status of no cluster, as the official operator writes it.
-fn no_cluster() -> Value {
-    json!({"desiredCPU": "0", "desiredGPU": "0", "desiredMemory": "0", "desiredTPU": "0", "head": {}})
 }

@@ -8,6 +8,7 @@ use super::{
     head::line,
     jobs::is_of_job,
     profile::settings,
+    states::{recorded_state, without_early_copies},
     world::{Pace, RayWorld, TOKEN, id, set_ready, terminate},
 };
 use crate::{
@@ -15,9 +16,16 @@ use crate::{
     value_difference::compare,
 };
 
+/// The kinds whose stored specs have the defaults of their CRDs, and whose objects finalizers may hold.
+const PARENTS: [&str; 3] = ["RayCluster/", "RayJob/", "RayService/"];
+
 /// Replays a case and returns what differs.
 pub(crate) fn differences(case: &Value) -> Vec<String> {
-    let pace = if case["kind"] == "RayCluster" { Pace::COARSE } else { Pace::FINE };
+    let pace = match case["kind"].as_str() {
+        Some("RayCluster") => Pace::COARSE,
+        Some("RayService") => Pace::SERVICE,
+        _ => Pace::FINE,
+    };
     let mut replay = RayReplay {
         world: RayWorld::at(settings(case["profile"].as_str().unwrap_or_default()), pace),
         attempts: BTreeMap::new(),
@@ -121,7 +129,7 @@ impl RayReplay {
             "create" => {
                 let mut object = operation["object"].clone();
                 let recorded = &put[id(&object)];
-                if object["kind"] == "RayJob" {
+                if object["kind"] == "RayJob" || object["kind"] == "RayService" {
                     // The stored spec has the defaults of the CRD.
                     object["spec"] = recorded["spec"].clone();
                 } else if object["kind"] != "RayCluster" && recorded.is_object() {
@@ -163,7 +171,7 @@ impl RayReplay {
     }
 
     fn delete(&mut self, target: &str) {
-        if ["RayCluster/", "RayJob/"].iter().any(|kind| target.starts_with(kind))
+        if PARENTS.iter().any(|kind| target.starts_with(kind))
             && let Some(object) = self.world.objects.get_mut(target)
         {
             // The environment removes it when no finalizer is left.
@@ -187,7 +195,7 @@ impl RayReplay {
     fn take_specs(&mut self, put: &Value) {
         for (id, recorded) in put.as_object().into_iter().flatten() {
             let is_made = !recorded["metadata"]["ownerReferences"].is_null();
-            if !["RayCluster/", "RayJob/"].iter().any(|kind| id.starts_with(kind)) || is_made {
+            if !PARENTS.iter().any(|kind| id.starts_with(kind)) || is_made {
                 continue;
             }
             let mut text = recorded["spec"].to_string();
@@ -275,40 +283,68 @@ impl RayReplay {
         });
     }
 
-    /// Pairs the names of an attempt of a RayJob with the recorded ones.
+    /// Pairs the names of the clusters of RayJobs and RayServices, and of jobs in Ray, with the recorded ones.
     fn rename_attempts(&mut self) {
+        for id in self.world.ids("RayService/") {
+            let Some(theirs) = self.expected.get(&id).cloned() else { continue };
+            let ours = self.world.objects[&id].clone();
+            for part in ["activeServiceStatus", "pendingServiceStatus"] {
+                let name =
+                    |service: &Value| attempt(service, &service["status"][part]["rayClusterName"]);
+                self.pair_attempt(name(&ours), name(&theirs));
+            }
+            self.pair_clusters(&ours);
+        }
         for id in self.world.ids("RayJob/") {
-            let Some(theirs) = self.expected.get(&id) else { continue };
+            let Some(theirs) = self.expected.get(&id).cloned() else { continue };
+            let ours = self.world.objects[&id].clone();
             for field in ["rayClusterName", "jobId"] {
-                let name = |job: &Value| {
-                    let name = job["status"][field].as_str().unwrap_or_default();
-                    let prefix = job["metadata"]["name"].as_str().unwrap_or_default();
-                    name.strip_prefix(prefix).unwrap_or_default().trim_start_matches('-').to_owned()
-                };
-                let (ours, theirs) = (name(&self.world.objects[&id]), name(theirs));
-                if !ours.is_empty() && theirs.starts_with('<') {
-                    for length in 1..ours.len() {
-                        // Long names keep a part of the random one only.
-                        let cut = theirs.replace('>', &format!(" cut to {length}>"));
-                        let ours = format!("-{}-", &ours[..length]);
-                        self.attempts.insert(ours.clone(), format!("-{cut}-"));
-                        self.names.insert(ours, format!("-{cut}-"));
-                    }
-                    self.names.insert(ours.clone(), theirs.clone());
-                    self.attempts.insert(ours, theirs);
-                }
+                let name = |job: &Value| attempt(job, &job["status"][field]);
+                self.pair_attempt(name(&ours), name(&theirs));
             }
             // The pod may be gone with its cluster.
             let head = |job: &Value| {
                 let name = &job["status"]["rayClusterStatus"]["head"]["podName"];
                 name.as_str().unwrap_or_default().to_owned()
             };
-            let (ours, theirs) = (head(&self.world.objects[&id]), head(theirs));
+            let (ours, theirs) = (head(&ours), head(&theirs));
             let is_gone = !self.world.objects.contains_key(&format!("Pod/{ours}"));
             if is_gone && ours.contains(TOKEN) && theirs.contains("<r") {
                 self.names.insert(random_part(&ours, TOKEN), random_part(&theirs, "<r"));
             }
         }
+    }
+
+    /// Pairs clusters that the status does not name any more.
+    fn pair_clusters(&mut self, service: &Value) {
+        let known = |part: &String| {
+            self.attempts.iter().any(|(ours, theirs)| ours == part || theirs == part)
+        };
+        let new = |ids: Vec<&String>| {
+            let parts = ids.into_iter().filter_map(|id| id.strip_prefix("RayCluster/"));
+            let parts = parts.map(|name| attempt(service, &json!(name)));
+            parts.filter(|part| !part.is_empty() && !known(part)).collect::<Vec<_>>()
+        };
+        let ours = new(self.world.objects.keys().collect());
+        let theirs = new(self.expected.keys().collect());
+        for (ours, theirs) in ours.into_iter().zip(theirs) {
+            self.pair_attempt(ours, theirs);
+        }
+    }
+
+    fn pair_attempt(&mut self, ours: String, theirs: String) {
+        if ours.is_empty() || !theirs.starts_with('<') {
+            return;
+        }
+        for length in 1..ours.len() {
+            // Long names keep a part of the random one only.
+            let cut = theirs.replace('>', &format!(" cut to {length}>"));
+            let ours = format!("-{}-", &ours[..length]);
+            self.attempts.insert(ours.clone(), format!("-{cut}-"));
+            self.names.insert(ours, format!("-{cut}-"));
+        }
+        self.names.insert(ours.clone(), theirs.clone());
+        self.attempts.insert(ours, theirs);
     }
 
     /// Pairs our objects with recorded ones: those that were there before, and the new ones.
@@ -406,7 +442,8 @@ impl RayReplay {
                 .iter()
                 .fold(request.clone(), |text, (ours, theirs)| text.replace(ours.as_str(), theirs))
         };
-        let ours: BTreeSet<String> = self.world.head.requests.iter().map(renamed).collect();
+        let requests = self.world.head.requests.iter();
+        let ours: BTreeSet<String> = requests.map(renamed).map(as_recorded).collect();
         // One more look before a change of the environment depends on the moment.
         let missing = theirs.difference(&ours).filter(|it| !self.asked.contains(*it));
         let missing = missing.map(|it| format!("no request {it}"));
@@ -418,19 +455,15 @@ impl RayReplay {
     /// The recorded phases must come in their order. Phases of milliseconds are not recorded.
     fn compare_history(&self, step: &Value) -> Vec<String> {
         let recorded = step["history"].as_array().into_iter().flatten();
-        let mut theirs: Vec<(&str, &str)> = recorded
-            .map(|it| (&it["of"], &it["jobDeploymentStatus"]))
-            .map(|(of, phase)| {
-                (of.as_str().unwrap_or_default(), phase.as_str().unwrap_or_default())
-            })
-            .filter(|(of, phase)| of.starts_with("RayJob/") && !phase.is_empty())
+        let mut theirs: Vec<(String, String)> = recorded
+            .map(|it| (it["of"].as_str().unwrap_or_default().to_owned(), recorded_state(it)))
+            .filter(|(of, state)| !of.starts_with("RayCluster/") && !state.is_empty())
             .collect();
         theirs.dedup();
         let mut ours = self.world.history.iter();
-        let missing =
-            theirs.iter().find(|(of, phase)| !ours.any(|it| (&*it.0, &*it.1) == (*of, *phase)));
+        let missing = theirs.iter().find(|state| !ours.any(|it| it == *state));
         missing
-            .map(|it| format!("no phase {it:?}\n  ours {:?}", self.world.history))
+            .map(|it| format!("no state {it:?}, ours {:?}", self.world.history))
             .into_iter()
             .collect()
     }
@@ -442,9 +475,10 @@ impl RayReplay {
             if !id.starts_with("Job/") {
                 continue;
             }
-            match self.world.passed.get(id) {
+            let mut ours = self.world.passed.values().map(|object| self.renamed(object));
+            match ours.find(|object| self::id(object) == *id) {
                 None => found.push(format!("{id} did not pass")),
-                Some(ours) => compare(id, &normal(ours), &normal(theirs), &mut found),
+                Some(ours) => compare(id, &normal(&ours), &normal(theirs), &mut found),
             }
         }
         found
@@ -461,9 +495,9 @@ impl RayReplay {
         // Deletions of what is gone already, and creates of what is there, depend on the delay of a watch.
         let is_race = |(reason, _): &&(&str, bool)| {
             let succeeded = reason.replace("FailedToCreate", "Created");
+            let succeeded = succeeded.replace("FailedToUpdate", "Updated");
             reason.starts_with("FailedToDelete")
-                || (reason.starts_with("FailedToCreate")
-                    && theirs.iter().any(|(other, _)| *other == succeeded))
+                || (succeeded != *reason && theirs.iter().any(|(other, _)| *other == succeeded))
         };
         let missing = theirs.difference(&ours).filter(|event| !is_race(event));
         let mut found: Vec<String> =
@@ -477,8 +511,9 @@ impl RayReplay {
         for event in self.world.events.iter().filter(|event| event.reason.starts_with("Invalid")) {
             let theirs = recorded.iter().find(|it| it["reason"] == event.reason);
             let theirs = theirs.map(|it| it["message"].as_str().unwrap_or_default());
-            if theirs.is_some_and(|theirs| without_parser(theirs) != without_parser(&event.message))
-            {
+            let ours = self.renamed(&json!(event.message));
+            let ours = ours.as_str().unwrap_or_default();
+            if theirs.is_some_and(|theirs| without_parser(theirs) != without_parser(ours)) {
                 found.push(format!(
                     "message\n  theirs {}\n  ours   {}",
                     theirs.unwrap_or_default(),
@@ -490,16 +525,20 @@ impl RayReplay {
     }
 }
 
-/// A copy of the status of a cluster that was not ready yet depends on the moment at which it was made.
-fn without_early_copies(ours: &mut Value, theirs: &mut Value) {
-    let is_early = |object: &Value| {
-        let copy = &object["status"]["rayClusterStatus"];
-        copy.is_object() && copy["state"].is_null() && copy["desiredCPU"] != "0"
-    };
-    if is_early(ours) && is_early(theirs) {
-        ours["status"]["rayClusterStatus"] = Value::Null;
-        theirs["status"]["rayClusterStatus"] = Value::Null;
+/// The official operator asks the proxy of a head at the address of its pod, ours at its Service.
+fn as_recorded(request: String) -> String {
+    let Some((begin, rest)) = request.split_once("//") else { return request };
+    match rest.split_once(':') {
+        Some((_, end)) if end.contains("/-/healthz") => format!("{begin}//<head pod ip>:{end}"),
+        _ => request,
     }
+}
+
+/// The random part of a name that an object gave: what follows its own name.
+fn attempt(object: &Value, name: &Value) -> String {
+    let prefix = object["metadata"]["name"].as_str().unwrap_or_default();
+    let name = name.as_str().unwrap_or_default();
+    name.strip_prefix(prefix).unwrap_or_default().trim_start_matches('-').to_owned()
 }
 
 /// What tells interchangeable objects from others.

@@ -6,6 +6,9 @@ use jiff::Timestamp;
 use ray::head::{HeadAnswer, HeadMethod, HeadRequest};
 use serde_json::{Value, json};
 
+/// The path of the applications of Serve, behind `/api/`.
+const SERVE: &str = "serve/applications/";
+
 /// How heads answer, and what they were asked.
 pub(crate) struct PlayedHead {
     /// `dashboard.set` of the recording, merged.
@@ -13,6 +16,8 @@ pub(crate) struct PlayedHead {
     /// Ids of jobs in the order in which they were first asked for.
     asked: Vec<String>,
     submitted: BTreeSet<String>,
+    /// The last configuration of Serve.
+    config: Value,
     /// Method, address and body of each request of a step.
     pub(crate) requests: BTreeSet<String>,
 }
@@ -23,6 +28,7 @@ impl Default for PlayedHead {
             settings: json!({"up": true}),
             asked: Vec::new(),
             submitted: BTreeSet::new(),
+            config: Value::Null,
             requests: BTreeSet::new(),
         }
     }
@@ -37,7 +43,13 @@ impl PlayedHead {
     /// Changes how heads answer from now on.
     pub(crate) fn set(&mut self, change: &Value) {
         for (name, value) in change.as_object().into_iter().flatten() {
-            self.settings[name] = value.clone();
+            match value {
+                // The other settings of the applications stay.
+                Value::Object(_) if name == "apps" => {
+                    json_patch::merge(&mut self.settings[name], value);
+                }
+                _ => self.settings[name] = value.clone(),
+            }
         }
     }
 
@@ -50,15 +62,55 @@ impl PlayedHead {
         let body = request.body.clone().unwrap_or_default();
         let has_token = request.token_secret.is_some();
         self.requests.insert(line(method, &request.url, &body, has_token));
+        let path = request.url.split("/api/").nth(1).unwrap_or_default();
+        if request.url.ends_with("/-/healthz") {
+            return match self.settings["proxyHealthy"] == false {
+                true => response(503, "unavailable"),
+                false => response(200, "success"),
+            };
+        }
+        // It is the dashboard that is down, not the proxy.
         if self.settings["up"] == false {
             return HeadAnswer::Unreachable("connection refused".to_owned());
         }
-        let path = request.url.split("/api/").nth(1).unwrap_or_default();
         match (request.method, path) {
+            (HeadMethod::Get, path) if path.starts_with(SERVE) => self.applications(),
             (HeadMethod::Get, path) => self.job(path.trim_start_matches("jobs/"), now),
             (HeadMethod::Post, "jobs/") => self.submit(&body),
+            (HeadMethod::Put, SERVE) => self.configure(body),
             _ => response(200, "{}"),
         }
+    }
+
+    fn configure(&mut self, config: Value) -> HeadAnswer {
+        let apps = &self.settings["apps"];
+        if let Some(code) = apps["putCode"].as_u64().and_then(|code| u16::try_from(code).ok()) {
+            return response(code, apps["putBody"].as_str().unwrap_or_default());
+        }
+        self.config = config;
+        response(200, "{}")
+    }
+
+    fn applications(&self) -> HeadAnswer {
+        let apps = &self.settings["apps"];
+        let mut found = serde_json::Map::new();
+        let configured = self.config["applications"].as_array();
+        let listed = configured.into_iter().flatten().filter(|_| apps["hidden"] != true);
+        for application in listed {
+            let name = application["name"].as_str().unwrap_or_default();
+            let of_all = apps["status"].as_str().unwrap_or("RUNNING");
+            let status = apps["per"][name].as_str().unwrap_or(of_all);
+            let health = if status == "RUNNING" { "HEALTHY" } else { "UPDATING" };
+            let deployments = application["deployments"].as_array().into_iter().flatten();
+            let deployments = deployments.map(|it| {
+                (it["name"].as_str().unwrap_or_default().to_owned(), json!({"status": health}))
+            });
+            let deployments: serde_json::Map<String, Value> = deployments.collect();
+            let message = apps["message"].as_str().unwrap_or_default();
+            let state = json!({"status": status, "message": message, "deployments": deployments});
+            found.insert(name.to_owned(), state);
+        }
+        response(200, &json!({"applications": found}).to_string())
     }
 
     fn submit(&mut self, body: &Value) -> HeadAnswer {

@@ -21,6 +21,7 @@ pub(crate) fn settings(profile: &str) -> OperatorSettings {
             gates.status_conditions = false;
             gates.deletion_policy = false;
             gates.multi_host_indexing = false;
+            gates.incremental_upgrade = false;
         }
         "env" => {
             settings.head_cluster_ip_service = true;
@@ -30,6 +31,7 @@ pub(crate) fn settings(profile: &str) -> OperatorSettings {
             settings.inject_probes = false;
             settings.inject_init_container = false;
             settings.redis_cleanup = false;
+            settings.zero_downtime = false;
             settings.cluster_domain = "corp.example".to_owned();
             settings.delete_finished_jobs = true;
             settings.job_end_grace = Duration::from_secs(12);

@@ -218,6 +218,52 @@ fn sample() -> Value {
     })
 }
 
+fn sample_service() -> Value {
+    let options = json!({
+        "gatewayClassName": "g", "maxSurgePercent": 50, "stepSizePercent": 25, "intervalSeconds": 1,
+    });
+    let mut spec = sample()["spec"].clone();
+    spec["autoscalerOptions"] = json!({});
+    json!({
+        "apiVersion": "ray.io/v1",
+        "kind": "RayService",
+        "metadata": {"name": "s1", "annotations": {"ray.io/initializing-timeout": "5m"}},
+        "spec": {
+            "rayClusterConfig": spec,
+            "serveConfigV2": "applications:\n- name: one\n",
+            "serveService": {"metadata": {"name": "x"}, "spec": {"ports": [{"name": "serve", "port": 1}]}},
+            "upgradeStrategy": {
+                "type": "NewClusterWithIncrementalUpgrade", "clusterUpgradeOptions": options,
+            },
+        },
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn no_service_makes_the_operator_panic(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), odd_value()), 1..4),
+        of_status in any::<bool>(),
+    ) {
+        let mut world = RayWorld::new(OperatorSettings::default());
+        let _ = world.create(sample_service());
+        world.rounds(8);
+        let part = if of_status { "status" } else { "spec" };
+        let service = world.objects.get_mut("RayService/s1").expect("a service");
+        for (index, value) in changes {
+            let mut found = Vec::new();
+            places(&service[part], &format!("/{part}"), &mut found);
+            let place = service.pointer_mut(index.get(&found[..]).as_str()).expect("a place");
+            *place = value;
+        }
+        world.rounds(8);
+        world.delete("RayService/s1");
+        world.rounds(8);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 

@@ -4,13 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use ray::{
-    Moment, cluster, job,
+    Moment, cluster, job, service,
+    service::ServiceMemory,
     settings::OperatorSettings,
     step::{RayAnswer, RayEvent, RayRefusal, RayStep, RayTarget},
 };
 use serde_json::{Value, json};
 
-use super::{head::PlayedHead, jobs};
+use super::{
+    api_defaults::{complete_gateway, complete_ray_cluster, complete_service},
+    head::PlayedHead,
+    jobs,
+    states::state_of,
+};
 
 /// Random parts of names begin with this, so that they can be found again.
 pub(crate) const TOKEN: &str = "zq";
@@ -22,7 +28,7 @@ const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower ca
 const ROUNDS: usize = 400;
 
 /// The kinds of the operator. They are let go when no finalizer is left.
-const PARENTS: [&str; 2] = ["RayCluster", "RayJob"];
+const PARENTS: [&str; 3] = ["RayCluster", "RayJob", "RayService"];
 
 /// Objects by id (`Kind/name`), and what happened to them.
 pub(crate) struct RayWorld {
@@ -32,13 +38,14 @@ pub(crate) struct RayWorld {
     pub(crate) settings: OperatorSettings,
     /// Every Ray head.
     pub(crate) head: PlayedHead,
-    /// The phases that each RayJob had in this step.
+    /// The states that each RayJob and RayService had in this step.
     pub(crate) history: Vec<(String, String)>,
     pub(crate) now: Timestamp,
     pace: Pace,
     /// When something moved the last time.
     moved: Timestamp,
     due: BTreeMap<String, Timestamp>,
+    memories: BTreeMap<String, ServiceMemory>,
     n_names: usize,
     n_created: u64,
     deleted_now: BTreeSet<String>,
@@ -56,7 +63,11 @@ impl Pace {
     pub(crate) const COARSE: Self =
         Self { round: SignedDuration::from_secs(2), quiet: SignedDuration::ZERO };
 
-    /// For deadlines: the time that the recorder waited.
+    /// For RayServices: the time that the recorder waited.
+    pub(crate) const SERVICE: Self =
+        Self { round: SignedDuration::from_millis(200), quiet: SignedDuration::from_secs(7) };
+
+    /// For deadlines of RayJobs: the time that the recorder waited.
     pub(crate) const FINE: Self =
         Self { round: SignedDuration::from_millis(200), quiet: SignedDuration::from_secs(8) };
 }
@@ -78,6 +89,7 @@ impl RayWorld {
             history: Vec::new(),
             pace,
             due: BTreeMap::new(),
+            memories: BTreeMap::new(),
             objects: BTreeMap::new(),
             passed: BTreeMap::new(),
             events: Vec::new(),
@@ -93,11 +105,12 @@ impl RayWorld {
     /// Begins a step: events and passed objects are those of one step.
     pub(crate) fn begin(&mut self) {
         self.passed.clear();
+        self.moved = self.now;
         self.events.clear();
         self.history.clear();
-        for (id, job) in self.objects.iter().filter(|(id, _)| id.starts_with("RayJob/")) {
-            let phase = job["status"]["jobDeploymentStatus"].as_str().unwrap_or_default();
-            self.history.push((id.clone(), phase.to_owned()));
+        let is_followed = |id: &str| id.starts_with("RayJob/") || id.starts_with("RayService/");
+        for (id, object) in self.objects.iter().filter(|(id, _)| is_followed(id)) {
+            self.history.push((id.clone(), state_of(id, &object["status"])));
         }
         self.due.clear();
         self.head.requests.clear();
@@ -122,7 +135,9 @@ impl RayWorld {
         let id = id(&object);
         object["metadata"]["uid"] = json!(format!("<uid of {id}>"));
         object["metadata"]["generation"] = json!(1);
-        service(&mut object);
+        complete_service(&mut object);
+        complete_ray_cluster(&mut object);
+        complete_gateway(&mut object);
         self.objects.insert(id, object.clone());
         RayAnswer::Done(object)
     }
@@ -280,15 +295,36 @@ impl RayWorld {
         self.now += self.pace.round;
         let moved = self.objects != before;
         if moved {
-            // A change of the RayJob or of one of its objects brings a pass.
-            self.due.clear();
+            self.wake(&before);
             self.moved = self.now;
         }
         moved
     }
 
+    /// A change of an object or of one of its own brings a pass. The status of a RayService that it wrote itself brings none.
+    fn wake(&mut self, before: &BTreeMap<String, Value>) {
+        let changed: Vec<&String> = self
+            .objects
+            .iter()
+            .filter(|(id, it)| before.get(*id) != Some(*it))
+            .map(|it| it.0)
+            .collect();
+        let is_own_status = |id: &String| {
+            let part = |objects: &BTreeMap<String, Value>, name: &str| {
+                objects.get(id).map(|object| object[name].clone())
+            };
+            let same = |name| part(before, name) == part(&self.objects, name);
+            id.starts_with("RayService/") && same("spec") && same("metadata")
+        };
+        match changed.as_slice() {
+            [id] if before.len() == self.objects.len() && is_own_status(id) => {}
+            _ => self.due.clear(),
+        }
+    }
+
     fn reconcile(&mut self) {
-        for id in self.ids("RayJob/").into_iter().chain(self.ids("RayCluster/")) {
+        let parents = ["RayService/", "RayJob/", "RayCluster/"];
+        for id in parents.iter().flat_map(|kind| self.ids(kind)).collect::<Vec<_>>() {
             if self.due.get(&id).is_none_or(|due| *due <= self.now) {
                 self.one_pass(&id);
             }
@@ -308,8 +344,15 @@ impl RayWorld {
         let moment = Moment { now: self.now, seed };
         let mut answers = Vec::new();
         loop {
-            let decide = if kind == "RayJob" { job::decide } else { cluster::decide };
-            let steps = decide(&parent, &children, &answers, &moment, &self.settings);
+            let settings = &self.settings;
+            let steps = match kind {
+                "RayService" => {
+                    let memory = self.memories.entry(id.to_owned()).or_default();
+                    service::decide(&parent, &children, memory, &answers, &moment, settings)
+                }
+                "RayJob" => job::decide(&parent, &children, &answers, &moment, settings),
+                _ => cluster::decide(&parent, &children, &answers, &moment, settings),
+            };
             if !steps.iter().any(RayStep::is_order) {
                 self.finish(id, steps);
                 return;
@@ -330,13 +373,15 @@ impl RayWorld {
         for step in steps {
             match step {
                 RayStep::ReplaceStatus(status) => {
-                    let phase = status["jobDeploymentStatus"].as_str().unwrap_or_default();
-                    self.history.push((id.to_owned(), phase.to_owned()));
+                    self.history.push((id.to_owned(), state_of(id, &status)));
                     if let Some(object) = self.objects.get_mut(id) {
                         object["status"] = status;
                     }
                 }
                 RayStep::Event(event) => self.events.push(event),
+                RayStep::Remember(memory) => {
+                    self.memories.insert(id.to_owned(), memory);
+                }
                 RayStep::RequeueAfter(after) => {
                     let after = SignedDuration::try_from(after).expect("short");
                     let due = self.due.entry(id.to_owned()).or_insert(Timestamp::MAX);
@@ -443,21 +488,6 @@ fn is_scheduled(pod: &Value) -> bool {
     let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
     let waits = |volume: &Value| !volume["persistentVolumeClaim"].is_null();
     pod["spec"]["nodeSelector"]["no"].is_null() && !volumes.into_iter().any(waits)
-}
-
-/// Addresses and node ports.
-fn service(object: &mut Value) {
-    if object["kind"] != "Service" {
-        return;
-    }
-    if object["spec"]["clusterIP"].is_null() {
-        object["spec"]["clusterIP"] = json!("<ip>");
-    }
-    if matches!(object["spec"]["type"].as_str(), Some("NodePort" | "LoadBalancer")) {
-        for port in object["spec"]["ports"].as_array_mut().into_iter().flatten() {
-            port["nodePort"] = json!("<nodePort>");
-        }
-    }
 }
 
 fn complete(job: Option<&mut Value>) {

@@ -1,0 +1,121 @@
+//! What a head says of its Serve applications. The answer is untrusted: texts are cut, and no more entries are kept than a status bears.
+//!
+//! Source: docs/reference/ray.md §9.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use crate::{
+    head::{HeadAnswer, cut},
+    json::text,
+    v1::{AppStatus, ServeDeploymentStatus},
+};
+
+/// The state of an application that serves.
+const RUNNING: &str = "RUNNING";
+
+/// The name of an application without one.
+const DEFAULT_NAME: &str = "default";
+
+/// The most applications and deployments that are kept, taken together.
+const MOST_ENTRIES: usize = 512;
+
+/// The applications of a cluster.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Applications {
+    pub(super) by_name: BTreeMap<String, AppStatus>,
+    /// Whether there is one, and each serves.
+    pub(super) all_run: bool,
+}
+
+/// The applications from the answer of a head.
+pub(super) fn applications_of(answer: &HeadAnswer) -> Result<Applications, String> {
+    let body = match answer {
+        HeadAnswer::Response { code: 200..=299, body } => body,
+        HeadAnswer::Response { code, .. } => return Err(format!("code {code}")),
+        HeadAnswer::Unreachable(why) => return Err(why.clone()),
+    };
+    let details: Map<String, Value> =
+        serde_json::from_str(body).map_err(|error| error.to_string())?;
+    let listed = details.get("applications").and_then(Value::as_object);
+    let mut found = Applications { by_name: BTreeMap::new(), all_run: true };
+    let mut room = MOST_ENTRIES;
+    for (name, application) in listed.into_iter().flatten() {
+        found.all_run &= application["status"] == RUNNING;
+        if room == 0 {
+            continue;
+        }
+        let name = if name.is_empty() { DEFAULT_NAME.to_owned() } else { cut(name) };
+        let status = application_status(application, room - 1);
+        room -= 1 + status.serve_deployment_statuses.len();
+        found.by_name.insert(name, status);
+    }
+    found.all_run &= !found.by_name.is_empty();
+    Ok(found)
+}
+
+fn application_status(application: &Value, most_deployments: usize) -> AppStatus {
+    let deployments = application["deployments"].as_object().into_iter().flatten();
+    let deployment = |(name, deployment): (&String, &Value)| {
+        let status = cut(text(&deployment["status"]));
+        let message = cut(text(&deployment["message"]));
+        (cut(name), ServeDeploymentStatus { message, status })
+    };
+    AppStatus {
+        message: cut(text(&application["message"])),
+        serve_deployment_statuses: deployments.take(most_deployments).map(deployment).collect(),
+        status: cut(text(&application["status"])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn answer(body: &Value) -> HeadAnswer {
+        HeadAnswer::Response { code: 200, body: body.to_string() }
+    }
+
+    #[test]
+    fn a_cluster_serves_when_each_of_its_applications_runs() {
+        let run = |states: &[&str]| {
+            let application =
+                |(at, state): (usize, &&str)| (format!("a{at}"), json!({"status": state}));
+            let listed: Map<String, Value> = states.iter().enumerate().map(application).collect();
+            applications_of(&answer(&json!({"applications": listed}))).expect("an answer").all_run
+        };
+        assert!(run(&["RUNNING", "RUNNING"]));
+        assert!(!run(&["RUNNING", "DEPLOYING"]));
+        assert!(!run(&[]), "a head without applications serves nothing");
+    }
+
+    #[test]
+    fn an_answer_that_is_not_of_a_dashboard_is_an_error() {
+        for body in ["<html>", "[]", "3", ""] {
+            let answer = HeadAnswer::Response { code: 200, body: body.to_owned() };
+            assert!(applications_of(&answer).is_err(), "{body}");
+        }
+        let failed = HeadAnswer::Response { code: 500, body: "{}".to_owned() };
+        assert!(applications_of(&failed).is_err());
+    }
+
+    #[test]
+    fn a_flood_of_entries_is_cut_and_still_decides_whether_all_run() {
+        let mut listed = Map::new();
+        for at in 0..2_000 {
+            let deployments: Map<String, Value> =
+                (0..9).map(|d| (format!("d{d}"), json!({"status": "HEALTHY"}))).collect();
+            let application = json!({"status": "RUNNING", "message": "x".repeat(9_999), "deployments": deployments});
+            listed.insert(format!("app-{at}"), application);
+        }
+        listed.insert("zz-last".to_owned(), json!({"status": "UNHEALTHY"}));
+        let found = applications_of(&answer(&json!({"applications": listed}))).expect("an answer");
+        let kept = found.by_name.values().map(|it| 1 + it.serve_deployment_statuses.len());
+        assert!(kept.sum::<usize>() <= MOST_ENTRIES);
+        assert!(found.by_name.values().all(|it| it.message.len() <= 1024));
+        assert!(!found.all_run);
+    }
+}

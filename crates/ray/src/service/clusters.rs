@@ -1,0 +1,235 @@
+//! The clusters of a RayService: which are made, which are changed, and which are removed.
+//!
+//! Source: docs/reference/ray.md §9.
+
+use crds::names::labels;
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use super::{
+    conditions::UPGRADE_IN_PROGRESS,
+    context::{ServiceContext, Unfinished},
+    goal::{ClusterFit, fit, goal_annotations},
+    memory::ServiceMemory,
+    state::ServiceState,
+};
+use crate::{
+    cluster::is_terminating,
+    json::{annotation, items, label, merge_difference, name, object, texts},
+    names,
+    pass::{OrderOutcome, Pass},
+    step::{RayStep, RayTarget},
+};
+
+/// How long a replaced cluster stays, if the spec does not say.
+const REMOVAL_DELAY: i32 = 60;
+
+/// The two clusters of a pass, as they are stored.
+#[derive(Clone, Copy)]
+pub(super) struct ServiceClusters<'a> {
+    pub(super) active: Option<&'a Value>,
+    pub(super) pending: Option<&'a Value>,
+}
+
+/// Makes the pending cluster, or changes one of the two to the present spec.
+pub(super) fn reconcile_clusters<'a>(
+    context: &ServiceContext<'a>,
+    pass: &mut Pass<'a>,
+    state: &ServiceState,
+) -> Result<ServiceClusters<'a>, Unfinished> {
+    let active = context.cluster(&state.active.cluster);
+    let pending = context.cluster(&state.pending.cluster);
+    if pending.is_none() && !state.pending.cluster.is_empty() {
+        let pending = Some(create(context, pass, state)?);
+        return Ok(ServiceClusters { active, pending });
+    }
+    if let Some(cluster) = pending.filter(|cluster| resumes(context, cluster)) {
+        let pending = Some(update(context, pass, state, cluster, "pending")?);
+        return Ok(ServiceClusters { active, pending });
+    }
+    if let Some(cluster) = active.filter(|cluster| resumes(context, cluster)) {
+        let active = Some(update(context, pass, state, cluster, "active")?);
+        return Ok(ServiceClusters { active, pending });
+    }
+    // During an upgrade the spec is that of the pending cluster.
+    let upgrades = state.is_true(UPGRADE_IN_PROGRESS);
+    if let Some(cluster) = active.filter(|cluster| !upgrades && is_outdated(context, cluster)) {
+        let active = Some(update(context, pass, state, cluster, "active")?);
+        return Ok(ServiceClusters { active, pending });
+    }
+    let pending = match pending {
+        Some(cluster) if fit(context, cluster) == ClusterFit::GroupsAppended => {
+            Some(update(context, pass, state, cluster, "pending")?)
+        }
+        pending => pending,
+    };
+    Ok(ServiceClusters { active, pending })
+}
+
+/// Whether a cluster that Kueue had suspended is to run again, since Kueue has admitted its RayService.
+///
+/// Kueue switches the RayService and suspends the cluster, but starts no child; the official operator passes the switch on to new clusters
+/// only. A suspended cluster has no pods, so it takes the nodes that it was admitted to in place.
+fn resumes(context: &ServiceContext<'_>, cluster: &Value) -> bool {
+    let is_queued = [labels::QUEUE_NAME, labels::PREBUILT_WORKLOAD_NAME]
+        .iter()
+        .any(|name| !label(context.service, name).is_empty());
+    is_queued
+        && context.spec.ray_cluster_config.suspend == Some(false)
+        && cluster["spec"]["suspend"] == true
+        && context.head_pod(cluster).is_none()
+}
+
+/// Whether a cluster needs new groups, or bears the hash of another version, which cannot be compared.
+fn is_outdated(context: &ServiceContext<'_>, cluster: &Value) -> bool {
+    annotation(cluster, names::OPERATOR_VERSION) != context.settings.version
+        || fit(context, cluster) == ClusterFit::GroupsAppended
+}
+
+fn create<'a>(
+    context: &ServiceContext<'a>,
+    pass: &mut Pass<'a>,
+    state: &ServiceState,
+) -> Result<&'a Value, Unfinished> {
+    let wanted = goal_cluster(context, state, &state.pending.cluster);
+    let path = context.path(&state.pending.cluster);
+    match pass.order(RayStep::Create(wanted)) {
+        OrderOutcome::Done(cluster) => {
+            pass.normal("CreatedRayCluster", format!("Created the RayCluster {path}"));
+            Ok(cluster)
+        }
+        // Made by an earlier pass: the cache does not show it yet.
+        OrderOutcome::Refused(refusal) if refusal.is_conflict() => Err(Unfinished),
+        OrderOutcome::Refused(refusal) => {
+            let message = format!("Failed to create the RayCluster {path}: {}", refusal.message);
+            pass.warning("FailedToCreateRayCluster", message);
+            Err(Unfinished)
+        }
+        OrderOutcome::Pending => Err(Unfinished),
+    }
+}
+
+fn update<'a>(
+    context: &ServiceContext<'a>,
+    pass: &mut Pass<'a>,
+    state: &ServiceState,
+    cluster: &'a Value,
+    role: &str,
+) -> Result<&'a Value, Unfinished> {
+    let mut wanted = goal_cluster(context, state, name(cluster));
+    // Kueue and the user suspend the cluster itself; the field of the RayService counts when it is made.
+    if !resumes(context, cluster) {
+        object(&mut wanted["spec"]).remove("suspend");
+        if !cluster["spec"]["suspend"].is_null() {
+            wanted["spec"]["suspend"] = cluster["spec"]["suspend"].clone();
+        }
+    }
+    let part = |object: &Value| {
+        let metadata = &object["metadata"];
+        let (labels, annotations) = (texts(&metadata["labels"]), texts(&metadata["annotations"]));
+        json!({
+            "metadata": {"labels": labels, "annotations": annotations},
+            "spec": object["spec"],
+        })
+    };
+    let path = context.path(name(cluster));
+    let Some(patch) = merge_difference(&part(cluster), &part(&wanted)) else {
+        return Ok(cluster);
+    };
+    match pass.order(RayStep::Patch { target: RayTarget::of(cluster), patch }) {
+        OrderOutcome::Done(cluster) => {
+            let message = format!("Updated the {role} RayCluster {path}");
+            pass.normal("UpdatedRayCluster", message);
+            Ok(cluster)
+        }
+        OrderOutcome::Refused(refusal) => {
+            let why = &refusal.message;
+            let message = format!("Failed to update the {role} RayCluster {path}: {why}");
+            pass.warning("FailedToUpdateRayCluster", message);
+            Err(Unfinished)
+        }
+        OrderOutcome::Pending => Err(Unfinished),
+    }
+}
+
+/// A cluster of the present spec.
+fn goal_cluster(context: &ServiceContext<'_>, state: &ServiceState, cluster: &str) -> Value {
+    let metadata = &context.service["metadata"];
+    let merged = |given: &Value, own: Value| {
+        let mut all = json!(texts(given));
+        for (key, value) in own.as_object().into_iter().flatten() {
+            all[key] = value.clone();
+        }
+        all
+    };
+    let mut spec = context.service["spec"]["rayClusterConfig"].clone();
+    // Beside an active cluster the autoscaler lets a new one grow with its share of the capacity.
+    let is_second = !state.active.cluster.is_empty() && cluster != state.active.cluster;
+    if context.is_incremental() && is_second {
+        let count = items(&spec["workerGroupSpecs"]).len();
+        for index in 0..count {
+            object(&mut spec["workerGroupSpecs"][index]).remove("replicas");
+        }
+    }
+    json!({
+        "apiVersion": "ray.io/v1",
+        "kind": "RayCluster",
+        "metadata": {
+            "name": cluster,
+            "namespace": context.namespace(),
+            "labels": merged(&metadata["labels"], context.origin_labels()),
+            "annotations": merged(&metadata["annotations"], goal_annotations(context)),
+            "ownerReferences": [context.owner_reference()],
+        },
+        "spec": spec,
+    })
+}
+
+/// Removes clusters that are not in use any more, after the delay. Whether there are some is the answer.
+pub(super) fn remove_superfluous<'a>(
+    context: &ServiceContext<'a>,
+    pass: &mut Pass<'a>,
+    state: &ServiceState,
+    memory: &mut ServiceMemory,
+) -> Result<bool, Unfinished> {
+    let used = state.clusters();
+    let superfluous: Vec<&Value> =
+        context.clusters().filter(|cluster| !used.contains(&name(cluster))).collect();
+    let names: Vec<&str> = superfluous.iter().map(|cluster| name(cluster)).collect();
+    memory.retain(&used, &names);
+    let delay = context.spec.ray_cluster_deletion_delay_seconds.unwrap_or(REMOVAL_DELAY);
+    for cluster in &superfluous {
+        let planned = context.now().saturating_add(SignedDuration::from_secs(delay.into()));
+        let due = memory.removal(name(cluster), planned.unwrap_or(context.now()));
+        if context.now() >= due {
+            remove(&context.path(name(cluster)), "", pass, cluster)?;
+        }
+    }
+    Ok(!superfluous.is_empty())
+}
+
+/// Deletes a cluster, unless it is on its way out. `occasion` ends the message.
+pub(super) fn remove(
+    path: &str,
+    occasion: &str,
+    pass: &mut Pass<'_>,
+    cluster: &Value,
+) -> Result<(), Unfinished> {
+    if is_terminating(cluster) {
+        return Ok(());
+    }
+    match pass.delete(cluster) {
+        OrderOutcome::Done(_) => {
+            let message = format!("Deleted the RayCluster {path}{occasion}");
+            pass.normal("DeletedRayCluster", message);
+            Ok(())
+        }
+        OrderOutcome::Refused(refusal) => {
+            let why = &refusal.message;
+            let message = format!("Failed to delete the RayCluster {path}{occasion}: {why}");
+            pass.warning("FailedToDeleteRayCluster", message);
+            Err(Unfinished)
+        }
+        OrderOutcome::Pending => Err(Unfinished),
+    }
+}

@@ -1,0 +1,297 @@
+//! The order of the steps for a RayService.
+//!
+//! Source: docs/reference/ray.md §9.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{
+    applications::Applications,
+    clusters::{ServiceClusters, reconcile_clusters, remove, remove_superfluous},
+    conditions::{
+        INITIALIZING_TIMEOUT, READY, ROLLBACK_IN_PROGRESS, ServiceCondition, UPGRADE_IN_PROGRESS,
+        VALIDATION_FAILED,
+    },
+    context::{ServiceContext, Unfinished},
+    gateway::{reconcile_cluster_service, reconcile_gateway, reconcile_route},
+    goal::{ClusterFit, fit},
+    incremental::TrafficSplit,
+    memory::ServiceMemory,
+    promotion::{PassFindings, conclude, is_replaced},
+    serve_config::reconcile_serve,
+    serve_label::reconcile_serve_label,
+    services::reconcile_services,
+    state::{ClusterSlot, ServiceState},
+    suspension::{rests, suspend},
+    validate::{InvalidService, check_service},
+};
+use crate::{
+    Moment,
+    cluster::is_terminating,
+    json::{items, name, text},
+    names,
+    pass::{OrderOutcome, Pass},
+    settings::OperatorSettings,
+    step::{RayAnswer, RayStep, RayTarget},
+    v1::RayServiceSpec,
+};
+
+/// When a RayService is looked at again: heads are polled.
+const POLL: Duration = Duration::from_secs(2);
+
+/// What a RayService needs next.
+///
+/// `children` are the objects of its namespace that it may own or meet: its RayClusters and their pods, Services, Gateways and HTTPRoutes by
+/// name. `memory` is what the last pass left in [`RayStep::Remember`]. The protocol of steps and answers is that of
+/// [`crate::cluster::decide`]; a request to a head is an order as well.
+#[must_use]
+pub fn decide(
+    service: &Value,
+    children: &[Value],
+    memory: &ServiceMemory,
+    answers: &[RayAnswer],
+    moment: &Moment,
+    settings: &OperatorSettings,
+) -> Vec<RayStep> {
+    let managed_by = text(&service["spec"]["managedBy"]);
+    // Another controller runs the service; under MultiKueue that is one of a worker cluster.
+    if !managed_by.is_empty() && managed_by != names::BUILT_IN_CONTROLLER {
+        return Vec::new();
+    }
+    let mut pass = Pass::new(answers);
+    let decoded = serde_json::from_value::<RayServiceSpec>(service["spec"].clone());
+    let spec = decoded.as_ref().ok().cloned().unwrap_or_default();
+    let context = ServiceContext { service, spec: &spec, children, settings, moment };
+    // Before the validation, so that a service that became invalid can still be deleted.
+    if is_terminating(service) {
+        finalize(&context, &mut pass);
+        return pass.finish();
+    }
+    // Before the first cluster, so that a deleted RayService waits for its clusters. The change of the object brings the next pass.
+    if !has_finalizer(service) {
+        add_finalizer(service, &mut pass);
+        return pass.finish();
+    }
+    let before = ServiceState::read(service);
+    let checked = decoded.map_err(|error| InvalidService {
+        reason: "InvalidRayServiceSpec",
+        message: format!("The RayService spec is invalid: {error}"),
+    });
+    if let Err(invalid) = checked.and_then(|spec| check_service(service, &spec, settings)) {
+        refuse(&context, &before, &invalid, &mut pass);
+        return pass.finish();
+    }
+    let mut state = before.clone();
+    let mut remembered = memory.clone();
+    let ended = advance(&context, &mut pass, &mut remembered, &mut state);
+    if pass.is_pending() {
+        return pass.finish();
+    }
+    if remembered != *memory {
+        pass.remember(remembered);
+    }
+    if ended.is_ok() && state.differs(&before) {
+        pass.status(state.to_value(moment.now));
+    }
+    let is_final = ended.is_ok_and(|is_final| is_final);
+    if !is_final {
+        pass.requeue(POLL);
+    }
+    pass.finish()
+}
+
+/// Whether nothing is left to do until an object changes.
+fn advance<'a>(
+    context: &ServiceContext<'a>,
+    pass: &mut Pass<'a>,
+    memory: &mut ServiceMemory,
+    state: &mut ServiceState,
+) -> Result<bool, Unfinished> {
+    let has_superfluous = remove_superfluous(context, pass, state, memory)?;
+    if suspend(context, pass, state)? {
+        return Ok(rests(state, context.spec.suspend));
+    }
+    // The official operator gives such a service up as well: it is deleted and made again.
+    if state.reason(READY) == INITIALIZING_TIMEOUT {
+        return Ok(!has_superfluous);
+    }
+    let mut clusters = reconcile_clusters(context, pass, state)?;
+    if goes_back(context, &clusters) {
+        state.pending = ClusterSlot::default();
+        clusters.pending = None;
+    }
+    note_rollback(context, state, &clusters);
+    for cluster in [clusters.active, clusters.pending].into_iter().flatten() {
+        reconcile_serve_label(context, pass, cluster)?;
+    }
+    let (active, pending) = read_applications(context, pass, memory, state, &clusters)?;
+    let traffic = if context.is_incremental() {
+        route(context, pass, state, &clusters, (&active, &pending))?
+    } else {
+        None
+    };
+    let selected = select(context, pass, state, &clusters, (&active, &pending))?;
+    let findings = PassFindings { clusters, active, pending, traffic, selected };
+    conclude(context, pass, state, findings);
+    Ok(false)
+}
+
+/// Whether the spec is that of the active cluster again, before the pending one took over.
+///
+/// The official operator makes a third cluster then, which users without room for it wait for in vain. An incremental upgrade is taken
+/// back step by step instead.
+fn goes_back(context: &ServiceContext<'_>, clusters: &ServiceClusters<'_>) -> bool {
+    let (Some(active), Some(pending)) = (clusters.active, clusters.pending) else { return false };
+    !context.is_incremental()
+        && fit(context, pending) == ClusterFit::Other
+        && fit(context, active) != ClusterFit::Other
+}
+
+/// A spec that changes during an incremental upgrade takes the upgrade back first: the new cluster is not of it any more.
+fn note_rollback(
+    context: &ServiceContext<'_>,
+    state: &mut ServiceState,
+    clusters: &ServiceClusters<'_>,
+) {
+    let (Some(_), Some(pending)) = (clusters.active, clusters.pending) else { return };
+    if !context.is_incremental() || !state.is_true(UPGRADE_IN_PROGRESS) {
+        return;
+    }
+    match (fit(context, pending), state.is_rolling_back()) {
+        (ClusterFit::Other, false) => {
+            let wanted = ServiceCondition {
+                kind: ROLLBACK_IN_PROGRESS,
+                status: "True",
+                reason: "DesiredClusterSpecChanged",
+                message: "The spec has changed during the upgrade; traffic returns to the active cluster",
+            };
+            state.set(&wanted, context.now());
+        }
+        // The spec is that of the new cluster again.
+        (ClusterFit::Same | ClusterFit::GroupsAppended, true) => {
+            state.remove_condition(ROLLBACK_IN_PROGRESS);
+        }
+        _ => {}
+    }
+}
+
+/// What both clusters serve. Outside of an incremental upgrade only the newer one is asked.
+fn read_applications<'a>(
+    context: &ServiceContext<'a>,
+    pass: &mut Pass<'a>,
+    memory: &mut ServiceMemory,
+    state: &mut ServiceState,
+    clusters: &ServiceClusters<'a>,
+) -> Result<(Applications, Applications), Unfinished> {
+    let pending = match clusters.pending {
+        Some(cluster) => reconcile_serve(context, pass, memory, state, cluster)?,
+        None => Applications::default(),
+    };
+    let active = match (clusters.active, clusters.pending) {
+        (Some(cluster), None) if !is_replaced(context, state, clusters) => {
+            reconcile_serve(context, pass, memory, state, cluster)?
+        }
+        (Some(cluster), Some(_)) if context.is_incremental() => {
+            reconcile_serve(context, pass, memory, state, cluster)?
+        }
+        _ => Applications::default(),
+    };
+    Ok((active, pending))
+}
+
+/// The objects of an incremental upgrade.
+fn route<'a>(
+    context: &ServiceContext<'a>,
+    pass: &mut Pass<'a>,
+    state: &ServiceState,
+    clusters: &ServiceClusters<'a>,
+    (active, pending): (&Applications, &Applications),
+) -> Result<Option<TrafficSplit>, Unfinished> {
+    for cluster in [clusters.active, clusters.pending].into_iter().flatten() {
+        reconcile_cluster_service(context, pass, cluster)?;
+    }
+    reconcile_gateway(context, pass)?;
+    let takes_traffic = if state.is_rolling_back() { active.all_run } else { pending.all_run };
+    reconcile_route(context, pass, state, takes_traffic)
+}
+
+/// Lets the Services select the cluster that serves. Its name is the answer.
+fn select<'a>(
+    context: &ServiceContext<'a>,
+    pass: &mut Pass<'a>,
+    state: &ServiceState,
+    clusters: &ServiceClusters<'a>,
+    (active, pending): (&Applications, &Applications),
+) -> Result<Option<String>, Unfinished> {
+    if !active.all_run && !pending.all_run {
+        return Ok(None);
+    }
+    // An incremental upgrade moves traffic by the route, and the Services follow its end.
+    let upgrades = context.is_incremental() && state.is_true(UPGRADE_IN_PROGRESS);
+    let target = if pending.all_run && !upgrades { clusters.pending } else { clusters.active };
+    let Some(target) = target else { return Ok(None) };
+    reconcile_services(context, pass, target)?;
+    Ok(Some(name(target).to_owned()))
+}
+
+fn refuse(
+    context: &ServiceContext<'_>,
+    before: &ServiceState,
+    invalid: &InvalidService,
+    pass: &mut Pass<'_>,
+) {
+    let mut state = before.clone();
+    let message = &invalid.message;
+    let wanted =
+        ServiceCondition { kind: READY, status: "False", reason: VALIDATION_FAILED, message };
+    state.set(&wanted, context.now());
+    // Once per message: no pass follows until the RayService changes.
+    if state.differs(before) {
+        pass.warning(invalid.reason, format!("{}: {message}", context.path(context.name())));
+        pass.status(state.to_value(context.now()));
+    }
+}
+
+fn has_finalizer(service: &Value) -> bool {
+    items(&service["metadata"]["finalizers"]).iter().any(|it| *it == names::SERVICE_FINALIZER)
+}
+
+fn add_finalizer(service: &Value, pass: &mut Pass<'_>) {
+    let mut finalizers = items(&service["metadata"]["finalizers"]).to_vec();
+    finalizers.push(json!(names::SERVICE_FINALIZER));
+    replace_finalizers(service, &finalizers, pass);
+}
+
+/// The write carries the version, because a merge patch replaces the whole list.
+fn replace_finalizers(service: &Value, finalizers: &[Value], pass: &mut Pass<'_>) {
+    let version = &service["metadata"]["resourceVersion"];
+    let patch = json!({"metadata": {"finalizers": finalizers, "resourceVersion": version}});
+    if let OrderOutcome::Refused(_) =
+        pass.order(RayStep::Patch { target: RayTarget::of(service), patch })
+    {
+        pass.requeue(POLL);
+    }
+}
+
+/// Removes the clusters at once, and lets the RayService go after them.
+fn finalize(context: &ServiceContext<'_>, pass: &mut Pass<'_>) {
+    if !has_finalizer(context.service) {
+        return;
+    }
+    let mut has_clusters = false;
+    for cluster in context.clusters() {
+        has_clusters = true;
+        if remove(&context.path(name(cluster)), "", pass, cluster).is_err() {
+            break;
+        }
+    }
+    if has_clusters {
+        pass.requeue(POLL);
+        return;
+    }
+    let others = items(&context.service["metadata"]["finalizers"]).iter();
+    let others: Vec<Value> =
+        others.filter(|it| **it != names::SERVICE_FINALIZER).cloned().collect();
+    replace_finalizers(context.service, &others, pass);
+}

@@ -1,0 +1,60 @@
+//! Whether a cluster is of the present spec of a RayService.
+//!
+//! A cluster bears a hash of the spec that it was made from, without what scales it and without what admission adds, and the number of
+//! its worker groups. Groups that are appended later change the cluster itself; every other difference is one for a new cluster.
+//!
+//! Source: docs/reference/ray.md §9.
+
+use serde_json::{Value, json};
+
+use super::context::ServiceContext;
+use crate::{
+    cluster::recreate_hash,
+    json::{annotation, items, list},
+    names,
+};
+
+/// How a cluster differs from the spec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ClusterFit {
+    /// Not at all, or in its scale only.
+    Same,
+    /// The spec has more worker groups, behind those of the cluster.
+    GroupsAppended,
+    /// A new cluster is needed.
+    Other,
+}
+
+/// Compares a cluster with the spec of the RayService.
+pub(super) fn fit(context: &ServiceContext<'_>, cluster: &Value) -> ClusterFit {
+    let spec = &context.service["spec"]["rayClusterConfig"];
+    let made_from = annotation(cluster, names::SPEC_HASH);
+    if made_from == recreate_hash(spec) {
+        return ClusterFit::Same;
+    }
+    let Ok(count) = annotation(cluster, names::GROUP_COUNT).parse::<usize>() else {
+        // A cluster that does not say what it is made of is completed and not replaced.
+        return ClusterFit::GroupsAppended;
+    };
+    if items(&spec["workerGroupSpecs"]).len() < count {
+        return ClusterFit::Other;
+    }
+    let mut without_new = spec.clone();
+    if !without_new["workerGroupSpecs"].is_null() {
+        list(&mut without_new, "workerGroupSpecs").truncate(count);
+    }
+    match made_from == recreate_hash(&without_new) {
+        true => ClusterFit::GroupsAppended,
+        false => ClusterFit::Other,
+    }
+}
+
+/// The annotations of a cluster that is made from the present spec.
+pub(super) fn goal_annotations(context: &ServiceContext<'_>) -> Value {
+    let spec = &context.service["spec"]["rayClusterConfig"];
+    json!({
+        names::SPEC_HASH: recreate_hash(spec),
+        names::GROUP_COUNT: items(&spec["workerGroupSpecs"]).len().to_string(),
+        names::OPERATOR_VERSION: context.settings.version,
+    })
+}

@@ -1,0 +1,172 @@
+//! What the head of a cluster serves: its applications are read, and the configuration is sent where it is missing.
+//!
+//! Source: docs/reference/ray.md §9.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    applications::{Applications, applications_of},
+    conditions::UPGRADE_IN_PROGRESS,
+    context::{ServiceContext, Unfinished},
+    incremental::{CapacityMove, next_capacity},
+    memory::ServiceMemory,
+    state::ServiceState,
+};
+use crate::{
+    cluster::{dashboard_port, is_running_and_ready, token_secret},
+    conditions_of,
+    head::{HeadAnswer, HeadMethod, HeadRequest, is_success},
+    json::name,
+    names,
+    pass::Pass,
+};
+
+/// The path of the applications.
+const PATH: &str = "/api/serve/applications/";
+
+/// Where a head is asked, and with which token.
+struct Dashboard {
+    address: String,
+    token_secret: Option<String>,
+}
+
+/// Reads what a cluster serves, and sends the configuration to it. Nothing is served before the head is ready.
+pub(super) fn reconcile_serve(
+    context: &ServiceContext<'_>,
+    pass: &mut Pass<'_>,
+    memory: &mut ServiceMemory,
+    state: &mut ServiceState,
+    cluster: &Value,
+) -> Result<Applications, Unfinished> {
+    if !is_head_ready(context, cluster) {
+        return Ok(Applications::default());
+    }
+    let dashboard = context.of_cluster(cluster, |it| Dashboard {
+        address: format!("http://{}:{}", it.head_address(), dashboard_port(it)),
+        token_secret: token_secret(it),
+    });
+    let dashboard = dashboard.ok_or(Unfinished)?;
+    let query = format!("{}{PATH}?api_type=declarative", dashboard.address);
+    let answer = pass.ask(dashboard.request(HeadMethod::Get, query, None)).ok_or(Unfinished)?;
+    // Without the present state nothing is decided: a head that restarts is asked again.
+    let applications = applications_of(answer).map_err(|_| Unfinished)?;
+    let upgrades = context.is_incremental() && state.is_true(UPGRADE_IN_PROGRESS);
+    // During an incremental upgrade the new configuration is that of the new cluster.
+    let keeps_config = upgrades && name(cluster) == state.active.cluster;
+    let sent = memory.sent(name(cluster));
+    // A head that restarted without a stored state serves nothing.
+    let is_missing = applications.by_name.is_empty() || sent != context.spec.serve_config_v2;
+    if (is_missing || sent.is_empty()) && !keeps_config {
+        send(context, pass, memory, state, (&dashboard, cluster))?;
+    }
+    if upgrades && let Some(step) = next_capacity(context, state, name(cluster)) {
+        move_capacity(context, pass, memory, (&dashboard, cluster), &step)?;
+        state.set_capacity(&step);
+    }
+    Ok(applications)
+}
+
+fn is_head_ready(context: &ServiceContext<'_>, cluster: &Value) -> bool {
+    if context.settings.gates.status_conditions {
+        conditions_of::is_true(cluster, names::HEAD_POD_READY)
+    } else {
+        context.head_pod(cluster).is_some_and(is_running_and_ready)
+    }
+}
+
+fn send(
+    context: &ServiceContext<'_>,
+    pass: &mut Pass<'_>,
+    memory: &mut ServiceMemory,
+    state: &ServiceState,
+    (dashboard, cluster): (&Dashboard, &Value),
+) -> Result<(), Unfinished> {
+    let text = &context.spec.serve_config_v2;
+    let capacity = state.capacity_of(name(cluster)).filter(|_| context.is_incremental());
+    let path = context.path(name(cluster));
+    match put(pass, dashboard, text, capacity)? {
+        Ok(()) => {
+            memory.note_sent(name(cluster), text);
+            let message = format!("Updated serve applications to the RayCluster {path}");
+            pass.normal("UpdatedServeApplications", message);
+            Ok(())
+        }
+        Err(why) => {
+            let message =
+                format!("Failed to update serve applications to the RayCluster {path}: {why}");
+            pass.warning("FailedToUpdateServeApplications", message);
+            Err(Unfinished)
+        }
+    }
+}
+
+/// Sends the configuration that the cluster has already, with another capacity.
+fn move_capacity(
+    context: &ServiceContext<'_>,
+    pass: &mut Pass<'_>,
+    memory: &ServiceMemory,
+    (dashboard, cluster): (&Dashboard, &Value),
+    step: &CapacityMove,
+) -> Result<(), Unfinished> {
+    let text = match memory.sent(name(cluster)) {
+        "" => &context.spec.serve_config_v2,
+        sent => sent,
+    };
+    let path = context.path(name(cluster));
+    match put(pass, dashboard, text, Some(step.capacity))? {
+        Ok(()) => {
+            // The wording is the official operator's.
+            let message = format!(
+                "Updated target_capacity of serve applications to to the RayCluster {path}"
+            );
+            pass.normal("UpdatedServeTargetCapacity", message);
+            Ok(())
+        }
+        Err(why) => {
+            let message = format!(
+                "Failed to update target_capacity of serve applications to the RayCluster {path}: {why}"
+            );
+            pass.warning("FailedToUpdateTargetCapacity", message);
+            Err(Unfinished)
+        }
+    }
+}
+
+/// Sends a configuration. Why it did not arrive is the answer.
+fn put(
+    pass: &mut Pass<'_>,
+    dashboard: &Dashboard,
+    text: &str,
+    capacity: Option<i32>,
+) -> Result<Result<(), String>, Unfinished> {
+    let mut config = match parse(text) {
+        Ok(config) => config,
+        Err(why) => return Ok(Err(format!("error converting YAML to JSON: {why}"))),
+    };
+    if let Some(capacity) = capacity {
+        config.insert("target_capacity".to_owned(), json!(capacity));
+    }
+    let url = format!("{}{PATH}", dashboard.address);
+    let body = Some(Value::Object(config));
+    let answer = pass.ask(dashboard.request(HeadMethod::Put, url, body)).ok_or(Unfinished)?;
+    Ok(match answer {
+        answer if is_success(answer) => Ok(()),
+        HeadAnswer::Response { code, body } => Err(format!("{code}: {}", crate::head::cut(body))),
+        HeadAnswer::Unreachable(why) => Err(why.clone()),
+    })
+}
+
+/// The configuration as JSON. No text is a configuration without applications.
+fn parse(text: &str) -> Result<Map<String, Value>, String> {
+    if text.trim().is_empty() {
+        return Ok(Map::new());
+    }
+    let parsed = serde_saphyr::from_str::<Option<Map<String, Value>>>(text);
+    parsed.map(Option::unwrap_or_default).map_err(|error| error.to_string())
+}
+
+impl Dashboard {
+    fn request(&self, method: HeadMethod, url: String, body: Option<Value>) -> HeadRequest {
+        HeadRequest { method, url, body, token_secret: self.token_secret.clone() }
+    }
+}

@@ -1,0 +1,186 @@
+//! The Services through which a RayService is reached: that of the head, and that of whatever serves.
+//!
+//! Their names stay the same; during a change of clusters their selectors switch.
+//!
+//! Source: docs/reference/ray.md §9.
+
+use serde_json::{Value, json};
+
+use super::context::{ServiceContext, Unfinished};
+use crate::{
+    cluster::{head_service_of, label_value, named_serve_port},
+    json::{field, items, merge_difference, name, object, text, texts},
+    names,
+    pass::{OrderOutcome, Pass},
+    step::{RayStep, RayTarget},
+};
+
+/// Lets both Services select a cluster.
+pub(super) fn reconcile_services<'a>(
+    context: &ServiceContext<'a>,
+    pass: &mut Pass<'a>,
+    cluster: &Value,
+) -> Result<(), Unfinished> {
+    let head = head_service(context, cluster).ok_or(Unfinished)?;
+    reconcile(context, pass, head)?;
+    match serve_service(context, cluster) {
+        Ok(serve) => reconcile(context, pass, serve),
+        Err(why) => {
+            let path = context.path(&format!("{}-serve-svc", context.name()));
+            let message = format!("Failed to create the service {path}, {why}");
+            pass.warning("FailedToCreateService", message);
+            Err(Unfinished)
+        }
+    }
+}
+
+fn reconcile<'a>(
+    context: &ServiceContext<'a>,
+    pass: &mut Pass<'a>,
+    wanted: Value,
+) -> Result<(), Unfinished> {
+    let path = context.path(name(&wanted));
+    let selected = |service: &Value| service["spec"]["selector"][names::CLUSTER_LABEL].clone();
+    match context.child("Service", name(&wanted)) {
+        // Of an incremental upgrade: its owner is the cluster.
+        Some(present) if selected(present) == selected(&wanted) => Ok(()),
+        Some(present) if !context.owns(present) => {
+            let message =
+                format!("Failed to update the service {path}, another Service has this name");
+            pass.warning("FailedToUpdateService", message);
+            Err(Unfinished)
+        }
+        Some(present) => update(pass, present, &wanted, &path),
+        None => create(pass, wanted, &path),
+    }
+}
+
+fn create(pass: &mut Pass<'_>, wanted: Value, path: &str) -> Result<(), Unfinished> {
+    match pass.order(RayStep::Create(wanted)) {
+        OrderOutcome::Done(_) => {
+            pass.normal("CreatedService", format!("Created the service {path}"));
+            Ok(())
+        }
+        // Made by an earlier pass: the cache does not show it yet.
+        OrderOutcome::Refused(refusal) if refusal.is_conflict() => Err(Unfinished),
+        OrderOutcome::Refused(refusal) => {
+            let message = format!("Failed to create the service {path}, {}", refusal.message);
+            pass.warning("FailedToCreateService", message);
+            Err(Unfinished)
+        }
+        OrderOutcome::Pending => Err(Unfinished),
+    }
+}
+
+fn update(
+    pass: &mut Pass<'_>,
+    present: &Value,
+    wanted: &Value,
+    path: &str,
+) -> Result<(), Unfinished> {
+    let mut spec = wanted["spec"].clone();
+    // The address of a Service cannot be changed, nor whether it has one.
+    object(&mut spec).remove("clusterIP");
+    let selector = &wanted["spec"]["selector"];
+    if let Some(change) = merge_difference(&present["spec"]["selector"], selector) {
+        // A merge patch keeps keys that it does not name.
+        spec["selector"] = change;
+    }
+    let patch = json!({"spec": spec});
+    match pass.order(RayStep::Patch { target: RayTarget::of(present), patch }) {
+        OrderOutcome::Done(_) => {
+            pass.normal("UpdatedService", format!("Updated the service {path}"));
+            Ok(())
+        }
+        OrderOutcome::Refused(refusal) => {
+            let message = format!("Failed to update the service {path}, {}", refusal.message);
+            pass.warning("FailedToUpdateService", message);
+            Err(Unfinished)
+        }
+        OrderOutcome::Pending => Err(Unfinished),
+    }
+}
+
+/// The Service of the present head.
+fn head_service(context: &ServiceContext<'_>, cluster: &Value) -> Option<Value> {
+    let mut service = context.of_cluster(cluster, head_service_of)?;
+    let mut labels = context.origin_labels();
+    labels[names::NODE_TYPE_LABEL] = json!("head");
+    labels[names::IDENTIFIER_LABEL] = json!(label_value(&format!("{}-head", context.name())));
+    let metadata = object(field(&mut service, "metadata"));
+    metadata.insert("name".to_owned(), json!(format!("{}-head-svc", context.name())));
+    metadata.insert("namespace".to_owned(), json!(context.namespace()));
+    metadata.insert("labels".to_owned(), labels);
+    metadata.insert("ownerReferences".to_owned(), json!([context.owner_reference()]));
+    Some(service)
+}
+
+/// The Service of the pods of a cluster that serve. Of an incremental upgrade each cluster has one of its own.
+///
+/// # Errors
+/// There is no port for Serve.
+pub(super) fn serve_service(
+    context: &ServiceContext<'_>,
+    cluster: &Value,
+) -> Result<Value, &'static str> {
+    let is_incremental = context.is_incremental();
+    let of = if is_incremental { name(cluster) } else { context.name() };
+    let given = context.spec.serve_service.as_ref().filter(|_| !is_incremental);
+    let mut service = given.cloned().unwrap_or_else(|| json!({}));
+    let mut labels = json!(texts(&service["metadata"]["labels"]));
+    labels[names::ORIGIN_KIND_LABEL] = json!("RayService");
+    labels[names::ORIGIN_NAME_LABEL] = json!(of);
+    labels[names::SERVE_LABEL] = json!(label_value(&format!("{of}-serve")));
+    let annotations = texts(&service["metadata"]["annotations"]);
+    let given_name = name(&service).to_owned();
+    let owner = match is_incremental {
+        true => context.of_cluster(cluster, |it| it.owner_reference()),
+        false => Some(context.owner_reference()),
+    };
+    let mut metadata = json!({
+        "name": if given_name.is_empty() { format!("{of}-serve-svc") } else { given_name },
+        "namespace": context.namespace(),
+        "labels": labels,
+        "ownerReferences": [owner],
+    });
+    if !annotations.is_empty() {
+        metadata["annotations"] = json!(annotations);
+    }
+    let ports = serve_ports(context, cluster, &service)?;
+    let spec = field(&mut service, "spec");
+    *field(spec, "ports") = ports;
+    // Users cannot change what is selected: it is the present cluster.
+    *field(spec, "selector") =
+        json!({names::CLUSTER_LABEL: name(cluster), names::SERVE_LABEL: "true"});
+    let kind = context.spec.ray_cluster_config.head_group_spec.service_type.as_str();
+    if text(&spec["type"]).is_empty() {
+        *field(spec, "type") = json!(if kind.is_empty() { "ClusterIP" } else { kind });
+    }
+    Ok(json!({
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata,
+        "spec": service["spec"],
+    }))
+}
+
+/// The port of the head named `serve`; else that of the given Service, else the default one.
+fn serve_ports(
+    context: &ServiceContext<'_>,
+    cluster: &Value,
+    given: &Value,
+) -> Result<Value, &'static str> {
+    let of_head = context.of_cluster(cluster, named_serve_port).ok_or("the cluster is invalid")?;
+    let port = |port: &Value| json!([{"name": "serve", "protocol": "TCP", "port": port, "targetPort": port}]);
+    let is_explicit =
+        items(&cluster["spec"]["headGroupSpec"]["template"]["spec"]["containers"][0]["ports"])
+            .iter()
+            .any(|port| port["name"] == "serve");
+    let of_given = items(&given["spec"]["ports"]).iter().find(|port| port["name"] == "serve");
+    match (of_head, of_given) {
+        (Some(number), _) if is_explicit => Ok(port(&json!(number))),
+        (_, Some(given)) => Ok(port(&given["port"])),
+        (Some(number), None) => Ok(port(&json!(number))),
+        (None, None) => Err("the head has no port that is named serve"),
+    }
+}
