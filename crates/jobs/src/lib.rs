@@ -26,7 +26,7 @@
 //! | What is a pod, and a group of pods? | [`pods`] |
 //! | What is a set of replicas, each with a Workload? | [`replicas`], [`leader_worker_set`] |
 //! | Which roles and webhooks do kinds need? | [`manifests`] |
-//! | What is created on a worker? | [`remote_objects`], [`clone_assignment`] |
+//! | What is created on a worker? | [`remote_objects`], [`clone_assignment`], [`set_copies`] |
 //!
 //! Objects are inputs, steps and changed objects are results; the caller reads and writes.
 
@@ -58,6 +58,7 @@ pub mod prebuilt;
 pub mod reconcile;
 pub mod remote_objects;
 pub mod replicas;
+pub mod set_copies;
 mod stored_fields;
 mod template_metadata;
 pub mod topology_request;

@@ -210,6 +210,14 @@ impl GenericJob for DeclaredJob {
         self.for_worker(pod_sets)
     }
 
+    fn hold_pods(&mut self) {
+        self.hold_pods_of_group();
+    }
+
+    fn stays_gated_when_dispatched(&self) -> bool {
+        self.group_size().is_some()
+    }
+
     fn with_remote_status(&self, copy: &Self) -> Self {
         self.with_status_of(copy)
     }

@@ -196,6 +196,10 @@ impl WorkerClusters {
         let shown = |job: &JobKey, version| writes.shown(&target(job), version);
         for key in worker.jobs.observe(kind, (change, ctx.now), shown) {
             ctx.agenda.workloads(worker.job_observed(&key, jobs.gates()));
+            // The copy of a set of replicas is that of all their Workloads.
+            if key.kind.members().is_some() {
+                ctx.agenda.workloads(jobs.owned_workloads(&key).cloned());
+            }
         }
         note_reached(worker, registry, ctx);
     }
