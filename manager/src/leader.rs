@@ -48,7 +48,7 @@ pub(crate) fn start(
     let leader = Leader {
         client: client.clone(),
         control: ManagerControl::new(control),
-        sources: Sources::manager(stores, &settings.kinds.handled.with_workloads(), namespace),
+        sources: Sources::manager(stores, &settings.kinds.observed(), namespace),
         election: election(file)?,
         metrics: metrics.clone(),
         reporter: Reporter {
@@ -89,7 +89,7 @@ impl DispatchSettings {
         let multi_kueue = &file.multi_kueue;
         Self {
             home: client.clone(),
-            kinds: settings.kinds.handled.with_workloads(),
+            kinds: settings.kinds.observed(),
             namespace: file.namespace().to_owned(),
             secrets: kubeconfig_secrets(stores, file.namespace()),
             origin: multi_kueue.origin.clone(),

@@ -26,6 +26,7 @@
 //! | What is a pod, and a group of pods? | [`pods`] |
 //! | What is a set of replicas, each with a Workload? | [`replicas`], [`leader_worker_set`] |
 //! | Which roles and webhooks do kinds need? | [`manifests`] |
+//! | Which kinds are only copied to workers? | [`mirrored`] |
 //! | What is created on a worker? | [`remote_objects`], [`clone_assignment`], [`set_copies`] |
 //!
 //! Objects are inputs, steps and changed objects are results; the caller reads and writes.
@@ -49,6 +50,7 @@ pub mod kinds;
 pub mod leader_worker_set;
 pub mod lookups;
 pub mod manifests;
+pub mod mirrored;
 pub mod nulls;
 pub mod pod_set_info;
 pub mod pod_sets_info;

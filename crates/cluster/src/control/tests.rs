@@ -18,6 +18,7 @@ mod life_cycle;
 mod lookups;
 mod loss_clock;
 mod measured;
+mod mirrored_kinds;
 mod orphan_cleanup;
 mod other_checks;
 mod policy;

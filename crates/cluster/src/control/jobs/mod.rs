@@ -535,7 +535,7 @@ impl Jobs {
     fn workload_removed(&mut self, key: &Key, workload: &Arc<Workload>) {
         // Pods that ran are not restored.
         let runs = |job: &JobObject| {
-            let one = job.as_pod().is_none() && job.set_size().is_none();
+            let one = job.as_pod().is_none() && job.set_size().is_none() && !job.is_skipped();
             one && !job.is_suspended() && job.finished().is_none()
         };
         for owner in self.owners.remove_workload(key, workload) {

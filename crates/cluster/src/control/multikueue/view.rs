@@ -271,7 +271,8 @@ fn job_view(job: &JobObject, hub_job: Option<&JobObject>, inputs: &CopyInputs<'_
         active: job.is_active(),
         // A set has no switch.
         suspended: job.spec_suspended() && job.set_size().is_none(),
-        finished: job.finished().is_some(),
+        // Of a job that another program runs only the clone says that it is over.
+        finished: job.finished().is_some() || job.is_skipped(),
         status_synced: hub_job.is_some_and(|hub| hub.has_status_of(job)),
     }
 }
