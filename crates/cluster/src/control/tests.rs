@@ -2,6 +2,7 @@
 
 mod admission_fair_sharing;
 mod backoff;
+mod bad_input;
 mod block_admission;
 mod capacity_waits;
 mod cluster;
