@@ -50,7 +50,7 @@ pub(crate) fn start(
         control: ManagerControl::new(control),
         sources: Sources::manager(
             stores,
-            &settings.kinds.handled.with_workloads(),
+            &settings.kinds.observed(),
             namespace,
             settings.gates.enabled(Gate::TopologyAwareScheduling),
         ),
@@ -94,7 +94,7 @@ impl DispatchSettings {
         let multi_kueue = &file.multi_kueue;
         Self {
             home: client.clone(),
-            kinds: settings.kinds.handled.with_workloads(),
+            kinds: settings.kinds.observed(),
             namespace: file.namespace().to_owned(),
             secrets: kubeconfig_secrets(stores, file.namespace()),
             origin: multi_kueue.origin.clone(),

@@ -3,6 +3,7 @@
 use jobs::{
     Kinds,
     integrations::{INTEGRATIONS, ManagedKinds},
+    mirrored,
 };
 
 use crate::{
@@ -19,6 +20,8 @@ const GATED: &[(&str, Gate)] =
 pub struct JobKinds {
     /// Kinds with webhooks. Those with Workloads are also watched, suspended and started.
     pub handled: Kinds,
+    /// Kinds whose jobs are copied to workers, and which another program starts: `multiKueue.externalFrameworks`.
+    pub mirrored: Kinds,
     /// Kinds with managed jobs: those and the external frameworks.
     pub managed: ManagedKinds,
     /// Enabled integrations whose feature gate is off. Their jobs run without quota.
@@ -38,8 +41,14 @@ impl JobKinds {
         let managed =
             ManagedKinds::new(&frameworks, &integrations.external_frameworks).with(declared);
         let names = INTEGRATIONS.iter().map(|one| one.name);
+        let external = file.multi_kueue.external_frameworks.iter();
+        let mirrored = external.filter_map(|one| mirrored::kind(&one.name));
+        // What is declared is known better.
+        let mirrored =
+            mirrored.filter(|kind| declared.find(&kind.api_version(), kind.name()).is_none());
         Self {
             gated: names.filter(|name| gated.iter().any(|one| *one == name)).collect(),
+            mirrored: Kinds::new(mirrored),
             // A declared kind needs no entry in `integrations`: its definition enables it.
             handled: Kinds::built_in().enabled(&managed).with(declared),
             managed,
@@ -50,13 +59,33 @@ impl JobKinds {
     #[must_use]
     pub fn all(kinds: &Kinds) -> Self {
         let managed = ManagedKinds::default().with(kinds);
-        Self { handled: kinds.clone(), managed, gated: Vec::new() }
+        Self { handled: kinds.clone(), mirrored: Kinds::default(), managed, gated: Vec::new() }
+    }
+
+    /// Kinds whose jobs are watched.
+    #[must_use]
+    pub fn observed(&self) -> Kinds {
+        self.handled.with_workloads().with(&self.mirrored)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn external_frameworks_are_observed_unless_they_are_declared() {
+        let mut file = Configuration::without_file(None).expect("defaults");
+        let name = "Recipe.v1.kitchen.example.com";
+        let external = crate::multikueue::ExternalFramework { name: name.to_owned() };
+        file.multi_kueue.external_frameworks = vec![external];
+        let kinds = JobKinds::configured(&file, &Gates::default(), &Kinds::default());
+        assert!(kinds.observed().of_framework(name).is_some());
+        assert!(kinds.handled.of_framework(name).is_none(), "no webhook knows it");
+        let declared = Kinds::new(mirrored::kind(name));
+        let kinds = JobKinds::configured(&file, &Gates::default(), &declared);
+        assert_eq!(kinds.mirrored, Kinds::default());
+    }
 
     #[test]
     fn enabled_integrations_whose_gate_is_off_are_named() {

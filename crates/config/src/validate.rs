@@ -213,8 +213,7 @@ fn built_in(name: &str) -> bool {
     let (Some(kind), Some(group)) = (kind, group) else {
         return false;
     };
-    let name = format!("{group}/{}", kind.to_ascii_lowercase());
-    INTEGRATIONS.iter().any(|framework| framework.name == name)
+    INTEGRATIONS.iter().any(|one| one.kind == kind && one.group == group)
 }
 
 fn providers(providers: &[AccessProvider], path: &str, problems: &mut Problems) {

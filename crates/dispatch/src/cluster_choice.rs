@@ -207,6 +207,10 @@ impl Fleet {
         if !request.affinity.iter().all(|requirement| requirement.matches(&cluster.labels)) {
             return Err(ClusterRefusal::AffinityMismatch);
         }
+        let set = request.together.as_deref();
+        if set.is_some_and(|set| self.companions.are_elsewhere(set, id)) {
+            return Err(ClusterRefusal::SetElsewhere);
+        }
         if let Some((until, why)) = self.exclusions.find(request, id, now) {
             return Err(ClusterRefusal::Excluded { until, why: why.into() });
         }

@@ -11,6 +11,7 @@ use engine::{
     ids::{ClusterId, WorkloadId},
 };
 
+use crate::companions::Companions;
 use crate::exclusions::{ExclusionCause, Exclusions};
 use crate::gang_reservation::{CapacityReservation, ReservationInputs};
 use crate::pending_placements::PendingPlacements;
@@ -31,6 +32,7 @@ pub struct Fleet {
     pub(crate) clusters: Vec<WorkerCluster>,
     pub(crate) configs: BTreeMap<Box<str>, FleetConfig>,
     placements: BTreeMap<WorkloadId, (ClusterId, PlacementSerial)>,
+    pub(crate) companions: Companions,
     pub(crate) exclusions: Exclusions,
     pub(crate) pending: PendingPlacements,
     /// Number of changes.
@@ -154,6 +156,9 @@ impl Fleet {
         self.serial += 1;
         let serial = self.serial;
         self.placements.insert(workload, (cluster, serial));
+        if let Some(set) = &work.request.together {
+            self.companions.place(workload, set, cluster);
+        }
         let until = work.request.max_run_time.map(|runs| Time(since.0.saturating_add(runs)));
         let cluster = self.mark_changed(cluster);
         cluster.placed_at = cluster.changed;
@@ -180,6 +185,7 @@ impl Fleet {
     /// stay.
     pub fn unplace(&mut self, workload: WorkloadId) {
         self.pending.remove(workload);
+        self.leave_companions(workload);
         if let Some((cluster, serial)) = self.placements.remove(&workload) {
             let freed = self.clusters[cluster.index()].unplace(serial);
             // The start of a reservation depends on all running work.
@@ -193,6 +199,7 @@ impl Fleet {
     /// it.
     pub fn workload_ended(&mut self, workload: WorkloadId, version: u64) {
         self.pending.remove(workload);
+        self.leave_companions(workload);
         if let Some((cluster, serial)) = self.placements.remove(&workload) {
             self.mark_changed(cluster).workload_ended(serial, version);
         }
@@ -238,6 +245,17 @@ impl Fleet {
     ) -> impl Iterator<Item = (WorkloadId, PlacementSerial)> {
         let placed = self.placements.iter().filter(move |(_, (cluster, _))| *cluster == on);
         placed.map(|(workload, (_, serial))| (*workload, *serial))
+    }
+
+    /// Every cluster may take the others of a set that is placed nowhere any more.
+    fn leave_companions(&mut self, workload: WorkloadId) {
+        if self.companions.remove(workload) {
+            let ids: Vec<ClusterId> =
+                self.configs.values().flat_map(|one| one.config.clusters.clone()).collect();
+            ids.into_iter().for_each(|id| {
+                self.mark_changed(id);
+            });
+        }
     }
 
     pub(crate) fn mark_changed(&mut self, id: ClusterId) -> &mut WorkerCluster {

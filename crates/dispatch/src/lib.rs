@@ -14,6 +14,7 @@ mod assigned_workload;
 mod capacity_report;
 mod cluster_choice;
 mod cluster_race;
+mod companions;
 mod dispatcher;
 mod exclusions;
 mod fleet;

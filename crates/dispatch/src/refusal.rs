@@ -63,6 +63,8 @@ pub enum ClusterRefusal {
     NamespaceNotAllowed(Box<str>),
     /// The cluster's labels do not match the Workload's affinity.
     AffinityMismatch,
+    /// Other Workloads of its set are on another cluster.
+    SetElsewhere,
     /// The cluster refused the Workload before.
     Excluded {
         /// End of the exclusion.
@@ -115,6 +117,9 @@ impl fmt::Display for RefusalMessage<'_> {
                 write!(f, "the policy does not allow namespace {namespace}")
             }
             ClusterRefusal::AffinityMismatch => f.write_str("does not match the cluster affinity"),
+            ClusterRefusal::SetElsewhere => {
+                f.write_str("other replicas of its set are on another cluster")
+            }
             ClusterRefusal::Excluded { why, .. } => write!(f, "left out for now: {why}"),
             ClusterRefusal::InsufficientCapacity(misfit) => {
                 write!(f, "pod set {}: ", misfit.pod_set)?;

@@ -42,6 +42,8 @@ pub struct WorkloadRequest {
     pub pod_sets: Vec<RequestedPodSet>,
     /// Requirements on the labels of clusters; all must hold.
     pub affinity: Vec<LabelRequirement>,
+    /// What it has in common with Workloads that run on the same cluster.
+    pub together: Option<Box<str>>,
     /// Maximum run time in nanoseconds, if bounded.
     pub max_run_time: Option<i64>,
 }

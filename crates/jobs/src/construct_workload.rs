@@ -14,7 +14,7 @@ use crds::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use crate::{
-    GenericJob, JobGates, go_parse,
+    GenericJob, JobGates, go_parse, set_copies,
     workload_name::{WorkloadOwner, workload_name},
 };
 
@@ -102,7 +102,11 @@ pub(crate) fn workload_spec<J: GenericJob>(
 pub fn workload_name_for<J: GenericJob>(job: &J, gates: JobGates) -> String {
     let owner = job.metadata();
     let name = owner.name.as_deref().unwrap_or_default();
-    let uid = owner.uid.as_deref().unwrap_or_default();
+    let uid = match job.set_size() {
+        // The copy of a set asks for the Workloads of its original.
+        Some(_) => set_copies::original_uid(job),
+        None => owner.uid.as_deref().unwrap_or_default(),
+    };
     let generation = owner.generation.unwrap_or_default().to_string();
     // Each size of an elastic job has a Workload of its own, and the generation tells their names apart.
     let part = job.is_elastic(gates).then_some(generation.as_str());

@@ -271,6 +271,9 @@ pub trait GenericJob: Clone {
         false
     }
 
+    /// Gates the pods of every template, in the copy of a set for a worker that has no webhooks.
+    fn hold_pods(&mut self) {}
+
     /// Whether the job is left alone, whatever queue it names (Kueue: `Skip`).
     fn is_skipped(&self) -> bool {
         false

@@ -151,8 +151,9 @@ impl JobObject {
         match (self, copy) {
             (Self::Batch(job), Self::Batch(copy)) => job.status == copy.status,
             (Self::Pod(pod), Self::Pod(copy)) => pod.with_remote_status(copy).status == pod.status,
-            (Self::Declared(job), Self::Declared(copy)) => job.has_status_of(copy),
             // A set keeps the status of its own cluster.
+            _ if self.set_size().is_some() => true,
+            (Self::Declared(job), Self::Declared(copy)) => job.has_status_of(copy),
             _ => true,
         }
     }
@@ -406,6 +407,10 @@ impl GenericJob for JobObject {
 
     fn stays_gated_when_dispatched(&self) -> bool {
         of_kind!(self, job => job.stays_gated_when_dispatched())
+    }
+
+    fn hold_pods(&mut self) {
+        of_kind!(self, job => job.hold_pods());
     }
 
     fn is_skipped(&self) -> bool {

@@ -27,7 +27,8 @@
 //! | What is a set of replicas, each with a Workload? | [`replicas`], [`leader_worker_set`] |
 //! | Which domain does a gated pod get? | [`topology_ungater`] |
 //! | Which roles and webhooks do kinds need? | [`manifests`] |
-//! | What is created on a worker? | [`remote_objects`], [`clone_assignment`] |
+//! | Which kinds are only copied to workers? | [`mirrored`] |
+//! | What is created on a worker? | [`remote_objects`], [`clone_assignment`], [`set_copies`] |
 //!
 //! Objects are inputs, steps and changed objects are results; the caller reads and writes.
 
@@ -50,6 +51,7 @@ pub mod kinds;
 pub mod leader_worker_set;
 pub mod lookups;
 pub mod manifests;
+pub mod mirrored;
 pub mod nulls;
 pub mod pod_set_info;
 pub mod pod_sets_info;
@@ -59,6 +61,7 @@ pub mod prebuilt;
 pub mod reconcile;
 pub mod remote_objects;
 pub mod replicas;
+pub mod set_copies;
 mod stored_fields;
 mod template_metadata;
 pub mod topology_request;

@@ -195,13 +195,14 @@ pub fn reconcile<J: GenericJob + Clone>(
     job: &J,
     context: ReconcileContext<'_>,
 ) -> Vec<ReconcileStep<J>> {
+    // Also while it is being deleted (docs/reference/kueue.md §7.3 row 0b).
+    if job.is_skipped() {
+        return vec![];
+    }
     // Nothing else is decided about a job that is being deleted (docs/reference/kueue.md §7.3 row
     // 0c).
     if job.metadata().deletion_timestamp.is_some() {
         return finalize_workloads(context).into_iter().chain(finalize_job(job)).collect();
-    }
-    if job.is_skipped() {
-        return vec![];
     }
     let WorkloadMatch { workload, others } = workload_match::find_match(job, context);
     let Some(workload) = workload else {

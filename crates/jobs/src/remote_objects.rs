@@ -18,6 +18,7 @@ use crate::{
     integrations::controller,
     pod_sets_info::{FlavorsByName, PodSetsInfoError},
     prebuilt::MAX_LABEL_LENGTH,
+    set_copies,
 };
 
 /// Labels and annotations that identify every remote object.
@@ -36,15 +37,19 @@ pub struct RemoteIdentity<'a> {
 impl RemoteIdentity<'_> {
     /// Writes the annotations that tell copies of one Workload apart (docs/reference/dispatch.md §6).
     fn stamp(self, annotations: &mut BTreeMap<String, String>, workload: &Workload) {
-        let of = &workload.metadata;
-        let numbers = [(EPOCH, self.epoch), (INCARNATION, self.incarnation), (TERM, self.term)];
-        let texts = [(HUB_VERSION, &of.resource_version), (WORKLOAD_UID, &of.uid)];
-        for (name, number) in numbers {
+        self.stamp_hub(annotations, workload);
+        annotations.insert(EPOCH.to_owned(), self.epoch.to_string());
+        let uid = workload.metadata.uid.clone();
+        annotations.extend(uid.map(|uid| (WORKLOAD_UID.to_owned(), uid)));
+    }
+
+    /// The part that tells which hub made a copy, and when.
+    fn stamp_hub(self, annotations: &mut BTreeMap<String, String>, workload: &Workload) {
+        for (name, number) in [(INCARNATION, self.incarnation), (TERM, self.term)] {
             annotations.insert(name.to_owned(), number.to_string());
         }
-        for (name, text) in texts {
-            annotations.extend(text.clone().map(|text| (name.to_owned(), text)));
-        }
+        let version = workload.metadata.resource_version.clone();
+        annotations.extend(version.map(|version| (HUB_VERSION.to_owned(), version)));
     }
 }
 
@@ -116,11 +121,19 @@ pub fn remote_job<J: GenericJob>(
     gates: JobGates,
 ) -> J {
     let mut copy = job.remote_job(&admitted_pod_sets(workload), gates);
+    if job.set_size().is_some() {
+        set_copies::mark(&mut copy, job);
+    }
     let name = workload.metadata.name.clone().unwrap_or_default();
     let metadata = copy.metadata_mut();
     let labels = metadata.labels.get_or_insert_default();
     labels.insert(MULTI_KUEUE_ORIGIN.to_owned(), identity.origin.to_owned());
     let annotations = metadata.annotations.get_or_insert_default();
+    if set_copies::is_shared(job) {
+        // Several Workloads have this copy, each with an epoch of its own. It names none of them.
+        identity.stamp_hub(annotations, workload);
+        return copy;
+    }
     identity.stamp(annotations, workload);
     // A label value has at most 63 characters (docs/reference/multikueue.md §1.6).
     let in_annotation = gates.identifier_annotations || name.len() > MAX_LABEL_LENGTH;

@@ -35,6 +35,7 @@ use crate::{
     integrations::controller,
     kind::SetMembers,
     reconcile::{ReconcileStep, follow_keys},
+    set_copies,
     workload_name::{WorkloadOwner, workload_name},
 };
 
@@ -74,7 +75,7 @@ pub fn is_owned_by<J: GenericJob>(workload: &Workload, set: &J) -> bool {
 pub fn replica_workload_name<J: GenericJob>(set: &J, replica: u32, gates: JobGates) -> String {
     let owner = set.metadata();
     let name = format!("{}-{replica}", owner.name.as_deref().unwrap_or_default());
-    let uid = owner.uid.as_deref().unwrap_or_default();
+    let uid = set_copies::original_uid(set);
     let (kind, group) = (set.kind().name(), set.kind().group());
     workload_name(WorkloadOwner { kind, group, name: &name, uid, part: None }, gates.short_names)
 }
@@ -87,7 +88,11 @@ pub fn reconcile<J: GenericJob + From<Pod>>(
     gates: JobGates,
 ) -> Vec<ReconcileStep<J>> {
     // The garbage collector deletes the Workloads of a set that is gone.
-    match set.set_size().filter(|_| set.metadata().deletion_timestamp.is_none()) {
+    let size = set.set_size().filter(|_| set.metadata().deletion_timestamp.is_none());
+    if set_copies::is_copy(set) {
+        return size.map(|_| reconcile_copy(set, workloads, pods, gates)).unwrap_or_default();
+    }
+    match size {
         Some(SetSize::Replicas { replicas, surge }) => {
             reconcile_replicas(set, (workloads, pods), (replicas, surge), gates)
         }
@@ -96,6 +101,21 @@ pub fn reconcile<J: GenericJob + From<Pod>>(
         }
         None => Vec::new(),
     }
+}
+
+/// A copy owns the clone of its Workload and puts its pods into groups. Its manager makes and removes the clones.
+fn reconcile_copy<J: GenericJob + From<Pod>>(
+    set: &J,
+    workloads: &[&Workload],
+    pods: &[&Pod],
+    gates: JobGates,
+) -> Vec<ReconcileStep<J>> {
+    let lives = |one: &&&Workload| one.metadata.deletion_timestamp.is_none();
+    let taken = workloads.iter().filter(lives).filter(|one| !is_owned_by(one, set));
+    let owner = || vec![reference(set)];
+    let taken = taken.map(|one| ReconcileStep::AddOwners(name(one), owner()));
+    let adopted = pods.iter().filter_map(|pod| set.adopted(pod, gates));
+    taken.chain(adopted.map(|pod| ReconcileStep::AdoptMember(Box::new(J::from(pod))))).collect()
 }
 
 fn reconcile_replicas<J: GenericJob + From<Pod>>(
@@ -121,11 +141,27 @@ fn reconcile_replicas<J: GenericJob + From<Pod>>(
     }
     // Replicas of an update come behind those that are asked for, and count while they have a pod.
     let surge = surging.range(replicas..).copied().filter(|replica| wanted(*replica));
-    let missing = (0..replicas).chain(surge).filter(|replica| !present.contains(replica));
+    // Pods that run have the flavors of a former Workload. Their group stops them.
+    let busy: BTreeSet<u32> = pods
+        .iter()
+        .filter(|pod| holds_former(set, pod, gates))
+        .filter_map(|pod| set.replica_of(pod))
+        .collect();
+    let missing = (0..replicas)
+        .chain(surge)
+        .filter(|replica| !present.contains(replica) && !busy.contains(replica));
     steps.extend(missing.take(AT_ONCE).map(ReconcileStep::CreateReplicaWorkload));
     let adopted = pods.iter().filter_map(|pod| set.adopted(pod, gates));
     steps.extend(adopted.map(|pod| ReconcileStep::AdoptMember(Box::new(J::from(pod)))));
     steps
+}
+
+/// Whether a pod runs as a member of the group of its replica.
+fn holds_former<J: GenericJob>(set: &J, pod: &Pod, gates: JobGates) -> bool {
+    let group = pod.group(gates).name;
+    let of_replica =
+        set.replica_of(pod).is_some_and(|one| replica_workload_name(set, one, gates) == group);
+    of_replica && !pod.is_gated() && !pod.is_terminated()
 }
 
 /// What the Workload of a replica follows of the set.
@@ -179,20 +215,23 @@ fn set_workload<J: GenericJob>(
         (JOB_OWNER_NAME, owner.name.clone().unwrap_or_default()),
     ];
     annotations.extend(own.map(|(key, value)| (key.to_owned(), value)));
-    let reference =
-        OwnerReference { controller: None, block_owner_deletion: None, ..owner_reference(set) };
     Workload {
         metadata: ObjectMeta {
             name: Some(name),
             namespace: owner.namespace.clone(),
             labels: Some(labels(set, copied)).filter(|labels| !labels.is_empty()),
             annotations: Some(annotations),
-            owner_references: Some(vec![reference]),
+            owner_references: Some(vec![reference(set)]),
             ..ObjectMeta::default()
         },
         spec: workload_spec(set, set.pod_sets(gates), priority),
         ..Workload::default()
     }
+}
+
+/// The reference by which a set owns a Workload without controlling it.
+fn reference<J: GenericJob>(set: &J) -> OwnerReference {
+    OwnerReference { controller: None, block_owner_deletion: None, ..owner_reference(set) }
 }
 
 fn name(workload: &Workload) -> String {
@@ -334,6 +373,18 @@ mod tests {
         foreign.metadata.owner_references = None;
         let ungated = set.adopted(&foreign, JobGates::default()).expect("a change");
         assert!(!ungated.is_gated() && ungated.group_total().is_none());
+    }
+
+    #[test]
+    fn a_replica_gets_its_next_workload_when_the_pods_of_the_last_one_are_stopped() {
+        let (set, gates) = (set(2, &json!(0)), JobGates::default());
+        let mut pod = set.adopted(&leader(0), gates).expect("adopted");
+        let create = |replica| ReconcileStep::CreateReplicaWorkload(replica);
+        assert_eq!(steps(&set, &[], &[pod.clone()]), [create(0), create(1)]);
+        pod.spec.rest.remove("schedulingGates");
+        assert_eq!(steps(&set, &[], &[pod.clone()]), [create(1)]);
+        pod.status.phase = "Failed".to_owned();
+        assert_eq!(steps(&set, &[], &[pod]), [create(0), create(1)]);
     }
 
     #[test]

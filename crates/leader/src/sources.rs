@@ -93,6 +93,7 @@ impl Sources<AgentInput> {
         sources.feed(&stores.start(clones), AgentInput::Workload);
         sources.jobs(stores, kinds, &ours, AgentInput::Job);
         sources.looked_up(stores, kinds, AgentInput::LookedUp);
+        sources.members(stores, kinds, AgentInput::Members);
         sources.all(stores, AgentInput::Node);
         sources.all(stores, AgentInput::Pod);
         sources.all::<ClusterCapacity>(stores, AgentInput::Capacity);

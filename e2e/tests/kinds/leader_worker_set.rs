@@ -1,4 +1,4 @@
-//! A LeaderWorkerSet on the manager's own cluster. Its operator is played here; StatefulSets and pods are Kubernetes' own.
+//! A LeaderWorkerSet on the manager's own cluster and on workers. Its operator is played here; StatefulSets and pods are Kubernetes' own.
 
 use anyhow::{Context, Result, ensure};
 use crds::{
@@ -20,6 +20,8 @@ use crate::shared_installation::SharedInstallation;
 struct SetFixture {
     space: Space,
     hub: Cluster,
+    /// The cluster where the operator is played.
+    home: Cluster,
 }
 
 impl SetFixture {
@@ -29,7 +31,19 @@ impl SetFixture {
         let hub = installation.hub;
         hub.add_nodes(&objects::own_nodes(space.namespace(), 1, "4")).await?;
         objects::own_queue(&hub, space.namespace(), "4", &[]).await?;
-        Ok(Self { space, hub })
+        Ok(Self { space, home: hub.clone(), hub })
+    }
+
+    /// Two workers with room for all replicas of a set each.
+    async fn dispatched(test: &str) -> Result<(Self, Vec<Cluster>)> {
+        let installation = SharedInstallation::get().await?.installation().await?;
+        let space = installation.lab.space(test).await?;
+        let (hub, workers) = (installation.hub, installation.workers);
+        for worker in &workers {
+            worker.add_nodes(&objects::own_nodes(space.namespace(), 1, "4")).await?;
+        }
+        objects::own_queue(&hub, space.namespace(), "8", &["worker-1", "worker-2"]).await?;
+        Ok((Self { space, home: hub.clone(), hub }, workers))
     }
 
     fn sets(&self) -> Api<DynamicObject> {
@@ -42,7 +56,7 @@ impl SetFixture {
     }
 
     fn pods(&self) -> Api<Pod> {
-        self.hub.api(self.space.namespace())
+        self.home.api(self.space.namespace())
     }
 
     /// Creates a set of two pods per replica. Returns it as the webhook left it.
@@ -94,7 +108,7 @@ impl SetFixture {
             },
         });
         let stateful_set: StatefulSet = serde_json::from_value(stateful_set)?;
-        let api: Api<StatefulSet> = self.hub.api(self.space.namespace());
+        let api: Api<StatefulSet> = self.home.api(self.space.namespace());
         api.create(&PostParams::default(), &stateful_set).await?;
         Ok(())
     }
@@ -119,7 +133,7 @@ impl SetFixture {
     async fn label_leader(&self, replica: u32) -> Result<()> {
         let leader = format!("serve-{replica}");
         let gated = |pod: &Pod| is_gated(pod);
-        self.hub.until(&self.pods(), &leader, "is gated", TIMEOUT, gated).await?;
+        self.home.until(&self.pods(), &leader, "is gated", TIMEOUT, gated).await?;
         let labels = json!({"leaderworkerset.sigs.k8s.io/group-index": replica.to_string()});
         let patch = Patch::Merge(json!({"metadata": {"labels": labels}}));
         self.pods().patch(&leader, &PatchParams::default(), &patch).await?;
@@ -147,7 +161,13 @@ impl SetFixture {
             let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
             phase == Some("Running") && !is_gated(pod)
         };
-        self.hub.until(&self.pods(), pod, "runs", 2 * TIMEOUT, running).await?;
+        self.home.until(&self.pods(), pod, "runs", 2 * TIMEOUT, running).await?;
+        Ok(())
+    }
+
+    async fn activate(&self, workload: &str, active: bool) -> Result<()> {
+        let patch = Patch::Merge(json!({"spec": {"active": active}}));
+        self.workloads().patch(workload, &PatchParams::default(), &patch).await?;
         Ok(())
     }
 
@@ -193,5 +213,67 @@ async fn each_replica_of_a_set_is_admitted_and_released_by_itself() -> Result<()
     fixture.sets().delete("serve", &DeleteParams::background()).await?;
     let none = |all: &[Workload]| all.is_empty();
     hub.until_all(&fixture.workloads(), "", "no Workload is left", 2 * TIMEOUT, none).await?;
+    Ok(())
+}
+
+/// Both workers have room for the second replica, and the emptier one would be chosen for any other Workload.
+#[tokio::test]
+async fn all_replicas_of_a_set_run_on_one_worker() -> Result<()> {
+    let (mut fixture, workers) = SetFixture::dispatched("dispatched_replicas").await?;
+    fixture.submit(2).await?;
+    fixture.until_admitted(&["0", "1"]).await?;
+    let workloads = fixture.workloads().list(&Default::default()).await?;
+    let clusters: Vec<_> = workloads.iter().map(|one| one.status.cluster_name.clone()).collect();
+    ensure!(clusters.len() == 2 && clusters[0] == clusters[1], "{clusters:?}");
+    let chosen = clusters[0].clone().context("a cluster")?;
+    let worker = workers.iter().find(|one| one.name() == chosen).context("a worker")?;
+
+    // The operator of the worker makes the pods of the copy.
+    fixture.home = worker.clone();
+    let namespace = fixture.space.namespace();
+    let resource = resource_of(leader_worker_set::kind());
+    let copies = |worker: &Cluster| -> Api<DynamicObject> {
+        Api::namespaced_with(worker.client(), namespace, &resource)
+    };
+    let copy = worker.until(&copies(worker), "serve", "is there", TIMEOUT, |_| true).await?;
+    let copy = serde_json::to_value(copy)?;
+    fixture.leaders(&copy, 2).await?;
+    for replica in 0..2 {
+        fixture.label_leader(replica).await?;
+        fixture.until_running(&format!("serve-{replica}")).await?;
+        fixture.workers(&copy, replica).await?;
+        fixture.until_running(&format!("serve-{replica}-1")).await?;
+    }
+
+    // A replica that is evicted leaves alone, and the other one runs on.
+    let kept = fixture.pods().get("serve-0").await?.uid();
+    let second = workloads.iter().find(|one| {
+        one.annotations().get(COMPONENT_WORKLOAD_INDEX).map(String::as_str) == Some("1")
+    });
+    let second = second.context("the second replica")?.name_any();
+    fixture.activate(&second, false).await?;
+    let stopped =
+        |all: &[Pod]| all.iter().filter(|pod| pod.name_any().starts_with("serve-1")).all(is_gated);
+    let what = "the pods of replica 1 wait";
+    worker.until_all(&fixture.pods(), "", what, 2 * TIMEOUT, stopped).await?;
+    ensure!(fixture.pods().get("serve-0").await?.uid() == kept, "replica 0 runs on");
+    fixture.activate(&second, true).await?;
+    fixture.label_leader(1).await?;
+    fixture.until_running("serve-1").await?;
+
+    fixture.sets().delete("serve", &DeleteParams::background()).await?;
+    for worker in &workers {
+        let none = |all: &[DynamicObject]| all.is_empty();
+        worker.until_all(&copies(worker), "", "no set is left", 2 * TIMEOUT, none).await?;
+        let clones: Api<Workload> = worker.api(namespace);
+        let none = |all: &[Workload]| all.is_empty();
+        worker.until_all(&clones, "", "no clone is left", 2 * TIMEOUT, none).await?;
+        let pods: Api<Pod> = worker.api(namespace);
+        let none = |all: &[Pod]| all.is_empty();
+        worker.until_all(&pods, "", "no pod is left", 2 * TIMEOUT, none).await?;
+    }
+    let none = |all: &[Workload]| all.is_empty();
+    let workloads = fixture.workloads();
+    fixture.hub.until_all(&workloads, "", "no Workload is left", 2 * TIMEOUT, none).await?;
     Ok(())
 }

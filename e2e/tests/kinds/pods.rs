@@ -47,6 +47,18 @@ impl PodsFixture {
         Ok((Self { space, hub }, worker))
     }
 
+    /// A namespace with quota for pods that run on either worker, each of which has the nodes.
+    pub(crate) async fn on_workers(test: &str, cpu: &str) -> Result<(Self, Vec<Cluster>)> {
+        let installation = SharedInstallation::get().await?.installation().await?;
+        let space = installation.lab.space(test).await?;
+        let (hub, namespace) = (installation.hub, space.namespace());
+        for worker in &installation.workers {
+            worker.add_nodes(&objects::own_nodes(namespace, 1, cpu)).await?;
+        }
+        objects::own_queue(&hub, namespace, cpu, &["worker-1", "worker-2"]).await?;
+        Ok((Self { space, hub }, installation.workers))
+    }
+
     pub(crate) fn pods(&self) -> Api<Pod> {
         self.hub.api(self.space.namespace())
     }

@@ -1,13 +1,13 @@
-//! StatefulSets on the manager's own cluster: one Workload for all pods.
+//! StatefulSets on the manager's own cluster and on workers: one Workload for all pods.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use crds::{
     meta::is_true,
     names::{annotations::POD_SUSPENDING_PARENT, labels::POD_GROUP_NAME},
     v1beta2::Workload,
 };
 use e2e::installation::TIMEOUT;
-use harness::annotation;
+use harness::{Cluster, annotation};
 use k8s_openapi::api::{apps::v1::StatefulSet, core::v1::Pod};
 use kube::{
     Api, ResourceExt,
@@ -15,7 +15,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::pods::{PodsFixture, is_gated};
+use crate::pods::{PodsFixture, is_gated, phase};
 
 fn stateful_set(replicas: u32) -> Value {
     json!({
@@ -100,5 +100,74 @@ async fn a_stateful_set_has_one_workload_from_zero_to_zero() -> Result<()> {
     sets.delete("store", &DeleteParams::background()).await?;
     let gone = <[Pod]>::is_empty;
     fixture.hub.until_all(&fixture.pods(), "", "all are gone", 2 * TIMEOUT, gone).await?;
+    fixture.until_quota_is_free().await
+}
+
+/// Until a cluster has so many pods of the set, and all of them run.
+async fn until_pods_run(cluster: &Cluster, namespace: &str, number: usize) -> Result<()> {
+    let run = |all: &[Pod]| {
+        all.len() == number && all.iter().all(|pod| !is_gated(pod) && phase(pod) == "Running")
+    };
+    let what = format!("{number} pods run");
+    cluster.until_all(&cluster.api::<Pod>(namespace), "", &what, 2 * TIMEOUT, run).await?;
+    Ok(())
+}
+
+/// Until a worker has nothing of the set.
+async fn until_nothing_is_left(worker: &Cluster, namespace: &str) -> Result<()> {
+    let none = |all: &[StatefulSet]| all.is_empty();
+    let sets: Api<StatefulSet> = worker.api(namespace);
+    worker.until_all(&sets, "", "no set is left", 2 * TIMEOUT, none).await?;
+    let none = |all: &[Workload]| all.is_empty();
+    let clones: Api<Workload> = worker.api(namespace);
+    worker.until_all(&clones, "", "no clone is left", 2 * TIMEOUT, none).await?;
+    let pods: Api<Pod> = worker.api(namespace);
+    worker.until_all(&pods, "", "no pod is left", 2 * TIMEOUT, <[Pod]>::is_empty).await?;
+    Ok(())
+}
+
+/// The pods are made on one of two workers from a copy of the set; those of the hub stay gated.
+#[tokio::test]
+async fn a_stateful_set_runs_on_one_worker() -> Result<()> {
+    let (fixture, workers) = PodsFixture::on_workers("dispatched_statefulset", "3").await?;
+    let namespace = fixture.space.namespace();
+    let sets: Api<StatefulSet> = fixture.hub.api(namespace);
+    sets.create(&PostParams::default(), &serde_json::from_value(stateful_set(2))?).await?;
+    let admitted = |all: &[Workload]| {
+        all.iter().any(|one| {
+            is_true(&one.status.conditions, "Admitted") && one.status.cluster_name.is_some()
+        })
+    };
+    let hub = &fixture.hub;
+    let workloads = fixture.workloads();
+    let all = hub.until_all(&workloads, "", "it is admitted", 2 * TIMEOUT, admitted).await?;
+    let chosen = all.first().and_then(|one| one.status.cluster_name.clone());
+    let (runs, idle): (Vec<&Cluster>, Vec<&Cluster>) =
+        workers.iter().partition(|worker| Some(worker.name()) == chosen.as_deref());
+    let (Some(runs), Some(idle)) = (runs.first(), idle.first()) else {
+        anyhow::bail!("one of the workers runs it: {chosen:?}")
+    };
+    until_pods_run(runs, namespace, 2).await?;
+    until_nothing_is_left(idle, namespace).await?;
+    let home = fixture.pods().list(&Default::default()).await?;
+    ensure!(home.iter().all(is_gated), "the pods of the hub stay gated");
+
+    // It goes to zero, and comes back with another size.
+    let scale = |replicas: u32| Patch::Merge(json!({"spec": {"replicas": replicas}}));
+    sets.patch("store", &PatchParams::default(), &scale(0)).await?;
+    until_workload(&fixture, 0, false).await?;
+    until_nothing_is_left(runs, namespace).await?;
+    fixture.until_quota_is_free().await?;
+    sets.patch("store", &PatchParams::default(), &scale(3)).await?;
+    until_workload(&fixture, 3, true).await?;
+    let all = workloads.list(&Default::default()).await?;
+    let chosen = all.iter().find_map(|one| one.status.cluster_name.clone());
+    let runs = workers.iter().find(|worker| Some(worker.name()) == chosen.as_deref());
+    until_pods_run(runs.context("a worker")?, namespace, 3).await?;
+
+    sets.delete("store", &DeleteParams::background()).await?;
+    for worker in &workers {
+        until_nothing_is_left(worker, namespace).await?;
+    }
     fixture.until_quota_is_free().await
 }

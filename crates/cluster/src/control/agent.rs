@@ -88,6 +88,10 @@ impl Control for AgentControl {
                 }
                 self.listed(listed.then(|| listed_name(&kind)).as_deref());
             }
+            AgentInput::Members(kind, change) => {
+                let listed = self.core.observe_members(&kind, change);
+                self.listed(listed.as_deref());
+            }
             AgentInput::LookedUp(kind, change) => {
                 let listed = self.core.observe_looked_up(&kind, change);
                 self.listed(listed.as_deref());

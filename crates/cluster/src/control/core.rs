@@ -217,8 +217,8 @@ impl Core {
             Err(error) => {
                 tracing::warn!(job = %key, %error, "the owners of a job are not followed");
                 let event = nesting(job, error);
-                if event.is_some() && self.nested_too_deep.insert(key.clone()) {
-                    event.into_iter().for_each(|event| self.ctx.outbox.publish(event));
+                if self.nested_too_deep.insert(key.clone()) {
+                    self.ctx.outbox.publish(event);
                 }
                 None
             }

@@ -113,6 +113,8 @@ pub enum AgentInput {
     Workload(Change<Workload>),
     /// Their jobs, of one kind.
     Job(Kind, Change<JobObject>),
+    /// Pods of the sets of a kind.
+    Members(Kind, Change<JobObject>),
     /// Objects that pod sets of jobs need, of a kind.
     LookedUp(LookupKind, Change<DynamicObject>),
     /// Nodes.

@@ -34,16 +34,12 @@ pub(crate) fn listed_name(kind: &Kind) -> Box<str> {
     kind.to_string().into()
 }
 
-/// Names of everything in the listing that follows from kinds of jobs: their own, and those of objects that they need.
+/// Names of everything in the listing that follows from kinds of jobs: their own, and those of objects that they need and of the pods
+/// of sets.
 pub(crate) fn listed_names(kinds: &Kinds) -> Vec<Box<str>> {
-    let looked_up = kinds.looked_up();
-    kinds.iter().map(listed_name).chain(looked_up.iter().map(looked_up_name)).collect()
-}
-
-/// The same for a manager, which also lists the pods of sets.
-pub(crate) fn listed_on_manager(kinds: &Kinds) -> Vec<Box<str>> {
+    let (looked_up, jobs) = (kinds.looked_up(), kinds.iter().map(listed_name));
     let sets = kinds.iter().filter(|kind| kind.members().is_some());
-    listed_names(kinds).into_iter().chain(sets.map(members_name)).collect()
+    jobs.chain(looked_up.iter().map(looked_up_name)).chain(sets.map(members_name)).collect()
 }
 
 /// The name of the pods of the sets of a kind.

@@ -51,7 +51,7 @@ impl ManagerSettings {
     pub fn new(file: &Configuration, gates: &Gates, kinds: &JobKinds, dispatches: bool) -> Self {
         Self {
             core: core_config(file, gates, kinds),
-            kinds: kinds.handled.with_workloads(),
+            kinds: kinds.observed(),
             node_replacement: gates.into(),
             begin_events: event_of_gated_integrations(kinds, file.namespace())
                 .into_iter()
@@ -92,7 +92,7 @@ pub(super) fn core_config(file: &Configuration, gates: &Gates, kinds: &JobKinds)
         },
         jobs: JobsConfig {
             gates: gates.into(),
-            kinds: kinds.handled.with_workloads(),
+            kinds: kinds.observed(),
             managed: kinds.managed.clone(),
             without_queue_name: file.manage_jobs_without_queue_name,
             keeps_deactivated_for: retention

@@ -2,6 +2,7 @@
 
 mod admission_fair_sharing;
 mod backoff;
+mod bad_input;
 mod block_admission;
 mod capacity_waits;
 mod cluster;
@@ -18,6 +19,7 @@ mod life_cycle;
 mod lookups;
 mod loss_clock;
 mod measured;
+mod mirrored_kinds;
 mod node_failures;
 mod orphan_cleanup;
 mod other_checks;

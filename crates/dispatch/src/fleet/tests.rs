@@ -76,6 +76,35 @@ fn race(
 }
 
 #[test]
+fn workloads_of_a_set_go_to_one_cluster() {
+    let mut fleet = fleet(&[("a", 2, 10), ("b", 2, 10)], PlacementPolicy::default());
+    let of_set = |set: &str| {
+        let request = WorkloadRequest { together: Some(set.into()), ..request(1, 5) };
+        Arc::new(AssignedWorkload { request: Arc::new(request), assigned: Vec::new() })
+    };
+    let (set, other) = (of_set("ns/d"), of_set("ns/e"));
+    let first = choose(&mut fleet, 0, &set, NOW).expect("room");
+    fleet.place(WorkloadId(0), first, Arc::clone(&set), NOW);
+    // The emptier cluster is for others.
+    assert_ne!(choose(&mut fleet, 9, &other, NOW).expect("room"), first);
+    for workload in 1..4 {
+        assert_eq!(choose(&mut fleet, workload, &set, NOW).expect("room"), first);
+        fleet.place(WorkloadId(workload), first, Arc::clone(&set), NOW);
+    }
+    let refusal = choose(&mut fleet, 4, &set, NOW).expect_err("the cluster is full");
+    let elsewhere = refusal.reasons.iter().filter(|(id, _)| *id != first);
+    let reasons: Vec<_> = elsewhere.map(|(_, why)| why).collect();
+    assert_eq!(reasons, [&ClusterRefusal::SetElsewhere]);
+    fleet.woken_keys(NOW);
+    // A set that is placed nowhere may go anywhere, and what waits for it is woken.
+    fleet.set_connected(first, false);
+    fleet.woken_keys(NOW);
+    (0..4).for_each(|workload| fleet.unplace(WorkloadId(workload)));
+    assert_eq!(fleet.woken_keys(NOW), [refusal.key]);
+    assert_ne!(choose(&mut fleet, 4, &set, NOW).expect("room"), first);
+}
+
+#[test]
 fn rounds_add_clusters_in_the_order_of_the_configuration() {
     let mut fleet =
         fleet(&[("d", 1, 1), ("b", 1, 1), ("c", 1, 1), ("a", 1, 1)], PlacementPolicy::default());

@@ -199,7 +199,7 @@ impl<'a> DispatchDecision<'a> {
         let stop: Vec<DispatchStep> =
             stop.map(|copy| DispatchStep::DeleteJobs(copy.cluster)).collect();
         // Only the jobs have to be gone. The clone stays, because it holds the refusal.
-        match self.remote_activity(|copy| copy.jobs.is_empty()) {
+        match self.remote_activity(|copy| !copy.has_own_job()) {
             RemoteActivity::Possible => stop,
             RemoteActivity::PossibleUntil(deadline) => with_deadline(stop, [deadline]),
             // The epoch rises before any further nomination (docs/reference/dispatch.md §6).

@@ -12,7 +12,7 @@ impl DispatchDecision<'_> {
         if copy.connection != RemoteConnection::Connected || self.is_disputed(copy) {
             return None;
         }
-        if !copy.jobs.is_empty() {
+        if copy.has_own_job() {
             return copy.has_live_job().then_some(DispatchStep::DeleteJobs(copy.cluster));
         }
         // A create of a job without an answer may still be applied; the clone has to outlive it.

@@ -103,6 +103,7 @@ fn copy(line: &str) -> RemoteCopy {
             }
             "job" => copy.jobs.push(RemoteJob { epoch: epoch(value), ..RemoteJob::default() }),
             "job-suspended" => copy.jobs.last_mut().expect("a job").suspended = true,
+            "job-shared" => copy.jobs.last_mut().expect("a job").shared = true,
             "job-deleting" => copy.jobs.last_mut().expect("a job").deleting = true,
             "job-finished" => copy.jobs.last_mut().expect("a job").finished = true,
             "synced" => copy.jobs.last_mut().expect("a job").status_synced = true,
@@ -164,6 +165,35 @@ fn check(cases: &[DecisionCase<'_>]) {
         let words: Vec<String> = steps.iter().map(in_words).collect();
         assert_eq!(words, *expected, "{hub_line} {copies:#?}");
     }
+}
+
+#[test]
+fn a_job_that_others_share_is_left_to_them() {
+    check(&[
+        (1, "gone", &["a live clone=1 job=1 job-shared"], &["delete-clone a"]),
+        (1, "gone", &["a live clone=1 job=1"], &["delete-job a"]),
+        (
+            1,
+            "epoch=1 quota evicted ready recorded=a",
+            &["a live clone=1 job=1 job-shared"],
+            &["delete-clone a"],
+        ),
+        (
+            1,
+            "epoch=1 quota evicted ready recorded=a",
+            &["a live job=1 job-shared"],
+            &["raise-epoch 2"],
+        ),
+    ]);
+}
+
+#[test]
+fn a_copy_that_is_not_reached_when_quota_ends_is_of_an_earlier_epoch_afterwards() {
+    check(&[
+        (1, "epoch=3", &["a lost=0 clone=3 job=3"], &["raise-epoch 4"]),
+        (1, "epoch=4", &["a lost=0 clone=3 job=3"], &[]),
+        (1, "epoch=3", &["a live clone=3 job=3"], &["delete-job a"]),
+    ]);
 }
 
 #[test]

@@ -35,6 +35,13 @@ impl DispatchDecision<'_> {
     /// Steps of a Workload without copies to keep. Only dispatch reports that the pods of a dispatched job are gone;
     /// the engine releases the Workload after that.
     pub(super) fn clean_up(&self) -> Vec<DispatchStep> {
+        // Quota was given back without a withdrawal, as by a set that is scaled to zero. The next copies get another epoch than
+        // those on a cluster that is not reached, which may come back with them.
+        let hidden = |copy: &&RemoteCopy| copy.connection != RemoteConnection::Connected;
+        let remains = self.copies.iter().filter(hidden).any(|copy| self.is_current(copy));
+        if self.hub.exists && remains && !self.hub.epoch_raised {
+            return vec![self.raise_epoch()];
+        }
         let steps = self.removals(self.copies.iter());
         if !self.hub.job.exists || !self.hub.job.active {
             return steps;
@@ -123,7 +130,12 @@ impl DispatchDecision<'_> {
 impl RemoteCopy {
     /// Whether the cluster has no copy.
     pub(super) fn is_empty(&self) -> bool {
-        self.clone.is_none() && self.jobs.is_empty()
+        self.clone.is_none() && !self.has_own_job()
+    }
+
+    /// Whether the cluster has a job that goes with this Workload.
+    pub(super) fn has_own_job(&self) -> bool {
+        self.jobs.iter().any(|job| !job.shared)
     }
 
     /// The highest epoch of clone and jobs.
@@ -142,6 +154,6 @@ impl RemoteCopy {
 
     /// Whether a job is not being deleted.
     pub(super) fn has_live_job(&self) -> bool {
-        self.jobs.iter().any(|job| !job.deleting)
+        self.jobs.iter().any(|job| !job.deleting && !job.shared)
     }
 }

@@ -1,7 +1,7 @@
 //! The request of a Workload to a cluster: requests on nodes, before quota rules. Source: docs/reference/dispatch.md
 //! §1, §3.
 
-use crds::names::annotations::{AFFINITY, JOB_OWNER_GVK};
+use crds::names::annotations::{AFFINITY, COMPONENT_WORKLOAD_INDEX, JOB_OWNER_GVK, JOB_OWNER_NAME};
 use crds::v1beta2::Workload;
 use dispatch::{JobGvk, RequestedPodSet, WorkloadRequest};
 use engine::node_selection::LabelRequirement;
@@ -27,9 +27,19 @@ pub(super) fn workload_request(
         namespace: workload.metadata.namespace.as_deref().unwrap_or_default().into(),
         pod_sets: pod_sets.all.iter().map(|one| pods(names, one)).collect(),
         affinity,
+        together: set(workload),
         max_run_time: runs(workload),
     };
     (request, problem)
+}
+
+/// The set of replicas that a Workload is one of: one copy of it makes the pods of all replicas.
+fn set(workload: &Workload) -> Option<Box<str>> {
+    let annotations = workload.metadata.annotations.as_ref()?;
+    annotations.get(COMPONENT_WORKLOAD_INDEX)?;
+    let (kind, name) = (annotations.get(JOB_OWNER_GVK)?, annotations.get(JOB_OWNER_NAME)?);
+    let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
+    Some(format!("{kind}/{namespace}/{name}").into())
 }
 
 fn clusters(workload: &Workload) -> Result<Vec<LabelRequirement>, String> {

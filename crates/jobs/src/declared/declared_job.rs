@@ -210,6 +210,14 @@ impl GenericJob for DeclaredJob {
         self.for_worker(pod_sets)
     }
 
+    fn hold_pods(&mut self) {
+        self.hold_pods_of_group();
+    }
+
+    fn stays_gated_when_dispatched(&self) -> bool {
+        self.group_size().is_some()
+    }
+
     fn with_remote_status(&self, copy: &Self) -> Self {
         self.with_status_of(copy)
     }
@@ -278,8 +286,10 @@ impl GenericJob for DeclaredJob {
         self.fields().is_none_or(|fields| fields.checks.number_of_pod_sets)
     }
 
+    /// Another program starts the jobs of a kind without a declaration.
     fn is_skipped(&self) -> bool {
-        self.fields().is_some_and(|fields| fields.skip.holds(&self.object))
+        let declares_nothing = self.fields().is_none() && self.kind.pods().is_none();
+        declares_nothing || self.fields().is_some_and(|fields| fields.skip.holds(&self.object))
     }
 
     fn refuses_prebuilt(&self) -> bool {

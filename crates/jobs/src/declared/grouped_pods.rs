@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     GenericJob, JobGates, Pod, construct_workload::workload_name_for, generic_job::SetSize,
-    pods::template_shape, pointer::Pointer, replicas::membership::Membership,
+    pods::template_shape, pointer::Pointer, replicas::membership::Membership, set_copies,
 };
 
 /// Role of all pods, and name of their pod set.
@@ -59,6 +59,18 @@ impl DeclaredJob {
             n_groups: None,
             index_labels: IndexLabels { pod: Some(group.index.clone()), replica: None },
         }))
+    }
+
+    /// Gates the pods of the template.
+    pub(super) fn hold_pods_of_group(&mut self) {
+        let Some((pods, _)) = self.grouped() else {
+            return;
+        };
+        let at = pods.template.clone();
+        if let Some(mut template) = at.get(&self.object).cloned() {
+            set_copies::hold_pods(&mut template);
+            at.set(&mut self.object, template);
+        }
     }
 
     /// A pod as a member of the group; `None` if it is that already, or the object does not hold it.

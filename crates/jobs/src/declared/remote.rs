@@ -11,8 +11,10 @@ impl DeclaredJob {
     pub(super) fn for_worker(&self, pod_sets: &[PodSet]) -> Self {
         let mut copy = self.clone();
         let infos: Vec<PodSetInfo> = pod_sets.iter().map(PodSetInfo::of).collect();
-        // The hub's job may be started already; the worker merges the flavors itself.
-        copy.restore(&infos);
+        // The hub's job may be started already; the worker merges the flavors itself. A start changes the pods of a set only.
+        if self.kind.pods().is_none() {
+            copy.restore(&infos);
+        }
         copy.metadata = metadata_for_creation(&self.metadata);
         copy.set_status(None);
         copy.set_suspended(true);
@@ -38,7 +40,10 @@ impl DeclaredJob {
     /// The job with the status of its copy.
     pub(super) fn with_status_of(&self, copy: &Self) -> Self {
         let mut job = self.clone();
-        job.set_status(copy.object.get("status").cloned());
+        // The status of a set is that of its own cluster.
+        if self.group_size().is_none() {
+            job.set_status(copy.object.get("status").cloned());
+        }
         job
     }
 

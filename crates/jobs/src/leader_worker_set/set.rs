@@ -16,7 +16,7 @@ use crate::{
     pod_set_info::{PodSetInfo, StartError},
     pointer::Pointer,
     remote_objects::metadata_for_creation,
-    stored_fields,
+    set_copies, stored_fields,
     topology_request::{self, PodIndexLabels},
     validate::AnnotatedTemplate,
 };
@@ -275,6 +275,19 @@ impl GenericJob for LeaderWorkerSet {
             fields.remove("status");
         }
         copy
+    }
+
+    fn hold_pods(&mut self) {
+        for name in [LEADER, WORKER] {
+            let at = format!("/spec/leaderWorkerTemplate/{name}");
+            if let Some(template) = self.object.pointer_mut(&at) {
+                set_copies::hold_pods(template);
+            }
+        }
+    }
+
+    fn stays_gated_when_dispatched(&self) -> bool {
+        true
     }
 
     /// The status of a set is that of its own cluster (docs/reference/multikueue.md §2.7).

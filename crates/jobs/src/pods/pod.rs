@@ -232,7 +232,8 @@ impl Pod {
     /// When its containers were last ready, or its deletion was requested; the latest time if neither is known.
     #[must_use]
     pub fn last_active(&self) -> Timestamp {
-        let ready = self.condition("ContainersReady");
+        // True says since when they are ready, not when they last were.
+        let ready = self.condition("ContainersReady").filter(|one| one.status == "False");
         let ready = ready.and_then(|one| one.last_transition_time.as_ref()).map(|time| time.0);
         let deleted = self.metadata.deletion_timestamp.as_ref().map(|time| time.0);
         ready.into_iter().chain(deleted).min().unwrap_or(Timestamp::MAX)

@@ -2,8 +2,8 @@
 
 use crate::GenericJob;
 
-/// Whether the required pods are ready; `None` for a finished or deleted job.
+/// Whether the required pods are ready; `None` for a finished or deleted job, and for one whose pods are another program's.
 pub fn pods_ready<J: GenericJob>(job: &J) -> Option<bool> {
     let deleting = job.metadata().deletion_timestamp.is_some();
-    (job.finished().is_none() && !deleting).then(|| job.pods_ready())
+    (job.finished().is_none() && !deleting && !job.is_skipped()).then(|| job.pods_ready())
 }

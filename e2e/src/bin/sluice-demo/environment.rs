@@ -1,6 +1,6 @@
 //! The environment of the demo: an installation from `config/` with the samples, and two unequal workers.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use crds::{
     meta::is_true,
     names::conditions::ACTIVE,
@@ -9,10 +9,11 @@ use crds::{
 use e2e::installation::{
     self, Installation, InstallationPlan, InstallationPorts, Program, TIMEOUT,
 };
-use harness::{Cluster, NodeSpec, TestLab};
+use harness::{Cluster, NodeSpec, PlayedOperator, RayHeads, TestLab};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::Api;
 
+use crate::mixture;
 use crate::stopwatch::Stopwatch;
 
 /// Replicas of the manager.
@@ -31,20 +32,25 @@ const NODES: [(usize, &str, &str); WORKERS] = [(4, "32", "256Gi"), (3, "16", "64
 pub(crate) struct DemoEnvironment<'a> {
     pub(crate) installation: Installation<'a>,
     _programs: Vec<Program>,
+    _heads: RayHeads,
+    _operators: Vec<PlayedOperator>,
 }
 
 impl<'a> DemoEnvironment<'a> {
     /// Installs, starts two managers and an agent per worker, registers the workers, applies the samples.
     pub(crate) async fn set(lab: &'a TestLab, watch: &mut Stopwatch) -> Result<Self> {
         let plan = InstallationPlan { workers: WORKERS, elects: true };
-        let installation =
-            Installation::of(lab, plan, InstallationPorts::choose()?).await?.patient();
+        let heads = RayHeads::start().context("playing Ray heads")?;
+        let installation = Installation::of(lab, plan, InstallationPorts::choose()?).await?;
+        let installation = installation.patient().with_operators(heads.proxy());
         println!("installing config/default on the manager, config/worker on the workers");
         installation.install().await?;
+        mixture::install(&installation.hub, &installation.workers).await?;
         watch.lap("installing");
         let mut programs = Vec::new();
         for number in 0..MANAGERS {
-            programs.push(installation.manager(number == 0, &[]).await?);
+            let blocks = mixture::configuration();
+            programs.push(installation.manager_with(number == 0, &blocks, &[]).await?);
         }
         installation.register().await?;
         for (worker, (count, cpu, memory)) in installation.workers.iter().zip(NODES) {
@@ -56,7 +62,8 @@ impl<'a> DemoEnvironment<'a> {
         println!("applying config/samples/multikueue");
         samples(&installation).await?;
         watch.lap("samples, workers connected");
-        Ok(Self { installation, _programs: programs })
+        let operators = mixture::operators(&installation.workers)?;
+        Ok(Self { installation, _programs: programs, _heads: heads, _operators: operators })
     }
 
     /// Everywhere: the manager first.

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crds::{meta::is_true, names::conditions::QUOTA_RESERVED, v1beta2::Workload};
+use crds::{
+    meta::is_true,
+    names::conditions::{ADMITTED, FINISHED, QUOTA_RESERVED},
+    v1beta2::Workload,
+};
 use harness::FollowedChange;
 use k8s_openapi::api::batch::v1::Job;
 use kube::{Resource, ResourceExt};
@@ -55,7 +59,7 @@ pub(crate) struct JobRow {
 #[derive(Default)]
 pub(crate) struct JobTable {
     jobs: BTreeMap<String, Job>,
-    /// By the name of the Job that owns it.
+    /// By the name of the Job that owns it, or by the kind of another owner.
     workloads: BTreeMap<String, Workload>,
 }
 
@@ -75,12 +79,20 @@ impl JobTable {
 
     /// Every Job that is there, in the order of names.
     pub(crate) fn rows(&self) -> impl Iterator<Item = JobRow> {
-        self.jobs.keys().filter_map(|name| self.row(name))
+        let others = self.workloads.iter().filter(|(_, one)| !is_of_job(one));
+        let others = others.map(|(kind, _)| kind.as_str());
+        self.jobs.keys().map(String::as_str).chain(others).filter_map(|name| self.row(name))
     }
 
-    /// One Job.
+    /// One Job, or the job of another kind.
     pub(crate) fn row(&self, name: &str) -> Option<JobRow> {
-        let job = self.jobs.get(name)?;
+        let Some(job) = self.jobs.get(name) else {
+            return self
+                .workloads
+                .get(name)
+                .filter(|one| !is_of_job(one))
+                .map(|one| other(name, one));
+        };
         let workload = self.workloads.get(name);
         let place = workload.and_then(place).unwrap_or_default().to_owned();
         let state = state(job, !place.is_empty());
@@ -123,9 +135,31 @@ fn take<K: Resource + Clone>(
     }
 }
 
+/// The name of its Job, or the kind of its owner: there is one job of every other kind.
 fn owner(workload: &Workload) -> Option<String> {
-    let owners = workload.metadata.owner_references.iter().flatten();
-    owners.into_iter().find(|owner| owner.kind == "Job").map(|owner| owner.name.clone())
+    let mut owners = workload.metadata.owner_references.iter().flatten();
+    let job = owners.clone().find(|owner| owner.kind == "Job").map(|owner| owner.name.clone());
+    job.or_else(|| owners.next().map(|owner| owner.kind.to_lowercase()))
+}
+
+fn is_of_job(workload: &Workload) -> bool {
+    workload.metadata.owner_references.iter().flatten().any(|owner| owner.kind == "Job")
+}
+
+/// The row of a job of another kind, from its Workload.
+fn other(name: &str, workload: &Workload) -> JobRow {
+    let place = place(workload).unwrap_or_default().to_owned();
+    let conditions = &workload.status.conditions;
+    let finished = conditions.iter().find(|one| one.r#type == FINISHED && one.status == "True");
+    let state = match finished {
+        Some(finished) if finished.reason == "Succeeded" => JobState::Finished,
+        Some(_) => JobState::Failed,
+        None if is_true(conditions, ADMITTED) => JobState::Running,
+        None if !place.is_empty() => JobState::Placed,
+        None => JobState::Waiting,
+    };
+    let why = if state == JobState::Waiting { waits_for(workload) } else { placed_for(workload) };
+    JobRow { name: name.to_owned(), state, place, why: why.to_owned(), succeeded: 0 }
 }
 
 fn place(workload: &Workload) -> Option<&str> {

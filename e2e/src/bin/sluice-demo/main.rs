@@ -7,6 +7,7 @@
 mod batch;
 mod environment;
 mod job_table;
+mod mixture;
 mod outcome;
 mod run;
 mod screen;

@@ -12,6 +12,7 @@ use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};
 use crate::batch::{Batch, TOO_LARGE};
 use crate::environment::{DemoEnvironment, TEAM};
 use crate::job_table::{JobRow, JobState};
+use crate::mixture;
 
 /// The judgement.
 pub(crate) struct DemoOutcome {
@@ -29,12 +30,12 @@ impl DemoOutcome {
     }
 }
 
-/// Checks the outcome. `rows` is the final state of the Jobs.
+/// Checks the outcome. `rows` is the final state of the Jobs, `others` that of the jobs of other kinds.
 pub(crate) async fn judge(
     stage: &DemoEnvironment<'_>,
     observer: &Observer,
     batch: &Batch,
-    rows: &BTreeMap<String, JobRow>,
+    (rows, others): (&BTreeMap<String, JobRow>, &[(&'static str, Option<JobState>)]),
 ) -> Result<DemoOutcome> {
     let mut faults: Vec<String> =
         left_behind(stage).await.into_iter().map(|gave_up| gave_up.to_string()).collect();
@@ -63,6 +64,7 @@ pub(crate) async fn judge(
             }
         }
     }
+    faults.extend(mixture::faults(stage, &ledger, others).await?);
     Ok(DemoOutcome { wanted, finished, places, faults })
 }
 
@@ -95,6 +97,11 @@ impl fmt::Display for DemoOutcome {
         writeln!(f, "{finished} of {wanted} Jobs finished; {TOO_LARGE} never ran")?;
         for (place, runs) in places {
             writeln!(f, "{place} ran {runs}")?;
+        }
+        if faults.is_empty() {
+            let others =
+                "a group of pods, a JobSet and an AppWrapper finished; a RayCluster served";
+            writeln!(f, "beside them {others} and was deleted")?;
         }
         if faults.is_empty() {
             return write!(

@@ -16,6 +16,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use crate::batch::{Batch, TOO_LARGE};
 use crate::environment::{DemoEnvironment, TEAM};
 use crate::job_table::{JobRow, JobState, JobTable, WatchUpdate};
+use crate::mixture;
 use crate::outcome::{self, DemoOutcome};
 use crate::screen::Screen;
 use crate::stopwatch::Stopwatch;
@@ -36,16 +37,19 @@ pub(crate) async fn run(
     let observer = Observer::start(&stage.clusters(), TEAM, TIMEOUT).await?;
     let jobs: Api<Job> = stage.installation.hub.api(TEAM);
     let mut play = DemoRun::new(&stage.installation.hub);
-    println!("submitting {} Jobs\n", batch.work().count());
-    let display = play.until(|table| is_over(table, &batch));
-    tokio::try_join!(batch.submit(&jobs), display)?;
-    watch.lap("the Jobs");
-    let rows = play.rows();
+    let hub = &stage.installation.hub;
+    let others = "a group of pods, a JobSet, an AppWrapper and a RayCluster";
+    println!("submitting {} Jobs, {others}\n", batch.work().count());
+    let display = play.until(|table| is_over(table, &batch) && mixture::is_over(table));
+    tokio::try_join!(batch.submit(&jobs), mixture::submit(hub), display)?;
+    watch.lap("the jobs");
+    let (rows, states) = (play.rows(), mixture::states(&play.table));
     let why = rows.get(TOO_LARGE).map(|row| row.why.clone()).unwrap_or_default();
     println!("\n{TOO_LARGE} still waits ({why}); deleting it");
     jobs.delete(TOO_LARGE, &DeleteParams::background()).await?;
+    mixture::end_ray_cluster(hub).await?;
     play.until(|table| table.is_gone(TOO_LARGE)).await?;
-    let outcome = outcome::judge(stage, &observer, &batch, &rows).await?;
+    let outcome = outcome::judge(stage, &observer, &batch, (&rows, &states)).await?;
     watch.lap("cleaning up, judging");
     Ok(outcome)
 }

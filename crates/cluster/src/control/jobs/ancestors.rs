@@ -66,7 +66,10 @@ impl ChildJobs {
 pub(super) fn stop_child(key: &JobKey, tracked: &Tracked<JobObject>, ctx: &mut Context) {
     let (job, waiter) = (tracked.object(), Reevaluation::Job(key.clone()));
     // A set has no switch: its pods are held, and the webhook has told them by whom.
-    let runs = !job.spec_suspended() && job.finished().is_none() && job.set_size().is_none();
+    let runs = !job.spec_suspended()
+        && job.finished().is_none()
+        && job.set_size().is_none()
+        && !job.is_skipped();
     if !runs || !ctx.is_free(&Target::job(key), &tracked.stamp(), &waiter) {
         return;
     }

@@ -107,13 +107,18 @@ pub(super) fn class_not_found(job: &JobObject, source: &PrioritySource) -> Event
     event(job, EventType::Warning, "WorkloadPriorityClassNotFound", note)
 }
 
-/// The Event about a job whose managed ancestor is not found, because it has too many; `None` if the search failed otherwise.
-pub(crate) fn nesting(job: &JobObject, error: AncestorError) -> Option<EventRecord> {
-    let note = format!(
-        "Terminated search for Kueue-managed Job because ancestor depth exceeded limit of {MAX_ANCESTORS}"
-    );
-    let too_deep = error == AncestorError::TooDeep;
-    too_deep.then(|| event(job, EventType::Warning, "JobNestingTooDeep", note))
+/// The Event about a job whose managed ancestor is not found, because it has too many or is its own.
+pub(crate) fn nesting(job: &JobObject, error: AncestorError) -> EventRecord {
+    let (reason, note) = match error {
+        AncestorError::TooDeep => {
+            let note = format!(
+                "Terminated search for Kueue-managed Job because ancestor depth exceeded limit of {MAX_ANCESTORS}"
+            );
+            ("JobNestingTooDeep", note)
+        }
+        AncestorError::Cycle => ("JobOwnersCyclic", error.to_string()),
+    };
+    event(job, EventType::Warning, reason, note)
 }
 
 /// Messages of the pending checks of a Workload that waits for them, if they differ from before.

@@ -49,6 +49,7 @@ use ::jobs::{
     lookups::LookupKind,
     pods::{self, group},
     prebuilt::prebuilt_name,
+    replicas::replica_of,
 };
 use crds::v1beta2::{ReclaimablePod, Workload};
 use kube::core::DynamicObject;
@@ -151,6 +152,23 @@ impl Jobs {
         self.all_of(key, workload).into_iter().next()
     }
 
+    /// The jobs of a Workload that are copied to workers. Pods of a set are not: they are made from its copy.
+    pub(crate) fn dispatched(
+        &self,
+        key: &Key,
+        workload: &Workload,
+    ) -> Vec<(&JobKey, &Arc<JobObject>)> {
+        let all = self.all_of(key, workload);
+        let sets = all.iter().copied().filter(|(_, job)| job.set_size().is_some());
+        let sets: Vec<_> = sets.collect();
+        if sets.is_empty() { all } else { sets }
+    }
+
+    /// Workloads that a job owns.
+    pub(crate) fn owned_workloads(&self, job: &JobKey) -> impl Iterator<Item = &Key> {
+        self.owners.owned_by(job)
+    }
+
     /// The first job of a Workload, with what its pod sets need.
     fn completed(&self, key: &Key, workload: &Workload) -> Option<Arc<JobObject>> {
         self.of(key, workload).map(|(key, job)| self.lookups.complete(key, job))
@@ -206,7 +224,7 @@ impl Jobs {
 
     /// Why the job of a Workload cannot be dispatched to workers.
     pub(crate) fn undispatchable(&self, key: &Key, workload: &Workload) -> Option<String> {
-        let job = self.of(key, workload).map(|(_, job)| &**job);
+        let job = self.dispatched(key, workload).first().map(|(_, job)| &***job);
         dispatchable::refusal(job, workload, &self.config.kinds)
     }
 
@@ -315,6 +333,26 @@ impl Jobs {
         if let Some(workload) = change.after.as_ref().or(change.before.as_ref()) {
             self.evaluate_jobs_of(&change.key, workload, ctx);
         }
+        self.evaluate_siblings(change, ctx);
+    }
+
+    /// Evaluates the other replicas of a set when one of them comes to a cluster or leaves it: they are bound to it.
+    fn evaluate_siblings(&self, change: &WorkloadChange, ctx: &mut Context) {
+        let clusters = |workload: &Option<Arc<Workload>>| {
+            let status = &workload.as_ref()?.status;
+            Some((status.cluster_name.clone(), status.nominated_cluster_names.clone()))
+        };
+        let sides = [&change.before, &change.after];
+        let [before, after] = sides.map(|one| clusters(one).unwrap_or_default());
+        let Some(workload) = sides.into_iter().flatten().find(|one| replica_of(one).is_some())
+        else {
+            return;
+        };
+        if before != after {
+            let owners = self.owners.owners(&change.key, workload).into_iter();
+            let sets = owners.filter(|(owner, _)| owner.kind.members().is_some());
+            sets.for_each(|(set, _)| ctx.agenda.workloads(self.owners.owned_by(&set).cloned()));
+        }
     }
 
     /// Evaluates the jobs of a Workload, and their children.
@@ -322,8 +360,8 @@ impl Jobs {
         // All members are evaluated together. A Workload without any is released.
         if self.groups.contains(key) || group::is_group_workload(workload) {
             // The group may be a replica of a set.
-            let owners = self.owners.owners(key, workload).into_iter().map(|(owner, _)| owner);
-            ctx.agenda.jobs(owners.filter(|owner| owner.kind.members().is_some()));
+            let jobs = self.owners.jobs_of(key, workload).into_iter();
+            ctx.agenda.jobs(jobs.filter(|job| job.kind.members().is_some()));
             return ctx.agenda.now(Reevaluation::PodGroup(key.clone()));
         }
         for job in self.owners.jobs_of(key, workload) {
@@ -497,7 +535,7 @@ impl Jobs {
     fn workload_removed(&mut self, key: &Key, workload: &Arc<Workload>) {
         // Pods that ran are not restored.
         let runs = |job: &JobObject| {
-            let one = job.as_pod().is_none() && job.set_size().is_none();
+            let one = job.as_pod().is_none() && job.set_size().is_none() && !job.is_skipped();
             one && !job.is_suspended() && job.finished().is_none()
         };
         for owner in self.owners.remove_workload(key, workload) {

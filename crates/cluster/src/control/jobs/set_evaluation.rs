@@ -5,6 +5,7 @@ use ::jobs::{
     construct_workload::priority_source,
     reconcile::ReconcileStep,
     replicas::{self, is_owned_by, one_workload, replica_workload},
+    set_copies::workload_of_copy,
 };
 use runtime::watch::Key;
 
@@ -66,13 +67,14 @@ impl SetEvaluation<'_> {
     }
 
     fn steps(&self) -> Vec<ReconcileStep<JobObject>> {
-        let owned = self.owners.owned_by(self.key);
+        let named = workload_of_copy(self.set, self.config.gates);
+        let named = named.map(|name| self.key.in_namespace(&name));
+        let owned = self.owners.owned_by(self.key).filter(|key| named.as_ref() != Some(*key));
         let workloads = owned.filter_map(|key| self.inputs.workloads.get(key));
-        let workloads: Vec<_> = workloads
-            .map(|record| &**record.object())
-            // Those of an earlier set of the name are left to the garbage collector.
-            .filter(|workload| is_owned_by(workload, self.set))
-            .collect();
+        // Those of an earlier set of the name are left to the garbage collector.
+        let owned = workloads.filter(|record| is_owned_by(record.object(), self.set));
+        let named = named.iter().filter_map(|key| self.inputs.workloads.get(key));
+        let workloads: Vec<_> = owned.chain(named).map(|record| &**record.object()).collect();
         let members = self.members.iter().filter_map(|key| self.jobs.get(key));
         let pods: Vec<&Pod> = members.filter_map(|pod| pod.object().as_pod()).collect();
         replicas::reconcile(self.set, &workloads, &pods, self.config.gates)

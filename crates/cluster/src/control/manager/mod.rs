@@ -39,7 +39,7 @@ use super::{
     fleet::FleetRegistry,
     input::{ManagerInput, WorkerInput},
     job_selection::JobSelection,
-    listing::{DISPATCH_KINDS, Listing, MANAGER_KINDS, listed_name, listed_on_manager},
+    listing::{DISPATCH_KINDS, Listing, MANAGER_KINDS, listed_name, listed_names},
     manager_settings::ManagerSettings,
     multikueue::{MultiKueueDispatch, multikueue_check},
     namespaces_and_priorities::NamespacesAndPriorities,
@@ -78,7 +78,7 @@ impl ManagerControl {
         Self {
             core,
             selection: settings.jobs,
-            listing: Listing::new(names.chain(listed_on_manager(&settings.kinds))),
+            listing: Listing::new(names.chain(listed_names(&settings.kinds))),
             configuration: NamespacesAndPriorities::default(),
             queues: Queues::default(),
             numbers: WorkloadNumbers::default(),

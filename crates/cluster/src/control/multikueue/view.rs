@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ::jobs::{GenericJob, JobObject, remote_objects};
+use ::jobs::{GenericJob, JobObject, remote_objects, set_copies};
 use crds::{
     meta::{Condition, is_true},
     names::conditions::{ADMITTED, EVICTED, FINISHED, REFUSED},
@@ -99,7 +99,9 @@ pub(super) fn unknown_cluster(cluster: ClusterId, began: Timestamp) -> RemoteCop
 
 /// What the jobs of a Workload say together.
 fn hub_jobs(jobs: &[HubJob<'_>]) -> LocalJob {
-    let any = |holds: fn(&JobObject) -> bool| jobs.iter().any(|(_, job)| holds(job));
+    // The status of a set is that of its own cluster, and says nothing about its copy.
+    let shown = || jobs.iter().filter(|(_, job)| job.set_size().is_none());
+    let any = |holds: fn(&JobObject) -> bool| shown().any(|(_, job)| holds(job));
     LocalJob {
         exists: !jobs.is_empty(),
         // A gated pod shows the status of its copy.
@@ -137,6 +139,8 @@ pub(super) struct CopyInputs<'a> {
     /// The uid of the last Workload of the name whose deletion was observed.
     pub(super) departed: Option<&'a str>,
     pub(super) writes: &'a Writes,
+    /// Whether another Workload has a set that both are replicas of on a cluster.
+    pub(super) is_needed: &'a dyn Fn(&JobKey, &str) -> bool,
 }
 
 /// What a worker has of a Workload.
@@ -149,7 +153,7 @@ pub(super) fn copy_view(worker: &Worker, key: &Key, inputs: &CopyInputs<'_>) -> 
         Some(since) => RemoteConnection::Disconnected { since },
         None => RemoteConnection::Connected,
     };
-    let jobs: Vec<(&JobKey, &Arc<JobObject>)> = worker.jobs(key).collect();
+    let jobs = jobs_on(worker, key, hub_jobs);
     // A job that was not observed yet goes by kind and name of the hub's.
     let missing = hub_jobs.iter().filter(|(hub, _)| jobs.iter().all(|(job, _)| job != hub));
     let missing: Vec<&JobKey> = missing.map(|(hub, _)| *hub).collect();
@@ -171,8 +175,28 @@ pub(super) fn copy_view(worker: &Worker, key: &Key, inputs: &CopyInputs<'_>) -> 
             ..clone_view(tracked.object(), inputs)
         }),
         missing_job: !missing.is_empty() || jobs.is_empty(),
-        jobs: jobs.iter().map(|(key, job)| job_view(job, hub_job(key), inputs)).collect(),
+        jobs: jobs
+            .iter()
+            .map(|(key, job)| {
+                let shared =
+                    set_copies::is_shared(&***job) && (inputs.is_needed)(key, worker.name());
+                RemoteJob { shared, ..job_view(job, hub_job(key), inputs) }
+            })
+            .collect(),
     }
+}
+
+/// The copies of the jobs of a Workload: those that name its clone, and those that it has together with others.
+fn jobs_on<'a>(
+    worker: &'a Worker,
+    key: &Key,
+    hub_jobs: &'a [HubJob<'_>],
+) -> Vec<(&'a JobKey, &'a Arc<JobObject>)> {
+    let shared = hub_jobs.iter().filter(|(_, job)| set_copies::is_shared(*job));
+    let shared = shared.filter_map(|(key, _)| Some((*key, worker.jobs.get(key)?.object())));
+    let shared: Vec<(&JobKey, &Arc<JobObject>)> = shared.collect();
+    let named = worker.jobs(key).filter(|(job, _)| shared.iter().all(|(other, _)| other != job));
+    named.chain(shared.iter().copied()).collect()
 }
 
 /// The epoch of the last nomination: it may have been raised since.
@@ -230,13 +254,25 @@ fn same_spec(clone: &WorkloadSpec, expected: &WorkloadSpec) -> bool {
 }
 
 fn job_view(job: &JobObject, hub_job: Option<&JobObject>, inputs: &CopyInputs<'_>) -> RemoteJob {
+    // The copy of a set of replicas has no epoch: it starts nothing, and the clones that do have theirs.
+    let of_set = hub_job.filter(|hub| set_copies::is_shared(*hub));
+    let stamped = || (remote_objects::epoch(job.metadata()), inputs.history(job.metadata()));
+    let (epoch, history) = match of_set {
+        Some(set) if set_copies::is_copy_of(job, set) => (inputs.hub.epoch, CopyHistory::Known),
+        // It belongs to an earlier set of the name.
+        Some(_) => (0, CopyHistory::Known),
+        None => stamped(),
+    };
     RemoteJob {
-        epoch: remote_objects::epoch(job.metadata()),
-        history: inputs.history(job.metadata()),
+        epoch,
+        history,
+        shared: false,
         deleting: job.metadata().deletion_timestamp.is_some(),
         active: job.is_active(),
-        suspended: job.spec_suspended(),
-        finished: job.finished().is_some(),
+        // A set has no switch.
+        suspended: job.spec_suspended() && job.set_size().is_none(),
+        // Of a job that another program runs only the clone says that it is over.
+        finished: job.finished().is_some() || job.is_skipped(),
         status_synced: hub_job.is_some_and(|hub| hub.has_status_of(job)),
     }
 }
@@ -258,7 +294,7 @@ pub(super) fn observed_jobs<'a>(
     jobs: &'a Jobs,
 ) -> Vec<(&'a JobKey, &'a Arc<JobObject>)> {
     match workloads.get(key) {
-        Some(record) => jobs.all_of(key, record.object()),
+        Some(record) => jobs.dispatched(key, record.object()),
         None => jobs.orphan_of(key).and_then(|orphan| jobs.get(&orphan.job)).into_iter().collect(),
     }
 }

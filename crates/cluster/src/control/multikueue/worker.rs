@@ -3,7 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use ::jobs::{
-    GenericJob, JobGates, JobObject, Kind, Kinds, integrations::controller, prebuilt::prebuilt_name,
+    GenericJob, JobGates, JobObject, Kind, Kinds, integrations::controller,
+    prebuilt::prebuilt_name, set_copies,
 };
 use crds::{
     names::{
@@ -302,7 +303,11 @@ impl Worker {
         let clones = self.clones.iter();
         let clones = clones.map(|(key, tracked)| (key, copy_stamp(&tracked.object().metadata)));
         let jobs = self.naming.all().filter_map(|(workload, job)| {
-            Some((workload, copy_stamp(self.jobs.get(job)?.object().metadata())))
+            let job = self.jobs.get(job)?.object();
+            // It has no stamp of its own beside a clone (docs/reference/multikueue.md §2.7).
+            let stands_beside =
+                set_copies::is_shared(&**job) && self.clones.get(workload).is_some();
+            (!stands_beside).then(|| (workload, copy_stamp(job.metadata())))
         });
         let listed = |(key, stamp): (&Key, CopyStamp)| {
             let (workload, deleting) = (key.to_string().into(), self.is_leaving(key, writes));
@@ -347,6 +352,8 @@ impl Worker {
 /// The clone that a copy of a job names. A copy is created without a controller. What another object controls is a child of
 /// it, to which its operator may have copied every label.
 fn named(key: &JobKey, job: &JobObject, gates: JobGates) -> Option<Key> {
-    let name = prebuilt_name(job, gates).name;
-    controller(job.metadata()).is_none().then(|| key.in_namespace(name))
+    controller(job.metadata()).is_none().then(|| match set_copies::first_workload(job, gates) {
+        Some(first) => key.in_namespace(&first),
+        None => key.in_namespace(prebuilt_name(job, gates).name),
+    })
 }

@@ -196,6 +196,10 @@ impl WorkerClusters {
         let observe_version = |job: &JobKey, version| writes.observe_version(&target(job), version);
         for key in worker.jobs.observe(kind, (change, ctx.now), observe_version) {
             ctx.agenda.workloads(worker.job_observed(&key, jobs.gates()));
+            // The copy of a set of replicas is that of all their Workloads.
+            if key.kind.members().is_some() {
+                ctx.agenda.workloads(jobs.owned_workloads(&key).cloned());
+            }
         }
         note_reached(worker, registry, ctx);
     }

@@ -39,15 +39,19 @@ pub(super) fn create_clone(
     send(key, write, ctx, |purpose, _| Write::create(purpose, &clone))
 }
 
-/// Creates the copy of a job, suspended. Returns whether the create was sent.
+/// Creates the copy of a job, suspended. `holds_pods` says whether the copy of a set holds its pods by itself. Returns whether the
+/// create was sent.
 pub(super) fn create_job(
     worker: &Worker,
     (key, workload): (&Key, &Workload),
     (job_key, job): (&JobKey, &JobObject),
-    (mark, gates): (RemoteIdentity<'_>, JobGates),
+    ((mark, gates), holds_pods): ((RemoteIdentity<'_>, JobGates), bool),
     ctx: &mut Context,
 ) -> bool {
-    let copy = remote_objects::remote_job(job, workload, mark, gates);
+    let mut copy = remote_objects::remote_job(job, workload, mark, gates);
+    if holds_pods {
+        copy.hold_pods();
+    }
     let write = (worker.job_target(job_key), Purpose::JobCreate);
     send(key, write, ctx, |purpose, _| {
         Write::of(purpose, &resource(copy.kind())).create(copy.to_create())

@@ -175,6 +175,23 @@ fn a_pod_that_began_under_upstream_ends_and_is_let_go() {
     }
 }
 
+/// Whether its ends are seen one after the other, or both at once.
+#[test]
+fn a_group_that_began_under_upstream_ends_with_its_last_pod() {
+    for at_once in [false, true] {
+        let mut cluster = taken_over();
+        observe_status(&mut cluster, "Pod", "x", &json!({"phase": "Succeeded"}));
+        if !at_once {
+            cluster.settle();
+            assert_eq!(cluster.condition("grp", "Finished"), "none");
+        }
+        observe_status(&mut cluster, "Pod", "y", &json!({"phase": "Succeeded"}));
+        cluster.settle();
+        let finished = cluster.condition("grp", "Finished");
+        assert_eq!(finished, "True Succeeded: Pods succeeded: 2/2.", "at once: {at_once}");
+    }
+}
+
 fn body(order: &Order) -> String {
     String::from_utf8_lossy(order.write.request().body()).into_owned()
 }

@@ -21,7 +21,10 @@ use super::{
     draft::Draft, phase::WorkloadPhase, pods_ready::PodsReadyPolicy, stop_policy::StopPolicy,
     time_limits, tracked_workload::TrackedWorkload, transition::PendingMessage,
 };
-use crate::control::{outbox::Purpose, pod_failure::PodFailure};
+use crate::control::{
+    outbox::{Purpose, after},
+    pod_failure::PodFailure,
+};
 
 /// What decides beside the Workload itself.
 #[derive(Debug, Clone, Default)]
@@ -163,6 +166,25 @@ fn write(before: &WorkloadStatus, status: WorkloadStatus, purpose: Purpose) -> N
     NextStatus::Write { purpose, status: Box::new(status) }
 }
 
+/// How long a new Workload may be without any condition. Most are admitted before, which says more.
+const UNREADY_AFTER: Duration = Duration::from_secs(5);
+
+/// PodsReady=False of a Workload that no cycle explains, as of one that waits behind an equal one.
+fn show_unready(workload: &Workload, inputs: &StatusInputs, now: Timestamp) -> NextStatus {
+    let before = &workload.status;
+    let known = status::find(&before.conditions, PODS_READY).is_some();
+    let created = workload.metadata.creation_timestamp.as_ref();
+    let Some(created) = created.filter(|_| !known && inputs.pods_ready.is_some()) else {
+        return NextStatus::Nothing;
+    };
+    let due = after(created.0, UNREADY_AFTER);
+    if due > now {
+        return NextStatus::Wait(due);
+    }
+    let status = time_limits::with_pods_ready(before.clone(), workload, inputs, now);
+    write(before, status, Purpose::Pending)
+}
+
 /// Why the Workload is pending, once it has been pending for a while.
 fn explain(record: &TrackedWorkload, inputs: &StatusInputs, now: Timestamp) -> NextStatus {
     let workload = record.object();
@@ -174,7 +196,7 @@ fn explain(record: &TrackedWorkload, inputs: &StatusInputs, now: Timestamp) -> N
     let unknown = status::find(&before.conditions, QUOTA_RESERVED).is_none();
     let first = (inputs.explicit_status && unknown).then(|| not_evaluated(now));
     let Some(pending) = first.as_ref().or(record.transitions().pending_message()) else {
-        return NextStatus::Nothing;
+        return show_unready(workload, inputs, now);
     };
     // Only a cycle counts requests; what keeps a Workload from all cycles leaves them as they are.
     let requests = if pending.by_cycle { &inputs.requests } else { &before.resource_requests };

@@ -228,6 +228,25 @@ mod tests {
         }])
     }
 
+    /// Such a Workload waits behind an equal one, so that no cycle has a reason for it.
+    #[test]
+    fn a_workload_without_any_condition_shows_its_pods_after_a_while() {
+        let created: Timestamp = "2026-01-01T00:00:00Z".parse().expect("a time");
+        let mut pending = workload(&json!([]), &json!({}));
+        pending.status = Default::default();
+        pending.metadata.creation_timestamp =
+            Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(created));
+        let next = |now| next_status(&record(&pending), &inputs(Some(false)), now);
+        let due = after(created, Duration::from_secs(5));
+        assert_eq!(next(created), NextStatus::Wait(due));
+        assert!(matches!(next(due), NextStatus::Write { .. }));
+        assert_eq!(
+            written(&pending, &inputs(Some(false)), 1),
+            "pending: PodsReady=False WaitForStart"
+        );
+        assert_eq!(written(&pending, &inputs(None), 1), "nothing");
+    }
+
     #[test]
     fn pods_ready_follows_the_pods_of_a_running_workload() {
         let (ready, not) = (inputs(Some(true)), inputs(Some(false)));

@@ -340,6 +340,7 @@ impl DispatchSimulation {
     fn copies(&self) -> Vec<RemoteCopy> {
         let status = self.seen.status;
         let view = |job: &SimulatedJob| RemoteJob {
+            shared: false,
             epoch: job.epoch,
             history: CopyHistory::Known,
             deleting: job.deleting,

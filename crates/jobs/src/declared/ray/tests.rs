@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{GenericJob, JobGates, JobObject, Kinds};
+use crate::{GenericJob, JobGates, JobObject, Kinds, validate};
 
 fn job(kind: &str, spec: &Value) -> JobObject {
     let kind = Kinds::built_in().find("ray.io/v1", kind).expect("a built-in kind");
@@ -17,6 +17,30 @@ fn cluster(head: &Value) -> Value {
 /// The containers of the pod set of the head.
 fn head_containers(job: &JobObject) -> Value {
     json!(job.pod_sets(JobGates::default())[0].template)["spec"]["containers"].clone()
+}
+
+#[test]
+fn workers_named_as_the_head_and_too_many_of_them_are_refused_one_by_one() {
+    let errors = |names: &[String]| -> Vec<String> {
+        let mut spec = cluster(&json!({ "name": "ray" }));
+        let group = |name: &String| json!({ "groupName": name, "template": { "spec": { "containers": [] } } });
+        spec["workerGroupSpecs"] = names.iter().map(group).collect();
+        let kind = Kinds::built_in().find("ray.io/v1", "RayCluster").expect("a built-in kind");
+        let labels = json!({ "kueue.x-k8s.io/queue-name": "lq" });
+        let object = json!({ "metadata": { "name": "j", "labels": labels }, "spec": spec });
+        let job = kind.decode(object).expect("a job decodes");
+        validate::create(&job, JobGates::default()).iter().map(ToString::to_string).collect()
+    };
+    let heads = errors(&vec!["head".to_owned(); 17]);
+    assert_eq!(heads.len(), 17, "{heads:#?}");
+    let named = |(index, error): (usize, &String)| {
+        error.starts_with(&format!("spec.workerGroupSpecs[{index}].groupName: Forbidden"))
+    };
+    assert!(heads.iter().enumerate().all(named), "{heads:#?}");
+    let many: Vec<String> = (0..18).map(|number| format!("group-{number}")).collect();
+    let [too_many] = &errors(&many)[..] else { panic!("{:?}", errors(&many)) };
+    assert!(too_many.starts_with("spec.workerGroupSpecs: Too many: 19"), "{too_many}");
+    assert_eq!(errors(&many[..17]), [""; 0]);
 }
 
 #[test]

@@ -53,9 +53,12 @@ pub(super) fn sort_active(pods: &mut [&Pod]) {
     pods.sort_by_key(|pod| (!pod.has_finalizer(), pod.is_gated(), age(pod)));
 }
 
-/// The last ones are replaced first: those without a finalizer, and those that have been inactive the longest.
+/// The last ones are replaced first: those without a finalizer, those that are being deleted, and those that have been inactive the
+/// longest. A failed pod keeps its history longer than one that only waits to go.
 fn sort_inactive(pods: &mut [&Pod]) {
-    pods.sort_by_key(|pod| (!pod.has_finalizer(), Reverse(pod.last_active()), age(pod)));
+    pods.sort_by_key(|pod| {
+        (!pod.has_finalizer(), pod.is_deleting(), Reverse(pod.last_active()), age(pod))
+    });
 }
 
 /// Orders by creation. Times have a precision of seconds, so that the name decides between equal ones.

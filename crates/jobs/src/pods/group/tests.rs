@@ -226,6 +226,32 @@ fn a_silent_node_holds_the_quota_of_a_deleted_pod_for_a_second_grace_period_only
 }
 
 #[test]
+fn the_member_that_stopped_first_is_replaced_first() {
+    let stopped = |name: &str, status: &str, at: &str| {
+        let ready =
+            json!([{ "type": "ContainersReady", "status": status, "lastTransitionTime": at }]);
+        let failed = json!({
+            "spec": { "schedulingGates": [] }, "status": { "phase": "Failed", "conditions": ready },
+        });
+        member(name, &failed)
+    };
+    let replaced = |a: &Pod, b: &Pod| {
+        let fresh = gated("new");
+        let admitted = workload(&[&gated("a"), &gated("b")], &[]);
+        let members = members::assign(&[a, b, &fresh], &admitted.spec.pod_sets);
+        members.replaced.iter().filter_map(|pod| pod.metadata.name.clone()).collect::<Vec<_>>()
+    };
+    let (early, late) = ("2026-01-01T00:00:10Z", "2026-01-01T00:00:20Z");
+    assert_eq!(replaced(&stopped("a", "False", early), &stopped("b", "False", late)), ["a"]);
+    assert_eq!(replaced(&stopped("a", "False", late), &stopped("b", "False", early)), ["b"]);
+    let mut deleted = stopped("b", "False", late);
+    deleted.metadata.deletion_timestamp = serde_json::from_value(json!(late)).ok();
+    assert_eq!(replaced(&stopped("a", "False", early), &deleted), ["b"], "nothing else keeps it");
+    // Of the first one it is only known when it became ready.
+    assert_eq!(replaced(&stopped("a", "True", early), &stopped("b", "False", late)), ["b"]);
+}
+
+#[test]
 fn members_with_copies_on_a_worker_stay_gated() {
     let (a, b) = (gated("a"), gated("b"));
     let mut admitted = workload(&[&a, &b], &["QuotaReserved", "Admitted"]);
