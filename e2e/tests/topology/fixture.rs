@@ -8,7 +8,7 @@ use e2e::{
     installation::{Installation, InstallationPlan, InstallationPorts, Program, TIMEOUT},
     objects::OWN,
 };
-use harness::{Cluster, NodeSpec, Shape, Space, TestLab, annotation};
+use harness::{Cluster, LabPlan, NodeSpec, Space, TestLab, annotation};
 use k8s_openapi::api::core::v1::{Node, Pod, Taint};
 use kube::{
     Api, ResourceExt,
@@ -52,7 +52,7 @@ pub(crate) struct TopologyFixture {
 
 impl SharedLab {
     async fn build() -> Result<Self> {
-        let lab = TestLab::start(Shape { workers: 0, audit: false }).await?;
+        let lab = TestLab::start(LabPlan { workers: 0, audit: false }).await?;
         let ports = InstallationPorts::choose()?;
         let installation = Installation::of(&lab, PLAN, ports).await?;
         installation.install().await?;
