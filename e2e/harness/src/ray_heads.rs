@@ -4,6 +4,7 @@
 //! The server has a thread of its own: tests that share it have a runtime each.
 
 use std::{
+    collections::HashMap,
     convert::Infallible,
     io,
     net::SocketAddr,
@@ -59,7 +60,8 @@ pub enum HeadFault {
 
 #[derive(Default)]
 struct PlayedHeads {
-    fault: HeadFault,
+    /// By namespace: tests that share the server fail their own heads only.
+    faults: HashMap<String, HeadFault>,
     status: String,
     submissions: Vec<Submission>,
     stopped: Vec<String>,
@@ -111,9 +113,9 @@ impl RayHeads {
         status.clone_into(&mut lock(&self.heads).status);
     }
 
-    /// How heads answer from now on.
-    pub fn set_fault(&self, fault: HeadFault) {
-        lock(&self.heads).fault = fault;
+    /// How the heads of a namespace answer from now on.
+    pub fn set_fault(&self, namespace: &str, fault: HeadFault) {
+        lock(&self.heads).faults.insert(namespace.to_owned(), fault);
     }
 
     /// Every job that was submitted, in order.
@@ -156,7 +158,10 @@ async fn serve(listener: std::net::TcpListener, heads: Arc<Mutex<PlayedHeads>>) 
 }
 
 async fn answer(request: Request<Incoming>, heads: &Mutex<PlayedHeads>) -> Response<Full<Bytes>> {
-    let fault = lock(heads).fault;
+    // `SERVICE.NAMESPACE.svc.DOMAIN`
+    let namespace =
+        request.uri().host().and_then(|host| host.split('.').nth(1)).unwrap_or_default();
+    let fault = lock(heads).faults.get(namespace).copied().unwrap_or_default();
     match fault {
         HeadFault::None => {}
         HeadFault::Hang => std::future::pending().await,

@@ -7,7 +7,7 @@ use e2e::{
     },
     objects,
 };
-use harness::{Cluster, HeadFault, LabPlan, RayHeads, Space, TestLab};
+use harness::{Cluster, LabPlan, RayHeads, Space, TestLab};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
     Api, ResourceExt,
@@ -81,7 +81,6 @@ impl OperatorFixture {
         let worker = installation.workers.into_iter().next().context("a worker")?;
         worker.add_nodes(&objects::own_nodes(namespace, 1, "8")).await?;
         objects::own_queue(&hub, namespace, "8", &["worker-1"]).await?;
-        shared.heads.set_fault(HeadFault::None);
         Ok(Self { shared, space, hub, worker })
     }
 

@@ -33,7 +33,7 @@ async fn a_ray_job_runs_once_over_bad_heads_and_a_killed_agent() -> Result<()> {
     fixture
         .until_status(&fixture.worker, ("RayJob", "train"), "/status/jobStatus", "PENDING")
         .await?;
-    heads.set_fault(HeadFault::Html);
+    heads.set_fault(fixture.space.namespace(), HeadFault::Html);
     fixture.restart_agent().await?;
     let failing = |job: &kube::api::DynamicObject| {
         job.data.pointer("/status/jobStatusCheckFailureStartTime").is_some()
@@ -41,7 +41,7 @@ async fn a_ray_job_runs_once_over_bad_heads_and_a_killed_agent() -> Result<()> {
     let api = fixture.api(&fixture.worker, "RayJob");
     let timeout = 2 * e2e::installation::TIMEOUT;
     fixture.worker.until(&api, "train", "has a head that says nothing", timeout, failing).await?;
-    heads.set_fault(HeadFault::None);
+    heads.set_fault(fixture.space.namespace(), HeadFault::None);
     heads.set_status("SUCCEEDED");
     fixture
         .until_status(&fixture.hub, ("RayJob", "train"), "/status/jobDeploymentStatus", "Complete")

