@@ -29,7 +29,8 @@ pub use self::one_group::one_workload;
 use crate::{
     GenericJob, JobGates, Kind, Pod,
     construct_workload::{
-        KeysToCopy, WorkloadPriority, annotations, labels, owner_reference, workload_spec,
+        KeysToCopy, WorkloadPriority, annotations, labels, owner_reference, workload_name_for,
+        workload_spec,
     },
     generic_job::SetSize,
     integrations::controller,
@@ -78,6 +79,18 @@ pub fn replica_workload_name<J: GenericJob>(set: &J, replica: u32, gates: JobGat
     let uid = set_copies::original_uid(set);
     let (kind, group) = (set.kind().name(), set.kind().group());
     workload_name(WorkloadOwner { kind, group, name: &name, uid, part: None }, gates.short_names)
+}
+
+/// The Workload that a set was copied for, if it has one for all of its pods.
+pub fn workload_of_copy<J: GenericJob>(set: &J, gates: JobGates) -> Option<String> {
+    let one = matches!(set.set_size(), Some(SetSize::Group { .. })) && set_copies::is_copy(set);
+    one.then(|| workload_name_for(set, gates))
+}
+
+/// The Workload of the first replica, which stands for the copy of a set of replicas where one Workload has to.
+pub fn first_workload<J: GenericJob>(set: &J, gates: JobGates) -> Option<String> {
+    let copied = set_copies::is_shared(set) && set_copies::is_copy(set);
+    copied.then(|| replica_workload_name(set, 0, gates))
 }
 
 /// The next steps of a set with these Workloads. `pods` are those of its members.

@@ -10,7 +10,7 @@ use crds::names::{
 };
 use serde_json::{Value, json};
 
-use crate::{GenericJob, JobGates, generic_job::SetSize, pod_set_info::SCHEDULING_GATES};
+use crate::{GenericJob, generic_job::SetSize, pod_set_info::SCHEDULING_GATES};
 
 /// The uid of the set that Workloads are made for: that of the original of a copy.
 pub(crate) fn original_uid<J: GenericJob>(set: &J) -> &str {
@@ -32,18 +32,6 @@ pub fn is_copy_of<J: GenericJob>(copy: &J, set: &J) -> bool {
 /// Whether several Workloads have one copy of this job: the replicas of a set.
 pub fn is_shared<J: GenericJob>(job: &J) -> bool {
     matches!(job.set_size(), Some(SetSize::Replicas { .. }))
-}
-
-/// The Workload that a set was copied for, if it has one for all of its pods.
-pub fn workload_of_copy<J: GenericJob>(set: &J, gates: JobGates) -> Option<String> {
-    let one = matches!(set.set_size(), Some(SetSize::Group { .. })) && is_copy(set);
-    one.then(|| crate::construct_workload::workload_name_for(set, gates))
-}
-
-/// The Workload of the first replica, which stands for the copy of a set of replicas where one Workload has to.
-pub fn first_workload<J: GenericJob>(set: &J, gates: JobGates) -> Option<String> {
-    let copied = is_shared(set) && is_copy(set);
-    copied.then(|| crate::replicas::replica_workload_name(set, 0, gates))
 }
 
 /// Writes the uid of the original to a copy. Labels and annotations of a set may come from a copy that was exported.
@@ -81,11 +69,14 @@ mod tests {
 
     use super::*;
     use crate::{
-        JobObject, Kinds, Pod,
+        JobGates, JobObject, Kinds, Pod,
         construct_workload::{KeysToCopy, WorkloadPriority},
         reconcile::ReconcileStep,
         remote_objects::{RemoteIdentity, remote_job},
-        replicas::{one_workload, reconcile, replica_workload, replica_workload_name},
+        replicas::{
+            first_workload, one_workload, reconcile, replica_workload, replica_workload_name,
+            workload_of_copy,
+        },
     };
 
     fn set(framework: &str, spec: &Value) -> JobObject {

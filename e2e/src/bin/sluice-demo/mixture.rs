@@ -47,6 +47,9 @@ pub(crate) fn configuration() -> Value {
     json!({"integrations": {"frameworks": FRAMEWORKS}})
 }
 
+/// What the table says about one of them; `None` before it has a Workload.
+pub(crate) type OtherState = (&'static str, Option<JobState>);
+
 /// Installs the kinds on the manager cluster, which has no operator of them, and the CRD of JobSet everywhere.
 pub(crate) async fn install(hub: &Cluster, workers: &[Cluster]) -> Result<()> {
     for folder in ["crates/ray/manifests", "crates/appwrapper/manifests"] {
@@ -110,11 +113,11 @@ pub(crate) async fn end_ray_cluster(hub: &Cluster) -> Result<()> {
     Ok(hub.until_gone(&clusters, RAY, TIMEOUT).await?)
 }
 
-/// What is not as it should be. `rows` is the table before the RayCluster was deleted.
+/// What is not as it should be. `states` is from before the RayCluster was deleted.
 pub(crate) async fn faults(
     stage: &DemoEnvironment<'_>,
     ledger: &Ledger,
-    states: &[(&'static str, Option<JobState>)],
+    states: &[OtherState],
 ) -> Result<Vec<String>> {
     let mut faults = Vec::new();
     for (name, state) in states {
@@ -144,7 +147,7 @@ pub(crate) async fn faults(
 }
 
 /// The state of each of them.
-pub(crate) fn states(table: &JobTable) -> Vec<(&'static str, Option<JobState>)> {
+pub(crate) fn states(table: &JobTable) -> Vec<OtherState> {
     SAMPLES.iter().map(|(_, name)| (*name, table.row(name).map(|row| row.state))).collect()
 }
 

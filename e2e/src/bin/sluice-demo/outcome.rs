@@ -12,7 +12,7 @@ use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};
 use crate::batch::{Batch, TOO_LARGE};
 use crate::environment::{DemoEnvironment, TEAM};
 use crate::job_table::{JobRow, JobState};
-use crate::mixture;
+use crate::mixture::{self, OtherState};
 
 /// The judgement.
 pub(crate) struct DemoOutcome {
@@ -35,7 +35,7 @@ pub(crate) async fn judge(
     stage: &DemoEnvironment<'_>,
     observer: &Observer,
     batch: &Batch,
-    (rows, others): (&BTreeMap<String, JobRow>, &[(&'static str, Option<JobState>)]),
+    (rows, others): (&BTreeMap<String, JobRow>, &[OtherState]),
 ) -> Result<DemoOutcome> {
     let mut faults: Vec<String> =
         left_behind(stage).await.into_iter().map(|gave_up| gave_up.to_string()).collect();

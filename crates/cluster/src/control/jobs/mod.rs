@@ -49,7 +49,6 @@ use ::jobs::{
     lookups::LookupKind,
     pods::{self, group},
     prebuilt::prebuilt_name,
-    replicas::replica_of,
 };
 use crds::v1beta2::{ReclaimablePod, Workload};
 use kube::core::DynamicObject;
@@ -333,26 +332,7 @@ impl Jobs {
         if let Some(workload) = change.after.as_ref().or(change.before.as_ref()) {
             self.evaluate_jobs_of(&change.key, workload, ctx);
         }
-        self.evaluate_siblings(change, ctx);
-    }
-
-    /// Evaluates the other replicas of a set when one of them comes to a cluster or leaves it: they are bound to it.
-    fn evaluate_siblings(&self, change: &WorkloadChange, ctx: &mut Context) {
-        let clusters = |workload: &Option<Arc<Workload>>| {
-            let status = &workload.as_ref()?.status;
-            Some((status.cluster_name.clone(), status.nominated_cluster_names.clone()))
-        };
-        let sides = [&change.before, &change.after];
-        let [before, after] = sides.map(|one| clusters(one).unwrap_or_default());
-        let Some(workload) = sides.into_iter().flatten().find(|one| replica_of(one).is_some())
-        else {
-            return;
-        };
-        if before != after {
-            let owners = self.owners.owners(&change.key, workload).into_iter();
-            let sets = owners.filter(|(owner, _)| owner.kind.members().is_some());
-            sets.for_each(|(set, _)| ctx.agenda.workloads(self.owners.owned_by(&set).cloned()));
-        }
+        replica_sets::evaluate_siblings(&self.owners, change, ctx);
     }
 
     /// Evaluates the jobs of a Workload, and their children.

@@ -1,10 +1,18 @@
 //! Which pods are of which set.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
-use ::jobs::{JobObject, Kinds, replicas::set_of};
+use ::jobs::{
+    JobObject, Kinds,
+    replicas::{replica_of, set_of},
+};
+use crds::v1beta2::Workload;
 
-use crate::control::{context::Context, job_key::JobKey, key_map::KeyMap, timers::Reevaluation};
+use super::owners::Owners;
+use crate::control::{
+    context::Context, job_key::JobKey, key_map::KeyMap, timers::Reevaluation,
+    workloads::WorkloadChange,
+};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -52,5 +60,23 @@ impl ReplicaSets {
 
     pub(super) fn members(&self, set: &JobKey) -> impl Iterator<Item = &JobKey> {
         self.members.get(set).into_iter().flatten()
+    }
+}
+
+/// Evaluates the other replicas of a set when one of them comes to a cluster or leaves it: they are bound to it.
+pub(super) fn evaluate_siblings(owners: &Owners, change: &WorkloadChange, ctx: &mut Context) {
+    let clusters = |workload: &Option<Arc<Workload>>| {
+        let status = &workload.as_ref()?.status;
+        Some((status.cluster_name.clone(), status.nominated_cluster_names.clone()))
+    };
+    let sides = [&change.before, &change.after];
+    let [before, after] = sides.map(|one| clusters(one).unwrap_or_default());
+    let Some(workload) = sides.into_iter().flatten().find(|one| replica_of(one).is_some()) else {
+        return;
+    };
+    if before != after {
+        let sets = owners.owners(&change.key, workload).into_iter();
+        let sets = sets.filter(|(owner, _)| owner.kind.members().is_some());
+        sets.for_each(|(set, _)| ctx.agenda.workloads(owners.owned_by(&set).cloned()));
     }
 }

@@ -4,8 +4,7 @@ use ::jobs::{
     JobObject, Pod,
     construct_workload::priority_source,
     reconcile::ReconcileStep,
-    replicas::{self, is_owned_by, one_workload, replica_workload},
-    set_copies::workload_of_copy,
+    replicas::{self, is_owned_by, one_workload, replica_workload, workload_of_copy},
 };
 use runtime::watch::Key;
 

@@ -3,11 +3,8 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use ::jobs::{GenericJob, JobObject, remote_objects::RemoteIdentity, replicas, set_copies};
-use crds::{
-    names::{conditions::EVICTED, reasons::PODS_READY_TIMEOUT},
-    v1beta2::Workload,
-};
+use ::jobs::{GenericJob, JobObject, remote_objects::RemoteIdentity};
+use crds::names::{conditions::EVICTED, reasons::PODS_READY_TIMEOUT};
 use dispatch::{
     AssignedWorkload, ClusterRace, Dispatcher, ExclusionCause, HubIncarnation, Nominated,
     PlacementRequest,
@@ -42,7 +39,7 @@ use crate::control::{
     outbox::Purpose,
     time::{engine_time, timestamp},
     timers::Reevaluation,
-    workloads::{TrackedWorkload, Transition},
+    workloads::Transition,
 };
 
 /// Message of a reservation that ends because no cluster has room when the other checks are Ready.
@@ -121,32 +118,13 @@ impl<'a> DispatchEvaluation<'a> {
         }
         let is_open = hub.quota_reserved && hub.check == DispatchCheckState::Pending;
         let mut race = self.clusters_that_race(hub).filter(|_| is_open).unwrap_or_default();
-        self.keep_set_together(&mut race);
+        self.inputs.siblings(self.key).keep_together(&mut race);
         self.state.awaits_clusters = race.incomplete;
         if let Some(until) = race.until {
             self.ctx.agenda.at(timestamp(until), Reevaluation::Workload(self.key.clone()));
         }
         self.racing = Some(race.clusters.clone());
         Some(race.clusters)
-    }
-
-    /// All replicas of a set go to one cluster: the first of them races, and the others follow it
-    /// (docs/reference/multikueue.md §2.4).
-    fn keep_set_together(&self, race: &mut ClusterRace) {
-        let jobs = jobs_of(self.key, self.inputs.workloads, self.inputs.jobs);
-        let Some((set, _)) = jobs.iter().find(|(_, job)| set_copies::is_shared(*job)) else {
-            return;
-        };
-        let replica = |workload: &Workload| replicas::replica_of(workload);
-        let own = self.inputs.workloads.get(self.key).and_then(|one| replica(one.object()));
-        let fleet = self.inputs.registry.fleet();
-        let recorded = self.siblings(set).find_map(|one| one.object().status.cluster_name.clone());
-        let leads = self.siblings(set).all(|one| replica(one.object()) > own);
-        match recorded {
-            Some(cluster) => race.clusters.retain(|id| fleet.name(*id) == cluster),
-            None if leads => {}
-            None => race.clusters.clear(),
-        }
     }
 
     /// Whether clusters race because nothing is known of their capacity. A race goes on when it is known again; a Workload that
@@ -259,7 +237,8 @@ impl<'a> DispatchEvaluation<'a> {
             hub.nominated_clusters.iter().chain(&hub.recorded_cluster).copied().collect();
         let writes = self.ctx.outbox.writes();
         let on_hub = self.inputs.workloads.get(self.key);
-        let is_needed = |set: &JobKey, cluster: &str| self.is_set_needed(set, cluster);
+        let siblings = self.inputs.siblings(self.key);
+        let is_needed = |set: &JobKey, cluster: &str| siblings.need(set, cluster);
         let copy_inputs = CopyInputs {
             is_needed: &is_needed,
             hub,
@@ -288,22 +267,6 @@ impl<'a> DispatchEvaluation<'a> {
         let since = |cluster| self.workers.loss_before(fleet.name(cluster)).unwrap_or(self.began);
         copies.extend(unknown.map(|cluster| unknown_cluster(*cluster, since(*cluster))));
         copies
-    }
-
-    /// Other Workloads of a set that hold quota.
-    fn siblings<'s>(&'s self, set: &'s JobKey) -> impl Iterator<Item = &'s TrackedWorkload> {
-        let others = self.inputs.jobs.owned_workloads(set).filter(|key| *key != self.key);
-        let records = others.filter_map(|key| self.inputs.workloads.get(key));
-        records.filter(|record| record.phase().holds_quota() && !record.phase().is_evicted())
-    }
-
-    /// Whether another Workload of a set has its pods on a cluster, or may get them there.
-    fn is_set_needed(&self, set: &JobKey, cluster: &str) -> bool {
-        self.siblings(set).any(|record| {
-            let status = &record.object().status;
-            let mut chosen = status.nominated_cluster_names.iter().chain(&status.cluster_name);
-            chosen.any(|name| name == cluster)
-        })
     }
 
     /// Takes one step. Returns what it means for the hub.
@@ -446,8 +409,7 @@ impl<'a> DispatchEvaluation<'a> {
                 continue;
             }
             let (job, mark) = ((key, &**job), (mark, jobs.gates()));
-            // An agent has no webhooks. Another worker has those of Kueue, which hold the pods of sets.
-            let holds = worker.capacity().is_some() || !self.config.dispatcher.races();
+            let holds = worker.has_agent() || !self.config.dispatcher.races();
             if worker_writes::create_job(worker, workload, job, (mark, holds), self.ctx) {
                 self.state.created(object, self.ctx.now);
             }

@@ -9,6 +9,7 @@
 //! | `copy_answers` | answers to writes of copies |
 //! | `worker`, `copies`, `job_copies`, `naming` | one worker: connection, clones and jobs, which job names which clone |
 //! | `evaluation` | one evaluation of a Workload, step by step |
+//! | `set_siblings` | the other replicas of a set, which share its copy |
 //! | `state` | what is remembered of a Workload's dispatch |
 //! | `view` | the input of the state machine |
 //! | `worker_writes` | creates and deletes of copies |
@@ -29,6 +30,7 @@ mod label_keys;
 mod naming;
 mod orphan_cleanup;
 mod report_copies;
+mod set_siblings;
 mod state;
 mod status_sync;
 mod unregistered;
@@ -54,6 +56,7 @@ use self::{
     evaluation::DispatchEvaluation,
     incarnation::IncarnationRecord,
     orphan_cleanup::{DepartedWorkloads, HubHistory, OrphanCleanup},
+    set_siblings::SetSiblings,
     state::DispatchState,
     worker::{LISTED_WITHIN, Worker},
     worker_clusters::WorkerClusters,
@@ -108,6 +111,14 @@ pub(crate) struct DispatchInputs<'a> {
     pub(crate) registry: &'a mut FleetRegistry,
     pub(crate) scheduler: &'a Scheduler,
     pub(crate) flavors: &'a FlavorsByName,
+}
+
+impl DispatchInputs<'_> {
+    /// The other replicas of the set of a Workload.
+    fn siblings<'a>(&'a self, key: &'a Key) -> SetSiblings<'a> {
+        let (workloads, jobs) = (self.workloads, self.jobs);
+        SetSiblings { key, workloads, jobs, fleet: self.registry.fleet() }
+    }
 }
 
 /// What a step of a Workload's dispatch means for the hub.

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use ::jobs::{
     GenericJob, JobGates, JobObject, Kind, Kinds, integrations::controller,
-    prebuilt::prebuilt_name, set_copies,
+    prebuilt::prebuilt_name, replicas::first_workload, set_copies,
 };
 use crds::{
     names::{
@@ -174,6 +174,11 @@ impl Worker {
         }
         self.connection = connection;
         changed
+    }
+
+    /// Whether an agent runs there. It has no webhooks, as Kueue has them, that hold the pods of sets.
+    pub(super) fn has_agent(&self) -> bool {
+        self.capacity.is_some()
     }
 
     pub(super) fn capacity(&self) -> Option<&Tracked<ClusterCapacity>> {
@@ -352,7 +357,7 @@ impl Worker {
 /// The clone that a copy of a job names. A copy is created without a controller. What another object controls is a child of
 /// it, to which its operator may have copied every label.
 fn named(key: &JobKey, job: &JobObject, gates: JobGates) -> Option<Key> {
-    controller(job.metadata()).is_none().then(|| match set_copies::first_workload(job, gates) {
+    controller(job.metadata()).is_none().then(|| match first_workload(job, gates) {
         Some(first) => key.in_namespace(&first),
         None => key.in_namespace(prebuilt_name(job, gates).name),
     })

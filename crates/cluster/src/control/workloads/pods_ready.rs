@@ -10,6 +10,7 @@ use config::{GoDuration, WaitForPodsReady};
 use crds::{
     meta::Condition,
     names::{
+        annotations::{IS_GROUP_WORKLOAD, JOB_OWNER_NAME},
         conditions::{ADMITTED, PODS_READY},
         reasons,
     },
@@ -94,6 +95,7 @@ pub(crate) fn time_limits(
     let Some(since) = admitted.and_then(Condition::transitioned_at) else {
         return Vec::new();
     };
+    let policy = policy.filter(|_| !is_set_elsewhere(workload, status));
     let pods = policy.and_then(|policy| pods_ready_limit(status, since, policy));
     let seconds = workload.spec.maximum_execution_time_seconds;
     let execution = seconds.map(|seconds| {
@@ -106,6 +108,15 @@ pub(crate) fn time_limits(
     let mut limits: Vec<TimeLimit> = pods.into_iter().chain(execution).collect();
     limits.sort_by_key(|limit| limit.at);
     limits
+}
+
+/// Whether the pods are those of a set on a worker: no status of them comes back (docs/reference/multikueue.md §2.7), so that
+/// the gated pods here would look as if they never became ready.
+fn is_set_elsewhere(workload: &Workload, status: &WorkloadStatus) -> bool {
+    let annotations = workload.metadata.annotations.as_ref();
+    let of_set = annotations
+        .is_some_and(|all| all.contains_key(IS_GROUP_WORKLOAD) && all.contains_key(JOB_OWNER_NAME));
+    of_set && status.cluster_name.is_some()
 }
 
 /// Pods that were never ready count from the admission; pods that failed count from their failure.
@@ -190,6 +201,18 @@ mod tests {
                 "{conditions}"
             );
         }
+    }
+
+    #[test]
+    fn pods_of_a_set_on_a_worker_are_not_late() {
+        let policy = policy("{timeout: 5m}");
+        let mut set = workload(None, &json!([since("Admitted", "True", "Admitted", 1)]));
+        let annotations =
+            [IS_GROUP_WORKLOAD, JOB_OWNER_NAME].map(|key| (key.to_owned(), "d".to_owned()));
+        set.metadata.annotations = Some(annotations.into());
+        assert_eq!(limits_of(&set, Some(&policy)), ["6:00 PodsReadyTimeout(\"WaitForStart\")"]);
+        set.status.cluster_name = Some("east".to_owned());
+        assert_eq!(limits_of(&set, Some(&policy)), [""; 0]);
     }
 
     #[test]

@@ -1,0 +1,55 @@
+//! The other replicas of a set: one copy on one cluster makes the pods of all of them (docs/reference/multikueue.md §2.4, §2.7).
+
+use ::jobs::{replicas::replica_of, set_copies};
+use dispatch::{ClusterRace, Fleet};
+use runtime::watch::Key;
+
+use super::view::jobs_of;
+use crate::control::{
+    job_key::JobKey,
+    jobs::Jobs,
+    workloads::{TrackedWorkload, Workloads},
+};
+
+/// What the siblings of a Workload are found by.
+#[derive(Clone, Copy)]
+pub(super) struct SetSiblings<'a> {
+    pub(super) key: &'a Key,
+    pub(super) workloads: &'a Workloads,
+    pub(super) jobs: &'a Jobs,
+    pub(super) fleet: &'a Fleet,
+}
+
+impl<'a> SetSiblings<'a> {
+    /// Other Workloads of a set that hold quota.
+    fn holding(self, set: &JobKey) -> impl Iterator<Item = &'a TrackedWorkload> {
+        let others = self.jobs.owned_workloads(set).filter(move |key| *key != self.key);
+        let records: Vec<_> = others.filter_map(|key| self.workloads.get(key)).collect();
+        records.into_iter().filter(|one| one.phase().holds_quota() && !one.phase().is_evicted())
+    }
+
+    /// Whether another Workload of a set has its pods on a cluster, or may get them there.
+    pub(super) fn need(self, set: &JobKey, cluster: &str) -> bool {
+        self.holding(set).any(|record| {
+            let status = &record.object().status;
+            let mut chosen = status.nominated_cluster_names.iter().chain(&status.cluster_name);
+            chosen.any(|name| name == cluster)
+        })
+    }
+
+    /// All replicas of a set go to one cluster: the first of them races, and the others follow it.
+    pub(super) fn keep_together(self, race: &mut ClusterRace) {
+        let jobs = jobs_of(self.key, self.workloads, self.jobs);
+        let Some((set, _)) = jobs.iter().find(|(_, job)| set_copies::is_shared(*job)) else {
+            return;
+        };
+        let own = self.workloads.get(self.key).and_then(|one| replica_of(one.object()));
+        let recorded = self.holding(set).find_map(|one| one.object().status.cluster_name.clone());
+        let leads = self.holding(set).all(|one| replica_of(one.object()) > own);
+        match recorded {
+            Some(cluster) => race.clusters.retain(|id| self.fleet.name(*id) == cluster),
+            None if leads => {}
+            None => race.clusters.clear(),
+        }
+    }
+}
