@@ -11,6 +11,7 @@
 //! | `operator_loop` | watches in, passes out |
 //! | `object_cache`, `pass_queue` | what is known, and which object is next; pure |
 //! | `pass`, `step` | one pass; steps of all operators in one form |
+//! | `pass_tasks` | the passes in progress, of which one that panics ends alone |
 //! | `head_client` | requests to Ray heads |
 //! | `resources`, `component_kinds` | kinds that are watched, and kinds that may be made |
 //! | `cluster_facts` | definitions and leases, read for `takeover` |
@@ -23,6 +24,7 @@ mod operator_loop;
 mod parent;
 mod pass;
 mod pass_queue;
+mod pass_tasks;
 mod resources;
 mod step;
 mod takeover;

@@ -12,7 +12,6 @@ use runtime::watch::{Change, Key, WatchChange};
 use serde_json::Value;
 use tokio::{
     sync::mpsc,
-    task::JoinSet,
     time::{self, Instant},
 };
 
@@ -22,6 +21,7 @@ use super::{
     parent::{ParentId, ParentKind, PassFacts, concerned},
     pass::{OperatorPass, PassIo, PassReport},
     pass_queue::{PassOutcome, PassQueue},
+    pass_tasks::{PassTaskEnd, PassTasks},
 };
 
 /// How long a deletion is remembered: longer than any pass takes to learn of its writes.
@@ -65,7 +65,7 @@ pub(super) struct OperatorLoop {
     io: Arc<PassIo>,
     cache: ObjectCache,
     queue: PassQueue,
-    passes: JoinSet<PassReport>,
+    passes: PassTasks<PassReport>,
     unlisted: UnlistedWatches,
     /// What passes about RayServices left for the next ones.
     memories: BTreeMap<ParentId, ServiceMemory>,
@@ -77,7 +77,7 @@ impl OperatorLoop {
             io,
             cache: ObjectCache::default(),
             queue: PassQueue::default(),
-            passes: JoinSet::new(),
+            passes: PassTasks::new(),
             unlisted: UnlistedWatches::of(n_watches),
             memories: BTreeMap::new(),
         }
@@ -95,13 +95,13 @@ impl OperatorLoop {
             tokio::select! {
                 change = changes.recv() => match change {
                     Some(change) => self.observe(change),
+                    // The sources end with the leadership.
                     None => return,
                 },
-                Some(ended) = self.passes.join_next() => match ended {
-                    Ok(report) => self.settle(report),
-                    Err(error) => {
-                        tracing::error!(%error, "a pass failed");
-                        return;
+                Some(ended) = self.passes.next() => match ended {
+                    PassTaskEnd::Report(report) => self.settle(report),
+                    PassTaskEnd::Panicked(id) => {
+                        self.queue.finish(&id, PassOutcome::Interrupted, Instant::now());
                     }
                 },
                 () = timer => {}
@@ -130,10 +130,12 @@ impl OperatorLoop {
     }
 
     fn apply(&mut self, object: &Arc<Value>) {
+        // Only marked nodes are watched, so that one that appears was marked.
         let is_new_node = object["kind"] == NODE && !self.cache.has(&ObjectId::of(object));
         if is_new_node {
             self.wake_wrappers();
         }
+        // Unchanged objects of a further list start no pass.
         if self.cache.observe((**object).clone()) {
             concerned(object).into_iter().for_each(|id| self.queue.note_change(id));
         }
@@ -176,9 +178,9 @@ impl OperatorLoop {
         for id in self.queue.take_due(now, MOST_PASSES) {
             match self.cache.family(&id) {
                 Some(family) => {
-                    let facts = self.facts(&id);
+                    let (facts, task_id) = (self.facts(&id), id.clone());
                     let pass = OperatorPass::new(Arc::clone(&self.io), id, family, facts);
-                    self.passes.spawn(pass.run());
+                    self.passes.spawn(task_id, pass.run());
                 }
                 // It is gone, or of a kind that is not operated.
                 None => {
@@ -196,6 +198,7 @@ impl OperatorLoop {
             concerned(&object).into_iter().for_each(|id| self.queue.note_change(id));
             self.cache.take_answer(object, report.began);
         }
+        // The watch may show a deleted object once more.
         for (id, uid) in &report.deleted {
             self.cache.mark_deleted(id, uid);
         }

@@ -92,6 +92,7 @@ impl OperatorPass {
         self.add_unwatched().await;
         let mut seed = [0; 32];
         let now = Timestamp::now();
+        // Names of equal seeds would meet the objects of another pass.
         if getrandom(&mut seed) {
             let moment = Moment { now, seed };
             if let Ok(ends) = self.orders(&moment).await
@@ -135,6 +136,7 @@ impl OperatorPass {
                 let answer = self.execute(order).await?;
                 let refused = answer.is_refused();
                 answers.push(answer);
+                // The decision takes another course now: it may not want the orders behind this one.
                 if refused {
                     break;
                 }
@@ -184,6 +186,7 @@ impl OperatorPass {
             return Ok(unknown_kind(&target));
         };
         let key = self.key(&target.name);
+        // A successor of the same name stays.
         let only = DeletePreconditions {
             uid: Some(target.uid.clone()).filter(|uid| !uid.is_empty()),
             resource_version: None,
@@ -260,6 +263,7 @@ impl OperatorPass {
         let newest = self.report.stored.iter().rfind(is_parent).unwrap_or(&self.parent);
         let mut fields =
             json!({"metadata": {"resourceVersion": newest["metadata"]["resourceVersion"]}});
+        // An equal status costs no write.
         let Some(change) = difference(&self.parent["status"], status) else {
             return Ok(OrderAnswer::Done(Value::Null));
         };
@@ -309,6 +313,7 @@ impl OperatorPass {
         let namespace = self.id.key.namespace.as_deref().unwrap_or_default();
         let api: Api<DynamicObject> =
             Api::namespaced_with(self.io.client.clone(), namespace, &resource);
+        // An object that cannot be read counts as absent: creating it meets it, and its refusal is explained.
         let object = api.get_opt(&target.name).await.ok()??;
         serde_json::to_value(object).ok()
     }
