@@ -31,7 +31,7 @@ impl Default for Context {
 }
 
 impl Context {
-    /// Whether an object, as it was last observed, may be written now. If only time is missing, `waiter` is evaluated then.
+    /// Whether an object, as it was last observed, may be written now. If not, `waiter` is evaluated when it may.
     pub(crate) fn is_free(
         &mut self,
         target: &Target,

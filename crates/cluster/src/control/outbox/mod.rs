@@ -2,8 +2,8 @@
 //!
 //! A machine submits a write with the observation that it is based on and with what waits for its answer. The outbox keeps
 //! the state of the write ([`Writes`]), allows one write per object at a time, and, when the answer comes back with the
-//! ticket, evaluates the waiter again, at once and when a failed write may be tried again. Machines keep no state of writes
-//! of their own.
+//! ticket, evaluates the waiter again, at once and when a failed write may be tried again. A machine that finds a write of
+//! another in flight is evaluated then, too. Machines keep no state of writes of their own.
 //!
 //! | file | concept |
 //! |---|---|
@@ -19,6 +19,8 @@ mod writes;
 
 #[cfg(test)]
 mod tests;
+
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use kube::Resource;
@@ -41,7 +43,10 @@ pub(crate) use self::{
     writes::{REMOVAL_SHOWN_WITHIN, Settled, Stamp, Writes, listed_object},
 };
 
-use super::timers::{Agenda, Reevaluation};
+use super::{
+    key_map::KeyMap,
+    timers::{Agenda, Reevaluation},
+};
 
 /// A write that a machine has decided on.
 #[derive(Debug)]
@@ -58,6 +63,8 @@ pub(crate) struct Intent {
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     writes: Writes,
+    /// By object whose write is in flight: what another machine wants to write of it then.
+    waiting: KeyMap<Target, BTreeSet<Reevaluation>>,
     last_ticket: u64,
     orders: Vec<Order>,
     events: Vec<EventRecord>,
@@ -136,9 +143,10 @@ impl Outbox {
         self.submit(intent, |purpose, key| Write::merge::<K>(purpose, key, Some("status"), &patch))
     }
 
-    /// Whether the object may be written now. If only time is missing, `waiter` is evaluated then.
+    /// Whether the object may be written now. If not, `waiter` is evaluated when the answer to the write in flight is here, or
+    /// when time allows the next one.
     pub(crate) fn is_free_or_wait(
-        &self,
+        &mut self,
         (target, current): (&Target, &Stamp),
         waiter: &Reevaluation,
         now: Timestamp,
@@ -147,8 +155,12 @@ impl Outbox {
         if self.writes.is_free(target, current, now) {
             return true;
         }
-        if let Some(at) = self.writes.retry_at(target) {
-            agenda.at(at, waiter.clone());
+        match self.writes.retry_at(target) {
+            Some(at) => agenda.at(at, waiter.clone()),
+            // Two machines may write one object: a pod is started by one, and gets its domain from another.
+            None => {
+                self.waiting.entry(target.clone()).or_default().insert(waiter.clone());
+            }
         }
         false
     }
@@ -168,6 +180,10 @@ impl Outbox {
             agenda.at(at, ticket.waiter.clone());
         }
         agenda.now(ticket.waiter.clone());
+        // Each write is answered, so that none waits for ever, also if the object is gone by then.
+        for waiter in self.waiting.remove(&ticket.target).into_iter().flatten() {
+            agenda.now(waiter);
+        }
         // A created copy that the watch has not shown by then is read. The read is found at each decision; this only
         // wakes.
         if matches!(answer, WriteOutcome::Done(_)) && self.writes.is_unsettled(&ticket.target) {

@@ -53,6 +53,24 @@ fn an_object_is_free_again_when_its_write_is_done() {
 }
 
 #[test]
+fn another_machine_writes_an_object_after_the_answer_to_the_first() {
+    let (mut outbox, mut agenda) = (Outbox::default(), Agenda::default());
+    let target = Target::job(&job("a"));
+    let ticket = submit(&mut outbox, &target, stamp(5));
+    // The watch may show the object of the first write before its answer is here, and nothing follows that would wake.
+    let other = Reevaluation::Job(job("other"));
+    let (newer, object) = (stamp(6), &target);
+    assert!(!outbox.is_free_or_wait((object, &newer), &other, NOW, &mut agenda));
+    assert!(agenda.take_jobs().is_empty());
+    outbox.settle(&ticket, &WriteOutcome::Done(Value::Null), NOW, &mut agenda);
+    assert!(agenda.take_jobs().contains(&job("other")));
+    assert!(outbox.is_free_or_wait((object, &newer), &other, NOW, &mut agenda));
+    let ticket = submit(&mut outbox, &target, stamp(6));
+    outbox.settle(&ticket, &WriteOutcome::Done(Value::Null), NOW, &mut agenda);
+    assert!(!agenda.take_jobs().contains(&job("other")), "it waited once");
+}
+
+#[test]
 fn after_a_conflict_a_newer_object_or_half_a_minute_is_needed() {
     let (mut outbox, mut agenda) = (Outbox::default(), Agenda::default());
     let target = Target::job(&job("a"));
