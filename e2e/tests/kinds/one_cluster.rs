@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
-use crds::{meta::is_true, v1beta2::Workload};
+use crds::{meta::is_true, names::conditions::QUOTA_RESERVED, v1beta2::Workload};
 use e2e::{installation::TIMEOUT, objects};
 use harness::RunVerdict;
 use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};
@@ -28,6 +28,9 @@ pub(crate) async fn a_job_waits_runs_and_succeeds(tested: KindUnderTest) -> Resu
     ensure!(tested.is_suspended(&first), "by the webhook: {first}");
     let workload = fixture.until_workload("first", "exists", |_| true).await?;
     expect::is_workload_of(tested, &workload, &first)?;
+    // Before the queue is active both would wait, and of two Workloads of one second either may be the first.
+    let reserved = |one: &Workload| is_true(&one.status.conditions, QUOTA_RESERVED);
+    fixture.until_workload("first", "has quota", reserved).await?;
     let second = fixture.submit(&JobPlan::of("second", 1)).await?;
     ensure!(tested.is_suspended(&second), "by the webhook: {second}");
 
@@ -50,7 +53,13 @@ pub(crate) async fn a_job_waits_runs_and_succeeds(tested: KindUnderTest) -> Resu
     let run = fixture.space.observer().ledger().judge("first", tested.pods()).runs.pop();
     let ended = run.and_then(|run| run.ended()).context("an end of the first run")?;
     let reserved = expect::since(&second, "QuotaReserved")?;
-    ensure!(ended <= reserved, "the first job ran until {ended}, quota was given at {reserved}");
+    let statuses =
+        || [&first.status, &second.status].map(|status| json!(status)).map(|it| it.to_string());
+    ensure!(
+        ended <= reserved,
+        "the first job ran until {ended}, quota was given at {reserved}: {:?}",
+        statuses()
+    );
     Ok(())
 }
 
