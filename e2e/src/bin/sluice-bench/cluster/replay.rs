@@ -41,7 +41,6 @@ pub(super) async fn rate(hub: &Cluster, workloads: usize) -> Result<f64> {
 async fn life(hub: &Cluster, number: usize) -> Result<()> {
     let name = format!("replayed-{number}");
     let api: Api<Workload> = hub.api(NAME);
-    // Its queue is held: the manager does not decide about it.
     let object = generator::workload(&name, NAME, "1", 0)?;
     api.create(&PostParams::default(), &object)
         .await
