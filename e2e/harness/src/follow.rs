@@ -31,6 +31,17 @@ pub enum FollowedChange<K> {
     Deleted(K),
 }
 
+impl<K> FollowedChange<K> {
+    /// The objects that are there: all that were listed, or the one that appeared or changed.
+    pub fn present(self) -> Vec<K> {
+        match self {
+            Self::Listed(all) => all,
+            Self::Applied(one) => vec![one],
+            Self::Deleted(_) => Vec::new(),
+        }
+    }
+}
+
 type Events<K> = Pin<Box<dyn Stream<Item = kube::Result<WatchEvent<K>>> + Send>>;
 
 /// Follows the objects of one kind.

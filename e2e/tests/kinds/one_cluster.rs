@@ -53,12 +53,10 @@ pub(crate) async fn a_job_waits_runs_and_succeeds(tested: KindUnderTest) -> Resu
     let run = fixture.space.observer().ledger().judge("first", tested.pods()).runs.pop();
     let ended = run.and_then(|run| run.ended()).context("an end of the first run")?;
     let reserved = expect::since(&second, "QuotaReserved")?;
-    let statuses =
-        || [&first.status, &second.status].map(|status| json!(status)).map(|it| it.to_string());
     ensure!(
         ended <= reserved,
-        "the first job ran until {ended}, quota was given at {reserved}: {:?}",
-        statuses()
+        "the first job ran until {ended}, quota was given at {reserved}: {}",
+        json!([first.status, second.status])
     );
     Ok(())
 }

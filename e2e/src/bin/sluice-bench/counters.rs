@@ -50,13 +50,12 @@ impl Counters {
     }
 
     /// Writes of these resources.
-    #[expect(clippy::cast_precision_loss, reason = "thousands of writes")]
-    pub(crate) fn writes_of(&self, of: impl Fn(&str) -> bool) -> f64 {
+    pub(crate) fn writes_of(&self, of: impl Fn(&str) -> bool) -> u64 {
         let writes = self.requests.iter().filter(|(kind, _)| {
             let verb = matches!(kind.verb.as_str(), "create" | "update" | "patch" | "delete");
             verb && of(&kind.resource)
         });
-        writes.map(|(_, count)| count).sum::<u64>() as f64
+        writes.map(|(_, count)| count).sum()
     }
 
     fn enter(&mut self, text: &str, writer: &'static str, home: &str) {

@@ -82,13 +82,29 @@ pub(crate) fn record(path: &Path, figures: &[Figure], details: Map<String, Value
         set(&mut file, &figure.key, json!(figure.value));
     }
     file.extend(details);
+    write(path, &serde_json::to_string_pretty(&file)?)?;
+    println!("written to {}", path.display());
+    Ok(())
+}
+
+/// Writes a file of results, and makes its folder.
+pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
     }
-    let text = serde_json::to_string_pretty(&file)?;
-    fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
-    println!("written to {}", path.display());
-    Ok(())
+    fs::write(path, text).with_context(|| format!("writing {}", path.display()))
+}
+
+/// A count per Job or Workload.
+#[expect(clippy::cast_precision_loss, reason = "counts of a short run")]
+pub(crate) fn per(count: u64, jobs: usize) -> f64 {
+    count as f64 / jobs.max(1) as f64
+}
+
+/// Bytes in the unit of memory figures.
+#[expect(clippy::cast_precision_loss, reason = "less than a petabyte")]
+pub(crate) fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
 }
 
 /// A file that is absent is empty.

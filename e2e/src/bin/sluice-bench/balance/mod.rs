@@ -1,11 +1,9 @@
-//! GPU jobs over three unequal workers: makespan, mean wait, jobs whose pods cannot be bound, and clones.
+//! GPU jobs over three unequal workers: makespan, mean wait, jobs with pods that cannot be bound, and clones.
 
 mod observation;
 mod picture;
 mod run;
 mod scenario;
-
-use std::fs;
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -101,10 +99,7 @@ async fn runs(options: &BalanceOptions, name: &str) -> Result<Vec<BalanceRun>> {
 
 fn save_picture(options: &BalanceOptions, name: &str, seed: u64, run: &BalanceRun) -> Result<()> {
     let path = options.files.results(&format!("balance-{name}-{seed}.svg"));
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
-    }
-    fs::write(&path, picture::draw(run)).with_context(|| format!("writing {}", path.display()))
+    figures::write(&path, &picture::draw(run))
 }
 
 /// Means over the runs.

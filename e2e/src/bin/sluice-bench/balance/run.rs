@@ -7,10 +7,10 @@ use anyhow::{Context, Result, anyhow};
 use crds::meta::is_true;
 use crds::names::conditions::FINISHED;
 use crds::v1beta2::Workload;
-use harness::{Cluster, Follow, FollowedChange, secs};
+use harness::{Cluster, Follow, secs};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{DeleteParams, ListParams, PostParams, PropagationPolicy};
+use kube::api::{DeleteParams, ListParams, PropagationPolicy};
 use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -26,7 +26,7 @@ use crate::sample_job::SampleJob;
 /// Far above any makespan.
 const WITHIN: Duration = secs(1200);
 
-/// A declared run time is an upper bound: a Workload whose pods start late must not be deactivated.
+/// A declared run time is an upper bound: late pods must not deactivate their Workload.
 const SLACK: u32 = 30;
 
 /// After a run: until all objects of it are gone.
@@ -38,7 +38,7 @@ pub(super) struct BalanceRun {
     pub(super) mean_wait: f64,
     /// Jobs with a pod that its cluster could not bind.
     pub(super) unbindable: usize,
-    /// Jobs whose pods never all ran at once.
+    /// Jobs of which the pods never all ran at once.
     pub(super) never_whole: usize,
     pub(super) clones_per_job: f64,
     pub(super) begun: Instant,
@@ -112,11 +112,9 @@ async fn submit(
             false => json!({}),
         },
     };
-    let object = object.object()?;
     let now = Instant::now();
     book.send_modify(|all| all.entry(job.name.clone()).or_default().submitted = Some(now));
-    field.installation.hub.api::<Job>(NAME).create(&PostParams::default(), &object).await?;
-    Ok(())
+    object.submit(&field.installation.hub).await
 }
 
 fn follow_all(field: &BenchEnvironment<'_>, book: &Book) -> JoinSet<()> {
@@ -167,11 +165,7 @@ async fn follow<K>(
 {
     let mut follow = Follow::new(cluster.api::<K>(NAME));
     loop {
-        let objects = match follow.next().await {
-            FollowedChange::Listed(all) => all,
-            FollowedChange::Applied(one) => vec![one],
-            FollowedChange::Deleted(_) => continue,
-        };
+        let objects = follow.next().await.present();
         let now = Instant::now();
         for object in &objects {
             if let Some(name) = job(object) {

@@ -30,7 +30,7 @@ struct ScenarioNodes {
     gpu: u64,
 }
 
-/// A job whose pods run at the same time.
+/// A job with pods that run at the same time.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct ScenarioJob {
     pub(super) name: String,

@@ -2,21 +2,16 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use crds::meta::is_true;
 use crds::names::conditions::FINISHED;
 use crds::v1beta2::Workload;
-use futures::{StreamExt, TryStreamExt, stream};
 use harness::{NodeSpec, secs};
-use k8s_openapi::api::batch::v1::Job;
-use kube::api::PostParams;
 use serde_json::json;
 
 use crate::environment::{BenchEnvironment, NAME};
-use crate::sample_job::SampleJob;
+use crate::sample_job::{self, SampleJob};
 use crate::usage::ProcessUsage;
-
-const AT_A_TIME: usize = 32;
 
 /// For all Jobs.
 const WITHIN: Duration = secs(600);
@@ -29,11 +24,9 @@ pub(super) async fn cpu_seconds(field: &BenchEnvironment<'_>, jobs: usize) -> Re
     let creates = (0..jobs).map(|number| async move {
         let name = format!("life-{number}");
         let requests = json!({"cpu": "10m"});
-        let job = SampleJob { requests, ..SampleJob::small(&name, 1) }.object()?;
-        let created = hub.api::<Job>(NAME).create(&PostParams::default(), &job).await;
-        created.map(drop).with_context(|| format!("creating {name}"))
+        SampleJob { requests, ..SampleJob::small(&name, 1) }.submit(hub).await
     });
-    stream::iter(creates).buffer_unordered(AT_A_TIME).try_collect::<()>().await?;
+    sample_job::submit_all(creates).await?;
     let over = |all: &[Workload]| {
         all.len() == jobs && all.iter().all(|one| is_true(&one.status.conditions, FINISHED))
     };

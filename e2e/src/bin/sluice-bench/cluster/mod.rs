@@ -22,7 +22,7 @@ use play::PlayedRun;
 use crate::BenchFiles;
 use crate::counters::Counters;
 use crate::environment::{BenchEnvironment, EnvironmentPlan};
-use crate::figures::{self, Figure};
+use crate::figures::{self, Figure, mebibytes, per};
 use crate::usage::ProcessUsage;
 
 const BASELINE: &str = include_str!("../../../../bench/baseline.yaml");
@@ -30,7 +30,7 @@ const BASELINE: &str = include_str!("../../../../bench/baseline.yaml");
 /// CPUs of the queue in which turnover and restart are measured.
 const QUOTA: u64 = 10;
 
-/// Kinds whose writes count for a Workload. Events and queue status are counted separately.
+/// Kinds of objects of which writes count for a Workload. Events and queue status are counted separately.
 const OBJECTS: &[&str] = &["workloads", "workloads/status"];
 
 /// How much is measured.
@@ -139,11 +139,11 @@ fn rates(played: &PlayedRun, ceiling: f64) -> [Figure; 2] {
 fn writes(played: &PlayedRun, counters: &Counters) -> f64 {
     let of_manager = counters.writes_of(|resource| OBJECTS.contains(&resource));
     let of_owners = 2 * played.workloads + played.evictions;
-    (of_manager + count(of_owners)) / count(played.workloads)
+    per(of_manager + of_owners as u64, played.workloads)
 }
 
 fn events(played: &PlayedRun, counters: &Counters) -> f64 {
-    counters.writes_of(|resource| resource == "events") / count(played.workloads)
+    per(counters.writes_of(|resource| resource == "events"), played.workloads)
 }
 
 fn summary(played: &PlayedRun) -> Value {
@@ -193,9 +193,4 @@ async fn restart(options: &ClusterOptions, figures: &mut Vec<Figure>) -> Result<
 #[expect(clippy::cast_precision_loss, reason = "thousands")]
 fn count(number: usize) -> f64 {
     number as f64
-}
-
-#[expect(clippy::cast_precision_loss, reason = "less than a petabyte")]
-fn mebibytes(bytes: u64) -> f64 {
-    bytes as f64 / f64::from(1 << 20)
 }

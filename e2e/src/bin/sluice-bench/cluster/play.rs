@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use crds::meta::is_true;
 use crds::names::conditions::FINISHED;
 use crds::v1beta2::Workload;
-use harness::{Cluster, Follow, FollowedChange, secs};
+use harness::{Cluster, Follow, secs};
 use kube::api::PostParams;
 use kube::{Api, ResourceExt};
 use tokio::sync::{Semaphore, mpsc};
@@ -46,6 +46,8 @@ struct PlayedWorkload {
     admitted: Option<Instant>,
     /// The owner of the present admission; true once the Workload was evicted.
     stopped: Option<Arc<AtomicBool>>,
+    /// An owner has written the end: the Workload may be admitted again before that write arrives.
+    ended: Arc<AtomicBool>,
     finished: bool,
 }
 
@@ -66,7 +68,10 @@ pub(super) async fn play(hub: &Cluster, streams: Vec<WorkloadStream>) -> Result<
     while !run.is_over() {
         tokio::select! {
             event = run.events.recv() => run.hear(event.context("the owners ended")?)?,
-            change = timeout(SILENCE, follow.next()) => run.see(change.map_err(|_| run.stuck())?),
+            change = timeout(SILENCE, follow.next()) => {
+                let objects = change.map_err(|_| run.stuck())?.present();
+                objects.into_iter().for_each(|one| run.see(one));
+            }
         }
     }
     Ok(run.result(begun.elapsed()))
@@ -93,6 +98,7 @@ impl OngoingRun {
                 created: None,
                 admitted: None,
                 stopped: None,
+                ended: Arc::new(AtomicBool::new(false)),
                 finished: false,
             };
             ((one.namespace.clone(), one.object.name_any()), played)
@@ -131,15 +137,7 @@ impl OngoingRun {
         Ok(())
     }
 
-    fn see(&mut self, change: FollowedChange<Workload>) {
-        match change {
-            FollowedChange::Listed(all) => all.into_iter().for_each(|one| self.see_one(one)),
-            FollowedChange::Applied(one) => self.see_one(one),
-            FollowedChange::Deleted(_) => {}
-        }
-    }
-
-    fn see_one(&mut self, object: Workload) {
+    fn see(&mut self, object: Workload) {
         let now = Instant::now();
         let name = (object.namespace().unwrap_or_default(), object.name_any());
         let Some(one) = self.workloads.get_mut(&name) else {
@@ -161,10 +159,10 @@ impl OngoingRun {
             let stopped = Arc::new(AtomicBool::new(false));
             one.stopped = Some(stopped.clone());
             one.admitted.get_or_insert(now);
-            let (runtime, of) = (one.runtime, name.1);
+            let (runtime, of, ended) = (one.runtime, name.1, one.ended.clone());
             let end = move |api| async move {
                 // An evicted Workload has another owner after its next admission.
-                if stopped.load(Ordering::Relaxed) {
+                if stopped.load(Ordering::Relaxed) || ended.swap(true, Ordering::Relaxed) {
                     return Ok(());
                 }
                 status_writes::finish(&api, &of).await

@@ -6,19 +6,16 @@ use anyhow::{Context, Result};
 use crds::meta::is_true;
 use crds::names::conditions::ADMITTED;
 use crds::v1beta2::Workload;
-use futures::{StreamExt, TryStreamExt, stream};
 use harness::secs;
 use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::DeleteParams;
 use serde_json::json;
 
 use super::QUOTA;
 use crate::environment::{BenchEnvironment, NAME};
-use crate::sample_job::SampleJob;
+use crate::sample_job::{self, SampleJob};
 use crate::usage::ProcessUsage;
-
-const AT_A_TIME: usize = 32;
 
 /// For the Workloads of all Jobs.
 const WITHIN: Duration = secs(600);
@@ -41,7 +38,7 @@ pub(super) async fn measure(
     let field_ref = &*field;
     let creates = (1..jobs)
         .map(|number| async move { submit(field_ref, &format!("restart-{number}")).await });
-    stream::iter(creates).buffer_unordered(AT_A_TIME).try_collect::<()>().await?;
+    sample_job::submit_all(creates).await?;
     let hub = field.installation.hub.clone();
     let workloads = hub.api::<Workload>(NAME);
     let all = |all: &[Workload]| all.len() == jobs;
@@ -58,10 +55,7 @@ pub(super) async fn measure(
 
 async fn submit(field: &BenchEnvironment<'_>, name: &str) -> Result<()> {
     let requests = json!({"cpu": QUOTA.to_string()});
-    let job = SampleJob { requests, ..SampleJob::small(name, 600) }.object()?;
-    let created =
-        field.installation.hub.api::<Job>(NAME).create(&PostParams::default(), &job).await;
-    created.map(drop).with_context(|| format!("creating {name}"))
+    SampleJob { requests, ..SampleJob::small(name, 600) }.submit(&field.installation.hub).await
 }
 
 /// Waits until a Workload of another Job than this one is admitted.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use crds::v1beta2::Workload;
-use harness::{Cluster, Follow, FollowedChange, secs};
+use harness::{Cluster, Follow, secs};
 use kube::api::PostParams;
 use kube::{Api, ResourceExt};
 use tokio::time::timeout;
@@ -63,16 +63,12 @@ impl AdmittedWorkloads {
 
     async fn wait(&mut self) -> String {
         loop {
-            let objects = match self.follow.next().await {
-                FollowedChange::Listed(all) => all,
-                FollowedChange::Applied(one) => vec![one],
-                FollowedChange::Deleted(_) => continue,
-            };
-            let mut runs = objects.iter().filter(|one| status_writes::runs(one));
-            let admitted: Vec<String> = runs.by_ref().map(ResourceExt::name_any).collect();
-            let mut fresh: Vec<String> =
-                admitted.into_iter().filter(|name| self.all.insert(name.clone())).collect();
-            if let Some(name) = fresh.pop() {
+            let objects = self.follow.next().await.present();
+            let runs = objects.iter().filter(|one| status_writes::runs(one));
+            // All of a list are entered, not only the one that ends the wait.
+            let fresh =
+                runs.map(ResourceExt::name_any).filter(|name| self.all.insert(name.clone()));
+            if let Some(name) = fresh.last() {
                 return name;
             }
         }

@@ -6,21 +6,15 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use futures::{StreamExt, TryStreamExt, stream};
 use harness::{Component, secs};
-use k8s_openapi::api::batch::v1::Job;
-use kube::{Api, api::PostParams};
 
 use super::sequence::{quantiles, usage};
 use super::timestamps::{JobTimestamps, Watches};
 use crate::counters::Counters;
-use crate::environment::{BenchEnvironment, NAME};
+use crate::environment::BenchEnvironment;
 use crate::quantiles::Quantiles;
-use crate::sample_job::SampleJob;
+use crate::sample_job::{self, SampleJob};
 use crate::usage::ProcessUsage;
-
-/// Maximum number of creates in flight.
-const AT_A_TIME: usize = 32;
 
 /// For all of them.
 const WITHIN: Duration = secs(180);
@@ -103,13 +97,10 @@ pub(crate) async fn run(field: &BenchEnvironment<'_>, jobs: usize) -> Result<Bur
 }
 
 async fn submit(field: &BenchEnvironment<'_>, watches: &Watches, names: &[String]) -> Result<()> {
-    let api: Api<Job> = field.installation.hub.api(NAME);
-    let params = PostParams::default();
-    let creates = names.iter().map(|name| async {
-        let job = SampleJob::small(name, 1).object()?;
+    let hub = &field.installation.hub;
+    let submissions = names.iter().map(|name| async {
         watches.submitted(name);
-        api.create(&params, &job).await?;
-        anyhow::Ok(())
+        SampleJob::small(name, 1).submit(hub).await
     });
-    stream::iter(creates).buffer_unordered(AT_A_TIME).try_collect().await
+    sample_job::submit_all(submissions).await
 }

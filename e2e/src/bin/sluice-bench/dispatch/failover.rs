@@ -6,14 +6,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use crds::v1beta2::Workload;
 use e2e::installation::TIMEOUT;
-use futures::{StreamExt, TryStreamExt, stream};
 use harness::{Component, secs};
-use k8s_openapi::api::batch::v1::Job;
-use kube::{ResourceExt, api::PostParams};
+use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use crate::environment::{BenchEnvironment, NAME};
-use crate::sample_job::SampleJob;
+use crate::sample_job::{self, SampleJob};
 
 /// From the loss of a worker until its Jobs are given to others.
 const LOST_AFTER: &str = "15s";
@@ -36,11 +34,9 @@ pub(super) fn settings() -> Value {
 pub(super) async fn run(field: &BenchEnvironment<'_>, jobs: usize) -> Result<f64> {
     let hub = &field.installation.hub;
     let creates = (1..=2 * jobs).map(|number| async move {
-        let job = SampleJob::small(&format!("lost-{number}"), RUN).object()?;
-        hub.api::<Job>(NAME).create(&PostParams::default(), &job).await?;
-        anyhow::Ok(())
+        SampleJob::small(&format!("lost-{number}"), RUN).submit(hub).await
     });
-    stream::iter(creates).buffer_unordered(8).try_collect::<()>().await?;
+    sample_job::submit_all(creates).await?;
     let workloads = hub.api::<Workload>(NAME);
     let all_recorded = |all: &[Workload]| {
         all.len() == 2 * jobs && all.iter().all(|one| one.status.cluster_name.is_some())

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::burst::Burst;
 use super::sequence::Sequence;
 use crate::counters::{Counters, RequestKind};
-use crate::figures::Figure;
+use crate::figures::{Figure, mebibytes, per};
 use crate::quantiles::Quantiles;
 
 /// Kinds whose writes count for a Job. Queue status, capacity, leases and events are counted separately.
@@ -37,20 +37,11 @@ pub(super) struct DispatchReport {
     pub(super) failover: Option<f64>,
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of a short run")]
-fn per(count: u64, jobs: usize) -> f64 {
-    count as f64 / jobs.max(1) as f64
-}
-
-#[expect(clippy::cast_precision_loss, reason = "less than a petabyte")]
-fn mebibytes(bytes: u64) -> f64 {
-    bytes as f64 / f64::from(1 << 20)
-}
-
 impl Sequence {
     /// Object writes of a whole Job, including its creation.
     fn writes(&self) -> f64 {
-        1.0 + per(writes(&self.counters.requests), self.jobs)
+        let writes = self.counters.writes_of(|resource| OBJECTS.contains(&resource));
+        1.0 + per(writes, self.jobs)
     }
 
     /// Object writes up to admission.
@@ -94,14 +85,6 @@ fn is_apart(purpose: &str) -> bool {
     ["queue-status", "capacity", "report", "event", "cluster-status", "check-status", "labels"]
         .iter()
         .any(|word| purpose.contains(word))
-}
-
-fn writes(requests: &BTreeMap<RequestKind, u64>) -> u64 {
-    let objects = requests.iter().filter(|(kind, _)| {
-        let write = matches!(kind.verb.as_str(), "create" | "update" | "patch" | "delete");
-        write && OBJECTS.contains(&kind.resource.as_str())
-    });
-    objects.map(|(_, count)| count).sum()
 }
 
 impl DispatchReport {

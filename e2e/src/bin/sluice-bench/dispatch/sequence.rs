@@ -7,7 +7,6 @@ use anyhow::Result;
 use crds::{meta::is_true, names::conditions::FINISHED, v1beta2::Workload};
 use e2e::installation::TIMEOUT;
 use k8s_openapi::api::batch::v1::Job;
-use kube::api::PostParams;
 
 use super::audit::LogPositions;
 use super::timestamps::{JobTimestamps, Watches};
@@ -93,9 +92,8 @@ pub(crate) fn usage(field: &BenchEnvironment<'_>) -> Result<(ProcessUsage, Vec<P
 /// One Job, until nothing is to be written about it any more.
 async fn one(field: &BenchEnvironment<'_>, watches: &Watches, name: &str) -> Result<JobTimestamps> {
     let hub = &field.installation.hub;
-    let job = SampleJob::small(name, 1).object()?;
     watches.submitted(name);
-    hub.api::<Job>(NAME).create(&PostParams::default(), &job).await?;
+    SampleJob::small(name, 1).submit(hub).await?;
     let over = |moments: &JobTimestamps| {
         moments.complete_on_manager.is_some() && moments.admitted.is_some()
     };

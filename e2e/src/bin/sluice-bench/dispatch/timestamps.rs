@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use crds::{meta::is_true, names::conditions::ADMITTED, v1beta2::Workload};
-use harness::{Cluster, Follow, FollowedChange};
+use harness::{Cluster, Follow};
 use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
 use tokio::sync::watch;
@@ -87,7 +87,7 @@ fn note(
 async fn follow_workloads(cluster: Cluster, book: watch::Sender<TimestampsByJob>) {
     let mut follow = Follow::new(cluster.api::<Workload>(NAME));
     loop {
-        for workload in present(follow.next().await) {
+        for workload in follow.next().await.present() {
             let owner = workload.metadata.owner_references.iter().flatten().next();
             if let Some(owner) = owner.filter(|_| is_true(&workload.status.conditions, ADMITTED)) {
                 note(&book, &owner.name, |moments| &mut moments.admitted);
@@ -103,15 +103,7 @@ async fn follow_jobs(
 ) {
     let mut follow = Follow::new(cluster.api::<Job>(NAME));
     loop {
-        present(follow.next().await).iter().for_each(|job| see(&book, job));
-    }
-}
-
-fn present<K>(change: FollowedChange<K>) -> Vec<K> {
-    match change {
-        FollowedChange::Listed(all) => all,
-        FollowedChange::Applied(one) => vec![one],
-        FollowedChange::Deleted(_) => Vec::new(),
+        follow.next().await.present().iter().for_each(|job| see(&book, job));
     }
 }
 
