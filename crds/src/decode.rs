@@ -4,7 +4,7 @@
 //! crate that observes them. [`Decode`] has one function per kind, which every crate calls.
 
 use k8s_openapi::api::{
-    core::v1::{ConfigMap, LimitRange, Namespace},
+    core::v1::{ConfigMap, Event, LimitRange, Namespace, Node},
     node::v1::RuntimeClass,
     scheduling::v1::PriorityClass,
 };
@@ -45,5 +45,5 @@ macro_rules! decode {
 decode! {
     AdmissionCheck, ClusterCapacity, ClusterQueue, Cohort, DispatchPolicy, LocalQueue, MultiKueueCluster, MultiKueueConfig,
     ResourceFlavor, Topology, Workload, WorkloadPriorityClass,
-    ConfigMap, LimitRange, Namespace, PriorityClass, RuntimeClass,
+    ConfigMap, Event, LimitRange, Namespace, Node, PriorityClass, RuntimeClass,
 }

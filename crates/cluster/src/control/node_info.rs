@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use crds::meta::Taint;
 use engine::Amount;
 use k8s_openapi::{api::core::v1::Node, apimachinery::pkg::apis::meta::v1::ObjectMeta};
-use serde_json::{Error, Value};
 
 use super::observed::Reduced;
 
@@ -22,10 +21,6 @@ pub struct NodeInfo {
 impl Reduced for NodeInfo {
     type Kind = Node;
     type Object = Node;
-
-    fn decode(value: Value) -> Result<Node, Error> {
-        serde_json::from_value(value)
-    }
 
     fn metadata(node: &Node) -> &ObjectMeta {
         &node.metadata

@@ -17,13 +17,7 @@ pub trait Reduced: Sized {
     type Kind: Resource<DynamicType = ()>;
 
     /// The fields that are decoded.
-    type Object;
-
-    /// Decodes them.
-    ///
-    /// # Errors
-    /// If one has another type than the kind says.
-    fn decode(value: Value) -> Result<Self::Object, Error>;
+    type Object: Decode;
 
     /// The metadata of an object.
     fn metadata(object: &Self::Object) -> &ObjectMeta;
@@ -54,7 +48,7 @@ impl<'de, T: Reduced> Deserialize<'de> for Observed<T> {
 
 impl<T: Reduced> Decode for Observed<T> {
     fn decode(value: Value) -> Result<Self, Error> {
-        let object = T::decode(value)?;
+        let object = T::Object::decode(value)?;
         let meta = T::metadata(&object);
         let metadata = ObjectMeta {
             name: meta.name.clone(),

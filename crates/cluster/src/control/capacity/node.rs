@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use ::jobs::Pod;
-use crds::{decode::Decode, names::labels::POD_SET};
+use crds::names::labels::POD_SET;
 use engine::Amount;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::watch::Key;
-use serde_json::{Error, Value};
 
 use super::{unschedulable::UnschedulableSince, workload_of};
 use crate::control::{
@@ -50,10 +49,6 @@ impl Reduced for PodInfo {
     type Kind = k8s_openapi::api::core::v1::Pod;
     // With the fields that jobs have: those of volumes and probes are not decoded.
     type Object = Pod;
-
-    fn decode(value: Value) -> Result<Pod, Error> {
-        Pod::decode(value)
-    }
 
     fn metadata(pod: &Pod) -> &ObjectMeta {
         &pod.metadata

@@ -10,7 +10,6 @@ use crds::names::reasons::PODS_REFUSED;
 use jiff::Timestamp;
 use k8s_openapi::{api::core::v1::Event, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use runtime::watch::Key;
-use serde_json::{Error, Value};
 
 use super::{node::PodInfo, refused_owners::ObjectName};
 use crate::control::{key_map::KeyMap, observed::Reduced, outbox::after, pod_failure::PodFailure};
@@ -33,10 +32,6 @@ pub struct RefusedPodsEvent {
 impl Reduced for RefusedPodsEvent {
     type Kind = Event;
     type Object = Event;
-
-    fn decode(value: Value) -> Result<Event, Error> {
-        serde_json::from_value(value)
-    }
 
     fn metadata(event: &Event) -> &ObjectMeta {
         &event.metadata

@@ -65,15 +65,15 @@ impl ReplicaSets {
 
 /// Evaluates the other replicas of a set when one of them comes to a cluster or leaves it: they are bound to it.
 pub(super) fn evaluate_siblings(owners: &Owners, change: &WorkloadChange, ctx: &mut Context) {
+    let sides = [&change.before, &change.after];
+    let Some(workload) = sides.into_iter().flatten().find(|one| replica_of(one).is_some()) else {
+        return;
+    };
     let clusters = |workload: &Option<Arc<Workload>>| {
         let status = &workload.as_ref()?.status;
         Some((status.cluster_name.clone(), status.nominated_cluster_names.clone()))
     };
-    let sides = [&change.before, &change.after];
     let [before, after] = sides.map(|one| clusters(one).unwrap_or_default());
-    let Some(workload) = sides.into_iter().flatten().find(|one| replica_of(one).is_some()) else {
-        return;
-    };
     if before != after {
         let sets = owners.owners(&change.key, workload).into_iter();
         let sets = sets.filter(|(owner, _)| owner.kind.members().is_some());

@@ -39,6 +39,10 @@ impl<'a> SetSiblings<'a> {
 
     /// All replicas of a set go to one cluster: the first of them races, and the others follow it.
     pub(super) fn keep_together(self, race: &mut ClusterRace) {
+        // Most Workloads do not race, and every evaluation comes here.
+        if race.clusters.is_empty() {
+            return;
+        }
         let jobs = jobs_of(self.key, self.workloads, self.jobs);
         let Some((set, _)) = jobs.iter().find(|(_, job)| set_copies::is_shared(*job)) else {
             return;

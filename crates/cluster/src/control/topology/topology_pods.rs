@@ -11,7 +11,6 @@ use std::{
 use crds::names::gates::TOPOLOGY;
 use engine::topology::HOSTNAME_LABEL;
 use jobs::topology_ungater::{NodeLabels, UngaterPod};
-use kube::Resource;
 use runtime::watch::Key;
 
 use super::watched_pod::{AssignedPod, WatchedPod};
@@ -31,7 +30,7 @@ pub(super) struct TopologyPods {
 /// A pod as it was last observed.
 #[derive(Debug, Clone)]
 pub(super) struct TrackedPod {
-    object: Arc<Observed<WatchedPod>>,
+    content: Arc<AssignedPod>,
     version: u64,
     /// The node labels of its domain, while the pod does not show them.
     given: Option<NodeLabels>,
@@ -40,14 +39,12 @@ pub(super) struct TrackedPod {
 impl TrackedPod {
     /// `None` for a pod without a Workload that accounts for it.
     pub(super) fn of(object: &Arc<Observed<WatchedPod>>) -> Option<Self> {
-        object.content().assigned()?;
-        Some(Self { object: Arc::clone(object), version: version(&**object), given: None })
+        let content = Arc::clone(object.content().assigned()?);
+        Some(Self { content, version: version(&**object), given: None })
     }
 
     pub(super) fn content(&self) -> &AssignedPod {
-        static NONE: std::sync::LazyLock<AssignedPod> =
-            std::sync::LazyLock::new(AssignedPod::default);
-        self.object.content().assigned().unwrap_or(&NONE)
+        &self.content
     }
 
     /// What a write of the pod is based on.
@@ -55,8 +52,9 @@ impl TrackedPod {
         Stamp { version: self.version, uid: self.content().uid.clone() }
     }
 
-    pub(super) fn resource_version(&self) -> Option<&str> {
-        self.object.meta().resource_version.as_deref()
+    /// The version for the precondition of a write.
+    pub(super) fn resource_version(&self) -> String {
+        self.version.to_string()
     }
 
     pub(super) fn given(&self) -> Option<&NodeLabels> {

@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 use k8s_openapi::{api::core::v1::Node, apimachinery::pkg::apis::meta::v1::ObjectMeta};
-use serde_json::{Error, Value};
 
 use crate::control::{node_info::NodeInfo, observed::Reduced};
 
@@ -28,10 +27,6 @@ pub(super) enum Readiness {
 impl Reduced for WatchedNode {
     type Kind = Node;
     type Object = Node;
-
-    fn decode(value: Value) -> Result<Node, Error> {
-        <NodeInfo as Reduced>::decode(value)
-    }
 
     fn metadata(node: &Node) -> &ObjectMeta {
         &node.metadata

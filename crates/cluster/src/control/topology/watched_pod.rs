@@ -1,30 +1,26 @@
 //! A Pod, as topologies see it: what it takes of a node, or that it belongs to a Workload with a topology assignment.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use ::jobs::Pod;
-use crds::{
-    decode::Decode,
-    names::{
-        annotations::{
-            POD_INDEX_OFFSET, POD_SET_PREFERRED_TOPOLOGY, POD_SET_REQUIRED_TOPOLOGY,
-            POD_SET_SLICE_REQUIRED_TOPOLOGY, POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS,
-            POD_SET_UNCONSTRAINED_TOPOLOGY, WORKLOAD,
-        },
-        labels::POD_SET,
+use crds::names::{
+    annotations::{
+        POD_INDEX_OFFSET, POD_SET_PREFERRED_TOPOLOGY, POD_SET_REQUIRED_TOPOLOGY,
+        POD_SET_SLICE_REQUIRED_TOPOLOGY, POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS,
+        POD_SET_UNCONSTRAINED_TOPOLOGY, WORKLOAD,
     },
+    labels::POD_SET,
 };
 use engine::Amount;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::watch::Key;
-use serde_json::{Error, Value};
 
 use crate::control::{
     observed::Reduced,
     pod_on_node::{has_ended, node_of, requests_on_node},
 };
 
-/// Annotations of pods whose domain Kueue chooses.
+/// Annotations of pods that get their domain from Kueue.
 const OF_TOPOLOGY: &[&str] = &[
     POD_SET_REQUIRED_TOPOLOGY,
     POD_SET_PREFERRED_TOPOLOGY,
@@ -41,7 +37,7 @@ pub enum WatchedPod {
     /// It is bound, and takes something of its node that no Workload accounts for.
     Foreign(ForeignPod),
     /// It belongs to a Workload with a topology request, which accounts for it.
-    Assigned(Box<AssignedPod>),
+    Assigned(Arc<AssignedPod>),
 }
 
 /// What a pod takes of its node.
@@ -52,7 +48,7 @@ pub struct ForeignPod {
 }
 
 /// A pod of a Workload with a topology request.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AssignedPod {
     pub(super) uid: Option<Box<str>>,
     pub(super) workload: Option<Key>,
@@ -79,7 +75,7 @@ impl WatchedPod {
     }
 
     /// The pod, if a Workload accounts for it.
-    pub(super) fn assigned(&self) -> Option<&AssignedPod> {
+    pub(super) fn assigned(&self) -> Option<&Arc<AssignedPod>> {
         match self {
             Self::Assigned(pod) => Some(pod),
             _ => None,
@@ -92,10 +88,6 @@ impl Reduced for WatchedPod {
     // With the fields that jobs have: those of volumes and probes are not decoded.
     type Object = Pod;
 
-    fn decode(value: Value) -> Result<Pod, Error> {
-        Pod::decode(value)
-    }
-
     fn metadata(pod: &Pod) -> &ObjectMeta {
         &pod.metadata
     }
@@ -105,7 +97,7 @@ impl Reduced for WatchedPod {
             return Self::Other;
         }
         if let Some(assigned) = AssignedPod::of(pod) {
-            return Self::Assigned(Box::new(assigned));
+            return Self::Assigned(Arc::new(assigned));
         }
         match node_of(pod) {
             Some(node) => {
