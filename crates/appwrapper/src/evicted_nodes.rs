@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{json::text, names::AUTOPILOT_LABEL, settings::WrapperSettings};
 
-/// The health of a node whose pods must go.
+/// The health of a node that pods must leave.
 const EVICT: &str = "EVICT";
 
 /// The nodes that pods must leave, with the resources of which they are the reason. `nodes` may be any nodes.

@@ -20,7 +20,7 @@ const GATED: &[(&str, Gate)] =
 pub struct JobKinds {
     /// Kinds with webhooks. Those with Workloads are also watched, suspended and started.
     pub handled: Kinds,
-    /// Kinds whose jobs are copied to workers, and which another program starts: `multiKueue.externalFrameworks`.
+    /// Kinds of jobs that are copied to workers and started by another program: `multiKueue.externalFrameworks`.
     pub mirrored: Kinds,
     /// Kinds with managed jobs: those and the external frameworks.
     pub managed: ManagedKinds,
@@ -62,7 +62,7 @@ impl JobKinds {
         Self { handled: kinds.clone(), mirrored: Kinds::default(), managed, gated: Vec::new() }
     }
 
-    /// Kinds whose jobs are watched.
+    /// Kinds of the jobs that are watched.
     #[must_use]
     pub fn observed(&self) -> Kinds {
         self.handled.with_workloads().with(&self.mirrored)

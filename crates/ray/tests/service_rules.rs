@@ -86,7 +86,7 @@ fn decide(
     service::decide(service, children, memory, answers, &moment(), &settings)
 }
 
-/// A head whose applications are in this state.
+/// A head with applications in this state.
 fn head(state: &'static str) -> impl Fn(&HeadRequest) -> HeadAnswer {
     move |request| {
         let body = match request.url.ends_with("api_type=declarative") {

@@ -246,7 +246,7 @@ fn secret(object: &mut Value) {
     remove(object, "stringData");
 }
 
-/// What an encoder writes for groups whose fields are not set.
+/// What an encoder writes for groups with unset fields.
 fn groups(spec: &mut Value) {
     for group in spec["workerGroupSpecs"].as_array_mut().into_iter().flatten() {
         if group["scaleStrategy"] == json!({}) {

@@ -40,7 +40,7 @@ fn sent(fixture: &OperatorFixture) -> Vec<Vec<String>> {
     configs.filter(|it| it.head.contains(&namespace)).map(|it| names(it.config)).collect()
 }
 
-/// The spec of a cluster whose pods run on the nodes of this namespace, as Kueue would place them.
+/// The spec of a cluster with pods on the nodes of this namespace, as Kueue would place them.
 fn placed_cluster(fixture: &OperatorFixture, image: &str) -> Value {
     let namespace = fixture.space.namespace();
     let mut spec = cluster_spec(1);

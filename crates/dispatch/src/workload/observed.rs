@@ -186,7 +186,7 @@ pub struct RemoteJob {
     pub finished: bool,
     /// The hub's job has its status.
     pub status_synced: bool,
-    /// Other Workloads have it there as well, as the replicas of a set do: it is not removed with this one, whose pods end with
+    /// Other Workloads have it there as well, as the replicas of a set do: it is not removed with this one. Its own pods end with
     /// the clone.
     pub shared: bool,
 }

@@ -66,7 +66,7 @@ pub fn topology_assignments(
     assigned.collect()
 }
 
-/// The topology assignments of a Workload whose pods moved from a failed node, by pod set.
+/// The topology assignments of a Workload after its pods left a failed node, by pod set.
 #[must_use]
 pub fn moved_topologies(engine: &Engine, entry: &CycleEntry) -> Vec<Option<TopologyAssignment>> {
     let assigned = entry.assignment.pod_sets.iter().map(|one| {

@@ -19,7 +19,7 @@ use crate::{
 /// The port of Serve, if the head names none.
 const SERVE_PORT: i64 = 8000;
 
-/// Sets the label of the head of a cluster. A cluster that is suspended, or whose head is being replaced, has none.
+/// Sets the label of the head of a cluster. A suspended cluster has none, and neither has one with a head that is being replaced.
 pub(super) fn reconcile_serve_label(
     context: &ServiceContext<'_>,
     pass: &mut Pass<'_>,

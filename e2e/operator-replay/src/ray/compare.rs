@@ -16,7 +16,7 @@ use crate::{
     value_difference::compare,
 };
 
-/// The kinds whose stored specs have the defaults of their CRDs, and whose objects finalizers may hold.
+/// Kinds that are stored with the defaults of their CRDs, and of which finalizers may hold objects.
 const PARENTS: [&str; 3] = ["RayCluster/", "RayJob/", "RayService/"];
 
 /// Replays a case and returns what differs.

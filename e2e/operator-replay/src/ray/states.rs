@@ -37,7 +37,7 @@ fn service_state(reasons: impl Fn(&str) -> String, parts: &[String; 2]) -> Strin
     format!("{} | {}", reasons.join(" "), parts.join(" | "))
 }
 
-/// A line of a recorded history, in the form of the world's. Empty for kinds whose states are not compared.
+/// A line of a recorded history, in the form of the world's. Empty for kinds without a comparison of states.
 pub(super) fn recorded_state(line: &Value) -> String {
     let of = line["of"].as_str().unwrap_or_default();
     if of.starts_with("RayJob/") {

@@ -107,7 +107,7 @@ pub(super) fn class_not_found(job: &JobObject, source: &PrioritySource) -> Event
     event(job, EventType::Warning, "WorkloadPriorityClassNotFound", note)
 }
 
-/// The Event about a job whose managed ancestor is not found, because it has too many or is its own.
+/// The Event about a job without a managed ancestor, because the search met too many ancestors or the job itself.
 pub(crate) fn nesting(job: &JobObject, error: AncestorError) -> EventRecord {
     let (reason, note) = match error {
         AncestorError::TooDeep => {

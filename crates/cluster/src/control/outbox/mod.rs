@@ -63,7 +63,7 @@ pub(crate) struct Intent {
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     writes: Writes,
-    /// By object whose write is in flight: what another machine wants to write of it then.
+    /// By object with a write in flight: the evaluations of other machines that would write it.
     waiting: KeyMap<Target, BTreeSet<Reevaluation>>,
     last_ticket: u64,
     orders: Vec<Order>,

@@ -1,4 +1,4 @@
-//! Pods whose node selector names a node that takes them no more end as failed, so that their job replaces them.
+//! A pod with a node selector for a node that takes it no more ends as failed, so that its job replaces it.
 
 use ::jobs::pods;
 use crds::names::{conditions::TERMINATED_BY_KUEUE, reasons, reporters};
