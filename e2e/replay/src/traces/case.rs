@@ -137,4 +137,16 @@ impl TraceCase {
     pub fn is_of_several_clusters(&self) -> bool {
         self.case.starts_with("MultiKueue/") || self.steps.iter().any(|step| step.cluster.is_some())
     }
+
+    /// Whether pods were assigned to domains of a topology. The choice depends on what other pods take of each node.
+    pub(crate) fn assigns_domains(&self) -> bool {
+        let assigns = |changes: &TraceChanges| {
+            changes.changed.iter().any(|object| {
+                let sets = object["status"]["admission"]["podSetAssignments"].as_array();
+                sets.into_iter().flatten().any(|set| set.get("topologyAssignment").is_some())
+            })
+        };
+        let outcomes = self.steps.iter().filter_map(|step| step.then.as_ref());
+        outcomes.map(TraceOutcome::of_manager).any(assigns)
+    }
 }

@@ -31,15 +31,39 @@ pub(crate) fn differences(
     }
     for gone in &then.gone {
         let Some((kind, recorded)) = gone.split_once('/') else { continue };
-        let name = names.name(kind, recorded);
-        let is_there = present.iter().any(|object| {
-            object["kind"] == kind && name.as_deref() == object["metadata"]["name"].as_str()
-        });
-        if is_there {
+        if is_there(kind, recorded, present, names) {
+            exchange_for_an_absent_one(kind, recorded, then, present, names);
+        }
+        if is_there(kind, recorded, present, names) {
             found.push(format!("{gone} is not gone"));
         }
     }
     found
+}
+
+fn is_there(kind: &str, recorded: &str, present: &[Value], names: &TraceNames) -> bool {
+    let name = names.name(kind, recorded);
+    present.iter().any(|object| {
+        object["kind"] == kind && name.as_deref() == object["metadata"]["name"].as_str()
+    })
+}
+
+/// Which of several equal objects goes first is the choice of their controller: a ReplicaSet deletes pods that share a node before
+/// others. The recorded name then stands for the object that went.
+fn exchange_for_an_absent_one(
+    kind: &str,
+    recorded: &str,
+    then: &TraceChanges,
+    present: &[Value],
+    names: &mut TraceNames,
+) {
+    let absent = names.alike(kind, recorded).into_iter().find(|other| {
+        let goes_too = then.gone.iter().any(|gone| *gone == format!("{kind}/{other}"));
+        !goes_too && !is_there(kind, other, present, names)
+    });
+    if let Some(absent) = absent {
+        names.exchange(recorded, &absent);
+    }
 }
 
 /// Kind and name of an object.
@@ -177,5 +201,19 @@ mod tests {
         let pod = json!({ "kind": "Pod", "metadata": { "name": "p" } });
         let found = differences(&then, &[pod], &mut TraceNames::of("ns"));
         assert!(found.contains(&"Pod/p is not gone".to_owned()), "{found:?}");
+    }
+
+    #[test]
+    fn one_of_several_equal_objects_goes() {
+        let pod = |name: &str| json!({ "kind": "Pod", "metadata": { "name": name } });
+        let mut names = TraceNames::of("ns");
+        names.bind("Pod", "d-<r5:1>", "d-x");
+        names.bind("Pod", "d-<r5:2>", "d-y");
+        let then =
+            TraceChanges { gone: vec!["Pod/d-<r5:2>".to_owned()], ..TraceChanges::default() };
+        let both = [pod("d-x"), pod("d-y")];
+        assert_eq!(differences(&then, &both, &mut names), ["Pod/d-<r5:2> is not gone"]);
+        assert_eq!(differences(&then, &[pod("d-y")], &mut names), [""; 0]);
+        assert_eq!(names.name("Pod", "d-<r5:1>").as_deref(), Some("d-y"));
     }
 }

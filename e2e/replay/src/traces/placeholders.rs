@@ -51,6 +51,31 @@ impl TraceNames {
         }
     }
 
+    /// Recorded names of objects that differ from one in a single number of a placeholder: `<r5:3>` instead of `<r5:1>`.
+    pub(crate) fn alike(&self, kind: &str, recorded: &str) -> Vec<String> {
+        let names = self.bound.keys().filter(|(of, name)| {
+            of == kind && name != recorded && differing_placeholders(recorded, name).is_some()
+        });
+        names.map(|(_, name)| name.clone()).collect()
+    }
+
+    /// Lets two recorded names of one kind stand for each other's objects, and all names that were derived from them as well.
+    pub(crate) fn exchange(&mut self, one: &str, other: &str) {
+        let Some((of_one, of_other)) = differing_placeholders(one, other) else { return };
+        let derived: Vec<(String, String)> =
+            self.bound.keys().filter(|(_, name)| name.contains(&of_one)).cloned().collect();
+        for key in derived {
+            let counterpart = (key.0.clone(), key.1.replace(&of_one, &of_other));
+            let (Some(name), Some(of_counterpart)) =
+                (self.bound.get(&key).cloned(), self.bound.get(&counterpart).cloned())
+            else {
+                continue;
+            };
+            self.bound.insert(key, of_counterpart);
+            self.bound.insert(counterpart, name);
+        }
+    }
+
     /// Whether a text is the recorded one: every placeholder stands for any text.
     pub(crate) fn matches(&self, recorded: &str, text: &str) -> bool {
         is_like(&recorded.replace("<ns>", &self.namespace), text)
@@ -77,9 +102,42 @@ fn is_like(pattern: &str, text: &str) -> bool {
     }
 }
 
+/// The placeholders in which two recorded names differ, if they differ in one and have the same kind: `<r5:1>` and `<r5:3>`.
+fn differing_placeholders(one: &str, other: &str) -> Option<(String, String)> {
+    let parts =
+        |name: &str| -> Vec<String> { name.split_inclusive('>').map(str::to_owned).collect() };
+    let (one, other) = (parts(one), parts(other));
+    let mut differing = one.iter().zip(&other).filter(|(one, other)| one != other);
+    let (of_one, of_other) = differing.next().filter(|_| one.len() == other.len())?;
+    let ((head, of_one), (other_head, of_other)) =
+        (of_one.split_once('<')?, of_other.split_once('<')?);
+    let same_kind = of_one.split_once(':')?.0 == of_other.split_once(':')?.0;
+    (differing.next().is_none() && head == other_head && same_kind)
+        .then(|| (format!("<{of_one}"), format!("<{of_other}")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn equal_objects_exchange_their_names_with_all_that_is_derived() {
+        let mut names = TraceNames::of("t-1");
+        for (number, pod) in [(1, "one"), (2, "two"), (3, "three")] {
+            names.bind("Pod", &format!("d-<pth:1>-<r5:{number}>"), pod);
+            let workload = format!("pod-d-<pth:1>-<r5:{number}>-<h5:1>");
+            names.bind("Workload", &workload, &format!("of-{pod}"));
+        }
+        names.bind("Pod", "e-<pth:1>-<r5:1>", "of another set");
+        let alike = names.alike("Pod", "d-<pth:1>-<r5:3>");
+        assert_eq!(alike, ["d-<pth:1>-<r5:1>", "d-<pth:1>-<r5:2>"]);
+        names.exchange("d-<pth:1>-<r5:3>", "d-<pth:1>-<r5:1>");
+        let name = |kind, recorded| names.name(kind, recorded).expect("bound");
+        assert_eq!(name("Pod", "d-<pth:1>-<r5:3>"), "one");
+        assert_eq!(name("Workload", "pod-d-<pth:1>-<r5:3>-<h5:1>"), "of-one");
+        assert_eq!(name("Workload", "pod-d-<pth:1>-<r5:1>-<h5:1>"), "of-three");
+        assert_eq!(name("Pod", "d-<pth:1>-<r5:2>"), "two");
+    }
 
     #[test]
     fn placeholders_stand_for_any_text() {

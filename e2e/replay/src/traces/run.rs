@@ -51,12 +51,14 @@ pub async fn run_traces(
         };
         *report.skipped.entry(reason).or_default() += 1;
     }
-    let runs = stream::iter(chosen.into_iter().enumerate());
-    let runs = runs.map(|(number, case)| async move {
-        let outcome = judge(clusters, case, number).await;
-        (case.case.clone(), outcome)
-    });
-    let outcomes: Vec<_> = runs.buffer_unordered(PARALLEL).collect().await;
+    let numbered = chosen.into_iter().enumerate();
+    let (assigning, others): (Vec<_>, Vec<_>) =
+        numbered.partition(|(_, case)| case.assigns_domains());
+    let mut outcomes = judge_all(clusters, others).await;
+    if !assigning.is_empty() {
+        until_nodes_are_empty(clusters).await?;
+        outcomes.extend(judge_all(clusters, assigning).await);
+    }
     for (case, outcome) in outcomes {
         // A case that cannot be run fails alone.
         let found = outcome.unwrap_or_else(|error| {
@@ -75,11 +77,38 @@ pub async fn run_traces(
     Ok(report)
 }
 
-async fn judge(
+/// The differences of a case, or why it could not be run.
+type CaseDifferences = anyhow::Result<Vec<Difference>>;
+
+async fn judge_all(
     clusters: &ReplayClusters,
-    case: &TraceCase,
-    number: usize,
-) -> anyhow::Result<Vec<Difference>> {
+    cases: Vec<(usize, &TraceCase)>,
+) -> Vec<(String, CaseDifferences)> {
+    let runs = stream::iter(cases).map(|(number, case)| async move {
+        let outcome = judge(clusters, case, number).await;
+        (case.case.clone(), outcome)
+    });
+    runs.buffer_unordered(PARALLEL).collect().await
+}
+
+/// Waits until the pods of earlier cases have left their nodes, for at most a minute.
+async fn until_nodes_are_empty(clusters: &ReplayClusters) -> anyhow::Result<()> {
+    let until = Instant::now() + Duration::from_secs(60);
+    for target in clusters.iter() {
+        let all = plain("GET", "/api/v1/pods", "application/json");
+        while Instant::now() < until {
+            let reply = target.send(&all, None).await?;
+            let mut pods = reply.body["items"].as_array().into_iter().flatten();
+            if !pods.any(|pod| pod["spec"]["nodeName"].is_string()) {
+                break;
+            }
+            sleep(LOOK_AGAIN).await;
+        }
+    }
+    Ok(())
+}
+
+async fn judge(clusters: &ReplayClusters, case: &TraceCase, number: usize) -> CaseDifferences {
     if let Some(namespace) = &case.namespace {
         return steps(clusters, case, &mut TraceNames::of(namespace)).await;
     }
