@@ -3,6 +3,7 @@
 //! | module | concept |
 //! |---|---|
 //! | [`audit_log`] | the requests of the programs |
+//! | [`garbage_collector`] | when Kubernetes collects objects of Kueue's kinds |
 //! | [`installation`] | a complete installation on a lab: manifests, managers, agents, workers |
 //! | [`local_webhooks`] | manifests for a manager that runs outside the lab |
 //! | [`objects`] | queues, nodes and Jobs of tests |
@@ -10,6 +11,7 @@
 //! | [`trace_replays`] | recorded lives of jobs against a complete installation |
 
 pub mod audit_log;
+pub mod garbage_collector;
 pub mod installation;
 pub mod local_webhooks;
 pub mod objects;

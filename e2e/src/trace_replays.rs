@@ -1,14 +1,13 @@
 //! Replays recorded lives of jobs: a complete installation in one cluster, whose pods are played.
 
 use anyhow::{Context, Result};
-use crds::v1beta2::LocalQueue;
-use harness::{Cluster, LabPlan, NodeSpec, TestLab, secs};
+use harness::{LabPlan, NodeSpec, TestLab, secs};
 use jobs::{Kind, Kinds};
-use k8s_openapi::api::core::v1::{ConfigMap, Taint};
-use kube::api::{DeleteParams, PostParams};
+use k8s_openapi::api::core::v1::Taint;
 use replay::{ReplayClusters, ReplayReport, ReplayTarget, TraceCase, TraceSettings};
 use serde_json::{Value, json};
 
+use crate::garbage_collector;
 use crate::installation::{Installation, InstallationPlan, InstallationPorts, NAMESPACE, Program};
 
 /// CRDs of the kinds that no program of this repository installs.
@@ -91,27 +90,10 @@ async fn started(installation: &Installation<'_>, blocks: &Value) -> Result<Prog
     let manager = installation.manager_with(true, blocks, &[]).await?;
     replay::until_served(&ReplayTarget::new(cluster.client()), secs(60)).await?;
     cluster.apply(SETUP, "base").await.context("installing the objects of the recording")?;
-    until_collected(cluster).await.context("waiting for the garbage collector")?;
+    garbage_collector::until_it_knows_queues(cluster, "base")
+        .await
+        .context("waiting for the garbage collector")?;
     Ok(manager)
-}
-
-/// Waits until the garbage collector knows Kueue's kinds. It looks for new kinds every 30 seconds; an orphaning deletion before
-/// that leaves the owner references of Workloads as they are.
-async fn until_collected(hub: &Cluster) -> Result<()> {
-    let (owners, name) = (hub.api::<ConfigMap>("base"), "collected");
-    let owner = json!({"metadata": {"name": name}});
-    let owner = owners.create(&PostParams::default(), &serde_json::from_value(owner)?).await?;
-    let reference = json!({
-        "apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": owner.metadata.uid,
-    });
-    let queue = json!({
-        "metadata": {"name": name, "ownerReferences": [reference]},
-        "spec": {"clusterQueue": "ample"},
-    });
-    let queues = hub.api::<LocalQueue>("base");
-    queues.create(&PostParams::default(), &serde_json::from_value(queue)?).await?;
-    owners.delete(name, &DeleteParams::background()).await?;
-    Ok(hub.until_gone(&queues, name, secs(90)).await?)
 }
 
 fn nodes() -> [NodeSpec; 2] {

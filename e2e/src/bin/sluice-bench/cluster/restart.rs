@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use crds::meta::is_true;
 use crds::names::conditions::ADMITTED;
 use crds::v1beta2::Workload;
+use e2e::garbage_collector;
 use harness::secs;
 use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
@@ -33,6 +34,8 @@ pub(super) async fn measure(
     jobs: usize,
 ) -> Result<RestartedManager> {
     let running = "restart-0";
+    // The quota of the deleted Job is free once its Workload is collected.
+    garbage_collector::until_it_knows_queues(&field.installation.hub, NAME).await?;
     submit(field, running).await?;
     admitted_other_than(field, "").await?;
     let field_ref = &*field;
