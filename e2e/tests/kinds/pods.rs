@@ -8,7 +8,7 @@ use crds::{
 };
 use e2e::{installation::TIMEOUT, objects};
 use harness::{Cluster, Space, annotation};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::{core::v1::Pod, events::v1::Event};
 use kube::{
     Api, ResourceExt,
     api::{DeleteParams, Patch, PatchParams, PostParams},
@@ -191,11 +191,10 @@ async fn a_gated_pod_goes_through_its_nine_steps() -> Result<()> {
 async fn a_group_runs_with_a_replacement_and_ends() -> Result<()> {
     let fixture = PodsFixture::new("group_replaced", "2").await?;
     fixture.create(&member("a", 2, LONG)).await?;
-    let events = fixture.hub.api::<k8s_openapi::api::events::v1::Event>(fixture.space.namespace());
-    let told = |all: &[k8s_openapi::api::events::v1::Event]| {
-        all.iter().any(|one| one.reason.as_deref() == Some("ErrWorkloadCompose"))
-    };
-    fixture.hub.until_all(&events, "", "the group is incomplete", TIMEOUT, told).await?;
+    let events = fixture.hub.api::<Event>(fixture.space.namespace());
+    let refused =
+        |all: &[Event]| all.iter().any(|one| one.reason.as_deref() == Some("ErrWorkloadCompose"));
+    fixture.hub.until_all(&events, "", "the group is incomplete", TIMEOUT, refused).await?;
     fixture.create(&member("b", 2, 4)).await?;
     let workload = fixture.until_workload("team", "is admitted", |one| is(one, "Admitted")).await?;
     ensure!(workload.owner_references().len() == 2, "{:?}", workload.metadata);
@@ -306,5 +305,53 @@ async fn a_pod_runs_only_by_admission() -> Result<()> {
     ensure!(!is_gated(&plain) && !has_finalizer(&plain), "{plain:?}");
     fixture.pods().delete("first", &DeleteParams::default()).await?;
     fixture.hub.until_gone(&fixture.pods(), "first", 2 * TIMEOUT).await?;
+    fixture.until_quota_is_free().await
+}
+
+/// A gated pod that is deleted leaves no Workload, and does not hold up the pods behind it.
+#[tokio::test]
+async fn a_pod_that_is_deleted_while_it_is_gated_leaves_nothing() -> Result<()> {
+    let fixture = PodsFixture::new("gated_deleted", "1").await?;
+    fixture.create(&pod("first", LONG)).await?;
+    fixture.until("first", "runs", |pod| phase(pod) == "Running").await?;
+    fixture.create(&pod("second", LONG)).await?;
+    let two = |all: &[Workload]| all.len() == 2;
+    let workloads = fixture.workloads();
+    fixture.hub.until_all(&workloads, "", "the second is queued", TIMEOUT, two).await?;
+    fixture.create(&pod("third", LONG)).await?;
+    fixture.pods().delete("second", &DeleteParams::default()).await?;
+    fixture.hub.until_gone(&fixture.pods(), "second", 2 * TIMEOUT).await?;
+    let of_others = |all: &[Workload]| {
+        let owners = all.iter().flat_map(ResourceExt::owner_references);
+        all.len() == 2 && owners.into_iter().all(|owner| owner.name != "second")
+    };
+    fixture.hub.until_all(&workloads, "", "its Workload is gone", 2 * TIMEOUT, of_others).await?;
+    fixture.pods().delete("first", &DeleteParams::default()).await?;
+    fixture.until("third", "runs", |pod| phase(pod) == "Running").await?;
+    Ok(())
+}
+
+/// Members that disagree about the size of their group wait, while others run. The group starts once they agree.
+#[tokio::test]
+async fn a_group_whose_members_disagree_on_the_total_waits() -> Result<()> {
+    let fixture = PodsFixture::new("unlike_totals", "3").await?;
+    fixture.create(&member("a", 2, 2)).await?;
+    fixture.create(&member("b", 3, 2)).await?;
+    let events = fixture.hub.api::<Event>(fixture.space.namespace());
+    let refused = |all: &[Event]| {
+        all.iter().any(|one| {
+            let note = one.note.as_deref().unwrap_or_default();
+            one.reason.as_deref() == Some("ErrWorkloadCompose")
+                && note.contains("pod-group-total-count")
+        })
+    };
+    fixture.hub.until_all(&events, "", "the members disagree", TIMEOUT, refused).await?;
+    fixture.create(&pod("alone", 1)).await?;
+    fixture.until("alone", "succeeds", |pod| phase(pod) == "Succeeded").await?;
+    ensure!(fixture.workloads().get_opt("team").await?.is_none());
+    fixture.pods().delete("b", &DeleteParams::default()).await?;
+    fixture.hub.until_gone(&fixture.pods(), "b", 2 * TIMEOUT).await?;
+    fixture.create(&member("b", 2, 2)).await?;
+    fixture.until_workload("team", "is finished", |one| is(one, "Finished")).await?;
     fixture.until_quota_is_free().await
 }

@@ -2,11 +2,13 @@
 
 use anyhow::{Result, ensure};
 use crds::{meta::is_true, v1beta2::Workload};
+use kube::api::ListParams;
+use serde_json::json;
 
 use crate::{
     fixture::KindFixture,
     kind_under_test::{JobPlan, KindUnderTest, training_crd},
-    shared_installation::{SERVED_LATER, SERVED_PARTLY, serve},
+    shared_installation::{OTHER_VERSION, SERVED_LATER, SERVED_PARTLY, serve},
 };
 
 #[tokio::test]
@@ -21,6 +23,38 @@ async fn a_kind_that_the_manager_serves_later_needs_no_restart() -> Result<()> {
     serve(fixture.hub(), &training_crd(SERVED_LATER)).await?;
     let job = fixture.submit(&JobPlan::of("train", 1)).await?;
     ensure!(fixture.tested.is_suspended(&job), "by the webhook: {job}");
+    fixture.until_succeeded("train").await?;
+    fixture.until_finished("train").await?;
+    Ok(())
+}
+
+/// The cluster serves another version of the kind first. Its jobs wait unmanaged, and are taken over once the version is served.
+#[tokio::test]
+async fn a_job_of_an_unknown_version_is_managed_once_the_known_one_is_served() -> Result<()> {
+    let jobs = KindFixture::new("unaffected", KindUnderTest::job()?).await?;
+    jobs.room_on_hub(1).await?;
+    let fixture =
+        KindFixture::new("unknown_version", KindUnderTest::training(OTHER_VERSION)?).await?;
+    fixture.room_on_hub(1).await?;
+    let known = training_crd(OTHER_VERSION);
+    let other = known.replace("name: v1\n", "name: v9\n");
+    serve(fixture.hub(), &other).await?;
+    let mut job = fixture.tested.job_of(&JobPlan::of("train", 1));
+    job["apiVersion"] = json!(format!("{OTHER_VERSION}/v9"));
+    job["metadata"]["namespace"] = json!(fixture.namespace());
+    job["metadata"]["labels"] = json!({"kueue.x-k8s.io/queue-name": "queue"});
+    fixture.hub().apply(&job.to_string(), fixture.namespace()).await?;
+    // A Job that was created later ends first.
+    jobs.submit(&JobPlan::of("train", 1)).await?;
+    jobs.until_finished("train").await?;
+    let workloads = fixture.hub().api::<Workload>(fixture.namespace());
+    ensure!(workloads.list(&ListParams::default()).await?.items.is_empty());
+
+    let both = known.replace(
+        "  versions:\n",
+        "  versions:\n  - {name: v9, served: true, storage: false, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}\n",
+    );
+    serve(fixture.hub(), &both).await?;
     fixture.until_succeeded("train").await?;
     fixture.until_finished("train").await?;
     Ok(())

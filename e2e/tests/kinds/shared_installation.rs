@@ -13,6 +13,9 @@ use crate::kind_under_test::{
 /// The group of the made-up kind that no cluster serves before a test installs it.
 pub(crate) const SERVED_LATER: &str = "later.example.com";
 
+/// The group of a kind that the manager serves in another version at first.
+pub(crate) const OTHER_VERSION: &str = "versions.example.com";
+
 /// The group of the made-up kind that the second worker does not serve before a test installs it.
 pub(crate) const SERVED_PARTLY: &str = "partly.example.com";
 
@@ -53,8 +56,9 @@ impl SharedInstallation {
     async fn build() -> Result<Self> {
         let lab = TestLab::start(LabPlan { workers: PLAN.workers, audit: true }).await?;
         let ports = InstallationPorts::choose()?;
-        let mut definitions =
-            [TRAINING, SERVED_LATER, SERVED_PARTLY].map(training_definition).to_vec();
+        let mut definitions = [TRAINING, SERVED_LATER, OTHER_VERSION, SERVED_PARTLY]
+            .map(training_definition)
+            .to_vec();
         definitions.push(COURSE.to_owned());
         let installation = Installation::of(&lab, PLAN, ports).await?;
         let installation = installation.with_job_kinds(&definitions.join("---\n"))?;
