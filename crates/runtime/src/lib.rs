@@ -8,6 +8,7 @@
 //! | [`client`] | the client of the process's own cluster |
 //! | [`lease`] | leader election |
 //! | [`watch`] | watches: [`watch::Change`]s by [`watch::Key`], and the [`watch::Stores`] that they fill |
+//! | [`api_object`] | objects as an API server sends them |
 //! | [`write`](mod@write), [`writer`] | a write request as a value, and sending it |
 //! | [`failpoint`] | where a test ends the process around a write |
 //! | [`requests`] | request counters of clients |
@@ -17,6 +18,7 @@
 //! | [`health`], [`metrics`], [`telemetry`] | probes, metrics endpoint, logs |
 //! | [`tasks`], [`Stop`] | the tasks of a process, and stopping them |
 
+pub mod api_object;
 pub mod ca_bundle;
 pub mod cert_dir;
 pub mod cert_secret;

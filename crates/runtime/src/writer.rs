@@ -11,7 +11,7 @@ use prometheus_client::{
 use serde_json::Value;
 use tokio::{sync::Semaphore, time};
 
-use crate::{failpoint, lease::Leadership, write::Write};
+use crate::{api_object::ApiObject, failpoint, lease::Leadership, write::Write};
 
 /// The outcome of a write.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,9 +126,9 @@ impl Writer {
         if !self.leadership.leads() {
             return unknown("this process does not lead".to_owned());
         }
-        let request = self.client.request::<Value>(request);
+        let request = self.client.request::<ApiObject>(request);
         match failpoint::with_failpoints(purpose, time::timeout_at(until, request)).await {
-            Ok(Ok(value)) => WriteOutcome::Done(value),
+            Ok(Ok(ApiObject(object))) => WriteOutcome::Done(object),
             Ok(Err(error)) => classify(error),
             Err(_) => unknown(format!("no answer within {:?}", self.deadline)),
         }

@@ -1,6 +1,7 @@
 //! AdmissionReview, version v1.
 
 use axum::Json;
+use runtime::api_object;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -24,9 +25,9 @@ pub(super) struct AdmissionRequest {
     pub(super) operation: Operation,
     #[serde(default)]
     pub(super) namespace: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "api_object::deserialize")]
     pub(super) object: Value,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "api_object::deserialize")]
     pub(super) old_object: Value,
 }
 

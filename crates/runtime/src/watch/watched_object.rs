@@ -12,6 +12,8 @@ use kube::{
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use crate::api_object;
+
 /// An object as the API server sent it, without `managedFields`. Every JSON value decodes.
 #[derive(Clone)]
 pub(super) struct WatchedObject {
@@ -29,11 +31,7 @@ impl WatchedObject {
 
 impl<'de> Deserialize<'de> for WatchedObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut value = Value::deserialize(deserializer)?;
-        if let Some(Value::Object(metadata)) = value.get_mut("metadata") {
-            // Nothing reads them, and they may be larger than the rest of the object.
-            metadata.remove("managedFields");
-        }
+        let value = api_object::deserialize(deserializer)?;
         let text = |field: &str| {
             let value = value.get("metadata").and_then(|metadata| metadata.get(field));
             value.and_then(Value::as_str).map(str::to_owned)
