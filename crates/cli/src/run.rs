@@ -14,13 +14,13 @@ use crate::{
     amounts::counted,
     args::{CliArgs, CliCommand, DrainArgs, ExplainArgs, JoinArgs, LeaveArgs, WorkerAccessArgs},
     clusters::{ClusterList, ClusterObjects},
-    drain::{self, DeadlineArgument, DrainOrder},
+    drain::{self, DeadlineArgument, DrainFailure, DrainOrder},
     explain::{WorkloadExplanation, WorkloadName, WorkloadSurroundings, position, workloads_of},
     failure::CommandFailure,
     join::{self, HubAccount, JoinRequest, TokenRequestKind},
     leave::{self, LeaveFailure, LeaveRequest, WorkThere},
     output::render,
-    requests::{find_in, list, list_all, list_if_served},
+    requests::{find, find_in, list, list_all, list_if_served},
     top::QueueList,
 };
 use crds::names::labels::QUEUE_NAME;
@@ -49,8 +49,7 @@ pub async fn run(args: &CliArgs, print: &(dyn Fn(&str) + Sync)) -> Result<(), Co
         }
         CliCommand::Explain(args) => explain(&hub, args, print).await?,
         CliCommand::Cordon(args) => {
-            let order = DrainOrder::Start { deadline: None };
-            change_drain(&hub.client, &args.cluster, order, print).await?;
+            change_drain(&hub.client, &args.cluster, DrainOrder::Cordon, print).await?;
         }
         CliCommand::Uncordon(args) => {
             change_drain(&hub.client, &args.cluster, DrainOrder::End, print).await?;
@@ -141,6 +140,10 @@ async fn change_drain(
 ) -> Result<(), CommandFailure> {
     let lines = drain::order(client, cluster, order).await?;
     if lines.is_empty() {
+        // The end of a drain needs no worker, but the name may be wrong.
+        if find::<MultiKueueCluster>(client, cluster).await?.is_none() {
+            return Err(DrainFailure::NoCluster(cluster.to_owned()).into());
+        }
         print(&format!("{cluster} unchanged\n"));
     }
     lines.iter().for_each(|line| print(&format!("{line}\n")));
@@ -153,7 +156,7 @@ async fn run_drain(
     print: &(dyn Fn(&str) + Sync),
 ) -> Result<(), CommandFailure> {
     let deadline = deadline(args.deadline.as_deref())?;
-    change_drain(client, &args.cluster, DrainOrder::Start { deadline }, print).await?;
+    change_drain(client, &args.cluster, DrainOrder::Drain { deadline }, print).await?;
     let left = drain::work_on(client, &args.cluster).await?;
     let until = match deadline {
         Some(deadline) => format!("withdrawn at {deadline}"),

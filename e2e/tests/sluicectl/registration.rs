@@ -1,12 +1,21 @@
 //! The life of a registration: join, work, explanation, drain, leave.
 
 use anyhow::{Context, Result, ensure};
-use crds::v1beta2::{MultiKueueCluster, MultiKueueConfig, Workload};
+use crds::{
+    names::annotations::POLICY,
+    v1alpha1::DispatchPolicy,
+    v1beta2::{MultiKueueCluster, MultiKueueConfig, Workload},
+};
+use e2e::installation::TIMEOUT;
 use k8s_openapi::api::{
     core::v1::{Namespace, Secret, ServiceAccount},
     rbac::v1::{ClusterRole, ClusterRoleBinding},
 };
-use kube::Api;
+use kube::{
+    Api,
+    api::{DeleteParams, ListParams},
+};
+use serde_json::json;
 
 use crate::{
     fixture::{UnregisteredInstallation, named, queue_and_nodes},
@@ -42,7 +51,8 @@ async fn a_worker_joins_runs_jobs_is_drained_and_leaves_nothing_behind() -> Resu
 
     work(&fixture).await?;
     drain(&fixture).await?;
-    end(&fixture).await
+    end(&fixture).await?;
+    permanent_token(&fixture).await
 }
 
 /// Nothing is made when something is in the way.
@@ -61,13 +71,19 @@ async fn refusals(fixture: &UnregisteredInstallation) -> Result<()> {
         .run(&["drain", "worker-2"])
         .await?
         .expect_failure(1, "no MultiKueueCluster worker-2")?;
+    // A Secret of another owner is in the way: the account on the worker is not made either.
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "worker-2"}});
+    fixture.hub().apply(&secret.to_string(), "kueue-system").await?;
+    let refused = fixture.join(2, &[&ACCOUNT[..], &["--allow-loopback"]].concat()).await?;
+    refused.expect_failure(4, "Secret kueue-system/worker-2 exists, was not made by join")?;
+    let secrets: Api<Secret> = fixture.hub().api("kueue-system");
+    secrets.delete("worker-2", &DeleteParams::default()).await?;
+
     let clusters: Api<MultiKueueCluster> = fixture.hub().cluster_api();
-    ensure!(
-        clusters.list(&Default::default()).await?.items.is_empty(),
-        "a refused join made something"
-    );
+    let clusters = clusters.list(&ListParams::default()).await?.items;
+    ensure!(clusters.is_empty(), "a refused join made {clusters:?}");
     let accounts: Api<ServiceAccount> = fixture.worker(2).api("hub-access");
-    ensure!(accounts.get_opt("east-hub").await?.is_none(), "a dry run made an account");
+    ensure!(accounts.get_opt("east-hub").await?.is_none(), "a refused join made an account");
     Ok(())
 }
 
@@ -156,11 +172,37 @@ async fn end(fixture: &UnregisteredInstallation) -> Result<()> {
         ensure!(bindings.get_opt(name).await?.is_none(), "binding {name} is left");
     }
     ensure!(roles.get_opt("sluice-hub").await?.is_some(), "the role of config/worker is gone");
-    worker
-        .until_gone(&worker.cluster_api::<Namespace>(), "hub-access", e2e::installation::TIMEOUT)
-        .await?;
+    worker.until_gone(&worker.cluster_api::<Namespace>(), "hub-access", TIMEOUT).await?;
+    let annotations = config.metadata.annotations.unwrap_or_default();
+    ensure!(!annotations.contains_key(POLICY), "{annotations:?}");
+    let policies: Api<DispatchPolicy> = hub.cluster_api();
+    let policies = policies.list(&ListParams::default()).await?.items;
+    ensure!(policies.is_empty(), "the policy of the drain is left: {policies:?}");
     // The one that moved runs on.
     fixture.until_running("wide", 1).await?;
     let unknown = fixture.run(&["leave", "worker-2", "--hub-only"]).await?;
+    unknown.expect_failure(1, "no MultiKueueCluster worker-2")?;
+    let unknown = fixture.run(&["uncordon", "worker-2"]).await?;
     unknown.expect_failure(1, "no MultiKueueCluster worker-2")
+}
+
+/// A worker joins again with a token that does not expire, in a configuration of its own, and leaves.
+async fn permanent_token(fixture: &UnregisteredInstallation) -> Result<()> {
+    let further = ["--allow-loopback", "--permanent-token", "--config", "own"];
+    let joined = fixture.join(2, &[&ACCOUNT[..], &further].concat()).await?;
+    ensure!(joined.code == 0 && !joined.out.contains("expires"), "{joined:?}");
+    let list = fixture.json(&["clusters"]).await?;
+    let second = named(&list["clusters"], "worker-2")?;
+    ensure!(second["configs"][0] == "own" && second["tokenExpires"].is_null(), "{second}");
+    let secrets: Api<Secret> = fixture.worker(2).api("hub-access");
+    ensure!(secrets.get_opt("east-hub-token").await?.is_some(), "{joined:?}");
+    fixture.succeed(&["cordon", "worker-2"]).await?;
+
+    let left = fixture.leave(2, &[]).await?;
+    ensure!(left.code == 0, "{left:?}");
+    let configs: Api<MultiKueueConfig> = fixture.hub().cluster_api();
+    ensure!(configs.get_opt("own").await?.is_none(), "{left:?}");
+    let worker = fixture.worker(2);
+    worker.until_gone(&worker.cluster_api::<Namespace>(), "hub-access", TIMEOUT).await?;
+    Ok(())
 }

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use crds::{
-    names::annotations::POLICY,
+    names::{SLUICECTL, annotations::POLICY, labels::MANAGED_BY},
     v1alpha1::DispatchPolicy,
     v1beta2::{MultiKueueCluster, MultiKueueConfig, Workload},
 };
 use kube::{
     Api, Client,
-    api::{DynamicObject, ListParams, Patch, PatchParams, PostParams},
+    api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions},
     core::ApiResource,
 };
 use serde_json::{Value, json};
@@ -102,13 +102,15 @@ async fn change_policies(
         (Some(cluster), _) => cluster,
         // The drain of a worker that is gone can end.
         (None, DrainOrder::End) => named(name),
-        (None, DrainOrder::Start { .. }) => return Err(DrainFailure::NoCluster(name.to_owned())),
+        (None, DrainOrder::Cordon | DrainOrder::Drain { .. }) => {
+            return Err(DrainFailure::NoCluster(name.to_owned()));
+        }
     };
     let configs: Vec<MultiKueueConfig> = list_all(client).await?;
     let policies = policies(client).await?;
     let mut lines = Vec::new();
     for change in plan(&cluster, &configs, &policies, order)? {
-        lines.extend(write(client, &change).await?);
+        lines.push(write(client, &change).await?);
     }
     Ok(lines)
 }
@@ -134,8 +136,8 @@ async fn policies(client: &Client) -> Result<Vec<PolicyObject>, DrainFailure> {
     listed.items.into_iter().map(read).collect()
 }
 
-/// Writes a change, with a line about each write.
-async fn write(client: &Client, change: &PolicyChange) -> Result<Vec<String>, RequestFailure> {
+/// Writes a change. Gives a line about it.
+async fn write(client: &Client, change: &PolicyChange) -> Result<String, RequestFailure> {
     let params = PatchParams::default();
     let api = policy_api(client);
     match change {
@@ -144,20 +146,32 @@ async fn write(client: &Client, change: &PolicyChange) -> Result<Vec<String>, Re
                 json!({"metadata": {"resourceVersion": version}, "spec": {"clusters": clusters}});
             let failed = RequestFailure::of("change", format!("DispatchPolicy {policy}"));
             api.patch(policy, &params, &Patch::Merge(&patch)).await.map_err(failed)?;
-            Ok(vec![format!("DispatchPolicy {policy} changed")])
+            Ok(format!("DispatchPolicy {policy} changed"))
         }
-        PolicyChange::Create { policy, config, clusters } => {
-            let failed = RequestFailure::of("create", format!("DispatchPolicy {policy}"));
-            let object = new_policy(policy, clusters);
-            let object: DynamicObject =
-                serde_json::from_value(object).map_err(|error| failed_to_encode(policy, error))?;
+        PolicyChange::Create { policy, clusters } => {
+            let failed =
+                |error| RequestFailure::of("create", format!("DispatchPolicy {policy}"))(error);
+            let object: DynamicObject = serde_json::from_value(new_policy(policy, clusters))
+                .map_err(|error| failed(kube::Error::SerdeError(error)))?;
             api.create(&PostParams::default(), &object).await.map_err(failed)?;
+            Ok(format!("DispatchPolicy {policy} created"))
+        }
+        PolicyChange::Name { config, policy } => {
             let patch = json!({"metadata": {"annotations": {POLICY: policy}}});
             let failed = RequestFailure::of("change", format!("MultiKueueConfig {config}"));
             let configs: Api<MultiKueueConfig> = Api::all(client.clone());
             configs.patch(config, &params, &Patch::Merge(&patch)).await.map_err(failed)?;
-            let named = format!("MultiKueueConfig {config} names DispatchPolicy {policy}");
-            Ok(vec![format!("DispatchPolicy {policy} created"), named])
+            Ok(match policy {
+                Some(policy) => format!("MultiKueueConfig {config} names DispatchPolicy {policy}"),
+                None => format!("MultiKueueConfig {config} names no DispatchPolicy"),
+            })
+        }
+        PolicyChange::Delete { policy, uid } => {
+            let preconditions = Preconditions { uid: uid.clone(), resource_version: None };
+            let params = DeleteParams::default().preconditions(preconditions);
+            let failed = RequestFailure::of("delete", format!("DispatchPolicy {policy}"));
+            api.delete(policy, &params).await.map_err(failed)?;
+            Ok(format!("DispatchPolicy {policy} deleted"))
         }
     }
 }
@@ -165,12 +179,8 @@ async fn write(client: &Client, change: &PolicyChange) -> Result<Vec<String>, Re
 fn new_policy(name: &str, clusters: &[Value]) -> Value {
     json!({
         "apiVersion": "sluice.dev/v1alpha1", "kind": "DispatchPolicy",
-        "metadata": {"name": name}, "spec": {"clusters": clusters},
+        "metadata": {"name": name, "labels": {MANAGED_BY: SLUICECTL}}, "spec": {"clusters": clusters},
     })
-}
-
-fn failed_to_encode(policy: &str, error: serde_json::Error) -> RequestFailure {
-    RequestFailure::of("create", format!("DispatchPolicy {policy}"))(kube::Error::SerdeError(error))
 }
 
 /// The Workloads that are recorded or nominated for a worker and have not finished, as `namespace/name`.

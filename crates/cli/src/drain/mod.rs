@@ -17,8 +17,10 @@ pub use policy_change::{PolicyChange, PolicyObject, plan};
 /// What is wanted of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DrainOrder {
+    /// Nothing new. A drain that is there stays, with its deadline.
+    Cordon,
     /// Nothing new; running work is withdrawn at the deadline, never without one.
-    Start {
+    Drain {
         /// The deadline.
         deadline: Option<Timestamp>,
     },

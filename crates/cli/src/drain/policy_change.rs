@@ -3,7 +3,7 @@
 //! Entries are changed as JSON, so that fields without a type here stay.
 
 use crds::{
-    names::annotations::POLICY,
+    names::{SLUICECTL, annotations::POLICY, labels::MANAGED_BY},
     v1alpha1::DispatchPolicy,
     v1beta2::{MultiKueueCluster, MultiKueueConfig},
 };
@@ -12,16 +12,16 @@ use serde_json::{Map, Value, json};
 use super::{DrainFailure, DrainOrder};
 use crate::clusters::serves;
 
-/// A policy with the JSON of its clusters.
+/// A policy with the JSON of its spec.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolicyObject {
     /// As type.
     pub policy: DispatchPolicy,
-    /// `spec.clusters` as the server holds it.
-    pub clusters: Vec<Value>,
+    /// The spec as the server holds it.
+    pub spec: Map<String, Value>,
 }
 
-/// A change of one policy.
+/// A change of policies.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PolicyChange {
     /// The policy gets these clusters.
@@ -33,14 +33,26 @@ pub enum PolicyChange {
         /// `spec.clusters`.
         clusters: Vec<Value>,
     },
-    /// A configuration without a policy gets one that only drains. Everything else in it is the default, as without a policy.
+    /// A policy that only drains is made. Everything else in it is the default, as without a policy.
     Create {
         /// Name of the policy.
         policy: String,
-        /// The configuration that names it from then on.
-        config: String,
         /// `spec.clusters`.
         clusters: Vec<Value>,
+    },
+    /// A configuration names a policy.
+    Name {
+        /// The configuration.
+        config: String,
+        /// The policy; none if it names one no more.
+        policy: Option<String>,
+    },
+    /// A policy that was made for a drain goes with it.
+    Delete {
+        /// Name of the policy.
+        policy: String,
+        /// The uid of the policy.
+        uid: Option<String>,
     },
 }
 
@@ -50,24 +62,42 @@ impl PolicyObject {
     /// # Errors
     /// If it is no DispatchPolicy.
     pub fn read(object: &Value) -> Result<Self, serde_json::Error> {
-        let clusters = object.pointer("/spec/clusters").and_then(Value::as_array);
-        let clusters = clusters.cloned().unwrap_or_default();
-        Ok(Self { policy: serde_json::from_value(object.clone())?, clusters })
+        let spec = object.get("spec").and_then(Value::as_object).cloned().unwrap_or_default();
+        Ok(Self { policy: serde_json::from_value(object.clone())?, spec })
     }
 
     fn name(&self) -> &str {
         self.policy.metadata.name.as_deref().unwrap_or_default()
     }
 
+    fn clusters(&self) -> &[Value] {
+        self.spec.get("clusters").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Whether a drain has made the policy.
+    fn is_made_for_drains(&self) -> bool {
+        let labels = self.policy.metadata.labels.as_ref();
+        labels.and_then(|all| all.get(MANAGED_BY)).is_some_and(|tool| tool == SLUICECTL)
+    }
+
+    /// Whether the policy says what a configuration without a policy gets, apart from clusters.
+    fn is_default(&self) -> bool {
+        self.spec.iter().all(|(field, value)| match field.as_str() {
+            "clusters" => true,
+            "strategy" => value == "Spread",
+            _ => false,
+        })
+    }
+
     /// The change to these clusters, if they differ.
     fn update(&self, clusters: Vec<Value>) -> Option<PolicyChange> {
         let version = self.policy.metadata.resource_version.clone().unwrap_or_default();
         let policy = self.name().to_owned();
-        (clusters != self.clusters).then_some(PolicyChange::Update { policy, version, clusters })
+        (clusters != self.clusters()).then_some(PolicyChange::Update { policy, version, clusters })
     }
 }
 
-/// The changes that an order needs; none if it holds already.
+/// The changes that an order needs, in their order; none if it holds already.
 ///
 /// # Errors
 /// If nothing dispatches to the worker, or a policy would have to be made under a name that is in use.
@@ -80,10 +110,7 @@ pub fn plan(
     let name = cluster.metadata.name.as_deref().unwrap_or_default();
     if order == DrainOrder::End {
         // Also in policies that no configuration names any more: the drain would come back with them.
-        return Ok(policies
-            .iter()
-            .filter_map(|one| one.update(without_drain(&one.clusters, name)))
-            .collect());
+        return Ok(policies.iter().flat_map(|policy| ending(policy, configs, name)).collect());
     }
     let mut changes = Vec::new();
     let mut served = false;
@@ -94,12 +121,15 @@ pub fn plan(
             continue;
         }
         served = true;
-        let change = match policy {
-            Some(policy) => policy.update(with_drain(&policy.clusters, name, order)),
-            None => Some(creation(config, named, policies, with_drain(&[], name, order))?),
+        let needed = match policy {
+            Some(policy) => {
+                policy.update(with_drain(policy.clusters(), name, order)).into_iter().collect()
+            }
+            None => creation(config, named, policies, (name, order))?,
         };
         // Configurations may share a policy.
-        changes.extend(change.filter(|change| !changes.contains(change)));
+        let new: Vec<_> = needed.into_iter().filter(|change| !changes.contains(change)).collect();
+        changes.extend(new);
     }
     if served { Ok(changes) } else { Err(DrainFailure::NotDispatchedTo(name.to_owned())) }
 }
@@ -109,23 +139,56 @@ fn creation(
     config: &MultiKueueConfig,
     named: Option<&String>,
     policies: &[PolicyObject],
-    clusters: Vec<Value>,
-) -> Result<PolicyChange, DrainFailure> {
+    (cluster, order): (&str, DrainOrder),
+) -> Result<Vec<PolicyChange>, DrainFailure> {
     let config = config.metadata.name.clone().unwrap_or_default();
     let policy = named.unwrap_or(&config).clone();
-    if policies.iter().any(|one| one.name() == policy) {
-        return Err(DrainFailure::PolicyNameTaken { config, policy });
+    let existing = policies.iter().find(|one| one.name() == policy);
+    let made = match existing {
+        // A command that ended early has made it and not named it.
+        Some(existing) if existing.is_made_for_drains() => {
+            existing.update(with_drain(existing.clusters(), cluster, order))
+        }
+        Some(_) => return Err(DrainFailure::PolicyNameTaken { config, policy }),
+        None => {
+            let clusters = with_drain(&[], cluster, order);
+            Some(PolicyChange::Create { policy: policy.clone(), clusters })
+        }
+    };
+    let name = named.is_none().then_some(PolicyChange::Name { config, policy: Some(policy) });
+    Ok(made.into_iter().chain(name).collect())
+}
+
+/// The end of a drain in one policy. A policy that was made for drains goes with the last one, and leaves no trace.
+fn ending(policy: &PolicyObject, configs: &[MultiKueueConfig], cluster: &str) -> Vec<PolicyChange> {
+    let left = without_drain(policy.clusters(), cluster);
+    let Some(update) = policy.update(left.clone()) else {
+        return Vec::new();
+    };
+    if !(policy.is_made_for_drains() && policy.is_default() && left.is_empty()) {
+        return vec![update];
     }
-    Ok(PolicyChange::Create { policy, config, clusters })
+    let naming = configs.iter().filter(|config| {
+        let named = config.metadata.annotations.as_ref().and_then(|all| all.get(POLICY));
+        named.is_some_and(|named| named == policy.name())
+    });
+    let unname = naming.map(|config| PolicyChange::Name {
+        config: config.metadata.name.clone().unwrap_or_default(),
+        policy: None,
+    });
+    let uid = policy.policy.metadata.uid.clone();
+    let delete = PolicyChange::Delete { policy: policy.name().to_owned(), uid };
+    unname.chain([delete]).collect()
 }
 
 fn with_drain(clusters: &[Value], name: &str, order: DrainOrder) -> Vec<Value> {
     let mut drain = Map::new();
-    if let DrainOrder::Start { deadline: Some(deadline) } = order {
+    if let DrainOrder::Drain { deadline: Some(deadline) } = order {
         drain.insert("deadline".to_owned(), json!(deadline.to_string()));
     }
     let mut clusters = clusters.to_vec();
     match clusters.iter_mut().find(|one| one["name"] == name) {
+        Some(entry) if order == DrainOrder::Cordon && entry.get("drain").is_some() => {}
         Some(entry) => entry["drain"] = Value::Object(drain),
         None => clusters.push(json!({"name": name, "drain": drain})),
     }
@@ -177,7 +240,7 @@ mod tests {
         PolicyChange::Update { policy: policy.to_owned(), version: "7".to_owned(), clusters }
     }
 
-    const CORDON: DrainOrder = DrainOrder::Start { deadline: None };
+    const CORDON: DrainOrder = DrainOrder::Cordon;
 
     #[test]
     fn a_drain_keeps_what_else_a_policy_says() {
@@ -185,7 +248,7 @@ mod tests {
         let policies = [policy("p", &json!({"clusters": clusters}))];
         let configs = [config("c", Some("p"), &["east"])];
         let deadline = Some("2026-11-24T12:00:00Z".parse().expect("a time"));
-        let order = DrainOrder::Start { deadline };
+        let order = DrainOrder::Drain { deadline };
         let changes = plan(&cluster(), &configs, &policies, order).expect("changes");
         let drained = json!([{"name": "west"},
             {"name": "east", "weight": 3, "later": true, "drain": {"deadline": "2026-11-24T12:00:00Z"}}]);
@@ -208,20 +271,58 @@ mod tests {
         assert_eq!(changes, [update("p", &drained), update("s", &drained)]);
     }
 
+    fn made(mut policy: PolicyObject) -> PolicyObject {
+        let labels = [(MANAGED_BY.to_owned(), SLUICECTL.to_owned())];
+        policy.policy.metadata.labels = Some(labels.into());
+        policy
+    }
+
     #[test]
     fn a_configuration_without_a_policy_gets_one() {
-        let clusters = vec![json!({"name": "east", "drain": {}})];
         let create = |policy: &str| PolicyChange::Create {
             policy: policy.to_owned(),
-            config: "c".to_owned(),
-            clusters: clusters.clone(),
+            clusters: vec![json!({"name": "east", "drain": {}})],
         };
+        let name = PolicyChange::Name { config: "c".to_owned(), policy: Some("c".to_owned()) };
         let plan =
             |config, policies: &[PolicyObject]| plan(&cluster(), &[config], policies, CORDON);
-        assert_eq!(plan(config("c", None, &["east"]), &[]).expect("changes"), [create("c")]);
+        let unnamed = || config("c", None, &["east"]);
+        assert_eq!(plan(unnamed(), &[]).expect("changes"), [create("c"), name.clone()]);
         assert_eq!(plan(config("c", Some("q"), &["east"]), &[]).expect("changes"), [create("q")]);
-        let taken = plan(config("c", None, &["east"]), &[policy("c", &json!({}))]);
+        let taken = plan(unnamed(), &[policy("c", &json!({}))]);
         assert!(matches!(taken, Err(DrainFailure::PolicyNameTaken { .. })), "{taken:?}");
+        let drained = json!({"clusters": [{"name": "east", "drain": {}}]});
+        let interrupted = made(policy("c", &drained));
+        assert_eq!(plan(unnamed(), &[interrupted]).expect("changes"), [name]);
+    }
+
+    #[test]
+    fn a_policy_that_was_made_for_a_drain_goes_with_the_last_drain() {
+        let configs = [config("c", Some("c"), &["east"])];
+        let ended = |spec: &Value| {
+            let policies = [made(policy("c", spec))];
+            plan(&cluster(), &configs, &policies, DrainOrder::End).expect("changes")
+        };
+        let unname = PolicyChange::Name { config: "c".to_owned(), policy: None };
+        let delete = PolicyChange::Delete { policy: "c".to_owned(), uid: None };
+        let drained = json!({"strategy": "Spread", "clusters": [{"name": "east", "drain": {}}]});
+        assert_eq!(ended(&drained), [unname, delete]);
+        let other =
+            json!({"clusters": [{"name": "east", "drain": {}}, {"name": "west", "drain": {}}]});
+        assert_eq!(ended(&other), [update("c", &json!([{"name": "west", "drain": {}}]))]);
+        let changed = json!({"strategy": "BinPack", "clusters": [{"name": "east", "drain": {}}]});
+        assert_eq!(ended(&changed), [update("c", &json!([]))]);
+    }
+
+    #[test]
+    fn a_cordon_keeps_the_deadline_of_a_drain() {
+        let drain = json!({"deadline": "2026-11-24T12:00:00Z"});
+        let policies = [policy("p", &json!({"clusters": [{"name": "east", "drain": drain}]}))];
+        let configs = [config("c", Some("p"), &["east"])];
+        let plan = |order| plan(&cluster(), &configs, &policies, order).expect("changes");
+        assert_eq!(plan(CORDON), []);
+        let without_deadline = DrainOrder::Drain { deadline: None };
+        assert_eq!(plan(without_deadline), [update("p", &json!([{"name": "east", "drain": {}}]))]);
     }
 
     #[test]

@@ -37,6 +37,18 @@ pub fn api_of(client: &Client, object: &Value) -> Api<DynamicObject> {
     }
 }
 
+/// Reads what a wanted object meets, and changes nothing.
+///
+/// # Errors
+/// If an object of another owner is in the way, or the request fails.
+pub(super) async fn check(client: &Client, wanted: &Value) -> Result<(), JoinFailure> {
+    let failed = RequestFailure::of("get", identity(wanted));
+    let name = wanted["metadata"]["name"].as_str().unwrap_or_default();
+    let existing = api_of(client, wanted).get_opt(name).await.map_err(failed)?;
+    let known = existing.and_then(|existing| serde_json::to_value(existing).ok());
+    Ok(action(wanted, known.as_ref()).map(drop)?)
+}
+
 /// Makes the object, or makes it equal to what is wanted. Gives a line about what happened.
 ///
 /// # Errors

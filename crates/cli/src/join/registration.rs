@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use super::{
     HubInstallation, JoinFailure, JoinRequest, TokenRequestKind, WorkerEndpoint,
-    apply::ensure,
+    apply::{check, ensure},
     endpoint::{EndpointOptions, choose, cluster_of},
     hub_objects,
     membership::{add_member, joined_configs},
@@ -51,7 +51,6 @@ pub async fn join(
     report: &(dyn Fn(&str) + Sync),
 ) -> Result<(), JoinFailure> {
     let plan = prepare(hub, worker, request).await?;
-    check_identity(&hub.client, &worker.client, request, &plan.hub_uid).await?;
     if request.wait.is_some() {
         check_installed(&worker.client).await?;
     }
@@ -90,10 +89,7 @@ pub async fn dry_run(
     request: &JoinRequest,
 ) -> Result<String, JoinFailure> {
     let plan = prepare(hub, worker, request).await?;
-    let mut worker_objects = plan.worker_objects;
-    if request.token == TokenRequestKind::Permanent {
-        worker_objects.push(token_secret(&request.account, &plan.hub_uid));
-    }
+    let worker_objects = plan.with_token_secret(request);
     let configs: Vec<String> = request.config.iter().cloned().collect();
     let mut hub_objects = vec![
         hub_objects::secret(request, &plan.endpoint, HIDDEN),
@@ -119,7 +115,29 @@ async fn prepare(
     let installation =
         HubInstallation::read(&hub.client, &request.hub_namespace, &request.declared).await?;
     let worker_objects = account_objects_of(request, &installation.kinds, &hub_uid)?;
-    Ok(JoinPlan { endpoint, hub_uid, worker_objects, is_configured: installation.is_configured })
+    let is_configured = installation.is_configured;
+    let plan = JoinPlan { endpoint, hub_uid, worker_objects, is_configured };
+    check_identity(&hub.client, &worker.client, request, &plan.hub_uid).await?;
+    // All of them before the first write: a refusal leaves nothing behind.
+    for object in plan.with_token_secret(request) {
+        check(&worker.client, &object).await?;
+    }
+    let secret = hub_objects::secret(request, &plan.endpoint, HIDDEN);
+    for object in [secret, hub_objects::cluster(request, None, &[])] {
+        check(&hub.client, &object).await?;
+    }
+    Ok(plan)
+}
+
+impl JoinPlan {
+    /// The objects of the worker, with the Secret of a token that does not expire.
+    fn with_token_secret(&self, request: &JoinRequest) -> Vec<Value> {
+        let secret = match request.token {
+            TokenRequestKind::Permanent => Some(token_secret(&request.account, &self.hub_uid)),
+            TokenRequestKind::Expiring(_) => None,
+        };
+        self.worker_objects.iter().cloned().chain(secret).collect()
+    }
 }
 
 fn account_objects_of(

@@ -122,7 +122,7 @@ async fn end_work(
     report: &(dyn Fn(&str) + Sync),
 ) -> Result<(), LeaveFailure> {
     let name = request.name.as_str();
-    let deadline = match request.work {
+    let order = match request.work {
         WorkThere::Ignore => return Ok(()),
         WorkThere::Refuse => {
             let left = work_on(client, name).await?;
@@ -131,11 +131,11 @@ async fn end_work(
                 let examples = left.into_iter().take(EXAMPLES).collect();
                 return Err(LeaveFailure::WorkThere { cluster, count, examples });
             }
-            None
+            DrainOrder::Cordon
         }
-        WorkThere::Drain { deadline } => deadline,
+        WorkThere::Drain { deadline } => DrainOrder::Drain { deadline },
     };
-    match drain::order(client, name, DrainOrder::Start { deadline }).await {
+    match drain::order(client, name, order).await {
         Ok(lines) => lines.iter().for_each(|line| report(&format!("hub: {line}"))),
         // No configuration has it, so it gets no work.
         Err(DrainFailure::NotDispatchedTo(_)) => {}
