@@ -254,6 +254,8 @@ pub mod conditions {
         BLOCKED_ON_PREEMPTION_GATES = "BlockedOnPreemptionGates";
         /// A queue, check or cluster can be used.
         ACTIVE = "Active";
+        /// The client certificate of a MultiKueueCluster expires soon, or has expired.
+        CERTIFICATE_EXPIRING = "sluice.dev/CertificateExpiring";
         /// A worker refuses a remote copy.
         REFUSED = "sluice.dev/Refused";
     }
@@ -308,6 +310,10 @@ pub mod reasons {
         NAME_TAKEN = "NameTaken";
         /// Another manager uses a worker with the same origin.
         ORIGIN_SHARED = "OriginShared";
+        /// A client certificate expires within a week.
+        CERTIFICATE_EXPIRING = "CertificateExpiring";
+        /// A client certificate has expired.
+        CERTIFICATE_EXPIRED = "CertificateExpired";
         /// A worker does not run jobs of this kind.
         KIND_NOT_ALLOWED = "KindNotAllowed";
         /// No node accepts a pod: on pods set by the scheduler, on remote copies the reason of their eviction.

@@ -10,7 +10,7 @@
 //! | [`watch`] | watches: [`watch::Change`]s by [`watch::Key`], and the [`watch::Stores`] that they fill |
 //! | [`write`](mod@write), [`writer`] | a write request as a value, and sending it |
 //! | [`failpoint`] | where a test ends the process around a write |
-//! | [`requests`] | request counters of clients |
+//! | [`requests`], [`certificate_metrics`] | request counters of clients, expiry of client certificates |
 //! | [`events`] | Events of `events.k8s.io/v1` |
 //! | [`server`], [`tls`] | HTTP servers and their serving certificate |
 //! | [`certs`], [`cert_dir`], [`cert_secret`], [`ca_bundle`] | certificates: made, read, shared, and their CA injected |
@@ -20,6 +20,7 @@
 pub mod ca_bundle;
 pub mod cert_dir;
 pub mod cert_secret;
+pub mod certificate_metrics;
 pub mod certs;
 pub mod client;
 pub mod error_chain;
