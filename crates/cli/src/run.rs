@@ -15,7 +15,7 @@ use crate::{
     args::{CliArgs, CliCommand, DrainArgs, ExplainArgs, JoinArgs, LeaveArgs, WorkerAccessArgs},
     clusters::{ClusterList, ClusterObjects},
     drain::{self, DeadlineArgument, DrainFailure, DrainOrder},
-    explain::{WorkloadExplanation, WorkloadName, WorkloadSurroundings, position, workloads_of},
+    explain::{WorkloadExplanation, WorkloadQuery, WorkloadSurroundings, position, workloads_of},
     failure::CommandFailure,
     join::{self, HubAccount, JoinRequest, TokenRequestKind},
     leave::{self, LeaveFailure, LeaveRequest, WorkThere},
@@ -77,7 +77,7 @@ async fn explain(
     args: &ExplainArgs,
     print: &(dyn Fn(&str) + Sync),
 ) -> Result<(), CommandFailure> {
-    let name: WorkloadName = args.name.parse()?;
+    let name: WorkloadQuery = args.name.parse()?;
     let namespace = args.namespace.clone().unwrap_or_else(|| hub.namespace());
     let client = &hub.client;
     let workloads: Api<Workload> = Api::namespaced(client.clone(), &namespace);
@@ -113,7 +113,7 @@ async fn explain(
 async fn no_workload(
     client: &Client,
     namespace: &str,
-    name: &WorkloadName,
+    name: &WorkloadQuery,
 ) -> Result<String, CommandFailure> {
     let plain = name.name();
     let nothing = format!("no Workload {namespace}/{plain}, and none of a job of that name");

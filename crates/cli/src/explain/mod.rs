@@ -25,7 +25,7 @@ use serde::Serialize;
 
 pub use cluster_reasons::ClusterReason;
 pub use event_lines::EventLine;
-pub use selection::{NameParseFailure, WorkloadName, workloads_of};
+pub use selection::{NameParseFailure, WorkloadQuery, workloads_of};
 
 /// What is known of one Workload.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -63,7 +63,7 @@ pub struct WorkloadExplanation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requeue_at: Option<String>,
     /// The pod sets.
-    pub pod_sets: Vec<PodSetExplanation>,
+    pub pod_sets: Vec<PodSetLine>,
     /// The admission checks.
     pub admission_checks: Vec<CheckLine>,
     /// The conditions.
@@ -95,7 +95,7 @@ pub enum WorkloadState {
 /// A pod set with its flavors.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PodSetExplanation {
+pub struct PodSetLine {
     /// Name.
     pub name: String,
     /// Number of pods.
@@ -220,7 +220,7 @@ fn state_of(workload: &Workload) -> (WorkloadState, Option<&Condition>) {
     }
 }
 
-fn pod_sets(workload: &Workload) -> Vec<PodSetExplanation> {
+fn pod_sets(workload: &Workload) -> Vec<PodSetLine> {
     let status = &workload.status;
     let assigned = status.admission.iter().flat_map(|one| &one.pod_set_assignments);
     let assigned: BTreeMap<&str, _> = assigned.map(|one| (one.name.as_str(), one)).collect();
@@ -228,7 +228,7 @@ fn pod_sets(workload: &Workload) -> Vec<PodSetExplanation> {
         let assignment = assigned.get(pod_set.name.as_str());
         let pending = status.resource_requests.iter().find(|one| one.name == pod_set.name);
         let requested = || pending.map(|one| one.resources.clone()).unwrap_or_default();
-        PodSetExplanation {
+        PodSetLine {
             name: pod_set.name.clone(),
             count: assignment.and_then(|one| one.count).or(pod_set.count).unwrap_or(1),
             flavors: assignment.map(|one| one.flavors.clone()).unwrap_or_default(),

@@ -9,7 +9,7 @@ use crds::{
 
 /// `NAME`, or `KIND/NAME` in any case, with or without a plural.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WorkloadName {
+pub struct WorkloadQuery {
     kind: Option<String>,
     name: String,
 }
@@ -19,7 +19,7 @@ pub struct WorkloadName {
 #[error("{0:?} is neither NAME nor KIND/NAME")]
 pub struct NameParseFailure(String);
 
-impl FromStr for WorkloadName {
+impl FromStr for WorkloadQuery {
     type Err = NameParseFailure;
 
     fn from_str(text: &str) -> Result<Self, NameParseFailure> {
@@ -35,7 +35,7 @@ impl FromStr for WorkloadName {
     }
 }
 
-impl WorkloadName {
+impl WorkloadQuery {
     /// The name without a kind.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -59,7 +59,7 @@ impl WorkloadName {
 
 /// The Workloads of this name, and those of jobs of this name. A Workload by its own name comes first.
 #[must_use]
-pub fn workloads_of<'a>(name: &WorkloadName, workloads: &'a [Workload]) -> Vec<&'a Workload> {
+pub fn workloads_of<'a>(name: &WorkloadQuery, workloads: &'a [Workload]) -> Vec<&'a Workload> {
     let own = |one: &&Workload| {
         name.may_be("Workload") && one.metadata.name.as_deref() == Some(name.name())
     };
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn a_name_with_empty_parts_is_refused() {
         for name in ["", "/train", "job/", "a/b/c"] {
-            assert!(name.parse::<WorkloadName>().is_err(), "{name}");
+            assert!(name.parse::<WorkloadQuery>().is_err(), "{name}");
         }
     }
 }

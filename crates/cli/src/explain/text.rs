@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::{PodSetExplanation, WorkloadExplanation};
+use super::{PodSetLine, WorkloadExplanation};
 use crate::{
     amounts::{age_of, canonical},
     output::HumanText,
@@ -112,7 +112,7 @@ fn queue(one: &WorkloadExplanation) -> String {
 }
 
 /// A row per resource.
-fn pod_set_rows(pod_set: &PodSetExplanation) -> Vec<Vec<String>> {
+fn pod_set_rows(pod_set: &PodSetLine) -> Vec<Vec<String>> {
     let head = [pod_set.name.clone(), pod_set.count.to_string()];
     if pod_set.resources.is_empty() {
         return vec![head.to_vec()];

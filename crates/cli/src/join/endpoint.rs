@@ -9,7 +9,7 @@ use kube::config::{Cluster, Kubeconfig};
 
 /// What the manager's kubeconfig says about the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WorkerEndpoint {
+pub struct JoinEndpoint {
     /// An https URL.
     pub server: String,
     /// PEM certificates in base64; the system's authorities count without them.
@@ -64,7 +64,7 @@ pub(super) fn choose(
     context: &str,
     options: &EndpointOptions,
     file_authority: Option<String>,
-) -> Result<WorkerEndpoint, EndpointRefused> {
+) -> Result<JoinEndpoint, EndpointRefused> {
     let named = || context.to_owned();
     let cluster =
         cluster_of(kubeconfig, context).ok_or_else(|| EndpointRefused::NoServer(named()))?;
@@ -86,7 +86,7 @@ pub(super) fn choose(
     // Another address has another name in its certificate.
     let name = filled(cluster.tls_server_name.as_ref()).filter(|_| !moved);
     let authority = options.authority.clone().or(own);
-    Ok(WorkerEndpoint { server, authority, tls_server_name: name })
+    Ok(JoinEndpoint { server, authority, tls_server_name: name })
 }
 
 /// The cluster of a context.
@@ -141,7 +141,7 @@ mod tests {
         Kubeconfig::from_yaml(&text).expect("a kubeconfig")
     }
 
-    fn chosen(cluster: &str, options: &EndpointOptions) -> Result<WorkerEndpoint, EndpointRefused> {
+    fn chosen(cluster: &str, options: &EndpointOptions) -> Result<JoinEndpoint, EndpointRefused> {
         choose(&kubeconfig(cluster), "x", options, None)
     }
 
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn the_endpoint_is_that_of_the_kubeconfig() {
-        let expected = WorkerEndpoint {
+        let expected = JoinEndpoint {
             server: "https://worker:6443".to_owned(),
             authority: Some("Q0E=".to_owned()),
             tls_server_name: None,

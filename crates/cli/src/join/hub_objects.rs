@@ -7,10 +7,10 @@ use crds::names::{
 };
 use serde_json::{Value, json};
 
-use super::{JoinRequest, WorkerEndpoint};
+use super::{JoinEndpoint, JoinRequest};
 
 /// The Secret. `token` goes nowhere else.
-pub(super) fn secret(request: &JoinRequest, endpoint: &WorkerEndpoint, token: &str) -> Value {
+pub(super) fn secret(request: &JoinRequest, endpoint: &JoinEndpoint, token: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Secret", "type": "Opaque",
         "metadata": {
@@ -22,7 +22,7 @@ pub(super) fn secret(request: &JoinRequest, endpoint: &WorkerEndpoint, token: &s
 }
 
 /// The kubeconfig. JSON is YAML.
-fn kubeconfig(request: &JoinRequest, endpoint: &WorkerEndpoint, token: &str) -> Value {
+fn kubeconfig(request: &JoinRequest, endpoint: &JoinEndpoint, token: &str) -> Value {
     let mut cluster = json!({"server": endpoint.server});
     if let Some(authority) = &endpoint.authority {
         cluster["certificate-authority-data"] = json!(authority);

@@ -33,7 +33,7 @@ use std::{path::PathBuf, time::Duration};
 use jobs::Kinds;
 
 pub use apply::{api_of, identity};
-pub use endpoint::{EndpointRefused, WorkerEndpoint};
+pub use endpoint::{EndpointRefused, JoinEndpoint};
 pub use installation::{HubInstallation, InstallationFailure};
 pub use membership::{MemberRemoval, joined_configs, set_members, without_member};
 pub use ownership::{NotOurs, is_joined};

@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{
-    HubInstallation, JoinFailure, JoinRequest, TokenRequestKind, WorkerEndpoint,
+    HubInstallation, JoinEndpoint, JoinFailure, JoinRequest, TokenRequestKind,
     apply::{check, ensure},
     endpoint::{EndpointOptions, choose, cluster_of},
     hub_objects,
@@ -33,7 +33,7 @@ const HIDDEN: &str = "(a token of the ServiceAccount)";
 
 /// What a registration starts from.
 struct JoinPlan {
-    endpoint: WorkerEndpoint,
+    endpoint: JoinEndpoint,
     hub_uid: String,
     worker_objects: Vec<Value>,
     is_configured: bool,
@@ -149,7 +149,7 @@ fn account_objects_of(
     objects.map_err(|error| JoinFailure::Roles(error.to_string()))
 }
 
-fn endpoint(worker: &ClusterAccess, request: &JoinRequest) -> Result<WorkerEndpoint, JoinFailure> {
+fn endpoint(worker: &ClusterAccess, request: &JoinRequest) -> Result<JoinEndpoint, JoinFailure> {
     let read = |file: &std::path::Path| {
         let failed = |error: std::io::Error| JoinFailure::Authority {
             file: file.display().to_string(),
