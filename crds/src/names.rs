@@ -46,6 +46,8 @@ names! {
     THIN_QUEUE = "sluice-thin";
     /// The ConfigMap of the manager's incarnation.
     INCARNATION_CONFIG_MAP = "sluice-incarnation";
+    /// Field manager of `sluicectl`, and value of the label `managed-by` of what `sluicectl join` makes.
+    SLUICECTL = "sluicectl";
     /// The lease of the leader.
     LEADER_LEASE = "c1f6bfd2.kueue.x-k8s.io";
 }
@@ -93,6 +95,8 @@ pub mod labels {
         CONCURRENT_ADMISSION_PARENT = "kueue.x-k8s.io/concurrent-admission-parent";
         /// The manager that an object on a worker belongs to.
         MULTI_KUEUE_ORIGIN = "kueue.x-k8s.io/multikueue-origin";
+        /// The tool that manages an object; the value is that of Kubernetes' recommended labels.
+        MANAGED_BY = "app.kubernetes.io/managed-by";
         /// Pods on a worker that belong to a dispatched Workload.
         MULTI_KUEUE_WORKER_POD = "kueue.x-k8s.io/multikueue-worker-workload-pod";
     }
@@ -182,6 +186,12 @@ pub mod annotations {
         CLEANUP = "sluice.dev/cleanup";
         /// The cluster that a MultiKueueCluster leads to, by the uid of its namespace kube-system.
         CLUSTER_UID = "sluice.dev/cluster-uid";
+        /// The manager cluster that `sluicectl join` made an object of a worker for, by the uid of its namespace kube-system.
+        JOINED_HUB = "sluice.dev/joined-hub";
+        /// The MultiKueueConfigs that `sluicectl join` added a MultiKueueCluster to, comma separated.
+        JOINED_CONFIGS = "sluice.dev/joined-configs";
+        /// When the token in the kubeconfig of a MultiKueueCluster expires.
+        TOKEN_EXPIRES = "sluice.dev/token-expires";
         /// Whether a job may run twice when its worker is lost.
         EXECUTION = "sluice.dev/execution";
         /// Label selector over clusters.
@@ -244,6 +254,8 @@ pub mod conditions {
         BLOCKED_ON_PREEMPTION_GATES = "BlockedOnPreemptionGates";
         /// A queue, check or cluster can be used.
         ACTIVE = "Active";
+        /// The client certificate of a MultiKueueCluster expires soon, or has expired.
+        CERTIFICATE_EXPIRING = "sluice.dev/CertificateExpiring";
         /// A worker refuses a remote copy.
         REFUSED = "sluice.dev/Refused";
     }
@@ -298,6 +310,10 @@ pub mod reasons {
         NAME_TAKEN = "NameTaken";
         /// Another manager uses a worker with the same origin.
         ORIGIN_SHARED = "OriginShared";
+        /// A client certificate expires within a week.
+        CERTIFICATE_EXPIRING = "CertificateExpiring";
+        /// A client certificate has expired.
+        CERTIFICATE_EXPIRED = "CertificateExpired";
         /// A worker does not run jobs of this kind.
         KIND_NOT_ALLOWED = "KindNotAllowed";
         /// No node accepts a pod: on pods set by the scheduler, on remote copies the reason of their eviction.

@@ -221,6 +221,22 @@ impl<'a> Installation<'a> {
         programs::agent(self, worker, blocks, environment).await
     }
 
+    /// Starts a manager that answers the webhooks and lives as long as the lab.
+    ///
+    /// # Errors
+    /// If it does not become ready.
+    pub async fn lasting_manager(&self) -> Result<()> {
+        programs::lasting_manager(self, self.ports.webhooks).await
+    }
+
+    /// Starts an agent on a worker that lives as long as the lab.
+    ///
+    /// # Errors
+    /// If it does not become ready.
+    pub async fn lasting_agent(&self, worker: &Cluster) -> Result<()> {
+        programs::lasting_agent(self, worker).await
+    }
+
     fn file(&self, name: &str) -> PathBuf {
         self.lab.state().directory.join(name)
     }

@@ -16,6 +16,7 @@ use std::{fmt, net::IpAddr};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{HeaderValue, Uri};
+use jiff::Timestamp;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 
 use self::read::{KubeconfigCluster, KubeconfigFile, KubeconfigUser};
@@ -97,6 +98,13 @@ impl Kubeconfig {
             identity,
             namespace: filled(context.namespace.as_deref()).map(str::to_owned),
         })
+    }
+
+    /// When the client certificate expires; `None` without one.
+    pub(crate) fn certificate_expires(&self) -> Option<Timestamp> {
+        let encoded = self.identity.as_ref()?.certificate.reveal();
+        let pem = String::from_utf8(STANDARD.decode(encoded).ok()?).ok()?;
+        runtime::certs::expires_at(&pem)
     }
 }
 

@@ -24,6 +24,7 @@ use kube::Client;
 use leader::{Workers, control_loop};
 use runtime::{
     Stop,
+    certificate_metrics::CertificateMetrics,
     certs::{self, CertPair},
     requests::RequestMetrics,
     server::Server,
@@ -237,6 +238,7 @@ fn unregistered_context(
         requests: RequestMetrics::default(),
         watches: WatchMetrics::default(),
         writes: WriteMetrics::default(),
+        certificates: CertificateMetrics::default(),
         check_every: None,
         last_claim: AtomicU64::new(0),
         timing: ConnectionTiming {

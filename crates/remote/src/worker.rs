@@ -54,7 +54,12 @@ pub(super) struct WorkerLoop {
     goal: WorkerGoal,
     attempts: ConnectionAttempts,
     connection: Option<OpenConnection>,
+    /// The certificate that was reported last.
+    certificate: Option<CertificateReport>,
 }
+
+/// When the client certificate of a loaded kubeconfig expires; `None` for one without a certificate.
+type CertificateReport = Option<Timestamp>;
 
 /// What the task does next.
 enum WorkerGoal {
@@ -70,7 +75,8 @@ impl WorkerLoop {
     /// A worker without a connection.
     pub(super) fn new(name: &str, context: Arc<WorkerContext>) -> Self {
         let attempts = ConnectionAttempts::new(context.timing.first_pause);
-        Self { name: name.into(), context, goal: WorkerGoal::Idle, attempts, connection: None }
+        let (goal, name) = (WorkerGoal::Idle, name.into());
+        Self { name, context, goal, attempts, connection: None, certificate: None }
     }
 
     /// Runs until it is ended, then closes the connection.
@@ -81,6 +87,7 @@ impl WorkerLoop {
         }
         let message = "the connection was ended".to_owned();
         self.lose(lost(CLIENT_CONNECTION_FAILED, message)).await;
+        self.context.certificates.set(&self.name, None);
     }
 
     async fn run_commands(&mut self, commands: &mut Receiver<WorkerCommand>) {
@@ -140,7 +147,11 @@ impl WorkerLoop {
     async fn load(&mut self, secret: &str, fingerprint: Fingerprint) -> Option<Duration> {
         let home = (&self.context.home, self.context.namespace.as_str());
         match load(home, (secret, fingerprint), self.context.timing.deadline).await {
-            Ok(kubeconfig) => self.prepare(&kubeconfig).await,
+            Ok(kubeconfig) => {
+                // Before the attempt: an expired certificate is why it fails.
+                self.report_certificate(kubeconfig.certificate_expires()).await;
+                self.prepare(&kubeconfig).await
+            }
             // The watch may be behind the read, so a refusal is retried.
             Err(NotLoaded::Refused(refused)) => {
                 self.refuse(&refused).await;
@@ -271,6 +282,16 @@ impl WorkerLoop {
             connection.end().await;
         }
         self.report(link).await;
+    }
+
+    /// Reports the expiry of the client certificate, if it is another one.
+    async fn report_certificate(&mut self, expires: CertificateReport) {
+        if self.certificate.replace(expires) == Some(expires) {
+            return;
+        }
+        self.context.certificates.set(&self.name, expires);
+        let input = WorkerInput::ClientCertificate { expires };
+        let _ = self.context.inputs.send(ManagerInput::Worker(self.name.clone(), input)).await;
     }
 
     /// Reports the status. Without a receiver the process is stopping.

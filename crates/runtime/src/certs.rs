@@ -149,6 +149,14 @@ fn matches_key(pair: &CertPair) -> bool {
     })
 }
 
+/// When the first certificate of a PEM text expires; `None` if there is none.
+#[must_use]
+pub fn expires_at(pem: &str) -> Option<Timestamp> {
+    let (_, pem) = parse_x509_pem(pem.as_bytes()).ok()?;
+    let certificate = pem.parse_x509().ok()?;
+    Timestamp::from_second(certificate.validity().not_after.timestamp()).ok()
+}
+
 fn with_certificate(pem: &str, holds: impl FnOnce(&X509Certificate<'_>) -> bool) -> bool {
     let Ok((_, pem)) = parse_x509_pem(pem.as_bytes()) else {
         return false;
@@ -220,6 +228,18 @@ mod tests {
             let decision = needs_renewal(pair, authority, &names(wanted), later(days));
             assert_eq!(decision, renew, "{case}");
         }
+    }
+
+    #[test]
+    fn the_expiry_of_a_certificate_is_read() {
+        let authority = make_authority("ca", now()).expect("a CA");
+        let pair = issue(&authority, &names(NAMES), now()).expect("a certificate");
+        let expires = expires_at(&pair.certificate).expect("a time");
+        assert!(
+            later(SERVING_DAYS - 1) <= expires && expires <= later(SERVING_DAYS + 1),
+            "{expires}"
+        );
+        assert_eq!(expires_at("no certificate"), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@
 //! | [`api_object`] | objects as an API server sends them |
 //! | [`write`](mod@write), [`writer`] | a write request as a value, and sending it |
 //! | [`failpoint`] | where a test ends the process around a write |
-//! | [`requests`] | request counters of clients |
+//! | [`requests`], [`certificate_metrics`] | request counters of clients, expiry of client certificates |
 //! | [`events`] | Events of `events.k8s.io/v1` |
 //! | [`server`], [`tls`] | HTTP servers and their serving certificate |
 //! | [`certs`], [`cert_dir`], [`cert_secret`], [`ca_bundle`] | certificates: made, read, shared, and their CA injected |
@@ -22,6 +22,7 @@ pub mod api_object;
 pub mod ca_bundle;
 pub mod cert_dir;
 pub mod cert_secret;
+pub mod certificate_metrics;
 pub mod certs;
 pub mod client;
 pub mod error_chain;

@@ -16,6 +16,7 @@ use lab::nodes::{self, NodeError, NodeSpec};
 use lab::{ClusterState, Component, LabState};
 use tokio::process::Command;
 
+use crate::secs;
 use crate::wait::GaveUp;
 
 /// From a node's creation until Kubernetes has taken away the taint of a node that is not ready.
@@ -116,7 +117,18 @@ impl Cluster {
         namespace: &str,
         service_account: &str,
     ) -> Result<Kubeconfig, ClusterError> {
-        let arguments = ["-n", namespace, "create", "token", service_account];
+        self.kubeconfig_for_long(namespace, service_account, secs(3600)).await
+    }
+
+    /// The same with a token of this lifetime.
+    pub async fn kubeconfig_for_long(
+        &self,
+        namespace: &str,
+        service_account: &str,
+        lifetime: Duration,
+    ) -> Result<Kubeconfig, ClusterError> {
+        let lifetime = format!("--duration={}s", lifetime.as_secs());
+        let arguments = ["-n", namespace, "create", "token", service_account, &lifetime];
         let token = self.kubectl(&arguments).await?;
         Ok(kubeconfig::with_token(self.kubeconfig()?, token.trim()))
     }

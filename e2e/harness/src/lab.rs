@@ -80,6 +80,19 @@ pub struct TestLab {
 static SHARED: OnceCell<Result<TestLab, String>> = OnceCell::const_new();
 
 impl TestLab {
+    /// A running lab, which ends with `lifeline` if there is one.
+    pub(crate) fn of(state: LabState, lifeline: Option<ChildStdin>) -> Self {
+        let clusters = state.clusters.iter();
+        let servers = clusters.map(|cluster| (cluster.name.clone(), servers(cluster))).collect();
+        Self {
+            state,
+            spaces: AtomicUsize::new(0),
+            peace: RwLock::new(()),
+            servers: Mutex::new(servers),
+            _lifeline: lifeline,
+        }
+    }
+
     /// The lab of this test binary: one manager and at least `workers` workers. The first test that asks starts it. It is
     /// torn down when the process ends, however it ends.
     pub async fn shared(workers: usize) -> Result<&'static Self, LabError> {
@@ -158,15 +171,7 @@ async fn start(plan: LabPlan) -> Result<TestLab, LabError> {
     if let Phase::Ready { after_millis } = lab.state.phase {
         eprintln!("lab {:?} ready in {after_millis} ms", lab.state.name);
     }
-    let clusters = lab.state.clusters.iter();
-    let servers = clusters.map(|cluster| (cluster.name.clone(), servers(cluster))).collect();
-    Ok(TestLab {
-        state: lab.state,
-        spaces: AtomicUsize::new(0),
-        peace: RwLock::new(()),
-        servers: Mutex::new(servers),
-        _lifeline: lab.lifeline,
-    })
+    Ok(TestLab::of(lab.state, lab.lifeline))
 }
 
 /// A program of this workspace, in the target directory that the test itself is in.

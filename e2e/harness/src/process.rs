@@ -8,6 +8,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use lab::control::ControlError;
 use lab::{ProcessId, logs, tether};
 use rustix::process::Signal;
 
@@ -66,6 +67,9 @@ pub enum ProcessError {
         /// The end of its log.
         log: String,
     },
+    /// The supervisor of the lab did not start it.
+    #[error(transparent)]
+    Control(#[from] ControlError),
     /// It did not end in time.
     #[error("{program} did not end within {within:?}; its last lines:\n{log}")]
     StillRunning {
@@ -81,9 +85,9 @@ pub enum ProcessError {
 /// What to start.
 #[derive(Debug, Clone)]
 pub struct Launch {
-    program: String,
-    folder: Option<PathBuf>,
-    arguments: Vec<OsString>,
+    pub(crate) program: String,
+    pub(crate) folder: Option<PathBuf>,
+    pub(crate) arguments: Vec<OsString>,
     environment: Vec<(String, OsString)>,
 }
 
@@ -150,6 +154,19 @@ impl Launch {
     }
 }
 
+/// Asks until the answer is 200. `last` is the last other answer.
+pub(crate) async fn until_ok(address: SocketAddr, path: &str, last: &mut String) {
+    loop {
+        *last = match timeout(ONE_REQUEST, plain_http::ask(address, path, "")).await {
+            Ok(Ok(answer)) if answer.is_ok() => return,
+            Ok(Ok(answer)) => format!("{} {}", answer.status, answer.body),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "no answer".to_owned(),
+        };
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
+
 /// A running program. Dropping it kills it.
 #[derive(Debug)]
 pub struct Process {
@@ -197,19 +214,8 @@ impl Process {
         within: Duration,
     ) -> Result<(), ProcessError> {
         let mut last = String::new();
-        let answered = async {
-            loop {
-                last = match timeout(ONE_REQUEST, plain_http::ask(address, path, "")).await {
-                    Ok(Ok(answer)) if answer.is_ok() => return,
-                    Ok(Ok(answer)) => format!("{} {}", answer.status, answer.body),
-                    Ok(Err(error)) => error.to_string(),
-                    Err(_) => "no answer".to_owned(),
-                };
-                tokio::time::sleep(LOOK_AGAIN).await;
-            }
-        };
         tokio::select! {
-            answered = timeout(within, answered) => if answered.is_ok() { return Ok(()) },
+            answered = timeout(within, until_ok(address, path, &mut last)) => if answered.is_ok() { return Ok(()) },
             status = self.ended() => {
                 return Err(ProcessError::Ended {
                     program: self.program.clone(),

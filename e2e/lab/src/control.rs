@@ -5,6 +5,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -25,8 +26,21 @@ pub enum ControlRequest {
         #[serde(default)]
         extra: Vec<String>,
     },
+    /// Start a program beside the clusters. It ends with the lab. Answered when it was started.
+    Run(ProgramLaunch),
     /// Stop the lab. The response follows the end of all processes.
     Down,
+}
+
+/// A program beside the clusters. Its output goes to the log of its name in the lab's directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramLaunch {
+    /// A name that no other program of the lab has.
+    pub name: String,
+    /// The file.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
 }
 
 /// The answer.

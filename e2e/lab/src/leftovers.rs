@@ -38,6 +38,7 @@ pub fn sweep(root: &StateRoot) -> Result<Vec<Removed>, StateError> {
 /// Kills all processes of a lab but its supervisor. How many were there.
 pub(crate) fn kill_processes(state: &LabState) -> usize {
     let processes = state.clusters.iter().flat_map(|cluster| cluster.processes.values());
+    let processes = processes.chain(state.programs.values());
     processes.filter(|process| matches!(process.signal(Signal::KILL), Ok(true))).count()
 }
 
@@ -81,6 +82,7 @@ mod tests {
             binaries: binaries(),
             audit: false,
             clusters: vec![cluster],
+            programs: std::collections::BTreeMap::new(),
         }
     }
 

@@ -7,7 +7,7 @@
 //! ```text
 //! up ──writes──> lab.json ──read by──> supervisor ──starts──> tether ──becomes──> etcd, kube-apiserver, …
 //!  └──────────────waits for "ready"──────┘  │
-//!                                           └── answers on control.sock: restart, down
+//!                                           └── answers on control.sock: restart, run, down
 //! ```
 //!
 //! Invariants:

@@ -96,6 +96,9 @@ pub struct LabState {
     pub audit: bool,
     /// The manager first, then the workers.
     pub clusters: Vec<ClusterState>,
+    /// Programs beside the clusters, by name.
+    #[serde(default)]
+    pub programs: BTreeMap<String, ProcessId>,
 }
 
 /// One cluster of a lab.
@@ -197,9 +200,15 @@ impl LabState {
         self.directory.join("control.sock")
     }
 
+    /// The log of a program beside the clusters.
+    pub fn program_log(&self, name: &str) -> PathBuf {
+        self.directory.join(format!("{name}.log"))
+    }
+
     /// Memory resident in all its processes, in bytes.
     pub fn resident(&self) -> u64 {
         let processes = self.clusters.iter().flat_map(|cluster| cluster.processes.values());
+        let processes = processes.chain(self.programs.values());
         processes.chain([&self.supervisor]).map(|process| process.resident()).sum()
     }
 

@@ -1,6 +1,6 @@
 //! Starts and stops labs, from outside the supervisor.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -168,6 +168,7 @@ fn make(root: &StateRoot, options: &Options, binaries: Binaries) -> Result<LabSt
         binaries,
         audit: options.audit,
         clusters,
+        programs: BTreeMap::new(),
     };
     state.save()?;
     Ok(state)

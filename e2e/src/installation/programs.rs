@@ -3,10 +3,11 @@
 use std::{
     net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
+    time::Duration,
 };
 
 use anyhow::{Context, Result};
-use harness::{Cluster, Launch, Process, free_port};
+use harness::{Cluster, Launch, Process, free_port, secs};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -44,12 +45,55 @@ fn local(port: u16) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, port))
 }
 
+/// Tokens of programs that a test starts.
+const HOUR: Duration = secs(3600);
+
+/// Tokens of programs that live as long as the lab.
+const YEAR: Duration = secs(365 * 24 * 3600);
+
+/// A program that is to be started, with its endpoints.
+struct PreparedLaunch {
+    launch: Launch,
+    health: SocketAddr,
+    metrics: SocketAddr,
+}
+
 pub(super) async fn manager(
     installation: &Installation<'_>,
     webhooks: u16,
     blocks: &Value,
     environment: &[(&str, &str)],
 ) -> Result<Program> {
+    let prepared = prepare_manager(installation, webhooks, blocks, HOUR).await?;
+    start(installation, prepared, environment).await
+}
+
+pub(super) async fn agent(
+    installation: &Installation<'_>,
+    worker: &Cluster,
+    blocks: &Value,
+    environment: &[(&str, &str)],
+) -> Result<Program> {
+    let prepared = prepare_agent(installation, worker, blocks, HOUR).await?;
+    start(installation, prepared, environment).await
+}
+
+pub(super) async fn lasting_manager(installation: &Installation<'_>, webhooks: u16) -> Result<()> {
+    let prepared = prepare_manager(installation, webhooks, &Value::Null, YEAR).await?;
+    start_lasting(installation, prepared, "sluice-manager").await
+}
+
+pub(super) async fn lasting_agent(installation: &Installation<'_>, worker: &Cluster) -> Result<()> {
+    let prepared = prepare_agent(installation, worker, &Value::Null, YEAR).await?;
+    start_lasting(installation, prepared, &format!("sluice-agent-{}", worker.name())).await
+}
+
+async fn prepare_manager(
+    installation: &Installation<'_>,
+    webhooks: u16,
+    blocks: &Value,
+    token_lifetime: Duration,
+) -> Result<PreparedLaunch> {
     let (health, metrics) = (local(free_port()?), local(free_port()?));
     let mut file = json!({
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
@@ -70,22 +114,22 @@ pub(super) async fn manager(
     }
     add(&mut file, blocks);
     let config = write(installation, &format!("manager-{}.yaml", health.port()), &file)?;
-    let kubeconfig =
-        kubeconfig(installation, &installation.hub, "sluice-manager", health.port()).await?;
+    let account = ("sluice-manager", token_lifetime);
+    let kubeconfig = kubeconfig(installation, &installation.hub, account, health.port()).await?;
     let launch = Launch::of("sluice-manager")
         .args(["--metrics-plain", "--config"])
         .arg(config)
         .arg("--kubeconfig")
         .arg(kubeconfig);
-    start(installation, launch, environment, health, metrics).await
+    Ok(PreparedLaunch { launch, health, metrics })
 }
 
-pub(super) async fn agent(
+async fn prepare_agent(
     installation: &Installation<'_>,
     worker: &Cluster,
     blocks: &Value,
-    environment: &[(&str, &str)],
-) -> Result<Program> {
+    token_lifetime: Duration,
+) -> Result<PreparedLaunch> {
     let (health, metrics) = (local(free_port()?), local(free_port()?));
     let mut file = json!({
         "apiVersion": "config.sluice.dev/v1alpha1",
@@ -94,7 +138,8 @@ pub(super) async fn agent(
     });
     add(&mut file, blocks);
     let config = write(installation, &format!("agent-{}.yaml", health.port()), &file)?;
-    let kubeconfig = kubeconfig(installation, worker, "sluice-agent", health.port()).await?;
+    let account = ("sluice-agent", token_lifetime);
+    let kubeconfig = kubeconfig(installation, worker, account, health.port()).await?;
     let launch = Launch::of("sluice-agent")
         .arg("--config")
         .arg(config)
@@ -106,28 +151,43 @@ pub(super) async fn agent(
         Some(proxy) => launch.args(["--operators=auto", "--ray-head-proxy", proxy]),
         None => launch,
     };
-    start(installation, launch, environment, health, metrics).await
+    Ok(PreparedLaunch { launch, health, metrics })
 }
 
 async fn start(
     installation: &Installation<'_>,
-    launch: Launch,
+    prepared: PreparedLaunch,
     environment: &[(&str, &str)],
-    health: SocketAddr,
-    metrics: SocketAddr,
 ) -> Result<Program> {
-    let launch = match &installation.declared {
-        Some((_, definitions)) => launch.arg("--job-kinds").arg(definitions),
-        None => launch,
-    };
-    let launch = match &installation.build {
-        Some(folder) => launch.built_in(Some(folder.clone())),
-        None => launch.arg("--log-level=info,cluster=debug,runtime=debug"),
-    };
+    let PreparedLaunch { launch, health, metrics } = prepared;
+    let launch = configured(installation, launch);
     let launch = environment.iter().fold(launch, |launch, (name, value)| launch.env(name, *value));
     let process = launch.start(installation.lab)?;
     process.ready(health, "/readyz", TIMEOUT).await?;
     Ok(Program { process, metrics })
+}
+
+/// Leaves the program to the supervisor of the lab.
+async fn start_lasting(
+    installation: &Installation<'_>,
+    prepared: PreparedLaunch,
+    name: &str,
+) -> Result<()> {
+    let launch = configured(installation, prepared.launch);
+    let program = launch.start_lasting(name, installation.lab).await?;
+    Ok(program.ready(prepared.health, "/readyz", TIMEOUT).await?)
+}
+
+/// With the declared kinds and the build of the installation.
+fn configured(installation: &Installation<'_>, launch: Launch) -> Launch {
+    let launch = match &installation.declared {
+        Some((_, definitions)) => launch.arg("--job-kinds").arg(definitions),
+        None => launch,
+    };
+    match &installation.build {
+        Some(folder) => launch.built_in(Some(folder.clone())),
+        None => launch.arg("--log-level=info,cluster=debug,runtime=debug"),
+    }
 }
 
 fn add(file: &mut Value, blocks: &Value) {
@@ -136,14 +196,14 @@ fn add(file: &mut Value, blocks: &Value) {
     }
 }
 
-/// A kubeconfig with a fresh token of a service account, in a file.
+/// A kubeconfig with a fresh token of a service account, of this lifetime, in a file.
 async fn kubeconfig(
     installation: &Installation<'_>,
     cluster: &Cluster,
-    account: &str,
+    (account, lifetime): (&str, Duration),
     number: u16,
 ) -> Result<PathBuf> {
-    let kubeconfig = cluster.kubeconfig_for(NAMESPACE, account).await?;
+    let kubeconfig = cluster.kubeconfig_for_long(NAMESPACE, account, lifetime).await?;
     let kubeconfig = serde_json::to_value(kubeconfig).context("the kubeconfig as JSON")?;
     write(installation, &format!("{account}-{}-{number}.kubeconfig", cluster.name()), &kubeconfig)
 }

@@ -24,7 +24,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("remote", &["cluster", "crds", "jobs", "leader", "runtime", "config"]),
     ("manager", LIBRARIES),
     ("worker-agent", LIBRARIES),
-    ("cli", &["crds", "runtime", "engine"]),
+    ("cli", &["crds", "runtime", "engine", "jobs", "config"]),
 ];
 
 /// All libraries of the product.

@@ -8,6 +8,7 @@ use crds::{
         ResourceFlavor, Topology, Workload, WorkloadPriorityClass,
     },
 };
+use jiff::Timestamp;
 use jobs::{JobObject, Kind, lookups::LookupKind};
 use k8s_openapi::api::{
     core::v1::{ConfigMap, LimitRange, Namespace},
@@ -90,6 +91,11 @@ pub enum WorkerInput {
         request: u64,
         /// The uid of the cluster.
         uid: Box<str>,
+    },
+    /// A kubeconfig was loaded.
+    ClientCertificate {
+        /// When its client certificate expires; `None` without one.
+        expires: Option<Timestamp>,
     },
     /// The process neither is connected to the worker any more nor tries to be.
     GivenUp,

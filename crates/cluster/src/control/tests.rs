@@ -5,6 +5,7 @@ mod backoff;
 mod bad_input;
 mod block_admission;
 mod capacity_waits;
+mod certificates;
 mod cluster;
 mod connections;
 mod cycles;

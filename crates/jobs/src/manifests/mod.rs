@@ -62,6 +62,12 @@ pub fn of_declared_on_worker(kinds: &Kinds) -> String {
     declared(&[roles::of_agent(&queued), roles::of_hub_account(&queued)])
 }
 
+/// Role and binding of the manager's account on a worker, for these kinds.
+#[must_use]
+pub fn of_hub_account(kinds: &Kinds) -> String {
+    roles::of_hub_account(kinds)
+}
+
 /// Names of roles differ from those of the built-in kinds, so that both can be applied.
 fn declared(parts: &[String]) -> String {
     parts.join("---\n").replace("-job-kinds", "-declared-job-kinds")

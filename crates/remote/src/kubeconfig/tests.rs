@@ -49,6 +49,13 @@ pub(crate) fn sample(certificate: bool) -> Kubeconfig {
     read(&if certificate { by_certificate(&authority()) } else { good() }).expect("accepted")
 }
 
+#[test]
+fn the_expiry_of_a_client_certificate_is_known() {
+    let expires = sample(true).certificate_expires().expect("a time");
+    assert!(expires > "2030-01-01T00:00:00Z".parse().expect("a time"), "{expires}");
+    assert_eq!(sample(false).certificate_expires(), None);
+}
+
 fn by_certificate(pair: &runtime::certs::CertPair) -> Value {
     let folded = |pem: &str| {
         let text = data(pem);

@@ -10,6 +10,7 @@ use rustix::process::Signal;
 use tokio::sync::watch;
 
 use crate::component::Component;
+use crate::control::ProgramLaunch;
 use crate::control_plane;
 use crate::identity::ProcessId;
 use crate::state::ClusterState;
@@ -32,10 +33,19 @@ impl Child {
     }
 }
 
+/// What a child is.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum ChildKey {
+    /// A component of a cluster.
+    Component(String, Component),
+    /// A program beside the clusters.
+    Program(String),
+}
+
 /// All children of this supervisor.
 pub(super) struct Children {
     sluice_lab: PathBuf,
-    running: Mutex<HashMap<(String, Component), Child>>,
+    running: Mutex<HashMap<ChildKey, Child>>,
 }
 
 impl Children {
@@ -61,14 +71,33 @@ impl Children {
             .stdout(log.try_clone()?)
             .stderr(log);
         let child = reaped(command.spawn()?)?;
-        let key = (cluster.name.clone(), component);
+        self.lock().insert(ChildKey::Component(cluster.name.clone(), component), child.clone());
+        Ok(child)
+    }
+
+    /// Starts a program beside the clusters, its output appended to `log`.
+    pub(super) fn start_program(
+        &self,
+        launch: &ProgramLaunch,
+        log: &Path,
+    ) -> std::io::Result<Child> {
+        let key = ChildKey::Program(launch.name.clone());
+        if self.lock().contains_key(&key) {
+            return Err(std::io::Error::other("the lab has a program of this name"));
+        }
+        let log = OpenOptions::new().create(true).append(true).open(log)?;
+        let command = tether::command(&self.sluice_lab, &launch.program);
+        let mut command = tokio::process::Command::from(command);
+        command.args(&launch.arguments).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        let child = reaped(command.spawn()?)?;
         self.lock().insert(key, child.clone());
         Ok(child)
     }
 
     /// Kills one component, if it runs, and waits for its end.
     pub(super) async fn kill(&self, cluster: &str, component: Component) -> std::io::Result<()> {
-        let Some(mut child) = self.lock().remove(&(cluster.to_owned(), component)) else {
+        let key = ChildKey::Component(cluster.to_owned(), component);
+        let Some(mut child) = self.lock().remove(&key) else {
             return Ok(());
         };
         child.id.signal(Signal::KILL)?;
@@ -76,7 +105,7 @@ impl Children {
         Ok(())
     }
 
-    /// Kills all components and waits for their end.
+    /// Kills all components and programs, and waits for their end.
     pub(super) async fn kill_all(&self) {
         let children: Vec<Child> = self.lock().drain().map(|(_, child)| child).collect();
         for child in &children {
@@ -88,7 +117,7 @@ impl Children {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(String, Component), Child>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ChildKey, Child>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

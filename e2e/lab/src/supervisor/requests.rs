@@ -5,7 +5,7 @@ use tokio::net::{UnixListener, UnixStream};
 
 use super::{Supervisor, boot};
 use crate::component::Component;
-use crate::control::{ControlRequest, ControlResponse};
+use crate::control::{ControlRequest, ControlResponse, ProgramLaunch};
 
 /// A connection with an open request.
 pub(super) struct ControlConnection(UnixStream);
@@ -38,11 +38,11 @@ impl Supervisor {
             match request {
                 Ok(ControlRequest::Down) => return Some(connection),
                 Ok(ControlRequest::Restart { cluster, component, extra }) => {
-                    let answer = match self.restart(&cluster, component, &extra).await {
-                        Ok(()) => ControlResponse::Done,
-                        Err(reason) => ControlResponse::Failed(reason),
-                    };
-                    connection.answer(&answer).await;
+                    let restarted = self.restart(&cluster, component, &extra).await;
+                    connection.answer(&outcome(restarted)).await;
+                }
+                Ok(ControlRequest::Run(launch)) => {
+                    connection.answer(&outcome(self.run_program(&launch))).await;
                 }
                 Err(reason) => connection.answer(&ControlResponse::Failed(reason)).await,
             }
@@ -61,6 +61,21 @@ impl Supervisor {
         killed.map_err(|error| format!("kill {component} of {}: {error}", cluster.name))?;
         boot::start(self, cluster, component, extra).await.map_err(|error| error.to_string())
     }
+
+    /// Starts a program beside the clusters and records its process.
+    fn run_program(&self, launch: &ProgramLaunch) -> Result<(), String> {
+        let log = self.state().program_log(&launch.name);
+        let started = self.children.start_program(launch, &log);
+        let child = started.map_err(|error| format!("start {}: {error}", launch.name))?;
+        let recorded = self.change(|state| {
+            state.programs.insert(launch.name.clone(), child.id);
+        });
+        recorded.map_err(|error| error.to_string())
+    }
+}
+
+fn outcome(result: Result<(), String>) -> ControlResponse {
+    result.map_or_else(ControlResponse::Failed, |()| ControlResponse::Done)
 }
 
 async fn read(stream: &mut UnixStream) -> Result<ControlRequest, String> {

@@ -3,7 +3,7 @@
 use lab::up::{self, LabOwner, Options};
 use lab::{LabState, Phase, StateRoot};
 
-use crate::LabName;
+use crate::{LabName, whole_installation};
 
 /// Start a lab.
 #[derive(clap::Args)]
@@ -16,6 +16,9 @@ pub(crate) struct Up {
     /// Write the API servers' audit logs: one line per request.
     #[arg(long)]
     audit: bool,
+    /// Install Sluice: a manager, an agent on each worker, registered workers, a queue over them.
+    #[arg(long)]
+    sluice: bool,
     /// Run in the foreground, and stop the lab when this process ends.
     #[arg(long)]
     foreground: bool,
@@ -32,7 +35,13 @@ impl Up {
         };
         let root = StateRoot::of_user()?;
         let up = up::up(&root, &options, &|line| eprintln!("{line}"))?;
+        if self.sluice {
+            whole_installation::start(&root, &up.state)?;
+        }
         print_ready(&up.state);
+        if self.sluice {
+            whole_installation::print_commands(&up.state)?;
+        }
         if self.foreground {
             // Closing the lifeline ends the lab; this process holds it.
             loop {

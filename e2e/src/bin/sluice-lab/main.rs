@@ -7,6 +7,7 @@ mod lifecycle;
 mod make_nodes;
 mod replay;
 mod show;
+mod whole_installation;
 
 use std::process::ExitCode;
 

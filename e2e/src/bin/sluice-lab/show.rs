@@ -42,23 +42,22 @@ fn show(lab: &LabState) {
     for cluster in &lab.clusters {
         println!("  {} {}", cluster.name, cluster.server());
         for (component, process) in &cluster.processes {
-            show_process(*component, *process);
+            show_process(component.program(), *process);
         }
+    }
+    for (name, process) in &lab.programs {
+        show_process(name, *process);
     }
 }
 
-fn show_process(component: Component, process: ProcessId) {
+fn show_process(name: &str, process: ProcessId) {
     let state = match process.liveness() {
         Liveness::Running => "running",
         Liveness::Paused => "paused",
         Liveness::Gone => "dead",
     };
     let megabytes = process.resident() / 1_000_000;
-    println!(
-        "    {:<24} {state:<8} pid {:<8} {megabytes:>5} MB",
-        component.program(),
-        process.pid()
-    );
+    println!("    {:<24} {state:<8} pid {:<8} {megabytes:>5} MB", name, process.pid());
 }
 
 /// Print the path of a cluster's kubeconfig.

@@ -11,9 +11,11 @@ use crds::{
     },
 };
 use dispatch::{CheckStatus, ClusterAvailability, bad_config, check_status};
+use index::status::StatusStamp;
 use runtime::{watch::Key, write::Write};
 use serde_json::json;
 
+use super::certificates::CertificateExpiries;
 use crate::control::{
     context::Context,
     key_map::KeyMap,
@@ -30,11 +32,11 @@ pub(crate) struct ActiveCondition {
 
 type Clusters = KeyMap<Box<str>, Tracked<MultiKueueCluster>>;
 
-/// Writes the condition of a MultiKueueCluster, if it differs.
+/// Writes the conditions of a MultiKueueCluster, if they differ.
 pub(super) fn write_cluster(
     name: &str,
     tracked: &Tracked<MultiKueueCluster>,
-    active: &ActiveCondition,
+    (active, certificates): (&ActiveCondition, &CertificateExpiries),
     ctx: &mut Context,
 ) {
     let subject = (Subject::MultiKueueCluster, Purpose::ClusterCondition);
@@ -43,7 +45,8 @@ pub(super) fn write_cluster(
     };
     let object = tracked.object();
     let (before, generation) = (&object.status, object.metadata.generation);
-    let conditions = with_active(&before.conditions, active, generation, ctx);
+    let mut conditions = with_active(&before.conditions, active, generation, ctx);
+    certificates.set_condition(name, &mut conditions, stamp(generation, ctx));
     let after = MultiKueueClusterStatus { conditions };
     ctx.outbox.submit_status::<MultiKueueCluster, _>(intent, before, &after);
 }
@@ -136,6 +139,10 @@ fn presence(name: &str, clusters: &Clusters) -> ClusterAvailability {
     }
 }
 
+fn stamp(generation: Option<i64>, ctx: &Context) -> StatusStamp {
+    StatusStamp { now: ctx.now, generation: generation.unwrap_or_default() }
+}
+
 fn with_active(
     before: &[Condition],
     active: &ActiveCondition,
@@ -143,8 +150,7 @@ fn with_active(
     ctx: &Context,
 ) -> Vec<Condition> {
     let mut conditions = before.to_vec();
-    let at =
-        index::status::StatusStamp { now: ctx.now, generation: generation.unwrap_or_default() };
+    let at = stamp(generation, ctx);
     let ActiveCondition { status, reason, message } = active;
     index::status::set(&mut conditions, ACTIVE, *status, reason, message, at);
     conditions

@@ -9,8 +9,10 @@
 //! | `policy` | DispatchPolicies as the fleet reads them |
 //! | `connections` | which connections are wanted |
 //! | `claims` | which MultiKueueCluster may use a cluster |
+//! | `certificates` | when client certificates expire |
 //! | `conditions` | conditions of MultiKueueClusters and AdmissionChecks |
 
+mod certificates;
 mod claims;
 mod conditions;
 mod connections;
@@ -40,6 +42,7 @@ pub use self::connections::{
 };
 
 use self::{
+    certificates::CertificateExpiries,
     connections::{Connections, WorkerNames},
     policy::{default_policy, read_policy},
 };
@@ -63,6 +66,7 @@ pub(crate) struct FleetRegistry {
     policies: KeyMap<Box<str>, Arc<DispatchPolicy>>,
     checks: KeyMap<Box<str>, Tracked<AdmissionCheck>>,
     connections: Connections,
+    certificates: CertificateExpiries,
 }
 
 impl FleetRegistry {
@@ -112,6 +116,16 @@ impl FleetRegistry {
     ) {
         self.connections.identity_reported(name, identity, || records_work(workloads, name));
         agenda.now(Reevaluation::Clusters);
+    }
+
+    /// The kubeconfig of a worker was loaded.
+    pub(crate) fn certificate_observed(
+        &mut self,
+        name: &str,
+        expires: Option<Timestamp>,
+        ctx: &mut Context,
+    ) {
+        self.certificates.observe(name, expires, (ctx.now, &mut ctx.agenda));
     }
 
     /// The connection to a worker ended.
@@ -241,7 +255,7 @@ impl FleetRegistry {
         }
         for (name, tracked) in &self.clusters {
             if let Some(active) = active(name, ctx.now, self.is_cleanup_confirmed(name)) {
-                conditions::write_cluster(name, tracked, &active, ctx);
+                conditions::write_cluster(name, tracked, (&active, &self.certificates), ctx);
             }
         }
         for (name, tracked) in &self.checks {

@@ -43,6 +43,9 @@ impl Dispatching {
             WorkerInput::Identity { request, uid } => {
                 registry.identity_reported(name, (request, uid), workloads, &mut ctx.agenda);
             }
+            WorkerInput::ClientCertificate { expires } => {
+                registry.certificate_observed(name, expires, ctx);
+            }
             WorkerInput::GivenUp => {
                 registry.connection_given_up(name);
                 multikueue.connection_given_up(name, registry, ctx);

@@ -1,0 +1,68 @@
+//! Events about a Workload and its jobs.
+
+use crds::v1beta2::Workload;
+use jiff::Timestamp;
+use k8s_openapi::api::events::v1::Event;
+use serde::Serialize;
+
+use super::selection::owners;
+
+/// The most events that are shown.
+const MOST: usize = 20;
+
+/// An event.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EventLine {
+    /// When it happened last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<Timestamp>,
+    /// How often it happened.
+    pub count: i32,
+    /// `Normal` or `Warning`.
+    pub r#type: String,
+    /// Reason.
+    pub reason: String,
+    /// The object as `Kind/name`.
+    pub object: String,
+    /// Message.
+    pub message: String,
+}
+
+/// The last events about the Workload and its jobs, newest last.
+pub(super) fn about(workload: &Workload, events: &[Event]) -> Vec<EventLine> {
+    let own = ("Workload", workload.metadata.name.as_deref().unwrap_or_default());
+    let objects: Vec<(&str, &str)> = std::iter::once(own).chain(owners(workload)).collect();
+    let concerned = events.iter().filter(|event| {
+        let about = event.regarding.as_ref();
+        let of = about.and_then(|about| Some((about.kind.as_deref()?, about.name.as_deref()?)));
+        of.is_some_and(|of| objects.contains(&of))
+    });
+    let mut lines: Vec<EventLine> = concerned.map(EventLine::of).collect();
+    lines.sort_by_key(|one| one.last);
+    lines.split_off(lines.len().saturating_sub(MOST))
+}
+
+impl EventLine {
+    fn of(event: &Event) -> Self {
+        let series = event.series.as_ref();
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        let regarding = event.regarding.clone().unwrap_or_default();
+        Self {
+            last: last(event),
+            count: series.map(|one| one.count).or(event.deprecated_count).unwrap_or(1),
+            r#type: text(&event.type_),
+            reason: text(&event.reason),
+            object: format!("{}/{}", text(&regarding.kind), text(&regarding.name)),
+            message: text(&event.note),
+        }
+    }
+}
+
+/// The newest of the times that the two versions of events have.
+fn last(event: &Event) -> Option<Timestamp> {
+    let series = event.series.as_ref().map(|one| one.last_observed_time.0);
+    let once = event.event_time.as_ref().map(|time| time.0);
+    let deprecated = event.deprecated_last_timestamp.as_ref().map(|time| time.0);
+    let created = event.metadata.creation_timestamp.as_ref().map(|time| time.0);
+    series.or(deprecated).or(once).or(created)
+}

@@ -1,0 +1,35 @@
+//! The position of a pending Workload in its ClusterQueue, from Kueue's visibility API.
+//!
+//! The API is optional: a manager that does not serve it, or refuses it to the caller, gives no position.
+
+use crds::v1beta2::Workload;
+use http::Request;
+use kube::Client;
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct PendingWorkloadSummary {
+    #[serde(default)]
+    items: Vec<PendingWorkloadPosition>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PendingWorkloadPosition {
+    metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
+    #[serde(default)]
+    position_in_cluster_queue: i64,
+}
+
+/// Asks the manager for the position.
+pub async fn read(client: &Client, workload: &Workload) -> Option<i64> {
+    let namespace = workload.metadata.namespace.as_deref()?;
+    let queue = Some(workload.spec.queue_name.as_str()).filter(|name| !name.is_empty())?;
+    let path = format!(
+        "/apis/visibility.kueue.x-k8s.io/v1beta2/namespaces/{namespace}/localqueues/{queue}/pendingworkloads"
+    );
+    let request = Request::get(path).body(Vec::new()).ok()?;
+    let summary: PendingWorkloadSummary = client.request(request).await.ok()?;
+    let own = summary.items.into_iter().find(|one| one.metadata.name == workload.metadata.name);
+    own.map(|one| one.position_in_cluster_queue)
+}

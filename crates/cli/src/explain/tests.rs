@@ -1,0 +1,256 @@
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::output::{HumanText, OutputFormat, render};
+
+fn workload(active: bool, status: &Value) -> Workload {
+    let object = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
+        "metadata": {"namespace": "team-a", "name": "job-train-1f", "ownerReferences": [
+            {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "u"},
+        ]},
+        "spec": {"queueName": "gpu", "priority": 5, "active": active, "podSets": [
+            {"name": "main", "count": 4, "template": {}},
+            {"name": "log", "count": 1, "template": {}},
+        ]},
+        "status": status,
+    });
+    serde_json::from_value(object).expect("a Workload")
+}
+
+fn around() -> WorkloadSurroundings {
+    let queue = json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue",
+        "metadata": {"name": "gpu"}, "spec": {"clusterQueue": "research"}});
+    let event = |kind: &str, name: &str, reason: &str, at: &str| -> Event {
+        let event = json!({"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": reason},
+            "eventTime": format!("2026-11-24T11:{at}:00.000000Z"), "type": "Normal", "reason": reason,
+            "note": format!("{reason} of {name}"), "regarding": {"kind": kind, "name": name}});
+        serde_json::from_value(event).expect("an Event")
+    };
+    WorkloadSurroundings {
+        local_queue: Some(serde_json::from_value(queue).expect("a LocalQueue")),
+        clusters: ["east", "west"].map(str::to_owned).to_vec(),
+        events: vec![
+            event("Job", "train", "Suspended", "58"),
+            event("Workload", "job-train-1f", "Pending", "57"),
+            event("Job", "other", "Started", "59"),
+        ],
+        position: None,
+    }
+}
+
+fn condition(kind: &str, status: &str, reason: &str, message: &str) -> Value {
+    json!({"type": kind, "status": status, "reason": reason, "message": message,
+        "lastTransitionTime": "2026-11-24T11:55:00Z"})
+}
+
+fn explained(workload: &Workload, around: &WorkloadSurroundings) -> Vec<WorkloadExplanation> {
+    let now = "2026-11-24T12:00:00Z".parse().expect("a time");
+    vec![WorkloadExplanation::of(workload, around, now)]
+}
+
+fn pending() -> Workload {
+    let message =
+        "no cluster has room: east: pod set main: only 3 of 4 pods fit; west: is being drained";
+    workload(
+        true,
+        &json!({
+            "conditions": [condition("QuotaReserved", "False", "WaitingForQuota", message)],
+            "resourceRequests": [
+                {"name": "main", "resources": {"cpu": "32", "nvidia.com/gpu": "4"}},
+            ],
+            "requeueState": {"count": 1, "requeueAt": "2026-11-24T12:01:00Z"},
+        }),
+    )
+}
+
+#[test]
+fn a_pending_workload_names_the_reason_of_each_cluster() {
+    expect![[r#"
+        Workload:    team-a/job-train-1f
+        Job:         Job/train
+        Queue:       gpu (ClusterQueue research)
+        Priority:    5
+        State:       Pending (WaitingForQuota)
+        Not before:  2026-11-24T12:01:00Z
+        Why not on:
+          CLUSTER   REASON
+          east      pod set main: only 3 of 4 pods fit
+          west      is being drained
+        Pod sets:
+          NAME   PODS   RESOURCE         AMOUNT   FLAVOR
+          main   4      cpu              32       -
+                        nvidia.com/gpu   4        -
+          log    1
+        Conditions:
+          TYPE            STATUS   REASON            SINCE   MESSAGE
+          QuotaReserved   False    WaitingForQuota   5m      no cluster has room: east: pod set main: only 3 of 4 pods fit; west: is being drained
+        Events:
+          LAST   TYPE     REASON      MESSAGE
+          3m     Normal   Pending     Pending of job-train-1f
+          2m     Normal   Suspended   Suspended of train
+    "#]].assert_eq(&explained(&pending(), &around()).text(false));
+}
+
+#[test]
+fn a_pending_workload_as_json_has_the_same_content() {
+    let around = WorkloadSurroundings { position: Some(3), ..around() };
+    expect![[r#"
+        [
+          {
+            "namespace": "team-a",
+            "workload": "job-train-1f",
+            "jobs": [
+              "Job/train"
+            ],
+            "queue": "gpu",
+            "clusterQueue": "research",
+            "priority": 5,
+            "state": "Pending",
+            "reason": "WaitingForQuota",
+            "message": "no cluster has room: east: pod set main: only 3 of 4 pods fit; west: is being drained",
+            "position": 3,
+            "nominatedClusters": [],
+            "clusterReasons": [
+              {
+                "cluster": "east",
+                "reason": "pod set main: only 3 of 4 pods fit"
+              },
+              {
+                "cluster": "west",
+                "reason": "is being drained"
+              }
+            ],
+            "requeueAt": "2026-11-24T12:01:00Z",
+            "podSets": [
+              {
+                "name": "main",
+                "count": 4,
+                "flavors": {},
+                "resources": {
+                  "cpu": "32",
+                  "nvidia.com/gpu": "4"
+                }
+              },
+              {
+                "name": "log",
+                "count": 1,
+                "flavors": {},
+                "resources": {}
+              }
+            ],
+            "admissionChecks": [],
+            "conditions": [
+              {
+                "type": "QuotaReserved",
+                "status": "False",
+                "reason": "WaitingForQuota",
+                "message": "no cluster has room: east: pod set main: only 3 of 4 pods fit; west: is being drained",
+                "since": "2026-11-24T11:55:00Z"
+              }
+            ],
+            "events": [
+              {
+                "last": "2026-11-24T11:57:00Z",
+                "count": 1,
+                "type": "Normal",
+                "reason": "Pending",
+                "object": "Workload/job-train-1f",
+                "message": "Pending of job-train-1f"
+              },
+              {
+                "last": "2026-11-24T11:58:00Z",
+                "count": 1,
+                "type": "Normal",
+                "reason": "Suspended",
+                "object": "Job/train",
+                "message": "Suspended of train"
+              }
+            ]
+          }
+        ]
+    "#]]
+        .assert_eq(&render(&explained(&pending(), &around), OutputFormat::Json).expect("JSON"));
+}
+
+#[test]
+fn an_admitted_workload_shows_its_cluster_flavors_and_checks() {
+    let admitted = workload(
+        true,
+        &json!({
+            "clusterName": "east",
+            "conditions": [
+                condition("QuotaReserved", "True", "QuotaReserved", "Quota reserved in ClusterQueue research"),
+                condition("Admitted", "True", "Admitted", "The workload is admitted"),
+            ],
+            "admission": {"clusterQueue": "research", "podSetAssignments": [
+                {"name": "main", "count": 3, "flavors": {"cpu": "a", "memory": "a"},
+                    "resourceUsage": {"cpu": "24", "memory": "96Gi"}},
+                {"name": "log", "count": 1, "flavors": {"cpu": "b"}, "resourceUsage": {"cpu": "100m"}},
+            ]},
+            "admissionChecks": [{"name": "workers", "state": "Ready", "message": "got reservation on \"east\"",
+                "lastTransitionTime": "2026-11-24T11:54:00Z"}],
+        }),
+    );
+    expect![[r#"
+        Workload:    team-a/job-train-1f
+        Job:         Job/train
+        Queue:       gpu (ClusterQueue research)
+        Priority:    5
+        State:       Admitted (Admitted)
+        Message:     The workload is admitted
+        Cluster:     east
+        Pod sets:
+          NAME   PODS   RESOURCE   AMOUNT   FLAVOR
+          main   3      cpu        24       a
+                        memory     96Gi     a
+          log    1      cpu        100m     b
+        Admission checks:
+          NAME      STATE   SINCE   MESSAGE
+          workers   Ready   6m      got reservation on "east"
+        Conditions:
+          TYPE            STATUS   REASON          SINCE   MESSAGE
+          QuotaReserved   True     QuotaReserved   5m      Quota reserved in ClusterQueue research
+          Admitted        True     Admitted        5m      The workload is admitted
+        Events:
+          LAST   TYPE     REASON      COUNT   OBJECT                  MESSAGE
+          3m     Normal   Pending     1       Workload/job-train-1f   Pending of job-train-1f
+          2m     Normal   Suspended   1       Job/train               Suspended of train
+    "#]]
+    .assert_eq(&explained(&admitted, &around()).text(true));
+}
+
+#[test]
+fn the_state_follows_from_the_strongest_condition() {
+    let state = |active, conditions: Value| {
+        state_of(&workload(active, &json!({"conditions": conditions}))).0
+    };
+    let evicted = condition("Evicted", "True", "Preempted", "");
+    assert_eq!(state(true, json!([])), WorkloadState::Pending);
+    assert_eq!(state(true, json!([evicted])), WorkloadState::Evicted);
+    let refused = condition("QuotaReserved", "False", "Pending", "");
+    assert_eq!(state(true, json!([evicted, refused])), WorkloadState::Pending);
+    let reserved = condition("QuotaReserved", "True", "QuotaReserved", "");
+    assert_eq!(state(true, json!([reserved])), WorkloadState::QuotaReserved);
+    assert_eq!(state(false, json!([evicted])), WorkloadState::Deactivated);
+    let finished = condition("Finished", "True", "Succeeded", "");
+    assert_eq!(state(false, json!([finished, reserved])), WorkloadState::Finished);
+}
+
+#[test]
+fn a_workload_without_a_local_queue_says_so() {
+    let around = WorkloadSurroundings::default();
+    expect![[r#"
+        Workload:    team-a/job-train-1f
+        Job:         Job/train
+        Queue:       gpu (no LocalQueue of this name)
+        Priority:    5
+        State:       Pending
+        Pod sets:
+          NAME   PODS   RESOURCE   AMOUNT   FLAVOR
+          main   4
+          log    1
+    "#]]
+    .assert_eq(&explained(&workload(true, &json!({})), &around).text(false));
+}

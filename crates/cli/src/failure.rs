@@ -1,0 +1,124 @@
+//! Errors of commands, and the exit code of each (docs/sluicectl.md).
+
+use crate::{
+    access::AccessFailure,
+    drain::{DeadlineParseFailure, DrainFailure},
+    explain::NameParseFailure,
+    join::JoinFailure,
+    leave::LeaveFailure,
+    output::RenderFailure,
+    requests::RequestFailure,
+};
+
+/// A request failed, an object is missing or a file cannot be read.
+pub const FAILED: u8 = 1;
+/// The command line is wrong; clap uses the same code.
+pub const USAGE: u8 = 2;
+/// The state was not reached before the deadline. What was changed stays.
+pub const TIMED_OUT: u8 = 3;
+/// Refused before anything was changed.
+pub const REFUSED: u8 = 4;
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandFailure {
+    /// A kubeconfig is unusable.
+    #[error(transparent)]
+    Access(#[from] AccessFailure),
+    /// A request failed.
+    #[error(transparent)]
+    Request(#[from] RequestFailure),
+    /// The result could not be rendered.
+    #[error(transparent)]
+    Render(#[from] RenderFailure),
+    /// The name on the command line selects nothing.
+    #[error(transparent)]
+    Name(#[from] NameParseFailure),
+    /// The deadline on the command line is none.
+    #[error(transparent)]
+    Deadline(#[from] DeadlineParseFailure),
+    /// A file of the command line cannot be read.
+    #[error("cannot read {file}: {reason}")]
+    File {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The worker is not named.
+    #[error(
+        "the worker's kubeconfig is missing: name it with --worker-kubeconfig or --worker-context"
+    )]
+    NoWorker,
+    /// No Workload has the name.
+    #[error("{0}")]
+    NoWorkload(String),
+    /// A drain failed.
+    #[error(transparent)]
+    Drain(#[from] DrainFailure),
+    /// A registration failed.
+    #[error(transparent)]
+    Join(#[from] JoinFailure),
+    /// The end of a registration failed.
+    #[error(transparent)]
+    Leave(#[from] LeaveFailure),
+}
+
+impl CommandFailure {
+    /// The exit code.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Access(_)
+            | Self::Request(_)
+            | Self::Render(_)
+            | Self::File { .. }
+            | Self::NoWorkload(_) => FAILED,
+            Self::Name(_) | Self::Deadline(_) | Self::NoWorker => USAGE,
+            Self::Drain(failure) => of_drain(failure),
+            Self::Join(failure) => of_join(failure),
+            Self::Leave(failure) => of_leave(failure),
+        }
+    }
+}
+
+fn of_drain(failure: &DrainFailure) -> u8 {
+    match failure {
+        DrainFailure::Request(_) | DrainFailure::NoCluster(_) | DrainFailure::Policy { .. } => {
+            FAILED
+        }
+        DrainFailure::NotDispatchedTo(_) | DrainFailure::PolicyNameTaken { .. } => REFUSED,
+        DrainFailure::StillThere { .. } => TIMED_OUT,
+    }
+}
+
+fn of_join(failure: &JoinFailure) -> u8 {
+    match failure {
+        JoinFailure::Request(_)
+        | JoinFailure::Render(_)
+        | JoinFailure::Configuration(_)
+        | JoinFailure::Authority { .. }
+        | JoinFailure::Roles(_)
+        | JoinFailure::NoToken { .. }
+        | JoinFailure::NoObject { .. } => FAILED,
+        JoinFailure::NotActive { .. } => TIMED_OUT,
+        JoinFailure::Endpoint(_)
+        | JoinFailure::NotOurs(_)
+        | JoinFailure::SameCluster
+        | JoinFailure::RegisteredAs { .. }
+        | JoinFailure::NotInstalled => REFUSED,
+    }
+}
+
+fn of_leave(failure: &LeaveFailure) -> u8 {
+    match failure {
+        LeaveFailure::Request(_) | LeaveFailure::Configuration(_) | LeaveFailure::NoCluster(_) => {
+            FAILED
+        }
+        LeaveFailure::Drain(failure) => of_drain(failure),
+        LeaveFailure::CopiesLeft { .. } => TIMED_OUT,
+        LeaveFailure::WorkThere { .. }
+        | LeaveFailure::NotJoined(_)
+        | LeaveFailure::NoWorkerAccess => REFUSED,
+    }
+}

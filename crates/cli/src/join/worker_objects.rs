@@ -1,0 +1,156 @@
+//! The objects on the worker: the account of the manager and its rights. Pure.
+//!
+//! The rights are those of `config/worker/hub`: its roles, and the generated roles of the kinds of jobs that the manager handles.
+
+use crds::names::{SLUICECTL, annotations::JOINED_HUB, labels::MANAGED_BY};
+use jobs::{Kinds, manifests};
+use serde_json::{Value, json};
+
+use super::HubAccount;
+
+/// Account, role and binding without the kinds of jobs.
+const CORE: &str = include_str!("../../../../config/worker/hub/roles.yaml");
+
+/// The name of the account in the manifests.
+const MODEL: &str = "sluice-hub";
+
+/// The annotation by which the API server fills a Secret with a token.
+const ACCOUNT_OF_TOKEN: &str = "kubernetes.io/service-account.name";
+
+/// All objects in the order in which they are made, without the token.
+///
+/// # Errors
+/// If the manifests of this build are no YAML.
+pub(super) fn account_objects(
+    account: &HubAccount,
+    kinds: &Kinds,
+    hub_uid: &str,
+) -> Result<Vec<Value>, serde_saphyr::Error> {
+    let text = format!("{CORE}---\n{}", manifests::of_hub_account(kinds));
+    // The verb of a role is a word, whatever it looks like.
+    let options = serde_saphyr::options! { strict_booleans: true };
+    let roles: Vec<Value> = serde_saphyr::from_multiple_with_options(&text, options)?;
+    let namespace = json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": account.namespace},
+    });
+    let objects = std::iter::once(namespace).chain(roles.into_iter().filter(has_content));
+    Ok(objects.map(|object| marked(renamed(object, account), hub_uid)).collect())
+}
+
+/// The Secret that the API server fills with a token without an expiry.
+pub(super) fn token_secret(account: &HubAccount, hub_uid: &str) -> Value {
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
+        "metadata": {
+            "name": token_secret_name(account), "namespace": account.namespace,
+            "annotations": {ACCOUNT_OF_TOKEN: account.name},
+        },
+    });
+    marked(secret, hub_uid)
+}
+
+/// Its name.
+pub(super) fn token_secret_name(account: &HubAccount) -> String {
+    format!("{}-token", account.name)
+}
+
+/// A kind without jobs has a role without rules.
+fn has_content(object: &Value) -> bool {
+    !object.is_null()
+}
+
+/// The object for another account: names that begin like the model's.
+fn renamed(mut object: Value, account: &HubAccount) -> Value {
+    let rename = |name: &mut Value| {
+        let suffix = name.as_str().and_then(|name| name.strip_prefix(MODEL)).map(str::to_owned);
+        if let Some(suffix) = suffix {
+            *name = json!(format!("{}{suffix}", account.name));
+        }
+    };
+    if object["kind"] != "Namespace" {
+        rename(&mut object["metadata"]["name"]);
+    }
+    if object["metadata"]["namespace"].is_string() {
+        object["metadata"]["namespace"] = json!(account.namespace);
+    }
+    if object["roleRef"].is_object() {
+        rename(&mut object["roleRef"]["name"]);
+    }
+    for subject in object["subjects"].as_array_mut().into_iter().flatten() {
+        rename(&mut subject["name"]);
+        subject["namespace"] = json!(account.namespace);
+    }
+    // Reading an absent field by index has made it null.
+    if let Some(fields) = object.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+    }
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.retain(|_, value| !value.is_null());
+    }
+    object
+}
+
+fn marked(mut object: Value, hub_uid: &str) -> Value {
+    object["metadata"]["labels"][MANAGED_BY] = json!(SLUICECTL);
+    object["metadata"]["annotations"][JOINED_HUB] = json!(hub_uid);
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use jobs::integrations::ManagedKinds;
+
+    use super::*;
+
+    fn objects(account: &str, namespace: &str) -> Vec<Value> {
+        let account = HubAccount { namespace: namespace.to_owned(), name: account.to_owned() };
+        let managed = ManagedKinds::new(&["batch/job".to_owned()], &[]);
+        let kinds = Kinds::built_in().enabled(&managed);
+        account_objects(&account, &kinds, "uid-1").expect("objects")
+    }
+
+    #[test]
+    fn the_account_has_the_roles_of_the_manifests_for_the_enabled_kinds_only() {
+        let objects = objects("sluice-hub", "kueue-system");
+        let names: Vec<String> = objects
+            .iter()
+            .map(|one| format!("{} {}", one["kind"], one["metadata"]["name"]).replace('"', ""))
+            .collect();
+        let expected = [
+            "Namespace kueue-system",
+            "ServiceAccount sluice-hub",
+            "ClusterRole sluice-hub",
+            "ClusterRoleBinding sluice-hub",
+            "ClusterRole sluice-hub-job-kinds",
+            "ClusterRoleBinding sluice-hub-job-kinds",
+        ];
+        assert_eq!(names, expected);
+        let resources: Vec<&Value> = objects[4]["rules"]
+            .as_array()
+            .expect("rules")
+            .iter()
+            .map(|rule| &rule["resources"])
+            .collect();
+        assert_eq!(resources, [&json!(["jobs"])]);
+        for object in &objects {
+            assert_eq!(object["metadata"]["labels"][MANAGED_BY], "sluicectl");
+            assert_eq!(object["metadata"]["annotations"][JOINED_HUB], "uid-1");
+        }
+    }
+
+    #[test]
+    fn another_account_has_roles_of_its_own() {
+        let objects = objects("hub-b", "remote");
+        assert_eq!(
+            objects[0]["metadata"],
+            json!({"name": "remote",
+            "labels": {MANAGED_BY: "sluicectl"}, "annotations": {JOINED_HUB: "uid-1"}})
+        );
+        assert_eq!(objects[1]["metadata"]["namespace"], "remote");
+        assert_eq!(objects[5]["metadata"]["name"], "hub-b-job-kinds");
+        assert_eq!(objects[5]["roleRef"]["name"], "hub-b-job-kinds");
+        let subject = json!([{"kind": "ServiceAccount", "name": "hub-b", "namespace": "remote"}]);
+        assert_eq!(objects[5]["subjects"], subject);
+        assert_eq!(objects[3]["subjects"], subject);
+    }
+}

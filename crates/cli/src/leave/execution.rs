@@ -1,0 +1,221 @@
+//! The end of a registration in order. Each step can be repeated.
+
+use std::time::Duration;
+
+use crds::{
+    names::SLUICECTL,
+    names::labels::{MANAGED_BY, MULTI_KUEUE_ORIGIN},
+    v1beta2::{MultiKueueCluster, MultiKueueConfig, Workload},
+};
+use jobs::Kinds;
+use kube::{Api, Client, api::ListParams};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use super::{
+    LeaveFailure, LeaveRequest, WorkThere,
+    removal::{remove_from_worker, remove_joined},
+};
+use crate::{
+    access::ClusterAccess,
+    drain::{self, DrainFailure, DrainOrder, work_on},
+    join::{
+        HubInstallation, JoinFailure, MemberRemoval, cluster_uid, joined_configs, set_members,
+        without_member,
+    },
+    requests::{RequestFailure, find, list},
+};
+
+/// Pause between two looks at the copies.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Workloads in a message.
+const EXAMPLES: usize = 5;
+
+/// Attempts at a configuration that others change at the same time.
+const ATTEMPTS: usize = 5;
+
+/// Ends a registration. Without access to the worker its objects stay. `report` gets a line about each step.
+///
+/// # Errors
+/// If work is there, the registration was made by hand, a request fails, or work or copies are left at the end of the time.
+pub async fn leave(
+    hub: &ClusterAccess,
+    worker: Option<&ClusterAccess>,
+    request: &LeaveRequest,
+    report: &(dyn Fn(&str) + Sync),
+) -> Result<(), LeaveFailure> {
+    let (client, name) = (&hub.client, request.name.as_str());
+    let found: Option<MultiKueueCluster> = find(client, name).await?;
+    match &found {
+        Some(cluster) if !was_joined(cluster) => {
+            return Err(LeaveFailure::NotJoined(name.to_owned()));
+        }
+        Some(cluster) => {
+            end_work(client, request, report).await?;
+            remove_memberships(client, cluster, report).await?;
+        }
+        // A command that ended early has left a Secret or objects on the worker.
+        None if worker.is_none() => return Err(LeaveFailure::NoCluster(name.to_owned())),
+        None => report(&format!("no MultiKueueCluster {name}: removing what else join made")),
+    }
+    remove(client, &object("kueue.x-k8s.io/v1beta2", "MultiKueueCluster", None, name), report)
+        .await?;
+    if request.work != WorkThere::Ignore {
+        // A nomination from before the deletion is withdrawn by then.
+        drain::wait_until_empty(client, name, request.within).await?;
+        if let Some(worker) = worker {
+            until_no_copies(client, &worker.client, request).await?;
+        }
+    }
+    let secret = object("v1", "Secret", Some(&request.hub_namespace), name);
+    remove(client, &secret, report).await?;
+    if let Some(worker) = worker {
+        let uid = cluster_uid(client).await.map_err(without_join)?;
+        for line in remove_from_worker(&worker.client, &uid).await? {
+            report(&format!("worker: {line}"));
+        }
+    }
+    // A cluster of this name that joins later is not drained.
+    for line in drain::order(client, name, DrainOrder::End).await? {
+        report(&format!("hub: {line}"));
+    }
+    Ok(())
+}
+
+fn was_joined(cluster: &MultiKueueCluster) -> bool {
+    let labels = cluster.metadata.labels.as_ref();
+    labels.and_then(|all| all.get(MANAGED_BY)).is_some_and(|tool| tool == SLUICECTL)
+}
+
+fn object(api_version: &str, kind: &str, namespace: Option<&str>, name: &str) -> Value {
+    let mut object = json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}});
+    if let Some(namespace) = namespace {
+        object["metadata"]["namespace"] = json!(namespace);
+    }
+    object
+}
+
+/// The identity of the manager cluster is read as by `join`.
+fn without_join(failure: JoinFailure) -> LeaveFailure {
+    match failure {
+        JoinFailure::Request(failure) => failure.into(),
+        _ => LeaveFailure::NoCluster("of the manager: Namespace kube-system is missing".to_owned()),
+    }
+}
+
+async fn remove(
+    client: &Client,
+    object: &Value,
+    report: &(dyn Fn(&str) + Sync),
+) -> Result<(), RequestFailure> {
+    if let Some(line) = remove_joined(client, object).await? {
+        report(&format!("hub: {line}"));
+    }
+    Ok(())
+}
+
+/// No new work from here on, and none left at the end.
+async fn end_work(
+    client: &Client,
+    request: &LeaveRequest,
+    report: &(dyn Fn(&str) + Sync),
+) -> Result<(), LeaveFailure> {
+    let name = request.name.as_str();
+    let order = match request.work {
+        WorkThere::Ignore => return Ok(()),
+        WorkThere::Refuse => {
+            let left = work_on(client, name).await?;
+            if !left.is_empty() {
+                let (count, cluster) = (left.len(), name.to_owned());
+                let examples = left.into_iter().take(EXAMPLES).collect();
+                return Err(LeaveFailure::WorkThere { cluster, count, examples });
+            }
+            DrainOrder::Cordon
+        }
+        WorkThere::Drain { deadline } => DrainOrder::Drain { deadline },
+    };
+    match drain::order(client, name, order).await {
+        Ok(lines) => lines.iter().for_each(|line| report(&format!("hub: {line}"))),
+        // No configuration has it, so it gets no work.
+        Err(DrainFailure::NotDispatchedTo(_)) => {}
+        Err(failure) => return Err(failure.into()),
+    }
+    Ok(drain::wait_until_empty(client, name, request.within).await?)
+}
+
+/// Removes the worker from the configurations that `join` added it to.
+async fn remove_memberships(
+    client: &Client,
+    cluster: &MultiKueueCluster,
+    report: &(dyn Fn(&str) + Sync),
+) -> Result<(), LeaveFailure> {
+    let name = cluster.metadata.name.clone().unwrap_or_default();
+    for config in joined_configs(cluster) {
+        for attempt in 1.. {
+            match remove_membership(client, &config, &name).await {
+                Err(failure) if failure.is_conflict() && attempt < ATTEMPTS => {}
+                outcome => {
+                    outcome?.iter().for_each(|line| report(&format!("hub: {line}")));
+                    break;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn remove_membership(
+    client: &Client,
+    config: &str,
+    name: &str,
+) -> Result<Option<String>, RequestFailure> {
+    let Some(found) = find::<MultiKueueConfig>(client, config).await? else {
+        return Ok(None);
+    };
+    match without_member(&found, name) {
+        MemberRemoval::NotListed => Ok(None),
+        MemberRemoval::Keep(clusters) => {
+            set_members(client, &found, &clusters).await?;
+            Ok(Some(format!("MultiKueueConfig {config} lists {name} no more")))
+        }
+        MemberRemoval::Delete => {
+            remove_joined(
+                client,
+                &object("kueue.x-k8s.io/v1beta2", "MultiKueueConfig", None, config),
+            )
+            .await
+        }
+        MemberRemoval::Last => Ok(Some(format!(
+            "MultiKueueConfig {config} still lists {name}: it must list a cluster, and has no other"
+        ))),
+    }
+}
+
+/// The manager removes copies after the end of a Workload; without its account it could not.
+async fn until_no_copies(
+    hub: &Client,
+    worker: &Client,
+    request: &LeaveRequest,
+) -> Result<(), LeaveFailure> {
+    let installation =
+        HubInstallation::read(hub, &request.hub_namespace, &Kinds::default()).await?;
+    let end = Instant::now() + request.within;
+    let labelled =
+        ListParams::default().labels(&format!("{MULTI_KUEUE_ORIGIN}={}", installation.origin));
+    loop {
+        let copies: Api<Workload> = Api::all(worker.clone());
+        let left = match list(&copies, labelled.clone()).await {
+            Err(failure) if failure.is_not_found() => Vec::new(),
+            listed => listed?,
+        };
+        if left.is_empty() {
+            return Ok(());
+        }
+        if Instant::now() >= end {
+            let (cluster, count) = (request.name.clone(), left.len());
+            return Err(LeaveFailure::CopiesLeft { cluster, count, within: request.within });
+        }
+        sleep(LOOK_AGAIN).await;
+    }
+}

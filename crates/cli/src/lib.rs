@@ -1,0 +1,30 @@
+//! `sluicectl`, the tool of operators and users; `kubectl sluice` if it is installed as `kubectl-sluice` (docs/sluicectl.md).
+//!
+//! A command reads objects, a pure function makes a model of them, and [`output`] renders the model as a table or as data.
+//! Commands that change something plan the change as a value first; reads and writes are in the `run` of each command.
+//!
+//! | module | concept |
+//! |---|---|
+//! | [`args`], [`run`](mod@run), [`failure`] | the command line, the commands, their errors and exit codes |
+//! | [`clusters`], [`explain`], [`top`] | what is there: workers, one Workload, queues |
+//! | [`join`], [`leave`] | the registration of a worker and its end |
+//! | [`drain`] | taking a worker out of service and back |
+//! | [`access`], [`requests`] | kubeconfigs and clients; requests with errors that name their object |
+//! | [`output`], [`table`], [`amounts`] | formats, tables, ages and quantities as text |
+//!
+//! Invariant: no output contains a token, a key or a kubeconfig.
+
+pub mod access;
+pub mod amounts;
+pub mod args;
+pub mod clusters;
+pub mod drain;
+pub mod explain;
+pub mod failure;
+pub mod join;
+pub mod leave;
+pub mod output;
+pub mod requests;
+pub mod run;
+pub mod table;
+pub mod top;

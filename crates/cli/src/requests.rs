@@ -1,0 +1,148 @@
+//! Requests to an API server. Their errors name the operation and the object, and hold the message of the server only.
+
+use std::fmt::Debug;
+
+use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
+use kube::{
+    Api, Client, Resource,
+    api::{ListParams, ObjectMeta},
+};
+use serde::de::DeserializeOwned;
+
+/// Objects of a list request.
+const PAGE: u32 = 500;
+
+/// Why a request has no good answer.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {operation} {object}: {}", message(.source))]
+pub struct RequestFailure {
+    /// `get`, `list`, `create`, …
+    pub operation: &'static str,
+    /// Kind and name.
+    pub object: String,
+    /// The answer.
+    pub source: Box<kube::Error>,
+}
+
+impl RequestFailure {
+    /// For use with `map_err`.
+    pub fn of(
+        operation: &'static str,
+        object: impl Into<String>,
+    ) -> impl FnOnce(kube::Error) -> Self {
+        let object = object.into();
+        move |source| Self { operation, object, source: Box::new(source) }
+    }
+
+    /// Whether the server answered that the kind or the object is not there.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        matches!(&*self.source, kube::Error::Api(status) if status.code == 404)
+    }
+
+    /// Whether the object was changed in between.
+    #[must_use]
+    pub fn is_conflict(&self) -> bool {
+        matches!(&*self.source, kube::Error::Api(status) if status.code == 409)
+    }
+}
+
+/// The message of the server, or the causes of a request without an answer.
+fn message(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
+        kube::Error::Api(status) => format!("{} ({})", status.reason, status.code),
+        other => runtime::error_chain::describe(other),
+    }
+}
+
+/// A kind as text.
+fn kind_of<K: Resource<DynamicType = ()>>() -> String {
+    K::kind(&()).into_owned()
+}
+
+/// Kind and name of an object.
+#[must_use]
+pub fn object_name(kind: &str, metadata: &ObjectMeta) -> String {
+    let name = metadata.name.as_deref().unwrap_or_default();
+    match metadata.namespace.as_deref() {
+        Some(namespace) => format!("{kind} {namespace}/{name}"),
+        None => format!("{kind} {name}"),
+    }
+}
+
+/// All objects of a kind.
+///
+/// # Errors
+/// If the server refuses the list or cannot be reached.
+pub async fn list<K>(api: &Api<K>, params: ListParams) -> Result<Vec<K>, RequestFailure>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+{
+    let (mut objects, mut params) = (Vec::new(), params.limit(PAGE));
+    loop {
+        let failed = RequestFailure::of("list", kind_of::<K>());
+        let page = api.list(&params).await.map_err(failed)?;
+        objects.extend(page.items);
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => params = params.continue_token(&token),
+            None => return Ok(objects),
+        }
+    }
+}
+
+/// All objects of a kind over all namespaces.
+///
+/// # Errors
+/// If the server refuses the list or cannot be reached.
+pub async fn list_all<K>(client: &Client) -> Result<Vec<K>, RequestFailure>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+{
+    list(&Api::all(client.clone()), ListParams::default()).await
+}
+
+/// The same for a kind that a cluster need not serve: there are then no objects.
+///
+/// # Errors
+/// If the server refuses the list or cannot be reached.
+pub async fn list_if_served<K>(client: &Client) -> Result<Vec<K>, RequestFailure>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+{
+    match list_all(client).await {
+        Err(failure) if failure.is_not_found() => Ok(Vec::new()),
+        listed => listed,
+    }
+}
+
+/// An object without a namespace, if it exists.
+///
+/// # Errors
+/// If the server refuses the request or cannot be reached.
+pub async fn find<K>(client: &Client, name: &str) -> Result<Option<K>, RequestFailure>
+where
+    K: Resource<DynamicType = (), Scope = ClusterResourceScope> + Clone + DeserializeOwned + Debug,
+{
+    let failed = RequestFailure::of("get", format!("{} {name}", kind_of::<K>()));
+    Api::all(client.clone()).get_opt(name).await.map_err(failed)
+}
+
+/// An object of a namespace, if it exists.
+///
+/// # Errors
+/// If the server refuses the request or cannot be reached.
+pub async fn find_in<K>(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<K>, RequestFailure>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + DeserializeOwned
+        + Debug,
+{
+    let failed = RequestFailure::of("get", format!("{} {namespace}/{name}", kind_of::<K>()));
+    Api::namespaced(client.clone(), namespace).get_opt(name).await.map_err(failed)
+}

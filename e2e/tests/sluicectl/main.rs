@@ -1,0 +1,7 @@
+//! `sluicectl` as a program: registration, reports, explanation, drain and the end of a registration on real control planes.
+
+mod fixture;
+mod lasting_installation;
+mod registration;
+
+use e2e::objects;
