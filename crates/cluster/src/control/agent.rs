@@ -317,6 +317,9 @@ impl AgentControl {
 
     fn write_report(&mut self) {
         let Core { ctx, scheduler, workloads, jobs, .. } = &mut self.core;
+        if !self.capacity.is_report_due(ctx.now) {
+            return;
+        }
         let available = self.kinds.iter().filter(|kind| jobs.is_available(kind));
         let (kinds, origin) = (available.map(job_kind).collect(), &*self.origin);
         let mut inputs = ReportInputs { workloads, scheduler, kinds, origin };

@@ -233,12 +233,18 @@ impl LocalCapacity {
         }
     }
 
-    /// Writes the report if it differs from the last one, or if that is old.
+    /// Whether something of the report may differ from the last one, or that is old.
+    pub(crate) fn is_report_due(&self, now: Timestamp) -> bool {
+        self.report_stale || self.beats(now)
+    }
+
+    fn beats(&self, now: Timestamp) -> bool {
+        self.heartbeat_at.is_none_or(|at| at <= now)
+    }
+
+    /// Writes the report, unless it is neither new nor old.
     pub(crate) fn write_report(&mut self, inputs: &mut ReportInputs<'_>, ctx: &mut Context) {
-        let beats = self.heartbeat_at.is_none_or(|at| at <= ctx.now);
-        if !self.report_stale && !beats {
-            return;
-        }
+        let beats = self.beats(ctx.now);
         if let Some(at) = self.not_before.filter(|at| *at > ctx.now) {
             return ctx.agenda.at(at, Reevaluation::Report);
         }

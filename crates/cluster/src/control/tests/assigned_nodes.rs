@@ -17,6 +17,8 @@ struct Worker {
     /// Cpus of bound pods, by node.
     taken: BTreeMap<String, i64>,
     version: u64,
+    /// Reasons of Events.
+    events: Vec<String>,
 }
 
 impl Worker {
@@ -30,6 +32,7 @@ impl Worker {
             nodes: nodes.to_vec(),
             taken: BTreeMap::new(),
             version: 100,
+            events: Vec::new(),
         };
         worker.list(vec![]);
         worker
@@ -99,7 +102,8 @@ impl Worker {
     /// Decides and answers until nothing is written any more.
     fn settle(&mut self) {
         for _ in 0..20 {
-            let orders = self.control.decide(NOW).orders;
+            let Decisions { orders, events, .. } = self.control.decide(NOW);
+            self.events.extend(events.into_iter().map(|event| event.reason));
             if orders.is_empty() {
                 return;
             }
@@ -184,6 +188,7 @@ fn a_pod_cannot_take_the_room_that_was_counted_for_another_one() {
     worker.dispatch("b", 1, 3, &json!({}));
     worker.settle();
     assert!(worker.is_started("a") && worker.is_started("b"), "both fit");
+    assert_eq!(worker.events, ["Started", "Started"], "the queue is in no API");
     assert_eq!(worker.bind("a", &["n1", "n2"]), [("n2".to_owned(), 1)].into());
     assert_eq!(worker.bind("b", &["n1", "n2"]), [("n1".to_owned(), 1)].into());
 }
