@@ -71,6 +71,8 @@ pub mod reporters {
 /// Labels.
 pub mod labels {
     names! {
+        /// Kubernetes' label of a single node.
+        HOSTNAME = "kubernetes.io/hostname";
         /// The LocalQueue of a job or pod.
         QUEUE_NAME = "kueue.x-k8s.io/queue-name";
         /// The WorkloadPriorityClass of a job.

@@ -15,6 +15,9 @@ pub struct AssignedPodSet {
     pub labels: Vec<(Box<str>, Box<str>)>,
     /// Tolerations of the assigned flavors.
     pub tolerations: Vec<PodToleration>,
+    /// Nodes of an agent's cluster that the pods run on, by hostname, with the pods that were counted on each; empty if the
+    /// scheduler chooses among all of them.
+    pub nodes: Vec<(Box<str>, i64)>,
 }
 
 /// A Workload with its requests and what its flavor assignment adds.

@@ -154,6 +154,10 @@ impl Fleet {
     ) -> Result<FreeShare, ClusterRefusal> {
         self.check_eligible(class, policy, id, now)?;
         let cluster = &mut self.clusters[id.index()];
+        if let Some(local) = &cluster.local {
+            local.assign(&class.work).map_err(ClusterRefusal::InsufficientCapacity)?;
+            return Ok(FreeShare::ALL);
+        }
         let credited = cluster.covers_from_released(&class.work);
         let nodes = cluster.nodes().ok_or(ClusterRefusal::NoReport)?;
         // Reused capacity of an ended Workload is not in the free capacity of the nodes.
@@ -275,6 +279,9 @@ struct FreeShare {
 }
 
 impl FreeShare {
+    /// The share of the only cluster.
+    const ALL: Self = Self { left: 1, of: 1 };
+
     /// Free share of the scarcest requested resource after the placement. A Workload without requests leaves
     /// everything free.
     fn after(nodes: &PackedNodes, work: &AssignedWorkload) -> Self {
@@ -284,7 +291,7 @@ impl FreeShare {
             // negative.
             Self { left: now.saturating_sub(amount.0).max(0), of: reported.max(1) }
         });
-        shares.min().unwrap_or(Self { left: 1, of: 1 })
+        shares.min().unwrap_or(Self::ALL)
     }
 }
 

@@ -165,6 +165,12 @@ impl Fleet {
         cluster.place(serial, work, until);
     }
 
+    /// The work of a placed Workload, on the nodes that it was assigned.
+    pub fn placed_work(&self, workload: WorkloadId) -> Option<&Arc<AssignedWorkload>> {
+        let &(cluster, serial) = self.placements.get(&workload)?;
+        Some(&self.clusters[cluster.index()].placement(serial)?.work)
+    }
+
     /// Records the priority of a placed Workload. One of unknown priority counts as one that may be preempted.
     pub fn set_priority(&mut self, workload: WorkloadId, priority: i64) {
         if let Some(&(cluster, serial)) = self.placements.get(&workload) {

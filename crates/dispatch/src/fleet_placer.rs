@@ -74,7 +74,8 @@ impl Placer for FleetPlacer<'_> {
         match self.fleet.choose_cluster(&dispatched.request(entry.workload), self.now) {
             Ok(cluster) => {
                 let priority = dispatched.order.priority;
-                self.fleet.place(entry.workload, cluster, dispatched.work, self.now);
+                let work = self.fleet.assign_nodes(cluster, dispatched.work);
+                self.fleet.place(entry.workload, cluster, work, self.now);
                 self.fleet.set_priority(entry.workload, priority);
                 Ok(Some(cluster))
             }

@@ -29,6 +29,9 @@ pub struct RequestedPodSet {
     pub requests: Vec<(ResourceId, Amount)>,
     /// Node selection of the pods.
     pub selection: NodeSelection,
+    /// Its nodes follow from more than room, labels and taints, or its number of pods may grow. A worker leaves the choice of
+    /// nodes to its scheduler.
+    pub needs_more_than_room: bool,
 }
 
 /// Requests of a Workload: job kind, namespace, pod sets, cluster affinity.

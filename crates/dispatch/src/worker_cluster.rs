@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use engine::Time;
 
+use crate::local_nodes::LocalNodes;
 use crate::node_packing::PackedNodes;
 use crate::released_capacity::{ReleasedCapacity, UnusedReleases};
 use crate::{AssignedWorkload, CapacityReport};
@@ -50,6 +51,8 @@ pub(crate) struct WorkerCluster {
     pub(crate) grown: u64,
     /// The same at the last placement.
     pub(crate) placed_at: u64,
+    /// Its nodes, if it is the cluster of this agent.
+    pub(crate) local: Option<LocalNodes>,
     report: Option<Arc<CapacityReport>>,
     placed: BTreeMap<PlacementSerial, PlacedWorkload>,
     packed: Option<PackedNodes>,
@@ -87,7 +90,15 @@ impl WorkerCluster {
         {
             nodes.place(&work);
         }
+        if let Some(local) = &mut self.local {
+            local.count(serial, Arc::clone(&work));
+        }
         self.placed.insert(serial, PlacedWorkload { work, until, priority: None, version: None });
+    }
+
+    /// A placed Workload.
+    pub(crate) fn placement(&self, serial: PlacementSerial) -> Option<&PlacedWorkload> {
+        self.placed.get(&serial)
     }
 
     /// Placements, in order.
@@ -118,6 +129,9 @@ impl WorkerCluster {
         // Work in flight is in no report: packing again without it frees its capacity. Only what
         // the report still counts is credited.
         let in_report = !self.in_flight(serial);
+        if let Some(local) = &mut self.local {
+            local.remove(serial);
+        }
         if let Some(placed) = self.placed.remove(&serial)
             && in_report
             && version > as_of
@@ -136,6 +150,9 @@ impl WorkerCluster {
     pub(crate) fn unplace(&mut self, serial: PlacementSerial) -> bool {
         let before = self.in_flight(serial);
         self.placed.remove(&serial);
+        if let Some(local) = &mut self.local {
+            local.remove(serial);
+        }
         self.invalidate(before)
     }
 

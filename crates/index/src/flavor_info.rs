@@ -34,6 +34,7 @@ pub fn assigned_pod_set(added: &FlavorInfo) -> AssignedPodSet {
         count: added.count,
         labels: selectors::pairs(&added.labels),
         tolerations: selectors::tolerations(&added.tolerations),
+        nodes: Vec::new(),
     }
 }
 

@@ -27,7 +27,7 @@ mod topology;
 
 pub(crate) use self::admitted::awaits_topology;
 pub use self::{
-    admission::{moved_topologies, topology_assignments},
+    admission::{moved_topologies, on_hosts, topology_assignments},
     admitted::admitted,
     admitted_on_cluster::admitted_on_cluster,
     check_states::{

@@ -7,6 +7,7 @@
 
 mod admission;
 pub(crate) mod indexed_workload;
+mod more_than_room;
 mod pod_sets;
 mod preemption_gate;
 mod queue_eligibility;
@@ -84,7 +85,12 @@ impl Index {
         let (request, affinity) = workload_request::workload_request(names, workload, &pod_sets);
         let is_parent = self.config.concurrent_admission && variant::is_parent(workload);
         // Usage of a parent is that of its variants; charging both would count it twice.
-        let admission = admission::admission(names, workload).filter(|_| !is_parent);
+        let mut admission = admission::admission(names, workload).filter(|_| !is_parent);
+        // The nodes that an agent assigns are in no topology of its engine.
+        if self.config.agent_mode {
+            let sets = admission.iter_mut().flat_map(|one| &mut one.pod_sets);
+            sets.for_each(|one| one.domains.clear());
+        }
         let spec = WorkloadInfo {
             namespace: names.namespaces.intern(key_of(workload).0),
             local_queue: self.local_queue_key(workload).map(|key| names.local_queues.intern(&key)),

@@ -52,6 +52,7 @@ pub mod leader_worker_set;
 pub mod lookups;
 pub mod manifests;
 pub mod mirrored;
+mod node_affinity;
 pub mod nulls;
 pub mod pod_set_info;
 pub mod pod_sets_info;

@@ -13,6 +13,8 @@ use crds::{
 };
 use serde_json::{Value, json};
 
+use crate::node_affinity;
+
 /// Pod field with the scheduling gates.
 pub(crate) const SCHEDULING_GATES: &str = "schedulingGates";
 
@@ -63,6 +65,10 @@ pub struct PodSetInfo {
     pub tolerations: Vec<Toleration>,
     /// Names of scheduling gates.
     pub scheduling_gates: Vec<String>,
+    /// The only hosts that the pods may run on, if the agent of a worker has assigned several. One is part of the node selector.
+    pub hosts: Vec<String>,
+    /// The affinity of the pods, for a restore.
+    pub affinity: Option<Value>,
 }
 
 impl PodSetInfo {
@@ -77,6 +83,8 @@ impl PodSetInfo {
             labels: metadata.labels,
             annotations: metadata.annotations,
             scheduling_gates: gates_of(&spec),
+            hosts: Vec::new(),
+            affinity: node_affinity::affinity_of(&spec).cloned(),
             node_selector: spec.node_selector,
             tolerations: spec.tolerations,
         }
@@ -86,10 +94,11 @@ impl PodSetInfo {
     pub(crate) fn add(&mut self, other: Self) -> Result<(), StartError> {
         let mut set =
             PodSet { name: self.name.clone(), count: Some(self.count), ..PodSet::default() };
+        let hosts = if other.hosts.is_empty() { &self.hosts } else { &other.hosts }.clone();
         self.merge_into(&mut set.template, false)?;
         // With this name, because a conflict names the pod set.
         Self { name: self.name.clone(), ..other }.merge_into(&mut set.template, false)?;
-        *self = Self::of(&set);
+        *self = Self { hosts, affinity: None, ..Self::of(&set) };
         Ok(())
     }
 
@@ -118,6 +127,9 @@ impl PodSetInfo {
             }
         }
         set_gates(spec, &gates);
+        if !self.hosts.is_empty() {
+            node_affinity::require_hosts(spec, &self.hosts);
+        }
         Ok(())
     }
 
@@ -159,6 +171,7 @@ impl PodSetInfo {
         spec.node_selector.clone_from(&self.node_selector);
         spec.tolerations.clone_from(&self.tolerations);
         set_gates(spec, &self.scheduling_gates);
+        node_affinity::restore(spec, self.affinity.as_ref());
         // The template of a Workload without metadata has none either; an empty one would differ from it.
         if before.metadata.is_none() && template.metadata == Some(Default::default()) {
             template.metadata = None;

@@ -7,12 +7,15 @@ use crds::{
         annotations::{POD_SET_UNCONSTRAINED_TOPOLOGY, WORKLOAD, WORKLOAD_SLICE_NAME},
         gates,
         labels::{
-            CLUSTER_QUEUE_NAME, LOCAL_QUEUE_NAME, MULTI_KUEUE_ORIGIN, MULTI_KUEUE_WORKER_POD,
-            POD_SET,
+            CLUSTER_QUEUE_NAME, HOSTNAME, LOCAL_QUEUE_NAME, MULTI_KUEUE_ORIGIN,
+            MULTI_KUEUE_WORKER_POD, POD_SET,
         },
     },
     pod::PodTemplate,
-    v1beta2::{Admission, PodSet, PodSetAssignment, PodSetUpdate, ResourceFlavorSpec, Workload},
+    v1beta2::{
+        Admission, PodSet, PodSetAssignment, PodSetUpdate, ResourceFlavorSpec, TopologyAssignment,
+        Workload,
+    },
     validation::labels::is_dns_label,
 };
 
@@ -95,8 +98,11 @@ fn pod_set_info(
     let count = assignment.count.or(pod_set.count).unwrap_or(1);
     let mut info = PodSetInfo { name: pod_set.name.clone(), count, ..PodSetInfo::default() };
     info.add(additions(workload, assignment, flavors)?)?;
+    // The agent's assignment names nodes, not domains that an ungater chooses among.
+    let ungated = matches!(flavors, AssignedFlavors::Carried);
     // A delayed assignment gates the pods as well, until the second pass has found their domains.
-    if assignment.topology_assignment.is_some() || assignment.delayed_topology_request.is_some() {
+    let has_domains = assignment.topology_assignment.is_some();
+    if !ungated && (has_domains || assignment.delayed_topology_request.is_some()) {
         info.add(topology(pod_set))?;
     }
     info.add(identity(workload, pod_set, admission, gates))?;
@@ -121,9 +127,26 @@ fn additions(
             clone_assignment::of_flavors(assignment, flavors).map_err(|error| error.of(name()))
         }
         // Pods without the additions might run on nodes of another flavor.
-        AssignedFlavors::Carried => clone_assignment::read(workload, &assignment.name)
-            .ok_or_else(|| PodSetsInfoError::NoAssignment { workload: name() }),
+        AssignedFlavors::Carried => {
+            let mut info = clone_assignment::read(workload, &assignment.name)
+                .ok_or_else(|| PodSetsInfoError::NoAssignment { workload: name() })?;
+            info.add(on_hosts(assignment))?;
+            Ok(info)
+        }
     }
+}
+
+/// The nodes that the agent has assigned. A single one is selected by its label: every kind of job carries a node selector.
+fn on_hosts(assignment: &PodSetAssignment) -> PodSetInfo {
+    let assigned = assignment.topology_assignment.as_ref();
+    let mut hosts: Vec<String> =
+        assigned.into_iter().flat_map(TopologyAssignment::hosts).map(|(host, _)| host).collect();
+    let mut info = PodSetInfo::default();
+    match hosts.len() {
+        1 => info.node_selector.extend(hosts.pop().map(|host| (HOSTNAME.to_owned(), host))),
+        _ => info.hosts = hosts,
+    }
+    info
 }
 
 fn of_check_update(update: &PodSetUpdate) -> PodSetInfo {
@@ -290,6 +313,30 @@ mod tests {
         clone.metadata.annotations.get_or_insert_default().extend([annotation]);
         assert_eq!(zone(&clone, AssignedFlavors::Carried), Ok(Some("hub".to_owned())));
         assert_eq!(zone(&clone, AssignedFlavors::Own(&own)), Ok(Some("a".to_owned())));
+    }
+
+    #[test]
+    fn a_clone_runs_on_the_nodes_that_its_agent_assigned() {
+        let info = |roots: &[&str]| {
+            let (levels, counts) = (["kubernetes.io/hostname"], json!({ "universal": 1 }));
+            let values = json!([{ "individual": { "roots": roots } }]);
+            let mut assignment = assignment();
+            assignment["topologyAssignment"] = json!({ "levels": levels, "slices": [
+                { "domainCount": roots.len(), "podCounts": counts, "valuesPerLevel": values },
+            ] });
+            let admission = json!({ "clusterQueue": "cq", "podSetAssignments": [assignment] });
+            let mut clone = workload(&json!({ "admission": admission }));
+            let carried = ("sluice.dev/assignment".to_owned(), r#"{"main":{}}"#.to_owned());
+            clone.metadata.annotations.get_or_insert_default().extend([carried]);
+            let infos = pod_sets_info(&clone, AssignedFlavors::Carried, JobGates::default());
+            infos.expect("pods can start").remove(0)
+        };
+        let one = info(&["a"]);
+        assert_eq!(one.node_selector.get("kubernetes.io/hostname").map(String::as_str), Some("a"));
+        assert!(one.hosts.is_empty() && one.scheduling_gates.is_empty());
+        let two = info(&["a", "b"]);
+        assert_eq!(two.hosts, ["a", "b"]);
+        assert!(two.node_selector.is_empty() && two.scheduling_gates.is_empty());
     }
 
     #[test]

@@ -7,15 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crds::{
-    names::annotations::POD_INDEX_OFFSET,
+    names::{annotations::POD_INDEX_OFFSET, labels::HOSTNAME},
     v1beta2::{PodSetAssignment, PodSetTopologyRequest, Workload},
 };
 
 /// Node labels by key.
 pub type NodeLabels = BTreeMap<String, String>;
-
-/// The lowest level of a topology of single nodes.
-const HOSTNAME: &str = "kubernetes.io/hostname";
 
 /// A pod of a pod set, as the ungater reads it. One that has ended does not count.
 #[derive(Clone, Copy, Debug)]

@@ -2,11 +2,13 @@
 
 use std::{collections::BTreeSet, fs, path::Path, sync::Arc};
 
+use crds::v1beta2::PodSet;
 use jobs::{
-    GenericJob, JobGates, Kinds,
+    GenericJob, JobGates, JobObject, Kinds,
     construct_workload::{KeysToCopy, WorkloadPriority, construct_workload},
     defaulting::{self, DefaultingFacts},
     lookups::FoundObjects,
+    pod_set_info::PodSetInfo,
     validate,
 };
 use serde_json::Value;
@@ -23,6 +25,17 @@ fn samples() -> Vec<Value> {
     documents.collect()
 }
 
+/// What a job needs, from the samples.
+fn found(job: &JobObject, samples: &[Value]) -> FoundObjects {
+    let mut found = FoundObjects::default();
+    for needed in job.needed_objects() {
+        let object = samples.iter().find(|one| one["kind"] == needed.kind.gvk.kind.as_str());
+        let object = object.cloned().expect("what it names is part of the sample");
+        found.observe(needed, serde_json::from_value(object).ok().map(Arc::new));
+    }
+    found
+}
+
 #[test]
 fn every_built_in_kind_has_a_sample_that_is_queued() {
     let gates = JobGates::default();
@@ -33,12 +46,7 @@ fn every_built_in_kind_has_a_sample_that_is_queued() {
         let Some(kind) = Kinds::built_in().find(text("apiVersion"), text("kind")) else { continue };
         with_sample.insert(kind.framework());
         let job = kind.decode(sample.clone()).expect("it decodes");
-        let mut found = FoundObjects::default();
-        for needed in job.needed_objects() {
-            let object = samples.iter().find(|one| one["kind"] == needed.kind.gvk.kind.as_str());
-            let object = object.cloned().expect("what it names is part of the sample");
-            found.observe(needed, serde_json::from_value(object).ok().map(Arc::new));
-        }
+        let found = found(&job, &samples);
         let facts = DefaultingFacts { namespace_managed: true, ..DefaultingFacts::default() };
         let steps = job.defaults_by(facts, gates);
         let patch = steps.iter().map(defaulting::PatchAdd::to_json).collect();
@@ -63,4 +71,60 @@ fn every_built_in_kind_has_a_sample_that_is_queued() {
     }
     let all: BTreeSet<&str> = Kinds::built_in().iter().map(jobs::Kind::framework).collect();
     assert_eq!(with_sample, all);
+}
+
+/// These have a field for a node selector, and none for an affinity that is added.
+const WITHOUT_AFFINITY: [&str; 2] = ["AppWrapper", "SparkApplication"];
+
+#[test]
+fn assigned_hosts_reach_every_pod_template_and_a_stop_removes_them() {
+    let gates = JobGates::default();
+    let samples = samples();
+    for sample in &samples {
+        let text = |field: &str| sample[field].as_str().unwrap_or_default();
+        let Some(kind) = Kinds::built_in().find(text("apiVersion"), text("kind")) else { continue };
+        if !kind.has_workloads() || kind.name() == "LeaderWorkerSet" {
+            continue;
+        }
+        let job = kind.decode(sample.clone()).expect("it decodes");
+        let mut job = job.with_objects(&found(&job, &samples));
+        let before = job.pod_sets(gates);
+        let original: Vec<PodSetInfo> = before.iter().map(PodSetInfo::of).collect();
+        let given = before.iter().map(|set| PodSetInfo {
+            name: set.name.clone(),
+            count: set.count.unwrap_or(1),
+            hosts: vec!["a".to_owned(), "b".to_owned()],
+            ..PodSetInfo::default()
+        });
+        let given: Vec<PodSetInfo> = given.collect();
+        job.run_with_pod_sets_info(&given, gates).expect("it starts");
+        // As the API server has it.
+        let mut stored = job.without_status();
+        stored["metadata"] = serde_json::json!(job.metadata());
+        let stored = kind.decode(stored).expect("it decodes");
+        let mut job = stored.with_objects(&found(&stored, &samples));
+        let limited = |set: &PodSet| {
+            let spec = set.template.spec.as_ref().expect("a spec");
+            let affinity = spec.rest.get("affinity").cloned().unwrap_or_default();
+            let required =
+                &affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+            let terms = required["nodeSelectorTerms"].as_array().cloned().unwrap_or_default();
+            let hosts = serde_json::json!(["a", "b"]);
+            !terms.is_empty()
+                && terms.iter().all(|term| {
+                    let all = term["matchExpressions"].as_array();
+                    all.and_then(|all| all.last()).is_some_and(|last| last["values"] == hosts)
+                })
+        };
+        let carries = !WITHOUT_AFFINITY.contains(&kind.name());
+        let started = job.pod_sets(gates);
+        assert_eq!(started.iter().all(limited), carries, "{}", kind.name());
+        job.restore_pod_sets_info(&original, gates);
+        // A pod is stopped by its deletion.
+        assert!(
+            kind.name() == "Pod" || !job.pod_sets(gates).iter().any(limited),
+            "{}",
+            kind.name()
+        );
+    }
 }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    names::labels::HOSTNAME,
     rules,
     schema::{PositiveInt, Text},
 };
@@ -106,6 +107,13 @@ impl TopologyAssignment {
             })
         });
         places.take(MOST_DOMAINS)
+    }
+
+    /// Hostnames with the number of pods on each; none if the lowest level is another one.
+    pub fn hosts(&self) -> impl Iterator<Item = (String, i32)> {
+        let on_nodes = self.levels.last().is_some_and(|level| level == HOSTNAME);
+        let domains = self.domains().filter(move |_| on_nodes);
+        domains.filter_map(|(mut values, pods)| Some((values.pop()?, pods)))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Jobs from submission to their end, on the manager's own cluster and on workers, with and without faults.
 
 mod agent_mode;
+mod assigned_nodes;
 mod broken_workers;
 mod credentials;
 mod deleted;

@@ -34,7 +34,7 @@ use super::{
     observed::Observed,
     outbox::{Subject, Ticket},
     timers::Reevaluation,
-    workloads::{StatusInputs, WorkloadChange},
+    workloads::{StatusInputs, TrackedWorkload, WorkloadChange},
 };
 
 /// See the module.
@@ -64,7 +64,7 @@ impl AgentControl {
             origin: settings.origin,
             listing: Listing::new(names.chain(listed_names(&settings.kinds))),
             owners: RefusedOwners::default(),
-            capacity: LocalCapacity::new(settings.kinds.iter().map(job_kind).collect()),
+            capacity: LocalCapacity::new(&settings.kinds.iter().map(job_kind).collect::<Vec<_>>()),
             kinds: settings.kinds,
             configuration: NamespacesAndPriorities::default(),
         }
@@ -306,12 +306,20 @@ impl AgentControl {
         let Core { ctx, scheduler, workloads, .. } = &mut self.core;
         let run = scheduler.run_cycles(self.capacity.fleet_mut(), workloads, work_of, ctx);
         // The only cluster of this fleet is no MultiKueueCluster: the reservation names none.
-        run.reserved.iter().for_each(|key| workloads.clear_nomination(key));
+        for key in &run.reserved {
+            workloads.clear_nomination(key);
+            let id = workloads.get(key).map(TrackedWorkload::id);
+            let nodes = id.map(|id| self.capacity.assigned_nodes(id)).unwrap_or_default();
+            workloads.assign_nodes(key, &nodes);
+        }
         run.progress
     }
 
     fn write_report(&mut self) {
         let Core { ctx, scheduler, workloads, jobs, .. } = &mut self.core;
+        if !self.capacity.is_report_due(ctx.now) {
+            return;
+        }
         let available = self.kinds.iter().filter(|kind| jobs.is_available(kind));
         let (kinds, origin) = (available.map(job_kind).collect(), &*self.origin);
         let mut inputs = ReportInputs { workloads, scheduler, kinds, origin };

@@ -34,7 +34,7 @@ fn nodes(classes: Vec<NodeClassCapacity>) -> PackedNodes {
 
 fn pods(count: i64, cpu: i64, gpu: i64) -> RequestedPodSet {
     let requests = vec![(CPU, Amount(cpu)), (GPU, Amount(gpu))];
-    RequestedPodSet { name: "main".into(), count, requests, selection: NodeSelection::default() }
+    RequestedPodSet { name: "main".into(), count, requests, ..RequestedPodSet::default() }
 }
 
 fn work(pod_sets: Vec<RequestedPodSet>) -> AssignedWorkload {
@@ -128,6 +128,7 @@ fn labels_and_tolerations_of_flavors_apply() {
             count: 1,
             labels: vec![pair("zone", zone), pair("unknown", "x")],
             tolerations: if tolerated { vec![tolerations] } else { Vec::new() },
+            ..AssignedPodSet::default()
         };
         AssignedWorkload { assigned: vec![assigned], ..work(vec![pods(9, 1, 0)]) }
     };

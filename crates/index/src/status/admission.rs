@@ -1,5 +1,6 @@
 //! Admission of an assignment. Source: docs/reference/kueue.md §1.2.
 
+use crds::names::labels::HOSTNAME;
 use crds::v1beta1;
 use crds::v1beta2::{Admission, PodSetAssignment, TopologyAssignment};
 use engine::spec::PodSetAdmission;
@@ -74,6 +75,17 @@ pub fn moved_topologies(engine: &Engine, entry: &CycleEntry) -> Vec<Option<Topol
         held.flatten().map(topology)
     });
     assigned.collect()
+}
+
+/// The nodes that an agent assigned to the pods of a pod set, by hostname; `None` if there are none.
+#[must_use]
+pub fn on_hosts(hosts: &[(Box<str>, i64)]) -> Option<TopologyAssignment> {
+    let domain = |(host, count): &(Box<str>, i64)| (vec![host.to_string()], *count);
+    let assigned = AssignedTopology {
+        levels: vec![HOSTNAME.to_owned()],
+        domains: hosts.iter().map(domain).collect(),
+    };
+    (!hosts.is_empty()).then(|| topology(assigned))
 }
 
 fn topology(placement: AssignedTopology) -> TopologyAssignment {

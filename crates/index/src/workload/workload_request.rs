@@ -7,6 +7,7 @@ use dispatch::{JobGvk, RequestedPodSet, WorkloadRequest};
 use engine::node_selection::LabelRequirement;
 use engine::{Amount, Names};
 
+use super::more_than_room;
 use super::pod_sets::{CountedPodSet, CountedPodSets};
 use crate::amount::from_nanos;
 use crate::cluster_affinity;
@@ -22,10 +23,11 @@ pub(super) fn workload_request(
         Ok(affinity) => (affinity, None),
         Err(problem) => (Vec::new(), Some(problem)),
     };
+    let may_grow = more_than_room::may_grow(workload);
     let request = WorkloadRequest {
         kind: kind(workload),
         namespace: workload.metadata.namespace.as_deref().unwrap_or_default().into(),
-        pod_sets: pod_sets.all.iter().map(|one| pods(names, one)).collect(),
+        pod_sets: pod_sets.all.iter().map(|one| pods(names, one, may_grow)).collect(),
         affinity,
         together: set(workload),
         max_run_time: runs(workload),
@@ -56,7 +58,7 @@ fn runs(workload: &Workload) -> Option<i64> {
     Some(i64::from(most).saturating_sub(past.into()).max(0) * 1_000_000_000)
 }
 
-fn pods(names: &mut Names, pod_set: &CountedPodSet<'_>) -> RequestedPodSet {
+fn pods(names: &mut Names, pod_set: &CountedPodSet<'_>, may_grow: bool) -> RequestedPodSet {
     let mut requests: Vec<_> = pod_set
         .node_requests
         .iter()
@@ -70,6 +72,8 @@ fn pods(names: &mut Names, pod_set: &CountedPodSet<'_>) -> RequestedPodSet {
         count: pod_set.count,
         requests,
         selection: pod_set.pod.map(selection).unwrap_or_default(),
+        needs_more_than_room: may_grow
+            || pod_set.pod.is_some_and(more_than_room::needs_more_than_room),
     }
 }
 

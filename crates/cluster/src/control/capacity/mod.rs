@@ -1,15 +1,16 @@
 //! The capacity of an agent's cluster: its nodes, less the pods bound to them, less the pods that admitted clones still get.
 //!
 //! The same numbers decide about admission here and are reported to managers. A bound pod takes room on its node; pods of
-//! clones that are not bound yet are packed where they fit. The report never overstates (docs/reference/dispatch.md §2).
+//! clones that are not bound yet are counted on the nodes that their clone is assigned, where the scheduler will bind them
+//! (docs/reference/dispatch.md §4). The report never overstates (§2).
 //!
 //! Inputs: Nodes, Pods, the ClusterCapacity `local`, and evaluated clones. Outputs: the fleet of one cluster that scheduling
 //! places on, the quota of the agent's only queue, and the report.
 //!
 //! | file | concept |
 //! |---|---|
-//! | `node` | a Pod as far as it decides about room, and what is free on a node |
-//! | `nodes` | sums over nodes and bound pods |
+//! | `node` | a Pod as far as it decides about room |
+//! | `nodes` | nodes and bound pods |
 //! | `report` | node classes, and the ClusterCapacity |
 //! | `unschedulable` | pods that no node takes |
 //! | `refused_pods` | pods that the API server refuses |
@@ -28,9 +29,12 @@ use ::jobs::Pod;
 use crds::{
     names::{annotations::WORKLOAD, labels::MULTI_KUEUE_WORKER_POD},
     v1alpha1::{ClusterCapacity, ClusterCapacityStatus, JobKind as ReportedKind},
-    v1beta2::{ReclaimablePod, Workload},
+    v1beta2::{PodSetAssignment, ReclaimablePod, TopologyAssignment, Workload},
 };
-use dispatch::{AssignedPodSet, AssignedWorkload, CapacityReport, Fleet, JobGvk, PlacementConfig};
+use dispatch::{
+    AssignedPodSet, AssignedWorkload, CapacityReport, Fleet, JobGvk, NodeClassCapacity,
+    PlacementConfig,
+};
 use engine::ids::{ClusterId, WorkloadId};
 use index::{FlavorInfo, Index};
 use jiff::Timestamp;
@@ -88,8 +92,6 @@ pub(crate) struct ReportInputs<'a> {
 pub(crate) struct LocalCapacity {
     fleet: Fleet,
     id: ClusterId,
-    /// Kinds of jobs that run here.
-    kinds: Vec<ReportedKind>,
     nodes: Nodes,
     unschedulable: UnschedulablePods,
     refused: RefusedPods,
@@ -106,6 +108,8 @@ pub(crate) struct LocalCapacity {
     /// The resourceVersion of the newest Workload that was observed, which may be gone.
     newest: u64,
     report_stale: bool,
+    /// The engine has the agent's queue.
+    has_quota: bool,
 }
 
 /// Pods of a clone that are not bound yet.
@@ -118,10 +122,14 @@ struct UnboundPods {
 
 impl LocalCapacity {
     /// A cluster that runs jobs of these kinds.
-    pub(crate) fn new(kinds: Vec<ReportedKind>) -> Self {
+    pub(crate) fn new(kinds: &[ReportedKind]) -> Self {
         let mut fleet = Fleet::new();
         let id = fleet.cluster(LOCAL);
         fleet.set_connected(id, true);
+        fleet.set_local(id);
+        // The clone of an upstream manager does not name the kind of its job.
+        let kinds = kinds.iter().map(index::job_gvk).chain([JobGvk::default()]).collect();
+        fleet.set_report(id, Some(CapacityReport { kinds, ..CapacityReport::default() }));
         fleet.set_config(
             LOCAL,
             Some(PlacementConfig { clusters: vec![id], ..PlacementConfig::default() }),
@@ -129,7 +137,6 @@ impl LocalCapacity {
         Self {
             fleet,
             id,
-            kinds,
             nodes: Nodes::default(),
             unschedulable: UnschedulablePods::default(),
             refused: RefusedPods::default(),
@@ -141,6 +148,7 @@ impl LocalCapacity {
             heartbeat_at: None,
             newest: 0,
             report_stale: false,
+            has_quota: false,
         }
     }
 
@@ -225,12 +233,18 @@ impl LocalCapacity {
         }
     }
 
-    /// Writes the report if it differs from the last one, or if that is old.
+    /// Whether something of the report may differ from the last one, or that is old.
+    pub(crate) fn is_report_due(&self, now: Timestamp) -> bool {
+        self.report_stale || self.beats(now)
+    }
+
+    fn beats(&self, now: Timestamp) -> bool {
+        self.heartbeat_at.is_none_or(|at| at <= now)
+    }
+
+    /// Writes the report, unless it is neither new nor old.
     pub(crate) fn write_report(&mut self, inputs: &mut ReportInputs<'_>, ctx: &mut Context) {
-        let beats = self.heartbeat_at.is_none_or(|at| at <= ctx.now);
-        if !self.report_stale && !beats {
-            return;
-        }
+        let beats = self.beats(ctx.now);
         if let Some(at) = self.not_before.filter(|at| *at > ctx.now) {
             return ctx.agenda.at(at, Reevaluation::Report);
         }
@@ -256,19 +270,25 @@ impl LocalCapacity {
     }
 
     fn refresh_nodes(&mut self, scheduler: &mut Scheduler, ctx: &mut Context) {
-        let totals = self.nodes.totals();
-        scheduler.update(&mut ctx.agenda, |index, names| index.agent_mode_quota(names, &totals));
-        let report = self.local_report(scheduler);
-        self.fleet.set_report(self.id, Some(report));
+        // A cluster without any nodes has a queue as well.
+        let totals = self.nodes.take_totals().or_else(|| (!self.has_quota).then(Vec::new));
+        if let Some(totals) = totals {
+            self.has_quota = true;
+            let quota = |index: &mut Index, names: &mut _| index.agent_mode_quota(names, &totals);
+            scheduler.update(&mut ctx.agenda, quota);
+        }
+        for name in self.nodes.take_changed() {
+            let node = self.nodes.local(&name, scheduler.names_mut());
+            self.fleet.set_local_node(self.id, &name, node);
+        }
         self.report_stale = true;
     }
 
-    /// The nodes in classes by every label.
-    fn local_report(&self, scheduler: &mut Scheduler) -> CapacityReport {
-        let keys = self.nodes.label_keys();
-        // The clone of an upstream manager does not name the kind of its job.
-        let kinds = self.kinds.iter().map(index::job_gvk).chain([JobGvk::default()]).collect();
-        report::classes(scheduler.names_mut(), &self.nodes.free(), &keys, kinds)
+    /// The nodes that the pods of a placed clone are assigned, by pod set; `None` for a pod set whose nodes the scheduler chooses.
+    pub(crate) fn assigned_nodes(&self, id: WorkloadId) -> Vec<Option<TopologyAssignment>> {
+        let work = self.fleet.placed_work(id);
+        let given = work.into_iter().flat_map(|work| &work.assigned);
+        given.map(|one| index::status::on_hosts(&one.nodes)).collect()
     }
 
     /// Counts the unbound pods of a clone that holds quota.
@@ -312,7 +332,8 @@ impl LocalCapacity {
         let given = request.pod_sets.iter().map(|pods| {
             let bound = self.nodes.bound(key, &pods.name);
             let done = n_done(&reclaimable, &pods.name);
-            carried(workload, &pods.name, (pods.count - done - bound).max(0))
+            let left = carried(workload, &pods.name, (pods.count - done - bound).max(0));
+            AssignedPodSet { nodes: recorded_nodes(workload, &pods.name), ..left }
         });
         let given: Vec<AssignedPodSet> = given.collect();
         given.iter().any(|one| one.count > 0).then(|| {
@@ -321,12 +342,28 @@ impl LocalCapacity {
         })
     }
 
-    fn status(&mut self, keys: &[String], inputs: &mut ReportInputs<'_>) -> ClusterCapacityStatus {
-        let known = self.local_report(inputs.scheduler);
+    /// What is free beside clones, in classes by these labels at least.
+    fn free_classes(&self, keys: &[String], workloads: &Workloads) -> Vec<NodeClassCapacity> {
         // Pending clones count as well: up to `asOf` the manager does not count a clone as in
         // flight (docs/reference/dispatch.md §2).
-        let unbound = self.unbound.values().map(|one| one.work.as_ref());
-        let left = dispatch::free_capacity(&known, unbound);
+        let is_pending = |key: &Key| {
+            workloads.get(key).is_some_and(|one| self.fleet.placed_on(one.id()).is_none())
+        };
+        let pending = self.unbound.iter().filter(|(key, _)| is_pending(key));
+        let mut pending = pending.map(|(_, one)| one.work.as_ref()).peekable();
+        if pending.peek().is_none() {
+            let keys: Vec<Box<str>> = keys.iter().map(|key| key.as_str().into()).collect();
+            return self.fleet.local_classes(self.id, &keys);
+        }
+        // Any label may decide where they fit.
+        let label_keys = self.fleet.local_label_keys(self.id).to_vec();
+        let classes = self.fleet.local_classes(self.id, &label_keys);
+        let known = CapacityReport { label_keys, classes, ..CapacityReport::default() };
+        dispatch::free_capacity(&known, pending)
+    }
+
+    fn status(&mut self, keys: &[String], inputs: &mut ReportInputs<'_>) -> ClusterCapacityStatus {
+        let left = self.free_classes(keys, inputs.workloads);
         let records = inputs.workloads.iter().map(|(_, record)| record);
         // The newest Workload may be deleted, and what an earlier report has counted must not count twice.
         let reported = self.report.as_ref().and_then(|one| one.object().status.as_of.parse().ok());
@@ -365,6 +402,15 @@ pub(crate) fn work_of<'a>(
     let given = request.pod_sets.iter().zip(&entry.assignment.pod_sets);
     let given = given.map(|(pods, one)| carried(record.object(), &pods.name, one.count)).collect();
     Some((LOCAL, Arc::new(AssignedWorkload { request: Arc::clone(request), assigned: given })))
+}
+
+/// The nodes that the admission of a clone assigns to a pod set.
+fn recorded_nodes(clone: &Workload, pod_set: &str) -> Vec<(Box<str>, i64)> {
+    let assigned = clone.status.admission.iter().flat_map(|one| &one.pod_set_assignments);
+    let of_set = assigned.filter(|one: &&PodSetAssignment| one.name == pod_set);
+    let hosts = of_set.filter_map(|one| one.topology_assignment.as_ref());
+    let hosts = hosts.flat_map(TopologyAssignment::hosts);
+    hosts.map(|(host, pods)| (host.into(), i64::from(pods))).collect()
 }
 
 /// `count` pods of a pod set, with the node labels and tolerations that a clone carries for it: its flavors are not here.

@@ -1,4 +1,4 @@
-//! A Pod as far as it decides about room, and what is free on a node.
+//! A Pod as far as it decides about room.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,6 @@ use runtime::watch::Key;
 
 use super::{unschedulable::UnschedulableSince, workload_of};
 use crate::control::{
-    node_info::NodeInfo,
     observed::Reduced,
     pod_on_node::{has_ended, node_of, requests_on_node},
 };
@@ -34,15 +33,6 @@ pub(super) struct BoundPod {
     /// The clone that it belongs to, if any.
     pub(super) workload: Option<Key>,
     pub(super) pod_set: Option<Box<str>>,
-}
-
-/// A node and what is free on it.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct FreeNode<'a> {
-    pub(super) info: &'a NodeInfo,
-    pub(super) free: BTreeMap<String, Amount>,
-    /// What would be free on it without pods of clones.
-    pub(super) size: BTreeMap<String, Amount>,
 }
 
 impl Reduced for PodInfo {

@@ -1,13 +1,14 @@
-//! Sums over nodes and the pods bound to them, kept up to date: a change costs as much as it changes.
+//! Nodes and the pods bound to them, kept up to date: a change costs as much as it changes, at any number of nodes.
 //!
 //! Sums are 128 bits wide: whatever a pod requests, what was added is subtracted again exactly.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use engine::Amount;
+use dispatch::LocalNode;
+use engine::{Amount, Names, ids::ResourceId};
 use runtime::watch::Key;
 
-use super::node::{BoundPod, FreeNode};
+use super::node::BoundPod;
 use crate::control::{key_map::KeyMap, node_info::NodeInfo};
 
 /// Sums by resource.
@@ -22,6 +23,9 @@ pub(super) struct Nodes {
     /// Bound pods of clones, by pod set.
     bound: KeyMap<Key, KeyMap<Box<str>, i64>>,
     totals: ResourceSums,
+    totals_changed: bool,
+    /// Nodes that changed since they were last taken.
+    changed: BTreeSet<Box<str>>,
 }
 
 /// A node and what its pods take. Either may be observed first.
@@ -68,29 +72,31 @@ impl Nodes {
         self.bound.get(clone).and_then(|all| all.get(pod_set)).copied().unwrap_or_default()
     }
 
-    /// What usable nodes have in all, less what pods of others take.
-    pub(super) fn totals(&self) -> Vec<(&str, Amount)> {
-        self.totals.iter().map(|(name, sum)| (name.as_str(), narrow(*sum))).collect()
+    /// What usable nodes have in all, less what pods of others take; `None` if it is as it was when it was last taken.
+    pub(super) fn take_totals(&mut self) -> Option<Vec<(&str, Amount)>> {
+        let changed = std::mem::take(&mut self.totals_changed);
+        changed
+            .then(|| self.totals.iter().map(|(name, sum)| (name.as_str(), narrow(*sum))).collect())
     }
 
-    /// Usable nodes and what is free on them.
-    pub(super) fn free(&self) -> Vec<FreeNode<'_>> {
-        let usable = self.nodes.values().filter_map(|one| Some((one, one.usable()?)));
-        let free = usable.map(|(node, info)| FreeNode {
-            info,
-            free: less(info, &node.taken).collect(),
-            size: less(info, &node.foreign).collect(),
-        });
-        free.collect()
+    /// Names of nodes that changed since they were last taken.
+    pub(super) fn take_changed(&mut self) -> BTreeSet<Box<str>> {
+        std::mem::take(&mut self.changed)
     }
 
-    /// Every label key of any node.
-    pub(super) fn label_keys(&self) -> Vec<String> {
-        let info = self.nodes.values().filter_map(|node| node.info.as_ref());
-        let mut keys: Vec<&String> = info.flat_map(|info| info.labels.keys()).collect();
-        keys.sort_unstable();
-        keys.dedup();
-        keys.into_iter().cloned().collect()
+    /// A node and what is free on it; `None` if it is not usable.
+    pub(super) fn local(&self, name: &str, names: &mut Names) -> Option<LocalNode> {
+        let node = self.nodes.get(name)?;
+        let info = node.usable()?;
+        let labels = info.labels.iter();
+        Some(LocalNode {
+            labels: labels
+                .map(|(key, value)| (key.as_str().into(), value.as_str().into()))
+                .collect(),
+            taints: index::taints(&info.taints),
+            free: amounts(names, less(info, &node.taken)),
+            size: amounts(names, less(info, &node.foreign)),
+        })
     }
 
     fn count(&mut self, pod: &BoundPod, sign: i64) {
@@ -110,13 +116,18 @@ impl Nodes {
 
     /// Changes a node and the totals with it.
     fn change(&mut self, name: &str, change: impl FnOnce(&mut TrackedNode)) {
+        self.changed.insert(name.into());
         let node = self.nodes.entry(name.into()).or_default();
-        for (resource, amount) in node.offered() {
-            *self.totals.entry(resource).or_default() -= i128::from(amount.0);
-        }
+        let before = node.offered();
         change(node);
-        for (resource, amount) in node.offered() {
-            *self.totals.entry(resource).or_default() += i128::from(amount.0);
+        let after = node.offered();
+        if before != after {
+            self.totals_changed = true;
+            for (offered, sign) in [(before, -1), (after, 1)] {
+                for (resource, amount) in offered {
+                    *self.totals.entry(resource).or_default() += sign * i128::from(amount.0);
+                }
+            }
         }
         // The watch of pods may be ahead of that of nodes: sums of bound pods outlive the node.
         if node.info.is_none() && node.taken.values().all(|taken| *taken == 0) {
@@ -156,6 +167,16 @@ fn less<'a>(
         let taken = taken.get(resource).copied().unwrap_or_default();
         (resource.clone(), narrow(i128::from(amount.0) - taken).clip())
     })
+}
+
+fn amounts(
+    names: &mut Names,
+    all: impl Iterator<Item = (String, Amount)>,
+) -> Vec<(ResourceId, Amount)> {
+    let mut amounts: Vec<_> =
+        all.map(|(name, amount)| (names.resources.intern(&name), amount)).collect();
+    amounts.sort_unstable_by_key(|(resource, _)| *resource);
+    amounts
 }
 
 fn narrow(sum: i128) -> Amount {
@@ -203,6 +224,23 @@ mod tests {
         BoundPod { node, requests: cpu(amount), workload, pod_set }
     }
 
+    #[test]
+    fn a_bound_pod_changes_its_node_only_and_no_quota() {
+        let mut sums = Nodes::default();
+        for number in 0..1000 {
+            sums.set_node(&number.to_string(), Some(info((100, true))));
+        }
+        assert_eq!((sums.take_changed().len(), sums.take_totals().is_some()), (1000, true));
+        sums.set_pod(key(1), Some(pod((7, 3, Some(1)))));
+        assert_eq!(sums.take_changed(), ["7".into()].into());
+        assert!(sums.take_totals().is_none(), "the pod is one of a clone");
+        sums.set_pod(key(1), Some(pod((8, 3, None))));
+        assert_eq!(sums.take_changed(), ["7".into(), "8".into()].into());
+        assert!(sums.take_totals().is_some());
+        sums.set_node("9", Some(info((100, true))));
+        assert!(sums.take_changed().is_empty(), "a heartbeat");
+    }
+
     proptest! {
         #[test]
         fn incremental_sums_equal_those_of_a_fresh_count(
@@ -228,18 +266,24 @@ mod tests {
             let free: Vec<i64> = usable.clone()
                 .map(|(name, has)| left(has, on(name).map(|pod| i128::from(pod.1)).sum()))
                 .collect();
-            let found: Vec<i64> = sums.free().iter().map(|node| node.free["cpu"].0).collect();
+            let mut names = Names::default();
+            let mut local: Vec<LocalNode> = Vec::new();
+            for name in nodes.keys() {
+                local.extend(sums.local(&name.to_string(), &mut names));
+            }
+            let found: Vec<i64> = local.iter().map(|node| node.free[0].1.0).collect();
             prop_assert_eq!(found, free);
             let offered = |(name, has): (u8, i64)| {
                 let foreign = on(name).filter(|pod| pod.2.is_none());
                 left(has, foreign.map(|pod| i128::from(pod.1)).sum())
             };
             let sizes: Vec<i64> = usable.map(offered).collect();
-            let found: Vec<i64> = sums.free().iter().map(|node| node.size["cpu"].0).collect();
+            let found: Vec<i64> = local.iter().map(|node| node.size[0].1.0).collect();
             prop_assert_eq!(&found, &sizes);
             let total: i64 = sizes.iter().sum();
-            let found = sums.totals().first().map_or(0, |(_, amount)| amount.0);
+            let found = sums.take_totals().and_then(|all| Some(all.first()?.1.0)).unwrap_or(0);
             prop_assert_eq!(found, total);
+            prop_assert!(sums.take_totals().is_none(), "unchanged");
             for clone in 0..2 {
                 let of = pods.values().flatten().filter(|pod| pod.2 == Some(clone)).count();
                 prop_assert_eq!(sums.bound(&key(clone), "main"), of as i64);

@@ -1,7 +1,5 @@
 //! The capacity report of an agent: node classes, as dispatch reads them and as the ClusterCapacity shows them.
 
-use std::collections::BTreeMap;
-
 use crds::{
     meta::{Taint, is_true},
     names::{
@@ -11,13 +9,10 @@ use crds::{
     v1alpha1::{self, ClusterCapacity, ClusterCapacityStatus, JobKind, LOCAL, WorkloadCounts},
     v1beta2::Workload,
 };
-use dispatch::{
-    CapacityReport, JobGvk, NodeClassCapacity, WorkerMode, join_equal_classes, reduce_classes,
-};
+use dispatch::{NodeClassCapacity, join_equal_classes, reduce_classes};
 use engine::{Amount, Names, ids::ResourceId};
 use runtime::{watch::Key, write::Write};
 
-use super::node::FreeNode;
 use crate::control::{
     context::Context,
     outbox::{Intent, Purpose, Stamp, Subject, Target},
@@ -29,34 +24,6 @@ const PROTOCOL: i32 = 1;
 
 /// The most node classes of a report.
 const MOST_CLASSES: usize = 64;
-
-/// Nodes in classes. Nodes of one class have equal labels of these keys, taints, and room.
-pub(super) fn classes(
-    names: &mut Names,
-    nodes: &[FreeNode<'_>],
-    keys: &[String],
-    kinds: Vec<JobGvk>,
-) -> CapacityReport {
-    let all = nodes.iter().map(|node| {
-        let labels = keys.iter().filter_map(|key| {
-            let value = node.info.labels.get(key)?;
-            Some((key.as_str().into(), value.as_str().into()))
-        });
-        let (free, size) = (amounts(names, &node.free), amounts(names, &node.size));
-        let taints = index::taints(&node.info.taints);
-        NodeClassCapacity { count: 1, labels: labels.collect(), taints, free, size }
-    });
-    let classes = join_equal_classes(all);
-    let label_keys = keys.iter().map(|key| key.as_str().into()).collect();
-    CapacityReport { mode: WorkerMode::Thin, as_of: 0, label_keys, kinds, classes }
-}
-
-fn amounts(names: &mut Names, all: &BTreeMap<String, Amount>) -> Vec<(ResourceId, Amount)> {
-    let amount = |(name, amount): (&String, &Amount)| (names.resources.intern(name), *amount);
-    let mut amounts: Vec<_> = all.iter().map(amount).collect();
-    amounts.sort_unstable_by_key(|(resource, _)| *resource);
-    amounts
-}
 
 /// How much a resource counts when nodes share a class. Accelerators and other extended resources are scarce, and cpus are what most
 /// pods ask for.

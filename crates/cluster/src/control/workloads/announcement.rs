@@ -3,6 +3,7 @@
 use crds::{
     meta::{Condition, is_true},
     names::{
+        THIN_QUEUE,
         annotations::ADMISSION_GATED_BY,
         conditions::{ADMITTED, DEACTIVATION_TARGET, EVICTED, FINISHED, PREEMPTED, QUOTA_RESERVED},
         reasons, reporters,
@@ -86,6 +87,10 @@ impl StatusChange<'_> {
     fn admission(&self) -> Vec<EventRecord> {
         let mut events = Vec::new();
         let queue = self.after.admission.as_ref().map_or("", |one| one.cluster_queue.as_str());
+        // The queue of an agent is in no API. Its manager reports the admission on the worker.
+        if queue == THIN_QUEUE {
+            return events;
+        }
         let reserved = self.became_true(QUOTA_RESERVED).is_some();
         if reserved {
             let waited = self.seconds_since(queued_at(self.workload));

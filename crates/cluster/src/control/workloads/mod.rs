@@ -33,7 +33,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use crds::{
     names::{annotations::JOB_OWNER_NAME, conditions::REFUSED, labels::JOB_UID, reasons},
-    v1beta2::Workload,
+    v1beta2::{TopologyAssignment, Workload},
 };
 use engine::ids::WorkloadId;
 use index::{
@@ -420,6 +420,13 @@ impl Workloads {
     pub(crate) fn clear_nomination(&mut self, key: &Key) {
         if let Some(record) = self.records.get_mut(key) {
             record.transitions_mut().clear_nomination();
+        }
+    }
+
+    /// Assigns nodes to the pods of the reservation, by pod set.
+    pub(crate) fn assign_nodes(&mut self, key: &Key, nodes: &[Option<TopologyAssignment>]) {
+        if let Some(record) = self.records.get_mut(key) {
+            record.transitions_mut().assign_nodes(nodes);
         }
     }
 

@@ -229,6 +229,18 @@ impl PendingTransitions {
         }
     }
 
+    /// Assigns nodes to the pods of the reservation, by pod set.
+    pub(crate) fn assign_nodes(&mut self, nodes: &[Option<TopologyAssignment>]) {
+        for one in &mut self.0 {
+            if let Transition::Reserve(reservation) = one {
+                let sets = &mut reservation.admission.pod_set_assignments;
+                for (set, nodes) in sets.iter_mut().zip(nodes) {
+                    set.topology_assignment.clone_from(nodes);
+                }
+            }
+        }
+    }
+
     /// Withdraws the reservation. Returns whether there was one.
     pub(crate) fn withdraw_reservation(&mut self) -> bool {
         self.withdraw(|one| matches!(one, Transition::Reserve(_)))

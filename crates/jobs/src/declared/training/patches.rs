@@ -4,7 +4,7 @@ use crds::pod::PodTemplate;
 use serde_json::{Value, json};
 
 use super::{super::declared_pod_set::DeclaredPodSet, TrainingSpec};
-use crate::pointer::Pointer;
+use crate::{node_affinity, pointer::Pointer};
 
 /// The list of patches in the spec of a job.
 const PATCHES: &str = "runtimePatches";
@@ -69,6 +69,12 @@ impl TrainingSpec {
                     && let (Some(added), Some(all)) = (&mut added.spec, &set.template.spec)
                 {
                     added.tolerations.clone_from(&all.tolerations);
+                }
+                // So it does with the terms of a node affinity.
+                if let (Some(added), Some(all)) = (&mut added.spec, &set.template.spec)
+                    && node_affinity::affinity_of(added).is_some()
+                {
+                    node_affinity::copy(all, added);
                 }
                 json!({ "name": set.name, "template": { "spec": { "template": added } } })
             })

@@ -1,0 +1,49 @@
+//! A fleet of one cluster whose nodes are known by name: that of an agent.
+
+use std::sync::Arc;
+
+use engine::ids::ClusterId;
+
+use crate::{AssignedPodSet, AssignedWorkload, Fleet, LocalNode, NodeClassCapacity};
+
+impl Fleet {
+    /// Makes a cluster one whose nodes are known. Its report says what it runs, and has no nodes.
+    pub fn set_local(&mut self, id: ClusterId) {
+        self.mark_changed(id).local = Some(Default::default());
+    }
+
+    /// Records a node of the agent's cluster; `None` if it is gone or takes no pods.
+    pub fn set_local_node(&mut self, id: ClusterId, name: &str, node: Option<LocalNode>) {
+        if let Some(local) = &mut self.mark_changed(id).local {
+            local.set_node(name, node);
+        }
+    }
+
+    /// Nodes of the agent's cluster with what is free beside bound and placed pods, in classes by labels with these keys.
+    pub fn local_classes(&self, id: ClusterId, keys: &[Box<str>]) -> Vec<NodeClassCapacity> {
+        let local = self.clusters[id.index()].local.as_ref();
+        local.map(|local| local.classes(keys)).unwrap_or_default()
+    }
+
+    /// Every label key of any node of the agent's cluster.
+    pub fn local_label_keys(&self, id: ClusterId) -> &[Box<str>] {
+        self.clusters[id.index()].local.as_ref().map_or(&[], |local| local.known_keys())
+    }
+
+    /// The work with the nodes that it is assigned in a cluster whose nodes are known.
+    pub(crate) fn assign_nodes(
+        &self,
+        id: ClusterId,
+        work: Arc<AssignedWorkload>,
+    ) -> Arc<AssignedWorkload> {
+        let local = self.clusters[id.index()].local.as_ref();
+        let Some(hosts) = local.and_then(|local| local.assign(&work).ok()) else {
+            return work;
+        };
+        let sets = work.pod_sets().zip(hosts).map(|((pods, _, given), nodes)| {
+            let as_requested = || AssignedPodSet { count: pods.count, ..AssignedPodSet::default() };
+            AssignedPodSet { nodes, ..given.cloned().unwrap_or_else(as_requested) }
+        });
+        Arc::new(AssignedWorkload { request: Arc::clone(&work.request), assigned: sets.collect() })
+    }
+}

@@ -1,0 +1,251 @@
+//! The nodes of an agent's own cluster, by name, with the pods that are counted on each before they are bound. Source:
+//! docs/reference/dispatch.md §4.
+//!
+//! A Workload is assigned nodes when it is placed ([`assignment`]), and its pods may run nowhere else. Until they are bound, they
+//! are counted on these nodes. How many pods of a set are bound to each of several nodes is the choice of the scheduler; so all of
+//! them are counted on each. Whatever it chooses, the pods that are counted fit, in any order.
+//!
+//! Pods without assigned nodes are counted where they fit most tightly. That is a guess, made again when a node of it changes.
+//!
+//! Costs: a change of a node costs what is counted on it, an assignment O(nodes).
+
+mod assignment;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use engine::{Amount, ids::ResourceId, node_selection::NodeTaint, topology::HOSTNAME_LABEL};
+
+use crate::node_class_reduction::join_equal_classes;
+use crate::worker_cluster::PlacementSerial;
+use crate::{AssignedWorkload, NodeClassCapacity};
+
+/// A node of the agent's own cluster that takes pods.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LocalNode {
+    /// All labels, sorted by key.
+    pub labels: Vec<(Box<str>, Box<str>)>,
+    /// Taints.
+    pub taints: Vec<NodeTaint>,
+    /// What bound pods leave, sorted by resource.
+    pub free: Vec<(ResourceId, Amount)>,
+    /// What bound pods of others leave, sorted by resource.
+    pub size: Vec<(ResourceId, Amount)>,
+}
+
+impl LocalNode {
+    fn hostname(&self) -> Option<&str> {
+        let label = self.labels.iter().find(|(key, _)| **key == *HOSTNAME_LABEL);
+        label.map(|(_, value)| &**value)
+    }
+}
+
+/// Amounts of pods that are counted on a node, by resource. They are 128 bits wide, so that what was added is subtracted exactly.
+type CountedAmounts = BTreeMap<ResourceId, i128>;
+
+/// Pods of one pod set that are counted on a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PodsOnNode {
+    node: Box<str>,
+    pod_set: usize,
+    pods: i64,
+}
+
+/// A placed Workload.
+#[derive(Debug)]
+struct CountedWorkload {
+    work: Arc<AssignedWorkload>,
+    pods: Vec<PodsOnNode>,
+    /// Pods without assigned nodes fit nowhere.
+    short: bool,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct LocalNodes {
+    nodes: BTreeMap<Box<str>, LocalNode>,
+    /// What is counted, by node. Nodes without any have no entry; a node that is gone may have one.
+    counted: BTreeMap<Box<str>, CountedAmounts>,
+    placed: BTreeMap<PlacementSerial, CountedWorkload>,
+    /// Placed Workloads with pods that have no assigned nodes.
+    unassigned: BTreeSet<PlacementSerial>,
+    /// Names of nodes by their hostname label.
+    hosts: BTreeMap<Box<str>, BTreeSet<Box<str>>>,
+    /// Number of nodes that have a label key.
+    label_keys: BTreeMap<Box<str>, usize>,
+    /// The same keys, sorted.
+    known_keys: Vec<Box<str>>,
+}
+
+impl LocalNodes {
+    /// Records a node; `None` if it is gone or takes no pods.
+    pub(crate) fn set_node(&mut self, name: &str, node: Option<LocalNode>) {
+        let before = self.nodes.remove(name);
+        let same_labels = match (&before, &node) {
+            (Some(before), Some(node)) => before.labels == node.labels,
+            _ => false,
+        };
+        let hosts = [&before, &node]
+            .map(|one| one.as_ref().and_then(LocalNode::hostname).map(Box::<str>::from));
+        if !same_labels {
+            self.index_labels(name, before.as_ref(), -1);
+            self.index_labels(name, node.as_ref(), 1);
+            self.known_keys = self.label_keys.keys().cloned().collect();
+        }
+        if let Some(node) = node {
+            self.nodes.insert(name.into(), node);
+        }
+        let affected: Vec<PlacementSerial> = match same_labels {
+            true => self.guessed_on(name).collect(),
+            // A node with the name of a host came or went.
+            false => self.guessed_on(name).chain(self.assigned_to(&hosts)).collect(),
+        };
+        for serial in affected {
+            if let Some(counted) = self.uncount(serial) {
+                self.count(serial, counted.work);
+            }
+        }
+    }
+
+    /// Counts the pods of a Workload: those of a set with assigned nodes there.
+    pub(crate) fn count(&mut self, serial: PlacementSerial, work: Arc<AssignedWorkload>) {
+        let (mut pods, mut short) = (Vec::new(), false);
+        let sets: Vec<(usize, i64, bool)> = work
+            .pod_sets()
+            .enumerate()
+            .map(|(at, (_, count, given))| {
+                (at, count, given.is_none_or(|one| one.nodes.is_empty()))
+            })
+            .collect();
+        for &(at, count, unassigned) in &sets {
+            let on_nodes = if unassigned {
+                let (guess, left) = self.guess(&work, at);
+                short |= left > 0;
+                guess
+            } else {
+                let hosts = work.assigned.get(at).map(|given| given.nodes.as_slice());
+                let names =
+                    hosts.unwrap_or_default().iter().filter_map(|one| self.hosts.get(&one.0));
+                let names = names.flatten().cloned();
+                names.map(|node| PodsOnNode { node, pod_set: at, pods: count }).collect()
+            };
+            on_nodes.iter().for_each(|one| self.add(&work, one, 1));
+            pods.extend(on_nodes);
+        }
+        if sets.iter().any(|&(_, count, unassigned)| unassigned && count > 0) {
+            self.unassigned.insert(serial);
+        }
+        self.placed.insert(serial, CountedWorkload { work, pods, short });
+    }
+
+    /// Removes the pods of a Workload. Returns what was counted.
+    fn uncount(&mut self, serial: PlacementSerial) -> Option<CountedWorkload> {
+        self.unassigned.remove(&serial);
+        let counted = self.placed.remove(&serial)?;
+        counted.pods.iter().for_each(|one| self.add(&counted.work, one, -1));
+        Some(counted)
+    }
+
+    /// Counts the pods of a Workload no longer.
+    pub(crate) fn remove(&mut self, serial: PlacementSerial) {
+        self.uncount(serial);
+    }
+
+    /// The nodes with what bound and counted pods leave, in classes by labels with these keys.
+    pub(crate) fn classes(&self, keys: &[Box<str>]) -> Vec<NodeClassCapacity> {
+        let class = |(name, node): (&str, &LocalNode)| {
+            let labels = node.labels.iter().filter(|(key, _)| keys.contains(key));
+            let free = node
+                .free
+                .iter()
+                .map(|&(resource, free)| (resource, less(free, self.counted(name, resource))));
+            NodeClassCapacity {
+                count: 1,
+                labels: labels.cloned().collect(),
+                taints: node.taints.clone(),
+                free: free.collect(),
+                size: node.size.clone(),
+            }
+        };
+        join_equal_classes(self.nodes.iter().map(|(name, node)| class((name, node))))
+    }
+
+    /// Every label key of any node.
+    pub(crate) fn known_keys(&self) -> &[Box<str>] {
+        &self.known_keys
+    }
+
+    fn counted(&self, node: &str, resource: ResourceId) -> i128 {
+        let counted = self.counted.get(node).and_then(|all| all.get(&resource));
+        counted.copied().unwrap_or_default()
+    }
+
+    fn add(&mut self, work: &AssignedWorkload, on: &PodsOnNode, sign: i128) {
+        let Some(pods) = work.request.pod_sets.get(on.pod_set) else {
+            return;
+        };
+        let counted = self.counted.entry(on.node.clone()).or_default();
+        for (resource, amount) in &pods.requests {
+            let sum = counted.entry(*resource).or_default();
+            *sum += sign * i128::from(amount.clip().0) * i128::from(on.pods);
+            if *sum == 0 {
+                counted.remove(resource);
+            }
+        }
+        if counted.is_empty() {
+            self.counted.remove(&on.node);
+        }
+    }
+
+    /// Workloads with a guess that a change of this node may change.
+    fn guessed_on(&self, name: &str) -> impl Iterator<Item = PlacementSerial> {
+        let concerns = move |serial: &&PlacementSerial| {
+            self.placed.get(serial).is_some_and(|counted| {
+                counted.short || counted.pods.iter().any(|one| *one.node == *name)
+            })
+        };
+        self.unassigned.iter().filter(concerns).copied()
+    }
+
+    /// Workloads that one of these hosts is assigned to.
+    fn assigned_to(&self, hosts: &[Option<Box<str>>; 2]) -> impl Iterator<Item = PlacementSerial> {
+        let named = move |host: &str| hosts.iter().flatten().any(|one| **one == *host);
+        let assigned = self.placed.iter().filter(move |(serial, counted)| {
+            let mut nodes = counted.work.assigned.iter().flat_map(|given| &given.nodes);
+            !self.unassigned.contains(serial) && nodes.any(|(host, _)| named(host))
+        });
+        assigned.map(|(serial, _)| *serial)
+    }
+
+    fn index_labels(&mut self, name: &str, node: Option<&LocalNode>, sign: isize) {
+        let Some(node) = node else {
+            return;
+        };
+        for (key, _) in &node.labels {
+            let nodes = self.label_keys.entry(key.clone()).or_default();
+            *nodes = nodes.saturating_add_signed(sign);
+            if *nodes == 0 {
+                self.label_keys.remove(key);
+            }
+        }
+        if let Some(host) = node.hostname() {
+            let names = self.hosts.entry(host.into()).or_default();
+            if sign > 0 {
+                names.insert(name.into());
+            } else {
+                names.remove(name);
+            }
+            if names.is_empty() {
+                self.hosts.remove(host);
+            }
+        }
+    }
+}
+
+/// What is left of an amount; never negative.
+fn less(free: Amount, counted: i128) -> Amount {
+    let left = (i128::from(free.0) - counted).max(0);
+    Amount(i64::try_from(left).unwrap_or(i64::MAX))
+}

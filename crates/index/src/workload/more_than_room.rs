@@ -1,0 +1,91 @@
+//! Pods whose nodes follow from more than room, labels and taints (docs/reference/dispatch.md §4): a worker's agent, which reads
+//! only these, leaves the choice of nodes to the scheduler.
+
+use crds::{
+    names::annotations::{ELASTIC_JOB, WORKLOAD_SLICE_NAME},
+    pod::PodSpec,
+    v1beta2::Workload,
+};
+use serde_json::Value;
+
+/// Whether the number of pods may grow while they run: a slice gets more without a new start.
+pub(super) fn may_grow(workload: &Workload) -> bool {
+    let annotations = workload.metadata.annotations.as_ref();
+    annotations.is_some_and(|all| {
+        all.contains_key(WORKLOAD_SLICE_NAME) || all.get(ELASTIC_JOB).is_some_and(|on| on == "true")
+    })
+}
+
+/// Whether the scheduler looks at more: other pods, volumes, devices, ports.
+pub(super) fn needs_more_than_room(pod: &PodSpec) -> bool {
+    let field = |name: &str| pod.rest.get(name).unwrap_or(&Value::Null);
+    let affinity = |kind: &str| {
+        !is_empty(&field("affinity")[kind]["requiredDuringSchedulingIgnoredDuringExecution"])
+    };
+    affinity("podAffinity")
+        || affinity("podAntiAffinity")
+        || any(field("topologySpreadConstraints"), is_strict)
+        || any(field("volumes"), is_bound_to_nodes)
+        || !is_empty(field("resourceClaims"))
+        || field("nodeName").is_string()
+        || field("hostNetwork") == true
+        || pod.containers.iter().chain(&pod.init_containers).any(|container| {
+            let ports = container.rest.get("ports").unwrap_or(&Value::Null);
+            any(ports, |port| port["hostPort"].as_i64().is_some_and(|port| port > 0))
+        })
+}
+
+/// Without the field the API server sets DoNotSchedule.
+fn is_strict(constraint: &Value) -> bool {
+    constraint["whenUnsatisfiable"] != "ScheduleAnyway"
+}
+
+/// A claimed volume may exist on some nodes only.
+fn is_bound_to_nodes(volume: &Value) -> bool {
+    !volume["persistentVolumeClaim"].is_null() || !volume["ephemeral"].is_null()
+}
+
+fn any(list: &Value, test: impl Fn(&Value) -> bool) -> bool {
+    list.as_array().is_some_and(|all| all.iter().any(test))
+}
+
+fn is_empty(list: &Value) -> bool {
+    list.as_array().is_none_or(Vec::is_empty)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn other_pods_volumes_devices_and_ports_are_more_than_room() {
+        let term = json!([{ "topologyKey": "zone" }]);
+        let required = json!({ "requiredDuringSchedulingIgnoredDuringExecution": term });
+        let preferred = json!({ "preferredDuringSchedulingIgnoredDuringExecution": term });
+        let spread =
+            |when: &str| json!({ "topologySpreadConstraints": [{ "whenUnsatisfiable": when }] });
+        let ports = |port: Value| json!({ "containers": [{ "name": "c", "ports": [port] }] });
+        for (more, spec) in [
+            (false, json!({})),
+            (true, json!({ "affinity": { "podAntiAffinity": required } })),
+            (true, json!({ "affinity": { "podAffinity": required } })),
+            (false, json!({ "affinity": { "podAntiAffinity": preferred } })),
+            (false, json!({ "affinity": { "nodeAffinity": required } })),
+            (true, spread("DoNotSchedule")),
+            (false, spread("ScheduleAnyway")),
+            (true, json!({ "volumes": [{ "persistentVolumeClaim": { "claimName": "v" } }] })),
+            (true, json!({ "volumes": [{ "ephemeral": {} }] })),
+            (false, json!({ "volumes": [{ "emptyDir": {} }] })),
+            (true, json!({ "resourceClaims": [{ "name": "r" }] })),
+            (true, json!({ "nodeName": "n" })),
+            (true, json!({ "hostNetwork": true })),
+            (true, ports(json!({ "hostPort": 80 }))),
+            (false, ports(json!({ "containerPort": 80 }))),
+        ] {
+            let pod: PodSpec = serde_json::from_value(spec.clone()).expect("a pod");
+            assert_eq!(needs_more_than_room(&pod), more, "{spec}");
+        }
+    }
+}
