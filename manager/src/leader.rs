@@ -52,7 +52,10 @@ pub(crate) fn start(
             stores,
             &settings.kinds.observed(),
             namespace,
-            settings.gates.enabled(Gate::TopologyAwareScheduling),
+            (
+                settings.gates.enabled(Gate::TopologyAwareScheduling),
+                settings.gates.enabled(Gate::ElasticJobsViaWorkloadSlices),
+            ),
         ),
         election: election(file)?,
         metrics: metrics.clone(),

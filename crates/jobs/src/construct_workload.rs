@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use crds::{
     names::{
         KUEUE_GROUP, RESOURCE_IN_USE_FINALIZER,
-        annotations::{ADMISSION_GATED_BY, ELASTIC_JOB, PROVISIONING_PREFIX},
+        annotations::{
+            ADMISSION_GATED_BY, ELASTIC_JOB, PROVISIONING_PREFIX, WORKLOAD_SLICE_NAME,
+            WORKLOAD_SLICE_REPLACEMENT_FOR,
+        },
         labels::{JOB_UID, MAX_EXEC_TIME_SECONDS, PRIORITY_CLASS},
     },
     v1beta2::{PodSet, PriorityClassRef, Workload, WorkloadSpec},
@@ -78,7 +81,44 @@ pub fn construct_workload<J: GenericJob>(
     gates: JobGates,
 ) -> Workload {
     let spec = workload_spec(job, job.pod_sets(gates), priority);
-    Workload { metadata: metadata(job, copied, gates), spec, ..Workload::default() }
+    let mut metadata = metadata(job, copied, gates);
+    if job.is_elastic(gates) {
+        // The first slice of a chain gives it its name.
+        let chain = metadata.name.clone().unwrap_or_default();
+        let annotations = metadata.annotations.get_or_insert_default();
+        annotations.insert(WORKLOAD_SLICE_NAME.to_owned(), chain);
+    }
+    Workload { metadata, spec, ..Workload::default() }
+}
+
+/// A slice of an elastic job that is replaced by a larger one (docs/reference/kueue.md §4.13).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplacedSlice {
+    /// Namespace and name, as the replacement names it.
+    key: String,
+    /// Name of the first slice of the chain, which the pods of all slices carry.
+    chain: String,
+}
+
+impl ReplacedSlice {
+    /// This slice.
+    #[must_use]
+    pub fn of(slice: &Workload) -> Self {
+        let name = slice.metadata.name.clone().unwrap_or_default();
+        let namespace = slice.metadata.namespace.as_deref().unwrap_or_default();
+        let annotations = slice.metadata.annotations.as_ref();
+        let chain = annotations.and_then(|all| all.get(WORKLOAD_SLICE_NAME));
+        Self { key: format!("{namespace}/{name}"), chain: chain.cloned().unwrap_or(name) }
+    }
+
+    /// A new slice as the replacement of this one.
+    #[must_use]
+    pub fn replaced_by(&self, mut slice: Workload) -> Workload {
+        let annotations = slice.metadata.annotations.get_or_insert_default();
+        annotations.insert(WORKLOAD_SLICE_NAME.to_owned(), self.chain.clone());
+        annotations.insert(WORKLOAD_SLICE_REPLACEMENT_FOR.to_owned(), self.key.clone());
+        slice
+    }
 }
 
 /// The spec of a new Workload with these pod sets, which may be a part of the job or more than one.
@@ -107,7 +147,10 @@ pub fn workload_name_for<J: GenericJob>(job: &J, gates: JobGates) -> String {
         Some(_) => set_copies::original_uid(job),
         None => owner.uid.as_deref().unwrap_or_default(),
     };
-    let generation = owner.generation.unwrap_or_default().to_string();
+    let mut generation = owner.generation.unwrap_or_default().to_string();
+    if let Some(live) = job.live_generation(gates) {
+        generation = format!("{generation}_{live}");
+    }
     // Each size of an elastic job has a Workload of its own, and the generation tells their names apart.
     let part = job.is_elastic(gates).then_some(generation.as_str());
     let (kind, group) = (job.kind().name(), job.kind().group());

@@ -149,6 +149,12 @@ pub trait GenericJob: Clone {
         None
     }
 
+    /// The generation of the live object whose size an elastic job has, as its annotation shows it: empty while there is none.
+    /// `None` for a job that has a size of its own.
+    fn live_generation(&self, _: JobGates) -> Option<String> {
+        None
+    }
+
     /// What the job consists of, if it is a set of pods that are started without it; `None` if the job itself is started.
     fn set_size(&self) -> Option<SetSize> {
         None

@@ -275,6 +275,10 @@ impl GenericJob for JobObject {
         of_kind!(self, job => job.unresolved())
     }
 
+    fn live_generation(&self, gates: JobGates) -> Option<String> {
+        of_kind!(self, job => job.live_generation(gates))
+    }
+
     fn set_size(&self) -> Option<SetSize> {
         of_kind!(self, job => job.set_size())
     }

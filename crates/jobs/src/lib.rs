@@ -26,6 +26,7 @@
 //! | What is a pod, and a group of pods? | [`pods`] |
 //! | What is a set of replicas, each with a Workload? | [`replicas`], [`leader_worker_set`] |
 //! | Which domain does a gated pod get? | [`topology_ungater`] |
+//! | Which gated pods of an elastic job start? | [`elastic_ungater`] |
 //! | Which roles and webhooks do kinds need? | [`manifests`] |
 //! | Which kinds are only copied to workers? | [`mirrored`] |
 //! | What is created on a worker? | [`remote_objects`], [`clone_assignment`], [`set_copies`] |
@@ -39,6 +40,7 @@ pub mod container_env;
 pub mod declared;
 pub mod defaulting;
 pub mod elastic_job_gate;
+pub mod elastic_ungater;
 pub mod equivalence;
 pub mod generic_job;
 pub mod go_parse;

@@ -40,6 +40,9 @@ pub struct LookupRule {
     /// Only jobs for which this holds need the object; all by default.
     #[serde(default)]
     pub when: Option<Probe>,
+    /// Whether the pod sets are known without the object.
+    #[serde(default)]
+    pub optional: bool,
     /// What the object is called in refusals, if that is not the name of the rule.
     #[serde(default)]
     pub called: Option<String>,

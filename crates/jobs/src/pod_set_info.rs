@@ -7,7 +7,10 @@ use std::collections::BTreeMap;
 
 use crds::{
     meta::Toleration,
-    names::annotations::{WORKLOAD, WORKLOAD_SLICE_NAME},
+    names::{
+        annotations::{WORKLOAD, WORKLOAD_SLICE_NAME},
+        labels::{CLUSTER_QUEUE_NAME, LOCAL_QUEUE_NAME},
+    },
     pod::{PodSpec, PodTemplate},
     v1beta2::PodSet,
 };
@@ -20,6 +23,10 @@ pub(crate) const SCHEDULING_GATES: &str = "schedulingGates";
 
 /// Annotations that a new workload slice may overwrite.
 const OF_SLICES: [&str; 2] = [WORKLOAD_SLICE_NAME, WORKLOAD];
+
+/// Labels that it may overwrite. The template of a later slice is that of the started job, which may have changed its queue
+/// since.
+const QUEUES: [&str; 2] = [LOCAL_QUEUE_NAME, CLUSTER_QUEUE_NAME];
 
 /// Why a job cannot be started as admitted. The error is permanent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -108,8 +115,9 @@ impl PodSetInfo {
         // job.
         if !self.labels.is_empty() || !self.annotations.is_empty() {
             let metadata = template.metadata.get_or_insert_default();
-            self.merge_map("label", &mut metadata.labels, &self.labels, &[])?;
-            let overwritten: &[&str] = if elastic { &OF_SLICES } else { &[] };
+            let (queues, overwritten): (&[&str], &[&str]) =
+                if elastic { (&QUEUES, &OF_SLICES) } else { (&[], &[]) };
+            self.merge_map("label", &mut metadata.labels, &self.labels, queues)?;
             let annotations = &mut metadata.annotations;
             self.merge_map("annotation", annotations, &self.annotations, overwritten)?;
         }

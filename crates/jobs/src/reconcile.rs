@@ -4,6 +4,7 @@
 //! step shows in the objects of the next call, so a restarted process continues where the old one stopped.
 
 mod pods_ready;
+mod slices;
 #[cfg(test)]
 mod tests;
 mod workload_keys;
@@ -16,7 +17,7 @@ use crds::{
         conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED},
         reasons,
     },
-    v1beta2::{ReclaimablePod, Workload},
+    v1beta2::{PodSet, ReclaimablePod, Workload},
 };
 
 pub use self::pods_ready::pods_ready;
@@ -28,6 +29,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use self::workload_match::WorkloadMatch;
 use crate::{
     GenericJob, JobGates, StopWrite,
+    construct_workload::ReplacedSlice,
     generic_job::{JobOutcome, Stop},
     pod_set_info::PodSetInfo,
     pod_sets_info::{self, AssignedFlavors, PodSetsInfoError},
@@ -89,10 +91,16 @@ pub enum ReconcileStep<J> {
     CreateWorkload,
     /// Create the Workload of a replica of a set.
     CreateReplicaWorkload(u32),
+    /// Write the generation of the object whose size an elastic job has.
+    AnnotateJob(Box<J>),
+    /// Create a slice of an elastic job that replaces a smaller one.
+    CreateSlice(ReplacedSlice),
     /// Make a pod of a set a member of the group of its replica.
     AdoptMember(Box<J>),
     /// Update the spec of a Workload without quota.
     UpdateWorkload(Box<Workload>),
+    /// Change the size of a slice of an elastic job. One without quota follows its job in everything.
+    ResizeSlice(Box<Workload>),
     /// Delete a Workload that does not match the job.
     DeleteWorkload(String),
     /// Set the condition Finished.
@@ -157,8 +165,11 @@ impl<J> ReconcileStep<J> {
         match self {
             Self::CreateWorkload => ReconcileStep::CreateWorkload,
             Self::CreateReplicaWorkload(replica) => ReconcileStep::CreateReplicaWorkload(replica),
+            Self::AnnotateJob(job) => ReconcileStep::AnnotateJob(Box::new(form(*job))),
+            Self::CreateSlice(replaced) => ReconcileStep::CreateSlice(replaced),
             Self::AdoptMember(pod) => ReconcileStep::AdoptMember(Box::new(form(*pod))),
             Self::UpdateWorkload(workload) => ReconcileStep::UpdateWorkload(workload),
+            Self::ResizeSlice(workload) => ReconcileStep::ResizeSlice(workload),
             Self::DeleteWorkload(name) => ReconcileStep::DeleteWorkload(name),
             Self::FinishWorkload { workload, reason, message } => {
                 ReconcileStep::FinishWorkload { workload, reason, message }
@@ -203,6 +214,11 @@ pub fn reconcile<J: GenericJob + Clone>(
     // 0c).
     if job.metadata().deletion_timestamp.is_some() {
         return finalize_workloads(context).into_iter().chain(finalize_job(job)).collect();
+    }
+    if slices::has_slices(job, context)
+        && let Some(steps) = slices::reconcile(job, context)
+    {
+        return steps;
     }
     let WorkloadMatch { workload, others } = workload_match::find_match(job, context);
     let Some(workload) = workload else {
@@ -456,8 +472,29 @@ fn update_reclaimable_pods<J: GenericJob>(
     workload: &Workload,
     gates: JobGates,
 ) -> Option<ReconcileStep<J>> {
-    let pods = clamped_reclaimable_pods(job.reclaimable_pods(), workload, gates)?;
+    let pods = of_slice(job.reclaimable_pods(), job, workload, gates);
+    let pods = clamped_reclaimable_pods(pods, workload, gates)?;
     Some(ReconcileStep::UpdateReclaimablePods(name(workload), pods))
+}
+
+/// Reclaimable pods of a slice that is smaller than its job: the job needs all others of its own size first.
+fn of_slice<J: GenericJob>(
+    pods: Vec<ReclaimablePod>,
+    job: &J,
+    workload: &Workload,
+    gates: JobGates,
+) -> Vec<ReclaimablePod> {
+    if pods.is_empty() || !job.is_elastic(gates) {
+        return pods;
+    }
+    let sets = job.pod_sets(gates);
+    let count = |sets: &[PodSet], name: &str| {
+        sets.iter().find(|set| set.name == name).map_or(0, |set| set.count.unwrap_or(1))
+    };
+    let less = |name: &str| (count(&sets, name) - count(&workload.spec.pod_sets, name)).max(0);
+    let pods = pods.into_iter();
+    let pods = pods.map(|pod| ReclaimablePod { count: pod.count - less(&pod.name), ..pod });
+    pods.filter(|pod| pod.count > 0).collect()
 }
 
 /// Reclaimable pods, at most the count of each pod set; `None` if the Workload has them.

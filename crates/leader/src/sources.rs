@@ -13,10 +13,12 @@
 
 use std::pin::Pin;
 
-use cluster::control::{AgentInput, ManagerInput, REFUSED_PODS_FIELDS};
+use cluster::control::{
+    AgentInput, ManagerInput, Observed, REFUSED_PODS_FIELDS, WatchedElasticPod,
+};
 use crds::{
     decode::Decode,
-    names::INCARNATION_CONFIG_MAP,
+    names::{INCARNATION_CONFIG_MAP, annotations::ELASTIC_JOB, labels::POD_SET},
     v1alpha1::{ClusterCapacity, DispatchPolicy},
     v1beta2::{Topology, Workload},
 };
@@ -41,13 +43,13 @@ type Feed<I> = Box<dyn FnOnce(Inputs<I>) -> Pin<Box<dyn Future<Output = ()> + Se
 
 impl Sources<ManagerInput> {
     /// Everything that a manager observes in its own cluster. `dispatch` is the manager's namespace, if it dispatches to
-    /// workers; `topologies` is the gate TopologyAwareScheduling.
+    /// workers; `topologies` and `slices` are the gates TopologyAwareScheduling and ElasticJobsViaWorkloadSlices.
     #[must_use]
     pub fn manager(
         stores: &mut Stores,
         kinds: &Kinds,
         dispatch: Option<&str>,
-        topologies: bool,
+        (topologies, slices): (bool, bool),
     ) -> Self {
         let mut sources = Self { feeds: Vec::new() };
         sources.all(stores, ManagerInput::Namespace);
@@ -60,6 +62,10 @@ impl Sources<ManagerInput> {
         sources.all(stores, ManagerInput::Topology);
         sources.of_topologies("topologies/nodes", stores, topologies, ManagerInput::Node);
         sources.of_topologies("topologies/pods", stores, topologies, ManagerInput::Pod);
+        if slices {
+            let workloads = stores.of::<Workload>(Workload::decode);
+            sources.of_slices(stores, workloads, ManagerInput::ElasticPod);
+        }
         sources.all(stores, ManagerInput::AdmissionCheck);
         sources.all(stores, ManagerInput::ClusterQueue);
         sources.all(stores, ManagerInput::LocalQueue);
@@ -90,7 +96,9 @@ impl Sources<AgentInput> {
         let mut sources = Self { feeds: Vec::new() };
         let ours = stores.source().with_config(Config::default().labels(origin_label));
         let clones = Watch::of("workloads", Workload::decode, &ours, stores.metrics());
-        sources.feed(&stores.start(clones), AgentInput::Workload);
+        let clones = stores.start(clones);
+        sources.feed(&clones, AgentInput::Workload);
+        sources.of_slices(stores, clones, AgentInput::ElasticPod);
         sources.jobs(stores, kinds, &ours, AgentInput::Job);
         sources.looked_up(stores, kinds, AgentInput::LookedUp);
         sources.members(stores, kinds, AgentInput::Members);
@@ -128,6 +136,19 @@ impl<I: Send + 'static> Sources<I> {
         }
     }
 
+    /// Pods of elastic jobs, from the time at which one has a Workload: most clusters have none, and many pods.
+    fn of_slices(
+        &mut self,
+        stores: &mut Stores,
+        workloads: Store<Workload>,
+        wrap: fn(Change<Observed<WatchedElasticPod>>) -> I,
+    ) {
+        // Every pod that a Workload started has this label.
+        let started = stores.source().with_config(Config::default().labels(POD_SET));
+        let watch = Watch::of("slices/pods", Decode::decode, &started, stores.metrics()).optional();
+        self.after_first((workloads, is_slice), stores, watch, wrap);
+    }
+
     /// A store of objects that matter only beside a Topology. It is filled from the time at which one exists: most clusters have
     /// none, and many pods. Until then there is nothing of the kind.
     fn of_topologies<K>(
@@ -146,18 +167,32 @@ impl<I: Send + 'static> Sources<I> {
         let topologies = stores.of::<Topology>(Topology::decode);
         // Optional: without the right to read them, topologies have no nodes and all else goes on.
         let watch = Watch::of(name, K::decode, &stores.source(), stores.metrics()).optional();
-        let mut changes = topologies.subscribe();
-        let ready = async move { while !has_some(&changes.next().await) {} };
+        self.after_first((topologies, |_| true), stores, watch, wrap);
+    }
+
+    /// A store that is filled from the time at which an object of another one matters. Until then there is nothing of the kind.
+    fn after_first<T, K>(
+        &mut self,
+        (first, matters): (Store<T>, fn(&T) -> bool),
+        stores: &mut Stores,
+        watch: Watch<K>,
+        wrap: fn(Change<K>) -> I,
+    ) where
+        T: Send + Sync + 'static,
+        K: Send + Sync + 'static,
+    {
+        let mut changes = first.subscribe();
+        let ready = async move { while !has_some(&changes.next().await, matters) {} };
         let store = stores.start_after(Box::pin(ready), watch);
         self.feeds.push(Box::new(move |inputs| {
             Box::pin(async move {
-                let (mut topologies, mut changes) = (topologies.subscribe(), store.subscribe());
-                let mut first = topologies.next().await;
-                while !first.is_list() && !has_some(&first) {
-                    first = topologies.next().await;
+                let (mut waited_for, mut changes) = (first.subscribe(), store.subscribe());
+                let mut first = waited_for.next().await;
+                while !first.is_list() && !has_some(&first, matters) {
+                    first = waited_for.next().await;
                 }
-                drop(topologies);
-                if !has_some(&first) {
+                drop(waited_for);
+                if !has_some(&first, matters) {
                     send_nothing(inputs.clone(), wrap).await;
                 }
                 while inputs.send(wrap(changes.next().await)).await.is_ok() {}
@@ -217,11 +252,17 @@ impl<I: Send + 'static> Sources<I> {
     }
 }
 
-/// Whether a change shows an object.
-fn has_some<K>(change: &Change<K>) -> bool {
+/// Whether a Workload is a slice of an elastic job.
+fn is_slice(workload: &Workload) -> bool {
+    let annotations = workload.metadata.annotations.as_ref();
+    annotations.is_some_and(|all| all.contains_key(ELASTIC_JOB))
+}
+
+/// Whether a change shows an object that matters.
+fn has_some<K>(change: &Change<K>, matters: fn(&K) -> bool) -> bool {
     match change {
-        Change::Apply(_) => true,
-        Change::Reset { objects, .. } => !objects.is_empty(),
+        Change::Apply(object) => matters(object),
+        Change::Reset { objects, .. } => objects.iter().any(|object| matters(object)),
         Change::Delete(_) | Change::Unavailable { .. } => false,
     }
 }

@@ -81,6 +81,9 @@ fn written(
             (&[P::WorkloadCreate, P::Start, P::Replacement, P::AddOwners, P::JobUnfinalize], &[])
         }
         (CrashingProgram::Manager, Scenario::Scaled) => (&[P::Hold], &[]),
+        (CrashingProgram::Manager, Scenario::Elastic) => {
+            (&[P::WorkloadCreate, P::UngateElastic, P::Resize, P::Finish, P::JobAnnotate], &[])
+        }
         (CrashingProgram::Manager, Scenario::FailingNode) => {
             (&[P::UngateTopology, P::TerminatePod, P::UnhealthyNodes, P::AssignTopology], &[])
         }

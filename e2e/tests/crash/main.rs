@@ -162,7 +162,7 @@ impl<'a> CrashEnvironment<'a> {
 
 /// The enabled kinds of jobs.
 fn frameworks() -> Value {
-    json!({"frameworks": ["batch/job", "pod", "statefulset"]})
+    json!({"frameworks": ["batch/job", "pod", "statefulset", "ray.io/rayjob"]})
 }
 
 /// What a course wants of the configuration.

@@ -4,6 +4,7 @@
 
 mod deleted;
 mod edited;
+mod elastic;
 mod failing_node;
 mod group;
 mod interrupted;
@@ -31,6 +32,8 @@ pub(crate) enum Scenario {
     Group,
     /// A StatefulSet at home is scaled to zero and back.
     Scaled,
+    /// An elastic Job at home grows and shrinks, and an elastic RayJob says which RayCluster it has.
+    Elastic,
     /// A node of a topology fails before a pod is bound to it.
     FailingNode,
     /// The Job exceeds its maximum execution time.
@@ -62,6 +65,7 @@ impl Scenario {
         Self::AtHome,
         Self::Group,
         Self::Scaled,
+        Self::Elastic,
         Self::FailingNode,
         Self::TooLong,
         Self::Foreign,
@@ -77,7 +81,9 @@ impl Scenario {
     /// The allowed verdicts about the pods at the end; none without a Job.
     pub(crate) const fn verdicts(self) -> Option<&'static [RunVerdict]> {
         Some(match self {
-            Self::QueueRemoved | Self::Group | Self::Scaled | Self::FailingNode => return None,
+            Self::QueueRemoved | Self::Group | Self::Scaled | Self::Elastic | Self::FailingNode => {
+                return None;
+            }
             Self::Interrupted | Self::AtHome | Self::Robbed => {
                 &[RunVerdict::Once, RunVerdict::Moved]
             }
@@ -123,6 +129,7 @@ impl ObservedJob<'_> {
             Scenario::AtHome => self.at_home().await,
             Scenario::Group => self.group().await,
             Scenario::Scaled => self.scaled().await,
+            Scenario::Elastic => self.elastic().await,
             Scenario::FailingNode => self.failing_node().await,
             Scenario::TooLong => self.too_long().await,
             Scenario::Foreign => self.foreign().await,

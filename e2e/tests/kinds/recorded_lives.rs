@@ -13,16 +13,20 @@ use replay::RecordedCases;
 const OF_EVERY_KIND: [&str; 4] =
     ["/life/tainted-flavor", "/life/succeeds", "/succeeds", "/life/x-topology"];
 
-/// Of kinds whose recordings here lack one of these.
-const OF_OTHERS: [&str; 9] = [
+/// Of kinds whose recordings here lack one of these, and of elastic jobs.
+const OF_OTHERS: [&str; 13] = [
     "Deployment/life/scaled",
     "JAXJob/life/deactivated",
     "Job/life/deactivated",
+    "Job/life/elastic-no-room",
     "LeaderWorkerSet/life/deactivated",
     "MultiKueue/RayCluster/fails",
     "MultiKueue/RayService/deactivated",
     "RayCluster/life/deactivated",
+    "RayCluster/life/elastic",
+    "RayJob/life/x-autoscaled",
     "RayService/life/deactivated",
+    "RayService/life/elastic-no-room",
     "StatefulSet/life/deactivated",
 ];
 

@@ -27,12 +27,13 @@ use super::{
     change::for_each_object,
     core::{Core, JobEnvironment, MAX_ROUNDS},
     decisions::{Control, Decisions},
+    elastic_pods::ElasticPods,
     input::AgentInput,
     job_key::JobKey,
     listing::{AGENT_KINDS, Listing, listed_name, listed_names},
     namespaces_and_priorities::NamespacesAndPriorities,
     observed::Observed,
-    outbox::{Subject, Ticket},
+    outbox::{Purpose, Subject, Ticket},
     timers::Reevaluation,
     workloads::{StatusInputs, TrackedWorkload, WorkloadChange},
 };
@@ -45,6 +46,7 @@ pub struct AgentControl {
     origin: String,
     listing: Listing,
     capacity: LocalCapacity,
+    elastic_pods: ElasticPods,
     /// Children of jobs that got no pods.
     owners: RefusedOwners,
     /// Kinds of jobs that run here.
@@ -65,6 +67,7 @@ impl AgentControl {
             listing: Listing::new(names.chain(listed_names(&settings.kinds))),
             owners: RefusedOwners::default(),
             capacity: LocalCapacity::new(&settings.kinds.iter().map(job_kind).collect::<Vec<_>>()),
+            elastic_pods: ElasticPods::default(),
             kinds: settings.kinds,
             configuration: NamespacesAndPriorities::default(),
         }
@@ -106,6 +109,10 @@ impl Control for AgentControl {
                     &mut this.core.ctx,
                 );
             }),
+            // They start later than everything else is decided, and change nothing of it.
+            AgentInput::ElasticPod(change) => for_each_object(change, |key, pod| {
+                self.elastic_pods.observe_pod(&key, pod.as_ref(), &mut self.core.ctx);
+            }),
             AgentInput::RefusedPods(change) => for_each_object(change, |_, object| {
                 if let Some(RefusedPodsEvent { object, uid, message }) = content(object.as_ref()) {
                     self.pods_refused(object.clone(), OwnerSearch::of(uid, message));
@@ -130,6 +137,9 @@ impl Control for AgentControl {
                 if let Some(record) = workloads.get(key) {
                     jobs.evaluate_jobs_of(key, record.object(), ctx);
                 }
+            }
+            Subject::Job(_) if ticket.purpose == Purpose::UngateElastic => {
+                self.elastic_pods.answered(ticket, answer, &settled, ctx);
             }
             Subject::Job(_) => jobs.answered(ticket, answer, (&settled, workloads), ctx),
             Subject::Capacity => self.capacity.report_answered(answer),
@@ -170,6 +180,7 @@ impl Control for AgentControl {
         }
         // No status of a queue is in the API.
         self.core.ctx.agenda.take_queues();
+        self.elastic_pods.ungate(&self.core.workloads, &mut self.core.ctx);
         self.write_report();
         self.core.complete(Decisions::default())
     }
@@ -228,6 +239,7 @@ impl AgentControl {
         if change.after.as_ref().is_some_and(|clone| self.refusal(&change.key, clone).is_some()) {
             return self.core.ctx.agenda.now(Reevaluation::Workload(change.key.clone()));
         }
+        self.elastic_pods.workload_changed(change, &mut self.core.ctx);
         if change.voids_reservation {
             self.capacity.fleet_mut().unplace(change.id);
         }

@@ -20,6 +20,7 @@ use runtime::watch::Change;
 
 use super::{
     capacity::{PodInfo, RefusedPodsEvent},
+    elastic_pods::WatchedElasticPod,
     node_info::NodeInfo,
     observed::Observed,
     topology::{WatchedNode, WatchedPod},
@@ -48,6 +49,8 @@ pub enum ManagerInput {
     Node(Change<Observed<WatchedNode>>),
     /// All pods, while there is a Topology.
     Pod(Change<Observed<WatchedPod>>),
+    /// Pods of elastic jobs. None is listed before one of their Workloads exists.
+    ElasticPod(Change<Observed<WatchedElasticPod>>),
     /// AdmissionChecks.
     AdmissionCheck(Change<AdmissionCheck>),
     /// ClusterQueues.
@@ -127,6 +130,8 @@ pub enum AgentInput {
     Node(Change<Observed<NodeInfo>>),
     /// Pods.
     Pod(Change<Observed<PodInfo>>),
+    /// Pods of elastic jobs. None is listed before one of their clones exists.
+    ElasticPod(Change<Observed<WatchedElasticPod>>),
     /// Events about pods that could not be created.
     RefusedPods(Change<Observed<RefusedPodsEvent>>),
     /// The capacity report.

@@ -14,6 +14,7 @@
 //! | `queues` | [`queues::Queues`] | the status of queues; finalizers of queues and flavors |
 //! | `capacity` | [`capacity::LocalCapacity`] | the room of an agent's cluster, and its report |
 //! | `topology` | [`topology::NodesAndPods`] | the nodes of topologies, the domains of gated pods, failed nodes |
+//! | `elastic_pods` | [`elastic_pods::ElasticPods`] | which pods of elastic jobs start with the quota of their slice |
 //! | `namespaces_and_priorities` | [`namespaces_and_priorities::NamespacesAndPriorities`] | labels of namespaces, values of priority classes |
 //! | `workload_measurements` | [`workload_measurements::WorkloadNumbers`] | what happened, as metrics count it |
 //! | `timers` | agenda, deadlines | what is evaluated now and later |
@@ -29,6 +30,7 @@ mod change;
 mod context;
 mod core;
 mod decisions;
+mod elastic_pods;
 mod fleet;
 mod gated_integrations;
 mod input;
@@ -64,6 +66,7 @@ pub use self::{
     agent_settings::AgentSettings,
     capacity::{PodInfo, REFUSED_PODS_FIELDS, RefusedPodsEvent},
     decisions::{Control, Decisions},
+    elastic_pods::WatchedElasticPod,
     fleet::{ClaimAnswer, ClaimResult, ConnectionPlan, ConnectionPlans, WorkerRegistration},
     input::{AgentInput, Connection, ManagerInput, WorkerInput},
     job_key::JobKey,

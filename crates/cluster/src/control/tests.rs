@@ -12,6 +12,7 @@ mod connections;
 mod cycles;
 mod dead_agent;
 mod dispatched;
+mod elastic_pods;
 mod gang_reservation;
 mod grouped_sets;
 mod incarnation;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     JobFields, Outcome, RaySpec, Reclaimable, SparkSpec, TrainingSpec,
-    declared_pod_set::DeclaredPodSet, probe, training,
+    declared_pod_set::DeclaredPodSet, live_cluster::LiveCluster, probe, training,
 };
 use crate::{
     GenericJob, JobGates, Kind, container_env,
@@ -34,6 +34,8 @@ pub struct DeclaredJob {
     pub(super) pod_sets: Vec<DeclaredPodSet>,
     /// Which object is missing that the pod sets need.
     pub(super) unresolved: Option<String>,
+    /// The RayCluster that the operator has made of the job, if its autoscaler changes its size.
+    pub(super) live_cluster: Option<LiveCluster>,
 }
 
 impl DeclaredJob {
@@ -44,7 +46,8 @@ impl DeclaredJob {
     pub(crate) fn decode(kind: &Kind, object: Value) -> Result<Self, String> {
         let (metadata, object) = stored_fields::split(object)?;
         let (kind, pod_sets) = (kind.clone(), Vec::new());
-        let mut job = Self { kind, metadata, object, pod_sets, unresolved: None };
+        let (unresolved, live_cluster) = (None, None);
+        let mut job = Self { kind, metadata, object, pod_sets, unresolved, live_cluster };
         job.resolve(&FoundObjects::default())?;
         Ok(job)
     }
@@ -158,6 +161,12 @@ impl GenericJob for DeclaredJob {
         self.unresolved.as_deref()
     }
 
+    fn live_generation(&self, gates: JobGates) -> Option<String> {
+        let has_cluster = self.ray().is_some_and(|ray| ray.live.is_some());
+        let generation = self.live_cluster.as_ref().map(LiveCluster::generation);
+        (has_cluster && self.is_elastic(gates)).then(|| generation.unwrap_or_default())
+    }
+
     fn set_size(&self) -> Option<SetSize> {
         self.group_size()
     }
@@ -172,6 +181,9 @@ impl GenericJob for DeclaredJob {
         if self.kind.pods().is_some() {
             // The metadata is that of the members of the group.
             sets.iter_mut().for_each(|set| set.template.metadata = None);
+        }
+        if let Some(live) = self.live_cluster.as_ref().filter(|_| self.is_elastic(gates)) {
+            live.count_pods(&mut sets);
         }
         if let Some(ray) = self.ray() {
             ray.count_additions(&self.metadata, &self.object, &mut sets);
@@ -193,9 +205,9 @@ impl GenericJob for DeclaredJob {
     fn run_with_pod_sets_info(
         &mut self,
         infos: &[PodSetInfo],
-        _: JobGates,
+        gates: JobGates,
     ) -> Result<(), StartError> {
-        self.start(infos)
+        self.start(infos, self.is_elastic(gates))
     }
 
     fn restore_pod_sets_info(&mut self, infos: &[PodSetInfo], _: JobGates) -> bool {

@@ -1,23 +1,20 @@
 //! Pod sets of a declared job whose templates stand in other objects.
 
-use super::{DeclaredJob, components};
-use crate::lookups::{FoundObjects, LookupFailure, NeededObject};
+use super::{DeclaredJob, components, live_cluster::LiveCluster};
+use crate::lookups::{FoundObjects, LookupFailure, LookupRule, NeededObject};
 
 impl DeclaredJob {
-    /// The objects that the job needs, each with the name of its rule.
-    pub(super) fn needed(&self) -> Vec<(&str, NeededObject)> {
+    /// The objects that the job needs, each with its rule.
+    pub(super) fn needed(&self) -> Vec<(&LookupRule, NeededObject)> {
         let namespace = self.metadata.namespace.as_deref();
         let rules = self.kind.lookups().iter();
-        let needed = rules.map(|rule| (rule.name.as_str(), rule.needed(&self.object, namespace)));
-        needed.filter_map(|(name, needed)| Some((name, needed?))).collect()
+        rules.filter_map(|rule| Some((rule, rule.needed(&self.object, namespace)?))).collect()
     }
 
     /// Why a new job is refused: it names an object that is required and was not found.
     pub(crate) fn refusal_without(&self, found: &FoundObjects) -> Option<String> {
         let needed = self.needed();
-        needed.iter().find_map(|(name, needed)| {
-            let mut rules = self.kind.lookups().iter();
-            let rule = rules.find(|rule| rule.required && rule.name == *name)?;
+        needed.iter().filter(|(rule, _)| rule.required).find_map(|(rule, needed)| {
             // What cannot be read proves nothing.
             (found.get(needed).err()? == LookupFailure::Absent).then(|| rule.refusal(needed))
         })
@@ -30,9 +27,10 @@ impl DeclaredJob {
     pub(super) fn resolve(&mut self, found: &FoundObjects) -> Result<(), String> {
         (self.pod_sets, self.unresolved) = (Vec::new(), None);
         let mut sources = Vec::new();
-        for (name, needed) in self.needed() {
+        for (rule, needed) in self.needed() {
             match found.get(&needed) {
-                Ok(object) => sources.push((name.to_owned(), needed, object)),
+                Ok(object) => sources.push((rule.name.clone(), needed, object)),
+                Err(_) if rule.optional => {}
                 // All pod sets or none: a Workload of some of them would be admitted for too little.
                 Err(failure) => {
                     self.unresolved = Some(failure.message(&needed));
@@ -72,11 +70,14 @@ impl DeclaredJob {
         pod_sets.extend(self.group_pod_set()?);
         // Last, because upstream has the pod set of the submitter behind those of the groups
         // (docs/reference/kueue.md §7.8).
+        let mut live_cluster = None;
         if let Some(ray) = self.fields().and_then(|fields| fields.ray.as_ref()) {
             ray.place_fields(&mut pod_sets);
             pod_sets.extend(ray.submitter(&self.object)?);
+            let live = sources.iter().find(|one| ray.live.as_ref() == Some(&one.0));
+            live_cluster = live.map(|(.., cluster)| LiveCluster::of(cluster));
         }
-        self.pod_sets = pod_sets;
+        (self.pod_sets, self.live_cluster) = (pod_sets, live_cluster);
         Ok(())
     }
 

@@ -13,6 +13,7 @@
 //! | `training` | [`TrainingSpec`]: a job whose operator renders a runtime |
 //! | `spark` | [`SparkSpec`]: a driver and executors, whose pods stand in fields |
 //! | `ray` | [`RaySpec`]: a RayCluster in a job: what its operator adds to the pods, and what is refused |
+//! | `live_cluster` | the size of a RayCluster that its autoscaler changes |
 //! | `defaults` | fields that the webhook sets |
 //! | `elastic` | scheduling gates of elastic jobs |
 //! | `marked_pods` | webhooks of kinds with pods that are jobs themselves, or one group |
@@ -29,6 +30,7 @@ mod defaults;
 mod elastic;
 mod fields;
 mod grouped_pods;
+mod live_cluster;
 mod lookups;
 mod marked_pods;
 mod pod_sets;

@@ -16,8 +16,8 @@ use crate::{
 };
 
 impl DeclaredJob {
-    /// Unsuspends the job with the infos of its pod sets. On an error the job is unchanged.
-    pub(super) fn start(&mut self, infos: &[PodSetInfo]) -> Result<(), StartError> {
+    /// Unsuspends the job with the infos of its pod sets, which may be those of a later slice. On an error the job is unchanged.
+    pub(super) fn start(&mut self, infos: &[PodSetInfo], elastic: bool) -> Result<(), StartError> {
         let components = self.fields().and_then(|fields| fields.components.clone());
         let expected = components
             .as_ref()
@@ -36,7 +36,7 @@ impl DeclaredJob {
         let mut additions = Vec::new();
         for (set, info) in self.pod_sets.iter().zip(infos) {
             let mut template = set.template.clone();
-            info.merge_into(&mut template, false)?;
+            info.merge_into(&mut template, elastic)?;
             templates.push(template);
             if set.base.is_some() {
                 let mut added = PodTemplate::default();

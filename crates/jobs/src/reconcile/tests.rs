@@ -1,5 +1,7 @@
 //! Reconciliation of a job and its Workload in every situation.
 
+mod slices;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -85,6 +87,10 @@ fn steps(job: &Job, workloads: &[&Workload]) -> Vec<String> {
 fn words(steps: Vec<ReconcileStep<Job>>) -> Vec<String> {
     let word = |step: ReconcileStep<Job>| match step {
         ReconcileStep::CreateWorkload => "create".to_owned(),
+        ReconcileStep::CreateSlice(_) => "create slice".to_owned(),
+        ReconcileStep::ResizeSlice(after) => {
+            format!("resize to {}", after.spec.pod_sets[0].count.unwrap_or(1))
+        }
         ReconcileStep::UpdateWorkload(_) => "update".to_owned(),
         ReconcileStep::DeleteWorkload(_) => "delete".to_owned(),
         ReconcileStep::FinishWorkload { reason, .. } => format!("finish {reason}"),

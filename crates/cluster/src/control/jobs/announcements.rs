@@ -9,10 +9,10 @@ use ::jobs::{
     pods::pod::FRAMEWORK,
 };
 use crds::{
-    meta::is_true,
+    meta::{find, is_true},
     names::{
         conditions::{ADMITTED, FINISHED, QUOTA_RESERVED},
-        reasons::OWNER_REFERENCES_ADDED,
+        reasons::{OWNER_REFERENCES_ADDED, WORKLOAD_SLICE_REPLACED},
         reporters,
     },
     v1beta2::{Admission, Workload},
@@ -45,7 +45,12 @@ pub(super) fn of_command(
             controller: Some(reporters::of_framework(FRAMEWORK)),
         });
     }
-    let finished = || inputs.workloads.get(workload).is_some_and(|record| record.is(FINISHED));
+    // The end of a slice that another one replaced is not the end of the job.
+    let finished = || {
+        let record = inputs.workloads.get(workload);
+        let over = record.and_then(|one| find(&one.object().status.conditions, FINISHED));
+        over.is_some_and(|over| over.status == "True" && over.reason != WORKLOAD_SLICE_REPLACED)
+    };
     let (reason, note) = match command {
         WorkloadCommand::UpdateSpec(_) => {
             let note = format!("Updated not matching Workload for suspended job: {workload}");

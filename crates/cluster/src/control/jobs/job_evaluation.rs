@@ -9,14 +9,20 @@ use ::jobs::{
     construct_workload::{construct_workload, priority_source},
     reconcile::{self, ReconcileContext, ReconcileStep},
 };
-use crds::{names::reasons, v1beta2::Workload};
+use crds::{
+    names::{
+        conditions::{EVICTED, FINISHED},
+        reasons,
+    },
+    v1beta2::Workload,
+};
 use runtime::{events::EventType, watch::Key};
 
 use super::{
     change::{event, submit_deletion},
     inputs::{JobInputs, JobsConfig, WorkloadEffect},
     owners::{Owners, belongs_to},
-    steps::{StepTaker, Unit},
+    steps::{NewWorkload, StepTaker, Unit},
 };
 use crate::control::{
     context::Context,
@@ -93,16 +99,22 @@ impl JobEvaluation<'_> {
         }
         let gates = self.config.gates;
         let named = self.prebuilt.into_iter().chain(self.owners.owned_by(self.key));
-        let had = named.filter_map(|key| self.inputs.workloads.get(key)).next();
+        let known = named.filter_map(|key| self.inputs.workloads.get(key));
+        // Of several slices it is the one that ends the run of the job.
+        let had = known.min_by_key(|record| (record.is(FINISHED), !record.is(EVICTED)));
         let unit = Unit {
             waiter: Reevaluation::Job(self.key.clone()),
             first: self.job,
             key: self.key,
             had: had.map(|record| &**record.object()),
             priority: priority_source(self.job, gates),
-            workload: &|_, priority| {
+            workload: &|new, priority| {
                 let copied = &self.config.keys_to_copy;
-                Some(construct_workload(self.job, priority, copied, gates))
+                let workload = construct_workload(self.job, priority, copied, gates);
+                Some(match new {
+                    NewWorkload::Replacement(replaced) => replaced.replaced_by(workload),
+                    NewWorkload::Whole | NewWorkload::OfReplica(_) => workload,
+                })
             },
         };
         let taker = StepTaker { unit, jobs: self.jobs, inputs: self.inputs };

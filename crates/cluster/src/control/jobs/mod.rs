@@ -434,10 +434,16 @@ impl Jobs {
 
     /// Whether an unfinished Workload of a job is admitted.
     fn is_admitted(&self, job: &JobKey, workloads: &Workloads) -> bool {
-        let named = self.get(job).and_then(|(key, job)| self.named_workload(key, job));
+        let known = self.get(job);
+        let named = known.and_then(|(key, job)| self.named_workload(key, job));
         let keys = self.owners.owned_by(job).chain(&named);
         let mut records = keys.filter_map(|key| workloads.get(key));
-        records.any(|record| record.phase() == WorkloadPhase::Admitted)
+        // A slice that waits for its checks has replaced one that was admitted; a gate holds what is new.
+        let elastic = known.is_some_and(|(_, job)| job.is_elastic(self.config.gates));
+        records.any(|record| match record.phase() {
+            WorkloadPhase::Admitted => true,
+            phase => elastic && phase.keeps_quota(),
+        })
     }
 
     /// The job that controls another one.

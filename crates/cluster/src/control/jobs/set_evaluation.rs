@@ -11,7 +11,7 @@ use runtime::watch::Key;
 use super::{
     inputs::{JobInputs, JobsConfig, WorkloadEffect},
     owners::Owners,
-    steps::{StepTaker, Unit},
+    steps::{NewWorkload, StepTaker, Unit},
 };
 use crate::control::{
     context::Context,
@@ -43,11 +43,15 @@ impl SetEvaluation<'_> {
             key: self.key,
             had: None,
             priority: priority_source(self.set, gates),
-            workload: &|replica, priority| {
+            workload: &|new, priority| {
                 let copied = &self.config.keys_to_copy;
-                Some(match replica {
-                    Some(replica) => replica_workload(self.set, replica, priority, copied, gates),
-                    None => one_workload(self.set, priority, copied, gates),
+                Some(match new {
+                    NewWorkload::OfReplica(replica) => {
+                        replica_workload(self.set, *replica, priority, copied, gates)
+                    }
+                    NewWorkload::Whole | NewWorkload::Replacement(_) => {
+                        one_workload(self.set, priority, copied, gates)
+                    }
                 })
             },
         };

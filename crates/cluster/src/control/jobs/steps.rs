@@ -2,7 +2,7 @@
 
 use ::jobs::{
     GenericJob, JobObject, StopWrite,
-    construct_workload::{PrioritySource, WorkloadPriority},
+    construct_workload::{PrioritySource, ReplacedSlice, WorkloadPriority},
     reconcile::{ReconcileStep, StopReason, stop_message},
 };
 use crds::{names::reasons, v1beta2::Workload};
@@ -35,8 +35,18 @@ pub(super) struct Unit<'a> {
     pub(super) had: Option<&'a Workload>,
     /// Where the priority of the Workload comes from.
     pub(super) priority: PrioritySource,
-    /// The Workload with this priority, of a replica if the unit is a set; `None` if it cannot be made any more.
-    pub(super) workload: &'a dyn Fn(Option<u32>, WorkloadPriority) -> Option<Workload>,
+    /// The Workload with this priority; `None` if it cannot be made any more.
+    pub(super) workload: &'a dyn Fn(&NewWorkload, WorkloadPriority) -> Option<Workload>,
+}
+
+/// Which Workload of a unit is new.
+pub(super) enum NewWorkload {
+    /// The only one.
+    Whole,
+    /// That of a replica of a set.
+    OfReplica(u32),
+    /// The slice of an elastic job in place of this one.
+    Replacement(ReplacedSlice),
 }
 
 /// Takes the steps of a unit.
@@ -72,10 +82,14 @@ impl StepTaker<'_> {
             return Some(self.perform(&name, command));
         }
         match step {
-            ReconcileStep::CreateWorkload => self.create_workload(None, ctx),
+            ReconcileStep::CreateWorkload => self.create_workload(&NewWorkload::Whole, ctx),
             ReconcileStep::CreateReplicaWorkload(replica) => {
-                self.create_workload(Some(replica), ctx);
+                self.create_workload(&NewWorkload::OfReplica(replica), ctx);
             }
+            ReconcileStep::CreateSlice(replaced) => {
+                self.create_workload(&NewWorkload::Replacement(replaced), ctx);
+            }
+            ReconcileStep::AnnotateJob(after) => self.write(after, Purpose::JobAnnotate, ctx),
             ReconcileStep::AdoptMember(after) => self.write(after, Purpose::Adopt, ctx),
             ReconcileStep::UpdatePriority(name) => {
                 let priority = self.priority(ctx)?;
@@ -108,6 +122,7 @@ impl StepTaker<'_> {
             }
             // Writes of the Workload, above.
             ReconcileStep::UpdateWorkload(_)
+            | ReconcileStep::ResizeSlice(_)
             | ReconcileStep::DeleteWorkload(_)
             | ReconcileStep::RemoveFinalizer(_)
             | ReconcileStep::UpdateReclaimablePods(..)
@@ -174,9 +189,9 @@ impl StepTaker<'_> {
         self.jobs.get(&key).map(|tracked| (key, tracked))
     }
 
-    fn create_workload(&self, replica: Option<u32>, ctx: &mut Context) {
+    fn create_workload(&self, new: &NewWorkload, ctx: &mut Context) {
         let priority = self.priority(ctx);
-        let Some(workload) = priority.and_then(|one| (self.unit.workload)(replica, one)) else {
+        let Some(workload) = priority.and_then(|one| (self.unit.workload)(new, one)) else {
             return;
         };
         let name = workload.metadata.name.as_deref().unwrap_or_default();

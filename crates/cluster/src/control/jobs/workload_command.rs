@@ -18,6 +18,10 @@ pub(super) fn workload_command(
             let name = after.metadata.name.clone().unwrap_or_default();
             return Some((name, WorkloadCommand::UpdateSpec(after.clone())));
         }
+        ReconcileStep::ResizeSlice(after) => {
+            let name = after.metadata.name.clone().unwrap_or_default();
+            return Some((name, WorkloadCommand::Resize(after.clone())));
+        }
         ReconcileStep::DeleteWorkload(name) => (name, WorkloadCommand::Delete),
         ReconcileStep::RemoveFinalizer(name) => (name, WorkloadCommand::RemoveFinalizer),
         ReconcileStep::UpdateReclaimablePods(name, pods) => {
@@ -38,6 +42,8 @@ pub(super) fn workload_command(
         }
         ReconcileStep::CreateWorkload
         | ReconcileStep::CreateReplicaWorkload(_)
+        | ReconcileStep::CreateSlice(_)
+        | ReconcileStep::AnnotateJob(_)
         | ReconcileStep::AdoptMember(_)
         | ReconcileStep::FinalizeJob(_)
         | ReconcileStep::DeleteExcess(_)

@@ -36,6 +36,7 @@ use super::{
     change::for_each_object,
     core::{Core, JobEnvironment, MAX_ROUNDS},
     decisions::{Control, Decisions},
+    elastic_pods::ElasticPods,
     fleet::FleetRegistry,
     input::{ManagerInput, WorkerInput},
     job_selection::JobSelection,
@@ -64,6 +65,7 @@ pub struct ManagerControl {
     queues: Queues,
     numbers: WorkloadNumbers,
     nodes_and_pods: NodesAndPods,
+    elastic_pods: ElasticPods,
     pub(super) dispatching: Dispatching,
 }
 
@@ -83,6 +85,7 @@ impl ManagerControl {
             queues: Queues::default(),
             numbers: WorkloadNumbers::default(),
             nodes_and_pods: NodesAndPods::new(settings.node_replacement),
+            elastic_pods: ElasticPods::default(),
             dispatching: Dispatching {
                 registry: FleetRegistry::default(),
                 multikueue: settings
@@ -130,6 +133,10 @@ impl Control for ManagerControl {
             ManagerInput::Pod(change) => self.each(change, |this, key, pod| {
                 this.nodes_and_pods.observe_pod(key, pod.as_ref(), &mut this.core.ctx);
             }),
+            // They start later than everything else is decided, and change nothing of it.
+            ManagerInput::ElasticPod(change) => for_each_object(change, |key, pod| {
+                self.elastic_pods.observe_pod(&key, pod.as_ref(), &mut self.core.ctx);
+            }),
             ManagerInput::AdmissionCheck(change) => self.each(change, Self::admission_check),
             ManagerInput::ClusterQueue(change) => self.each(change, Self::cluster_queue),
             ManagerInput::LocalQueue(change) => self.each(change, Self::local_queue),
@@ -163,6 +170,9 @@ impl Control for ManagerControl {
                 if matches!(ticket.purpose, Purpose::UngateTopology | Purpose::TerminatePod) =>
             {
                 self.nodes_and_pods.answered(ticket, answer, &settled, &mut self.core.ctx);
+            }
+            (Destination::Home, Subject::Job(_)) if ticket.purpose == Purpose::UngateElastic => {
+                self.elastic_pods.answered(ticket, answer, &settled, &mut self.core.ctx);
             }
             (Destination::Home, Subject::Job(_)) => {
                 let Core { jobs, workloads, ctx, .. } = &mut self.core;
@@ -229,6 +239,7 @@ impl Control for ManagerControl {
         let flavors = AssignedFlavors::Own(self.queues.flavors());
         let Core { workloads, jobs, ctx, .. } = &mut self.core;
         self.nodes_and_pods.ungate(workloads, (flavors, jobs.gates()), ctx);
+        self.elastic_pods.ungate(workloads, ctx);
         self.dispatching.write_workers(&mut self.core, &self.queues);
         self.queues.evaluate(&self.core.scheduler, &mut self.core.ctx);
         // Last: a worker is clean only if no create of this decision is on its way there.
@@ -476,6 +487,7 @@ impl ManagerControl {
         self.numbers.workload_changed(change, &self.queues, &mut self.core.ctx);
         self.dispatching.workload_changed(change, self.core.ctx.now);
         self.nodes_and_pods.workload_changed(change, &mut self.core.ctx);
+        self.elastic_pods.workload_changed(change, &mut self.core.ctx);
     }
 
     /// Enters Workloads again whose requests are read differently now.

@@ -33,6 +33,8 @@ purposes! {
     WorkloadCreate = "workload-create";
     /// Updates a Workload without quota to the spec of its job.
     WorkloadUpdate = "workload-update";
+    /// Changes the size of a slice of an elastic job.
+    Resize = "resize";
     /// Deletes a Workload that does not match its job, or at the end of its retention.
     WorkloadDelete = "workload-delete";
     /// Moves a Workload to the queue of its job.
@@ -91,12 +93,16 @@ purposes! {
 
     /// Makes a pod of a set of replicas a member of its group.
     Adopt = "adopt";
+    /// Writes the generation of a RayCluster to the elastic job that has its size.
+    JobAnnotate = "job-annotate";
     /// Starts a job.
     Start = "start";
     /// Suspends a job, deletes a pod, or deletes a job at the end of its retention.
     Stop = "stop";
     /// Gives a pod its topology domain and takes the gate of the topology off.
     UngateTopology = "ungate-topology";
+    /// Takes the gate of elastic jobs off a pod.
+    UngateElastic = "ungate-elastic";
     /// Ends a pod that waits for a failed node.
     TerminatePod = "terminate-pod";
     /// Removes the finalizer of a pod that its Workload has counted.

@@ -18,6 +18,8 @@ pub enum Reevaluation {
     PodGroup(Key),
     /// Pods of a Workload that wait for their topology domain.
     Ungating(Key),
+    /// Pods of a chain of workload slices that wait for their gate to be taken off, by the name of the first slice.
+    ElasticPods(Key),
     /// Which clusters may be chosen: an exclusion has ended.
     Fleet,
     /// The status of all queues.
@@ -53,6 +55,7 @@ pub(crate) struct Agenda {
     jobs: BTreeSet<JobKey>,
     pod_groups: BTreeSet<Key>,
     ungating: BTreeSet<Key>,
+    elastic_pods: BTreeSet<Key>,
     queues: QueuesToEvaluate,
     fleet: bool,
     cohorts: bool,
@@ -77,6 +80,9 @@ impl Agenda {
             }
             Reevaluation::Ungating(key) => {
                 self.ungating.insert(key);
+            }
+            Reevaluation::ElasticPods(key) => {
+                self.elastic_pods.insert(key);
             }
             Reevaluation::Fleet => self.fleet = true,
             Reevaluation::Queues => self.queues.all = true,
@@ -163,6 +169,10 @@ impl Agenda {
 
     pub(crate) fn take_ungating(&mut self) -> BTreeSet<Key> {
         std::mem::take(&mut self.ungating)
+    }
+
+    pub(crate) fn take_elastic_pods(&mut self) -> BTreeSet<Key> {
+        std::mem::take(&mut self.elastic_pods)
     }
 
     /// `None` if there is no queue to evaluate.

@@ -24,6 +24,8 @@ use crate::control::outbox::Purpose;
 pub(crate) enum WorkloadCommand {
     /// This spec, in place of that of a Workload without quota.
     UpdateSpec(Box<Workload>),
+    /// This spec, in place of that of a slice of an elastic job.
+    Resize(Box<Workload>),
     /// Deletes the Workload. Its finalizer goes first.
     Delete,
     /// Removes the finalizer `resource-in-use`.
@@ -52,6 +54,7 @@ impl WorkloadCommand {
     pub(super) fn purpose(&self) -> Purpose {
         match self {
             Self::UpdateSpec(_) => Purpose::WorkloadUpdate,
+            Self::Resize(_) => Purpose::Resize,
             Self::Delete => Purpose::WorkloadDelete,
             Self::RemoveFinalizer => Purpose::Unfinalize,
             Self::Reclaim(_) => Purpose::Reclaim,
@@ -67,7 +70,9 @@ impl WorkloadCommand {
     /// Whether the command changes anything about the Workload.
     pub(super) fn changes(&self, workload: &Workload) -> bool {
         match self {
-            Self::UpdateSpec(after) => spec_difference(workload, after).is_some(),
+            Self::UpdateSpec(after) | Self::Resize(after) => {
+                spec_difference(workload, after).is_some()
+            }
             Self::Delete => workload.metadata.deletion_timestamp.is_none(),
             Self::RemoveFinalizer => {
                 finalizers(workload).any(|one| one == RESOURCE_IN_USE_FINALIZER)
@@ -118,7 +123,7 @@ impl WorkloadCommand {
 
     fn merge_fields(&self, workload: &Workload) -> Value {
         match self {
-            Self::UpdateSpec(after) => {
+            Self::UpdateSpec(after) | Self::Resize(after) => {
                 spec_difference(workload, after).unwrap_or_else(|| json!({}))
             }
             Self::RemoveFinalizer => {

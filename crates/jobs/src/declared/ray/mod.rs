@@ -42,6 +42,9 @@ pub struct RaySpec {
     /// The spec of a RayJob that is submitted to the RayCluster.
     #[serde(default)]
     pub job: Option<Pointer>,
+    /// Name of the lookup rule of the RayCluster that the operator makes, if the job is none itself.
+    #[serde(default)]
+    pub live: Option<String>,
 }
 
 impl RaySpec {

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::{GenericJob, JobGates, JobObject, Kinds, validate};
+use crate::{
+    GenericJob, JobGates, JobObject, Kinds, construct_workload::workload_name_for,
+    lookups::FoundObjects, validate,
+};
 
 fn job(kind: &str, spec: &Value) -> JobObject {
     let kind = Kinds::built_in().find("ray.io/v1", kind).expect("a built-in kind");
@@ -106,4 +109,53 @@ fn the_submitter_is_a_pod_or_a_container_of_the_head() {
     assert_eq!(sets(json!("K8sJobMode")), ("head submitter".to_owned(), Value::Null));
     assert_eq!(sets(json!("HTTPMode")), ("head".to_owned(), Value::Null));
     assert_eq!(sets(json!("SidecarMode")), ("head".to_owned(), container));
+}
+
+/// A RayJob of two workers with an autoscaler, whose status names a RayCluster.
+fn autoscaled(elastic: bool) -> JobObject {
+    let mut spec = cluster(&json!({ "name": "ray" }));
+    spec["enableInTreeAutoscaling"] = json!(true);
+    let template = json!({ "spec": { "containers": [] } });
+    spec["workerGroupSpecs"] =
+        json!([{ "groupName": "Small", "replicas": 2, "template": template }]);
+    let object = json!({
+        "metadata": {
+            "name": "j", "namespace": "ns", "uid": "u-1", "generation": 1,
+            "annotations": { "kueue.x-k8s.io/elastic-job": elastic.to_string() },
+        },
+        "spec": { "rayClusterSpec": spec },
+        "status": { "rayClusterName": "j-ray" },
+    });
+    let kind = Kinds::built_in().find("ray.io/v1", "RayJob").expect("a built-in kind");
+    kind.decode(object).expect("a job decodes")
+}
+
+/// The RayCluster after its autoscaler has changed it.
+fn with_cluster(job: &JobObject) -> JobObject {
+    let mut found = FoundObjects::default();
+    let needed = job.needed_objects().pop().expect("it names a RayCluster");
+    let live = json!({
+        "metadata": { "name": "j-ray", "namespace": "ns", "generation": 7 },
+        "spec": { "workerGroupSpecs": [{ "groupName": "Small", "replicas": 3, "numOfHosts": 2 }] },
+    });
+    let live = serde_json::from_value(live).expect("an object");
+    found.observe(needed, Some(std::sync::Arc::new(live)));
+    job.with_objects(&found)
+}
+
+#[test]
+fn an_elastic_job_has_the_size_of_its_autoscaled_cluster() {
+    let gates = JobGates::default();
+    let workers = |job: &JobObject| job.pod_sets(gates)[1].count;
+    let job = autoscaled(true);
+    assert_eq!((job.unresolved(), workers(&job)), (None, Some(2)), "before there is one");
+    assert_eq!(job.live_generation(gates).as_deref(), Some(""));
+    let live = with_cluster(&job);
+    assert_eq!(workers(&live), Some(6));
+    assert_eq!(live.live_generation(gates).as_deref(), Some("7"));
+    assert_ne!(workload_name_for(&job, gates), workload_name_for(&live, gates));
+    let off = JobGates { elastic_jobs: false, ..gates };
+    assert_eq!(live.pod_sets(off)[1].count, Some(2));
+    let fixed = with_cluster(&autoscaled(false));
+    assert_eq!((workers(&fixed), fixed.live_generation(gates)), (Some(2), None));
 }

@@ -1,0 +1,232 @@
+//! Pods of elastic jobs: as many lose their gate as the admitted slice of their job grants (docs/reference/kueue.md §4.13).
+//!
+//! Inputs: Pods, reduced when they are decoded, and Workloads. Outputs: writes that take the gate off a pod. All slices of a job
+//! and all its pods name the first slice, so that pods of an earlier slice count with the grant of a later one.
+//!
+//! A pod whose gate was taken off counts as started until it shows that, is gone, or the write is known to have had no effect. So
+//! no share is given twice, however late the watch is.
+
+mod slice_pod;
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use ::jobs::{
+    elastic_ungater::{ElasticPod, chain_of, granting_slice, pods_to_start},
+    pods,
+};
+use crds::v1beta2::Workload;
+use runtime::{watch::Key, write::Write, writer::WriteOutcome};
+use serde_json::{Value, json};
+
+use self::slice_pod::SlicePod;
+pub use self::slice_pod::WatchedElasticPod;
+use super::{
+    context::Context,
+    jobs::resource,
+    key_map::KeyMap,
+    observed::Observed,
+    outbox::{Intent, Purpose, Settled, Stamp, Subject, Target, Ticket, decode, version},
+    timers::Reevaluation,
+    workloads::{WorkloadChange, Workloads},
+};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct ElasticPods {
+    pods: KeyMap<Key, TrackedSlicePod>,
+    /// Pods by the chain of their slice.
+    by_chain: KeyMap<Key, BTreeSet<Key>>,
+    /// Workloads by their chain.
+    slices: KeyMap<Key, BTreeSet<Key>>,
+}
+
+/// A pod as it was last observed.
+#[derive(Debug)]
+struct TrackedSlicePod {
+    content: Arc<SlicePod>,
+    version: u64,
+    /// Its gate was taken off, which the pod does not show yet.
+    released: bool,
+}
+
+impl TrackedSlicePod {
+    fn stamp(&self) -> Stamp {
+        Stamp { version: self.version, uid: self.content.uid.clone() }
+    }
+}
+
+impl ElasticPods {
+    /// Records a Pod; `None` if it is gone.
+    pub(crate) fn observe_pod(
+        &mut self,
+        key: &Key,
+        pod: Option<&Arc<Observed<WatchedElasticPod>>>,
+        ctx: &mut Context,
+    ) {
+        let known = self.pods.get(key);
+        let of_slice = pod.and_then(|pod| Some((pod.content().of_slice()?, version(&**pod))));
+        let same = |one: &TrackedSlicePod, pod: &SlicePod| one.content.uid == pod.uid;
+        if let (Some(known), Some((pod, version))) = (known, of_slice)
+            && same(known, pod)
+            && version <= known.version
+        {
+            return;
+        }
+        let tracked = of_slice.map(|(content, version)| {
+            let released = known.is_some_and(|one| same(one, content) && one.released);
+            let released = released && content.is_gated();
+            TrackedSlicePod { content: Arc::clone(content), version, released }
+        });
+        let after = tracked.as_ref().map(|one| one.content.chain.clone());
+        let before = match tracked {
+            Some(tracked) => self.pods.insert(key.clone(), tracked),
+            None => self.pods.remove(key),
+        };
+        let before = before.map(|one| one.content.chain.clone());
+        if let Some(chain) = before.filter(|before| Some(before) != after.as_ref()) {
+            leave(&mut self.by_chain, &chain, key);
+            ctx.agenda.now(Reevaluation::ElasticPods(chain));
+        }
+        if let Some(chain) = after {
+            self.by_chain.entry(chain.clone()).or_default().insert(key.clone());
+            ctx.agenda.now(Reevaluation::ElasticPods(chain));
+        }
+    }
+
+    /// Takes a change of a Workload: its pods may start now.
+    pub(crate) fn workload_changed(&mut self, change: &WorkloadChange, ctx: &mut Context) {
+        let chain = |workload: &Option<Arc<Workload>>| {
+            workload.as_deref().and_then(chain_of).map(|name| in_namespace_of(&change.key, name))
+        };
+        let (before, after) = (chain(&change.before), chain(&change.after));
+        if let Some(chain) = before.filter(|before| Some(before) != after.as_ref()) {
+            leave(&mut self.slices, &chain, &change.key);
+        }
+        if let Some(chain) = after {
+            self.slices.entry(chain.clone()).or_default().insert(change.key.clone());
+            ctx.agenda.now(Reevaluation::ElasticPods(chain));
+        }
+    }
+
+    /// Takes the gate off pods, as many as slices grant.
+    pub(crate) fn ungate(&mut self, workloads: &Workloads, ctx: &mut Context) {
+        for chain in ctx.agenda.take_elastic_pods() {
+            let slices = self.slices.get(&chain).into_iter().flatten();
+            let records = slices.filter_map(|key| workloads.get(key));
+            let slices: Vec<&Workload> = records.map(|record| &**record.object()).collect();
+            let Some(slice) = granting_slice(&slices) else { continue };
+            self.repeat(&chain, ctx);
+            for pod in self.startable(&chain, slice) {
+                // A pod that may not be written now starts when it may.
+                if self.submit(&chain, &pod, ctx)
+                    && let Some(pod) = self.pods.get_mut(&pod)
+                {
+                    pod.released = true;
+                }
+            }
+        }
+    }
+
+    fn startable(&self, chain: &Key, slice: &Workload) -> Vec<Key> {
+        let known: Vec<_> = self.of(chain).collect();
+        let view: Vec<ElasticPod<'_>> = known
+            .iter()
+            .map(|(key, pod)| pod.content.for_ungater(&key.name, pod.released))
+            .collect();
+        pods_to_start(slice, &view).into_iter().map(|at| known[at].0.clone()).collect()
+    }
+
+    /// Repeats writes that may have had no effect.
+    fn repeat(&self, chain: &Key, ctx: &mut Context) {
+        let released = self.of(chain).filter(|(_, pod)| pod.released);
+        for (key, _) in released {
+            if !ctx.outbox.writes().is_in_flight(&target(key)) {
+                self.submit(chain, key, ctx);
+            }
+        }
+    }
+
+    /// Submits the write of a pod. Returns false if it may not be written now; its chain is evaluated when it may.
+    fn submit(&self, chain: &Key, key: &Key, ctx: &mut Context) -> bool {
+        let Some(pod) = self.pods.get(key) else {
+            return false;
+        };
+        let (target, base) = (target(key), pod.stamp());
+        let waiter = Reevaluation::ElasticPods(chain.clone());
+        if !ctx.is_free(&target, &base, &waiter) {
+            return false;
+        }
+        let patch = patch(pod);
+        let intent = Intent { target, purpose: Purpose::UngateElastic, base, waiter };
+        ctx.outbox.submit(intent, |purpose, key| {
+            Write::of(purpose, &resource(pods::kind())).merge(key, None, &patch)
+        })
+    }
+
+    /// Takes the answer to the write of a pod.
+    pub(crate) fn answered(
+        &mut self,
+        ticket: &Ticket,
+        answer: WriteOutcome,
+        settled: &Settled,
+        ctx: &mut Context,
+    ) {
+        let key = &ticket.target.key;
+        // The watch may have shown the end of the pod already, or a successor of its name.
+        let Some(known) = self.pods.get_mut(key) else {
+            return;
+        };
+        if settled.base.as_ref().is_none_or(|base| base.uid != known.content.uid) {
+            return;
+        }
+        match answer {
+            WriteOutcome::Done(value) => {
+                let pod = decode::<Observed<WatchedElasticPod>>(value).map(Arc::new);
+                if pod.is_some() {
+                    self.observe_pod(key, pod.as_ref(), ctx);
+                }
+            }
+            WriteOutcome::Gone => self.observe_pod(key, None, ctx),
+            // The write had no effect: the share is free again.
+            WriteOutcome::Stale | WriteOutcome::Exists | WriteOutcome::Refused { .. } => {
+                known.released = false;
+            }
+            // It may have had one, so the pod keeps its share.
+            WriteOutcome::Unknown(_) => {}
+        }
+    }
+
+    /// Pods of a chain, in the order of their names.
+    fn of(&self, chain: &Key) -> impl Iterator<Item = (&Key, &TrackedSlicePod)> {
+        let keys = self.by_chain.get(chain).into_iter().flatten();
+        keys.filter_map(|key| self.pods.get_key_value(key))
+    }
+}
+
+/// Remaining gates. The version keeps the write from a pod that another leader has changed.
+fn patch(pod: &TrackedSlicePod) -> Value {
+    let others: Vec<Value> =
+        pod.content.other_gates().map(|gate| json!({ "name": gate })).collect();
+    let gates = if others.is_empty() { Value::Null } else { Value::Array(others) };
+    json!({
+        "metadata": { "uid": pod.content.uid, "resourceVersion": pod.version.to_string() },
+        "spec": { "schedulingGates": gates },
+    })
+}
+
+fn in_namespace_of(other: &Key, name: &str) -> Key {
+    Key { namespace: other.namespace.clone(), name: name.into() }
+}
+
+fn target(pod: &Key) -> Target {
+    Target::home(Subject::Job(pods::kind().clone()), pod)
+}
+
+fn leave(sets: &mut KeyMap<Key, BTreeSet<Key>>, chain: &Key, key: &Key) {
+    if let Some(members) = sets.get_mut(chain) {
+        members.remove(key);
+        if members.is_empty() {
+            sets.remove(chain);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The RayCluster that the operator has made of a RayJob or a RayService: its autoscaler changes the number of workers there, not in
+//! the job.
+
+use std::collections::BTreeMap;
+
+use crds::v1beta2::PodSet;
+use kube_core::DynamicObject;
+use serde_json::Value;
+
+/// Field of a RayCluster with the groups of workers.
+const WORKER_GROUPS: &str = "/spec/workerGroupSpecs";
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct LiveCluster {
+    generation: i64,
+    /// Pods by pod set.
+    pods: BTreeMap<String, i32>,
+}
+
+impl LiveCluster {
+    /// Reads a RayCluster.
+    pub(super) fn of(cluster: &DynamicObject) -> Self {
+        let groups = cluster.data.pointer(WORKER_GROUPS).and_then(Value::as_array);
+        let group = |group: &Value| {
+            let name = group["groupName"].as_str()?.to_lowercase();
+            let replicas = group["replicas"].as_i64().unwrap_or(1);
+            let pods = replicas.saturating_mul(group["numOfHosts"].as_i64().unwrap_or(1).max(1));
+            Some((name, i32::try_from(pods.max(0)).unwrap_or(i32::MAX)))
+        };
+        Self {
+            generation: cluster.metadata.generation.unwrap_or_default(),
+            pods: groups.into_iter().flatten().filter_map(group).collect(),
+        }
+    }
+
+    /// Sets the pods of groups of workers to those that the RayCluster asks for.
+    pub(super) fn count_pods(&self, sets: &mut [PodSet]) {
+        for set in sets {
+            if let Some(pods) = self.pods.get(&set.name) {
+                set.count = Some(*pods);
+            }
+        }
+    }
+
+    /// As the annotation of the job shows it.
+    pub(super) fn generation(&self) -> String {
+        self.generation.to_string()
+    }
+}

@@ -1,0 +1,339 @@
+//! Workload slices of an elastic job (docs/reference/kueue.md §4.13).
+//!
+//! The slice with quota, the holder, decides whether the job runs. A job that shrinks shrinks its slice in place; one that
+//! grows beyond a slice with quota gets a replacement, which the scheduler admits in its stead. Meanwhile the job runs with the
+//! quota of the holder: the scheduling gate of elastic jobs keeps further pods from starting.
+//!
+//! ```text
+//! holder 3 --grow to 5--> holder 3, replacement 5 (pending) --admitted--> 3 finished, holder 5 --shrink--> holder 2
+//!                              |  resized again: the replacement is changed in place
+//! ```
+
+use std::cmp::Reverse;
+
+use crds::{
+    meta::is_true,
+    names::{
+        annotations::{RAYCLUSTER_GENERATION, WORKLOAD_SLICE_REPLACEMENT_FOR},
+        conditions::{EVICTED, FINISHED, QUOTA_RESERVED},
+        reasons,
+    },
+    v1beta2::{PodSet, Workload},
+};
+
+use super::{
+    ReconcileContext, ReconcileStep, StopReason, finalize_job, finish, is, name, remove_finalizer,
+    start_or_move_to_queue, stop, stop_or_release, update_reclaimable_pods, workload_keys,
+    workload_match::with_job_spec,
+};
+use crate::{GenericJob, construct_workload::ReplacedSlice, equivalence::same_work};
+
+/// Message of a slice that is neither the holder nor its replacement.
+const OUT_OF_SYNC: &str = "The workload slice is out of sync with its parent job";
+
+/// The slices of a job that are not finished, by what they are for.
+#[derive(Debug, Default)]
+struct Slices<'a> {
+    /// The slice with quota.
+    holder: Option<&'a Workload>,
+    /// The slice without quota that waits to replace the holder, or to be the first one with quota.
+    pending: Option<&'a Workload>,
+    /// Slices that are not needed.
+    surplus: Vec<&'a Workload>,
+    /// Slices that are over.
+    finished: Vec<&'a Workload>,
+}
+
+/// Whether a job has slices. A copy on a worker changes its size with its original, and the original of copies is started and
+/// stopped as a whole.
+pub(super) fn has_slices<J: GenericJob>(job: &J, context: ReconcileContext<'_>) -> bool {
+    job.is_elastic(context.gates) && !context.prebuilt && !job.is_managed_elsewhere()
+}
+
+/// The next steps of a job with slices. `None` if its pod sets are others than those of its slices: such a job is not resized
+/// but made anew.
+pub(super) fn reconcile<J: GenericJob + Clone>(
+    job: &J,
+    context: ReconcileContext<'_>,
+) -> Option<Vec<ReconcileStep<J>>> {
+    if let Some(annotated) = annotated(job, context) {
+        return Some(vec![ReconcileStep::AnnotateJob(Box::new(annotated))]);
+    }
+    let slices = Slices::of(context.workloads);
+    if let Some(outcome) = job.finished() {
+        let open = slices.unfinished();
+        let steps = open.iter().flat_map(|slice| finish(slice, &outcome));
+        let over = slices.finished.iter().filter_map(|slice| remove_finalizer(slice));
+        let finalized = finalize_job(job).filter(|_| open.is_empty());
+        return Some(steps.chain(over).chain(finalized).collect());
+    }
+    let sets = job.pod_sets(context.gates);
+    let current = slices.pending.or(slices.holder);
+    let Some(current) = current else {
+        return without_slice(job, &slices);
+    };
+    // Without the objects that it needs, nothing is known of the pod sets of a job.
+    if job.unresolved().is_none() && !same_names(&sets, &current.spec.pod_sets) {
+        return None;
+    }
+    let mut steps: Vec<ReconcileStep<J>> =
+        slices.surplus.iter().map(|one| drop_slice(one)).collect();
+    let leaving = slices.finished.iter().filter(|one| is_deleted(one));
+    steps.extend(leaving.filter_map(|one| remove_finalizer(one)));
+    match slices.holder {
+        Some(holder) => {
+            steps.extend(with_holder(job, holder, context));
+            steps.extend(resize(job, &sets, (holder, slices.pending), context));
+        }
+        None => steps.extend(without_holder(job, current, context)),
+    }
+    Some(steps)
+}
+
+/// The job with the generation of the object whose size it has; `None` if it has that.
+fn annotated<J: GenericJob + Clone>(job: &J, context: ReconcileContext<'_>) -> Option<J> {
+    let generation = job.live_generation(context.gates)?;
+    if job.finished().is_some() || job.annotation(RAYCLUSTER_GENERATION) == Some(&generation) {
+        return None;
+    }
+    let mut annotated = job.clone();
+    let annotations = annotated.metadata_mut().annotations.get_or_insert_default();
+    annotations.insert(RAYCLUSTER_GENERATION.to_owned(), generation);
+    Some(annotated)
+}
+
+/// A job without a slice that is not over: `None` if it needs one.
+fn without_slice<J: GenericJob>(job: &J, slices: &Slices<'_>) -> Option<Vec<ReconcileStep<J>>> {
+    let replaced = |slice: &&&Workload| {
+        let finished = crds::meta::find(&slice.status.conditions, FINISHED);
+        let reason = finished.map_or("", |one| one.reason.as_str());
+        [reasons::WORKLOAD_SLICE_REPLACED, reasons::OUT_OF_SYNC].contains(&reason)
+    };
+    // One that ended for good, for instance because the job could not be started, is the end of the job.
+    let ended = slices.finished.iter().any(|slice| !replaced(&slice));
+    if !ended {
+        return None;
+    }
+    let over = slices.finished.iter().filter_map(|slice| remove_finalizer(slice));
+    Some(over.chain(finalize_job(job)).collect())
+}
+
+/// What the slice with quota means for the job.
+fn with_holder<J: GenericJob + Clone>(
+    job: &J,
+    holder: &Workload,
+    context: ReconcileContext<'_>,
+) -> Vec<ReconcileStep<J>> {
+    if is_deleted(holder) {
+        return with_deleted(job, holder, context).into_iter().collect();
+    }
+    let mut steps = workload_keys::steps(job, holder, context);
+    steps.extend(update_reclaimable_pods(job, holder, context.gates));
+    if is(holder, EVICTED) {
+        steps.extend(stop_or_release(job, holder, context));
+    } else if job.is_suspended() {
+        steps.extend(start_or_move_to_queue(job, holder, context));
+    }
+    // A holder that is not admitted yet replaces one that was: the pods of that one go on, and the gate holds further ones.
+    steps
+}
+
+/// What a slice means for a job without quota.
+fn without_holder<J: GenericJob + Clone>(
+    job: &J,
+    slice: &Workload,
+    context: ReconcileContext<'_>,
+) -> Vec<ReconcileStep<J>> {
+    if is_deleted(slice) {
+        return with_deleted(job, slice, context).into_iter().collect();
+    }
+    let mut steps = workload_keys::steps(job, slice, context);
+    if is(slice, EVICTED) && !job.is_suspended() {
+        steps.extend(stop_or_release(job, slice, context));
+    } else if job.is_suspended() {
+        steps.extend(update(job, slice, context));
+        steps.extend(start_or_move_to_queue(job, slice, context));
+    } else {
+        // Its pods may have lost their gate under an earlier slice.
+        steps.extend(stop(job, Some(slice), StopReason::NotAdmitted, context));
+    }
+    steps
+}
+
+fn with_deleted<J: GenericJob>(
+    job: &J,
+    slice: &Workload,
+    context: ReconcileContext<'_>,
+) -> Option<ReconcileStep<J>> {
+    let stop = stop(job, Some(slice), StopReason::WorkloadDeleted, context);
+    // The finalizer holds the slice, and with it the quota, until the pods are gone.
+    stop.or_else(|| remove_finalizer(slice).filter(|_| !job.is_active()))
+}
+
+/// The steps towards a slice of the size of the job.
+fn resize<J: GenericJob>(
+    job: &J,
+    sets: &[PodSet],
+    (holder, pending): (&Workload, Option<&Workload>),
+    context: ReconcileContext<'_>,
+) -> Vec<ReconcileStep<J>> {
+    let Some(pending) = pending else {
+        return resize_holder(job, sets, holder).into_iter().collect();
+    };
+    if is_deleted(pending) {
+        return remove_finalizer(pending).into_iter().collect();
+    }
+    // A replacement that was deactivated waits for its activation. The next size gets another one.
+    if is(pending, EVICTED) {
+        let other = !same_counts(sets, &pending.spec.pod_sets);
+        return other.then(|| drop_slice(pending)).into_iter().collect();
+    }
+    let mut steps = workload_keys::steps(job, pending, context);
+    steps.extend(update(job, pending, context));
+    steps
+}
+
+fn resize_holder<J: GenericJob>(
+    job: &J,
+    sets: &[PodSet],
+    holder: &Workload,
+) -> Option<ReconcileStep<J>> {
+    // A job that stops has the size of its next start only after that.
+    let held = &holder.spec.pod_sets;
+    if leaves(holder) || job.unresolved().is_some() || same_counts(sets, held) {
+        return None;
+    }
+    let grows = sets.iter().zip(held).any(|(wanted, held)| count(wanted) > count(held));
+    if grows {
+        return Some(ReconcileStep::CreateSlice(ReplacedSlice::of(holder)));
+    }
+    let mut smaller = holder.clone();
+    for (set, wanted) in smaller.spec.pod_sets.iter_mut().zip(sets) {
+        set.count = wanted.count;
+    }
+    Some(ReconcileStep::ResizeSlice(Box::new(smaller)))
+}
+
+/// A slice without quota follows its job in everything.
+fn update<J: GenericJob>(
+    job: &J,
+    slice: &Workload,
+    context: ReconcileContext<'_>,
+) -> Option<ReconcileStep<J>> {
+    let differs = job.unresolved().is_none() && !same_work(job, slice, None, context.gates);
+    differs.then(|| {
+        let updated = with_job_spec(job, slice, context.gates);
+        ReconcileStep::ResizeSlice(Box::new(updated))
+    })
+}
+
+/// Ends a slice that is not needed.
+fn drop_slice<J>(slice: &Workload) -> ReconcileStep<J> {
+    let gone = remove_finalizer(slice).filter(|_| is_deleted(slice));
+    gone.unwrap_or_else(|| ReconcileStep::FinishWorkload {
+        workload: name(slice),
+        reason: reasons::OUT_OF_SYNC,
+        message: OUT_OF_SYNC.to_owned(),
+    })
+}
+
+impl<'a> Slices<'a> {
+    fn of(workloads: &[&'a Workload]) -> Self {
+        let (finished, mut open): (Vec<&Workload>, Vec<&Workload>) =
+            workloads.iter().copied().partition(|one| is(one, FINISHED));
+        let all = open.clone();
+        // Two slices may be of the same second: then the replacement is the later one.
+        open.sort_by_key(|one| (created(one), n_predecessors(one, &all)));
+        let holder = holder(&open);
+        let pending = pending(&open, holder);
+        let is_kept = |one: &Workload| {
+            let kept = [holder, pending].into_iter().flatten();
+            kept.into_iter().any(|kept| std::ptr::eq(kept, one)) || is_taken_over(one, &open)
+        };
+        // Before the holder has left, nothing is decided about the others: the next one may be among them.
+        let waits = holder.is_some_and(leaves);
+        let surplus = open.iter().copied().filter(|one| !waits && !is_kept(one)).collect();
+        Self { holder, pending, surplus, finished }
+    }
+
+    fn unfinished(&self) -> Vec<&'a Workload> {
+        let kept = [self.holder, self.pending].into_iter().flatten();
+        kept.chain(self.surplus.iter().copied()).collect()
+    }
+}
+
+/// The slice whose quota the pods have. One that is about to lose it comes first: its pods end before anything else.
+fn holder<'a>(open: &[&'a Workload]) -> Option<&'a Workload> {
+    let mut holders =
+        open.iter().copied().filter(|one| holds_quota(one) && !is_taken_over(one, open));
+    holders.clone().find(|one| leaves(one)).or_else(|| holders.next_back())
+}
+
+/// The direct replacement of the holder; without a holder the latest slice, an evicted one last.
+fn pending<'a>(open: &[&'a Workload], holder: Option<&Workload>) -> Option<&'a Workload> {
+    let waiting = open.iter().copied().filter(|one| !holds_quota(one));
+    match holder {
+        Some(holder) => waiting.filter(|one| replaces(one, holder)).next_back(),
+        None => waiting
+            .enumerate()
+            .max_by_key(|(at, one)| (Reverse(is(one, EVICTED)), *at))
+            .map(|(_, one)| one),
+    }
+}
+
+/// Whether a slice is about to lose its quota.
+fn leaves(slice: &Workload) -> bool {
+    is(slice, EVICTED) || is_deleted(slice)
+}
+
+/// Whether another slice has the quota of this one. It is finished once the API shows that.
+fn is_taken_over(slice: &Workload, open: &[&Workload]) -> bool {
+    let takes_over =
+        |one: &&Workload| holds_quota(one) && !is(one, EVICTED) && replaces(one, slice);
+    holds_quota(slice) && open.iter().any(takes_over)
+}
+
+fn replaces(slice: &Workload, old: &Workload) -> bool {
+    let annotations = slice.metadata.annotations.as_ref();
+    let claim = annotations.and_then(|all| all.get(WORKLOAD_SLICE_REPLACEMENT_FOR));
+    let namespace = old.metadata.namespace.as_deref().unwrap_or_default();
+    claim.is_some_and(|claim| *claim == format!("{namespace}/{}", name(old)))
+}
+
+/// The length of the chain of slices before this one.
+fn n_predecessors(slice: &Workload, all: &[&Workload]) -> usize {
+    let (mut at, mut n) = (slice, 0);
+    while let Some(before) = all.iter().find(|one| replaces(at, one)) {
+        n += 1;
+        // Slices that name each other are a ring.
+        if n > all.len() {
+            break;
+        }
+        at = before;
+    }
+    n
+}
+
+fn created(slice: &Workload) -> Option<jiff::Timestamp> {
+    slice.metadata.creation_timestamp.as_ref().map(|time| time.0)
+}
+
+fn holds_quota(slice: &Workload) -> bool {
+    is_true(&slice.status.conditions, QUOTA_RESERVED)
+}
+
+fn is_deleted(slice: &Workload) -> bool {
+    slice.metadata.deletion_timestamp.is_some()
+}
+
+fn same_names(left: &[PodSet], right: &[PodSet]) -> bool {
+    left.iter().map(|set| &set.name).eq(right.iter().map(|set| &set.name))
+}
+
+fn same_counts(left: &[PodSet], right: &[PodSet]) -> bool {
+    left.iter().map(count).eq(right.iter().map(count))
+}
+
+fn count(set: &PodSet) -> i32 {
+    set.count.unwrap_or(1)
+}

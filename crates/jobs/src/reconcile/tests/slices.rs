@@ -1,0 +1,196 @@
+//! Workload slices of an elastic Job.
+
+use super::*;
+
+/// An elastic Job of so many pods, suspended or running.
+fn elastic(parallelism: i32, suspend: bool) -> Job {
+    job(&json!({
+        "metadata": {
+            "generation": parallelism, "annotations": { "kueue.x-k8s.io/elastic-job": "true" },
+        },
+        "spec": { "parallelism": parallelism, "suspend": suspend },
+    }))
+}
+
+/// A slice of so many pods with these conditions. Later ones are created later.
+fn slice(name: &str, pods: i32, replaces: Option<&str>, conditions: &[&str]) -> Workload {
+    let mut slice = construct_workload(
+        &elastic(pods, true),
+        WorkloadPriority::default(),
+        &KeysToCopy::default(),
+        GATES(),
+    );
+    slice.metadata.name = Some(name.to_owned());
+    let created = format!("2026-01-01T00:00:{:02}Z", name.as_bytes()[0] - b'a');
+    slice.metadata.creation_timestamp = serde_json::from_value(json!(created)).expect("a time");
+    if let Some(old) = replaces {
+        let annotations = slice.metadata.annotations.get_or_insert_default();
+        annotations.insert(
+            "kueue.x-k8s.io/workload-slice-replacement-for".to_owned(),
+            format!("ns/{old}"),
+        );
+    }
+    slice.status = workload(conditions).status;
+    if let Some(admission) = &mut slice.status.admission {
+        admission.pod_set_assignments[0].count = Some(pods);
+    }
+    slice
+}
+
+const HOLDS: &[&str] = &["QuotaReserved", "Admitted"];
+const LEAVES: &[&str] = &["QuotaReserved", "Admitted", "Evicted"];
+const OVER: &[&str] = &["QuotaReserved", "Admitted", "Finished"];
+
+fn deleted(mut slice: Workload) -> Workload {
+    slice.metadata.deletion_timestamp =
+        serde_json::from_value(json!("2026-01-02T00:00:00Z")).expect("a time");
+    slice
+}
+
+#[test]
+fn a_job_that_grows_gets_a_replacement_and_one_that_shrinks_does_not() {
+    let three = slice("a", 3, None, HOLDS);
+    let running = |pods| elastic(pods, false);
+    assert_eq!(steps(&running(3), &[&three]), [""; 0]);
+    assert_eq!(steps(&running(2), &[&three]), ["resize to 2"]);
+    assert_eq!(steps(&running(5), &[&three]), ["create slice"]);
+    let pending = slice("b", 5, Some("a"), &[]);
+    assert_eq!(steps(&running(5), &[&three, &pending]), [""; 0], "the job goes on meanwhile");
+    for pods in [3, 1, 9] {
+        let expected = format!("resize to {pods}");
+        assert_eq!(steps(&running(pods), &[&three, &pending]), [expected], "in place");
+    }
+    let (old, five) = (slice("a", 3, None, OVER), slice("b", 5, Some("a"), HOLDS));
+    assert_eq!(steps(&running(5), &[&old, &five]), [""; 0]);
+    assert_eq!(steps(&running(6), &[&old, &five]), ["create slice"]);
+    assert_eq!(steps(&running(4), &[&old, &five]), ["resize to 4"]);
+    assert_eq!(steps(&running(5), &[&three, &five]), [""; 0], "the scheduler finishes the old one");
+}
+
+#[test]
+fn a_replacement_names_the_old_slice_and_the_first_one() {
+    let first = slice("a", 3, None, HOLDS);
+    let second = ReplacedSlice::of(&first).replaced_by(slice("b", 5, None, &[]));
+    let third = ReplacedSlice::of(&second).replaced_by(slice("c", 7, None, &[]));
+    let annotation = |slice: &Workload, key: &str| {
+        let annotations = slice.metadata.annotations.clone().unwrap_or_default();
+        annotations.get(&format!("kueue.x-k8s.io/workload-slice-{key}")).cloned()
+    };
+    // The first slice of a real job has its own name.
+    let chain = annotation(&first, "name").expect("a name");
+    assert_eq!(annotation(&third, "name"), Some(chain));
+    assert_eq!(annotation(&third, "replacement-for").as_deref(), Some("ns/b"));
+    assert_eq!(annotation(&first, "replacement-for"), None);
+}
+
+#[test]
+fn a_job_starts_with_the_slice_that_holds_quota_whatever_its_size() {
+    let (three, pending) = (slice("a", 3, None, HOLDS), slice("b", 5, Some("a"), &[]));
+    assert_eq!(steps(&elastic(5, true), &[&three]), ["start", "create slice"]);
+    assert_eq!(steps(&elastic(5, true), &[&three, &pending]), ["start"]);
+    let waiting = slice("b", 5, Some("a"), &["QuotaReserved"]);
+    let old = slice("a", 3, None, OVER);
+    assert_eq!(steps(&elastic(5, true), &[&old, &waiting]), [""; 0], "its checks are not ready");
+    assert_eq!(steps(&elastic(5, false), &[&old, &waiting]), [""; 0], "pods of the old one go on");
+}
+
+#[test]
+fn an_evicted_slice_ends_before_its_replacement_counts() {
+    let (evicted, pending) = (slice("a", 3, None, LEAVES), slice("b", 5, Some("a"), &[]));
+    let all = [&evicted, &pending];
+    assert_eq!(steps(&elastic(5, false), &all), ["stop WorkloadEvicted"]);
+    assert_eq!(steps(&elastic(5, true), &all), ["release"]);
+    let gone = slice("a", 3, None, &["Evicted"]);
+    assert_eq!(steps(&elastic(5, true), &[&gone, &pending]), ["finish OutOfSync"]);
+    assert_eq!(steps(&elastic(4, true), &[&gone]), ["resize to 4"], "alone it is queued again");
+    let held = slice("b", 5, Some("a"), LEAVES);
+    let three = slice("a", 3, None, HOLDS);
+    assert_eq!(steps(&elastic(5, false), &[&three, &held]), ["stop WorkloadEvicted"]);
+}
+
+#[test]
+fn a_deactivated_replacement_stays_until_the_job_has_another_size() {
+    let (three, off) = (slice("a", 3, None, HOLDS), slice("b", 5, Some("a"), &["Evicted"]));
+    assert_eq!(steps(&elastic(5, false), &[&three, &off]), [""; 0]);
+    assert_eq!(steps(&elastic(3, false), &[&three, &off]), ["finish OutOfSync"]);
+    let over = slice("b", 5, Some("a"), &["Finished"]);
+    assert_eq!(steps(&elastic(6, false), &[&three, &over]), ["create slice"]);
+}
+
+#[test]
+fn deleted_slices_go_after_their_pods() {
+    let holder = deleted(slice("a", 3, None, HOLDS));
+    let pending = slice("b", 5, Some("a"), &[]);
+    assert_eq!(steps(&elastic(5, false), &[&holder, &pending]), ["stop WorkloadDeleted"]);
+    let mut ending = elastic(5, true);
+    ending.status.active = Some(1);
+    assert_eq!(steps(&ending, &[&holder, &pending]), [""; 0]);
+    assert_eq!(steps(&elastic(5, true), &[&holder, &pending]), ["unfinalize"]);
+    assert_eq!(steps(&elastic(5, true), &[&pending]), [""; 0], "which waits alone now");
+    let three = slice("a", 3, None, HOLDS);
+    let leaving = deleted(pending);
+    assert_eq!(steps(&elastic(5, false), &[&three, &leaving]), ["unfinalize"]);
+    let expired = deleted(slice("a", 3, None, OVER));
+    let five = slice("b", 5, Some("a"), HOLDS);
+    assert_eq!(steps(&elastic(5, false), &[&expired, &five]), ["unfinalize"]);
+}
+
+#[test]
+fn of_many_slices_one_holder_and_its_replacement_stay() {
+    let a = slice("a", 2, None, HOLDS);
+    let (b, c) = (slice("b", 4, Some("a"), &[]), slice("c", 5, Some("a"), &[]));
+    let d = slice("d", 6, None, &[]);
+    let all = [&a, &b, &c, &d];
+    let expected = ["finish OutOfSync", "finish OutOfSync"];
+    assert_eq!(steps(&elastic(5, false), &all), expected, "the latest replacement stays");
+    let pending = [&slice("a", 2, None, &[]), &c];
+    assert_eq!(steps(&elastic(5, true), &pending), ["finish OutOfSync"], "one waits");
+    let forked = [&a, &slice("d", 5, None, HOLDS)];
+    assert_eq!(steps(&elastic(5, false), &forked), ["finish OutOfSync"], "one holds quota");
+}
+
+#[test]
+fn all_slices_end_with_their_job() {
+    let mut done = elastic(5, false);
+    let complete = json!({ "conditions": [{ "type": "Complete", "status": "True" }] });
+    done.status = serde_json::from_value(complete).expect("decodes");
+    let (old, five) = (slice("a", 3, None, OVER), slice("b", 5, Some("a"), HOLDS));
+    let pending = slice("c", 7, Some("b"), &[]);
+    assert_eq!(
+        steps(&done, &[&old, &five, &pending]),
+        ["finish Succeeded", "finish Succeeded", "unfinalize"]
+    );
+    let over = slice("b", 5, Some("a"), OVER);
+    assert_eq!(steps(&done, &[&old, &over]), ["unfinalize", "unfinalize"]);
+    let mut unstartable = over;
+    unstartable.status.conditions.last_mut().expect("conditions").reason = "FailedToStart".into();
+    assert_eq!(steps(&elastic(5, true), &[&unstartable]), ["unfinalize"], "no further attempt");
+}
+
+#[test]
+fn without_slices_an_elastic_job_is_made_anew() {
+    let three = slice("a", 3, None, HOLDS);
+    let elsewhere = job(&json!({
+        "metadata": { "annotations": { "kueue.x-k8s.io/elastic-job": "true" } },
+        "spec": {
+            "parallelism": 5, "suspend": false, "managedBy": "kueue.x-k8s.io/multikueue",
+        },
+    }));
+    assert_eq!(steps(&elsewhere, &[&three]), ["stop NoMatchingWorkload", "delete"]);
+    assert_eq!(steps(&elastic(5, false), &[]), ["stop NoMatchingWorkload"], "nothing holds quota");
+    assert_eq!(steps(&elastic(5, true), &[]), ["create"]);
+}
+
+#[test]
+fn pods_that_a_larger_job_does_not_need_are_those_beyond_its_slice() {
+    // Four pods are still needed of nine, so three of a slice of three.
+    let nine = job(&json!({
+        "metadata": { "annotations": { "kueue.x-k8s.io/elastic-job": "true" } },
+        "spec": { "parallelism": 9, "completions": 10, "suspend": false },
+        "status": { "succeeded": 6 },
+    }));
+    let (three, pending) = (slice("a", 3, None, HOLDS), slice("b", 9, Some("a"), &[]));
+    assert_eq!(steps(&nine, &[&three, &pending]), [""; 0]);
+    let whole = slice("b", 9, Some("a"), HOLDS);
+    assert_eq!(steps(&nine, &[&whole]), ["reclaim 5"]);
+}
