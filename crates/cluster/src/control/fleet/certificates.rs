@@ -1,7 +1,7 @@
 //! When the client certificates of the kubeconfigs expire, and the condition that says so in time.
 //!
 //! The condition exists from [`NOTICE`] before the expiry until another kubeconfig is loaded. A kubeconfig with a token has
-//! none: the API server tells its lifetime to the owner of the account only.
+//! none.
 
 use std::time::Duration;
 

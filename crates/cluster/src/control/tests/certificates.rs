@@ -55,7 +55,7 @@ fn a_certificate_is_reported_a_week_before_its_end_and_at_its_end() {
     let with =
         |reason: &str| Some(vec!["Active Active".to_owned(), format!("{expiring} {reason}")]);
     assert_eq!(written(&mut control, later(23)), with("CertificateExpiring"));
-    assert_eq!(written(&mut control, later(24)), None, "it is told once");
+    assert_eq!(written(&mut control, later(24)), None, "it is written once");
     assert_eq!(written(&mut control, later(30)), with("CertificateExpired"));
 
     loaded(&mut control, Some(later(400)), later(31));
