@@ -29,8 +29,8 @@ pub struct RequestedPodSet {
     pub requests: Vec<(ResourceId, Amount)>,
     /// Node selection of the pods.
     pub selection: NodeSelection,
-    /// Its nodes follow from more than room, labels and taints, or its number of pods may grow. A worker leaves the choice of
-    /// nodes to its scheduler.
+    /// Its nodes follow from more than room, labels and taints, or pods may come that were not counted. A worker leaves the choice
+    /// of nodes to its scheduler.
     pub needs_more_than_room: bool,
 }
 

@@ -6,10 +6,20 @@ use crds::{
     pod::PodSpec,
     v1beta2::Workload,
 };
+use dispatch::JobGvk;
 use serde_json::Value;
 
-/// Whether the number of pods may grow while they run: a slice gets more without a new start.
-pub(super) fn may_grow(workload: &Workload) -> bool {
+/// Kinds whose controllers make further pods while the first ones run, for an upgrade, or move pods away from a node themselves.
+const WITH_OTHER_PODS: [(&str, &str); 2] =
+    [("ray.io", "RayService"), ("workload.codeflare.dev", "AppWrapper")];
+
+/// Whether pods may come that were not counted, and run beside the first ones or elsewhere.
+pub(super) fn may_get_other_pods(workload: &Workload, kind: &JobGvk) -> bool {
+    is_elastic(workload) || WITH_OTHER_PODS.contains(&(&*kind.group, &*kind.kind))
+}
+
+/// A slice gets more pods without a new start.
+fn is_elastic(workload: &Workload) -> bool {
     let annotations = workload.metadata.annotations.as_ref();
     annotations.is_some_and(|all| {
         all.contains_key(WORKLOAD_SLICE_NAME) || all.get(ELASTIC_JOB).is_some_and(|on| on == "true")
@@ -58,6 +68,29 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn pods_that_come_later_run_wherever_they_fit() {
+        let workload = |annotation: &str| -> Workload {
+            let value = json!({ "metadata": { "annotations": { annotation: "true" } } });
+            serde_json::from_value(value).expect("a Workload")
+        };
+        let kind = |group: &str, kind: &str| JobGvk {
+            group: group.into(),
+            version: "v1".into(),
+            kind: kind.into(),
+        };
+        for (annotation, of, expected) in [
+            ("a", kind("batch", "Job"), false),
+            ("a", kind("ray.io", "RayCluster"), false),
+            ("a", kind("ray.io", "RayService"), true),
+            ("a", kind("workload.codeflare.dev", "AppWrapper"), true),
+            (ELASTIC_JOB, kind("batch", "Job"), true),
+            (WORKLOAD_SLICE_NAME, kind("batch", "Job"), true),
+        ] {
+            assert_eq!(may_get_other_pods(&workload(annotation), &of), expected, "{of:?}");
+        }
+    }
 
     #[test]
     fn other_pods_volumes_devices_and_ports_are_more_than_room() {

@@ -23,11 +23,12 @@ pub(super) fn workload_request(
         Ok(affinity) => (affinity, None),
         Err(problem) => (Vec::new(), Some(problem)),
     };
-    let may_grow = more_than_room::may_grow(workload);
+    let kind = kind(workload);
+    let other_pods = more_than_room::may_get_other_pods(workload, &kind);
     let request = WorkloadRequest {
-        kind: kind(workload),
+        kind,
         namespace: workload.metadata.namespace.as_deref().unwrap_or_default().into(),
-        pod_sets: pod_sets.all.iter().map(|one| pods(names, one, may_grow)).collect(),
+        pod_sets: pod_sets.all.iter().map(|one| pods(names, one, other_pods)).collect(),
         affinity,
         together: set(workload),
         max_run_time: runs(workload),
@@ -58,7 +59,7 @@ fn runs(workload: &Workload) -> Option<i64> {
     Some(i64::from(most).saturating_sub(past.into()).max(0) * 1_000_000_000)
 }
 
-fn pods(names: &mut Names, pod_set: &CountedPodSet<'_>, may_grow: bool) -> RequestedPodSet {
+fn pods(names: &mut Names, pod_set: &CountedPodSet<'_>, other_pods: bool) -> RequestedPodSet {
     let mut requests: Vec<_> = pod_set
         .node_requests
         .iter()
@@ -72,7 +73,7 @@ fn pods(names: &mut Names, pod_set: &CountedPodSet<'_>, may_grow: bool) -> Reque
         count: pod_set.count,
         requests,
         selection: pod_set.pod.map(selection).unwrap_or_default(),
-        needs_more_than_room: may_grow
+        needs_more_than_room: other_pods
             || pod_set.pod.is_some_and(more_than_room::needs_more_than_room),
     }
 }
