@@ -271,9 +271,9 @@ fn holder<'a>(open: &[&'a Workload]) -> Option<&'a Workload> {
 
 /// The direct replacement of the holder; without a holder the latest slice, an evicted one last.
 fn pending<'a>(open: &[&'a Workload], holder: Option<&Workload>) -> Option<&'a Workload> {
-    let waiting = open.iter().copied().filter(|one| !holds_quota(one));
+    let mut waiting = open.iter().copied().filter(|one| !holds_quota(one));
     match holder {
-        Some(holder) => waiting.filter(|one| replaces(one, holder)).next_back(),
+        Some(holder) => waiting.rfind(|one| replaces(one, holder)),
         None => waiting
             .enumerate()
             .max_by_key(|(at, one)| (Reverse(is(one, EVICTED)), *at))
