@@ -142,7 +142,7 @@ impl Control for AgentControl {
                 self.elastic_pods.answered(ticket, answer, &settled, ctx);
             }
             Subject::Job(_) => jobs.answered(ticket, answer, (&settled, workloads), ctx),
-            Subject::Capacity => self.capacity.report_answered(answer),
+            Subject::Capacity => self.capacity.report_answered(ticket, answer),
             Subject::Owner { .. } => {
                 if let Some((owner, search)) = self.owners.answered(ticket, &answer) {
                     self.pods_refused(owner, search);

@@ -53,7 +53,7 @@ use self::{nodes::Nodes, refused_pods::RefusedPods, unschedulable::Unschedulable
 use super::{
     context::Context,
     jobs::Jobs,
-    outbox::{Tracked, after, decode, upsert_single},
+    outbox::{Purpose, Ticket, Tracked, after, decode, upsert_single},
     pod_failure::PodFailure,
     scheduling::Scheduler,
     timers::Reevaluation,
@@ -197,14 +197,17 @@ impl LocalCapacity {
     }
 
     /// Takes the answer to a write of the report.
-    pub(crate) fn report_answered(&mut self, answer: WriteOutcome) {
-        if let WriteOutcome::Done(value) = answer {
-            match &mut self.report {
-                Some(tracked) => {
-                    tracked.observe_answer(value);
-                }
-                None => self.report = decode::<ClusterCapacity>(value).map(Tracked::new),
+    pub(crate) fn report_answered(&mut self, ticket: &Ticket, answer: WriteOutcome) {
+        match (&mut self.report, answer) {
+            (Some(tracked), WriteOutcome::Done(value)) => {
+                tracked.observe_answer(value);
             }
+            // The watch has shown the deletion before the answer to an earlier write: the object in it does not exist any more.
+            (None, WriteOutcome::Done(value)) if ticket.purpose == Purpose::CapacityCreate => {
+                self.report = decode::<ClusterCapacity>(value).map(Tracked::new);
+            }
+            (known, WriteOutcome::Gone) => *known = None,
+            _ => {}
         }
         self.report_stale = true;
     }

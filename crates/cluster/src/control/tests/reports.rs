@@ -210,3 +210,33 @@ fn as_of_never_falls() {
     let later = written(&mut control, &mut stored, NOW + 5.seconds()).expect("its room is free");
     assert!(later.get("asOf").is_none(), "unchanged: {later}");
 }
+
+fn is_created(step: &Decisions) -> bool {
+    step.orders.iter().any(|one| one.ticket.purpose == Purpose::CapacityCreate)
+}
+
+#[test]
+fn a_deleted_report_is_made_again() {
+    let local = Key { namespace: None, name: "local".into() };
+    let deleted = || AgentInput::Capacity(Change::Delete(local.clone()));
+    // The watch shows the deletion before the answer to the last write, after it, or not within half a minute.
+    for (before, answer, after, seconds) in [
+        (true, WriteOutcome::Done(stored()), false, 2),
+        (false, WriteOutcome::Done(stored()), true, 2),
+        (false, WriteOutcome::Gone, false, 31),
+    ] {
+        let mut control = agent(vec![]);
+        let step = control.decide(NOW);
+        let write = step.orders.iter().find(|one| one.ticket.purpose == Purpose::Capacity);
+        let ticket = &write.expect("a report").ticket;
+        if before {
+            control.observe(deleted(), NOW);
+        }
+        control.answered(ticket, answer, NOW);
+        if after {
+            control.observe(deleted(), NOW);
+        }
+        let later = NOW + seconds.seconds();
+        assert!(is_created(&control.decide(later)), "{before} {after}");
+    }
+}
