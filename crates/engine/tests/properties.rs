@@ -333,3 +333,40 @@ fn without_spot(line: &str) -> String {
     let words = line.split(' ').filter(|word| !word.starts_with("gpu/spot="));
     words.collect::<Vec<_>>().join(" ")
 }
+
+/// A refused head of a nested cohort wins there and loses at the root, so that the others of its cohort come later.
+#[test]
+fn a_refused_head_of_a_nested_cohort_competes_for_the_others() {
+    let objects = [
+        "cohort c0 gpu/h100=1",
+        "cohort c1 parent=c0",
+        "cq q0 cohort=c1 reclaim=any gpu/h100=0,borrow:1",
+        "cq q1 cohort=c1 gpu/h100=1",
+        "cq q2 cohort=c0 gpu/h100=3",
+    ]
+    .map(str::to_owned);
+    let submit = |number, words: &str| WorldStep::Submit(number, words.to_owned());
+    let steps = [
+        submit(2, "q=q2 pods=1 gpu=1 prio=0"),
+        WorldStep::Cycle,
+        submit(3, "q=q2 pods=1 gpu=3 prio=0"),
+        WorldStep::Cycle,
+        submit(0, "q=q2 pods=1 gpu=1 prio=1"),
+        submit(2, "q=q0 pods=1 gpu=1 prio=0"),
+        submit(1, "q=q0 pods=1 gpu=1 prio=0"),
+        submit(4, "q=q0 pods=1 gpu=1 cpu=1 prio=1"),
+        submit(5, "q=q0 pods=1 gpu=1 prio=1"),
+        WorldStep::Cycle,
+        submit(6, "q=q1 pods=1 gpu=1 cpu=1 prio=0"),
+        submit(1, "q=q0 pods=1 gpu=1 prio=0"),
+        submit(4, "q=q2 pods=1 gpu=1 prio=1"),
+        WorldStep::Cycle,
+        WorldStep::Release(false),
+        WorldStep::Cycle,
+    ];
+    let mut world = World::new("settings fair=final", &objects);
+    let mut reevaluating = World::new("settings fair=final reevaluate-refused", &objects);
+    for step in &steps {
+        assert_eq!(decisions(&world.play(step)), decisions(&reevaluating.play(step)));
+    }
+}

@@ -22,7 +22,7 @@ use crate::workloads::layer::WorkloadLayer;
 pub(super) struct Heads {
     /// With the rank of the ClusterQueue's name.
     heads: Vec<(u32, QueueId, WorkloadId)>,
-    /// Heads that can at most reserve quota against others.
+    /// Heads that can at most reserve quota against others, or come before others in a tournament.
     reserving: Vec<(QueueId, WorkloadId)>,
     contention: Contention,
     /// Trees with a head to evaluate.
@@ -112,6 +112,9 @@ impl Heads {
                 self.reserved.mark(root(&state.quota, &state.queues, id));
                 self.reserving.push((id, workload));
             }
+            HeadOutlook::Known(ReevaluationForecast::None) if competes_below_root(state, id) => {
+                self.reserving.push((id, workload));
+            }
             HeadOutlook::Known(ReevaluationForecast::None) => {
                 make_inadmissible_again(&mut state.workloads, &mut state.queues, id, workload);
             }
@@ -150,6 +153,14 @@ impl Heads {
 
 fn root(quota: &QuotaLayer, queues: &QueueLayer, id: QueueId) -> NodeId {
     quota.tree().root(queues.at(id).node)
+}
+
+/// Whether the head is compared with others of its cohort before their winner is compared with the rest of the tree. A head that is
+/// refused then decides when the others have their turn (docs/reference/kueue.md §4.6).
+fn competes_below_root(state: &State, id: QueueId) -> bool {
+    let (tree, node) = (state.quota.tree(), state.queues.at(id).node);
+    let parent = tree.parent(node);
+    state.settings.fair_sharing.is_some() && parent.is_some_and(|parent| parent != tree.root(node))
 }
 
 /// A set of cohort trees by root, cleared in constant time.
