@@ -7,7 +7,7 @@
 
 use std::{
     borrow::Borrow,
-    collections::{BTreeMap, btree_map},
+    collections::{BTreeMap, BTreeSet, btree_map},
     fmt,
     ops::Index,
 };
@@ -99,6 +99,24 @@ impl<K: Ord, V> KeyMap<K, V> {
             }
             is_kept
         });
+    }
+}
+
+impl<K: Ord, M: Ord> KeyMap<K, BTreeSet<M>> {
+    /// Removes a member of the set of a key, and the key with its last member. Returns whether that was the last one.
+    pub(crate) fn remove_member<Q: Ord + ?Sized>(&mut self, key: &Q, member: &M) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        let Some(members) = self.get_mut(key) else {
+            return false;
+        };
+        members.remove(member);
+        let is_empty = members.is_empty();
+        if is_empty {
+            self.remove(key);
+        }
+        is_empty
     }
 }
 

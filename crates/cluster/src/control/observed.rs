@@ -3,11 +3,12 @@
 //! A cluster has many more Nodes and Pods than anything else, and most of their fields never matter. They are reduced when they
 //! are decoded, so that their stores stay small.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use crds::decode::Decode;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
+use runtime::writer::WriteOutcome;
 use serde::{Deserialize, Deserializer, de};
 use serde_json::{Error, Value};
 
@@ -37,6 +38,31 @@ impl<T> Observed<T> {
     /// What is kept.
     pub(crate) fn content(&self) -> &T {
         &self.content
+    }
+}
+
+/// What the answer to a write says about an object.
+pub(crate) enum AnsweredObject<T> {
+    /// It is like this; `None` if it is gone.
+    Known(Option<Arc<Observed<T>>>),
+    /// The write had no effect.
+    Unchanged,
+    /// The write may have had its effect.
+    Unknown,
+}
+
+impl<T: Reduced> AnsweredObject<T> {
+    /// Of this answer.
+    pub(crate) fn of(answer: WriteOutcome) -> Self {
+        match answer {
+            WriteOutcome::Done(value) => Observed::decode(value)
+                .map_or(Self::Unknown, |object| Self::Known(Some(Arc::new(object)))),
+            WriteOutcome::Gone => Self::Known(None),
+            WriteOutcome::Stale | WriteOutcome::Exists | WriteOutcome::Refused { .. } => {
+                Self::Unchanged
+            }
+            WriteOutcome::Unknown(_) => Self::Unknown,
+        }
     }
 }
 

@@ -213,6 +213,22 @@ fn an_agent_runs_only_the_namespaces_and_kinds_of_its_policy() {
     }
 }
 
+/// A manager with these Workloads and no Jobs.
+fn control_of_workloads(workloads: &[Value]) -> ManagerControl {
+    let mut control = ManagerControl::new(settings());
+    for input in lists() {
+        control.observe(
+            match input {
+                ManagerInput::Workload(_) => ManagerInput::Workload(list(workloads.to_vec())),
+                ManagerInput::Job(..) => ManagerInput::Job(batch_job(), jobs(vec![])),
+                other => other,
+            },
+            NOW,
+        );
+    }
+    control
+}
+
 /// Everything that a process lists when it starts.
 fn lists() -> Vec<ManagerInput> {
     let api = "kueue.x-k8s.io/v1beta2";

@@ -75,7 +75,7 @@ impl RefusedPods {
             None => self.clones.remove(key),
         };
         if let Some(before) = &before {
-            self.remove(before, key);
+            self.pods.remove_member(before, key);
         }
         if let Some(clone) = &clone {
             self.pods.entry(clone.clone()).or_default().insert(key.clone());
@@ -105,14 +105,5 @@ impl RefusedPods {
         let seconds = TIMEOUT.as_secs();
         let message = format!("pods were refused for {seconds}s: {cause}");
         Some(PodFailure { at: after(*since, TIMEOUT), reason: PODS_REFUSED, message })
-    }
-
-    fn remove(&mut self, clone: &Key, pod: &Key) {
-        if let Some(pods) = self.pods.get_mut(clone) {
-            pods.remove(pod);
-            if pods.is_empty() {
-                self.pods.remove(clone);
-            }
-        }
     }
 }

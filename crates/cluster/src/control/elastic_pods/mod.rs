@@ -3,7 +3,7 @@
 //! Inputs: Pods, reduced when they are decoded, and Workloads. Outputs: writes that take the gate off a pod. All slices of a job
 //! and all its pods name the first slice, so that pods of an earlier slice count with the grant of a later one.
 //!
-//! A pod whose gate was taken off counts as started until it shows that, is gone, or the write is known to have had no effect. So
+//! After its gate was taken off, a pod counts as started until it shows that, is gone, or the write is known to have had no effect. So
 //! no share is given twice, however late the watch is.
 
 mod slice_pod;
@@ -24,8 +24,8 @@ use super::{
     context::Context,
     jobs::resource,
     key_map::KeyMap,
-    observed::Observed,
-    outbox::{Intent, Purpose, Settled, Stamp, Subject, Target, Ticket, decode, version},
+    observed::{AnsweredObject, Observed},
+    outbox::{Intent, Purpose, Settled, Stamp, Subject, Target, Ticket, version},
     timers::Reevaluation,
     workloads::{WorkloadChange, Workloads},
 };
@@ -84,7 +84,7 @@ impl ElasticPods {
         };
         let before = before.map(|one| one.content.chain.clone());
         if let Some(chain) = before.filter(|before| Some(before) != after.as_ref()) {
-            leave(&mut self.by_chain, &chain, key);
+            self.by_chain.remove_member(&chain, key);
             ctx.agenda.now(Reevaluation::ElasticPods(chain));
         }
         if let Some(chain) = after {
@@ -100,7 +100,7 @@ impl ElasticPods {
         };
         let (before, after) = (chain(&change.before), chain(&change.after));
         if let Some(chain) = before.filter(|before| Some(before) != after.as_ref()) {
-            leave(&mut self.slices, &chain, &change.key);
+            self.slices.remove_member(&chain, &change.key);
         }
         if let Some(chain) = after {
             self.slices.entry(chain.clone()).or_default().insert(change.key.clone());
@@ -179,20 +179,12 @@ impl ElasticPods {
         if settled.base.as_ref().is_none_or(|base| base.uid != known.content.uid) {
             return;
         }
-        match answer {
-            WriteOutcome::Done(value) => {
-                let pod = decode::<Observed<WatchedElasticPod>>(value).map(Arc::new);
-                if pod.is_some() {
-                    self.observe_pod(key, pod.as_ref(), ctx);
-                }
-            }
-            WriteOutcome::Gone => self.observe_pod(key, None, ctx),
-            // The write had no effect: the share is free again.
-            WriteOutcome::Stale | WriteOutcome::Exists | WriteOutcome::Refused { .. } => {
-                known.released = false;
-            }
-            // It may have had one, so the pod keeps its share.
-            WriteOutcome::Unknown(_) => {}
+        match AnsweredObject::of(answer) {
+            AnsweredObject::Known(pod) => self.observe_pod(key, pod.as_ref(), ctx),
+            // The share is free again.
+            AnsweredObject::Unchanged => known.released = false,
+            // The write may have had its effect.
+            AnsweredObject::Unknown => {}
         }
     }
 
@@ -220,13 +212,4 @@ fn in_namespace_of(other: &Key, name: &str) -> Key {
 
 fn target(pod: &Key) -> Target {
     Target::home(Subject::Job(pods::kind().clone()), pod)
-}
-
-fn leave(sets: &mut KeyMap<Key, BTreeSet<Key>>, chain: &Key, key: &Key) {
-    if let Some(members) = sets.get_mut(chain) {
-        members.remove(key);
-        if members.is_empty() {
-            sets.remove(chain);
-        }
-    }
 }

@@ -38,12 +38,7 @@ impl ChildJobs {
     }
 
     pub(super) fn remove(&mut self, owner: &JobKey, child: &JobKey) {
-        if let Some(children) = self.by_owner.get_mut(owner) {
-            children.remove(child);
-            if children.is_empty() {
-                self.by_owner.remove(owner);
-            }
-        }
+        self.by_owner.remove_member(owner, child);
     }
 
     /// Children of a job, and theirs. An owner that is its own descendant ends the walk.

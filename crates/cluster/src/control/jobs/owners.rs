@@ -42,8 +42,12 @@ impl Owners {
 
     /// Forgets a Workload. Returns the jobs that owned it.
     pub(super) fn remove_workload(&mut self, key: &Key, workload: &Workload) -> Vec<JobKey> {
-        let owners = self.owners(key, workload).into_iter().map(|(job, _)| job);
-        owners.inspect(|owner| remove(&mut self.owned, owner, key)).collect()
+        let owners: Vec<JobKey> =
+            self.owners(key, workload).into_iter().map(|(job, _)| job).collect();
+        for owner in &owners {
+            self.owned.remove_member(owner, key);
+        }
+        owners
     }
 
     /// Records that a job names a Workload.
@@ -53,7 +57,7 @@ impl Owners {
 
     /// Forgets that a job names a Workload.
     pub(super) fn remove_name(&mut self, workload: &Key, job: &JobKey) {
-        remove(&mut self.naming, workload, job);
+        self.naming.remove_member(workload, job);
     }
 
     /// Workloads that a job owns, in the order of their names.
@@ -145,13 +149,4 @@ pub(super) fn belongs_to(job: &JobObject, workload: &Workload, prebuilt: bool) -
         return epoch(job.metadata()) == epoch(&workload.metadata);
     }
     equivalence::owned_by(workload, job)
-}
-
-fn remove<I: Ord, T: Ord>(sets: &mut KeyMap<I, BTreeSet<T>>, of: &I, key: &T) {
-    if let Some(set) = sets.get_mut(of) {
-        set.remove(key);
-        if set.is_empty() {
-            sets.remove(of);
-        }
-    }
 }

@@ -27,15 +27,7 @@ impl PodGroups {
 
     /// Removes a member. Returns whether it was the last one.
     pub(super) fn leave(&mut self, group: &Key, pod: &JobKey) -> bool {
-        let Some(members) = self.members.get_mut(group) else {
-            return false;
-        };
-        members.remove(pod);
-        let is_empty = members.is_empty();
-        if is_empty {
-            self.members.remove(group);
-        }
-        is_empty
+        self.members.remove_member(group, pod)
     }
 
     pub(super) fn members(&self, group: &Key) -> impl Iterator<Item = &JobKey> {

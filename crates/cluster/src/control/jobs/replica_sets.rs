@@ -49,12 +49,7 @@ impl ReplicaSets {
         let Some(set) = Self::of(key, job, kinds) else {
             return;
         };
-        if let Some(members) = self.members.get_mut(&set) {
-            members.remove(key);
-            if members.is_empty() {
-                self.members.remove(&set);
-            }
-        }
+        self.members.remove_member(&set, key);
         ctx.agenda.now(Reevaluation::Job(set));
     }
 

@@ -25,13 +25,8 @@ impl Naming {
             None => self.clones.remove(job),
         };
         let before = before.filter(|before| clone.as_ref() != Some(before));
-        if let Some(before) = &before
-            && let Some(jobs) = self.jobs.get_mut(before)
-        {
-            jobs.remove(job);
-            if jobs.is_empty() {
-                self.jobs.remove(before);
-            }
+        if let Some(before) = &before {
+            self.jobs.remove_member(before, job);
         }
         if let Some(clone) = &clone {
             self.jobs.entry(clone.clone()).or_default().insert(job.clone());

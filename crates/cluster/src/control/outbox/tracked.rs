@@ -91,21 +91,14 @@ impl<K: Resource + Decode> Tracked<K> {
     }
 }
 
-/// The object of an answer, without `managedFields`.
-pub(crate) fn decode<K: Resource + Decode>(answer: Value) -> Option<K> {
-    decode_with(answer, |value| K::decode(value).ok())
+/// The object of an answer.
+pub(crate) fn decode<K: Decode>(answer: Value) -> Option<K> {
+    K::decode(answer).ok()
 }
 
-/// The job of an answer, without `managedFields`.
+/// The job of an answer.
 pub(crate) fn decode_job(kind: &Kind, answer: Value) -> Option<JobObject> {
-    decode_with(answer, |value| kind.decode(value).ok())
-}
-
-fn decode_with<K: Resource>(answer: Value, decode: impl FnOnce(Value) -> Option<K>) -> Option<K> {
-    let mut object = decode(answer)?;
-    // No decision reads it, and it may be larger than the object.
-    object.meta_mut().managed_fields = None;
-    Some(object)
+    kind.decode(answer).ok()
 }
 
 /// Records an object in the map of its kind; `None` removes it.

@@ -293,13 +293,8 @@ impl Queues {
     fn point(&mut self, key: &Key, object: Option<&LocalQueue>) {
         if let Some(queue) = self.local_queues.get(key) {
             let name = queue.tracked.object().spec.cluster_queue.as_str();
-            if let Some(all) = self.pointing.get_mut(name) {
-                all.remove(key);
-                // A name that no LocalQueue has any more would be evaluated for ever.
-                if all.is_empty() {
-                    self.pointing.remove(name);
-                }
-            }
+            // A name that no LocalQueue has any more would be evaluated for ever.
+            self.pointing.remove_member(name, key);
         }
         if let Some(object) = object {
             let name = object.spec.cluster_queue.as_str().into();

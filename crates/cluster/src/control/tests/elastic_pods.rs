@@ -45,17 +45,7 @@ fn changed(pod: Value) -> ManagerInput {
 }
 
 fn control(workloads: &[Value], pods: Vec<Value>) -> ManagerControl {
-    let mut control = ManagerControl::new(settings());
-    for input in lists() {
-        control.observe(
-            match input {
-                ManagerInput::Workload(_) => ManagerInput::Workload(list(workloads.to_vec())),
-                ManagerInput::Job(..) => ManagerInput::Job(batch_job(), jobs(vec![])),
-                other => other,
-            },
-            NOW,
-        );
-    }
+    let mut control = control_of_workloads(workloads);
     let objects = pods.into_iter().map(reduced).collect();
     let all = ManagerInput::ElasticPod(Change::Reset { objects, removed: vec![] });
     control.observe(all, NOW);
@@ -65,7 +55,7 @@ fn control(workloads: &[Value], pods: Vec<Value>) -> ManagerControl {
 fn ungated(step: &Decisions) -> Vec<String> {
     let orders = step.orders.iter().filter(|order| order.ticket.purpose == Purpose::UngateElastic);
     let name = |order: &Order| {
-        // The gate of someone else stays, and no other version of the pod is written.
+        // The gate of another component stays, and no other version of the pod is written.
         let body = body(&order.write);
         assert_eq!(body["spec"], json!({"schedulingGates": [{"name": "example.com/other"}]}));
         assert!(body["metadata"]["resourceVersion"].is_string(), "{body}");

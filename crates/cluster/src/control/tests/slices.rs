@@ -32,21 +32,6 @@ fn new(version: &str, holds: bool) -> Value {
     new
 }
 
-fn control(workloads: &[Value]) -> ManagerControl {
-    let mut control = ManagerControl::new(settings());
-    for input in lists() {
-        control.observe(
-            match input {
-                ManagerInput::Workload(_) => ManagerInput::Workload(list(workloads.to_vec())),
-                ManagerInput::Job(..) => ManagerInput::Job(batch_job(), jobs(vec![])),
-                other => other,
-            },
-            NOW,
-        );
-    }
-    control
-}
-
 fn about(step: &Decisions, name: &str) -> Vec<String> {
     let own = |order: &&Order| *order.ticket.target.key.name == *name;
     step.orders.iter().filter(own).map(|order| order.ticket.purpose.to_string()).collect()
@@ -54,7 +39,7 @@ fn about(step: &Decisions, name: &str) -> Vec<String> {
 
 #[test]
 fn the_old_slice_is_finished_once_the_quota_of_the_new_one_is_written() {
-    let mut control = control(&[old(), new("22", false)]);
+    let mut control = control_of_workloads(&[old(), new("22", false)]);
     let step = control.decide(NOW);
     assert_eq!((about(&step, "new"), about(&step, "old")), (vec!["reserve".to_owned()], vec![]));
     done(&mut control, &step, "reserve", new("30", true), NOW);
@@ -78,7 +63,7 @@ fn the_old_slice_is_finished_once_the_quota_of_the_new_one_is_written() {
 #[test]
 fn the_old_slice_finishes_after_a_restart_in_any_order_of_lists() {
     for both in [[old(), new("30", true)], [new("30", true), old()]] {
-        let step = control(&both).decide(NOW);
+        let step = control_of_workloads(&both).decide(NOW);
         assert_eq!((about(&step, "old"), about(&step, "new")), (vec!["finish".to_owned()], vec![]));
     }
 }
@@ -89,6 +74,6 @@ fn the_old_slice_stays_while_the_new_one_is_evicted() {
     let condition =
         json!({"type": "Evicted", "status": "True", "reason": "Preempted", "message": ""});
     evicted["status"]["conditions"].as_array_mut().expect("conditions").push(condition);
-    let step = control(&[old(), evicted]).decide(NOW);
+    let step = control_of_workloads(&[old(), evicted]).decide(NOW);
     assert!(!about(&step, "old").contains(&"finish".to_owned()), "{:?}", orders(&step));
 }

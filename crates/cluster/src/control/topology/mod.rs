@@ -49,8 +49,8 @@ use self::{
 };
 use super::{
     context::Context,
-    observed::Observed,
-    outbox::{Settled, Stamp, Ticket, decode},
+    observed::{AnsweredObject, Observed},
+    outbox::{Settled, Stamp, Ticket},
     scheduling::Scheduler,
     timers::Reevaluation,
     workloads::{TrackedWorkload, WorkloadChange, Workloads},
@@ -238,20 +238,12 @@ impl NodesAndPods {
         if !settled.base.as_ref().is_some_and(of_known) {
             return;
         }
-        match answer {
-            WriteOutcome::Done(value) => {
-                let pod = decode::<Observed<WatchedPod>>(value).map(Arc::new);
-                if pod.is_some() {
-                    self.observe_pod(key, pod.as_ref(), ctx);
-                }
-            }
-            WriteOutcome::Gone => self.observe_pod(key, None, ctx),
-            // The write had no effect: the domain is free again.
-            WriteOutcome::Stale | WriteOutcome::Exists | WriteOutcome::Refused { .. } => {
-                self.pods.take_back(key);
-            }
-            // It may have had one, so the pod keeps its domain.
-            WriteOutcome::Unknown(_) => {}
+        match AnsweredObject::of(answer) {
+            AnsweredObject::Known(pod) => self.observe_pod(key, pod.as_ref(), ctx),
+            // The domain is free again.
+            AnsweredObject::Unchanged => self.pods.take_back(key),
+            // The write may have had its effect.
+            AnsweredObject::Unknown => {}
         }
     }
 }

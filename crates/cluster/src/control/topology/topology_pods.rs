@@ -113,7 +113,7 @@ impl TopologyPods {
         };
         let before = before.and_then(|pod| pod.content().workload.clone());
         if let Some(workload) = before.as_ref().filter(|before| Some(*before) != after.as_ref()) {
-            self.leave(workload, key);
+            self.by_workload.remove_member(workload, key);
         }
         if let Some(workload) = &after {
             self.by_workload.entry(workload.clone()).or_default().insert(key.clone());
@@ -157,15 +157,6 @@ impl TopologyPods {
     pub(super) fn take_back(&mut self, key: &Key) {
         if let Some(pod) = self.pods.get_mut(key) {
             pod.given = None;
-        }
-    }
-
-    fn leave(&mut self, workload: &Key, key: &Key) {
-        if let Some(pods) = self.by_workload.get_mut(workload) {
-            pods.remove(key);
-            if pods.is_empty() {
-                self.by_workload.remove(workload);
-            }
         }
     }
 }
