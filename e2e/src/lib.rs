@@ -6,14 +6,18 @@
 //! | [`garbage_collector`] | when Kubernetes collects objects of Kueue's kinds |
 //! | [`installation`] | a complete installation on a lab: manifests, managers, agents, workers |
 //! | [`local_webhooks`] | manifests for a manager that runs outside the lab |
+//! | [`manager_lab`] | one cluster with a manager that tests share, and may start again |
 //! | [`objects`] | queues, nodes and Jobs of tests |
 //! | [`replays`] | recorded requests against a fresh control plane |
 //! | [`trace_replays`] | recorded lives of jobs against a complete installation |
+//! | [`waits`] | what many tests wait for |
 
 pub mod audit_log;
 pub mod garbage_collector;
 pub mod installation;
 pub mod local_webhooks;
+pub mod manager_lab;
 pub mod objects;
 pub mod replays;
 pub mod trace_replays;
+pub mod waits;

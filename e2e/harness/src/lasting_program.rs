@@ -5,15 +5,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use lab::LabState;
 use lab::control::{self, ControlError, ControlRequest, ProgramLaunch};
-use lab::{LabState, logs};
 use tokio::time::timeout;
 
 use crate::lab::{TestLab, program};
 use crate::process::{Launch, ProcessError, until_ok};
-
-/// Last lines shown with a failure.
-const LINES: usize = 40;
 
 /// A program that the lab's supervisor runs.
 #[derive(Debug)]
@@ -57,12 +54,8 @@ impl LastingProgram {
     ) -> Result<(), ProcessError> {
         let mut last = String::new();
         let ready = timeout(within, until_ok(address, path, &mut last)).await;
-        ready.map_err(|_| ProcessError::NotReady {
-            program: self.name.clone(),
-            within,
-            url: format!("http://{address}{path}"),
-            last,
-            log: logs::tail(&self.log, LINES),
+        ready.map_err(|_| {
+            ProcessError::not_ready(&self.name, (address, path, within), last, &self.log)
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -154,6 +154,24 @@ impl Launch {
     }
 }
 
+impl ProcessError {
+    /// A program did not answer with 200 in time. `last` is its last other answer.
+    pub(crate) fn not_ready(
+        program: &str,
+        (address, path, within): (SocketAddr, &str, Duration),
+        last: String,
+        log: &Path,
+    ) -> Self {
+        Self::NotReady {
+            program: program.to_owned(),
+            within,
+            url: format!("http://{address}{path}"),
+            last,
+            log: logs::tail(log, LINES),
+        }
+    }
+}
+
 /// Asks until the answer is 200. `last` is the last other answer.
 pub(crate) async fn until_ok(address: SocketAddr, path: &str, last: &mut String) {
     loop {
@@ -224,13 +242,7 @@ impl Process {
                 });
             }
         }
-        Err(ProcessError::NotReady {
-            program: self.program.clone(),
-            within,
-            url: format!("http://{address}{path}"),
-            last,
-            log: self.log_tail(LINES),
-        })
+        Err(ProcessError::not_ready(&self.program, (address, path, within), last, &self.log))
     }
 
     /// Asks it to end (SIGTERM) and waits until it did. Gives how it ended.

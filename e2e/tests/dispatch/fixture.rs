@@ -7,11 +7,14 @@ use crds::{
     v1alpha1::{ClusterCapacity, LOCAL},
     v1beta2::{MultiKueueCluster, Workload},
 };
-use e2e::installation::{Installation, TIMEOUT};
+use e2e::{
+    installation::{Installation, TIMEOUT},
+    waits,
+};
 use harness::{Cluster, RunVerdict, Space};
 use k8s_openapi::{NamespaceResourceScope, api::batch::v1::Job, api::core::v1::Pod};
 use kube::{
-    Api, Resource, ResourceExt,
+    Api, Resource,
     api::{DeleteParams, Patch, PatchParams},
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -127,10 +130,8 @@ impl DispatchFixture {
         what: &str,
         condition: impl Fn(&Workload) -> bool,
     ) -> Result<Workload> {
-        let found = |all: &[Workload]| of(all, job).is_some_and(&condition);
-        let what = format!("the Workload of {job} {what}");
-        let all = self.hub().until_all(&self.api(), "", &what, TIMEOUT, found).await?;
-        of(&all, job).cloned().ok_or_else(|| anyhow::anyhow!("no Workload of {job}"))
+        let place = (self.hub(), self.namespace());
+        waits::until_workload(place, (job, what), TIMEOUT, condition).await
     }
 
     /// Waits for this condition of a MultiKueueCluster.
@@ -199,11 +200,6 @@ where
 {
     api.delete(name, &DeleteParams::background()).await?;
     Ok(())
-}
-
-/// The Workload of a Job that is there to stay.
-fn of<'a>(all: &'a [Workload], job: &str) -> Option<&'a Workload> {
-    all.iter().find(|one| one.owner_references().iter().any(|owner| owner.name == job))
 }
 
 /// A condition of an object.

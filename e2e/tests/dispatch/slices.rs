@@ -1,5 +1,5 @@
-//! A larger slice of an elastic job replaces the running one; the test creates the Workloads. An elastic Job runs on a worker, whose
-//! agent takes the gate off its pods.
+//! A larger slice of an elastic job replaces the running one; the test creates the Workloads. An elastic Job runs on a worker; the
+//! agent there takes the gate off its pods.
 
 use anyhow::{Context, Result, ensure};
 use crds::v1beta2::{ClusterQueue, Workload};

@@ -7,17 +7,18 @@ use crds::{
     v1beta2::{ClusterQueue, Workload},
 };
 use e2e::{
-    installation::{Installation, InstallationPlan, InstallationPorts, Program, TIMEOUT},
+    installation::{Installation, TIMEOUT},
+    manager_lab::{KeptManager, ManagerLab},
     objects,
 };
-use harness::{Cluster, LabPlan, Space, TestLab};
+use harness::{Cluster, Space};
 use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};
 use kube::{
     Api,
     api::{DeleteParams, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
-use tokio::sync::{OnceCell, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tokio::sync::OnceCell;
 
 /// Longer than any test.
 const LONG: u32 = 3600;
@@ -25,53 +26,34 @@ const LONG: u32 = 3600;
 /// The Job.
 const JOB: &str = "train";
 
-const PLAN: InstallationPlan = InstallationPlan { workers: 0, elects: false };
-
-/// The installation that all tests share.
-struct SharedLab {
-    lab: TestLab,
-    ports: InstallationPorts,
-    /// Tests use it side by side, and one at a time starts another one.
-    manager: RwLock<Option<Program>>,
-}
-
-static SHARED: OnceCell<SharedLab> = OnceCell::const_new();
+static SHARED: OnceCell<ManagerLab> = OnceCell::const_new();
 
 /// See the module.
 pub(crate) struct ElasticFixture {
     space: Space,
     hub: Cluster,
     installation: Installation<'static>,
-    /// Keeps the manager.
-    manager: Option<RwLockReadGuard<'static, Option<Program>>>,
+    manager: Option<KeptManager<'static>>,
 }
 
-impl SharedLab {
-    async fn build() -> Result<Self> {
-        let lab = TestLab::start(LabPlan { workers: 0, audit: false }).await?;
-        let ports = InstallationPorts::choose()?;
-        let installation = Installation::of(&lab, PLAN, ports).await?;
-        installation.install().await?;
-        installation.hub.add_nodes(&objects::nodes("elastic", 4, "8")).await?;
-        let manager = start(&installation).await?;
-        drop(installation);
-        Ok(Self { lab, ports, manager: RwLock::new(Some(manager)) })
-    }
-}
-
-async fn start(installation: &Installation<'_>) -> Result<Program> {
-    let frameworks = json!({"integrations": {"frameworks": ["batch/job"]}});
-    installation.manager_with(true, &frameworks, &[]).await
+async fn shared() -> Result<&'static ManagerLab> {
+    let start = || async {
+        let shared = ManagerLab::start(&["batch/job"]).await?;
+        let hub = shared.installation().await?.hub;
+        hub.add_nodes(&objects::nodes("elastic", 4, "8")).await?;
+        Ok(shared)
+    };
+    SHARED.get_or_try_init(start).await
 }
 
 impl ElasticFixture {
     /// With a Job of so many pods of one cpu, and quota for five.
     pub(crate) async fn new(test: &str, pods: usize) -> Result<Self> {
-        let shared = SHARED.get_or_try_init(SharedLab::build).await?;
-        let installation = Installation::of(&shared.lab, PLAN, shared.ports).await?;
-        let space = shared.lab.space(test).await?;
+        let shared = shared().await?;
+        let installation = shared.installation().await?;
+        let space = installation.lab.space(test).await?;
         let hub = installation.hub.clone();
-        let manager = Some(shared.manager.read().await);
+        let manager = Some(shared.keep_manager().await);
         let fixture = Self { space, hub, installation, manager };
         objects::queue(&fixture.hub, fixture.namespace(), "5", &[]).await?;
         let mut job = objects::job(JOB, pods, "1", LONG);
@@ -93,14 +75,8 @@ impl ElasticFixture {
 
     /// Ends the manager and starts another one.
     pub(crate) async fn restart_manager(&mut self) -> Result<()> {
-        let shared = SHARED.get().context("the shared lab")?;
         self.manager = None;
-        let mut manager = shared.manager.write().await;
-        if let Some(old) = manager.take() {
-            old.process.terminate(TIMEOUT).await?;
-        }
-        *manager = Some(start(&self.installation).await?);
-        self.manager = Some(RwLockWriteGuard::downgrade(manager));
+        self.manager = Some(shared().await?.restart_manager(&self.installation).await?);
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use crds::{meta::is_true, names::MULTI_KUEUE_CONTROLLER, v1beta2::Workload};
 use e2e::{
     installation::{Installation, TIMEOUT},
-    objects,
+    objects, waits,
 };
 use harness::{Cluster, PlayedOperator, RunVerdict, Space, resource_of};
 use k8s_openapi::api::core::v1::Pod;
@@ -173,12 +173,8 @@ impl KindFixture {
         what: &str,
         condition: impl Fn(&Workload) -> bool,
     ) -> Result<Workload> {
-        let of_job = |one: &&Workload| one.owner_references().iter().any(|owner| owner.name == job);
-        let found = |all: &[Workload]| all.iter().find(of_job).is_some_and(&condition);
-        let (what, workloads) =
-            (format!("the Workload of {job} {what}"), self.workloads(self.hub()));
-        let all = self.hub().until_all(&workloads, "", &what, 2 * TIMEOUT, found).await?;
-        all.iter().find(of_job).cloned().with_context(|| format!("no Workload of {job}"))
+        let place = (self.hub(), self.namespace());
+        waits::until_workload(place, (job, what), 2 * TIMEOUT, condition).await
     }
 
     pub(crate) async fn until_finished(&self, job: &str) -> Result<Workload> {

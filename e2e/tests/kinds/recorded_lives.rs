@@ -13,7 +13,7 @@ use replay::RecordedCases;
 const OF_EVERY_KIND: [&str; 4] =
     ["/life/tainted-flavor", "/life/succeeds", "/succeeds", "/life/x-topology"];
 
-/// Of kinds whose recordings here lack one of these, and of elastic jobs.
+/// Of kinds that lack one of these in the recordings here, and of elastic jobs.
 const OF_OTHERS: [&str; 13] = [
     "Deployment/life/scaled",
     "JAXJob/life/deactivated",

@@ -4,10 +4,12 @@ use std::{path::PathBuf, process::Output};
 
 use anyhow::{Context, Result, bail, ensure};
 use crds::v1beta2::Workload;
-use e2e::installation::{Installation, InstallationPlan, InstallationPorts, Program, TIMEOUT};
+use e2e::{
+    installation::{Installation, InstallationPlan, InstallationPorts, Program, TIMEOUT},
+    waits,
+};
 use harness::{Cluster, Space, TestLab, program};
 use k8s_openapi::api::core::v1::Pod;
-use kube::ResourceExt;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -126,11 +128,8 @@ impl UnregisteredInstallation {
         what: &str,
         condition: impl Fn(&Workload) -> bool,
     ) -> Result<()> {
-        let of_job = |one: &&Workload| one.owner_references().iter().any(|owner| owner.name == job);
-        let found = |all: &[Workload]| all.iter().find(of_job).is_some_and(&condition);
-        let workloads = self.hub().api::<Workload>(self.space.namespace());
-        let what = format!("the Workload of {job} {what}");
-        self.hub().until_all(&workloads, "", &what, 2 * TIMEOUT, found).await?;
+        let place = (self.hub(), self.space.namespace());
+        waits::until_workload(place, (job, what), 2 * TIMEOUT, condition).await?;
         Ok(())
     }
 }

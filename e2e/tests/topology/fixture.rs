@@ -2,20 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use crds::v1beta2::{Workload, WorkloadStatus};
 use e2e::{
-    installation::{Installation, InstallationPlan, InstallationPorts, Program, TIMEOUT},
+    installation::{Installation, TIMEOUT},
+    manager_lab::ManagerLab,
     objects::OWN,
+    waits,
 };
-use harness::{Cluster, LabPlan, NodeSpec, Space, TestLab, annotation};
+use harness::{Cluster, NodeSpec, Space, annotation};
 use k8s_openapi::api::core::v1::{Node, Pod, Taint};
 use kube::{
     Api, ResourceExt,
     api::{Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
-use tokio::sync::{Mutex, OnceCell};
+use tokio::sync::OnceCell;
 
 /// Node label of a block.
 pub(crate) const BLOCK: &str = "lab.sluice.dev/block";
@@ -32,16 +34,7 @@ const GATE: &str = "kueue.x-k8s.io/topology";
 /// Longer than any test.
 pub(crate) const LONG: u32 = 3600;
 
-const PLAN: InstallationPlan = InstallationPlan { workers: 0, elects: false };
-
-/// The installation that all tests share.
-struct SharedLab {
-    lab: TestLab,
-    ports: InstallationPorts,
-    manager: Mutex<Option<Program>>,
-}
-
-static SHARED: OnceCell<SharedLab> = OnceCell::const_new();
+static SHARED: OnceCell<ManagerLab> = OnceCell::const_new();
 
 /// See the module.
 pub(crate) struct TopologyFixture {
@@ -50,29 +43,15 @@ pub(crate) struct TopologyFixture {
     installation: Installation<'static>,
 }
 
-impl SharedLab {
-    async fn build() -> Result<Self> {
-        let lab = TestLab::start(LabPlan { workers: 0, audit: false }).await?;
-        let ports = InstallationPorts::choose()?;
-        let installation = Installation::of(&lab, PLAN, ports).await?;
-        installation.install().await?;
-        let manager = start(&installation).await?;
-        drop(installation);
-        Ok(Self { lab, ports, manager: Mutex::new(Some(manager)) })
-    }
-}
-
-async fn start(installation: &Installation<'_>) -> Result<Program> {
-    let frameworks = json!({"integrations": {"frameworks": ["batch/job", "pod"]}});
-    installation.manager_with(true, &frameworks, &[]).await
+async fn shared() -> Result<&'static ManagerLab> {
+    SHARED.get_or_try_init(|| ManagerLab::start(&["batch/job", "pod"])).await
 }
 
 impl TopologyFixture {
     /// With so many nodes of 4 cpus in each rack.
     pub(crate) async fn new(test: &str, nodes_per_rack: usize) -> Result<Self> {
-        let shared = SHARED.get_or_try_init(SharedLab::build).await?;
-        let installation = Installation::of(&shared.lab, PLAN, shared.ports).await?;
-        let space = shared.lab.space(test).await?;
+        let installation = shared().await?.installation().await?;
+        let space = installation.lab.space(test).await?;
         let hub = installation.hub.clone();
         let fixture = Self { space, hub, installation };
         fixture.queues().await?;
@@ -90,18 +69,9 @@ impl TopologyFixture {
         self.hub.api(self.namespace())
     }
 
-    pub(crate) fn workloads(&self) -> Api<Workload> {
-        self.hub.api(self.namespace())
-    }
-
     /// Ends the manager and starts another one.
     pub(crate) async fn restart_manager(&self) -> Result<()> {
-        let shared = SHARED.get().context("the shared lab")?;
-        let mut manager = shared.manager.lock().await;
-        if let Some(old) = manager.take() {
-            old.process.terminate(TIMEOUT).await?;
-        }
-        *manager = Some(start(&self.installation).await?);
+        drop(shared().await?.restart_manager(&self.installation).await?);
         Ok(())
     }
 
@@ -200,12 +170,9 @@ impl TopologyFixture {
         what: &str,
         holds: impl Fn(&WorkloadStatus) -> bool,
     ) -> Result<Workload> {
-        let of_job = |one: &&Workload| one.owner_references().iter().any(|owner| owner.name == job);
-        let found =
-            |all: &[Workload]| all.iter().find(of_job).is_some_and(|one| holds(&one.status));
-        let what = format!("the Workload of {job} {what}");
-        let all = self.hub.until_all(&self.workloads(), "", &what, 2 * TIMEOUT, found).await?;
-        all.iter().find(of_job).cloned().with_context(|| format!("no Workload of {job}"))
+        let place = (&self.hub, self.namespace());
+        let holds = |one: &Workload| holds(&one.status);
+        waits::until_workload(place, (job, what), 2 * TIMEOUT, holds).await
     }
 
     pub(crate) async fn until_pending(&self, job: &str) -> Result<Workload> {

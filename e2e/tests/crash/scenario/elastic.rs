@@ -1,4 +1,4 @@
-//! An elastic Job at home that grows and shrinks while it runs, and an elastic RayJob whose RayCluster has a size of its own.
+//! An elastic Job at home that grows and shrinks while it runs, and an elastic RayJob with a RayCluster of another size.
 
 use anyhow::Result;
 use crds::{
