@@ -117,7 +117,7 @@ pub mod annotations {
         WORKLOAD_SLICE_NAME = "kueue.x-k8s.io/workload-slice-name";
         /// The slice that a Workload replaces, as `namespace/name`.
         WORKLOAD_SLICE_REPLACEMENT_FOR = "kueue.x-k8s.io/workload-slice-replacement-for";
-        /// Generation of the RayCluster whose size an elastic RayJob or RayService has; empty without one.
+        /// Generation of the RayCluster that an elastic RayJob or RayService has its size from; empty without one.
         RAYCLUSTER_GENERATION = "kueue.x-k8s.io/raycluster-generation";
         /// Start of the annotations that are parameters of ProvisioningRequests.
         PROVISIONING_PREFIX = "provreq.kueue.x-k8s.io/";

@@ -1,4 +1,4 @@
-//! A fleet of one cluster whose nodes are known by name: that of an agent.
+//! A fleet of one cluster with nodes that are known by name: that of an agent.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use engine::ids::ClusterId;
 use crate::{AssignedPodSet, AssignedWorkload, Fleet, LocalNode, NodeClassCapacity};
 
 impl Fleet {
-    /// Makes a cluster one whose nodes are known. Its report says what it runs, and has no nodes.
+    /// Makes a cluster one with known nodes. Its report says what it runs, and has no nodes.
     pub fn set_local(&mut self, id: ClusterId) {
         self.mark_changed(id).local = Some(Default::default());
     }
@@ -30,7 +30,7 @@ impl Fleet {
         self.clusters[id.index()].local.as_ref().map_or(&[], |local| local.known_keys())
     }
 
-    /// The work with the nodes that it is assigned in a cluster whose nodes are known.
+    /// The work with the nodes that it is assigned in a cluster with known nodes.
     pub(crate) fn assign_nodes(
         &self,
         id: ClusterId,

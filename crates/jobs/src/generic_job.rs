@@ -149,7 +149,7 @@ pub trait GenericJob: Clone {
         None
     }
 
-    /// The generation of the live object whose size an elastic job has, as its annotation shows it: empty while there is none.
+    /// The generation of the live object that an elastic job has its size from, as its annotation shows it: empty while there is none.
     /// `None` for a job that has a size of its own.
     fn live_generation(&self, _: JobGates) -> Option<String> {
         None

@@ -91,7 +91,7 @@ pub enum ReconcileStep<J> {
     CreateWorkload,
     /// Create the Workload of a replica of a set.
     CreateReplicaWorkload(u32),
-    /// Write the generation of the object whose size an elastic job has.
+    /// Write the generation of the object that an elastic job has its size from.
     AnnotateJob(Box<J>),
     /// Create a slice of an elastic job that replaces a smaller one.
     CreateSlice(ReplacedSlice),

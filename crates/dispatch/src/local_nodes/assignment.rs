@@ -4,7 +4,7 @@
 //! * Another one is assigned several nodes. The scheduler may bind more pods to one of them than were counted there, and takes room
 //!   that others wait for; so these are nodes on which nothing else is counted of what the pods request, or which take all of the
 //!   set beside that.
-//! * Pods whose nodes follow from more than room are assigned none, and neither are pods that fit only where a label by which they
+//! * Pods that need more than room of a node are assigned none, and neither are pods that fit only where a label by which they
 //!   could be bound is missing or not known.
 
 use std::cmp::Reverse;

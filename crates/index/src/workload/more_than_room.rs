@@ -1,4 +1,4 @@
-//! Pods whose nodes follow from more than room, labels and taints (docs/reference/dispatch.md §4): a worker's agent, which reads
+//! Pods that need more of a node than room, labels and taints (docs/reference/dispatch.md §4): a worker's agent, which reads
 //! only these, leaves the choice of nodes to the scheduler.
 
 use crds::{
@@ -9,7 +9,7 @@ use crds::{
 use dispatch::JobGvk;
 use serde_json::Value;
 
-/// Kinds whose controllers make further pods while the first ones run, for an upgrade, or move pods away from a node themselves.
+/// Kinds with controllers that make further pods while the first ones run, for an upgrade, or move pods away from a node themselves.
 const WITH_OTHER_PODS: [(&str, &str); 2] =
     [("ray.io", "RayService"), ("workload.codeflare.dev", "AppWrapper")];
 

@@ -90,7 +90,7 @@ pub(super) fn reconcile<J: GenericJob + Clone>(
     Some(steps)
 }
 
-/// The job with the generation of the object whose size it has; `None` if it has that.
+/// The job with the generation of the object that it has its size from; `None` if it has that.
 fn annotated<J: GenericJob + Clone>(job: &J, context: ReconcileContext<'_>) -> Option<J> {
     let generation = job.live_generation(context.gates)?;
     if job.finished().is_some() || job.annotation(RAYCLUSTER_GENERATION) == Some(&generation) {
@@ -262,7 +262,7 @@ impl<'a> Slices<'a> {
     }
 }
 
-/// The slice whose quota the pods have. One that is about to lose it comes first: its pods end before anything else.
+/// The slice that the pods have their quota from. One that is about to lose it comes first: its pods end before anything else.
 fn holder<'a>(open: &[&'a Workload]) -> Option<&'a Workload> {
     let mut holders =
         open.iter().copied().filter(|one| holds_quota(one) && !is_taken_over(one, open));

@@ -287,7 +287,7 @@ impl LocalCapacity {
         self.report_stale = true;
     }
 
-    /// The nodes that the pods of a placed clone are assigned, by pod set; `None` for a pod set whose nodes the scheduler chooses.
+    /// The nodes that the pods of a placed clone are assigned, by pod set; `None` where the scheduler chooses the nodes.
     pub(crate) fn assigned_nodes(&self, id: WorkloadId) -> Vec<Option<TopologyAssignment>> {
         let work = self.fleet.placed_work(id);
         let given = work.into_iter().flat_map(|work| &work.assigned);

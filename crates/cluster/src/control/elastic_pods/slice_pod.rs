@@ -77,7 +77,7 @@ impl SlicePod {
         self.gates.iter().map(|gate| &**gate).filter(|gate| !is_elastic(gate))
     }
 
-    /// As the ungater reads it. One whose gate is being taken off counts as started.
+    /// As the ungater reads it. While its gate is being taken off, it counts as started.
     pub(super) fn for_ungater<'a>(&'a self, name: &'a str, released: bool) -> ElasticPod<'a> {
         let gated = self.is_gated() && !released;
         ElasticPod { name, pod_set: &self.pod_set, gated, deleting: self.deleting }

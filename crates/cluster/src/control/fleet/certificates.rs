@@ -23,7 +23,7 @@ use crate::control::{
 /// How long before its end a certificate is reported.
 const NOTICE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// The expiry of the certificate of each worker whose kubeconfig was loaded; `None` for one without a certificate.
+/// The expiry of the certificate in each loaded kubeconfig, by worker; `None` for one without a certificate.
 #[derive(Debug, Default)]
 pub(super) struct CertificateExpiries(KeyMap<Box<str>, Option<Timestamp>>);
 

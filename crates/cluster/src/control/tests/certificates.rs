@@ -1,4 +1,4 @@
-//! The condition of a MultiKueueCluster whose client certificate expires.
+//! The condition of a MultiKueueCluster before its client certificate expires.
 
 use std::time::Duration;
 

@@ -111,7 +111,7 @@ fn the_submitter_is_a_pod_or_a_container_of_the_head() {
     assert_eq!(sets(json!("SidecarMode")), ("head".to_owned(), container));
 }
 
-/// A RayJob of two workers with an autoscaler, whose status names a RayCluster.
+/// A RayJob of two workers with an autoscaler. Its status names a RayCluster.
 fn autoscaled(elastic: bool) -> JobObject {
     let mut spec = cluster(&json!({ "name": "ray" }));
     spec["enableInTreeAutoscaling"] = json!(true);
