@@ -141,3 +141,6 @@ fn respond(answer: VisibilityAnswer) -> Response {
     }
     response
 }
+
+#[cfg(test)]
+mod tests;
