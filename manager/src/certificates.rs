@@ -178,10 +178,18 @@ impl ManagedCertificate {
 
 /// Loads a mounted certificate until `stop`; waits for it if it does not exist yet.
 pub(crate) async fn follow(dir: PathBuf, slot: Arc<CertificateSlot>, stop: Stop) {
+    let mut reported = String::new();
     loop {
         match CertDir::open(&dir, slot.clone()).await {
             Ok(source) => return source.follow(stop).await,
-            Err(error) => tracing::warn!(%error, "waiting for the serving certificate"),
+            Err(error) => {
+                // The directory may never be mounted, so one warning has to be enough.
+                let text = error_chain::describe(&error);
+                if text != reported {
+                    tracing::warn!(error = text, "waiting for the serving certificate");
+                    reported = text;
+                }
+            }
         }
         // A Secret of another component may be mounted later than the process starts.
         if stop.run_until_cancelled(tokio::time::sleep(RETRY_PAUSE)).await.is_none() {

@@ -1,10 +1,13 @@
-//! Discovery, OpenAPI, and the CA of the API.
+//! Discovery, OpenAPI, the CA of the API, its switch, and its flow control.
+
+use std::io::ErrorKind;
 
 use anyhow::{Context, Result};
-use e2e::installation::TIMEOUT;
+use e2e::installation::{TIMEOUT, root};
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
+use tokio::net::TcpStream;
 
 use crate::fixture::{ApiResponse, BASE, VisibilityFixture, until_with};
 
@@ -75,5 +78,31 @@ async fn a_ca_that_was_taken_out_of_an_api_service_is_put_back() -> Result<()> {
     hub.until(&services, name, "trusts the CA again", TIMEOUT, mended).await?;
     let path = fixture.of_cluster_queue("v1beta1");
     fixture.until(&path, "is answered again", |response| response.code == 200).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn without_its_feature_gate_nothing_is_served() -> Result<()> {
+    let fixture = VisibilityFixture::new("gate").await?;
+    let port = harness::free_port()?;
+    let blocks = json!({
+        "visibilityServer": {"bindAddress": "127.0.0.1", "bindPort": port},
+        "featureGates": {"VisibilityOnDemand": false},
+    });
+    let manager = fixture.installation.manager_with(false, &blocks, &[]).await?;
+    let refused = TcpStream::connect(("127.0.0.1", port)).await.map(drop);
+    let refused = refused.map_err(|error| error.kind());
+    assert_eq!(refused, Err(ErrorKind::ConnectionRefused), "though the manager is ready");
+    manager.process.terminate(TIMEOUT).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_api_server_takes_the_flow_control_of_the_manifests() -> Result<()> {
+    let fixture = VisibilityFixture::new("flow_control").await?;
+    let folder = root().join("config/visibility/flow-control").display().to_string();
+    let applied = ["apply", "--dry-run=server", "-k", &folder];
+    let applied = fixture.installation.hub.kubectl(&applied).await?;
+    assert_eq!(applied.lines().count(), 2, "{applied}");
     Ok(())
 }

@@ -1,13 +1,13 @@
 //! One control plane with two managers, which all tests share. The first one serves the aggregated API.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use e2e::{
     installation::{
         Installation, InstallationPlan, InstallationPorts, NAMESPACE, Program, TIMEOUT,
     },
     objects,
 };
-use harness::{LabPlan, Space, TestLab, free_port};
+use harness::{LabPlan, Space, TestLab, free_port, program};
 use http::Request;
 use k8s_openapi::{
     api::core::v1::{ConfigMap, Secret},
@@ -20,6 +20,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 use tokio::{
+    process::Command,
     sync::OnceCell,
     time::{Instant, sleep_until},
 };
@@ -192,6 +193,20 @@ impl VisibilityFixture {
         Ok(Client::try_from(config)?)
     }
 
+    /// What `sluicectl explain` prints about a Job.
+    pub(crate) async fn explained(&self, job: &str) -> Result<Value> {
+        let job = format!("job/{job}");
+        let output = Command::new(program("sluicectl")?)
+            .env("KUBECONFIG", self.installation.hub.state().kubeconfig())
+            .args(["explain", &job, "-n", &self.namespace, "-o", "json"])
+            .output()
+            .await
+            .context("running sluicectl")?;
+        ensure!(output.status.success(), "{output:?}");
+        let models: Value = serde_json::from_slice(&output.stdout)?;
+        Ok(models[0].clone())
+    }
+
     pub(crate) fn api_services(&self) -> Api<APIService> {
         self.installation.hub.cluster_api()
     }
@@ -245,7 +260,7 @@ pub(crate) async fn until_with(
         if wanted(&response) {
             return Ok(response);
         }
-        anyhow::ensure!(Instant::now() < deadline, "{path} {what}: {response:?}");
+        ensure!(Instant::now() < deadline, "{path} {what}: {response:?}");
         // The API has no watch, so it is asked again.
         sleep_until(Instant::now() + harness::secs(1) / 10).await;
     }

@@ -89,6 +89,7 @@ async fn pending_workloads_are_listed_in_the_order_of_their_queue() -> Result<()
     }
     let local = format!("{}?offset=1&limit=1", fixture.of_local_queue("v1beta2", "queue"));
     assert_eq!(lines(&fixture.get(&local).await?), ["a queue 1/1 1"]);
+    assert_eq!(fixture.explained("d").await?["position"], 3);
     Ok(())
 }
 

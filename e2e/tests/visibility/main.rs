@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `lists` | order, pages and reasons of pending Workloads; a follower; a replica that starts later |
 //! | `access` | users with and without rights, tokens, certificates and forged headers |
-//! | `documents` | discovery, OpenAPI, the CA of the API |
+//! | `documents` | discovery, OpenAPI, the CA of the API, its switch, its flow control |
 
 mod access;
 mod documents;
