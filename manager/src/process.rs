@@ -31,7 +31,7 @@ use crate::{
     certificates::{self, CalledServers, CertificateSource, ManagedCertificate},
     components::ManagerComponent,
     idle_settings, integrations,
-    kueue_metrics::{KueueMetrics, MetricsSettings, MultiKueueMetrics},
+    kueue_metrics::{KueueMetrics, MetricsSettings},
     leader, listen, metrics_access,
     settings::ProcessSettings,
     visibility, webhook_cache,
@@ -148,8 +148,9 @@ fn registry(
     let kueue = registry.sub_registry_with_prefix("kueue");
     build_info::register(kueue);
     kueue.register_collector(Box::new(measured.clone()));
-    registry.register_collector(Box::new(MultiKueueMetrics(measured)));
+    registry.register_collector(Box::new(measured.multi_kueue()));
     let sluice = registry.sub_registry_with_prefix("sluice");
+    sluice.register_collector(Box::new(measured.workers()));
     metrics.register(sluice);
     integrations::register(sluice, &settings.kinds);
     idle_settings::register(sluice, &settings.idle);
