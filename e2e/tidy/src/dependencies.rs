@@ -15,6 +15,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("ray", &["crds"]),
     ("appwrapper", &["crds"]),
     ("config", &["crds", "jobs"]),
+    ("visibility", &["index", "crds"]),
     ("webhooks", &["config", "crds", "jobs", "runtime"]),
     (
         "cluster",
@@ -38,6 +39,7 @@ const LIBRARIES: &[&str] = &[
     "crds",
     "runtime",
     "config",
+    "visibility",
     "webhooks",
     "cluster",
     "leader",
@@ -49,7 +51,7 @@ const TEST_ROOMS: &[&str] =
     &["e2e", "harness", "images", "lab", "operator-replay", "replay", "tidy"];
 
 /// Crates without input and output.
-const PURE: &[&str] = &["engine", "dispatch", "index", "jobs", "ray", "appwrapper"];
+const PURE: &[&str] = &["engine", "dispatch", "index", "jobs", "ray", "appwrapper", "visibility"];
 
 /// Dependencies for input, output and clocks, which a pure crate cannot have.
 const IMPURE: &[&str] = &["tokio", "kube", "hyper", "futures", "axum", "tower", "chrono"];
