@@ -5,7 +5,7 @@ CARGO ?= cargo
 # The target directory of cargo.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: test lint build unit crash crash-and-counts others counts recount demo bench images programs generate clean-lab
+.PHONY: test test-real lint build unit crash crash-and-counts others counts recount demo bench images programs generate clean-lab
 
 test: lint build unit
 
@@ -46,6 +46,14 @@ counts:
 # Records the counts after an intended change; the commit says why.
 recount:
 	RECOUNT=1 $(CARGO) bench --quiet --locked --profile counts -p engine --bench engine -- counts
+
+# Jobs in containers, on nodes with a kubelet. Where they cannot run, the reasons are printed and nothing is tested.
+test-real: build
+	@if $(TARGET)/debug/sluice-lab preflight; then \
+	  $(CARGO) test --workspace --locked --test real -- --ignored; \
+	else \
+	  echo "make test-real: SKIPPED, no test was run"; \
+	fi
 
 # Jobs over two worker clusters, on control planes of this machine. After the builds it takes about a minute.
 demo: programs

@@ -137,6 +137,14 @@ pub fn create(group: &str) -> Result<(), CgroupError> {
     Ok(())
 }
 
+/// Whether a hierarchy has a group.
+///
+/// # Errors
+/// If the mounts cannot be read.
+pub fn exists(group: &str) -> Result<bool, CgroupError> {
+    Ok(mounted()?.iter().any(|hierarchy| hierarchy.mount.join(group).exists()))
+}
+
 /// Removes a group and those below it from every hierarchy. Its processes have ended or are ending.
 ///
 /// # Errors
