@@ -12,12 +12,8 @@ use super::message::for_condition;
 use super::status_stamp::StatusStamp;
 use crate::time::to_seconds;
 
-pub(super) const PENDING: &str = "Pending";
-pub(super) const READY: &str = "Ready";
-/// State of a check that asks for an eviction and another attempt.
-pub const RETRY: &str = "Retry";
-/// State of a check that ends the attempts.
-pub const REJECTED: &str = "Rejected";
+pub(super) use crds::names::check_states::{PENDING, READY};
+pub use crds::names::check_states::{REJECTED, RETRY};
 
 /// Updates the list of check states to the required checks: adds new ones as Pending, removes obsolete ones. An admitted
 /// Workload stays admitted beside a new check (§2.5 row 9).
