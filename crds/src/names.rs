@@ -61,6 +61,8 @@ pub mod reporters {
         WORKLOAD_CONTROLLER = "kueue-workload-controller";
         /// The controller of provisioning checks.
         PROVISIONING = "kueue-provisioning-request-controller";
+        /// The controller of pods that do not end.
+        POD_TERMINATION_CONTROLLER = "kueue-pod-termination-controller";
     }
 
     /// The controller of a kind of jobs, by the name of its integration.
@@ -145,6 +147,8 @@ pub mod annotations {
         JOB_OWNER_NAME = "kueue.x-k8s.io/job-owner-name";
         /// The Workload that admits a pod.
         WORKLOAD = "kueue.x-k8s.io/workload";
+        /// The pod may be deleted by force when its node is unreachable, if it is `true`.
+        SAFE_TO_FORCEFULLY_DELETE = "kueue.x-k8s.io/safe-to-forcefully-delete";
         /// The first of a chain of slices.
         WORKLOAD_SLICE_NAME = "kueue.x-k8s.io/workload-slice-name";
         /// The slice that a Workload replaces, as `namespace/name`.
@@ -272,6 +276,8 @@ pub mod conditions {
     names! {
         /// Of a pod: its assigned node takes it no more.
         TERMINATED_BY_KUEUE = "TerminatedByKueue";
+        /// Of a pod: it was ended on an unreachable node.
+        FAILURE_RECOVERY = "KueueFailureRecovery";
         /// Quota is held.
         QUOTA_RESERVED = "QuotaReserved";
         /// Quota is held and all checks are ready.
@@ -394,6 +400,8 @@ pub mod reasons {
         UNSCHEDULABLE_ON_ASSIGNED_NODE = "UnschedulableOnAssignedNode";
         /// Such a pod was ended.
         POD_TERMINATED_BY_KUEUE = "PodTerminatedByKueue";
+        /// A pod on an unreachable node was ended.
+        FORCEFULLY_DELETED = "KueueForcefullyDeleted";
         /// A second pass has found no topology assignment, or no replacement of a node.
         SECOND_PASS_FAILED = "SecondPassFailed";
         /// A better flavor became free.

@@ -5,10 +5,13 @@ use std::{
     time::Duration,
 };
 
-use ::leader::{ClientMetrics, Election, Leader, LeaderContext, Sources};
+use ::leader::{ClientMetrics, Election, Leader, LeaderContext, ObservedFeatures, Sources};
 use anyhow::Context;
 use cluster::control::{ManagerControl, ManagerInput, ManagerSettings};
-use config::{Configuration, gates::Gate};
+use config::{
+    Configuration,
+    gates::{Gate, Gates},
+};
 use crds::names::dispatchers;
 use jobs::Kinds;
 use kube::Client;
@@ -52,10 +55,7 @@ pub(crate) fn start(
             stores,
             &settings.kinds.observed(),
             namespace,
-            (
-                settings.gates.enabled(Gate::TopologyAwareScheduling),
-                settings.gates.enabled(Gate::ElasticJobsViaWorkloadSlices),
-            ),
+            observed_features(&settings.gates),
         ),
         election: election(file)?,
         metrics: metrics.clone(),
@@ -74,6 +74,14 @@ pub(crate) fn start(
         }
     });
     Ok(())
+}
+
+fn observed_features(gates: &Gates) -> ObservedFeatures {
+    ObservedFeatures {
+        topologies: gates.enabled(Gate::TopologyAwareScheduling),
+        slices: gates.enabled(Gate::ElasticJobsViaWorkloadSlices),
+        failure_recovery: gates.enabled(Gate::FailureRecoveryPolicy),
+    }
 }
 
 /// Settings of the connections to worker clusters.

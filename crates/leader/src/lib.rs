@@ -20,6 +20,6 @@ pub mod worker_sources;
 pub use self::{
     control_loop::{ControlIo, Inputs, MeasurementSink, Unmeasured, Workers},
     leader::{ClientMetrics, Election, HOME, Leader, LeaderContext},
-    sources::Sources,
+    sources::{ObservedFeatures, Sources},
     worker_sources::WorkerSources,
 };

@@ -14,7 +14,8 @@
 use std::pin::Pin;
 
 use cluster::control::{
-    AgentInput, ManagerInput, Observed, REFUSED_PODS_FIELDS, WatchedElasticPod,
+    AgentInput, ManagerInput, NodeReachability, Observed, REFUSED_PODS_FIELDS, WatchedElasticPod,
+    WatchedTerminatingPod,
 };
 use crds::{
     decode::Decode,
@@ -38,18 +39,29 @@ pub struct Sources<I> {
     feeds: Vec<Feed<I>>,
 }
 
+/// Features of a manager that need watches of their own.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ObservedFeatures {
+    /// The gate TopologyAwareScheduling.
+    pub topologies: bool,
+    /// The gate ElasticJobsViaWorkloadSlices.
+    pub slices: bool,
+    /// The gate FailureRecoveryPolicy.
+    pub failure_recovery: bool,
+}
+
 /// Subscribes to a store and passes every change on.
 type Feed<I> = Box<dyn FnOnce(Inputs<I>) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
 
 impl Sources<ManagerInput> {
     /// Everything that a manager observes in its own cluster. `dispatch` is the manager's namespace, if it dispatches to
-    /// workers; `topologies` and `slices` are the gates TopologyAwareScheduling and ElasticJobsViaWorkloadSlices.
+    /// workers.
     #[must_use]
     pub fn manager(
         stores: &mut Stores,
         kinds: &Kinds,
         dispatch: Option<&str>,
-        (topologies, slices): (bool, bool),
+        features: ObservedFeatures,
     ) -> Self {
         let mut sources = Self { feeds: Vec::new() };
         sources.all(stores, ManagerInput::Namespace);
@@ -60,11 +72,15 @@ impl Sources<ManagerInput> {
         sources.all(stores, ManagerInput::ResourceFlavor);
         sources.all(stores, ManagerInput::Cohort);
         sources.all(stores, ManagerInput::Topology);
+        let ObservedFeatures { topologies, slices, failure_recovery } = features;
         sources.of_topologies("topologies/nodes", stores, topologies, ManagerInput::Node);
         sources.of_topologies("topologies/pods", stores, topologies, ManagerInput::Pod);
         if slices {
             let workloads = stores.of::<Workload>(Workload::decode);
             sources.of_slices(stores, workloads, ManagerInput::ElasticPod);
+        }
+        if failure_recovery {
+            sources.of_failure_recovery(stores);
         }
         sources.all(stores, ManagerInput::AdmissionCheck);
         sources.all(stores, ManagerInput::ClusterQueue);
@@ -86,6 +102,19 @@ impl Sources<ManagerInput> {
             sources.feed(&stores.start(record), ManagerInput::Incarnation);
         }
         sources
+    }
+
+    /// Pods that are being deleted, and whether their nodes are reachable.
+    fn of_failure_recovery(&mut self, stores: &mut Stores) {
+        let (source, metrics) = (stores.source(), stores.metrics());
+        // Optional: without the right to read them, such pods stay and all else goes on.
+        let name = "failure-recovery/nodes";
+        let nodes = Watch::of(name, Observed::<NodeReachability>::decode, &source, metrics);
+        let name = "failure-recovery/pods";
+        let pods = Watch::of(name, Observed::<WatchedTerminatingPod>::decode, &source, metrics);
+        let (nodes, pods) = (nodes.optional(), pods.optional());
+        self.feed(&stores.start(nodes), ManagerInput::NodeReachability);
+        self.feed(&stores.start(pods), ManagerInput::TerminatingPod);
     }
 }
 

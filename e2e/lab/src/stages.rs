@@ -33,6 +33,8 @@ pub mod annotation {
     pub const NEVER_READY: &str = "lab.sluice.dev/never-ready";
     /// Seconds from the deletion until the containers have stopped, within the pod's grace period.
     pub const STOP_SECONDS: &str = "lab.sluice.dev/stop-seconds";
+    /// `"true"`: a deletion is not noticed, as if the kubelet were down.
+    pub const SILENT: &str = "lab.sluice.dev/silent";
 }
 
 /// The configuration file.
@@ -58,7 +60,7 @@ mod tests {
     #[test]
     fn every_annotation_is_used_by_a_stage() {
         use annotation::*;
-        for name in [RUN_SECONDS, EXIT_CODE, READY_SECONDS, NEVER_READY, STOP_SECONDS] {
+        for name in [RUN_SECONDS, EXIT_CODE, READY_SECONDS, NEVER_READY, STOP_SECONDS, SILENT] {
             assert!(STAGES.iter().any(|stage| stage.contains(name)), "{name}");
         }
     }

@@ -87,6 +87,9 @@ fn written(
         (CrashingProgram::Manager, Scenario::FailingNode) => {
             (&[P::UngateTopology, P::TerminatePod, P::UnhealthyNodes, P::AssignTopology], &[])
         }
+        (CrashingProgram::Manager, Scenario::Unreachable) => {
+            (&[P::ForcefullyEnd, P::ForcefullyDelete], &[])
+        }
         (CrashingProgram::Manager, Scenario::TooLong) => {
             (&[P::DeactivationTarget, P::Deactivate], &[])
         }

@@ -51,8 +51,7 @@ impl<'a> CrashEnvironment<'a> {
     async fn open(lab: &'a TestLab) -> Result<Self> {
         let installation = Installation::of(lab, PLAN, InstallationPorts::choose()?).await?;
         installation.install().await?;
-        let frameworks = json!({"integrations": frameworks()});
-        let manager = installation.manager_with(true, &frameworks, &[]).await?;
+        let manager = installation.manager_with(true, &configured(Value::Null), &[]).await?;
         let agent =
             installation.agent(installation.workers.first().context("a worker")?, &[]).await?;
         installation.register().await?;
@@ -66,11 +65,11 @@ impl<'a> CrashEnvironment<'a> {
         let crash_points = death.map(|crash_point| format!("{}=return", crash_point.failpoint()));
         let environment: Vec<(&str, &str)> =
             crash_points.iter().map(|crash_points| ("FAILPOINTS", crash_points.as_str())).collect();
-        let mut blocks = death.map_or(Value::Null, |crash_point| blocks(crash_point.scenario));
+        let blocks = death.map_or(Value::Null, |crash_point| blocks(crash_point.scenario));
         self.stop(program).await?;
         match program {
             CrashingProgram::Manager => {
-                blocks["integrations"] = frameworks();
+                let blocks = configured(blocks);
                 let manager = self.installation.manager_with(true, &blocks, &environment).await?;
                 self.manager = Some(manager);
             }
@@ -160,9 +159,12 @@ impl<'a> CrashEnvironment<'a> {
     }
 }
 
-/// The enabled kinds of jobs.
-fn frameworks() -> Value {
-    json!({"frameworks": ["batch/job", "pod", "statefulset", "ray.io/rayjob"]})
+/// A manager's configuration: the enabled kinds of jobs and gates beside these fields.
+fn configured(mut fields: Value) -> Value {
+    let frameworks = ["batch/job", "pod", "statefulset", "ray.io/rayjob"];
+    fields["integrations"] = json!({ "frameworks": frameworks });
+    fields["featureGates"] = json!({ "FailureRecoveryPolicy": true });
+    fields
 }
 
 /// What a course wants of the configuration.

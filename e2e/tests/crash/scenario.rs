@@ -11,6 +11,7 @@ mod interrupted;
 mod own_cluster;
 mod refused;
 mod scaled;
+mod unreachable;
 
 use anyhow::Result;
 use harness::RunVerdict;
@@ -36,6 +37,8 @@ pub(crate) enum Scenario {
     Elastic,
     /// A node of a topology fails before a pod is bound to it.
     FailingNode,
+    /// The kubelet of a pod that is being deleted is down.
+    Unreachable,
     /// The Job exceeds its maximum execution time.
     TooLong,
     /// It belongs to another controller.
@@ -76,14 +79,19 @@ impl Scenario {
         Self::QueueRemoved,
         Self::Elected,
         Self::Untrusted,
+        // Last: its pods were deleted at the beginning, and have to be old.
+        Self::Unreachable,
     ];
 
     /// The allowed verdicts about the pods at the end; none without a Job.
     pub(crate) const fn verdicts(self) -> Option<&'static [RunVerdict]> {
         Some(match self {
-            Self::QueueRemoved | Self::Group | Self::Scaled | Self::Elastic | Self::FailingNode => {
-                return None;
-            }
+            Self::QueueRemoved
+            | Self::Group
+            | Self::Scaled
+            | Self::Elastic
+            | Self::FailingNode
+            | Self::Unreachable => return None,
             Self::Interrupted | Self::AtHome | Self::Robbed => {
                 &[RunVerdict::Once, RunVerdict::Moved]
             }
@@ -131,6 +139,7 @@ impl ObservedJob<'_> {
             Scenario::Scaled => self.scaled().await,
             Scenario::Elastic => self.elastic().await,
             Scenario::FailingNode => self.failing_node().await,
+            Scenario::Unreachable => self.unreachable().await,
             Scenario::TooLong => self.too_long().await,
             Scenario::Foreign => self.foreign().await,
             Scenario::Robbed => self.robbed().await,

@@ -1,10 +1,11 @@
 //! The objects before the first Job: capacity, queues, and an admission check that a person decides.
 
 use anyhow::{Context, Result};
+use crds::names::annotations::SAFE_TO_FORCEFULLY_DELETE;
 use e2e::installation::{Installation, TIMEOUT};
-use harness::{NodeSpec, Observer};
-use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{ObjectMeta, PostParams};
+use harness::{Cluster, NodeSpec, Observer, annotation};
+use k8s_openapi::api::core::v1::{Namespace, Pod, Taint};
+use kube::api::{DeleteParams, ObjectMeta, PostParams};
 use serde_json::{Value, json};
 
 pub(crate) const NAMESPACE: &str = "crash";
@@ -14,6 +15,12 @@ pub(crate) const AT_HOME: &str = "home";
 
 /// The queue of pods.
 pub(crate) const PODS: &str = "pods";
+
+/// The number of pods that do not end, one per crash point about them.
+pub(crate) const SILENT_PODS: usize = 4;
+
+/// Taint of their nodes, and their finalizer.
+pub(crate) const SILENT: &str = "crash.example/silent";
 
 const API: &str = "kueue.x-k8s.io/v1beta2";
 
@@ -45,6 +52,38 @@ pub(crate) async fn prepare(installation: &Installation<'_>) -> Result<()> {
     ];
     let text: Vec<String> = objects.iter().map(ToString::to_string).collect();
     installation.hub.apply(&text.join("\n---\n"), NAMESPACE).await?;
+    silent_pods(&installation.hub).await
+}
+
+/// Name of a pod that does not end, and of its node.
+pub(crate) fn silent_pod(index: usize) -> String {
+    format!("silent-{index}")
+}
+
+/// Pods whose kubelets are down, each on a node of its own. They are deleted now: what follows from that is late.
+async fn silent_pods(hub: &Cluster) -> Result<()> {
+    let taint =
+        Taint { key: SILENT.to_owned(), effect: "NoSchedule".to_owned(), ..Taint::default() };
+    for index in 0..SILENT_PODS {
+        let name = silent_pod(index);
+        let nodes =
+            NodeSpec { prefix: name.clone(), taints: vec![taint.clone()], ..NodeSpec::default() };
+        hub.add_nodes(&nodes).await?;
+        let pod = json!({
+            "metadata": {"name": name, "finalizers": [SILENT], "annotations": {
+                annotation::SILENT: "true", annotation::RUN_SECONDS: "3600",
+                SAFE_TO_FORCEFULLY_DELETE: "true",
+            }},
+            "spec": {
+                "nodeName": format!("{name}-1"), "tolerations": [{"operator": "Exists"}],
+                "containers": [{"name": "main", "image": "main"}],
+            },
+        });
+        let pods = hub.api::<Pod>(NAMESPACE);
+        pods.create(&PostParams::default(), &serde_json::from_value(pod)?).await?;
+        let soon = DeleteParams { grace_period_seconds: Some(1), ..DeleteParams::default() };
+        pods.delete(&name, &soon).await?;
+    }
     Ok(())
 }
 

@@ -21,6 +21,7 @@ use runtime::watch::Change;
 use super::{
     capacity::{PodInfo, RefusedPodsEvent},
     elastic_pods::WatchedElasticPod,
+    failure_recovery::{NodeReachability, WatchedTerminatingPod},
     node_info::NodeInfo,
     observed::Observed,
     topology::{WatchedNode, WatchedPod},
@@ -51,6 +52,10 @@ pub enum ManagerInput {
     Pod(Change<Observed<WatchedPod>>),
     /// Pods of elastic jobs. None is listed before one of their Workloads exists.
     ElasticPod(Change<Observed<WatchedElasticPod>>),
+    /// Pods that are being deleted and may be deleted by force, under the gate FailureRecoveryPolicy.
+    TerminatingPod(Change<Observed<WatchedTerminatingPod>>),
+    /// Nodes, under the gate FailureRecoveryPolicy.
+    NodeReachability(Change<Observed<NodeReachability>>),
     /// AdmissionChecks.
     AdmissionCheck(Change<AdmissionCheck>),
     /// ClusterQueues.

@@ -15,6 +15,7 @@
 //! | `capacity` | [`capacity::LocalCapacity`] | the room of an agent's cluster, and its report |
 //! | `topology` | [`topology::NodesAndPods`] | the nodes of topologies, the domains of gated pods, failed nodes |
 //! | `elastic_pods` | [`elastic_pods::ElasticPods`] | which pods of elastic jobs start with the quota of their slice |
+//! | `failure_recovery` | [`failure_recovery::FailureRecovery`] | which pods on unreachable nodes are deleted by force |
 //! | `namespaces_and_priorities` | [`namespaces_and_priorities::NamespacesAndPriorities`] | labels of namespaces, values of priority classes |
 //! | `workload_measurements` | [`workload_measurements::WorkloadNumbers`] | what happened, as metrics count it |
 //! | `timers` | agenda, deadlines | what is evaluated now and later |
@@ -31,6 +32,7 @@ mod context;
 mod core;
 mod decisions;
 mod elastic_pods;
+mod failure_recovery;
 mod fleet;
 mod gated_integrations;
 mod input;
@@ -67,6 +69,7 @@ pub use self::{
     capacity::{PodInfo, REFUSED_PODS_FIELDS, RefusedPodsEvent},
     decisions::{Control, Decisions},
     elastic_pods::WatchedElasticPod,
+    failure_recovery::{NodeReachability, WatchedTerminatingPod},
     fleet::{ClaimAnswer, ClaimResult, ConnectionPlan, ConnectionPlans, WorkerRegistration},
     input::{AgentInput, Connection, ManagerInput, WorkerInput},
     job_key::JobKey,

@@ -13,6 +13,7 @@ mod cycles;
 mod dead_agent;
 mod dispatched;
 mod elastic_pods;
+mod failure_recovery;
 mod gang_reservation;
 mod grouped_sets;
 mod incarnation;

@@ -3,9 +3,11 @@
 //! [`ManagerControl::observe`] routes each input to the machines that it concerns; [`ManagerControl::decide`] lets them
 //! decide what follows, round by round, until nothing is left to evaluate. It neither waits nor reads a clock. After a
 //! restart nothing is known but what the API servers hold, and nothing is decided before everything was listed.
-//! What concerns workers is behind one part of it, `dispatching`.
+//! What concerns workers is behind one part of it, `dispatching`, and what concerns pods in its own cluster behind `pod_machines`.
 
 mod dispatching;
+mod pod_machines;
+mod queue_objects;
 
 use std::sync::Arc;
 
@@ -13,8 +15,8 @@ use ::jobs::{JobObject, Kind, lookups::LookupKind, pod_sets_info::AssignedFlavor
 use crds::{
     v1alpha1::DispatchPolicy,
     v1beta2::{
-        AdmissionCheck, ClusterQueue, Cohort, LocalQueue, MultiKueueCluster, MultiKueueConfig,
-        ResourceFlavor, Topology, Workload, WorkloadPriorityClass,
+        AdmissionCheck, ClusterQueue, LocalQueue, MultiKueueCluster, MultiKueueConfig, Workload,
+        WorkloadPriorityClass,
     },
 };
 use index::{AffectedWorkloads, Index};
@@ -30,13 +32,12 @@ use runtime::{
     writer::WriteOutcome,
 };
 
-use self::dispatching::Dispatching;
+use self::{dispatching::Dispatching, pod_machines::PodMachines, queue_objects::QueueObjects};
 
 use super::{
     change::for_each_object,
     core::{Core, JobEnvironment, MAX_ROUNDS},
     decisions::{Control, Decisions},
-    elastic_pods::ElasticPods,
     fleet::FleetRegistry,
     input::{ManagerInput, WorkerInput},
     job_selection::JobSelection,
@@ -47,7 +48,6 @@ use super::{
     outbox::{Destination, Purpose, Settled, Subject, Ticket, decode},
     queues::Queues,
     timers::Reevaluation,
-    topology::NodesAndPods,
     workload_measurements::WorkloadNumbers,
     workloads::{StatusInputs, WorkloadChange},
 };
@@ -64,8 +64,7 @@ pub struct ManagerControl {
     configuration: NamespacesAndPriorities,
     queues: Queues,
     numbers: WorkloadNumbers,
-    nodes_and_pods: NodesAndPods,
-    elastic_pods: ElasticPods,
+    pods: PodMachines,
     pub(super) dispatching: Dispatching,
 }
 
@@ -84,8 +83,7 @@ impl ManagerControl {
             configuration: NamespacesAndPriorities::default(),
             queues: Queues::default(),
             numbers: WorkloadNumbers::default(),
-            nodes_and_pods: NodesAndPods::new(settings.node_replacement),
-            elastic_pods: ElasticPods::default(),
+            pods: PodMachines::new(settings.node_replacement),
             dispatching: Dispatching {
                 registry: FleetRegistry::default(),
                 multikueue: settings
@@ -120,23 +118,33 @@ impl Control for ManagerControl {
             ManagerInput::RuntimeClass(change) => self.runtime_classes(change),
             ManagerInput::PriorityClass(change) => self.priority_classes(change),
             ManagerInput::WorkloadPriorityClass(change) => self.workload_priority_classes(change),
-            ManagerInput::ResourceFlavor(change) => self.each(change, Self::resource_flavor),
-            ManagerInput::Cohort(change) => self.each(change, Self::cohort),
-            ManagerInput::Topology(change) => self.each(change, Self::topology),
+            ManagerInput::ResourceFlavor(change) => self.each(change, |this, key, flavor| {
+                this.queue_objects().resource_flavor(key, flavor);
+            }),
+            ManagerInput::Cohort(change) => self.each(change, |this, key, cohort| {
+                this.queue_objects().cohort(key, cohort);
+            }),
+            ManagerInput::Topology(change) => self.each(change, |this, key, topology| {
+                this.queue_objects().topology(key, topology);
+            }),
             ManagerInput::Node(change) => {
-                self.nodes_and_pods.observe_availability(&change);
+                self.pods.topologies.observe_availability(&change);
                 self.each(change, |this, key, node| {
-                    let node = node.as_ref().map(|node| node.content());
-                    this.nodes_and_pods.observe_node(&key.name, node);
+                    this.pods.observe_node(&key.name, node.as_ref());
                 });
             }
             ManagerInput::Pod(change) => self.each(change, |this, key, pod| {
-                this.nodes_and_pods.observe_pod(key, pod.as_ref(), &mut this.core.ctx);
+                this.pods.topologies.observe_pod(key, pod.as_ref(), &mut this.core.ctx);
             }),
-            // They start later than everything else is decided, and change nothing of it.
-            ManagerInput::ElasticPod(change) => for_each_object(change, |key, pod| {
-                self.elastic_pods.observe_pod(&key, pod.as_ref(), &mut self.core.ctx);
-            }),
+            ManagerInput::ElasticPod(change) => {
+                self.pods.elastic_pods(change, &mut self.core.ctx);
+            }
+            ManagerInput::TerminatingPod(change) => {
+                self.pods.terminating_pods(change, &mut self.core.ctx);
+            }
+            ManagerInput::NodeReachability(change) => {
+                self.pods.nodes(change, &mut self.core.ctx);
+            }
             ManagerInput::AdmissionCheck(change) => self.each(change, Self::admission_check),
             ManagerInput::ClusterQueue(change) => self.each(change, Self::cluster_queue),
             ManagerInput::LocalQueue(change) => self.each(change, Self::local_queue),
@@ -166,13 +174,8 @@ impl Control for ManagerControl {
             (Destination::Home, Subject::Workload) => {
                 self.workload_answered(ticket, answer, &settled);
             }
-            (Destination::Home, Subject::Job(_))
-                if matches!(ticket.purpose, Purpose::UngateTopology | Purpose::TerminatePod) =>
-            {
-                self.nodes_and_pods.answered(ticket, answer, &settled, &mut self.core.ctx);
-            }
-            (Destination::Home, Subject::Job(_)) if ticket.purpose == Purpose::UngateElastic => {
-                self.elastic_pods.answered(ticket, answer, &settled, &mut self.core.ctx);
+            (Destination::Home, Subject::Job(_)) if PodMachines::writes(ticket.purpose) => {
+                self.pods.answered(ticket, answer, &settled, &mut self.core.ctx);
             }
             (Destination::Home, Subject::Job(_)) => {
                 let Core { jobs, workloads, ctx, .. } = &mut self.core;
@@ -224,8 +227,8 @@ impl Control for ManagerControl {
         if let Some(multikueue) = &mut self.dispatching.multikueue {
             multikueue.keep(&self.core.workloads, &mut self.core.ctx);
         }
-        self.nodes_and_pods.update_engine(&mut self.core.scheduler, &mut self.core.ctx);
-        self.nodes_and_pods.evaluate_suspects(&self.core.workloads, &mut self.core.ctx);
+        self.pods.topologies.update_engine(&mut self.core.scheduler, &mut self.core.ctx);
+        self.pods.topologies.evaluate_suspects(&self.core.workloads, &mut self.core.ctx);
         // Before `write_workers`, which takes the message that clusters have changed.
         self.dispatching.clusters_changed(&mut self.core);
         for _ in 0..MAX_ROUNDS {
@@ -238,8 +241,7 @@ impl Control for ManagerControl {
         }
         let flavors = AssignedFlavors::Own(self.queues.flavors());
         let Core { workloads, jobs, ctx, .. } = &mut self.core;
-        self.nodes_and_pods.ungate(workloads, (flavors, jobs.gates()), ctx);
-        self.elastic_pods.ungate(workloads, ctx);
+        self.pods.evaluate(workloads, (flavors, jobs.gates()), ctx);
         self.dispatching.write_workers(&mut self.core, &self.queues);
         self.queues.evaluate(&self.core.scheduler, &mut self.core.ctx);
         // Last: a worker is clean only if no create of this decision is on its way there.
@@ -329,33 +331,19 @@ impl ManagerControl {
         self.core.evaluate_all_jobs();
     }
 
-    fn resource_flavor(&mut self, key: &Key, object: Option<Arc<ResourceFlavor>>) {
-        let agenda = &mut self.core.ctx.agenda;
-        self.core.scheduler.update(agenda, |index, names| {
-            index.resource_flavor(names, &key.name, object.as_deref())
-        });
-        // A ClusterQueue may have waited for the flavor, and a deleted flavor may wait for its finalizer.
-        agenda.now(Reevaluation::Queues);
-        // Workers report their nodes by the labels that flavors name (docs/reference/dispatch.md §2).
-        agenda.now(Reevaluation::LabelKeys);
-        self.queues.observe_flavor(key.name.clone(), object);
-        self.core.evaluate_all_jobs();
+    /// Queues, and what they refer to.
+    fn queue_objects(&mut self) -> QueueObjects<'_> {
+        QueueObjects { queues: &mut self.queues, core: &mut self.core }
     }
 
-    fn cohort(&mut self, key: &Key, object: Option<Arc<Cohort>>) {
-        let agenda = &mut self.core.ctx.agenda;
-        self.core
-            .scheduler
-            .update(agenda, |index, names| index.cohort(names, &key.name, object.as_deref()));
-        self.queues.observe_cohort(&key.name, object, &mut self.core.ctx);
+    fn cluster_queue(&mut self, key: &Key, object: Option<Arc<ClusterQueue>>) {
+        self.queue_objects().cluster_queue(key, object);
+        self.reenter(Index::take_workloads_to_reenter);
     }
 
-    fn topology(&mut self, key: &Key, object: Option<Arc<Topology>>) {
-        let agenda = &mut self.core.ctx.agenda;
-        self.core
-            .scheduler
-            .update(agenda, |index, names| index.topology(names, &key.name, object.as_deref()));
-        self.queues.observe_topology(&key.name, object, agenda);
+    fn local_queue(&mut self, key: &Key, object: Option<Arc<LocalQueue>>) {
+        self.queue_objects().local_queue(key, object);
+        self.reenter(Index::take_workloads_to_reenter);
     }
 
     fn admission_check(&mut self, key: &Key, object: Option<Arc<AdmissionCheck>>) {
@@ -366,32 +354,6 @@ impl ManagerControl {
             index.admission_check(names, &key.name, newest.as_deref())
         });
         self.core.evaluate_all_workloads();
-    }
-
-    fn cluster_queue(&mut self, key: &Key, object: Option<Arc<ClusterQueue>>) {
-        let agenda = &mut self.core.ctx.agenda;
-        self.core.scheduler.update(agenda, |index, names| {
-            index.cluster_queue(names, &key.name, object.as_deref())
-        });
-        if self.queues.observe_cluster_queue(&key.name, object, agenda) {
-            self.core.scheduler.sample_usage();
-            self.core.evaluate_all_workloads();
-        }
-        self.reenter(Index::take_workloads_to_reenter);
-    }
-
-    fn local_queue(&mut self, key: &Key, object: Option<Arc<LocalQueue>>) {
-        let agenda = &mut self.core.ctx.agenda;
-        let namespace = key.namespace.clone().unwrap_or_default();
-        self.core.scheduler.update(agenda, |index, names| {
-            index.local_queue(names, &namespace, &key.name, object.as_deref())
-        });
-        self.core.scheduler.observe_usage(key, object.as_deref(), agenda);
-        if self.queues.observe_local_queue(key, object, agenda) {
-            self.core.scheduler.sample_usage();
-            self.core.evaluate_all_workloads();
-        }
-        self.reenter(Index::take_workloads_to_reenter);
     }
 
     fn job(&mut self, kind: &Kind, change: Change<JobObject>) {
@@ -486,8 +448,7 @@ impl ManagerControl {
         self.queues.workload_changed(change, &mut self.core.ctx.agenda);
         self.numbers.workload_changed(change, &self.queues, &mut self.core.ctx);
         self.dispatching.workload_changed(change, self.core.ctx.now);
-        self.nodes_and_pods.workload_changed(change, &mut self.core.ctx);
-        self.elastic_pods.workload_changed(change, &mut self.core.ctx);
+        self.pods.workload_changed(change, &mut self.core.ctx);
     }
 
     /// Enters Workloads again whose requests are read differently now.
@@ -536,7 +497,7 @@ impl ManagerControl {
         let workload = Arc::clone(record.object());
         let flavors = (AssignedFlavors::Own(self.queues.flavors()), self.core.jobs.gates());
         let unhealthy_nodes =
-            self.nodes_and_pods.failed_nodes((key, &workload), flavors, &mut self.core.ctx);
+            self.pods.topologies.failed_nodes((key, &workload), flavors, &mut self.core.ctx);
         let inputs = StatusInputs {
             unhealthy_nodes,
             stop: self.queues.stop_policy(key, &workload),

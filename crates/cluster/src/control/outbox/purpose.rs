@@ -105,6 +105,10 @@ purposes! {
     UngateElastic = "ungate-elastic";
     /// Ends a pod that waits for a failed node.
     TerminatePod = "terminate-pod";
+    /// Ends a pod on an unreachable node.
+    ForcefullyEnd = "forcefully-end";
+    /// Deletes such a pod without a grace period.
+    ForcefullyDelete = "forcefully-delete";
     /// Removes the finalizer of a pod that its Workload has counted.
     JobUnfinalize = "job-unfinalize";
     /// Resets the status of a stopped job, or marks a pod as terminated.

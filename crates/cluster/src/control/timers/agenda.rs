@@ -20,6 +20,8 @@ pub enum Reevaluation {
     Ungating(Key),
     /// Pods of a chain of workload slices that wait for their gate to be taken off, by the name of the first slice.
     ElasticPods(Key),
+    /// A pod that is being deleted and may be deleted by force.
+    TerminatingPod(Key),
     /// Which clusters may be chosen: an exclusion has ended.
     Fleet,
     /// The status of all queues.
@@ -56,6 +58,7 @@ pub(crate) struct Agenda {
     pod_groups: BTreeSet<Key>,
     ungating: BTreeSet<Key>,
     elastic_pods: BTreeSet<Key>,
+    terminating_pods: BTreeSet<Key>,
     queues: QueuesToEvaluate,
     fleet: bool,
     cohorts: bool,
@@ -83,6 +86,9 @@ impl Agenda {
             }
             Reevaluation::ElasticPods(key) => {
                 self.elastic_pods.insert(key);
+            }
+            Reevaluation::TerminatingPod(key) => {
+                self.terminating_pods.insert(key);
             }
             Reevaluation::Fleet => self.fleet = true,
             Reevaluation::Queues => self.queues.all = true,
@@ -173,6 +179,10 @@ impl Agenda {
 
     pub(crate) fn take_elastic_pods(&mut self) -> BTreeSet<Key> {
         std::mem::take(&mut self.elastic_pods)
+    }
+
+    pub(crate) fn take_terminating_pods(&mut self) -> BTreeSet<Key> {
+        std::mem::take(&mut self.terminating_pods)
     }
 
     /// `None` if there is no queue to evaluate.

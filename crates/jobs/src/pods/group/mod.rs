@@ -268,8 +268,12 @@ fn delete_members(workload: &Workload, context: GroupContext<'_>) -> Steps {
 
 fn with_workload(workload: &Workload, members: &Members<'_>, context: GroupContext<'_>) -> Steps {
     let mut steps: Steps = add_owners(workload, members).into_iter().collect();
+    let is_owned = steps.is_empty();
     steps.extend(remove_excess(&members.excess, context));
-    steps.extend(finalize(&members.replaced, context));
+    // Garbage collection deletes a Workload whose owners are all gone: replacements own it before the members that they replace go.
+    if is_owned {
+        steps.extend(finalize(&members.replaced, context));
+    }
     if let Some(outcome) = status::finished(context.pods) {
         steps.extend(finish(workload, &outcome));
         return steps;

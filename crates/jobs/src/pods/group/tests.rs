@@ -99,6 +99,10 @@ fn steps(pods: &[&Pod], workload: Option<&Workload>, busy: &[&str]) -> Vec<Strin
         ReconcileStep::Refuse { reason, .. } => format!("refuse {reason}"),
         ReconcileStep::FinishWorkload { reason, .. } => format!("finish {reason}"),
         ReconcileStep::CreateWorkload => "create".to_owned(),
+        ReconcileStep::AddOwners(_, owners) => {
+            let names = owners.iter().map(|one| one.name.as_str());
+            format!("own {}", names.collect::<Vec<_>>().join(" "))
+        }
         ReconcileStep::UpdateQueueName { queue_name, .. } => format!("queue {queue_name:?}"),
         other => format!("{other:?}"),
     };
@@ -249,6 +253,20 @@ fn the_member_that_stopped_first_is_replaced_first() {
     assert_eq!(replaced(&stopped("a", "False", early), &deleted), ["b"], "nothing else keeps it");
     // Of the first one it is only known when it became ready.
     assert_eq!(replaced(&stopped("a", "True", early), &stopped("b", "False", late)), ["b"]);
+}
+
+#[test]
+fn replaced_members_go_after_their_replacements_own_the_workload() {
+    let deleted = |name: &str| {
+        member(name, &json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:30:00Z" } }))
+    };
+    let (a, b, c, d) = (deleted("a"), deleted("b"), gated("c"), gated("d"));
+    let mut active = workload(&[&gated("a"), &gated("b")], &[]);
+    assert_eq!(steps(&[&a, &b, &c, &d], Some(&active), &[]), ["own c d"]);
+    let owners = workload(&[&c, &d], &[]).metadata.owner_references;
+    active.metadata.owner_references.get_or_insert_default().extend(owners.unwrap_or_default());
+    let released = steps(&[&a, &b, &c, &d], Some(&active), &[]);
+    assert_eq!(released, ["finalize a", "finalize b"]);
 }
 
 #[test]

@@ -1,0 +1,115 @@
+//! The machines of pods in the manager's own cluster: topologies, elastic jobs, failure recovery.
+
+use std::sync::Arc;
+
+use ::jobs::{JobGates, pod_sets_info::AssignedFlavors};
+use runtime::{watch::Change, writer::WriteOutcome};
+
+use crate::control::{
+    change::for_each_object,
+    context::Context,
+    elastic_pods::{ElasticPods, WatchedElasticPod},
+    failure_recovery::{FailureRecovery, NodeReachability, WatchedTerminatingPod},
+    observed::Observed,
+    outbox::{Purpose, Settled, Ticket},
+    topology::{NodeReplacementGates, NodesAndPods, WatchedNode},
+    workloads::{WorkloadChange, Workloads},
+};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct PodMachines {
+    pub(super) topologies: NodesAndPods,
+    elastic: ElasticPods,
+    failure_recovery: FailureRecovery,
+}
+
+impl PodMachines {
+    pub(super) fn new(node_replacement: NodeReplacementGates) -> Self {
+        Self {
+            topologies: NodesAndPods::new(node_replacement),
+            elastic: ElasticPods::default(),
+            failure_recovery: FailureRecovery::default(),
+        }
+    }
+
+    /// Records a node of topologies; `None` if it is gone.
+    pub(super) fn observe_node(&mut self, name: &str, node: Option<&Arc<Observed<WatchedNode>>>) {
+        self.topologies.observe_node(name, node.map(|node| node.content()));
+    }
+
+    /// Records pods of elastic jobs. They start later than everything else is decided, and change nothing of it.
+    pub(super) fn elastic_pods(
+        &mut self,
+        change: Change<Observed<WatchedElasticPod>>,
+        ctx: &mut Context,
+    ) {
+        for_each_object(change, |key, pod| self.elastic.observe_pod(&key, pod.as_ref(), ctx));
+    }
+
+    /// Records pods that may be deleted by force.
+    pub(super) fn terminating_pods(
+        &mut self,
+        change: Change<Observed<WatchedTerminatingPod>>,
+        ctx: &mut Context,
+    ) {
+        for_each_object(change, |key, pod| {
+            self.failure_recovery.observe_pod(&key, pod.as_ref(), ctx);
+        });
+    }
+
+    /// Records whether nodes are reachable.
+    pub(super) fn nodes(&mut self, change: Change<Observed<NodeReachability>>, ctx: &mut Context) {
+        for_each_object(change, |key, node| {
+            let node = node.map(|node| *node.content());
+            self.failure_recovery.observe_node(&key.name, node, ctx);
+        });
+    }
+
+    /// Takes a change of a Workload.
+    pub(super) fn workload_changed(&mut self, change: &WorkloadChange, ctx: &mut Context) {
+        self.topologies.workload_changed(change, ctx);
+        self.elastic.workload_changed(change, ctx);
+    }
+
+    /// Takes the gates off pods, and ends those on unreachable nodes.
+    pub(super) fn evaluate(
+        &mut self,
+        workloads: &Workloads,
+        flavors: (AssignedFlavors<'_>, JobGates),
+        ctx: &mut Context,
+    ) {
+        self.topologies.ungate(workloads, flavors, ctx);
+        self.elastic.ungate(workloads, ctx);
+        self.failure_recovery.evaluate(ctx);
+    }
+
+    /// Whether writes with this purpose are those of a machine of pods.
+    pub(super) fn writes(purpose: Purpose) -> bool {
+        matches!(
+            purpose,
+            Purpose::UngateTopology
+                | Purpose::TerminatePod
+                | Purpose::UngateElastic
+                | Purpose::ForcefullyEnd
+                | Purpose::ForcefullyDelete
+        )
+    }
+
+    /// Takes the answer to the write of a pod.
+    pub(super) fn answered(
+        &mut self,
+        ticket: &Ticket,
+        answer: WriteOutcome,
+        settled: &Settled,
+        ctx: &mut Context,
+    ) {
+        match ticket.purpose {
+            Purpose::UngateElastic => self.elastic.answered(ticket, answer, settled, ctx),
+            Purpose::ForcefullyEnd | Purpose::ForcefullyDelete => {
+                self.failure_recovery.answered(ticket, answer, settled, ctx);
+            }
+            _ => self.topologies.answered(ticket, answer, settled, ctx),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Queues and what they refer to: each object goes to the machine of queues and to the index of the scheduler.
+
+use std::sync::Arc;
+
+use crds::v1beta2::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Topology};
+use runtime::watch::Key;
+
+use crate::control::{core::Core, queues::Queues, timers::Reevaluation};
+
+/// See the module. `None` in place of an object means that it is gone.
+pub(super) struct QueueObjects<'a> {
+    pub(super) queues: &'a mut Queues,
+    pub(super) core: &'a mut Core,
+}
+
+impl QueueObjects<'_> {
+    pub(super) fn resource_flavor(&mut self, key: &Key, object: Option<Arc<ResourceFlavor>>) {
+        let agenda = &mut self.core.ctx.agenda;
+        self.core.scheduler.update(agenda, |index, names| {
+            index.resource_flavor(names, &key.name, object.as_deref())
+        });
+        // A ClusterQueue may have waited for the flavor, and a deleted flavor may wait for its finalizer.
+        agenda.now(Reevaluation::Queues);
+        // Workers report their nodes by the labels that flavors name (docs/reference/dispatch.md §2).
+        agenda.now(Reevaluation::LabelKeys);
+        self.queues.observe_flavor(key.name.clone(), object);
+        self.core.evaluate_all_jobs();
+    }
+
+    pub(super) fn cohort(&mut self, key: &Key, object: Option<Arc<Cohort>>) {
+        let agenda = &mut self.core.ctx.agenda;
+        self.core
+            .scheduler
+            .update(agenda, |index, names| index.cohort(names, &key.name, object.as_deref()));
+        self.queues.observe_cohort(&key.name, object, &mut self.core.ctx);
+    }
+
+    pub(super) fn topology(&mut self, key: &Key, object: Option<Arc<Topology>>) {
+        let agenda = &mut self.core.ctx.agenda;
+        self.core
+            .scheduler
+            .update(agenda, |index, names| index.topology(names, &key.name, object.as_deref()));
+        self.queues.observe_topology(&key.name, object, agenda);
+    }
+
+    pub(super) fn cluster_queue(&mut self, key: &Key, object: Option<Arc<ClusterQueue>>) {
+        let agenda = &mut self.core.ctx.agenda;
+        self.core.scheduler.update(agenda, |index, names| {
+            index.cluster_queue(names, &key.name, object.as_deref())
+        });
+        if self.queues.observe_cluster_queue(&key.name, object, agenda) {
+            self.core.scheduler.sample_usage();
+            self.core.evaluate_all_workloads();
+        }
+    }
+
+    pub(super) fn local_queue(&mut self, key: &Key, object: Option<Arc<LocalQueue>>) {
+        let agenda = &mut self.core.ctx.agenda;
+        let namespace = key.namespace.clone().unwrap_or_default();
+        self.core.scheduler.update(agenda, |index, names| {
+            index.local_queue(names, &namespace, &key.name, object.as_deref())
+        });
+        self.core.scheduler.observe_usage(key, object.as_deref(), agenda);
+        if self.queues.observe_local_queue(key, object, agenda) {
+            self.core.scheduler.sample_usage();
+            self.core.evaluate_all_workloads();
+        }
+    }
+}
