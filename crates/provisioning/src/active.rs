@@ -11,10 +11,10 @@ const CONFIG_KIND: &str = "ProvisioningRequestConfig";
 /// Why ProvisioningRequests cannot be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Obstacle {
-    /// The cluster does not serve the kind.
-    NotServed,
-    /// The manager may not read the kind.
-    Forbidden,
+    /// The cluster does not serve this resource.
+    NotServed(&'static str),
+    /// The manager may not read this resource.
+    Forbidden(&'static str),
 }
 
 /// Status, reason and message of the condition.
@@ -58,14 +58,14 @@ pub fn activity(
     });
     let (reason, message) = match (found, obstacle) {
         (Err(message), _) => (reasons::BAD_PARAMETERS_REF, message),
-        (Ok(()), Some(Obstacle::NotServed)) => (
-            reasons::PROVISIONING_REQUESTS_UNAVAILABLE,
-            "the cluster does not serve provisioningrequests.autoscaling.x-k8s.io/v1".to_owned(),
-        ),
-        (Ok(()), Some(Obstacle::Forbidden)) => (
-            reasons::PROVISIONING_REQUESTS_UNAVAILABLE,
-            "the manager may not watch provisioningrequests.autoscaling.x-k8s.io".to_owned(),
-        ),
+        (Ok(()), Some(Obstacle::NotServed(resource))) => {
+            let message = format!("the cluster does not serve {resource}");
+            (reasons::PROVISIONING_REQUESTS_UNAVAILABLE, message)
+        }
+        (Ok(()), Some(Obstacle::Forbidden(resource))) => {
+            let message = format!("the manager has no right to list and watch {resource}");
+            (reasons::PROVISIONING_REQUESTS_UNAVAILABLE, message)
+        }
         (Ok(()), None) => {
             let message = "The admission check is active".to_owned();
             return CheckActivity { active: true, reason: reasons::ACTIVE, message };
@@ -98,8 +98,9 @@ mod tests {
         assert_eq!(message, "provisioningrequestconfigs.kueue.x-k8s.io \"unknown\" not found");
         assert_eq!(of("MultiKueueConfig", "known", None).2, "wrong kind \"MultiKueueConfig\"");
         assert_eq!(activity(None, |_| true, None).message, "missing parameters");
-        for obstacle in [Obstacle::NotServed, Obstacle::Forbidden] {
-            assert!(!of(kind, "known", Some(obstacle)).0);
+        for obstacle in [Obstacle::NotServed("requests"), Obstacle::Forbidden("requests")] {
+            let (active, reason, _) = of(kind, "known", Some(obstacle));
+            assert!(!active && reason == "ProvisioningRequestsUnavailable");
         }
     }
 }

@@ -105,13 +105,6 @@ macro_rules! resource {
                 &mut self.metadata
             }
         }
-
-        impl Decode for $name {
-            #[inline(never)]
-            fn decode(value: Value) -> Result<Self, Error> {
-                serde_json::from_value(value)
-            }
-        }
     };
 }
 
@@ -123,6 +116,23 @@ resource!(
     "provisioningrequests"
 );
 resource!(EntryTemplate = "", "v1", "v1", "PodTemplate", "podtemplates");
+
+impl Decode for ProvisioningRequest {
+    #[inline(never)]
+    fn decode(value: Value) -> Result<Self, Error> {
+        serde_json::from_value(value)
+    }
+}
+
+/// Of a template that exists, no decision reads the pods.
+impl Decode for EntryTemplate {
+    #[inline(never)]
+    fn decode(mut value: Value) -> Result<Self, Error> {
+        let metadata = value.get_mut("metadata").map(Value::take).unwrap_or_default();
+        let metadata = serde_json::from_value::<Option<ObjectMeta>>(metadata)?;
+        Ok(Self { metadata: metadata.unwrap_or_default(), template: PodTemplate::default() })
+    }
+}
 
 #[cfg(test)]
 mod tests {

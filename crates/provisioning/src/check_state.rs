@@ -49,6 +49,8 @@ pub struct CheckUpdate {
     pub pod_set_updates: Vec<PodSetUpdate>,
     /// Of a Retry: seconds from the transition to the next attempt.
     pub requeue_after_seconds: Option<i32>,
+    /// The message says why nothing can be created.
+    pub fails: bool,
 }
 
 impl CheckUpdate {
@@ -62,7 +64,21 @@ impl CheckUpdate {
             message: known.message.clone(),
             pod_set_updates: known.pod_set_updates.clone(),
             requeue_after_seconds: known.requeue_after_seconds,
+            fails: false,
         }
+    }
+
+    /// The state as it is, with a message that says why nothing can be created.
+    #[must_use]
+    pub fn failure(known: &AdmissionCheckState, message: String) -> Self {
+        Self { message, fails: true, ..Self::unchanged(known) }
+    }
+
+    /// The update, if it changes anything of the state.
+    #[must_use]
+    pub fn if_differing(self, known: &AdmissionCheckState) -> Option<Self> {
+        let same = Self { fails: false, ..self.clone() } == Self::unchanged(known);
+        (!same).then_some(self)
     }
 
     /// Another state, with this message.

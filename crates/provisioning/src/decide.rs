@@ -94,7 +94,11 @@ pub fn is_over(workload: &Workload, cleans_up_evicted: bool) -> bool {
 #[must_use]
 pub fn asks(workload: &Workload) -> bool {
     let is = |condition| is_true(&workload.status.conditions, condition);
-    is(QUOTA_RESERVED) && !is(FINISHED) && !is(EVICTED) && workload.status.admission.is_some()
+    is(QUOTA_RESERVED)
+        && !is(FINISHED)
+        && !is(EVICTED)
+        && workload.metadata.deletion_timestamp.is_none()
+        && workload.status.admission.is_some()
 }
 
 /// Decides about one check of a Workload that [`asks`].
@@ -112,11 +116,36 @@ pub fn decide(asking: AskingWorkload<'_>, check: AskedCheck<'_>) -> CheckDecisio
     }
 }
 
+/// Requests of the Workload that are those of none of its checks, by name: a check was taken from its list.
+#[must_use]
+pub fn unclaimed(asking: AskingWorkload<'_>, checks: &[&AdmissionCheckState]) -> Vec<String> {
+    let own = asking.requests.iter().copied().filter(|one| is_owned(one, asking.workload));
+    let of_none = own.filter(|request| {
+        let name = request.metadata.name.as_deref().unwrap_or_default();
+        let is_of = |check: &&AdmissionCheckState| {
+            let expected = check.retry_count.unwrap_or(0) + 1;
+            attempt_of(name, name_text(asking.workload), &check.name, expected).is_some()
+        };
+        !is_deleting(request) && !checks.iter().any(is_of)
+    });
+    of_none.map(name_of).collect()
+}
+
+/// Names that requests of a check may have next: after the retries of its state, and after the attempts that exist.
+#[must_use]
+pub fn next_names(asking: AskingWorkload<'_>, known: &AdmissionCheckState) -> Vec<String> {
+    let retries = known.retry_count.unwrap_or(0);
+    let numbers = of_check(asking, known).map(|one| one.number).chain([retries]);
+    numbers
+        .map(|number| request_name(name_text(asking.workload), &known.name, number + 1))
+        .collect()
+}
+
 /// A check without a usable config. A Ready one stays: its room was provided.
 fn inactive(known: &AdmissionCheckState) -> CheckDecision {
     let update = CheckUpdate::to(known, PENDING, "The admission check is not active");
     let update = Some(update).filter(|_| known.state != READY);
-    CheckDecision { update: update.and_then(|one| differing(known, one)), ..Default::default() }
+    CheckDecision { update: update.and_then(|one| one.if_differing(known)), ..Default::default() }
 }
 
 /// No pod needs room: Ready, without a request.
@@ -155,7 +184,7 @@ fn of_request(
     let state = CheckUpdate::unchanged(known).state;
     let state = update.as_ref().map_or(state, |update| update.state);
     let mut decision = CheckDecision {
-        update: update.clone().and_then(|one| differing(known, one)),
+        update: update.clone().and_then(|one| one.if_differing(known)),
         unused,
         step: None,
     };
@@ -259,12 +288,8 @@ fn hand_over(asking: AskingWorkload<'_>, request: &ProvisioningRequest) -> Optio
 
 /// Keeps the state of a check, with a message that says what stands in the way.
 fn problem(known: &AdmissionCheckState, message: String) -> CheckDecision {
-    let update = CheckUpdate { message, ..CheckUpdate::unchanged(known) };
-    CheckDecision { update: differing(known, update), ..Default::default() }
-}
-
-fn differing(known: &AdmissionCheckState, update: CheckUpdate) -> Option<CheckUpdate> {
-    (update != CheckUpdate::unchanged(known) || known.state.is_empty()).then_some(update)
+    let update = CheckUpdate::failure(known, message).if_differing(known);
+    CheckDecision { update, ..Default::default() }
 }
 
 fn is_deleting(request: &ProvisioningRequest) -> bool {

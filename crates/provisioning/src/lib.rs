@@ -28,4 +28,7 @@ pub mod template;
 
 pub use api::{EntryTemplate, ProvisioningRequest};
 pub use check_state::CheckUpdate;
-pub use decide::{AskedCheck, AskingWorkload, CheckDecision, RequestStep, decide};
+pub use decide::{
+    AskedCheck, AskingWorkload, CheckDecision, RequestStep, asks, decide, is_over, next_names,
+    unclaimed,
+};

@@ -35,6 +35,21 @@ pub fn with_checks(
     status
 }
 
+/// Sets the state of a check, its message and what it adds to the pods. Retries that were counted stay.
+#[must_use]
+pub fn with_check_state(
+    mut status: WorkloadStatus,
+    next: AdmissionCheckState,
+    at: StatusStamp,
+) -> WorkloadStatus {
+    set(&mut status, &next.name, &next.state, &next.message, at);
+    if let Some(one) = status.admission_checks.iter_mut().find(|one| one.name == next.name) {
+        one.pod_set_updates = next.pod_set_updates;
+        one.requeue_after_seconds = next.requeue_after_seconds;
+    }
+    status
+}
+
 /// Sets a check to Retry: the Workload has to be evicted and its checks repeated.
 #[must_use]
 pub fn check_retry(
