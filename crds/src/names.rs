@@ -14,6 +14,8 @@ macro_rules! names {
 names! {
     /// Group of Kueue's kinds.
     KUEUE_GROUP = "kueue.x-k8s.io";
+    /// Group of the aggregated API of pending Workloads.
+    VISIBILITY_GROUP = "visibility.kueue.x-k8s.io";
     /// Group of our kinds.
     SLUICE_GROUP = "sluice.dev";
     /// Group of PriorityClass.

@@ -5,6 +5,7 @@
 mod install;
 mod programs;
 mod register;
+mod visibility;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -51,10 +52,11 @@ pub struct Installation<'a> {
     declared: Option<(Kinds, PathBuf)>,
 }
 
-/// The webhook port of the first manager, which is part of the manifests.
+/// Ports of the first manager, which are part of the manifests.
 #[derive(Clone, Copy, Debug)]
 pub struct InstallationPorts {
     webhooks: u16,
+    visibility: u16,
 }
 
 impl InstallationPorts {
@@ -63,7 +65,13 @@ impl InstallationPorts {
     /// # Errors
     /// If there are none.
     pub fn choose() -> Result<Self> {
-        Ok(Self { webhooks: free_port()? })
+        Ok(Self { webhooks: free_port()?, visibility: free_port()? })
+    }
+
+    /// The port of the visibility API.
+    #[must_use]
+    pub fn visibility(&self) -> u16 {
+        self.visibility
     }
 }
 
@@ -167,6 +175,14 @@ impl<'a> Installation<'a> {
         Ok(())
     }
 
+    /// Applies the APIServices of the visibility API, served by the first manager, and waits until they are available.
+    ///
+    /// # Errors
+    /// If the API server refuses something, or does not reach the manager.
+    pub async fn aggregate_visibility(&self) -> Result<()> {
+        visibility::aggregate(&self.hub, self.ports.visibility).await
+    }
+
     /// Registers every worker under its name.
     ///
     /// # Errors
@@ -178,7 +194,7 @@ impl<'a> Installation<'a> {
         Ok(())
     }
 
-    /// Starts a manager. The first one answers the webhooks.
+    /// Starts a manager. The first one answers the webhooks and the aggregated visibility API.
     ///
     /// # Errors
     /// If it does not become ready.
@@ -196,8 +212,8 @@ impl<'a> Installation<'a> {
         blocks: &Value,
         environment: &[(&str, &str)],
     ) -> Result<Program> {
-        let webhooks = if first { self.ports.webhooks } else { free_port()? };
-        programs::manager(self, webhooks, blocks, environment).await
+        let ports = if first { self.ports } else { InstallationPorts::choose()? };
+        programs::manager(self, ports, blocks, environment).await
     }
 
     /// Starts an agent on a worker.
@@ -226,7 +242,7 @@ impl<'a> Installation<'a> {
     /// # Errors
     /// If it does not become ready.
     pub async fn lasting_manager(&self) -> Result<()> {
-        programs::lasting_manager(self, self.ports.webhooks).await
+        programs::lasting_manager(self, self.ports).await
     }
 
     /// Starts an agent on a worker that lives as long as the lab.

@@ -43,11 +43,12 @@ pub fn objects(built: &str) -> anyhow::Result<Vec<Value>> {
     Ok(serde_saphyr::from_multiple_with_options(built, options)?)
 }
 
-/// These objects as one YAML text, webhooks at `port`. Deployments get no replicas, because nothing would run them.
+/// These objects as one YAML text, webhooks at `port`. Deployments get no replicas, because nothing would run them. APIServices are
+/// left out: without an endpoint they would delay everything that asks which kinds there are (`installation::visibility`).
 #[must_use]
 pub fn localised(objects: Vec<Value>, port: u16) -> String {
     let mut text = String::new();
-    for mut object in objects {
+    for mut object in objects.into_iter().filter(|object| object["kind"] != "APIService") {
         point_to(&mut object, port);
         if object["kind"] == "Deployment" {
             object["spec"]["replicas"] = 0.into();
@@ -79,6 +80,12 @@ fn point_to(value: &mut Value, port: u16) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn aggregated_apis_are_left_out() {
+        let objects = vec![json!({"kind": "APIService"}), json!({"kind": "Service"})];
+        assert_eq!(localised(objects, 7), "---\n{\"kind\":\"Service\"}\n");
+    }
 
     #[test]
     fn services_become_urls_and_other_fields_stay() {

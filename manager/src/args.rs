@@ -128,7 +128,7 @@ mod tests {
         let args = args.expect("flags");
         assert_eq!(args.logs.filter().expect("a filter"), "debug");
         assert_eq!(args.logs.format(), LogFormat::Json);
-        assert_eq!(args.components.len(), 5, "everything runs unless something is named");
+        assert_eq!(args.components.len(), 6, "everything runs unless something is named");
     }
 
     #[test]

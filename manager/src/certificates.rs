@@ -1,7 +1,7 @@
 //! The serving certificate: created and shared through a Secret, or mounted from a directory.
 //!
-//! The API server has to trust the CA of a created certificate. The CA is injected into the CRDs with a conversion webhook and
-//! into the webhook configurations, and again periodically, because applying a manifest may remove it.
+//! The API server has to trust the CA of a created certificate. The CA is injected into the CRDs with a conversion webhook,
+//! into the webhook configurations and the APIServices, and again periodically, because applying a manifest may remove it.
 
 use std::{
     path::PathBuf,
@@ -12,6 +12,8 @@ use std::{
     time::Duration,
 };
 
+use ::visibility::api::VisibilityVersion;
+use crds::names::VISIBILITY_GROUP;
 use jiff::Timestamp;
 use kube::Client;
 use runtime::{
@@ -72,8 +74,31 @@ pub(crate) fn names(service: &str, namespace: &str, host: &str) -> Vec<String> {
     names
 }
 
-/// All objects that contain the CA of the webhooks.
-pub(crate) fn targets() -> Vec<InjectionTarget> {
+/// What the API server calls in this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CalledServers {
+    /// Webhooks and conversion.
+    pub(crate) webhooks: bool,
+    /// The visibility API.
+    pub(crate) visibility: bool,
+}
+
+/// All objects that contain the CA.
+pub(crate) fn targets(called: CalledServers) -> Vec<InjectionTarget> {
+    let webhooks = called.webhooks.then(targets_of_webhooks);
+    let visibility = called.visibility.then(targets_of_visibility);
+    webhooks.into_iter().chain(visibility).flatten().collect()
+}
+
+fn targets_of_visibility() -> Vec<InjectionTarget> {
+    let target = |version: VisibilityVersion| InjectionTarget {
+        kind: InjectedKind::ApiService,
+        name: format!("{}.{VISIBILITY_GROUP}", version.name()),
+    };
+    VisibilityVersion::ALL.map(target).into()
+}
+
+fn targets_of_webhooks() -> Vec<InjectionTarget> {
     let target = |kind| move |name: &str| InjectionTarget { kind, name: name.to_owned() };
     let mut targets: Vec<InjectionTarget> =
         CONVERTED.iter().copied().map(target(InjectedKind::CustomResourceDefinition)).collect();
@@ -85,11 +110,16 @@ pub(crate) fn targets() -> Vec<InjectionTarget> {
 }
 
 impl ManagedCertificate {
-    pub(crate) fn new(client: Client, secret: CertSecret, slot: Arc<CertificateSlot>) -> Self {
-        Self { client, secret, targets: targets(), slot, trusted: Arc::default() }
+    pub(crate) fn new(
+        client: Client,
+        secret: CertSecret,
+        slot: Arc<CertificateSlot>,
+        called: CalledServers,
+    ) -> Self {
+        Self { client, secret, targets: targets(called), slot, trusted: Arc::default() }
     }
 
-    /// Whether all objects contain the CA of the certificate in use.
+    /// Whether all objects contain the CA of the certificate in use. APIServices do not count: the visibility API is optional.
     pub(crate) fn trusted(&self) -> Arc<AtomicBool> {
         self.trusted.clone()
     }
@@ -102,7 +132,7 @@ impl ManagedCertificate {
                 Ok(false) => RETRY_PAUSE,
                 Err(error) => {
                     let error = error_chain::describe(error.as_ref());
-                    tracing::warn!(error, "cannot keep the webhooks' certificate");
+                    tracing::warn!(error, "cannot keep the serving certificate");
                     RETRY_PAUSE
                 }
             };
@@ -120,6 +150,7 @@ impl ManagedCertificate {
         // An object that fails does not keep the CA from the others.
         let (mut settled, mut cache) = (true, true);
         for target in &self.targets {
+            let is_optional = target.kind == InjectedKind::ApiService;
             let injected =
                 ca_bundle::inject(&self.client, target, &bundle.authority.certificate).await;
             match injected {
@@ -127,18 +158,19 @@ impl ManagedCertificate {
                 Ok(Injection::Injected) => tracing::info!(object = %target.name, "injected the CA"),
                 Ok(Injection::Missing) => {
                     tracing::debug!(object = %target.name, "an object of the CA does not exist");
-                    settled = false;
+                    settled &= is_optional;
                 }
-                Ok(Injection::Stale) => (settled, cache) = (false, false),
+                Ok(Injection::Stale) => (settled, cache) = (false, cache && is_optional),
                 Err(error) => {
                     tracing::warn!(error = error_chain::describe(&error), "cannot inject the CA");
-                    (settled, cache) = (false, false);
+                    // An optional object is tried again after the longer pause: nothing waits for it.
+                    (settled, cache) = (settled && is_optional, cache && is_optional);
                 }
             }
         }
         // A missing object does not keep the process from being ready: it may never be installed.
         if cache && !self.trusted.swap(true, Ordering::Relaxed) {
-            tracing::info!("the webhooks' certificate is in place");
+            tracing::info!("the serving certificate is in place");
         }
         Ok(settled)
     }
@@ -146,10 +178,18 @@ impl ManagedCertificate {
 
 /// Loads a mounted certificate until `stop`; waits for it if it does not exist yet.
 pub(crate) async fn follow(dir: PathBuf, slot: Arc<CertificateSlot>, stop: Stop) {
+    let mut reported = String::new();
     loop {
         match CertDir::open(&dir, slot.clone()).await {
             Ok(source) => return source.follow(stop).await,
-            Err(error) => tracing::warn!(%error, "waiting for the webhooks' certificate"),
+            Err(error) => {
+                // The directory may never be mounted, so one warning has to be enough.
+                let text = error_chain::describe(&error);
+                if text != reported {
+                    tracing::warn!(error = text, "waiting for the serving certificate");
+                    reported = text;
+                }
+            }
         }
         // A Secret of another component may be mounted later than the process starts.
         if stop.run_until_cancelled(tokio::time::sleep(RETRY_PAUSE)).await.is_none() {

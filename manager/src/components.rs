@@ -17,6 +17,8 @@ pub(crate) enum ManagerComponent {
     Scheduler,
     /// Dispatch to worker clusters.
     Multikueue,
+    /// The API of pending Workloads.
+    Visibility,
 }
 
 /// Controllers and scheduler share one task here, so they run together or not at all.
@@ -24,7 +26,7 @@ const TOGETHER: &[ManagerComponent] =
     &[ManagerComponent::Core, ManagerComponent::Jobs, ManagerComponent::Scheduler];
 
 /// The default of `--components`.
-pub(crate) const DEFAULT: &str = "core,webhooks,jobs,scheduler,multikueue";
+pub(crate) const DEFAULT: &str = "core,webhooks,jobs,scheduler,multikueue,visibility";
 
 /// The selected components.
 ///
@@ -38,7 +40,7 @@ pub(crate) fn select(selected: &[ManagerComponent]) -> anyhow::Result<BTreeSet<M
     };
     let missing: Vec<ManagerComponent> =
         TOGETHER.iter().copied().filter(|one| !selected.contains(one)).collect();
-    // Without any of them the process serves webhooks only, which is a valid replica.
+    // Without any of them the process serves webhooks or the visibility API only, which is a valid replica.
     let some = missing.len() < TOGETHER.len() || selected.contains(&ManagerComponent::Multikueue);
     anyhow::ensure!(
         missing.is_empty() || !some,
@@ -55,8 +57,8 @@ mod tests {
 
     #[test]
     fn controllers_and_scheduler_run_together() {
-        use ManagerComponent::{Core, Jobs, Multikueue, Scheduler, Webhooks};
-        assert!(select(&[Webhooks]).is_ok());
+        use ManagerComponent::{Core, Jobs, Multikueue, Scheduler, Visibility, Webhooks};
+        assert!(select(&[Webhooks]).is_ok() && select(&[Visibility]).is_ok());
         assert!(select(&[Webhooks, Core, Jobs, Scheduler]).is_ok());
         assert!(select(&[Core, Jobs, Scheduler, Multikueue]).is_ok());
         let error = select(&[Webhooks, Scheduler, Jobs]).expect_err("no core").to_string();

@@ -8,9 +8,12 @@
 //! | `args`, `settings`, `components` | flags, configuration file and feature gates, selected components |
 //! | `process` | the tasks of the process |
 //! | `leader` | leader election, and the tasks of the leader |
-//! | `webhook_cache`, `certificates` | what webhooks need: the cache of objects, the serving certificate |
+//! | `webhook_cache` | the cache of objects that webhooks need |
+//! | `visibility` | the API of pending Workloads |
+//! | `certificates` | the serving certificate of both |
 //! | `integrations`, `idle_settings` | what of the configuration is not built, as metrics |
-//! | `metrics_access`, `build_info`, `listen` | authorization of metrics, version, bind addresses |
+//! | `metrics_access`, `reviews` | authorization of metrics, reviews by the API server |
+//! | `build_info`, `listen` | version, bind addresses |
 
 mod args;
 mod build_info;
@@ -23,7 +26,9 @@ mod leader;
 mod listen;
 mod metrics_access;
 mod process;
+mod reviews;
 mod settings;
+mod visibility;
 mod webhook_cache;
 
 use std::process::ExitCode;

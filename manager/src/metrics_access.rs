@@ -7,20 +7,22 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use http::{StatusCode, header::AUTHORIZATION};
+use http::StatusCode;
 use k8s_openapi::api::{
-    authentication::v1::{TokenReview, TokenReviewSpec, UserInfo},
-    authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
+    authentication::v1::UserInfo,
+    authorization::v1::{NonResourceAttributes, SubjectAccessReviewSpec},
 };
-use kube::{Api, Client, api::PostParams};
+use kube::Client;
+
+use crate::reviews;
 
 /// Passes on a request if its bearer token is authorized.
 pub(crate) async fn check(State(client): State<Client>, request: Request, next: Next) -> Response {
-    let Some(token) = bearer(&request) else {
+    let Some(token) = reviews::bearer(request.headers()).map(str::to_owned) else {
         return (StatusCode::UNAUTHORIZED, "a bearer token is needed\n").into_response();
     };
     let path = request.uri().path().to_owned();
-    match decide(&client, token, path).await {
+    match decide(&client, &token, path).await {
         Ok(StatusCode::OK) => next.run(request).await,
         Ok(code) => (code, format!("{code}\n")).into_response(),
         Err(error) => {
@@ -31,64 +33,24 @@ pub(crate) async fn check(State(client): State<Client>, request: Request, next: 
     }
 }
 
-fn bearer(request: &Request) -> Option<String> {
-    let value = request.headers().get(AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, token) = value.split_once(' ')?;
-    let token = token.trim();
-    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then(|| token.to_owned())
-}
-
-async fn decide(client: &Client, token: String, path: String) -> Result<StatusCode, kube::Error> {
-    let review = TokenReview {
-        spec: TokenReviewSpec { token, ..TokenReviewSpec::default() },
-        ..TokenReview::default()
-    };
-    let reviews: Api<TokenReview> = Api::all(client.clone());
-    let status = reviews.create(&PostParams::default(), &review).await?.status.unwrap_or_default();
-    // The user counts only if the token was accepted.
-    let Some(user) = status.user.filter(|_| status.authenticated == Some(true)) else {
+async fn decide(client: &Client, token: &str, path: String) -> Result<StatusCode, kube::Error> {
+    let Some(user) = reviews::user_of(client, token).await? else {
         return Ok(StatusCode::UNAUTHORIZED);
     };
-    let accesses: Api<SubjectAccessReview> = Api::all(client.clone());
-    let access = accesses.create(&PostParams::default(), &access(user, path)).await?;
-    let allowed = access.status.is_some_and(|status| status.allowed);
-    Ok(if allowed { StatusCode::OK } else { StatusCode::FORBIDDEN })
+    let access = reviews::access(client, access(user, path)).await?;
+    Ok(if access.allowed { StatusCode::OK } else { StatusCode::FORBIDDEN })
 }
 
-fn access(user: UserInfo, path: String) -> SubjectAccessReview {
-    SubjectAccessReview {
-        spec: SubjectAccessReviewSpec {
-            user: user.username,
-            groups: user.groups,
-            uid: user.uid,
-            extra: user.extra,
-            non_resource_attributes: Some(NonResourceAttributes {
-                path: Some(path),
-                verb: Some("get".to_owned()),
-            }),
-            resource_attributes: None,
-        },
-        ..SubjectAccessReview::default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use axum::body::Body;
-
-    use super::*;
-
-    #[test]
-    fn only_bearer_tokens_are_credentials() {
-        for (value, token) in [
-            ("Bearer abc", Some("abc")),
-            ("bearer  abc ", Some("abc")),
-            ("Basic abc", None),
-            ("Bearer ", None),
-            ("abc", None),
-        ] {
-            let request = Request::get("/").header(AUTHORIZATION, value).body(Body::empty());
-            assert_eq!(bearer(&request.expect("a request")).as_deref(), token, "{value:?}");
-        }
+fn access(user: UserInfo, path: String) -> SubjectAccessReviewSpec {
+    SubjectAccessReviewSpec {
+        user: user.username,
+        groups: user.groups,
+        uid: user.uid,
+        extra: user.extra,
+        non_resource_attributes: Some(NonResourceAttributes {
+            path: Some(path),
+            verb: Some("get".to_owned()),
+        }),
+        resource_attributes: None,
     }
 }

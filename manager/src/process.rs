@@ -8,6 +8,7 @@ use std::{
 use ::leader::{ClientMetrics, HOME};
 use anyhow::Context;
 use axum::{Router, middleware};
+use config::gates::Gate;
 use kube::Client;
 use prometheus_client::registry::Registry;
 use runtime::{
@@ -22,18 +23,22 @@ use runtime::{
 };
 use rustls::ServerConfig;
 use tokio::task::JoinSet;
+use webhooks::cache::SharedWebhookCache;
 
 use crate::{
     args::ManagerArgs,
     build_info,
-    certificates::{self, CertificateSource, ManagedCertificate},
+    certificates::{self, CalledServers, CertificateSource, ManagedCertificate},
     components::ManagerComponent,
     idle_settings, integrations,
-    kueue_metrics::{KueueMetrics, MetricsSettings, MultiKueueMetrics},
+    kueue_metrics::{KueueMetrics, MetricsSettings},
     leader, listen, metrics_access,
     settings::ProcessSettings,
-    webhook_cache,
+    visibility, webhook_cache,
 };
+
+/// A replica that serves neither webhooks nor the visibility API.
+const NOTHING_CALLED: CalledServers = CalledServers { webhooks: false, visibility: false };
 
 /// Runs until `stop`, or until a task ends.
 pub(crate) async fn run(
@@ -52,19 +57,28 @@ pub(crate) async fn run(
     let mut tasks = JoinSet::new();
     let mut stores = Stores::new(client.clone(), &metrics.watches, stop.clone());
 
-    // A replica without webhooks has nothing that readiness could wait for.
-    let ready = if components.contains(&ManagerComponent::Webhooks) {
-        webhooks(settings, (&client, &mut stores), (&slot, &tls), &stop, &mut tasks).await?
-    } else {
-        HealthChecks::default()
+    let called = CalledServers {
+        webhooks: components.contains(&ManagerComponent::Webhooks),
+        visibility: components.contains(&ManagerComponent::Visibility)
+            && settings.gates.enabled(Gate::VisibilityOnDemand),
     };
+    let mut ready = keep_certificate(settings, &client, &slot, called, &stop, &mut tasks);
+    if called.webhooks {
+        let cache = webhooks(settings, (&client, &mut stores), &tls, &stop, &mut tasks).await?;
+        ready = webhook_cache::add_check(ready, cache);
+    }
     // `components::select` guarantees that jobs and scheduler are there as well.
     if components.contains(&ManagerComponent::Core) {
         let dispatches = components.contains(&ManagerComponent::Multikueue);
         let metrics = (&metrics, &measured);
         leader::start(settings, (&client, &mut stores), dispatches, metrics, &stop, &mut tasks)?;
     }
-    // After webhooks and leader, which have asked for their stores by now.
+    if called.visibility {
+        let slot = visibility_slot(settings, &slot, &stop, &mut tasks);
+        let tls = tls::server_config_with_clients(slot, &settings.tls()).context("tls")?;
+        visibility::start(settings, (&client, &mut stores), tls, &stop, &mut tasks).await?;
+    }
+    // After webhooks, leader and visibility, which have asked for their stores by now.
     tasks.spawn(stores.run());
     serve_probes(settings, ready, &stop, &mut tasks).await?;
     if let Some((host, port)) = listen::parse(&settings.file.metrics.bind_address)? {
@@ -102,14 +116,14 @@ async fn serve_probes(
     Ok(())
 }
 
-/// Serves webhooks. Returns the readiness checks of webhooks.
+/// Serves webhooks. Returns the cache that they need.
 async fn webhooks(
     settings: &ProcessSettings,
     (client, stores): (&Client, &mut Stores),
-    (slot, tls): (&Arc<CertificateSlot>, &Arc<ServerConfig>),
+    tls: &Arc<ServerConfig>,
     stop: &Stop,
     tasks: &mut JoinSet<()>,
-) -> anyhow::Result<HealthChecks> {
+) -> anyhow::Result<SharedWebhookCache> {
     let webhook = &settings.file.webhook;
     // An address that cannot be bound is an error of the start, and not of a task later.
     let listener = listen::bind("webhooks", &webhook.host, webhook.port).await?;
@@ -117,8 +131,7 @@ async fn webhooks(
     let jobs = settings.job_webhooks(client, &cache);
     let router = webhooks::router(settings.rules(), jobs);
     tasks.spawn(Server::tls(router, tls.clone()).run(listener, stop.clone()));
-    let ready = keep_certificate(settings, client, slot.clone(), stop, tasks);
-    Ok(webhook_cache::add_check(ready, cache))
+    Ok(cache)
 }
 
 /// Metrics with authorization.
@@ -135,35 +148,62 @@ fn registry(
     let kueue = registry.sub_registry_with_prefix("kueue");
     build_info::register(kueue);
     kueue.register_collector(Box::new(measured.clone()));
-    registry.register_collector(Box::new(MultiKueueMetrics(measured)));
+    registry.register_collector(Box::new(measured.multi_kueue()));
     let sluice = registry.sub_registry_with_prefix("sluice");
+    sluice.register_collector(Box::new(measured.workers()));
     metrics.register(sluice);
     integrations::register(sluice, &settings.kinds);
     idle_settings::register(sluice, &settings.idle);
     registry
 }
 
-/// Starts to manage the certificate. Returns the readiness checks of the certificate.
+/// The slot of the visibility API: that of the webhooks if the manager creates the certificate, else one that is filled from the
+/// mounted directory.
+fn visibility_slot(
+    settings: &ProcessSettings,
+    created: &Arc<CertificateSlot>,
+    stop: &Stop,
+    tasks: &mut JoinSet<()>,
+) -> Arc<CertificateSlot> {
+    if matches!(settings.certificates(), CertificateSource::Managed { .. }) {
+        return created.clone();
+    }
+    let slot = CertificateSlot::new();
+    tasks.spawn(certificates::follow(visibility::CERT_DIR.into(), slot.clone(), stop.clone()));
+    slot
+}
+
+/// Starts to manage the certificate of the servers that are called. Returns the readiness checks of the certificate.
 fn keep_certificate(
     settings: &ProcessSettings,
     client: &Client,
-    slot: Arc<CertificateSlot>,
+    slot: &Arc<CertificateSlot>,
+    called: CalledServers,
     stop: &Stop,
     tasks: &mut JoinSet<()>,
 ) -> HealthChecks {
-    let served = slot.clone();
-    let checks = HealthChecks::default().with("certificate", move || served.is_loaded());
+    let (slot, served) = (slot.clone(), slot.clone());
     match settings.certificates() {
+        // A replica without webhooks has nothing that readiness could wait for.
+        CertificateSource::Directory(_) if !called.webhooks => HealthChecks::default(),
+        CertificateSource::Managed { .. } if called == NOTHING_CALLED => HealthChecks::default(),
         CertificateSource::Directory(dir) => {
             tasks.spawn(certificates::follow(dir, slot, stop.clone()));
-            checks
+            HealthChecks::default().with("certificate", move || served.is_loaded())
         }
         CertificateSource::Managed { service, secret } => {
+            let checks = HealthChecks::default().with("certificate", move || served.is_loaded());
             let namespace = settings.file.namespace().to_owned();
             let host = &settings.file.webhook.host;
-            let names = certificates::names(&service, &namespace, host);
+            let mut names = certificates::names(&service, &namespace, host);
+            if called.visibility {
+                let host = &settings.file.visibility_server.bind_address;
+                let further = certificates::names(visibility::SERVICE, &namespace, host);
+                let new = further.into_iter().filter(|name| !names.contains(name));
+                names.extend(new.collect::<Vec<_>>());
+            }
             let secret = CertSecret { namespace, name: secret, names };
-            let own = ManagedCertificate::new(client.clone(), secret, slot);
+            let own = ManagedCertificate::new(client.clone(), secret, slot, called);
             let trusted = own.trusted();
             tasks.spawn(own.keep(stop.clone()));
             // The API server refuses the certificate until it has the CA, so all calls would fail.

@@ -339,8 +339,9 @@ fn gates_that_are_set_to_what_they_do_not_do_are_listed() {
     assert_eq!(idle(""), [""; 0]);
     assert_eq!(idle("PartialAdmission=false,TASCacheTopologyTree=true"), [""; 0]);
     assert_eq!(idle("TASCacheTopologyTree=false"), ["featureGates.TASCacheTopologyTree"]);
-    assert_eq!(idle("VisibilityOnDemand=true"), ["featureGates.VisibilityOnDemand"]);
-    assert_eq!(idle("VisibilityOnDemand=false"), [""; 0], "it is not there");
+    let unbuilt = "PodIntegrationValidateGroupOwner";
+    assert_eq!(idle(&format!("{unbuilt}=true")), [format!("featureGates.{unbuilt}")]);
+    assert_eq!(idle(&format!("{unbuilt}=false")), [""; 0], "it is not there");
     assert!(idle("AllAlpha=true").contains(&"featureGates.CustomMetricLabels".to_owned()));
     assert_eq!(idle("TopologyAwareScheduling=false"), [""; 0], "others only depend on it");
 }

@@ -50,4 +50,4 @@ pub use crate::node::NodeWithUsage;
 pub use crate::node_capacity::{
     allocatable_amount, pod_requests, quantity, selects, taints, tolerates,
 };
-pub use crate::workload::job_kind;
+pub use crate::workload::{job_kind, pending_order};

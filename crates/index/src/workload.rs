@@ -21,6 +21,21 @@ mod workload_slice;
 pub(crate) use self::queue_eligibility::admission_gates;
 pub use self::workload_request::job_kind;
 
+/// Queue order of a Workload that is in the pending queue of its ClusterQueue, admissible or not; `None` for one that is in no
+/// queue: it is finished, has quota, is excluded, or is a parent of variants.
+#[must_use]
+pub fn pending_order(config: &IndexConfig, workload: &Workload) -> Option<dispatch::QueueOrder> {
+    let conditions = &workload.status.conditions;
+    let is_out = is_true(conditions, conditions::FINISHED)
+        || is_true(conditions, conditions::QUOTA_RESERVED)
+        || queue_eligibility::is_excluded(config, workload)
+        || config.concurrent_admission && variant::is_parent(workload);
+    (!is_out).then(|| dispatch::QueueOrder {
+        priority: queue_order::priority(config, workload),
+        queued_at: queue_order::queued_at(config, workload),
+    })
+}
+
 use std::sync::Arc;
 
 use crds::meta::is_true;
@@ -30,6 +45,7 @@ use engine::ids::{TopologyNodeId, WorkloadId};
 use engine::spec::{QueueEligibility, WorkloadInfo};
 use engine::{Event, Names, Time};
 
+use crate::config::IndexConfig;
 use crate::index::Index;
 use crate::workload::indexed_workload::IndexedWorkload;
 use crate::workload::pod_sets::CountedPodSets;

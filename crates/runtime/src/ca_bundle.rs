@@ -1,4 +1,4 @@
-//! Injects a CA into `caBundle` of webhook configurations and of conversion webhooks in CRDs.
+//! Injects a CA into `caBundle` of webhook configurations, of conversion webhooks in CRDs, and of APIServices.
 //!
 //! Only `caBundle` is written, and only where it differs; `service` and `url` stay. The patch tests the resourceVersion that
 //! was read, so that an object that is being replaced is not damaged. A missing object is an outcome and not an error, because
@@ -49,6 +49,8 @@ pub enum InjectedKind {
     MutatingWebhookConfiguration,
     /// All webhooks of the configuration.
     ValidatingWebhookConfiguration,
+    /// An aggregated API.
+    ApiService,
 }
 
 impl InjectedKind {
@@ -57,13 +59,17 @@ impl InjectedKind {
             Self::CustomResourceDefinition => "CustomResourceDefinition",
             Self::MutatingWebhookConfiguration => "MutatingWebhookConfiguration",
             Self::ValidatingWebhookConfiguration => "ValidatingWebhookConfiguration",
+            Self::ApiService => "APIService",
         }
     }
 
     fn resource(self) -> ApiResource {
         let group = match self {
             Self::CustomResourceDefinition => "apiextensions.k8s.io",
-            _ => "admissionregistration.k8s.io",
+            Self::ApiService => "apiregistration.k8s.io",
+            Self::MutatingWebhookConfiguration | Self::ValidatingWebhookConfiguration => {
+                "admissionregistration.k8s.io"
+            }
         };
         ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", self.name()))
     }
@@ -78,7 +84,12 @@ impl InjectedKind {
                     && object.pointer(pointer).is_some();
                 converts.then(|| pointer.to_owned()).into_iter().collect()
             }
-            _ => {
+            Self::ApiService => {
+                // The API server refuses a CA beside `insecureSkipTLSVerify`, which upstream's manifests may set.
+                let insecure = object["spec"]["insecureSkipTLSVerify"] == true;
+                (!insecure).then(|| "/spec".to_owned()).into_iter().collect()
+            }
+            Self::MutatingWebhookConfiguration | Self::ValidatingWebhookConfiguration => {
                 let webhooks = object["webhooks"].as_array().map_or(0, Vec::len);
                 (0..webhooks).map(|at| format!("/webhooks/{at}/clientConfig")).collect()
             }
@@ -203,6 +214,16 @@ mod tests {
         assert_eq!(patch(kind, &crd(json!({"strategy": "None"})), CA), None);
         assert_eq!(patch(kind, &webhook(json!({"caBundle": BASE64})), CA), None);
         assert!(patch(kind, &webhook(json!({"url": "https://x"})), CA).is_some());
+    }
+
+    #[test]
+    fn an_aggregated_api_gets_the_ca_unless_it_is_not_verified() {
+        let kind = InjectedKind::ApiService;
+        let api = |spec: Value| json!({"metadata": {"resourceVersion": "1"}, "spec": spec});
+        let operations = patch(kind, &api(json!({"group": "g"})), CA).expect("a patch");
+        assert_eq!(operations[1], json!({"op": "add", "path": "/spec/caBundle", "value": BASE64}));
+        assert_eq!(patch(kind, &api(json!({"caBundle": BASE64})), CA), None);
+        assert_eq!(patch(kind, &api(json!({"insecureSkipTLSVerify": true})), CA), None);
     }
 
     #[test]

@@ -14,6 +14,7 @@
 //! | [`requests`], [`certificate_metrics`] | request counters of clients, expiry of client certificates |
 //! | [`events`] | Events of `events.k8s.io/v1` |
 //! | [`server`], [`tls`] | HTTP servers and their serving certificate |
+//! | [`client_certificate`] | certificates of a server's clients |
 //! | [`certs`], [`cert_dir`], [`cert_secret`], [`ca_bundle`] | certificates: made, read, shared, and their CA injected |
 //! | [`health`], [`metrics`], [`telemetry`] | probes, metrics endpoint, logs |
 //! | [`tasks`], [`Stop`] | the tasks of a process, and stopping them |
@@ -25,6 +26,7 @@ pub mod cert_secret;
 pub mod certificate_metrics;
 pub mod certs;
 pub mod client;
+pub mod client_certificate;
 pub mod error_chain;
 pub mod events;
 pub mod failpoint;

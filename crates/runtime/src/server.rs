@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::{conn::auto, graceful::GracefulShutdown},
@@ -20,7 +20,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use crate::Stop;
+use crate::{Stop, client_certificate::PeerCertificates};
 
 /// Limits of a server.
 #[derive(Clone, Copy, Debug)]
@@ -144,7 +144,14 @@ impl ServerConnection {
             accepted = handshake => accepted,
         };
         match accepted {
-            Ok(Ok(stream)) => self.serve_http(stream, watcher).await,
+            Ok(Ok(stream)) => {
+                let (_, session) = stream.get_ref();
+                // Most servers ask for no certificate, and their requests get no extension.
+                if let Some(peer) = PeerCertificates::of(session.peer_certificates()) {
+                    self.service = self.service.layer(Extension(peer));
+                }
+                self.serve_http(stream, watcher).await;
+            }
             Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
             Err(_) => tracing::debug!("TLS handshake took too long"),
         }

@@ -9,11 +9,13 @@ use arc_swap::ArcSwapOption;
 use rustls::{
     ServerConfig, SupportedCipherSuite, SupportedProtocolVersion,
     crypto::{CryptoProvider, SupportedKxGroup, ring},
-    server::{ClientHello, ResolvesServerCert},
+    server::{ClientHello, NoClientAuth, ResolvesServerCert, danger::ClientCertVerifier},
     sign::CertifiedKey,
     version::{TLS12, TLS13},
 };
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+
+use crate::client_certificate::AnyClientCertificate;
 
 /// Why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -185,10 +187,31 @@ pub fn server_config(
     slot: Arc<CertificateSlot>,
     options: &ServerTls,
 ) -> Result<Arc<ServerConfig>, TlsError> {
+    configure(slot, options, Arc::new(NoClientAuth))
+}
+
+/// The same, and asks clients for a certificate. Any is taken, or none; requests get it as [`PeerCertificates`], unverified.
+///
+/// [`PeerCertificates`]: crate::client_certificate::PeerCertificates
+///
+/// # Errors
+/// As [`server_config`].
+pub fn server_config_with_clients(
+    slot: Arc<CertificateSlot>,
+    options: &ServerTls,
+) -> Result<Arc<ServerConfig>, TlsError> {
+    configure(slot, options, AnyClientCertificate::new())
+}
+
+fn configure(
+    slot: Arc<CertificateSlot>,
+    options: &ServerTls,
+    clients: Arc<dyn ClientCertVerifier>,
+) -> Result<Arc<ServerConfig>, TlsError> {
     // An explicit provider does not depend on which features dependencies enable in rustls.
     let mut config = ServerConfig::builder_with_provider(Arc::new(options.provider()?))
         .with_protocol_versions(options.min.versions())?
-        .with_no_client_auth()
+        .with_client_cert_verifier(clients)
         .with_cert_resolver(slot);
     // The API server multiplexes its calls of webhooks over one connection of HTTP/2.
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];

@@ -14,7 +14,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::{Installation, NAMESPACE, TIMEOUT};
+use super::{Installation, InstallationPorts, NAMESPACE, TIMEOUT};
 
 /// A running program with its metrics endpoint.
 #[derive(Debug)]
@@ -60,11 +60,11 @@ struct PreparedLaunch {
 
 pub(super) async fn manager(
     installation: &Installation<'_>,
-    webhooks: u16,
+    ports: InstallationPorts,
     blocks: &Value,
     environment: &[(&str, &str)],
 ) -> Result<Program> {
-    let prepared = prepare_manager(installation, webhooks, blocks, HOUR).await?;
+    let prepared = prepare_manager(installation, ports, blocks, HOUR).await?;
     start(installation, prepared, environment).await
 }
 
@@ -78,8 +78,11 @@ pub(super) async fn agent(
     start(installation, prepared, environment).await
 }
 
-pub(super) async fn lasting_manager(installation: &Installation<'_>, webhooks: u16) -> Result<()> {
-    let prepared = prepare_manager(installation, webhooks, &Value::Null, YEAR).await?;
+pub(super) async fn lasting_manager(
+    installation: &Installation<'_>,
+    ports: InstallationPorts,
+) -> Result<()> {
+    let prepared = prepare_manager(installation, ports, &Value::Null, YEAR).await?;
     start_lasting(installation, prepared, "sluice-manager").await
 }
 
@@ -90,7 +93,7 @@ pub(super) async fn lasting_agent(installation: &Installation<'_>, worker: &Clus
 
 async fn prepare_manager(
     installation: &Installation<'_>,
-    webhooks: u16,
+    ports: InstallationPorts,
     blocks: &Value,
     token_lifetime: Duration,
 ) -> Result<PreparedLaunch> {
@@ -99,7 +102,8 @@ async fn prepare_manager(
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
         "namespace": NAMESPACE,
-        "webhook": {"host": "127.0.0.1", "port": webhooks},
+        "webhook": {"host": "127.0.0.1", "port": ports.webhooks},
+        "visibilityServer": {"bindAddress": "127.0.0.1", "bindPort": ports.visibility},
         "health": {"healthProbeBindAddress": health.to_string()},
         "metrics": {"bindAddress": metrics.to_string()},
         "leaderElection": {"leaderElect": installation.plan.elects},

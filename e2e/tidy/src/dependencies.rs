@@ -16,6 +16,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("appwrapper", &["crds"]),
     ("provisioning", &["crds", "jobs"]),
     ("config", &["crds", "jobs"]),
+    ("visibility", &["index", "crds"]),
     ("webhooks", &["config", "crds", "jobs", "runtime"]),
     (
         "cluster",
@@ -51,6 +52,7 @@ const LIBRARIES: &[&str] = &[
     "crds",
     "runtime",
     "config",
+    "visibility",
     "webhooks",
     "cluster",
     "leader",
@@ -62,7 +64,8 @@ const TEST_ROOMS: &[&str] =
     &["e2e", "harness", "images", "lab", "operator-replay", "replay", "tidy"];
 
 /// Crates without input and output.
-const PURE: &[&str] = &["engine", "dispatch", "index", "jobs", "ray", "appwrapper", "provisioning"];
+const PURE: &[&str] =
+    &["engine", "dispatch", "index", "jobs", "ray", "appwrapper", "provisioning", "visibility"];
 
 /// Dependencies for input, output and clocks, which a pure crate cannot have.
 const IMPURE: &[&str] = &["tokio", "kube", "hyper", "futures", "axum", "tower", "chrono"];

@@ -10,6 +10,7 @@
 //! | [`words`] | words for persons in comments and documents |
 //! | [`type_names`] | one meaning per type name |
 //! | [`settings`] | the table of Kueue's settings says what the code reads |
+//! | [`monitoring`] | alert rules and dashboards name metrics that exist |
 //! | [`manifests`] | kustomizations name what exists, and all of it |
 //!
 //! Rules that are not met everywhere yet have rows in `ratchet.tsv` ([`ratchet`]). [`files`] and [`packages`] are the input.
@@ -20,6 +21,7 @@ pub mod dependencies;
 pub mod files;
 pub mod links;
 pub mod manifests;
+pub mod monitoring;
 pub mod packages;
 pub mod ratchet;
 pub mod settings;

@@ -67,6 +67,11 @@ fn the_table_of_settings_says_what_the_code_reads() {
 }
 
 #[test]
+fn monitoring_names_metrics_that_exist() {
+    assert_eq!(monitoring::unknown(&root(), &files()).expect("the files"), NONE);
+}
+
+#[test]
 fn every_crate_takes_over_the_lints() {
     let metadata = metadata();
     let manifests =

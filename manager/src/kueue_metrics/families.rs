@@ -68,6 +68,7 @@ families! {
     ATTEMPTS "admission_attempts" Counter, ["result"], "Scheduling cycles with heads; success if a Workload got quota";
     ATTEMPT_DURATION "admission_attempt_duration_seconds" DEFAULT, ["result"], "Duration of scheduling cycles with heads";
     WORKLOAD_CREATION "workload_creation_latency_seconds" LATENCY, ["job_kind"], "From the creation of a job to that of its Workload";
+    GATE_REMOVAL "pod_scheduling_gate_removal_seconds" DEFAULT, ["name" "cluster_queue" "is_group"], "From the admission of a Workload to the removal of a scheduling gate of a pod";
     PREEMPTED "preempted_workloads" Counter, ["preempting_cluster_queue" "reason"], "Workloads preempted by Workloads of the ClusterQueue";
 
     PENDING "pending_workloads" Gauge, ["cluster_queue" "status"], "Pending Workloads, active or inadmissible";
@@ -146,4 +147,23 @@ pub(super) static ADMITTED_ON_WORKER: Family = Family {
     family_type: Counter,
     labels: &["cluster_queue", "cluster"],
     help: "Workloads admitted by the worker cluster",
+};
+
+/// Families of workers, under the prefix `sluice`.
+pub(super) static WORKERS: &[&Family] = &[&WORKER_ACTIVE, &WORKER_REPORTED];
+
+/// The condition Active of MultiKueueClusters.
+pub(super) static WORKER_ACTIVE: Family = Family {
+    name: "worker_active",
+    family_type: Gauge,
+    labels: &["cluster"],
+    help: "1 if the MultiKueueCluster is Active, 0 if it is not",
+};
+
+/// Heartbeats of capacity reports.
+pub(super) static WORKER_REPORTED: Family = Family {
+    name: "worker_report_timestamp_seconds",
+    family_type: Gauge,
+    labels: &["cluster"],
+    help: "When the last heartbeat of the capacity report was observed",
 };

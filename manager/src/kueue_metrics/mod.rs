@@ -27,7 +27,7 @@ use parking_lot::Mutex;
 use prometheus_client::{collector::Collector, encoding::DescriptorEncoder};
 
 use self::{
-    families::{ALL, MULTI_KUEUE},
+    families::{ALL, Family, MULTI_KUEUE, WORKERS},
     recording::Recording,
     series::Series,
     totals::Totals,
@@ -85,6 +85,16 @@ impl KueueMetrics {
         let state = MetricsState { series: Series::new(role), totals: Totals::default() };
         Self(Arc::new(SharedSeries { state: Mutex::new(state), settings }))
     }
+
+    /// MultiKueue's families, which have no prefix.
+    pub(crate) fn multi_kueue(&self) -> OtherFamilies {
+        OtherFamilies { metrics: self.clone(), families: MULTI_KUEUE }
+    }
+
+    /// The families of workers, for the prefix `sluice`.
+    pub(crate) fn workers(&self) -> OtherFamilies {
+        OtherFamilies { metrics: self.clone(), families: WORKERS }
+    }
 }
 
 impl MeasurementSink for KueueMetrics {
@@ -102,13 +112,16 @@ impl Collector for KueueMetrics {
     }
 }
 
-/// The families without the prefix `kueue`, of the same series.
+/// Families of the same series that do not have the prefix `kueue`.
 #[derive(Debug)]
-pub(crate) struct MultiKueueMetrics(pub(crate) KueueMetrics);
+pub(crate) struct OtherFamilies {
+    metrics: KueueMetrics,
+    families: &'static [&'static Family],
+}
 
-impl Collector for MultiKueueMetrics {
+impl Collector for OtherFamilies {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
-        self.0.0.state.lock().series.encode(MULTI_KUEUE, &mut encoder)
+        self.metrics.0.state.lock().series.encode(self.families, &mut encoder)
     }
 }
 

@@ -87,6 +87,11 @@ impl Recording<'_> {
                     self.observe((&f::EXECUTION, &f::LQ_EXECUTION), &labels, executed);
                 }
             }
+            Measurement::GateRemoved { gate, cluster_queue, is_group, took } => {
+                let labels =
+                    values([gate, &cluster_queue, if is_group { "true" } else { "false" }]);
+                self.series.observe(&f::GATE_REMOVAL, labels, took.as_secs_f64());
+            }
             Measurement::WorkloadCreated { .. } if !self.settings.creation_latency => {}
             Measurement::WorkloadCreated { job_kind, took } => {
                 self.series.observe(&f::WORKLOAD_CREATION, vec![job_kind], took.as_secs_f64());
@@ -100,6 +105,20 @@ impl Recording<'_> {
             }
             Measurement::AdmittedOnWorker(labels) => {
                 self.series.count(&f::ADMITTED_ON_WORKER, of_worker(labels));
+            }
+            Measurement::WorkerActive { cluster, active } => {
+                let is = f64::from(u8::from(active));
+                self.series.set(&f::WORKER_ACTIVE, vec![cluster], is);
+            }
+            Measurement::WorkerReported { cluster, at } => {
+                let seconds = at.as_millisecond() as f64 / 1000.0;
+                self.series.set(&f::WORKER_REPORTED, vec![cluster], seconds);
+            }
+            // What was dispatched there stays counted with its ClusterQueue.
+            Measurement::WorkerGone(cluster) => {
+                f::WORKERS
+                    .iter()
+                    .for_each(|family| self.series.remove_from(family, &[("cluster", &cluster)]));
             }
             Measurement::ClusterQueue(queue, local_queues) => {
                 self.cluster_queue(&queue, &local_queues);

@@ -8,7 +8,7 @@ use prometheus_client::{
     metrics::MetricType,
 };
 
-use super::families::{ALL, Family, FamilyType, MULTI_KUEUE};
+use super::families::{ALL, Family, FamilyType, MULTI_KUEUE, WORKERS};
 
 /// Values of the labels of a family, in its order.
 pub(super) type LabelValues = Vec<String>;
@@ -63,7 +63,7 @@ impl Series {
 
     /// Removes the series of every family whose labels of these names have these values.
     pub(super) fn remove(&mut self, wanted: &[(&str, &str)]) {
-        for family in ALL.iter().chain(MULTI_KUEUE) {
+        for family in ALL.iter().chain(MULTI_KUEUE).chain(WORKERS) {
             self.remove_from(family, wanted);
         }
     }

@@ -13,10 +13,6 @@ use super::*;
 /// Kueue's families in a recorded scrape: name, type, labels, upper bounds of buckets.
 const RECORDED: &str = include_str!("tests/recorded.tsv");
 
-/// Recorded families that have no series here yet, with the reason.
-const MISSING: &[(&str, &str)] =
-    &[("kueue_pod_scheduling_gate_removal_seconds", "the removal of a gate is not measured")];
-
 fn metrics(text: &str) -> KueueMetrics {
     let file = Configuration::load(text, None).expect("a configuration");
     KueueMetrics::new(MetricsSettings::new(&file, &Gates::default()))
@@ -122,6 +118,12 @@ fn all_measurements() -> Vec<Measurement> {
             reason: "InClusterQueue".into(),
         },
         Measurement::Finished { labels: labels(), executed: Some(second) },
+        Measurement::GateRemoved {
+            gate: "kueue.x-k8s.io/topology",
+            cluster_queue: "a".into(),
+            is_group: false,
+            took: second,
+        },
         Measurement::WorkloadCreated { job_kind: "Job".into(), took: second },
         finished(2),
         unadmitted(5),
@@ -132,7 +134,9 @@ fn scrape(metrics: &KueueMetrics) -> String {
     let mut registry = Registry::default();
     let kueue = registry.sub_registry_with_prefix("kueue");
     kueue.register_collector(Box::new(metrics.clone()));
-    registry.register_collector(Box::new(MultiKueueMetrics(metrics.clone())));
+    registry.register_collector(Box::new(metrics.multi_kueue()));
+    let sluice = registry.sub_registry_with_prefix("sluice");
+    sluice.register_collector(Box::new(metrics.workers()));
     let mut body = String::new();
     text::encode(&mut body, &registry).expect("it encodes");
     body
@@ -180,10 +184,6 @@ fn families_are_those_of_a_recorded_scrape() {
     for line in RECORDED.lines() {
         let columns: Vec<&str> = line.split('\t').collect();
         let [name, kind, labels, bounds] = columns[..] else { panic!("{line}") };
-        if MISSING.iter().any(|(missing, _)| *missing == name) {
-            assert!(!ours.contains_key(name), "{name} is there");
-            continue;
-        }
         let (our_kind, our_labels, our_bounds) =
             ours.get(name).unwrap_or_else(|| panic!("{name} is missing"));
         assert_eq!(our_kind, kind, "{name}");
@@ -308,4 +308,29 @@ fn dispatch_is_counted_by_queue_and_cluster_without_the_prefix() {
     assert!(!body.contains("kueue_multikueue"), "{body}");
     metrics.measure(vec![Measurement::ClusterQueueGone("a".into())], Duration::ZERO);
     assert!(!scrape(&metrics).contains("multikueue_workloads"), "they end with the queue");
+}
+
+#[test]
+fn a_worker_has_series_until_it_is_gone() {
+    let metrics = everything();
+    let cluster = || "east".to_owned();
+    let at = "2026-01-01T00:00:00.5Z".parse().expect("a time");
+    let all = vec![
+        queue(1),
+        Measurement::WorkerActive { cluster: cluster(), active: true },
+        Measurement::WorkerReported { cluster: cluster(), at },
+        Measurement::Dispatched(WorkerLabels { cluster_queue: "a".into(), cluster: cluster() }),
+    ];
+    metrics.measure(all, Duration::ZERO);
+    let body = scrape(&metrics);
+    for line in [
+        r#"sluice_worker_active{cluster="east",replica_role="standalone"} 1.0"#,
+        r#"sluice_worker_report_timestamp_seconds{cluster="east",replica_role="standalone"} 1767225600.5"#,
+    ] {
+        assert!(body.lines().any(|one| one == line), "{line} in {body}");
+    }
+    metrics.measure(vec![Measurement::WorkerGone(cluster())], Duration::ZERO);
+    let body = scrape(&metrics);
+    assert!(!body.contains("sluice_worker_"), "{body}");
+    assert!(body.contains("multikueue_workloads_dispatched_total"), "{body}");
 }

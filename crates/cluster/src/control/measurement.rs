@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 pub use index::gauges::{
     ClusterQueueGauges, CohortGauges, FlavorResourceGauge, LocalQueueGauges, QueueNumbers,
 };
@@ -124,6 +126,17 @@ pub enum Measurement {
         /// How long it was admitted in all, if it was.
         executed: Option<Duration>,
     },
+    /// A scheduling gate of a pod was removed, so long after the admission of its Workload.
+    GateRemoved {
+        /// The gate.
+        gate: &'static str,
+        /// The ClusterQueue where the Workload holds quota.
+        cluster_queue: String,
+        /// The Workload is that of a group of pods.
+        is_group: bool,
+        /// Since the admission.
+        took: Duration,
+    },
     /// The Workload of a job was created, so long after the job.
     WorkloadCreated {
         /// The kind of the job.
@@ -146,6 +159,22 @@ pub enum Measurement {
     Dispatched(WorkerLabels),
     /// A worker cluster admitted a Workload, and its check became Ready.
     AdmittedOnWorker(WorkerLabels),
+    /// The condition Active of a MultiKueueCluster.
+    WorkerActive {
+        /// The MultiKueueCluster.
+        cluster: String,
+        /// It is true.
+        active: bool,
+    },
+    /// The capacity report of a worker has a new heartbeat.
+    WorkerReported {
+        /// The MultiKueueCluster.
+        cluster: String,
+        /// When the manager observed it.
+        at: Timestamp,
+    },
+    /// A MultiKueueCluster is gone.
+    WorkerGone(String),
     /// The numbers of a ClusterQueue and of all LocalQueues that name it.
     ClusterQueue(Box<ClusterQueueGauges>, Vec<LocalQueueGauges>),
     /// A ClusterQueue is gone.

@@ -80,6 +80,7 @@ pub use self::{
     node_info::NodeInfo,
     observed::Observed,
     outbox::{Destination, Order, Purpose, Subject, Target, Ticket, TicketId},
+    scheduler_settings::index_settings,
     timers::Reevaluation,
     topology::{WatchedNode, WatchedPod},
     workloads::PodsReadyPolicy,

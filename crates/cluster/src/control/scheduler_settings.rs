@@ -43,7 +43,9 @@ pub(super) fn engine_settings(file: &Configuration, gates: &Gates) -> engine::En
     }
 }
 
-pub(super) fn index_settings(file: &Configuration, gates: &Gates) -> index::IndexConfig {
+/// Settings of an index, which a follower needs as well as a leader.
+#[must_use]
+pub fn index_settings(file: &Configuration, gates: &Gates) -> index::IndexConfig {
     let on = |gate| gates.enabled(gate);
     let resources = &file.resources;
     let requeuing = file.wait_for_pods_ready.as_ref().map(|wait| wait.requeuing_strategy.timestamp);

@@ -34,7 +34,8 @@ pub(crate) fn admission_gates<'a>(config: &IndexConfig, workload: &'a Workload) 
     (config.admission_gated_by && !gates.is_empty()).then_some(gates)
 }
 
-fn is_excluded(config: &IndexConfig, workload: &Workload) -> bool {
+/// Whether the Workload is in no queue, whatever its backoff.
+pub(super) fn is_excluded(config: &IndexConfig, workload: &Workload) -> bool {
     workload.spec.active == Some(false)
         || workload.metadata.deletion_timestamp.is_some()
         || admission_gates(config, workload).is_some()

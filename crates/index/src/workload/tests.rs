@@ -553,3 +553,23 @@ fn a_placer_reads_the_dispatch_request_during_a_cycle() {
     fixture.engine.cycle(Time(NOON), &mut placer);
     assert_eq!(placer.1, Some(("config".to_owned(), 3)));
 }
+
+#[test]
+fn a_workload_is_in_the_order_of_its_queue_while_it_is_pending_and_not_excluded() {
+    let waits = |patch: Value| {
+        let workload = with(asking(json!({"cpu": "1"})), patch);
+        crate::pending_order(&IndexConfig::default(), &workload).map(|order| order.priority)
+    };
+    let condition = |kind: &str, status: &str| json!({"status": {"conditions": [{"type": kind, "status": status}]}});
+    for (patch, expected) in [
+        (json!({"spec": {"priority": 3}}), Some(3)),
+        (condition("QuotaReserved", "False"), Some(0)),
+        // A backoff makes a Workload inadmissible, and it stays in its queue.
+        (condition("Requeued", "False"), Some(0)),
+        (condition("QuotaReserved", "True"), None),
+        (condition("Finished", "True"), None),
+        (json!({"spec": {"active": false}}), None),
+    ] {
+        assert_eq!(waits(patch.clone()), expected, "{patch}");
+    }
+}

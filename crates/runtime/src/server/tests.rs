@@ -3,7 +3,7 @@ use std::{net::SocketAddr, sync::Arc};
 use axum::routing::get;
 use http_body_util::{BodyExt, Empty};
 use rustls::{ClientConfig, RootCertStore};
-use rustls_pki_types::{CertificateDer, ServerName, pem::PemObject};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject};
 use tokio::{sync::Notify, task::JoinHandle};
 use tokio_rustls::TlsConnector;
 
@@ -31,6 +31,15 @@ fn authority() -> CertPair {
 }
 
 async fn connect(address: SocketAddr, authority: &CertPair) -> std::io::Result<Sender> {
+    connect_as(address, authority, None).await
+}
+
+/// Connects with a certificate of the client.
+async fn connect_as(
+    address: SocketAddr,
+    authority: &CertPair,
+    client: Option<&CertPair>,
+) -> std::io::Result<Sender> {
     let mut roots = RootCertStore::empty();
     let certificate = CertificateDer::from_pem_slice(authority.certificate.as_bytes());
     roots.add(certificate.expect("a certificate")).expect("a root");
@@ -38,8 +47,16 @@ async fn connect(address: SocketAddr, authority: &CertPair) -> std::io::Result<S
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .expect("versions")
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+        .with_root_certificates(roots);
+    let config = match client {
+        None => config.with_no_client_auth(),
+        Some(pair) => {
+            let chain = CertificateDer::from_pem_slice(pair.certificate.as_bytes());
+            let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).expect("a key");
+            let chain = vec![chain.expect("a certificate")];
+            config.with_client_auth_cert(chain, key).expect("a pair")
+        }
+    };
     let name = ServerName::from(address.ip());
     let stream = TcpStream::connect(address).await?;
     let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
@@ -86,6 +103,28 @@ async fn new_connections_use_a_replaced_certificate() {
     assert_eq!(body(&mut new).await, "hello");
     assert_eq!(body(&mut old).await, "hello");
 
+    stop.cancel();
+    server.await.expect("stopped");
+}
+
+#[tokio::test]
+async fn requests_carry_the_certificate_of_their_client() {
+    let (slot, ca, client) = (CertificateSlot::new(), authority(), authority());
+    let served = pair(&ca);
+    slot.load(&served.certificate, &served.key).expect("loaded");
+    let config = tls::server_config_with_clients(slot, &ServerTls::default());
+    let (listener, address) = listen().await;
+    let stop = Stop::new();
+    let handler = |peer: Option<Extension<PeerCertificates>>| async move {
+        if peer.is_some() { "a certificate" } else { "none" }
+    };
+    let router = Router::new().fallback(handler);
+    let server = Server::tls(router, config.expect("a configuration"));
+    let server = tokio::spawn(server.run(listener, stop.clone()));
+    for (client, expected) in [(Some(&client), "a certificate"), (None, "none")] {
+        let mut sender = connect_as(address, &ca, client).await.expect("a connection");
+        assert_eq!(body(&mut sender).await, expected);
+    }
     stop.cancel();
     server.await.expect("stopped");
 }

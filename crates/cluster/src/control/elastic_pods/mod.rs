@@ -111,10 +111,7 @@ impl ElasticPods {
     /// Takes the gate off pods, as many as slices grant.
     pub(crate) fn ungate(&mut self, workloads: &Workloads, ctx: &mut Context) {
         for chain in ctx.agenda.take_elastic_pods() {
-            let slices = self.slices.get(&chain).into_iter().flatten();
-            let records = slices.filter_map(|key| workloads.get(key));
-            let slices: Vec<&Workload> = records.map(|record| &**record.object()).collect();
-            let Some(slice) = granting_slice(&slices) else { continue };
+            let Some(slice) = self.granting(&chain, workloads) else { continue };
             self.repeat(&chain, ctx);
             for pod in self.startable(&chain, slice) {
                 // A pod that may not be written now starts when it may.
@@ -125,6 +122,18 @@ impl ElasticPods {
                 }
             }
         }
+    }
+
+    /// The slice of a chain that its pods start with.
+    pub(crate) fn granting<'a>(
+        &self,
+        chain: &Key,
+        workloads: &'a Workloads,
+    ) -> Option<&'a Workload> {
+        let slices = self.slices.get(chain).into_iter().flatten();
+        let records = slices.filter_map(|key| workloads.get(key));
+        let slices: Vec<&Workload> = records.map(|record| &**record.object()).collect();
+        granting_slice(&slices)
     }
 
     fn startable(&self, chain: &Key, slice: &Workload) -> Vec<Key> {

@@ -21,6 +21,7 @@ mod policy;
 use std::{sync::Arc, time::Duration};
 
 use crds::{
+    meta::is_true,
     names::{
         annotations::{CLEANUP, CLUSTER_UID, POLICY},
         conditions::ACTIVE,
@@ -52,7 +53,7 @@ use super::{
     timers::{Agenda, Reevaluation},
     workloads::Workloads,
 };
-use crate::control::key_map::KeyMap;
+use crate::control::{key_map::KeyMap, measurement::Measurement};
 
 /// Why an identity could not be noted.
 const CHANGED: &str = "it has just changed";
@@ -95,6 +96,7 @@ impl FleetRegistry {
         let labels = object.as_ref().and_then(|object| object.metadata.labels.clone());
         let labels = labels.unwrap_or_default().into_iter();
         self.fleet.set_labels(id, labels.map(|(key, value)| (key.into(), value.into())).collect());
+        ctx.measurements.push(measured(name, object.as_deref()));
         upsert(&mut self.clusters, name.into(), object);
         let registered = self.is_registered(name);
         // The time for which the connection is kept begins once, not with each later event.
@@ -336,6 +338,18 @@ impl FleetRegistry {
         }
         agenda.now(Reevaluation::Clusters);
     }
+}
+
+/// What metrics show of a MultiKueueCluster.
+fn measured(name: &str, object: Option<&MultiKueueCluster>) -> Measurement {
+    let cluster = name.to_owned();
+    object.map_or_else(
+        || Measurement::WorkerGone(name.to_owned()),
+        |one| Measurement::WorkerActive {
+            cluster,
+            active: is_true(&one.status.conditions, ACTIVE),
+        },
+    )
 }
 
 /// What an entry of a cycle asks of the fleet: its MultiKueueConfig and pods. `None` if it is not dispatched by room.

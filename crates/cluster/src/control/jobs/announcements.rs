@@ -12,10 +12,11 @@ use crds::{
     meta::{find, is_true},
     names::{
         conditions::{ADMITTED, FINISHED, QUOTA_RESERVED},
+        gates::ADMISSION,
         reasons::{OWNER_REFERENCES_ADDED, WORKLOAD_SLICE_REPLACED},
         reporters,
     },
-    v1beta2::{Admission, Workload},
+    v1beta2::Workload,
 };
 use jiff::Timestamp;
 use runtime::{
@@ -24,7 +25,10 @@ use runtime::{
 };
 
 use super::{change::event, inputs::JobInputs};
-use crate::control::{measurement::Measurement, workloads::WorkloadCommand};
+use crate::control::{
+    context::Context, measurement::Measurement, workload_measurements::gate_removed,
+    workloads::WorkloadCommand,
+};
 
 /// The Event that follows a write of a Workload that its job asked for, if any: about the job, or about the Workload of a
 /// group that has got further members.
@@ -75,10 +79,14 @@ pub(super) fn of_command(
     Some(event(job, EventType::Normal, reason, note))
 }
 
-/// The Event about a started job; `admission` is that of its Workload.
-pub(super) fn started(job: &JobObject, admission: Option<&Admission>) -> EventRecord {
-    let queue = admission.map(|one| one.cluster_queue.clone()).unwrap_or_default();
-    event(job, EventType::Normal, "Started", format!("Admitted by clusterQueue {queue}"))
+/// Announces the start of a job, and measures that of a pod. `workload` is the one with quota.
+pub(super) fn announce_start(job: &JobObject, workload: Option<&Workload>, ctx: &mut Context) {
+    let admission = workload.and_then(|one| one.status.admission.as_ref());
+    let queue = admission.map(|one| one.cluster_queue.as_str()).unwrap_or_default();
+    let note = format!("Admitted by clusterQueue {queue}");
+    ctx.outbox.publish(event(job, EventType::Normal, "Started", note));
+    let of_pod = workload.filter(|_| job.as_pod().is_some());
+    ctx.measurements.extend(of_pod.and_then(|one| gate_removed(ADMISSION, one, ctx.now)));
 }
 
 /// The Event about a new Workload.

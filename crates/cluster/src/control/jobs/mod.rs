@@ -593,7 +593,7 @@ impl Jobs {
         let named = self.named_workload(key, job);
         let keys = named.iter().chain(self.owners.owned_by(key));
         let mut records = keys.filter_map(|key| workloads.get(key));
-        let admission = records.find_map(|one| one.object().status.admission.as_ref());
-        ctx.outbox.publish(announcements::started(job, admission));
+        let admitted = records.find(|one| one.object().status.admission.is_some());
+        announcements::announce_start(job, admitted.map(|one| &**one.object()), ctx);
     }
 }

@@ -193,7 +193,8 @@ impl Control for ManagerControl {
                 self.workload_answered(ticket, answer, &settled);
             }
             (Destination::Home, Subject::Job(_)) if PodMachines::writes(ticket.purpose) => {
-                self.pods.answered(ticket, answer, &settled, &mut self.core.ctx);
+                let Core { workloads, ctx, .. } = &mut self.core;
+                self.pods.answered(ticket, answer, (&settled, workloads), ctx);
             }
             (Destination::Home, Subject::Job(_)) => {
                 let Core { jobs, workloads, ctx, .. } = &mut self.core;

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use ::jobs::{JobGates, pod_sets_info::AssignedFlavors};
+use crds::names::gates;
+use jiff::Timestamp;
 use runtime::{watch::Change, writer::WriteOutcome};
 
 use crate::control::{
@@ -10,9 +12,12 @@ use crate::control::{
     context::Context,
     elastic_pods::{ElasticPods, WatchedElasticPod},
     failure_recovery::{FailureRecovery, NodeReachability, WatchedTerminatingPod},
+    measurement::Measurement,
     observed::Observed,
     outbox::{Purpose, Settled, Ticket},
+    timers::Reevaluation,
     topology::{NodeReplacementGates, NodesAndPods, WatchedNode},
+    workload_measurements::gate_removed,
     workloads::{WorkloadChange, Workloads},
 };
 
@@ -101,15 +106,36 @@ impl PodMachines {
         &mut self,
         ticket: &Ticket,
         answer: WriteOutcome,
-        settled: &Settled,
+        (settled, workloads): (&Settled, &Workloads),
         ctx: &mut Context,
     ) {
+        if let WriteOutcome::Done(_) = answer {
+            ctx.measurements.extend(self.measured(ticket, workloads, ctx.now));
+        }
         match ticket.purpose {
             Purpose::UngateElastic => self.elastic.answered(ticket, answer, settled, ctx),
             Purpose::ForcefullyEnd | Purpose::ForcefullyDelete => {
                 self.failure_recovery.answered(ticket, answer, settled, ctx);
             }
             _ => self.topologies.answered(ticket, answer, settled, ctx),
+        }
+    }
+
+    /// What a done write measures: the removal of a gate.
+    fn measured(
+        &self,
+        ticket: &Ticket,
+        workloads: &Workloads,
+        now: Timestamp,
+    ) -> Option<Measurement> {
+        match (ticket.purpose, &ticket.waiter) {
+            (Purpose::UngateTopology, Reevaluation::Ungating(key)) => {
+                gate_removed(gates::TOPOLOGY, workloads.get(key)?.object(), now)
+            }
+            (Purpose::UngateElastic, Reevaluation::ElasticPods(chain)) => {
+                gate_removed(gates::ELASTIC_JOB, self.elastic.granting(chain, workloads)?, now)
+            }
+            _ => None,
         }
     }
 }

@@ -213,7 +213,12 @@ impl Worker {
 
     /// Until when the report counts; `None` without a heartbeat, as of an agent that writes none.
     pub(super) fn report_counts_until(&self) -> Option<Timestamp> {
-        self.heartbeat.as_ref().map(|(_, seen)| after(*seen, REPORT_COUNTS_FOR))
+        self.heartbeat_seen().map(|seen| after(seen, REPORT_COUNTS_FOR))
+    }
+
+    /// When the manager observed the last heartbeat of the report.
+    pub(super) fn heartbeat_seen(&self) -> Option<Timestamp> {
+        self.heartbeat.as_ref().map(|(_, seen)| *seen)
     }
 
     /// The jobs that name a clone.

@@ -29,6 +29,7 @@ use crate::control::{
     job_key::JobKey,
     jobs::Jobs,
     key_map::KeyMap,
+    measurement::Measurement,
     outbox::{Destination, Subject, Target, Ticket, Writes, after},
     scheduling::Scheduler,
     time::moved,
@@ -215,6 +216,10 @@ impl WorkerClusters {
         let listed = change.is_list();
         let worker = self.worker_mut(name, registry, ctx.now);
         worker.observe_capacity(change, ctx.now);
+        // A worker that was removed may be connected for a while; its series are gone.
+        if let Some(at) = worker.heartbeat_seen().filter(|_| registry.is_registered(name)) {
+            ctx.measurements.push(Measurement::WorkerReported { cluster: name.to_owned(), at });
+        }
         let (id, active) = (worker.id, worker.connection().active);
         if listed && active {
             registry.fleet_mut().set_report_listed(id, true);

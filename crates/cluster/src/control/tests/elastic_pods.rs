@@ -1,7 +1,10 @@
 //! Pods of elastic jobs lose their gate as far as the admitted slice of their job grants.
 
+use jiff::SignedDuration;
+
 use super::{
     dispatched::{done, orders},
+    measured::gate_removed,
     topologies::{body, reduced},
     *,
 };
@@ -105,4 +108,19 @@ fn pods_start_once_the_larger_slice_is_admitted() {
     admitted["metadata"]["annotations"] = new["metadata"]["annotations"].clone();
     done(&mut control, &step, "reserve", admitted, NOW);
     assert_eq!(ungated(&control.decide(NOW)), ["b"]);
+}
+
+#[test]
+fn the_removal_of_a_gate_is_measured_from_the_admission() {
+    let mut slice = slice("first", 21, 1, true);
+    for condition in slice["status"]["conditions"].as_array_mut().expect("conditions") {
+        condition["lastTransitionTime"] = json!(NOW.to_string());
+    }
+    let mut control = control(&[slice], vec![pod("b", 41, true)]);
+    let step = control.decide(NOW);
+    let later = NOW + SignedDuration::from_secs(3);
+    done(&mut control, &step, "ungate-elastic", pod("b", 42, false), later);
+    let measured = control.decide(later).measurements;
+    let expected = gate_removed(GATE, false, 3);
+    assert!(measured.contains(&expected), "{measured:?}");
 }

@@ -1,6 +1,6 @@
 //! Sets whose pods are one group: StatefulSets.
 
-use super::{cluster::Cluster, dispatched, *};
+use super::{cluster::Cluster, dispatched, measured::gate_removed, *};
 
 fn set_kind() -> Kind {
     Kinds::built_in().of_framework("statefulset").expect("it is built in").clone()
@@ -168,16 +168,25 @@ fn pods_of_a_set_are_started_by_their_group_though_their_owner_is_managed() {
     let mut moved = member(&name);
     moved["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = json!("lq");
     moved["metadata"]["resourceVersion"] = json!("52");
-    adopt(&mut cluster, moved);
-    let admission = loop {
+    adopt(&mut cluster, moved.clone());
+    let step = loop {
         let step = cluster.control.decide(cluster.now);
         assert!(!step.orders.is_empty(), "the pod is not started");
         if purposes(&step) == ["start"] {
-            break cluster.condition(&name, "Admitted");
+            break step;
         }
         cluster.take(step);
     };
+    let admission = cluster.condition(&name, "Admitted");
     assert!(admission.starts_with("True"), "{admission}");
+
+    moved["spec"]["schedulingGates"] = json!([]);
+    moved["metadata"]["resourceVersion"] = json!("53");
+    cluster.wait(2);
+    dispatched::done(&mut cluster.control, &step, "start", moved, cluster.now);
+    let measured = cluster.control.decide(cluster.now).measurements;
+    let expected = gate_removed("kueue.x-k8s.io/admission", true, 2);
+    assert!(measured.contains(&expected), "{measured:?}");
 }
 
 /// The manager makes the pod a member, and the watch shows it.

@@ -58,6 +58,12 @@ fn transitions_are_measured_once() {
     assert_eq!(settled(&mut cluster), []);
 }
 
+/// So many seconds after the admission in the ClusterQueue `cq`.
+pub(super) fn gate_removed(gate: &'static str, is_group: bool, seconds: u64) -> Measurement {
+    let took = Duration::from_secs(seconds);
+    Measurement::GateRemoved { gate, cluster_queue: "cq".to_owned(), is_group, took }
+}
+
 #[test]
 fn a_workload_of_an_earlier_process_is_counted_without_its_transitions() {
     let mut cluster = Cluster::new();

@@ -165,6 +165,18 @@ fn pods_of_a_workload_are_assigned_to_one_rack() {
 }
 
 #[test]
+fn the_removal_of_a_gate_is_measured_from_the_admission() {
+    let mut cluster = with_workload(1);
+    cluster.wait(5).observe(pod(member("p0", 0, None, 80)));
+    let step = cluster.control.decide(cluster.now);
+    let ungated = on_node("p0", 0, "a1", 81);
+    dispatched::done(&mut cluster.control, &step, "ungate-topology", ungated, cluster.now);
+    let measured = cluster.control.decide(cluster.now).measurements;
+    let expected = measured::gate_removed("kueue.x-k8s.io/topology", false, 5);
+    assert!(measured.contains(&expected), "{measured:?}");
+}
+
+#[test]
 fn other_pods_take_room_until_they_end() {
     let mut cluster = Cluster::new();
     topology(&mut cluster);

@@ -4,6 +4,7 @@
 //! first time has made its transitions before; they are not measured again. Finished Workloads are in no queue of the engine,
 //! so they are counted here. A change costs as much as one Workload.
 
+mod gate_removal;
 mod transitions;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use crds::{
 use index::status::find;
 use runtime::watch::Key;
 
+pub(crate) use self::gate_removal::gate_removed;
 use self::transitions::measure;
 use super::{
     context::Context,

@@ -150,9 +150,13 @@ impl WorkloadTransition<'_> {
     }
 
     fn since(&self, at: Option<Timestamp>) -> Duration {
-        let since = at.map(|at| self.now.duration_since(at));
-        since.and_then(|since| Duration::try_from(since).ok()).unwrap_or_default()
+        elapsed(at, self.now)
     }
+}
+
+/// The time since `at`. Zero if there is none, or if it is later: another clock wrote it.
+pub(super) fn elapsed(at: Option<Timestamp>, now: Timestamp) -> Duration {
+    at.and_then(|at| Duration::try_from(now.duration_since(at)).ok()).unwrap_or_default()
 }
 
 fn time_of(workload: &Workload, condition: &str) -> Option<Timestamp> {

@@ -1,0 +1,101 @@
+//! Discovery: which groups, versions and resources the server has.
+//!
+//! `clusterqueues` and `localqueues` have no verbs: they exist as parents of the lists of pending Workloads only, as upstream.
+
+use crds::names::VISIBILITY_GROUP;
+use serde_json::{Value, json};
+
+use crate::api::VisibilityVersion;
+
+/// A queue with a list of pending Workloads.
+struct QueueResource {
+    plural: &'static str,
+    singular: &'static str,
+    kind: &'static str,
+    namespaced: bool,
+}
+
+const QUEUES: [QueueResource; 2] = [
+    QueueResource {
+        plural: "clusterqueues",
+        singular: "clusterqueue",
+        kind: "ClusterQueue",
+        namespaced: false,
+    },
+    QueueResource {
+        plural: "localqueues",
+        singular: "localqueue",
+        kind: "LocalQueue",
+        namespaced: true,
+    },
+];
+
+/// `/apis`.
+pub(crate) fn groups() -> Value {
+    json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": [fields_of_group()]})
+}
+
+/// `/apis/visibility.kueue.x-k8s.io`.
+pub(crate) fn group() -> Value {
+    let mut group = fields_of_group();
+    group["kind"] = json!("APIGroup");
+    group["apiVersion"] = json!("v1");
+    group
+}
+
+fn fields_of_group() -> Value {
+    let version = |one: VisibilityVersion| json!({"groupVersion": one.group_version(), "version": one.name()});
+    let [preferred, _] = VisibilityVersion::ALL;
+    json!({
+        "name": VISIBILITY_GROUP,
+        "versions": VisibilityVersion::ALL.map(version),
+        "preferredVersion": version(preferred),
+    })
+}
+
+/// The resources of a version.
+pub(crate) fn resources(version: VisibilityVersion) -> Value {
+    let all = QUEUES.iter().flat_map(|queue| {
+        let list = json!({
+            "name": format!("{}/pendingworkloads", queue.plural), "singularName": "",
+            "namespaced": queue.namespaced, "kind": "PendingWorkloadsSummary", "verbs": ["get"],
+        });
+        let parent = json!({
+            "name": queue.plural, "singularName": queue.singular,
+            "namespaced": queue.namespaced, "kind": queue.kind, "verbs": [],
+        });
+        [parent, list]
+    });
+    json!({
+        "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version.group_version(),
+        "resources": all.collect::<Vec<_>>(),
+    })
+}
+
+/// All groups with all resources, in a version of `apidiscovery.k8s.io`.
+pub(crate) fn aggregated(discovery_version: &str) -> Value {
+    let versions = VisibilityVersion::ALL.map(|version| {
+        let resources: Vec<Value> =
+            QUEUES.iter().map(|one| aggregated_resource(one, version)).collect();
+        json!({"version": version.name(), "freshness": "Current", "resources": resources})
+    });
+    json!({
+        "kind": "APIGroupDiscoveryList", "apiVersion": format!("apidiscovery.k8s.io/{discovery_version}"),
+        "metadata": {},
+        "items": [{"metadata": {"name": VISIBILITY_GROUP}, "versions": versions}],
+    })
+}
+
+fn aggregated_resource(queue: &QueueResource, version: VisibilityVersion) -> Value {
+    let kind =
+        |kind: &str| json!({"group": VISIBILITY_GROUP, "version": version.name(), "kind": kind});
+    json!({
+        "resource": queue.plural, "singularResource": queue.singular,
+        "responseKind": kind(queue.kind), "verbs": [],
+        "scope": if queue.namespaced { "Namespaced" } else { "Cluster" },
+        "subresources": [{
+            "subresource": "pendingworkloads",
+            "responseKind": kind("PendingWorkloadsSummary"), "verbs": ["get"],
+        }],
+    })
+}

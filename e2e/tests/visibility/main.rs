@@ -1,0 +1,12 @@
+//! The visibility API through the aggregation of an API server, and at the manager itself.
+//!
+//! | module | scenarios |
+//! |---|---|
+//! | `lists` | order, pages and reasons of pending Workloads; a follower; a replica that starts later |
+//! | `access` | users with and without rights, tokens, certificates and forged headers |
+//! | `documents` | discovery, OpenAPI, the CA of the API, its switch, its flow control |
+
+mod access;
+mod documents;
+mod fixture;
+mod lists;

@@ -1,0 +1,65 @@
+//! The visibility API: an aggregated API server that lists pending Workloads (docs/reference/kueue.md §6.1).
+//!
+//! Every replica serves it, whether or not it leads, from objects that it watches anyway. The crate `visibility` decides what a
+//! request means and what the response is; here are the server, and the questions that it asks the API server.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `observed_queues` | the state of the crate, fed by the stores of the process |
+//! | `server` | requests in flight, and the way of a request |
+//! | `authentication`, `trusted_proxies` | the user of a request: front proxy, client certificate or token |
+//! | `authorization` | what the user may do |
+//! | `review_cache` | answers of the API server, kept for a short time |
+
+mod authentication;
+mod authorization;
+mod observed_queues;
+mod review_cache;
+mod server;
+mod trusted_proxies;
+
+use std::sync::Arc;
+
+use cluster::control::index_settings;
+use kube::Client;
+use runtime::{Stop, server::Server, watch::Stores};
+use rustls::ServerConfig;
+use tokio::task::JoinSet;
+
+use self::{
+    authentication::Authenticator, authorization::Authorizer, observed_queues::ObservedQueues,
+    server::VisibilityApi, trusted_proxies::TrustedProxies,
+};
+use crate::{listen, settings::ProcessSettings};
+
+/// The Service that the API server calls.
+pub(crate) const SERVICE: &str = "kueue-visibility-server";
+
+/// Where certificates of the server are mounted if the manager does not create them.
+pub(crate) const CERT_DIR: &str = "/visibility";
+
+/// Binds the port and starts to serve.
+///
+/// # Errors
+/// If the address cannot be bound.
+pub(crate) async fn start(
+    settings: &ProcessSettings,
+    (client, stores): (&Client, &mut Stores),
+    tls: Arc<ServerConfig>,
+    stop: &Stop,
+    tasks: &mut JoinSet<()>,
+) -> anyhow::Result<()> {
+    let wanted = &settings.file.visibility_server;
+    let listener = listen::bind("visibility", &wanted.bind_address, wanted.bind_port).await?;
+    let queues = ObservedQueues::new(index_settings(&settings.file, &settings.gates));
+    tasks.spawn(queues.follow(stores, stop.clone()));
+    let proxies = TrustedProxies::default();
+    tasks.spawn(proxies.follow(stores, stop.clone()));
+    let api = VisibilityApi {
+        queues,
+        authenticator: Authenticator::new(client.clone(), proxies),
+        authorizer: Authorizer::new(client.clone()),
+    };
+    tasks.spawn(Server::tls(server::router(api), tls).run(listener, stop.clone()));
+    Ok(())
+}

@@ -1,0 +1,68 @@
+//! Answers of the API server, kept for a short time, by what was asked.
+//!
+//! A burst of requests of one user costs one review: requests with the same question wait for one answer. Failures are not kept.
+//! Keys are hashes, so that a cache needs the same memory whatever is asked, and no token stays in it.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::future::BoxFuture;
+use moka::future::Cache;
+use sha2::{Digest, Sha256};
+
+/// Upstream's time for both allowed and denied access, and for tokens.
+const KEPT_FOR: Duration = Duration::from_secs(10);
+
+/// The most answers of a cache.
+const CAPACITY: u64 = 4096;
+
+/// Answers of one kind of review.
+pub(super) struct ReviewCache<V>(Cache<[u8; 32], V>);
+
+impl<V: Clone + Send + Sync + 'static> ReviewCache<V> {
+    pub(super) fn new() -> Self {
+        Self(Cache::builder().max_capacity(CAPACITY).time_to_live(KEPT_FOR).build())
+    }
+
+    /// The answer to a question, from the cache or from `ask`. The future is boxed, because every request has one.
+    ///
+    /// # Errors
+    /// If `ask` fails.
+    pub(super) async fn get(
+        &self,
+        question: &[u8],
+        ask: BoxFuture<'_, Result<V, kube::Error>>,
+    ) -> Result<V, Arc<kube::Error>> {
+        let key: [u8; 32] = Sha256::digest(question).into();
+        Box::pin(self.0.try_get_with(key, ask)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_question_is_asked_once_and_again_after_a_failure() {
+        let (cache, asked) = (ReviewCache::<u32>::new(), AtomicUsize::new(0));
+        let failing = || -> BoxFuture<'_, _> {
+            Box::pin(async {
+                asked.fetch_add(1, Ordering::Relaxed);
+                Err(kube::Error::TlsRequired)
+            })
+        };
+        let succeeding = || -> BoxFuture<'_, _> {
+            Box::pin(async {
+                asked.fetch_add(1, Ordering::Relaxed);
+                Ok(7)
+            })
+        };
+        assert!(cache.get(b"a", failing()).await.is_err());
+        let both = futures::join!(cache.get(b"a", succeeding()), cache.get(b"a", succeeding()));
+        assert_eq!((both.0.ok(), both.1.ok()), (Some(7), Some(7)));
+        assert_eq!(cache.get(b"a", failing()).await.ok(), Some(7));
+        assert_eq!(asked.load(Ordering::Relaxed), 2);
+        assert!(cache.get(b"b", failing()).await.is_err(), "another question");
+    }
+}
