@@ -97,7 +97,7 @@ impl TestLab {
     /// torn down when the process ends, however it ends.
     pub async fn shared(workers: usize) -> Result<&'static Self, LabError> {
         let plan = LabPlan { workers, audit: false };
-        let start = || async { start(plan).await.map_err(|error| error.to_string()) };
+        let start = || async { start(plan, 0).await.map_err(|error| error.to_string()) };
         let lab = SHARED.get_or_init(start);
         let lab = lab.await.as_ref().map_err(|reason| LabError::Start(reason.clone()))?;
         let running = lab.state.clusters.len() - 1;
@@ -109,7 +109,12 @@ impl TestLab {
 
     /// A separate lab, for example for a benchmark. It ends when it is dropped, or with this process.
     pub async fn start(plan: LabPlan) -> Result<Self, LabError> {
-        start(plan).await
+        start(plan, 0).await
+    }
+
+    /// A separate lab whose workers have so many real nodes each, beside those that kwok simulates.
+    pub async fn start_with_real_nodes(plan: LabPlan, real_nodes: usize) -> Result<Self, LabError> {
+        start(plan, real_nodes).await
     }
 
     /// Its processes and files.
@@ -149,7 +154,7 @@ impl TestLab {
     }
 }
 
-async fn start(plan: LabPlan) -> Result<TestLab, LabError> {
+async fn start(plan: LabPlan, real_nodes: usize) -> Result<TestLab, LabError> {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let sluice_lab = program("sluice-lab")?;
@@ -158,6 +163,7 @@ async fn start(plan: LabPlan) -> Result<TestLab, LabError> {
     let options = Options {
         name: format!("{stem}-{}-{number}", std::process::id()),
         workers: plan.workers,
+        real_nodes,
         audit: plan.audit,
         owner: LabOwner::ThisProcess,
         sluice_lab,

@@ -11,8 +11,9 @@ use rcgen::{
 };
 
 /// Names under which the API server is reached.
-const SERVER_NAMES: [&str; 7] = [
+const SERVER_NAMES: [&str; 8] = [
     "127.0.0.1",
+    "10.210.0.1", // from real nodes and their pods
     "10.0.0.1",
     "localhost",
     "kubernetes",

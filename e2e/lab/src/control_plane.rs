@@ -11,6 +11,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::component::Component;
+use crate::real_nodes::gateway;
+use crate::real_nodes::node::{LABEL, REAL};
 use crate::state::ClusterState;
 
 /// The files of a cluster.
@@ -30,6 +32,31 @@ pub(crate) fn certs_directory(cluster: &ClusterState) -> PathBuf {
 /// kwok's configuration.
 pub(crate) fn kwok_config(cluster: &ClusterState) -> PathBuf {
     cluster.directory.join("kwok.yaml")
+}
+
+/// The API server's egress configuration.
+pub(crate) fn egress_config(cluster: &ClusterState) -> PathBuf {
+    cluster.directory.join("egress.yaml")
+}
+
+/// What the API server reaches through the gateway of the lab in `directory`: kubelets, pods and Services. Webhooks with a `url:` and
+/// etcd have no entry, so that they are reached directly.
+pub(crate) fn egress_configuration(directory: &Path) -> String {
+    let socket = gateway::egress_socket(directory);
+    format!(
+        "\
+apiVersion: apiserver.k8s.io/v1beta1
+kind: EgressSelectorConfiguration
+egressSelections:
+- name: cluster
+  connection:
+    proxyProtocol: HTTPConnect
+    transport:
+      uds:
+        udsName: {}
+",
+        socket.display()
+    )
 }
 
 /// The API server's audit policy.
@@ -109,6 +136,9 @@ fn api_server(cluster: &ClusterState, audit: bool) -> Vec<String> {
         "--shutdown-delay-duration=0s".to_owned(),
     ];
     arguments.extend(aggregation(&pki));
+    if !cluster.real_nodes.is_empty() {
+        arguments.extend(kubelets(cluster, &pki));
+    }
     if audit {
         arguments.push(format!("--audit-policy-file={}", audit_policy(cluster).display()));
         arguments.push(format!("--audit-log-path={}", cluster.audit_log().display()));
@@ -126,6 +156,16 @@ fn aggregation(pki: &Files<'_>) -> [String; 7] {
         "--requestheader-allowed-names=front-proxy".to_owned(),
         format!("--proxy-client-cert-file={}", pki.at("front-proxy.crt")),
         format!("--proxy-client-key-file={}", pki.at("front-proxy.key")),
+    ]
+}
+
+/// How the API server reaches the kubelets of real nodes: by address, through the gateway, as administrator.
+fn kubelets(cluster: &ClusterState, pki: &Files<'_>) -> [String; 4] {
+    [
+        format!("--egress-selector-config-file={}", egress_config(cluster).display()),
+        "--kubelet-preferred-address-types=InternalIP".to_owned(),
+        format!("--kubelet-client-certificate={}", pki.at("admin.crt")),
+        format!("--kubelet-client-key={}", pki.at("admin.key")),
     ]
 }
 
@@ -162,10 +202,15 @@ fn client_arguments(cluster: &ClusterState, port: u16) -> Vec<String> {
 }
 
 fn kwok(cluster: &ClusterState) -> Vec<String> {
+    let nodes = if cluster.real_nodes.is_empty() {
+        "--manage-all-nodes".to_owned()
+    } else {
+        format!("--manage-nodes-with-label-selector={LABEL}!={REAL}")
+    };
     vec![
         format!("--kubeconfig={}", cluster.kubeconfig().display()),
         format!("--config={}", kwok_config(cluster).display()),
-        "--manage-all-nodes".to_owned(),
+        nodes,
         format!("--server-address=127.0.0.1:{}", cluster.kwok_port),
         "--node-lease-duration-seconds=0".to_owned(),
         "--node-ip=10.200.0.1".to_owned(),

@@ -7,8 +7,20 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
 
+use crate::real_nodes::cgroups::{self, CgroupError};
 use crate::root::StateRoot;
 use crate::state::{LabState, StateError, io};
+
+/// Why leftovers could not be removed.
+#[derive(Debug, thiserror::Error)]
+pub enum LeftoverError {
+    /// A file.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// A control group of a real node.
+    #[error(transparent)]
+    Cgroup(#[from] CgroupError),
+}
 
 /// Something that was removed.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,7 +32,7 @@ pub struct Removed {
 }
 
 /// Removes every lab whose owner has ended. The caller holds the lock of the root.
-pub fn sweep(root: &StateRoot) -> Result<Vec<Removed>, StateError> {
+pub fn sweep(root: &StateRoot) -> Result<Vec<Removed>, LeftoverError> {
     let mut removed = Vec::new();
     for directory in root.directories()? {
         // A directory without a readable state belongs to a process that crashed while creating it, because creation holds the lock.
@@ -29,6 +41,7 @@ pub fn sweep(root: &StateRoot) -> Result<Vec<Removed>, StateError> {
             Ok(state) => kill_processes(&state),
             Err(_) => 0,
         };
+        cgroups::remove(&cgroups::of_lab(&directory))?;
         remove_directory(&directory)?;
         removed.push(Removed { directory, killed });
     }
@@ -80,6 +93,7 @@ mod tests {
             supervisor,
             phase: Phase::Starting,
             binaries: binaries(),
+            node_programs: None,
             audit: false,
             clusters: vec![cluster],
             programs: std::collections::BTreeMap::new(),

@@ -28,6 +28,7 @@ pub mod leftovers;
 pub mod logs;
 pub mod nodes;
 pub mod ports;
+pub mod real_nodes;
 pub mod root;
 pub mod stages;
 pub mod state;

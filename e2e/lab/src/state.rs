@@ -12,8 +12,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::binaries::Binaries;
+use crate::binaries::node_programs::NodePrograms;
 use crate::component::Component;
 use crate::identity::ProcessId;
+use crate::real_nodes::node::RealNode;
 
 /// The name of the manager cluster.
 pub const MANAGER: &str = "manager";
@@ -92,6 +94,9 @@ pub struct LabState {
     pub phase: Phase,
     /// The programs it runs.
     pub binaries: Binaries,
+    /// The programs of its real nodes, if it has any.
+    #[serde(default)]
+    pub node_programs: Option<NodePrograms>,
     /// Whether the API servers write audit logs.
     pub audit: bool,
     /// The manager first, then the workers.
@@ -123,6 +128,9 @@ pub struct ClusterState {
     pub kwok_port: u16,
     /// Processes by component; a component that was never started is absent.
     pub processes: BTreeMap<Component, ProcessId>,
+    /// Its real nodes, beside those that kwok simulates.
+    #[serde(default)]
+    pub real_nodes: Vec<RealNode>,
 }
 
 impl ClusterState {
@@ -142,6 +150,7 @@ impl ClusterState {
             scheduler_port: scheduler,
             kwok_port: kwok,
             processes: BTreeMap::new(),
+            real_nodes: Vec::new(),
         }
     }
 
@@ -170,6 +179,11 @@ impl ClusterState {
     /// The log of a component.
     pub fn log(&self, component: Component) -> PathBuf {
         self.directory.join(format!("{component}.log"))
+    }
+
+    /// The name of a real node among the programs of the lab.
+    pub fn program_of(&self, node: &RealNode) -> String {
+        format!("{}/{}", self.name, node.name)
     }
 
     /// The API server's audit log, one JSON object per line; there when the lab was started with it.

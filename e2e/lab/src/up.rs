@@ -9,11 +9,14 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
+use crate::binaries::node_programs::NodePrograms;
 use crate::binaries::{Binaries, BinariesError};
 use crate::control::{self, ControlError, ControlRequest};
 use crate::identity::ProcessId;
-use crate::leftovers;
+use crate::leftovers::{self, LeftoverError};
 use crate::ports::{self, NoPorts};
+use crate::real_nodes::node::{self, RealNode};
+use crate::real_nodes::{cgroups, gateway, preflight};
 use crate::root::StateRoot;
 use crate::state::{ClusterState, LabState, MANAGER, Phase, StateError, io};
 use crate::{logs, supervisor};
@@ -30,6 +33,12 @@ pub enum UpError {
     /// The state could not be read or written.
     #[error(transparent)]
     State(#[from] StateError),
+    /// Leftovers of crashed labs could not be removed.
+    #[error(transparent)]
+    Leftovers(#[from] LeftoverError),
+    /// Real nodes cannot run here.
+    #[error("real nodes cannot run here: {}", .0.join("; "))]
+    RealNodes(Vec<String>),
     /// The programs could not be had.
     #[error(transparent)]
     Binaries(#[from] BinariesError),
@@ -92,6 +101,8 @@ pub struct Options {
     pub name: String,
     /// How many worker clusters, besides the manager.
     pub workers: usize,
+    /// How many real nodes each worker cluster has, beside those that kwok simulates.
+    pub real_nodes: usize,
     /// Whether the API servers write audit logs.
     pub audit: bool,
     /// What it belongs to.
@@ -111,7 +122,12 @@ pub struct Lab {
 
 /// Starts a lab and waits until it is ready. Leftovers of crashed labs are removed first.
 pub fn up(root: &StateRoot, options: &Options, report: &dyn Fn(&str)) -> Result<Lab, UpError> {
+    check_real_nodes(root, options)?;
     let binaries = Binaries::find(report)?;
+    let node_programs = match options.real_nodes {
+        0 => None,
+        _ => Some(NodePrograms::find(report)?),
+    };
     let lock = root.lock()?;
     for removed in leftovers::sweep(root)? {
         report(&format!(
@@ -120,7 +136,7 @@ pub fn up(root: &StateRoot, options: &Options, report: &dyn Fn(&str)) -> Result<
             removed.killed
         ));
     }
-    let mut state = make(root, options, binaries)?;
+    let mut state = make(root, options, binaries, node_programs)?;
     let started = start_supervisor(&state, options);
     let (mut child, lifeline) = match started {
         Ok(started) => started,
@@ -139,7 +155,12 @@ pub fn up(root: &StateRoot, options: &Options, report: &dyn Fn(&str)) -> Result<
 }
 
 /// Lays the lab out: ports, names, directories, the first state.
-fn make(root: &StateRoot, options: &Options, binaries: Binaries) -> Result<LabState, UpError> {
+fn make(
+    root: &StateRoot,
+    options: &Options,
+    binaries: Binaries,
+    node_programs: Option<NodePrograms>,
+) -> Result<LabState, UpError> {
     let directory = root.directory_of(&options.name)?;
     if directory.exists() {
         return Err(UpError::AlreadyUp(options.name.clone()));
@@ -149,13 +170,15 @@ fn make(root: &StateRoot, options: &Options, binaries: Binaries) -> Result<LabSt
         .collect();
     let ports = ports::free(names.len() * ClusterState::PORTS, &ports_of_others(root)?)?;
     let (ports, _) = ports.as_chunks::<{ ClusterState::PORTS }>();
-    let clusters: Vec<_> = names
+    let mut clusters: Vec<_> = names
         .iter()
         .zip(ports)
         .map(|(name, ports)| ClusterState::new(name, &directory, *ports))
         .collect();
-    for cluster in &clusters {
-        let path = &cluster.directory;
+    add_real_nodes(&mut clusters, options.real_nodes);
+    let nodes = clusters.iter().flat_map(|cluster| &cluster.real_nodes);
+    let paths = clusters.iter().map(|cluster| &cluster.directory);
+    for path in paths.chain(nodes.map(|node| &node.directory)) {
         std::fs::create_dir_all(path).map_err(io("create", path))?;
     }
     let own = ProcessId::own()
@@ -166,12 +189,47 @@ fn make(root: &StateRoot, options: &Options, binaries: Binaries) -> Result<LabSt
         supervisor: own,
         phase: Phase::Starting,
         binaries,
+        node_programs,
         audit: options.audit,
         clusters,
         programs: BTreeMap::new(),
     };
     state.save()?;
     Ok(state)
+}
+
+/// Gives every worker its real nodes, with numbers that are unique in the lab.
+fn add_real_nodes(clusters: &mut [ClusterState], each: usize) {
+    let mut numbers = 1..;
+    for cluster in clusters.iter_mut().skip(1) {
+        let nodes = (1..=each).zip(numbers.by_ref());
+        let directory = cluster.directory.clone();
+        let nodes = nodes.map(|(place, number)| RealNode::new(&directory, place, number));
+        cluster.real_nodes = nodes.collect();
+    }
+}
+
+/// What this machine and the place of a lab lack for real nodes. Each point is one sentence.
+///
+/// # Errors
+/// If the name is none of a lab.
+pub fn lacking_for_real_nodes(root: &StateRoot, name: &str) -> Result<Vec<String>, StateError> {
+    let directory = root.directory_of(name)?;
+    let mut lacking = preflight::lacking();
+    lacking.extend(preflight::misplaced(&directory, &gateway::egress_socket(&directory)));
+    Ok(lacking)
+}
+
+/// Whether this lab can have its real nodes.
+fn check_real_nodes(root: &StateRoot, options: &Options) -> Result<(), UpError> {
+    if options.real_nodes == 0 {
+        return Ok(());
+    }
+    let mut lacking = lacking_for_real_nodes(root, &options.name)?;
+    if options.workers * options.real_nodes > node::MOST {
+        lacking.push(format!("a lab has at most {} real nodes", node::MOST));
+    }
+    if lacking.is_empty() { Ok(()) } else { Err(UpError::RealNodes(lacking)) }
 }
 
 fn ports_of_others(root: &StateRoot) -> Result<HashSet<u16>, StateError> {
@@ -256,6 +314,7 @@ pub fn down(root: &StateRoot, name: &str) -> Result<(), UpError> {
     let _lock = root.lock()?;
     if state.directory.exists() {
         leftovers::kill_processes(&state);
+        cgroups::remove(&cgroups::of_lab(&state.directory)).map_err(LeftoverError::from)?;
         leftovers::remove_directory(&state.directory)?;
     }
     Ok(())

@@ -47,7 +47,7 @@ impl<'a> CountedPodSets<'a> {
     ) -> Self {
         let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
         let one = |pod_set: &'a PodSet| {
-            let pod = pod_set.template.spec.as_ref();
+            let pod = pod_set.template.spec.as_deref();
             let defaults = pod_defaults(index, namespace, pod);
             let real = pod.map(|pod| pod_requests(pod, defaults)).unwrap_or_default();
             let mut counted = effective(real.clone(), &index.config);

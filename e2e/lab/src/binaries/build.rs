@@ -1,16 +1,11 @@
-//! Builds the programs with Go, once per key.
-//!
-//! Two builders on one machine do not collide: the key's lock file is held while building, and the finished directory
-//! appears by a rename, so a reader sees all programs or none. An interrupted build leaves a `.building` directory that
-//! the next builder removes.
+//! Builds programs with Go.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use super::{BinariesError, PROGRAMS, complete, io};
+use super::BinariesError;
 
 /// Stripped, and with the version that clients expect to read at `/version`.
 pub(super) const LINKER_FLAGS: [&str; 5] = [
@@ -24,51 +19,18 @@ pub(super) const LINKER_FLAGS: [&str; 5] = [
 /// A cold build takes minutes, so it prints its progress.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(20);
 
-/// Builds `module` so that `directory` holds all programs.
-pub(super) fn build_into(
+/// Builds programs of `module` into a directory.
+pub(super) fn build_all(
     module: &Path,
-    directory: &Path,
+    into: &Path,
+    programs: &[&str],
     report: &dyn Fn(&str),
 ) -> Result<(), BinariesError> {
-    let parent = directory.parent().unwrap_or(directory);
-    std::fs::create_dir_all(parent).map_err(io("create", parent))?;
-    let lock_path = directory.with_extension("lock");
-    let _lock = lock(&lock_path, report)?;
-    if complete(directory) {
-        return Ok(()); // Another process built it meanwhile.
-    }
-    let unfinished = directory.with_extension("building");
-    remove(&unfinished)?;
-    remove(directory)?;
-    std::fs::create_dir_all(&unfinished).map_err(io("create", &unfinished))?;
-    build_all(module, &unfinished, report)?;
-    std::fs::rename(&unfinished, directory).map_err(io("rename", &unfinished))
-}
-
-fn lock(path: &Path, report: &dyn Fn(&str)) -> Result<File, BinariesError> {
-    let file = File::create(path).map_err(io("create", path))?;
-    if file.try_lock().is_err() {
-        report("another process builds the control plane; waiting for it");
-        file.lock().map_err(io("lock", path))?;
-    }
-    Ok(file)
-}
-
-fn remove(directory: &Path) -> Result<(), BinariesError> {
-    match std::fs::remove_dir_all(directory) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(io("remove", directory)(error))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn build_all(module: &Path, into: &Path, report: &dyn Fn(&str)) -> Result<(), BinariesError> {
     let begun = Instant::now();
-    report("building the control plane from its Go modules; minutes on a cold machine, once");
-    for (done, program) in PROGRAMS.into_iter().enumerate() {
+    report("building Kubernetes from its Go modules; minutes on a cold machine, once");
+    for (done, program) in programs.iter().enumerate() {
         let one = Instant::now();
-        report(&format!("building {program} ({} of {})", done + 1, PROGRAMS.len()));
+        report(&format!("building {program} ({} of {})", done + 1, programs.len()));
         build_one(module, into, program, &|| {
             report(&format!("still building {program}, {} s", one.elapsed().as_secs()));
         })?;

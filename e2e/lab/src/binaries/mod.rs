@@ -2,10 +2,14 @@
 //!
 //! The directory in `KUBEBUILDER_ASSETS` is used if it has all of them; otherwise a cache outside `target/`, so that another
 //! checkout on the machine does not build again. The key of the cache covers all inputs of the build ([`key`]); missing programs
-//! are built ([`build`]).
+//! are built ([`build`]). The programs of real nodes have a directory of their own ([`node_programs`]), so that labs without real
+//! nodes do not build them.
 
 mod build;
 mod key;
+pub mod node_programs;
+mod once;
+mod packages;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -53,6 +57,14 @@ pub enum BinariesError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The Debian packages of real nodes could not be had.
+    #[error("{command} failed: {output}")]
+    Packages {
+        /// The command.
+        command: String,
+        /// What it printed.
+        output: String,
+    },
     /// The Go toolchain failed.
     #[error("go {arguments} failed:\n{output}")]
     Go {
@@ -78,16 +90,15 @@ impl Binaries {
         let module = Path::new(env!("CARGO_MANIFEST_DIR"));
         let key = key::key(module)?;
         let directory = cache_root()?.join(&key);
-        if !complete(&directory) {
-            build::build_into(module, &directory, report)?;
-        }
+        once::filled(&directory, &PROGRAMS, report, |into| {
+            build::build_all(module, into, &PROGRAMS, report)
+        })?;
         Ok(Self { directory })
     }
 
     fn from_assets(assets: &OsStr) -> Result<Self, BinariesError> {
         let directory = PathBuf::from(assets);
-        let missing: Vec<_> =
-            PROGRAMS.into_iter().filter(|program| !directory.join(program).is_file()).collect();
+        let missing = once::missing(&directory, &PROGRAMS);
         if missing.is_empty() {
             Ok(Self { directory })
         } else {
@@ -104,10 +115,6 @@ impl Binaries {
     pub fn kubectl(&self) -> PathBuf {
         self.directory.join("kubectl")
     }
-}
-
-fn complete(directory: &Path) -> bool {
-    PROGRAMS.iter().all(|program| directory.join(program).is_file())
 }
 
 fn cache_root() -> Result<PathBuf, BinariesError> {

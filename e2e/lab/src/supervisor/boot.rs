@@ -1,7 +1,7 @@
 //! Boots a cluster: files, etcd, the API server, then all other components in parallel.
 
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::Request;
@@ -10,6 +10,7 @@ use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use super::children::Child;
+use super::real_nodes::{self, RealNodeError};
 use super::{Supervisor, kwok};
 use crate::certs::{Certs, CertsError};
 use crate::component::Component;
@@ -55,6 +56,9 @@ pub enum BootError {
         /// Why.
         source: KubeconfigFailure,
     },
+    /// Its real nodes did not start.
+    #[error("real nodes: {0}")]
+    RealNodes(#[from] RealNodeError),
     /// The lab's state could not be written.
     #[error(transparent)]
     State(#[from] StateError),
@@ -94,15 +98,16 @@ pub enum BootError {
 
 /// Starts a cluster and waits until it accepts jobs.
 pub(super) async fn boot(lab: &Supervisor, cluster: &ClusterState) -> Result<(), BootError> {
-    write_files(cluster)?;
+    write_files(cluster, &lab.state().directory)?;
     start(lab, cluster, Component::Etcd, &[]).await?;
     start(lab, cluster, Component::ApiServer, &[]).await?;
     let rest = [Component::ControllerManager, Component::Scheduler, Component::Kwok];
     let started = rest.map(|component| start(lab, cluster, component, &[]));
-    futures::future::try_join_all(started).await.map(drop)
+    futures::future::try_join_all(started).await?;
+    Ok(real_nodes::start_all(lab, cluster).await?)
 }
 
-fn write_files(cluster: &ClusterState) -> Result<(), BootError> {
+fn write_files(cluster: &ClusterState, lab: &Path) -> Result<(), BootError> {
     let name = || cluster.name.clone();
     let certs = Certs::make().map_err(|source| BootError::Certs { cluster: name(), source })?;
     let kubeconfig =
@@ -118,6 +123,7 @@ fn write_files(cluster: &ClusterState) -> Result<(), BootError> {
         (cluster.kubeconfig(), kubeconfig),
         (control_plane::kwok_config(cluster), stages::configuration()),
         (control_plane::audit_policy(cluster), control_plane::AUDIT_POLICY.to_owned()),
+        (control_plane::egress_config(cluster), control_plane::egress_configuration(lab)),
     ];
     for (path, content) in files {
         write_private(&path, content.as_bytes()).map_err(unwritten(path))?;

@@ -53,6 +53,11 @@ impl Children {
         Self { sluice_lab, running: Mutex::default() }
     }
 
+    /// The tool that starts all children.
+    pub(super) fn sluice_lab(&self) -> &Path {
+        &self.sluice_lab
+    }
+
     /// Starts `program` as a component of `cluster`, its output appended to the component's log.
     pub(super) fn start(
         &self,

@@ -9,6 +9,7 @@
 mod boot;
 mod children;
 mod kwok;
+mod real_nodes;
 mod requests;
 
 use std::io::Read;
@@ -22,6 +23,7 @@ use tokio::time::Instant;
 
 use crate::identity::ProcessId;
 use crate::leftovers;
+use crate::real_nodes::cgroups;
 use crate::state::{LabState, Phase, StateError};
 use children::Children;
 
@@ -95,6 +97,7 @@ impl Supervisor {
             _ = select_all(ends) => Ok(None),
         };
         self.children.kill_all().await;
+        self.remove_cgroups();
         match finished {
             Ok(asked) => {
                 leftovers::remove_directory(&self.state().directory)?;
@@ -112,7 +115,11 @@ impl Supervisor {
     async fn boot(&self) -> Result<(), SupervisorError> {
         let begun = Instant::now();
         let clusters = self.state().clusters;
-        let boots = join_all(clusters.iter().map(|cluster| boot::boot(self, cluster))).await;
+        let gateway = real_nodes::start_gateway(self).await.map_err(BootError::from);
+        let boots = match gateway {
+            Ok(()) => join_all(clusters.iter().map(|cluster| boot::boot(self, cluster))).await,
+            Err(error) => vec![Err(error)],
+        };
         let failed = boots.into_iter().find_map(Result::err);
         let phase = match &failed {
             None => {
@@ -123,6 +130,13 @@ impl Supervisor {
         };
         self.change(|state| state.phase = phase)?;
         failed.map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    /// Removes the control groups of the real nodes. What remains is removed with the lab's directory.
+    fn remove_cgroups(&self) {
+        if let Err(error) = cgroups::remove(&cgroups::of_lab(&self.state().directory)) {
+            eprintln!("{error}");
+        }
     }
 
     /// The state as it is now.

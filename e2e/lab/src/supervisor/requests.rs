@@ -3,6 +3,7 @@
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 
+use super::children::Child;
 use super::{Supervisor, boot};
 use crate::component::Component;
 use crate::control::{ControlRequest, ControlResponse, ProgramLaunch};
@@ -64,13 +65,18 @@ impl Supervisor {
 
     /// Starts a program beside the clusters and records its process.
     fn run_program(&self, launch: &ProgramLaunch) -> Result<(), String> {
+        self.start_program(launch).map(drop)
+    }
+
+    /// The same, for callers that watch the process.
+    pub(super) fn start_program(&self, launch: &ProgramLaunch) -> Result<Child, String> {
         let log = self.state().program_log(&launch.name);
         let started = self.children.start_program(launch, &log);
         let child = started.map_err(|error| format!("start {}: {error}", launch.name))?;
         let recorded = self.change(|state| {
             state.programs.insert(launch.name.clone(), child.id);
         });
-        recorded.map_err(|error| error.to_string())
+        recorded.map(|()| child).map_err(|error| error.to_string())
     }
 }
 

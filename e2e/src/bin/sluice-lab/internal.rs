@@ -1,4 +1,4 @@
-//! Internal subcommands: the supervisor, and the tether of its children.
+//! Internal subcommands: the supervisor, the tether of its children, the gateway and the nodes of a lab with real nodes.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,6 +16,30 @@ impl Supervise {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let own = std::env::current_exe()?;
         Ok(lab::supervisor::supervise(&self.directory, own, self.owned)?)
+    }
+}
+
+/// Connect the real nodes of the lab in a directory. Runs in a network namespace of its own.
+#[derive(clap::Args)]
+pub(crate) struct Gateway {
+    directory: PathBuf,
+}
+
+impl Gateway {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        Ok(lab::real_nodes::gateway::run(&self.directory)?)
+    }
+}
+
+/// Be process 1 of the real node in a directory. Runs in namespaces of its own.
+#[derive(clap::Args)]
+pub(crate) struct Node {
+    directory: PathBuf,
+}
+
+impl Node {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        Ok(lab::real_nodes::init::run(&self.directory)?)
     }
 }
 

@@ -1,4 +1,6 @@
-//! `up` and `down`.
+//! `up`, `down` and `preflight`.
+
+use std::process::ExitCode;
 
 use lab::up::{self, LabOwner, Options};
 use lab::{LabState, Phase, StateRoot};
@@ -13,6 +15,9 @@ pub(crate) struct Up {
     /// How many worker clusters, besides the manager.
     #[arg(long, default_value_t = 2)]
     workers: usize,
+    /// Give each worker real nodes beside the simulated ones: kubelet, containerd and runc in namespaces of their own. Needs root.
+    #[arg(long, value_name = "PER WORKER", default_value_t = 0, default_missing_value = "1", num_args = 0..=1)]
+    real_nodes: usize,
     /// Write the API servers' audit logs: one line per request.
     #[arg(long)]
     audit: bool,
@@ -29,6 +34,7 @@ impl Up {
         let options = Options {
             name: self.lab.name,
             workers: self.workers,
+            real_nodes: self.real_nodes,
             audit: self.audit,
             owner: if self.foreground { LabOwner::ThisProcess } else { LabOwner::Detached },
             sluice_lab: std::env::current_exe()?,
@@ -79,5 +85,27 @@ impl Down {
         up::down(&StateRoot::of_user()?, &self.lab.name)?;
         println!("lab {:?} is down", self.lab.name);
         Ok(())
+    }
+}
+
+/// Say whether real nodes can run here.
+#[derive(clap::Args)]
+pub(crate) struct Preflight {
+    #[command(flatten)]
+    lab: LabName,
+}
+
+impl Preflight {
+    /// Fails if something is missing, with one line for each point.
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let lacking = up::lacking_for_real_nodes(&StateRoot::of_user()?, &self.lab.name)?;
+        if lacking.is_empty() {
+            println!("real nodes can run here");
+            return Ok(ExitCode::SUCCESS);
+        }
+        for point in lacking {
+            println!("real nodes cannot run here: {point}");
+        }
+        Ok(ExitCode::FAILURE)
     }
 }

@@ -28,6 +28,8 @@ enum Command {
     Up(lifecycle::Up),
     /// Stop a lab and remove its files.
     Down(lifecycle::Down),
+    /// Say whether real nodes can run on this machine.
+    Preflight(lifecycle::Preflight),
     /// Show all labs, their clusters and processes.
     Status(show::Status),
     /// Print the path of a cluster's kubeconfig.
@@ -50,6 +52,10 @@ enum Command {
     Replay(replay::Replay),
     #[command(name = lab::supervisor::SUBCOMMAND, hide = true)]
     Supervise(internal::Supervise),
+    #[command(name = lab::real_nodes::gateway::SUBCOMMAND, hide = true)]
+    Gateway(internal::Gateway),
+    #[command(name = lab::real_nodes::init::SUBCOMMAND, hide = true)]
+    Node(internal::Node),
     #[command(name = lab::tether::SUBCOMMAND, hide = true)]
     Tether(internal::Tether),
 }
@@ -90,6 +96,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
     let done = match command {
         Command::Up(command) => command.run(),
         Command::Down(command) => command.run(),
+        Command::Preflight(command) => return command.run(),
         Command::Status(command) => command.run(),
         Command::Kubeconfig(command) => command.run(),
         Command::Logs(command) => command.run(),
@@ -101,6 +108,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Nodes(command) => command.run(),
         Command::Replay(command) => command.run(),
         Command::Supervise(command) => command.run(),
+        Command::Gateway(command) => command.run(),
+        Command::Node(command) => command.run(),
         Command::Tether(command) => command.run(),
     };
     done.map(|()| ExitCode::SUCCESS)

@@ -1,0 +1,81 @@
+//! Fills a directory of the cache once.
+//!
+//! Two processes on one machine do not collide: a lock file is held while a directory is filled, and the finished directory
+//! appears by a rename, so a reader sees all files or none. An interrupted process leaves a `.building` directory that the next
+//! one removes.
+
+use std::fs::File;
+use std::path::Path;
+
+use super::{BinariesError, io};
+
+/// Fills `directory`, unless it has all `files`. `fill` gets an empty directory.
+pub(super) fn filled(
+    directory: &Path,
+    files: &[&str],
+    report: &dyn Fn(&str),
+    fill: impl FnOnce(&Path) -> Result<(), BinariesError>,
+) -> Result<(), BinariesError> {
+    if missing(directory, files).is_empty() {
+        return Ok(());
+    }
+    let parent = directory.parent().unwrap_or(directory);
+    std::fs::create_dir_all(parent).map_err(io("create", parent))?;
+    let _lock = lock(&directory.with_extension("lock"), report)?;
+    if missing(directory, files).is_empty() {
+        return Ok(()); // Another process filled it meanwhile.
+    }
+    let unfinished = directory.with_extension("building");
+    remove(&unfinished)?;
+    remove(directory)?;
+    std::fs::create_dir_all(&unfinished).map_err(io("create", &unfinished))?;
+    fill(&unfinished)?;
+    std::fs::rename(&unfinished, directory).map_err(io("rename", &unfinished))
+}
+
+/// The files that a directory lacks.
+pub(super) fn missing<'a>(directory: &Path, files: &[&'a str]) -> Vec<&'a str> {
+    files.iter().copied().filter(|file| !directory.join(file).is_file()).collect()
+}
+
+fn lock(path: &Path, report: &dyn Fn(&str)) -> Result<File, BinariesError> {
+    let file = File::create(path).map_err(io("create", path))?;
+    if file.try_lock().is_err() {
+        report("another process fills the cache of programs; waiting for it");
+        file.lock().map_err(io("lock", path))?;
+    }
+    Ok(file)
+}
+
+fn remove(directory: &Path) -> Result<(), BinariesError> {
+    match std::fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(io("remove", directory)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_complete_directory_is_left_alone_and_an_incomplete_one_is_made_anew() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = root.path().join("key");
+        let fill = |content: &'static str| {
+            move |into: &Path| {
+                std::fs::write(into.join("program"), content).map_err(io("write", into))
+            }
+        };
+        filled(&directory, &["program"], &|_| {}, fill("first")).unwrap();
+        filled(&directory, &["program"], &|_| {}, fill("second")).unwrap();
+        assert_eq!(std::fs::read_to_string(directory.join("program")).unwrap(), "first");
+
+        std::fs::create_dir(directory.with_extension("building")).unwrap();
+        filled(&directory, &["program", "other"], &|_| {}, fill("third")).unwrap();
+        assert_eq!(std::fs::read_to_string(directory.join("program")).unwrap(), "third");
+        assert_eq!(missing(&directory, &["program", "other"]), ["other"]);
+    }
+}

@@ -1,0 +1,226 @@
+//! The control groups of a lab's nodes: `/sluice-lab/LAB/…` in every hierarchy that the machine has mounted.
+//!
+//! With cgroup v1 every controller is a hierarchy of its own, and the kubelet demands its root in all of them, also in a v2 hierarchy
+//! without controllers beside them. The kernel removes no group: groups outlive their processes.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ring::digest::{SHA256, digest};
+
+/// The group above those of all labs.
+const ABOVE: &str = "sluice-lab";
+
+/// A killed process leaves its group a moment later.
+const EMPTY_WITHIN: Duration = Duration::from_secs(10);
+
+/// Pause between two attempts.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// A group could not be created or removed.
+#[derive(Debug, thiserror::Error)]
+#[error("{operation} control group {}: {source}", .path.display())]
+pub struct CgroupError {
+    operation: &'static str,
+    path: PathBuf,
+    source: std::io::Error,
+}
+
+/// A mounted hierarchy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CgroupHierarchy {
+    mount: PathBuf,
+    unified: bool,
+    /// Its controllers, of version 1.
+    controllers: Vec<String>,
+}
+
+impl CgroupHierarchy {
+    /// The hierarchies of this machine.
+    ///
+    /// # Errors
+    /// If the mounts cannot be read.
+    pub fn mounted() -> std::io::Result<Vec<Self>> {
+        Ok(hierarchies(&std::fs::read_to_string("/proc/self/mounts")?))
+    }
+
+    /// Whether it limits a resource.
+    pub fn has(&self, controller: &str) -> bool {
+        if !self.unified {
+            return self.controllers.iter().any(|one| one == controller);
+        }
+        let available = std::fs::read_to_string(self.mount.join("cgroup.controllers"));
+        available.is_ok_and(|text| text.split_whitespace().any(|one| one == controller))
+    }
+
+    /// Creates a group and those above it.
+    fn create(&self, group: &str) -> std::io::Result<()> {
+        let mut path = self.mount.clone();
+        for part in group.split('/') {
+            if self.unified {
+                delegate(&path)?;
+            }
+            let above = path.clone();
+            path.push(part);
+            match std::fs::create_dir(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                    return Err(error);
+                }
+                _ => {}
+            }
+            if self.has("cpuset") && !self.unified {
+                inherit_cpuset(&above, &path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The hierarchies that a text like `/proc/self/mounts` lists.
+fn hierarchies(mounts: &str) -> Vec<CgroupHierarchy> {
+    mounts.lines().filter_map(hierarchy).collect()
+}
+
+fn hierarchy(line: &str) -> Option<CgroupHierarchy> {
+    let mut fields = line.split(' ').skip(1);
+    let (mount, kind, options) = (fields.next()?, fields.next()?, fields.next()?);
+    let unified = match kind {
+        "cgroup2" => true,
+        "cgroup" => false,
+        _ => return None,
+    };
+    let controllers = options.split(',').filter(|_| !unified).map(str::to_owned).collect();
+    Some(CgroupHierarchy { mount: PathBuf::from(mount), unified, controllers })
+}
+
+/// With version 2 a group has the controllers that the group above it passes on.
+fn delegate(above: &Path) -> std::io::Result<()> {
+    let available = std::fs::read_to_string(above.join("cgroup.controllers"))?;
+    let all: Vec<String> = available.split_whitespace().map(|name| format!("+{name}")).collect();
+    if all.is_empty() {
+        Ok(())
+    } else {
+        std::fs::write(above.join("cgroup.subtree_control"), all.join(" "))
+    }
+}
+
+/// A new group of version 1 has no processors, so that no process could enter it.
+fn inherit_cpuset(above: &Path, group: &Path) -> std::io::Result<()> {
+    for file in ["cpuset.cpus", "cpuset.mems"] {
+        if std::fs::read_to_string(group.join(file))?.trim().is_empty() {
+            std::fs::write(group.join(file), std::fs::read(above.join(file))?)?;
+        }
+    }
+    Ok(())
+}
+
+/// The group of the lab in `directory`. Labs of one name may exist in several roots.
+pub fn of_lab(directory: &Path) -> String {
+    let digest = digest(&SHA256, directory.as_os_str().as_encoded_bytes());
+    let digits: String = digest.as_ref().iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let name = directory.file_name().unwrap_or_default().to_string_lossy();
+    format!("{ABOVE}/{name}-{digits}")
+}
+
+/// Creates a group in every hierarchy.
+///
+/// # Errors
+/// If a hierarchy refuses it.
+pub fn create(group: &str) -> Result<(), CgroupError> {
+    for hierarchy in mounted()? {
+        hierarchy.create(group).map_err(|source| CgroupError {
+            operation: "create",
+            path: hierarchy.mount.join(group),
+            source,
+        })?;
+    }
+    Ok(())
+}
+
+/// Removes a group and those below it from every hierarchy. Its processes have ended or are ending.
+///
+/// # Errors
+/// If a group still has processes after ten seconds.
+pub fn remove(group: &str) -> Result<(), CgroupError> {
+    let until = Instant::now() + EMPTY_WITHIN;
+    for hierarchy in mounted()? {
+        let path = hierarchy.mount.join(group);
+        while let Err(source) = remove_tree(&path) {
+            if Instant::now() > until {
+                return Err(CgroupError { operation: "remove", path, source });
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        // The group above all labs goes with the last of them; it is not empty before.
+        let _ = std::fs::remove_dir(hierarchy.mount.join(ABOVE));
+    }
+    Ok(())
+}
+
+fn mounted() -> Result<Vec<CgroupHierarchy>, CgroupError> {
+    CgroupHierarchy::mounted().map_err(|source| CgroupError {
+        operation: "find",
+        path: PathBuf::from("/proc/self/mounts"),
+        source,
+    })
+}
+
+/// Groups have files that cannot be removed: only directories are.
+fn remove_tree(group: &Path) -> std::io::Result<()> {
+    let absent = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+    let entries = match std::fs::read_dir(group) {
+        Ok(entries) => entries,
+        Err(error) if absent(&error) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            remove_tree(&entry.path())?;
+        }
+    }
+    match std::fs::remove_dir(group) {
+        Err(error) if !absent(&error) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOTH: &str = "\
+tmpfs /sys/fs/cgroup tmpfs rw,mode=755 0 0
+cgroup /sys/fs/cgroup/cpuset cgroup rw,relatime,cpuset 0 0
+cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,relatime,cpu,cpuacct 0 0
+cgroup2 /sys/fs/cgroup/unified cgroup2 rw,relatime 0 0
+";
+
+    #[test]
+    fn every_controller_and_the_unified_hierarchy_are_found() {
+        let found = hierarchies(BOTH);
+        let mounts: Vec<_> = found.iter().map(|one| one.mount.to_str().unwrap()).collect();
+        let expected =
+            ["/sys/fs/cgroup/cpuset", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/unified"];
+        assert_eq!(mounts, expected);
+        assert!(found[0].has("cpuset") && !found[0].unified);
+        assert!(found[1].has("cpu") && found[1].has("cpuacct") && !found[1].has("memory"));
+        assert!(found[2].unified);
+    }
+
+    #[test]
+    fn labs_of_one_name_have_different_groups() {
+        let first = of_lab(Path::new("/a/default"));
+        assert!(first.starts_with("sluice-lab/default-"), "{first}");
+        assert_ne!(first, of_lab(Path::new("/b/default")));
+    }
+
+    #[test]
+    fn a_group_that_is_absent_is_removed_already() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(remove_tree(&directory.path().join("none")).is_ok());
+        std::fs::create_dir_all(directory.path().join("lab/node/pod")).unwrap();
+        remove_tree(&directory.path().join("lab")).unwrap();
+        assert!(!directory.path().join("lab").exists());
+    }
+}

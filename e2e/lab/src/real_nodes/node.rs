@@ -1,0 +1,75 @@
+//! Name, addresses and place of a real node.
+//!
+//! A node's number is unique in its lab: all nodes of a lab, of whatever cluster, are connected to one gateway.
+
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// The label of real nodes. kwok leaves nodes with this label alone.
+pub const LABEL: &str = "lab.sluice.dev/node";
+
+/// The value of [`LABEL`].
+pub const REAL: &str = "real";
+
+/// The most real nodes of a lab: their numbers are the last byte of their addresses, less one.
+pub const MOST: usize = 200;
+
+/// The address under which nodes and pods reach the API servers.
+pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 210, 0, 1);
+
+/// A real node of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RealNode {
+    /// Its name in the API, unique in its cluster.
+    pub name: String,
+    /// Unique in the lab, from 1.
+    pub number: u8,
+    /// Its files.
+    pub directory: PathBuf,
+}
+
+impl RealNode {
+    /// The node `place` (from 1) of the cluster in `cluster`; `number` is unique in the lab.
+    pub fn new(cluster: &Path, place: usize, number: u8) -> Self {
+        let name = format!("real-{place}");
+        Self { directory: cluster.join(&name), name, number }
+    }
+
+    /// Its address.
+    pub fn address(&self) -> Ipv4Addr {
+        Ipv4Addr::new(10, 210, 0, self.number + 1)
+    }
+
+    /// The addresses of its pods.
+    pub fn pod_range(&self) -> String {
+        format!("10.220.{}.0/24", self.number)
+    }
+
+    /// The gateway's end of its link.
+    pub fn link(&self) -> String {
+        format!("node{}", self.number)
+    }
+
+    /// The log of one of its programs.
+    pub fn log(&self, program: &str) -> PathBuf {
+        self.directory.join(format!("{program}.log"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_nodes_of_a_lab_share_no_address() {
+        let nodes = [1, 2, 200].map(|number| RealNode::new(Path::new("/l/worker-1"), 1, number));
+        let addresses = nodes.each_ref().map(RealNode::address);
+        assert_eq!(addresses.map(|one| one.octets()[3]), [2, 3, 201]);
+        assert!(!addresses.contains(&GATEWAY));
+        assert_eq!(nodes[1].pod_range(), "10.220.2.0/24");
+        assert_eq!(nodes[2].directory, Path::new("/l/worker-1/real-1"));
+    }
+}
