@@ -81,8 +81,9 @@ fn are_merged(policy: Option<&str>, one: &PodSet, other: &PodSet) -> bool {
         Some("IdenticalPodTemplates") => one.template == other.template,
         Some("IdenticalWorkloadSchedulingRequirements") => {
             let none = PodSpec::default();
-            let pod = |set: &'_ PodSet| set.template.spec.clone().unwrap_or_else(|| none.clone());
-            are_scheduled_alike(&pod(one), &pod(other))
+            let [one, other] =
+                [one, other].map(|set| set.template.spec.as_deref().unwrap_or(&none));
+            are_scheduled_alike(one, other)
         }
         _ => false,
     }

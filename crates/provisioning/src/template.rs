@@ -132,7 +132,7 @@ pub(crate) fn owned_by_workload(workload: &Workload) -> OwnerReference {
 
 /// Limits as missing requests (docs/reference/kueue.md §2.7): no API server has defaulted this template.
 fn complete_requests(template: &mut PodTemplate) {
-    let Some(spec) = &mut template.spec else { return };
+    let Some(spec) = template.spec.as_deref_mut() else { return };
     let containers = spec.init_containers.iter_mut().chain(&mut spec.containers);
     let of_containers = containers.filter_map(|one: &mut Container| one.resources.as_mut());
     for ResourceRequirements { limits, requests, .. } in of_containers.chain(&mut spec.resources) {
