@@ -173,9 +173,9 @@ mod tests {
     #[test]
     fn specs_of_other_texts_keep_them() {
         let mut specs = SharedPodSpecs::default();
-        let (one, other) = (share(&mut specs, "1"), share(&mut specs, "1000m"));
+        let (one, other) = (share(&mut specs, "1024"), share(&mut specs, "1Ki"));
         assert_eq!(one, other, "by value");
-        assert_eq!(serde_json::to_value(&*other).ok(), serde_json::to_value(spec("1000m")).ok());
+        assert_eq!(serde_json::to_value(&*other).ok(), serde_json::to_value(spec("1Ki")).ok());
         assert!(!Arc::ptr_eq(&one, &other));
     }
 
