@@ -14,7 +14,7 @@ use crate::{
     v1alpha1::{ClusterCapacity, DispatchPolicy},
     v1beta2::{
         AdmissionCheck, ClusterQueue, Cohort, LocalQueue, MultiKueueCluster, MultiKueueConfig,
-        ResourceFlavor, Topology, Workload, WorkloadPriorityClass,
+        ProvisioningRequestConfig, ResourceFlavor, Topology, Workload, WorkloadPriorityClass,
     },
 };
 
@@ -44,6 +44,6 @@ macro_rules! decode {
 
 decode! {
     AdmissionCheck, ClusterCapacity, ClusterQueue, Cohort, DispatchPolicy, LocalQueue, MultiKueueCluster, MultiKueueConfig,
-    ResourceFlavor, Topology, Workload, WorkloadPriorityClass,
+    ProvisioningRequestConfig, ResourceFlavor, Topology, Workload, WorkloadPriorityClass,
     ConfigMap, Event, LimitRange, Namespace, Node, PriorityClass, RuntimeClass,
 }

@@ -27,6 +27,7 @@ pub mod quantity;
 mod rules;
 pub mod schema;
 pub mod schema_check;
+mod shared_pod_spec;
 pub mod v1alpha1;
 pub mod v1beta1;
 pub mod v1beta2;

@@ -61,6 +61,8 @@ pub mod reporters {
         SCHEDULER = "kueue-admission";
         /// The controller of Workloads.
         WORKLOAD_CONTROLLER = "kueue-workload-controller";
+        /// The controller of provisioning checks.
+        PROVISIONING = "kueue-provisioning-request-controller";
         /// The controller of pods that do not end.
         POD_TERMINATION_CONTROLLER = "kueue-pod-termination-controller";
     }
@@ -108,6 +110,36 @@ pub mod labels {
     }
 }
 
+/// States of admission checks.
+pub mod check_states {
+    names! {
+        /// Not decided yet.
+        PENDING = "Pending";
+        /// Passed.
+        READY = "Ready";
+        /// Asks for an eviction and another attempt.
+        RETRY = "Retry";
+        /// Ends the attempts.
+        REJECTED = "Rejected";
+    }
+}
+
+/// Condition types of ProvisioningRequests.
+pub mod provisioning {
+    names! {
+        /// An autoscaler works on the request.
+        ACCEPTED = "Accepted";
+        /// The room is there.
+        PROVISIONED = "Provisioned";
+        /// The room could not be provided.
+        FAILED = "Failed";
+        /// The room is not kept for the pods any more.
+        BOOKING_EXPIRED = "BookingExpired";
+        /// The room is gone.
+        CAPACITY_REVOKED = "CapacityRevoked";
+    }
+}
+
 /// Annotations.
 pub mod annotations {
     names! {
@@ -127,6 +159,10 @@ pub mod annotations {
         RAYCLUSTER_GENERATION = "kueue.x-k8s.io/raycluster-generation";
         /// Start of the annotations that are parameters of ProvisioningRequests.
         PROVISIONING_PREFIX = "provreq.kueue.x-k8s.io/";
+        /// The ProvisioningRequest whose room a pod uses.
+        CONSUME_PROVISIONING_REQUEST = "autoscaling.x-k8s.io/consume-provisioning-request";
+        /// The class of that request.
+        PROVISIONING_CLASS_NAME = "autoscaling.x-k8s.io/provisioning-class-name";
         /// Opts a job in to slices.
         ELASTIC_JOB = "kueue.x-k8s.io/elastic-job";
         /// Gates that keep a Workload from queueing, comma separated.
@@ -478,5 +514,15 @@ pub mod reasons {
         MULTI_KUEUE_ADAPTER = "MultiKueueAdapter";
         /// The parameters of a check cannot be loaded.
         BAD_CONFIG = "BadConfig";
+        /// The parameters of a provisioning check name no config that exists.
+        BAD_PARAMETERS_REF = "BadParametersRef";
+        /// The cluster does not serve ProvisioningRequests, or forbids them.
+        PROVISIONING_REQUESTS_UNAVAILABLE = "ProvisioningRequestsUnavailable";
+        /// Of an event: a Workload asks for room.
+        PROVISIONING_REQUEST_CREATED = "ProvisioningRequestCreated";
+        /// Of an event: a request, or the template of its pods, cannot be created.
+        FAILED_CREATE = "FailedCreate";
+        /// Of an event: a check has another state.
+        ADMISSION_CHECK_UPDATED = "AdmissionCheckUpdated";
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use crate::shared_pod_spec::SharedPodSpec;
 use crate::{meta::Toleration, quantity::Quantity};
 
 /// A pod template.
@@ -15,7 +16,7 @@ pub struct PodTemplate {
     pub metadata: Option<PodMetadata>,
     /// The pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spec: Option<PodSpec>,
+    pub spec: Option<SharedPodSpec>,
 }
 
 /// The part of a pod's metadata that a template carries.

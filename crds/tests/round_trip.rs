@@ -71,7 +71,7 @@ fn template(cpu: Quantity) -> PodTemplate {
     let resources = Some(ResourceRequirements { requests, ..ResourceRequirements::default() });
     let container = Container { name: "c".into(), resources, ..Container::default() };
     let spec = PodSpec { containers: vec![container], ..PodSpec::default() };
-    PodTemplate { metadata: None, spec: Some(spec) }
+    PodTemplate { metadata: None, spec: Some(spec.into()) }
 }
 
 fn class() -> impl Strategy<Value = PriorityClassRef> {

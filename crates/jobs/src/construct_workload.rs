@@ -60,8 +60,9 @@ pub fn priority_source<J: GenericJob>(job: &J, gates: JobGates) -> PrioritySourc
         return PrioritySource::PriorityClass(class.to_owned());
     }
     let classes = job.pod_sets(gates).into_iter().filter_map(|set| set.template.spec);
-    match classes.map(|pod| pod.priority_class_name).find(|class| !class.is_empty()) {
-        Some(class) => PrioritySource::PriorityClass(class),
+    let mut classes = classes.filter(|pod| !pod.priority_class_name.is_empty());
+    match classes.next() {
+        Some(pod) => PrioritySource::PriorityClass(pod.priority_class_name.clone()),
         None => PrioritySource::ClusterDefault,
     }
 }

@@ -3,13 +3,26 @@
 //! The API server merges duplicate names in a Workload. Pod sets of a job get the same form, or a Workload would
 //! never equal its job.
 
+use std::collections::BTreeSet;
+
 use crds::pod::{Container, PodTemplate};
 use serde_json::Value;
 
 /// Removes duplicate names: the first position keeps the last value.
 pub fn deduplicate(template: &mut PodTemplate) {
     let Some(spec) = template.spec.as_mut() else { return };
-    spec.init_containers.iter_mut().chain(&mut spec.containers).for_each(collapse_container);
+    // Most have none, and a change would copy a shared spec.
+    if spec.init_containers.iter().chain(&spec.containers).any(has_duplicates) {
+        let spec = &mut **spec;
+        spec.init_containers.iter_mut().chain(&mut spec.containers).for_each(collapse_container);
+    }
+}
+
+fn has_duplicates(container: &Container) -> bool {
+    let variables = container.rest.get("env").and_then(Value::as_array);
+    let mut names = BTreeSet::new();
+    let mut variables = variables.into_iter().flatten();
+    variables.any(|variable| !names.insert(variable.get("name").and_then(Value::as_str)))
 }
 
 fn collapse_container(container: &mut Container) {

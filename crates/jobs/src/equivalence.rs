@@ -6,7 +6,7 @@
 use crds::{
     meta::is_true,
     names::conditions::ADMITTED,
-    pod::{Container, PodSpec},
+    pod::{Container, PodSpec, PodTemplate, ResourceRequirements},
     v1beta2::{PodSet, Workload},
 };
 
@@ -96,25 +96,38 @@ fn same_sets(left: &[PodSet], right: &[PodSet], tolerations: bool, gates: JobGat
 }
 
 fn same_set(left: &PodSet, right: &PodSet, tolerations: bool, gates: JobGates) -> bool {
-    let none = PodSpec::default();
-    let left_pod = left.template.spec.as_ref().unwrap_or(&none);
-    let right_pod = right.template.spec.as_ref().unwrap_or(&none);
     left.count.unwrap_or(1) == right.count.unwrap_or(1)
         // minCount is cleared while PartialAdmission is off (docs/reference/kueue.md §7.4).
         && (!gates.partial_admission || left.min_count == right.min_count)
-        && (!tolerations || left_pod.tolerations == right_pod.tolerations)
-        && same_containers(&left_pod.init_containers, &right_pod.init_containers)
-        && same_containers(&left_pod.containers, &right_pod.containers)
+        && same_specs(&left.template, &right.template, tolerations)
+}
+
+fn same_specs(left: &PodTemplate, right: &PodTemplate, tolerations: bool) -> bool {
+    // Mostly they are one spec in memory.
+    if left.spec == right.spec {
+        return true;
+    }
+    let none = PodSpec::default();
+    let left = left.spec.as_deref().unwrap_or(&none);
+    let right = right.spec.as_deref().unwrap_or(&none);
+    (!tolerations || left.tolerations == right.tolerations)
+        && same_containers(&left.init_containers, &right.init_containers)
+        && same_containers(&left.containers, &right.containers)
+}
+
+fn same_containers(left: &[Container], right: &[Container]) -> bool {
+    left.len() == right.len()
+        && left.iter().zip(right).all(|(left, right)| same_container(left, right))
 }
 
 /// Absent resources equal empty resources.
-fn same_containers(left: &[Container], right: &[Container]) -> bool {
-    let filled = |container: &Container| Container {
-        resources: Some(container.resources.clone().unwrap_or_default()),
-        ..container.clone()
-    };
-    left.len() == right.len()
-        && left.iter().zip(right).all(|(left, right)| filled(left) == filled(right))
+fn same_container(left: &Container, right: &Container) -> bool {
+    let none = ResourceRequirements::default();
+    let Container { name, resources, restart_policy, rest } = left;
+    *name == right.name
+        && *restart_policy == right.restart_policy
+        && *rest == right.rest
+        && resources.as_ref().unwrap_or(&none) == right.resources.as_ref().unwrap_or(&none)
 }
 
 #[cfg(test)]

@@ -92,8 +92,8 @@ impl PodSetInfo {
             scheduling_gates: gates_of(&spec),
             hosts: Vec::new(),
             affinity: node_affinity::affinity_of(&spec).cloned(),
-            node_selector: spec.node_selector,
-            tolerations: spec.tolerations,
+            node_selector: spec.node_selector.clone(),
+            tolerations: spec.tolerations.clone(),
         }
     }
 

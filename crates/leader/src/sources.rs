@@ -19,13 +19,17 @@ use cluster::control::{
 };
 use crds::{
     decode::Decode,
-    names::{INCARNATION_CONFIG_MAP, annotations::ELASTIC_JOB, labels::POD_SET},
+    names::{
+        INCARNATION_CONFIG_MAP, MANAGED, PROVISIONING_CONTROLLER, annotations::ELASTIC_JOB,
+        labels::POD_SET,
+    },
     v1alpha1::{ClusterCapacity, DispatchPolicy},
-    v1beta2::{Topology, Workload},
+    v1beta2::{AdmissionCheck, Topology, Workload},
 };
 use jobs::{JobObject, Kind, Kinds, lookups::LookupKind};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Resource, core::DynamicObject};
+use provisioning::{EntryTemplate, ProvisioningRequest};
 use runtime::watch::{Change, Config, Store, Stores, Unavailable, Watch, WatchSource};
 use tokio::task::JoinSet;
 
@@ -83,6 +87,8 @@ impl Sources<ManagerInput> {
             sources.of_failure_recovery(stores);
         }
         sources.all(stores, ManagerInput::AdmissionCheck);
+        sources.all(stores, ManagerInput::ProvisioningRequestConfig);
+        sources.provisioning(stores);
         sources.all(stores, ManagerInput::ClusterQueue);
         sources.all(stores, ManagerInput::LocalQueue);
         sources.all(stores, ManagerInput::Workload);
@@ -115,6 +121,29 @@ impl Sources<ManagerInput> {
         let (nodes, pods) = (nodes.optional(), pods.optional());
         self.feed(&stores.start(nodes), ManagerInput::NodeReachability);
         self.feed(&stores.start(pods), ManagerInput::TerminatingPod);
+    }
+}
+
+impl Sources<ManagerInput> {
+    /// ProvisioningRequests and their templates, from the time at which a check makes them: most clusters have no autoscaler that
+    /// serves them.
+    fn provisioning(&mut self, stores: &mut Stores) {
+        let requests = Watch::of(
+            "provisioningrequests",
+            ProvisioningRequest::decode,
+            &stores.source(),
+            stores.metrics(),
+        );
+        let checks = stores.of::<AdmissionCheck>(AdmissionCheck::decode);
+        let first = (checks.clone(), is_provisioning as fn(&AdmissionCheck) -> bool);
+        self.after_first(first, stores, requests.optional(), ManagerInput::ProvisioningRequest);
+        // Other templates are none of ours, and there may be many.
+        let managed = format!("{MANAGED}=true");
+        let managed = stores.source().with_config(Config::default().labels(&managed));
+        let templates =
+            Watch::of("podtemplates", EntryTemplate::decode, &managed, stores.metrics());
+        let first = (checks, is_provisioning as fn(&AdmissionCheck) -> bool);
+        self.after_first(first, stores, templates.optional(), ManagerInput::PodTemplate);
     }
 }
 
@@ -279,6 +308,11 @@ impl<I: Send + 'static> Sources<I> {
             })
         }));
     }
+}
+
+/// Whether a check makes ProvisioningRequests.
+fn is_provisioning(check: &AdmissionCheck) -> bool {
+    check.spec.controller_name == PROVISIONING_CONTROLLER
 }
 
 /// Whether a Workload is a slice of an elastic job.

@@ -87,6 +87,17 @@ fn written(
         (CrashingProgram::Manager, Scenario::FailingNode) => {
             (&[P::UngateTopology, P::TerminatePod, P::UnhealthyNodes, P::AssignTopology], &[])
         }
+        (CrashingProgram::Manager, Scenario::Provisioned) => (
+            &[
+                P::ProvisioningTemplateCreate,
+                P::ProvisioningRequestCreate,
+                P::ProvisioningTemplateOwner,
+                P::ProvisioningCheck,
+                P::ProvisioningRequestDelete,
+                P::ProvisioningTemplateDelete,
+            ],
+            &[],
+        ),
         (CrashingProgram::Manager, Scenario::Unreachable) => {
             (&[P::ForcefullyEnd, P::ForcefullyDelete], &[])
         }

@@ -9,6 +9,7 @@ mod failing_node;
 mod group;
 mod interrupted;
 mod own_cluster;
+mod provisioned;
 mod refused;
 mod scaled;
 mod unreachable;
@@ -37,6 +38,8 @@ pub(crate) enum Scenario {
     Elastic,
     /// A node of a topology fails before a pod is bound to it.
     FailingNode,
+    /// An autoscaler provides the room for the Job.
+    Provisioned,
     /// The kubelet of a pod that is being deleted is down.
     Unreachable,
     /// The Job exceeds its maximum execution time.
@@ -70,6 +73,7 @@ impl Scenario {
         Self::Scaled,
         Self::Elastic,
         Self::FailingNode,
+        Self::Provisioned,
         Self::TooLong,
         Self::Foreign,
         Self::Robbed,
@@ -102,6 +106,7 @@ impl Scenario {
             | Self::Refused
             | Self::Forbidden
             | Self::Registered
+            | Self::Provisioned
             | Self::Elected
             | Self::Untrusted => &[RunVerdict::Once],
         })
@@ -139,6 +144,7 @@ impl ObservedJob<'_> {
             Scenario::Scaled => self.scaled().await,
             Scenario::Elastic => self.elastic().await,
             Scenario::FailingNode => self.failing_node().await,
+            Scenario::Provisioned => self.provisioned().await,
             Scenario::Unreachable => self.unreachable().await,
             Scenario::TooLong => self.too_long().await,
             Scenario::Foreign => self.foreign().await,

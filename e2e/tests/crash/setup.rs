@@ -16,6 +16,12 @@ pub(crate) const AT_HOME: &str = "home";
 /// The queue of pods.
 pub(crate) const PODS: &str = "pods";
 
+/// The queue of Jobs that an autoscaler provides room for, and its check.
+pub(crate) const PROVISIONED: &str = "provisioned";
+
+/// The kind that the autoscaler serves.
+const PROVISIONING_REQUESTS: &str = include_str!("../provisioning/provisioning-request-crd.yaml");
+
 /// The number of pods that do not end, one per crash point about them.
 pub(crate) const SILENT_PODS: usize = 4;
 
@@ -32,12 +38,24 @@ pub(crate) async fn prepare(installation: &Installation<'_>) -> Result<()> {
         cluster.cluster_api::<Namespace>().create(&PostParams::default(), &namespace).await?;
         cluster.add_nodes(&NodeSpec { cpu: "8".to_owned(), ..NodeSpec::default() }).await?;
     }
+    installation.hub.apply(PROVISIONING_REQUESTS, NAMESPACE).await?;
     let multi_kueue = json!({
         "controllerName": "kueue.x-k8s.io/multikueue",
         "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "workers"},
     });
+    let provisioning = json!({
+        "controllerName": "kueue.x-k8s.io/provisioning-request",
+        "parameters": {
+            "apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": PROVISIONED,
+        },
+    });
     let objects = [
         json!({"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": "default"}}),
+        json!({"apiVersion": API, "kind": "ProvisioningRequestConfig", "metadata": {"name": PROVISIONED},
+            "spec": {"provisioningClassName": "crash.example"}}),
+        check(PROVISIONED, &provisioning),
+        cluster_queue(PROVISIONED, "default", Some(PROVISIONED)),
+        local_queue(PROVISIONED, PROVISIONED, "None"),
         json!({"apiVersion": API, "kind": "MultiKueueConfig", "metadata": {"name": "workers"},
             "spec": {"clusters": ["worker-1"]}}),
         check("workers", &multi_kueue),

@@ -14,14 +14,26 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("jobs", &["crds", "appwrapper"]),
     ("ray", &["crds"]),
     ("appwrapper", &["crds"]),
+    ("provisioning", &["crds", "jobs"]),
     ("config", &["crds", "jobs"]),
     ("visibility", &["index", "crds"]),
     ("webhooks", &["config", "crds", "jobs", "runtime"]),
     (
         "cluster",
-        &["engine", "dispatch", "index", "jobs", "ray", "appwrapper", "crds", "runtime", "config"],
+        &[
+            "engine",
+            "dispatch",
+            "index",
+            "jobs",
+            "ray",
+            "appwrapper",
+            "provisioning",
+            "crds",
+            "runtime",
+            "config",
+        ],
     ),
-    ("leader", &["cluster", "crds", "jobs", "runtime"]),
+    ("leader", &["cluster", "crds", "jobs", "provisioning", "runtime"]),
     ("remote", &["cluster", "crds", "jobs", "leader", "runtime", "config"]),
     ("manager", LIBRARIES),
     ("worker-agent", LIBRARIES),
@@ -36,6 +48,7 @@ const LIBRARIES: &[&str] = &[
     "jobs",
     "ray",
     "appwrapper",
+    "provisioning",
     "crds",
     "runtime",
     "config",
@@ -51,7 +64,8 @@ const TEST_ROOMS: &[&str] =
     &["e2e", "harness", "images", "lab", "operator-replay", "replay", "tidy"];
 
 /// Crates without input and output.
-const PURE: &[&str] = &["engine", "dispatch", "index", "jobs", "ray", "appwrapper", "visibility"];
+const PURE: &[&str] =
+    &["engine", "dispatch", "index", "jobs", "ray", "appwrapper", "provisioning", "visibility"];
 
 /// Dependencies for input, output and clocks, which a pure crate cannot have.
 const IMPURE: &[&str] = &["tokio", "kube", "hyper", "futures", "axum", "tower", "chrono"];

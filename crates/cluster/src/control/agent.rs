@@ -156,6 +156,8 @@ impl Control for AgentControl {
             | Subject::LocalQueue
             | Subject::MultiKueueCluster
             | Subject::AdmissionCheck
+            | Subject::ProvisioningRequest
+            | Subject::PodTemplate
             | Subject::Incarnation => {}
         }
     }

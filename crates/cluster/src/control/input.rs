@@ -5,7 +5,7 @@ use crds::{
     v1alpha1::{ClusterCapacity, DispatchPolicy},
     v1beta2::{
         AdmissionCheck, ClusterQueue, Cohort, LocalQueue, MultiKueueCluster, MultiKueueConfig,
-        ResourceFlavor, Topology, Workload, WorkloadPriorityClass,
+        ProvisioningRequestConfig, ResourceFlavor, Topology, Workload, WorkloadPriorityClass,
     },
 };
 use jiff::Timestamp;
@@ -16,6 +16,7 @@ use k8s_openapi::api::{
     scheduling::v1::PriorityClass,
 };
 use kube::core::DynamicObject;
+use provisioning::{EntryTemplate, ProvisioningRequest};
 use runtime::watch::Change;
 
 use super::{
@@ -58,6 +59,12 @@ pub enum ManagerInput {
     NodeReachability(Change<Observed<NodeReachability>>),
     /// AdmissionChecks.
     AdmissionCheck(Change<AdmissionCheck>),
+    /// ProvisioningRequestConfigs.
+    ProvisioningRequestConfig(Change<ProvisioningRequestConfig>),
+    /// ProvisioningRequests. None is listed before a check exists that makes them.
+    ProvisioningRequest(Change<ProvisioningRequest>),
+    /// Managed PodTemplates. None is listed before such a check exists.
+    PodTemplate(Change<EntryTemplate>),
     /// ClusterQueues.
     ClusterQueue(Change<ClusterQueue>),
     /// LocalQueues.

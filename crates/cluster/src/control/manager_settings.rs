@@ -40,6 +40,8 @@ pub struct ManagerSettings {
     pub(super) begin_events: Vec<EventRecord>,
     /// Which nodes count as failed.
     pub(super) node_replacement: NodeReplacementGates,
+    /// ProvisioningRequests of evicted Workloads are deleted (gate CleanupProvisioningRequestsOnEviction).
+    pub(super) cleans_up_provisioning: bool,
     /// Dispatch to worker clusters; `None` without the component `multikueue`.
     pub(super) dispatch: Option<DispatchConfig>,
 }
@@ -53,6 +55,7 @@ impl ManagerSettings {
             core: core_config(file, gates, kinds),
             kinds: kinds.observed(),
             node_replacement: gates.into(),
+            cleans_up_provisioning: gates.enabled(Gate::CleanupProvisioningRequestsOnEviction),
             begin_events: event_of_gated_integrations(kinds, file.namespace())
                 .into_iter()
                 .collect(),

@@ -14,6 +14,7 @@
 //! | `queues` | [`queues::Queues`] | the status of queues; finalizers of queues and flavors |
 //! | `capacity` | [`capacity::LocalCapacity`] | the room of an agent's cluster, and its report |
 //! | `topology` | [`topology::NodesAndPods`] | the nodes of topologies, the domains of gated pods, failed nodes |
+//! | `provisioning` | [`provisioning::Provisioning`] | what Workloads ask of an autoscaler, the states of their provisioning checks |
 //! | `elastic_pods` | [`elastic_pods::ElasticPods`] | which pods of elastic jobs start with the quota of their slice |
 //! | `failure_recovery` | [`failure_recovery::FailureRecovery`] | which pods on unreachable nodes are deleted by force |
 //! | `namespaces_and_priorities` | [`namespaces_and_priorities::NamespacesAndPriorities`] | labels of namespaces, values of priority classes |
@@ -51,6 +52,7 @@ mod observed;
 mod outbox;
 mod pod_failure;
 mod pod_on_node;
+mod provisioning;
 mod queues;
 mod scheduler_settings;
 mod scheduling;

@@ -28,6 +28,7 @@ mod node_failures;
 mod orphan_cleanup;
 mod other_checks;
 mod policy;
+mod provisioning;
 mod queue_objects;
 mod race;
 mod replica_sets;
@@ -257,6 +258,9 @@ fn lists() -> Vec<ManagerInput> {
         ManagerInput::ClusterQueue(list::<ClusterQueue>(vec![queue])),
         ManagerInput::LocalQueue(list::<LocalQueue>(vec![local])),
         ManagerInput::AdmissionCheck(list::<AdmissionCheck>(vec![])),
+        ManagerInput::ProvisioningRequestConfig(list(vec![])),
+        ManagerInput::ProvisioningRequest(list(vec![])),
+        ManagerInput::PodTemplate(list(vec![])),
         ManagerInput::Workload(list::<Workload>(vec![workload()])),
         ManagerInput::Job(batch_job(), jobs(vec![json!(started)])),
         ManagerInput::Cohort(list(vec![])),

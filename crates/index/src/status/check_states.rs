@@ -12,12 +12,8 @@ use super::message::for_condition;
 use super::status_stamp::StatusStamp;
 use crate::time::to_seconds;
 
-pub(super) const PENDING: &str = "Pending";
-pub(super) const READY: &str = "Ready";
-/// State of a check that asks for an eviction and another attempt.
-pub const RETRY: &str = "Retry";
-/// State of a check that ends the attempts.
-pub const REJECTED: &str = "Rejected";
+pub(super) use crds::names::check_states::{PENDING, READY};
+pub use crds::names::check_states::{REJECTED, RETRY};
 
 /// Updates the list of check states to the required checks: adds new ones as Pending, removes obsolete ones. An admitted
 /// Workload stays admitted beside a new check (§2.5 row 9).
@@ -35,6 +31,21 @@ pub fn with_checks(
     // Without quota the checks do not decide about Admitted.
     if status.admission.is_some() && !is_true(&status.conditions, conditions::ADMITTED) {
         admitted::sync(&mut status, at);
+    }
+    status
+}
+
+/// Sets the state of a check, its message and what it adds to the pods. Retries that were counted stay.
+#[must_use]
+pub fn with_check_state(
+    mut status: WorkloadStatus,
+    next: AdmissionCheckState,
+    at: StatusStamp,
+) -> WorkloadStatus {
+    set(&mut status, &next.name, &next.state, &next.message, at);
+    if let Some(one) = status.admission_checks.iter_mut().find(|one| one.name == next.name) {
+        one.pod_set_updates = next.pod_set_updates;
+        one.requeue_after_seconds = next.requeue_after_seconds;
     }
     status
 }

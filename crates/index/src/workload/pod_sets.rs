@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use crds::names::check_states::READY;
 use crds::pod::PodSpec;
 use crds::v1beta2::{PodSet, PodSetRequest, PodSetTopologyRequest, Workload};
 use engine::Names;
+use engine::node_selection::NodeSelection;
 use engine::spec::PodSetSpec;
 use engine::topology::{TopologyMode, TopologyRequest};
 
@@ -15,7 +17,7 @@ use crate::index::Index;
 use crate::requests::effective_requests::{EffectiveRequests, effective};
 use crate::requests::pod_requests::{PodDefaults, pod_requests};
 use crate::requests::{ExactAmounts, problems};
-use crate::selectors::{preferred, selection};
+use crate::selectors::{pairs, preferred, selection, tolerations};
 
 /// All pod sets of a Workload.
 pub(super) struct CountedPodSets<'a> {
@@ -45,7 +47,7 @@ impl<'a> CountedPodSets<'a> {
     ) -> Self {
         let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
         let one = |pod_set: &'a PodSet| {
-            let pod = pod_set.template.spec.as_ref();
+            let pod = pod_set.template.spec.as_deref();
             let defaults = pod_defaults(index, namespace, pod);
             let real = pod.map(|pod| pod_requests(pod, defaults)).unwrap_or_default();
             let mut counted = effective(real.clone(), &index.config);
@@ -109,7 +111,7 @@ impl<'a> CountedPodSets<'a> {
                 min_count: min_count.map(i64::from),
                 on_node: (node_requests != requests).then(|| node_requests.into()),
                 requests,
-                selection: one.pod.map(selection).unwrap_or_default(),
+                selection: selection_of_pods(one, workload),
                 preferred: one.pod.map(preferred).unwrap_or_default(),
                 topology: one.pod_set.topology_request.as_ref().and_then(topology),
                 template: template_hash::hash(one.pod, workload),
@@ -130,6 +132,23 @@ impl<'a> CountedPodSets<'a> {
         };
         self.all.iter().map(whole).collect()
     }
+}
+
+/// Which nodes the pods may run on: by their template, and by what Ready checks add to them. The second pass follows the checks, and the
+/// nodes that they provide may have labels and taints of their own (docs/reference/kueue.md §3.7).
+fn selection_of_pods(one: &CountedPodSet<'_>, workload: &Workload) -> NodeSelection {
+    let mut selected = one.pod.map(selection).unwrap_or_default();
+    // Without quota the updates are those of an earlier admission.
+    if workload.status.admission.is_none() {
+        return selected;
+    }
+    let ready = workload.status.admission_checks.iter().filter(|check| check.state == READY);
+    let updates = ready.flat_map(|check| &check.pod_set_updates);
+    for update in updates.filter(|update| update.name == one.pod_set.name) {
+        selected.node_selector.extend(pairs(&update.node_selector));
+        selected.tolerations.extend(tolerations(&update.tolerations));
+    }
+    selected
 }
 
 /// Whether a pod claims devices (DRA).

@@ -382,6 +382,30 @@ fn an_invalid_workload_has_a_message() {
 }
 
 #[test]
+fn what_ready_checks_add_to_the_pods_selects_their_nodes_while_quota_is_held() {
+    let mut fixture = IndexFixture::new(IndexConfig::default());
+    let update = json!([{
+        "name": "main", "nodeSelector": {"zone": "a"}, "tolerations": [{"key": "new", "operator": "Exists"}],
+    }]);
+    let check = |state: &str| json!([{"name": "nodes", "state": state, "podSetUpdates": update}, {"name": "other", "state": "Ready"}]);
+    let admission = json!({"clusterQueue": "q", "podSetAssignments": [
+        {"name": "main", "count": 3, "flavors": {"cpu": "f"}, "resourceUsage": {"cpu": "3"}},
+    ]});
+    for (state, admission, expected) in [
+        ("Ready", &admission, (1, 1)),
+        ("Pending", &admission, (0, 0)),
+        ("Ready", &Value::Null, (0, 0)),
+    ] {
+        let status = json!({"admission": admission, "admissionChecks": check(state)});
+        let workload = with(asking(json!({"cpu": "1"})), json!({"status": status}));
+        let events = fixture.enter(&workload);
+        let selection = &spec(&events).pod_sets[0].selection;
+        let found = (selection.node_selector.len(), selection.tolerations.len());
+        assert_eq!(found, expected, "{state} {admission}");
+    }
+}
+
+#[test]
 fn decided_checks_reach_the_engine() {
     let mut fixture = IndexFixture::new(IndexConfig::default());
     let state = |name: &str, state: &str| json!({"name": name, "state": state});

@@ -254,7 +254,7 @@ impl Pod {
     /// The pod set of pods like this one.
     pub(super) fn pod_set(&self, name: &str, count: i32, gates: JobGates) -> PodSet {
         // Without metadata: labels and annotations of one pod are not those of the others.
-        let mut template = PodTemplate { metadata: None, spec: Some(self.spec.clone()) };
+        let mut template = PodTemplate { metadata: None, spec: Some(self.spec.clone().into()) };
         container_env::deduplicate(&mut template);
         if let Some(spec) = template.spec.as_mut() {
             // The node of one pod is not that of the others.

@@ -33,14 +33,14 @@ pub(super) fn start(pod: &mut Pod, info: &PodSetInfo) -> Result<(), StartError> 
             annotations: pod.metadata.annotations.clone().unwrap_or_default(),
             ..PodMetadata::default()
         }),
-        spec: Some(pod.spec.clone()),
+        spec: Some(pod.spec.clone().into()),
     };
     info.merge_into(&mut template, false)?;
     let metadata = template.metadata.unwrap_or_default();
     // An empty map in place of an absent one would be a change of its own.
     pod.metadata.labels = Some(metadata.labels).filter(|labels| !labels.is_empty());
     pod.metadata.annotations = Some(metadata.annotations).filter(|all| !all.is_empty());
-    pod.spec = template.spec.unwrap_or_default();
+    pod.spec = template.spec.unwrap_or_default().into_owned();
     // The gate of the topology stays if the admission assigns domains: they are chosen later.
     let assigned = info.scheduling_gates.iter().any(|gate| gate == TOPOLOGY);
     remove_gates(&mut pod.spec, |gate| gate == ADMISSION || (gate == TOPOLOGY && !assigned));

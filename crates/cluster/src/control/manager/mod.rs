@@ -15,8 +15,8 @@ use ::jobs::{JobObject, Kind, lookups::LookupKind, pod_sets_info::AssignedFlavor
 use crds::{
     v1alpha1::DispatchPolicy,
     v1beta2::{
-        AdmissionCheck, ClusterQueue, LocalQueue, MultiKueueCluster, MultiKueueConfig, Workload,
-        WorkloadPriorityClass,
+        AdmissionCheck, ClusterQueue, LocalQueue, MultiKueueCluster, MultiKueueConfig,
+        ProvisioningRequestConfig, Workload, WorkloadPriorityClass,
     },
 };
 use index::{AffectedWorkloads, Index};
@@ -46,6 +46,7 @@ use super::{
     multikueue::{MultiKueueDispatch, multikueue_check},
     namespaces_and_priorities::NamespacesAndPriorities,
     outbox::{Destination, Purpose, Settled, Subject, Ticket, decode},
+    provisioning::Provisioning,
     queues::Queues,
     timers::Reevaluation,
     workload_measurements::WorkloadNumbers,
@@ -65,6 +66,7 @@ pub struct ManagerControl {
     queues: Queues,
     numbers: WorkloadNumbers,
     pods: PodMachines,
+    provisioning: Provisioning,
     pub(super) dispatching: Dispatching,
 }
 
@@ -84,6 +86,7 @@ impl ManagerControl {
             queues: Queues::default(),
             numbers: WorkloadNumbers::default(),
             pods: PodMachines::new(settings.node_replacement),
+            provisioning: Provisioning::new(settings.cleans_up_provisioning),
             dispatching: Dispatching {
                 registry: FleetRegistry::default(),
                 multikueue: settings
@@ -146,6 +149,21 @@ impl Control for ManagerControl {
                 self.pods.nodes(change, &mut self.core.ctx);
             }
             ManagerInput::AdmissionCheck(change) => self.each(change, Self::admission_check),
+            ManagerInput::ProvisioningRequestConfig(change) => {
+                self.each(change, Self::provisioning_config);
+            }
+            ManagerInput::ProvisioningRequest(change) => {
+                let listed = change.is_list().then_some("ProvisioningRequest");
+                let Core { workloads, ctx, .. } = &mut self.core;
+                self.provisioning.observe_requests(change, (workloads, ctx));
+                self.listed(listed);
+            }
+            ManagerInput::PodTemplate(change) => {
+                let listed = change.is_list().then_some("PodTemplate");
+                let Core { workloads, ctx, .. } = &mut self.core;
+                self.provisioning.observe_templates(change, (workloads, ctx));
+                self.listed(listed);
+            }
             ManagerInput::ClusterQueue(change) => self.each(change, Self::cluster_queue),
             ManagerInput::LocalQueue(change) => self.each(change, Self::local_queue),
             ManagerInput::Workload(change) => self.workloads(change),
@@ -193,6 +211,14 @@ impl Control for ManagerControl {
             }
             (Destination::Home, Subject::MultiKueueCluster) => {
                 self.dispatching.registry.cluster_answered(ticket, answer);
+            }
+            (Destination::Home, Subject::ProvisioningRequest | Subject::PodTemplate) => {
+                let Core { workloads, ctx, .. } = &mut self.core;
+                let workload = match &ticket.waiter {
+                    Reevaluation::Workload(key) => workloads.get(key).map(|one| &**one.object()),
+                    _ => None,
+                };
+                self.provisioning.answered(ticket, answer, &settled, (workload, ctx));
             }
             (Destination::Home, Subject::AdmissionCheck) => self.check_answered(ticket, answer),
             (
@@ -243,6 +269,7 @@ impl Control for ManagerControl {
         let flavors = AssignedFlavors::Own(self.queues.flavors());
         let Core { workloads, jobs, ctx, .. } = &mut self.core;
         self.pods.evaluate(workloads, (flavors, jobs.gates()), ctx);
+        self.provisioning.write_conditions(&mut self.core.ctx);
         self.dispatching.write_workers(&mut self.core, &self.queues);
         self.queues.evaluate(&self.core.scheduler, &mut self.core.ctx);
         // Last: a worker is clean only if no create of this decision is on its way there.
@@ -350,11 +377,17 @@ impl ManagerControl {
     fn admission_check(&mut self, key: &Key, object: Option<Arc<AdmissionCheck>>) {
         let agenda = &mut self.core.ctx.agenda;
         self.queues.observe_check(&key.name, object.clone(), agenda);
+        self.provisioning.observe_check(&key.name, object.clone(), agenda);
         let newest = self.dispatching.registry.observe_check(&key.name, object, agenda);
         self.core.scheduler.update(agenda, |index, names| {
             index.admission_check(names, &key.name, newest.as_deref())
         });
         self.core.evaluate_all_workloads();
+    }
+
+    fn provisioning_config(&mut self, key: &Key, object: Option<Arc<ProvisioningRequestConfig>>) {
+        let Core { workloads, ctx, .. } = &mut self.core;
+        self.provisioning.observe_config(&key.name, object, (workloads, &mut ctx.agenda));
     }
 
     fn job(&mut self, kind: &Kind, change: Change<JobObject>) {
@@ -450,6 +483,7 @@ impl ManagerControl {
         self.numbers.workload_changed(change, &self.queues, &mut self.core.ctx);
         self.dispatching.workload_changed(change, self.core.ctx.now);
         self.pods.workload_changed(change, &mut self.core.ctx);
+        self.provisioning.workload_changed(change);
     }
 
     /// Enters Workloads again whose requests are read differently now.
@@ -499,7 +533,10 @@ impl ManagerControl {
         let flavors = (AssignedFlavors::Own(self.queues.flavors()), self.core.jobs.gates());
         let unhealthy_nodes =
             self.pods.topologies.failed_nodes((key, &workload), flavors, &mut self.core.ctx);
+        let flavors = self.queues.flavors();
+        let check_updates = self.provisioning.evaluate(key, &workload, flavors, &mut self.core.ctx);
         let inputs = StatusInputs {
+            check_updates,
             unhealthy_nodes,
             stop: self.queues.stop_policy(key, &workload),
             multikueue_check: multikueue_check(record, &self.core.scheduler),
@@ -530,6 +567,7 @@ impl ManagerControl {
 
     fn check_answered(&mut self, ticket: &Ticket, answer: WriteOutcome) {
         self.queues.answered(ticket, answer.clone());
+        self.provisioning.check_answered(ticket, answer.clone());
         if let Some(check) = self.dispatching.registry.check_answered(ticket, answer) {
             let name = &ticket.target.key.name;
             // The condition that this process wrote makes the check active before the watch reports it.

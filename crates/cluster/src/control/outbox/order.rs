@@ -36,6 +36,10 @@ pub enum Subject {
     MultiKueueCluster,
     /// AdmissionCheck.
     AdmissionCheck,
+    /// ProvisioningRequest.
+    ProvisioningRequest,
+    /// PodTemplate.
+    PodTemplate,
     /// ClusterCapacity.
     Capacity,
     /// The ConfigMap of the incarnation.

@@ -68,6 +68,8 @@ purposes! {
     Retry = "retry";
     /// Sets the MultiKueue check to Rejected.
     Reject = "reject";
+    /// Writes the state of a provisioning check.
+    ProvisioningCheck = "provisioning-check";
     /// Evicts a Workload.
     Evict = "evict";
     /// Releases the quota of an evicted Workload.
@@ -141,6 +143,17 @@ purposes! {
     CapacityCopyCreate = "capacity-copy-create";
     /// Updates the copy of a report on the hub.
     CapacityCopy = "capacity-copy";
+
+    /// Creates the template of pods that a Workload asks room for.
+    ProvisioningTemplateCreate = "provisioning-template-create";
+    /// Creates the ProvisioningRequest of a Workload.
+    ProvisioningRequestCreate = "provisioning-request-create";
+    /// Gives a template to its request.
+    ProvisioningTemplateOwner = "provisioning-template-owner";
+    /// Deletes a ProvisioningRequest that its Workload has no use for.
+    ProvisioningRequestDelete = "provisioning-request-delete";
+    /// Deletes a template that no request uses.
+    ProvisioningTemplateDelete = "provisioning-template-delete";
 
     /// Records the term of a leader, or the next incarnation.
     Incarnation = "incarnation";

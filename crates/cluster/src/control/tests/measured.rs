@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use jiff::SignedDuration;
+
 use super::{
     cluster::Cluster,
+    dispatched::{connect, dispatching, east, hub_job},
     measurement::{Measurement, QueueNumbers, WorkloadLabels},
     *,
 };
@@ -116,4 +119,38 @@ fn a_deleted_queue_is_gone() {
     let key = Key { namespace: None, name: "cq".into() };
     cluster.observe(ManagerInput::ClusterQueue(Change::Delete(key))).settle();
     assert!(cluster.measurements.contains(&Measurement::ClusterQueueGone("cq".into())));
+}
+
+#[test]
+fn a_worker_is_measured_by_its_condition_and_the_heartbeats_of_its_report() {
+    let (job, mut active) = (hub_job("20", true, &json!({})), east_cluster());
+    let mut control = dispatching(&job, &[]);
+    let conditions =
+        json!([{"type": "Active", "status": "True", "reason": "Active", "message": ""}]);
+    active["status"] = json!({ "conditions": conditions });
+    let shown = ManagerInput::MultiKueueCluster(Change::Apply(shared(active)));
+    control.observe(shown, NOW);
+    connect(&mut control, vec![], vec![]);
+    let report = json!({
+        "metadata": {"name": "local", "resourceVersion": "5"}, "spec": {},
+        "status": {"protocol": 1, "mode": "Thin", "asOf": "4", "reportedAt": "2020-01-01T00:00:00Z"},
+    });
+    let later = NOW + SignedDuration::from_secs(9);
+    control.observe(east(WorkerInput::Capacity(list(vec![report]))), later);
+    let cluster = || "east".to_owned();
+    let measured = control.decide(later).measurements;
+    for expected in [
+        Measurement::WorkerActive { cluster: cluster(), active: true },
+        // The manager's own clock counts.
+        Measurement::WorkerReported { cluster: cluster(), at: later },
+    ] {
+        assert!(measured.contains(&expected), "{expected:?} in {measured:?}");
+    }
+    let key = Key { namespace: None, name: "east".into() };
+    control.observe(ManagerInput::MultiKueueCluster(Change::Delete(key)), later);
+    assert!(control.decide(later).measurements.contains(&Measurement::WorkerGone(cluster())));
+}
+
+fn east_cluster() -> Value {
+    json!({"metadata": {"name": "east", "resourceVersion": "8"}, "spec": {}})
 }

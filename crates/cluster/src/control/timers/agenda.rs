@@ -32,6 +32,8 @@ pub enum Reevaluation {
     Cohorts,
     /// Conditions of MultiKueueClusters and AdmissionChecks.
     Clusters,
+    /// Conditions of AdmissionChecks of the provisioning controller.
+    ProvisioningChecks,
     /// The node labels that workers report by.
     LabelKeys,
     /// The nodes of an agent's cluster.
@@ -63,6 +65,7 @@ pub(crate) struct Agenda {
     fleet: bool,
     cohorts: bool,
     clusters: bool,
+    provisioning_checks: bool,
     label_keys: bool,
     capacity: bool,
     later: BTreeMap<Timestamp, BTreeSet<Reevaluation>>,
@@ -97,6 +100,7 @@ impl Agenda {
             }
             Reevaluation::Cohorts => self.cohorts = true,
             Reevaluation::Clusters => self.clusters = true,
+            Reevaluation::ProvisioningChecks => self.provisioning_checks = true,
             Reevaluation::LabelKeys => self.label_keys = true,
             Reevaluation::Capacity => self.capacity = true,
             Reevaluation::Report | Reevaluation::GarbageCollection => {}
@@ -206,6 +210,10 @@ impl Agenda {
 
     pub(crate) fn take_clusters(&mut self) -> bool {
         std::mem::take(&mut self.clusters)
+    }
+
+    pub(crate) fn take_provisioning_checks(&mut self) -> bool {
+        std::mem::take(&mut self.provisioning_checks)
     }
 
     pub(crate) fn take_label_keys(&mut self) -> bool {

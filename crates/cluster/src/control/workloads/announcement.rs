@@ -15,6 +15,7 @@ use index::{
     status::{find, for_condition, queued_at},
 };
 use jiff::Timestamp;
+use provisioning::CheckUpdate;
 use runtime::events::{EventRecord, EventType, Regarding};
 
 use crate::control::measurement::{Measurement, WorkerLabels};
@@ -27,6 +28,8 @@ pub(super) struct StatusChange<'a> {
     pub(super) after: &'a WorkloadStatus,
     /// The transitions that the write carries.
     pub(super) transitions: &'a PendingTransitions,
+    /// The states of provisioning checks that it carries.
+    pub(super) check_updates: &'a [CheckUpdate],
     pub(super) now: Timestamp,
 }
 
@@ -37,6 +40,7 @@ impl StatusChange<'_> {
             self.gates(),
             self.admission(),
             self.retry().into_iter().collect(),
+            self.provisioning(),
             self.eviction(),
             self.deactivation().into_iter().collect(),
             self.pending().into_iter().collect(),
@@ -82,6 +86,28 @@ impl StatusChange<'_> {
         }
         let fails = failed.iter().any(|start| message.starts_with(start));
         fails.then(|| self.warning(reporter, reason, message.to_owned()))
+    }
+
+    /// States of provisioning checks that differ, and what keeps a Workload from asking for room. A Retry stands in no status: the
+    /// eviction of the same write resets it.
+    fn provisioning(&self) -> Vec<EventRecord> {
+        let known = &self.workload.status.admission_checks;
+        let announced = self.check_updates.iter().filter_map(|update| {
+            let before = known.iter().find(|one| one.name == update.check)?;
+            if update.fails {
+                let note = update.message.clone();
+                return Some(self.warning(reporters::PROVISIONING, reasons::FAILED_CREATE, note));
+            }
+            let message = match update.message.as_str() {
+                "" => String::new(),
+                message => format!(": {message}"),
+            };
+            let (check, from, to) = (&update.check, &before.state, update.state);
+            let note = format!("AdmissionCheck {check} changed from {from} to {to}{message}");
+            let reason = reasons::ADMISSION_CHECK_UPDATED;
+            (from != to).then(|| self.normal(reporters::PROVISIONING, reason, note))
+        });
+        announced.collect()
     }
 
     fn admission(&self) -> Vec<EventRecord> {

@@ -10,10 +10,11 @@ use crds::{
         },
         reasons,
     },
-    v1beta2::{Workload, WorkloadStatus},
+    v1beta2::{AdmissionCheckState, Workload, WorkloadStatus},
 };
 use index::status::{self, Eviction, QuotaReservation, StatusStamp};
 use jiff::Timestamp;
+use provisioning::CheckUpdate;
 
 use super::{
     status::{NOT_EVALUATED, StatusInputs, at},
@@ -163,6 +164,27 @@ impl<'a> Draft<'a> {
                 );
             }
             _ => {}
+        }
+    }
+
+    /// Sets the states of provisioning checks.
+    pub(super) fn update_provisioning_checks(&mut self, updates: &[CheckUpdate]) {
+        // They were decided for the reservation that the object shows.
+        let holds = is_true(&self.workload.status.conditions, QUOTA_RESERVED);
+        if !holds || !self.holds_quota() || self.is(EVICTED) {
+            return;
+        }
+        for update in updates {
+            let (status, at) = (self.status.clone(), self.at());
+            let next = AdmissionCheckState {
+                name: update.check.clone(),
+                state: update.state.to_owned(),
+                message: update.message.clone(),
+                pod_set_updates: update.pod_set_updates.clone(),
+                requeue_after_seconds: update.requeue_after_seconds,
+                ..AdmissionCheckState::default()
+            };
+            self.apply(status::with_check_state(status, next, at), Purpose::ProvisioningCheck);
         }
     }
 

@@ -347,7 +347,13 @@ impl Workloads {
                     command::apply_status(purpose, key, &object, &status)
                 });
                 let (transitions, now) = (record.transitions(), ctx.now);
-                let change = StatusChange { workload: &object, after: &status, transitions, now };
+                let change = StatusChange {
+                    workload: &object,
+                    after: &status,
+                    transitions,
+                    check_updates: &inputs.check_updates,
+                    now,
+                };
                 let announcements = match submitted {
                     true => Announcements {
                         events: change.announcements(),

@@ -16,6 +16,7 @@ use crds::{
 };
 use index::status::{self, StatusStamp};
 use jiff::Timestamp;
+use provisioning::CheckUpdate;
 
 use super::{
     draft::Draft, phase::WorkloadPhase, pods_ready::PodsReadyPolicy, stop_policy::StopPolicy,
@@ -34,6 +35,8 @@ pub(crate) struct StatusInputs {
     pub(crate) multikueue_check: Option<String>,
     /// The admission checks that its ClusterQueue requires; `None` where there is no ClusterQueue to ask.
     pub(crate) required_checks: Option<Vec<String>>,
+    /// The next states of its provisioning checks.
+    pub(crate) check_updates: Vec<CheckUpdate>,
     /// The nodes that failed under the Workload; `None` where no node is watched for it.
     pub(crate) unhealthy_nodes: Option<Vec<String>>,
     /// Nothing of a dispatched Workload runs on any worker.
@@ -113,6 +116,7 @@ pub(crate) fn next_status(
     // Each step sees what the steps before it changed: a check that becomes Retry here evicts in
     // the same write.
     draft.update_checks(inputs.required_checks.as_deref());
+    draft.update_provisioning_checks(&inputs.check_updates);
     draft.update_check(record.transitions().check(), inputs.multikueue_check.as_deref());
     draft.assign_topology(record.transitions(), inputs.unhealthy_nodes.as_deref());
     draft.reject();

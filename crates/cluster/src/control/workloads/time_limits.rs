@@ -186,6 +186,7 @@ mod tests {
             stop: StopPolicy::None,
             multikueue_check: None,
             required_checks: None,
+            check_updates: vec![],
             withdrawn: false,
             class_priority: None,
             requests: vec![],

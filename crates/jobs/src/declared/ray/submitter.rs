@@ -65,12 +65,12 @@ pub(super) fn container(image: Option<&Value>) -> Container {
 fn usual_template(cluster: &Value) -> Result<PodTemplate, String> {
     let at = Pointer::of(&["headGroupSpec", "template"]);
     let head = decode_template(at.get(cluster), &at)?;
-    let image = head.spec.as_ref().and_then(head_image);
+    let image = head.spec.as_deref().and_then(head_image);
     let never = ("restartPolicy".to_owned(), Value::from("Never"));
     let spec = PodSpec {
         containers: vec![container(image.as_ref())],
         rest: Map::from_iter([never]),
         ..PodSpec::default()
     };
-    Ok(PodTemplate { metadata: None, spec: Some(spec) })
+    Ok(PodTemplate { metadata: None, spec: Some(spec.into()) })
 }

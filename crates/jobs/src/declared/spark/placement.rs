@@ -87,6 +87,16 @@ impl SparkSpec {
         let own = &fields["nodeSelector"];
         let common = self.common_selector().get(object);
         let gates = &fields["template"]["spec"][SCHEDULING_GATES];
+        let spec = PodSpec {
+            node_selector: map(if own.is_null() { common.unwrap_or(own) } else { own }),
+            tolerations: serde_json::from_value(fields["tolerations"].clone()).unwrap_or_default(),
+            rest: gates
+                .is_array()
+                .then(|| (SCHEDULING_GATES.to_owned(), gates.clone()))
+                .into_iter()
+                .collect(),
+            ..PodSpec::default()
+        };
         let set = PodSet {
             template: PodTemplate {
                 metadata: Some(PodMetadata {
@@ -94,17 +104,7 @@ impl SparkSpec {
                     annotations: map(&fields["annotations"]),
                     ..PodMetadata::default()
                 }),
-                spec: Some(PodSpec {
-                    node_selector: map(if own.is_null() { common.unwrap_or(own) } else { own }),
-                    tolerations: serde_json::from_value(fields["tolerations"].clone())
-                        .unwrap_or_default(),
-                    rest: gates
-                        .is_array()
-                        .then(|| (SCHEDULING_GATES.to_owned(), gates.clone()))
-                        .into_iter()
-                        .collect(),
-                    ..PodSpec::default()
-                }),
+                spec: Some(spec.into()),
             },
             ..PodSet::default()
         };
