@@ -17,6 +17,9 @@ const CONTROLLERS: [&str; 4] = ["cpu", "cpuset", "memory", "pids"];
 /// kubelet, containerd and their children watch files; the limit is per user and covers all labs.
 const INOTIFY_INSTANCES: u32 = 64;
 
+/// The release of Debian that has the packages.
+const RELEASE: &str = "bookworm";
+
 /// What the machine lacks; empty if it can run real nodes.
 pub fn lacking() -> Vec<String> {
     let mut lacking = Vec::new();
@@ -25,6 +28,8 @@ pub fn lacking() -> Vec<String> {
         // Without it all further points fail as well.
         return lacking;
     }
+    let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+    lacking.extend(other_release(&release));
     lacking.extend(programs());
     lacking.extend(controllers());
     lacking.extend(filesystem());
@@ -50,6 +55,18 @@ pub fn misplaced(directory: &Path, socket: &Path) -> Option<String> {
             "the path {} has {length} bytes, and that of a socket has at most {SOCKET_PATH}; set SLUICE_LAB_HOME to a shorter one",
             socket.display()
         )
+    })
+}
+
+/// The packages are pinned, and apt of another release has none of their versions.
+fn other_release(os_release: &str) -> Option<String> {
+    let value = |key: &str| {
+        let mut lines = os_release.lines();
+        lines.find_map(|line| Some(line.strip_prefix(key)?.trim_matches('"').to_owned()))
+    };
+    let name = value("PRETTY_NAME=").unwrap_or_else(|| "an unknown system".to_owned());
+    (value("VERSION_CODENAME=").as_deref() != Some(RELEASE)).then(|| {
+        format!("the programs of real nodes are packages of Debian 12, and this is {name}")
     })
 }
 
@@ -135,5 +152,14 @@ mod tests {
         let said = misplaced(Path::new("/x"), Path::new(&long)).unwrap();
         assert!(said.contains("has 113 bytes"), "{said}");
         assert_eq!(misplaced(Path::new("/home/a"), Path::new("/home/a/egress.sock")), None);
+    }
+
+    #[test]
+    fn another_release_is_named() {
+        let twelve = "PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nVERSION_CODENAME=bookworm\n";
+        assert_eq!(other_release(twelve), None);
+        let other = "PRETTY_NAME=\"Ubuntu 24.04 LTS\"\nVERSION_CODENAME=noble\n";
+        assert!(other_release(other).unwrap().ends_with("and this is Ubuntu 24.04 LTS"));
+        assert!(other_release("").unwrap().ends_with("and this is an unknown system"));
     }
 }
