@@ -159,7 +159,7 @@ pub mod annotations {
         RAYCLUSTER_GENERATION = "kueue.x-k8s.io/raycluster-generation";
         /// Start of the annotations that are parameters of ProvisioningRequests.
         PROVISIONING_PREFIX = "provreq.kueue.x-k8s.io/";
-        /// The ProvisioningRequest whose room a pod uses.
+        /// The ProvisioningRequest that made the room of a pod.
         CONSUME_PROVISIONING_REQUEST = "autoscaling.x-k8s.io/consume-provisioning-request";
         /// The class of that request.
         PROVISIONING_CLASS_NAME = "autoscaling.x-k8s.io/provisioning-class-name";

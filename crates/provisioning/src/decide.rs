@@ -194,7 +194,7 @@ fn of_request(
         decision.step = present.and_then(|present| hand_over(asking, present.request));
         return decision;
     }
-    // The status counts the attempts whose requests are gone.
+    // The status counts the attempts without a request.
     let attempt = present.map_or(known.retry_count.unwrap_or(0), |one| one.number) + 1;
     let name = request_name(name_text(workload), &known.name, attempt);
     match create(asking, (&name, config), entries) {

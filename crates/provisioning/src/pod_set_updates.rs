@@ -53,7 +53,7 @@ pub fn updates(
     ProvidedUpdates { pod_set_updates: pod_set_updates.collect(), left_out }
 }
 
-/// Node selectors whose values are details of the class, and what is said about those without a usable value.
+/// Node selectors with details of the class as values, and messages about details without a usable value.
 fn node_selector(
     request: &ProvisioningRequest,
     config: &ProvisioningRequestConfigSpec,

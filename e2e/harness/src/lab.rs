@@ -112,7 +112,7 @@ impl TestLab {
         start(plan, 0).await
     }
 
-    /// A separate lab whose workers have so many real nodes each, beside those that kwok simulates.
+    /// A separate lab with so many real nodes in each worker, beside those that kwok simulates.
     pub async fn start_with_real_nodes(plan: LabPlan, real_nodes: usize) -> Result<Self, LabError> {
         start(plan, real_nodes).await
     }

@@ -78,7 +78,7 @@ pub(crate) fn silent_pod(index: usize) -> String {
     format!("silent-{index}")
 }
 
-/// Pods whose kubelets are down, each on a node of its own. They are deleted now: what follows from that is late.
+/// Pods without a running kubelet, each on a node of its own. They are deleted now: what follows from that is late.
 async fn silent_pods(hub: &Cluster) -> Result<()> {
     let taint =
         Taint { key: SILENT.to_owned(), effect: "NoSchedule".to_owned(), ..Taint::default() };

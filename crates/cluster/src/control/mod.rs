@@ -50,6 +50,7 @@ mod namespaces_and_priorities;
 mod node_info;
 mod observed;
 mod outbox;
+mod pod_end;
 mod pod_failure;
 mod pod_on_node;
 mod provisioning;

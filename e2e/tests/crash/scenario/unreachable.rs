@@ -27,7 +27,7 @@ impl ObservedJob<'_> {
         self.change(&pods, &name, json!({"metadata": {"finalizers": null}})).await
     }
 
-    /// The node controller taints a node whose readiness is unknown.
+    /// The node controller taints a node with unknown readiness.
     async fn lose_node(&self, name: &str) -> Result<()> {
         let condition = json!({
             "type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", "message": "",

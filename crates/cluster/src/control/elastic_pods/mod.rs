@@ -185,7 +185,7 @@ impl ElasticPods {
         let Some(known) = self.pods.get_mut(key) else {
             return;
         };
-        if settled.base.as_ref().is_none_or(|base| base.uid != known.content.uid) {
+        if !settled.is_of(known.content.uid.as_deref()) {
             return;
         }
         match AnsweredObject::of(answer) {

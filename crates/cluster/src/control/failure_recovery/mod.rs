@@ -1,7 +1,7 @@
 //! Failure recovery: pods on unreachable nodes that are deleted by force (docs/reference/kueue.md §6.7).
 //!
 //! Inputs: Pods and Nodes, both reduced when they are decoded. Outputs: the phase Failed, with a condition and an Event, and then the
-//! deletion without a grace period. A pod whose kubelet is silent stays terminating for ever; its job neither counts it as ended nor
+//! deletion without a grace period. A pod stays terminating for ever while its kubelet is silent; its job neither counts it as ended nor
 //! replaces it until it is gone.
 
 mod node_reachability;
@@ -17,14 +17,12 @@ use crds::{
     },
 };
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use runtime::{
     events::{EventRecord, EventType, Regarding},
     watch::Key,
     write::{DeletePreconditions, Write},
     writer::WriteOutcome,
 };
-use serde_json::json;
 
 use self::terminating_pod::TerminatingPod;
 pub use self::{node_reachability::NodeReachability, terminating_pod::WatchedTerminatingPod};
@@ -34,14 +32,12 @@ use super::{
     key_map::KeyMap,
     observed::{AnsweredObject, Observed},
     outbox::{Intent, Purpose, Settled, Stamp, Subject, Target, Ticket, after, version},
+    pod_end::PodEnd,
     timers::Reevaluation,
 };
 
 /// How long a pod may outlive the grace period of its deletion.
 const FORCEFUL_TERMINATION_GRACE: Duration = Duration::from_secs(60);
-
-/// The field manager of the end of a pod.
-const FIELD_MANAGER: &str = "kueue";
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -106,7 +102,7 @@ impl FailureRecovery {
         }
     }
 
-    /// Ends the pods whose time is over, and then deletes them.
+    /// Ends the pods that are due, and then deletes them.
     pub(crate) fn evaluate(&self, ctx: &mut Context) {
         for key in ctx.agenda.take_terminating_pods() {
             let Some(pod) = self.pods.get(&key) else { continue };
@@ -129,7 +125,7 @@ impl FailureRecovery {
         let key = &ticket.target.key;
         // The watch may have shown the end of the pod already, or a successor of its name.
         let Some(known) = self.pods.get(key) else { return };
-        if settled.base.as_ref().is_none_or(|base| base.uid != known.content.uid) {
+        if !settled.is_of(known.content.uid.as_deref()) {
             return;
         }
         match AnsweredObject::of(answer) {
@@ -153,50 +149,26 @@ fn terminate(key: &Key, pod: &TrackedTerminatingPod, ctx: &mut Context) {
     if !ctx.is_free(&target, &base, &waiter) {
         return;
     }
-    let resource = resource(pods::kind());
     if pod.content.marked {
         let intent = Intent { target, purpose: Purpose::ForcefullyDelete, base, waiter };
         let uid = pod.content.uid.as_deref().map(str::to_owned);
         let preconditions = DeletePreconditions { uid, resource_version: None };
         ctx.outbox.submit(intent, |purpose, key| {
-            Write::of(purpose, &resource).delete_now(key, preconditions)
+            Write::of(purpose, &resource(pods::kind())).delete_now(key, preconditions)
         });
         return;
     }
     let message = message(&pod.content);
-    let fields = end(key, pod, (&message, ctx.now));
+    let end = PodEnd {
+        condition: FAILURE_RECOVERY,
+        reason: reasons::FORCEFULLY_DELETED,
+        message: &message,
+        keeps_phase: pod.content.ended,
+    };
     let intent = Intent { target, purpose: Purpose::ForcefullyEnd, base, waiter };
-    // Applied, so that the conditions of the kubelet stay.
-    let submitted = ctx.outbox.submit(intent, |purpose, key| {
-        Write::of(purpose, &resource).apply(key, Some("status"), FIELD_MANAGER, &fields)
-    });
-    if submitted {
+    if end.submit(intent, ctx) {
         ctx.outbox.publish(event(key, &pod.content, message));
     }
-}
-
-/// The status of a pod that was ended. The phase of one that has ended stays.
-fn end(
-    key: &Key,
-    pod: &TrackedTerminatingPod,
-    (message, now): (&str, Timestamp),
-) -> serde_json::Value {
-    let mut fields = json!({
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {
-            "name": key.name, "namespace": key.namespace,
-            "uid": pod.content.uid, "resourceVersion": pod.version.to_string(),
-        },
-        "status": { "conditions": [{
-            "type": FAILURE_RECOVERY, "status": "True",
-            "reason": reasons::FORCEFULLY_DELETED, "message": message,
-            "lastTransitionTime": Time(now),
-        }] },
-    });
-    if !pod.content.ended {
-        fields["status"]["phase"] = json!("Failed");
-    }
-    fields
 }
 
 /// Message of the condition and the Event.

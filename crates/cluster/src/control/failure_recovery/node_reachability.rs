@@ -4,7 +4,7 @@ use k8s_openapi::{api::core::v1::Node, apimachinery::pkg::apis::meta::v1::Object
 
 use crate::control::observed::Reduced;
 
-/// The taint of a node whose kubelet does not report to the node controller.
+/// The taint of the node controller: the kubelet does not report.
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 
 /// Whether the kubelet of a node can still end its pods.

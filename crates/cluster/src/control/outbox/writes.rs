@@ -77,6 +77,13 @@ pub(crate) struct Settled {
     pub(crate) retry_at: Option<Timestamp>,
 }
 
+impl Settled {
+    /// Whether the write was based on the object with this uid, and no later one has replaced it.
+    pub(crate) fn is_of(&self, uid: Option<&str>) -> bool {
+        self.base.as_ref().is_some_and(|base| base.uid.as_deref() == uid)
+    }
+}
+
 /// Failed writes of an object are forgotten if none follows for this time. The object may be gone.
 const FORGET_AFTER: Duration = Duration::from_secs(600);
 

@@ -50,7 +50,7 @@ use self::{
 use super::{
     context::Context,
     observed::{AnsweredObject, Observed},
-    outbox::{Settled, Stamp, Ticket},
+    outbox::{Settled, Ticket},
     scheduling::Scheduler,
     timers::Reevaluation,
     workloads::{TrackedWorkload, WorkloadChange, Workloads},
@@ -233,9 +233,8 @@ impl NodesAndPods {
     ) {
         let key = &ticket.target.key;
         // The watch may have shown the end of the pod already, or a successor of its name.
-        let known = self.pods.get(key).map(TrackedPod::stamp);
-        let of_known = |base: &Stamp| known.as_ref().is_some_and(|known| known.uid == base.uid);
-        if !settled.base.as_ref().is_some_and(of_known) {
+        let known = self.pods.get(key);
+        if !known.is_some_and(|known| settled.is_of(known.content().uid.as_deref())) {
             return;
         }
         match AnsweredObject::of(answer) {
