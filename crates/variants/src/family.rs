@@ -1,11 +1,10 @@
 //! A parent with its variants, as they were observed.
 
 use crds::{
-    meta::{find, is_true},
+    meta::is_true,
     names::{
         annotations::ALLOWED_RESOURCE_FLAVORS,
         conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, WAITING_FOR_REPLACEMENT_PODS},
-        reasons,
     },
     v1beta2::{ConcurrentAdmissionPolicy, Workload},
 };
@@ -158,9 +157,7 @@ pub fn is_deleted(workload: &Workload) -> bool {
 /// Whether it was deactivated for a reason of its own, such as a rejected check. It competes no more: it would fail again.
 #[must_use]
 pub fn is_given_up(workload: &Workload) -> bool {
-    let evicted = find(&workload.status.conditions, EVICTED).filter(|one| one.status == "True");
-    let with_cause = format!("{}DueTo", reasons::DEACTIVATED);
-    !is_active(workload) && evicted.is_some_and(|one| one.reason.starts_with(&with_cause))
+    !is_active(workload) && workload.status.deactivation_with_cause().is_some()
 }
 
 /// Its name.

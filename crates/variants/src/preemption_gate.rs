@@ -54,6 +54,5 @@ fn competes(workload: &Workload) -> bool {
 }
 
 fn open_gate(workload: &Workload) -> Option<&PreemptionGateState> {
-    let mut gates = workload.status.preemption_gates.iter();
-    gates.find(|gate| gate.name == CONCURRENT_ADMISSION && gate.position == "Open")
+    workload.status.open_gate(CONCURRENT_ADMISSION)
 }

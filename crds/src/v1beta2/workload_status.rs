@@ -9,7 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::{admission_check_state::AdmissionCheckState, topology_assignment::TopologyAssignment};
 use crate::{
     meta::{Condition, find},
-    names::{conditions::QUOTA_RESERVED, reasons::ON_HOLD},
+    names::{
+        conditions::{EVICTED, QUOTA_RESERVED},
+        reasons::{DEACTIVATED, ON_HOLD},
+    },
     quantity::Quantity,
     rules,
     schema::{ConditionShape, DnsLabel, DnsSubdomain, Text, Timestamp},
@@ -73,6 +76,26 @@ impl WorkloadStatus {
         let reserved = find(&self.conditions, QUOTA_RESERVED);
         reserved.is_some_and(|one| one.status != "True" && one.reason == ON_HOLD)
     }
+
+    /// The condition of an eviction by a deactivation that has a cause, such as a rejected check.
+    #[must_use]
+    pub fn deactivation_with_cause(&self) -> Option<&Condition> {
+        let evicted = find(&self.conditions, EVICTED).filter(|one| one.status == "True")?;
+        let cause = evicted.reason.strip_prefix(DEACTIVATED)?;
+        cause.starts_with("DueTo").then_some(evicted)
+    }
+
+    /// The state of a preemption gate that is open.
+    #[must_use]
+    pub fn open_gate(&self, gate: &str) -> Option<&PreemptionGateState> {
+        let mut known = self.preemption_gates.iter();
+        known.find(|one| one.name == gate && one.position == PreemptionGateState::OPEN)
+    }
+}
+
+impl PreemptionGateState {
+    /// The position of an open gate.
+    pub const OPEN: &str = "Open";
 }
 
 /// Where quota is reserved and with which flavors.

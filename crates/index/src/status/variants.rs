@@ -9,9 +9,6 @@ use super::status_stamp::StatusStamp;
 use super::{admitted, condition};
 use crate::time::to_seconds;
 
-/// Position of an open preemption gate.
-const OPEN: &str = "Open";
-
 /// What a parent shows of an admitted variant.
 #[derive(Debug, Clone, Copy)]
 pub struct ShownVariant<'a> {
@@ -44,21 +41,15 @@ pub fn admitted_as_variant(
     status
 }
 
-/// Whether a preemption gate is open.
-#[must_use]
-pub fn is_gate_open(status: &WorkloadStatus, gate: &str) -> bool {
-    status.preemption_gates.iter().any(|one| one.name == gate && one.position == OPEN)
-}
-
 /// Opens a preemption gate.
 #[must_use]
 pub fn with_open_gate(mut status: WorkloadStatus, gate: &str, at: StatusStamp) -> WorkloadStatus {
-    if is_gate_open(&status, gate) {
+    if status.open_gate(gate).is_some() {
         return status;
     }
     let open = PreemptionGateState {
         name: gate.to_owned(),
-        position: OPEN.to_owned(),
+        position: PreemptionGateState::OPEN.to_owned(),
         last_transition_time: Some(to_seconds(at.now)),
     };
     status.preemption_gates.retain(|one| one.name != gate);

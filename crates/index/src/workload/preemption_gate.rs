@@ -2,12 +2,10 @@
 
 use crds::v1beta2::Workload;
 
-use crate::status::is_gate_open;
-
 /// Whether a preemption gate is closed. A gate without a status is closed, so a Workload can be created with a closed
 /// gate.
 pub(super) fn is_preemption_gated(workload: &Workload) -> bool {
-    let is_open = |name: &str| is_gate_open(&workload.status, name);
+    let is_open = |name: &str| workload.status.open_gate(name).is_some();
     workload.spec.preemption_gates.iter().any(|gate| !is_open(&gate.name))
 }
 

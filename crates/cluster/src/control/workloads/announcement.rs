@@ -13,7 +13,7 @@ use crds::{
 };
 use index::{
     GATED_BY,
-    status::{find, for_condition, is_gate_open, queued_at},
+    status::{find, for_condition, queued_at},
 };
 use jiff::Timestamp;
 use provisioning::CheckUpdate;
@@ -249,8 +249,8 @@ impl StatusChange<'_> {
 
     /// The preemption gate of a variant that was opened.
     fn opened_gate(&self) -> Option<EventRecord> {
-        let opens = !is_gate_open(&self.workload.status, CONCURRENT_ADMISSION)
-            && is_gate_open(self.after, CONCURRENT_ADMISSION);
+        let is_open = |status: &WorkloadStatus| status.open_gate(CONCURRENT_ADMISSION).is_some();
+        let opens = !is_open(&self.workload.status) && is_open(self.after);
         let note = format!("Opened preemption gate for variant workload {}", quoted(self.workload));
         let reporter = reporters::CONCURRENT_ADMISSION;
         opens.then(|| self.normal(reporter, reasons::PREEMPTION_UNGATED_VARIANT, note))

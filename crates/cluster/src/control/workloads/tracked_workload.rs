@@ -112,7 +112,7 @@ impl TrackedWorkload {
         let status = &self.tracked.object().status;
         let cluster = status.cluster_name.as_deref();
         self.transitions.settle(self.phase, cluster);
-        if index::status::is_gate_open(status, CONCURRENT_ADMISSION) {
+        if status.open_gate(CONCURRENT_ADMISSION).is_some() {
             self.transitions.end_opening();
         }
     }

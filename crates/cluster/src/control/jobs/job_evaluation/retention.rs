@@ -5,12 +5,7 @@
 use std::time::Duration;
 
 use ::jobs::{GenericJob, JobObject};
-use crds::{
-    meta::Condition,
-    names::{conditions::EVICTED, reasons},
-    v1beta2::Workload,
-};
-use index::status::find;
+use crds::v1beta2::Workload;
 use jiff::Timestamp;
 
 use crate::control::outbox::after;
@@ -25,12 +20,7 @@ pub(super) fn expires_at(
     if over || job.is_active() || workload.spec.active != Some(false) {
         return None;
     }
-    let evicted = find(&workload.status.conditions, EVICTED).filter(|one| one.status == "True");
-    let cause = |one: &&Condition| {
-        let rest = one.reason.strip_prefix(reasons::DEACTIVATED);
-        rest.is_some_and(|rest| rest.starts_with("DueTo"))
-    };
-    Some(after(evicted.filter(cause)?.transitioned_at()?, retention))
+    Some(after(workload.status.deactivation_with_cause()?.transitioned_at()?, retention))
 }
 
 /// The note of the Event about the deletion.
