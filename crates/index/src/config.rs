@@ -4,6 +4,7 @@
 //! Source: docs/reference/kueue.md §2.7, §2.8, §3.2, §6.4. Defaults are Kueue's.
 
 use crds::quantity::Quantity;
+use crds::v1beta2::Workload;
 
 /// Whether a transformation keeps its input resource (`strategy`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -57,6 +58,14 @@ pub struct IndexConfig {
     pub refuse_device_claims: bool,
     /// The worker runs in agent mode: one internal queue takes every Workload (docs/reference/dispatch.md §4).
     pub agent_mode: bool,
+}
+
+impl IndexConfig {
+    /// Whether a Workload has variants that compete in its place.
+    #[must_use]
+    pub fn is_parent(&self, workload: &Workload) -> bool {
+        self.concurrent_admission && workload.has_variants()
+    }
 }
 
 impl Default for IndexConfig {

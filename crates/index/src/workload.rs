@@ -29,7 +29,7 @@ pub fn pending_order(config: &IndexConfig, workload: &Workload) -> Option<dispat
     let is_out = is_true(conditions, conditions::FINISHED)
         || is_true(conditions, conditions::QUOTA_RESERVED)
         || queue_eligibility::is_excluded(config, workload)
-        || config.concurrent_admission && workload.has_variants();
+        || config.is_parent(workload);
     (!is_out).then(|| dispatch::QueueOrder {
         priority: queue_order::priority(config, workload),
         queued_at: queue_order::queued_at(config, workload),
@@ -64,7 +64,7 @@ impl Index {
         let id = names.workloads.intern(&format!("{namespace}/{name}"));
         let (spec, request) = self.spec_and_request(names, workload, now);
         // What a parent shows is the admission of its variant, which is counted.
-        let is_parent = self.config.concurrent_admission && workload.has_variants();
+        let is_parent = self.config.is_parent(workload);
         let admitted = is_true(&workload.status.conditions, conditions::ADMITTED) && !is_parent;
         let record = IndexedWorkload {
             request: Arc::new(request),
@@ -101,7 +101,7 @@ impl Index {
     ) -> (WorkloadInfo, dispatch::WorkloadRequest) {
         let pod_sets = self.pod_sets(workload);
         let (request, affinity) = workload_request::workload_request(names, workload, &pod_sets);
-        let is_parent = self.config.concurrent_admission && workload.has_variants();
+        let is_parent = self.config.is_parent(workload);
         let waits_for_variants = is_parent || self.becomes_parent(workload);
         // Usage of a parent is that of its variants; charging both would count it twice.
         let mut admission = admission::admission(names, workload).filter(|_| !is_parent);

@@ -22,7 +22,7 @@ use crate::{
 pub fn steps(family: &VariantFamily<'_>, rules: &FamilyRules<'_>) -> Vec<VariantStep> {
     if !may_run(family.parent) {
         let because = format!("Parent Workload {} not active", quoted(family.parent));
-        return deactivate(family.variants.iter(), &because).collect();
+        return family.variants.iter().filter_map(|one| deactivate(*one, &because)).collect();
     }
     if gave_up(family, rules) {
         return vec![VariantStep::DeactivateParent];
@@ -41,7 +41,7 @@ fn beside(one: Variant<'_>, admitted: Variant<'_>, rules: &FamilyRules<'_>) -> O
     let winner = quoted(admitted.workload);
     if rules.retains_first() {
         let because = format!("RetainFirstAdmission: another Variant {winner} is admitted");
-        return deactivate([one].iter(), &because).next();
+        return deactivate(one, &because);
     }
     // A flavor that the ClusterQueue has no longer is worse than all others.
     let place = |variant: Variant<'_>| variant.rank.unwrap_or(usize::MAX);
@@ -50,11 +50,11 @@ fn beside(one: Variant<'_>, admitted: Variant<'_>, rules: &FamilyRules<'_>) -> O
         let because = format!(
             "being below lastAcceptableFlavor: \"{last}\" and another Variant admitted {winner}"
         );
-        return deactivate([one].iter(), &because).next();
+        return deactivate(one, &because);
     }
     if place(one) > place(admitted) {
         let because = format!("being lower priority than admitted Variant {winner}");
-        return deactivate([one].iter(), &because).next();
+        return deactivate(one, &because);
     }
     let because = match last {
         Some((last, _)) => format!(
@@ -79,13 +79,8 @@ fn activate(variant: Variant<'_>, because: &str) -> Option<VariantStep> {
     waits.then(|| VariantStep::Activate { variant: name_of(variant.workload).to_owned(), note })
 }
 
-fn deactivate<'a>(
-    variants: impl Iterator<Item = &'a Variant<'a>>,
-    because: &str,
-) -> impl Iterator<Item = VariantStep> {
-    let active = variants.filter(|one| is_active(one.workload));
-    active.map(move |one| VariantStep::Deactivate {
-        variant: name_of(one.workload).to_owned(),
-        note: format!("Variant Workload deactivated due to {because}"),
-    })
+fn deactivate(variant: Variant<'_>, because: &str) -> Option<VariantStep> {
+    let note = format!("Variant Workload deactivated due to {because}");
+    is_active(variant.workload)
+        .then(|| VariantStep::Deactivate { variant: name_of(variant.workload).to_owned(), note })
 }

@@ -143,7 +143,7 @@ pub fn decide(
     decision
 }
 
-/// Evicted variants whose pods, if there were any, are gone.
+/// Evicted variants without pods: none ran, or all are gone.
 fn releases(family: &VariantFamily<'_>) -> Vec<VariantStep> {
     let leaving = family.variants.iter().filter(|one| {
         is_evicted(one.workload) && holds_quota(one.workload) && !family.runs_as(**one)

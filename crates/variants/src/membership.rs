@@ -111,10 +111,12 @@ fn set_priority(variant: &Workload, parent: &Workload) -> Option<VariantStep> {
 
 /// Whether a variant asks for something else than its parent.
 pub(crate) fn differs(variant: &Workload, parent: &Workload) -> bool {
-    let asked = |one: &Workload| {
-        let annotations = one.metadata.annotations.as_ref();
-        let gates = annotations.and_then(|all| all.get(ADMISSION_GATED_BY)).cloned();
-        (one.spec.pod_sets.clone(), one.spec.queue_name.clone(), gates)
-    };
-    asked(variant) != asked(parent)
+    let (asked, wanted) = (&variant.spec, &parent.spec);
+    asked.pod_sets != wanted.pod_sets
+        || asked.queue_name != wanted.queue_name
+        || admission_gates(variant) != admission_gates(parent)
+}
+
+fn admission_gates(workload: &Workload) -> Option<&String> {
+    workload.metadata.annotations.as_ref()?.get(ADMISSION_GATED_BY)
 }

@@ -374,7 +374,7 @@ impl Core {
 
     /// Whether a Workload has variants that compete in its place.
     pub(super) fn is_parent(&self, workload: &Workload) -> bool {
-        self.config.scheduler.index.concurrent_admission && workload.has_variants()
+        self.config.scheduler.index.is_parent(workload)
     }
 
     /// Whether the pods of a Workload are ready: those of its job, or of the job of its parent.
