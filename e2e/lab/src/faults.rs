@@ -47,10 +47,7 @@ impl LabState {
 
     /// Kills a component and waits for its end. It is not restarted automatically.
     pub fn kill(&self, cluster: &str, component: Component) -> Result<(), FaultError> {
-        let process = self.signal(cluster, component, Signal::KILL)?;
-        while process.is_alive() {
-            std::thread::yield_now();
-        }
+        self.signal(cluster, component, Signal::KILL)?.wait_for_end();
         Ok(())
     }
 

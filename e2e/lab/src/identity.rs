@@ -82,6 +82,13 @@ impl ProcessId {
         }
     }
 
+    /// Returns when it has ended.
+    pub fn wait_for_end(self) {
+        while self.is_alive() {
+            std::thread::yield_now();
+        }
+    }
+
     /// The resident memory in bytes; zero if the process has ended.
     pub fn resident(self) -> u64 {
         if !self.is_alive() {
@@ -95,6 +102,13 @@ impl ProcessId {
             .and_then(|number| number.parse::<u64>().ok());
         kilobytes.unwrap_or(0) * 1024
     }
+}
+
+/// The pids of the children of a process; none if it has ended.
+pub(crate) fn children(parent: u32) -> Vec<u32> {
+    let file = proc_file(parent, &format!("task/{parent}/children"));
+    let children = std::fs::read_to_string(file).unwrap_or_default();
+    children.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
 struct Stat {

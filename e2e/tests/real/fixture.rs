@@ -1,4 +1,4 @@
-//! The fixture of a test: a namespace with a queue of both workers, jobs whose containers write a diary, and waits.
+//! The fixture of a test: a namespace with a queue of both workers, jobs with containers that write a diary, and waits.
 
 use std::time::Duration;
 
@@ -163,22 +163,24 @@ impl RealFixture {
     }
 
     /// The observer saw the Job run once.
-    pub(crate) async fn ensure_once(&self, job: &str, pods: usize) -> Result<()> {
-        let judgement = self.judge(job, pods).await?;
-        ensure!(judgement.verdict == RunVerdict::Once, "{judgement}");
-        Ok(())
+    pub(crate) async fn ensure_once(&self, job: &str, pods: usize) -> Result<Judgement> {
+        self.ensure_verdict(job, pods, RunVerdict::Once).await
     }
 
     /// The observer saw runs of the Job one after the other, of which the last did all the work.
     pub(crate) async fn ensure_moved(&self, job: &str, pods: usize) -> Result<()> {
-        let judgement = self.judge(job, pods).await?;
-        ensure!(judgement.verdict == RunVerdict::Moved, "{judgement}");
-        Ok(())
+        self.ensure_verdict(job, pods, RunVerdict::Moved).await.map(drop)
     }
 
-    /// The observer's verdict about a job with so many pods.
-    pub(crate) async fn judge(&self, job: &str, pods: usize) -> Result<Judgement> {
-        Ok(self.space.observer().judge(job, pods, TIMEOUT).await?)
+    async fn ensure_verdict(
+        &self,
+        job: &str,
+        pods: usize,
+        verdict: RunVerdict,
+    ) -> Result<Judgement> {
+        let judgement = self.space.observer().judge(job, pods, TIMEOUT).await?;
+        ensure!(judgement.verdict == verdict, "{judgement}");
+        Ok(judgement)
     }
 
     /// What the containers of the test wrote on all nodes of a worker.
@@ -239,7 +241,7 @@ impl RealFixture {
         Ok(())
     }
 
-    /// The spec of a pod whose container runs a script; `note WORD` writes a line to the diary.
+    /// The spec of a pod with a container that runs a script; `note WORD` writes a line to the diary.
     pub(crate) fn pod_spec(&self, script: &str) -> Value {
         json!({
             "restartPolicy": "Never",

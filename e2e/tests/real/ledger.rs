@@ -30,8 +30,7 @@ async fn no_job_is_lost_or_runs_twice_when_manager_and_agents_crash() -> Result<
     for number in 1..=JOBS {
         let job = format!("job-{number}");
         fixture.until_ended(&job, "Complete").await?;
-        fixture.ensure_once(&job, PODS).await?;
-        seen.push(fixture.judge(&job, PODS).await?);
+        seen.push(fixture.ensure_once(&job, PODS).await?);
     }
     fixture.until_no_pod_is_left().await?;
     for worker in &fixture.workers {

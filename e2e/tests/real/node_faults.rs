@@ -1,4 +1,4 @@
-//! Nodes whose kubelet is silent. Their containers go on, so their jobs run nowhere else before the containers have ended.
+//! Nodes with a silent kubelet. Their containers go on, so their jobs run nowhere else before the containers have ended.
 
 use anyhow::{Result, ensure};
 use e2e::installation::TIMEOUT;

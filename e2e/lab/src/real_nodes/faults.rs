@@ -2,7 +2,7 @@
 //!
 //! Root calls these functions from any process; the supervisor is not needed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
@@ -11,7 +11,7 @@ use super::gateway;
 use super::init::RESTART_SUBCOMMAND;
 use super::links::{self, LinkError};
 use super::node::RealNode;
-use crate::identity::ProcessId;
+use crate::identity::{ProcessId, children};
 use crate::state::{ClusterState, LabState, StateError};
 
 /// Why a fault could not be caused or ended.
@@ -99,9 +99,7 @@ impl RunningNode {
         let process = process.ok_or_else(|| NodeFaultError::NotRunning { name: name.clone() })?;
         let failed = |source| NodeFaultError::System { operation: "kill", name, source };
         process.signal(Signal::KILL).map_err(failed)?;
-        while process.is_alive() {
-            std::thread::yield_now();
-        }
+        process.wait_for_end();
         Ok(())
     }
 
@@ -150,17 +148,11 @@ impl RunningNode {
     }
 }
 
-fn children(parent: u32) -> Vec<u32> {
-    let file = format!("/proc/{parent}/task/{parent}/children");
-    let children = std::fs::read_to_string(file).unwrap_or_default();
-    children.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
-}
-
 /// Whether a process runs the program of this file name.
 fn runs(process: u32, program: &str) -> bool {
     let line = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let file = line.split(|byte| *byte == 0).next().unwrap_or_default();
-    PathBuf::from(String::from_utf8_lossy(file).into_owned()).ends_with(program)
+    Path::new(&*String::from_utf8_lossy(file)).ends_with(program)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use std::fs::{File, OpenOptions};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::mount::mount_bind;
@@ -202,13 +202,13 @@ fn start_kubelet(launch: &NodeLaunch) -> Result<(), InitError> {
         .arg(format!("--hostname-override={}", node.name))
         .arg(format!("--node-ip={}", node.address()))
         .arg(format!("--node-labels={LABEL}={REAL}"));
-    start(launch, "kubelet", command).map(drop)
+    start(launch, "kubelet", command)
 }
 
 fn start_kube_proxy(launch: &NodeLaunch) -> Result<(), InitError> {
     let mut command = command(launch, &launch.programs.kube_proxy());
     command.arg("--config").arg(launch.configuration("kube-proxy.json"));
-    start(launch, "kube-proxy", command).map(drop)
+    start(launch, "kube-proxy", command)
 }
 
 /// A program with the node's search path.
@@ -224,13 +224,14 @@ fn command(launch: &NodeLaunch, program: &Path) -> Command {
     command
 }
 
-/// Starts a program, its output appended to its log.
-fn start(launch: &NodeLaunch, name: &str, mut command: Command) -> Result<Child, InitError> {
+/// Starts a program, its output appended to its log. Process 1 of the node reaps it.
+fn start(launch: &NodeLaunch, name: &str, mut command: Command) -> Result<(), InitError> {
     let path = launch.node.log(name);
     let log: File =
         OpenOptions::new().create(true).append(true).open(&path).map_err(file("open", &path))?;
     let errors = log.try_clone().map_err(file("open", &path))?;
-    command.stdout(log).stderr(errors).spawn().map_err(file("start the program of", &path))
+    let started = command.stdout(log).stderr(errors).spawn().map(drop);
+    started.map_err(file("start the program of", &path))
 }
 
 fn until(late: &'static str, reached: impl Fn() -> bool) -> Result<(), InitError> {

@@ -13,6 +13,7 @@ use tokio::time::sleep;
 use super::Supervisor;
 use super::children::Child;
 use crate::control::ProgramLaunch;
+use crate::identity::children;
 use crate::kubeconfig::{self, KubeconfigFailure};
 use crate::real_nodes::cgroups::{self, CgroupError};
 use crate::real_nodes::files::{self, NodeFileError, NodeSurroundings};
@@ -188,10 +189,8 @@ fn start_unshared(
 
 /// The one child of a process, which it is about to start.
 async fn child_process(parent: u32) -> u32 {
-    let file = format!("/proc/{parent}/task/{parent}/children");
     loop {
-        let children = std::fs::read_to_string(&file).unwrap_or_default();
-        if let Some(child) = children.split_whitespace().next().and_then(|pid| pid.parse().ok()) {
+        if let Some(child) = children(parent).into_iter().next() {
             return child;
         }
         sleep(LOOK_AGAIN).await;
