@@ -26,8 +26,8 @@ async fn a_job_moves_to_the_better_flavor() -> Result<()> {
         let worse = fixture.variant(all, "train", "worse");
         all.len() == 3 && worse.is_some_and(|one| one.spec.active == Some(false))
     };
-    fixture.until_workloads("the worse variant competes no longer", inactive).await?;
-    let all = fixture.until_workloads("they stay", |all| all.len() == 3).await?;
+    let what = "the worse variant competes no longer";
+    let all = fixture.until_workloads(what, inactive).await?;
     let evictions = |flavor: &str| {
         let one = fixture.variant(&all, "train", flavor)?;
         let stats = one.status.scheduling_stats.as_ref();

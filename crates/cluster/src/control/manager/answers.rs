@@ -12,7 +12,6 @@ use crate::control::{
     workloads::WorkloadChange,
 };
 
-/// Answers to writes.
 impl ManagerControl {
     pub(super) fn workload_answered(
         &mut self,

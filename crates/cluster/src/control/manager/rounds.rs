@@ -9,7 +9,6 @@ use variants::VariantAdmission;
 use super::ManagerControl;
 use crate::control::{core::JobEnvironment, multikueue::multikueue_check, workloads::StatusInputs};
 
-/// What is decided in a round.
 impl ManagerControl {
     pub(super) fn evaluate_jobs(&mut self) -> usize {
         let Self { core, selection, configuration, queues, .. } = self;

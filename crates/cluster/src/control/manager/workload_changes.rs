@@ -9,7 +9,6 @@ use runtime::watch::Key;
 use super::ManagerControl;
 use crate::control::workloads::WorkloadChange;
 
-/// Changes of Workloads, on their way to every machine.
 impl ManagerControl {
     /// Records a Workload; `None` if it is gone.
     pub(super) fn observe_workload(&mut self, key: &Key, object: Option<Arc<Workload>>) {
@@ -53,7 +52,7 @@ impl ManagerControl {
         self.provisioning.workload_changed(change);
     }
 
-    /// Enters Workloads again whose requests are read differently now.
+    /// Enters Workloads again after a change of how their requests are read.
     pub(super) fn reenter(&mut self, read: impl FnOnce(&mut Index) -> AffectedWorkloads) {
         let affected = self.core.scheduler.update_defaults(read);
         let changes = self.core.workloads.reenter_affected(&affected);
