@@ -65,6 +65,8 @@ pub mod reporters {
         PROVISIONING = "kueue-provisioning-request-controller";
         /// The controller of pods that do not end.
         POD_TERMINATION_CONTROLLER = "kueue-pod-termination-controller";
+        /// The controller of concurrent admission.
+        CONCURRENT_ADMISSION = "concurrent-admission-controller";
     }
 
     /// The controller of a kind of jobs, by the name of its integration.
@@ -408,6 +410,20 @@ pub mod reasons {
         SECOND_PASS_FAILED = "SecondPassFailed";
         /// A better flavor became free.
         FLAVOR_MIGRATION = "FlavorMigration";
+        /// The variant that a Workload runs as was evicted.
+        VARIANT_EVICTED = "VariantEvicted";
+        /// No variant of a Workload is admitted any more.
+        CONCURRENT_ADMISSION = "ConcurrentAdmission";
+        /// Of an event: a Workload got a variant.
+        CREATED_VARIANT = "CreatedVariant";
+        /// Of an event: a variant was deleted.
+        DELETED_VARIANT = "DeletedVariant";
+        /// Of an event: a variant competes again.
+        ACTIVATED_VARIANT = "ActivatedVariant";
+        /// Of an event: a variant competes no longer.
+        DEACTIVATED_VARIANT = "DeactivatedVariant";
+        /// Of an event: a variant may preempt.
+        PREEMPTION_UNGATED_VARIANT = "PreemptionUngatedVariant";
         /// Evicted on the manager.
         EVICTED_ON_MANAGER_CLUSTER = "EvictedOnManagerCluster";
         /// A larger slice replaced it.

@@ -3,17 +3,22 @@
 //! Serde alone accepts a list for a struct. This check walks the schema of the kind and reports the first field with another
 //! type. `field_types.json` has the schemas, reduced to types: `crdgen` writes it, so that programs hold no generator.
 
-use std::sync::LazyLock;
+mod field_type;
+
+use std::{collections::BTreeMap, fmt, sync::LazyLock};
 
 use serde::Deserialize;
 use serde_json::Value;
 
+use self::field_type::FieldType;
 use crate::quantity::Quantity;
 
 /// Reduced schemas: kinds by `apiVersion`, schemas by kind.
 const FIELD_TYPES: &str = include_str!("field_types.json");
 
-static SCHEMAS: LazyLock<Value> =
+type Schemas = BTreeMap<Box<str>, BTreeMap<Box<str>, FieldType>>;
+
+static SCHEMAS: LazyLock<Schemas> =
     LazyLock::new(|| serde_json::from_str(FIELD_TYPES).unwrap_or_default());
 
 /// A field whose type differs from the schema.
@@ -43,12 +48,12 @@ pub struct InvalidQuantity {
 /// # Errors
 /// The first field of a wrong type.
 pub fn check(object: &Value) -> Result<(), Mismatch> {
-    walk_object(object, &|path, value, schema| {
-        if fits(value, schema) {
+    walk_object(object, &|path, value, r#type| {
+        if r#type.accepts(value) {
             return Ok(());
         }
-        let expected = expected(schema).to_owned();
-        Err(Mismatch { field: field(path), expected, found: found(value) })
+        let expected = r#type.to_string();
+        Err(Mismatch { field: path.to_string(), expected, found: found(value) })
     })
 }
 
@@ -57,81 +62,70 @@ pub fn check(object: &Value) -> Result<(), Mismatch> {
 /// # Errors
 /// The first field that is no quantity.
 pub fn check_quantities(object: &Value) -> Result<(), InvalidQuantity> {
-    walk_object(object, &|path, value, schema| {
-        if schema["format"] != "quantity" {
+    walk_object(object, &|path, value, r#type| {
+        if !r#type.is_quantity() {
             return Ok(());
         }
         let quantity = Quantity::deserialize(value).map(drop);
-        quantity.map_err(|error| InvalidQuantity { field: field(path), problem: error.to_string() })
+        quantity.map_err(|error| InvalidQuantity {
+            field: path.to_string(),
+            problem: error.to_string(),
+        })
     })
 }
 
-fn field(path: &str) -> String {
-    path.trim_start_matches('.').to_owned()
+/// Where a field is. It becomes text only for an error: most objects have none.
+#[derive(Clone, Copy)]
+enum Path<'a> {
+    Object,
+    Field(&'a Self, &'a str),
+    Item(&'a Self, usize),
 }
 
-/// A check of one field: path, value and schema.
-type FieldCheck<'a, E> = &'a dyn Fn(&str, &Value, &Value) -> Result<(), E>;
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Object => Ok(()),
+            Self::Field(Self::Object, name) => f.write_str(name),
+            Self::Field(path, name) => write!(f, "{path}.{name}"),
+            Self::Item(path, at) => write!(f, "{path}[{at}]"),
+        }
+    }
+}
+
+/// A check of one field.
+type FieldCheck<'a, E> = &'a dyn Fn(Path<'_>, &Value, &FieldType) -> Result<(), E>;
 
 fn walk_object<E>(object: &Value, check: FieldCheck<'_, E>) -> Result<(), E> {
     let text = |key: &str| object[key].as_str().unwrap_or_default();
     match SCHEMAS.get(text("apiVersion")).and_then(|kinds| kinds.get(text("kind"))) {
-        Some(schema) => walk("", object, schema, check),
+        Some(r#type) => walk(Path::Object, object, r#type, check),
         None => Ok(()),
     }
 }
 
-fn walk<E>(path: &str, value: &Value, schema: &Value, check: FieldCheck<'_, E>) -> Result<(), E> {
+fn walk<E>(
+    path: Path<'_>,
+    value: &Value,
+    r#type: &FieldType,
+    check: FieldCheck<'_, E>,
+) -> Result<(), E> {
     // Null is an unset field, of whatever type.
     if value.is_null() {
         return Ok(());
     }
-    check(path, value, schema)?;
+    check(path, value, r#type)?;
     match value {
+        // A field without a schema is dropped later, whatever its type.
         Value::Object(object) => object.iter().try_for_each(|(name, value)| {
-            let below =
-                schema["properties"].get(name).or_else(|| schema.get("additionalProperties"));
-            let path = || format!("{path}.{name}");
-            // A field without a schema is dropped later, whatever its type.
-            below.map_or(Ok(()), |schema| walk(&path(), value, schema, check))
+            let below = |below| walk(Path::Field(&path, name), value, below, check);
+            r#type.field(name).map_or(Ok(()), below)
         }),
         Value::Array(items) => items.iter().enumerate().try_for_each(|(at, value)| {
-            walk(&format!("{path}[{at}]"), value, &schema["items"], check)
+            let below = |below| walk(Path::Item(&path, at), value, below, check);
+            r#type.item().map_or(Ok(()), below)
         }),
         _ => Ok(()),
-    }
-}
-
-fn expected(schema: &Value) -> &str {
-    if schema["x-kubernetes-int-or-string"] == true {
-        return "a number or text";
-    }
-    match (schema["type"].as_str(), schema["format"].as_str()) {
-        (Some("object"), _) => "an object",
-        (Some("array"), _) => "a list",
-        (Some("integer"), Some("int32")) => "a 32-bit integer",
-        (Some("integer"), _) => "an integer",
-        (Some("boolean"), _) => "true or false",
-        (Some("string"), Some("date-time")) => "a point in time",
-        _ => "text",
-    }
-}
-
-fn fits(value: &Value, schema: &Value) -> bool {
-    if schema["x-kubernetes-int-or-string"] == true {
-        // Whether the text is a quantity is checked apart: a port has the same schema.
-        return value.is_string() || value.is_number();
-    }
-    match schema["type"].as_str() {
-        Some("object") => value.is_object(),
-        Some("array") => value.is_array(),
-        Some("string") => value.is_string(),
-        Some("boolean") => value.is_boolean(),
-        Some("integer") if schema["format"] == "int32" => {
-            value.as_i64().is_some_and(|number| i32::try_from(number).is_ok())
-        }
-        Some("integer") => value.is_i64(),
-        _ => true,
     }
 }
 

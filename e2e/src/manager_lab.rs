@@ -27,9 +27,16 @@ impl ManagerLab {
     /// # Errors
     /// If the control plane or the manager does not start.
     pub async fn start(frameworks: &[&str]) -> Result<Self> {
+        Self::start_with(json!({"integrations": {"frameworks": frameworks}})).await
+    }
+
+    /// The same, with this configuration.
+    ///
+    /// # Errors
+    /// If the control plane or the manager does not start.
+    pub async fn start_with(configuration: Value) -> Result<Self> {
         let lab = TestLab::start(LabPlan { workers: 0, audit: false }).await?;
         let ports = InstallationPorts::choose()?;
-        let configuration = json!({"integrations": {"frameworks": frameworks}});
         let this = Self { lab, ports, configuration, manager: RwLock::new(None) };
         let installation = this.installation().await?;
         installation.install().await?;

@@ -64,6 +64,7 @@ impl Index {
         check: Option<&AdmissionCheck>,
     ) -> Vec<Event> {
         let before = self.check_spec(name);
+        let controller = self.checks.get(name).map(|known| known.controller);
         match check {
             None => self.checks.remove(name),
             Some(check) => self.checks.insert(name.to_owned(), read(check)),
@@ -79,6 +80,14 @@ impl Index {
             .filter(|(_, queue)| uses(queue))
             .map(|(queue, _)| queue.clone())
             .collect();
+        // Whether a queue dispatches to workers, and so makes no variants, depends on the controllers of its checks.
+        let makes_variants = |queue: &&String| {
+            let queue = self.queues.get(*queue);
+            queue.is_some_and(|queue| queue.concurrent_admission.is_some())
+        };
+        if controller != self.checks.get(name).map(|known| known.controller) {
+            self.reenter.extend(using.iter().filter(makes_variants).cloned());
+        }
         // Readiness also depends on controllers, which the engine does not see.
         let queues = using.iter().filter_map(|queue| self.readiness_event(names, queue));
         news.into_iter().chain(queues).collect()

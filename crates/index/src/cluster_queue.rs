@@ -32,8 +32,12 @@ impl Index {
         };
         let kept = keep(names, queue);
         // Uncovered resources do not count, so its pending Workloads have other requests now.
-        if old.is_none_or(|old| old.covered != kept.covered)
-            && self.config.ignore_uncovered_resources
+        let covers_others = old.as_ref().is_none_or(|old| old.covered != kept.covered);
+        // Its pending Workloads leave their queue for variants now.
+        let has_policy = |queue: &IndexedClusterQueue| queue.concurrent_admission.is_some();
+        let makes_variants = has_policy(&kept) && !old.as_ref().is_some_and(has_policy);
+        if covers_others && self.config.ignore_uncovered_resources
+            || makes_variants && self.config.concurrent_admission
         {
             self.reenter.insert(name.to_owned());
         }
@@ -69,6 +73,7 @@ fn keep(names: &mut Names, queue: &v1beta2::ClusterQueue) -> IndexedClusterQueue
         flavors: groups.iter().flat_map(|one| &one.flavors).map(|one| one.name.clone()).collect(),
         covered: groups.iter().flat_map(|one| &one.covered_resources).cloned().collect(),
         check_bindings: check_bindings(&queue.spec),
+        concurrent_admission: queue.spec.concurrent_admission_policy.clone(),
         terminating: queue.metadata.deletion_timestamp.is_some(),
     }
 }

@@ -49,7 +49,8 @@ impl Index {
     }
 
     /// Workloads that the caller must enter again, because the resources that count as quota changed: those of the
-    /// LocalQueues of ClusterQueues that cover others now. None unless `ignore_uncovered_resources` is set.
+    /// LocalQueues of ClusterQueues that cover others now, if `ignore_uncovered_resources` is set; or because the ClusterQueue
+    /// makes variants now, if `concurrent_admission` is set.
     pub fn take_workloads_to_reenter(&mut self) -> AffectedWorkloads {
         let changed = std::mem::take(&mut self.reenter);
         let queues = self.local_queues.iter();

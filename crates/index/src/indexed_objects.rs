@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crds::meta::Toleration;
+use crds::v1beta2::ConcurrentAdmissionPolicy;
 use engine::spec::ClusterQueueInfo;
 
 /// Stored fields of an AdmissionCheck.
@@ -42,6 +43,8 @@ pub(crate) struct IndexedClusterQueue {
     /// Resources that its resource groups cover.
     pub(crate) covered: BTreeSet<String>,
     pub(crate) check_bindings: Vec<CheckBinding>,
+    /// Workloads are admitted by variants.
+    pub(crate) concurrent_admission: Option<ConcurrentAdmissionPolicy>,
     pub(crate) terminating: bool,
 }
 

@@ -36,6 +36,7 @@ mod resource_groups;
 mod selectors;
 pub mod status;
 mod time;
+mod variant_rules;
 mod workload;
 
 pub use crate::active_condition::QueueActiveCondition;
@@ -50,4 +51,5 @@ pub use crate::node::NodeWithUsage;
 pub use crate::node_capacity::{
     allocatable_amount, pod_requests, quantity, selects, taints, tolerates,
 };
+pub use crate::variant_rules::VariantRules;
 pub use crate::workload::{job_kind, pending_order};

@@ -32,7 +32,9 @@ impl Index {
         // Another ClusterQueue covers other resources, so the requests of its Workloads change.
         let known = self.local_queues.get(&key);
         let moved = known.is_none_or(|known| known.cluster_queue != cluster_queue);
-        if moved && self.config.ignore_uncovered_resources {
+        // In a ClusterQueue with variants they leave their queue.
+        let differs = self.config.ignore_uncovered_resources || self.config.concurrent_admission;
+        if moved && differs {
             self.reenter.insert(cluster_queue.clone());
         }
         self.local_queues.insert(key, IndexedLocalQueue { cluster_queue, stopped });

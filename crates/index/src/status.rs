@@ -24,6 +24,7 @@ mod quota_reserved;
 mod requeue_backoff;
 mod status_stamp;
 mod topology;
+mod variants;
 
 pub(crate) use self::admitted::awaits_topology;
 pub use self::{
@@ -52,6 +53,7 @@ pub use self::{
     requeue_backoff::{back_off, backoff_ended, queued_at, requeued},
     status_stamp::StatusStamp,
     topology::{assigned_nodes, nodes_of_pod_set, with_topologies, with_unhealthy_nodes},
+    variants::{ShownVariant, admitted_as_variant, is_gate_open, with_open_gate},
 };
 
 #[cfg(test)]

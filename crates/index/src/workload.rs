@@ -29,7 +29,7 @@ pub fn pending_order(config: &IndexConfig, workload: &Workload) -> Option<dispat
     let is_out = is_true(conditions, conditions::FINISHED)
         || is_true(conditions, conditions::QUOTA_RESERVED)
         || queue_eligibility::is_excluded(config, workload)
-        || config.concurrent_admission && variant::is_parent(workload);
+        || config.concurrent_admission && workload.has_variants();
     (!is_out).then(|| dispatch::QueueOrder {
         priority: queue_order::priority(config, workload),
         queued_at: queue_order::queued_at(config, workload),
@@ -63,6 +63,9 @@ impl Index {
         }
         let id = names.workloads.intern(&format!("{namespace}/{name}"));
         let (spec, request) = self.spec_and_request(names, workload, now);
+        // What a parent shows is the admission of its variant, which is counted.
+        let is_parent = self.config.concurrent_admission && workload.has_variants();
+        let admitted = is_true(&workload.status.conditions, conditions::ADMITTED) && !is_parent;
         let record = IndexedWorkload {
             request: Arc::new(request),
             queue_order: dispatch::QueueOrder {
@@ -74,12 +77,11 @@ impl Index {
             local_queue: spec.local_queue,
             quota_reserved: spec.admission.is_some(),
             evicted: spec.admission.as_ref().is_some_and(|one| one.evicted),
-            admitted: is_true(&workload.status.conditions, conditions::ADMITTED),
+            admitted,
             unhealthy_nodes: unhealthy_nodes(names, workload, &spec),
         };
         let unhealthy_nodes = record.unhealthy_nodes.clone();
         let old = self.records.replace(id, record);
-        let admitted = is_true(&workload.status.conditions, conditions::ADMITTED);
         let known = old.as_ref().map(|old| &*old.unhealthy_nodes).unwrap_or_default();
         let failed = *known != *unhealthy_nodes;
         let mut events = follow(id, spec, old.as_ref(), admitted.then_some(now));
@@ -99,7 +101,8 @@ impl Index {
     ) -> (WorkloadInfo, dispatch::WorkloadRequest) {
         let pod_sets = self.pod_sets(workload);
         let (request, affinity) = workload_request::workload_request(names, workload, &pod_sets);
-        let is_parent = self.config.concurrent_admission && variant::is_parent(workload);
+        let is_parent = self.config.concurrent_admission && workload.has_variants();
+        let waits_for_variants = is_parent || self.becomes_parent(workload);
         // Usage of a parent is that of its variants; charging both would count it twice.
         let mut admission = admission::admission(names, workload).filter(|_| !is_parent);
         // The nodes that an agent assigns are in no topology of its engine.
@@ -115,7 +118,7 @@ impl Index {
             has_priority_class: queue_order::has_class(workload),
             queued_at: queue_order::queued_at(&self.config, workload),
             pod_sets: pod_sets.specs(names, workload, &self.config),
-            eligibility: if is_parent {
+            eligibility: if waits_for_variants {
                 QueueEligibility::Excluded
             } else {
                 queue_eligibility::queue_eligibility(&self.config, workload, now)
@@ -123,7 +126,7 @@ impl Index {
             invalid: pod_sets.validation_problem(&self.config).or(affinity).map(Into::into),
             preemption_gated: preemption_gate::is_preemption_gated(workload),
             allowed_flavors: variant::allowed(names, workload),
-            variant_of: variant::parent(workload).map(Into::into),
+            variant_of: workload.parent().map(|owner| owner.uid.as_str().into()),
             replaced_slice: workload_slice::replaced_slice(workload).map(Into::into),
             checks: crate::admission_check::states(names, workload),
             admission,

@@ -3,15 +3,22 @@
 
 use serde_json::Value;
 
+/// Removes the fields that are null.
+pub fn remove_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => fields.retain(|_, value| {
+            remove_nulls(value);
+            !value.is_null()
+        }),
+        Value::Array(items) => items.iter_mut().for_each(remove_nulls),
+        _ => {}
+    }
+}
+
 /// The object without fields that are null.
 #[must_use]
 pub fn without_nulls(value: &Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let present = fields.iter().filter(|(_, value)| !value.is_null());
-            present.map(|(key, value)| (key.clone(), without_nulls(value))).collect()
-        }
-        Value::Array(items) => items.iter().map(without_nulls).collect(),
-        value => value.clone(),
-    }
+    let mut value = value.clone();
+    remove_nulls(&mut value);
+    value
 }

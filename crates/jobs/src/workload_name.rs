@@ -24,8 +24,25 @@ pub struct WorkloadOwner<'a> {
 /// Kind, job name and a hash that distinguishes jobs of one name.
 #[must_use]
 pub fn workload_name(owner: WorkloadOwner<'_>, short: bool) -> String {
+    hashed(format!("{}-{}", owner.kind.to_lowercase(), owner.name), owner, short)
+}
+
+/// The name of the variant of a Workload for a flavor: the Workload's name, with another hash.
+#[must_use]
+pub fn variant_name((parent, uid): (&str, &str), flavor: &str, short: bool) -> String {
+    let base = parent.rsplit_once('-').map_or(parent, |(base, _)| base);
+    let owner = WorkloadOwner {
+        kind: "Workload",
+        group: "kueue.x-k8s.io",
+        name: parent,
+        uid,
+        part: Some(flavor),
+    };
+    hashed(format!("{base}-variant-{flavor}"), owner, short)
+}
+
+fn hashed(mut name: String, owner: WorkloadOwner<'_>, short: bool) -> String {
     let longest = if short { MAX_SHORT_LENGTH } else { MAX_LENGTH };
-    let mut name = format!("{}-{}", owner.kind.to_lowercase(), owner.name);
     let mut end = name.len().min(longest - HASH_LENGTH - 1);
     // Names are ASCII; the loop keeps `truncate` from panicking on any other text.
     while !name.is_char_boundary(end) {
@@ -59,6 +76,16 @@ mod tests {
         let later = WorkloadOwner { part: Some("2"), ..owner("train") };
         // printf 'Job\nbatch\ntrain\nu-1\n2' | sha1sum
         assert_eq!(workload_name(later, false), "job-train-aa910");
+    }
+
+    #[test]
+    fn a_variant_is_named_after_its_parent_and_flavor() {
+        let name = |parent, flavor| variant_name((parent, "u-1"), flavor, false);
+        // printf 'Workload\nkueue.x-k8s.io\njob-train-d688a\nu-1\nspot' | sha1sum
+        assert_eq!(name("job-train-d688a", "spot"), "job-train-variant-spot-138c2");
+        assert_ne!(name("job-train-d688a", "spot"), name("job-train-d688b", "spot"));
+        assert!(name("group", "spot").starts_with("group-variant-spot-"));
+        assert_eq!(variant_name(("job-train-d688a", "u"), &"f".repeat(90), true).len(), 63);
     }
 
     #[test]

@@ -99,9 +99,9 @@ async fn allow(Json(review): Json<AdmissionReview>) -> Json<AdmissionReview> {
 
 async fn default(
     State(KindWebhooks { kind, webhooks }): State<KindWebhooks>,
-    Json(review): Json<AdmissionReview>,
+    Json(mut review): Json<AdmissionReview>,
 ) -> Json<AdmissionReview> {
-    let response = match review.request() {
+    let response = match review.take_request() {
         Some(request) => decide_defaults(request, &kind, &webhooks).await,
         None => AdmissionResponse::without_request(),
     };
@@ -109,11 +109,11 @@ async fn default(
 }
 
 async fn decide_defaults(
-    request: &AdmissionRequest,
+    request: AdmissionRequest,
     kind: &Kind,
     webhooks: &JobWebhooks,
 ) -> AdmissionResponse {
-    let job = match decode_job(kind, &request.object) {
+    let job = match decode_job(kind, request.object) {
         Ok(job) => job,
         Err(error) => return AdmissionResponse::undecodable(&error),
     };
@@ -138,9 +138,9 @@ async fn decide_defaults(
 
 async fn check(
     State(KindWebhooks { kind, webhooks }): State<KindWebhooks>,
-    Json(review): Json<AdmissionReview>,
+    Json(mut review): Json<AdmissionReview>,
 ) -> Json<AdmissionReview> {
-    let response = match review.request() {
+    let response = match review.take_request() {
         Some(request) => decide_errors(request, &kind, &webhooks).await,
         None => AdmissionResponse::without_request(),
     };
@@ -148,11 +148,13 @@ async fn check(
 }
 
 async fn decide_errors(
-    request: &AdmissionRequest,
+    request: AdmissionRequest,
     kind: &Kind,
     webhooks: &JobWebhooks,
 ) -> AdmissionResponse {
-    let (job, old) = match decode_versions(kind, request) {
+    let AdmissionRequest { operation, namespace, object, old_object, .. } = request;
+    let old_object = (operation == Operation::Update).then_some(old_object);
+    let (job, old) = match decode_versions(kind, object, old_object) {
         Ok(versions) => versions,
         Err(error) => return AdmissionResponse::undecodable(&error),
     };
@@ -163,8 +165,7 @@ async fn decide_errors(
             Err(refusal) => return AdmissionResponse::denied(&refusal),
         },
         Some(old) => {
-            let namespace = &request.namespace;
-            let default_queue = webhooks.cache.read(|cache| cache.has_default_queue(namespace));
+            let default_queue = webhooks.cache.read(|cache| cache.has_default_queue(&namespace));
             let job = needed_objects::of_changed(client, &job, &old, gates).await;
             validate::update(&job, &old, default_queue, gates)
         }
@@ -191,20 +192,20 @@ fn warn_of_managed_owner(job: &JobObject, settings: &JobSettings) -> AdmissionRe
 /// The job, and what it was before an update.
 fn decode_versions(
     kind: &Kind,
-    request: &AdmissionRequest,
+    object: Value,
+    old_object: Option<Value>,
 ) -> Result<(JobObject, Option<JobObject>), String> {
-    let job = decode_job(kind, &request.object)?;
-    let is_update = request.operation == Operation::Update;
-    let old = is_update.then(|| decode_job(kind, &request.old_object)).transpose()?;
+    let job = decode_job(kind, object)?;
+    let old = old_object.map(|old| decode_job(kind, old)).transpose()?;
     Ok((job, old))
 }
 
 /// Decodes a job. The error of a typed kind names the field.
-fn decode_job(kind: &Kind, object: &Value) -> Result<JobObject, String> {
+fn decode_job(kind: &Kind, object: Value) -> Result<JobObject, String> {
     if kind == job::kind() {
         return decode::object::<Job>(object).map(JobObject::from);
     }
-    kind.decode(object.clone())
+    kind.decode(object)
 }
 
 #[cfg(test)]

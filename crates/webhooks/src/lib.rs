@@ -86,13 +86,13 @@ async fn validate<T: Validate>(
     review.answer(|request| decide_validation::<T>(request, &rules))
 }
 
-fn decide_validation<T: Validate>(request: &AdmissionRequest, rules: &Rules) -> AdmissionResponse {
-    let object: T = match decode::object(&request.object) {
+fn decide_validation<T: Validate>(request: AdmissionRequest, rules: &Rules) -> AdmissionResponse {
+    let object: T = match decode::object(request.object) {
         Ok(object) => object,
         Err(error) => return AdmissionResponse::undecodable(&error),
     };
     let old: Option<T> = match request.operation {
-        Operation::Update => match decode::object(&request.old_object) {
+        Operation::Update => match decode::object(request.old_object) {
             Ok(old) => Some(old),
             Err(error) => return AdmissionResponse::undecodable(&error),
         },

@@ -48,7 +48,7 @@ impl InUse for ResourceFlavor {
 
 /// Adds the finalizer.
 pub(super) fn protect<T: InUse + Decode + Serialize>(
-    request: &AdmissionRequest,
+    request: AdmissionRequest,
 ) -> AdmissionResponse {
     let add_finalizer = |object: &mut T| {
         let finalizers = object.metadata().finalizers.get_or_insert_default();
@@ -62,10 +62,16 @@ pub(super) fn protect<T: InUse + Decode + Serialize>(
 }
 
 /// Without partial admission a pod set has no `minCount`.
-pub(super) fn workload(request: &AdmissionRequest, rules: &Rules) -> AdmissionResponse {
+pub(super) fn workload(request: AdmissionRequest, rules: &Rules) -> AdmissionResponse {
+    if rules.partial_admission {
+        return match decode::object::<Workload>(request.object) {
+            Ok(_) => AdmissionResponse::allowed(),
+            Err(error) => AdmissionResponse::undecodable(&error),
+        };
+    }
     let drop_min_counts = |workload: &mut Workload| {
         let mut changed = false;
-        for pod_set in workload.spec.pod_sets.iter_mut().filter(|_| !rules.partial_admission) {
+        for pod_set in &mut workload.spec.pod_sets {
             changed |= pod_set.min_count.take().is_some();
         }
         changed
@@ -80,11 +86,12 @@ pub(super) fn workload(request: &AdmissionRequest, rules: &Rules) -> AdmissionRe
 
 /// Decodes and changes the object. Responds with the patch from the request to the encoded object.
 fn change<T: Decode + Serialize>(
-    request: &AdmissionRequest,
+    request: AdmissionRequest,
     change: impl FnOnce(&mut T) -> bool,
     finish: impl FnOnce(&mut Value),
 ) -> AdmissionResponse {
-    let mut object: T = match decode::object(&request.object) {
+    let before = request.object;
+    let mut object: T = match decode::object(before.clone()) {
         Ok(object) => object,
         Err(error) => return AdmissionResponse::undecodable(&error),
     };
@@ -94,7 +101,7 @@ fn change<T: Decode + Serialize>(
     match serde_json::to_value(object) {
         Ok(mut written) => {
             finish(&mut written);
-            AdmissionResponse::Allowed { patch: difference(&request.object, &written) }
+            AdmissionResponse::Allowed { patch: difference(&before, &written) }
         }
         Err(error) => AdmissionResponse::undecodable(&error.to_string()),
     }

@@ -13,6 +13,9 @@ pub(super) struct AdmissionReview {
     kind: String,
     #[serde(skip_serializing)]
     request: Option<AdmissionRequest>,
+    /// Of the request that was taken.
+    #[serde(skip)]
+    uid: String,
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     response: Option<Value>,
 }
@@ -61,24 +64,28 @@ pub(super) enum AdmissionResponse {
 impl AdmissionReview {
     /// Responds with the decision of `decide`.
     pub(super) fn answer(
-        self,
-        decide: impl FnOnce(&AdmissionRequest) -> AdmissionResponse,
+        mut self,
+        decide: impl FnOnce(AdmissionRequest) -> AdmissionResponse,
     ) -> Json<Self> {
-        let response = self.request().map_or_else(AdmissionResponse::without_request, decide);
+        let response = match self.take_request() {
+            Some(request) => decide(request),
+            None => AdmissionResponse::without_request(),
+        };
         self.respond(&response)
     }
 
-    /// The request, for handlers that await.
-    pub(super) fn request(&self) -> Option<&AdmissionRequest> {
-        self.request.as_ref()
+    /// The request, for handlers that await. Later calls return none.
+    pub(super) fn take_request(&mut self) -> Option<AdmissionRequest> {
+        let request = self.request.take()?;
+        self.uid.clone_from(&request.uid);
+        Some(request)
     }
 
     /// Responds with a decision.
     pub(super) fn respond(self, response: &AdmissionResponse) -> Json<Self> {
         // The API server compares the uid with that of its request.
-        let uid = self.request.as_ref().map_or("", |request| &request.uid);
-        let response = Some(response.encode(uid));
-        Json(Self { request: None, response, ..self })
+        let response = Some(response.encode(&self.uid));
+        Json(Self { response, ..self })
     }
 }
 

@@ -1,11 +1,13 @@
 //! Workload: the pod sets of a job.
 
+use k8s_openapi::{Resource, apimachinery::pkg::apis::meta::v1::OwnerReference};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::workload_status::WorkloadStatus;
 use crate::{
     kind::kind,
+    names::labels::CONCURRENT_ADMISSION_PARENT,
     pod::PodTemplate,
     rules,
     schema::{DnsLabel, DnsSubdomain, PodTemplateShape, Text},
@@ -20,6 +22,22 @@ kind! {
         /// What is observed.
         #[serde(default)]
         status: WorkloadStatus,
+    }
+}
+
+impl Workload {
+    /// Whether it has variants, which compete for quota in its place.
+    #[must_use]
+    pub fn has_variants(&self) -> bool {
+        let labels = self.metadata.labels.as_ref();
+        labels.and_then(|all| all.get(CONCURRENT_ADMISSION_PARENT)).is_some_and(|one| one == "true")
+    }
+
+    /// The Workload that it is a variant of.
+    #[must_use]
+    pub fn parent(&self) -> Option<&OwnerReference> {
+        let owners = self.metadata.owner_references.as_deref().unwrap_or_default();
+        owners.iter().find(|one| one.kind == Self::KIND && one.api_version == Self::API_VERSION)
     }
 }
 
@@ -174,4 +192,32 @@ pub struct WorkloadSpec {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(with = "DnsSubdomain")]
     pub queue_name: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn of(metadata: &Value) -> Workload {
+        serde_json::from_value(json!({ "metadata": metadata })).expect("a Workload")
+    }
+
+    #[test]
+    fn the_owning_workload_is_the_parent() {
+        let owner = |version: &str, kind: &str, uid: &str| json!({"apiVersion": version, "kind": kind, "name": "n", "uid": uid});
+        let owners = json!([
+            owner("batch/v1", "Job", "j"),
+            owner("kueue.x-k8s.io/v1beta1", "Workload", "old"),
+            owner("kueue.x-k8s.io/v1beta2", "Workload", "p"),
+        ]);
+        let variant = of(&json!({ "ownerReferences": owners }));
+        assert_eq!(variant.parent().map(|owner| owner.uid.as_str()), Some("p"));
+        assert_eq!(of(&json!({})).parent(), None);
+        for (value, is) in [("true", true), ("false", false)] {
+            let labels = json!({"labels": {CONCURRENT_ADMISSION_PARENT: value}});
+            assert_eq!(of(&labels).has_variants(), is);
+        }
+    }
 }

@@ -13,6 +13,8 @@ use lab::control::{self, ControlError, ControlRequest};
 use lab::faults::FaultError;
 use lab::kubeconfig::{self, KubeconfigFailure};
 use lab::nodes::{self, NodeError, NodeSpec};
+use lab::real_nodes::faults::{NodeFaultError, RunningNode};
+use lab::real_nodes::node::RealNode;
 use lab::{ClusterState, Component, LabState};
 use tokio::process::Command;
 
@@ -205,6 +207,14 @@ impl Cluster {
             self.restart(component).await?;
         }
         Ok(())
+    }
+
+    /// A real node of the cluster, for faults.
+    ///
+    /// # Errors
+    /// If it does not run.
+    pub fn running_node(&self, node: &RealNode) -> Result<RunningNode, NodeFaultError> {
+        RunningNode::find(&self.lab.directory, &self.state, node)
     }
 
     /// Runs kubectl and returns its output.

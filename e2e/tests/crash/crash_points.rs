@@ -98,6 +98,17 @@ fn written(
             ],
             &[],
         ),
+        (CrashingProgram::Manager, Scenario::Variants) => (
+            &[
+                P::MarkParent,
+                P::VariantCreate,
+                P::OpenGate,
+                P::AdmitParent,
+                P::Activate,
+                P::Release,
+            ],
+            &[],
+        ),
         (CrashingProgram::Manager, Scenario::Unreachable) => {
             (&[P::ForcefullyEnd, P::ForcefullyDelete], &[])
         }

@@ -13,6 +13,7 @@ mod provisioned;
 mod refused;
 mod scaled;
 mod unreachable;
+mod variants;
 
 use anyhow::Result;
 use harness::RunVerdict;
@@ -40,6 +41,8 @@ pub(crate) enum Scenario {
     FailingNode,
     /// An autoscaler provides the room for the Job.
     Provisioned,
+    /// A Job with variants at home preempts another one. It is deactivated while it runs, and activated again.
+    Variants,
     /// The kubelet of a pod that is being deleted is down.
     Unreachable,
     /// The Job exceeds its maximum execution time.
@@ -74,6 +77,7 @@ impl Scenario {
         Self::Elastic,
         Self::FailingNode,
         Self::Provisioned,
+        Self::Variants,
         Self::TooLong,
         Self::Foreign,
         Self::Robbed,
@@ -96,7 +100,7 @@ impl Scenario {
             | Self::Elastic
             | Self::FailingNode
             | Self::Unreachable => return None,
-            Self::Interrupted | Self::AtHome | Self::Robbed => {
+            Self::Interrupted | Self::AtHome | Self::Variants | Self::Robbed => {
                 &[RunVerdict::Once, RunVerdict::Moved]
             }
             Self::TooLong => &[RunVerdict::Lost],
@@ -145,6 +149,7 @@ impl ObservedJob<'_> {
             Scenario::Elastic => self.elastic().await,
             Scenario::FailingNode => self.failing_node().await,
             Scenario::Provisioned => self.provisioned().await,
+            Scenario::Variants => self.variants().await,
             Scenario::Unreachable => self.unreachable().await,
             Scenario::TooLong => self.too_long().await,
             Scenario::Foreign => self.foreign().await,

@@ -19,6 +19,9 @@ pub(crate) const PODS: &str = "pods";
 /// The queue of Jobs that an autoscaler provides room for, and its check.
 pub(crate) const PROVISIONED: &str = "provisioned";
 
+/// The queue of Jobs with variants, and its better flavor; the other one has no quota.
+pub(crate) const VARIANTS: &str = "variants";
+
 /// The kind that the autoscaler serves.
 const PROVISIONING_REQUESTS: &str = include_str!("../provisioning/provisioning-request-crd.yaml");
 
@@ -60,6 +63,10 @@ pub(crate) async fn prepare(installation: &Installation<'_>) -> Result<()> {
             "spec": {"clusters": ["worker-1"]}}),
         check("workers", &multi_kueue),
         check("person", &json!({"controllerName": "crash.example/person"})),
+        json!({"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": VARIANTS}}),
+        json!({"apiVersion": API, "kind": "WorkloadPriorityClass", "metadata": {"name": "low"}, "value": -1}),
+        queue_with_variants(),
+        local_queue(VARIANTS, VARIANTS, "None"),
         cluster_queue("crash", "default", Some("workers")),
         cluster_queue(AT_HOME, "default", Some("person")),
         cluster_queue(PODS, "default", None),
@@ -126,6 +133,22 @@ pub(crate) fn cluster_queue(name: &str, flavor: &str, check: Option<&str>) -> Va
             "admissionChecksStrategy": strategy,
             "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
                 {"name": flavor, "resources": [{"name": "cpu", "nominalQuota": "8"}]},
+            ]}],
+        },
+    })
+}
+
+/// Room for one Job, which takes it from one of lower priority.
+fn queue_with_variants() -> Value {
+    let flavor = |name: &str, cpus: &str| json!({"name": name, "resources": [{"name": "cpu", "nominalQuota": cpus}]});
+    json!({
+        "apiVersion": API, "kind": "ClusterQueue", "metadata": {"name": VARIANTS},
+        "spec": {
+            "namespaceSelector": {},
+            "preemption": {"withinClusterQueue": "LowerPriority"},
+            "concurrentAdmissionPolicy": {"migration": {"mode": "TryPreferredFlavors"}},
+            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
+                flavor(VARIANTS, "2"), flavor("default", "0"),
             ]}],
         },
     })

@@ -9,7 +9,7 @@ use kube::{Api, ResourceExt};
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::fixture::{RealFixture, noted};
+use crate::fixture::RealFixture;
 
 #[tokio::test]
 #[ignore = "make test-real"]
@@ -41,9 +41,9 @@ async fn a_job_runs_once_in_containers_of_one_worker_and_its_log_can_be_read() -
     fixture.until_no_pod_is_left().await?;
     fixture.ensure_once("train", 2).await?;
     let diary = fixture.diary(worker)?;
-    let started = noted(&diary, "started")?;
     let names = running.iter().map(ResourceExt::name_any).collect();
-    ensure!(started == names && noted(&diary, "ended")? == names, "{diary:?}, not {names:?}");
+    ensure!(diary.pods("started")? == names, "{diary:?}, not {names:?}");
+    ensure!(diary.pods("ended")? == names, "{diary:?}, not {names:?}");
     fixture.ensure_only_on(worker)
 }
 
@@ -58,7 +58,7 @@ async fn the_exit_code_of_a_container_reaches_the_manager() -> Result<()> {
     let message = end.message.unwrap_or_default();
     ensure!(message.contains("failed with exit code 42"), "{message}");
     let (_, worker) = fixture.until_placed("fails").await?;
-    ensure!(noted(&fixture.diary(worker)?, "started")?.len() == 1);
+    ensure!(fixture.diary(worker)?.pods("started")?.len() == 1);
     fixture.until_no_pod_is_left().await
 }
 
@@ -85,20 +85,13 @@ async fn containers_of_a_deleted_job_are_stopped_within_their_grace_period() -> 
     fixture.submit(&fixture.job("endless", 1, script)).await?;
     let (_, worker) = fixture.until_placed("endless").await?;
     fixture.until_running(worker, 1).await?;
-    // A pod runs before its script is past the trap.
-    let has_started = async {
-        while noted(&fixture.diary(worker)?, "started")?.is_empty() {
-            tokio::task::yield_now().await;
-        }
-        anyhow::Ok(())
-    };
-    timeout(TIMEOUT, has_started).await.context("the script does not start")??;
+    fixture.until_noted(worker, "started", 1).await?;
 
     let jobs: Api<Job> = fixture.hub.api(fixture.namespace());
     jobs.delete("endless", &DeleteParams::background()).await?;
     fixture.until_no_pod_is_left().await?;
     let diary = fixture.diary(worker)?;
-    ensure!(noted(&diary, "stopped")?.len() == 1, "no container saw SIGTERM: {diary:?}");
+    ensure!(diary.pods("stopped")?.len() == 1, "no container saw SIGTERM: {diary:?}");
     fixture.ensure_only_on(worker)
 }
 
@@ -129,10 +122,7 @@ async fn a_group_of_gated_pods_runs_in_containers_of_one_worker() -> Result<()> 
     fixture.hub.until_all(&pods, "", "both succeeded", 2 * TIMEOUT, succeeded).await?;
     fixture.until_no_pod_is_left().await?;
     let diary = fixture.diary(worker)?;
-    ensure!(
-        noted(&diary, "started")?.len() == 2 && noted(&diary, "ended")?.len() == 2,
-        "{diary:?}"
-    );
+    ensure!(diary.pods("started")?.len() == 2 && diary.pods("ended")?.len() == 2, "{diary:?}");
     fixture.ensure_only_on(worker)
 }
 

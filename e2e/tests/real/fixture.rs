@@ -1,70 +1,94 @@
-//! The installation on real nodes that the tests share, and a namespace of each test.
+//! The fixture of a test: a namespace with a queue of both workers, jobs whose containers write a diary, and waits.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use crds::v1beta2::{ClusterQueue, Workload};
-use e2e::{
-    installation::{Installation, InstallationPlan, InstallationPorts, Program, TIMEOUT},
-    objects, waits,
+use crds::{
+    meta,
+    v1beta2::{ClusterQueue, Workload},
 };
-use harness::{Cluster, LabPlan, RunVerdict, Space, TestLab};
+use e2e::{installation::TIMEOUT, objects, waits};
+use harness::{Cluster, Judgement, RunVerdict, Space};
 use k8s_openapi::api::batch::v1::{Job, JobCondition};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use lab::real_nodes::configuration::BUSYBOX_IMAGE;
+use lab::real_nodes::faults::RunningNode;
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
+use tokio::time::{sleep, timeout};
 
-const PLAN: InstallationPlan = InstallationPlan { workers: 2, elects: false };
+use crate::diary::{DIARIES, Diary, NOTE};
+use crate::shared_installation::SharedInstallation;
 
-/// The directory of a node in which containers write down what they do, one directory per test.
-const DIARIES: &str = "/var/lib/diaries";
-
-struct SharedInstallation {
-    lab: TestLab,
-    ports: InstallationPorts,
-    _programs: Vec<Program>,
-}
-
-static SHARED: OnceCell<SharedInstallation> = OnceCell::const_new();
-
-impl SharedInstallation {
-    async fn build() -> Result<Self> {
-        let plan = LabPlan { workers: PLAN.workers, audit: false };
-        let lab = TestLab::start_with_real_nodes(plan, 1).await?;
-        let ports = InstallationPorts::choose()?;
-        let installation = Installation::of(&lab, PLAN, ports).await?;
-        installation.install().await?;
-        let frameworks = json!({"integrations": {"frameworks": ["batch/job", "pod"]}});
-        let mut programs = vec![installation.manager_with(true, &frameworks, &[]).await?];
-        installation.register().await?;
-        for worker in &installation.workers {
-            programs.push(installation.agent(worker, &[]).await?);
-        }
-        drop(installation);
-        Ok(Self { lab, ports, _programs: programs })
-    }
-}
+/// Pause between two looks at a diary.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// A namespace with a queue of both workers.
 pub(crate) struct RealFixture {
+    shared: &'static SharedInstallation,
     pub(crate) hub: Cluster,
-    workers: Vec<Cluster>,
+    pub(crate) workers: Vec<Cluster>,
     space: Space,
+    own_node: Option<usize>,
 }
 
+/// The controller that a dispatched Job names on the manager.
+const MULTIKUEUE: &str = "kueue.x-k8s.io/multikueue";
+
+const WORKERS: [&str; 2] = ["worker-1", "worker-2"];
+
 impl RealFixture {
+    /// Beside other tests, on the first node of each worker.
     pub(crate) async fn open(test: &str) -> Result<Self> {
-        let shared = SHARED.get_or_try_init(SharedInstallation::build).await?;
-        let installation = Installation::of(&shared.lab, PLAN, shared.ports).await?;
-        let space = shared.lab.space(test).await?;
-        let workers = ["worker-1", "worker-2"];
-        objects::queue(&installation.hub, space.namespace(), "2", &workers).await?;
-        cover_memory(&installation.hub, space.namespace()).await?;
-        Ok(Self { hub: installation.hub, workers: installation.workers, space })
+        let shared = SharedInstallation::get().await?;
+        let fixture = Self::of(shared, shared.lab.space(test).await?).await?;
+        objects::queue(&fixture.hub, fixture.namespace(), "2", &WORKERS).await?;
+        fixture.set_quota("2").await?;
+        Ok(fixture)
+    }
+
+    /// For a test that ends programs: no other runs beside it.
+    pub(crate) async fn open_alone(test: &str) -> Result<Self> {
+        let shared = SharedInstallation::get().await?;
+        let fixture = Self::of(shared, shared.lab.space_alone(test).await?).await?;
+        objects::queue(&fixture.hub, fixture.namespace(), "2", &WORKERS).await?;
+        Ok(fixture)
+    }
+
+    /// For a test that breaks nodes: node `number` of each worker, counted from 0, takes no pods of other tests.
+    pub(crate) async fn open_with_own_nodes(test: &str, number: usize) -> Result<Self> {
+        let shared = SharedInstallation::get().await?;
+        let fixture = Self::of(shared, shared.lab.space(test).await?).await?;
+        let own = format!("{}={}", objects::OWN, fixture.namespace());
+        for worker in &fixture.workers {
+            let node = worker.state().real_nodes.get(number).context("a node of this number")?;
+            worker.kubectl(&["taint", "node", &node.name, &format!("{own}:NoSchedule")]).await?;
+            worker.kubectl(&["label", "node", &node.name, &own]).await?;
+        }
+        objects::own_queue(&fixture.hub, fixture.namespace(), "2", &WORKERS).await?;
+        Ok(Self { own_node: Some(number), ..fixture })
+    }
+
+    async fn of(shared: &'static SharedInstallation, space: Space) -> Result<Self> {
+        let installation = shared.installation().await?;
+        let (hub, workers) = (installation.hub, installation.workers);
+        Ok(Self { shared, hub, workers, space, own_node: None })
+    }
+
+    /// Gives the queue this quota of cpu, and one of memory as well: a container with a memory limit requests as much.
+    pub(crate) async fn set_quota(&self, cpu: &str) -> Result<()> {
+        let name = self.namespace();
+        let quota = [("cpu", cpu), ("memory", "1Gi")]
+            .map(|(resource, quota)| json!({"name": resource, "nominalQuota": quota}));
+        let groups = json!([{
+            "coveredResources": ["cpu", "memory"],
+            "flavors": [{"name": name, "resources": quota}],
+        }]);
+        let queues: Api<ClusterQueue> = self.hub.cluster_api();
+        let patch = Patch::Merge(json!({"spec": {"resourceGroups": groups}}));
+        queues.patch(name, &PatchParams::default(), &patch).await?;
+        Ok(())
     }
 
     pub(crate) fn namespace(&self) -> &str {
@@ -86,6 +110,16 @@ impl RealFixture {
         Ok((workload, worker.with_context(|| format!("no worker {name}"))?))
     }
 
+    /// The Workload of a job, once it was evicted for a reason.
+    pub(crate) async fn until_evicted(&self, job: &str, reason: &str) -> Result<Workload> {
+        let evicted = |one: &Workload| {
+            let condition = meta::find(&one.status.conditions, "Evicted");
+            condition.is_some_and(|one| one.status == "True" && one.reason == reason)
+        };
+        let place = (&self.hub, self.namespace());
+        waits::until_workload(place, (job, "is evicted"), 2 * TIMEOUT, evicted).await
+    }
+
     /// The pods of the test on a worker, once so many run.
     pub(crate) async fn until_running(&self, worker: &Cluster, count: usize) -> Result<Vec<Pod>> {
         let run = |all: &[Pod]| {
@@ -98,6 +132,16 @@ impl RealFixture {
 
     /// The condition with which a Job ends.
     pub(crate) async fn until_ended(&self, job: &str, end: &str) -> Result<JobCondition> {
+        self.until_ended_within(job, end, 2 * TIMEOUT).await
+    }
+
+    /// The same with another deadline.
+    pub(crate) async fn until_ended_within(
+        &self,
+        job: &str,
+        end: &str,
+        within: Duration,
+    ) -> Result<JobCondition> {
         let condition = |job: &Job| {
             let all = job.status.iter().flat_map(|status| status.conditions.iter().flatten());
             all.into_iter().find(|one| one.type_ == end && one.status == "True").cloned()
@@ -105,7 +149,7 @@ impl RealFixture {
         let ended = |job: &Job| condition(job).is_some();
         let what = format!("is {end}");
         let jobs: Api<Job> = self.hub.api(self.namespace());
-        let job = self.hub.until(&jobs, job, &what, 2 * TIMEOUT, ended).await?;
+        let job = self.hub.until(&jobs, job, &what, within, ended).await?;
         condition(&job).with_context(|| format!("{} has no condition {end}", job.name_any()))
     }
 
@@ -120,23 +164,70 @@ impl RealFixture {
 
     /// The observer saw the Job run once.
     pub(crate) async fn ensure_once(&self, job: &str, pods: usize) -> Result<()> {
-        let judgement = self.space.observer().judge(job, pods, TIMEOUT).await?;
+        let judgement = self.judge(job, pods).await?;
         ensure!(judgement.verdict == RunVerdict::Once, "{judgement}");
         Ok(())
     }
 
-    /// What the containers of the test wrote on all nodes of a worker, in order per container.
-    pub(crate) fn diary(&self, worker: &Cluster) -> Result<Vec<String>> {
-        let mut lines = Vec::new();
-        for node in &worker.state().real_nodes {
-            let path = self.diary_below(&node.directory.join("var-lib"));
-            if path.exists() {
-                let text = std::fs::read_to_string(&path);
-                let text = text.with_context(|| path.display().to_string())?;
-                lines.extend(text.lines().map(str::to_owned));
+    /// The observer saw runs of the Job one after the other, of which the last did all the work.
+    pub(crate) async fn ensure_moved(&self, job: &str, pods: usize) -> Result<()> {
+        let judgement = self.judge(job, pods).await?;
+        ensure!(judgement.verdict == RunVerdict::Moved, "{judgement}");
+        Ok(())
+    }
+
+    /// The observer's verdict about a job with so many pods.
+    pub(crate) async fn judge(&self, job: &str, pods: usize) -> Result<Judgement> {
+        Ok(self.space.observer().judge(job, pods, TIMEOUT).await?)
+    }
+
+    /// What the containers of the test wrote on all nodes of a worker.
+    pub(crate) fn diary(&self, worker: &Cluster) -> Result<Diary> {
+        Diary::read(worker, self.namespace())
+    }
+
+    /// What the containers of the test wrote on all workers, one worker after the other.
+    pub(crate) fn whole_diary(&self) -> Result<Diary> {
+        let diaries = self.workers.iter().map(|worker| self.diary(worker));
+        Ok(Diary::joined(diaries.collect::<Result<Vec<_>>>()?))
+    }
+
+    /// Waits until so many containers noted a word on a worker. A pod runs before its script has written anything.
+    pub(crate) async fn until_noted(
+        &self,
+        worker: &Cluster,
+        word: &str,
+        count: usize,
+    ) -> Result<Diary> {
+        let noted = async {
+            loop {
+                let diary = self.diary(worker)?;
+                if diary.entries(word).len() >= count {
+                    return anyhow::Ok(diary);
+                }
+                sleep(LOOK_AGAIN).await;
             }
-        }
-        Ok(lines)
+        };
+        let late = || format!("{word} is not {count} times in {:?}", self.diary(worker));
+        timeout(2 * TIMEOUT, noted).await.with_context(late)?
+    }
+
+    /// Leaves a file for containers on all nodes, as `/diaries/NAME`.
+    pub(crate) fn leave_file(&self, name: &str) -> Result<()> {
+        let mut workers = self.workers.iter();
+        workers.try_for_each(|worker| Diary::leave_file(worker, self.namespace(), name))
+    }
+
+    /// This test's own node of a worker.
+    pub(crate) fn own_node(&self, worker: &Cluster) -> Result<RunningNode> {
+        let nodes = &worker.state().real_nodes;
+        let node = self.own_node.and_then(|number| nodes.get(number));
+        Ok(worker.running_node(node.context("the test has no own nodes")?)?)
+    }
+
+    /// Kills manager and agents, and starts them again.
+    pub(crate) async fn crash_programs(&self) -> Result<()> {
+        self.shared.crash_programs().await
     }
 
     /// The containers wrote on no other worker.
@@ -148,22 +239,15 @@ impl RealFixture {
         Ok(())
     }
 
-    /// The file `diary` of this test, below what a node has in place of `/var/lib`.
-    fn diary_below(&self, var_lib: &Path) -> PathBuf {
-        let below = DIARIES.trim_start_matches("/var/lib/");
-        var_lib.join(below).join(self.namespace()).join("diary")
-    }
-
-    /// The spec of a pod whose container runs a script; `note WORD` writes a line `POD WORD` to the diary.
+    /// The spec of a pod whose container runs a script; `note WORD` writes a line to the diary.
     pub(crate) fn pod_spec(&self, script: &str) -> Value {
-        let note = "note() { echo \"$(hostname) $1\" >>/diaries/diary; }";
         json!({
             "restartPolicy": "Never",
             "terminationGracePeriodSeconds": 20,
             "containers": [{
                 "name": "main",
                 "image": BUSYBOX_IMAGE,
-                "command": ["sh", "-c", format!("{note}\n{script}")],
+                "command": ["sh", "-c", format!("{NOTE}\n{script}")],
                 "resources": {"requests": {"cpu": "100m"}},
                 "volumeMounts": [{"name": "diaries", "mountPath": "/diaries"}],
             }],
@@ -181,32 +265,9 @@ impl RealFixture {
     pub(crate) fn job(&self, name: &str, pods: usize, script: &str) -> Value {
         let mut job = objects::job(name, pods, "100m", 1);
         job["spec"]["backoffLimit"] = json!(0);
+        // The webhook may not know the new queue yet.
+        job["spec"]["managedBy"] = json!(MULTIKUEUE);
         job["spec"]["template"] = json!({"spec": self.pod_spec(script)});
         job
     }
-}
-
-/// Gives the queue of a test quota of memory as well: a container with a memory limit requests as much.
-async fn cover_memory(hub: &Cluster, queue: &str) -> Result<()> {
-    let quota = [("cpu", "2"), ("memory", "1Gi")]
-        .map(|(resource, quota)| json!({"name": resource, "nominalQuota": quota}));
-    let groups = json!([{
-        "coveredResources": ["cpu", "memory"],
-        "flavors": [{"name": queue, "resources": quota}],
-    }]);
-    let queues: Api<ClusterQueue> = hub.cluster_api();
-    let patch = Patch::Merge(json!({"spec": {"resourceGroups": groups}}));
-    queues.patch(queue, &PatchParams::default(), &patch).await?;
-    Ok(())
-}
-
-/// The pods that noted a word, each once: a second line of a pod is an error.
-pub(crate) fn noted(diary: &[String], word: &str) -> Result<BTreeSet<String>> {
-    let mut pods = BTreeSet::new();
-    for line in diary {
-        if let Some(pod) = line.strip_suffix(word) {
-            ensure!(pods.insert(pod.trim_end().to_owned()), "{line:?} is there twice: {diary:?}");
-        }
-    }
-    Ok(pods)
 }

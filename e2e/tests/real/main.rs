@@ -4,5 +4,10 @@
 //! where `sluice-lab preflight` finds nothing missing.
 
 mod containers;
+mod diary;
+mod evictions;
 mod fixture;
+mod ledger;
 mod lifecycle;
+mod node_faults;
+mod shared_installation;

@@ -15,6 +15,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("ray", &["crds"]),
     ("appwrapper", &["crds"]),
     ("provisioning", &["crds", "jobs"]),
+    ("variants", &["crds", "jobs"]),
     ("config", &["crds", "jobs"]),
     ("visibility", &["index", "crds"]),
     ("webhooks", &["config", "crds", "jobs", "runtime"]),
@@ -28,6 +29,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "ray",
             "appwrapper",
             "provisioning",
+            "variants",
             "crds",
             "runtime",
             "config",
@@ -49,6 +51,7 @@ const LIBRARIES: &[&str] = &[
     "ray",
     "appwrapper",
     "provisioning",
+    "variants",
     "crds",
     "runtime",
     "config",
@@ -64,8 +67,17 @@ const TEST_ROOMS: &[&str] =
     &["e2e", "harness", "images", "lab", "operator-replay", "replay", "tidy"];
 
 /// Crates without input and output.
-const PURE: &[&str] =
-    &["engine", "dispatch", "index", "jobs", "ray", "appwrapper", "provisioning", "visibility"];
+const PURE: &[&str] = &[
+    "engine",
+    "dispatch",
+    "index",
+    "jobs",
+    "ray",
+    "appwrapper",
+    "provisioning",
+    "variants",
+    "visibility",
+];
 
 /// Dependencies for input, output and clocks, which a pure crate cannot have.
 const IMPURE: &[&str] = &["tokio", "kube", "hyper", "futures", "axum", "tower", "chrono"];

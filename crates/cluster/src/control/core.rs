@@ -7,7 +7,7 @@ use ::jobs::{
     pod_sets_info::AssignedFlavors,
     pods,
 };
-use crds::names::reasons;
+use crds::{names::reasons, v1beta2::Workload};
 use dispatch::Fleet;
 use kube::core::DynamicObject;
 use runtime::watch::{Change, Key};
@@ -348,7 +348,9 @@ impl Core {
             _ => Vec::new(),
         };
         let policy = self.config.pods_ready;
-        let pods_ready = policy.and_then(|_| self.jobs.pods_ready(key, workload));
+        let pods_ready = policy.and_then(|_| self.pods_ready(key, workload));
+        // The timeout evicts the variant, and that its parent: another flavor may do better.
+        let policy = policy.filter(|_| !self.is_parent(workload));
         let replacement = self.jobs.replacement(key, workload);
         // A pod that waits for its start waits for the next reservation as well.
         let is_gated = |job: &JobObject| job.as_pod().is_some_and(|one| one.is_gated());
@@ -368,6 +370,21 @@ impl Core {
             explicit_status,
             ..inputs
         })
+    }
+
+    /// Whether a Workload has variants that compete in its place.
+    pub(super) fn is_parent(&self, workload: &Workload) -> bool {
+        self.config.scheduler.index.concurrent_admission && workload.has_variants()
+    }
+
+    /// Whether the pods of a Workload are ready: those of its job, or of the job of its parent.
+    fn pods_ready(&self, key: &Key, workload: &Workload) -> Option<bool> {
+        let Some(owner) = workload.parent() else {
+            return self.jobs.pods_ready(key, workload);
+        };
+        let parent = Key { namespace: key.namespace.clone(), name: owner.name.as_str().into() };
+        let record = self.workloads.get(&parent)?;
+        self.jobs.pods_ready(&parent, record.object())
     }
 }
 

@@ -15,6 +15,7 @@
 //! | `capacity` | [`capacity::LocalCapacity`] | the room of an agent's cluster, and its report |
 //! | `topology` | [`topology::NodesAndPods`] | the nodes of topologies, the domains of gated pods, failed nodes |
 //! | `provisioning` | [`provisioning::Provisioning`] | what Workloads ask of an autoscaler, the states of their provisioning checks |
+//! | `concurrent_admission` | [`concurrent_admission::ConcurrentAdmission`] | the variants of Workloads, and what their parents show |
 //! | `elastic_pods` | [`elastic_pods::ElasticPods`] | which pods of elastic jobs start with the quota of their slice |
 //! | `failure_recovery` | [`failure_recovery::FailureRecovery`] | which pods on unreachable nodes are deleted by force |
 //! | `namespaces_and_priorities` | [`namespaces_and_priorities::NamespacesAndPriorities`] | labels of namespaces, values of priority classes |
@@ -29,6 +30,7 @@ mod agent_policy;
 mod agent_settings;
 mod capacity;
 mod change;
+mod concurrent_admission;
 mod context;
 mod core;
 mod decisions;

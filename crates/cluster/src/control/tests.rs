@@ -40,6 +40,7 @@ mod taken_over;
 mod topologies;
 mod unregistered;
 mod unschedulable;
+mod variant_families;
 mod variants;
 mod workloads_of_jobs;
 

@@ -2,16 +2,12 @@
 
 use crds::v1beta2::Workload;
 
-/// Position of an open preemption gate.
-const OPEN: &str = "Open";
+use crate::status::is_gate_open;
 
 /// Whether a preemption gate is closed. A gate without a status is closed, so a Workload can be created with a closed
 /// gate.
 pub(super) fn is_preemption_gated(workload: &Workload) -> bool {
-    let is_open = |name: &str| {
-        let mut known = workload.status.preemption_gates.iter();
-        known.any(|gate| gate.name == name && gate.position == OPEN)
-    };
+    let is_open = |name: &str| is_gate_open(&workload.status, name);
     workload.spec.preemption_gates.iter().any(|gate| !is_open(&gate.name))
 }
 

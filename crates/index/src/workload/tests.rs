@@ -159,6 +159,57 @@ fn a_parent_is_neither_queued_nor_charged_beside_its_variants() {
 }
 
 #[test]
+fn a_workload_leaves_its_queue_before_its_variants_exist() {
+    let policy = |check: Option<&str>| {
+        let strategy =
+            check.map(|check| json!({"admissionChecks": [{"name": check, "onFlavors": []}]}));
+        from::<v1beta2::ClusterQueue>(json!({"spec": {
+            "namespaceSelector": {}, "admissionChecksStrategy": strategy,
+            "concurrentAdmissionPolicy": {"migration": {"mode": "RetainFirstAdmission"}},
+            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [{"name": "f"}, {"name": "g"}]}],
+        }}))
+    };
+    let pending = asking(json!({"cpu": "2"}));
+    let concurrent = IndexConfig { concurrent_admission: true, ..IndexConfig::default() };
+    let mut fixture = IndexFixture::new(concurrent);
+    fixture.index.take_workloads_to_reenter();
+    let queued = |events: &[Event]| spec(events).eligibility == QueueEligibility::Eligible;
+    assert!(queued(&fixture.enter(&from(pending.clone()))), "the ClusterQueue has no policy");
+    let enter_queue = |fixture: &mut IndexFixture, queue: &v1beta2::ClusterQueue| {
+        fixture.index.cluster_queue(fixture.engine.names_mut(), "q", Some(queue));
+        fixture.index.take_workloads_to_reenter()
+    };
+    let again = enter_queue(&mut fixture, &policy(None));
+    assert_eq!(again, AffectedWorkloads::InLocalQueues(["ns/lq".to_owned()].into()));
+    assert_eq!(enter_queue(&mut fixture, &policy(None)), AffectedWorkloads::None);
+    assert!(!queued(&fixture.enter(&from(pending.clone()))));
+    let rules = fixture.index.variant_rules(&from(pending.clone())).expect("rules");
+    assert_eq!(rules.flavors, ["f", "g"]);
+    let label =
+        json!({"metadata": {"labels": {"kueue.x-k8s.io/concurrent-admission-parent": "true"}}});
+    let variant = json!({"metadata": {"ownerReferences": [
+        {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "name": "p", "uid": "p"},
+    ]}});
+    let elastic = json!({"metadata": {"annotations": {"kueue.x-k8s.io/elastic-job": "true"}}});
+    let reserved =
+        json!({"status": {"conditions": [condition("QuotaReserved", "True", "QuotaReserved")]}});
+    for (patch, becomes) in
+        [(json!({}), true), (label, false), (variant, false), (elastic, false), (reserved, false)]
+    {
+        let becoming = fixture.index.becomes_parent(&with(pending.clone(), patch.clone()));
+        assert_eq!(becoming, becomes, "{patch}");
+    }
+    // What is dispatched to workers has no variants.
+    let check = json!({"spec": {"controllerName": "kueue.x-k8s.io/multikueue"}});
+    enter_queue(&mut fixture, &policy(Some("m")));
+    assert!(fixture.index.becomes_parent(&from(pending.clone())), "the check is unknown");
+    fixture.index.admission_check(fixture.engine.names_mut(), "m", Some(&from(check)));
+    let again = fixture.index.take_workloads_to_reenter();
+    assert_eq!(again, AffectedWorkloads::InLocalQueues(["ns/lq".to_owned()].into()));
+    assert!(queued(&fixture.enter(&from(pending))));
+}
+
+#[test]
 fn a_replacing_slice_is_charged_once_in_any_order_of_events() {
     let old = with(
         asking(json!({"cpu": "2"})),

@@ -22,6 +22,9 @@ use crate::binaries::node_programs::NodePrograms;
 /// The hidden subcommand of `sluice-lab`.
 pub const SUBCOMMAND: &str = "node";
 
+/// The hidden subcommand of `sluice-lab` that starts a killed program again, in the namespaces of the node.
+pub const RESTART_SUBCOMMAND: &str = "node-program";
+
 /// A busy machine needs a multiple of the usual second.
 const DEADLINE: Duration = Duration::from_secs(120);
 
@@ -65,6 +68,9 @@ pub enum InitError {
     /// Something did not happen in time.
     #[error("{0} in {limit} s", limit = DEADLINE.as_secs())]
     Late(&'static str),
+    /// A node has no such program.
+    #[error("{0:?} is no program of a node")]
+    UnknownProgram(String),
     /// An image could not be imported.
     #[error("import image {}: {status}", .path.display())]
     Image {
@@ -92,6 +98,12 @@ impl NodeLaunch {
         directory.join("node.json")
     }
 
+    fn load(directory: &Path) -> Result<Self, InitError> {
+        let path = Self::file(directory);
+        let text = std::fs::read(&path).map_err(file("read", &path))?;
+        serde_json::from_slice(&text).map_err(|source| InitError::Malformed { path, source })
+    }
+
     /// A configuration file of the node.
     pub fn configuration(&self, name: &str) -> PathBuf {
         self.node.directory.join(name)
@@ -103,10 +115,7 @@ impl NodeLaunch {
 /// # Errors
 /// If the node cannot be started.
 pub fn run(directory: &Path) -> Result<(), InitError> {
-    let path = NodeLaunch::file(directory);
-    let text = std::fs::read(&path).map_err(file("read", &path))?;
-    let launch: NodeLaunch =
-        serde_json::from_slice(&text).map_err(|source| InitError::Malformed { path, source })?;
+    let launch = NodeLaunch::load(directory)?;
     replace_directories(directory)?;
     cover_kernel_settings(directory)?;
     links::forward()?;
@@ -116,6 +125,20 @@ pub fn run(directory: &Path) -> Result<(), InitError> {
     start_kubelet(&launch)?;
     start_kube_proxy(&launch)?;
     reap()
+}
+
+/// Starts a program of the running node in `directory` again. This process is in the namespaces of the node.
+///
+/// # Errors
+/// If the node has no such program, or it cannot be started.
+pub fn start_again(directory: &Path, program: &str) -> Result<(), InitError> {
+    let launch = NodeLaunch::load(directory)?;
+    match program {
+        "containerd" => start_containerd(&launch),
+        "kubelet" => start_kubelet(&launch),
+        "kube-proxy" => start_kube_proxy(&launch),
+        other => Err(InitError::UnknownProgram(other.to_owned())),
+    }
 }
 
 /// Gives the node its own directories in place of those of the host.

@@ -55,14 +55,32 @@ pub fn connect(gateway: u32, node_process: u32, node: &RealNode) -> Result<(), L
     ip(inside(node_process), &node_commands(node))
 }
 
+/// Cuts a node off at the gateway. Its own interface stays, without a carrier.
+///
+/// # Errors
+/// If the gateway has ended, or the kernel refuses it.
+pub fn cut_off(gateway: u32, node: &RealNode) -> Result<(), LinkError> {
+    ip(inside(gateway), &[format!("link set {} down", node.link())])
+}
+
+/// Connects a node again.
+///
+/// # Errors
+/// If the gateway has ended, or the kernel refuses it.
+pub fn reconnect(gateway: u32, node: &RealNode) -> Result<(), LinkError> {
+    ip(inside(gateway), &reconnection(node))
+}
+
+/// The kernel removes the routes of an interface that is set down.
+fn reconnection(node: &RealNode) -> Vec<String> {
+    let up = format!("link set {} up", node.link());
+    std::iter::once(up).chain(routes(node)).collect()
+}
+
 fn gateway_commands(node_process: u32, node: &RealNode) -> Vec<String> {
     let link = node.link();
-    let mut commands = vec![
-        format!("link add {link} type veth peer name eth0 netns {node_process}"),
-        format!("link set {link} up"),
-    ];
-    commands.extend(routes(node));
-    commands
+    let add = format!("link add {link} type veth peer name eth0 netns {node_process}");
+    std::iter::once(add).chain(reconnection(node)).collect()
 }
 
 fn routes(node: &RealNode) -> [String; 2] {

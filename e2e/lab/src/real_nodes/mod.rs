@@ -18,6 +18,7 @@
 //! | [`gateway`] | the namespace that the nodes are connected to, and its two proxies |
 //! | [`links`] | the network of a node |
 //! | [`init`] | process 1 of a node |
+//! | [`faults`] | programs killed, links cut |
 //!
 //! Invariants:
 //! * The network of the host is not changed. Only unix sockets connect it with the gateway: they do not belong to a network namespace.
@@ -27,6 +28,7 @@
 pub mod cgroups;
 pub mod configuration;
 pub mod container_image;
+pub mod faults;
 pub mod files;
 pub mod gateway;
 pub mod init;

@@ -43,6 +43,19 @@ impl Node {
     }
 }
 
+/// Start a killed program of the real node in a directory again. Runs in the namespaces of the node.
+#[derive(clap::Args)]
+pub(crate) struct NodeProgram {
+    directory: PathBuf,
+    program: String,
+}
+
+impl NodeProgram {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        Ok(lab::real_nodes::init::start_again(&self.directory, &self.program)?)
+    }
+}
+
 /// Become a program that dies with its parent.
 #[derive(clap::Args)]
 pub(crate) struct Tether {

@@ -56,6 +56,8 @@ enum Command {
     Gateway(internal::Gateway),
     #[command(name = lab::real_nodes::init::SUBCOMMAND, hide = true)]
     Node(internal::Node),
+    #[command(name = lab::real_nodes::init::RESTART_SUBCOMMAND, hide = true)]
+    NodeProgram(internal::NodeProgram),
     #[command(name = lab::tether::SUBCOMMAND, hide = true)]
     Tether(internal::Tether),
 }
@@ -110,6 +112,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Supervise(command) => command.run(),
         Command::Gateway(command) => command.run(),
         Command::Node(command) => command.run(),
+        Command::NodeProgram(command) => command.run(),
         Command::Tether(command) => command.run(),
     };
     done.map(|()| ExitCode::SUCCESS)

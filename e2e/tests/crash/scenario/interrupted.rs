@@ -11,15 +11,21 @@ impl ObservedJob<'_> {
     /// After a program was restarted, an interruption is continued and none is begun: the job may be at its end.
     pub(super) async fn interrupted(&self) -> Result<()> {
         self.submit(self.job_of(4)).await?;
+        self.interrupt_once().await?;
+        self.until_over().await
+    }
+
+    /// Interrupts the job, unless the program has died since.
+    pub(super) async fn interrupt_once(&self) -> Result<()> {
         if self.again {
             let workload = self.until_workload("is there", |_| true).await?;
             if workload.spec.active == Some(false) {
                 self.activate_when_evicted(&workload.name_any()).await?;
             }
+            Ok(())
         } else {
-            self.interrupt().await?;
+            self.interrupt().await
         }
-        self.until_over().await
     }
 
     /// Deactivates the Workload once it runs, and activates it when its quota is back.

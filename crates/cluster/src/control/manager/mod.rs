@@ -3,11 +3,21 @@
 //! [`ManagerControl::observe`] routes each input to the machines that it concerns; [`ManagerControl::decide`] lets them
 //! decide what follows, round by round, until nothing is left to evaluate. It neither waits nor reads a clock. After a
 //! restart nothing is known but what the API servers hold, and nothing is decided before everything was listed.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `workload_changes` | changes of Workloads, routed to every machine |
+//! | `rounds` | what is decided in a round |
+//! | `answers` | answers to writes |
+//!
 //! What concerns workers is behind one part of it, `dispatching`, and what concerns pods in its own cluster behind `pod_machines`.
 
+mod answers;
 mod dispatching;
 mod pod_machines;
 mod queue_objects;
+mod rounds;
+mod workload_changes;
 
 use std::sync::Arc;
 
@@ -19,7 +29,7 @@ use crds::{
         ProvisioningRequestConfig, Workload, WorkloadPriorityClass,
     },
 };
-use index::{AffectedWorkloads, Index};
+use index::Index;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::{
     core::v1::{LimitRange, Namespace},
@@ -36,21 +46,21 @@ use self::{dispatching::Dispatching, pod_machines::PodMachines, queue_objects::Q
 
 use super::{
     change::for_each_object,
-    core::{Core, JobEnvironment, MAX_ROUNDS},
+    concurrent_admission::ConcurrentAdmission,
+    core::{Core, MAX_ROUNDS},
     decisions::{Control, Decisions},
     fleet::FleetRegistry,
     input::{ManagerInput, WorkerInput},
     job_selection::JobSelection,
     listing::{DISPATCH_KINDS, Listing, MANAGER_KINDS, listed_name, listed_names},
     manager_settings::ManagerSettings,
-    multikueue::{MultiKueueDispatch, multikueue_check},
+    multikueue::MultiKueueDispatch,
     namespaces_and_priorities::NamespacesAndPriorities,
-    outbox::{Destination, Purpose, Settled, Subject, Ticket, decode},
+    outbox::{Destination, Subject, Ticket},
     provisioning::Provisioning,
     queues::Queues,
     timers::Reevaluation,
     workload_measurements::WorkloadNumbers,
-    workloads::{StatusInputs, WorkloadChange},
 };
 
 /// The namespace with the identity of a cluster.
@@ -67,6 +77,7 @@ pub struct ManagerControl {
     numbers: WorkloadNumbers,
     pods: PodMachines,
     provisioning: Provisioning,
+    concurrent_admission: ConcurrentAdmission,
     pub(super) dispatching: Dispatching,
 }
 
@@ -75,6 +86,10 @@ impl ManagerControl {
     #[must_use]
     pub fn new(settings: ManagerSettings) -> Self {
         let dispatch: &[&str] = if settings.dispatches() { DISPATCH_KINDS } else { &[] };
+        let concurrent_admission = ConcurrentAdmission::new(
+            settings.core.scheduler.index.concurrent_admission,
+            settings.core.jobs.gates.short_names,
+        );
         let mut core = Core::new(settings.core);
         settings.begin_events.into_iter().for_each(|event| core.ctx.outbox.publish(event));
         let names = MANAGER_KINDS.iter().chain(dispatch).copied().map(Box::from);
@@ -87,6 +102,7 @@ impl ManagerControl {
             numbers: WorkloadNumbers::default(),
             pods: PodMachines::new(settings.node_replacement),
             provisioning: Provisioning::new(settings.cleans_up_provisioning),
+            concurrent_admission,
             dispatching: Dispatching {
                 registry: FleetRegistry::default(),
                 multikueue: settings
@@ -383,6 +399,7 @@ impl ManagerControl {
             index.admission_check(names, &key.name, newest.as_deref())
         });
         self.core.evaluate_all_workloads();
+        self.reenter(Index::take_workloads_to_reenter);
     }
 
     fn provisioning_config(&mut self, key: &Key, object: Option<Arc<ProvisioningRequestConfig>>) {
@@ -443,155 +460,6 @@ impl ManagerControl {
     fn worker(&mut self, name: &str, input: WorkerInput) {
         if self.dispatching.worker(name, input, &mut self.core) {
             self.dispatching.compare_worker(name, &mut self.core, &self.listing);
-        }
-    }
-}
-
-/// Changes of Workloads, on their way to every machine.
-impl ManagerControl {
-    /// Records a Workload; `None` if it is gone.
-    fn observe_workload(&mut self, key: &Key, object: Option<Arc<Workload>>) {
-        let Some(object) = object else {
-            let removed = self.core.workloads.remove(key);
-            return removed.iter().for_each(|change| self.route(change));
-        };
-        // A list may show the successor without the deletion. Transitions, usage and copies of the predecessor are not
-        // its own.
-        if self.core.workloads.is_replaced_by(key, &object) {
-            self.observe_workload(key, None);
-        }
-        let new = self.core.workloads.get(key).is_none();
-        let scheduler = &mut self.core.scheduler;
-        let change = self.core.workloads.observe(key, object, || scheduler.intern(key));
-        change.iter().for_each(|change| self.route(change));
-        // A Workload that is new here and holds quota was placed by an earlier process, and takes room already.
-        if new {
-            self.dispatching.recover_placement(key, &self.core, &self.queues);
-        }
-    }
-
-    /// Routes a change of a Workload to every machine.
-    fn route(&mut self, change: &WorkloadChange) {
-        // The new spec may need other room, so the next cycle places it again.
-        if change.voids_reservation {
-            self.dispatching.registry.fleet_mut().unplace(change.id);
-        }
-        if self.core.workload_changed(change) {
-            self.dispatching.end_placement(change);
-        }
-        self.queues.workload_changed(change, &mut self.core.ctx.agenda);
-        self.numbers.workload_changed(change, &self.queues, &mut self.core.ctx);
-        self.dispatching.workload_changed(change, self.core.ctx.now);
-        self.pods.workload_changed(change, &mut self.core.ctx);
-        self.provisioning.workload_changed(change);
-    }
-
-    /// Enters Workloads again whose requests are read differently now.
-    fn reenter(&mut self, read: impl FnOnce(&mut Index) -> AffectedWorkloads) {
-        let affected = self.core.scheduler.update_defaults(read);
-        let changes = self.core.workloads.reenter_affected(&affected);
-        changes.iter().for_each(|change| self.route(change));
-    }
-}
-
-/// What is decided in a round.
-impl ManagerControl {
-    fn evaluate_jobs(&mut self) -> usize {
-        let Self { core, selection, configuration, queues, .. } = self;
-        let environment = JobEnvironment {
-            flavors: AssignedFlavors::Own(queues.flavors()),
-            priority: &|source| configuration.priority(source),
-            managed: &|key, job, has_ancestor| {
-                selection.selects(key, (job, has_ancestor), configuration)
-            },
-        };
-        core.evaluate_jobs(&environment)
-    }
-
-    fn evaluate_workloads(&mut self) -> usize {
-        let keys = self.core.ctx.agenda.take_workloads();
-        for key in &keys {
-            if let Some(change) = self.core.ended_backoff(key) {
-                self.route(&change);
-                // `route` has put the Workload on the agenda again, and it is evaluated below.
-                self.core.ctx.agenda.withdraw_workload(key);
-            }
-            // Copies first: their transitions go out in the status write that follows.
-            self.dispatching.evaluate_copies(key, &mut self.core, &self.queues);
-            if self.core.prepare_workload(key, self.dispatching.registry.fleet_mut()) {
-                self.evaluate_workload(key);
-            }
-        }
-        keys.len()
-    }
-
-    fn evaluate_workload(&mut self, key: &Key) {
-        let Some(record) = self.core.workloads.get(key) else {
-            return;
-        };
-        let workload = Arc::clone(record.object());
-        let flavors = (AssignedFlavors::Own(self.queues.flavors()), self.core.jobs.gates());
-        let unhealthy_nodes =
-            self.pods.topologies.failed_nodes((key, &workload), flavors, &mut self.core.ctx);
-        let flavors = self.queues.flavors();
-        let check_updates = self.provisioning.evaluate(key, &workload, flavors, &mut self.core.ctx);
-        let inputs = StatusInputs {
-            check_updates,
-            unhealthy_nodes,
-            stop: self.queues.stop_policy(key, &workload),
-            multikueue_check: multikueue_check(record, &self.core.scheduler),
-            required_checks: self.core.scheduler.required_checks(&workload),
-            withdrawn: self.dispatching.is_withdrawn(key),
-            class_priority: self.configuration.class_priority(&workload),
-            ..StatusInputs::default()
-        };
-        // The queues have counted the reservation that the engine takes back. No change of an object marks them.
-        if self.core.evaluate_workload(key, inputs, self.dispatching.registry.fleet_mut()) {
-            self.queues.mark(key, &workload, &mut self.core.ctx.agenda);
-        }
-    }
-}
-
-/// Answers to writes.
-impl ManagerControl {
-    fn workload_answered(&mut self, ticket: &Ticket, answer: WriteOutcome, settled: &Settled) {
-        // A create has no tracked Workload yet that could take its answer.
-        if ticket.purpose == Purpose::WorkloadCreate {
-            return self.workload_created(ticket, answer);
-        }
-        let ctx = &mut self.core.ctx;
-        self.dispatching.workload_answered(ticket, &answer, ctx.now);
-        let change = self.core.workloads.answered(ticket, answer, settled, ctx);
-        self.after_answer(&ticket.target.key, change.as_ref());
-    }
-
-    fn check_answered(&mut self, ticket: &Ticket, answer: WriteOutcome) {
-        self.queues.answered(ticket, answer.clone());
-        self.provisioning.check_answered(ticket, answer.clone());
-        if let Some(check) = self.dispatching.registry.check_answered(ticket, answer) {
-            let name = &ticket.target.key.name;
-            // The condition that this process wrote makes the check active before the watch reports it.
-            self.core.scheduler.update(&mut self.core.ctx.agenda, |index, names| {
-                index.admission_check(names, name, Some(&check))
-            });
-        }
-    }
-
-    fn workload_created(&mut self, ticket: &Ticket, answer: WriteOutcome) {
-        if let WriteOutcome::Done(value) = answer
-            && let Some(workload) = decode(value)
-        {
-            self.core.jobs.announce_creation(ticket, &mut self.core.ctx);
-            self.observe_workload(&ticket.target.key, Some(Arc::new(workload)));
-        }
-    }
-
-    fn after_answer(&mut self, key: &Key, change: Option<&WorkloadChange>) {
-        change.into_iter().for_each(|change| self.route(change));
-        let Core { workloads, jobs, ctx, .. } = &mut self.core;
-        // Also after a refusal or a conflict: the job may ask for another write now.
-        if let Some(record) = workloads.get(key) {
-            jobs.evaluate_jobs_of(key, record.object(), ctx);
         }
     }
 }

@@ -43,6 +43,12 @@ purposes! {
     Priority = "priority";
     /// Sets `spec.active` to false.
     Deactivate = "deactivate";
+    /// Sets `spec.active` of a variant to true.
+    Activate = "activate";
+    /// Marks a Workload that has variants.
+    MarkParent = "mark-parent";
+    /// Creates a variant.
+    VariantCreate = "variant-create";
     /// Removes the finalizer `resource-in-use` from a Workload.
     Unfinalize = "unfinalize";
     /// Adds pods that joined a group to the owners of its Workload.
@@ -60,6 +66,10 @@ purposes! {
     Dispatched = "dispatched";
     /// Admits a Workload that holds quota and whose checks are Ready.
     Admit = "admit";
+    /// Admits a parent as its variant.
+    AdmitParent = "admit-parent";
+    /// Opens the preemption gate of a variant.
+    OpenGate = "open-gate";
     /// Writes topology assignments of a Workload with quota: of a second pass, or in place of a failed node.
     AssignTopology = "assign-topology";
     /// Writes the nodes that failed under a Workload.

@@ -29,7 +29,7 @@ use crds::v1beta2::{Admission, AdmissionFairSharingStatus, LocalQueue, PodSetReq
 use dispatch::{AssignedPodSet, Fleet, QueueOrder, WorkloadRequest};
 use engine::{Engine, Event, Names, ids::WorkloadId};
 use index::{
-    AffectedWorkloads, Index,
+    AffectedWorkloads, Index, VariantRules,
     gauges::{self, ClusterQueueGauges, CohortGauges, LocalQueueGauges},
     local_queue_usage,
     queue_status::ClusterQueueCounts,
@@ -233,6 +233,16 @@ impl Scheduler {
     /// The admission checks that the ClusterQueue of a Workload requires; `None` if there is none.
     pub(crate) fn required_checks(&self, workload: &Workload) -> Option<Vec<String>> {
         self.index.required_checks(workload)
+    }
+
+    /// The rules for variants of a Workload; `None` if it gets none.
+    pub(crate) fn variant_rules(&self, workload: &Workload) -> Option<VariantRules> {
+        self.index.variant_rules(workload)
+    }
+
+    /// Whether a Workload is to become the parent of variants.
+    pub(crate) fn becomes_parent(&self, workload: &Workload) -> bool {
+        self.index.becomes_parent(workload)
     }
 
     /// Requests, as the status of a pending Workload shows them.

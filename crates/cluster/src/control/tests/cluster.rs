@@ -141,6 +141,11 @@ impl Cluster {
         }
         self.writes.push(format!("{} {name}", purpose.name()));
         let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");
+        if order.write.request().method() == "DELETE" {
+            self.workloads.remove(&name);
+            self.control.answered(&order.ticket, WriteOutcome::Gone, self.now);
+            return;
+        }
         let mut object = self.workloads.get(&name).cloned().unwrap_or_default();
         if order.write.request().uri().path().ends_with("/status") {
             let reclaimable = object["status"].get("reclaimablePods").cloned();
@@ -156,7 +161,11 @@ impl Cluster {
 
     fn store(&mut self, name: &str, mut object: Value) {
         self.version += 1;
-        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        let metadata = &mut object["metadata"];
+        metadata["resourceVersion"] = json!(self.version.to_string());
+        if metadata["uid"].is_null() {
+            metadata["uid"] = json!(format!("uid-{name}"));
+        }
         self.workloads.insert(name.to_owned(), object);
     }
 

@@ -22,6 +22,16 @@ fn variant(name: &str, flavor: &str, holds: bool) -> Value {
     one
 }
 
+/// The parent of the variants, which runs as the one of flavor `default`.
+fn parent() -> Value {
+    let mut one = variant("parent", "default", true);
+    one["metadata"] = json!({
+        "name": "parent", "namespace": "ns", "uid": "parent-1", "resourceVersion": "21",
+        "labels": {"kueue.x-k8s.io/concurrent-admission-parent": "true"},
+    });
+    one
+}
+
 /// A manager under the gate, whose queue has a flavor before the usual one.
 fn control(workloads: &[Value]) -> ManagerControl {
     let gates = Gates::parse("ConcurrentAdmission=true").expect("a gate");
@@ -73,7 +83,7 @@ fn written(step: &Decisions, name: &str) -> Vec<(Purpose, String)> {
 #[test]
 fn a_variant_with_a_worse_flavor_is_evicted_once_a_better_one_fits() {
     let mut control =
-        control(&[variant("good", "default", true), variant("better", "best", false)]);
+        control(&[parent(), variant("good", "default", true), variant("better", "best", false)]);
     let step = control.decide(NOW);
     assert_eq!(written(&step, "better"), []);
     let [(Purpose::Evict, body)] = &written(&step, "good")[..] else {
@@ -86,7 +96,8 @@ fn a_variant_with_a_worse_flavor_is_evicted_once_a_better_one_fits() {
 
 #[test]
 fn a_closed_preemption_gate_is_the_pending_reason() {
-    let busy = variant("busy", "best", true);
+    let mut busy = variant("busy", "best", true);
+    busy["metadata"]["ownerReferences"] = json!([]);
     let mut gated = variant("gated", "best", false);
     gated["metadata"]["ownerReferences"] = json!([]);
     gated["spec"]["priority"] = json!(1);

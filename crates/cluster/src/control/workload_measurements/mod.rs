@@ -57,6 +57,11 @@ impl WorkloadNumbers {
         ctx.measurements.extend(self.observe(&change.key, change.after.as_deref(), &queues));
     }
 
+    /// Counts a Workload no longer: its variants are counted in its place.
+    pub(crate) fn forget(&mut self, key: &Key, ctx: &mut Context) {
+        ctx.measurements.extend(self.observe(key, None, &QueuesOfWorkload::default()));
+    }
+
     /// Counts a Workload, and no longer what it was counted as before; `None` if it is gone. Returns the numbers that differ
     /// now.
     fn observe(

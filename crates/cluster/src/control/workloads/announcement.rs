@@ -6,17 +6,19 @@ use crds::{
         THIN_QUEUE,
         annotations::ADMISSION_GATED_BY,
         conditions::{ADMITTED, DEACTIVATION_TARGET, EVICTED, FINISHED, PREEMPTED, QUOTA_RESERVED},
+        gates::CONCURRENT_ADMISSION,
         reasons, reporters,
     },
     v1beta2::{Workload, WorkloadStatus},
 };
 use index::{
     GATED_BY,
-    status::{find, for_condition, queued_at},
+    status::{find, for_condition, is_gate_open, queued_at},
 };
 use jiff::Timestamp;
 use provisioning::CheckUpdate;
 use runtime::events::{EventRecord, EventType, Regarding};
+use variants::family::quoted;
 
 use crate::control::measurement::{Measurement, WorkerLabels};
 
@@ -38,6 +40,7 @@ impl StatusChange<'_> {
     pub(super) fn announcements(&self) -> Vec<EventRecord> {
         let groups = [
             self.gates(),
+            self.opened_gate().into_iter().collect(),
             self.admission(),
             self.retry().into_iter().collect(),
             self.provisioning(),
@@ -113,8 +116,9 @@ impl StatusChange<'_> {
     fn admission(&self) -> Vec<EventRecord> {
         let mut events = Vec::new();
         let queue = self.after.admission.as_ref().map_or("", |one| one.cluster_queue.as_str());
-        // The queue of an agent is in no API. Its manager reports the admission on the worker.
-        if queue == THIN_QUEUE {
+        // The queue of an agent is in no API. Its manager reports the admission on the worker. That of a parent is reported about
+        // its variant.
+        if queue == THIN_QUEUE || self.workload.has_variants() {
             return events;
         }
         let reserved = self.became_true(QUOTA_RESERVED).is_some();
@@ -241,6 +245,15 @@ impl StatusChange<'_> {
             _ => return Vec::new(),
         };
         vec![self.normal(reporters::WORKLOAD_CONTROLLER, reason, note)]
+    }
+
+    /// The preemption gate of a variant that was opened.
+    fn opened_gate(&self) -> Option<EventRecord> {
+        let opens = !is_gate_open(&self.workload.status, CONCURRENT_ADMISSION)
+            && is_gate_open(self.after, CONCURRENT_ADMISSION);
+        let note = format!("Opened preemption gate for variant workload {}", quoted(self.workload));
+        let reporter = reporters::CONCURRENT_ADMISSION;
+        opens.then(|| self.normal(reporter, reasons::PREEMPTION_UNGATED_VARIANT, note))
     }
 
     fn replacement(&self) -> Option<EventRecord> {

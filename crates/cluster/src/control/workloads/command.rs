@@ -4,7 +4,7 @@ use crds::{
     names::{
         ADMISSION_MANAGER, RECLAIMABLE_PODS_MANAGER, RESOURCE_IN_USE_FINALIZER,
         annotations::{ADMISSION_GATED_BY, EPOCH},
-        labels::JOB_UID,
+        labels::{CONCURRENT_ADMISSION_PARENT, JOB_UID},
     },
     v1beta2::{ReclaimablePod, Workload, WorkloadStatus},
 };
@@ -44,6 +44,10 @@ pub(crate) enum WorkloadCommand {
     SetOwner(Box<OwnerReference>, Option<String>),
     /// `spec.active: false`.
     Deactivate,
+    /// `spec.active: true`.
+    Activate,
+    /// The label of a Workload that has variants.
+    MarkParent,
     /// Further owners: pods that joined a group.
     AddOwners(Vec<OwnerReference>),
     /// A higher epoch, which voids copies of the present one.
@@ -62,6 +66,8 @@ impl WorkloadCommand {
             Self::SetPriority(_) | Self::SetPriorityClass(_) => Purpose::Priority,
             Self::SetAdmissionGates(_) | Self::SetOwner(..) => Purpose::WorkloadUpdate,
             Self::Deactivate => Purpose::Deactivate,
+            Self::Activate => Purpose::Activate,
+            Self::MarkParent => Purpose::MarkParent,
             Self::AddOwners(_) => Purpose::AddOwners,
             Self::RaiseEpoch(_) => Purpose::RaiseEpoch,
         }
@@ -149,6 +155,10 @@ impl WorkloadCommand {
                 json!({ "metadata": metadata })
             }
             Self::Deactivate => json!({ "spec": { "active": false } }),
+            Self::Activate => json!({ "spec": { "active": true } }),
+            Self::MarkParent => {
+                json!({ "metadata": { "labels": { CONCURRENT_ADMISSION_PARENT: "true" } } })
+            }
             Self::AddOwners(added) => {
                 let owners = workload.metadata.owner_references.iter().flatten();
                 let owners: Vec<&OwnerReference> = owners.chain(added).collect();

@@ -8,13 +8,15 @@ use crds::{
             ADMITTED, DEACTIVATION_TARGET, EVICTED, QUOTA_RESERVED, REQUEUED,
             WAITING_FOR_REPLACEMENT_PODS,
         },
+        gates::CONCURRENT_ADMISSION,
         reasons,
     },
     v1beta2::{AdmissionCheckState, Workload, WorkloadStatus},
 };
-use index::status::{self, Eviction, QuotaReservation, StatusStamp};
+use index::status::{self, Eviction, QuotaReservation, ShownVariant, StatusStamp};
 use jiff::Timestamp;
 use provisioning::CheckUpdate;
+use variants::VariantAdmission;
 
 use super::{
     status::{NOT_EVALUATED, StatusInputs, at},
@@ -95,6 +97,29 @@ impl<'a> Draft<'a> {
         };
         let status = status::quota_reserved(self.status.clone(), written, self.at());
         self.apply(status, Purpose::Reserve);
+    }
+
+    /// Admits a parent as its variant, unless its pods still run as another one.
+    pub(super) fn admit_as(&mut self, variant: Option<&VariantAdmission>) {
+        let leaves = self.holds_quota() && self.is(EVICTED);
+        if let Some(variant) = variant.filter(|_| !leaves) {
+            let shown = ShownVariant {
+                name: &variant.variant,
+                admission: &variant.admission,
+                checks: &variant.checks,
+            };
+            let status = status::admitted_as_variant(self.status.clone(), shown, self.at());
+            self.apply(status, Purpose::AdmitParent);
+        }
+    }
+
+    /// Opens the preemption gate of a variant that would have to preempt.
+    pub(super) fn open_gate(&mut self, transitions: &PendingTransitions) {
+        if transitions.opens_gate() && !self.holds_quota() {
+            let status =
+                status::with_open_gate(self.status.clone(), CONCURRENT_ADMISSION, self.at());
+            self.apply(status, Purpose::OpenGate);
+        }
     }
 
     /// Updates topology assignments, and the nodes that failed. Of an evicted Workload neither matters.

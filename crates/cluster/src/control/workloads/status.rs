@@ -17,6 +17,7 @@ use crds::{
 use index::status::{self, StatusStamp};
 use jiff::Timestamp;
 use provisioning::CheckUpdate;
+use variants::VariantAdmission;
 
 use super::{
     draft::Draft, phase::WorkloadPhase, pods_ready::PodsReadyPolicy, stop_policy::StopPolicy,
@@ -37,6 +38,8 @@ pub(crate) struct StatusInputs {
     pub(crate) required_checks: Option<Vec<String>>,
     /// The next states of its provisioning checks.
     pub(crate) check_updates: Vec<CheckUpdate>,
+    /// The admission of the variant that a parent runs as from now on.
+    pub(crate) variant: Option<Box<VariantAdmission>>,
     /// The nodes that failed under the Workload; `None` where no node is watched for it.
     pub(crate) unhealthy_nodes: Option<Vec<String>>,
     /// Nothing of a dispatched Workload runs on any worker.
@@ -112,6 +115,8 @@ pub(crate) fn next_status(
     }
     let mut draft = Draft::new(workload, now);
     draft.reserve(record.transitions().reservation());
+    draft.admit_as(inputs.variant.as_deref());
+    draft.open_gate(record.transitions());
     draft.nominate(record.transitions().nomination(), inputs.multikueue_check.as_deref());
     // Each step sees what the steps before it changed: a check that becomes Retry here evicts in
     // the same write.

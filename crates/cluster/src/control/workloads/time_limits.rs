@@ -181,6 +181,7 @@ mod tests {
         let file = format!("{{timeout: 2m, recoveryTimeout: 1m, requeuingStrategy: {strategy}}}");
         let file: config::WaitForPodsReady = serde_saphyr::from_str(&file).expect("a block");
         StatusInputs {
+            variant: None,
             unhealthy_nodes: None,
             replacement: None,
             stop: StopPolicy::None,

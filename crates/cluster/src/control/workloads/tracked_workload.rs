@@ -6,6 +6,7 @@ use crds::{
     meta::is_true,
     names::{
         conditions::{ADMITTED, QUOTA_RESERVED},
+        gates::CONCURRENT_ADMISSION,
         labels::JOB_UID,
     },
     v1beta2::Workload,
@@ -108,8 +109,12 @@ impl TrackedWorkload {
 
     /// Removes transitions that the status shows by now.
     pub(super) fn settle_transitions(&mut self) {
-        let cluster = self.tracked.object().status.cluster_name.as_deref();
+        let status = &self.tracked.object().status;
+        let cluster = status.cluster_name.as_deref();
         self.transitions.settle(self.phase, cluster);
+        if index::status::is_gate_open(status, CONCURRENT_ADMISSION) {
+            self.transitions.end_opening();
+        }
     }
 
     /// Whether it holds quota in the API, or in the engine with a write on its way.

@@ -33,6 +33,8 @@ pub(crate) enum Transition {
     EndHold,
     /// Its reservation ends without an eviction, since nothing of it ran. With the message of the condition.
     Unreserve(String),
+    /// The preemption gate of a variant is opened.
+    OpenGate,
     /// These worker clusters are nominated: every other check has become Ready.
     Nominate(Vec<Box<str>>),
     /// This worker cluster has admitted it: the MultiKueue check becomes Ready.
@@ -184,6 +186,15 @@ impl PendingTransitions {
         self.0.contains(&Transition::EndHold)
     }
 
+    pub(crate) fn opens_gate(&self) -> bool {
+        self.0.contains(&Transition::OpenGate)
+    }
+
+    /// The preemption gate is open.
+    pub(crate) fn end_opening(&mut self) {
+        self.withdraw(|one| matches!(one, Transition::OpenGate));
+    }
+
     pub(crate) fn releases(&self) -> bool {
         self.0.contains(&Transition::Release)
     }
@@ -259,6 +270,8 @@ impl PendingTransitions {
             (_, Transition::Hold(_) | Transition::EndHold) => false,
             // Only Finished shows the end of a job: a write that was refused is decided again.
             (_, Transition::Finish { .. }) => true,
+            // With quota it need not preempt any more.
+            (_, Transition::OpenGate) => !phase.holds_quota(),
             // Until the quota is visible the engine counts it by assumption alone, so the reservation is written until
             // then.
             (_, Transition::Reserve(_) | Transition::Wait(_)) => !phase.holds_quota(),

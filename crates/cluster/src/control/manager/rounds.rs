@@ -1,0 +1,76 @@
+//! What is decided in a round.
+
+use std::sync::Arc;
+
+use ::jobs::pod_sets_info::AssignedFlavors;
+use runtime::watch::Key;
+use variants::VariantAdmission;
+
+use super::ManagerControl;
+use crate::control::{core::JobEnvironment, multikueue::multikueue_check, workloads::StatusInputs};
+
+/// What is decided in a round.
+impl ManagerControl {
+    pub(super) fn evaluate_jobs(&mut self) -> usize {
+        let Self { core, selection, configuration, queues, .. } = self;
+        let environment = JobEnvironment {
+            flavors: AssignedFlavors::Own(queues.flavors()),
+            priority: &|source| configuration.priority(source),
+            managed: &|key, job, has_ancestor| {
+                selection.selects(key, (job, has_ancestor), configuration)
+            },
+        };
+        core.evaluate_jobs(&environment)
+    }
+
+    pub(super) fn evaluate_workloads(&mut self) -> usize {
+        let keys = self.core.ctx.agenda.take_workloads();
+        for key in &keys {
+            if let Some(change) = self.core.ended_backoff(key) {
+                self.route(&change);
+                // `route` has put the Workload on the agenda again, and it is evaluated below.
+                self.core.ctx.agenda.withdraw_workload(key);
+            }
+            let variant = self.concurrent_admission.evaluate(key, &mut self.core);
+            // Copies first: their transitions go out in the status write that follows.
+            self.dispatching.evaluate_copies(key, &mut self.core, &self.queues);
+            if self.core.prepare_workload(key, self.dispatching.registry.fleet_mut()) {
+                self.evaluate_workload(key, variant);
+            }
+        }
+        keys.len()
+    }
+
+    fn evaluate_workload(&mut self, key: &Key, variant: Option<Box<VariantAdmission>>) {
+        let Some(record) = self.core.workloads.get(key) else {
+            return;
+        };
+        let workload = Arc::clone(record.object());
+        let flavors = (AssignedFlavors::Own(self.queues.flavors()), self.core.jobs.gates());
+        // What a parent shows is its variant's: the nodes and the checks of that are evaluated.
+        let (unhealthy_nodes, check_updates) = match self.core.is_parent(&workload) {
+            true => (None, Vec::new()),
+            false => {
+                let ctx = &mut self.core.ctx;
+                let failed = self.pods.topologies.failed_nodes((key, &workload), flavors, ctx);
+                let flavors = self.queues.flavors();
+                (failed, self.provisioning.evaluate(key, &workload, flavors, ctx))
+            }
+        };
+        let inputs = StatusInputs {
+            variant,
+            check_updates,
+            unhealthy_nodes,
+            stop: self.queues.stop_policy(key, &workload),
+            multikueue_check: multikueue_check(record, &self.core.scheduler),
+            required_checks: self.core.scheduler.required_checks(&workload),
+            withdrawn: self.dispatching.is_withdrawn(key),
+            class_priority: self.configuration.class_priority(&workload),
+            ..StatusInputs::default()
+        };
+        // The queues have counted the reservation that the engine takes back. No change of an object marks them.
+        if self.core.evaluate_workload(key, inputs, self.dispatching.registry.fleet_mut()) {
+            self.queues.mark(key, &workload, &mut self.core.ctx.agenda);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Which variant may preempt: one at a time (docs/reference/kueue.md §4.13).
+//!
+//! Every variant is made with a closed gate. The gate of the best one that would have to preempt is opened, and the next one five minutes
+//! later, unless one of the family is admitted by then. An eviction closes the gate again.
+
+use std::time::Duration;
+
+use crds::{
+    meta::is_true,
+    names::{conditions::BLOCKED_ON_PREEMPTION_GATES, gates::CONCURRENT_ADMISSION},
+    v1beta2::{PreemptionGateState, Workload},
+};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::family::{Variant, VariantFamily, holds_quota, is_active, is_finished};
+
+/// How long a variant with an open gate may take before the next gate is opened.
+pub const PREEMPTION_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// What follows for the gates of a family.
+#[derive(Debug, Clone, Copy)]
+pub enum GateTurn<'a> {
+    /// No variant waits for its gate.
+    Nothing,
+    /// This gate is opened now.
+    Open(Variant<'a>),
+    /// The next gate is opened at this time.
+    Wait(Timestamp),
+}
+
+/// See the module.
+#[must_use]
+pub fn turn<'a>(family: &VariantFamily<'a>, now: Timestamp) -> GateTurn<'a> {
+    let competing = || family.variants.iter().copied().filter(|one| competes(one.workload));
+    let blocked = |one: &Variant<'_>| {
+        open_gate(one.workload).is_none()
+            && is_true(&one.workload.status.conditions, BLOCKED_ON_PREEMPTION_GATES)
+    };
+    let Some(next) = competing().find(blocked) else {
+        return GateTurn::Nothing;
+    };
+    let opened =
+        competing().filter_map(|one| open_gate(one.workload)?.last_transition_time.as_ref());
+    let timeout = SignedDuration::try_from(PREEMPTION_TIMEOUT).unwrap_or(SignedDuration::MAX);
+    match opened.map(|at| at.0.saturating_add(timeout).unwrap_or(Timestamp::MAX)).max() {
+        Some(at) if at > now => GateTurn::Wait(at),
+        _ => GateTurn::Open(next),
+    }
+}
+
+/// Whether the variant may still be admitted.
+fn competes(workload: &Workload) -> bool {
+    is_active(workload) && !holds_quota(workload) && !is_finished(workload)
+}
+
+fn open_gate(workload: &Workload) -> Option<&PreemptionGateState> {
+    let mut gates = workload.status.preemption_gates.iter();
+    gates.find(|gate| gate.name == CONCURRENT_ADMISSION && gate.position == "Open")
+}
