@@ -62,9 +62,13 @@ demo: programs
 # Runs of each balance scenario.
 BALANCE_RUNS ?= 5
 
-# The engine alone, then release programs on the lab; the figures go to target/bench. The balance scenarios take 22 minutes per run.
+# States per exploration of the model check of leases in `make bench`.
+LEASE_MODEL_STATES ?= 300000
+
+# The engine alone, the model check of leases, then release programs on the lab; the figures go to target/bench. The balance scenarios take 22 minutes per run.
 bench: programs
 	$(CARGO) bench -p engine
+	LEASE_MODEL_STATES=$(LEASE_MODEL_STATES) $(CARGO) test --quiet --locked -p dispatch --test lease_model
 	$(CARGO) build --release --locked -p manager -p worker-agent
 	$(TARGET)/debug/sluice-bench dispatch --programs $(TARGET)/release --out $(TARGET)/bench
 	$(TARGET)/debug/sluice-bench cluster --programs $(TARGET)/release --out $(TARGET)/bench

@@ -5,6 +5,7 @@
 //! * [`workload::decide`] returns the next steps of a Workload that has nominated or recorded clusters, until no copy is left.
 //! * [`HubIncarnation`] says which copies come from a history that the hub knows, also after a restore from a backup.
 //! * [`UnsettledCreates`] holds the creates that may be applied without the watch showing it.
+//! * [`GrantIssuer`] and [`GrantHolder`] are the manager's and the agent's half of the leases under ExactlyOnce.
 //! * [`find_orphans`] finds the copies that a worker should not have, [`check_status`] computes the condition of an AdmissionCheck.
 //!
 //! Nothing here reads a clock, waits or writes (docs/reference/dispatch.md).
@@ -22,6 +23,7 @@ mod fleet_placer;
 mod free_capacity;
 mod gang_reservation;
 mod incarnation;
+mod lease;
 mod local_cluster;
 mod local_nodes;
 mod node_class_reduction;
@@ -51,6 +53,10 @@ pub use fleet_placer::{DispatchLookup, DispatchedEntry, FleetPlacer};
 pub use free_capacity::free_capacity;
 pub use gang_reservation::CapacityReservation;
 pub use incarnation::{AcceptedIncarnation, CopyHistory, CopyStamp, HubIncarnation, SharedHistory};
+pub use lease::{
+    AgentBeat, CopyVerdict, FENCE_MARGIN, FenceRecord, Fencing, GrantHolder, GrantIssuer,
+    GrantTiming, HubGrant, IssuerStep, LeaseStamp, LeasedCopy, STOP_TIME, WorkerLeases,
+};
 pub use local_nodes::LocalNode;
 pub use node_class_reduction::{join_equal_classes, reduce_classes};
 pub use orphan_cleanup::{HubWorkload, ListedCopy, OrphanScan, find_orphans};

@@ -13,12 +13,13 @@
 //!
 //! Invariants: the recorded cluster name and epoch decide, not the order of observations. A Workload starts on
 //! another cluster only after every possible copy is confirmed as stopped, or its cluster was lost for
-//! `worker_lost_timeout`. A create without an answer is a possible copy. The epoch only rises, and rises before the
+//! `worker_lost_timeout`, or was fenced under ExactlyOnce. A create without an answer is a possible copy. The epoch only rises, and rises before the
 //! next nomination. A copy of a higher epoch, or of a history that the hub does not know, is *disputed*: it is neither
 //! adopted nor removed before a person confirms it, and nothing is started beside it.
 
 mod assigned;
 mod dispatch_step;
+mod exactly_once;
 mod nomination;
 mod observed;
 mod removal;
@@ -26,8 +27,8 @@ mod withdrawal;
 
 pub use dispatch_step::{DispatchStep, RetryReason};
 pub use observed::{
-    DispatchCheckState, DispatchTimeouts, LocalJob, LocalWorkload, RemoteConnection, RemoteCopy,
-    RemoteJob, RemoteWorkload,
+    DispatchCheckState, DispatchTimeouts, ExactlyOnce, LocalJob, LocalWorkload, RemoteConnection,
+    RemoteCopy, RemoteJob, RemoteLease, RemoteWorkload, StampState,
 };
 
 use engine::{Time, ids::ClusterId};
@@ -65,8 +66,9 @@ pub fn decide(
         return vec![step];
     }
     let mut steps = decision.push_priorities();
+    steps.extend(decision.push_stamps());
     steps.extend(decision.dispatch());
-    steps
+    decision.create_from_own_version(steps)
 }
 
 /// The inputs of one decision.
@@ -171,11 +173,21 @@ impl<'a> DispatchDecision<'a> {
     /// When clusters with disputed copies count as lost, as far as they are not reached.
     fn ends_of_blocks(&self) -> impl Iterator<Item = Time> {
         let blocking = self.copies.iter().filter(|copy| self.blocks(copy));
-        blocking.filter_map(|copy| Some(self.lost_at(copy.connection.lost_since()?)))
+        blocking.filter_map(|copy| self.loss_deadline(copy))
     }
 
+    /// Whether a cluster that is not reached counts as stopped: after a time, or under ExactlyOnce when it is fenced.
     fn is_lost(&self, copy: &RemoteCopy) -> bool {
-        copy.connection.lost_since().is_some_and(|since| self.now >= self.lost_at(since))
+        let fenced = self.hub.exactly_once.is_some().then_some(copy.lease.fenced);
+        copy.connection
+            .lost_since()
+            .is_some_and(|since| fenced.unwrap_or_else(|| self.now >= self.lost_at(since)))
+    }
+
+    /// When a cluster that is not reached counts as lost. Under ExactlyOnce no time alone decides it.
+    fn loss_deadline(&self, copy: &RemoteCopy) -> Option<Time> {
+        let since = copy.connection.lost_since()?;
+        self.hub.exactly_once.is_none().then(|| self.lost_at(since))
     }
 
     /// Once a person has confirmed the removal of copies that the hub does not know, the epoch rises above theirs. Then they

@@ -8,7 +8,7 @@ use engine::Time;
 
 use super::{
     DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy, RemoteWorkload, RetryReason,
-    with_deadline,
+    StampState, with_deadline,
 };
 
 /// Finished reason of a clone whose job differs from it. One of `crds::names::reasons`, on the wire.
@@ -31,10 +31,10 @@ impl DispatchDecision<'_> {
     fn follow(&self, copy: &RemoteCopy) -> Vec<DispatchStep> {
         match copy.connection {
             // A clone that is not listed yet must not count as missing.
-            RemoteConnection::NotSynced { since } | RemoteConnection::Disconnected { since }
-                if self.now < self.lost_at(since) =>
+            RemoteConnection::NotSynced { .. } | RemoteConnection::Disconnected { .. }
+                if !self.is_lost(copy) =>
             {
-                with_deadline(Vec::new(), [self.lost_at(since)])
+                with_deadline(Vec::new(), self.loss_deadline(copy))
             }
             RemoteConnection::NotSynced { .. } | RemoteConnection::Disconnected { .. } => {
                 vec![DispatchStep::SetCheckRetry(RetryReason::RemoteLost)]
@@ -86,7 +86,7 @@ impl DispatchDecision<'_> {
     fn run(&self, copy: &RemoteCopy, clone: &RemoteWorkload) -> Option<DispatchStep> {
         // With a Ready check an eviction on the worker evicts here as well
         // (docs/reference/multikueue.md §2.3 step 4b).
-        if clone.evicted || clone.refused.is_some() {
+        if clone.evicted || clone.refused.is_some() || clone.stamp == StampState::Ended {
             return Some(DispatchStep::SetCheckRetry(RetryReason::EvictedOnWorker(copy.cluster)));
         }
         if copy.jobs.iter().any(|job| job.deleting) {

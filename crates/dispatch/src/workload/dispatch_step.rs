@@ -18,6 +18,10 @@ pub enum DispatchStep {
     DeleteClone(ClusterId),
     /// Write the priority of the hub's Workload to the clone.
     PushPriority(ClusterId),
+    /// Write the stamp of this leader to the clone, so that the agent may admit it.
+    Stamp(ClusterId),
+    /// Write the term of this leader to the hub's Workload: if the write succeeds, the observed version was the newest.
+    ConfirmVersion,
     /// Copy the status of each remote job to the hub's job.
     SyncStatus(ClusterId),
     /// Record the cluster and set the check to Ready, in one write.

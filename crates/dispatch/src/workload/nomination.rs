@@ -11,8 +11,8 @@
 use engine::{Time, ids::ClusterId};
 
 use super::{
-    DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy, RemoteWorkload, with_deadline,
-    withdrawal::RemoteActivity,
+    DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy, RemoteWorkload, StampState,
+    with_deadline, withdrawal::RemoteActivity,
 };
 
 /// State of one nominated cluster.
@@ -102,7 +102,8 @@ impl<'a> DispatchDecision<'a> {
     fn admitted_at(&self, copy: &RemoteCopy) -> Option<Time> {
         let can_start = copy.connection == RemoteConnection::Connected && copy.refused.is_none();
         let clone = self.usable_clone(copy).filter(|_| can_start)?;
-        let is_valid = !clone.deleting && !clone.evicted && clone.refused.is_none();
+        let has_ended = clone.evicted || clone.stamp == StampState::Ended;
+        let is_valid = !clone.deleting && !has_ended && clone.refused.is_none();
         clone.admitted_at.filter(|_| is_valid)
     }
 
@@ -134,14 +135,14 @@ impl<'a> DispatchDecision<'a> {
     fn progress(&self, copy: &RemoteCopy, single_cluster: bool) -> NominationProgress {
         match copy.connection {
             // An incomplete list proves neither presence nor absence: wait for it, but not longer than for a connection.
-            RemoteConnection::NotSynced { since } if !self.is_lost(copy) => {
-                NominationProgress::Ongoing(Vec::new(), Some(self.lost_at(since)))
+            RemoteConnection::NotSynced { .. } if !self.is_lost(copy) => {
+                NominationProgress::Ongoing(Vec::new(), self.loss_deadline(copy))
             }
             // A create may have reached the cluster, so a copy may run there until the cluster counts as lost.
-            RemoteConnection::Disconnected { since }
+            RemoteConnection::Disconnected { .. }
                 if self.hub.create_sent && !self.is_lost(copy) =>
             {
-                NominationProgress::Ongoing(Vec::new(), Some(self.lost_at(since)))
+                NominationProgress::Ongoing(Vec::new(), self.loss_deadline(copy))
             }
             // No create was sent, or the cluster is lost: another cluster may be nominated.
             RemoteConnection::NotSynced { .. } | RemoteConnection::Disconnected { .. } => {
@@ -165,7 +166,9 @@ impl<'a> DispatchDecision<'a> {
     fn is_rejected(&self, copy: &RemoteCopy, single_cluster: bool) -> bool {
         let against =
             self.usable_clone(copy).and_then(|clone| refusal_of(clone, single_cluster)).is_some();
-        copy.refused.is_some() || against || single_cluster && self.now >= self.admission_deadline()
+        let ended = self.usable_clone(copy).is_some_and(|clone| clone.stamp == StampState::Ended);
+        let late = single_cluster && self.now >= self.admission_deadline();
+        copy.refused.is_some() || against || ended || late
     }
 
     /// Creates missing copies after stale copies are removed.
@@ -176,7 +179,9 @@ impl<'a> DispatchDecision<'a> {
         }
         let deleting = copy.clone.as_ref().is_some_and(|clone| clone.deleting)
             || copy.jobs.iter().any(|job| job.deleting);
-        if deleting || !copy.creates_answered || self.started_elsewhere(copy.cluster) {
+        let closed = self.hub.exactly_once.is_some() && !copy.lease.open;
+        let waits = deleting || closed || !copy.creates_answered;
+        if waits || self.started_elsewhere(copy.cluster) {
             return Vec::new();
         }
         let clone = copy.clone.is_none().then_some(DispatchStep::CreateClone(copy.cluster));

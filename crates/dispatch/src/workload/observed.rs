@@ -74,8 +74,18 @@ pub struct LocalWorkload {
     pub create_sent: bool,
     /// Time of the nomination, or of its first observation by this process.
     pub nominated_at: Time,
+    /// The guarantee of its policy; `None` under KeepRunning.
+    pub exactly_once: Option<ExactlyOnce>,
     /// Its jobs.
     pub job: LocalJob,
+}
+
+/// What is known about a Workload under `execution: ExactlyOnce`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExactlyOnce {
+    /// The observed version was written under this leader. An older one may hide a move that the former leader has made, so
+    /// nothing is created from it (docs/reference/dispatch.md §7).
+    pub is_own_version: bool,
 }
 
 /// How far the observed state of a cluster can be trusted.
@@ -120,6 +130,8 @@ pub struct RemoteCopy {
     /// Memory: every create of this process was answered, and its object is part of this state. A process without
     /// this memory starts at [`RemoteConnection::NotSynced`] with a new connection.
     pub creates_answered: bool,
+    /// The leases of the cluster, under ExactlyOnce.
+    pub lease: RemoteLease,
     /// Memory: the API server's refusal of a create of the clone or the job with this epoch.
     pub refused: Option<Box<str>>,
     /// The clone.
@@ -128,6 +140,15 @@ pub struct RemoteCopy {
     pub jobs: Vec<RemoteJob>,
     /// A job of the hub has no copy there.
     pub missing_job: bool,
+}
+
+/// The leases of a cluster, as one Workload under ExactlyOnce needs them ([`crate::GrantIssuer`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RemoteLease {
+    /// The agent gets grants from this leader: copies may be created.
+    pub open: bool,
+    /// The cluster is not reached, and nothing that was sent to it runs or can start.
+    pub fenced: bool,
 }
 
 impl RemoteCopy {
@@ -167,6 +188,20 @@ pub struct RemoteWorkload {
     pub same_spec: bool,
     /// The hub's Workload has another priority, which the worker did not refuse.
     pub stale_priority: bool,
+    /// The stamp of its lease, under ExactlyOnce.
+    pub stamp: StampState,
+}
+
+/// How the lease stamp of a clone compares with the leader and the session of its cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StampState {
+    /// It has the present one, or was admitted under a former leader, or has none.
+    #[default]
+    Current,
+    /// A former leader created it, and it is not admitted: the agent waits for the stamp of this one.
+    OfFormerLeader,
+    /// Its session has ended: it never runs again.
+    Ended,
 }
 
 /// The copy of one job on a worker.

@@ -61,6 +61,8 @@ fn hub(line: &str) -> LocalWorkload {
             "active" => hub.job.active = true,
             "started" => hub.job.started = true,
             "jobless" => hub.job.exists = false,
+            "once" => hub.exactly_once = Some(ExactlyOnce { is_own_version: true }),
+            "once-former" => hub.exactly_once = Some(ExactlyOnce { is_own_version: false }),
             _ => panic!("hub: {word}"),
         }
     }
@@ -75,6 +77,7 @@ fn copy(line: &str) -> RemoteCopy {
         connection: RemoteConnection::Connected,
         cleanup_confirmed: false,
         creates_answered: true,
+        lease: RemoteLease::default(),
         refused: None,
         clone: None,
         jobs: vec![],
@@ -108,6 +111,8 @@ fn copy(line: &str) -> RemoteCopy {
             "job-finished" => copy.jobs.last_mut().expect("a job").finished = true,
             "synced" => copy.jobs.last_mut().expect("a job").status_synced = true,
             "short" => copy.missing_job = true,
+            "open" => copy.lease.open = true,
+            "fenced" => copy.lease.fenced = true,
             _ => clone_word(copy.clone.as_mut().expect("a clone"), key, value),
         }
     }
@@ -126,6 +131,8 @@ fn clone_word(clone: &mut RemoteWorkload, key: &str, value: &str) {
         "clone-finished" => clone.finished = Some((value.into(), "all done".into())),
         "other-spec" => clone.same_spec = false,
         "other-priority" => clone.stale_priority = true,
+        "former-stamp" => clone.stamp = StampState::OfFormerLeader,
+        "ended-stamp" => clone.stamp = StampState::Ended,
         _ => panic!("copy: {key}"),
     }
 }
@@ -135,6 +142,8 @@ fn in_words(step: &DispatchStep) -> String {
     match step {
         DispatchStep::Nominate => "nominate".to_owned(),
         DispatchStep::PushPriority(one) => format!("push-priority {}", name(one)),
+        DispatchStep::Stamp(one) => format!("stamp {}", name(one)),
+        DispatchStep::ConfirmVersion => "confirm-version".to_owned(),
         DispatchStep::CreateClone(one) => format!("create-clone {}", name(one)),
         DispatchStep::CreateJobs(one) => format!("create-job {}", name(one)),
         DispatchStep::DeleteJobs(one) => format!("delete-job {}", name(one)),
@@ -768,6 +777,74 @@ fn clusters_that_race_get_clones_and_the_winner_the_job() {
             "quota race=b nominated=a raised unsent",
             &["a live clone=1 refused=no"],
             &["unplace a: no"],
+        ),
+    ]);
+}
+
+#[test]
+fn under_exactly_once_a_lost_cluster_counts_when_it_is_fenced_and_never_by_time() {
+    check(&[
+        (999, "quota ready recorded=a once", &["a lost=1 clone=1 job=1"], &[]),
+        (
+            2,
+            "quota ready recorded=a once",
+            &["a lost=1 fenced clone=1 job=1"],
+            &["retry Admitting remote lost, Previously: \"Ready\""],
+        ),
+        (999, "quota evicted recorded=a once", &["a lost=1 clone=1 job=1"], &[]),
+        (2, "quota evicted recorded=a once", &["a lost=1 fenced clone=1"], &["raise-epoch 2"]),
+        (999, "quota nominated=a once", &["a unlisted=1"], &[]),
+        (2, "quota nominated=a once", &["a unlisted=1 fenced"], &["raise-epoch 2"]),
+    ]);
+}
+
+#[test]
+fn under_exactly_once_copies_are_created_where_leases_are_open_from_a_version_of_this_leader() {
+    check(&[
+        (1, "quota nominated=a once", &["a live"], &["wait-until 50"]),
+        (
+            1,
+            "quota nominated=a once",
+            &["a live open"],
+            &["create-clone a", "create-job a", "wait-until 50"],
+        ),
+        (
+            1,
+            "quota nominated=a once-former",
+            &["a live open"],
+            &["wait-until 50", "confirm-version"],
+        ),
+    ]);
+}
+
+#[test]
+fn a_leader_stamps_what_its_predecessor_created_and_takes_back_what_was_fenced() {
+    check(&[
+        (
+            1,
+            "quota nominated=a once",
+            &["a live open clone=1 former-stamp job=1"],
+            &["stamp a", "wait-until 50"],
+        ),
+        (
+            1,
+            "quota nominated=a once-former",
+            &["a live open clone=1 former-stamp job=1"],
+            &["wait-until 50", "confirm-version"],
+        ),
+        (
+            1,
+            "quota nominated=a once",
+            &["a live open clone=1 ended-stamp job=1"],
+            &["delete-job a"],
+        ),
+        (
+            1,
+            "quota ready recorded=a once",
+            &["a live open clone=1 ended-stamp job=1"],
+            &[
+                "retry Workload evicted on worker cluster: \"a\", resetting for re-admission. Previously: \"Ready\"",
+            ],
         ),
     ]);
 }

@@ -105,25 +105,26 @@ impl DispatchDecision<'_> {
             RemoteConnection::Connected => RemoteActivity::Possible,
             RemoteConnection::NotSynced { .. } if self.is_lost(copy) => RemoteActivity::None,
             // Before the first list is complete, it is none at all.
-            RemoteConnection::NotSynced { since } => {
-                RemoteActivity::PossibleUntil(self.lost_at(since))
-            }
-            RemoteConnection::Disconnected { since } => self.activity_of_disconnected(copy, since),
+            RemoteConnection::NotSynced { .. } => self.activity_until_lost(copy),
+            RemoteConnection::Disconnected { .. } => self.activity_of_disconnected(copy),
         }
     }
 
     /// Whether a disconnected cluster counts as stopped. Copies of an earlier epoch were settled before that epoch
     /// ended.
-    fn activity_of_disconnected(&self, copy: &RemoteCopy, since: Time) -> RemoteActivity {
+    fn activity_of_disconnected(&self, copy: &RemoteCopy) -> RemoteActivity {
         let chosen = self.hub.nominated_clusters.iter().chain(&self.hub.recorded_cluster);
         let is_relevant =
             self.is_current(copy) || chosen.into_iter().any(|&cluster| cluster == copy.cluster);
-        let deadline = self.lost_at(since);
-        if !is_relevant || !self.hub.create_sent || self.now >= deadline {
+        if !is_relevant || !self.hub.create_sent || self.is_lost(copy) {
             RemoteActivity::None
         } else {
-            RemoteActivity::PossibleUntil(deadline)
+            self.activity_until_lost(copy)
         }
+    }
+
+    fn activity_until_lost(&self, copy: &RemoteCopy) -> RemoteActivity {
+        self.loss_deadline(copy).map_or(RemoteActivity::Possible, RemoteActivity::PossibleUntil)
     }
 }
 

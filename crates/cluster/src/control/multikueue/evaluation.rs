@@ -273,9 +273,7 @@ impl<'a> DispatchEvaluation<'a> {
     fn take_step(&mut self, step: DispatchStep) -> Option<DispatchEffect> {
         let propose = |transition| Some(DispatchEffect::Propose(transition));
         match step {
-            DispatchStep::Nominate if self.racing.is_some() => {
-                return self.nominate_all();
-            }
+            DispatchStep::Nominate if self.racing.is_some() => return self.nominate_all(),
             DispatchStep::Nominate => return self.nominate(),
             DispatchStep::CreateClone(cluster) => self.create_clone(cluster),
             DispatchStep::CreateJobs(cluster) => self.create_jobs(cluster),
@@ -292,6 +290,7 @@ impl<'a> DispatchEvaluation<'a> {
                     (self.worker(cluster)?, self.inputs.workloads.get(self.key)?);
                 worker_writes::push_priority(worker, (self.key, record.object()), self.ctx);
             }
+            DispatchStep::Stamp(_) | DispatchStep::ConfirmVersion => {} // ExactlyOnce is refused.
             DispatchStep::SyncStatus(cluster) => {
                 return self.sync_status(cluster);
             }

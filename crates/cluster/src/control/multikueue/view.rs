@@ -12,7 +12,7 @@ use dispatch::{
     CopyHistory, Fleet, HubIncarnation,
     workload::{
         DispatchCheckState, LocalJob, LocalWorkload, RemoteConnection, RemoteCopy, RemoteJob,
-        RemoteWorkload,
+        RemoteLease, RemoteWorkload, StampState,
     },
 };
 use engine::ids::ClusterId;
@@ -60,6 +60,7 @@ pub(super) fn hub_view(
         start_awaited_since: None,
         drained_at: None,
         nominated_at: engine_time(state.nominated_at),
+        exactly_once: None,
         job: hub_jobs(jobs),
     }
 }
@@ -90,6 +91,7 @@ pub(super) fn unknown_cluster(cluster: ClusterId, began: Timestamp) -> RemoteCop
         cleanup_confirmed: false,
         // This process has sent nothing there. `create_sent` stands for writes of an earlier one.
         creates_answered: true,
+        lease: RemoteLease::default(),
         refused: None,
         clone: None,
         jobs: Vec::new(),
@@ -167,6 +169,7 @@ pub(super) fn copy_view(worker: &Worker, key: &Key, inputs: &CopyInputs<'_>) -> 
         cleanup_confirmed: false,
         creates_answered: !writes.is_unsettled(&worker.target(Subject::Workload, key))
             && !job_pending,
+        lease: RemoteLease::default(),
         refused: worker
             .refusal(key, nominated_epoch(hub))
             .map(|refused| refused.message.as_str().into()),
@@ -228,6 +231,7 @@ fn clone_view(clone: &Workload, inputs: &CopyInputs<'_>) -> RemoteWorkload {
             .map(|one| (one.reason.as_str().into(), one.message.as_str().into())),
         same_spec: inputs.expected.is_none_or(|expected| same_spec(&clone.spec, expected)),
         stale_priority: false,
+        stamp: StampState::default(),
     }
 }
 

@@ -354,6 +354,7 @@ impl DispatchSimulation {
             connection: worker.link,
             cleanup_confirmed: false,
             creates_answered: worker.settled(),
+            lease: RemoteLease::default(),
             refused: None,
             clone: worker.seen.clone.as_ref().map(|clone| clone.view.clone()),
             jobs: worker.seen.job.iter().map(view).collect(),
@@ -386,6 +387,9 @@ impl DispatchSimulation {
         match *step {
             DispatchStep::Nominate => self.nominate_late(lost),
             DispatchStep::PushPriority(_) => unreachable!("no priority changes here"),
+            DispatchStep::Stamp(_) | DispatchStep::ConfirmVersion => {
+                unreachable!("KeepRunning has no leases")
+            }
             DispatchStep::CreateClone(one) => self.send(one, WorkerCall::CreateClone(epoch)),
             DispatchStep::CreateJobs(one) => self.send(one, WorkerCall::CreateJob(epoch)),
             DispatchStep::DeleteClone(one) => {

@@ -1,0 +1,44 @@
+//! What ExactlyOnce adds to the dispatch of a Workload (docs/reference/dispatch.md §7-8).
+//!
+//! A leader creates nothing from a version of the Workload that a former leader may have changed: it first writes to the
+//! Workload, which succeeds on the newest version only. A clone that a former leader created, and that no agent has
+//! admitted, gets the stamp of the leader that adopts it.
+
+use super::{DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy, StampState};
+
+impl DispatchDecision<'_> {
+    /// Stamps of clones that wait for the present leader. A session that has ended is never stamped again.
+    pub(super) fn push_stamps(&self) -> Vec<DispatchStep> {
+        let waits = |copy: &&RemoteCopy| {
+            let clone = copy.clone.as_ref().filter(|clone| {
+                clone.stamp == StampState::OfFormerLeader && !clone.deleting && !clone.evicted
+            });
+            let is_current = clone.is_some_and(|clone| self.carries(clone.epoch, clone.history));
+            is_current && copy.connection == RemoteConnection::Connected && copy.lease.open
+        };
+        let chosen = self.chosen();
+        let copies = self.copies.iter().filter(|copy| chosen.contains(&copy.cluster));
+        copies.filter(waits).map(|copy| DispatchStep::Stamp(copy.cluster)).collect()
+    }
+
+    /// Replaces what would be created or stamped from the version of a former leader.
+    pub(super) fn create_from_own_version(
+        &self,
+        mut steps: Vec<DispatchStep>,
+    ) -> Vec<DispatchStep> {
+        if self.hub.exactly_once.is_none_or(|one| one.is_own_version) {
+            return steps;
+        }
+        let before = steps.len();
+        steps.retain(|step| {
+            !matches!(
+                step,
+                DispatchStep::CreateClone(_) | DispatchStep::CreateJobs(_) | DispatchStep::Stamp(_)
+            )
+        });
+        if steps.len() < before {
+            steps.push(DispatchStep::ConfirmVersion);
+        }
+        steps
+    }
+}
