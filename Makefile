@@ -50,7 +50,7 @@ recount:
 # Jobs in containers, on nodes with a kubelet. Where they cannot run, the reasons are printed and nothing is tested.
 test-real: build
 	@if $(TARGET)/debug/sluice-lab preflight; then \
-	  $(CARGO) test --workspace --locked --test real -- --ignored; \
+	  $(CARGO) test --workspace --locked --test real --test real_pods -- --ignored; \
 	else \
 	  echo "make test-real: SKIPPED, no test was run"; \
 	fi

@@ -13,8 +13,8 @@ use lab::control::{self, ControlError, ControlRequest};
 use lab::faults::FaultError;
 use lab::kubeconfig::{self, KubeconfigFailure};
 use lab::nodes::{self, NodeError, NodeSpec};
-use lab::real_nodes::faults::{NodeFaultError, RunningNode};
 use lab::real_nodes::node::RealNode;
+use lab::real_nodes::running_node::{RunningNode, RunningNodeError};
 use lab::{ClusterState, Component, LabState};
 use tokio::process::Command;
 
@@ -209,11 +209,11 @@ impl Cluster {
         Ok(())
     }
 
-    /// A real node of the cluster, for faults.
+    /// A real node of the cluster, for faults and images.
     ///
     /// # Errors
     /// If it does not run.
-    pub fn running_node(&self, node: &RealNode) -> Result<RunningNode, NodeFaultError> {
+    pub fn running_node(&self, node: &RealNode) -> Result<RunningNode, RunningNodeError> {
         RunningNode::find(&self.lab.directory, &self.state, node)
     }
 

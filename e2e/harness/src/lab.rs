@@ -6,6 +6,7 @@ use std::process::ChildStdin;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use lab::real_nodes::node::RealNodeCounts;
 use lab::up::{self, LabOwner, Options, UpError};
 use lab::{LabState, Phase, StateRoot};
 use tokio::sync::{OnceCell, RwLock};
@@ -97,7 +98,9 @@ impl TestLab {
     /// torn down when the process ends, however it ends.
     pub async fn shared(workers: usize) -> Result<&'static Self, LabError> {
         let plan = LabPlan { workers, audit: false };
-        let start = || async { start(plan, 0).await.map_err(|error| error.to_string()) };
+        let start = || async {
+            start(plan, RealNodeCounts::default()).await.map_err(|error| error.to_string())
+        };
         let lab = SHARED.get_or_init(start);
         let lab = lab.await.as_ref().map_err(|reason| LabError::Start(reason.clone()))?;
         let running = lab.state.clusters.len() - 1;
@@ -109,11 +112,14 @@ impl TestLab {
 
     /// A separate lab, for example for a benchmark. It ends when it is dropped, or with this process.
     pub async fn start(plan: LabPlan) -> Result<Self, LabError> {
-        start(plan, 0).await
+        start(plan, RealNodeCounts::default()).await
     }
 
-    /// A separate lab with so many real nodes in each worker, beside those that kwok simulates.
-    pub async fn start_with_real_nodes(plan: LabPlan, real_nodes: usize) -> Result<Self, LabError> {
+    /// A separate lab with real nodes, beside those that kwok simulates.
+    pub async fn start_with_real_nodes(
+        plan: LabPlan,
+        real_nodes: RealNodeCounts,
+    ) -> Result<Self, LabError> {
         start(plan, real_nodes).await
     }
 
@@ -154,7 +160,7 @@ impl TestLab {
     }
 }
 
-async fn start(plan: LabPlan, real_nodes: usize) -> Result<TestLab, LabError> {
+async fn start(plan: LabPlan, real_nodes: RealNodeCounts) -> Result<TestLab, LabError> {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let sluice_lab = program("sluice-lab")?;

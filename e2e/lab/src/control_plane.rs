@@ -137,7 +137,7 @@ fn api_server(cluster: &ClusterState, audit: bool) -> Vec<String> {
     ];
     arguments.extend(aggregation(&pki));
     if !cluster.real_nodes.is_empty() {
-        arguments.extend(kubelets(cluster, &pki));
+        arguments.extend(real_nodes(cluster, &pki));
     }
     if audit {
         arguments.push(format!("--audit-policy-file={}", audit_policy(cluster).display()));
@@ -159,9 +159,11 @@ fn aggregation(pki: &Files<'_>) -> [String; 7] {
     ]
 }
 
-/// How the API server reaches the kubelets of real nodes: by address, through the gateway, as administrator.
-fn kubelets(cluster: &ClusterState, pki: &Files<'_>) -> [String; 4] {
+/// How the API server reaches real nodes: kubelets by address, through the gateway, as administrator; webhooks and aggregated APIs
+/// at the addresses of their pods, because the gateway has no route to the addresses of Services.
+fn real_nodes(cluster: &ClusterState, pki: &Files<'_>) -> [String; 5] {
     [
+        "--enable-aggregator-routing=true".to_owned(),
         format!("--egress-selector-config-file={}", egress_config(cluster).display()),
         "--kubelet-preferred-address-types=InternalIP".to_owned(),
         format!("--kubelet-client-certificate={}", pki.at("admin.crt")),

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
+use std::iter;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -15,7 +16,7 @@ use crate::control::{self, ControlError, ControlRequest};
 use crate::identity::ProcessId;
 use crate::leftovers::{self, LeftoverError};
 use crate::ports::{self, NoPorts};
-use crate::real_nodes::node::{self, RealNode};
+use crate::real_nodes::node::{self, RealNode, RealNodeCounts};
 use crate::real_nodes::{cgroups, gateway, preflight};
 use crate::root::StateRoot;
 use crate::state::{ClusterState, LabState, MANAGER, Phase, StateError, io};
@@ -101,8 +102,8 @@ pub struct Options {
     pub name: String,
     /// How many worker clusters, besides the manager.
     pub workers: usize,
-    /// How many real nodes each worker cluster has, beside those that kwok simulates.
-    pub real_nodes: usize,
+    /// Real nodes, beside those that kwok simulates.
+    pub real_nodes: RealNodeCounts,
     /// Whether the API servers write audit logs.
     pub audit: bool,
     /// What it belongs to.
@@ -124,7 +125,7 @@ pub struct Lab {
 pub fn up(root: &StateRoot, options: &Options, report: &dyn Fn(&str)) -> Result<Lab, UpError> {
     check_real_nodes(root, options)?;
     let binaries = Binaries::find(report)?;
-    let node_programs = match options.real_nodes {
+    let node_programs = match options.real_nodes.total(options.workers) {
         0 => None,
         _ => Some(NodePrograms::find(report)?),
     };
@@ -165,7 +166,7 @@ fn make(
     if directory.exists() {
         return Err(UpError::AlreadyUp(options.name.clone()));
     }
-    let names: Vec<String> = std::iter::once(MANAGER.to_owned())
+    let names: Vec<String> = iter::once(MANAGER.to_owned())
         .chain((1..=options.workers).map(|number| format!("worker-{number}")))
         .collect();
     let ports = ports::free(names.len() * ClusterState::PORTS, &ports_of_others(root)?)?;
@@ -198,11 +199,12 @@ fn make(
     Ok(state)
 }
 
-/// Gives every worker its real nodes, with numbers that are unique in the lab.
-fn add_real_nodes(clusters: &mut [ClusterState], each: usize) {
+/// Gives every cluster its real nodes, with numbers that are unique in the lab.
+fn add_real_nodes(clusters: &mut [ClusterState], counts: RealNodeCounts) {
     let mut numbers = 1..;
-    for cluster in clusters.iter_mut().skip(1) {
-        let nodes = (1..=each).zip(numbers.by_ref());
+    let counts = iter::once(counts.manager).chain(iter::repeat(counts.each_worker));
+    for (cluster, count) in clusters.iter_mut().zip(counts) {
+        let nodes = (1..=count).zip(numbers.by_ref());
         let directory = cluster.directory.clone();
         let nodes = nodes.map(|(place, number)| RealNode::new(&directory, place, number));
         cluster.real_nodes = nodes.collect();
@@ -222,11 +224,12 @@ pub fn lacking_for_real_nodes(root: &StateRoot, name: &str) -> Result<Vec<String
 
 /// Whether this lab can have its real nodes.
 fn check_real_nodes(root: &StateRoot, options: &Options) -> Result<(), UpError> {
-    if options.real_nodes == 0 {
+    let count = options.real_nodes.total(options.workers);
+    if count == 0 {
         return Ok(());
     }
     let mut lacking = lacking_for_real_nodes(root, &options.name)?;
-    if options.workers * options.real_nodes > node::MOST {
+    if count > node::MOST {
         lacking.push(format!("a lab has at most {} real nodes", node::MOST));
     }
     if lacking.is_empty() { Ok(()) } else { Err(UpError::RealNodes(lacking)) }

@@ -14,7 +14,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use lab::real_nodes::configuration::BUSYBOX_IMAGE;
-use lab::real_nodes::faults::RunningNode;
+use lab::real_nodes::running_node::RunningNode;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 

@@ -3,13 +3,14 @@
 use anyhow::Result;
 use e2e::installation::{Installation, InstallationPlan, InstallationPorts, Program};
 use harness::{Component, LabPlan, TestLab};
+use lab::real_nodes::node::RealNodeCounts;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, OnceCell};
 
 const PLAN: InstallationPlan = InstallationPlan { workers: 2, elects: false };
 
-/// Nodes of each worker. The first is for all tests, each of the others for one that breaks it.
-const NODES: usize = 3;
+/// Of the nodes of a worker, the first is for all tests, each of the others for one that breaks it.
+const NODES: RealNodeCounts = RealNodeCounts { manager: 0, each_worker: 3 };
 
 /// A node without heartbeats for this long is not ready. Kubelets of a lab send one every ten seconds.
 const GRACE_PERIOD: &str = "--node-monitor-grace-period=25s";

@@ -15,8 +15,8 @@ pub struct ImageFile {
     pub program: Vec<u8>,
 }
 
-/// An image. It runs as root, as most public images do.
-#[derive(Debug)]
+/// An image.
+#[derive(Debug, Default)]
 pub struct LabImage {
     /// Its name and tag.
     pub reference: String,
@@ -24,8 +24,12 @@ pub struct LabImage {
     pub programs: Vec<ImageFile>,
     /// Names of the first program, as symbolic links in `bin`.
     pub links: Vec<String>,
-    /// The command when a pod names none.
+    /// Its program, before the arguments of a pod.
+    pub entrypoint: Vec<String>,
+    /// The arguments when a pod names none.
     pub command: Vec<String>,
+    /// `USER:GROUP`; root if it is empty, as with most public images.
+    pub user: String,
 }
 
 impl LabImage {
@@ -39,6 +43,8 @@ impl LabImage {
             "architecture": if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" },
             "os": "linux",
             "config": {
+                "User": self.user,
+                "Entrypoint": self.entrypoint,
                 "Cmd": self.command,
                 "Env": ["PATH=/bin"],
                 "WorkingDir": "/",
@@ -119,6 +125,7 @@ mod tests {
             programs: vec![ImageFile { path: "bin/busybox".to_owned(), program: b"x".to_vec() }],
             links: vec!["sh".to_owned()],
             command: vec!["sh".to_owned()],
+            ..LabImage::default()
         };
         let archive = image.archive().unwrap();
         assert_eq!(archive, image.archive().unwrap());

@@ -1,104 +1,26 @@
 //! Faults of a running real node: a program killed and started again, the link cut and connected again.
-//!
-//! Root calls these functions from any process; the supervisor is not needed.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use rustix::process::Signal;
 
-use super::gateway;
 use super::init::RESTART_SUBCOMMAND;
-use super::links::{self, LinkError};
-use super::node::RealNode;
+use super::links;
+use super::running_node::{RunningNode, RunningNodeError, system};
 use crate::identity::{ProcessId, children};
-use crate::state::{ClusterState, LabState, StateError};
-
-/// Why a fault could not be caused or ended.
-#[derive(Debug, thiserror::Error)]
-pub enum NodeFaultError {
-    /// The lab is not there.
-    #[error(transparent)]
-    State(#[from] StateError),
-    /// The link.
-    #[error(transparent)]
-    Link(#[from] LinkError),
-    /// A process of the lab has ended.
-    #[error("{name} does not run")]
-    NotRunning {
-        /// The node, the gateway, or a program of the node.
-        name: String,
-    },
-    /// The system refused something.
-    #[error("{operation} {name}: {source}")]
-    System {
-        /// What was tried.
-        operation: &'static str,
-        /// With which program.
-        name: String,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// A program did not start again.
-    #[error("start {name} again: {output}")]
-    NotStarted {
-        /// The program.
-        name: String,
-        /// What was printed.
-        output: String,
-    },
-}
-
-/// A real node of a running lab.
-#[derive(Debug)]
-pub struct RunningNode {
-    node: RealNode,
-    name: String,
-    first_process: u32,
-    gateway: u32,
-}
 
 impl RunningNode {
-    /// The node of a cluster, as it runs now.
-    ///
-    /// # Errors
-    /// If it does not run.
-    pub fn find(
-        lab: &Path,
-        cluster: &ClusterState,
-        node: &RealNode,
-    ) -> Result<Self, NodeFaultError> {
-        let state = LabState::load(lab)?;
-        let name = cluster.program_of(node);
-        let pid = |name: &str| {
-            let process = state.programs.get(name).filter(|process| process.is_alive());
-            process
-                .map(|process| process.pid())
-                .ok_or_else(|| NodeFaultError::NotRunning { name: name.to_owned() })
-        };
-        let first_process = children(pid(&name)?).into_iter().next();
-        let first_process =
-            first_process.ok_or_else(|| NodeFaultError::NotRunning { name: name.clone() })?;
-        let gateway = pid(gateway::PROGRAM)?;
-        Ok(Self { node: node.clone(), name, first_process, gateway })
-    }
-
-    /// Its name in the API.
-    pub fn name(&self) -> &str {
-        &self.node.name
-    }
-
     /// Kills a program of the node, such as `kubelet`, and waits for its end. The containers go on.
     ///
     /// # Errors
     /// If it does not run.
-    pub fn kill(&self, program: &str) -> Result<(), NodeFaultError> {
+    pub fn kill(&self, program: &str) -> Result<(), RunningNodeError> {
         let name = format!("{program} of {}", self.name);
         let found = children(self.first_process).into_iter().find(|pid| runs(*pid, program));
         let process = found.and_then(ProcessId::of);
-        let process = process.ok_or_else(|| NodeFaultError::NotRunning { name: name.clone() })?;
-        let failed = |source| NodeFaultError::System { operation: "kill", name, source };
-        process.signal(Signal::KILL).map_err(failed)?;
+        let process = process.ok_or_else(|| RunningNodeError::NotRunning { name: name.clone() })?;
+        process.signal(Signal::KILL).map_err(|source| system("kill", name, source))?;
         process.wait_for_end();
         Ok(())
     }
@@ -107,35 +29,16 @@ impl RunningNode {
     ///
     /// # Errors
     /// If it cannot be started.
-    pub fn start(&self, sluice_lab: &Path, program: &str) -> Result<(), NodeFaultError> {
+    pub fn start(&self, sluice_lab: &Path, program: &str) -> Result<(), RunningNodeError> {
         let name = format!("{program} of {}", self.name);
-        // What it starts becomes a child of the node's process 1 and ends with it.
-        let output = Command::new("nsenter")
-            .args(["--target", &self.first_process.to_string()])
-            .args(["--mount", "--net", "--pid", "--uts", "--ipc"])
-            .arg(sluice_lab)
-            .arg(RESTART_SUBCOMMAND)
-            .arg(&self.node.directory)
-            .arg(program)
-            .stdin(Stdio::null())
-            .output();
-        let output = output.map_err(|source| NodeFaultError::System {
-            operation: "start",
-            name: name.clone(),
-            source,
-        })?;
-        if output.status.success() {
-            return Ok(());
-        }
-        let output = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        Err(NodeFaultError::NotStarted { name, output })
+        self.run(sluice_lab, "start", &name, &[RESTART_SUBCOMMAND, program], Stdio::null())
     }
 
     /// Cuts the node off: packets to and from it are lost.
     ///
     /// # Errors
     /// If the kernel refuses it.
-    pub fn cut_off(&self) -> Result<(), NodeFaultError> {
+    pub fn cut_off(&self) -> Result<(), RunningNodeError> {
         Ok(links::cut_off(self.gateway, &self.node)?)
     }
 
@@ -143,7 +46,7 @@ impl RunningNode {
     ///
     /// # Errors
     /// If the kernel refuses it.
-    pub fn reconnect(&self) -> Result<(), NodeFaultError> {
+    pub fn reconnect(&self) -> Result<(), RunningNodeError> {
         Ok(links::reconnect(self.gateway, &self.node)?)
     }
 }

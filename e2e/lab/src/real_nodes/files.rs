@@ -42,6 +42,7 @@ pub fn write_images(lab: &Path, programs: &NodePrograms) -> Result<(), NodeFileE
             programs: vec![ImageFile { path: format!("bin/{name}"), program: content }],
             links: links.iter().map(|link| (*link).to_owned()).collect(),
             command: vec![format!("/bin/{}", links.first().unwrap_or(&name))],
+            ..LabImage::default()
         })
     };
     let images = [

@@ -25,6 +25,9 @@ pub const SUBCOMMAND: &str = "node";
 /// The hidden subcommand of `sluice-lab` that starts a killed program again, in the namespaces of the node.
 pub const RESTART_SUBCOMMAND: &str = "node-program";
 
+/// The hidden subcommand of `sluice-lab` that imports images from its standard input, in the namespaces of the node.
+pub const IMPORT_SUBCOMMAND: &str = "node-import";
+
 /// A busy machine needs a multiple of the usual second.
 const DEADLINE: Duration = Duration::from_secs(120);
 
@@ -141,6 +144,14 @@ pub fn start_again(directory: &Path, program: &str) -> Result<(), InitError> {
     }
 }
 
+/// Imports the images of the archive at standard input into the running node in `directory`. This process is in the namespaces of the node.
+///
+/// # Errors
+/// If it is not an archive of images.
+pub fn import(directory: &Path) -> Result<(), InitError> {
+    import_image(&NodeLaunch::load(directory)?, Path::new("-"), Stdio::inherit())
+}
+
 /// Gives the node its own directories in place of those of the host.
 fn replace_directories(directory: &Path) -> Result<(), InitError> {
     for target in REPLACED {
@@ -180,15 +191,17 @@ fn start_containerd(launch: &NodeLaunch) -> Result<(), InitError> {
 }
 
 fn import_images(launch: &NodeLaunch) -> Result<(), InitError> {
-    for image in &launch.images {
-        let mut ctr = command(launch, &launch.programs.ctr());
-        ctr.args(["--namespace", "k8s.io", "images", "import"]).arg(image);
-        let status = ctr.status().map_err(file("import", image))?;
-        if !status.success() {
-            return Err(InitError::Image { path: image.clone(), status: status.to_string() });
-        }
+    launch.images.iter().try_for_each(|image| import_image(launch, image, Stdio::null()))
+}
+
+fn import_image(launch: &NodeLaunch, image: &Path, input: Stdio) -> Result<(), InitError> {
+    let mut ctr = command(launch, &launch.programs.ctr());
+    ctr.args(["--namespace", "k8s.io", "images", "import"]).arg(image).stdin(input);
+    let status = ctr.status().map_err(file("import", image))?;
+    if status.success() {
+        return Ok(());
     }
-    Ok(())
+    Err(InitError::Image { path: image.to_owned(), status: status.to_string() })
 }
 
 fn start_kubelet(launch: &NodeLaunch) -> Result<(), InitError> {

@@ -18,6 +18,7 @@
 //! | [`gateway`] | the namespace that the nodes are connected to, and its two proxies |
 //! | [`links`] | the network of a node |
 //! | [`init`] | process 1 of a node |
+//! | [`running_node`] | a node as other processes find it; images imported later |
 //! | [`faults`] | programs killed, links cut |
 //!
 //! Invariants:
@@ -35,3 +36,4 @@ pub mod init;
 pub mod links;
 pub mod node;
 pub mod preflight;
+pub mod running_node;

@@ -19,6 +19,22 @@ pub const MOST: usize = 200;
 /// The address under which nodes and pods reach the API servers.
 pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 210, 0, 1);
 
+/// How many real nodes the clusters of a lab have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RealNodeCounts {
+    /// Of the manager cluster.
+    pub manager: usize,
+    /// Of each worker cluster.
+    pub each_worker: usize,
+}
+
+impl RealNodeCounts {
+    /// All real nodes of a lab with so many workers.
+    pub fn total(self, workers: usize) -> usize {
+        self.manager + workers * self.each_worker
+    }
+}
+
 /// A real node of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

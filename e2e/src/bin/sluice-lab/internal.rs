@@ -56,6 +56,18 @@ impl NodeProgram {
     }
 }
 
+/// Import the images of an archive at standard input into the real node in a directory. Runs in the namespaces of the node.
+#[derive(clap::Args)]
+pub(crate) struct NodeImport {
+    directory: PathBuf,
+}
+
+impl NodeImport {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        Ok(lab::real_nodes::init::import(&self.directory)?)
+    }
+}
+
 /// Become a program that dies with its parent.
 #[derive(clap::Args)]
 pub(crate) struct Tether {

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use lab::real_nodes::node::RealNodeCounts;
 use lab::up::{self, LabOwner, Options};
 use lab::{LabState, Phase, StateRoot};
 
@@ -18,6 +19,9 @@ pub(crate) struct Up {
     /// Give each worker real nodes beside the simulated ones: kubelet, containerd and runc in namespaces of their own. Needs root.
     #[arg(long, value_name = "PER WORKER", default_value_t = 0, default_missing_value = "1", num_args = 0..=1)]
     real_nodes: usize,
+    /// Give the manager cluster real nodes, too.
+    #[arg(long, value_name = "NODES", default_value_t = 0, default_missing_value = "1", num_args = 0..=1)]
+    manager_nodes: usize,
     /// Write the API servers' audit logs: one line per request.
     #[arg(long)]
     audit: bool,
@@ -34,7 +38,10 @@ impl Up {
         let options = Options {
             name: self.lab.name,
             workers: self.workers,
-            real_nodes: self.real_nodes,
+            real_nodes: RealNodeCounts {
+                manager: self.manager_nodes,
+                each_worker: self.real_nodes,
+            },
             audit: self.audit,
             owner: if self.foreground { LabOwner::ThisProcess } else { LabOwner::Detached },
             sluice_lab: std::env::current_exe()?,

@@ -4,6 +4,7 @@
 mod components;
 mod internal;
 mod lifecycle;
+mod load;
 mod make_nodes;
 mod replay;
 mod show;
@@ -48,6 +49,8 @@ enum Command {
     Restart(components::Restart),
     /// Create nodes in a cluster, simulated by kwok.
     Nodes(make_nodes::NodesCommand),
+    /// Import images of an archive into all real nodes of a cluster.
+    Load(load::Load),
     /// Replay recorded requests and compare the responses.
     Replay(replay::Replay),
     #[command(name = lab::supervisor::SUBCOMMAND, hide = true)]
@@ -58,6 +61,8 @@ enum Command {
     Node(internal::Node),
     #[command(name = lab::real_nodes::init::RESTART_SUBCOMMAND, hide = true)]
     NodeProgram(internal::NodeProgram),
+    #[command(name = lab::real_nodes::init::IMPORT_SUBCOMMAND, hide = true)]
+    NodeImport(internal::NodeImport),
     #[command(name = lab::tether::SUBCOMMAND, hide = true)]
     Tether(internal::Tether),
 }
@@ -108,11 +113,13 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Kill(target) => target.kill(),
         Command::Restart(command) => command.run(),
         Command::Nodes(command) => command.run(),
+        Command::Load(command) => command.run(),
         Command::Replay(command) => command.run(),
         Command::Supervise(command) => command.run(),
         Command::Gateway(command) => command.run(),
         Command::Node(command) => command.run(),
         Command::NodeProgram(command) => command.run(),
+        Command::NodeImport(command) => command.run(),
         Command::Tether(command) => command.run(),
     };
     done.map(|()| ExitCode::SUCCESS)

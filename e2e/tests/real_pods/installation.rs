@@ -1,0 +1,255 @@
+//! Manager and agents in pods, installed, registered and used by the commands of config/README.md.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use crds::{
+    meta,
+    v1beta2::{MultiKueueCluster, Workload},
+};
+use e2e::installation::{NAMESPACE, TIMEOUT, root};
+use harness::{Cluster, LabPlan, TestLab, program, secs};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::ListParams;
+use kube::{Api, ResourceExt};
+use lab::kubeconfig;
+use lab::real_nodes::configuration::BUSYBOX_IMAGE;
+use lab::real_nodes::node::{GATEWAY, RealNodeCounts};
+use serde_json::{Value, json};
+
+use crate::program_image;
+
+const PLAN: LabPlan = LabPlan { workers: 2, audit: false };
+
+const NODES: RealNodeCounts = RealNodeCounts { manager: 1, each_worker: 1 };
+
+/// The namespace of the sample queue, and the name of its LocalQueue.
+const TEAM: &str = "team-a";
+
+/// The Job of the test.
+const JOB: &str = "train";
+
+/// The Lease of the managers, as the configuration file names it.
+const LEASE: &str = "c1f6bfd2.kueue.x-k8s.io";
+
+/// Replicas of each Deployment.
+const REPLICAS: usize = 2;
+
+/// From the first write of a Deployment until its pods are ready.
+const STARTED: Duration = secs(120);
+
+#[tokio::test]
+#[ignore = "make test-real"]
+async fn manager_and_agents_run_in_pods_as_the_readme_installs_them() -> Result<()> {
+    let lab = TestLab::start_with_real_nodes(PLAN, NODES).await?;
+    let hub = lab.cluster("manager").await?;
+    let workers = [lab.cluster("worker-1").await?, lab.cluster("worker-2").await?];
+    load(&lab, &[&hub], "sluice-manager")?;
+    load(&lab, &workers.each_ref(), "sluice-agent")?;
+
+    as_written(&hub, "kubectl apply --server-side -k config/default").await?;
+    for worker in &workers {
+        as_written(worker, "kubectl apply --server-side -k config/worker").await?;
+        let namespace = root().join("config/samples/multikueue/namespace").display().to_string();
+        worker.kubectl(&["apply", "--server-side", "-k", &namespace]).await?;
+    }
+    for worker in &workers {
+        until_all_run(worker, "sluice-agent").await?;
+    }
+    until_all_run(&hub, "sluice-manager").await?;
+    for worker in &workers {
+        register(&lab, &hub, worker).await?;
+    }
+    as_written(&hub, "kubectl apply --server-side -k config/samples/multikueue").await?;
+    until_active(&hub, &workers).await?;
+
+    let worker = job_runs_on(&hub, &workers).await?;
+    leader_is_deleted(&hub).await?;
+    job_ends(&hub, worker).await?;
+    pending_workload_is_listed(&hub).await?;
+    for (cluster, name) in
+        [(&hub, "sluice-manager"), (&workers[0], "sluice-agent"), (&workers[1], "sluice-agent")]
+    {
+        until_all_run(cluster, name).await?;
+        ensure_sound(cluster).await?;
+    }
+    Ok(())
+}
+
+/// Imports the image of a program into the nodes of clusters.
+fn load(lab: &TestLab, clusters: &[&Cluster], name: &str) -> Result<()> {
+    let archive = program_image::archive(&lab.state().directory, name)?;
+    let tool = program("sluice-lab")?;
+    for cluster in clusters {
+        for node in &cluster.state().real_nodes {
+            cluster.running_node(node)?.import(&tool, &archive)?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs a command of config/README.md, which starts in the repository.
+async fn as_written(cluster: &Cluster, command: &str) -> Result<String> {
+    let readme = std::fs::read_to_string(root().join("config/README.md"))?;
+    ensure!(readme.contains(command), "config/README.md does not have the command {command}");
+    let words = command.split(' ').skip(1).map(|word| match word.starts_with("config/") {
+        true => root().join(word).display().to_string(),
+        false => word.to_owned(),
+    });
+    let words: Vec<String> = words.collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    Ok(cluster.kubectl(&words).await?)
+}
+
+/// Waits until all replicas of a Deployment are ready.
+async fn until_all_run(cluster: &Cluster, name: &str) -> Result<()> {
+    let deployments: Api<Deployment> = cluster.api(NAMESPACE);
+    let ready = |deployment: &Deployment| {
+        let ready = deployment.status.as_ref().and_then(|status| status.ready_replicas);
+        ready.and_then(|ready| usize::try_from(ready).ok()) == Some(REPLICAS)
+    };
+    let waited = cluster.until(&deployments, name, "is ready", STARTED, ready).await;
+    if waited.is_err() {
+        let logs =
+            ["logs", "-n", NAMESPACE, "--prefix", "--tail=20", &format!("deployment/{name}")];
+        let described = cluster.kubectl(&["describe", "pods", "-n", NAMESPACE]).await;
+        eprintln!("{:?}\n{}", cluster.kubectl(&logs).await, described.unwrap_or_default());
+    }
+    waited?;
+    Ok(())
+}
+
+/// Registers a worker by hand: a token, a kubeconfig with it, and the Secret on the manager.
+async fn register(lab: &TestLab, hub: &Cluster, worker: &Cluster) -> Result<()> {
+    let command = "kubectl create token sluice-hub -n kueue-system --duration=720h";
+    let token = as_written(worker, command).await?;
+    let kubeconfig = kubeconfig::with_token(worker.kubeconfig()?, token.trim());
+    // Pods reach the API servers of other clusters through the gateway.
+    let server = format!("https://{GATEWAY}:{}", worker.state().api_port);
+    let kubeconfig = kubeconfig::render(&kubeconfig::at_server(kubeconfig, &server))?;
+    let path = lab.state().directory.join(format!("{}.kubeconfig", worker.name()));
+    std::fs::write(&path, kubeconfig)?;
+    let name = worker.name();
+    let from = format!("--from-file=kubeconfig={}", path.display());
+    hub.kubectl(&["create", "secret", "generic", name, "-n", NAMESPACE, &from]).await?;
+    Ok(())
+}
+
+async fn until_active(hub: &Cluster, workers: &[Cluster]) -> Result<()> {
+    let clusters: Api<MultiKueueCluster> = hub.cluster_api();
+    let active = |one: &MultiKueueCluster| {
+        meta::find(&one.status.conditions, "Active").is_some_and(|one| one.status == "True")
+    };
+    for worker in workers {
+        hub.until(&clusters, worker.name(), "is active", TIMEOUT, active).await?;
+    }
+    Ok(())
+}
+
+/// Submits a Job to the sample queue and waits for its containers. Returns their worker.
+async fn job_runs_on<'a>(hub: &Cluster, workers: &'a [Cluster]) -> Result<&'a Cluster> {
+    let job = json!({
+        "apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {
+            "name": JOB, "namespace": TEAM, "labels": {"kueue.x-k8s.io/queue-name": TEAM},
+        },
+        "spec": {"parallelism": 2, "completions": 2, "template": {"spec": {
+            "restartPolicy": "Never",
+            "containers": [{
+                "name": "main", "image": BUSYBOX_IMAGE,
+                "command": ["sh", "-c", "until [ -e /tmp/go ]; do sleep 1; done"],
+                "resources": {"requests": {"cpu": "100m", "memory": "16Mi"}},
+            }],
+        }}},
+    });
+    hub.apply(&job.to_string(), TEAM).await?;
+    let waits = workers.iter().map(|worker| Box::pin(until_two_run(worker)));
+    let (pods, place, _) = futures::future::select_all(waits).await;
+    pods?;
+    workers.get(place).context("the worker")
+}
+
+/// Deletes the pod that leads, as a drain of its node would.
+async fn leader_is_deleted(hub: &Cluster) -> Result<()> {
+    let leases: Api<Lease> = hub.api(NAMESPACE);
+    let lease = leases.get(LEASE).await?;
+    let holder = lease.spec.and_then(|spec| spec.holder_identity).context("a holder")?;
+    let pods: Api<Pod> = hub.api(NAMESPACE);
+    let all = pods.list(&ListParams::default()).await?;
+    let leader = all.iter().map(ResourceExt::name_any).find(|name| holder.starts_with(name));
+    let leader = leader.with_context(|| format!("no pod is the leader {holder}"))?;
+    hub.kubectl(&["delete", "pod", &leader, "-n", NAMESPACE, "--wait=false"]).await?;
+    Ok(hub.until_gone(&pods, &leader, TIMEOUT).await?)
+}
+
+/// Lets the containers of the Job end, and waits until it is complete on the manager.
+async fn job_ends(hub: &Cluster, worker: &Cluster) -> Result<()> {
+    for pod in until_two_run(worker).await? {
+        worker.kubectl(&["exec", "-n", TEAM, &pod, "--", "touch", "/tmp/go"]).await?;
+    }
+    let jobs: Api<Job> = hub.api(TEAM);
+    let complete = |job: &Job| {
+        let conditions = job.status.iter().flat_map(|status| status.conditions.iter().flatten());
+        conditions.into_iter().any(|one| one.type_ == "Complete" && one.status == "True")
+    };
+    hub.until(&jobs, JOB, "is complete", 2 * TIMEOUT, complete).await?;
+    Ok(())
+}
+
+/// The names of the two pods of the team on a worker, once they run.
+async fn until_two_run(worker: &Cluster) -> Result<Vec<String>> {
+    let run = |all: &[Pod]| {
+        let phases = all.iter().filter_map(|pod| pod.status.as_ref()?.phase.as_deref());
+        phases.filter(|phase| *phase == "Running").count() == 2
+    };
+    let pods: Api<Pod> = worker.api(TEAM);
+    let pods = worker.until_all(&pods, "", "two run", 2 * TIMEOUT, run).await?;
+    Ok(pods.iter().map(ResourceExt::name_any).collect())
+}
+
+/// The API server asks the pods of the manager about pending Workloads.
+async fn pending_workload_is_listed(hub: &Cluster) -> Result<()> {
+    let sample = root().join("config/samples/multikueue/jobs/too-large.yaml");
+    let sample = sample.display().to_string();
+    hub.kubectl(&["apply", "--server-side", "-f", &sample]).await?;
+    let workloads: Api<Workload> = hub.api(TEAM);
+    let refused = |all: &[Workload]| {
+        all.iter().any(|one| {
+            one.name_any().starts_with("job-too-large")
+                && meta::find(&one.status.conditions, "QuotaReserved")
+                    .is_some_and(|one| one.status == "False")
+        })
+    };
+    hub.until_all(&workloads, "", "too-large has no room", TIMEOUT, refused).await?;
+    let path =
+        format!("/apis/visibility.kueue.x-k8s.io/v1beta2/clusterqueues/{TEAM}/pendingworkloads");
+    let list: Value = serde_json::from_str(&hub.kubectl(&["get", "--raw", &path]).await?)?;
+    ensure!(list["items"].as_array().is_some_and(|items| items.len() == 1), "{list}");
+    Ok(())
+}
+
+/// All pods of the namespace are ready, no container has started twice, and the rights of their account sufficed.
+async fn ensure_sound(cluster: &Cluster) -> Result<()> {
+    let pods: Api<Pod> = cluster.api(NAMESPACE);
+    let pods = pods.list(&ListParams::default()).await?.items;
+    ensure!(pods.len() == REPLICAS, "{} has {} pods", cluster.name(), pods.len());
+    for pod in pods {
+        let log = cluster.kubectl(&["logs", "-n", NAMESPACE, &pod.name_any()]).await?;
+        let refused = log.lines().find(|line| line.to_lowercase().contains("forbidden"));
+        ensure!(refused.is_none(), "{} on {}: {refused:?}", pod.name_any(), cluster.name());
+        let containers =
+            pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
+        for container in containers {
+            ensure!(
+                container.ready && container.restart_count == 0,
+                "{} on {}: {container:?}",
+                pod.name_any(),
+                cluster.name()
+            );
+        }
+    }
+    Ok(())
+}
