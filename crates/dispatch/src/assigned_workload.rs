@@ -34,6 +34,12 @@ pub struct AssignedWorkload {
 }
 
 impl AssignedWorkload {
+    /// A request with the additions of admission, without a learned run time.
+    #[must_use]
+    pub fn new(request: Arc<WorkloadRequest>, assigned: Vec<AssignedPodSet>) -> Self {
+        Self { request, assigned, learned_run_time: None }
+    }
+
     /// How long it runs at most, as far as that is known.
     pub(crate) fn run_time(&self) -> Option<RunTime> {
         let declared = self.request.max_run_time.map(RunTime::Declared);

@@ -41,10 +41,7 @@ mod tests {
         };
         let request =
             Arc::new(WorkloadRequest { pod_sets: vec![pods], ..WorkloadRequest::default() });
-        let left = free_capacity(
-            &report,
-            [&AssignedWorkload { request, assigned: vec![], ..AssignedWorkload::default() }],
-        );
+        let left = free_capacity(&report, [&AssignedWorkload::new(request, vec![])]);
         let mut left: Vec<(i64, i64)> =
             left.iter().map(|class| (class.free[0].1.0, class.count)).collect();
         left.sort_unstable();

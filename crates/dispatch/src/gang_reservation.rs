@@ -41,7 +41,7 @@ pub struct CapacityReservation {
     pub workload: WorkloadId,
     /// The cluster.
     pub cluster: ClusterId,
-    /// Latest time at which the capacity is free; `None` if it depends on work whose run time is not known.
+    /// Latest time at which the capacity is free; `None` if it depends on work of unknown run time.
     pub at: Option<Time>,
     pub(crate) position: WaitingPosition,
     work: Arc<AssignedWorkload>,
@@ -131,7 +131,7 @@ impl Fleet {
         // Work with an earlier queue position may take reserved capacity.
         let binding = |one: &&CapacityReservation| one.cluster == id && one.position < position;
         for reservation in reservations.iter().filter(binding) {
-            // Work whose run time is not known never counts as ending before the reservation.
+            // Work of unknown run time never counts as ending before the reservation.
             let ends_before_start =
                 reservation.at.is_some_and(|at| ends_at.is_some_and(|ends_at| ends_at <= at));
             let fits_beside =

@@ -11,7 +11,7 @@ use engine::Time;
 /// Run times that are kept per group.
 const MAX_SAMPLES: usize = 64;
 
-/// Groups that are kept. The one whose last run time is the oldest is forgotten first.
+/// Groups that are kept. The one with the oldest last run time is forgotten first.
 const MAX_GROUPS: usize = 4096;
 
 /// Run times of one owner that an estimate needs.
@@ -25,7 +25,7 @@ const STEPS: i64 = 8;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// Work whose run times are alike: that of one owner in one queue.
+/// Work with similar run times: that of one owner in one queue.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunTimeGroup {
     /// The LocalQueue, as `namespace/name`.
@@ -96,8 +96,7 @@ pub(crate) struct RunTimes {
 #[derive(Debug, Default)]
 struct Samples {
     /// End and nanoseconds of each, in order of their ends.
-    by_end: BTreeMap<(Time, i64), usize>,
-    count: usize,
+    by_end: Vec<(Time, i64)>,
 }
 
 impl RunTimes {
@@ -127,30 +126,22 @@ impl RunTimes {
 
 impl Samples {
     fn add(&mut self, nanos: i64, end: Time) {
-        *self.by_end.entry((end, nanos)).or_default() += 1;
-        self.count += 1;
-        if self.count > MAX_SAMPLES
-            && let Some(mut oldest) = self.by_end.first_entry()
-        {
-            self.count -= 1;
-            *oldest.get_mut() -= 1;
-            if *oldest.get() == 0 {
-                oldest.remove();
-            }
+        let place = self.by_end.partition_point(|one| *one <= (end, nanos));
+        self.by_end.insert(place, (end, nanos));
+        if self.by_end.len() > MAX_SAMPLES {
+            self.by_end.remove(0);
         }
     }
 
     fn newest(&self) -> Option<Time> {
-        self.by_end.last_key_value().map(|((end, _), _)| *end)
+        self.by_end.last().map(|(end, _)| *end)
     }
 
     fn estimate(&self, fewest: usize) -> Option<i64> {
-        if self.count < fewest {
+        if self.by_end.len() < fewest {
             return None;
         }
-        let samples = self.by_end.iter();
-        let samples = samples.flat_map(|((_, nanos), times)| std::iter::repeat_n(*nanos, *times));
-        let mut sorted: Vec<i64> = samples.collect();
+        let mut sorted: Vec<i64> = self.by_end.iter().map(|(_, nanos)| *nanos).collect();
         sorted.sort_unstable();
         // The smallest run time that nine in ten do not exceed.
         sorted.get((sorted.len() * 9).div_ceil(10) - 1).map(|nanos| rounded_up(*nanos))
@@ -215,7 +206,7 @@ mod tests {
         assert_eq!(history.estimate(&owner), Some(8), "these ended before");
         (200..300).for_each(|end| history.record(&owner, 16, Time(end)));
         assert_eq!(history.estimate(&owner), Some(16));
-        assert!(history.groups.values().all(|one| one.count == MAX_SAMPLES));
+        assert!(history.groups.values().all(|one| one.by_end.len() == MAX_SAMPLES));
     }
 
     #[test]

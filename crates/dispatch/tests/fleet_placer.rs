@@ -134,11 +134,7 @@ fn hazard_10_quota_is_reserved_only_together_with_a_cluster() {
         let pods = RequestedPodSet { count: 1, requests, ..RequestedPodSet::default() };
         let request =
             Arc::new(WorkloadRequest { pod_sets: vec![pods], ..WorkloadRequest::default() });
-        let work = Arc::new(AssignedWorkload {
-            request,
-            assigned: Vec::new(),
-            ..AssignedWorkload::default()
-        });
+        let work = Arc::new(AssignedWorkload::new(request, Vec::new()));
         let order = QueueOrder::default();
         Some(DispatchedEntry { config: "all".to_owned(), work, order, group: None })
     };
@@ -194,11 +190,7 @@ impl PreemptionCase {
             let pods = RequestedPodSet { count: 1, requests, ..RequestedPodSet::default() };
             let request =
                 Arc::new(WorkloadRequest { pod_sets: vec![pods], ..WorkloadRequest::default() });
-            let work = Arc::new(AssignedWorkload {
-                request,
-                assigned: Vec::new(),
-                ..AssignedWorkload::default()
-            });
+            let work = Arc::new(AssignedWorkload::new(request, Vec::new()));
             let order = QueueOrder { priority, queued_at: Time(0) };
             Some(DispatchedEntry { config: "all".to_owned(), work, order, group: None })
         };

@@ -7,6 +7,7 @@
 
 mod admission;
 pub(crate) mod indexed_workload;
+mod job_owner;
 mod more_than_room;
 mod pod_sets;
 mod preemption_gate;

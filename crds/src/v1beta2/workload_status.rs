@@ -10,7 +10,7 @@ use super::{admission_check_state::AdmissionCheckState, topology_assignment::Top
 use crate::{
     meta::{Condition, find},
     names::{
-        conditions::{EVICTED, QUOTA_RESERVED},
+        conditions::{ADMITTED, EVICTED, QUOTA_RESERVED},
         reasons::{DEACTIVATED, ON_HOLD},
     },
     quantity::Quantity,
@@ -75,6 +75,16 @@ impl WorkloadStatus {
     pub fn is_on_hold(&self) -> bool {
         let reserved = find(&self.conditions, QUOTA_RESERVED);
         reserved.is_some_and(|one| one.status != "True" && one.reason == ON_HOLD)
+    }
+
+    /// Since when its run time counts: its admission, else its reservation. `None` without either.
+    #[must_use]
+    pub fn started_at(&self) -> Option<jiff::Timestamp> {
+        let since = |condition| {
+            let found = find(&self.conditions, condition).filter(|one| one.status == "True");
+            found?.transitioned_at()
+        };
+        since(ADMITTED).or_else(|| since(QUOTA_RESERVED))
     }
 
     /// The condition of an eviction by a deactivation that has a cause, such as a rejected check.

@@ -38,11 +38,8 @@ fn pods(count: i64, cpu: i64, gpu: i64) -> RequestedPodSet {
 }
 
 fn work(pod_sets: Vec<RequestedPodSet>) -> AssignedWorkload {
-    AssignedWorkload {
-        request: Arc::new(WorkloadRequest { pod_sets, ..WorkloadRequest::default() }),
-        assigned: Vec::new(),
-        ..AssignedWorkload::default()
-    }
+    let request = WorkloadRequest { pod_sets, ..WorkloadRequest::default() };
+    AssignedWorkload::new(Arc::new(request), Vec::new())
 }
 
 fn shortage(nodes: &PackedNodes, pod_sets: Vec<RequestedPodSet>) -> Option<ShortageCause> {

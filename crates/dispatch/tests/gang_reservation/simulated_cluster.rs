@@ -26,7 +26,7 @@ pub(crate) struct QueuedJob {
     pub(crate) priority: i64,
     /// Maximum run time of the request.
     pub(crate) runs: Option<i64>,
-    /// Its owner, whose jobs teach how long they run.
+    /// Its owner. Jobs of an owner teach how long others run.
     pub(crate) owner: Option<&'static str>,
 }
 
@@ -204,9 +204,5 @@ fn work(job: &QueuedJob) -> Arc<AssignedWorkload> {
         max_run_time: job.runs,
         ..WorkloadRequest::default()
     };
-    Arc::new(AssignedWorkload {
-        request: Arc::new(request),
-        assigned: Vec::new(),
-        ..AssignedWorkload::default()
-    })
+    Arc::new(AssignedWorkload::new(Arc::new(request), Vec::new()))
 }

@@ -1,11 +1,13 @@
 //! How long finished Workloads ran, and which Workloads run about as long. Source: docs/reference/dispatch.md §1.
 
-use crds::meta::Condition;
-use crds::names::conditions::{ADMITTED, FINISHED, QUOTA_RESERVED};
+use crds::meta::find;
+use crds::names::conditions::FINISHED;
 use crds::names::reasons::SUCCEEDED;
 use crds::v1beta2::Workload;
 use dispatch::RunTimeGroup;
 use jiff::Timestamp;
+
+use super::job_owner::job_owner;
 
 /// Characters of the suffixes that API servers generate.
 const GENERATED: &str = "bcdfghjklmnpqrstvwxz2456789";
@@ -26,32 +28,27 @@ pub struct FinishedRun {
 #[must_use]
 pub fn finished_run(workload: &Workload) -> Option<FinishedRun> {
     let status = &workload.status;
-    let of = |name: &str| {
-        let named = |one: &&Condition| one.r#type == name && one.status == "True";
-        status.conditions.iter().find(named)
-    };
-    let finished = of(FINISHED).filter(|one| one.reason == SUCCEEDED)?;
+    let finished = find(&status.conditions, FINISHED)?;
+    if finished.status != "True" || finished.reason != SUCCEEDED {
+        return None;
+    }
     // A run after an eviction may go on from a checkpoint, so that it says nothing about a whole one.
     if status.accumulated_past_execution_time_seconds.is_some_and(|seconds| seconds > 0) {
         return None;
     }
-    let start = of(ADMITTED).or_else(|| of(QUOTA_RESERVED))?.transitioned_at()?;
-    let end = finished.transitioned_at()?;
+    let (start, end) = (status.started_at()?, finished.transitioned_at()?);
     let nanos = i64::try_from(end.duration_since(start).as_nanos()).ok()?;
     // Times of conditions are whole seconds. A clock that was set back makes negative ones.
     (nanos >= 0).then_some(FinishedRun { nanos: nanos.max(1), end })
 }
 
-/// The Workloads that run about as long: those of one LocalQueue whose jobs have the same kind and the same name, but for numbers
-/// and generated suffixes.
+/// The Workloads that run about as long: those of one LocalQueue for jobs of one kind and one name, but for numbers and generated
+/// suffixes.
 #[must_use]
 pub fn run_time_group(workload: &Workload) -> RunTimeGroup {
     let meta = &workload.metadata;
     let namespace = meta.namespace.as_deref().unwrap_or_default();
-    let owners = meta.owner_references.as_deref().unwrap_or_default();
-    // A pod group has many owners and no controller.
-    let owner = owners.iter().find(|owner| owner.controller == Some(true)).or(owners.first());
-    let owner = match owner {
+    let owner = match job_owner(workload) {
         Some(owner) => format!("{}/{}", owner.kind, common_name(&owner.name)),
         None => common_name(meta.name.as_deref().unwrap_or_default()).to_owned(),
     };

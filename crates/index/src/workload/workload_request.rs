@@ -7,6 +7,7 @@ use dispatch::{JobGvk, RequestedPodSet, WorkloadRequest};
 use engine::node_selection::LabelRequirement;
 use engine::{Amount, Names};
 
+use super::job_owner::job_owner;
 use super::more_than_room;
 use super::pod_sets::{CountedPodSet, CountedPodSets};
 use crate::amount::from_nanos;
@@ -87,10 +88,7 @@ pub fn job_kind(workload: &Workload) -> Option<JobGvk> {
 
 /// Job kind: that of the controller, of any other owner (a pod group has many), or of the annotation.
 fn kind(workload: &Workload) -> JobGvk {
-    let owners = workload.metadata.owner_references.as_deref().unwrap_or_default();
-    // A pod group has many owners and no controller.
-    let controller = owners.iter().find(|owner| owner.controller == Some(true));
-    if let Some(owner) = controller.or(owners.first()) {
+    if let Some(owner) = job_owner(workload) {
         return of_version(&owner.api_version, &owner.kind);
     }
     let annotations = workload.metadata.annotations.as_ref();

@@ -32,8 +32,8 @@ use crds::{
     v1beta2::{PodSetAssignment, ReclaimablePod, TopologyAssignment, Workload},
 };
 use dispatch::{
-    AssignedPodSet, AssignedWorkload, CapacityReport, Fleet, JobGvk, NodeClassCapacity,
-    PlacementConfig,
+    AssignedPodSet, AssignedWorkload, CapacityReport, DispatchedEntry, Fleet, JobGvk,
+    NodeClassCapacity, PlacementConfig,
 };
 use engine::ids::{ClusterId, WorkloadId};
 use index::{FlavorInfo, Index};
@@ -340,11 +340,7 @@ impl LocalCapacity {
         });
         let given: Vec<AssignedPodSet> = given.collect();
         given.iter().any(|one| one.count > 0).then(|| {
-            let work = Arc::new(AssignedWorkload {
-                request: Arc::clone(request),
-                assigned: given,
-                ..AssignedWorkload::default()
-            });
+            let work = Arc::new(AssignedWorkload::new(Arc::clone(request), given));
             UnboundPods { work, holds_quota: record.phase().holds_quota() }
         })
     }
@@ -399,23 +395,22 @@ fn wanted_pods(key: &Key, inputs: &CapacityInputs<'_>) -> Option<i64> {
 }
 
 /// What an entry of a cycle needs of the cluster: the pods of its clone.
-pub(crate) fn work_of<'a>(
-    index: &'a Index,
-    workloads: &'a Workloads,
+pub(crate) fn work_of(
+    index: &Index,
+    workloads: &Workloads,
     entry: &engine::CycleEntry,
-) -> Option<(&'a str, Arc<AssignedWorkload>)> {
+) -> Option<DispatchedEntry> {
     let request = index.request(entry.workload)?;
     let (_, record) = workloads.by_id(entry.workload)?;
     let given = request.pod_sets.iter().zip(&entry.assignment.pod_sets);
     let given = given.map(|(pods, one)| carried(record.object(), &pods.name, one.count)).collect();
-    Some((
-        LOCAL,
-        Arc::new(AssignedWorkload {
-            request: Arc::clone(request),
-            assigned: given,
-            ..AssignedWorkload::default()
-        }),
-    ))
+    Some(DispatchedEntry {
+        config: LOCAL.to_owned(),
+        work: Arc::new(AssignedWorkload::new(Arc::clone(request), given)),
+        order: index.queue_order(entry.workload),
+        // Run times are learned by the manager, which sees all clusters.
+        group: None,
+    })
 }
 
 /// The nodes that the admission of a clone assigns to a pod set.

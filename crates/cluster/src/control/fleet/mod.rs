@@ -29,9 +29,9 @@ use crds::{
     v1alpha1::DispatchPolicy,
     v1beta2::{AdmissionCheck, MultiKueueCluster, MultiKueueConfig},
 };
-use dispatch::{AssignedWorkload, Fleet, PlacementConfig};
+use dispatch::{AssignedWorkload, DispatchedEntry, Fleet, PlacementConfig};
 use engine::CycleEntry;
-use index::Index;
+use index::{Index, run_time_group};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource;
@@ -352,21 +352,20 @@ fn measured(name: &str, object: Option<&MultiKueueCluster>) -> Measurement {
     )
 }
 
-/// What an entry of a cycle asks of the fleet: its MultiKueueConfig and pods. `None` if it is not dispatched by room.
-pub(crate) fn work_of<'a>(
-    index: &'a Index,
-    _: &'a Workloads,
+/// What an entry of a cycle asks of the fleet. `None` if it is not dispatched by room.
+pub(crate) fn work_of(
+    index: &Index,
+    workloads: &Workloads,
     entry: &CycleEntry,
-) -> Option<(&'a str, Arc<AssignedWorkload>)> {
+) -> Option<DispatchedEntry> {
     let (config, request, assigned) = index.dispatch_request(entry)?;
-    Some((
-        config,
-        Arc::new(AssignedWorkload {
-            request: Arc::clone(request),
-            assigned,
-            ..AssignedWorkload::default()
-        }),
-    ))
+    let undeclared = workloads.by_id(entry.workload).filter(|_| request.max_run_time.is_none());
+    Some(DispatchedEntry {
+        config: config.to_owned(),
+        work: Arc::new(AssignedWorkload::new(Arc::clone(request), assigned)),
+        order: index.queue_order(entry.workload),
+        group: undeclared.map(|(_, record)| run_time_group(record.object())),
+    })
 }
 
 /// Whether a Workload with quota names a worker.

@@ -428,7 +428,7 @@ impl ManagerControl {
     fn workloads(&mut self, mut change: Change<Workload>) {
         // Work that ran teaches how long the work runs that is placed after it.
         if let Change::Reset { objects, .. } = &mut change {
-            objects.sort_by_key(|one| !is_true(&one.status.conditions, FINISHED));
+            objects.sort_by_cached_key(|one| !is_true(&one.status.conditions, FINISHED));
         }
         // A new list shows what no watch has reported: many Workloads may be gone at once.
         let relisted = matches!(&change, Change::Reset { removed, .. } if !removed.is_empty());

@@ -4,11 +4,11 @@
 //! head of a StrictFIFO queue, or one whose targets are being evicted, would be evaluated forever. The next event runs
 //! cycles again.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
-use dispatch::{AssignedWorkload, DispatchedEntry, Fleet, FleetPlacer};
+use dispatch::{DispatchedEntry, Fleet, FleetPlacer};
 use engine::{CycleEntry, Engine, Event, ids::WorkloadId};
-use index::{Index, run_time_group};
+use index::Index;
 use jiff::Timestamp;
 use runtime::watch::Key;
 
@@ -38,10 +38,8 @@ const REFRESH_PERIOD: Duration = Duration::from_secs(60);
 /// Heads that a part of a cycle processes.
 const HEADS_PER_PART: usize = 64;
 
-/// What an entry asks of the fleet: the MultiKueueConfig and the pods with what they were given. `None` for an entry that
-/// needs no cluster.
-pub(crate) type WorkOf =
-    for<'a> fn(&'a Index, &'a Workloads, &CycleEntry) -> Option<(&'a str, Arc<AssignedWorkload>)>;
+/// What an entry asks of the fleet. `None` for an entry that needs no cluster.
+pub(crate) type WorkOf = fn(&Index, &Workloads, &CycleEntry) -> Option<DispatchedEntry>;
 
 /// What cycles did.
 #[derive(Debug, Default)]
@@ -159,15 +157,7 @@ impl SchedulingCycles<'_> {
     fn cycle(&mut self, workloads: &Workloads, ctx: &Context) -> Vec<(WorkloadId, Verdict)> {
         let now = engine_time(ctx.now);
         let Self { engine, index, gate, fleet, work_of, .. } = self;
-        let lookup = |entry: &CycleEntry| {
-            let (config, work) = work_of(index, workloads, entry)?;
-            Some(DispatchedEntry {
-                config: config.to_owned(),
-                work,
-                order: index.queue_order(entry.workload),
-                group: workloads.by_id(entry.workload).map(|(_, one)| run_time_group(one.object())),
-            })
-        };
+        let lookup = |entry: &CycleEntry| work_of(index, workloads, entry);
         let mut placer = GatedPlacer::new(FleetPlacer::new(fleet, &lookup, now), gate);
         let mut cycle = engine.begin(now);
         while !cycle.advance(&mut placer, HEADS_PER_PART) {}

@@ -4,11 +4,7 @@ use std::sync::Arc;
 
 use crds::{
     meta::is_true,
-    names::{
-        conditions::{ADMITTED, QUOTA_RESERVED},
-        gates::CONCURRENT_ADMISSION,
-        labels::JOB_UID,
-    },
+    names::{gates::CONCURRENT_ADMISSION, labels::JOB_UID},
     v1beta2::Workload,
 };
 use engine::{Time, ids::WorkloadId};
@@ -136,12 +132,7 @@ impl TrackedWorkload {
 
     /// From when its run time counts: its admission, else its reservation, else the beginning of time.
     pub(crate) fn started_at(&self) -> Time {
-        let conditions = &self.object().status.conditions;
-        let since = |condition| {
-            let found = index::status::find(conditions, condition);
-            found.filter(|one| one.status == "True")?.transitioned_at()
-        };
-        let since = since(ADMITTED).or_else(|| since(QUOTA_RESERVED));
+        let since = self.object().status.started_at();
         since.map(crate::control::time::engine_time).unwrap_or_default()
     }
 
