@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use harness::{Cluster, NodeSpec, annotation};
-use k8s_openapi::api::core::v1::Taint;
+use k8s_openapi::api::{batch::v1::Job, core::v1::Taint};
 use serde_json::{Value, json};
 
 /// Label and taint of the nodes that only pods of one test may use; the value is the test's namespace.
@@ -71,6 +71,12 @@ fn queue_objects(namespace: &str, cpu: &str, workers: &[&str], flavor: &Value) -
     objects.push(cluster_queue);
     let text: Vec<String> = objects.iter().map(ToString::to_string).collect();
     text.join("\n---\n")
+}
+
+/// Whether a condition of a Job is true, such as `Complete`.
+pub fn job_is(job: &Job, condition: &str) -> bool {
+    let mut conditions = job.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    conditions.any(|one| one.type_ == condition && one.status == "True")
 }
 
 /// A Job with this number of pods, each with this cpu request and run time in seconds.

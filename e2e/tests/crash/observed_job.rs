@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use crds::{meta::is_true, v1beta2::Workload};
 use e2e::installation::{Installation, TIMEOUT};
+use e2e::objects::job_is;
 use harness::{Cluster, Observer, annotation};
 use k8s_openapi::{NamespaceResourceScope, api::batch::v1::Job};
 use kube::{
@@ -75,11 +76,7 @@ impl ObservedJob<'_> {
 
     /// Until the Job is complete on the hub and nothing is left anywhere else.
     pub(crate) async fn until_over(&self) -> Result<()> {
-        let complete = |job: &Job| {
-            let conditions =
-                job.status.iter().flat_map(|status| status.conditions.iter().flatten());
-            conditions.into_iter().any(|one| one.type_ == "Complete" && one.status == "True")
-        };
+        let complete = |job: &Job| job_is(job, "Complete");
         self.hub().until(&self.api::<Job>(), self.name, "is complete", TIMEOUT, complete).await?;
         let over = |one: &Workload| {
             is_true(&one.status.conditions, "Finished") && one.finalizers().is_empty()

@@ -115,10 +115,7 @@ impl DispatchFixture {
 
     /// Waits until a Job is complete on the hub.
     pub(crate) async fn until_complete(&self, job: &str, within: Duration) -> Result<()> {
-        let complete = |job: &Job| {
-            let status = job.status.iter().flat_map(|status| status.conditions.iter().flatten());
-            status.into_iter().any(|one| one.type_ == "Complete" && one.status == "True")
-        };
+        let complete = |job: &Job| objects::job_is(job, "Complete");
         self.hub().until(&self.api::<Job>(), job, "is complete", within, complete).await?;
         Ok(())
     }

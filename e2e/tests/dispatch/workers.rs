@@ -19,14 +19,7 @@ async fn a_job_runs_once_on_a_worker_with_free_capacity_and_leaves_no_objects() 
     installation.hub.apply(&objects::job("train", 2, "1", 1).to_string(), namespace).await?;
 
     let jobs = installation.hub.api::<Job>(namespace);
-    let complete = |job: &Job| {
-        let status = job.status.clone().unwrap_or_default();
-        status
-            .conditions
-            .iter()
-            .flatten()
-            .any(|one| one.type_ == "Complete" && one.status == "True")
-    };
+    let complete = |job: &Job| objects::job_is(job, "Complete");
     let job = installation.hub.until(&jobs, "train", "is complete", TIMEOUT, complete).await?;
     assert_eq!(job.status.and_then(|status| status.succeeded), Some(2));
     let workloads = installation.hub.api::<Workload>(namespace);

@@ -11,6 +11,7 @@ mod proxy;
 mod scale;
 
 use anyhow::Result;
+use e2e::objects::job_is;
 use harness::{NodeSpec, Space, TestLab, secs};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
@@ -91,10 +92,5 @@ fn is_ready(pod: &Pod) -> bool {
 }
 
 fn complete(job: &Job) -> bool {
-    finished(job, "Complete")
-}
-
-fn finished(job: &Job, how: &str) -> bool {
-    let conditions = job.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    conditions.into_iter().any(|one| one.type_ == how && one.status == "True")
+    job_is(job, "Complete")
 }

@@ -8,6 +8,7 @@ use crds::{
     v1beta2::{MultiKueueCluster, Workload},
 };
 use e2e::installation::{NAMESPACE, TIMEOUT, root};
+use e2e::objects::job_is;
 use harness::{Cluster, LabPlan, TestLab, program, secs};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
@@ -140,9 +141,7 @@ async fn register(lab: &TestLab, hub: &Cluster, worker: &Cluster) -> Result<()> 
 
 async fn until_active(hub: &Cluster, workers: &[Cluster]) -> Result<()> {
     let clusters: Api<MultiKueueCluster> = hub.cluster_api();
-    let active = |one: &MultiKueueCluster| {
-        meta::find(&one.status.conditions, "Active").is_some_and(|one| one.status == "True")
-    };
+    let active = |one: &MultiKueueCluster| meta::is_true(&one.status.conditions, "Active");
     for worker in workers {
         hub.until(&clusters, worker.name(), "is active", TIMEOUT, active).await?;
     }
@@ -191,10 +190,7 @@ async fn job_ends(hub: &Cluster, worker: &Cluster) -> Result<()> {
         worker.kubectl(&["exec", "-n", TEAM, &pod, "--", "touch", "/tmp/go"]).await?;
     }
     let jobs: Api<Job> = hub.api(TEAM);
-    let complete = |job: &Job| {
-        let conditions = job.status.iter().flat_map(|status| status.conditions.iter().flatten());
-        conditions.into_iter().any(|one| one.type_ == "Complete" && one.status == "True")
-    };
+    let complete = |job: &Job| job_is(job, "Complete");
     hub.until(&jobs, JOB, "is complete", 2 * TIMEOUT, complete).await?;
     Ok(())
 }

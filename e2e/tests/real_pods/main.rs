@@ -1,4 +1,4 @@
-//! An installation whose manager and agents run in pods, on real nodes of every cluster.
+//! An installation with manager and agents in pods, on real nodes of every cluster.
 //!
 //! Its lab does not run beside that of `tests/real`: together they have nine nodes, and nine nodes with their clusters use the 128
 //! inotify instances that the kernel allows a user by default. As there, `make test-real` runs it, where real nodes can run.

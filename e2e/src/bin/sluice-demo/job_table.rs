@@ -7,6 +7,7 @@ use crds::{
     names::conditions::{ADMITTED, FINISHED, QUOTA_RESERVED},
     v1beta2::Workload,
 };
+use e2e::objects::job_is;
 use harness::FollowedChange;
 use k8s_openapi::api::batch::v1::Job;
 use kube::{Resource, ResourceExt};
@@ -169,13 +170,9 @@ fn place(workload: &Workload) -> Option<&str> {
 
 fn state(job: &Job, placed: bool) -> JobState {
     let status = job.status.as_ref();
-    let is = |kind: &str| {
-        let conditions = status.into_iter().flat_map(|status| status.conditions.iter().flatten());
-        conditions.into_iter().any(|one| one.type_ == kind && one.status == "True")
-    };
     let count = |count: Option<i32>| count.unwrap_or_default();
     let begun = status.map_or(0, |status| count(status.active) + count(status.succeeded));
-    match (is("Complete"), is("Failed")) {
+    match (job_is(job, "Complete"), job_is(job, "Failed")) {
         (true, _) => JobState::Finished,
         (_, true) => JobState::Failed,
         _ if begun > 0 => JobState::Running,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use e2e::objects::job_is;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
@@ -51,9 +52,7 @@ impl ObservedJob {
 
     /// The Job on the manager.
     pub(super) fn observe_job(&mut self, job: &Job, now: Instant) {
-        let conditions = job.status.as_ref().and_then(|status| status.conditions.as_ref());
-        let mut conditions = conditions.into_iter().flatten();
-        if conditions.any(|one| one.type_ == "Complete" && one.status == "True") {
+        if job_is(job, "Complete") {
             self.complete.get_or_insert(now);
         }
     }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use crds::{meta::is_true, names::conditions::ADMITTED, v1beta2::Workload};
+use e2e::objects::job_is;
 use harness::{Cluster, Follow};
 use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
@@ -113,7 +114,7 @@ fn see_hub(book: &watch::Sender<TimestampsByJob>, job: &Job) {
     if status.active.unwrap_or_default() + status.succeeded.unwrap_or_default() > 0 {
         note(book, &name, |moments| &mut moments.pod_on_manager);
     }
-    if is_complete(job) {
+    if job_is(job, "Complete") {
         note(book, &name, |moments| &mut moments.complete_on_manager);
     }
 }
@@ -123,12 +124,7 @@ fn see_copy(book: &watch::Sender<TimestampsByJob>, job: &Job) {
     if job.spec.as_ref().is_some_and(|spec| spec.suspend != Some(true)) {
         note(book, &name, |moments| &mut moments.unsuspended);
     }
-    if is_complete(job) {
+    if job_is(job, "Complete") {
         note(book, &name, |moments| &mut moments.complete);
     }
-}
-
-fn is_complete(job: &Job) -> bool {
-    let mut conditions = job.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    conditions.any(|one| one.type_ == "Complete" && one.status == "True")
 }
