@@ -220,7 +220,7 @@ pub mod annotations {
         EPOCH = "sluice.dev/epoch";
         /// The incarnation of the manager that created a copy.
         INCARNATION = "sluice.dev/incarnation";
-        /// The term of the leader that created a copy.
+        /// The term of the leader that created a copy, or that took the manager's Workload over.
         TERM = "sluice.dev/term";
         /// The resourceVersion of the manager's Workload when a copy was created.
         HUB_VERSION = "sluice.dev/hub-version";

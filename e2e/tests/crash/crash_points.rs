@@ -22,6 +22,14 @@ pub(crate) struct CrashPoint {
 }
 
 impl CrashPoint {
+    /// Where a manager ends whose nominations another one takes over.
+    pub(crate) const BEFORE_CREATES: Self = Self {
+        program: CrashingProgram::Manager,
+        scenario: Scenario::Plain,
+        write: Purpose::CloneCreate.name(),
+        moment: "before",
+    };
+
     /// As the environment variable names it.
     pub(crate) fn failpoint(&self) -> String {
         format!("{}.{}", self.write, self.moment)
@@ -132,6 +140,7 @@ fn written(
         (CrashingProgram::Manager, Scenario::QueueRemoved) => (&[P::ReleaseUnused], &[]),
         (CrashingProgram::Manager, Scenario::Elected) => (&[], &[LEASE]),
         (CrashingProgram::Manager, Scenario::Untrusted) => (&[], &[CERT_SECRET, CA_BUNDLE]),
+        (CrashingProgram::Manager, Scenario::TakenOver) => (&[P::ConfirmVersion], &[]),
         (CrashingProgram::Agent, Scenario::Plain) => {
             (&[P::Reserve, P::Start, P::Finish, P::Capacity], &[])
         }

@@ -14,6 +14,7 @@ mod dead_agent;
 mod dispatched;
 mod elastic_pods;
 mod failure_recovery;
+mod former_leader;
 mod gang_reservation;
 mod grouped_sets;
 mod incarnation;
@@ -123,9 +124,9 @@ fn leading(settings: ManagerSettings) -> ManagerControl {
     control
 }
 
-/// The incarnation 7 with its leader 9, which began at version 1000.
+/// The incarnation 7 with its leader 9, which began at version 10: before the objects of these tests.
 fn incarnation() -> dispatch::HubIncarnation {
-    dispatch::HubIncarnation { id: 7, term: 9, began_at: 1000, accepted: vec![] }
+    dispatch::HubIncarnation { id: 7, term: 9, began_at: 10, accepted: vec![] }
 }
 
 /// The message of the condition of worker `east`.

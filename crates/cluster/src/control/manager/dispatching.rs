@@ -160,10 +160,17 @@ impl Dispatching {
         now: Timestamp,
     ) {
         // A rise without an answer is repeated. It skips a number, and nothing runs at that time that it would void.
-        if ticket.purpose == Purpose::RaiseEpoch
-            && let (Some(multikueue), WriteOutcome::Done(_)) = (&mut self.multikueue, answer)
-        {
-            multikueue.epoch_raised(&ticket.target.key, now);
+        let Some(multikueue) = &mut self.multikueue else {
+            return;
+        };
+        match (ticket.purpose, answer) {
+            (Purpose::RaiseEpoch, WriteOutcome::Done(_)) => {
+                multikueue.epoch_raised(&ticket.target.key, now);
+            }
+            (Purpose::Reserve, WriteOutcome::Stale | WriteOutcome::Unknown(_)) => {
+                multikueue.reservation_failed(&ticket.target.key, now);
+            }
+            _ => {}
         }
     }
 
@@ -218,6 +225,10 @@ impl Dispatching {
                 DispatchEffect::Unreserve(message) => core.workloads.unreserve(key, message),
                 DispatchEffect::RaiseEpoch(epoch) => {
                     let command = &WorkloadCommand::RaiseEpoch(epoch);
+                    core.workloads.perform(key, command, None, &mut core.ctx);
+                }
+                DispatchEffect::ConfirmVersion(term) => {
+                    let command = &WorkloadCommand::ConfirmVersion(term);
                     core.workloads.perform(key, command, None, &mut core.ctx);
                 }
                 DispatchEffect::WriteJobs(changes) => changes.iter().for_each(|(job, change)| {

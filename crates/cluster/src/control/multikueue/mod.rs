@@ -8,7 +8,7 @@
 //! | `worker_clusters` | all workers: connections and watches |
 //! | `copy_answers` | answers to writes of copies |
 //! | `worker`, `copies`, `job_copies`, `naming` | one worker: connection, clones and jobs, which job names which clone |
-//! | `evaluation` | one evaluation of a Workload, step by step |
+//! | `evaluation`, `create_copies`, `refused_clusters` | one evaluation of a Workload, step by step |
 //! | `set_siblings` | the other replicas of a set, which share its copy |
 //! | `state` | what is remembered of a Workload's dispatch |
 //! | `view` | the input of the state machine |
@@ -23,12 +23,14 @@ mod breaker;
 mod copies;
 mod copy_answers;
 mod copy_stamp;
+mod create_copies;
 mod evaluation;
 mod incarnation;
 mod job_copies;
 mod label_keys;
 mod naming;
 mod orphan_cleanup;
+mod refused_clusters;
 mod report_copies;
 mod set_siblings;
 mod state;
@@ -130,6 +132,8 @@ pub(crate) enum DispatchEffect {
     Unreserve(String),
     /// This epoch is written.
     RaiseEpoch(u64),
+    /// The term of this leader is written, which succeeds on the newest version only.
+    ConfirmVersion(u64),
     /// The status of the hub's jobs is written.
     WriteJobs(Vec<(JobKey, JobChange)>),
 }
@@ -339,6 +343,11 @@ impl MultiKueueDispatch {
     /// The engine reserved quota: copies are made from scratch.
     pub(crate) fn reserved(&mut self, key: &Key, now: Timestamp) {
         self.states.insert(key.clone(), DispatchState::fresh(now));
+    }
+
+    /// The reservation was decided on an old version, or may not be written: a former leader may have reserved and created.
+    pub(crate) fn reservation_failed(&mut self, key: &Key, now: Timestamp) {
+        self.states.insert(key.clone(), DispatchState::unknown(now));
     }
 
     /// The next epoch is written.

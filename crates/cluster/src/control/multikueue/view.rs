@@ -29,11 +29,12 @@ use crate::control::{
     workloads::{TrackedWorkload, WorkloadPhase, Workloads},
 };
 
-/// The hub's side of a Workload. `check` is its MultiKueue check, and is `None` without quota.
+/// The hub's side of a Workload. `check` is its MultiKueue check, and is `None` without quota; `began_at` is the version at
+/// which this leader began.
 pub(super) fn hub_view(
     record: &TrackedWorkload,
     (check, jobs): (Option<&str>, &[HubJob<'_>]),
-    state: &DispatchState,
+    (state, began_at): (&DispatchState, u64),
     fleet: &mut Fleet,
 ) -> LocalWorkload {
     let workload = record.object();
@@ -60,7 +61,8 @@ pub(super) fn hub_view(
         start_awaited_since: None,
         drained_at: None,
         nominated_at: engine_time(state.nominated_at),
-        exactly_once: None,
+        exactly_once: false,
+        is_own_version: record.version() > began_at,
         job: hub_jobs(jobs),
     }
 }

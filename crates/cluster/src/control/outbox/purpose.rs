@@ -55,6 +55,8 @@ purposes! {
     AddOwners = "add-owners";
     /// Raises the epoch, which voids copies of the present one.
     RaiseEpoch = "raise-epoch";
+    /// Writes the term of a leader that takes a Workload over, before it creates copies of it.
+    ConfirmVersion = "confirm-version";
     /// Writes `reclaimablePods`.
     Reclaim = "reclaim";
 

@@ -3,7 +3,7 @@
 use crds::{
     names::{
         ADMISSION_MANAGER, RECLAIMABLE_PODS_MANAGER, RESOURCE_IN_USE_FINALIZER,
-        annotations::{ADMISSION_GATED_BY, EPOCH},
+        annotations::{ADMISSION_GATED_BY, EPOCH, TERM},
         labels::{CONCURRENT_ADMISSION_PARENT, JOB_UID},
     },
     v1beta2::{ReclaimablePod, Workload, WorkloadStatus},
@@ -52,6 +52,8 @@ pub(crate) enum WorkloadCommand {
     AddOwners(Vec<OwnerReference>),
     /// A higher epoch, which voids copies of the present one.
     RaiseEpoch(u64),
+    /// The term of the leader that is about to create copies. Like every write here it succeeds on the observed version only.
+    ConfirmVersion(u64),
 }
 
 impl WorkloadCommand {
@@ -70,6 +72,7 @@ impl WorkloadCommand {
             Self::MarkParent => Purpose::MarkParent,
             Self::AddOwners(_) => Purpose::AddOwners,
             Self::RaiseEpoch(_) => Purpose::RaiseEpoch,
+            Self::ConfirmVersion(_) => Purpose::ConfirmVersion,
         }
     }
 
@@ -166,6 +169,9 @@ impl WorkloadCommand {
             }
             Self::RaiseEpoch(epoch) => {
                 json!({ "metadata": { "annotations": { EPOCH: epoch.to_string() } } })
+            }
+            Self::ConfirmVersion(term) => {
+                json!({ "metadata": { "annotations": { TERM: term.to_string() } } })
             }
             Self::Delete | Self::Reclaim(_) => json!({}),
         }
