@@ -13,9 +13,11 @@ mod cycles;
 mod dead_agent;
 mod dispatched;
 mod elastic_pods;
+mod exactly_once;
 mod failure_recovery;
 mod former_leader;
 mod gang_reservation;
+mod grants;
 mod grouped_sets;
 mod incarnation;
 mod job_kinds;
@@ -190,6 +192,7 @@ fn agent_orders(policy: AgentPolicy) -> Vec<&'static str> {
         AgentInput::Node(list(vec![node])),
         AgentInput::Pod(list(vec![])),
         AgentInput::Capacity(list(vec![])),
+        AgentInput::Lease(list(vec![])),
         AgentInput::Job(batch_job(), jobs(vec![])),
         AgentInput::Workload(list(vec![clone])),
     ];

@@ -15,6 +15,7 @@ use crate::control::{
     outbox::{Purpose, Subject, Ticket},
     queues::Queues,
     scheduling::WorkOf,
+    timers::Reevaluation,
     workloads::{WorkloadChange, WorkloadCommand},
 };
 
@@ -62,6 +63,7 @@ impl Dispatching {
                 multikueue.jobs_changed(name, (&kind, change), (jobs, registry), ctx);
                 return listed;
             }
+            WorkerInput::Lease(change) => multikueue.leases_changed(name, change, ctx),
             WorkerInput::Capacity(change) => {
                 multikueue.report_changed(name, change, (scheduler, registry), ctx);
             }
@@ -147,6 +149,9 @@ impl Dispatching {
         if *subject == Subject::Capacity {
             return multikueue.label_keys_answered(ticket, answer, (scheduler, registry), ctx);
         }
+        if *subject == Subject::Lease {
+            return multikueue.lease_answered(ticket, answer);
+        }
         let flavors = queues.flavors();
         let mut inputs = DispatchInputs { workloads, jobs, registry, scheduler, flavors };
         multikueue.answered(ticket, answer, &mut inputs, ctx);
@@ -227,8 +232,8 @@ impl Dispatching {
                     let command = &WorkloadCommand::RaiseEpoch(epoch);
                     core.workloads.perform(key, command, None, &mut core.ctx);
                 }
-                DispatchEffect::ConfirmVersion(term) => {
-                    let command = &WorkloadCommand::ConfirmVersion(term);
+                DispatchEffect::ConfirmVersion { term, exactly_once } => {
+                    let command = &WorkloadCommand::ConfirmVersion { term, exactly_once };
                     core.workloads.perform(key, command, None, &mut core.ctx);
                 }
                 DispatchEffect::WriteJobs(changes) => changes.iter().for_each(|(job, change)| {
@@ -249,6 +254,16 @@ impl Dispatching {
             run.reserved.iter().for_each(|key| multikueue.reserved(key, ctx.now));
         }
         run.progress
+    }
+
+    /// Decides about the leases of workers. What they allow now is decided about every Workload.
+    pub(super) fn keep_leases(&mut self, core: &mut Core) {
+        let multikueue = self.multikueue.as_mut();
+        if multikueue.is_some_and(|one| one.keep_leases(&mut self.registry, &mut core.ctx)) {
+            core.evaluate_all_workloads();
+            core.scheduler.request_cycle();
+            core.ctx.agenda.now(Reevaluation::Clusters);
+        }
     }
 
     /// More clusters may race for Workloads: those are evaluated again. Reports may be too old.

@@ -16,7 +16,8 @@ impl<'a> DispatchEvaluation<'a> {
             return;
         };
         let workload = record.object();
-        let mark = self.identity(index::epoch(workload));
+        let stamp = self.lease_stamp(cluster);
+        let mark = self.identity(index::epoch(workload), stamp.as_deref());
         let clone = (self.key, &**workload);
         // Until an answer or a list settles it, a create counts as something that can run
         // (docs/reference/dispatch.md §6).
@@ -29,9 +30,12 @@ impl<'a> DispatchEvaluation<'a> {
     }
 
     /// What identifies a copy of this epoch.
-    fn identity(&self, epoch: u64) -> RemoteIdentity<'a> {
+    fn identity<'i>(&self, epoch: u64, lease: Option<&'i str>) -> RemoteIdentity<'i>
+    where
+        'a: 'i,
+    {
         let HubIncarnation { id, term, .. } = *self.hub.0;
-        RemoteIdentity { origin: &self.config.origin, epoch, incarnation: id, term }
+        RemoteIdentity { origin: &self.config.origin, epoch, incarnation: id, term, lease }
     }
 
     /// Creates the copies of jobs that are missing on a worker.
@@ -43,7 +47,8 @@ impl<'a> DispatchEvaluation<'a> {
             return;
         };
         let workload = (self.key, &**record.object());
-        let mark = self.identity(index::epoch(record.object()));
+        let stamp = self.lease_stamp(cluster);
+        let mark = self.identity(index::epoch(record.object()), stamp.as_deref());
         let jobs = self.inputs.jobs;
         for (key, job) in jobs.dispatched(self.key, record.object()) {
             let object = (cluster, Some(key.clone()));

@@ -16,7 +16,9 @@ use jiff::Timestamp;
 use runtime::watch::Key;
 
 use super::{
-    DispatchConfig, DispatchEffect, DispatchInputs, multikueue_check,
+    DispatchConfig, DispatchEffect, DispatchInputs,
+    grants::LeasedDispatch,
+    multikueue_check,
     orphan_cleanup::breaker_holds,
     state::DispatchState,
     status_sync::StatusNews,
@@ -51,6 +53,7 @@ pub(super) struct DispatchEvaluation<'a> {
     pub(super) config: &'a DispatchConfig,
     pub(super) state: &'a mut DispatchState,
     pub(super) workers: &'a WorkerClusters,
+    pub(super) leases: LeasedDispatch<'a>,
     /// The incarnation, and the uid of the last Workload of the name whose deletion was observed.
     pub(super) hub: (&'a HubIncarnation, Option<&'a str>),
     /// When this process began to observe anything.
@@ -92,7 +95,8 @@ impl<'a> DispatchEvaluation<'a> {
         if !hub.exists && breaker_holds(self.workers, self.key, self.inputs.registry, self.ctx) {
             return Vec::new();
         }
-        let copies = self.copies(&hub);
+        let mut copies = self.copies(&hub);
+        self.apply_guarantee(&mut hub, &mut copies);
         hub.race = self.race(&hub);
         hub.drained_at = self.drained_at(&hub);
         hub.start_awaited_since = self.start_awaited_since(&hub, &copies);
@@ -196,7 +200,7 @@ impl<'a> DispatchEvaluation<'a> {
     }
 
     /// The MultiKueueConfig of the ClusterQueue where the Workload has quota.
-    fn multikueue_config(&self) -> Option<&'a str> {
+    pub(super) fn multikueue_config(&self) -> Option<&'a str> {
         let record = self.inputs.workloads.get(self.key)?;
         let admission = record.object().status.admission.as_ref()?;
         self.inputs.scheduler.multikueue_config(&admission.cluster_queue)
@@ -251,9 +255,12 @@ impl<'a> DispatchEvaluation<'a> {
             .filter(|worker| chosen.contains(&worker.id) || worker.concerns(self.key, writes));
         let registry = &self.inputs.registry;
         let mut copies: Vec<RemoteCopy> = concerned
-            .map(|worker| RemoteCopy {
-                cleanup_confirmed: registry.is_cleanup_confirmed(worker.name()),
-                ..copy_view(worker, self.key, &copy_inputs)
+            .map(|worker| {
+                let leases = self.leases.grants.state(worker.name());
+                RemoteCopy {
+                    cleanup_confirmed: registry.is_cleanup_confirmed(worker.name()),
+                    ..copy_view((worker, &leases), self.key, &copy_inputs)
+                }
             })
             .collect();
         let known: BTreeSet<ClusterId> = copies.iter().map(|copy| copy.cluster).collect();
@@ -262,7 +269,10 @@ impl<'a> DispatchEvaluation<'a> {
         // (docs/reference/multikueue.md §2.8).
         let fleet = registry.fleet();
         let since = |cluster| self.workers.loss_before(fleet.name(cluster)).unwrap_or(self.began);
-        copies.extend(unknown.map(|cluster| unknown_cluster(*cluster, since(*cluster))));
+        copies.extend(unknown.map(|cluster| RemoteCopy {
+            lease: self.leases.grants.state(fleet.name(*cluster)).lease,
+            ..unknown_cluster(*cluster, since(*cluster))
+        }));
         copies
     }
 
@@ -288,9 +298,10 @@ impl<'a> DispatchEvaluation<'a> {
                 worker_writes::push_priority(worker, (self.key, record.object()), self.ctx);
             }
             DispatchStep::ConfirmVersion => {
-                return Some(DispatchEffect::ConfirmVersion(self.hub.0.term));
+                let (term, exactly_once) = (self.hub.0.term, self.leases.exactly_once);
+                return Some(DispatchEffect::ConfirmVersion { term, exactly_once });
             }
-            DispatchStep::Stamp(_) => {} // ExactlyOnce is refused.
+            DispatchStep::Stamp(cluster) => self.push_stamp(cluster),
             DispatchStep::SyncStatus(cluster) => {
                 return self.sync_status(cluster);
             }

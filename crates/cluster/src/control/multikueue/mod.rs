@@ -15,6 +15,7 @@
 //! | `worker_writes` | creates and deletes of copies |
 //! | `status_sync` | when a copy's status is written to the hub's job |
 //! | `incarnation`, `copy_stamp` | the hub's incarnation and term, and what a copy carries of them |
+//! | `grants`, `lease_state`, `exactly_once` | leases of workers, and what they mean for a Workload |
 //! | `orphan_cleanup`, `breaker` | copies of unknown Workloads, and when their deletion waits for a user |
 //! | `unregistered` | Events about workers without a MultiKueueCluster |
 //! | `report_copies`, `label_keys` | capacity reports on the hub, and the labels that workers report by |
@@ -25,9 +26,12 @@ mod copy_answers;
 mod copy_stamp;
 mod create_copies;
 mod evaluation;
+mod exactly_once;
+mod grants;
 mod incarnation;
 mod job_copies;
 mod label_keys;
+mod lease_state;
 mod naming;
 mod orphan_cleanup;
 mod refused_clusters;
@@ -56,6 +60,7 @@ use runtime::{
 
 use self::{
     evaluation::DispatchEvaluation,
+    grants::{Grants, LeasedDispatch},
     incarnation::IncarnationRecord,
     orphan_cleanup::{DepartedWorkloads, HubHistory, OrphanCleanup},
     set_siblings::SetSiblings,
@@ -132,8 +137,8 @@ pub(crate) enum DispatchEffect {
     Unreserve(String),
     /// This epoch is written.
     RaiseEpoch(u64),
-    /// The term of this leader is written, which succeeds on the newest version only.
-    ConfirmVersion(u64),
+    /// The term of this leader is written, and the guarantee if it is ExactlyOnce; that succeeds on the newest version only.
+    ConfirmVersion { term: u64, exactly_once: bool },
     /// The status of the hub's jobs is written.
     WriteJobs(Vec<(JobKey, JobChange)>),
 }
@@ -146,6 +151,7 @@ pub(crate) struct MultiKueueDispatch {
     cleanup: OrphanCleanup,
     states: KeyMap<Key, DispatchState>,
     incarnation: IncarnationRecord,
+    grants: Grants,
     departed: DepartedWorkloads,
     /// When this process began to observe anything.
     began: Option<Timestamp>,
@@ -160,6 +166,7 @@ impl MultiKueueDispatch {
             cleanup: OrphanCleanup::new(config.gc_interval),
             incarnation: IncarnationRecord::new(&config.namespace),
             departed: KeyMap::new(),
+            grants: Grants::default(),
             workers: WorkerClusters::new(kinds, config.origin.clone()),
             config,
             states: KeyMap::new(),
@@ -192,6 +199,7 @@ impl MultiKueueDispatch {
         registry: &mut FleetRegistry,
         ctx: &mut Context,
     ) -> bool {
+        self.grants.connection_changed(name);
         self.workers.connection_changed(name, connection, registry, ctx)
     }
 
@@ -256,13 +264,17 @@ impl MultiKueueDispatch {
         now: Timestamp,
         confirmed: bool,
     ) -> Option<ActiveCondition> {
-        self.workers.active_condition(name, now, confirmed)
+        let condition = self.workers.active_condition(name, now, confirmed)?;
+        let state = self.grants.state(name);
+        let message = lease_state::with_fence(condition.message, name, &state);
+        Some(ActiveCondition { message, ..condition })
     }
 
     /// The clock jumped: what lasts goes on.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
         self.began = self.began.map(|at| moved(at, by));
         self.workers.clock_jumped(by);
+        self.grants.clock_jumped(by);
         self.states.for_each_mut(|_, state| state.clock_jumped(by));
     }
 
@@ -425,10 +437,12 @@ impl MultiKueueDispatch {
             true => self.states.entry(key.clone()).or_insert(DispatchState::unknown(ctx.now)),
             false => &mut absent,
         };
-        let Self { config, workers, .. } = self;
+        let Self { config, workers, grants, .. } = self;
         let hub = (incarnation, departed);
         let racing = None;
-        DispatchEvaluation { key, config, state, workers, hub, began, racing, inputs, ctx }.run()
+        let leases = LeasedDispatch { grants, exactly_once: false };
+        DispatchEvaluation { key, config, state, workers, leases, hub, began, racing, inputs, ctx }
+            .run()
     }
 
     /// Takes the answer to a write of a copy.

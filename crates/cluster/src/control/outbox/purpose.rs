@@ -147,6 +147,22 @@ purposes! {
     /// Asks a worker to report by node labels.
     LabelKeys = "label-keys";
 
+    /// Creates the Lease by which a manager grants.
+    GrantCreate = "grant-create";
+    /// Echoes a beat, with term and session.
+    Grant = "grant";
+    /// Records term and session of a worker, and ends a session.
+    FenceRecord = "fence-record";
+    /// Gives the clone of a former leader the stamp of the present one.
+    Stamp = "stamp";
+
+    /// Creates the Lease of an agent.
+    BeatCreate = "beat-create";
+    /// Writes a beat of an agent.
+    Beat = "beat";
+    /// Deletes a pod of a clone whose grant has ended.
+    FencePod = "fence-pod";
+
     /// Creates the ClusterCapacity of an agent.
     CapacityCreate = "capacity-create";
     /// Writes a capacity report.
