@@ -333,9 +333,8 @@ impl AgentControl {
             flavors: AssignedFlavors::Carried,
             priority: &|source| self.configuration.priority(source),
             managed: &|key, job, _| {
-                let name = prebuilt_name(job, JobGates::default()).name;
-                let clone = key.in_namespace(name);
-                !fenced.contains(&clone)
+                let clone = || key.in_namespace(prebuilt_name(job, JobGates::default()).name);
+                fenced.is_empty() || !fenced.contains(&clone())
             },
         };
         self.core.evaluate_jobs(&environment)
