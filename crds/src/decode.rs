@@ -4,6 +4,7 @@
 //! crate that observes them. [`Decode`] has one function per kind, which every crate calls.
 
 use k8s_openapi::api::{
+    coordination::v1::Lease,
     core::v1::{ConfigMap, Event, LimitRange, Namespace, Node},
     node::v1::RuntimeClass,
     scheduling::v1::PriorityClass,
@@ -45,5 +46,5 @@ macro_rules! decode {
 decode! {
     AdmissionCheck, ClusterCapacity, ClusterQueue, Cohort, DispatchPolicy, LocalQueue, MultiKueueCluster, MultiKueueConfig,
     ProvisioningRequestConfig, ResourceFlavor, Topology, Workload, WorkloadPriorityClass,
-    ConfigMap, Event, LimitRange, Namespace, Node, PriorityClass, RuntimeClass,
+    ConfigMap, Event, Lease, LimitRange, Namespace, Node, PriorityClass, RuntimeClass,
 }

@@ -50,6 +50,12 @@ names! {
     INCARNATION_CONFIG_MAP = "sluice-incarnation";
     /// Field manager of `sluicectl`, and value of the label `managed-by` of what `sluicectl join` makes.
     SLUICECTL = "sluicectl";
+    /// `execution` of a DispatchPolicy, and the annotation of the same meaning on a Workload.
+    EXACTLY_ONCE = "ExactlyOnce";
+    /// The Lease in which an agent writes beats.
+    AGENT_LEASE = "sluice-agent";
+    /// Start of the name of the Lease by which a manager grants; its origin follows.
+    HUB_LEASE_PREFIX = "sluice-hub-";
     /// The lease of the leader.
     LEADER_LEASE = "c1f6bfd2.kueue.x-k8s.io";
 }
@@ -107,6 +113,8 @@ pub mod labels {
         MULTI_KUEUE_ORIGIN = "kueue.x-k8s.io/multikueue-origin";
         /// The tool that manages an object; the value is that of Kubernetes' recommended labels.
         MANAGED_BY = "app.kubernetes.io/managed-by";
+        /// `true` on the Leases between managers and agents.
+        GRANTS = "sluice.dev/grants";
         /// Pods on a worker that belong to a dispatched Workload.
         MULTI_KUEUE_WORKER_POD = "kueue.x-k8s.io/multikueue-worker-workload-pod";
     }
@@ -220,7 +228,7 @@ pub mod annotations {
         EPOCH = "sluice.dev/epoch";
         /// The incarnation of the manager that created a copy.
         INCARNATION = "sluice.dev/incarnation";
-        /// The term of the leader that created a copy.
+        /// The term of the leader that created a copy, or that took the manager's Workload over.
         TERM = "sluice.dev/term";
         /// The resourceVersion of the manager's Workload when a copy was created.
         HUB_VERSION = "sluice.dev/hub-version";
@@ -240,7 +248,19 @@ pub mod annotations {
         JOINED_CONFIGS = "sluice.dev/joined-configs";
         /// When the token in the kubeconfig of a MultiKueueCluster expires.
         TOKEN_EXPIRES = "sluice.dev/token-expires";
-        /// Whether a job may run twice when its worker is lost.
+        /// The number of the last beat, on the Lease of an agent.
+        BEAT = "sluice.dev/beat";
+        /// The beat that a manager has seen, as `boot/number`, on its Lease.
+        ECHO = "sluice.dev/echo";
+        /// The session of the worker, on the Lease of a manager.
+        SESSION = "sluice.dev/session";
+        /// Session and term under which a copy may run, as `session/term`.
+        LEASE_STAMP = "sluice.dev/lease";
+        /// Session of the worker and term of the leader, as `session/term`, on a MultiKueueCluster.
+        FENCE_RECORD = "sluice.dev/fence-record";
+        /// The session of a lost worker of which a person has confirmed that nothing runs, on a MultiKueueCluster.
+        FENCE = "sluice.dev/fence";
+        /// The guarantee under which a Workload is dispatched, if its worker is lost.
         EXECUTION = "sluice.dev/execution";
         /// Label selector over clusters.
         AFFINITY = "sluice.dev/affinity";
@@ -366,6 +386,8 @@ pub mod reasons {
         CERTIFICATE_EXPIRED = "CertificateExpired";
         /// A worker does not run jobs of this kind.
         KIND_NOT_ALLOWED = "KindNotAllowed";
+        /// The grant of a clone has ended: it is stopped and never starts again.
+        FENCED = "Fenced";
         /// No node accepts a pod: on pods set by the scheduler, on remote copies the reason of their eviction.
         UNSCHEDULABLE = "Unschedulable";
         /// The API server of a worker refuses pods of a remote copy: the reason of its eviction.

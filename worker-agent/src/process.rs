@@ -45,7 +45,8 @@ pub(crate) async fn run(
     // Before the election: a replica that waits for the lease answers its probes as well.
     serve(args, &counters, &stop, &mut tasks).await?;
     let known = Kinds::built_in().with(&declared_kinds(args.job_kinds.as_deref())?);
-    let settings = AgentSettings::new(config.policy(), &known.with_workloads());
+    let settings = AgentSettings::new(config.policy(), &known.with_workloads())
+        .with_lease(&config.namespace, &identity().context("identity of the agent's Lease")?);
     let mut stores = Stores::new(client.clone(), &counters.watches, stop.clone());
     let reporter = Reporter {
         component: COMPONENT.to_owned(),
@@ -62,7 +63,12 @@ pub(crate) async fn run(
     let leader = Leader {
         client,
         // The label with any value: several managers may share the worker.
-        sources: Sources::agent(&mut stores, settings.kinds(), MULTI_KUEUE_ORIGIN),
+        sources: Sources::agent(
+            &mut stores,
+            settings.kinds(),
+            MULTI_KUEUE_ORIGIN,
+            &config.namespace,
+        ),
         control: AgentControl::new(settings),
         election: election(config)?,
         metrics: counters,

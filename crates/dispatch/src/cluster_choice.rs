@@ -204,6 +204,9 @@ impl Fleet {
         if !cluster.connected {
             return Err(ClusterRefusal::NotConnected);
         }
+        if policy.exactly_once.is_some() && !cluster.leases_open {
+            return Err(ClusterRefusal::NoLeases);
+        }
         if policy.draining(id) {
             return Err(ClusterRefusal::Draining);
         }

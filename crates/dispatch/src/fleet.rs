@@ -17,7 +17,7 @@ use crate::gang_reservation::{CapacityReservation, ReservationInputs};
 use crate::pending_placements::PendingPlacements;
 use crate::run_times::{RunTimeGroup, RunTimes};
 use crate::worker_cluster::{PlacementSerial, WorkerCluster};
-use crate::{AssignedWorkload, CapacityReport, PlacementConfig};
+use crate::{AssignedWorkload, CapacityReport, LeasePolicy, PlacementConfig};
 
 /// A configuration and the change counter at its last change.
 #[derive(Debug, Default)]
@@ -105,9 +105,28 @@ impl Fleet {
         }
     }
 
+    /// Sets whether the agent of a cluster gets grants ([`crate::GrantIssuer::is_open`]). Without them it takes no ExactlyOnce work.
+    pub fn set_leases_open(&mut self, id: ClusterId, open: bool) {
+        if self.clusters[id.index()].leases_open != open {
+            self.mark_changed(id).leases_open = open;
+        }
+    }
+
     /// Time in nanoseconds after which a cluster that is not reached is lost, if the policy of a MultiKueueConfig says so.
     pub fn lost_after(&self, config: &str) -> Option<i64> {
         self.config(config).policy.lost_after
+    }
+
+    /// The leases under `execution: ExactlyOnce` that the policy of a MultiKueueConfig asks for.
+    pub fn exactly_once(&self, config: &str) -> Option<LeasePolicy> {
+        self.config(config).policy.exactly_once
+    }
+
+    /// What all policies together ask of the leases of a cluster; `None` if no MultiKueueConfig uses it under ExactlyOnce.
+    pub fn lease_policy(&self, cluster: ClusterId) -> Option<LeasePolicy> {
+        let configs = self.configs.values().map(|one| &one.config);
+        let used = configs.filter(|config| config.clusters.contains(&cluster));
+        used.filter_map(|config| config.policy.exactly_once).reduce(LeasePolicy::and)
     }
 
     /// When the policy of a MultiKueueConfig withdraws running work from a cluster.

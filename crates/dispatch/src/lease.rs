@@ -48,7 +48,7 @@ pub struct HubGrant {
 }
 
 /// What clone and job carry under ExactlyOnce.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct LeaseStamp {
     /// Session of the worker at the create.
     pub session: u64,

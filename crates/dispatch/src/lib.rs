@@ -63,8 +63,8 @@ pub use node_class_reduction::{join_equal_classes, reduce_classes};
 pub use orphan_cleanup::{HubWorkload, ListedCopy, OrphanScan, find_orphans};
 pub use placement_message::placement_message;
 pub use policy::{
-    ClusterPreference, GangReservationPolicy, ONE_COST, PlacementConfig, PlacementPolicy,
-    PlacementStrategy,
+    ClusterPreference, GangReservationPolicy, LeasePolicy, ONE_COST, PlacementConfig,
+    PlacementPolicy, PlacementStrategy,
 };
 pub use queue_order::QueueOrder;
 pub use refusal::{CapacityShortage, ClusterRefusal, PlacementRefusal, ShortageCause};

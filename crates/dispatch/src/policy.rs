@@ -2,7 +2,7 @@
 
 use engine::{Time, ids::ClusterId};
 
-use crate::JobGvk;
+use crate::{Fencing, JobGvk};
 
 /// How to rank clusters that have capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,6 +51,30 @@ pub struct GangReservationPolicy {
     pub max_share: u8,
 }
 
+/// What `execution: ExactlyOnce` asks of the leases of a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeasePolicy {
+    /// What proves that the work of a lost cluster has stopped.
+    pub fencing: Fencing,
+    /// `leaseDuration`, in nanoseconds.
+    pub duration: i64,
+    /// Time in nanoseconds after which a cluster that is not reached is lost; that of the configuration if unset.
+    pub lost_after: Option<i64>,
+}
+
+impl LeasePolicy {
+    /// A policy that both satisfy: the stricter fencing, and the longer times.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let confirmed = self.fencing == Fencing::Confirmed || other.fencing == Fencing::Confirmed;
+        Self {
+            fencing: if confirmed { Fencing::Confirmed } else { Fencing::Timed },
+            duration: self.duration.max(other.duration),
+            // The time of the configuration is not known here, and usually the longer one.
+            lost_after: self.lost_after.zip(other.lost_after).map(|(one, two)| one.max(two)),
+        }
+    }
+}
+
 /// A DispatchPolicy. The default applies if a configuration names no policy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PlacementPolicy {
@@ -62,6 +86,8 @@ pub struct PlacementPolicy {
     pub gang_reservation: Option<GangReservationPolicy>,
     /// Time in nanoseconds after which a cluster that is not reached is lost; that of the configuration if unset.
     pub lost_after: Option<i64>,
+    /// The leases under `execution: ExactlyOnce`; `None` under KeepRunning.
+    pub exactly_once: Option<LeasePolicy>,
     /// Namespaces that may be dispatched; all if unset.
     pub namespaces: Option<Vec<Box<str>>>,
     /// Kinds that may be dispatched; all if unset. An entry without a version matches every version.

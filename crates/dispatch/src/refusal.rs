@@ -53,6 +53,8 @@ pub enum ClusterRefusal {
     NoReport,
     /// The last report of the cluster is too old.
     StaleReport,
+    /// Its agent gets no grants, which `execution: ExactlyOnce` needs.
+    NoLeases,
     /// The policy drains the cluster.
     Draining,
     /// The cluster does not run this kind.
@@ -112,6 +114,9 @@ impl fmt::Display for RefusalMessage<'_> {
             ClusterRefusal::NotConnected => f.write_str("not connected"),
             ClusterRefusal::NoReport => f.write_str("does not report its capacity"),
             ClusterRefusal::StaleReport => f.write_str("has not reported its capacity for long"),
+            ClusterRefusal::NoLeases => {
+                f.write_str("no agent takes part in the leases that ExactlyOnce needs")
+            }
             ClusterRefusal::Draining => f.write_str("is being drained"),
             ClusterRefusal::KindNotSupported(kind) => write!(f, "cannot run {kind}"),
             ClusterRefusal::KindNotAllowed(kind) => write!(f, "the policy does not allow {kind}"),

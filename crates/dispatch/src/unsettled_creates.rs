@@ -82,6 +82,13 @@ impl<K: Ord + Clone, W: Clone> UnsettledCreates<K, W> {
         self.creates.insert(object, UnsettledCreate { state, waiter });
     }
 
+    /// A create of a former leader may have been applied: the object is to be read.
+    pub fn doubt(&mut self, object: K, waiter: W) {
+        let doubtful = UnsettledCreate { state: CreateState::Doubtful, waiter };
+        self.creates.entry(object).or_insert(doubtful);
+        self.due_at = Time(i64::MIN);
+    }
+
     /// Records the answer to a create.
     pub fn answered(&mut self, object: &K, answer: CreateAnswer, now: Time) {
         let Some(create) = self.creates.get_mut(object) else {

@@ -51,6 +51,8 @@ pub(crate) struct WorkerCluster {
     pub(crate) report_listed: bool,
     /// Its report is too old to place anything by it.
     pub(crate) stale: bool,
+    /// Its agent gets grants from this manager.
+    pub(crate) leases_open: bool,
     /// Fleet change counter at the last change of this cluster.
     pub(crate) changed: u64,
     /// The same at the last report with more or larger nodes.

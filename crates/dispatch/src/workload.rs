@@ -19,16 +19,16 @@
 
 mod assigned;
 mod dispatch_step;
-mod exactly_once;
 mod nomination;
 mod observed;
 mod removal;
+mod takeover;
 mod withdrawal;
 
 pub use dispatch_step::{DispatchStep, RetryReason};
 pub use observed::{
-    DispatchCheckState, DispatchTimeouts, ExactlyOnce, LocalJob, LocalWorkload, RemoteConnection,
-    RemoteCopy, RemoteJob, RemoteLease, RemoteWorkload, StampState,
+    DispatchCheckState, DispatchTimeouts, LocalJob, LocalWorkload, RemoteConnection, RemoteCopy,
+    RemoteJob, RemoteLease, RemoteWorkload, StampState,
 };
 
 use engine::{Time, ids::ClusterId};
@@ -178,7 +178,7 @@ impl<'a> DispatchDecision<'a> {
 
     /// Whether a cluster that is not reached counts as stopped: after a time, or under ExactlyOnce when it is fenced.
     fn is_lost(&self, copy: &RemoteCopy) -> bool {
-        let fenced = self.hub.exactly_once.is_some().then_some(copy.lease.fenced);
+        let fenced = self.hub.exactly_once.then_some(copy.lease.fenced);
         copy.connection
             .lost_since()
             .is_some_and(|since| fenced.unwrap_or_else(|| self.now >= self.lost_at(since)))
@@ -187,7 +187,7 @@ impl<'a> DispatchDecision<'a> {
     /// When a cluster that is not reached counts as lost. Under ExactlyOnce no time alone decides it.
     fn loss_deadline(&self, copy: &RemoteCopy) -> Option<Time> {
         let since = copy.connection.lost_since()?;
-        self.hub.exactly_once.is_none().then(|| self.lost_at(since))
+        (!self.hub.exactly_once).then(|| self.lost_at(since))
     }
 
     /// Once a person has confirmed the removal of copies that the hub does not know, the epoch rises above theirs. Then they

@@ -82,7 +82,8 @@ mod tests {
         assert_eq!(hub.managed_by(), Some("kueue.x-k8s.io/multikueue"));
         let workload = serde_json::from_value(json!({ "metadata": { "name": "w" } }));
         let workload = workload.expect("a Workload decodes");
-        let identity = RemoteIdentity { origin: "hub", epoch: 1, incarnation: 1, term: 1 };
+        let identity =
+            RemoteIdentity { origin: "hub", epoch: 1, incarnation: 1, term: 1, lease: None };
         let copy = remote_job(&hub, &workload, identity, JobGates::default());
         let object = copy.to_create();
         assert_eq!(object["spec"], json!({ "serves": 4 }));

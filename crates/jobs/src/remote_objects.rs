@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use crds::{
     names::{
         annotations::{
-            ASSIGNMENT, EPOCH, HUB_VERSION, INCARNATION, JOB_OWNER_GVK, TERM, WORKLOAD_UID,
+            ASSIGNMENT, EPOCH, HUB_VERSION, INCARNATION, JOB_OWNER_GVK, LEASE_STAMP, TERM,
+            WORKLOAD_UID,
         },
         labels::{JOB_UID, MULTI_KUEUE_ORIGIN, PREBUILT_WORKLOAD_NAME},
     },
@@ -32,6 +33,8 @@ pub struct RemoteIdentity<'a> {
     pub incarnation: u64,
     /// Term of its leader.
     pub term: u64,
+    /// Session and term of its lease, under ExactlyOnce.
+    pub lease: Option<&'a str>,
 }
 
 impl RemoteIdentity<'_> {
@@ -41,6 +44,7 @@ impl RemoteIdentity<'_> {
         annotations.insert(EPOCH.to_owned(), self.epoch.to_string());
         let uid = workload.metadata.uid.clone();
         annotations.extend(uid.map(|uid| (WORKLOAD_UID.to_owned(), uid)));
+        annotations.extend(self.lease.map(|stamp| (LEASE_STAMP.to_owned(), stamp.to_owned())));
     }
 
     /// The part that tells which hub made a copy, and when.
@@ -198,7 +202,8 @@ mod tests {
 
     #[test]
     fn a_clone_requests_the_admitted_counts_and_carries_origin_and_stamps() {
-        let identity = RemoteIdentity { origin: "hub", epoch: 2, incarnation: 3, term: 4 };
+        let identity =
+            RemoteIdentity { origin: "hub", epoch: 2, incarnation: 3, term: 4, lease: None };
         let clone =
             remote_workload(&workload(), &flavors(), identity).expect("the flavor is there");
         assert_eq!(epoch(&clone.metadata), 2);
@@ -230,7 +235,8 @@ mod tests {
             "spec": { "parallelism": 4, "template": {} },
         }))
         .expect("a Job decodes");
-        let identity = RemoteIdentity { origin: "hub", epoch: 1, incarnation: 3, term: 4 };
+        let identity =
+            RemoteIdentity { origin: "hub", epoch: 1, incarnation: 3, term: 4, lease: None };
         let keys = |gates: JobGates| -> (Value, Value) {
             let copy = remote_job(&job, &workload(), identity, gates).metadata;
             (json!(copy.labels), json!(copy.annotations))

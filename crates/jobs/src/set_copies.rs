@@ -111,7 +111,8 @@ mod tests {
 
     /// The copy as a worker has it.
     fn copy(original: &JobObject, workload: &Workload) -> JobObject {
-        let identity = RemoteIdentity { origin: "hub", epoch: 2, incarnation: 3, term: 4 };
+        let identity =
+            RemoteIdentity { origin: "hub", epoch: 2, incarnation: 3, term: 4, lease: None };
         let mut copy = remote_job(original, workload, identity, JobGates::default());
         copy.metadata_mut().uid = Some("copy".to_owned());
         copy

@@ -20,14 +20,15 @@ use cluster::control::{
 use crds::{
     decode::Decode,
     names::{
-        INCARNATION_CONFIG_MAP, MANAGED, PROVISIONING_CONTROLLER, annotations::ELASTIC_JOB,
-        labels::POD_SET,
+        INCARNATION_CONFIG_MAP, MANAGED, PROVISIONING_CONTROLLER,
+        annotations::ELASTIC_JOB,
+        labels::{GRANTS, POD_SET},
     },
     v1alpha1::{ClusterCapacity, DispatchPolicy},
     v1beta2::{AdmissionCheck, Topology, Workload},
 };
 use jobs::{JobObject, Kind, Kinds, lookups::LookupKind};
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::{coordination::v1::Lease, core::v1::ConfigMap};
 use kube::{Resource, core::DynamicObject};
 use provisioning::{EntryTemplate, ProvisioningRequest};
 use runtime::watch::{Change, Config, Store, Stores, Unavailable, Watch, WatchSource};
@@ -148,9 +149,9 @@ impl Sources<ManagerInput> {
 }
 
 impl Sources<AgentInput> {
-    /// Everything that an agent observes. Workloads and jobs are those with an origin.
+    /// Everything that an agent observes. Workloads and jobs are those with an origin; `namespace` has its Leases.
     #[must_use]
-    pub fn agent(stores: &mut Stores, kinds: &Kinds, origin_label: &str) -> Self {
+    pub fn agent(stores: &mut Stores, kinds: &Kinds, origin_label: &str, namespace: &str) -> Self {
         let mut sources = Self { feeds: Vec::new() };
         let ours = stores.source().with_config(Config::default().labels(origin_label));
         let clones = Watch::of("workloads", Workload::decode, &ours, stores.metrics());
@@ -163,6 +164,10 @@ impl Sources<AgentInput> {
         sources.all(stores, AgentInput::Node);
         sources.all(stores, AgentInput::Pod);
         sources.all::<ClusterCapacity>(stores, AgentInput::Capacity);
+        let grants = Config::default().labels(&format!("{GRANTS}=true"));
+        let leases = stores.source().in_namespace(namespace).with_config(grants);
+        let leases = Watch::of("leases", Lease::decode, &leases, stores.metrics());
+        sources.feed(&stores.start(leases), AgentInput::Lease);
         // Optional: without the right to read Events, refused pods wait for the PodsReady timeout.
         let refused = stores.source().with_config(Config::default().fields(REFUSED_PODS_FIELDS));
         let refused = Watch::of("events", Decode::decode, &refused, stores.metrics()).optional();

@@ -6,8 +6,9 @@
 use std::{pin::Pin, time::Duration};
 
 use cluster::control::{ManagerInput, WorkerInput};
-use crds::{decode::Decode, v1alpha1::ClusterCapacity, v1beta2::Workload};
+use crds::{decode::Decode, names::labels::GRANTS, v1alpha1::ClusterCapacity, v1beta2::Workload};
 use jobs::Kinds;
+use k8s_openapi::api::coordination::v1::Lease;
 use kube::Client;
 use runtime::{
     Stop,
@@ -29,6 +30,8 @@ pub struct WorkerSources<'a> {
     pub kinds: &'a Kinds,
     /// The name of the worker.
     pub cluster: &'a str,
+    /// The namespace of the Leases between its agent and the manager.
+    pub namespace: &'a str,
     /// The cluster that is watched.
     pub client: Client,
     /// Where changes go.
@@ -54,10 +57,16 @@ impl WorkerSources<'_> {
             .into_iter()
             .map(|kind| (kind.clone(), job_watch(&name(""), kind, &ours, self.metrics)))
             .collect();
+        let leases = all.clone().in_namespace(self.namespace);
+        let lease_name = name("leases");
         // A report belongs to the cluster and has no origin.
         let reports = all.with_config(timed(Config::default()));
         let name = name("clustercapacities");
         let reports = Watch::of(&name, ClusterCapacity::decode, &reports, self.metrics);
+        // Optional: a worker whose manager may not read them takes no work under ExactlyOnce.
+        let label = format!("{GRANTS}=true");
+        let leases = leases.with_config(timed(Config::default().labels(&label)));
+        let leases = Watch::of(&lease_name, Lease::decode, &leases, self.metrics).optional();
         self.forward(clones.check_every(gc_interval), WorkerInput::Workload);
         for (kind, watch) in jobs {
             let wrap = move |change| WorkerInput::Job(kind.clone(), change);
@@ -65,6 +74,7 @@ impl WorkerSources<'_> {
         }
         // Without a check: the next report stands in for one that was lost.
         self.forward(reports, WorkerInput::Capacity);
+        self.forward(leases, WorkerInput::Lease);
     }
 
     fn forward<K: Send + Sync + 'static>(

@@ -68,6 +68,7 @@ impl PreparedConnection {
         let (stop, mut watches) = (Stop::new(), JoinSet::new());
         let mut sources = WorkerSources {
             kinds: &context.kinds,
+            namespace: &context.namespace,
             cluster: name,
             client,
             inputs: context.inputs.clone(),

@@ -236,6 +236,19 @@ impl ResourceWrites<'_> {
         self.delete_with(key, preconditions, DeletePropagation::Background, Some(0))
     }
 
+    /// Deletes the object. Its pods get so many seconds to end, whatever they ask for.
+    ///
+    /// # Errors
+    /// If the request cannot be encoded.
+    pub fn delete_within(
+        self,
+        key: &Key,
+        preconditions: DeletePreconditions,
+        seconds: u32,
+    ) -> Result<Write, WriteError> {
+        self.delete_with(key, preconditions, DeletePropagation::Background, Some(seconds))
+    }
+
     fn create_encoded(
         self,
         key: &Key,

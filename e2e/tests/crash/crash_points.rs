@@ -22,6 +22,14 @@ pub(crate) struct CrashPoint {
 }
 
 impl CrashPoint {
+    /// Where a manager ends whose nominations another one takes over.
+    pub(crate) const BEFORE_CREATES: Self = Self {
+        program: CrashingProgram::Manager,
+        scenario: Scenario::Plain,
+        write: Purpose::CloneCreate.name(),
+        moment: "before",
+    };
+
     /// As the environment variable names it.
     pub(crate) fn failpoint(&self) -> String {
         format!("{}.{}", self.write, self.moment)
@@ -132,6 +140,7 @@ fn written(
         (CrashingProgram::Manager, Scenario::QueueRemoved) => (&[P::ReleaseUnused], &[]),
         (CrashingProgram::Manager, Scenario::Elected) => (&[], &[LEASE]),
         (CrashingProgram::Manager, Scenario::Untrusted) => (&[], &[CERT_SECRET, CA_BUNDLE]),
+        (CrashingProgram::Manager, Scenario::TakenOver) => (&[P::ConfirmVersion], &[]),
         (CrashingProgram::Agent, Scenario::Plain) => {
             (&[P::Reserve, P::Start, P::Finish, P::Capacity], &[])
         }
@@ -175,7 +184,19 @@ fn every_write_has_a_crash_point() {
     let crash_points = all();
     let own = [LEASE, CERT_SECRET, CA_BUNDLE, EVENT_CREATE, EVENT_SERIES];
     // Pods of sets of replicas come from an operator, which these scenarios do not play.
-    let played = |purpose: &&Purpose| !purpose.is_read() && **purpose != Purpose::Adopt;
+    // The policy refuses ExactlyOnce, so that no lease is written.
+    let leases = [
+        Purpose::FenceRecord,
+        Purpose::GrantCreate,
+        Purpose::Grant,
+        Purpose::Stamp,
+        Purpose::BeatCreate,
+        Purpose::Beat,
+        Purpose::FencePod,
+    ];
+    let played = |purpose: &&Purpose| {
+        !purpose.is_read() && **purpose != Purpose::Adopt && !leases.contains(purpose)
+    };
     let writes = Purpose::ALL.iter().filter(played);
     let purposes = writes.map(|purpose| purpose.name());
     for write in purposes.chain(own) {

@@ -101,6 +101,12 @@ impl<'a> CrashEnvironment<'a> {
             let secrets = self.installation.hub.api::<Secret>(NAMESPACE);
             secrets.delete("kueue-webhook-server-cert", &DeleteParams::default()).await?;
         }
+        if crash_point.scenario == Scenario::TakenOver {
+            let before = CrashPoint::BEFORE_CREATES;
+            self.start(before.program, Some(&before)).await?;
+            self.until_death(&name, &before).await?;
+            self.manager = None;
+        }
         let death = match self.start(crash_point.program, Some(crash_point)).await {
             Ok(()) => self.until_death(&name, crash_point).await?,
             Err(error) => death_at_start(error)?,

@@ -63,6 +63,8 @@ pub(crate) enum Scenario {
     Elected,
     /// The Secret of the webhooks' certificate is deleted.
     Untrusted,
+    /// A former leader has ended between the nomination and the creates.
+    TakenOver,
 }
 
 impl Scenario {
@@ -87,6 +89,7 @@ impl Scenario {
         Self::QueueRemoved,
         Self::Elected,
         Self::Untrusted,
+        Self::TakenOver,
         // Last: its pods were deleted at the beginning, and have to be old.
         Self::Unreachable,
     ];
@@ -112,7 +115,8 @@ impl Scenario {
             | Self::Registered
             | Self::Provisioned
             | Self::Elected
-            | Self::Untrusted => &[RunVerdict::Once],
+            | Self::Untrusted
+            | Self::TakenOver => &[RunVerdict::Once],
         })
     }
 
@@ -137,7 +141,11 @@ impl ObservedJob<'_> {
     /// From the beginning to the end.
     pub(crate) async fn run(&self) -> Result<()> {
         match self.scenario {
-            Scenario::Plain | Scenario::Forbidden | Scenario::Elected | Scenario::Untrusted => {
+            Scenario::Plain
+            | Scenario::Forbidden
+            | Scenario::Elected
+            | Scenario::Untrusted
+            | Scenario::TakenOver => {
                 self.submit(self.job()).await?;
                 self.until_over().await
             }

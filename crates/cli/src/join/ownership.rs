@@ -85,9 +85,9 @@ fn flag_of(wanted: &Value) -> &'static str {
 fn lacks(wanted: &Value, existing: &Value) -> Option<String> {
     match wanted["kind"].as_str() {
         Some("Namespace" | "ServiceAccount") => None,
-        Some("ClusterRole") => missing_rule(&wanted["rules"], &existing["rules"])
+        Some("ClusterRole" | "Role") => missing_rule(&wanted["rules"], &existing["rules"])
             .map(|(verb, resource)| format!("does not allow to {verb} {resource}")),
-        Some("ClusterRoleBinding") => {
+        Some("ClusterRoleBinding" | "RoleBinding") => {
             let same_role = wanted["roleRef"]["name"] == existing["roleRef"]["name"];
             let subjects = existing["subjects"].as_array();
             let bound = wanted["subjects"].as_array().into_iter().flatten().all(|subject| {

@@ -121,11 +121,13 @@ mod tests {
             "ServiceAccount sluice-hub",
             "ClusterRole sluice-hub",
             "ClusterRoleBinding sluice-hub",
+            "Role sluice-hub",
+            "RoleBinding sluice-hub",
             "ClusterRole sluice-hub-job-kinds",
             "ClusterRoleBinding sluice-hub-job-kinds",
         ];
         assert_eq!(names, expected);
-        let resources: Vec<&Value> = objects[4]["rules"]
+        let resources: Vec<&Value> = objects[6]["rules"]
             .as_array()
             .expect("rules")
             .iter()
@@ -147,10 +149,10 @@ mod tests {
             "labels": {MANAGED_BY: "sluicectl"}, "annotations": {JOINED_HUB: "uid-1"}})
         );
         assert_eq!(objects[1]["metadata"]["namespace"], "remote");
-        assert_eq!(objects[5]["metadata"]["name"], "hub-b-job-kinds");
-        assert_eq!(objects[5]["roleRef"]["name"], "hub-b-job-kinds");
+        assert_eq!(objects[7]["metadata"]["name"], "hub-b-job-kinds");
+        assert_eq!(objects[7]["roleRef"]["name"], "hub-b-job-kinds");
         let subject = json!([{"kind": "ServiceAccount", "name": "hub-b", "namespace": "remote"}]);
-        assert_eq!(objects[5]["subjects"], subject);
+        assert_eq!(objects[7]["subjects"], subject);
         assert_eq!(objects[3]["subjects"], subject);
     }
 }

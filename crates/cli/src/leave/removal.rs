@@ -14,9 +14,11 @@ use crate::{
 use crds::names::{SLUICECTL, annotations::JOINED_HUB, labels::MANAGED_BY};
 
 /// Kinds of the objects on a worker, in the order of their removal: rights before the account.
-const OF_WORKER: [(&str, &str, &str); 5] = [
+const OF_WORKER: [(&str, &str, &str); 7] = [
     ("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding"),
     ("rbac.authorization.k8s.io", "v1", "ClusterRole"),
+    ("rbac.authorization.k8s.io", "v1", "RoleBinding"),
+    ("rbac.authorization.k8s.io", "v1", "Role"),
     ("", "v1", "Secret"),
     ("", "v1", "ServiceAccount"),
     ("", "v1", "Namespace"),

@@ -3,14 +3,15 @@
 //! Clones queue in one queue that is not in the API, whose quota is the capacity of the cluster. Nothing is decided before
 //! everything was listed.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use ::jobs::{
-    GenericJob, Kind, Kinds, integrations::controller, pod_sets_info::AssignedFlavors,
+    GenericJob, JobGates, Kind, Kinds, integrations::controller, pod_sets_info::AssignedFlavors,
     prebuilt::prebuilt_name,
 };
 use crds::v1beta2::Workload;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::coordination::v1::Lease;
 use kube::Resource;
 use runtime::{
     watch::{Change, Key},
@@ -28,6 +29,7 @@ use super::{
     core::{Core, JobEnvironment, MAX_ROUNDS},
     decisions::{Control, Decisions},
     elastic_pods::ElasticPods,
+    grants::AgentGrants,
     input::AgentInput,
     job_key::JobKey,
     listing::{AGENT_KINDS, Listing, listed_name, listed_names},
@@ -47,10 +49,13 @@ pub struct AgentControl {
     listing: Listing,
     capacity: LocalCapacity,
     elastic_pods: ElasticPods,
+    grants: AgentGrants,
     /// Children of jobs that got no pods.
     owners: RefusedOwners,
     /// Kinds of jobs that run here.
     kinds: Kinds,
+    /// Clones that wait for a grant.
+    held: BTreeSet<Key>,
     /// Empty: a worker has no priority classes of Kueue.
     configuration: NamespacesAndPriorities,
 }
@@ -68,7 +73,9 @@ impl AgentControl {
             owners: RefusedOwners::default(),
             capacity: LocalCapacity::new(&settings.kinds.iter().map(job_kind).collect::<Vec<_>>()),
             elastic_pods: ElasticPods::default(),
+            grants: AgentGrants::new(settings.namespace, settings.boot),
             kinds: settings.kinds,
+            held: BTreeSet::new(),
             configuration: NamespacesAndPriorities::default(),
         }
     }
@@ -103,11 +110,10 @@ impl Control for AgentControl {
                 this.capacity.observe_node(&key.name, content(object.as_ref()), &mut this.core.ctx);
             }),
             AgentInput::Pod(change) => self.each(change, |this, key, object| {
-                this.capacity.observe_pod(
-                    key.clone(),
-                    content(object.as_ref()),
-                    &mut this.core.ctx,
-                );
+                let pod = content(object.as_ref());
+                let of_clone = pod.and_then(|pod| pod.of_clone.as_ref());
+                this.grants.observe_pod(key, of_clone, &mut this.core.ctx);
+                this.capacity.observe_pod(key.clone(), pod, &mut this.core.ctx);
             }),
             // They start later than everything else is decided, and change nothing of it.
             AgentInput::ElasticPod(change) => for_each_object(change, |key, pod| {
@@ -121,6 +127,11 @@ impl Control for AgentControl {
             AgentInput::Capacity(change) => self.each(change, |this, key, object| {
                 this.capacity.observe_report(key, object);
             }),
+            AgentInput::Lease(change) => {
+                let listed = change.is_list().then(|| Lease::kind(&()));
+                self.grants.observe(change, &mut self.core.ctx);
+                self.listed(listed.as_deref());
+            }
         }
     }
 
@@ -141,7 +152,11 @@ impl Control for AgentControl {
             Subject::Job(_) if ticket.purpose == Purpose::UngateElastic => {
                 self.elastic_pods.answered(ticket, answer, &settled, ctx);
             }
+            Subject::Job(_) if ticket.purpose == Purpose::FencePod => {
+                self.grants.pod_answered(ticket, &answer);
+            }
             Subject::Job(_) => jobs.answered(ticket, answer, (&settled, workloads), ctx),
+            Subject::Lease => self.grants.answered(answer),
             Subject::Capacity => self.capacity.report_answered(ticket, answer),
             Subject::Owner { .. } => {
                 if let Some((owner, search)) = self.owners.answered(ticket, &answer) {
@@ -160,6 +175,10 @@ impl Control for AgentControl {
             | Subject::PodTemplate
             | Subject::Incarnation => {}
         }
+    }
+
+    fn clock_jumped(&mut self, by: SignedDuration) {
+        self.grants.clock_jumped(by, &mut self.core.ctx);
     }
 
     fn decide(&mut self, now: Timestamp) -> Decisions {
@@ -182,6 +201,8 @@ impl Control for AgentControl {
         }
         // No status of a queue is in the API.
         self.core.ctx.agenda.take_queues();
+        let clones = |key: &Key| self.core.workloads.get(key).map(|one| &**one.object());
+        self.grants.beat(clones, &mut self.core.ctx);
         self.elastic_pods.ungate(&self.core.workloads, &mut self.core.ctx);
         self.write_report();
         self.core.complete(Decisions::default())
@@ -212,6 +233,7 @@ impl AgentControl {
     }
 
     fn observe_workload(&mut self, key: &Key, object: Option<Arc<Workload>>) {
+        self.grants.observe_clone(key, object.as_deref());
         let Some(object) = object else {
             let removed = self.core.workloads.remove(key);
             return removed.iter().for_each(|change| self.route(change));
@@ -241,12 +263,36 @@ impl AgentControl {
         if change.after.as_ref().is_some_and(|clone| self.refusal(&change.key, clone).is_some()) {
             return self.core.ctx.agenda.now(Reevaluation::Workload(change.key.clone()));
         }
+        // One that waits for a grant does not reach it either. It is entered when it may start.
+        let held = |clone: &Arc<Workload>| self.holds_back(change, clone);
+        if change.after.as_ref().is_some_and(held) {
+            self.held.insert(change.key.clone());
+            return self.core.ctx.agenda.now(Reevaluation::Workload(change.key.clone()));
+        }
+        self.held.remove(&change.key);
         self.elastic_pods.workload_changed(change, &mut self.core.ctx);
         if change.voids_reservation {
             self.capacity.fleet_mut().unplace(change.id);
         }
         if self.core.workload_changed(change) {
             self.capacity.fleet_mut().workload_removed(change.id);
+        }
+    }
+
+    /// Whether a clone waits for a grant, and the scheduler does not know it yet: what it has counted it also releases.
+    fn holds_back(&self, change: &WorkloadChange, clone: &Workload) -> bool {
+        let is_new = change.before.is_none() || self.held.contains(&change.key);
+        is_new && self.grants.holds_back(&change.key, clone, &self.core.ctx)
+    }
+
+    /// Enters a clone that was held back and may start now.
+    fn enter_granted(&mut self, key: &Key) {
+        let clone = self.core.workloads.get(key).filter(|_| self.held.contains(key));
+        let may_start = clone
+            .is_some_and(|record| !self.grants.holds_back(key, record.object(), &self.core.ctx));
+        if may_start && let Some(change) = self.core.workloads.reenter_one(key) {
+            self.route(&change);
+            self.core.ctx.agenda.withdraw_workload(key);
         }
     }
 
@@ -281,10 +327,15 @@ impl AgentControl {
     }
 
     fn evaluate_jobs(&mut self) -> usize {
+        // A clone without a grant starts nothing before its eviction is written; then its jobs are stopped.
+        let fenced = self.grants.fenced(&self.core.workloads, &self.core.ctx);
         let environment = JobEnvironment {
             flavors: AssignedFlavors::Carried,
             priority: &|source| self.configuration.priority(source),
-            managed: &|_, _, _| true,
+            managed: &|key, job, _| {
+                let clone = || key.in_namespace(prebuilt_name(job, JobGates::default()).name);
+                fenced.is_empty() || !fenced.contains(&clone())
+            },
         };
         self.core.evaluate_jobs(&environment)
     }
@@ -297,6 +348,11 @@ impl AgentControl {
                 // The change has put the Workload on the agenda, and it is evaluated right here.
                 self.core.ctx.agenda.withdraw_workload(key);
             }
+            self.enter_granted(key);
+            if let Some(record) = self.core.workloads.get(key) {
+                let clone = Arc::clone(record.object());
+                self.grants.evaluate(key, &clone, &mut self.core.ctx);
+            }
             if !self.core.prepare_workload(key, self.capacity.fleet_mut()) {
                 continue;
             }
@@ -308,7 +364,9 @@ impl AgentControl {
                     continue;
                 }
             }
-            let pod_failure = self.capacity.pod_failure(key);
+            let record = self.core.workloads.get(key);
+            let fence = record.and_then(|one| self.grants.fence(key, one.object(), &self.core.ctx));
+            let pod_failure = fence.or_else(|| self.capacity.pod_failure(key));
             let inputs = StatusInputs { pod_failure, ..StatusInputs::default() };
             self.core.evaluate_workload(key, inputs, self.capacity.fleet_mut());
         }

@@ -14,6 +14,10 @@ pub struct AgentSettings {
     pub(super) kinds: Kinds,
     /// The origin that the counts of a report call its own.
     pub(super) origin: String,
+    /// The namespace of the agent's Lease.
+    pub(super) namespace: String,
+    /// Differs for each process.
+    pub(super) boot: Box<str>,
 }
 
 impl AgentSettings {
@@ -31,7 +35,14 @@ impl AgentSettings {
         core.pods_ready = None;
         core.scheduler.block_admission = false;
         core.owns_workloads = false;
-        Self { core, policy, kinds, origin: file.multi_kueue.origin }
+        let (namespace, boot) = (String::new(), "".into());
+        Self { core, policy, kinds, origin: file.multi_kueue.origin, namespace, boot }
+    }
+
+    /// The same of an agent in this namespace, whose process has this id.
+    #[must_use]
+    pub fn with_lease(self, namespace: &str, boot: &str) -> Self {
+        Self { namespace: namespace.to_owned(), boot: boot.into(), ..self }
     }
 
     /// Kinds of jobs that are watched.

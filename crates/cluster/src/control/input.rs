@@ -11,6 +11,7 @@ use crds::{
 use jiff::Timestamp;
 use jobs::{JobObject, Kind, lookups::LookupKind};
 use k8s_openapi::api::{
+    coordination::v1::Lease,
     core::v1::{ConfigMap, LimitRange, Namespace},
     node::v1::RuntimeClass,
     scheduling::v1::PriorityClass,
@@ -100,6 +101,8 @@ pub enum WorkerInput {
     Job(Kind, Change<JobObject>),
     /// Capacity reports.
     Capacity(Change<ClusterCapacity>),
+    /// Leases between its agent and this manager.
+    Lease(Change<Lease>),
     /// A connection leads to the cluster with this uid, and waits for the answer before it uses the cluster.
     Identity {
         /// The number of the request.
@@ -148,4 +151,6 @@ pub enum AgentInput {
     RefusedPods(Change<Observed<RefusedPodsEvent>>),
     /// The capacity report.
     Capacity(Change<ClusterCapacity>),
+    /// Leases between this agent and managers.
+    Lease(Change<Lease>),
 }

@@ -30,7 +30,7 @@ pub(crate) const DISPATCH_KINDS: &[&str] =
     &["MultiKueueConfig", "MultiKueueCluster", "DispatchPolicy"];
 
 /// Kinds that an agent lists, beside those of jobs.
-pub(crate) const AGENT_KINDS: &[&str] = &["Workload", "Node", "Pod", "ClusterCapacity"];
+pub(crate) const AGENT_KINDS: &[&str] = &["Workload", "Node", "Pod", "ClusterCapacity", "Lease"];
 
 /// The name of a kind of jobs in the listing.
 pub(crate) fn listed_name(kind: &Kind) -> Box<str> {

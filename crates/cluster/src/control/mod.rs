@@ -13,6 +13,7 @@
 //! | `fleet` | [`fleet::FleetRegistry`] | registered workers and their policies; connections; conditions `Active` |
 //! | `queues` | [`queues::Queues`] | the status of queues; finalizers of queues and flavors |
 //! | `capacity` | [`capacity::LocalCapacity`] | the room of an agent's cluster, and its report |
+//! | `grants` | [`grants::AgentGrants`] | which clones an agent may start under ExactlyOnce, and which it stops |
 //! | `topology` | [`topology::NodesAndPods`] | the nodes of topologies, the domains of gated pods, failed nodes |
 //! | `provisioning` | [`provisioning::Provisioning`] | what Workloads ask of an autoscaler, the states of their provisioning checks |
 //! | `concurrent_admission` | [`concurrent_admission::ConcurrentAdmission`] | the variants of Workloads, and what their parents show |
@@ -38,11 +39,13 @@ mod elastic_pods;
 mod failure_recovery;
 mod fleet;
 mod gated_integrations;
+mod grants;
 mod input;
 mod job_key;
 mod job_selection;
 mod jobs;
 mod key_map;
+mod lease_objects;
 mod listing;
 mod manager;
 mod manager_settings;

@@ -13,8 +13,11 @@ mod cycles;
 mod dead_agent;
 mod dispatched;
 mod elastic_pods;
+mod exactly_once;
 mod failure_recovery;
+mod former_leader;
 mod gang_reservation;
+mod grants;
 mod grouped_sets;
 mod incarnation;
 mod job_kinds;
@@ -123,9 +126,9 @@ fn leading(settings: ManagerSettings) -> ManagerControl {
     control
 }
 
-/// The incarnation 7 with its leader 9, which began at version 1000.
+/// The incarnation 7 with its leader 9, which began at version 10: before the objects of these tests.
 fn incarnation() -> dispatch::HubIncarnation {
-    dispatch::HubIncarnation { id: 7, term: 9, began_at: 1000, accepted: vec![] }
+    dispatch::HubIncarnation { id: 7, term: 9, began_at: 10, accepted: vec![] }
 }
 
 /// The message of the condition of worker `east`.
@@ -189,6 +192,7 @@ fn agent_orders(policy: AgentPolicy) -> Vec<&'static str> {
         AgentInput::Node(list(vec![node])),
         AgentInput::Pod(list(vec![])),
         AgentInput::Capacity(list(vec![])),
+        AgentInput::Lease(list(vec![])),
         AgentInput::Job(batch_job(), jobs(vec![])),
         AgentInput::Workload(list(vec![clone])),
     ];

@@ -110,6 +110,11 @@ impl GrantIssuer {
         ended && !worker.reached && self.may_end(worker, now)
     }
 
+    /// The clock that times come from was set by so many nanoseconds: attempts count as if it had run steadily.
+    pub fn clock_jumped(&mut self, by: i64) {
+        self.last_attempt = Time(self.last_attempt.0.saturating_add(by));
+    }
+
     /// The next step.
     pub fn decide(&mut self, worker: &WorkerLeases<'_>, now: Time) -> Option<IssuerStep> {
         if worker.record.term > self.term {
@@ -133,7 +138,10 @@ impl GrantIssuer {
 
     /// A worker that is reached.
     fn serve(&mut self, worker: &WorkerLeases<'_>, now: Time) -> Option<IssuerStep> {
-        let record = FenceRecord { term: self.term, session: worker.record.session };
+        // The record of a MultiKueueCluster that was deleted or restored is older than what the worker knows.
+        let known = worker.grant.map_or(0, |grant| grant.session);
+        let session = worker.record.session.max(known);
+        let record = FenceRecord { term: self.term, session };
         if worker.record != record {
             return Some(IssuerStep::Claim(record));
         }

@@ -179,7 +179,7 @@ impl<'a> DispatchDecision<'a> {
         }
         let deleting = copy.clone.as_ref().is_some_and(|clone| clone.deleting)
             || copy.jobs.iter().any(|job| job.deleting);
-        let closed = self.hub.exactly_once.is_some() && !copy.lease.open;
+        let closed = self.hub.exactly_once && !copy.lease.open;
         let waits = deleting || closed || !copy.creates_answered;
         if waits || self.started_elsewhere(copy.cluster) {
             return Vec::new();

@@ -74,18 +74,13 @@ pub struct LocalWorkload {
     pub create_sent: bool,
     /// Time of the nomination, or of its first observation by this process.
     pub nominated_at: Time,
-    /// The guarantee of its policy; `None` under KeepRunning.
-    pub exactly_once: Option<ExactlyOnce>,
+    /// It is dispatched under `execution: ExactlyOnce`.
+    pub exactly_once: bool,
+    /// The observed version was written under this leader. An older one may hide a move to another cluster that the former
+    /// leader has made, so nothing is created from it (docs/reference/dispatch.md §6).
+    pub is_own_version: bool,
     /// Its jobs.
     pub job: LocalJob,
-}
-
-/// What is known about a Workload under `execution: ExactlyOnce`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ExactlyOnce {
-    /// The observed version was written under this leader. An older one may hide a move that the former leader has made, so
-    /// nothing is created from it (docs/reference/dispatch.md §7).
-    pub is_own_version: bool,
 }
 
 /// How far the observed state of a cluster can be trusted.

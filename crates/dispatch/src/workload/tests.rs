@@ -29,6 +29,7 @@ fn hub(line: &str) -> LocalWorkload {
         exists: true,
         epoch: 1,
         create_sent: true,
+        is_own_version: true,
         job,
         ..LocalWorkload::default()
     };
@@ -61,8 +62,8 @@ fn hub(line: &str) -> LocalWorkload {
             "active" => hub.job.active = true,
             "started" => hub.job.started = true,
             "jobless" => hub.job.exists = false,
-            "once" => hub.exactly_once = Some(ExactlyOnce { is_own_version: true }),
-            "once-former" => hub.exactly_once = Some(ExactlyOnce { is_own_version: false }),
+            "once" => hub.exactly_once = true,
+            "former" => hub.is_own_version = false,
             _ => panic!("hub: {word}"),
         }
     }
@@ -799,6 +800,25 @@ fn under_exactly_once_a_lost_cluster_counts_when_it_is_fenced_and_never_by_time(
 }
 
 #[test]
+fn a_leader_creates_nothing_from_a_version_that_its_predecessor_may_have_changed() {
+    // The former leader has raised the epoch, and the Workload runs on `b`. Neither is observed yet.
+    let outdated = &["a live", "b unlisted=0"];
+    check(&[
+        (1, "quota nominated=a former", outdated, &["wait-until 50", "confirm-version"]),
+        (
+            1,
+            "quota nominated=a,b race=a,b former",
+            outdated,
+            &["wait-until 100", "confirm-version"],
+        ),
+        (1, "quota ready recorded=a former", &["a live clone=1 admitted=1"], &["confirm-version"]),
+        // What exists is followed and removed as always.
+        (1, "quota ready recorded=a former", &["a live clone=1 admitted=1 job=1"], &["sync a"]),
+        (1, "quota evicted recorded=a former", &["a live clone=1 job=1"], &["delete-job a"]),
+    ]);
+}
+
+#[test]
 fn under_exactly_once_copies_are_created_where_leases_are_open_from_a_version_of_this_leader() {
     check(&[
         (1, "quota nominated=a once", &["a live"], &["wait-until 50"]),
@@ -810,7 +830,7 @@ fn under_exactly_once_copies_are_created_where_leases_are_open_from_a_version_of
         ),
         (
             1,
-            "quota nominated=a once-former",
+            "quota nominated=a once former",
             &["a live open"],
             &["wait-until 50", "confirm-version"],
         ),
@@ -828,7 +848,7 @@ fn a_leader_stamps_what_its_predecessor_created_and_takes_back_what_was_fenced()
         ),
         (
             1,
-            "quota nominated=a once-former",
+            "quota nominated=a once former",
             &["a live open clone=1 former-stamp job=1"],
             &["wait-until 50", "confirm-version"],
         ),

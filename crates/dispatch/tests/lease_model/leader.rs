@@ -3,8 +3,8 @@
 use dispatch::{
     CopyHistory, FenceRecord, Fencing, GrantIssuer, IssuerStep, LeaseStamp, WorkerLeases,
     workload::{
-        DispatchCheckState, DispatchStep, DispatchTimeouts, ExactlyOnce, LocalWorkload,
-        RemoteConnection, RemoteCopy, RemoteJob, RemoteLease, RemoteWorkload, StampState, decide,
+        DispatchCheckState, DispatchStep, DispatchTimeouts, LocalWorkload, RemoteConnection,
+        RemoteCopy, RemoteJob, RemoteLease, RemoteWorkload, StampState, decide,
     },
 };
 use engine::{Time, ids::ClusterId};
@@ -122,9 +122,8 @@ impl World {
             epoch: hub.epoch,
             epoch_raised: leader.raised,
             create_sent: leader.sent,
-            exactly_once: Some(ExactlyOnce {
-                is_own_version: leader.workload.version > leader.began_at,
-            }),
+            exactly_once: true,
+            is_own_version: leader.workload.version > leader.began_at,
             ..LocalWorkload::default()
         }
     }

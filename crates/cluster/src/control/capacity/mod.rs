@@ -41,6 +41,8 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use runtime::{watch::Key, writer::WriteOutcome};
 
+pub(crate) use self::node::CloneOfPod;
+
 pub use self::{
     node::PodInfo,
     refused_pods::{REFUSED_PODS_FIELDS, RefusedPodsEvent},

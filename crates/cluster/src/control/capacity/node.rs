@@ -21,8 +21,19 @@ pub struct PodInfo {
     pub(super) bound: Option<BoundPod>,
     /// The clone that it belongs to, if it has not ended and is not being deleted.
     pub(super) lives_for: Option<Key>,
+    /// The clone that it belongs to, if it has not ended.
+    pub(crate) of_clone: Option<CloneOfPod>,
     /// The clone that it belongs to, and why no node takes it.
     pub(super) unschedulable: Option<(Key, UnschedulableSince)>,
+}
+
+/// A pod of a clone that has not ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CloneOfPod {
+    pub(crate) clone: Key,
+    pub(crate) uid: Option<Box<str>>,
+    /// The grace period in seconds, if it is being deleted.
+    pub(crate) grace: Option<i64>,
 }
 
 /// A pod that is bound to a node and has not ended.
@@ -48,8 +59,19 @@ impl Reduced for PodInfo {
         let since = || Some((workload_of(pod)?, UnschedulableSince::of(pod)?));
         let lives = pod.metadata.deletion_timestamp.is_none() && !has_ended(pod);
         let lives_for = workload_of(pod).filter(|_| lives);
-        Self { bound: BoundPod::of(pod), lives_for, unschedulable: since() }
+        let of_clone = workload_of(pod).filter(|_| !has_ended(pod)).map(|clone| CloneOfPod {
+            clone,
+            uid: pod.metadata.uid.as_deref().map(Into::into),
+            grace: grace_of(&pod.metadata),
+        });
+        Self { bound: BoundPod::of(pod), lives_for, of_clone, unschedulable: since() }
     }
+}
+
+/// The grace period of a pod that is being deleted; the longest there is where none is written.
+fn grace_of(metadata: &ObjectMeta) -> Option<i64> {
+    metadata.deletion_timestamp.as_ref()?;
+    Some(metadata.deletion_grace_period_seconds.unwrap_or(i64::MAX))
 }
 
 impl BoundPod {

@@ -97,7 +97,7 @@ pub(super) fn write_check(
 }
 
 /// The intent of a write; `None` if the object may not be written now.
-fn intent<K: kube::Resource>(
+pub(super) fn intent<K: kube::Resource>(
     name: &str,
     tracked: &Tracked<K>,
     (subject, purpose): (Subject, Purpose),

@@ -9,6 +9,7 @@
 //! | `policy` | DispatchPolicies as the fleet reads them |
 //! | `connections` | which connections are wanted |
 //! | `claims` | which MultiKueueCluster may use a cluster |
+//! | `fences` | the record about a worker that its leases depend on |
 //! | `certificates` | when client certificates expire |
 //! | `conditions` | conditions of MultiKueueClusters and AdmissionChecks |
 
@@ -16,6 +17,7 @@ mod certificates;
 mod claims;
 mod conditions;
 mod connections;
+mod fences;
 mod policy;
 
 use std::{sync::Arc, time::Duration};

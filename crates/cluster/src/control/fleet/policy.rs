@@ -1,13 +1,16 @@
 //! DispatchPolicies as the fleet reads them (docs/reference/dispatch.md §3).
 
+use std::time::Duration;
+
 use config::GoDuration;
 use crds::{
+    names::EXACTLY_ONCE,
     quantity::Quantity,
-    v1alpha1::{DispatchPolicy, GangReservation, JobKind},
+    v1alpha1::{Disconnection, DispatchPolicy, GangReservation, JobKind},
 };
 use dispatch::{
-    ClusterPreference, Fleet, GangReservationPolicy, JobGvk, ONE_COST, PlacementPolicy,
-    PlacementStrategy,
+    ClusterPreference, Fencing, Fleet, GangReservationPolicy, JobGvk, LeasePolicy, ONE_COST,
+    PlacementPolicy, PlacementStrategy,
 };
 
 use crate::control::time::engine_time;
@@ -15,6 +18,12 @@ use crate::control::time::engine_time;
 /// The gang reservation of a configuration without a policy: for a gang that is blocked for 30 s, of all room.
 const DEFAULT_RESERVATION: GangReservationPolicy =
     GangReservationPolicy { after: 30 * SECOND, max_share: 100 };
+
+/// `leaseDuration` of a policy without one.
+const DEFAULT_LEASE_SECONDS: u64 = 60;
+
+/// The shortest `leaseDuration`: an agent beats six times in it.
+const MIN_LEASE_SECONDS: i64 = 6;
 
 /// In nanoseconds.
 const SECOND: i64 = 1_000_000_000;
@@ -46,6 +55,7 @@ pub(super) fn read_policy(policy: &DispatchPolicy, fleet: &mut Fleet) -> Placeme
     });
     let lost_after = spec.disconnection.as_ref().and_then(|one| GoDuration::parse(&one.lost_after));
     let lost_after = lost_after.and_then(GoDuration::positive);
+    let exactly_once = spec.disconnection.as_ref().and_then(|one| read_leases(one, lost_after));
     let kinds = spec.kinds.as_ref().map(|list| list.allow.iter().map(read_kind).collect());
     let namespaces = spec.namespaces.as_ref();
     PlacementPolicy {
@@ -57,8 +67,30 @@ pub(super) fn read_policy(policy: &DispatchPolicy, fleet: &mut Fleet) -> Placeme
         namespaces: namespaces
             .map(|list| list.allow.iter().map(|one| one.as_str().into()).collect()),
         kinds,
-        lost_after: lost_after.map(|after| i64::try_from(after.as_nanos()).unwrap_or(i64::MAX)),
+        lost_after: lost_after.map(nanos),
+        exactly_once,
     }
+}
+
+/// The leases that a policy asks for. Their duration is a number of whole seconds, as the Lease has it.
+fn read_leases(spec: &Disconnection, lost_after: Option<Duration>) -> Option<LeasePolicy> {
+    let fencing = match spec.fencing.as_str() {
+        "Timed" => Fencing::Timed,
+        _ => Fencing::Confirmed,
+    };
+    let duration = GoDuration::parse(&spec.lease_duration).and_then(GoDuration::positive);
+    let seconds = duration.map_or(DEFAULT_LEASE_SECONDS, |one| one.as_secs());
+    let seconds =
+        i64::try_from(seconds).unwrap_or(i64::MAX).clamp(MIN_LEASE_SECONDS, i64::from(i32::MAX));
+    (spec.execution == EXACTLY_ONCE).then(|| LeasePolicy {
+        fencing,
+        duration: seconds.saturating_mul(SECOND),
+        lost_after: lost_after.map(nanos),
+    })
+}
+
+fn nanos(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
 
 /// A cost in thousandths.

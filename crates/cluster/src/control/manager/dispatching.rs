@@ -17,6 +17,7 @@ use crate::control::{
     queues::Queues,
     scheduling::WorkOf,
     time::engine_time,
+    timers::Reevaluation,
     workloads::{WorkloadChange, WorkloadCommand, WorkloadPhase},
 };
 
@@ -64,6 +65,7 @@ impl Dispatching {
                 multikueue.jobs_changed(name, (&kind, change), (jobs, registry), ctx);
                 return listed;
             }
+            WorkerInput::Lease(change) => multikueue.leases_changed(name, change, ctx),
             WorkerInput::Capacity(change) => {
                 multikueue.report_changed(name, change, (scheduler, registry), ctx);
             }
@@ -149,6 +151,9 @@ impl Dispatching {
         if *subject == Subject::Capacity {
             return multikueue.label_keys_answered(ticket, answer, (scheduler, registry), ctx);
         }
+        if *subject == Subject::Lease {
+            return multikueue.lease_answered(ticket, answer);
+        }
         let flavors = queues.flavors();
         let mut inputs = DispatchInputs { workloads, jobs, registry, scheduler, flavors };
         multikueue.answered(ticket, answer, &mut inputs, ctx);
@@ -162,10 +167,17 @@ impl Dispatching {
         now: Timestamp,
     ) {
         // A rise without an answer is repeated. It skips a number, and nothing runs at that time that it would void.
-        if ticket.purpose == Purpose::RaiseEpoch
-            && let (Some(multikueue), WriteOutcome::Done(_)) = (&mut self.multikueue, answer)
-        {
-            multikueue.epoch_raised(&ticket.target.key, now);
+        let Some(multikueue) = &mut self.multikueue else {
+            return;
+        };
+        match (ticket.purpose, answer) {
+            (Purpose::RaiseEpoch, WriteOutcome::Done(_)) => {
+                multikueue.epoch_raised(&ticket.target.key, now);
+            }
+            (Purpose::Reserve, WriteOutcome::Stale | WriteOutcome::Unknown(_)) => {
+                multikueue.reservation_failed(&ticket.target.key, now);
+            }
+            _ => {}
         }
     }
 
@@ -239,6 +251,10 @@ impl Dispatching {
                     let command = &WorkloadCommand::RaiseEpoch(epoch);
                     core.workloads.perform(key, command, None, &mut core.ctx);
                 }
+                DispatchEffect::ConfirmVersion { term, exactly_once } => {
+                    let command = &WorkloadCommand::ConfirmVersion { term, exactly_once };
+                    core.workloads.perform(key, command, None, &mut core.ctx);
+                }
                 DispatchEffect::WriteJobs(changes) => changes.iter().for_each(|(job, change)| {
                     core.jobs.write(job, change, &mut core.ctx);
                 }),
@@ -257,6 +273,16 @@ impl Dispatching {
             run.reserved.iter().for_each(|key| multikueue.reserved(key, ctx.now));
         }
         run.progress
+    }
+
+    /// Decides about the leases of workers. What they allow now is decided about every Workload.
+    pub(super) fn keep_leases(&mut self, core: &mut Core) {
+        let multikueue = self.multikueue.as_mut();
+        if multikueue.is_some_and(|one| one.keep_leases(&mut self.registry, &mut core.ctx)) {
+            core.evaluate_all_workloads();
+            core.scheduler.request_cycle();
+            core.ctx.agenda.now(Reevaluation::Clusters);
+        }
     }
 
     /// More clusters may race for Workloads: those are evaluated again. Reports may be too old.

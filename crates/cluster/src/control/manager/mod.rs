@@ -246,6 +246,7 @@ impl Control for ManagerControl {
                 | Subject::LocalQueue
                 | Subject::ResourceFlavor
                 | Subject::Topology
+                | Subject::Lease
                 | Subject::Owner { .. },
             ) => self.queues.answered(ticket, answer),
         }
@@ -272,6 +273,7 @@ impl Control for ManagerControl {
         if let Some(multikueue) = &mut self.dispatching.multikueue {
             multikueue.keep(&self.core.workloads, &mut self.core.ctx);
         }
+        self.dispatching.keep_leases(&mut self.core);
         self.pods.topologies.update_engine(&mut self.core.scheduler, &mut self.core.ctx);
         self.pods.topologies.evaluate_suspects(&self.core.workloads, &mut self.core.ctx);
         // Before `write_workers`, which takes the message that clusters have changed.

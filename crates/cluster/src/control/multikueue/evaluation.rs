@@ -3,26 +3,25 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use ::jobs::{GenericJob, JobObject, remote_objects::RemoteIdentity};
-use crds::names::{conditions::EVICTED, reasons::PODS_READY_TIMEOUT};
+use ::jobs::{GenericJob, JobObject};
 use dispatch::{
-    ClusterRace, Dispatcher, ExclusionCause, HubIncarnation, Nominated, PlacementRequest,
+    ClusterRace, Dispatcher, HubIncarnation, Nominated, PlacementRequest,
     workload::{
         self as dispatch_workload, DispatchCheckState, DispatchStep, LocalWorkload, RemoteCopy,
         RetryReason,
     },
 };
 use engine::{Time, ids::ClusterId};
-use index::status::find;
 use jiff::Timestamp;
 use runtime::watch::Key;
 
 use super::{
     DispatchConfig, DispatchEffect, DispatchInputs,
     admitted_work::admitted_work,
+    grants::LeasedDispatch,
     multikueue_check,
     orphan_cleanup::breaker_holds,
-    state::{CreatedObject, DispatchState},
+    state::DispatchState,
     status_sync::StatusNews,
     unregistered,
     view::{
@@ -55,6 +54,7 @@ pub(super) struct DispatchEvaluation<'a> {
     pub(super) config: &'a DispatchConfig,
     pub(super) state: &'a mut DispatchState,
     pub(super) workers: &'a WorkerClusters,
+    pub(super) leases: LeasedDispatch<'a>,
     /// The incarnation, and the uid of the last Workload of the name whose deletion was observed.
     pub(super) hub: (&'a HubIncarnation, Option<&'a str>),
     /// When this process began to observe anything.
@@ -96,7 +96,8 @@ impl<'a> DispatchEvaluation<'a> {
         if !hub.exists && breaker_holds(self.workers, self.key, self.inputs.registry, self.ctx) {
             return Vec::new();
         }
-        let copies = self.copies(&hub);
+        let mut copies = self.copies(&hub);
+        self.apply_guarantee(&mut hub, &mut copies);
         hub.race = self.race(&hub);
         hub.drained_at = self.drained_at(&hub);
         hub.start_awaited_since = self.start_awaited_since(&hub, &copies);
@@ -176,8 +177,8 @@ impl<'a> DispatchEvaluation<'a> {
         let Some(record) = self.inputs.workloads.get(self.key) else {
             return self.hub_view_of_orphan(&jobs);
         };
-        let mut hub =
-            hub_view(record, (check, &jobs), self.state, self.inputs.registry.fleet_mut());
+        let memory = (&*self.state, self.hub.0.began_at);
+        let mut hub = hub_view(record, (check, &jobs), memory, self.inputs.registry.fleet_mut());
         self.drop_strange_nominations(&mut hub);
         hub
     }
@@ -200,7 +201,7 @@ impl<'a> DispatchEvaluation<'a> {
     }
 
     /// The MultiKueueConfig of the ClusterQueue where the Workload has quota.
-    fn multikueue_config(&self) -> Option<&'a str> {
+    pub(super) fn multikueue_config(&self) -> Option<&'a str> {
         let record = self.inputs.workloads.get(self.key)?;
         let admission = record.object().status.admission.as_ref()?;
         self.inputs.scheduler.multikueue_config(&admission.cluster_queue)
@@ -255,9 +256,12 @@ impl<'a> DispatchEvaluation<'a> {
             .filter(|worker| chosen.contains(&worker.id) || worker.concerns(self.key, writes));
         let registry = &self.inputs.registry;
         let mut copies: Vec<RemoteCopy> = concerned
-            .map(|worker| RemoteCopy {
-                cleanup_confirmed: registry.is_cleanup_confirmed(worker.name()),
-                ..copy_view(worker, self.key, &copy_inputs)
+            .map(|worker| {
+                let leases = self.leases.grants.state(worker.name());
+                RemoteCopy {
+                    cleanup_confirmed: registry.is_cleanup_confirmed(worker.name()),
+                    ..copy_view((worker, &leases), self.key, &copy_inputs)
+                }
             })
             .collect();
         let known: BTreeSet<ClusterId> = copies.iter().map(|copy| copy.cluster).collect();
@@ -266,7 +270,10 @@ impl<'a> DispatchEvaluation<'a> {
         // (docs/reference/multikueue.md §2.8).
         let fleet = registry.fleet();
         let since = |cluster| self.workers.loss_before(fleet.name(cluster)).unwrap_or(self.began);
-        copies.extend(unknown.map(|cluster| unknown_cluster(*cluster, since(*cluster))));
+        copies.extend(unknown.map(|cluster| RemoteCopy {
+            lease: self.leases.grants.state(fleet.name(*cluster)).lease,
+            ..unknown_cluster(*cluster, since(*cluster))
+        }));
         copies
     }
 
@@ -291,7 +298,11 @@ impl<'a> DispatchEvaluation<'a> {
                     (self.worker(cluster)?, self.inputs.workloads.get(self.key)?);
                 worker_writes::push_priority(worker, (self.key, record.object()), self.ctx);
             }
-            DispatchStep::Stamp(_) | DispatchStep::ConfirmVersion => {} // ExactlyOnce is refused.
+            DispatchStep::ConfirmVersion => {
+                let (term, exactly_once) = (self.hub.0.term, self.leases.exactly_once);
+                return Some(DispatchEffect::ConfirmVersion { term, exactly_once });
+            }
+            DispatchStep::Stamp(cluster) => self.push_stamp(cluster),
             DispatchStep::SyncStatus(cluster) => {
                 return self.sync_status(cluster);
             }
@@ -365,67 +376,6 @@ impl<'a> DispatchEvaluation<'a> {
         Some(DispatchEffect::Propose(Transition::Nominate(vec![name])))
     }
 
-    fn create_clone(&mut self, cluster: ClusterId) {
-        let Some(record) = self.inputs.workloads.get(self.key) else {
-            return;
-        };
-        let Some(worker) = self.worker(cluster) else {
-            return;
-        };
-        let workload = record.object();
-        let mark = self.identity(index::epoch(workload));
-        let clone = (self.key, &**workload);
-        // Until an answer or a list settles it, a create counts as something that can run
-        // (docs/reference/dispatch.md §6).
-        if self.may_create(&(cluster, None))
-            && worker_writes::create_clone(worker, clone, (self.inputs.flavors, mark), self.ctx)
-        {
-            self.state.created((cluster, None), self.ctx.now);
-            self.state.sent = true;
-        }
-    }
-
-    /// What identifies a copy of this epoch.
-    fn identity(&self, epoch: u64) -> RemoteIdentity<'a> {
-        let HubIncarnation { id, term, .. } = *self.hub.0;
-        RemoteIdentity { origin: &self.config.origin, epoch, incarnation: id, term }
-    }
-
-    /// Creates the copies of jobs that are missing on a worker.
-    fn create_jobs(&mut self, cluster: ClusterId) {
-        let Some(record) = self.inputs.workloads.get(self.key) else {
-            return;
-        };
-        let Some(worker) = self.worker(cluster) else {
-            return;
-        };
-        let workload = (self.key, &**record.object());
-        let mark = self.identity(index::epoch(record.object()));
-        let jobs = self.inputs.jobs;
-        for (key, job) in jobs.dispatched(self.key, record.object()) {
-            let object = (cluster, Some(key.clone()));
-            if worker.jobs.get(key).is_some() || !self.may_create(&object) {
-                continue;
-            }
-            let (job, mark) = ((key, &**job), (mark, jobs.gates()));
-            let holds = worker.has_agent() || !self.config.dispatcher.races();
-            if worker_writes::create_job(worker, workload, job, (mark, holds), self.ctx) {
-                self.state.created(object, self.ctx.now);
-            }
-        }
-        self.state.sent = true;
-    }
-
-    /// Whether an object may be created now. What vanished after its create is created again after a pause.
-    fn may_create(&mut self, object: &CreatedObject) -> bool {
-        let not_before = self.state.create_not_before(object);
-        let Some(later) = not_before.filter(|at| *at > self.ctx.now) else {
-            return true;
-        };
-        self.ctx.agenda.at(later, Reevaluation::Workload(self.key.clone()));
-        false
-    }
-
     /// Copies the status of a worker's jobs to the hub's jobs, when the throttle allows it.
     fn sync_status(&mut self, cluster: ClusterId) -> Option<DispatchEffect> {
         let worker = self.worker(cluster)?;
@@ -473,83 +423,6 @@ impl<'a> DispatchEvaluation<'a> {
         Transition::CheckRetry(retry.message(|cluster| fleet.name(cluster)))
     }
 
-    fn exclude(&mut self, cluster: ClusterId) {
-        let worker = self.worker(cluster);
-        let (Some(worker), Some(record)) = (worker, self.inputs.workloads.get(self.key)) else {
-            return;
-        };
-        let epoch = index::epoch(record.object());
-        let evicted =
-            || format!("evicted there: {}", worker.eviction(self.key).unwrap_or_default());
-        let refused = worker.refusal(self.key, epoch).map(|refused| refused.message.clone());
-        let scope = worker.refused_scope(self.key, epoch);
-        self.exclude_for(cluster, scope, refused.unwrap_or_else(evicted).into());
-    }
-
-    /// Leaves a cluster out for what it did not take.
-    fn exclude_for(&mut self, cluster: ClusterId, scope: RefusedScope, why: Box<str>) {
-        let Some(record) = self.inputs.workloads.get(self.key) else {
-            return;
-        };
-        let Some(request) = self.inputs.scheduler.request(record.id()) else {
-            return;
-        };
-        let cause = match scope {
-            RefusedScope::Namespace => ExclusionCause::Namespace(request.namespace.clone()),
-            RefusedScope::Kind => ExclusionCause::Kind(request.kind.clone()),
-            RefusedScope::Shape => ExclusionCause::Shape(Arc::clone(request)),
-        };
-        let now = engine_time(self.ctx.now);
-        self.inputs.registry.fleet_mut().exclude_cluster(cluster, cause, now, why);
-    }
-
-    /// The reservation ends, and the cluster is excluded for a while.
-    fn unreserve(&mut self, cluster: ClusterId, why: Box<str>) -> DispatchEffect {
-        let name = self.inputs.registry.fleet().name(cluster);
-        let message = format!("worker cluster \"{name}\" did not take it: {why}");
-        if let Some(record) = self.inputs.workloads.get(self.key) {
-            // A nomination is cancelled only after no job is left (`CancelNomination`), and its epoch was raised.
-            let epoch = index::epoch(record.object()).saturating_sub(1);
-            let worker = self.worker(cluster);
-            let scope =
-                worker.map_or(RefusedScope::Shape, |one| one.refused_scope(self.key, epoch));
-            self.inputs.registry.fleet_mut().unplace(record.id());
-            self.exclude_for(cluster, scope, why);
-            self.exclude_others(cluster, epoch);
-            self.state.withdrawn = true;
-        }
-        DispatchEffect::Unreserve(message)
-    }
-
-    /// In a race other clusters have refused the Workload as well.
-    fn exclude_others(&mut self, cluster: ClusterId, epoch: u64) {
-        let others = self.workers.iter().map(|(_, worker)| worker);
-        let refused: Vec<_> = others
-            .filter(|worker| worker.id != cluster)
-            .filter_map(|worker| {
-                let why = worker.refusal(self.key, epoch)?.message.as_str().into();
-                Some((worker.id, worker.refused_scope(self.key, epoch), why))
-            })
-            .collect();
-        for (cluster, scope, why) in refused {
-            self.exclude_for(cluster, scope, why);
-        }
-    }
-
-    /// A cluster on which the pods did not become ready in time is not the next choice.
-    fn exclude_after_timeout(&mut self) {
-        let Some(record) = self.inputs.workloads.get(self.key) else {
-            return;
-        };
-        let evicted = find(&record.object().status.conditions, EVICTED);
-        let evicted = evicted.filter(|one| one.reason == PODS_READY_TIMEOUT);
-        let placed = self.inputs.registry.fleet().placed_on(record.id());
-        if let (Some(evicted), Some(cluster)) = (evicted, placed) {
-            let why = evicted.message.as_str().into();
-            self.exclude_for(cluster, RefusedScope::Shape, why);
-        }
-    }
-
     fn withdrawn(&mut self) {
         // The step repeats until the release is visible, but the placement is removed once.
         if let Some(record) = self.inputs.workloads.get(self.key)
@@ -593,7 +466,7 @@ impl<'a> DispatchEvaluation<'a> {
         }
     }
 
-    fn worker(&self, cluster: ClusterId) -> Option<&'a Worker> {
+    pub(super) fn worker(&self, cluster: ClusterId) -> Option<&'a Worker> {
         self.workers.get(cluster, self.inputs.registry)
     }
 }

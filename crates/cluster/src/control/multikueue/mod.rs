@@ -8,13 +8,14 @@
 //! | `worker_clusters` | all workers: connections and watches |
 //! | `copy_answers` | answers to writes of copies |
 //! | `worker`, `copies`, `job_copies`, `naming` | one worker: connection, clones and jobs, which job names which clone |
-//! | `evaluation` | one evaluation of a Workload, step by step |
+//! | `evaluation`, `create_copies`, `refused_clusters` | one evaluation of a Workload, step by step |
 //! | `set_siblings` | the other replicas of a set, which share its copy |
 //! | `state` | what is remembered of a Workload's dispatch |
 //! | `view` | the input of the state machine |
 //! | `worker_writes` | creates and deletes of copies |
 //! | `status_sync` | when a copy's status is written to the hub's job |
 //! | `incarnation`, `copy_stamp` | the hub's incarnation and term, and what a copy carries of them |
+//! | `grants`, `lease_state`, `exactly_once` | leases of workers, and what they mean for a Workload |
 //! | `orphan_cleanup`, `breaker` | copies of unknown Workloads, and when their deletion waits for a user |
 //! | `unregistered` | Events about workers without a MultiKueueCluster |
 //! | `report_copies`, `label_keys` | capacity reports on the hub, and the labels that workers report by |
@@ -24,12 +25,17 @@ mod breaker;
 mod copies;
 mod copy_answers;
 mod copy_stamp;
+mod create_copies;
 mod evaluation;
+mod exactly_once;
+mod grants;
 mod incarnation;
 mod job_copies;
 mod label_keys;
+mod lease_state;
 mod naming;
 mod orphan_cleanup;
+mod refused_clusters;
 mod report_copies;
 mod set_siblings;
 mod state;
@@ -56,6 +62,7 @@ use runtime::{
 use self::{
     admitted_work::admitted_work,
     evaluation::DispatchEvaluation,
+    grants::{Grants, LeasedDispatch},
     incarnation::IncarnationRecord,
     orphan_cleanup::{DepartedWorkloads, HubHistory, OrphanCleanup},
     set_siblings::SetSiblings,
@@ -132,6 +139,8 @@ pub(crate) enum DispatchEffect {
     Unreserve(String),
     /// This epoch is written.
     RaiseEpoch(u64),
+    /// The term of this leader is written, and the guarantee if it is ExactlyOnce; that succeeds on the newest version only.
+    ConfirmVersion { term: u64, exactly_once: bool },
     /// The status of the hub's jobs is written.
     WriteJobs(Vec<(JobKey, JobChange)>),
 }
@@ -144,6 +153,7 @@ pub(crate) struct MultiKueueDispatch {
     cleanup: OrphanCleanup,
     states: KeyMap<Key, DispatchState>,
     incarnation: IncarnationRecord,
+    grants: Grants,
     departed: DepartedWorkloads,
     /// When this process began to observe anything.
     began: Option<Timestamp>,
@@ -158,6 +168,7 @@ impl MultiKueueDispatch {
             cleanup: OrphanCleanup::new(config.gc_interval),
             incarnation: IncarnationRecord::new(&config.namespace),
             departed: KeyMap::new(),
+            grants: Grants::default(),
             workers: WorkerClusters::new(kinds, config.origin.clone()),
             config,
             states: KeyMap::new(),
@@ -190,6 +201,7 @@ impl MultiKueueDispatch {
         registry: &mut FleetRegistry,
         ctx: &mut Context,
     ) -> bool {
+        self.grants.connection_changed(name);
         self.workers.connection_changed(name, connection, registry, ctx)
     }
 
@@ -254,13 +266,17 @@ impl MultiKueueDispatch {
         now: Timestamp,
         confirmed: bool,
     ) -> Option<ActiveCondition> {
-        self.workers.active_condition(name, now, confirmed)
+        let condition = self.workers.active_condition(name, now, confirmed)?;
+        let state = self.grants.state(name);
+        let message = lease_state::with_fence(condition.message, name, &state);
+        Some(ActiveCondition { message, ..condition })
     }
 
     /// The clock jumped: what lasts goes on.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
         self.began = self.began.map(|at| moved(at, by));
         self.workers.clock_jumped(by);
+        self.grants.clock_jumped(by);
         self.states.for_each_mut(|_, state| state.clock_jumped(by));
     }
 
@@ -343,6 +359,11 @@ impl MultiKueueDispatch {
         self.states.insert(key.clone(), DispatchState::fresh(now));
     }
 
+    /// The reservation was decided on an old version, or may not be written: a former leader may have reserved and created.
+    pub(crate) fn reservation_failed(&mut self, key: &Key, now: Timestamp) {
+        self.states.insert(key.clone(), DispatchState::unknown(now));
+    }
+
     /// The next epoch is written.
     pub(crate) fn epoch_raised(&mut self, key: &Key, now: Timestamp) {
         self.state_mut(key, now).epoch_raised = true;
@@ -417,10 +438,12 @@ impl MultiKueueDispatch {
             true => self.states.entry(key.clone()).or_insert(DispatchState::unknown(ctx.now)),
             false => &mut absent,
         };
-        let Self { config, workers, .. } = self;
+        let Self { config, workers, grants, .. } = self;
         let hub = (incarnation, departed);
         let racing = None;
-        DispatchEvaluation { key, config, state, workers, hub, began, racing, inputs, ctx }.run()
+        let leases = LeasedDispatch { grants, exactly_once: false };
+        DispatchEvaluation { key, config, state, workers, leases, hub, began, racing, inputs, ctx }
+            .run()
     }
 
     /// Takes the answer to a write of a copy.

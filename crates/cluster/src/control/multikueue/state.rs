@@ -2,7 +2,10 @@
 //!
 //! All of it may be lost: after a restart the cautious values hold until the API servers say more.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use engine::ids::ClusterId;
 use jiff::{SignedDuration, Timestamp};
@@ -27,6 +30,10 @@ pub(super) struct DispatchState {
     pub(super) start_awaited_since: Option<Timestamp>,
     /// A create may have been sent under the present epoch.
     pub(super) sent: bool,
+    /// A former leader may have created copies.
+    pub(super) of_former: bool,
+    /// Clusters whose copies were read since the hub Lease has the term of this leader.
+    pub(super) read_on: BTreeSet<ClusterId>,
     /// The highest epoch of any copy that was observed.
     pub(super) highest_epoch: u64,
     /// Since when a copy has a higher epoch than the observed Workload.
@@ -48,13 +55,15 @@ pub(super) struct DispatchState {
 impl DispatchState {
     /// Of a Workload that this process observes for the first time: a create may be on its way.
     pub(super) fn unknown(now: Timestamp) -> Self {
-        Self { sent: true, ..Self::fresh(now) }
+        Self { sent: true, of_former: true, ..Self::fresh(now) }
     }
 
     /// Of a Workload that gets or gives back quota now.
     pub(super) fn fresh(now: Timestamp) -> Self {
         Self {
             sent: false,
+            of_former: false,
+            read_on: BTreeSet::new(),
             start_awaited_since: None,
             highest_epoch: 0,
             newer_copy_since: None,

@@ -9,7 +9,7 @@ use crds::{
     v1beta2::{Workload, WorkloadSpec},
 };
 use dispatch::{
-    CopyHistory, Fleet, HubIncarnation,
+    CopyHistory, Fleet, HubIncarnation, LeaseStamp,
     workload::{
         DispatchCheckState, LocalJob, LocalWorkload, RemoteConnection, RemoteCopy, RemoteJob,
         RemoteLease, RemoteWorkload, StampState,
@@ -20,20 +20,24 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::watch::Key;
 
-use super::{copy_stamp::copy_stamp, state::DispatchState, worker::Worker};
+use super::{
+    copy_stamp::copy_stamp, lease_state::LeaseState, state::DispatchState, worker::Worker,
+};
 use crate::control::{
     job_key::JobKey,
     jobs::Jobs,
+    lease_objects::stamp_of,
     outbox::{Subject, Writes},
     time::engine_time,
     workloads::{TrackedWorkload, WorkloadPhase, Workloads},
 };
 
-/// The hub's side of a Workload. `check` is its MultiKueue check, and is `None` without quota.
+/// The hub's side of a Workload. `check` is its MultiKueue check, and is `None` without quota; `began_at` is the version at
+/// which this leader began.
 pub(super) fn hub_view(
     record: &TrackedWorkload,
     (check, jobs): (Option<&str>, &[HubJob<'_>]),
-    state: &DispatchState,
+    (state, began_at): (&DispatchState, u64),
     fleet: &mut Fleet,
 ) -> LocalWorkload {
     let workload = record.object();
@@ -60,7 +64,8 @@ pub(super) fn hub_view(
         start_awaited_since: None,
         drained_at: None,
         nominated_at: engine_time(state.nominated_at),
-        exactly_once: None,
+        exactly_once: false,
+        is_own_version: record.version() > began_at,
         job: hub_jobs(jobs),
     }
 }
@@ -146,7 +151,11 @@ pub(super) struct CopyInputs<'a> {
 }
 
 /// What a worker has of a Workload.
-pub(super) fn copy_view(worker: &Worker, key: &Key, inputs: &CopyInputs<'_>) -> RemoteCopy {
+pub(super) fn copy_view(
+    (worker, leases): (&Worker, &LeaseState),
+    key: &Key,
+    inputs: &CopyInputs<'_>,
+) -> RemoteCopy {
     let CopyInputs { hub, hub_jobs, expected, writes, .. } = *inputs;
     // A job that the worker hides may run there.
     let hidden = hub_jobs.iter().filter_map(|(key, _)| worker.hides_since(&key.kind)).min();
@@ -169,12 +178,13 @@ pub(super) fn copy_view(worker: &Worker, key: &Key, inputs: &CopyInputs<'_>) -> 
         cleanup_confirmed: false,
         creates_answered: !writes.is_unsettled(&worker.target(Subject::Workload, key))
             && !job_pending,
-        lease: RemoteLease::default(),
+        lease: leases.lease,
         refused: worker
             .refusal(key, nominated_epoch(hub))
             .map(|refused| refused.message.as_str().into()),
         clone: clone.map(|tracked| RemoteWorkload {
             stale_priority: has_stale_priority(worker, key, (tracked.object(), expected)),
+            stamp: stamp_state(tracked.object(), leases.stamp),
             ..clone_view(tracked.object(), inputs)
         }),
         missing_job: !missing.is_empty() || jobs.is_empty(),
@@ -232,6 +242,16 @@ fn clone_view(clone: &Workload, inputs: &CopyInputs<'_>) -> RemoteWorkload {
         same_spec: inputs.expected.is_none_or(|expected| same_spec(&clone.spec, expected)),
         stale_priority: false,
         stamp: StampState::default(),
+    }
+}
+
+/// How the stamp of a clone compares with the one that it would get now.
+fn stamp_state(clone: &Workload, present: LeaseStamp) -> StampState {
+    let admitted = is_true(&clone.status.conditions, ADMITTED);
+    match stamp_of(&clone.metadata) {
+        Some(stamp) if stamp.session < present.session => StampState::Ended,
+        Some(stamp) if stamp.term < present.term && !admitted => StampState::OfFormerLeader,
+        Some(_) | None => StampState::Current,
     }
 }
 

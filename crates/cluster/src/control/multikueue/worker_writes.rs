@@ -4,7 +4,10 @@ use ::jobs::{
     GenericJob, JobGates, JobObject, pod_sets_info::FlavorsByName, remote_objects,
     remote_objects::RemoteIdentity,
 };
-use crds::{names::labels::MULTI_KUEUE_ORIGIN, v1beta2::Workload};
+use crds::{
+    names::{annotations::LEASE_STAMP, labels::MULTI_KUEUE_ORIGIN},
+    v1beta2::Workload,
+};
 use kube::core::ApiResource;
 use runtime::{
     watch::Key,
@@ -77,6 +80,20 @@ pub(super) fn push_priority(
         },
     });
     let write = (worker.target(Subject::Workload, key), Purpose::Priority);
+    send(key, write, ctx, |purpose, key| Write::merge::<Workload>(purpose, key, None, &fields));
+}
+
+/// Writes the stamp of this leader to a clone, so that the agent may admit it.
+pub(super) fn push_stamp(worker: &Worker, key: &Key, stamp: &str, ctx: &mut Context) {
+    let Some(clone) = worker.clones.get(key) else {
+        return;
+    };
+    let metadata = &clone.object().metadata;
+    let fields = json!({ "metadata": {
+        "uid": metadata.uid, "resourceVersion": metadata.resource_version,
+        "annotations": { LEASE_STAMP: stamp },
+    } });
+    let write = (worker.target(Subject::Workload, key), Purpose::Stamp);
     send(key, write, ctx, |purpose, key| Write::merge::<Workload>(purpose, key, None, &fields));
 }
 

@@ -44,6 +44,8 @@ pub enum Subject {
     Capacity,
     /// The ConfigMap of the incarnation.
     Incarnation,
+    /// A Lease between manager and agent.
+    Lease,
     /// An object that may be a child of a job, of this kind. It is only read.
     Owner {
         /// Group and version.

@@ -55,6 +55,8 @@ purposes! {
     AddOwners = "add-owners";
     /// Raises the epoch, which voids copies of the present one.
     RaiseEpoch = "raise-epoch";
+    /// Writes the term of a leader that takes a Workload over, before it creates copies of it.
+    ConfirmVersion = "confirm-version";
     /// Writes `reclaimablePods`.
     Reclaim = "reclaim";
 
@@ -144,6 +146,22 @@ purposes! {
     Owner = "owner";
     /// Asks a worker to report by node labels.
     LabelKeys = "label-keys";
+
+    /// Creates the Lease by which a manager grants.
+    GrantCreate = "grant-create";
+    /// Echoes a beat, with term and session.
+    Grant = "grant";
+    /// Records term and session of a worker, and ends a session.
+    FenceRecord = "fence-record";
+    /// Gives the clone of a former leader the stamp of the present one.
+    Stamp = "stamp";
+
+    /// Creates the Lease of an agent.
+    BeatCreate = "beat-create";
+    /// Writes a beat of an agent.
+    Beat = "beat";
+    /// Deletes a pod of a clone whose grant has ended.
+    FencePod = "fence-pod";
 
     /// Creates the ClusterCapacity of an agent.
     CapacityCreate = "capacity-create";

@@ -155,6 +155,11 @@ impl Writes {
         !self.unsettled.is_settled(target)
     }
 
+    /// A former leader may have created a copy that the watch does not show yet: it is read.
+    pub(crate) fn doubt(&mut self, target: Target, waiter: Reevaluation) {
+        self.unsettled.doubt(target, waiter);
+    }
+
     /// The same for any copy on a worker.
     pub(crate) fn has_unsettled(&self, cluster: &str) -> bool {
         self.unsettled.objects().any(|target| target.is_copy_on(cluster))

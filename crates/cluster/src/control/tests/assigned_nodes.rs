@@ -54,6 +54,7 @@ impl Worker {
             AgentInput::Node(list(nodes)),
             AgentInput::Pod(list(pods)),
             AgentInput::Capacity(list(vec![])),
+            AgentInput::Lease(list(vec![])),
             AgentInput::Job(batch_job(), jobs(self.jobs.values().cloned().collect())),
             AgentInput::Workload(list(self.clones.values().cloned().collect())),
         ] {

@@ -111,6 +111,12 @@ fn the_epoch_rises_above_the_copies_before_a_confirmed_cleanup_removes_them() {
     assert_eq!(on_east(&control.decide(later)), ["east job-delete"]);
 }
 
+/// The present leader began at this version.
+pub(super) fn leads_since(control: &mut ManagerControl, began_at: u64) {
+    let multikueue = control.dispatching.multikueue.as_mut().expect("a manager that dispatches");
+    multikueue.set_incarnation(dispatch::HubIncarnation { began_at, ..incarnation() });
+}
+
 /// The ConfigMap of the incarnation.
 fn record(version: &str, data: &Value) -> ConfigMap {
     object(json!({

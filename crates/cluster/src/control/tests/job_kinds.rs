@@ -316,6 +316,7 @@ fn an_agent_reports_a_kind_when_its_cluster_serves_it_and_when_it_does_not() {
     let lists = [
         AgentInput::Node(list(vec![])),
         AgentInput::Pod(list(vec![])),
+        AgentInput::Lease(list(vec![])),
         AgentInput::Capacity(list(vec![
             json!({"metadata": {"name": "local", "resourceVersion": "1"}}),
         ])),

@@ -160,6 +160,7 @@ fn agent(clones: Vec<Value>) -> AgentControl {
         AgentInput::Node(list(vec![node])),
         AgentInput::Pod(list(vec![])),
         AgentInput::Capacity(list(vec![local])),
+        AgentInput::Lease(list(vec![])),
         AgentInput::Job(batch_job(), jobs(vec![])),
         AgentInput::Workload(list(clones)),
     ] {

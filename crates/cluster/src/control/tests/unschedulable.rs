@@ -32,6 +32,7 @@ fn a_clone_is_evicted_when_a_pod_is_unschedulable_for_a_minute() {
             AgentInput::Node(list(vec![])),
             AgentInput::Pod(list(vec![pod(reason)])),
             AgentInput::Capacity(list(vec![])),
+            AgentInput::Lease(list(vec![])),
             AgentInput::Job(batch_job(), jobs(vec![])),
             AgentInput::Workload(list(vec![clone])),
         ];
@@ -68,6 +69,7 @@ fn running(pods: Vec<Value>) -> AgentControl {
         AgentInput::Node(list(vec![])),
         AgentInput::Pod(list(pods)),
         AgentInput::Capacity(list(vec![])),
+        AgentInput::Lease(list(vec![])),
         AgentInput::Job(batch_job(), jobs(vec![job])),
         AgentInput::Workload(list(vec![clone])),
     ];

@@ -2,8 +2,8 @@
 
 use crds::{
     names::{
-        ADMISSION_MANAGER, RECLAIMABLE_PODS_MANAGER, RESOURCE_IN_USE_FINALIZER,
-        annotations::{ADMISSION_GATED_BY, EPOCH},
+        ADMISSION_MANAGER, EXACTLY_ONCE, RECLAIMABLE_PODS_MANAGER, RESOURCE_IN_USE_FINALIZER,
+        annotations::{ADMISSION_GATED_BY, EPOCH, EXECUTION, TERM},
         labels::{CONCURRENT_ADMISSION_PARENT, JOB_UID},
     },
     v1beta2::{ReclaimablePod, Workload, WorkloadStatus},
@@ -52,6 +52,9 @@ pub(crate) enum WorkloadCommand {
     AddOwners(Vec<OwnerReference>),
     /// A higher epoch, which voids copies of the present one.
     RaiseEpoch(u64),
+    /// The term of the leader that is about to create copies, and the guarantee under which it does. Like every write here it
+    /// succeeds on the observed version only.
+    ConfirmVersion { term: u64, exactly_once: bool },
 }
 
 impl WorkloadCommand {
@@ -70,6 +73,7 @@ impl WorkloadCommand {
             Self::MarkParent => Purpose::MarkParent,
             Self::AddOwners(_) => Purpose::AddOwners,
             Self::RaiseEpoch(_) => Purpose::RaiseEpoch,
+            Self::ConfirmVersion { .. } => Purpose::ConfirmVersion,
         }
     }
 
@@ -166,6 +170,13 @@ impl WorkloadCommand {
             }
             Self::RaiseEpoch(epoch) => {
                 json!({ "metadata": { "annotations": { EPOCH: epoch.to_string() } } })
+            }
+            Self::ConfirmVersion { term, exactly_once } => {
+                let mut annotations = json!({ TERM: term.to_string() });
+                if *exactly_once {
+                    annotations[EXECUTION] = json!(EXACTLY_ONCE);
+                }
+                json!({ "metadata": { "annotations": annotations } })
             }
             Self::Delete | Self::Reclaim(_) => json!({}),
         }

@@ -27,6 +27,9 @@ use crate::control::outbox::{Purpose, after};
 /// Backoff of a clone with pods that no node takes or the API server refuses, before the agent admits it again.
 const POD_FAILURE_BACKOFF: Duration = Duration::from_secs(60);
 
+/// Ten years, which no clone lives.
+const FENCED_BACKOFF: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+
 /// When an admitted Workload reaches the first of its limits.
 pub(crate) fn deadline(record: &TrackedWorkload, inputs: &StatusInputs) -> Option<Timestamp> {
     let workload = record.object();
@@ -112,7 +115,10 @@ fn evict_for_pods(draft: &mut Draft<'_>, inputs: &StatusInputs) {
     let Some(failure) = failure.filter(|_| draft.runs()) else {
         return;
     };
-    let until = after(draft.now(), POD_FAILURE_BACKOFF);
+    // A clone whose grant has ended never starts again: the manager may have started the work elsewhere.
+    let fenced = failure.reason == reasons::FENCED;
+    let backoff = if fenced { FENCED_BACKOFF } else { POD_FAILURE_BACKOFF };
+    let until = after(draft.now(), backoff);
     // Not counted: the count limits requeues after PodsReadyTimeout (docs/reference/kueue.md §2.4).
     let status = status::back_off(draft.status().clone(), until, false);
     let eviction = Eviction { reason: failure.reason, cause: "", message: &failure.message };

@@ -2,7 +2,7 @@
 //!
 //! Calls wait until they are delivered, in any order, and their answers may be lost. Watch events arrive late but in
 //! order per cluster, also later than the answers to calls. Connections end and return, with or without a list; the hub's process restarts at any
-//! time. A connection that ends applies or drops its calls, but does not delay them. On a half-open connection the calls
+//! time, and what the next process sees of the hub may be older than what the former one wrote. A connection that ends applies or drops its calls, but does not delay them. On a half-open connection the calls
 //! are given up without an answer and may be applied as long as no later read was answered. The bookkeeping of creates is
 //! [`UnsettledCreates`], as in the manager. Agents admit, refuse, evict, run and stop at any time.
 //!
@@ -278,6 +278,8 @@ struct DispatchSimulation {
     race: bool,
     truth: HubObjects,
     seen: HubObjects,
+    /// Version of the hub at which the present process began.
+    began_at: u64,
     raised: bool,
     sent: bool,
     workers: Vec<SimulatedWorker>,
@@ -299,6 +301,7 @@ impl DispatchSimulation {
             race,
             seen: truth.clone(),
             truth,
+            began_at: 0,
             raised: false,
             sent: false,
             workers: (0..workers).map(|_| SimulatedWorker::new()).collect(),
@@ -334,7 +337,8 @@ impl DispatchSimulation {
         };
         let start_awaited_since = self.start_awaited.map(Time);
         let (epoch_raised, create_sent) = (self.raised, self.sent);
-        LocalWorkload { epoch_raised, create_sent, start_awaited_since, job, ..hub }
+        let is_own_version = self.seen.version > self.began_at;
+        LocalWorkload { epoch_raised, create_sent, is_own_version, start_awaited_since, job, ..hub }
     }
 
     fn copies(&self) -> Vec<RemoteCopy> {
@@ -387,8 +391,9 @@ impl DispatchSimulation {
         match *step {
             DispatchStep::Nominate => self.nominate_late(lost),
             DispatchStep::PushPriority(_) => unreachable!("no priority changes here"),
-            DispatchStep::Stamp(_) | DispatchStep::ConfirmVersion => {
-                unreachable!("KeepRunning has no leases")
+            DispatchStep::Stamp(_) => unreachable!("KeepRunning has no leases"),
+            DispatchStep::ConfirmVersion => {
+                self.state(lost, |_| {});
             }
             DispatchStep::CreateClone(one) => self.send(one, WorkerCall::CreateClone(epoch)),
             DispatchStep::CreateJobs(one) => self.send(one, WorkerCall::CreateJob(epoch)),
@@ -636,7 +641,7 @@ impl DispatchSimulation {
 
     fn restart(&mut self, arrives: u8) {
         let now = Time(self.now);
-        (self.raised, self.sent, self.seen) = (false, true, self.truth.clone());
+        (self.raised, self.sent, self.began_at) = (false, true, self.truth.version);
         // The time of the nomination is forgotten.
         self.seen.hub.nominated_at = now;
         self.truth.hub.nominated_at = now;

@@ -1,8 +1,9 @@
-//! What ExactlyOnce adds to the dispatch of a Workload (docs/reference/dispatch.md §7-8).
+//! What a leader that takes over does before it creates copies (docs/reference/dispatch.md §6-7).
 //!
-//! A leader creates nothing from a version of the Workload that a former leader may have changed: it first writes to the
-//! Workload, which succeeds on the newest version only. A clone that a former leader created, and that no agent has
-//! admitted, gets the stamp of the leader that adopts it.
+//! It creates nothing from a version of the Workload that a former leader may have changed: it first writes to the
+//! Workload, which succeeds on the newest version only. Its watch may lag, and the older version may name another cluster
+//! than the one that runs the Workload by now. Under ExactlyOnce a clone that a former leader created, and that no agent
+//! has admitted, gets the stamp of the leader that adopts it.
 
 use super::{DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy, StampState};
 
@@ -26,7 +27,7 @@ impl DispatchDecision<'_> {
         &self,
         mut steps: Vec<DispatchStep>,
     ) -> Vec<DispatchStep> {
-        if self.hub.exactly_once.is_none_or(|one| one.is_own_version) {
+        if self.hub.is_own_version {
             return steps;
         }
         let before = steps.len();

@@ -1,0 +1,76 @@
+//! Creates of a Workload's copies, with what identifies them.
+
+use ::jobs::remote_objects::RemoteIdentity;
+use dispatch::HubIncarnation;
+use engine::ids::ClusterId;
+
+use super::{evaluation::DispatchEvaluation, state::CreatedObject, worker_writes};
+use crate::control::timers::Reevaluation;
+
+impl<'a> DispatchEvaluation<'a> {
+    pub(super) fn create_clone(&mut self, cluster: ClusterId) {
+        let Some(record) = self.inputs.workloads.get(self.key) else {
+            return;
+        };
+        let Some(worker) = self.worker(cluster) else {
+            return;
+        };
+        let workload = record.object();
+        let stamp = self.lease_stamp(cluster);
+        let mark = self.identity(index::epoch(workload), stamp.as_deref());
+        let clone = (self.key, &**workload);
+        // Until an answer or a list settles it, a create counts as something that can run
+        // (docs/reference/dispatch.md §6).
+        if self.may_create(&(cluster, None))
+            && worker_writes::create_clone(worker, clone, (self.inputs.flavors, mark), self.ctx)
+        {
+            self.state.created((cluster, None), self.ctx.now);
+            self.state.sent = true;
+        }
+    }
+
+    /// What identifies a copy of this epoch.
+    fn identity<'i>(&self, epoch: u64, lease: Option<&'i str>) -> RemoteIdentity<'i>
+    where
+        'a: 'i,
+    {
+        let HubIncarnation { id, term, .. } = *self.hub.0;
+        RemoteIdentity { origin: &self.config.origin, epoch, incarnation: id, term, lease }
+    }
+
+    /// Creates the copies of jobs that are missing on a worker.
+    pub(super) fn create_jobs(&mut self, cluster: ClusterId) {
+        let Some(record) = self.inputs.workloads.get(self.key) else {
+            return;
+        };
+        let Some(worker) = self.worker(cluster) else {
+            return;
+        };
+        let workload = (self.key, &**record.object());
+        let stamp = self.lease_stamp(cluster);
+        let mark = self.identity(index::epoch(record.object()), stamp.as_deref());
+        let jobs = self.inputs.jobs;
+        for (key, job) in jobs.dispatched(self.key, record.object()) {
+            let object = (cluster, Some(key.clone()));
+            if worker.jobs.get(key).is_some() || !self.may_create(&object) {
+                continue;
+            }
+            let (job, mark) = ((key, &**job), (mark, jobs.gates()));
+            let holds = worker.has_agent() || !self.config.dispatcher.races();
+            if worker_writes::create_job(worker, workload, job, (mark, holds), self.ctx) {
+                self.state.created(object, self.ctx.now);
+            }
+        }
+        self.state.sent = true;
+    }
+
+    /// Whether an object may be created now. What vanished after its create is created again after a pause.
+    fn may_create(&mut self, object: &CreatedObject) -> bool {
+        let not_before = self.state.create_not_before(object);
+        let Some(later) = not_before.filter(|at| *at > self.ctx.now) else {
+            return true;
+        };
+        self.ctx.agenda.at(later, Reevaluation::Workload(self.key.clone()));
+        false
+    }
+}

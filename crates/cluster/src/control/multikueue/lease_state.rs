@@ -1,0 +1,36 @@
+//! What the leases of a worker allow, as dispatch and the condition of the worker use it.
+
+use dispatch::{LeaseStamp, workload::RemoteLease};
+use engine::Time;
+
+use crate::control::time::timestamp;
+
+/// What dispatch knows of the leases of a worker.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct LeaseState {
+    /// Whether copies may be created, and whether the lost worker is fenced.
+    pub(super) lease: RemoteLease,
+    /// The hub Lease has the term of this leader: what is read after that proves that a copy is absent.
+    pub(super) writes: bool,
+    /// What copies carry that are created or adopted now.
+    pub(super) stamp: LeaseStamp,
+    /// It is lost and not fenced.
+    pub(super) awaits_fence: bool,
+    /// When time alone fences it.
+    pub(super) fenced_at: Option<Time>,
+}
+
+/// The message of the condition of a worker, with what its work under ExactlyOnce waits for.
+pub(super) fn with_fence(message: String, name: &str, leases: &LeaseState) -> String {
+    if !leases.awaits_fence {
+        return message;
+    }
+    let until = match leases.fenced_at {
+        Some(at) => format!("at {}, or ", timestamp(at)),
+        None => String::new(),
+    };
+    format!(
+        "{message}; WaitingForFence: work under ExactlyOnce starts elsewhere {until}when a person confirms that nothing runs there \
+         (sluicectl fence {name})"
+    )
+}

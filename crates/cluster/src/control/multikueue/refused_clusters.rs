@@ -1,0 +1,90 @@
+//! Clusters that are left out because they did not take a Workload (docs/reference/dispatch.md §3).
+
+use std::sync::Arc;
+
+use crds::names::{conditions::EVICTED, reasons::PODS_READY_TIMEOUT};
+use dispatch::ExclusionCause;
+use engine::ids::ClusterId;
+use index::status::find;
+
+use super::{DispatchEffect, evaluation::DispatchEvaluation, worker::RefusedScope};
+use crate::control::time::engine_time;
+
+impl DispatchEvaluation<'_> {
+    pub(super) fn exclude(&mut self, cluster: ClusterId) {
+        let worker = self.worker(cluster);
+        let (Some(worker), Some(record)) = (worker, self.inputs.workloads.get(self.key)) else {
+            return;
+        };
+        let epoch = index::epoch(record.object());
+        let evicted =
+            || format!("evicted there: {}", worker.eviction(self.key).unwrap_or_default());
+        let refused = worker.refusal(self.key, epoch).map(|refused| refused.message.clone());
+        let scope = worker.refused_scope(self.key, epoch);
+        self.exclude_for(cluster, scope, refused.unwrap_or_else(evicted).into());
+    }
+
+    /// Leaves a cluster out for what it did not take.
+    pub(super) fn exclude_for(&mut self, cluster: ClusterId, scope: RefusedScope, why: Box<str>) {
+        let Some(record) = self.inputs.workloads.get(self.key) else {
+            return;
+        };
+        let Some(request) = self.inputs.scheduler.request(record.id()) else {
+            return;
+        };
+        let cause = match scope {
+            RefusedScope::Namespace => ExclusionCause::Namespace(request.namespace.clone()),
+            RefusedScope::Kind => ExclusionCause::Kind(request.kind.clone()),
+            RefusedScope::Shape => ExclusionCause::Shape(Arc::clone(request)),
+        };
+        let now = engine_time(self.ctx.now);
+        self.inputs.registry.fleet_mut().exclude_cluster(cluster, cause, now, why);
+    }
+
+    /// The reservation ends, and the cluster is excluded for a while.
+    pub(super) fn unreserve(&mut self, cluster: ClusterId, why: Box<str>) -> DispatchEffect {
+        let name = self.inputs.registry.fleet().name(cluster);
+        let message = format!("worker cluster \"{name}\" did not take it: {why}");
+        if let Some(record) = self.inputs.workloads.get(self.key) {
+            // A nomination is cancelled only after no job is left (`CancelNomination`), and its epoch was raised.
+            let epoch = index::epoch(record.object()).saturating_sub(1);
+            let worker = self.worker(cluster);
+            let scope =
+                worker.map_or(RefusedScope::Shape, |one| one.refused_scope(self.key, epoch));
+            self.inputs.registry.fleet_mut().unplace(record.id());
+            self.exclude_for(cluster, scope, why);
+            self.exclude_others(cluster, epoch);
+            self.state.withdrawn = true;
+        }
+        DispatchEffect::Unreserve(message)
+    }
+
+    /// In a race other clusters have refused the Workload as well.
+    fn exclude_others(&mut self, cluster: ClusterId, epoch: u64) {
+        let others = self.workers.iter().map(|(_, worker)| worker);
+        let refused: Vec<_> = others
+            .filter(|worker| worker.id != cluster)
+            .filter_map(|worker| {
+                let why = worker.refusal(self.key, epoch)?.message.as_str().into();
+                Some((worker.id, worker.refused_scope(self.key, epoch), why))
+            })
+            .collect();
+        for (cluster, scope, why) in refused {
+            self.exclude_for(cluster, scope, why);
+        }
+    }
+
+    /// A cluster on which the pods did not become ready in time is not the next choice.
+    pub(super) fn exclude_after_timeout(&mut self) {
+        let Some(record) = self.inputs.workloads.get(self.key) else {
+            return;
+        };
+        let evicted = find(&record.object().status.conditions, EVICTED);
+        let evicted = evicted.filter(|one| one.reason == PODS_READY_TIMEOUT);
+        let placed = self.inputs.registry.fleet().placed_on(record.id());
+        if let (Some(evicted), Some(cluster)) = (evicted, placed) {
+            let why = evicted.message.as_str().into();
+            self.exclude_for(cluster, RefusedScope::Shape, why);
+        }
+    }
+}

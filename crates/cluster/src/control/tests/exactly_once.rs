@@ -1,0 +1,246 @@
+//! A manager under `execution: ExactlyOnce`.
+
+use jiff::ToSpan;
+use k8s_openapi::api::coordination::v1::Lease;
+
+use super::{
+    dispatched::{
+        copies, dispatching_lists, done, east, hub_job, hub_workload, linked, orders, running,
+    },
+    orphan_cleanup::on_east,
+    *,
+};
+
+/// A manager with this Workload, whose only worker is used under ExactlyOnce.
+fn manager(fencing: &str, workload: Value) -> ManagerControl {
+    let suspended = workload["status"]["clusterName"].is_null();
+    let status = if suspended { json!({}) } else { running() };
+    let mut control = leading(capacity_settings());
+    let policy = json!({
+        "metadata": {"name": "once", "resourceVersion": "8"},
+        "spec": {"disconnection": {
+            "execution": "ExactlyOnce", "fencing": fencing, "leaseDuration": "30s", "lostAfter": "60s",
+        }},
+    });
+    for input in dispatching_lists(&hub_job("20", suspended, &status), &[workload]) {
+        control.observe(
+            match input {
+                ManagerInput::DispatchPolicy(_) => {
+                    ManagerInput::DispatchPolicy(list(vec![policy.clone()]))
+                }
+                ManagerInput::MultiKueueConfig(_) => {
+                    ManagerInput::MultiKueueConfig(list(vec![json!({
+                        "metadata": {
+                            "name": "all", "resourceVersion": "6",
+                            "annotations": {"sluice.dev/policy": "once"},
+                        },
+                        "spec": {"clusters": ["east"]},
+                    })]))
+                }
+                other => other,
+            },
+            NOW,
+        );
+    }
+    control
+}
+
+/// The Workload, nominated for `east`.
+fn nominated(version: &str, annotations: Value) -> Value {
+    let mut workload = hub_workload();
+    workload["metadata"]["resourceVersion"] = json!(version);
+    workload["metadata"]["annotations"] = annotations;
+    workload["status"]["clusterName"] = json!(null);
+    workload["status"]["nominatedClusterNames"] = json!(["east"]);
+    workload["status"]["admissionChecks"][0]["state"] = json!("Pending");
+    workload
+}
+
+/// The MultiKueueCluster with these annotations.
+fn cluster(version: &str, annotations: &Value) -> Value {
+    let active = json!({
+        "type": "Active", "status": "True", "reason": "Active", "message": "Connected",
+        "lastTransitionTime": "1970-01-01T00:00:00Z",
+    });
+    json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "MultiKueueCluster",
+        "metadata": {"name": "east", "resourceVersion": version, "annotations": annotations},
+        "spec": {}, "status": {"conditions": [active]},
+    })
+}
+
+fn lease(name: &str, version: &str, annotations: &Value, spec: &Value) -> Value {
+    json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {
+            "name": name, "namespace": "kueue-system", "resourceVersion": version,
+            "annotations": annotations,
+        },
+        "spec": spec,
+    })
+}
+
+fn hub_lease(version: &str, echo: Option<&str>) -> Value {
+    let annotations =
+        json!({"sluice.dev/term": "9", "sluice.dev/session": "0", "sluice.dev/echo": echo});
+    let annotations: Value = match annotations {
+        Value::Object(all) => all.into_iter().filter(|(_, value)| !value.is_null()).collect(),
+        other => other,
+    };
+    lease("sluice-hub-multikueue", version, &annotations, &json!({"leaseDurationSeconds": 30}))
+}
+
+fn beat(version: &str, number: &str) -> Value {
+    let spec = json!({"holderIdentity": "host_1"});
+    lease("sluice-agent", version, &json!({"sluice.dev/beat": number}), &spec)
+}
+
+fn leases(change: Change<Lease>) -> ManagerInput {
+    east(WorkerInput::Lease(change))
+}
+
+/// Worker `east` is connected, and lists these.
+fn connect(control: &mut ManagerControl, clones: Vec<Value>, jobs_of: Vec<Value>) {
+    control.observe(linked(true), NOW);
+    control.observe(east(WorkerInput::Workload(list(clones))), NOW);
+    control.observe(east(WorkerInput::Job(batch_job(), jobs(jobs_of))), NOW);
+    control.observe(leases(list(vec![])), NOW);
+}
+
+/// The body of the order for a purpose.
+fn body(step: &Decisions, purpose: Purpose) -> Value {
+    let order = step.orders.iter().find(|order| order.ticket.purpose == purpose);
+    serde_json::from_slice(order.expect("it is ordered").write.request().body()).expect("JSON")
+}
+
+/// The leader has claimed the worker, and its agent gets grants.
+fn open(control: &mut ManagerControl) {
+    let step = control.decide(NOW);
+    assert_eq!(on_east(&step), [""; 0]);
+    let record = body(&step, Purpose::FenceRecord);
+    assert_eq!(record["metadata"]["annotations"]["sluice.dev/fence-record"], "0/9");
+    let claimed = cluster("30", &json!({"sluice.dev/fence-record": "0/9"}));
+    done(control, &step, "fence-record", claimed, NOW);
+    let step = control.decide(NOW);
+    condition_written(control, &step, NOW);
+    done(control, &step, "grant-create", hub_lease("60", None), NOW);
+    control.observe(leases(Change::Apply(shared(beat("61", "1")))), NOW);
+    let step = control.decide(NOW);
+    let fields = body(&step, Purpose::Grant);
+    assert_eq!(fields["metadata"]["annotations"]["sluice.dev/echo"], "host_1/1");
+    assert_eq!(fields["metadata"]["resourceVersion"], "60");
+    condition_written(control, &step, NOW);
+    done(control, &step, "grant", hub_lease("62", Some("host_1/1")), NOW);
+}
+
+#[test]
+fn the_leader_claims_a_worker_before_it_writes_there_and_creates_after_the_first_echo() {
+    let mut control = manager("Confirmed", nominated("21", json!({})));
+    connect(&mut control, vec![], vec![]);
+    open(&mut control);
+    // What was listed before the claim proves nothing.
+    let step = control.decide(NOW);
+    assert_eq!(on_east(&step), ["east settle", "east settle"]);
+    for order in &step.orders {
+        if order.ticket.purpose == Purpose::Settle {
+            let nothing = json!({"metadata": {"resourceVersion": "63"}, "items": []});
+            control.answered(&order.ticket, WriteOutcome::Done(nothing), NOW);
+        }
+    }
+    let step = control.decide(NOW);
+    assert_eq!(orders(&step), ["hub confirm-version"], "the guarantee comes before the copies");
+    let marked = json!({"sluice.dev/execution": "ExactlyOnce", "sluice.dev/term": "9"});
+    assert_eq!(body(&step, Purpose::ConfirmVersion)["metadata"]["annotations"], marked);
+    done(&mut control, &step, "confirm-version", nominated("70", marked), NOW);
+    let step = control.decide(NOW);
+    assert_eq!(on_east(&step), ["east clone-create", "east job-create"]);
+    for purpose in [Purpose::CloneCreate, Purpose::JobCreate] {
+        let copy = body(&step, purpose);
+        assert_eq!(copy["metadata"]["annotations"]["sluice.dev/lease"], "0/9");
+    }
+}
+
+/// A manager whose Workload runs on `east`, which is cut off.
+fn cut_off(fencing: &str) -> ManagerControl {
+    let mut workload = hub_workload();
+    workload["metadata"]["annotations"] = json!({"sluice.dev/execution": "ExactlyOnce"});
+    workload["status"]["conditions"][2]["status"] = json!("True");
+    let mut control = manager(fencing, workload);
+    let (mut clone, copy) = copies();
+    clone["metadata"]["annotations"]["sluice.dev/lease"] = json!("0/9");
+    connect(&mut control, vec![clone], vec![copy]);
+    open(&mut control);
+    let step = control.decide(NOW);
+    condition_written(&mut control, &step, NOW);
+    control.observe(linked(false), NOW);
+    control
+}
+
+/// Whether the check becomes Retry. The condition of the worker is written.
+fn retries(control: &mut ManagerControl, now: Timestamp) -> bool {
+    let step = control.decide(now);
+    condition_written(control, &step, now);
+    orders(&step).contains(&"hub retry".to_owned())
+}
+
+/// The MultiKueueCluster is free again.
+fn condition_written(control: &mut ManagerControl, step: &Decisions, now: Timestamp) {
+    for order in &step.orders {
+        if order.ticket.purpose == Purpose::ClusterCondition {
+            control.answered(&order.ticket, WriteOutcome::Done(json!({})), now);
+        }
+    }
+}
+
+#[test]
+fn a_lost_worker_is_replaced_when_a_person_has_confirmed_and_the_session_has_ended() {
+    let mut control = cut_off("Confirmed");
+    let later = NOW + 10_000.seconds();
+    assert!(!retries(&mut control, later), "no time fences it");
+    assert!(east_message(&control).contains("WaitingForFence"), "{}", east_message(&control));
+    let confirmed = cluster(
+        "40",
+        &json!({
+            "sluice.dev/fence-record": "0/9", "sluice.dev/fence": "0",
+        }),
+    );
+    control.observe(ManagerInput::MultiKueueCluster(Change::Apply(shared(confirmed))), later);
+    let step = control.decide(later);
+    let fields = body(&step, Purpose::FenceRecord);
+    assert_eq!(fields["metadata"]["annotations"]["sluice.dev/fence-record"], "1/9");
+    assert_eq!(fields["metadata"]["annotations"]["sluice.dev/fence"], Value::Null);
+    assert!(!retries(&mut control, later), "the end of the session is not recorded yet");
+    let ended = cluster("41", &json!({"sluice.dev/fence-record": "1/9"}));
+    done(&mut control, &step, "fence-record", ended, later);
+    assert!(retries(&mut control, later));
+}
+
+#[test]
+fn under_timed_fencing_a_lost_worker_is_replaced_when_its_last_grant_has_ended() {
+    let mut control = cut_off("Timed");
+    // 1.01 times 30 s, 10 s to stop and a margin of 5 s; and it is lost after 60 s.
+    assert!(!retries(&mut control, NOW + 59.seconds()));
+    let lost = NOW + 60.seconds();
+    let step = control.decide(lost);
+    condition_written(&mut control, &step, lost);
+    let ended = cluster("41", &json!({"sluice.dev/fence-record": "1/9"}));
+    done(&mut control, &step, "fence-record", ended, lost);
+    assert!(retries(&mut control, lost));
+}
+
+#[test]
+fn a_confirmation_of_a_worker_that_is_reached_is_removed() {
+    let mut control = manager("Confirmed", nominated("21", json!({})));
+    connect(&mut control, vec![], vec![]);
+    open(&mut control);
+    let confirmed = cluster(
+        "40",
+        &json!({
+            "sluice.dev/fence-record": "0/9", "sluice.dev/fence": "0",
+        }),
+    );
+    control.observe(ManagerInput::MultiKueueCluster(Change::Apply(shared(confirmed))), NOW);
+    let fields = body(&control.decide(NOW), Purpose::FenceRecord);
+    let annotations = json!({"sluice.dev/fence-record": "0/9", "sluice.dev/fence": null});
+    assert_eq!(fields["metadata"]["annotations"], annotations);
+}
