@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use engine::{Amount, ids::ResourceId, node_selection::PodToleration};
 
-use crate::{RequestedPodSet, WorkloadRequest};
+use crate::{RequestedPodSet, RunTime, WorkloadRequest};
 
 /// What admission adds to one pod set: count, node labels and tolerations.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -28,9 +28,18 @@ pub struct AssignedWorkload {
     /// Additions of admission, one per pod set in the order of the request. A pod set without an entry is packed as
     /// requested.
     pub assigned: Vec<AssignedPodSet>,
+    /// How long work of its origin ran, in nanoseconds, if that is known and its own run time is not bounded
+    /// ([`Fleet::with_run_time`](crate::Fleet::with_run_time)).
+    pub learned_run_time: Option<i64>,
 }
 
 impl AssignedWorkload {
+    /// How long it runs at most, as far as that is known.
+    pub(crate) fn run_time(&self) -> Option<RunTime> {
+        let declared = self.request.max_run_time.map(RunTime::Declared);
+        declared.or(self.learned_run_time.map(RunTime::Learned))
+    }
+
     /// Pod sets, each with its effective count and the additions of its flavors.
     pub(crate) fn pod_sets(
         &self,

@@ -15,6 +15,7 @@ use crate::companions::Companions;
 use crate::exclusions::{ExclusionCause, Exclusions};
 use crate::gang_reservation::{CapacityReservation, ReservationInputs};
 use crate::pending_placements::PendingPlacements;
+use crate::run_times::{RunTimeGroup, RunTimes};
 use crate::worker_cluster::{PlacementSerial, WorkerCluster};
 use crate::{AssignedWorkload, CapacityReport, PlacementConfig};
 
@@ -35,6 +36,7 @@ pub struct Fleet {
     pub(crate) companions: Companions,
     pub(crate) exclusions: Exclusions,
     pub(crate) pending: PendingPlacements,
+    run_times: RunTimes,
     /// Number of changes.
     pub(crate) changes: u64,
     pub(crate) serial: PlacementSerial,
@@ -159,10 +161,31 @@ impl Fleet {
         if let Some(set) = &work.request.together {
             self.companions.place(workload, set, cluster);
         }
-        let until = work.request.max_run_time.map(|runs| Time(since.0.saturating_add(runs)));
+        let end = work.run_time().map(|runs| runs.end(since));
         let cluster = self.mark_changed(cluster);
         cluster.placed_at = cluster.changed;
-        cluster.place(serial, work, until);
+        cluster.place(serial, work, end);
+    }
+
+    /// Records that work of a group ended well at `end`, after so many nanoseconds.
+    pub fn record_run_time(&mut self, group: &RunTimeGroup, nanos: i64, end: Time) {
+        self.run_times.record(group, nanos, end);
+    }
+
+    /// The work with the run time that is learned for its group, unless it declares one. Called before every request for a cluster
+    /// and every placement.
+    #[must_use]
+    pub fn with_run_time(
+        &self,
+        work: Arc<AssignedWorkload>,
+        group: Option<&RunTimeGroup>,
+    ) -> Arc<AssignedWorkload> {
+        let undeclared = work.request.max_run_time.is_none();
+        let learned = group.filter(|_| undeclared).and_then(|one| self.run_times.estimate(one));
+        if learned == work.learned_run_time {
+            return work;
+        }
+        Arc::new(AssignedWorkload { learned_run_time: learned, ..Arc::unwrap_or_clone(work) })
     }
 
     /// The work of a placed Workload, on the nodes that it was assigned.

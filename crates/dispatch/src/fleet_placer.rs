@@ -8,7 +8,9 @@ use engine::{
     ids::{ClusterId, WorkloadId},
 };
 
-use crate::{AssignedWorkload, Fleet, PlacementRefusal, PlacementRequest, QueueOrder};
+use crate::{
+    AssignedWorkload, Fleet, PlacementRefusal, PlacementRequest, QueueOrder, RunTimeGroup,
+};
 
 /// The request of a cycle entry that is dispatched.
 #[derive(Debug, Clone)]
@@ -19,6 +21,8 @@ pub struct DispatchedEntry {
     pub work: Arc<AssignedWorkload>,
     /// Its queue order among Workloads that wait for capacity.
     pub order: QueueOrder,
+    /// What its run time has in common with that of finished work.
+    pub group: Option<RunTimeGroup>,
 }
 
 impl DispatchedEntry {
@@ -45,6 +49,13 @@ impl<'a> FleetPlacer<'a> {
         Self { fleet, lookup, now, refusals: BTreeMap::new() }
     }
 
+    /// The request of an entry, with its run time as far as that is learned.
+    fn dispatched(&self, entry: &CycleEntry) -> Option<DispatchedEntry> {
+        let mut dispatched = (self.lookup)(entry)?;
+        dispatched.work = self.fleet.with_run_time(dispatched.work, dispatched.group.as_ref());
+        Some(dispatched)
+    }
+
     fn refused(&mut self, workload: WorkloadId, refusal: PlacementRefusal) -> RequeueKey {
         let key = refusal.key;
         self.refusals.insert(workload, refusal);
@@ -64,7 +75,7 @@ impl<'a> FleetPlacer<'a> {
 impl Placer for FleetPlacer<'_> {
     /// A placement counts at once, so that later entries of the cycle see it.
     fn place(&mut self, entry: &CycleEntry) -> Result<Option<ClusterId>, RequeueKey> {
-        let Some(dispatched) = (self.lookup)(entry) else {
+        let Some(dispatched) = self.dispatched(entry) else {
             return Ok(None);
         };
         // Nothing is known of any cluster: they race after the reservation.
@@ -84,7 +95,7 @@ impl Placer for FleetPlacer<'_> {
     }
 
     fn fits_after(&mut self, entry: &CycleEntry, gone: &[WorkloadId]) -> bool {
-        let dispatched = (self.lookup)(entry);
+        let dispatched = self.dispatched(entry);
         let fits = |one: DispatchedEntry| {
             self.fleet.is_blind(&one.config)
                 || self.fleet.fits_after(&one.request(entry.workload), gone, self.now)
@@ -93,7 +104,7 @@ impl Placer for FleetPlacer<'_> {
     }
 
     fn refuse_after(&mut self, entry: &CycleEntry, gone: &[WorkloadId]) -> RequeueKey {
-        let Some(dispatched) = (self.lookup)(entry) else {
+        let Some(dispatched) = self.dispatched(entry) else {
             return RequeueKey::default();
         };
         let request = dispatched.request(entry.workload);
@@ -102,7 +113,7 @@ impl Placer for FleetPlacer<'_> {
     }
 
     fn preemptible(&mut self, entry: &CycleEntry) -> Vec<Vec<WorkloadId>> {
-        let dispatched = (self.lookup)(entry);
+        let dispatched = self.dispatched(entry);
         let preemptible =
             |one: DispatchedEntry| self.fleet.preemptible(&one.request(entry.workload), self.now);
         dispatched.map(preemptible).unwrap_or_default()

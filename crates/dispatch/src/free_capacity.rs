@@ -41,7 +41,10 @@ mod tests {
         };
         let request =
             Arc::new(WorkloadRequest { pod_sets: vec![pods], ..WorkloadRequest::default() });
-        let left = free_capacity(&report, [&AssignedWorkload { request, assigned: vec![] }]);
+        let left = free_capacity(
+            &report,
+            [&AssignedWorkload { request, assigned: vec![], ..AssignedWorkload::default() }],
+        );
         let mut left: Vec<(i64, i64)> =
             left.iter().map(|class| (class.free[0].1.0, class.count)).collect();
         left.sort_unstable();

@@ -41,7 +41,7 @@ pub struct CapacityReservation {
     pub workload: WorkloadId,
     /// The cluster.
     pub cluster: ClusterId,
-    /// Latest time at which the capacity is free; `None` if it depends on work without a bounded run time.
+    /// Latest time at which the capacity is free; `None` if it depends on work whose run time is not known.
     pub at: Option<Time>,
     pub(crate) position: WaitingPosition,
     work: Arc<AssignedWorkload>,
@@ -127,19 +127,20 @@ impl Fleet {
         now: Time,
     ) -> Result<(), ClusterRefusal> {
         let Self { reservations, clusters, .. } = self;
-        let ends_at = work.request.max_run_time.map(|runs| Time(now.0.saturating_add(runs)));
+        let ends_at = work.run_time().and_then(|runs| runs.end(now).known(now));
         // Work with an earlier queue position may take reserved capacity.
         let binding = |one: &&CapacityReservation| one.cluster == id && one.position < position;
         for reservation in reservations.iter().filter(binding) {
-            // Work without a bounded run time never counts as ending before the reservation.
+            // Work whose run time is not known never counts as ending before the reservation.
             let ends_before_start =
                 reservation.at.is_some_and(|at| ends_at.is_some_and(|ends_at| ends_at <= at));
             let fits_beside =
-                !credited && reservation.leaves_room_beside(work, &mut clusters[id.index()]);
+                !credited && reservation.leaves_room_beside(work, &mut clusters[id.index()], now);
             if !ends_before_start && !fits_beside {
                 return Err(ClusterRefusal::ReservedForGang {
                     workload: reservation.workload,
                     at: reservation.at,
+                    run_time: work.run_time(),
                 });
             }
         }
@@ -259,7 +260,14 @@ impl Fleet {
         if (part + reserved) * 100 > i128::from(candidate.policy.max_share) * PARTS {
             return None;
         }
-        Some((earliest_fit(cluster, work, part)?, part))
+        Some((earliest_fit(cluster, work, part, now)?, part))
+    }
+
+    /// When learned run times on clusters with reservations are over.
+    fn overruns(&self) -> impl Iterator<Item = Time> {
+        let reserved = self.reservations.iter().map(|one| &self.clusters[one.cluster.index()]);
+        let placed = reserved.flat_map(WorkerCluster::placed);
+        placed.filter_map(|(_, placed)| placed.end?.overruns_at())
     }
 
     fn next_update_at(&self, now: Time) -> Option<Time> {
@@ -270,19 +278,24 @@ impl Fleet {
                 .filter_map(move |position| self.eligible_at(position, policy));
             Some(is_eligible.chain(self.exclusion_ends(pending_class).map(|(_, until)| until)))
         });
-        updates.flatten().filter(|at| *at > now).min()
+        updates.flatten().chain(self.overruns()).filter(|at| *at > now).min()
     }
 }
 
 impl CapacityReservation {
     /// Whether the reservation still holds if `work` is placed and stays.
-    fn leaves_room_beside(&self, work: &AssignedWorkload, cluster: &mut WorkerCluster) -> bool {
+    fn leaves_room_beside(
+        &self,
+        work: &AssignedWorkload,
+        cluster: &mut WorkerCluster,
+        now: Time,
+    ) -> bool {
         let Some(mut nodes) = cluster.nodes().cloned() else {
             return false;
         };
         nodes.place(work);
         let leaves = |(serial, placed): &(PlacementSerial, &PlacedWorkload)| match self.at {
-            Some(at) => placed.until.is_some_and(|until| until <= at),
+            Some(at) => placed.known_end(now).is_some_and(|end| end <= at),
             None => *serial < self.before,
         };
         release_ending(&mut nodes, cluster, leaves);
@@ -306,11 +319,12 @@ fn earliest_fit(
     cluster: &mut WorkerCluster,
     work: &AssignedWorkload,
     part: i128,
+    now: Time,
 ) -> Option<EarliestStart> {
-    let now = cluster.nodes()?.clone();
+    let present = cluster.nodes()?.clone();
     let fits_without =
         |cluster: &WorkerCluster, leaves: &dyn Fn(&(PlacementSerial, &PlacedWorkload)) -> bool| {
-            let mut nodes = now.clone();
+            let mut nodes = present.clone();
             release_ending(&mut nodes, cluster, leaves);
             nodes.check_fit(work).is_ok()
         };
@@ -318,14 +332,15 @@ fn earliest_fit(
     if !fits_without(cluster, &|_| true) {
         return None;
     }
-    let mut ends: Vec<Time> = cluster.placed().filter_map(|(_, placed)| placed.until).collect();
+    let mut ends: Vec<Time> =
+        cluster.placed().filter_map(|(_, placed)| placed.known_end(now)).collect();
     // No work ends by this time: it tests the nodes as they are now.
     ends.push(Time(i64::MIN));
     ends.sort_unstable();
     ends.dedup();
     let ends_at = |end: Time| {
         move |candidate: &(PlacementSerial, &PlacedWorkload)| {
-            candidate.1.until.is_some_and(|until| until <= end)
+            candidate.1.known_end(now).is_some_and(|known| known <= end)
         }
     };
     let too_early = ends.partition_point(|&end| !fits_without(cluster, &ends_at(end)));

@@ -37,6 +37,7 @@ mod queue_order;
 mod refusal;
 mod released_capacity;
 mod request;
+mod run_times;
 mod unsettled_creates;
 mod worker_cluster;
 pub mod workload;
@@ -68,4 +69,5 @@ pub use policy::{
 pub use queue_order::QueueOrder;
 pub use refusal::{CapacityShortage, ClusterRefusal, PlacementRefusal, ShortageCause};
 pub use request::{JobGvk, RequestedPodSet, WorkloadRequest};
+pub use run_times::{RunTime, RunTimeGroup};
 pub use unsettled_creates::{CreateAnswer, ReadAnswer, UnsettledCreates};

@@ -44,6 +44,6 @@ impl Fleet {
             let as_requested = || AssignedPodSet { count: pods.count, ..AssignedPodSet::default() };
             AssignedPodSet { nodes, ..given.cloned().unwrap_or_else(as_requested) }
         });
-        Arc::new(AssignedWorkload { request: Arc::clone(&work.request), assigned: sets.collect() })
+        Arc::new(AssignedWorkload { assigned: sets.collect(), ..AssignedWorkload::clone(&work) })
     }
 }

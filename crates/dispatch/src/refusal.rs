@@ -10,7 +10,7 @@ use engine::{
     ids::{ClusterId, ResourceId, WorkloadId},
 };
 
-use crate::JobGvk;
+use crate::{JobGvk, RunTime};
 
 /// The cause of a capacity shortage.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,6 +80,8 @@ pub enum ClusterRefusal {
         workload: WorkloadId,
         /// Start of the reservation, if known.
         at: Option<Time>,
+        /// How long the Workload itself runs, if that is known.
+        run_time: Option<RunTime>,
     },
 }
 
@@ -126,8 +128,13 @@ impl fmt::Display for RefusalMessage<'_> {
                 write_shortage(f, &misfit.cause, self.names)
             }
             // The gang may belong to another tenant, so the message does not name it.
-            ClusterRefusal::ReservedForGang { .. } => {
-                f.write_str("keeps its room for one that has waited longer")
+            ClusterRefusal::ReservedForGang { at, run_time, .. } => {
+                f.write_str("keeps its room for one that has waited longer")?;
+                match (at, run_time) {
+                    (None, _) => Ok(()),
+                    (Some(_), Some(run_time)) => write!(f, "; this one runs for {run_time}"),
+                    (Some(_), None) => f.write_str("; the run time of this one is not known"),
+                }
             }
         }
     }

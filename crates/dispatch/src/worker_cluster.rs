@@ -13,6 +13,7 @@ use engine::Time;
 use crate::local_nodes::LocalNodes;
 use crate::node_packing::PackedNodes;
 use crate::released_capacity::{ReleasedCapacity, UnusedReleases};
+use crate::run_times::ExpectedEnd;
 use crate::{AssignedWorkload, CapacityReport};
 
 /// Sequence number of a placement.
@@ -22,8 +23,8 @@ pub(crate) type PlacementSerial = u64;
 #[derive(Debug)]
 pub(crate) struct PlacedWorkload {
     pub(crate) work: Arc<AssignedWorkload>,
-    /// Latest end, if the run time is bounded.
-    pub(crate) until: Option<Time>,
+    /// Its end, if its run time is declared or learned.
+    pub(crate) end: Option<ExpectedEnd>,
     /// Its priority, if it is known.
     pub(crate) priority: Option<i64>,
     /// resourceVersion of the clone, once the clone exists.
@@ -31,6 +32,11 @@ pub(crate) struct PlacedWorkload {
 }
 
 impl PlacedWorkload {
+    /// Latest end, as far as it is known.
+    pub(crate) fn known_end(&self, now: Time) -> Option<Time> {
+        self.end?.known(now)
+    }
+
     fn in_flight(&self, as_of: u64) -> bool {
         self.version.is_none_or(|version| version > as_of)
     }
@@ -77,12 +83,12 @@ impl WorkerCluster {
         (self.report, self.packed) = (report.map(Arc::new), None);
     }
 
-    /// Counts a placement; it ends at `until` at the latest.
+    /// Counts a placement, with its end as far as it is known.
     pub(crate) fn place(
         &mut self,
         serial: PlacementSerial,
         work: Arc<AssignedWorkload>,
-        until: Option<Time>,
+        end: Option<ExpectedEnd>,
     ) {
         // The cached packing stays valid: a new placement is packed last in any case.
         if let Some(nodes) = &mut self.packed
@@ -93,7 +99,7 @@ impl WorkerCluster {
         if let Some(local) = &mut self.local {
             local.count(serial, Arc::clone(&work));
         }
-        self.placed.insert(serial, PlacedWorkload { work, until, priority: None, version: None });
+        self.placed.insert(serial, PlacedWorkload { work, end, priority: None, version: None });
     }
 
     /// A placed Workload.

@@ -134,8 +134,13 @@ fn hazard_10_quota_is_reserved_only_together_with_a_cluster() {
         let pods = RequestedPodSet { count: 1, requests, ..RequestedPodSet::default() };
         let request =
             Arc::new(WorkloadRequest { pod_sets: vec![pods], ..WorkloadRequest::default() });
-        let work = Arc::new(AssignedWorkload { request, assigned: Vec::new() });
-        Some(DispatchedEntry { config: "all".to_owned(), work, order: QueueOrder::default() })
+        let work = Arc::new(AssignedWorkload {
+            request,
+            assigned: Vec::new(),
+            ..AssignedWorkload::default()
+        });
+        let order = QueueOrder::default();
+        Some(DispatchedEntry { config: "all".to_owned(), work, order, group: None })
     };
     let outcomes = |engine: &mut Engine, fleet: &mut Fleet| {
         let mut placing = FleetPlacer::new(fleet, &lookup, Time(1));
@@ -189,9 +194,13 @@ impl PreemptionCase {
             let pods = RequestedPodSet { count: 1, requests, ..RequestedPodSet::default() };
             let request =
                 Arc::new(WorkloadRequest { pod_sets: vec![pods], ..WorkloadRequest::default() });
-            let work = Arc::new(AssignedWorkload { request, assigned: Vec::new() });
+            let work = Arc::new(AssignedWorkload {
+                request,
+                assigned: Vec::new(),
+                ..AssignedWorkload::default()
+            });
             let order = QueueOrder { priority, queued_at: Time(0) };
-            Some(DispatchedEntry { config: "all".to_owned(), work, order })
+            Some(DispatchedEntry { config: "all".to_owned(), work, order, group: None })
         };
         for n in 1..=4_u8 {
             submit(&mut engine, &format!("ns/small-{n}"), cpu, 2);

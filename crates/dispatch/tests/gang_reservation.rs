@@ -4,7 +4,7 @@
 mod simulated_cluster;
 
 use dispatch::{ClusterRefusal, GangReservationPolicy, PlacementPolicy};
-use engine::Time;
+use engine::{Names, Time};
 use proptest::prelude::*;
 
 use simulated_cluster::{ClusterSimulation, QueuedJob, job};
@@ -50,6 +50,63 @@ fn work_that_ends_before_the_reservation_is_admitted() {
     clusters.run(&jobs, 100);
     let starts: Vec<_> = (0..4).map(|one| clusters.started(one)).collect();
     assert_eq!(starts, [Some(0), Some(30), Some(10), Some(39)]);
+}
+
+/// Jobs of two owners that ran before: three of 30 and three of 16 ticks.
+fn history() -> Vec<QueuedJob> {
+    let of = |owner, lasts| QueuedJob { owner: Some(owner), ..job(0, lasts, 1, 1) };
+    [of("long", 30), of("short", 16)].into_iter().flat_map(|one| vec![one; 3]).collect()
+}
+
+#[test]
+fn learned_run_times_count_as_declared_ones() {
+    let mut clusters = ClusterSimulation::new(&[1], reservation_policy(100));
+    clusters.run(&history(), 99);
+    let of = |owner, at, lasts, gpus| QueuedJob { owner: Some(owner), ..job(at, lasts, 1, gpus) };
+    // The first job ends at 130. The gang of eight waits for it; a short job fits beside the first until then, a long one and
+    // one of unknown run time do not.
+    let jobs = [
+        of("long", 100, 30, 4),
+        of("gang", 101, 9, 8),
+        of("short", 110, 16, 2),
+        of("long", 111, 30, 2),
+        job(112, 5, 1, 2),
+    ];
+    clusters.run(&jobs, 200);
+    let starts: Vec<_> = (6..11).map(|one| clusters.started(one)).collect();
+    assert_eq!(starts, [Some(100), Some(130), Some(110), Some(139), Some(139)]);
+}
+
+#[test]
+fn a_run_time_that_is_exceeded_is_not_known_any_more() {
+    let mut clusters = ClusterSimulation::new(&[1], reservation_policy(100));
+    clusters.run(&history(), 99);
+    let of = |owner, at, lasts, gpus| QueuedJob { owner: Some(owner), ..job(at, lasts, 1, gpus) };
+    clusters.run(&[of("long", 100, 70, 4), of("gang", 101, 9, 8)], 129);
+    assert_eq!(clusters.fleet.reservations()[0].at, Some(Time(130)));
+    assert_eq!(clusters.fleet.next_wake_at(), Some(Time(130)));
+    clusters.run(&[of("short", 140, 16, 2)], 300);
+    // While nothing is known of the first job, the short one might delay the gang.
+    let starts: Vec<_> = (6..9).map(|one| clusters.started(one)).collect();
+    assert_eq!(starts, [Some(100), Some(170), Some(179)]);
+}
+
+#[test]
+fn a_refusal_names_the_run_time() {
+    let mut clusters = ClusterSimulation::new(&[1], reservation_policy(100));
+    clusters.run(&history(), 99);
+    let of = |owner, at, gpus| QueuedJob { owner: Some(owner), ..job(at, 30, 1, gpus) };
+    let declared = QueuedJob { runs: Some(50), ..job(110, 40, 1, 2) };
+    clusters.run(
+        &[of("long", 100, 4), of("gang", 101, 8), of("long", 110, 2), declared, job(110, 9, 1, 2)],
+        120,
+    );
+    let names = Names::default();
+    let reason = |job| clusters.refused[&job].reasons[0].1.message(&names).to_string();
+    let kept = "keeps its room for one that has waited longer";
+    assert_eq!(reason(8), format!("{kept}; this one runs for 1s (learned)"));
+    assert_eq!(reason(9), format!("{kept}; this one runs for 1s (declared)"));
+    assert_eq!(reason(10), format!("{kept}; the run time of this one is not known"));
 }
 
 #[test]

@@ -52,4 +52,4 @@ pub use crate::node_capacity::{
     allocatable_amount, pod_requests, quantity, selects, taints, tolerates,
 };
 pub use crate::variant_rules::VariantRules;
-pub use crate::workload::{job_kind, pending_order};
+pub use crate::workload::{FinishedRun, finished_run, job_kind, pending_order, run_time_group};

@@ -1,7 +1,7 @@
 //! Workloads in the terms of the engine and of dispatch.
 //!
 //! [`pod_sets`] holds requests, [`queue_order`] priority and timestamp, [`queue_eligibility`] what keeps a Workload
-//! out of its queue, [`requeue_backoff`] the backoff, [`admission`] reserved quota, [`workload_request`] the request
+//! out of its queue, [`requeue_backoff`] the backoff, [`run_time`] how long it runs, [`admission`] reserved quota, [`workload_request`] the request
 //! to a cluster, [`variant`] concurrent admission, [`indexed_workload`] the stored fields. Source:
 //! docs/reference/kueue.md §2, §3.2.
 
@@ -13,12 +13,14 @@ mod preemption_gate;
 mod queue_eligibility;
 mod queue_order;
 mod requeue_backoff;
+mod run_time;
 mod template_hash;
 mod variant;
 mod workload_request;
 mod workload_slice;
 
 pub(crate) use self::queue_eligibility::admission_gates;
+pub use self::run_time::{FinishedRun, finished_run, run_time_group};
 pub use self::workload_request::job_kind;
 
 /// Queue order of a Workload that is in the pending queue of its ClusterQueue, admissible or not; `None` for one that is in no

@@ -39,7 +39,11 @@ fn request(count: i64, cpu: i64) -> WorkloadRequest {
 }
 
 fn work(count: i64, cpu: i64) -> Arc<AssignedWorkload> {
-    Arc::new(AssignedWorkload { request: Arc::new(request(count, cpu)), assigned: Vec::new() })
+    Arc::new(AssignedWorkload {
+        request: Arc::new(request(count, cpu)),
+        assigned: Vec::new(),
+        ..AssignedWorkload::default()
+    })
 }
 
 /// A fleet with one configuration `all` of clusters with these nodes and free cpus.
@@ -80,7 +84,11 @@ fn workloads_of_a_set_go_to_one_cluster() {
     let mut fleet = fleet(&[("a", 2, 10), ("b", 2, 10)], PlacementPolicy::default());
     let of_set = |set: &str| {
         let request = WorkloadRequest { together: Some(set.into()), ..request(1, 5) };
-        Arc::new(AssignedWorkload { request: Arc::new(request), assigned: Vec::new() })
+        Arc::new(AssignedWorkload {
+            request: Arc::new(request),
+            assigned: Vec::new(),
+            ..AssignedWorkload::default()
+        })
     };
     let (set, other) = (of_set("ns/d"), of_set("ns/e"));
     let first = choose(&mut fleet, 0, &set, NOW).expect("room");
@@ -325,7 +333,11 @@ fn hazard_12_every_refusal_has_a_reason() {
     let only = |request: &dyn Fn(&mut WorkloadRequest)| {
         let mut one = self::request(1, 1);
         request(&mut one);
-        Arc::new(AssignedWorkload { request: Arc::new(one), assigned: Vec::new() })
+        Arc::new(AssignedWorkload {
+            request: Arc::new(one),
+            assigned: Vec::new(),
+            ..AssignedWorkload::default()
+        })
     };
     let plain = only(&|_| {});
     let draining = |cluster| ClusterPreference { draining: true, ..ClusterPreference::of(cluster) };

@@ -29,7 +29,7 @@ fn pods(name: &str, count: i64, cpu: i64, gpu: i64) -> RequestedPodSet {
 
 fn work(pod_sets: Vec<RequestedPodSet>) -> Arc<AssignedWorkload> {
     let request = Arc::new(WorkloadRequest { pod_sets, ..WorkloadRequest::default() });
-    Arc::new(AssignedWorkload { request, assigned: Vec::new() })
+    Arc::new(AssignedWorkload { request, assigned: Vec::new(), ..AssignedWorkload::default() })
 }
 
 /// The work with these pods left to be bound, on its assigned nodes.
@@ -43,7 +43,11 @@ fn on_hosts(
         nodes: nodes.clone(),
         ..AssignedPodSet::default()
     });
-    Arc::new(AssignedWorkload { request: Arc::clone(&work.request), assigned: sets.collect() })
+    Arc::new(AssignedWorkload {
+        request: Arc::clone(&work.request),
+        assigned: sets.collect(),
+        ..AssignedWorkload::default()
+    })
 }
 
 /// Assigns and counts, as text: `set=node:pods,…` per pod set, `set=any` without nodes, or why it does not fit.

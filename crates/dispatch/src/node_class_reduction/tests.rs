@@ -104,7 +104,7 @@ fn gang(pods: i64, cpu: i64, gpus: i64) -> AssignedWorkload {
     requests.retain(|(_, amount)| amount.0 > 0);
     let pods = RequestedPodSet { count: pods, requests, ..RequestedPodSet::default() };
     let request = WorkloadRequest { pod_sets: vec![pods], ..WorkloadRequest::default() };
-    AssignedWorkload { request: Arc::new(request), assigned: vec![] }
+    AssignedWorkload { request: Arc::new(request), assigned: vec![], ..AssignedWorkload::default() }
 }
 
 fn fits(classes: &[NodeClassCapacity], work: &AssignedWorkload) -> bool {

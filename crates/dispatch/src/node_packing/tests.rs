@@ -41,6 +41,7 @@ fn work(pod_sets: Vec<RequestedPodSet>) -> AssignedWorkload {
     AssignedWorkload {
         request: Arc::new(WorkloadRequest { pod_sets, ..WorkloadRequest::default() }),
         assigned: Vec::new(),
+        ..AssignedWorkload::default()
     }
 }
 

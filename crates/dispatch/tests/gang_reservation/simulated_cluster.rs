@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use dispatch::{
     AssignedWorkload, CapacityReport, Fleet, JobGvk, NodeClassCapacity, PlacementConfig,
-    PlacementPolicy, PlacementRefusal, PlacementRequest, QueueOrder, RequestedPodSet,
+    PlacementPolicy, PlacementRefusal, PlacementRequest, QueueOrder, RequestedPodSet, RunTimeGroup,
     WorkloadRequest,
 };
 use engine::ids::{ClusterId, ResourceId, WorkloadId};
@@ -26,10 +26,12 @@ pub(crate) struct QueuedJob {
     pub(crate) priority: i64,
     /// Maximum run time of the request.
     pub(crate) runs: Option<i64>,
+    /// Its owner, whose jobs teach how long they run.
+    pub(crate) owner: Option<&'static str>,
 }
 
 pub(crate) fn job(arrives: i64, lasts: i64, pods: i64, gpus: i64) -> QueuedJob {
-    QueuedJob { arrives, lasts, pods, gpus, priority: 0, runs: None }
+    QueuedJob { arrives, lasts, pods, gpus, priority: 0, runs: None, owner: None }
 }
 
 struct RunningJob {
@@ -118,7 +120,7 @@ impl ClusterSimulation {
         for one in std::mem::take(&mut self.queue) {
             let job = self.jobs[one].clone();
             let order = QueueOrder { priority: job.priority, queued_at: Time(job.arrives) };
-            let work = work(&job);
+            let work = self.fleet.with_run_time(work(&job), group(&job).as_ref());
             let ask =
                 PlacementRequest { workload: self.id(one), config: "all", work: &work, order };
             match self.fleet.choose_cluster(&ask, Time(self.now)) {
@@ -160,6 +162,10 @@ impl ClusterSimulation {
                 self.clusters[one.cluster].1[node] += gpus;
             }
             self.fleet.workload_removed(self.id(one.job));
+            let job = &self.jobs[one.job];
+            if let Some(group) = group(job) {
+                self.fleet.record_run_time(&group, job.lasts, Time(self.now));
+            }
             self.report(one.cluster);
         }
     }
@@ -181,6 +187,10 @@ impl ClusterSimulation {
     }
 }
 
+fn group(job: &QueuedJob) -> Option<RunTimeGroup> {
+    Some(RunTimeGroup { queue: "team/q".into(), owner: job.owner?.into() })
+}
+
 fn work(job: &QueuedJob) -> Arc<AssignedWorkload> {
     let requests = vec![(GPU, Amount(job.gpus))];
     let pods = RequestedPodSet {
@@ -194,5 +204,9 @@ fn work(job: &QueuedJob) -> Arc<AssignedWorkload> {
         max_run_time: job.runs,
         ..WorkloadRequest::default()
     };
-    Arc::new(AssignedWorkload { request: Arc::new(request), assigned: Vec::new() })
+    Arc::new(AssignedWorkload {
+        request: Arc::new(request),
+        assigned: Vec::new(),
+        ..AssignedWorkload::default()
+    })
 }

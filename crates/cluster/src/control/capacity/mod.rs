@@ -340,7 +340,11 @@ impl LocalCapacity {
         });
         let given: Vec<AssignedPodSet> = given.collect();
         given.iter().any(|one| one.count > 0).then(|| {
-            let work = Arc::new(AssignedWorkload { request: Arc::clone(request), assigned: given });
+            let work = Arc::new(AssignedWorkload {
+                request: Arc::clone(request),
+                assigned: given,
+                ..AssignedWorkload::default()
+            });
             UnboundPods { work, holds_quota: record.phase().holds_quota() }
         })
     }
@@ -404,7 +408,14 @@ pub(crate) fn work_of<'a>(
     let (_, record) = workloads.by_id(entry.workload)?;
     let given = request.pod_sets.iter().zip(&entry.assignment.pod_sets);
     let given = given.map(|(pods, one)| carried(record.object(), &pods.name, one.count)).collect();
-    Some((LOCAL, Arc::new(AssignedWorkload { request: Arc::clone(request), assigned: given })))
+    Some((
+        LOCAL,
+        Arc::new(AssignedWorkload {
+            request: Arc::clone(request),
+            assigned: given,
+            ..AssignedWorkload::default()
+        }),
+    ))
 }
 
 /// The nodes that the admission of a clone assigns to a pod set.

@@ -359,7 +359,14 @@ pub(crate) fn work_of<'a>(
     entry: &CycleEntry,
 ) -> Option<(&'a str, Arc<AssignedWorkload>)> {
     let (config, request, assigned) = index.dispatch_request(entry)?;
-    Some((config, Arc::new(AssignedWorkload { request: Arc::clone(request), assigned })))
+    Some((
+        config,
+        Arc::new(AssignedWorkload {
+            request: Arc::clone(request),
+            assigned,
+            ..AssignedWorkload::default()
+        }),
+    ))
 }
 
 /// Whether a Workload with quota names a worker.

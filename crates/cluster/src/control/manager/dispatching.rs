@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crds::v1beta2::MultiKueueCluster;
+use index::{finished_run, run_time_group};
 use jiff::Timestamp;
 use runtime::{watch::Key, writer::WriteOutcome};
 
@@ -15,7 +16,8 @@ use crate::control::{
     outbox::{Purpose, Subject, Ticket},
     queues::Queues,
     scheduling::WorkOf,
-    workloads::{WorkloadChange, WorkloadCommand},
+    time::engine_time,
+    workloads::{WorkloadChange, WorkloadCommand, WorkloadPhase},
 };
 
 /// See the module. Without the component, registrations and policies are observed and nothing is dispatched.
@@ -188,6 +190,23 @@ impl Dispatching {
             fleet.workload_ended(change.id, version);
         }
         fleet.workload_removed(change.id);
+    }
+
+    /// Learns from a Workload that has finished how long others of its origin run. After a restart the finished Workloads of the
+    /// first list teach it.
+    pub(super) fn learn_run_time(&mut self, change: &WorkloadChange) {
+        let finished = Some(WorkloadPhase::Finished);
+        if self.multikueue.is_none() || change.phase != finished || change.phase_before == finished
+        {
+            return;
+        }
+        let Some(workload) = change.after.as_ref() else {
+            return;
+        };
+        if let Some(run) = finished_run(workload) {
+            let (group, end) = (run_time_group(workload), engine_time(run.end));
+            self.registry.fleet_mut().record_run_time(&group, run.nanos, end);
+        }
     }
 
     /// Takes a change of a Workload on the hub.

@@ -23,6 +23,8 @@ use std::sync::Arc;
 
 use ::jobs::{JobObject, Kind, lookups::LookupKind, pod_sets_info::AssignedFlavors};
 use crds::{
+    meta::is_true,
+    names::conditions::FINISHED,
     v1alpha1::DispatchPolicy,
     v1beta2::{
         AdmissionCheck, ClusterQueue, LocalQueue, MultiKueueCluster, MultiKueueConfig,
@@ -423,7 +425,11 @@ impl ManagerControl {
         self.listed(listed.as_deref());
     }
 
-    fn workloads(&mut self, change: Change<Workload>) {
+    fn workloads(&mut self, mut change: Change<Workload>) {
+        // Work that ran teaches how long the work runs that is placed after it.
+        if let Change::Reset { objects, .. } = &mut change {
+            objects.sort_by_key(|one| !is_true(&one.status.conditions, FINISHED));
+        }
         // A new list shows what no watch has reported: many Workloads may be gone at once.
         let relisted = matches!(&change, Change::Reset { removed, .. } if !removed.is_empty());
         self.each(change, |this, key, object| this.observe_workload(key, object));

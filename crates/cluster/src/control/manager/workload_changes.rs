@@ -37,6 +37,7 @@ impl ManagerControl {
         if change.voids_reservation {
             self.dispatching.registry.fleet_mut().unplace(change.id);
         }
+        self.dispatching.learn_run_time(change);
         if self.core.workload_changed(change) {
             self.dispatching.end_placement(change);
         }

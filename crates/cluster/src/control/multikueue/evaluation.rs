@@ -6,8 +6,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use ::jobs::{GenericJob, JobObject, remote_objects::RemoteIdentity};
 use crds::names::{conditions::EVICTED, reasons::PODS_READY_TIMEOUT};
 use dispatch::{
-    AssignedWorkload, ClusterRace, Dispatcher, ExclusionCause, HubIncarnation, Nominated,
-    PlacementRequest,
+    ClusterRace, Dispatcher, ExclusionCause, HubIncarnation, Nominated, PlacementRequest,
     workload::{
         self as dispatch_workload, DispatchCheckState, DispatchStep, LocalWorkload, RemoteCopy,
         RetryReason,
@@ -19,7 +18,9 @@ use jiff::Timestamp;
 use runtime::watch::Key;
 
 use super::{
-    DispatchConfig, DispatchEffect, DispatchInputs, multikueue_check,
+    DispatchConfig, DispatchEffect, DispatchInputs,
+    admitted_work::admitted_work,
+    multikueue_check,
     orphan_cleanup::breaker_holds,
     state::{CreatedObject, DispatchState},
     status_sync::StatusNews,
@@ -335,13 +336,12 @@ impl<'a> DispatchEvaluation<'a> {
         let admission = record.object().status.admission.as_ref()?;
         let (id, scheduler) = (record.id(), self.inputs.scheduler);
         let placed = self.inputs.registry.fleet().placed_on(id);
+        let work = admitted_work(record, admission, (scheduler, self.inputs.registry.fleet()));
         let fleet = self.inputs.registry.fleet_mut();
         let chosen = placed.map_or_else(
             || {
-                let request = Arc::clone(scheduler.request(id)?);
-                let assigned = scheduler.admitted_pod_sets(admission);
-                let work = Arc::new(AssignedWorkload { request, assigned });
-                let config = scheduler.multikueue_config(&admission.cluster_queue)?;
+                let (work, config) =
+                    (work?, scheduler.multikueue_config(&admission.cluster_queue)?);
                 let order = scheduler.queue_order(id);
                 let wanted = PlacementRequest { workload: id, config, work: &work, order };
                 let now = engine_time(self.ctx.now);

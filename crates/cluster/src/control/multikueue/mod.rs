@@ -19,6 +19,7 @@
 //! | `unregistered` | Events about workers without a MultiKueueCluster |
 //! | `report_copies`, `label_keys` | capacity reports on the hub, and the labels that workers report by |
 
+mod admitted_work;
 mod breaker;
 mod copies;
 mod copy_answers;
@@ -39,11 +40,11 @@ mod worker;
 mod worker_clusters;
 mod worker_writes;
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
 use ::jobs::{JobObject, Kind, Kinds, pod_sets_info::FlavorsByName};
 use crds::{v1alpha1::ClusterCapacity, v1beta2::Workload};
-use dispatch::{AssignedWorkload, Dispatcher, workload::DispatchTimeouts};
+use dispatch::{Dispatcher, workload::DispatchTimeouts};
 use engine::ids::WorkloadId;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -53,6 +54,7 @@ use runtime::{
 };
 
 use self::{
+    admitted_work::admitted_work,
     evaluation::DispatchEvaluation,
     incarnation::IncarnationRecord,
     orphan_cleanup::{DepartedWorkloads, HubHistory, OrphanCleanup},
@@ -364,14 +366,13 @@ impl MultiKueueDispatch {
         let (Some(cluster), Some(admission)) = (cluster, &status.admission) else {
             return;
         };
-        let fleet = inputs.registry.fleet_mut();
+        let fleet = inputs.registry.fleet();
         // In a race no room is charged to a cluster: the queues of each worker decide about it.
         if !record.phase().holds_quota() || fleet.placed_on(record.id()).is_some() || self.races() {
             return;
         }
-        if let Some(request) = inputs.scheduler.request(record.id()) {
-            let assigned = inputs.scheduler.admitted_pod_sets(admission);
-            let work = Arc::new(AssignedWorkload { request: Arc::clone(request), assigned });
+        if let Some(work) = admitted_work(record, admission, (inputs.scheduler, fleet)) {
+            let fleet = inputs.registry.fleet_mut();
             let cluster = fleet.cluster(cluster);
             fleet.place(record.id(), cluster, work, record.started_at());
             fleet.set_priority(record.id(), inputs.scheduler.queue_order(record.id()).priority);

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use dispatch::{AssignedWorkload, DispatchedEntry, Fleet, FleetPlacer};
 use engine::{CycleEntry, Engine, Event, ids::WorkloadId};
-use index::Index;
+use index::{Index, run_time_group};
 use jiff::Timestamp;
 use runtime::watch::Key;
 
@@ -165,6 +165,7 @@ impl SchedulingCycles<'_> {
                 config: config.to_owned(),
                 work,
                 order: index.queue_order(entry.workload),
+                group: workloads.by_id(entry.workload).map(|(_, one)| run_time_group(one.object())),
             })
         };
         let mut placer = GatedPlacer::new(FleetPlacer::new(fleet, &lookup, now), gate);

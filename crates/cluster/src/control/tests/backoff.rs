@@ -79,7 +79,11 @@ pub(super) fn left_out(control: &mut ManagerControl) -> Option<String> {
     let record = control.core.workloads.get(&key).expect("the Workload");
     let (id, scheduler) = (record.id(), &control.core.scheduler);
     let request = Arc::clone(scheduler.request(id).expect("its request"));
-    let work = Arc::new(dispatch::AssignedWorkload { request, assigned: vec![] });
+    let work = Arc::new(dispatch::AssignedWorkload {
+        request,
+        assigned: vec![],
+        ..dispatch::AssignedWorkload::default()
+    });
     let order = scheduler.queue_order(id);
     let wanted = PlacementRequest { workload: id, config: "all", work: &work, order };
     let now = time::engine_time(control.core.ctx.now);

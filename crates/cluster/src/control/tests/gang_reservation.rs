@@ -99,6 +99,7 @@ pub(super) fn waiting(name: &str, pods: i32, cpus: i32) -> Value {
     ]}});
     value["metadata"]["name"] = json!(name);
     value["metadata"]["uid"] = json!(name);
+    value["metadata"]["ownerReferences"][0]["name"] = json!(name);
     value["spec"]["podSets"] = json!([{"name": "main", "count": pods, "template": template}]);
     if name == "running" {
         value["status"]["clusterName"] = json!("east");
@@ -122,9 +123,19 @@ fn small_gets_in_when(
     seconds: i64,
     happens: impl FnOnce(&mut ManagerControl, Timestamp),
 ) -> bool {
+    small_gets_in_beside(policy, seconds, vec![waiting("running", 1, 4)], happens)
+}
+
+/// The same, when the first list has these Workloads.
+fn small_gets_in_beside(
+    policy: &Value,
+    seconds: i64,
+    listed: Vec<Value>,
+    happens: impl FnOnce(&mut ManagerControl, Timestamp),
+) -> bool {
     let mut control = manager(policy);
     let applied = |value| Change::Apply(shared(value));
-    control.observe(ManagerInput::Workload(applied(waiting("running", 1, 4))), NOW);
+    control.observe(ManagerInput::Workload(list(listed)), NOW);
     let mut clone = waiting("running", 1, 4);
     clone["metadata"]["resourceVersion"] = json!("1");
     let clones = WorkerInput::Workload(list(vec![clone]));
@@ -158,6 +169,62 @@ fn a_gang_reservation_follows_the_dispatch_policy() {
     ] {
         assert_eq!(small_gets_in(&policy, seconds), gets_in, "{policy} after {seconds} s");
     }
+}
+
+/// The running Workload, admitted now, and three finished ones of each origin that ran for so many seconds.
+fn running_beside(history: &[(&str, i64)]) -> Vec<Value> {
+    let condition = |r#type: &str, reason: &str, at: Timestamp| {
+        json!({"type": r#type, "status": "True", "reason": reason, "message": "",
+               "lastTransitionTime": at.to_string()})
+    };
+    let admitted = |at| {
+        [condition("QuotaReserved", "QuotaReserved", at), condition("Admitted", "Admitted", at)]
+    };
+    let mut running = waiting("running", 1, 4);
+    running["status"]["conditions"] = json!(admitted(NOW));
+    let finished = |(origin, seconds): &(&str, i64), number: i64| {
+        let end = NOW - 1000.seconds();
+        let mut one = waiting(&format!("{origin}-{number}"), 1, 4);
+        let ended = condition("Finished", "Succeeded", end);
+        let conditions = admitted(end - seconds.seconds());
+        one["status"]["conditions"] = json!([conditions[0], conditions[1], ended]);
+        one
+    };
+    let finished = history.iter().flat_map(|one| (1..4).map(move |number| finished(one, number)));
+    // A list is in the order of names: `running` precedes `running-1`.
+    [running].into_iter().chain(finished).collect()
+}
+
+#[test]
+fn run_times_are_learned_from_finished_workloads_of_the_first_list() {
+    let policy = json!({});
+    for (history, gets_in) in [
+        (vec![], false),
+        (vec![("running", 60)], false),
+        (vec![("small", 20)], false),
+        (vec![("running", 60), ("small", 20)], true),
+        (vec![("running", 60), ("small", 40)], false),
+        // It runs longer than work of its origin did.
+        (vec![("running", 25), ("small", 1)], false),
+    ] {
+        let listed = running_beside(&history);
+        assert_eq!(small_gets_in_beside(&policy, 30, listed, |_, _| {}), gets_in, "{history:?}");
+    }
+}
+
+#[test]
+fn run_times_are_learned_from_workloads_that_finish() {
+    let all = running_beside(&[("running", 60), ("small", 20)]);
+    let (finish, listed): (Vec<Value>, Vec<Value>) =
+        all.into_iter().partition(|one| one["metadata"]["name"] == "small-3");
+    let finishes = |control: &mut ManagerControl, now: Timestamp| {
+        for one in finish {
+            control.observe(ManagerInput::Workload(Change::Apply(shared(one))), now);
+            control.decide(now);
+        }
+    };
+    assert!(!small_gets_in_beside(&json!({}), 30, listed.clone(), |_, _| {}), "two say too little");
+    assert!(small_gets_in_beside(&json!({}), 30, listed, finishes));
 }
 
 #[test]
