@@ -68,6 +68,12 @@ impl InstallationPorts {
         Ok(Self { webhooks: free_port()?, visibility: free_port()? })
     }
 
+    /// The port of the webhooks.
+    #[must_use]
+    pub fn webhooks(&self) -> u16 {
+        self.webhooks
+    }
+
     /// The port of the visibility API.
     #[must_use]
     pub fn visibility(&self) -> u16 {
@@ -213,7 +219,26 @@ impl<'a> Installation<'a> {
         environment: &[(&str, &str)],
     ) -> Result<Program> {
         let ports = if first { self.ports } else { InstallationPorts::choose()? };
+        self.manager_on(ports, blocks, environment).await
+    }
+
+    /// Starts a manager that answers on these ports.
+    ///
+    /// # Errors
+    /// If it does not become ready.
+    pub async fn manager_on(
+        &self,
+        ports: InstallationPorts,
+        blocks: &Value,
+        environment: &[(&str, &str)],
+    ) -> Result<Program> {
         programs::manager(self, ports, blocks, environment).await
+    }
+
+    /// The ports that the manifests name.
+    #[must_use]
+    pub fn ports(&self) -> InstallationPorts {
+        self.ports
     }
 
     /// Starts an agent on a worker.

@@ -3,6 +3,7 @@
 //! | module | concept |
 //! |---|---|
 //! | [`audit_log`] | the requests of the programs |
+//! | [`fault_run`] | two managers under load, with faults |
 //! | [`garbage_collector`] | when Kubernetes collects objects of Kueue's kinds |
 //! | [`installation`] | a complete installation on a lab: manifests, managers, agents, workers |
 //! | [`local_webhooks`] | manifests for a manager that runs outside the lab |
@@ -13,6 +14,7 @@
 //! | [`waits`] | what many tests wait for |
 
 pub mod audit_log;
+pub mod fault_run;
 pub mod garbage_collector;
 pub mod installation;
 pub mod local_webhooks;

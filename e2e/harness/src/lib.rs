@@ -6,6 +6,7 @@
 //!   objects and the state of the processes.
 //! * [`Process`]: one of the project's programs, its log and its exit.
 //! * [`FaultProxy`]: a proxy between a client and an API server that delays, hangs, refuses or cuts connections.
+//! * [`PlayedService`]: one address for several endpoints, such as the webhooks of replicas.
 //! * [`Observer`]: the ledger of pod starts and ends, from which follows whether a job ran once, twice or never. It does not
 //!   use any status that the project's programs write.
 //! * [`PlayedOperator`]: the operator of a declared kind of job, for kinds of which the lab has none.
@@ -23,6 +24,7 @@ mod manifests;
 mod observer;
 mod operator;
 mod plain_http;
+mod played_service;
 mod process;
 mod proxy;
 mod ray_heads;
@@ -42,6 +44,7 @@ pub use ledger::{Judgement, Ledger, LedgerJob, PodOutcome, PodRecord, Run, RunVe
 pub use manifests::ManifestError;
 pub use observer::Observer;
 pub use operator::{PlayedOperator, resource_of};
+pub use played_service::PlayedService;
 pub use process::{Launch, Process, ProcessError};
 pub use proxy::{Fault, FaultProxy};
 pub use ray_heads::{HeadFault, RayHeads, ServeConfig, Submission};
