@@ -39,6 +39,7 @@ mod report_copies;
 mod reports;
 mod retention;
 mod slices;
+mod stray_copies;
 mod taken_over;
 mod topologies;
 mod unregistered;
