@@ -31,6 +31,7 @@ mod node_failures;
 mod orphan_cleanup;
 mod other_checks;
 mod policy;
+mod preemption_counts;
 mod provisioning;
 mod queue_objects;
 mod race;
