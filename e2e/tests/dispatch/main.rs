@@ -8,6 +8,7 @@ mod deleted;
 mod exactly_once;
 mod fixture;
 mod garbage;
+mod hub_account;
 mod no_capacity;
 mod own_cluster;
 mod pods_ready;
