@@ -109,8 +109,9 @@ impl<'a> DispatchEvaluation<'a> {
         let settings = self.config.timeouts(lost_after);
         let steps = dispatch_workload::decide(&hub, &copies, &settings, engine_time(self.ctx.now));
         tracing::trace!(workload = %self.key, ?hub, ?copies, ?steps, "dispatch");
-        let steps = steps.into_iter();
-        steps.filter_map(|step| self.take_step(step)).collect()
+        let message = self.fence_message(&hub, check.as_deref());
+        let effects = steps.into_iter().filter_map(|step| self.take_step(step));
+        effects.chain(message).collect()
     }
 
     /// The clusters that may be nominated now, if they race.
