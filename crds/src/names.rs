@@ -326,6 +326,8 @@ pub mod conditions {
         ACTIVE = "Active";
         /// The client certificate of a MultiKueueCluster expires soon, or has expired.
         CERTIFICATE_EXPIRING = "sluice.dev/CertificateExpiring";
+        /// The token of a MultiKueueCluster expires soon, or has expired.
+        TOKEN_EXPIRING = "sluice.dev/TokenExpiring";
         /// A worker refuses a remote copy.
         REFUSED = "sluice.dev/Refused";
         /// Pods of a dispatched Workload cannot start.
@@ -386,6 +388,10 @@ pub mod reasons {
         CERTIFICATE_EXPIRING = "CertificateExpiring";
         /// A client certificate has expired.
         CERTIFICATE_EXPIRED = "CertificateExpired";
+        /// A token is in the last part of its lifetime.
+        TOKEN_EXPIRING = "TokenExpiring";
+        /// A token has expired.
+        TOKEN_EXPIRED = "TokenExpired";
         /// A worker does not run jobs of this kind.
         KIND_NOT_ALLOWED = "KindNotAllowed";
         /// The grant of a clone has ended: it is stopped and never starts again.

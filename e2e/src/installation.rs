@@ -232,7 +232,20 @@ impl<'a> Installation<'a> {
         blocks: &Value,
         environment: &[(&str, &str)],
     ) -> Result<Program> {
-        programs::manager(self, ports, blocks, environment).await
+        programs::manager(self, (ports, None), blocks, environment).await
+    }
+
+    /// Starts a manager that runs only these components, as `--components` names them.
+    ///
+    /// # Errors
+    /// If it does not become ready.
+    pub async fn manager_of(
+        &self,
+        ports: InstallationPorts,
+        components: &str,
+        blocks: &Value,
+    ) -> Result<Program> {
+        programs::manager(self, (ports, Some(components)), blocks, &[]).await
     }
 
     /// The ports that the manifests name.

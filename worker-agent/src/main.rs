@@ -18,12 +18,18 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Parser;
+use mimalloc::MiMalloc;
 use runtime::telemetry::{self, LogFormat};
 
 use crate::{
     args::{AdmissionMode, AgentArgs},
     config::AgentConfiguration,
 };
+
+/// Most allocations are strings of decoded objects, made by one thread and dropped by another: less CPU per Workload
+/// than with the allocator of the C library, for the same memory.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {

@@ -21,6 +21,8 @@ impl From<&Gates> for JobGates {
             short_names: on(Gate::ShortWorkloadNames),
             immutable_group_size: on(Gate::LWSImmutableGroupSize),
             fast_quota_release: on(Gate::FastQuotaReleaseInPodIntegration),
+            validate_group_owner: on(Gate::PodIntegrationValidateGroupOwner),
+            quota_for_redis_cleanup: on(Gate::DeferRayServiceFinalizationForRedisCleanup),
             ..Self::default()
         }
     }

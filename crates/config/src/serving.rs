@@ -105,7 +105,7 @@ pub struct CustomLabel {
 }
 
 /// The kind of object of a metric label.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub enum SourceKind {
     /// A ClusterQueue.
     #[default]

@@ -106,6 +106,8 @@ pub(super) fn paths(file: &Value) -> BTreeSet<String> {
 }
 
 fn add_paths(above: &str, value: &Value, found: &mut BTreeSet<String>) {
+    let elements = value.as_array().into_iter().flatten();
+    elements.for_each(|element| add_paths(&format!("{above}[]"), element, found));
     for (field, value) in value.as_object().into_iter().flatten() {
         // A null is an absent setting: templates of manifests leave such lines.
         if value.is_null() {

@@ -310,7 +310,7 @@ fn feature_gates_come_from_the_file_or_the_flag() {
 fn settings_without_effect_are_listed_once_each() {
     let text = "namespace: here
 webhook: {port: 1}
-metrics: {bindAddress: ':1', customLabels: []}
+metrics: {bindAddress: ':1', customLabels: [{name: a, sourceKind: Workload, trackedValues: [x]}]}
 health: {readinessEndpointName: r}
 internalCertManagement: {enable: false}
 leaderElection: {leaderElect: false, resourceLock: leases}
@@ -326,8 +326,11 @@ multiKueue: {origin: here, gcInterval: 1m, clusterProfile: {}}
     let config = load(&text.replace("ALL", &all.join(", "))).expect("valid");
     let built = |name: &str| Kinds::built_in().of_framework(name).is_some();
     let missing = all.into_iter().filter(|name| !built(name));
-    let idle =
-        ["metrics.customLabels", "multiKueue.clusterProfile", "resources.deviceClassMappings"];
+    let idle = [
+        "metrics.customLabels[].trackedValues",
+        "multiKueue.clusterProfile",
+        "resources.deviceClassMappings",
+    ];
     let missing = missing.map(|name| format!("integrations.frameworks[{name}]"));
     let idle: Vec<String> = idle.map(str::to_owned).into_iter().chain(missing).collect();
     assert_eq!(names_of(config.settings_without_effect()), idle);
@@ -339,10 +342,10 @@ fn gates_that_are_set_to_what_they_do_not_do_are_listed() {
     assert_eq!(idle(""), [""; 0]);
     assert_eq!(idle("PartialAdmission=false,TASCacheTopologyTree=true"), [""; 0]);
     assert_eq!(idle("TASCacheTopologyTree=false"), ["featureGates.TASCacheTopologyTree"]);
-    let unbuilt = "PodIntegrationValidateGroupOwner";
+    let unbuilt = "MultiKueueRemoteSpecSync";
     assert_eq!(idle(&format!("{unbuilt}=true")), [format!("featureGates.{unbuilt}")]);
     assert_eq!(idle(&format!("{unbuilt}=false")), [""; 0], "it is not there");
-    assert!(idle("AllAlpha=true").contains(&"featureGates.CustomMetricLabels".to_owned()));
+    assert!(idle("AllAlpha=true").contains(&"featureGates.MultiKueueClusterProfile".to_owned()));
     assert_eq!(idle("TopologyAwareScheduling=false"), [""; 0], "others only depend on it");
 }
 

@@ -25,6 +25,15 @@ pub struct QueueNumbers {
     pub admitted: usize,
 }
 
+/// Labels and annotations of an object, which custom labels of metrics are read from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LabelsAndAnnotations {
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Its annotations.
+    pub annotations: BTreeMap<String, String>,
+}
+
 /// One flavor and resource of a queue.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FlavorResourceGauge {
@@ -51,8 +60,8 @@ pub struct LocalQueueGauges {
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// Its labels.
-    pub labels: BTreeMap<String, String>,
+    /// Its labels and annotations.
+    pub metadata: LabelsAndAnnotations,
     /// Condition Active.
     pub active: bool,
     /// Its Workloads.
@@ -68,6 +77,8 @@ pub struct LocalQueueGauges {
 pub struct ClusterQueueGauges {
     /// Its name.
     pub name: String,
+    /// Its labels and annotations.
+    pub metadata: LabelsAndAnnotations,
     /// `active`, `pending` or `terminating`.
     pub status: &'static str,
     /// Cohorts above it, from its parent to the root.
@@ -91,6 +102,8 @@ pub struct CohortGauges {
     pub name: String,
     /// It exists as an object; other Cohorts are only named.
     pub declared: bool,
+    /// Its labels and annotations.
+    pub metadata: LabelsAndAnnotations,
     /// Cohorts above it, from its parent to the root.
     pub cohorts: Vec<String>,
     /// Quota of its subtree by flavor and resource.
@@ -101,7 +114,7 @@ pub struct CohortGauges {
     pub weighted_share: Option<i64>,
 }
 
-/// The numbers of a ClusterQueue; `None` if it does not exist.
+/// The numbers of a ClusterQueue; `None` if it does not exist. The caller knows its labels, annotations and share.
 #[must_use]
 pub fn cluster_queue(
     index: &Index,
@@ -114,6 +127,7 @@ pub fn cluster_queue(
     let above = engine.cohorts_of_queue(id);
     Some(ClusterQueueGauges {
         name: name.to_owned(),
+        metadata: LabelsAndAnnotations::default(),
         status: status(index, queue, name),
         cohorts: above.into_iter().map(str::to_owned).collect(),
         workloads: numbers(&counts.total),
@@ -124,12 +138,13 @@ pub fn cluster_queue(
     })
 }
 
-/// The numbers of a LocalQueue; `None` if it or its ClusterQueue does not exist.
+/// The numbers of a LocalQueue; `None` if it or its ClusterQueue does not exist. The caller knows its labels, annotations
+/// and usage.
 #[must_use]
 pub fn local_queue(
     index: &Index,
     names: &Names,
-    (namespace, name, labels): (&str, &str, &BTreeMap<String, String>),
+    (namespace, name): (&str, &str),
     counts: &ClusterQueueCounts,
 ) -> Option<LocalQueueGauges> {
     let queue = index.queues.get(index.cluster_queue_of(namespace, name)?)?;
@@ -138,7 +153,7 @@ pub fn local_queue(
     Some(LocalQueueGauges {
         namespace: namespace.to_owned(),
         name: name.to_owned(),
-        labels: labels.clone(),
+        metadata: LabelsAndAnnotations::default(),
         active: index.local_queue_active_condition(namespace, name)?.active,
         workloads: numbers(counts),
         resources: resources(names, queue, counts),
@@ -146,7 +161,8 @@ pub fn local_queue(
     })
 }
 
-/// The numbers of a Cohort that any object names. The caller knows whether it is declared and its share.
+/// The numbers of a Cohort that any object names. The caller knows whether it is declared, its labels,
+/// annotations and share.
 #[must_use]
 pub fn cohort(engine: &Engine, name: &str) -> Option<CohortGauges> {
     let names = engine.names();
@@ -162,6 +178,7 @@ pub fn cohort(engine: &Engine, name: &str) -> Option<CohortGauges> {
     Some(CohortGauges {
         name: name.to_owned(),
         declared: false,
+        metadata: LabelsAndAnnotations::default(),
         cohorts: engine.cohorts_of_cohort(id).into_iter().map(str::to_owned).collect(),
         quota: named(engine.cohort_quota(id)),
         reserved: named(engine.cohort_usage(id)),

@@ -285,6 +285,11 @@ pub trait GenericJob: Clone {
         false
     }
 
+    /// Whether a job that is being deleted keeps its quota, because something that belongs to it still needs it.
+    fn defers_finalization(&self, _gates: JobGates) -> bool {
+        false
+    }
+
     /// Whether a job is refused for pod set groups that do not have two pod sets that agree.
     fn checks_pod_set_groups(&self) -> bool {
         true

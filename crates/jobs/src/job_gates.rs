@@ -30,6 +30,10 @@ pub struct JobGates {
     pub immutable_group_size: bool,
     /// `FastQuotaReleaseInPodIntegration`.
     pub fast_quota_release: bool,
+    /// `PodIntegrationValidateGroupOwner`.
+    pub validate_group_owner: bool,
+    /// `DeferRayServiceFinalizationForRedisCleanup`.
+    pub quota_for_redis_cleanup: bool,
     /// Setting `manageJobsWithoutQueueName`.
     pub manage_without_queue_name: bool,
 }
@@ -50,6 +54,8 @@ impl Default for JobGates {
             short_names: false,
             immutable_group_size: true,
             fast_quota_release: false,
+            validate_group_owner: true,
+            quota_for_redis_cleanup: true,
             manage_without_queue_name: false,
         }
     }

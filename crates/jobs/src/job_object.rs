@@ -421,6 +421,10 @@ impl GenericJob for JobObject {
         of_kind!(self, job => job.is_skipped())
     }
 
+    fn defers_finalization(&self, gates: JobGates) -> bool {
+        of_kind!(self, job => job.defers_finalization(gates))
+    }
+
     fn checks_pod_set_groups(&self) -> bool {
         of_kind!(self, job => job.checks_pod_set_groups())
     }

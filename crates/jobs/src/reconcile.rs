@@ -213,6 +213,9 @@ pub fn reconcile<J: GenericJob + Clone>(
     // Nothing else is decided about a job that is being deleted (docs/reference/kueue.md §7.3 row
     // 0c).
     if job.metadata().deletion_timestamp.is_some() {
+        if job.defers_finalization(context.gates) {
+            return vec![];
+        }
         return finalize_workloads(context).into_iter().chain(finalize_job(job)).collect();
     }
     if slices::has_slices(job, context)

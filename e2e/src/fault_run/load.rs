@@ -43,13 +43,13 @@ pub(super) struct SubmittedWork {
 }
 
 /// See the module.
-pub(super) struct Load<'a> {
+pub(super) struct JobsAndPods<'a> {
     hub: &'a Cluster,
     namespace: &'a str,
     sent_again: AtomicUsize,
 }
 
-impl<'a> Load<'a> {
+impl<'a> JobsAndPods<'a> {
     pub(super) fn new(hub: &'a Cluster, namespace: &'a str) -> Self {
         Self { hub, namespace, sent_again: AtomicUsize::new(0) }
     }

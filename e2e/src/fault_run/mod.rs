@@ -26,7 +26,7 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use serde_json::json;
 
 use self::{
-    load::{Load, SubmittedWork},
+    load::{JobsAndPods, SubmittedWork},
     quota::QuotaBooks,
     random::Random,
     replicas::ManagerReplicas,
@@ -99,7 +99,7 @@ async fn run_with(
     prepare(installation, plan.group).await?;
     let observer = Observer::start(std::slice::from_ref(hub), NAME, TIMEOUT).await?;
     let books = QuotaBooks::start(hub.api(NAME), quota::COHORT);
-    let load = Load::new(hub, NAME);
+    let load = JobsAndPods::new(hub, NAME);
     let mut random = Random::new(plan.seed);
     let submitted = tokio::select! {
         submitted = under_load(plan, installation, &load) => submitted?,
@@ -140,7 +140,7 @@ async fn run_with(
 async fn under_load(
     plan: &FaultPlan,
     installation: &Installation<'_>,
-    load: &Load<'_>,
+    load: &JobsAndPods<'_>,
 ) -> Result<SubmittedWork> {
     let outage = async {
         tokio::time::sleep(plan.lasts / 2).await;

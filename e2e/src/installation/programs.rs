@@ -60,11 +60,14 @@ struct PreparedLaunch {
 
 pub(super) async fn manager(
     installation: &Installation<'_>,
-    ports: InstallationPorts,
+    (ports, components): (InstallationPorts, Option<&str>),
     blocks: &Value,
     environment: &[(&str, &str)],
 ) -> Result<Program> {
-    let prepared = prepare_manager(installation, ports, blocks, HOUR).await?;
+    let mut prepared = prepare_manager(installation, ports, blocks, HOUR).await?;
+    if let Some(components) = components {
+        prepared.launch = prepared.launch.arg("--components").arg(components);
+    }
     start(installation, prepared, environment).await
 }
 

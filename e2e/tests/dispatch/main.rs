@@ -7,6 +7,7 @@ mod credentials;
 mod deleted;
 mod fixture;
 mod garbage;
+mod hub_account;
 mod no_capacity;
 mod own_cluster;
 mod pods_ready;

@@ -69,6 +69,8 @@ families! {
     ATTEMPT_DURATION "admission_attempt_duration_seconds" DEFAULT, ["result"], "Duration of scheduling cycles with heads";
     WORKLOAD_CREATION "workload_creation_latency_seconds" LATENCY, ["job_kind"], "From the creation of a job to that of its Workload";
     GATE_REMOVAL "pod_scheduling_gate_removal_seconds" DEFAULT, ["name" "cluster_queue" "is_group"], "From the admission of a Workload to the removal of a scheduling gate of a pod";
+    PREEMPTION_SKIPS "admission_cycle_preemption_skips" Gauge, ["cluster_queue"], "Workloads with preemption candidates that the last cycle skipped";
+    TARGETS_RECOMPUTED "preemption_target_recomputations" Counter, ["cluster_queue" "result"], "Preemption targets that were computed again because they overlapped those of an earlier Workload of the cycle";
     PREEMPTED "preempted_workloads" Counter, ["preempting_cluster_queue" "reason"], "Workloads preempted by Workloads of the ClusterQueue";
 
     PENDING "pending_workloads" Gauge, ["cluster_queue" "status"], "Pending Workloads, active or inadmissible";

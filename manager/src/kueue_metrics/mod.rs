@@ -5,11 +5,13 @@
 //!
 //! | file | concept |
 //! |---|---|
+//! | `custom_labels` | labels of objects as labels of series |
 //! | `families` | names, types, labels, buckets |
 //! | `series` | the values of one process |
 //! | `totals` | what sums over queues are made from |
 //! | `recording` | what a measurement changes |
 
+mod custom_labels;
 mod families;
 mod recording;
 mod series;
@@ -20,13 +22,14 @@ use std::{sync::Arc, time::Duration};
 use ::leader::MeasurementSink;
 use cluster::control::measurement::Measurement;
 use config::{
-    Configuration, ConfiguredSelector,
+    Configuration, ConfiguredSelector, CustomLabel,
     gates::{Gate, Gates},
 };
 use parking_lot::Mutex;
 use prometheus_client::{collector::Collector, encoding::DescriptorEncoder};
 
 use self::{
+    custom_labels::CustomLabels,
     families::{ALL, Family, MULTI_KUEUE, WORKERS},
     recording::Recording,
     series::Series,
@@ -47,6 +50,7 @@ struct SharedSeries {
 struct MetricsState {
     series: Series,
     totals: Totals,
+    custom: CustomLabels,
 }
 
 /// Which families are served.
@@ -60,6 +64,8 @@ pub(crate) struct MetricsSettings {
     pub(crate) cohorts: bool,
     /// The time from a job to its Workload is measured (gate MetricForWorkloadCreationLatency).
     pub(crate) creation_latency: bool,
+    /// Labels of objects that series have.
+    pub(crate) custom_labels: Vec<CustomLabel>,
     /// The process competes for a lease.
     pub(crate) elects: bool,
 }
@@ -73,6 +79,7 @@ impl MetricsSettings {
             local_queues: enabled.then(|| local.local_queue_selector.clone().unwrap_or_default()),
             cohorts: gates.enabled(Gate::MetricsForCohorts),
             creation_latency: gates.enabled(Gate::MetricForWorkloadCreationLatency),
+            custom_labels: custom_labels::configured(file, gates),
             elects: file.leader_election.leader_elect,
         }
     }
@@ -82,7 +89,8 @@ impl KueueMetrics {
     pub(crate) fn new(settings: MetricsSettings) -> Self {
         // Control runs in leaders only.
         let role = if settings.elects { "leader" } else { "standalone" };
-        let state = MetricsState { series: Series::new(role), totals: Totals::default() };
+        let custom = CustomLabels::new(settings.custom_labels.clone());
+        let state = MetricsState { series: Series::new(role), totals: Totals::default(), custom };
         Self(Arc::new(SharedSeries { state: Mutex::new(state), settings }))
     }
 
@@ -99,16 +107,16 @@ impl KueueMetrics {
 
 impl MeasurementSink for KueueMetrics {
     fn measure(&self, measurements: Vec<Measurement>, took: Duration) {
-        let MetricsState { series, totals } = &mut *self.0.state.lock();
-        Recording { series, totals, settings: &self.0.settings }.record(measurements, took);
+        let MetricsState { series, totals, custom } = &mut *self.0.state.lock();
+        Recording { series, totals, custom, settings: &self.0.settings }.record(measurements, took);
     }
 }
 
 impl Collector for KueueMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
-        let MetricsState { series, totals } = &mut *self.0.state.lock();
-        Recording { series, totals, settings: &self.0.settings }.sum_cohorts();
-        series.encode(ALL, &mut encoder)
+        let MetricsState { series, totals, custom } = &mut *self.0.state.lock();
+        Recording { series, totals, custom, settings: &self.0.settings }.sum_cohorts();
+        series.encode(ALL, custom, &mut encoder)
     }
 }
 
@@ -121,7 +129,8 @@ pub(crate) struct OtherFamilies {
 
 impl Collector for OtherFamilies {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
-        self.metrics.0.state.lock().series.encode(self.families, &mut encoder)
+        let MetricsState { series, custom, .. } = &*self.metrics.0.state.lock();
+        series.encode(self.families, custom, &mut encoder)
     }
 }
 

@@ -7,8 +7,11 @@ use cluster::control::measurement::{
     LocalQueueName, Measurement, QueueNumbers, UnadmittedLabels, WorkerLabels, WorkloadLabels,
 };
 
+use config::SourceKind;
+
 use super::{
     MetricsSettings,
+    custom_labels::CustomLabels,
     families::{self as f, Family},
     series::{LabelValues, Series},
     totals::{RemovedSeries, Totals},
@@ -18,6 +21,7 @@ use super::{
 pub(super) struct Recording<'a> {
     pub(super) series: &'a mut Series,
     pub(super) totals: &'a mut Totals,
+    pub(super) custom: &'a mut CustomLabels,
     pub(super) settings: &'a MetricsSettings,
 }
 
@@ -48,6 +52,12 @@ impl Recording<'_> {
                 let result = if admitted { "success" } else { "inadmissible" };
                 self.series.count(&f::ATTEMPTS, values([result]));
                 self.series.observe(&f::ATTEMPT_DURATION, values([result]), attempt_took);
+            }
+            Measurement::PreemptionSkips { cluster_queue, count } => {
+                self.series.set(&f::PREEMPTION_SKIPS, vec![cluster_queue], count as f64);
+            }
+            Measurement::TargetsRecomputed { cluster_queue, result } => {
+                self.series.count(&f::TARGETS_RECOMPUTED, values([&cluster_queue, result]));
             }
             Measurement::QuotaReserved(labels, waited) => {
                 self.count((&f::QUOTA_RESERVED, &f::LQ_QUOTA_RESERVED), &labels);
@@ -128,8 +138,11 @@ impl Recording<'_> {
                 self.series.remove(&[("cluster_queue", &name)]);
                 self.series.remove(&[("preempting_cluster_queue", &name)]);
                 self.remove(removed);
+                self.custom.forget(SourceKind::ClusterQueue, name);
             }
             Measurement::Cohort(cohort) => {
+                let name = cohort.name.clone();
+                self.custom.observe(SourceKind::Cohort, name, &cohort.metadata);
                 if cohort.declared {
                     self.totals.declare_cohort(&cohort.name);
                 }
@@ -213,6 +226,7 @@ impl Recording<'_> {
 
     fn cluster_queue(&mut self, queue: &ClusterQueueGauges, local_queues: &[LocalQueueGauges]) {
         let name = queue.name.as_str();
+        self.custom.observe(SourceKind::ClusterQueue, queue.name.clone(), &queue.metadata);
         let cohort = queue.cohorts.first().map(String::as_str).unwrap_or_default();
         let root = queue.cohorts.last().map(String::as_str).unwrap_or_default();
         self.numbers(&[&f::PENDING, &f::RESERVING, &f::ADMITTED_ACTIVE], &[name], &queue.workloads);
@@ -241,7 +255,7 @@ impl Recording<'_> {
         }
         let selector = self.settings.local_queues.as_ref();
         let selected = |one: &&LocalQueueGauges| {
-            selector.is_some_and(|selector| selector.matches(&one.labels))
+            selector.is_some_and(|selector| selector.matches(&one.metadata.labels))
         };
         let local_queues: Vec<_> = local_queues.iter().filter(selected).collect();
         let names = local_queues.iter().map(|one| (one.namespace.clone(), one.name.clone()));
@@ -272,11 +286,13 @@ impl Recording<'_> {
         cohorts.iter().for_each(|cohort| self.cohort_gone(cohort));
         for (namespace, name) in &local_queues {
             self.series.remove(&[("namespace", namespace), ("name", name)]);
+            self.custom.forget(SourceKind::LocalQueue, format!("{namespace}/{name}"));
         }
     }
 
     fn local_queue(&mut self, queue: &LocalQueueGauges, cluster_queue: &str) {
         let own = [queue.namespace.as_str(), queue.name.as_str()];
+        self.custom.observe(SourceKind::LocalQueue, own.join("/"), &queue.metadata);
         let families = [&f::LQ_PENDING, &f::LQ_RESERVING, &f::LQ_ADMITTED_ACTIVE];
         self.numbers(&families, &own, &queue.workloads);
         let active = if queue.active { "True" } else { "False" };
@@ -333,6 +349,7 @@ impl Recording<'_> {
     }
 
     fn cohort_gone(&mut self, name: &str) {
+        self.custom.forget(SourceKind::Cohort, name.to_owned());
         for family in NUMBERS_OF_COHORT.iter().chain(&[&f::COHORT_ADMITTED]) {
             self.series.remove_from(family, &[("cohort", name)]);
         }

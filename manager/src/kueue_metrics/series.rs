@@ -8,7 +8,10 @@ use prometheus_client::{
     metrics::MetricType,
 };
 
-use super::families::{ALL, Family, FamilyType, MULTI_KUEUE, WORKERS};
+use super::{
+    custom_labels::CustomLabels,
+    families::{ALL, Family, FamilyType, MULTI_KUEUE, WORKERS},
+};
 
 /// Values of the labels of a family, in its order.
 pub(super) type LabelValues = Vec<String>;
@@ -89,6 +92,7 @@ impl Series {
     pub(super) fn encode(
         &self,
         families: &[&Family],
+        custom: &CustomLabels,
         encoder: &mut DescriptorEncoder<'_>,
     ) -> Result<(), std::fmt::Error> {
         for family in families {
@@ -102,10 +106,16 @@ impl Series {
             };
             let mut encoder =
                 encoder.encode_descriptor(family.name, family.help, None, metric_type)?;
+            let added = custom.names(family);
             for (values, value) in series {
-                let names = family.labels.iter().copied().chain(["replica_role"]);
-                let values = values.iter().map(String::as_str).chain([self.role]);
-                let labels: Vec<(&str, &str)> = names.zip(values).collect();
+                let own = family.labels.iter().copied().zip(values.iter().map(String::as_str));
+                let added_values = custom.values(family, values);
+                let added = added.iter().enumerate().map(|(at, name)| {
+                    let value = added_values.and_then(|values| values.get(at));
+                    (name.as_str(), value.map(String::as_str).unwrap_or_default())
+                });
+                let role = ("replica_role", self.role);
+                let labels: Vec<(&str, &str)> = own.chain(added).chain([role]).collect();
                 let mut one = encoder.encode_family(&labels)?;
                 match (family.family_type, value) {
                     (FamilyType::Counter, Value::Number(number)) => {

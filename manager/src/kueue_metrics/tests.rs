@@ -1,8 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cluster::control::measurement::{
-    ClusterQueueGauges, CohortGauges, EvictionLabels, FlavorResourceGauge, LocalQueueGauges,
-    QueueNumbers, UnadmittedLabels, WorkerLabels, WorkloadLabels,
+    ClusterQueueGauges, CohortGauges, EvictionLabels, FlavorResourceGauge, LabelsAndAnnotations,
+    LocalQueueGauges, QueueNumbers, UnadmittedLabels, WorkerLabels, WorkloadLabels,
 };
 use config::Configuration;
 use config::gates::Gates;
@@ -33,6 +33,14 @@ fn labels() -> WorkloadLabels {
     }
 }
 
+/// An object of this team, and of the budget 7.
+fn metadata(team: &str) -> LabelsAndAnnotations {
+    LabelsAndAnnotations {
+        labels: BTreeMap::from([("team".to_owned(), team.to_owned())]),
+        annotations: BTreeMap::from([("budget".to_owned(), "7".to_owned())]),
+    }
+}
+
 fn queue(admitted: usize) -> Measurement {
     let resource = FlavorResourceGauge {
         flavor: "plain".into(),
@@ -45,6 +53,7 @@ fn queue(admitted: usize) -> Measurement {
     let workloads = QueueNumbers { active: 1, inadmissible: 2, reserving: 3, admitted };
     let gauges = ClusterQueueGauges {
         name: "a".into(),
+        metadata: metadata("red"),
         status: "active",
         cohorts: vec!["team".into(), "root".into()],
         workloads: workloads.clone(),
@@ -56,7 +65,7 @@ fn queue(admitted: usize) -> Measurement {
     let local = LocalQueueGauges {
         namespace: "ns".into(),
         name: "lq".into(),
-        labels: BTreeMap::new(),
+        metadata: metadata("blue"),
         active: true,
         workloads,
         resources: vec![resource],
@@ -70,6 +79,7 @@ fn cohort(name: &str, above: &[&str]) -> Measurement {
     Measurement::Cohort(Box::new(CohortGauges {
         name: name.into(),
         declared: name == "root",
+        metadata: metadata("green"),
         cohorts: above.iter().map(|&one| one.to_owned()).collect(),
         quota: amount(),
         reserved: amount(),
@@ -100,6 +110,8 @@ fn all_measurements() -> Vec<Measurement> {
         cohort("team", &["root"]),
         cohort("root", &[]),
         Measurement::Attempt { admitted: true },
+        Measurement::PreemptionSkips { cluster_queue: "a".into(), count: 2 },
+        Measurement::TargetsRecomputed { cluster_queue: "a".into(), result: "skipped" },
         Measurement::QuotaReserved(labels(), second),
         Measurement::Admitted { labels: labels(), waited: second * 3, checks: Some(second) },
         Measurement::Ready { labels: labels(), waited: second, since_admission: second },
@@ -218,6 +230,8 @@ fn values_follow_measurements() {
         r#"kueue_admission_wait_time_seconds_bucket{le="2.5",cluster_queue="a",priority_class="high",replica_role="standalone"} 0"#,
         r#"kueue_admission_wait_time_seconds_bucket{le="5.0",cluster_queue="a",priority_class="high",replica_role="standalone"} 1"#,
         r#"kueue_admitted_workloads_total{cluster_queue="a",priority_class="high",replica_role="standalone"} 1.0"#,
+        r#"kueue_admission_cycle_preemption_skips{cluster_queue="a",replica_role="standalone"} 2.0"#,
+        r#"kueue_preemption_target_recomputations_total{cluster_queue="a",result="skipped",replica_role="standalone"} 1.0"#,
     ] {
         assert!(body.lines().any(|one| one == line), "{line}\n{body}");
     }
@@ -282,6 +296,65 @@ fn gates_select_families() {
         let without = body(&format!("{gate}=false"));
         assert!(!without.contains(family) && without.contains("kueue_pending_workloads"), "{gate}");
     }
+}
+
+const CUSTOM_LABELS: &str = "apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+leaderElection: {leaderElect: false}
+metrics:
+  customLabels:
+  - {name: team}
+  - {name: cost, sourceAnnotationKey: budget}
+  - {name: owner, sourceLabelKey: team, sourceKind: LocalQueue}
+  - {name: tree, sourceLabelKey: team, sourceKind: Cohort}
+  - {name: absent, sourceKind: Cohort}
+";
+
+#[test]
+fn series_have_the_configured_labels_of_their_object() {
+    let file = Configuration::load(CUSTOM_LABELS, None).expect("a configuration");
+    let metrics = |gates: &str| {
+        let gates = Gates::parse(gates).expect("gates");
+        let metrics = KueueMetrics::new(MetricsSettings::new(&file, &gates));
+        metrics.measure(all_measurements(), Duration::ZERO);
+        metrics
+    };
+    assert!(!scrape(&metrics("")).contains("custom_"), "the gate is off");
+    let metrics = metrics("CustomMetricLabels=true");
+    let dispatched = WorkerLabels { cluster_queue: "a".into(), cluster: "east".into() };
+    metrics.measure(vec![Measurement::Dispatched(dispatched)], Duration::ZERO);
+    let body = scrape(&metrics);
+    let role = r#"replica_role="standalone""#;
+    for start in [
+        r#"kueue_pending_workloads{cluster_queue="a",status="active",custom_team="red",custom_cost="7","#,
+        r#"kueue_preempted_workloads_total{preempting_cluster_queue="a",reason="InClusterQueue",custom_team="red",custom_cost="7","#,
+        r#"kueue_pod_scheduling_gate_removal_seconds_sum{name="kueue.x-k8s.io/topology",cluster_queue="a",is_group="false",custom_team="red",custom_cost="7","#,
+        r#"kueue_cluster_queue_weighted_share{cluster_queue="a",cohort="team",custom_team="red",custom_cost="7","#,
+        r#"kueue_local_queue_status{namespace="ns",name="lq",active="True",custom_owner="blue","#,
+        r#"kueue_cohort_info{cohort="root",parent_cohort="",root_cohort="root",custom_tree="green",custom_absent="","#,
+        r#"multikueue_workloads_dispatched_total{cluster_queue="a",cluster="east",custom_team="red",custom_cost="7","#,
+        r#"kueue_admission_attempts_total{result="success","#,
+    ] {
+        let start = format!("{start}{role}}}");
+        assert!(body.lines().any(|one| one.starts_with(&start)), "{start}\n{body}");
+    }
+}
+
+#[test]
+fn a_changed_value_leaves_no_old_series() {
+    let file = Configuration::load(CUSTOM_LABELS, None).expect("a configuration");
+    let gates = Gates::parse("CustomMetricLabels=true").expect("gates");
+    let metrics = KueueMetrics::new(MetricsSettings::new(&file, &gates));
+    metrics.measure(all_measurements(), Duration::ZERO);
+    let Measurement::ClusterQueue(mut changed, local) = queue(4) else { panic!("a ClusterQueue") };
+    changed.metadata = metadata("black");
+    metrics.measure(vec![Measurement::ClusterQueue(changed, local)], Duration::ZERO);
+    let body = scrape(&metrics);
+    assert!(!body.contains("custom_team=\"red\""), "{body}");
+    let admitted = r#"kueue_admitted_workloads_total{cluster_queue="a",priority_class="high",custom_team="black","#;
+    assert!(body.contains(admitted), "the counter goes on\n{body}");
+    metrics.measure(vec![Measurement::ClusterQueueGone("a".into())], Duration::ZERO);
+    assert!(!scrape(&metrics).contains("custom_team"), "{body}");
 }
 
 #[test]

@@ -7,8 +7,18 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 pub use index::gauges::{
-    ClusterQueueGauges, CohortGauges, FlavorResourceGauge, LocalQueueGauges, QueueNumbers,
+    ClusterQueueGauges, CohortGauges, FlavorResourceGauge, LabelsAndAnnotations, LocalQueueGauges,
+    QueueNumbers,
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+/// The labels and annotations of an object.
+pub(crate) fn labels_and_annotations(metadata: &ObjectMeta) -> LabelsAndAnnotations {
+    LabelsAndAnnotations {
+        labels: metadata.labels.clone().unwrap_or_default(),
+        annotations: metadata.annotations.clone().unwrap_or_default(),
+    }
+}
 
 /// Namespace and name of a LocalQueue.
 pub type LocalQueueName = (String, String);
@@ -71,6 +81,20 @@ pub enum Measurement {
     Attempt {
         /// A Workload got quota.
         admitted: bool,
+    },
+    /// Workloads of a ClusterQueue with preemption candidates that the last cycle skipped.
+    PreemptionSkips {
+        /// The ClusterQueue.
+        cluster_queue: String,
+        /// How many.
+        count: usize,
+    },
+    /// Preemption targets were computed again, because they overlapped those of an earlier Workload of the cycle.
+    TargetsRecomputed {
+        /// The ClusterQueue of the preemptor.
+        cluster_queue: String,
+        /// `new_targets`, `deferred_fit` or `skipped`.
+        result: &'static str,
     },
     /// Quota was reserved, so long after the Workload was queued.
     QuotaReserved(WorkloadLabels, Duration),

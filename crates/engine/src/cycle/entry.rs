@@ -78,6 +78,8 @@ pub struct CycleEntry {
     pub targets: Vec<PreemptionTarget>,
     /// The slice whose quota it takes over. If the reservation is written, the old slice is to be finished.
     pub replaced_slice: Option<WorkloadId>,
+    /// It was evaluated again, because its targets overlapped those of an entry that was processed earlier.
+    pub targets_recomputed: bool,
     /// Where the head was requeued, if it got no quota.
     pub requeue: RequeueDestination,
     /// Height of the lowest subtree that its usage fits in, at nomination: the first key of the processing order.
@@ -99,6 +101,7 @@ impl CycleEntry {
             assignment: Assignment::default(),
             targets: Vec::new(),
             replaced_slice: None,
+            targets_recomputed: false,
             requeue: RequeueDestination::NotRequeued,
             nominated_borrow: 0,
             reserved: false,

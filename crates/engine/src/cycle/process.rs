@@ -157,6 +157,7 @@ fn evaluate_again(state: &mut State, entry: &mut CycleEntry, preempted: &[Worklo
         evaluate(state, entry, EvaluationLimits { nominated, ..EvaluationLimits::default() });
         assign_topology(state, entry);
     });
+    entry.targets_recomputed |= overlap;
     // It fits without the targets of earlier entries, but these still run (§4.8 step 2).
     if overlap && entry.assignment.mode() == FlavorAssignmentMode::Fit {
         entry.assignment.deferred = true;

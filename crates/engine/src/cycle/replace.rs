@@ -107,6 +107,7 @@ fn entry(state: &mut State, id: WorkloadId, queue: QueueId, outcome: CycleOutcom
         assignment: Assignment { pod_sets, ..Assignment::default() },
         targets: Vec::new(),
         replaced_slice: None,
+        targets_recomputed: false,
         requeue: RequeueDestination::NotRequeued,
         nominated_borrow: 0,
         reserved: false,

@@ -304,6 +304,11 @@ impl GenericJob for DeclaredJob {
         declares_nothing || self.fields().is_some_and(|fields| fields.skip.holds(&self.object))
     }
 
+    fn defers_finalization(&self, gates: JobGates) -> bool {
+        let ray = self.ray().filter(|_| gates.quota_for_redis_cleanup);
+        ray.is_some_and(|ray| ray.awaits_redis_cleanup(self.metadata(), &self.object))
+    }
+
     fn refuses_prebuilt(&self) -> bool {
         self.is_job() && !self.kind.supports_prebuilt()
     }

@@ -240,6 +240,38 @@ fn a_job_that_is_left_alone_is_left_alone_while_it_is_deleted() {
 }
 
 #[test]
+fn a_deleted_ray_service_keeps_its_quota_until_redis_is_cleared() {
+    let kind = Kinds::built_in().of_framework("ray.io/rayservice").expect("it is built in");
+    let service = |finalizers: &Value, redis: &Value| {
+        let object = json!({
+            "metadata": {
+                "name": "serve", "namespace": "ns", "uid": "u-1", "finalizers": finalizers,
+                "deletionTimestamp": "2026-01-01T00:00:00Z",
+            },
+            "spec": { "rayClusterConfig": { "gcsFaultToleranceOptions": redis } },
+        });
+        kind.decode(object).expect("a RayService decodes")
+    };
+    let n_steps = |job: &JobObject, quota_for_redis_cleanup: bool| {
+        let of_job = workload(&["QuotaReserved", "Admitted"]);
+        let context = ReconcileContext {
+            workloads: &[&of_job],
+            previous_workload: None,
+            prebuilt: false,
+            flavors: AssignedFlavors::Own(&FlavorsByName::new()),
+            gates: JobGates { quota_for_redis_cleanup, ..GATES() },
+            now: "2026-01-01T00:00:00Z".parse().expect("a time"),
+        };
+        reconcile(job, context).len()
+    };
+    let (held, redis) = (json!(["ray.io/rayservice-finalizer"]), json!({ "redisAddress": "r" }));
+    assert_eq!(n_steps(&service(&held, &redis), true), 0);
+    assert_eq!(n_steps(&service(&held, &redis), false), 1, "its finalizer is removed");
+    assert_eq!(n_steps(&service(&json!(["other"]), &redis), true), 1);
+    assert_eq!(n_steps(&service(&held, &json!(null)), true), 1);
+}
+
+#[test]
 fn a_conflict_finishes_the_workload() {
     let selector = json!({ "nodeSelector": { "zone": "b" } });
     let other = job(&json!({ "spec": { "template": { "spec": selector } } }));

@@ -47,8 +47,8 @@ impl Dispatching {
             WorkerInput::Identity { request, uid } => {
                 registry.identity_reported(name, (request, uid), workloads, &mut ctx.agenda);
             }
-            WorkerInput::ClientCertificate { expires } => {
-                registry.certificate_observed(name, expires, ctx);
+            WorkerInput::Credential(expiry) => {
+                registry.credential_observed(name, expiry, ctx);
             }
             WorkerInput::GivenUp => {
                 registry.connection_given_up(name);

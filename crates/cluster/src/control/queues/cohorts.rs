@@ -13,7 +13,7 @@ use super::{TrackedQueue, status::STATUS_PERIOD};
 use crate::control::{
     context::Context,
     key_map::KeyMap,
-    measurement::{CohortGauges, Measurement},
+    measurement::{CohortGauges, Measurement, labels_and_annotations},
     outbox::{Intent, Purpose, Subject, Target, after},
     scheduling::Scheduler,
     timers::Reevaluation,
@@ -64,8 +64,10 @@ pub(super) fn measure(
     ctx: &mut Context,
 ) {
     for gauges in names.iter().filter_map(|name| scheduler.cohort_gauges(name)) {
-        let declared = cohorts.contains_key(gauges.name.as_str());
-        let gauges = CohortGauges { declared, ..gauges };
+        let object = cohorts.get(gauges.name.as_str()).map(|cohort| cohort.tracked.object());
+        let metadata =
+            object.map(|object| labels_and_annotations(&object.metadata)).unwrap_or_default();
+        let gauges = CohortGauges { declared: object.is_some(), metadata, ..gauges };
         ctx.measurements.push(Measurement::Cohort(Box::new(gauges)));
     }
 }

@@ -17,7 +17,7 @@ use super::TrackedQueue;
 use crate::control::{
     context::Context,
     key_map::KeyMap,
-    measurement::Measurement,
+    measurement::{ClusterQueueGauges, LabelsAndAnnotations, Measurement, labels_and_annotations},
     outbox::{Intent, Purpose, Subject, Target, after},
     scheduling::Scheduler,
     timers::Reevaluation,
@@ -61,7 +61,10 @@ impl StatusPass<'_> {
         }
         let counts = self.scheduler.counts(self.name);
         let objects = pointing.clone().filter_map(|key| local_queues.get(key));
-        self.measure(objects, &counts);
+        let own_metadata = cluster_queue
+            .as_ref()
+            .map(|one| labels_and_annotations(&one.tracked.object().metadata));
+        self.measure(own_metadata.unwrap_or_default(), objects, &counts);
         if let Some(queue) = cluster_queue {
             self.write_cluster_queue(queue, &own, &counts);
         }
@@ -74,6 +77,7 @@ impl StatusPass<'_> {
 
     fn measure<'q>(
         &mut self,
+        metadata: LabelsAndAnnotations,
         local_queues: impl Iterator<Item = &'q TrackedQueue<LocalQueue>>,
         counts: &ClusterQueueCounts,
     ) {
@@ -84,6 +88,7 @@ impl StatusPass<'_> {
         let local = local_queues
             .filter_map(|queue| self.scheduler.local_queue_gauges(queue.tracked.object(), counts));
         let local = local.collect();
+        let gauges = ClusterQueueGauges { metadata, ..gauges };
         self.ctx.measurements.push(Measurement::ClusterQueue(Box::new(gauges), local));
     }
 

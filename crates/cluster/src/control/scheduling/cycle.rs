@@ -14,6 +14,7 @@ use runtime::watch::Key;
 
 use super::{
     block_admission::{GatedPlacer, PodsReadyGate, pending_message},
+    preemption_counts::PreemptionCounts,
     second_passes,
     verdict::{Verdict, VerdictInputs},
 };
@@ -78,6 +79,7 @@ pub(super) struct SchedulingCycles<'a> {
     pub(super) gate: &'a mut PodsReadyGate,
     pub(super) fleet: &'a mut Fleet,
     pub(super) work_of: WorkOf,
+    pub(super) preemption_counts: &'a mut PreemptionCounts,
     pub(super) explain_after: Duration,
     /// Since when messages may have old numbers.
     pub(super) stale_since: &'a mut Option<Timestamp>,
@@ -144,7 +146,7 @@ impl SchedulingCycles<'_> {
     fn evaluating_cycle(
         &mut self,
         workloads: &Workloads,
-        ctx: &Context,
+        ctx: &mut Context,
     ) -> Vec<(WorkloadId, Verdict)> {
         loop {
             let verdicts = self.cycle(workloads, ctx);
@@ -154,7 +156,7 @@ impl SchedulingCycles<'_> {
         }
     }
 
-    fn cycle(&mut self, workloads: &Workloads, ctx: &Context) -> Vec<(WorkloadId, Verdict)> {
+    fn cycle(&mut self, workloads: &Workloads, ctx: &mut Context) -> Vec<(WorkloadId, Verdict)> {
         let now = engine_time(ctx.now);
         let Self { engine, index, gate, fleet, work_of, .. } = self;
         let lookup = |entry: &CycleEntry| work_of(index, workloads, entry);
@@ -165,6 +167,8 @@ impl SchedulingCycles<'_> {
         let entries = engine.entries().to_vec();
         placer.placing.finish_cycle(&entries);
         let GatedPlacer { placing: FleetPlacer { refusals, .. }, refused: gated, .. } = placer;
+        let counts = self.preemption_counts.count(&entries, self.engine.names());
+        ctx.measurements.extend(counts);
         let not_before = after(ctx.now, self.explain_after);
         let inputs =
             VerdictInputs { engine: self.engine, index: self.index, fleet, workloads, not_before };

@@ -12,11 +12,13 @@
 //! | `dump` | queues and quota as text |
 //! | `usage_sampling` | what LocalQueues consumed, under admission fair sharing |
 //! | `second_passes` | topology assignments of Workloads that hold quota already |
+//! | `preemption_counts` | what cycles did about preemption, for metrics |
 //! | `slices` | the end of a replaced slice of an elastic job |
 
 mod block_admission;
 mod cycle;
 mod dump;
+mod preemption_counts;
 mod second_passes;
 mod slices;
 mod usage_sampling;
@@ -40,11 +42,13 @@ use runtime::watch::Key;
 use self::{
     block_admission::PodsReadyGate,
     cycle::{CyclesRun, SchedulingCycles},
+    preemption_counts::PreemptionCounts,
     usage_sampling::UsageSampling,
 };
 pub(crate) use self::{cycle::WorkOf, usage_sampling::UsageSettings};
 use super::{
     context::Context,
+    measurement::labels_and_annotations,
     time::{engine_time, timestamp},
     timers::{Agenda, Reevaluation},
     workloads::{TrackedWorkload, WorkloadChange, WorkloadPhase, Workloads},
@@ -70,6 +74,7 @@ pub(crate) struct Scheduler {
     index: Index,
     gate: PodsReadyGate,
     sampling: UsageSampling,
+    preemption_counts: PreemptionCounts,
     explain_after: Duration,
     fair_sharing: bool,
     /// Since when messages may have old numbers.
@@ -86,6 +91,7 @@ impl Scheduler {
             engine,
             index: Index::new(config.index.clone()),
             gate: PodsReadyGate::new(config.block_admission),
+            preemption_counts: PreemptionCounts::default(),
             explain_after: config.explain_after,
             fair_sharing: config.engine.fair_sharing.is_some(),
             stale_since: None,
@@ -188,14 +194,15 @@ impl Scheduler {
             // Another LocalQueue may come first now.
             self.pending |= sampled;
         }
-        let Self { engine, index, gate, pending, explain_after, stale_since, .. } = self;
-        let explain_after = *explain_after;
+        let Self { engine, index, gate, pending, preemption_counts, stale_since, .. } = self;
+        let explain_after = self.explain_after;
         let cycles = SchedulingCycles {
             engine,
             index,
             gate,
             fleet,
             work_of,
+            preemption_counts,
             explain_after,
             stale_since,
             pending,
@@ -313,12 +320,15 @@ impl Scheduler {
         let metadata = &queue.metadata;
         let text = |one: &'_ Option<String>| one.clone().unwrap_or_default();
         let (namespace, name) = (text(&metadata.namespace), text(&metadata.name));
-        let labels = metadata.labels.clone().unwrap_or_default();
-        let place = (namespace.as_str(), name.as_str(), &labels);
+        let place = (namespace.as_str(), name.as_str());
         let gauges = gauges::local_queue(&self.index, self.engine.names(), place, counts)?;
         let key = format!("{namespace}/{name}");
         let fair_sharing_usage = local_queue_usage::weighted(&self.engine, &key);
-        Some(LocalQueueGauges { fair_sharing_usage, ..gauges })
+        Some(LocalQueueGauges {
+            metadata: labels_and_annotations(metadata),
+            fair_sharing_usage,
+            ..gauges
+        })
     }
 
     /// The numbers of a Cohort for metrics.

@@ -40,6 +40,21 @@ impl RaySpec {
     }
 }
 
+impl RaySpec {
+    /// Whether the operator may still clear Redis after a deleted job. The Job that does it is a child of the job, so it starts only
+    /// while the job has quota.
+    pub(in crate::declared) fn awaits_redis_cleanup(
+        &self,
+        metadata: &ObjectMeta,
+        object: &Value,
+    ) -> bool {
+        let finalizers = metadata.finalizers.as_deref().unwrap_or_default();
+        let is_held = self.operator_finalizer.as_ref().is_some_and(|one| finalizers.contains(one));
+        let cluster = self.cluster.get(object);
+        is_held && cluster.is_some_and(|cluster| is_fault_tolerant(metadata, cluster))
+    }
+}
+
 /// Requests or limits: thousandths of a CPU, and MiB of memory.
 pub(super) fn amounts(milli_cpu: i64, mebibytes: i64) -> BTreeMap<String, Quantity> {
     let nanos = i128::from(mebibytes) * 1024 * 1024 * 1_000_000_000;

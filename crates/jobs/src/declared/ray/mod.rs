@@ -45,6 +45,9 @@ pub struct RaySpec {
     /// Name of the lookup rule of the RayCluster that the operator makes, if the job is none itself.
     #[serde(default)]
     pub live: Option<String>,
+    /// Finalizer of the operator that keeps a deleted job until its RayClusters are gone.
+    #[serde(default)]
+    pub operator_finalizer: Option<String>,
 }
 
 impl RaySpec {

@@ -132,9 +132,9 @@ impl GroupContext<'_> {
         self.pods.iter().any(|pod| prebuilt_name(*pod, self.gates).name == self.group)
     }
 
-    /// Whether a Workload of the name of the group is the group's.
+    /// Whether a Workload of the name of the group is the group's. Without the gate any Workload of that name is.
     fn owns(&self, workload: &Workload) -> bool {
-        is_group_workload(workload) || self.is_prebuilt()
+        !self.gates.validate_group_owner || is_group_workload(workload) || self.is_prebuilt()
     }
 
     /// The time limit is that of the oldest member.

@@ -79,13 +79,22 @@ fn workload(pods: &[&Pod], conditions: &[&str]) -> Workload {
 
 /// Steps as short texts; members in `busy` have a write in flight.
 fn steps(pods: &[&Pod], workload: Option<&Workload>, busy: &[&str]) -> Vec<String> {
+    steps_under(JobGates::default(), pods, workload, busy)
+}
+
+fn steps_under(
+    gates: JobGates,
+    pods: &[&Pod],
+    workload: Option<&Workload>,
+    busy: &[&str],
+) -> Vec<String> {
     let is_free = |pod: &Pod| !busy.contains(&pod.metadata.name.as_deref().unwrap_or_default());
     let steps = reconcile(GroupContext {
         group: "team",
         pods,
         workload,
         flavors: AssignedFlavors::Own(&FlavorsByName::new()),
-        gates: JobGates::default(),
+        gates,
         now: "2026-01-01T01:00:00Z".parse().expect("a time"),
         is_free: &is_free,
     });
@@ -301,4 +310,14 @@ fn a_gated_pod_shows_its_copy_until_that_is_gone() {
     copy.status.phase = "Succeeded".to_owned();
     assert_eq!(home.with_remote_status(&copy).with_idle_status(), None, "the end stays");
     assert_eq!(home.with_idle_status(), None, "it waits already");
+}
+
+#[test]
+fn a_workload_of_the_name_that_is_no_groups_is_taken_without_the_gate_only() {
+    let (a, b) = (gated("a"), gated("b"));
+    let mut foreign = workload(&[&a, &b], &["QuotaReserved", "Admitted"]);
+    foreign.metadata.annotations = None;
+    assert_eq!(steps(&[&a, &b], Some(&foreign), &[]), ["refuse WorkloadNameConflict"]);
+    let gates = JobGates { validate_group_owner: false, ..JobGates::default() };
+    assert_eq!(steps_under(gates, &[&a, &b], Some(&foreign), &[]), ["start a", "start b"]);
 }
