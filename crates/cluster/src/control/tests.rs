@@ -14,6 +14,7 @@ mod dead_agent;
 mod dispatched;
 mod elastic_pods;
 mod exactly_once;
+mod failing_pods;
 mod failure_recovery;
 mod former_leader;
 mod gang_reservation;
