@@ -326,8 +326,12 @@ pub mod conditions {
         ACTIVE = "Active";
         /// The client certificate of a MultiKueueCluster expires soon, or has expired.
         CERTIFICATE_EXPIRING = "sluice.dev/CertificateExpiring";
+        /// The token of a MultiKueueCluster expires soon, or has expired.
+        TOKEN_EXPIRING = "sluice.dev/TokenExpiring";
         /// A worker refuses a remote copy.
         REFUSED = "sluice.dev/Refused";
+        /// Pods of a dispatched Workload cannot start.
+        PODS_FAILING = "sluice.dev/PodsFailing";
     }
 }
 
@@ -384,6 +388,10 @@ pub mod reasons {
         CERTIFICATE_EXPIRING = "CertificateExpiring";
         /// A client certificate has expired.
         CERTIFICATE_EXPIRED = "CertificateExpired";
+        /// A token is in the last part of its lifetime.
+        TOKEN_EXPIRING = "TokenExpiring";
+        /// A token has expired.
+        TOKEN_EXPIRED = "TokenExpired";
         /// A worker does not run jobs of this kind.
         KIND_NOT_ALLOWED = "KindNotAllowed";
         /// The grant of a clone has ended: it is stopped and never starts again.
@@ -392,6 +400,20 @@ pub mod reasons {
         UNSCHEDULABLE = "Unschedulable";
         /// The API server of a worker refuses pods of a remote copy: the reason of its eviction.
         PODS_REFUSED = "PodsRefused";
+        /// Of an event: pods of a dispatched Workload cannot start.
+        PODS_FAILING = "PodsFailing";
+        /// Of a waiting container: its image could not be pulled.
+        ERR_IMAGE_PULL = "ErrImagePull";
+        /// Of a waiting container: its image could not be pulled, and the kubelet waits before it tries again.
+        IMAGE_PULL_BACK_OFF = "ImagePullBackOff";
+        /// Of a waiting container: its image is not on the node and must not be pulled.
+        ERR_IMAGE_NEVER_PULL = "ErrImageNeverPull";
+        /// Of a waiting container: the name of its image cannot be parsed.
+        INVALID_IMAGE_NAME = "InvalidImageName";
+        /// Of a waiting container: an object that its configuration names is missing.
+        CREATE_CONTAINER_CONFIG_ERROR = "CreateContainerConfigError";
+        /// Of a waiting container: the runtime could not create it.
+        CREATE_CONTAINER_ERROR = "CreateContainerError";
         /// Of an event: a Rejected check deactivates a Workload.
         ADMISSION_CHECK_REJECTED = "AdmissionCheckRejected";
         /// Of an event: no admission gate is left.

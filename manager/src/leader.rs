@@ -164,7 +164,7 @@ async fn connect_workers(dispatch: Option<DispatchSettings>, context: LeaderCont
     };
     let DispatchSettings { home, kinds, namespace, secrets, origin, metrics, check_every } =
         dispatch;
-    let ClientMetrics { requests, watches, writes, certificates, .. } = metrics;
+    let ClientMetrics { requests, watches, writes, credentials, .. } = metrics;
     let timing = ConnectionTiming::default();
     let context = WorkerContext {
         home,
@@ -177,7 +177,7 @@ async fn connect_workers(dispatch: Option<DispatchSettings>, context: LeaderCont
         requests,
         watches,
         writes,
-        certificates,
+        credentials,
         check_every,
         last_claim: AtomicU64::new(0),
         leadership: leadership.clone(),

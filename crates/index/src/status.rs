@@ -17,6 +17,7 @@ mod legacy_reasons;
 mod message;
 mod nominated;
 mod pending;
+mod pods_failing;
 mod pods_ready;
 mod preempted;
 mod quota_released;
@@ -46,6 +47,7 @@ pub use self::{
     message::for_condition,
     nominated::{awaits_other_checks, nominated},
     pending::{gated, pending},
+    pods_failing::{pods_failing, pods_not_failing},
     pods_ready::pods_ready,
     preempted::{preempted, preemption_message},
     quota_released::{nomination_cancelled, quota_released, quota_released_for_good},

@@ -120,6 +120,11 @@ impl Pointer {
         Self { steps: self.steps.iter().cloned().chain([index.to_string()]).collect() }
     }
 
+    /// The names of the fields on the way, the outermost first.
+    pub fn steps(&self) -> impl Iterator<Item = &str> {
+        self.steps.iter().map(String::as_str)
+    }
+
     /// The pointers to the objects around the field, the outermost first.
     #[must_use]
     pub fn parents(&self) -> Vec<Self> {

@@ -11,7 +11,7 @@ use kube::Client;
 use prometheus_client::registry::Registry;
 use runtime::{
     Stop,
-    certificate_metrics::CertificateMetrics,
+    credential_expiry::CredentialMetrics,
     events::{EventMetrics, Reporter, recorder},
     lease::{Elector, Leadership, LeaseName, LeaseTiming, LeaseTimingError},
     requests::RequestMetrics,
@@ -59,8 +59,8 @@ pub struct ClientMetrics {
     pub writes: WriteMetrics,
     /// Events.
     pub events: EventMetrics,
-    /// Client certificates.
-    pub certificates: CertificateMetrics,
+    /// Expiry of the credentials in kubeconfigs.
+    pub credentials: CredentialMetrics,
 }
 
 /// A process that competes for the lease and decides while it leads.
@@ -100,7 +100,7 @@ impl ClientMetrics {
         self.watches.register(registry);
         self.writes.register(registry);
         self.events.register(registry);
-        self.certificates.register(registry);
+        self.credentials.register(registry);
     }
 }
 

@@ -7,7 +7,7 @@ use jobs::Kinds;
 use kube::Client;
 use leader::{Inputs, Workers};
 use runtime::{
-    certificate_metrics::CertificateMetrics,
+    credential_expiry::CredentialMetrics,
     lease::Leadership,
     requests::RequestMetrics,
     watch::{Store, WatchMetrics},
@@ -40,8 +40,8 @@ pub struct WorkerContext {
     pub watches: WatchMetrics,
     /// Write metrics.
     pub writes: WriteMetrics,
-    /// Expiry of client certificates.
-    pub certificates: CertificateMetrics,
+    /// Expiry of the credentials in kubeconfigs.
+    pub credentials: CredentialMetrics,
     /// The interval of consistency checks of worker watches; no checks if unset.
     pub check_every: Option<Duration>,
     /// The number of the last request for a cluster.

@@ -9,6 +9,7 @@
 mod read;
 #[cfg(test)]
 mod tests;
+mod token_expiry;
 #[cfg(test)]
 pub(super) use tests::sample;
 
@@ -17,6 +18,7 @@ use std::{fmt, net::IpAddr};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{HeaderValue, Uri};
 use jiff::Timestamp;
+use runtime::credential_expiry::CredentialExpiry;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 
 use self::read::{KubeconfigCluster, KubeconfigFile, KubeconfigUser};
@@ -100,8 +102,14 @@ impl Kubeconfig {
         })
     }
 
-    /// When the client certificate expires; `None` without one.
-    pub(crate) fn certificate_expires(&self) -> Option<Timestamp> {
+    /// When a credential expires, the earlier one of two; `None` if none says so.
+    pub(crate) fn credential_expiry(&self) -> Option<CredentialExpiry> {
+        let token = self.token.as_ref().and_then(|token| token_expiry::of(token.reveal()));
+        let certificate = self.certificate_expires().map(CredentialExpiry::of_certificate);
+        token.into_iter().chain(certificate).min_by_key(|one| one.expires)
+    }
+
+    fn certificate_expires(&self) -> Option<Timestamp> {
         let encoded = self.identity.as_ref()?.certificate.reveal();
         let pem = String::from_utf8(STANDARD.decode(encoded).ok()?).ok()?;
         runtime::certs::expires_at(&pem)

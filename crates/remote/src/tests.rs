@@ -24,8 +24,8 @@ use kube::Client;
 use leader::{Workers, control_loop};
 use runtime::{
     Stop,
-    certificate_metrics::CertificateMetrics,
     certs::{self, CertPair},
+    credential_expiry::CredentialMetrics,
     requests::RequestMetrics,
     server::Server,
     tls::{self, CertificateSlot, ServerTls},
@@ -238,7 +238,7 @@ fn unregistered_context(
         requests: RequestMetrics::default(),
         watches: WatchMetrics::default(),
         writes: WriteMetrics::default(),
-        certificates: CertificateMetrics::default(),
+        credentials: CredentialMetrics::default(),
         check_every: None,
         last_claim: AtomicU64::new(0),
         timing: ConnectionTiming {

@@ -19,7 +19,7 @@ use crds::names::reasons::{
     BAD_KUBE_CONFIG, CLIENT_CONNECTION_FAILED, CLUSTER_ALREADY_REGISTERED, CLUSTER_CHANGED,
 };
 use jiff::Timestamp;
-use runtime::Stop;
+use runtime::{Stop, credential_expiry::CredentialExpiry};
 use tokio::{
     sync::watch::{Receiver, error::RecvError},
     time,
@@ -54,12 +54,12 @@ pub(super) struct WorkerLoop {
     goal: WorkerGoal,
     attempts: ConnectionAttempts,
     connection: Option<OpenConnection>,
-    /// The certificate that was reported last.
-    certificate: Option<CertificateReport>,
+    /// The expiry that was reported last.
+    credential: Option<CredentialReport>,
 }
 
-/// When the client certificate of a loaded kubeconfig expires; `None` for one without a certificate.
-type CertificateReport = Option<Timestamp>;
+/// When the credential of a loaded kubeconfig expires; `None` if it does not say so.
+type CredentialReport = Option<CredentialExpiry>;
 
 /// What the task does next.
 enum WorkerGoal {
@@ -76,7 +76,7 @@ impl WorkerLoop {
     pub(super) fn new(name: &str, context: Arc<WorkerContext>) -> Self {
         let attempts = ConnectionAttempts::new(context.timing.first_pause);
         let (goal, name) = (WorkerGoal::Idle, name.into());
-        Self { name, context, goal, attempts, connection: None, certificate: None }
+        Self { name, context, goal, attempts, connection: None, credential: None }
     }
 
     /// Runs until it is ended, then closes the connection.
@@ -87,7 +87,7 @@ impl WorkerLoop {
         }
         let message = "the connection was ended".to_owned();
         self.lose(lost(CLIENT_CONNECTION_FAILED, message)).await;
-        self.context.certificates.set(&self.name, None);
+        self.context.credentials.set(&self.name, None);
     }
 
     async fn run_commands(&mut self, commands: &mut Receiver<WorkerCommand>) {
@@ -148,8 +148,8 @@ impl WorkerLoop {
         let home = (&self.context.home, self.context.namespace.as_str());
         match load(home, (secret, fingerprint), self.context.timing.deadline).await {
             Ok(kubeconfig) => {
-                // Before the attempt: an expired certificate is why it fails.
-                self.report_certificate(kubeconfig.certificate_expires()).await;
+                // Before the attempt: an expired credential is why it fails.
+                self.report_credential(kubeconfig.credential_expiry()).await;
                 self.prepare(&kubeconfig).await
             }
             // The watch may be behind the read, so a refusal is retried.
@@ -284,13 +284,13 @@ impl WorkerLoop {
         self.report(link).await;
     }
 
-    /// Reports the expiry of the client certificate, if it is another one.
-    async fn report_certificate(&mut self, expires: CertificateReport) {
-        if self.certificate.replace(expires) == Some(expires) {
+    /// Reports the expiry of the credential, if it is another one.
+    async fn report_credential(&mut self, expiry: CredentialReport) {
+        if self.credential.replace(expiry) == Some(expiry) {
             return;
         }
-        self.context.certificates.set(&self.name, expires);
-        let input = WorkerInput::ClientCertificate { expires };
+        self.context.credentials.set(&self.name, expiry);
+        let input = WorkerInput::Credential(expiry);
         let _ = self.context.inputs.send(ManagerInput::Worker(self.name.clone(), input)).await;
     }
 

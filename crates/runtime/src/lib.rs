@@ -11,7 +11,7 @@
 //! | [`api_object`] | objects as an API server sends them |
 //! | [`write`](mod@write), [`writer`] | a write request as a value, and sending it |
 //! | [`failpoint`] | where a test ends the process around a write |
-//! | [`requests`], [`certificate_metrics`] | request counters of clients, expiry of client certificates |
+//! | [`requests`], [`credential_expiry`] | request counters of clients, expiry of their credentials |
 //! | [`events`] | Events of `events.k8s.io/v1` |
 //! | [`server`], [`tls`] | HTTP servers and their serving certificate |
 //! | [`client_certificate`] | certificates of a server's clients |
@@ -23,10 +23,10 @@ pub mod api_object;
 pub mod ca_bundle;
 pub mod cert_dir;
 pub mod cert_secret;
-pub mod certificate_metrics;
 pub mod certs;
 pub mod client;
 pub mod client_certificate;
+pub mod credential_expiry;
 pub mod error_chain;
 pub mod events;
 pub mod failpoint;

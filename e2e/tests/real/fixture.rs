@@ -8,7 +8,7 @@ use crds::{
     v1beta2::{ClusterQueue, Workload},
 };
 use e2e::{installation::TIMEOUT, objects, waits};
-use harness::{Cluster, Judgement, RunVerdict, Space};
+use harness::{Cluster, Judgement, RunVerdict, Space, program};
 use k8s_openapi::api::batch::v1::{Job, JobCondition};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Patch, PatchParams};
@@ -16,6 +16,7 @@ use kube::{Api, ResourceExt};
 use lab::real_nodes::configuration::BUSYBOX_IMAGE;
 use lab::real_nodes::running_node::RunningNode;
 use serde_json::{Value, json};
+use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 
 use crate::diary::{DIARIES, Diary, NOTE};
@@ -118,6 +119,39 @@ impl RealFixture {
         };
         let place = (&self.hub, self.namespace());
         waits::until_workload(place, (job, "is evicted"), 2 * TIMEOUT, evicted).await
+    }
+
+    /// Reason and message about pods of a job that cannot start, once the manager shows one of these reasons.
+    pub(crate) async fn until_failing(&self, job: &str, reasons: &[&str]) -> Result<[String; 2]> {
+        let shown = |one: &Workload| {
+            let condition = meta::find(&one.status.conditions, "sluice.dev/PodsFailing")?;
+            let fails = condition.status == "True" && reasons.contains(&&*condition.reason);
+            fails.then(|| [condition.reason.clone(), condition.message.clone()])
+        };
+        let (place, what) = ((&self.hub, self.namespace()), format!("shows one of {reasons:?}"));
+        let fails = |one: &Workload| shown(one).is_some();
+        let workload = waits::until_workload(place, (job, &what), 2 * TIMEOUT, fails).await?;
+        shown(&workload).context("the condition")
+    }
+
+    /// What `sluicectl explain` prints about a job, once it names an Event about pods that cannot start.
+    pub(crate) async fn explained(&self, job: &str) -> Result<String> {
+        let arguments = ["explain", job, "-n", self.namespace()];
+        let told = async {
+            loop {
+                let mut command = Command::new(program("sluicectl")?);
+                command.env("KUBECONFIG", self.hub.state().kubeconfig()).args(arguments);
+                let output = command.output().await?;
+                let text = String::from_utf8_lossy(&output.stdout).into_owned();
+                ensure!(output.status.success(), "{text}{output:?}");
+                // Events are written after the condition.
+                if text.contains("Warning   PodsFailing") {
+                    return Ok(text);
+                }
+                sleep(LOOK_AGAIN).await;
+            }
+        };
+        timeout(TIMEOUT, told).await.context("no Event about the pods is explained")?
     }
 
     /// The pods of the test on a worker, once so many run.

@@ -8,6 +8,7 @@ use crds::{
 };
 use e2e::installation::TIMEOUT;
 use k8s_openapi::api::{
+    admissionregistration::v1::ValidatingAdmissionPolicy,
     core::v1::{Namespace, Secret, ServiceAccount},
     rbac::v1::{ClusterRole, ClusterRoleBinding},
 };
@@ -167,6 +168,12 @@ async fn end(fixture: &UnregisteredInstallation) -> Result<()> {
     ensure!(config.spec.clusters == ["worker-1"], "{config:?}");
     let roles: Api<ClusterRole> = worker.cluster_api();
     let bindings: Api<ClusterRoleBinding> = worker.cluster_api();
+    let rules: Api<ValidatingAdmissionPolicy> = worker.cluster_api();
+    ensure!(rules.get_opt("east-hub-job-kinds").await?.is_none(), "the policy is left");
+    ensure!(
+        rules.get_opt("sluice-hub-job-kinds").await?.is_some(),
+        "that of config/worker is gone"
+    );
     for name in ["east-hub", "east-hub-job-kinds"] {
         ensure!(roles.get_opt(name).await?.is_none(), "role {name} is left");
         ensure!(bindings.get_opt(name).await?.is_none(), "binding {name} is left");

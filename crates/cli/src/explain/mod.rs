@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use crds::{
     meta::{Condition, find, is_true},
-    names::conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED},
+    names::conditions::{ADMITTED, EVICTED, FINISHED, PODS_FAILING, QUOTA_RESERVED},
     quantity::Quantity,
     v1beta2::{LocalQueue, Workload},
 };
@@ -59,6 +59,9 @@ pub struct WorkloadExplanation {
     pub nominated_clusters: Vec<String>,
     /// Why each worker does not take the Workload.
     pub cluster_reasons: Vec<ClusterReason>,
+    /// Why its pods cannot start on the worker, while they cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pods_failing: Option<String>,
     /// Not queued again before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requeue_at: Option<String>,
@@ -175,6 +178,7 @@ impl WorkloadExplanation {
             nominated_clusters: status.nominated_cluster_names.clone(),
             cluster_reasons: cluster_reasons::read(&message, &around.clusters),
             message,
+            pods_failing: pods_failing(workload),
             requeue_at: requeue.map(|time| time.0.to_string()),
             pod_sets: pod_sets(workload),
             admission_checks: checks(workload),
@@ -218,6 +222,11 @@ fn state_of(workload: &Workload) -> (WorkloadState, Option<&Condition>) {
         (true, None) => (WorkloadState::Evicted, of(EVICTED)),
         (_, pending) => (WorkloadState::Pending, pending),
     }
+}
+
+fn pods_failing(workload: &Workload) -> Option<String> {
+    let failing = find(&workload.status.conditions, PODS_FAILING)?;
+    (failing.status == "True").then(|| format!("{}: {}", failing.reason, failing.message))
 }
 
 fn pod_sets(workload: &Workload) -> Vec<PodSetLine> {

@@ -222,6 +222,24 @@ fn an_admitted_workload_shows_its_cluster_flavors_and_checks() {
 }
 
 #[test]
+fn pods_that_cannot_start_are_explained_while_they_cannot() {
+    for (status, line) in [
+        (
+            "True",
+            Some("Pods:        ImagePullBackOff: east: pod train-x, container main: not found"),
+        ),
+        ("False", None),
+    ] {
+        let message = "east: pod train-x, container main: not found";
+        let failing = condition("sluice.dev/PodsFailing", status, "ImagePullBackOff", message);
+        let workload = workload(true, &json!({"conditions": [failing]}));
+        let text = explained(&workload, &around()).text(false);
+        assert_eq!(text.lines().find(|line| line.starts_with("Pods:")), line);
+        assert!(text.contains("sluice.dev/PodsFailing   "), "the condition stays: {text}");
+    }
+}
+
+#[test]
 fn the_state_follows_from_the_strongest_condition() {
     let state = |active, conditions: Value| {
         state_of(&workload(active, &json!({"conditions": conditions}))).0

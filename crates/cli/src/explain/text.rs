@@ -44,6 +44,7 @@ impl Display for ExplanationText<'_> {
             )?;
         }
         line(f, "Cluster", one.cluster.as_deref().unwrap_or_default())?;
+        line(f, "Pods", one.pods_failing.as_deref().unwrap_or_default())?;
         line(f, "Nominated", &one.nominated_clusters.join(", "))?;
         line(f, "Not before", one.requeue_at.as_deref().unwrap_or_default())?;
         f.write_str(&self.tables())

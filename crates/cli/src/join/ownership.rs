@@ -95,6 +95,15 @@ fn lacks(wanted: &Value, existing: &Value) -> Option<String> {
             });
             (!(same_role && bound)).then(|| "does not bind the account".to_owned())
         }
+        Some("ValidatingAdmissionPolicy") => {
+            let of = "/spec/matchConditions/0/expression";
+            let same = wanted.pointer(of) == existing.pointer(of);
+            (!same).then(|| "is about another account".to_owned())
+        }
+        Some("ValidatingAdmissionPolicyBinding") => {
+            let same = wanted["spec"]["policyName"] == existing["spec"]["policyName"];
+            (!same).then(|| "binds another policy".to_owned())
+        }
         Some("MultiKueueCluster") => {
             let place = "/spec/clusterSource/kubeConfig/location";
             let same = wanted.pointer(place) == existing.pointer(place);

@@ -1,6 +1,6 @@
 //! The objects on the worker: the account of the manager and its rights. Pure.
 //!
-//! The rights are those of `config/worker/hub`: its roles, and the generated roles of the kinds of jobs that the manager handles.
+//! The rights are those of `config/worker/hub`: its roles, and the generated role and policy of the kinds of jobs that the manager handles.
 
 use crds::names::{SLUICECTL, annotations::JOINED_HUB, labels::MANAGED_BY};
 use jobs::{Kinds, manifests};
@@ -13,6 +13,9 @@ const CORE: &str = include_str!("../../../../config/worker/hub/roles.yaml");
 
 /// The name of the account in the manifests.
 const MODEL: &str = "sluice-hub";
+
+/// Its user, as conditions of the policy name it.
+const MODEL_USER: &str = "system:serviceaccount:kueue-system:sluice-hub";
 
 /// The annotation by which the API server fills a Secret with a token.
 const ACCOUNT_OF_TOKEN: &str = "kubernetes.io/service-account.name";
@@ -76,6 +79,15 @@ fn renamed(mut object: Value, account: &HubAccount) -> Value {
     if object["roleRef"].is_object() {
         rename(&mut object["roleRef"]["name"]);
     }
+    if object["spec"]["policyName"].is_string() {
+        rename(&mut object["spec"]["policyName"]);
+    }
+    let user = format!("system:serviceaccount:{}:{}", account.namespace, account.name);
+    let conditions = object.pointer_mut("/spec/matchConditions").and_then(Value::as_array_mut);
+    for condition in conditions.into_iter().flatten() {
+        let of_user = condition["expression"].as_str().map(|text| text.replace(MODEL_USER, &user));
+        condition["expression"] = json!(of_user);
+    }
     for subject in object["subjects"].as_array_mut().into_iter().flatten() {
         rename(&mut subject["name"]);
         subject["namespace"] = json!(account.namespace);
@@ -125,6 +137,8 @@ mod tests {
             "RoleBinding sluice-hub",
             "ClusterRole sluice-hub-job-kinds",
             "ClusterRoleBinding sluice-hub-job-kinds",
+            "ValidatingAdmissionPolicy sluice-hub-job-kinds",
+            "ValidatingAdmissionPolicyBinding sluice-hub-job-kinds",
         ];
         assert_eq!(names, expected);
         let resources: Vec<&Value> = objects[6]["rules"]
@@ -154,5 +168,9 @@ mod tests {
         let subject = json!([{"kind": "ServiceAccount", "name": "hub-b", "namespace": "remote"}]);
         assert_eq!(objects[7]["subjects"], subject);
         assert_eq!(objects[3]["subjects"], subject);
+        let condition = "request.userInfo.username == 'system:serviceaccount:remote:hub-b'";
+        assert_eq!(objects[8]["spec"]["matchConditions"][0]["expression"], condition);
+        assert_eq!(objects[9]["metadata"]["name"], "hub-b-job-kinds");
+        assert_eq!(objects[9]["spec"]["policyName"], "hub-b-job-kinds");
     }
 }

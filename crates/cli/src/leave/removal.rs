@@ -14,7 +14,9 @@ use crate::{
 use crds::names::{SLUICECTL, annotations::JOINED_HUB, labels::MANAGED_BY};
 
 /// Kinds of the objects on a worker, in the order of their removal: rights before the account.
-const OF_WORKER: [(&str, &str, &str); 7] = [
+const OF_WORKER: [(&str, &str, &str); 9] = [
+    ("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicyBinding"),
+    ("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicy"),
     ("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding"),
     ("rbac.authorization.k8s.io", "v1", "ClusterRole"),
     ("rbac.authorization.k8s.io", "v1", "RoleBinding"),

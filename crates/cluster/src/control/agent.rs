@@ -367,7 +367,8 @@ impl AgentControl {
             let record = self.core.workloads.get(key);
             let fence = record.and_then(|one| self.grants.fence(key, one.object(), &self.core.ctx));
             let pod_failure = fence.or_else(|| self.capacity.pod_failure(key));
-            let inputs = StatusInputs { pod_failure, ..StatusInputs::default() };
+            let pod_starts = self.capacity.pod_starts(key, &mut self.core.ctx);
+            let inputs = StatusInputs { pod_failure, pod_starts, ..StatusInputs::default() };
             self.core.evaluate_workload(key, inputs, self.capacity.fleet_mut());
         }
         keys.len()

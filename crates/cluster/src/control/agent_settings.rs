@@ -29,6 +29,8 @@ impl AgentSettings {
         let mut core = core_config(&file, &Gates::default(), &JobKinds::all(&kinds));
         // A copy needs no queue name, and neither does the owner of a child.
         core.jobs.without_queue_name = true;
+        // A copy without its clone waits for it, or for its end.
+        core.jobs.creates_workloads = false;
         core.scheduler.index.agent_mode = true;
         // The manager decides about claims; a clone that is here was accepted.
         core.scheduler.index.refuse_device_claims = false;

@@ -8,7 +8,6 @@ use crds::{
         ProvisioningRequestConfig, ResourceFlavor, Topology, Workload, WorkloadPriorityClass,
     },
 };
-use jiff::Timestamp;
 use jobs::{JobObject, Kind, lookups::LookupKind};
 use k8s_openapi::api::{
     coordination::v1::Lease,
@@ -18,7 +17,7 @@ use k8s_openapi::api::{
 };
 use kube::core::DynamicObject;
 use provisioning::{EntryTemplate, ProvisioningRequest};
-use runtime::watch::Change;
+use runtime::{credential_expiry::CredentialExpiry, watch::Change};
 
 use super::{
     capacity::{PodInfo, RefusedPodsEvent},
@@ -110,11 +109,8 @@ pub enum WorkerInput {
         /// The uid of the cluster.
         uid: Box<str>,
     },
-    /// A kubeconfig was loaded.
-    ClientCertificate {
-        /// When its client certificate expires; `None` without one.
-        expires: Option<Timestamp>,
-    },
+    /// A kubeconfig was loaded, whose credential expires then; `None` if the credential does not say so.
+    Credential(Option<CredentialExpiry>),
     /// The process neither is connected to the worker any more nor tries to be.
     GivenUp,
 }

@@ -62,6 +62,7 @@ mod provisioning;
 mod queues;
 mod scheduler_settings;
 mod scheduling;
+mod start_failure;
 #[cfg(test)]
 mod tests;
 mod time;

@@ -18,6 +18,8 @@ const CONDITIONS: &[&str] = &[
     conditions::FINISHED,
     conditions::PODS_READY,
     conditions::WAITING_FOR_REPLACEMENT_PODS,
+    // Our own: an agent and a manager write it together with the others.
+    conditions::PODS_FAILING,
 ];
 
 /// The owned fields of a status. `resourceRequests` is owned only while no quota is reserved.

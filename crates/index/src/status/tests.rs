@@ -358,6 +358,39 @@ fn pods_ready_distinguishes_start_and_recovery() {
 }
 
 #[test]
+fn failing_pods_are_shown_once_per_cause_and_the_last_cause_stays_readable() {
+    let words = |status: &WorkloadStatus| {
+        let one = find(&status.conditions, "sluice.dev/PodsFailing");
+        one.map(|one| format!("{} {} {}", one.status, one.reason, one.message))
+    };
+    let mut status = pods_not_failing(running(), at(20));
+    assert_eq!(words(&status), None, "healthy pods need no condition");
+    for (reason, message, wanted) in [
+        ("ErrImagePull", "not found", "True ErrImagePull not found"),
+        ("ImagePullBackOff", "again", "True ErrImagePull not found"),
+        ("ErrImagePull", "not found, once more", "True ErrImagePull not found"),
+        ("CreateContainerConfigError", "no secret", "True CreateContainerConfigError no secret"),
+    ] {
+        status = pods_failing(status, reason, message, at(20));
+        assert_eq!(words(&status).as_deref(), Some(wanted));
+    }
+    for second in [30, 40] {
+        status = pods_not_failing(status, at(second));
+        let last = "False CreateContainerConfigError no secret";
+        assert_eq!(words(&status).as_deref(), Some(last));
+        assert_eq!(transition(&status, "sluice.dev/PodsFailing"), Some(30));
+    }
+    let again = pods_failing(status, "CreateContainerConfigError", "no secret", at(50));
+    assert_eq!(transition(&again, "sluice.dev/PodsFailing"), Some(50));
+}
+
+/// The second of the last transition of a condition.
+fn transition(status: &WorkloadStatus, condition: &str) -> Option<i64> {
+    let at = find(&status.conditions, condition)?.last_transition_time.as_ref()?;
+    Some(at.0.as_second())
+}
+
+#[test]
 fn a_workload_is_finished_once() {
     let status = finished(running(), reasons::SUCCEEDED, "done", at(20));
     let again = finished(status.clone(), reasons::FAILED, "no", at(30));

@@ -1,7 +1,8 @@
-//! Files that are generated from the kinds of jobs: webhooks, roles, and the table in `docs/kinds.md`.
+//! Files that are generated from the kinds of jobs: webhooks, roles, the policy of workers, and the table in `docs/kinds.md`.
 //!
 //! `cargo run -p jobs --bin kindgen` writes them. A test compares what is committed, so a kind cannot be added without its rights.
 
+mod hub_policy;
 mod roles;
 mod table;
 mod webhooks;
@@ -33,6 +34,7 @@ pub fn files(kinds: &Kinds) -> Vec<GeneratedFile> {
         file("config/rbac/users/job-kinds.yaml", roles::of_users(&queued)),
         file("config/worker/agent/job-kinds.yaml", roles::of_agent(&queued)),
         file("config/worker/hub/job-kinds.yaml", roles::of_hub_account(&queued)),
+        file("config/worker/hub/policy.yaml", hub_policy::of(&queued)),
     ]
 }
 
@@ -55,17 +57,17 @@ pub fn of_declared_on_manager(kinds: &Kinds) -> String {
     ])
 }
 
-/// Roles of the agent, and of the manager's account on a worker, for further kinds.
+/// Roles of the agent, and roles and policy of the manager's account on a worker, for further kinds.
 #[must_use]
 pub fn of_declared_on_worker(kinds: &Kinds) -> String {
     let queued = kinds.with_workloads();
-    declared(&[roles::of_agent(&queued), roles::of_hub_account(&queued)])
+    declared(&[roles::of_agent(&queued), of_hub_account(&queued)])
 }
 
-/// Role and binding of the manager's account on a worker, for these kinds.
+/// Role and policy of the manager's account on a worker, with their bindings, for these kinds.
 #[must_use]
 pub fn of_hub_account(kinds: &Kinds) -> String {
-    roles::of_hub_account(kinds)
+    format!("{}---\n{}", roles::of_hub_account(kinds), hub_policy::of(kinds))
 }
 
 /// Names of roles differ from those of the built-in kinds, so that both can be applied.

@@ -9,7 +9,7 @@ use crate::LabName;
 
 /// Import images of archives into all real nodes of a cluster.
 #[derive(clap::Args)]
-pub(crate) struct Load {
+pub(crate) struct LoadImages {
     #[command(flatten)]
     lab: LabName,
     /// The cluster: manager, worker-1, …
@@ -19,7 +19,7 @@ pub(crate) struct Load {
     archives: Vec<PathBuf>,
 }
 
-impl Load {
+impl LoadImages {
     pub(crate) fn run(self) -> Result<()> {
         let lab = self.lab.load()?;
         let cluster = lab.cluster(&self.cluster)?;

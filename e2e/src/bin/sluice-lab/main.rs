@@ -50,7 +50,7 @@ enum Command {
     /// Create nodes in a cluster, simulated by kwok.
     Nodes(make_nodes::NodesCommand),
     /// Import images of an archive into all real nodes of a cluster.
-    Load(load::Load),
+    Load(load::LoadImages),
     /// Replay recorded requests and compare the responses.
     Replay(replay::Replay),
     #[command(name = lab::supervisor::SUBCOMMAND, hide = true)]

@@ -13,9 +13,11 @@
 //! | `nodes` | nodes and bound pods |
 //! | `report` | node classes, and the ClusterCapacity |
 //! | `unschedulable` | pods that no node takes |
+//! | `failing_pods` | pods that cannot start |
 //! | `refused_pods` | pods that the API server refuses |
 //! | `refused_owners` | the job whose child got no pods |
 
+mod failing_pods;
 mod node;
 mod nodes;
 mod refused_owners;
@@ -51,13 +53,17 @@ pub use self::{
 pub(crate) use self::refused_owners::{ObjectName, OwnerSearch, RefusedOwners};
 pub(crate) use self::report::same;
 
-use self::{nodes::Nodes, refused_pods::RefusedPods, unschedulable::UnschedulablePods};
+use self::{
+    failing_pods::FailingPods, nodes::Nodes, refused_pods::RefusedPods,
+    unschedulable::UnschedulablePods,
+};
 use super::{
     context::Context,
     jobs::Jobs,
     outbox::{Purpose, Ticket, Tracked, after, decode, upsert_single},
     pod_failure::PodFailure,
     scheduling::Scheduler,
+    start_failure::PodStarts,
     timers::Reevaluation,
     workloads::{TrackedWorkload, WorkloadPhase, Workloads},
 };
@@ -96,6 +102,7 @@ pub(crate) struct LocalCapacity {
     id: ClusterId,
     nodes: Nodes,
     unschedulable: UnschedulablePods,
+    failing: FailingPods,
     refused: RefusedPods,
     /// Clones whose unbound pods may have changed.
     touched: BTreeSet<Key>,
@@ -141,6 +148,7 @@ impl LocalCapacity {
             id,
             nodes: Nodes::default(),
             unschedulable: UnschedulablePods::default(),
+            failing: FailingPods::default(),
             refused: RefusedPods::default(),
             touched: BTreeSet::new(),
             unbound: KeyMap::new(),
@@ -172,7 +180,8 @@ impl LocalCapacity {
 
     /// Records a Pod.
     pub(crate) fn observe_pod(&mut self, key: Key, object: Option<&PodInfo>, ctx: &mut Context) {
-        for clone in self.unschedulable.observe(&key, object) {
+        let failing = self.failing.observe(&key, object, ctx.now);
+        for clone in self.unschedulable.observe(&key, object).into_iter().chain(failing) {
             ctx.agenda.now(Reevaluation::Workload(clone));
         }
         self.touched.extend(self.refused.observe(&key, object));
@@ -218,6 +227,15 @@ impl LocalCapacity {
     pub(crate) fn pod_failure(&self, key: &Key) -> Option<PodFailure> {
         let refused = self.refused.of(key).into_iter();
         refused.chain(self.unschedulable.of(key)).min_by_key(|one| one.at)
+    }
+
+    /// What a clone shows about the start of its pods. It is evaluated again when that changes.
+    pub(crate) fn pod_starts(&self, key: &Key, ctx: &mut Context) -> PodStarts {
+        let (starts, until) = self.failing.of(key, ctx.now);
+        if let Some(until) = until {
+            ctx.agenda.at(until, Reevaluation::Workload(key.clone()));
+        }
+        starts
     }
 
     /// Brings engine and fleet up to date: total quota, free room, and unbound pods.

@@ -8,7 +8,7 @@ use engine::Amount;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::watch::Key;
 
-use super::{unschedulable::UnschedulableSince, workload_of};
+use super::{failing_pods::PodSymptom, unschedulable::UnschedulableSince, workload_of};
 use crate::control::{
     observed::Reduced,
     pod_on_node::{has_ended, node_of, requests_on_node},
@@ -25,6 +25,8 @@ pub struct PodInfo {
     pub(crate) of_clone: Option<CloneOfPod>,
     /// The clone that it belongs to, and why no node takes it.
     pub(super) unschedulable: Option<(Key, UnschedulableSince)>,
+    /// The clone that it lives for, and why it cannot start.
+    pub(super) failing: Option<Box<(Key, PodSymptom)>>,
 }
 
 /// A pod of a clone that has not ended.
@@ -64,7 +66,8 @@ impl Reduced for PodInfo {
             uid: pod.metadata.uid.as_deref().map(Into::into),
             grace: grace_of(&pod.metadata),
         });
-        Self { bound: BoundPod::of(pod), lives_for, of_clone, unschedulable: since() }
+        let failing = lives_for.clone().zip(PodSymptom::of(pod)).map(Box::new);
+        Self { bound: BoundPod::of(pod), lives_for, of_clone, unschedulable: since(), failing }
     }
 }
 

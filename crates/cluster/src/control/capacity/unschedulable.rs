@@ -60,6 +60,11 @@ impl UnschedulableSince {
         Some(Self { since: since.0, cause: text("message").unwrap_or_default().to_owned() })
     }
 
+    /// The words of kube-scheduler.
+    pub(super) fn cause(&self) -> &str {
+        &self.cause
+    }
+
     fn of_pod(&self, name: &str) -> PodFailure {
         let seconds = TIMEOUT.as_secs();
         let message = format!("no node took pod {name} for {seconds}s: {}", self.cause);

@@ -15,7 +15,7 @@ use index::status::StatusStamp;
 use runtime::{watch::Key, write::Write};
 use serde_json::json;
 
-use super::certificates::CertificateExpiries;
+use super::credentials::CredentialExpiries;
 use crate::control::{
     context::Context,
     key_map::KeyMap,
@@ -36,7 +36,7 @@ type Clusters = KeyMap<Box<str>, Tracked<MultiKueueCluster>>;
 pub(super) fn write_cluster(
     name: &str,
     tracked: &Tracked<MultiKueueCluster>,
-    (active, certificates): (&ActiveCondition, &CertificateExpiries),
+    (active, credentials): (&ActiveCondition, &CredentialExpiries),
     ctx: &mut Context,
 ) {
     let subject = (Subject::MultiKueueCluster, Purpose::ClusterCondition);
@@ -46,7 +46,7 @@ pub(super) fn write_cluster(
     let object = tracked.object();
     let (before, generation) = (&object.status, object.metadata.generation);
     let mut conditions = with_active(&before.conditions, active, generation, ctx);
-    certificates.set_condition(name, &mut conditions, stamp(generation, ctx));
+    credentials.set_condition(name, &mut conditions, stamp(generation, ctx));
     let after = MultiKueueClusterStatus { conditions };
     ctx.outbox.submit_status::<MultiKueueCluster, _>(intent, before, &after);
 }

@@ -10,13 +10,13 @@
 //! | `connections` | which connections are wanted |
 //! | `claims` | which MultiKueueCluster may use a cluster |
 //! | `fences` | the record about a worker that its leases depend on |
-//! | `certificates` | when client certificates expire |
+//! | `credentials` | when credentials of kubeconfigs expire |
 //! | `conditions` | conditions of MultiKueueClusters and AdmissionChecks |
 
-mod certificates;
 mod claims;
 mod conditions;
 mod connections;
+mod credentials;
 mod fences;
 mod policy;
 
@@ -37,7 +37,7 @@ use index::{Index, run_time_group};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource;
-use runtime::writer::WriteOutcome;
+use runtime::{credential_expiry::CredentialExpiry, writer::WriteOutcome};
 
 pub(crate) use self::conditions::ActiveCondition;
 pub use self::connections::{
@@ -45,8 +45,8 @@ pub use self::connections::{
 };
 
 use self::{
-    certificates::CertificateExpiries,
     connections::{Connections, WorkerNames},
+    credentials::CredentialExpiries,
     policy::{default_policy, read_policy},
 };
 use super::{
@@ -69,7 +69,7 @@ pub(crate) struct FleetRegistry {
     policies: KeyMap<Box<str>, Arc<DispatchPolicy>>,
     checks: KeyMap<Box<str>, Tracked<AdmissionCheck>>,
     connections: Connections,
-    certificates: CertificateExpiries,
+    credentials: CredentialExpiries,
 }
 
 impl FleetRegistry {
@@ -123,13 +123,13 @@ impl FleetRegistry {
     }
 
     /// The kubeconfig of a worker was loaded.
-    pub(crate) fn certificate_observed(
+    pub(crate) fn credential_observed(
         &mut self,
         name: &str,
-        expires: Option<Timestamp>,
+        expiry: Option<CredentialExpiry>,
         ctx: &mut Context,
     ) {
-        self.certificates.observe(name, expires, (ctx.now, &mut ctx.agenda));
+        self.credentials.observe(name, expiry, (ctx.now, &mut ctx.agenda));
     }
 
     /// The connection to a worker ended.
@@ -259,7 +259,7 @@ impl FleetRegistry {
         }
         for (name, tracked) in &self.clusters {
             if let Some(active) = active(name, ctx.now, self.is_cleanup_confirmed(name)) {
-                conditions::write_cluster(name, tracked, (&active, &self.certificates), ctx);
+                conditions::write_cluster(name, tracked, (&active, &self.credentials), ctx);
             }
         }
         for (name, tracked) in &self.checks {

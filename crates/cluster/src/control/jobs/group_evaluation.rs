@@ -98,7 +98,12 @@ impl GroupEvaluation<'_> {
                 group::group_workload(&self.group.name, &composition, priority, copied, gates)
             },
         };
-        let taker = StepTaker { unit, jobs: self.jobs, inputs: self.inputs };
+        let taker = StepTaker {
+            unit,
+            jobs: self.jobs,
+            inputs: self.inputs,
+            creates_workloads: self.config.creates_workloads,
+        };
         steps.into_iter().filter_map(|step| taker.take(step, ctx)).collect()
     }
 

@@ -117,7 +117,12 @@ impl JobEvaluation<'_> {
                 })
             },
         };
-        let taker = StepTaker { unit, jobs: self.jobs, inputs: self.inputs };
+        let taker = StepTaker {
+            unit,
+            jobs: self.jobs,
+            inputs: self.inputs,
+            creates_workloads: self.config.creates_workloads,
+        };
         steps.into_iter().filter_map(|step| taker.take(step, ctx)).collect()
     }
 }

@@ -65,7 +65,12 @@ impl SetEvaluation<'_> {
                 !matches!(step, ReconcileStep::CreateReplicaWorkload(_)) || creates == 1
             });
         }
-        let taker = StepTaker { unit, jobs: self.jobs, inputs: self.inputs };
+        let taker = StepTaker {
+            unit,
+            jobs: self.jobs,
+            inputs: self.inputs,
+            creates_workloads: self.config.creates_workloads,
+        };
         steps.into_iter().filter_map(|step| taker.take(step, ctx)).collect()
     }
 

@@ -54,6 +54,8 @@ pub(super) struct StepTaker<'a> {
     pub(super) unit: Unit<'a>,
     pub(super) jobs: &'a KeyMap<JobKey, Tracked<JobObject>>,
     pub(super) inputs: &'a JobInputs<'a>,
+    /// See [`JobsConfig`](super::inputs::JobsConfig).
+    pub(super) creates_workloads: bool,
 }
 
 /// What a step means for the Workload of a group without members.
@@ -190,6 +192,9 @@ impl StepTaker<'_> {
     }
 
     fn create_workload(&self, new: &NewWorkload, ctx: &mut Context) {
+        if !self.creates_workloads {
+            return;
+        }
         let priority = self.priority(ctx);
         let Some(workload) = priority.and_then(|one| (self.unit.workload)(new, one)) else {
             return;

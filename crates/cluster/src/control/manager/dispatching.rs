@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crds::v1beta2::MultiKueueCluster;
+use crds::v1beta2::{MultiKueueCluster, Workload};
 use index::{finished_run, run_time_group};
 use jiff::Timestamp;
 use runtime::{watch::Key, writer::WriteOutcome};
@@ -16,6 +16,7 @@ use crate::control::{
     outbox::{Purpose, Subject, Ticket},
     queues::Queues,
     scheduling::WorkOf,
+    start_failure::PodStarts,
     time::engine_time,
     timers::Reevaluation,
     workloads::{WorkloadChange, WorkloadCommand, WorkloadPhase},
@@ -46,8 +47,8 @@ impl Dispatching {
             WorkerInput::Identity { request, uid } => {
                 registry.identity_reported(name, (request, uid), workloads, &mut ctx.agenda);
             }
-            WorkerInput::ClientCertificate { expires } => {
-                registry.certificate_observed(name, expires, ctx);
+            WorkerInput::Credential(expiry) => {
+                registry.credential_observed(name, expiry, ctx);
             }
             WorkerInput::GivenUp => {
                 registry.connection_given_up(name);
@@ -231,6 +232,12 @@ impl Dispatching {
     /// Whether the copies of a Workload were withdrawn.
     pub(super) fn is_withdrawn(&self, key: &Key) -> bool {
         self.multikueue.as_ref().is_some_and(|one| one.is_withdrawn(key))
+    }
+
+    /// Whether pods of a dispatched Workload fail to start.
+    pub(super) fn pod_starts(&self, key: &Key, workload: &Workload) -> PodStarts {
+        let multikueue = self.multikueue.as_ref();
+        multikueue.map_or(PodStarts::Unknown, |one| one.pod_starts(key, workload))
     }
 
     /// Decides about the copies of a Workload.

@@ -65,6 +65,7 @@ impl ManagerControl {
             required_checks: self.core.scheduler.required_checks(&workload),
             withdrawn: self.dispatching.is_withdrawn(key),
             class_priority: self.configuration.class_priority(&workload),
+            pod_starts: self.dispatching.pod_starts(key, &workload),
             ..StatusInputs::default()
         };
         // The queues have counted the reservation that the engine takes back. No change of an object marks them.

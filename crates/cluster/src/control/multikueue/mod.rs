@@ -78,6 +78,7 @@ use super::{
     jobs::{JobChange, Jobs},
     outbox::{Ticket, after},
     scheduling::Scheduler,
+    start_failure::PodStarts,
     time::moved,
     timers::Reevaluation,
     workloads::{TrackedWorkload, Transition, WorkloadChange, WorkloadPhase, Workloads},
@@ -372,6 +373,13 @@ impl MultiKueueDispatch {
     /// Whether nothing of a Workload runs on any worker.
     pub(crate) fn is_withdrawn(&self, key: &Key) -> bool {
         self.states.get(key).is_some_and(|state| state.withdrawn)
+    }
+
+    /// Whether pods of a Workload fail to start on its recorded worker.
+    pub(crate) fn pod_starts(&self, key: &Key, workload: &Workload) -> PodStarts {
+        let worker = workload.status.cluster_name.as_deref();
+        let worker = worker.and_then(|name| self.workers.by_name(name));
+        worker.map_or(PodStarts::Unknown, |worker| worker.pod_starts(key))
     }
 
     /// Counts a new Workload that holds quota on a worker there, as after a restart.

@@ -8,7 +8,7 @@ use ::jobs::{
 };
 use crds::{
     names::{
-        conditions::{EVICTED, REFUSED},
+        conditions::{EVICTED, PODS_FAILING, REFUSED},
         reasons::{KIND_NOT_ALLOWED, NAMESPACE_NOT_ALLOWED},
     },
     v1alpha1::ClusterCapacity,
@@ -31,6 +31,7 @@ use crate::control::{
     job_key::JobKey,
     key_map::KeyMap,
     outbox::{Subject, Target, Tracked, Writes, after, upsert_single},
+    start_failure::{PodStarts, StartFailure},
     time::moved,
 };
 
@@ -292,6 +293,20 @@ impl Worker {
     pub(super) fn eviction(&self, key: &Key) -> Option<&str> {
         let clone = self.clones.get(key)?;
         find(&clone.object().status.conditions, EVICTED).map(|one| one.message.as_str())
+    }
+
+    /// Whether pods of a Workload fail to start here, as its clone shows it; unknown without a clone.
+    pub(super) fn pod_starts(&self, key: &Key) -> PodStarts {
+        let Some(clone) = self.clones.get(key) else {
+            return PodStarts::Unknown;
+        };
+        let conditions = &clone.object().status.conditions;
+        let failing = find(conditions, PODS_FAILING).filter(|one| one.status == "True");
+        // Another agent may give reasons that are unknown here.
+        let failure = failing.and_then(|one| {
+            StartFailure::of(&one.reason, &format!("{}: {}", self.name(), one.message))
+        });
+        failure.map_or(PodStarts::NotFailing, PodStarts::Failing)
     }
 
     /// The number of Workloads that it has something of.

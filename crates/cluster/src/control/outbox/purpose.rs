@@ -94,7 +94,7 @@ purposes! {
     Hold = "hold";
     /// Requeues an evicted Workload.
     Requeue = "requeue";
-    /// Writes the condition PodsReady.
+    /// Writes what is known of the pods: the conditions PodsReady and `sluice.dev/PodsFailing`.
     PodsReady = "pods-ready";
     /// Writes the condition WaitingForReplacementPods.
     Replacement = "replacement";

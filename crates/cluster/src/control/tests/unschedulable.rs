@@ -23,7 +23,9 @@ fn evictions(step: &Decisions) -> usize {
 
 #[test]
 fn a_clone_is_evicted_when_a_pod_is_unschedulable_for_a_minute() {
-    for (reason, evicted) in [("Unschedulable", 1), ("SchedulingGated", 0)] {
+    for (reason, second, evicted) in
+        [("Unschedulable", 69, 0), ("Unschedulable", 70, 1), ("SchedulingGated", 70, 0)]
+    {
         let mut control =
             AgentControl::new(AgentSettings::new(AgentPolicy::default(), &kinds().handled));
         let mut clone = workload();
@@ -38,9 +40,8 @@ fn a_clone_is_evicted_when_a_pod_is_unschedulable_for_a_minute() {
         ];
         lists.into_iter().for_each(|list| control.observe(list, NOW));
         assert_eq!(evictions(&control.decide(NOW)), 0);
-        let at = |second| NOW + jiff::SignedDuration::from_secs(second);
-        assert_eq!(evictions(&control.decide(at(69))), 0, "{reason}");
-        assert_eq!(evictions(&control.decide(at(70))), evicted, "{reason}");
+        let later = NOW + jiff::SignedDuration::from_secs(second);
+        assert_eq!(evictions(&control.decide(later)), evicted, "{reason} at {second}");
     }
 }
 
@@ -57,7 +58,7 @@ fn refusal(uid: &str) -> AgentInput {
 }
 
 /// An agent with an admitted clone and its running Job, whose pods these are.
-fn running(pods: Vec<Value>) -> AgentControl {
+pub(super) fn running(pods: Vec<Value>) -> AgentControl {
     let mut control =
         AgentControl::new(AgentSettings::new(AgentPolicy::default(), &kinds().handled));
     let mut clone = workload();

@@ -5,7 +5,10 @@ use crds::{
     names::{
         THIN_QUEUE,
         annotations::ADMISSION_GATED_BY,
-        conditions::{ADMITTED, DEACTIVATION_TARGET, EVICTED, FINISHED, PREEMPTED, QUOTA_RESERVED},
+        conditions::{
+            ADMITTED, DEACTIVATION_TARGET, EVICTED, FINISHED, PODS_FAILING, PREEMPTED,
+            QUOTA_RESERVED,
+        },
         gates::CONCURRENT_ADMISSION,
         reasons, reporters,
     },
@@ -46,6 +49,7 @@ impl StatusChange<'_> {
             self.provisioning(),
             self.eviction(),
             self.deactivation().into_iter().collect(),
+            self.failing_pods().into_iter().collect(),
             self.pending().into_iter().collect(),
             self.replacement().into_iter().collect(),
         ];
@@ -205,6 +209,13 @@ impl StatusChange<'_> {
             _ => return None,
         };
         Some(self.warning(reporters::WORKLOAD_CONTROLLER, reason, note))
+    }
+
+    /// Pods that cannot start. The manager reports those of its workers; their Events are on the worker.
+    fn failing_pods(&self) -> Option<EventRecord> {
+        let failing = self.became_true(PODS_FAILING)?;
+        let note = format!("{}: {}", failing.reason, failing.message);
+        Some(self.warning(reporters::WORKLOAD_CONTROLLER, reasons::PODS_FAILING, note))
     }
 
     /// The reason that a cycle gave. Other reasons to be pending are those of the Workload controller, without Events.

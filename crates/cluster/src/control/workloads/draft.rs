@@ -23,7 +23,10 @@ use super::{
     stop_policy::StopPolicy,
     transition::{EvictionRequest, PendingTransitions, ReservedQuota, Transition},
 };
-use crate::control::outbox::Purpose;
+use crate::control::{
+    outbox::Purpose,
+    start_failure::{PodStarts, StartFailure},
+};
 
 /// See the module.
 pub(super) struct Draft<'a> {
@@ -392,6 +395,19 @@ impl<'a> Draft<'a> {
         if self.holds_quota() && ready && !self.is(ADMITTED) && !self.is(EVICTED) {
             self.apply(status::admitted(self.status.clone(), self.at()), Purpose::Admit);
         }
+    }
+
+    /// Shows pods that cannot start. Of a Workload that does not run, none fails any more.
+    pub(super) fn show_failing_pods(&mut self, pods: &PodStarts) {
+        let (status, at) = (self.status.clone(), self.at());
+        let status = match pods {
+            PodStarts::Failing(StartFailure { reason, message }) if self.runs() => {
+                status::pods_failing(status, reason, message, at)
+            }
+            PodStarts::Unknown if self.runs() => return,
+            _ => status::pods_not_failing(status, at),
+        };
+        self.apply(status, Purpose::PodsReady);
     }
 
     /// Whether the Workload is about to go, and nothing of it runs.

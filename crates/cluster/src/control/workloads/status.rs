@@ -26,6 +26,7 @@ use super::{
 use crate::control::{
     outbox::{Purpose, after},
     pod_failure::PodFailure,
+    start_failure::PodStarts,
 };
 
 /// What decides beside the Workload itself.
@@ -65,6 +66,8 @@ pub(crate) struct StatusInputs {
     pub(crate) explicit_status: bool,
     /// A pod that no node takes, on an agent's cluster.
     pub(crate) pod_failure: Option<PodFailure>,
+    /// Whether its pods fail to start: on an agent's cluster, or as the recorded worker shows it.
+    pub(crate) pod_starts: PodStarts,
 }
 
 /// What follows for the status.
@@ -110,7 +113,9 @@ pub(crate) fn next_status(
     let before = &workload.status;
     // The end of the job overrides every other pending transition.
     if let Some((reason, message)) = record.transitions().finish() {
-        let status = status::finished(before.clone(), reason, message, at(workload, now));
+        let at = at(workload, now);
+        let status = status::pods_not_failing(before.clone(), at);
+        let status = status::finished(status, reason, message, at);
         return write(before, status, Purpose::Finish);
     }
     let mut draft = Draft::new(workload, now);
@@ -133,6 +138,7 @@ pub(crate) fn next_status(
     draft.wait_for_replacement(inputs.replacement.as_ref());
     draft.admit();
     time_limits::apply(&mut draft, inputs);
+    draft.show_failing_pods(&inputs.pod_starts);
     if let Some((purpose, status)) = draft.into_changes() {
         let status = time_limits::with_pods_ready(status, workload, inputs, now);
         return write(before, with_reasons(status, inputs), purpose);

@@ -156,9 +156,12 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::control::workloads::{
-        status::{NextStatus, next_status},
-        stop_policy::StopPolicy,
+    use crate::control::{
+        start_failure::PodStarts,
+        workloads::{
+            status::{NextStatus, next_status},
+            stop_policy::StopPolicy,
+        },
     };
 
     /// Admitted a minute after midnight.
@@ -205,6 +208,7 @@ mod tests {
             legacy_reasons: false,
             explicit_status: false,
             pod_failure: None,
+            pod_starts: PodStarts::Unknown,
         }
     }
 
