@@ -17,7 +17,11 @@ fn is_zero(value: &i64) -> bool {
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
     /// When the status last changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::stored_time::deserialize",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub last_transition_time: Option<Time>,
     /// The human-readable message.
     #[serde(default)]
@@ -93,7 +97,11 @@ pub struct Taint {
     #[serde(default)]
     pub key: String,
     /// When a `NoExecute` taint was added.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::stored_time::deserialize",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub time_added: Option<Time>,
     /// The value.
     #[serde(default, skip_serializing_if = "String::is_empty")]
