@@ -47,9 +47,10 @@ counts:
 recount:
 	RECOUNT=1 $(CARGO) bench --quiet --locked --profile counts -p engine --bench engine -- counts
 
-# Jobs in containers, on nodes with a kubelet. Where they cannot run, the reasons are printed and nothing is tested.
+# Jobs in containers, on nodes with a kubelet. Where they cannot run, the reasons are printed and nothing is tested. At most a lab of
+# three clusters with six nodes and one of two clusters with one run at once.
 test-real: build
-	@if $(TARGET)/debug/sluice-lab preflight; then \
+	@if $(TARGET)/debug/sluice-lab preflight --clusters 5 --nodes 7; then \
 	  $(CARGO) test --workspace --locked --test real --test real_pods -- --ignored; \
 	else \
 	  echo "make test-real: SKIPPED, no test was run"; \
