@@ -213,9 +213,6 @@ rules! {
         "fencing is for execution ExactlyOnce",
         "!has(self.fencing) || self.execution == 'ExactlyOnce'",
     ), (
-        "execution ExactlyOnce is not supported yet",
-        "!has(self.execution) || self.execution != 'ExactlyOnce'",
-    ), (
         "leaseDuration is for execution ExactlyOnce",
         "!has(self.leaseDuration) || self.execution == 'ExactlyOnce'",
     );

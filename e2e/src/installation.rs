@@ -10,7 +10,7 @@ mod visibility;
 use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result};
-use harness::{Cluster, Process, TestLab, free_port, secs};
+use harness::{Cluster, FaultProxy, Process, TestLab, free_port, secs};
 use jobs::Kinds;
 use serde_json::Value;
 
@@ -195,9 +195,17 @@ impl<'a> Installation<'a> {
     /// If an API server refuses something.
     pub async fn register(&self) -> Result<()> {
         for worker in &self.workers {
-            register::worker(&self.hub, worker).await?;
+            register::worker(&self.hub, worker, None).await?;
         }
         Ok(())
+    }
+
+    /// Registers a worker at the address of a proxy in front of it, so that managers can be cut off and its agent is not.
+    ///
+    /// # Errors
+    /// If an API server refuses something.
+    pub async fn register_behind(&self, proxy: &FaultProxy, worker: &Cluster) -> Result<()> {
+        register::worker(&self.hub, worker, Some(proxy)).await
     }
 
     /// Starts a manager. The first one answers the webhooks and the aggregated visibility API.

@@ -64,6 +64,10 @@ async fn a_policy_has_defaults_and_contradictions_are_refused() -> Result<()> {
     assert_eq!(stored.spec.strategy, "Spread");
     let disconnection = stored.spec.disconnection.context("what was written")?;
     assert_eq!(disconnection.execution, "KeepRunning");
+    let leases = json!({"execution": "ExactlyOnce", "fencing": "Timed", "leaseDuration": "60s"});
+    let leased = policy("typed-leases", &json!({"disconnection": leases}))?;
+    let stored = api.create(&PostParams::default(), &leased).await?;
+    assert_eq!(stored.spec.disconnection.context("what was written")?.fencing, "Timed");
     for (name, spec, part) in [
         ("typed-strategy", json!({"strategy": "Random"}), "spec.strategy: Unsupported value"),
         (
@@ -72,9 +76,9 @@ async fn a_policy_has_defaults_and_contradictions_are_refused() -> Result<()> {
             "fencing is for execution ExactlyOnce",
         ),
         (
-            "typed-execution",
-            json!({"disconnection": {"execution": "ExactlyOnce"}}),
-            "execution ExactlyOnce is not supported yet",
+            "typed-lease-duration",
+            json!({"disconnection": {"leaseDuration": "60s"}}),
+            "leaseDuration is for execution ExactlyOnce",
         ),
         (
             "typed-rebalance",

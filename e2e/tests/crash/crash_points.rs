@@ -184,7 +184,7 @@ fn every_write_has_a_crash_point() {
     let crash_points = all();
     let own = [LEASE, CERT_SECRET, CA_BUNDLE, EVENT_CREATE, EVENT_SERIES];
     // Pods of sets of replicas come from an operator, which these scenarios do not play.
-    // The policy refuses ExactlyOnce, so that no lease is written.
+    // No policy of the crash loop asks for ExactlyOnce, so that no lease is written.
     let leases = [
         Purpose::FenceRecord,
         Purpose::GrantCreate,

@@ -5,6 +5,7 @@ mod assigned_nodes;
 mod broken_workers;
 mod credentials;
 mod deleted;
+mod exactly_once;
 mod fixture;
 mod garbage;
 mod hub_account;

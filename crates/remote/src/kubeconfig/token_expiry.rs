@@ -1,4 +1,4 @@
-//! The expiry of a bearer token, if the token says so: service accounts have JSON Web Tokens (RFC 7519 §4.1.4). The signature is the
+//! The expiry of a bearer token, if the token says so: service accounts have JSON Web Tokens (RFC 7519, claim `exp`). The signature is the
 //! business of the API server; here the claims decide about a notice only.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -7,7 +7,7 @@ use runtime::credential_expiry::CredentialExpiry;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
-struct Claims {
+struct WebTokenClaims {
     exp: Option<f64>,
     iat: Option<f64>,
 }
@@ -19,7 +19,8 @@ pub(super) fn of(token: &str) -> Option<CredentialExpiry> {
     if parts.next().is_some() {
         return None;
     }
-    let claims: Claims = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()?;
+    let claims: WebTokenClaims =
+        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()?;
     let time = |seconds: f64| Timestamp::from_second(seconds as i64).ok();
     Some(CredentialExpiry::of_token(claims.iat.and_then(time), claims.exp.and_then(time)?))
 }

@@ -1,0 +1,108 @@
+//! A worker that the manager does not reach, under `execution: ExactlyOnce` (docs/reference/dispatch.md §7-8). Its agent reaches
+//! its API server all the time.
+
+use anyhow::{Context, Result, ensure};
+use crds::v1beta2::Workload;
+use e2e::installation::TIMEOUT;
+use harness::{Fault, FaultProxy, Run, RunVerdict};
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use crate::{
+    fixture::{DispatchFixture, holds},
+    objects,
+};
+
+/// `leaseDuration` of these tests. A grant lasts two thirds of it.
+const LEASE: SignedDuration = SignedDuration::from_secs(9);
+
+/// 1.01 times the duration, the time to stop and the margin.
+const FENCED_AFTER: SignedDuration = SignedDuration::from_millis(24_090);
+
+/// The last attempt to echo is at most one beat before the cut, and pods report whole seconds.
+const BEAT: SignedDuration = SignedDuration::from_secs(3);
+
+/// The second worker behind a proxy, and a queue under ExactlyOnce with nodes on this worker only.
+async fn prepare(fixture: &DispatchFixture, fencing: &str) -> Result<FaultProxy> {
+    let proxy = FaultProxy::start(fixture.worker(2)).await?;
+    fixture.installation.register_behind(&proxy, fixture.worker(2)).await?;
+    let name = fixture.namespace();
+    fixture.nodes(2, 1, "2").await?;
+    fixture.queue("4").await?;
+    let disconnection = json!({
+        "execution": "ExactlyOnce", "fencing": fencing, "leaseDuration": "9s", "lostAfter": "5s",
+    });
+    let text = [
+        json!({
+            "apiVersion": "sluice.dev/v1alpha1", "kind": "DispatchPolicy",
+            "metadata": {"name": name}, "spec": {"disconnection": disconnection},
+        }),
+        json!({
+            "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "MultiKueueConfig",
+            "metadata": {"name": name, "annotations": {"sluice.dev/policy": name}},
+            "spec": {"clusters": ["worker-1", "worker-2"]},
+        }),
+    ];
+    fixture.hub().apply(&text.map(|one| one.to_string()).join("\n---\n"), name).await?;
+    Ok(proxy)
+}
+
+/// Longer than a grant and the fence together: an agent that does not stop it runs it beside the second copy.
+fn training() -> Value {
+    objects::job("train", 2, "1", 45)
+}
+
+/// Registers the worker at its own address again.
+async fn reconnect(fixture: &DispatchFixture, proxy: FaultProxy) -> Result<()> {
+    drop(proxy);
+    fixture.installation.register().await?;
+    fixture.until_worker("worker-2", "is active again", |said| said.status).await?;
+    Ok(())
+}
+
+fn runs_on(workload: &Workload, worker: &str) -> bool {
+    holds(workload, "Admitted") && workload.status.cluster_name.as_deref() == Some(worker)
+}
+
+/// The runs of the Job: the first one on the worker that was cut off, the second one elsewhere.
+fn both_runs(fixture: &DispatchFixture) -> Result<[Run; 2]> {
+    let judgement = fixture.space.observer().ledger().judge("train", 2);
+    ensure!(judgement.verdict == RunVerdict::Moved, "{judgement}");
+    let clusters: Vec<&str> = judgement.runs.iter().map(|run| run.cluster.as_str()).collect();
+    ensure!(clusters == ["worker-2", "worker-1"], "{judgement}");
+    <[Run; 2]>::try_from(judgement.runs).ok().context("two runs")
+}
+
+#[tokio::test]
+async fn the_job_of_a_worker_that_is_cut_off_starts_elsewhere_after_its_agent_has_stopped_it()
+-> Result<()> {
+    let fixture = DispatchFixture::alone("once_timed").await?;
+    let proxy = prepare(&fixture, "Timed").await?;
+    let outcome = is_fenced_by_time(&fixture, &proxy).await;
+    reconnect(&fixture, proxy).await?;
+    outcome?;
+    fixture.expect_once_in_the_end("train", 2).await?;
+    both_runs(&fixture).map(drop)
+}
+
+async fn is_fenced_by_time(fixture: &DispatchFixture, proxy: &FaultProxy) -> Result<()> {
+    fixture.submit(&training()).await?;
+    fixture.until_workload("train", "runs on the worker", |one| runs_on(one, "worker-2")).await?;
+    fixture.until_running("train", 2, 2).await?;
+    fixture.nodes(1, 1, "2").await?;
+    let cut = Timestamp::now();
+    proxy.set(Fault::Hang);
+
+    fixture.until_running("train", 2, 1).await?;
+    let [first, second] = both_runs(fixture)?;
+    let ended = first.ended().context("an end")?;
+    ensure!(ended.duration_since(cut) <= LEASE, "stopped {ended}, cut off {cut}");
+    let began = second.began().context("a beginning")?;
+    let earliest = FENCED_AFTER.checked_sub(BEAT).context("a time")?;
+    ensure!(began.duration_since(cut) >= earliest, "began {began}, cut off {cut}");
+    proxy.set(Fault::None);
+    let clones = fixture.worker(2).api::<Workload>(fixture.namespace());
+    let what = "the fenced clone is removed";
+    fixture.worker(2).until_all(&clones, "", what, 2 * TIMEOUT, <[Workload]>::is_empty).await?;
+    Ok(())
+}
