@@ -7,6 +7,7 @@
 
 mod build;
 mod key;
+pub mod kind_program;
 pub mod node_programs;
 mod once;
 mod packages;
