@@ -5,7 +5,7 @@ CARGO ?= cargo
 # The target directory of cargo.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: test test-real lint build unit crash crash-and-counts others counts recount demo bench images programs generate clean-lab
+.PHONY: test test-real test-clusters kind-up kind-test kind-down lint build unit crash crash-and-counts others counts recount demo bench images programs generate clean-lab
 
 test: lint build unit
 
@@ -47,13 +47,30 @@ counts:
 recount:
 	RECOUNT=1 $(CARGO) bench --quiet --locked --profile counts -p engine --bench engine -- counts
 
-# Jobs in containers, on nodes with a kubelet. Where they cannot run, the reasons are printed and nothing is tested.
+# Jobs in containers, on nodes with a kubelet. Where they cannot run, the reasons are printed and nothing is tested. At most a lab of
+# three clusters with six nodes and one of two clusters with one run at once.
 test-real: build
-	@if $(TARGET)/debug/sluice-lab preflight; then \
+	@if $(TARGET)/debug/sluice-lab preflight --clusters 5 --nodes 7; then \
 	  $(CARGO) test --workspace --locked --test real --test real_pods -- --ignored; \
 	else \
 	  echo "make test-real: SKIPPED, no test was run"; \
 	fi
+
+# The installation in pods, on the three clusters whose kubeconfigs SLUICE_E2E_KUBECONFIGS names. kind/README.md says more.
+test-clusters:
+	@test -n "$(SLUICE_E2E_KUBECONFIGS)" || { echo "SLUICE_E2E_KUBECONFIGS is not set: manager:worker-1:worker-2"; exit 1; }
+	$(CARGO) test --locked -p e2e --test real_pods -- --ignored
+
+# Three clusters of kind, made, tested and deleted. Where Docker does not run, each says SKIPPED and does nothing.
+kind-up: build
+	$(TARGET)/debug/sluice-kind up
+
+kind-test: build
+	$(TARGET)/debug/sluice-kind load
+	$(TARGET)/debug/sluice-kind test
+
+kind-down: build
+	$(TARGET)/debug/sluice-kind down
 
 # Jobs over two worker clusters, on control planes of this machine. After the builds it takes about a minute.
 demo: programs
