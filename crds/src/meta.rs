@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde::{Deserialize, Serialize};
 
 fn is_zero(value: &i64) -> bool {
@@ -46,6 +46,12 @@ impl Condition {
     pub fn transitioned_at(&self) -> Option<Timestamp> {
         self.last_transition_time.as_ref().map(|time| time.0)
     }
+}
+
+/// An annotation of an object.
+#[must_use]
+pub fn annotation<'a>(metadata: &'a ObjectMeta, name: &str) -> Option<&'a str> {
+    metadata.annotations.as_ref()?.get(name).map(String::as_str)
 }
 
 /// Whether a condition of this type is true.

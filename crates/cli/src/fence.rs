@@ -4,7 +4,7 @@
 //! [`confirmable_session`] decides, [`read`] and [`confirm`] are the requests.
 
 use crds::{
-    meta::find,
+    meta::{annotation, find},
     names::{
         EXACTLY_ONCE,
         annotations::{EXECUTION, FENCE, FENCE_RECORD},
@@ -81,8 +81,7 @@ pub fn confirmable_session(cluster: &MultiKueueCluster) -> Result<u64, FenceFail
     if active.is_some_and(|one| one.status == "True") {
         return Err(FenceFailure::Reached(name));
     }
-    let annotations = cluster.metadata.annotations.as_ref();
-    let record = annotations.and_then(|all| all.get(FENCE_RECORD)?.split_once('/'));
+    let record = annotation(&cluster.metadata, FENCE_RECORD).and_then(|text| text.split_once('/'));
     let session = record.and_then(|(session, _)| session.parse().ok());
     session.ok_or(FenceFailure::NoSession(name))
 }
@@ -106,9 +105,8 @@ pub async fn read(client: &Client, name: &str) -> Result<ConfirmableLoss, FenceF
 }
 
 fn is_held_once(workload: &Workload, cluster: &str) -> bool {
-    let annotations = workload.metadata.annotations.as_ref();
-    let execution = annotations.and_then(|all| all.get(EXECUTION));
-    execution.is_some_and(|one| one == EXACTLY_ONCE) && holds_work_on(workload, cluster)
+    let execution = annotation(&workload.metadata, EXECUTION);
+    execution == Some(EXACTLY_ONCE) && holds_work_on(workload, cluster)
 }
 
 /// Writes the confirmation. It is about the session that was read: a worker that has come back since is not fenced.

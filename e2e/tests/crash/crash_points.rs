@@ -22,7 +22,7 @@ pub(crate) struct CrashPoint {
 }
 
 impl CrashPoint {
-    /// Where a manager ends whose nominations another one takes over.
+    /// Where a manager ends before another one takes its nominations over.
     pub(crate) const BEFORE_CREATES: Self = Self {
         program: CrashingProgram::Manager,
         scenario: Scenario::Plain,
@@ -30,7 +30,7 @@ impl CrashPoint {
         moment: "before",
     };
 
-    /// Where a manager ends whose clone another one stamps again. The agent awaits an echo before it admits it.
+    /// Where a manager ends before another one stamps its clone again. The agent awaits an echo before it admits it.
     pub(crate) const AFTER_CLONE: Self =
         Self { scenario: Scenario::Leased, moment: "after", ..Self::BEFORE_CREATES };
 

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use harness::program;
 use tempfile::TempDir;
 
-/// Answers like a kind whose clusters are the lines of the file `clusters`; it cannot make the one that `fails` names.
+/// Answers like a kind that has a cluster for each line of the file `clusters`; it cannot make the one that `fails` names.
 const KIND: &str = r#"#!/bin/sh
 PATH=/usr/bin:/bin
 echo "$*" >>HOME/calls

@@ -1,4 +1,4 @@
-//! Objects that are wrong cost themselves only: a queue without its flavor, Workloads whose status contradicts everything else, and a
+//! Objects that are wrong cost themselves only: a queue without its flavor, Workloads with a status that contradicts everything else, and a
 //! Workload that does not decode.
 
 use std::time::Duration;
@@ -89,7 +89,7 @@ async fn completes(cluster: &Cluster, name: &str, queue: &str) -> Result<()> {
     Ok(())
 }
 
-/// A queue whose flavor does not exist, and a Job that waits for it.
+/// A queue with a flavor that does not exist, and a Job that waits for it.
 async fn create_unflavored(cluster: &Cluster) -> Result<()> {
     let quota = json!({"name": UNFLAVORED, "resources": [{"name": "cpu", "nominalQuota": "1"}]});
     let queues = [

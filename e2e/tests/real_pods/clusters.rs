@@ -22,7 +22,7 @@ pub(crate) const TEAM: &str = "team-a";
 /// From the first write of a Deployment until its pods are ready.
 pub(crate) const STARTED: Duration = secs(120);
 
-/// A manager and two workers whose nodes have the images of manager, agent and busybox.
+/// A manager and two workers. Their nodes have the images of manager, agent and busybox.
 pub(crate) struct TestClusters {
     pub(crate) given: GivenClusters,
     pub(crate) folder: TempDir,

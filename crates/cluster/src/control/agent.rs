@@ -156,7 +156,7 @@ impl Control for AgentControl {
                 self.grants.pod_answered(ticket, &answer);
             }
             Subject::Job(_) => jobs.answered(ticket, answer, (&settled, workloads), ctx),
-            Subject::Lease => self.grants.answered(answer),
+            Subject::Lease => self.grants.answered(ticket, answer),
             Subject::Capacity => self.capacity.report_answered(ticket, answer),
             Subject::Owner { .. } => {
                 if let Some((owner, search)) = self.owners.answered(ticket, &answer) {

@@ -13,7 +13,7 @@ use crate::programs::{read, run};
 /// The files of the clusters in `kind/`, without their extension. The manager is the first.
 const FILES: [&str; 3] = ["manager", "worker-1", "worker-2"];
 
-/// The public image whose shell the containers of the test run.
+/// The public image with the shell that the containers of the test run.
 const PUBLIC_BUSYBOX: &str = "busybox:1.36.1";
 
 /// What kind's own documentation asks for.

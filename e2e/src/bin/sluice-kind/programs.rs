@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-/// Runs a program whose output the user sees.
+/// Runs a program and shows its output to the user.
 pub(crate) fn run<A: AsRef<OsStr>>(program: &Path, arguments: &[A]) -> Result<()> {
     let words = words(program, arguments);
     let status = Command::new(program).args(arguments).status();

@@ -60,7 +60,7 @@ use self::{
 use super::{
     context::Context,
     jobs::Jobs,
-    outbox::{Purpose, Ticket, Tracked, after, decode, upsert_single},
+    outbox::{Purpose, Ticket, Tracked, after, answer_single, upsert_single},
     pod_failure::PodFailure,
     scheduling::Scheduler,
     start_failure::PodStarts,
@@ -209,17 +209,7 @@ impl LocalCapacity {
 
     /// Takes the answer to a write of the report.
     pub(crate) fn report_answered(&mut self, ticket: &Ticket, answer: WriteOutcome) {
-        match (&mut self.report, answer) {
-            (Some(tracked), WriteOutcome::Done(value)) => {
-                tracked.observe_answer(value);
-            }
-            // The watch has shown the deletion before the answer to an earlier write: the object in it does not exist any more.
-            (None, WriteOutcome::Done(value)) if ticket.purpose == Purpose::CapacityCreate => {
-                self.report = decode::<ClusterCapacity>(value).map(Tracked::new);
-            }
-            (known, WriteOutcome::Gone) => *known = None,
-            _ => {}
-        }
+        answer_single(&mut self.report, ticket.purpose == Purpose::CapacityCreate, answer);
         self.report_stale = true;
     }
 

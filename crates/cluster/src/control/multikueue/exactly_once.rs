@@ -3,7 +3,10 @@
 //! A Workload gets the guarantee before its first copy is created, as an annotation that a change of the policy does not remove.
 //! Copies that exist without it keep running under KeepRunning until the next nomination.
 
-use crds::names::{EXACTLY_ONCE, annotations::EXECUTION};
+use crds::{
+    meta::annotation,
+    names::{EXACTLY_ONCE, annotations::EXECUTION},
+};
 use dispatch::workload::{DispatchCheckState, LocalWorkload, RemoteCopy};
 use engine::ids::ClusterId;
 use index::status;
@@ -21,7 +24,7 @@ use super::{
 use crate::control::{
     context::Context,
     fleet::FleetRegistry,
-    lease_objects::{annotation, session_and_term, stamp_of},
+    lease_objects::{session_and_term, stamp_of},
     outbox::{Destination, Subject, Ticket},
     time::engine_time,
     timers::Reevaluation,
@@ -37,7 +40,7 @@ impl MultiKueueDispatch {
     /// Takes the answer to a write of a worker's Lease.
     pub(crate) fn lease_answered(&mut self, ticket: &Ticket, answer: WriteOutcome) {
         if let Destination::Worker(name) = &ticket.target.to {
-            self.grants.answered(name, answer);
+            self.grants.answered(name, ticket.purpose, answer);
         }
     }
 

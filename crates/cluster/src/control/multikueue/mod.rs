@@ -79,7 +79,7 @@ use super::{
     outbox::{Ticket, after},
     scheduling::Scheduler,
     start_failure::PodStarts,
-    time::moved,
+    time::{moved, nanos},
     timers::Reevaluation,
     workloads::{TrackedWorkload, Transition, WorkloadChange, WorkloadPhase, Workloads},
 };
@@ -105,7 +105,6 @@ pub(crate) struct DispatchConfig {
 impl DispatchConfig {
     /// The timeouts of a Workload's dispatch. `lost_after` is that of its policy, in nanoseconds.
     fn timeouts(&self, lost_after: Option<i64>) -> DispatchTimeouts {
-        let nanos = |duration: Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
         DispatchTimeouts {
             worker_lost_timeout: lost_after.unwrap_or(nanos(self.lost_after)),
             admission_timeout: nanos(self.admit_within),

@@ -11,7 +11,7 @@ use super::{
     *,
 };
 
-/// A manager with this Workload, whose only worker is used under ExactlyOnce.
+/// A manager with this Workload. Its only worker is used under ExactlyOnce.
 fn manager(fencing: &str, workload: Value) -> ManagerControl {
     let suspended = workload["status"]["clusterName"].is_null();
     let status = if suspended { json!({}) } else { running() };
@@ -69,30 +69,13 @@ fn cluster(version: &str, annotations: &Value) -> Value {
     })
 }
 
-fn lease(name: &str, version: &str, annotations: &Value, spec: &Value) -> Value {
-    json!({
-        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-        "metadata": {
-            "name": name, "namespace": "kueue-system", "resourceVersion": version,
-            "annotations": annotations,
-        },
-        "spec": spec,
-    })
-}
-
 fn hub_lease(version: &str, echo: Option<&str>) -> Value {
-    let annotations =
-        json!({"sluice.dev/term": "9", "sluice.dev/session": "0", "sluice.dev/echo": echo});
-    let annotations: Value = match annotations {
-        Value::Object(all) => all.into_iter().filter(|(_, value)| !value.is_null()).collect(),
-        other => other,
-    };
-    lease("sluice-hub-multikueue", version, &annotations, &json!({"leaseDurationSeconds": 30}))
+    grants::hub_lease(version, "0", echo)
 }
 
 fn beat(version: &str, number: &str) -> Value {
     let spec = json!({"holderIdentity": "host_1"});
-    lease("sluice-agent", version, &json!({"sluice.dev/beat": number}), &spec)
+    grants::lease("sluice-agent", version, &json!({"sluice.dev/beat": number}), &spec)
 }
 
 fn leases(change: Change<Lease>) -> ManagerInput {
@@ -173,7 +156,7 @@ fn stamped_copies() -> (Value, Value) {
     (clone, copy)
 }
 
-/// A manager whose Workload runs on `east`, which is cut off.
+/// A manager with a Workload that runs on `east`, which is cut off.
 fn cut_off(fencing: &str) -> ManagerControl {
     let mut control = manager(fencing, marked_workload());
     let (clone, copy) = stamped_copies();
