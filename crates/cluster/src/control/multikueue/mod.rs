@@ -394,16 +394,19 @@ impl MultiKueueDispatch {
         let (Some(cluster), Some(admission)) = (cluster, &status.admission) else {
             return;
         };
+        let Some(id) = record.id().filter(|_| record.phase().holds_quota()) else {
+            return;
+        };
         let fleet = inputs.registry.fleet();
         // In a race no room is charged to a cluster: the queues of each worker decide about it.
-        if !record.phase().holds_quota() || fleet.placed_on(record.id()).is_some() || self.races() {
+        if fleet.placed_on(id).is_some() || self.races() {
             return;
         }
         if let Some(work) = admitted_work(record, admission, (inputs.scheduler, fleet)) {
             let fleet = inputs.registry.fleet_mut();
             let cluster = fleet.cluster(cluster);
-            fleet.place(record.id(), cluster, work, record.started_at());
-            fleet.set_priority(record.id(), inputs.scheduler.queue_order(record.id()).priority);
+            fleet.place(id, cluster, work, record.started_at());
+            fleet.set_priority(id, inputs.scheduler.queue_order(id).priority);
         }
     }
 
