@@ -1,4 +1,4 @@
-//! Workloads that wait for room on a worker while their queue changes.
+//! Workloads that wait for room on a worker while their queue, their worker and other Workloads change.
 
 use super::{
     dispatched::{done, east, orders},
@@ -7,7 +7,7 @@ use super::{
 };
 
 /// The AdmissionCheck of the queue, active or not.
-fn check(version: &str, active: bool) -> ManagerInput {
+pub(super) fn check(version: &str, active: bool) -> ManagerInput {
     let status = if active { "True" } else { "False" };
     let check = json!({
         "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "AdmissionCheck",
