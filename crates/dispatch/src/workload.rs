@@ -66,6 +66,7 @@ pub fn decide(
         return vec![step];
     }
     let mut steps = decision.push_priorities();
+    steps.extend(decision.push_replicas());
     steps.extend(decision.push_stamps());
     steps.extend(decision.dispatch());
     decision.create_from_own_version(steps)
@@ -113,6 +114,18 @@ impl<'a> DispatchDecision<'a> {
             })
         });
         stale.map(|copy| DispatchStep::PushPriority(copy.cluster)).collect()
+    }
+
+    /// The pods of a further replica wait for their own clone, so its copy may ask for them at any time.
+    fn push_replicas(&self) -> Vec<DispatchStep> {
+        let connected =
+            self.copies.iter().filter(|copy| copy.connection == RemoteConnection::Connected);
+        let stale = connected.filter(|copy| {
+            copy.jobs.iter().any(|job| {
+                job.stale_replicas && !job.deleting && self.carries(job.epoch, job.history)
+            })
+        });
+        stale.map(|copy| DispatchStep::PushReplicas(copy.cluster)).collect()
     }
 
     fn copy(&self, cluster: ClusterId) -> Option<&'a RemoteCopy> {

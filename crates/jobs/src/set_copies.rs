@@ -34,6 +34,16 @@ pub fn is_shared<J: GenericJob>(job: &J) -> bool {
     matches!(job.set_size(), Some(SetSize::Replicas { .. }))
 }
 
+/// The number of replicas that the copy of a set has to ask for; `None` if it does, or is no copy of this set.
+pub fn replicas_to_push<J: GenericJob>(copy: &J, set: &J) -> Option<u32> {
+    let of = |set: &J| match set.set_size()? {
+        SetSize::Replicas { replicas, .. } => Some(replicas),
+        SetSize::Group { .. } => None,
+    };
+    let wanted = of(set).filter(|wanted| of(copy) != Some(*wanted))?;
+    is_copy_of(copy, set).then_some(wanted)
+}
+
 /// Writes the uid of the original to a copy. Labels and annotations of a set may come from a copy that was exported.
 pub(crate) fn mark<J: GenericJob>(copy: &mut J, original: &J) {
     let metadata = copy.metadata_mut();

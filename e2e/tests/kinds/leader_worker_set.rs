@@ -261,6 +261,23 @@ async fn all_replicas_of_a_set_run_on_one_worker() -> Result<()> {
     fixture.label_leader(1).await?;
     fixture.until_running("serve-1").await?;
 
+    // The copy follows the size of the set.
+    let replicas = |copy: &DynamicObject| copy.data["spec"]["replicas"].as_u64();
+    fixture.scale(1).await?;
+    fixture.until_admitted(&["0"]).await?;
+    worker
+        .until(&copies(worker), "serve", "is smaller", TIMEOUT, |one| replicas(one) == Some(1))
+        .await?;
+    fixture.scale(2).await?;
+    worker
+        .until(&copies(worker), "serve", "is larger", TIMEOUT, |one| replicas(one) == Some(2))
+        .await?;
+    fixture.until_admitted(&["0", "1"]).await?;
+    let workloads = fixture.workloads().list(&Default::default()).await?;
+    let together = |one: &Workload| one.status.cluster_name.as_deref() == Some(worker.name());
+    ensure!(workloads.iter().all(together), "{workloads:?}");
+    ensure!(fixture.pods().get("serve-0").await?.uid() == kept, "replica 0 runs on");
+
     fixture.sets().delete("serve", &DeleteParams::background()).await?;
     for worker in &workers {
         let none = |all: &[DynamicObject]| all.is_empty();

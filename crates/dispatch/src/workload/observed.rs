@@ -216,6 +216,8 @@ pub struct RemoteJob {
     pub finished: bool,
     /// The hub's job has its status.
     pub status_synced: bool,
+    /// It is the copy of a set, and the hub's set asks for another number of replicas.
+    pub stale_replicas: bool,
     /// Other Workloads have it there as well, as the replicas of a set do: it is not removed with this one. Its own pods end with
     /// the clone.
     pub shared: bool,

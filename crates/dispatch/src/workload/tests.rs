@@ -107,6 +107,7 @@ fn copy(line: &str) -> RemoteCopy {
             }
             "job" => copy.jobs.push(RemoteJob { epoch: epoch(value), ..RemoteJob::default() }),
             "job-suspended" => copy.jobs.last_mut().expect("a job").suspended = true,
+            "job-resized" => copy.jobs.last_mut().expect("a job").stale_replicas = true,
             "job-shared" => copy.jobs.last_mut().expect("a job").shared = true,
             "job-deleting" => copy.jobs.last_mut().expect("a job").deleting = true,
             "job-finished" => copy.jobs.last_mut().expect("a job").finished = true,
@@ -143,6 +144,7 @@ fn in_words(step: &DispatchStep) -> String {
     match step {
         DispatchStep::Nominate => "nominate".to_owned(),
         DispatchStep::PushPriority(one) => format!("push-priority {}", name(one)),
+        DispatchStep::PushReplicas(one) => format!("push-replicas {}", name(one)),
         DispatchStep::Stamp(one) => format!("stamp {}", name(one)),
         DispatchStep::ConfirmVersion => "confirm-version".to_owned(),
         DispatchStep::CreateClone(one) => format!("create-clone {}", name(one)),
@@ -646,6 +648,30 @@ fn a_changed_priority_is_pushed_and_running_work_stays() {
         (1, recorded, &["a lost=0 clone=1 job=1 other-priority"], &["wait-until 100"]),
         (1, recorded, &["a live clone=1 clone-deleting job=1 other-priority"], &[]),
         (1, "gone", &["a live clone=1 other-priority"], &["delete-clone a"]),
+    ]);
+}
+
+#[test]
+fn a_changed_number_of_replicas_is_pushed_to_the_copy_of_the_set() {
+    let recorded = "quota ready recorded=a";
+    let resized = "clone=1 admitted=1 job=1 job-shared job-resized synced";
+    check(&[
+        (1, recorded, &[&format!("a live {resized}")], &["push-replicas a"]),
+        (1, recorded, &[&format!("a lost=0 {resized}")], &["wait-until 100"]),
+        (1, recorded, &[&format!("a live {resized} job-deleting")], &[]),
+        // The first replica made it; this one has no clone there yet.
+        (
+            1,
+            "quota nominated=a",
+            &["a live job=1 job-shared job-resized"],
+            &["push-replicas a", "create-clone a", "wait-until 50"],
+        ),
+        (
+            1,
+            "quota evicted ready recorded=a",
+            &["a live job=1 job-shared job-resized"],
+            &["raise-epoch 2"],
+        ),
     ]);
 }
 

@@ -241,6 +241,7 @@ impl World {
             }
             DispatchStep::Nominate
             | DispatchStep::PushPriority(_)
+            | DispatchStep::PushReplicas(_)
             | DispatchStep::SyncStatus(_)
             | DispatchStep::ClearActivePods
             | DispatchStep::WaitUntil(_) => {}

@@ -299,6 +299,13 @@ impl<'a> DispatchEvaluation<'a> {
                     (self.worker(cluster)?, self.inputs.workloads.get(self.key)?);
                 worker_writes::push_priority(worker, (self.key, record.object()), self.ctx);
             }
+            DispatchStep::PushReplicas(cluster) => {
+                let worker = self.worker(cluster)?;
+                let jobs = jobs_of(self.key, self.inputs.workloads, self.inputs.jobs);
+                for (key, set) in &jobs {
+                    worker_writes::push_replicas(worker, self.key, (key, set), self.ctx);
+                }
+            }
             DispatchStep::ConfirmVersion => {
                 let (term, exactly_once) = (self.hub.0.term, self.leases.exactly_once);
                 return Some(DispatchEffect::ConfirmVersion { term, exactly_once });

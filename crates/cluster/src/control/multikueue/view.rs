@@ -291,6 +291,7 @@ fn job_view(job: &JobObject, hub_job: Option<&JobObject>, inputs: &CopyInputs<'_
         epoch,
         history,
         shared: false,
+        stale_replicas: of_set.is_some_and(|set| set_copies::replicas_to_push(job, set).is_some()),
         deleting: job.metadata().deletion_timestamp.is_some(),
         active: job.is_active(),
         // A set has no switch.

@@ -2,7 +2,7 @@
 
 use ::jobs::{
     GenericJob, JobGates, JobObject, pod_sets_info::FlavorsByName, remote_objects,
-    remote_objects::RemoteIdentity,
+    remote_objects::RemoteIdentity, set_copies,
 };
 use crds::{
     names::{annotations::LEASE_STAMP, labels::MULTI_KUEUE_ORIGIN},
@@ -81,6 +81,31 @@ pub(super) fn push_priority(
     });
     let write = (worker.target(Subject::Workload, key), Purpose::Priority);
     send(key, write, ctx, |purpose, key| Write::merge::<Workload>(purpose, key, None, &fields));
+}
+
+/// Writes the number of replicas of a set to its copy. The copy of another job stays.
+pub(super) fn push_replicas(
+    worker: &Worker,
+    key: &Key,
+    (job_key, set): (&JobKey, &JobObject),
+    ctx: &mut Context,
+) {
+    let Some(copy) = worker.jobs.get(job_key).map(Tracked::object) else {
+        return;
+    };
+    let Some(replicas) = set_copies::replicas_to_push(&**copy, set) else {
+        return;
+    };
+    // The number is for the copy that was compared, not for a successor of its name or a newer version.
+    let metadata = copy.metadata();
+    let fields = json!({
+        "metadata": { "uid": metadata.uid, "resourceVersion": metadata.resource_version },
+        "spec": { "replicas": replicas },
+    });
+    let write = (worker.job_target(job_key), Purpose::Resize);
+    send(key, write, ctx, |purpose, key| {
+        Write::of(purpose, &resource(&job_key.kind)).merge(key, None, &fields)
+    });
 }
 
 /// Writes the stamp of this leader to a clone, so that the agent may admit it.

@@ -33,7 +33,7 @@ purposes! {
     WorkloadCreate = "workload-create";
     /// Updates a Workload without quota to the spec of its job.
     WorkloadUpdate = "workload-update";
-    /// Changes the size of a slice of an elastic job.
+    /// Changes the size of a slice of an elastic job, or of the copy of a set.
     Resize = "resize";
     /// Deletes a Workload that does not match its job, or at the end of its retention.
     WorkloadDelete = "workload-delete";
