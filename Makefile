@@ -5,14 +5,17 @@ CARGO ?= cargo
 # The target directory of cargo.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: test test-real lint build unit crash crash-and-counts others counts recount demo bench images programs generate clean-lab
+.PHONY: test test-real test-clusters kind-up kind-test kind-down lint build unit crash crash-and-counts others counts recount demo bench images programs generate clean-lab
 
 test: lint build unit
+
+# The command that lints; empty where the compiler of every build lints (.ci/run).
+CLIPPY ?= $(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 # Formatting, lints and the order of the workspace (e2e/tidy).
 lint:
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CLIPPY)
 	$(CARGO) test --quiet --locked -p tidy
 
 # The programs: tests on the lab start them.
@@ -22,7 +25,7 @@ build:
 # Unit, property and lab tests, and counts. The crash test has the machine to itself: its scenarios interrupt pods that run
 # for seconds. The first run builds the lab's control planes with Go, which takes some minutes.
 unit:
-	$(CARGO) test --workspace --locked --no-run
+	$(CARGO) test --workspace --all-targets --locked --no-run
 	$(MAKE) --no-print-directory others
 	$(MAKE) --no-print-directory crash-and-counts
 
@@ -35,25 +38,44 @@ crash:
 crash-and-counts: crash
 	$(MAKE) --no-print-directory counts
 
-# All other tests. Lab tests wait more than they compute: more threads than cores.
+# All other tests. Lab tests wait more than they compute: more threads than cores. Their errors say where they waited for what; a stack
+# says no more.
 others:
-	RUST_TEST_THREADS=8 $(CARGO) test --workspace --locked -- --skip $(CRASH)
+	RUST_TEST_THREADS=8 RUST_LIB_BACKTRACE=0 $(CARGO) test --workspace --locked -- --skip $(CRASH)
 
-# Instructions and allocations of the engine for fixed work, against crates/engine/benches/counts.txt.
+# Instructions and allocations of the engine for fixed work, against crates/engine/benches/counts.txt. Clippy optimizes less than the
+# compiler.
 counts:
-	$(CARGO) bench --quiet --locked --profile counts -p engine --bench engine -- counts
+	env -u RUSTC_WORKSPACE_WRAPPER $(CARGO) bench --quiet --locked --profile counts -p engine --bench engine -- counts
 
 # Records the counts after an intended change; the commit says why.
 recount:
 	RECOUNT=1 $(CARGO) bench --quiet --locked --profile counts -p engine --bench engine -- counts
 
-# Jobs in containers, on nodes with a kubelet. Where they cannot run, the reasons are printed and nothing is tested.
+# Jobs in containers, on nodes with a kubelet. Where they cannot run, the reasons are printed and nothing is tested. At most a lab of
+# three clusters with six nodes and one of two clusters with one run at once.
 test-real: build
-	@if $(TARGET)/debug/sluice-lab preflight; then \
+	@if $(TARGET)/debug/sluice-lab preflight --clusters 5 --nodes 7; then \
 	  $(CARGO) test --workspace --locked --test real --test real_pods -- --ignored; \
 	else \
 	  echo "make test-real: SKIPPED, no test was run"; \
 	fi
+
+# The installation in pods, on the three clusters whose kubeconfigs SLUICE_E2E_KUBECONFIGS names. kind/README.md says more.
+test-clusters:
+	@test -n "$(SLUICE_E2E_KUBECONFIGS)" || { echo "SLUICE_E2E_KUBECONFIGS is not set: manager:worker-1:worker-2"; exit 1; }
+	$(CARGO) test --locked -p e2e --test real_pods -- --ignored
+
+# Three clusters of kind, made, tested and deleted. Where Docker does not run, each says SKIPPED and does nothing.
+kind-up: build
+	$(TARGET)/debug/sluice-kind up
+
+kind-test: build
+	$(TARGET)/debug/sluice-kind load
+	$(TARGET)/debug/sluice-kind test
+
+kind-down: build
+	$(TARGET)/debug/sluice-kind down
 
 # Jobs over two worker clusters, on control planes of this machine. After the builds it takes about a minute.
 demo: programs

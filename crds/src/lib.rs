@@ -28,6 +28,7 @@ mod rules;
 pub mod schema;
 pub mod schema_check;
 mod shared_pod_spec;
+mod stored_time;
 pub mod v1alpha1;
 pub mod v1beta1;
 pub mod v1beta2;

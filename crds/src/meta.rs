@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde::{Deserialize, Serialize};
 
 fn is_zero(value: &i64) -> bool {
@@ -17,7 +17,11 @@ fn is_zero(value: &i64) -> bool {
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
     /// When the status last changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::stored_time::deserialize",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub last_transition_time: Option<Time>,
     /// The human-readable message.
     #[serde(default)]
@@ -42,6 +46,12 @@ impl Condition {
     pub fn transitioned_at(&self) -> Option<Timestamp> {
         self.last_transition_time.as_ref().map(|time| time.0)
     }
+}
+
+/// An annotation of an object.
+#[must_use]
+pub fn annotation<'a>(metadata: &'a ObjectMeta, name: &str) -> Option<&'a str> {
+    metadata.annotations.as_ref()?.get(name).map(String::as_str)
 }
 
 /// Whether a condition of this type is true.
@@ -93,7 +103,11 @@ pub struct Taint {
     #[serde(default)]
     pub key: String,
     /// When a `NoExecute` taint was added.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::stored_time::deserialize",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub time_added: Option<Time>,
     /// The value.
     #[serde(default, skip_serializing_if = "String::is_empty")]

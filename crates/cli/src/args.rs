@@ -47,6 +47,8 @@ pub enum CliCommand {
     Uncordon(ClusterArgs),
     /// Send no new work to a worker, and withdraw running work at a deadline.
     Drain(DrainArgs),
+    /// Confirm that nothing runs on a lost worker: its work under ExactlyOnce starts elsewhere.
+    Fence(FenceArgs),
     /// Print a completion script for a shell.
     Completion {
         /// The shell.
@@ -96,6 +98,16 @@ pub struct DrainArgs {
     /// How long to wait.
     #[arg(long, default_value = "1h", value_parser = duration)]
     pub timeout: Duration,
+}
+
+/// A confirmation.
+#[derive(Debug, Args)]
+pub struct FenceArgs {
+    /// Name of the MultiKueueCluster.
+    pub cluster: String,
+    /// None of its pods runs, and none will: what still runs would run twice.
+    #[arg(long)]
+    pub yes: bool,
 }
 
 /// How the worker is reached by this command.

@@ -4,6 +4,7 @@ use crate::{
     access::AccessFailure,
     drain::{DeadlineParseFailure, DrainFailure},
     explain::NameParseFailure,
+    fence::FenceFailure,
     join::JoinFailure,
     leave::LeaveFailure,
     output::RenderFailure,
@@ -56,6 +57,9 @@ pub enum CommandFailure {
     /// A drain failed.
     #[error(transparent)]
     Drain(#[from] DrainFailure),
+    /// A confirmation failed.
+    #[error(transparent)]
+    Fence(#[from] FenceFailure),
     /// A registration failed.
     #[error(transparent)]
     Join(#[from] JoinFailure),
@@ -76,6 +80,7 @@ impl CommandFailure {
             | Self::NoWorkload(_) => FAILED,
             Self::Name(_) | Self::Deadline(_) | Self::NoWorker => USAGE,
             Self::Drain(failure) => of_drain(failure),
+            Self::Fence(failure) => of_fence(failure),
             Self::Join(failure) => of_join(failure),
             Self::Leave(failure) => of_leave(failure),
         }
@@ -89,6 +94,15 @@ fn of_drain(failure: &DrainFailure) -> u8 {
         }
         DrainFailure::NotDispatchedTo(_) | DrainFailure::PolicyNameTaken { .. } => REFUSED,
         DrainFailure::StillThere { .. } => TIMED_OUT,
+    }
+}
+
+fn of_fence(failure: &FenceFailure) -> u8 {
+    match failure {
+        FenceFailure::Request(_) | FenceFailure::NoCluster(_) => FAILED,
+        FenceFailure::Reached(_)
+        | FenceFailure::NoSession(_)
+        | FenceFailure::NotAccepted { .. } => REFUSED,
     }
 }
 

@@ -9,6 +9,7 @@
 //! | [`clusters`], [`explain`], [`top`] | what is there: workers, one Workload, queues |
 //! | [`join`], [`leave`] | the registration of a worker and its end |
 //! | [`drain`] | taking a worker out of service and back |
+//! | [`fence`] | the confirmation that nothing runs on a lost worker |
 //! | [`access`], [`requests`] | kubeconfigs and clients; requests with errors that name their object |
 //! | [`output`], [`table`], [`amounts`] | formats, tables, ages and quantities as text |
 //!
@@ -21,6 +22,7 @@ pub mod clusters;
 pub mod drain;
 pub mod explain;
 pub mod failure;
+pub mod fence;
 pub mod join;
 pub mod leave;
 pub mod output;

@@ -12,11 +12,15 @@ use kube::{Api, Client, api::ListParams};
 use crate::{
     access::ClusterAccess,
     amounts::counted,
-    args::{CliArgs, CliCommand, DrainArgs, ExplainArgs, JoinArgs, LeaveArgs, WorkerAccessArgs},
+    args::{
+        CliArgs, CliCommand, DrainArgs, ExplainArgs, FenceArgs, JoinArgs, LeaveArgs,
+        WorkerAccessArgs,
+    },
     clusters::{ClusterList, ClusterObjects},
     drain::{self, DeadlineArgument, DrainFailure, DrainOrder},
     explain::{WorkloadExplanation, WorkloadQuery, WorkloadSurroundings, position, workloads_of},
     failure::CommandFailure,
+    fence::{self, FenceFailure},
     join::{self, HubAccount, JoinRequest, TokenRequestKind},
     leave::{self, LeaveFailure, LeaveRequest, WorkThere},
     output::render,
@@ -55,6 +59,7 @@ pub async fn run(args: &CliArgs, print: &(dyn Fn(&str) + Sync)) -> Result<(), Co
             change_drain(&hub.client, &args.cluster, DrainOrder::End, print).await?;
         }
         CliCommand::Drain(args) => run_drain(&hub.client, args, print).await?,
+        CliCommand::Fence(args) => run_fence(&hub.client, args, print).await?,
         CliCommand::Join(join) => run_join(args, &hub, join, print).await?,
         CliCommand::Leave(leave) => run_leave(args, &hub, leave, print).await?,
         CliCommand::Completion { .. } => {}
@@ -167,6 +172,21 @@ async fn run_drain(
         drain::wait_until_empty(client, &args.cluster, args.timeout).await?;
         print(&format!("{} is drained\n", args.cluster));
     }
+    Ok(())
+}
+
+async fn run_fence(
+    client: &Client,
+    args: &FenceArgs,
+    print: &(dyn Fn(&str) + Sync),
+) -> Result<(), CommandFailure> {
+    let loss = fence::read(client, &args.cluster).await?;
+    if !args.yes {
+        let (cluster, workloads) = (loss.cluster, loss.workloads);
+        return Err(FenceFailure::NotAccepted { cluster, workloads }.into());
+    }
+    let line = fence::confirm(client, &loss).await?;
+    print(&format!("{line}\n"));
     Ok(())
 }
 

@@ -43,14 +43,8 @@ pub enum ReadAnswer {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CreateState {
-    /// `observed` is the newest version that the watch showed meanwhile.
-    InFlight {
-        observed: u64,
-    },
-    Stored {
-        version: u64,
-        read_at: Time,
-    },
+    InFlight,
+    Stored { version: u64, read_at: Time },
     Doubtful,
     Reading,
 }
@@ -58,6 +52,8 @@ enum CreateState {
 #[derive(Debug)]
 struct UnsettledCreate<W> {
     state: CreateState,
+    /// The newest version that the watch has shown of the name.
+    observed: u64,
     waiter: W,
 }
 
@@ -78,13 +74,14 @@ impl<K, W> Default for UnsettledCreates<K, W> {
 impl<K: Ord + Clone, W: Clone> UnsettledCreates<K, W> {
     /// Records that a create was sent.
     pub fn sent(&mut self, object: K, waiter: W) {
-        let state = CreateState::InFlight { observed: 0 };
-        self.creates.insert(object, UnsettledCreate { state, waiter });
+        let state = CreateState::InFlight;
+        self.creates.insert(object, UnsettledCreate { state, observed: 0, waiter });
     }
 
-    /// A create of a former leader may have been applied: the object is to be read.
-    pub fn doubt(&mut self, object: K, waiter: W) {
-        let doubtful = UnsettledCreate { state: CreateState::Doubtful, waiter };
+    /// A create of a former leader may have been applied: the object is to be read. `observed` is the version that the watch has
+    /// shown, 0 without the object: it is not shown again.
+    pub fn doubt(&mut self, object: K, observed: u64, waiter: W) {
+        let doubtful = UnsettledCreate { state: CreateState::Doubtful, observed, waiter };
         self.creates.entry(object).or_insert(doubtful);
         self.due_at = Time(i64::MIN);
     }
@@ -94,11 +91,11 @@ impl<K: Ord + Clone, W: Clone> UnsettledCreates<K, W> {
         let Some(create) = self.creates.get_mut(object) else {
             return;
         };
-        let CreateState::InFlight { observed } = create.state else {
+        if create.state != CreateState::InFlight {
             return;
-        };
+        }
         match answer {
-            CreateAnswer::Stored(version) if version > observed => {
+            CreateAnswer::Stored(version) if version > create.observed => {
                 let read_at = Time(now.0.saturating_add(READ_AFTER));
                 create.state = CreateState::Stored { version, read_at };
                 self.due_at = self.due_at.min(read_at);
@@ -129,12 +126,13 @@ impl<K: Ord + Clone, W: Clone> UnsettledCreates<K, W> {
             return;
         }
         match answer {
-            ReadAnswer::Present(version) => {
+            ReadAnswer::Present(version) if version > create.observed => {
                 let read_at = Time(now.0.saturating_add(READ_AFTER));
                 create.state = CreateState::Stored { version, read_at };
                 self.due_at = self.due_at.min(read_at);
             }
-            ReadAnswer::Absent => {
+            // The watch does not repeat what it has shown.
+            ReadAnswer::Present(_) | ReadAnswer::Absent => {
                 self.creates.remove(object);
             }
             ReadAnswer::Unknown => {
@@ -149,12 +147,10 @@ impl<K: Ord + Clone, W: Clone> UnsettledCreates<K, W> {
         let Some(create) = self.creates.get_mut(object) else {
             return;
         };
-        match &mut create.state {
-            CreateState::InFlight { observed } => *observed = version.max(*observed),
-            CreateState::Stored { version: stored, .. } if version >= *stored => {
-                self.creates.remove(object);
-            }
-            CreateState::Stored { .. } | CreateState::Doubtful | CreateState::Reading => {}
+        create.observed = version.max(create.observed);
+        if matches!(create.state, CreateState::Stored { version: stored, .. } if version >= stored)
+        {
+            self.creates.remove(object);
         }
     }
 
@@ -164,17 +160,14 @@ impl<K: Ord + Clone, W: Clone> UnsettledCreates<K, W> {
         let Some(create) = self.creates.get_mut(object) else {
             return true;
         };
-        match &mut create.state {
+        create.observed = 0;
+        match create.state {
             CreateState::Stored { .. } => {
                 create.state = CreateState::Doubtful;
                 self.due_at = Time(i64::MIN);
                 false
             }
-            CreateState::InFlight { observed } => {
-                *observed = 0;
-                true
-            }
-            CreateState::Doubtful | CreateState::Reading => true,
+            CreateState::InFlight | CreateState::Doubtful | CreateState::Reading => true,
         }
     }
 
@@ -210,7 +203,7 @@ impl<K: Ord + Clone, W: Clone> UnsettledCreates<K, W> {
                     self.due_at = Time(i64::MIN);
                     due.push((object.clone(), create.waiter.clone()));
                 }
-                CreateState::InFlight { .. } | CreateState::Reading => {}
+                CreateState::InFlight | CreateState::Reading => {}
             }
         }
         due
@@ -262,7 +255,8 @@ mod tests {
     fn a_read_settles_what_had_no_answer() {
         for (answer, settled, due) in [
             (ReadAnswer::Absent, true, false),
-            (ReadAnswer::Present(5), false, false),
+            (ReadAnswer::Present(10), false, false),
+            (ReadAnswer::Present(9), true, false),
             (ReadAnswer::Unknown, false, true),
         ] {
             let mut creates = sent();
@@ -277,6 +271,20 @@ mod tests {
                 "{answer:?}"
             );
         }
+    }
+
+    #[test]
+    fn what_the_watch_has_shown_before_the_read_is_settled_by_the_read() {
+        let mut creates = UnsettledCreates::default();
+        creates.doubt(1, 5, ());
+        creates.reading(&1);
+        creates.read(&1, ReadAnswer::Present(5), Time(0));
+        assert!(creates.is_settled(&1), "it was listed before");
+        creates.doubt(1, 0, ());
+        creates.reading(&1);
+        creates.observe(&1, 5);
+        creates.read(&1, ReadAnswer::Present(5), Time(0));
+        assert!(creates.is_settled(&1), "the watch was faster than the answer");
     }
 
     #[test]

@@ -31,10 +31,10 @@ pub(crate) use self::admitted::awaits_topology;
 pub use self::{
     admission::{moved_topologies, on_hosts, topology_assignments},
     admitted::admitted,
-    admitted_on_cluster::admitted_on_cluster,
+    admitted_on_cluster::{admitted_on, admitted_on_cluster},
     check_states::{
-        REJECTED, RETRY, check_rejected, check_retry, checks_in_state, retry_at, with_check_state,
-        with_checks,
+        REJECTED, RETRY, check_rejected, check_retry, checks_in_state, ready_with_message,
+        retry_at, with_check_state, with_checks,
     },
     condition::{find, set},
     deactivation::{

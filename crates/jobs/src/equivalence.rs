@@ -25,15 +25,46 @@ pub fn equivalent<J: GenericJob>(
     owned_by(workload, job) && same_work(job, workload, infos, gates)
 }
 
-/// The same without ownership, for a prebuilt Workload.
+/// The same for a prebuilt Workload, which the job need not control. An elastic job is resized together with its Workload, in two
+/// writes of another program, so their counts may differ meanwhile.
+pub fn equivalent_to_prebuilt<J: GenericJob>(
+    job: &J,
+    workload: &Workload,
+    infos: Option<&[PodSetInfo]>,
+    gates: JobGates,
+) -> bool {
+    let compared =
+        ComparedFields { counts: !job.is_elastic(gates), ..ComparedFields::of(workload) };
+    same_limit(job, workload) && same_pods(job, workload, infos, (compared, gates))
+}
+
+/// Whether a job, of whatever owner, is the work of a Workload.
 pub fn same_work<J: GenericJob>(
     job: &J,
     workload: &Workload,
     infos: Option<&[PodSetInfo]>,
     gates: JobGates,
 ) -> bool {
+    let compared = ComparedFields::of(workload);
+    same_limit(job, workload) && same_pods(job, workload, infos, (compared, gates))
+}
+
+fn same_limit<J: GenericJob>(job: &J, workload: &Workload) -> bool {
     workload.spec.maximum_execution_time_seconds == max_exec_time(job)
-        && same_pods(job, workload, infos, gates)
+}
+
+/// Fields of pod sets that are compared under conditions.
+#[derive(Clone, Copy)]
+struct ComparedFields {
+    counts: bool,
+    tolerations: bool,
+}
+
+impl ComparedFields {
+    /// Tolerations are not compared once the Workload is admitted (docs/reference/kueue.md §7.4).
+    fn of(workload: &Workload) -> Self {
+        Self { counts: true, tolerations: !is_true(&workload.status.conditions, ADMITTED) }
+    }
 }
 
 /// Whether an object controls the Workload.
@@ -61,18 +92,16 @@ fn same_pods<J: GenericJob>(
     job: &J,
     workload: &Workload,
     infos: Option<&[PodSetInfo]>,
-    gates: JobGates,
+    (compared, gates): (ComparedFields, JobGates),
 ) -> bool {
     let theirs = job.pod_sets(gates);
-    // Tolerations are not compared once the Workload is admitted (docs/reference/kueue.md §7.4).
-    let admitted = is_true(&workload.status.conditions, ADMITTED);
     let wanted = &workload.spec.pod_sets;
     let Some(infos) = infos else {
-        return same_sets(wanted, &theirs, !admitted, gates);
+        return same_sets(wanted, &theirs, compared, gates);
     };
     let started = merged(wanted, infos, job.is_elastic(gates));
-    started.is_some_and(|started| same_sets(&started, &theirs, !admitted, gates))
-        || (job.is_suspended() && same_sets(wanted, &theirs, !admitted, gates))
+    started.is_some_and(|started| same_sets(&started, &theirs, compared, gates))
+        || (job.is_suspended() && same_sets(wanted, &theirs, compared, gates))
 }
 
 /// Pod sets merged with their infos; `None` on a conflict.
@@ -90,16 +119,16 @@ fn merged(wanted: &[PodSet], infos: &[PodSetInfo], elastic: bool) -> Option<Vec<
         .collect()
 }
 
-fn same_sets(left: &[PodSet], right: &[PodSet], tolerations: bool, gates: JobGates) -> bool {
+fn same_sets(left: &[PodSet], right: &[PodSet], compared: ComparedFields, gates: JobGates) -> bool {
     left.len() == right.len()
-        && left.iter().zip(right).all(|(left, right)| same_set(left, right, tolerations, gates))
+        && left.iter().zip(right).all(|(left, right)| same_set(left, right, compared, gates))
 }
 
-fn same_set(left: &PodSet, right: &PodSet, tolerations: bool, gates: JobGates) -> bool {
-    left.count.unwrap_or(1) == right.count.unwrap_or(1)
+fn same_set(left: &PodSet, right: &PodSet, compared: ComparedFields, gates: JobGates) -> bool {
+    (!compared.counts || left.count.unwrap_or(1) == right.count.unwrap_or(1))
         // minCount is cleared while PartialAdmission is off (docs/reference/kueue.md §7.4).
         && (!gates.partial_admission || left.min_count == right.min_count)
-        && same_specs(&left.template, &right.template, tolerations)
+        && same_specs(&left.template, &right.template, compared.tolerations)
 }
 
 fn same_specs(left: &PodTemplate, right: &PodTemplate, tolerations: bool) -> bool {

@@ -308,7 +308,7 @@ pub trait GenericJob: Clone {
 
     /// Value of an annotation.
     fn annotation(&self, key: &str) -> Option<&str> {
-        self.metadata().annotations.as_ref()?.get(key).map(String::as_str)
+        crds::meta::annotation(self.metadata(), key)
     }
 
     /// Name of the LocalQueue; empty without the label.

@@ -63,7 +63,7 @@ impl WorkerSources<'_> {
         let reports = all.with_config(timed(Config::default()));
         let name = name("clustercapacities");
         let reports = Watch::of(&name, ClusterCapacity::decode, &reports, self.metrics);
-        // Optional: a worker whose manager may not read them takes no work under ExactlyOnce.
+        // Optional: a worker on which the manager may not read them takes no work under ExactlyOnce.
         let label = format!("{GRANTS}=true");
         let leases = leases.with_config(timed(Config::default().labels(&label)));
         let leases = Watch::of(&lease_name, Lease::decode, &leases, self.metrics).optional();

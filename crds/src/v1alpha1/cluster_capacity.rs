@@ -91,7 +91,11 @@ pub struct ClusterCapacityStatus {
     #[schemars(extend("maxLength" = 64))]
     pub as_of: String,
     /// When the agent last wrote the report: at every change, and every 10 seconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::stored_time::deserialize",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(with = "Timestamp")]
     pub reported_at: Option<Time>,
     /// Kinds of jobs that can run now.

@@ -69,7 +69,11 @@ pub struct ClusterQueuePendingWorkloadsStatus {
     #[schemars(extend("x-list" = "atomic"))]
     pub cluster_queue_pending_workload: Vec<ClusterQueuePendingWorkload>,
     /// When the list changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::stored_time::deserialize",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(with = "Timestamp")]
     pub last_change_time: Option<Time>,
 }

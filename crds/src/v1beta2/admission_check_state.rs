@@ -18,7 +18,11 @@ use crate::{
 #[schemars(extend("required" = ["lastTransitionTime", "message", "name", "state"]))]
 pub struct AdmissionCheckState {
     /// When the state last changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::stored_time::deserialize",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(with = "Timestamp")]
     pub last_transition_time: Option<Time>,
     /// The human-readable message.

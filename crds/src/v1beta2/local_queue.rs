@@ -96,7 +96,11 @@ pub struct AdmissionFairSharingStatus {
     #[serde(default)]
     pub consumed_resources: BTreeMap<String, Quantity>,
     /// When the usage was last sampled.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::stored_time::deserialize",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(with = "Timestamp")]
     pub last_update: Option<Time>,
 }

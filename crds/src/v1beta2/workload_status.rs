@@ -175,7 +175,11 @@ pub struct RequeueState {
     #[schemars(extend("minimum" = 0))]
     pub count: Option<i32>,
     /// Not before this time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::stored_time::deserialize",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(with = "Timestamp")]
     pub requeue_at: Option<Time>,
 }
@@ -240,7 +244,11 @@ pub struct UnhealthyNode {
 #[schemars(extend("required" = ["lastTransitionTime", "name", "position"]))]
 pub struct PreemptionGateState {
     /// When the state last changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::stored_time::deserialize",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(with = "Timestamp")]
     pub last_transition_time: Option<Time>,
     /// Name.

@@ -11,6 +11,9 @@ use lab::{ClusterState, LabState, logs};
 /// Last lines per program.
 const LINES: usize = 15;
 
+/// Where the lines of one namespace are searched, from the end.
+const SEARCHED_LINES: usize = 2000;
+
 static LOGS: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
 
 /// A program called `name` writes to `path` from now on.
@@ -23,14 +26,26 @@ pub(crate) fn remove(path: &Path) {
     LOGS.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
 }
 
-/// The last lines of every program's log.
-pub(crate) fn tails() -> String {
+/// The last lines of every program's log, those of managers first; with a namespace, the lines that name it.
+pub(crate) fn tails(namespace: Option<&str>) -> String {
     let logs = LOGS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let mut logs: Vec<(String, PathBuf)> =
+        logs.into_iter().map(|(path, name)| (name, path)).collect();
+    logs.sort_unstable_by(|one, other| other.cmp(one));
     let mut text = String::new();
-    for (path, name) in logs {
-        let _ = writeln!(text, "last lines of {name}:\n{}", indented(&logs::tail(&path, LINES)));
+    for (name, path) in logs {
+        let lines = namespace.map(|namespace| about(&path, namespace)).unwrap_or_default();
+        let lines = if lines.is_empty() { logs::tail(&path, LINES) } else { lines };
+        let _ = writeln!(text, "last lines of {name}:\n{}", indented(&lines));
     }
     text
+}
+
+/// The last lines of a log that name a namespace.
+fn about(path: &Path, namespace: &str) -> String {
+    let text = logs::tail(path, SEARCHED_LINES);
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains(namespace)).collect();
+    lines[lines.len().saturating_sub(2 * LINES)..].join("\n")
 }
 
 /// Which components of a cluster are not running, with the last lines of the dead ones.

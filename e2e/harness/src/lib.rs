@@ -4,6 +4,7 @@
 //! * [`Space`]: a namespace of one test in every cluster, with an [`Observer`] that started before the test.
 //! * [`Cluster`]: clients, waits, kubectl and faults of one cluster. A wait is a watch with a deadline; its error has the
 //!   objects and the state of the processes.
+//! * [`GivenClusters`]: clusters that exist already, by their kubeconfigs.
 //! * [`Process`]: one of the project's programs, its log and its exit.
 //! * [`FaultProxy`]: a proxy between a client and an API server that delays, hangs, refuses or cuts connections.
 //! * [`PlayedService`]: one address for several endpoints, such as the webhooks of replicas.
@@ -16,6 +17,7 @@
 mod backlog;
 mod cluster;
 mod follow;
+mod given_clusters;
 mod healing;
 mod lab;
 mod lasting_program;
@@ -38,6 +40,7 @@ pub use ::lab::stages::annotation;
 pub use ::lab::{Component, NodeSpec};
 pub use cluster::{Cluster, ClusterError};
 pub use follow::{Follow, FollowedChange};
+pub use given_clusters::{GivenClusters, GivenClustersError};
 pub use lab::{LabError, LabPlan, TestLab, program};
 pub use lasting_program::LastingProgram;
 pub use ledger::{Judgement, Ledger, LedgerJob, PodOutcome, PodRecord, Run, RunVerdict};

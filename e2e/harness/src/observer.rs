@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::cluster::Cluster;
 use crate::follow::{Follow, FollowedChange};
 use crate::ledger::{Judgement, Ledger, RunVerdict};
-use crate::wait::{Circumstances, GaveUp};
+use crate::wait::{Circumstances, GaveUp, LastSeen};
 
 /// Pause between two attempts to reach a server.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
@@ -124,7 +124,7 @@ impl Observer {
                 Err(_) => Some("no answer".to_owned()),
             } {
                 let what = "let the observer catch up";
-                return Err(cluster.gave_up(what, within, String::new(), Some(trouble)));
+                return Err(cluster.gave_up(what, within, LastSeen::text(""), Some(trouble)));
             }
             let seen = |books: &Books| books.ledger.pod(cluster.name(), &mark).is_some();
             self.wait(cluster, "let the observer catch up", within, seen).await?;
@@ -145,7 +145,10 @@ impl Observer {
         let deadline = Instant::now() + within;
         match timeout_at(deadline, books.wait_for(condition)).await {
             Ok(Ok(_)) => Ok(()),
-            _ => Err(cluster.gave_up(what, within, "the watch brought nothing".to_owned(), None)),
+            _ => {
+                let seen = LastSeen::text("the watch brought nothing");
+                Err(cluster.gave_up(what, within, seen, None))
+            }
         }
     }
 
@@ -157,7 +160,7 @@ impl Observer {
             within,
             seen: judgement.to_string(),
             trouble: None,
-            processes: ailing.collect::<String>() + &crate::backlog::tails(),
+            processes: ailing.collect::<String>() + &crate::backlog::tails(None),
         }))
     }
 }

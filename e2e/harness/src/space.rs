@@ -88,7 +88,7 @@ impl Drop for Space {
             for cluster in &self.clusters {
                 eprint!("{}", backlog::ailing(cluster.state()));
             }
-            eprint!("{}", backlog::tails());
+            eprint!("{}", backlog::tails(Some(&self.namespace)));
         }
     }
 }

@@ -70,7 +70,9 @@ impl Cluster {
         let what = format!("{name} {what}");
         let found = |objects: &[K]| objects.iter().any(&condition);
         let mut objects = self.watch(follow, &what, within, found).await?;
-        objects.pop().ok_or_else(|| self.gave_up(&what, within, "it vanished".to_owned(), None))
+        objects
+            .pop()
+            .ok_or_else(|| self.gave_up(&what, within, LastSeen::text("it vanished"), None))
     }
 
     /// Waits until there is no object of this name.
@@ -110,7 +112,7 @@ impl Cluster {
         loop {
             let Ok(change) = timeout_at(deadline, follow.next()).await else {
                 let trouble = follow.trouble().map(str::to_owned);
-                return Err(self.gave_up(what, within, describe(known.as_deref()), trouble));
+                return Err(self.gave_up(what, within, LastSeen::of(known.as_deref()), trouble));
             };
             let mut objects = known.take().unwrap_or_default();
             take(&mut objects, change);
@@ -125,12 +127,32 @@ impl Cluster {
         &self,
         what: &str,
         within: Duration,
-        seen: String,
+        seen: LastSeen,
         trouble: Option<String>,
     ) -> GaveUp {
-        let processes = backlog::ailing(self.state()) + &backlog::tails();
+        let LastSeen { text: seen, namespace } = seen;
+        let processes = backlog::ailing(self.state()) + &backlog::tails(namespace.as_deref());
         let (what, place) = (what.to_owned(), self.name().to_owned());
         GaveUp(Box::new(Circumstances { what, place, within, seen, trouble, processes }))
+    }
+}
+
+/// What was seen last.
+pub(crate) struct LastSeen {
+    text: String,
+    /// The namespace of the objects.
+    namespace: Option<String>,
+}
+
+impl LastSeen {
+    pub(crate) fn text(text: &str) -> Self {
+        Self { text: text.to_owned(), namespace: None }
+    }
+
+    fn of<K: Watched>(known: Option<&[K]>) -> Self {
+        let first = known.and_then(<[K]>::first);
+        let namespace = first.and_then(|object| key(object).0).map(str::to_owned);
+        Self { text: describe(known), namespace }
     }
 }
 

@@ -1,9 +1,9 @@
 //! An image as one tar, in two formats at once: an OCI image layout, and the index that `docker load` reads. Both name the same blobs.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fs::File, io, path::Path};
 
 use serde_json::{Value, json};
-use tar::{Builder, EntryType};
+use tar::{Archive, Builder, EntryType};
 
 use crate::{
     definition::ImagePlatform,
@@ -41,6 +41,20 @@ pub struct ImageArchive {
     pub content: Vec<u8>,
     /// The digest of the image's manifest, which identifies the image in registries.
     pub digest: String,
+}
+
+/// Whether an archive can be read to its end and has the index of `docker load`.
+///
+/// # Errors
+/// If it cannot be read, as one that was cut off.
+pub fn is_complete(archive: &Path) -> io::Result<bool> {
+    let mut found = false;
+    for entry in Archive::new(File::open(archive)?).entries()? {
+        let mut entry = entry?;
+        found |= &*entry.path_bytes() == b"manifest.json";
+        io::copy(&mut entry, &mut io::sink())?;
+    }
+    Ok(found)
 }
 
 /// A content that is named by its digest.

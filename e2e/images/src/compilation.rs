@@ -106,7 +106,8 @@ fn command(images: &[ImageDefinition], input: &CompilationInput<'_>) -> Command 
     for image in images {
         cargo.args(["--package", image.package, "--bin", image.program]);
     }
-    // Overrides flags of the environment, which are no input of an image.
+    // Flags of the environment are no input of an image, nor is a compiler that lints.
+    cargo.env_remove("RUSTC_WORKSPACE_WRAPPER");
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags(input).join(std::ffi::OsStr::new("\u{1f}")));
     cargo.env("SLUICE_GIT_COMMIT", input.revision).env("CARGO_INCREMENTAL", "0");
     cargo

@@ -16,6 +16,7 @@
 //! | [`bill_of_materials`] | CycloneDX |
 //! | [`revision`] | the revision of the sources |
 //! | [`digest`] | SHA-256 |
+//! | [`whole_file`] | files that are replaced as a whole |
 
 pub mod archive;
 pub mod assembly;
@@ -28,3 +29,4 @@ pub mod layer;
 pub mod linked_packages;
 pub mod program;
 pub mod revision;
+pub mod whole_file;

@@ -16,7 +16,7 @@ use images::{
     compilation::{Compilation, CompilationInput, compile},
     definition::{self, IMAGES, ImageDefinition, ImagePlatform},
     layer::LayerFile,
-    revision,
+    revision, whole_file,
 };
 
 /// Makes images of the programs, one archive each, for containerd, Docker and kind.
@@ -137,16 +137,8 @@ impl ImageRun {
     }
 }
 
-/// Replaces a file, also one that cannot be written to.
 fn write(path: &Path, content: &[u8]) -> Result<()> {
-    let written = || {
-        fs::create_dir_all(path.parent().unwrap_or(path))?;
-        if path.exists() {
-            fs::remove_file(path)?;
-        }
-        fs::write(path, content)
-    };
-    written().with_context(|| format!("writing {}", path.display()))
+    whole_file::replace(path, content).with_context(|| format!("writing {}", path.display()))
 }
 
 fn rust_version() -> Result<String> {

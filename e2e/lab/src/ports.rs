@@ -47,6 +47,12 @@ pub fn one() -> Result<u16, NoPorts> {
     ports.first().copied().ok_or(NoPorts { found: 0, wanted: 1, highest: lowest_outgoing() })
 }
 
+/// The first of these ports that another program listens on.
+pub(crate) fn taken(ports: &[u16]) -> Option<u16> {
+    let is_taken = |port: &&u16| TcpListener::bind((Ipv4Addr::LOCALHOST, **port)).is_err();
+    ports.iter().find(is_taken).copied()
+}
+
 /// All ports of the range once, beginning at a place that differs per process, so that two processes that look for
 /// ports at the same moment rarely meet.
 fn candidates(highest: u16, seed: u32) -> impl Iterator<Item = u16> {

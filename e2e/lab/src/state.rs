@@ -245,7 +245,7 @@ impl LabState {
 }
 
 /// Writes a file that only its owner may read, because most files contain credentials.
-pub(crate) fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> {
+pub fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> {
     let mut file =
         OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     file.write_all(content)

@@ -16,6 +16,7 @@ use crate::control::{self, ControlError, ControlRequest};
 use crate::identity::ProcessId;
 use crate::leftovers::{self, LeftoverError};
 use crate::ports::{self, NoPorts};
+use crate::real_nodes::inotify::InotifyDemand;
 use crate::real_nodes::node::{self, RealNode, RealNodeCounts};
 use crate::real_nodes::{cgroups, gateway, preflight};
 use crate::root::StateRoot;
@@ -215,9 +216,13 @@ fn add_real_nodes(clusters: &mut [ClusterState], counts: RealNodeCounts) {
 ///
 /// # Errors
 /// If the name is none of a lab.
-pub fn lacking_for_real_nodes(root: &StateRoot, name: &str) -> Result<Vec<String>, StateError> {
+pub fn lacking_for_real_nodes(
+    root: &StateRoot,
+    name: &str,
+    demand: InotifyDemand,
+) -> Result<Vec<String>, StateError> {
     let directory = root.directory_of(name)?;
-    let mut lacking = preflight::lacking();
+    let mut lacking = preflight::lacking(demand);
     lacking.extend(preflight::misplaced(&directory, &gateway::egress_socket(&directory)));
     Ok(lacking)
 }
@@ -228,7 +233,8 @@ fn check_real_nodes(root: &StateRoot, options: &Options) -> Result<(), UpError> 
     if count == 0 {
         return Ok(());
     }
-    let mut lacking = lacking_for_real_nodes(root, &options.name)?;
+    let demand = InotifyDemand { clusters: options.workers + 1, nodes: count };
+    let mut lacking = lacking_for_real_nodes(root, &options.name, demand)?;
     if count > node::MOST {
         lacking.push(format!("a lab has at most {} real nodes", node::MOST));
     }

@@ -22,13 +22,17 @@ pub(crate) struct CrashPoint {
 }
 
 impl CrashPoint {
-    /// Where a manager ends whose nominations another one takes over.
+    /// Where a manager ends before another one takes its nominations over.
     pub(crate) const BEFORE_CREATES: Self = Self {
         program: CrashingProgram::Manager,
         scenario: Scenario::Plain,
         write: Purpose::CloneCreate.name(),
         moment: "before",
     };
+
+    /// Where a manager ends before another one stamps its clone again. The agent awaits an echo before it admits it.
+    pub(crate) const AFTER_CLONE: Self =
+        Self { scenario: Scenario::Leased, moment: "after", ..Self::BEFORE_CREATES };
 
     /// As the environment variable names it.
     pub(crate) fn failpoint(&self) -> String {
@@ -141,12 +145,19 @@ fn written(
         (CrashingProgram::Manager, Scenario::Elected) => (&[], &[LEASE]),
         (CrashingProgram::Manager, Scenario::Untrusted) => (&[], &[CERT_SECRET, CA_BUNDLE]),
         (CrashingProgram::Manager, Scenario::TakenOver) => (&[P::ConfirmVersion], &[]),
+        (CrashingProgram::Manager, Scenario::Leased) => {
+            (&[P::FenceRecord, P::GrantCreate, P::Grant], &[])
+        }
+        (CrashingProgram::Manager, Scenario::LeasedTakenOver) => (&[P::Stamp], &[]),
+        (CrashingProgram::Agent, Scenario::Leased) => (&[P::BeatCreate, P::Beat], &[]),
+        (CrashingProgram::Agent, Scenario::Fenced) => (&[P::FencePod], &[]),
         (CrashingProgram::Agent, Scenario::Plain) => {
             (&[P::Reserve, P::Start, P::Finish, P::Capacity], &[])
         }
         (CrashingProgram::Agent, Scenario::Forbidden) => (&[P::Refuse], &[]),
         (CrashingProgram::Agent, Scenario::Registered) => (&[P::CapacityCreate], &[]),
-        (CrashingProgram::Manager, Scenario::Forbidden) | (CrashingProgram::Agent, _) => (&[], &[]),
+        (CrashingProgram::Manager, Scenario::Forbidden | Scenario::Fenced)
+        | (CrashingProgram::Agent, _) => (&[], &[]),
     }
 }
 
@@ -184,19 +195,7 @@ fn every_write_has_a_crash_point() {
     let crash_points = all();
     let own = [LEASE, CERT_SECRET, CA_BUNDLE, EVENT_CREATE, EVENT_SERIES];
     // Pods of sets of replicas come from an operator, which these scenarios do not play.
-    // No policy of the crash loop asks for ExactlyOnce, so that no lease is written.
-    let leases = [
-        Purpose::FenceRecord,
-        Purpose::GrantCreate,
-        Purpose::Grant,
-        Purpose::Stamp,
-        Purpose::BeatCreate,
-        Purpose::Beat,
-        Purpose::FencePod,
-    ];
-    let played = |purpose: &&Purpose| {
-        !purpose.is_read() && **purpose != Purpose::Adopt && !leases.contains(purpose)
-    };
+    let played = |purpose: &&Purpose| !purpose.is_read() && **purpose != Purpose::Adopt;
     let writes = Purpose::ALL.iter().filter(played);
     let purposes = writes.map(|purpose| purpose.name());
     for write in purposes.chain(own) {

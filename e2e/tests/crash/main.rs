@@ -34,7 +34,7 @@ use self::{
 const PLAN: InstallationPlan = InstallationPlan { workers: 1, elects: false };
 
 /// Number of environments in parallel. In each, the test mostly waits.
-const ENVIRONMENTS: usize = 3;
+const ENVIRONMENTS: usize = 5;
 
 /// Timeout until the crash after the last write was observed.
 const CRASH_TIMEOUT: Duration = secs(5);
@@ -101,11 +101,19 @@ impl<'a> CrashEnvironment<'a> {
             let secrets = self.installation.hub.api::<Secret>(NAMESPACE);
             secrets.delete("kueue-webhook-server-cert", &DeleteParams::default()).await?;
         }
-        if crash_point.scenario == Scenario::TakenOver {
-            let before = CrashPoint::BEFORE_CREATES;
-            self.start(before.program, Some(&before)).await?;
-            self.until_death(&name, &before).await?;
+        let former = match crash_point.scenario {
+            Scenario::TakenOver => Some(CrashPoint::BEFORE_CREATES),
+            Scenario::LeasedTakenOver => Some(CrashPoint::AFTER_CLONE),
+            _ => None,
+        };
+        if let Some(former) = former {
+            self.start(former.program, Some(&former)).await?;
+            self.until_death(&name, &former).await?;
             self.manager = None;
+        }
+        if crash_point.scenario == Scenario::Fenced {
+            self.observed(&name, crash_point, false).until_granted().await?;
+            self.stop(CrashingProgram::Manager).await?;
         }
         let death = match self.start(crash_point.program, Some(crash_point)).await {
             Ok(()) => self.until_death(&name, crash_point).await?,
@@ -118,8 +126,8 @@ impl<'a> CrashEnvironment<'a> {
         }
         self.observed(&name, crash_point, true).meanwhile().await?;
         self.start(crash_point.program, None).await?;
-        if crash_point.scenario == Scenario::Forbidden {
-            // The manager would leave the worker out for a minute.
+        // It would leave the worker out for a minute, or does not run.
+        if [Scenario::Forbidden, Scenario::Fenced].contains(&crash_point.scenario) {
             self.start(CrashingProgram::Manager, None).await?;
         }
         let observed = self.observed(&name, crash_point, true);
@@ -219,7 +227,9 @@ async fn die_everywhere(left: &RemainingCrashPoints) -> Result<()> {
 
 #[tokio::test]
 async fn every_job_runs_to_its_end_whichever_write_the_programs_crash_at() -> Result<()> {
-    let crash_points = crash_points::chosen();
+    let mut crash_points = crash_points::chosen();
+    // The longest first: a fence waits until the time of its lease is over.
+    crash_points.sort_by_key(|crash_point| crash_point.scenario != Scenario::Fenced);
     let environments = ENVIRONMENTS.min(crash_points.len());
     let left = Mutex::new(crash_points.into_iter().enumerate());
     try_join_all((0..environments).map(|_| die_everywhere(&left))).await?;

@@ -8,6 +8,7 @@ mod elastic;
 mod failing_node;
 mod group;
 mod interrupted;
+mod leased;
 mod own_cluster;
 mod provisioned;
 mod refused;
@@ -65,6 +66,12 @@ pub(crate) enum Scenario {
     Untrusted,
     /// A former leader has ended between the nomination and the creates.
     TakenOver,
+    /// It runs under ExactlyOnce.
+    Leased,
+    /// The same, and a former leader has ended after it has created the clone.
+    LeasedTakenOver,
+    /// It runs under ExactlyOnce when the manager ends, until its grant ends.
+    Fenced,
 }
 
 impl Scenario {
@@ -90,6 +97,10 @@ impl Scenario {
         Self::Elected,
         Self::Untrusted,
         Self::TakenOver,
+        // From here on there are Leases.
+        Self::Leased,
+        Self::LeasedTakenOver,
+        Self::Fenced,
         // Last: its pods were deleted at the beginning, and have to be old.
         Self::Unreachable,
     ];
@@ -103,7 +114,7 @@ impl Scenario {
             | Self::Elastic
             | Self::FailingNode
             | Self::Unreachable => return None,
-            Self::Interrupted | Self::AtHome | Self::Variants | Self::Robbed => {
+            Self::Interrupted | Self::AtHome | Self::Variants | Self::Robbed | Self::Fenced => {
                 &[RunVerdict::Once, RunVerdict::Moved]
             }
             Self::TooLong => &[RunVerdict::Lost],
@@ -116,7 +127,9 @@ impl Scenario {
             | Self::Provisioned
             | Self::Elected
             | Self::Untrusted
-            | Self::TakenOver => &[RunVerdict::Once],
+            | Self::TakenOver
+            | Self::Leased
+            | Self::LeasedTakenOver => &[RunVerdict::Once],
         })
     }
 
@@ -149,6 +162,8 @@ impl ObservedJob<'_> {
                 self.submit(self.job()).await?;
                 self.until_over().await
             }
+            Scenario::Leased | Scenario::LeasedTakenOver => self.leased().await,
+            Scenario::Fenced => self.fenced().await,
             Scenario::Interrupted => self.interrupted().await,
             Scenario::Edited => self.edited().await,
             Scenario::AtHome => self.at_home().await,

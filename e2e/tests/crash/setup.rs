@@ -19,6 +19,9 @@ pub(crate) const PODS: &str = "pods";
 /// The queue of Jobs that an autoscaler provides room for, and its check.
 pub(crate) const PROVISIONED: &str = "provisioned";
 
+/// The queue of Jobs under ExactlyOnce, and its policy.
+pub(crate) const LEASED: &str = "leased";
+
 /// The queue of Jobs with variants, and its better flavor; the other one has no quota.
 pub(crate) const VARIANTS: &str = "variants";
 
@@ -42,10 +45,6 @@ pub(crate) async fn prepare(installation: &Installation<'_>) -> Result<()> {
         cluster.add_nodes(&NodeSpec { cpu: "8".to_owned(), ..NodeSpec::default() }).await?;
     }
     installation.hub.apply(PROVISIONING_REQUESTS, NAMESPACE).await?;
-    let multi_kueue = json!({
-        "controllerName": "kueue.x-k8s.io/multikueue",
-        "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "workers"},
-    });
     let provisioning = json!({
         "controllerName": "kueue.x-k8s.io/provisioning-request",
         "parameters": {
@@ -61,7 +60,7 @@ pub(crate) async fn prepare(installation: &Installation<'_>) -> Result<()> {
         local_queue(PROVISIONED, PROVISIONED, "None"),
         json!({"apiVersion": API, "kind": "MultiKueueConfig", "metadata": {"name": "workers"},
             "spec": {"clusters": ["worker-1"]}}),
-        check("workers", &multi_kueue),
+        check("workers", &dispatched("workers")),
         check("person", &json!({"controllerName": "crash.example/person"})),
         json!({"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": VARIANTS}}),
         json!({"apiVersion": API, "kind": "WorkloadPriorityClass", "metadata": {"name": "low"}, "value": -1}),
@@ -110,6 +109,31 @@ async fn silent_pods(hub: &Cluster) -> Result<()> {
         pods.delete(&name, &soon).await?;
     }
     Ok(())
+}
+
+/// What Jobs under ExactlyOnce need. The first of them makes it: from then on there are Leases.
+pub(crate) fn leased_queue() -> String {
+    let disconnection = json!({
+        "execution": "ExactlyOnce", "fencing": "Timed", "leaseDuration": "6s",
+    });
+    let objects = [
+        json!({"apiVersion": "sluice.dev/v1alpha1", "kind": "DispatchPolicy",
+            "metadata": {"name": LEASED}, "spec": {"disconnection": disconnection}}),
+        json!({"apiVersion": API, "kind": "MultiKueueConfig",
+            "metadata": {"name": LEASED, "annotations": {"sluice.dev/policy": LEASED}},
+            "spec": {"clusters": ["worker-1"]}}),
+        check(LEASED, &dispatched(LEASED)),
+        cluster_queue(LEASED, "default", Some(LEASED)),
+        local_queue(LEASED, LEASED, "None"),
+    ];
+    objects.map(|one| one.to_string()).join("\n---\n")
+}
+
+fn dispatched(config: &str) -> Value {
+    json!({
+        "controllerName": "kueue.x-k8s.io/multikueue",
+        "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": config},
+    })
 }
 
 fn check(name: &str, spec: &Value) -> Value {

@@ -9,7 +9,6 @@ use k8s_openapi::api::batch::v1::Job;
 use crate::{
     fixture::{DispatchFixture, ReportedCondition, delete, said},
     objects,
-    shared_installation::SharedInstallation,
 };
 
 /// The first worker has capacity for two small pods, the second for exactly one large pod.
@@ -128,7 +127,7 @@ async fn a_killed_and_restarted_worker_finishes_its_job_once() -> Result<()> {
 async fn a_worker_that_is_down_when_the_manager_starts_is_used_later() -> Result<()> {
     let fixture = DispatchFixture::alone("worker_down_at_start").await?;
     prepare(&fixture).await?;
-    let mut manager = SharedInstallation::alone().await?.manager.lock().await;
+    let mut manager = fixture.shared.manager.lock().await;
     manager.take().context("a manager")?.process.terminate(TIMEOUT).await?;
     fixture.worker(2).kill(Component::ApiServer)?;
     *manager = Some(fixture.installation.manager(true, &[]).await?);

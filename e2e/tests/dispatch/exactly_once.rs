@@ -2,11 +2,13 @@
 //! its API server all the time.
 
 use anyhow::{Context, Result, ensure};
-use crds::v1beta2::Workload;
+use crds::{v1alpha1::DispatchPolicy, v1beta2::Workload};
 use e2e::installation::TIMEOUT;
-use harness::{Fault, FaultProxy, Run, RunVerdict};
+use harness::{Fault, FaultProxy, Run, RunVerdict, program};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
+use tokio::process::Command;
 
 use crate::{
     fixture::{DispatchFixture, holds},
@@ -52,12 +54,27 @@ fn training() -> Value {
     objects::job("train", 2, "1", 45)
 }
 
-/// Registers the worker at its own address again.
+/// Registers the worker at its own address again. Of all policies the strictest fencing holds for a worker, so no policy of a
+/// test that has ended asks for a person.
 async fn reconnect(fixture: &DispatchFixture, proxy: FaultProxy) -> Result<()> {
     drop(proxy);
+    let timed = Patch::Merge(json!({"spec": {"disconnection": {"fencing": "Timed"}}}));
+    let policies = fixture.hub().cluster_api::<DispatchPolicy>();
+    policies.patch(fixture.namespace(), &PatchParams::default(), &timed).await?;
     fixture.installation.register().await?;
     fixture.until_worker("worker-2", "is active again", |said| said.status).await?;
     Ok(())
+}
+
+/// The Job runs on the second worker, and the manager does not reach this any more. There is room on the first one.
+async fn cut_off(fixture: &DispatchFixture, proxy: &FaultProxy) -> Result<Timestamp> {
+    fixture.submit(&training()).await?;
+    fixture.until_workload("train", "runs on the worker", |one| runs_on(one, "worker-2")).await?;
+    fixture.until_running("train", 2, 2).await?;
+    fixture.nodes(1, 1, "2").await?;
+    let cut = Timestamp::now();
+    proxy.set(Fault::Hang);
+    Ok(cut)
 }
 
 fn runs_on(workload: &Workload, worker: &str) -> bool {
@@ -86,13 +103,7 @@ async fn the_job_of_a_worker_that_is_cut_off_starts_elsewhere_after_its_agent_ha
 }
 
 async fn is_fenced_by_time(fixture: &DispatchFixture, proxy: &FaultProxy) -> Result<()> {
-    fixture.submit(&training()).await?;
-    fixture.until_workload("train", "runs on the worker", |one| runs_on(one, "worker-2")).await?;
-    fixture.until_running("train", 2, 2).await?;
-    fixture.nodes(1, 1, "2").await?;
-    let cut = Timestamp::now();
-    proxy.set(Fault::Hang);
-
+    let cut = cut_off(fixture, proxy).await?;
     fixture.until_running("train", 2, 1).await?;
     let [first, second] = both_runs(fixture)?;
     let ended = first.ended().context("an end")?;
@@ -104,5 +115,56 @@ async fn is_fenced_by_time(fixture: &DispatchFixture, proxy: &FaultProxy) -> Res
     let clones = fixture.worker(2).api::<Workload>(fixture.namespace());
     let what = "the fenced clone is removed";
     fixture.worker(2).until_all(&clones, "", what, 2 * TIMEOUT, <[Workload]>::is_empty).await?;
+    Ok(())
+}
+
+/// Runs `sluicectl` against the manager cluster. Gives its exit code and what it printed.
+async fn sluicectl(fixture: &DispatchFixture, arguments: &[&str]) -> Result<(i32, String)> {
+    let hub = fixture.hub().state().kubeconfig();
+    let mut command = Command::new(program("sluicectl")?);
+    let output = command.env("KUBECONFIG", hub).args(arguments).output().await?;
+    let printed = [output.stdout, output.stderr].concat();
+    let code = output.status.code().context("an exit code")?;
+    Ok((code, String::from_utf8_lossy(&printed).into_owned()))
+}
+
+fn waits_for_fence(workload: &Workload) -> bool {
+    let mut checks = workload.status.admission_checks.iter();
+    checks.any(|check| check.state == "Ready" && check.message.contains("WaitingForFence"))
+}
+
+#[tokio::test]
+async fn the_job_of_a_lost_worker_waits_until_a_person_confirms_that_nothing_runs_there()
+-> Result<()> {
+    let fixture = DispatchFixture::alone("once_confirmed").await?;
+    let proxy = prepare(&fixture, "Confirmed").await?;
+    let outcome = is_fenced_by_a_person(&fixture, &proxy).await;
+    reconnect(&fixture, proxy).await?;
+    outcome?;
+    fixture.expect_once_in_the_end("train", 2).await?;
+    both_runs(&fixture).map(drop)
+}
+
+async fn is_fenced_by_a_person(fixture: &DispatchFixture, proxy: &FaultProxy) -> Result<()> {
+    cut_off(fixture, proxy).await?;
+    fixture.until_workload("train", "says that it waits", waits_for_fence).await?;
+    let (_, text) = sluicectl(fixture, &["explain", "train", "-n", fixture.namespace()]).await?;
+    ensure!(text.contains("WaitingForFence"), "{text}");
+    for (arguments, part) in [
+        (["fence", "worker-1", "--yes"].as_slice(), "worker-1 is active"),
+        (&["fence", "worker-2"], "1 Workload will run twice"),
+    ] {
+        let (code, text) = sluicectl(fixture, arguments).await?;
+        ensure!(code == 4 && text.contains(part), "{arguments:?}: {code}, {text}");
+    }
+    let confirmed = Timestamp::now();
+    let (code, text) = sluicectl(fixture, &["fence", "worker-2", "--yes"]).await?;
+    ensure!(code == 0 && text.contains("1 Workload under ExactlyOnce"), "{code}, {text}");
+    fixture.until_running("train", 2, 1).await?;
+    let [_, second] = both_runs(fixture)?;
+    let began = second.began().context("a beginning")?;
+    let earliest = confirmed.checked_sub(SignedDuration::from_secs(1))?;
+    ensure!(began >= earliest, "began {began}, confirmed {confirmed}");
+    proxy.set(Fault::None);
     Ok(())
 }

@@ -24,6 +24,8 @@ use crate::{objects, shared_installation::SharedInstallation};
 
 /// See the module.
 pub(crate) struct DispatchFixture {
+    /// The owner of the programs.
+    pub(crate) shared: &'static SharedInstallation,
     pub(crate) installation: Installation<'static>,
     pub(crate) space: Space,
 }
@@ -39,16 +41,18 @@ pub(crate) struct ReportedCondition {
 impl DispatchFixture {
     /// Beside other tests.
     pub(crate) async fn shared(test: &str) -> Result<Self> {
-        let installation = SharedInstallation::shared().await?.installation().await?;
+        let shared = SharedInstallation::shared().await?;
+        let installation = shared.installation().await?;
         let space = installation.lab.space(test).await?;
-        Ok(Self { installation, space })
+        Ok(Self { shared, installation, space })
     }
 
     /// For a test that breaks something.
     pub(crate) async fn alone(test: &str) -> Result<Self> {
-        let installation = SharedInstallation::alone().await?.installation().await?;
+        let shared = SharedInstallation::alone().await?;
+        let installation = shared.installation().await?;
         let space = installation.lab.space_alone(test).await?;
-        Ok(Self { installation, space })
+        Ok(Self { shared, installation, space })
     }
 
     pub(crate) fn namespace(&self) -> &str {

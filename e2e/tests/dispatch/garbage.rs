@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use crate::{
     fixture::{DispatchFixture, with_label},
     objects,
-    shared_installation::SharedInstallation,
 };
 
 /// As in the manager's configuration.
@@ -38,7 +37,7 @@ fn looks(fixture: &DispatchFixture, kind: &str) -> Result<usize> {
 #[tokio::test]
 async fn garbage_on_a_worker_is_deleted_and_consistency_lists_have_no_effect() -> Result<()> {
     let fixture = DispatchFixture::alone("garbage").await?;
-    let mut manager = SharedInstallation::alone().await?.manager.lock().await;
+    let mut manager = fixture.shared.manager.lock().await;
     manager.take().context("a manager")?.process.terminate(TIMEOUT).await?;
     let often = json!({"multiKueue": {
         "dispatcherName": "sluice.dev/capacity", "workerLostTimeout": "60s", "gcInterval": "4s",

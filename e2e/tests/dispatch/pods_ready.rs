@@ -8,7 +8,6 @@ use serde_json::json;
 use crate::{
     fixture::{DispatchFixture, holds, said, with_label},
     objects,
-    shared_installation::SharedInstallation,
 };
 
 fn is(workload: &Workload, kind: &str, status: bool, reason: &str) -> bool {
@@ -48,7 +47,7 @@ async fn a_dispatched_job_beyond_its_maximum_execution_time_is_deactivated() -> 
 async fn a_job_without_ready_pods_is_requeued_and_then_deactivated() -> Result<()> {
     let fixture = DispatchFixture::alone("pods_never_ready").await?;
     objects::own_queue(fixture.hub(), fixture.namespace(), "2", &[]).await?;
-    let mut manager = SharedInstallation::alone().await?.manager.lock().await;
+    let mut manager = fixture.shared.manager.lock().await;
     manager.take().context("a manager")?.process.terminate(TIMEOUT).await?;
     let hasty = json!({"waitForPodsReady": {
         "timeout": "2s",

@@ -1,5 +1,6 @@
-//! The two shared installations: one for tests that run in parallel, and one for tests with faults, which run one after the
-//! other.
+//! The shared installations: one for tests that run in parallel, and two for tests with faults, which have one of them at a time.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Result;
 use e2e::installation::{Installation, InstallationPlan, InstallationPorts, Program};
@@ -18,7 +19,8 @@ pub(crate) struct SharedInstallation {
 const PLAN: InstallationPlan = InstallationPlan { workers: 2, elects: true };
 
 static SHARED: OnceCell<SharedInstallation> = OnceCell::const_new();
-static ALONE: OnceCell<SharedInstallation> = OnceCell::const_new();
+/// Such a test waits most of the time, so that two at once take half as long.
+static ALONE: [OnceCell<SharedInstallation>; 2] = [OnceCell::const_new(), OnceCell::const_new()];
 
 impl SharedInstallation {
     /// For tests that run in parallel.
@@ -26,9 +28,11 @@ impl SharedInstallation {
         SHARED.get_or_try_init(Self::build).await
     }
 
-    /// For tests with faults; they run one after the other.
+    /// For a test with faults. The tests take the installations in turn.
     pub(crate) async fn alone() -> Result<&'static Self> {
-        ALONE.get_or_try_init(Self::build).await
+        static TESTS: AtomicUsize = AtomicUsize::new(0);
+        let test = TESTS.fetch_add(1, Ordering::Relaxed);
+        ALONE[test % ALONE.len()].get_or_try_init(Self::build).await
     }
 
     /// The installation, with clients of this test's own.

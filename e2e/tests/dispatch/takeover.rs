@@ -7,7 +7,6 @@ use k8s_openapi::api::coordination::v1::Lease;
 use crate::{
     fixture::{DispatchFixture, holds},
     objects,
-    shared_installation::SharedInstallation,
 };
 
 /// The lease of upstream's manager.
@@ -30,7 +29,7 @@ async fn until_led_by_another(fixture: &DispatchFixture, before: &str) -> Result
 #[tokio::test]
 async fn every_job_runs_once_when_the_leader_is_killed() -> Result<()> {
     let fixture = DispatchFixture::alone("takeover").await?;
-    let mut shared = SharedInstallation::alone().await?.manager.lock().await;
+    let mut shared = fixture.shared.manager.lock().await;
     // The leader must not serve the webhooks, because those of the standby stay available.
     let first = until_led_by_another(&fixture, "").await?;
     let leader = fixture.installation.manager(false, &[]).await?;

@@ -9,7 +9,6 @@ use serde_json::json;
 use crate::{
     fixture::{DispatchFixture, delete, said},
     objects,
-    shared_installation::SharedInstallation,
 };
 
 /// A worker with objects stays connected for two minutes, twice the `workerLostTimeout` of these managers.
@@ -63,7 +62,7 @@ async fn after_the_end(fixture: &DispatchFixture) -> Result<()> {
 async fn one_that_went_while_no_manager_ran_is_told_of_and_goes_on_when_it_is_registered_again()
 -> Result<()> {
     let fixture = DispatchFixture::alone("left_behind").await?;
-    let mut manager = SharedInstallation::alone().await?.manager.lock().await;
+    let mut manager = fixture.shared.manager.lock().await;
     fixture.nodes(2, 1, "2").await?;
     fixture.queue("4").await?;
     fixture.submit(&objects::job("train", 2, "1", 8)).await?;

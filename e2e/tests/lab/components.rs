@@ -1,5 +1,7 @@
 //! Components are paused, killed and restarted, and waits report it.
 
+use std::net::{Ipv4Addr, TcpListener};
+
 use anyhow::{Context, Result, bail};
 use harness::{Component, secs};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
@@ -77,6 +79,33 @@ async fn a_restarted_kwok_continues_existing_pods() -> Result<()> {
         |pods: &[Pod]| pods.len() == 2 && pods.iter().all(|pod| phase(pod) == "Succeeded");
     cluster.until_all(&pods, "job-name=train", "succeed", TIMEOUT, succeeded).await?;
     space.observer().until("train", 2, harness::RunVerdict::Once, TIMEOUT).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_component_whose_port_was_taken_says_so_and_starts_once_it_is_free() -> Result<()> {
+    let space = lab().await?.space_alone("port_taken").await?;
+    let cluster = space.worker(2)?;
+    cluster.kill(Component::Scheduler)?;
+    let port = cluster.state().scheduler_port;
+    let bound = async {
+        loop {
+            match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+                Ok(listener) => break listener,
+                // The killed process is ending.
+                Err(_) => tokio::task::yield_now().await,
+            }
+        }
+    };
+    let other = timeout(TIMEOUT, bound).await.context("the port is not free")?;
+    let refused = cluster.restart(Component::Scheduler).await;
+    let message = refused.err().context("the port is taken")?.to_string();
+    let expected =
+        format!("port {port} of kube-scheduler of worker-2 is in use by another program");
+    assert!(message.contains(&expected), "{message}");
+
+    drop(other);
+    cluster.restart(Component::Scheduler).await?;
     Ok(())
 }
 

@@ -1,7 +1,5 @@
 //! Manager and agents in pods, installed, registered and used by the commands of config/README.md.
 
-use std::time::Duration;
-
 use anyhow::{Context, Result, ensure};
 use crds::{
     meta,
@@ -9,7 +7,7 @@ use crds::{
 };
 use e2e::installation::{NAMESPACE, TIMEOUT, root};
 use e2e::objects::job_is;
-use harness::{Cluster, LabPlan, TestLab, program, secs};
+use harness::Cluster;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -18,17 +16,9 @@ use kube::api::ListParams;
 use kube::{Api, ResourceExt};
 use lab::kubeconfig;
 use lab::real_nodes::configuration::BUSYBOX_IMAGE;
-use lab::real_nodes::node::{GATEWAY, RealNodeCounts};
 use serde_json::{Value, json};
 
-use crate::program_image;
-
-const PLAN: LabPlan = LabPlan { workers: 2, audit: false };
-
-const NODES: RealNodeCounts = RealNodeCounts { manager: 1, each_worker: 1 };
-
-/// The namespace of the sample queue, and the name of its LocalQueue.
-const TEAM: &str = "team-a";
+use crate::clusters::{STARTED, TEAM, TestClusters};
 
 /// The Job of the test.
 const JOB: &str = "train";
@@ -39,55 +29,43 @@ const LEASE: &str = "c1f6bfd2.kueue.x-k8s.io";
 /// Replicas of each Deployment.
 const REPLICAS: usize = 2;
 
-/// From the first write of a Deployment until its pods are ready.
-const STARTED: Duration = secs(120);
-
 #[tokio::test]
 #[ignore = "make test-real"]
 async fn manager_and_agents_run_in_pods_as_the_readme_installs_them() -> Result<()> {
-    let lab = TestLab::start_with_real_nodes(PLAN, NODES).await?;
-    let hub = lab.cluster("manager").await?;
-    let workers = [lab.cluster("worker-1").await?, lab.cluster("worker-2").await?];
-    load(&lab, &[&hub], "sluice-manager")?;
-    load(&lab, &workers.each_ref(), "sluice-agent")?;
+    let clusters = TestClusters::open().await?;
+    let tested = installed_and_used(&clusters).await;
+    // Clusters of others are left as they were, also by a test that failed.
+    let cleaned = clusters.clean().await;
+    tested.and(cleaned)
+}
 
-    as_written(&hub, "kubectl apply --server-side -k config/default").await?;
-    for worker in &workers {
+async fn installed_and_used(clusters: &TestClusters) -> Result<()> {
+    let (hub, workers) = (clusters.hub(), clusters.workers());
+    as_written(hub, "kubectl apply --server-side -k config/default").await?;
+    for worker in workers {
         as_written(worker, "kubectl apply --server-side -k config/worker").await?;
         let namespace = root().join("config/samples/multikueue/namespace").display().to_string();
         worker.kubectl(&["apply", "--server-side", "-k", &namespace]).await?;
     }
-    for worker in &workers {
+    for worker in workers {
         until_all_run(worker, "sluice-agent").await?;
     }
-    until_all_run(&hub, "sluice-manager").await?;
-    for worker in &workers {
-        register(&lab, &hub, worker).await?;
+    until_all_run(hub, "sluice-manager").await?;
+    for (worker, server) in workers.iter().zip(&clusters.given.servers) {
+        register(clusters, worker, server).await?;
     }
-    as_written(&hub, "kubectl apply --server-side -k config/samples/multikueue").await?;
-    until_active(&hub, &workers).await?;
+    as_written(hub, "kubectl apply --server-side -k config/samples/multikueue").await?;
+    until_active(hub, workers).await?;
 
-    let worker = job_runs_on(&hub, &workers).await?;
-    leader_is_deleted(&hub).await?;
-    job_ends(&hub, worker).await?;
-    pending_workload_is_listed(&hub).await?;
-    for (cluster, name) in
-        [(&hub, "sluice-manager"), (&workers[0], "sluice-agent"), (&workers[1], "sluice-agent")]
-    {
-        until_all_run(cluster, name).await?;
-        ensure_sound(cluster).await?;
-    }
-    Ok(())
-}
-
-/// Imports the image of a program into the nodes of clusters.
-fn load(lab: &TestLab, clusters: &[&Cluster], name: &str) -> Result<()> {
-    let archive = program_image::archive(&lab.state().directory, name)?;
-    let tool = program("sluice-lab")?;
-    for cluster in clusters {
-        for node in &cluster.state().real_nodes {
-            cluster.running_node(node)?.import(&tool, &archive)?;
-        }
+    let worker = job_runs_on(hub, workers).await?;
+    leader_is_deleted(hub).await?;
+    job_ends(hub, worker).await?;
+    pending_workload_is_listed(hub).await?;
+    until_all_run(hub, "sluice-manager").await?;
+    ensure_sound(hub).await?;
+    for worker in workers {
+        until_all_run(worker, "sluice-agent").await?;
+        ensure_sound(worker).await?;
     }
     Ok(())
 }
@@ -124,18 +102,17 @@ async fn until_all_run(cluster: &Cluster, name: &str) -> Result<()> {
 }
 
 /// Registers a worker by hand: a token, a kubeconfig with it, and the Secret on the manager.
-async fn register(lab: &TestLab, hub: &Cluster, worker: &Cluster) -> Result<()> {
+async fn register(clusters: &TestClusters, worker: &Cluster, server: &str) -> Result<()> {
     let command = "kubectl create token sluice-hub -n kueue-system --duration=720h";
     let token = as_written(worker, command).await?;
     let kubeconfig = kubeconfig::with_token(worker.kubeconfig()?, token.trim());
-    // Pods reach the API servers of other clusters through the gateway.
-    let server = format!("https://{GATEWAY}:{}", worker.state().api_port);
-    let kubeconfig = kubeconfig::render(&kubeconfig::at_server(kubeconfig, &server))?;
-    let path = lab.state().directory.join(format!("{}.kubeconfig", worker.name()));
-    std::fs::write(&path, kubeconfig)?;
+    let kubeconfig = kubeconfig::render(&kubeconfig::at_server(kubeconfig, server))?;
     let name = worker.name();
+    let path = clusters.folder.path().join(format!("{name}.kubeconfig"));
+    std::fs::write(&path, kubeconfig)?;
     let from = format!("--from-file=kubeconfig={}", path.display());
-    hub.kubectl(&["create", "secret", "generic", name, "-n", NAMESPACE, &from]).await?;
+    let secret = ["create", "secret", "generic", name, "-n", NAMESPACE, &from];
+    clusters.hub().kubectl(&secret).await?;
     Ok(())
 }
 

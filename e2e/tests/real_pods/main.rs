@@ -2,6 +2,8 @@
 //!
 //! Its lab does not run beside that of `tests/real`: together they have nine nodes, and nine nodes with their clusters use the 128
 //! inotify instances that the kernel allows a user by default. As there, `make test-real` runs it, where real nodes can run.
+//! `make test-clusters` runs it on the clusters that `SLUICE_E2E_KUBECONFIGS` names, which need no real nodes of a lab.
 
+mod clusters;
 mod installation;
 mod program_image;

@@ -1,24 +1,43 @@
 //! The images of manager and agent for the nodes of a test.
 //!
 //! `make images` takes ten minutes, so the tests pack the programs that were built with them: the same name, user and entry point,
-//! with the libraries that a debug build needs. `SLUICE_IMAGES` names a folder with the archives of `make images` instead.
+//! with the libraries that a debug build needs. `SLUICE_IMAGES` names a folder with the archives of `make images` instead, from
+//! the root of the workspace.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use e2e::installation::root;
 use harness::program;
+use images::archive::is_complete;
 use images::layer::USER;
 use lab::real_nodes::container_image::{ImageFile, LabImage};
 
 /// The archive of a program, in `folder` unless it is there already.
 pub(crate) fn archive(folder: &Path, name: &str) -> Result<PathBuf> {
     if let Some(made) = std::env::var_os("SLUICE_IMAGES").filter(|folder| !folder.is_empty()) {
-        return Ok(Path::new(&made).join(format!("{name}.tar")));
+        return made_archive(&root().join(made), name);
     }
     let path = folder.join(format!("{name}.tar"));
     let archive = debug_image(name)?.archive()?;
     std::fs::write(&path, archive).with_context(|| format!("writing {}", path.display()))?;
+    Ok(path)
+}
+
+/// The archive of a program that `make images` has made.
+fn made_archive(folder: &Path, name: &str) -> Result<PathBuf> {
+    let shown = folder.display();
+    ensure!(folder.is_dir(), "SLUICE_IMAGES: there is no folder {shown}; `make images` makes one");
+    let path = folder.join(format!("{name}.tar"));
+    ensure!(path.is_file(), "SLUICE_IMAGES: {shown} has no {name}.tar; `make images` makes it");
+    let broken = || {
+        format!(
+            "SLUICE_IMAGES: {} is no complete archive of an image; remove it and run `make images`",
+            path.display()
+        )
+    };
+    ensure!(is_complete(&path).with_context(broken)?, broken());
     Ok(path)
 }
 
@@ -50,4 +69,36 @@ fn libraries(program: &Path) -> Result<Vec<String>> {
     let text = String::from_utf8_lossy(&output.stdout);
     let paths = text.split_whitespace().filter(|word| word.starts_with('/'));
     Ok(paths.map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_folder_and_a_half_archive_are_named_with_what_helps() -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let said = |folder: &Path| {
+            made_archive(folder, "sluice-agent").err().map(|error| format!("{error:#}"))
+        };
+        let absent = said(&folder.path().join("none")).context("there is none")?;
+        assert!(absent.ends_with("/none; `make images` makes one"), "{absent}");
+        let absent = said(folder.path()).context("it is empty")?;
+        assert!(absent.ends_with("has no sluice-agent.tar; `make images` makes it"), "{absent}");
+
+        let path = folder.path().join("sluice-agent.tar");
+        let whole = LabImage {
+            programs: vec![ImageFile { path: "bin/x".to_owned(), program: vec![1; 5000] }],
+            ..LabImage::default()
+        };
+        let whole = whole.archive()?;
+        for half in [&whole[..0], &whole[..3000], &whole[..whole.len() / 2]] {
+            std::fs::write(&path, half)?;
+            let broken = said(folder.path()).context("it is half an archive")?;
+            assert!(broken.contains("sluice-agent.tar is no complete archive"), "{broken}");
+        }
+        std::fs::write(&path, &whole)?;
+        assert_eq!(made_archive(folder.path(), "sluice-agent")?, path);
+        Ok(())
+    }
 }

@@ -156,7 +156,7 @@ impl Control for AgentControl {
                 self.grants.pod_answered(ticket, &answer);
             }
             Subject::Job(_) => jobs.answered(ticket, answer, (&settled, workloads), ctx),
-            Subject::Lease => self.grants.answered(answer),
+            Subject::Lease => self.grants.answered(ticket, answer),
             Subject::Capacity => self.capacity.report_answered(ticket, answer),
             Subject::Owner { .. } => {
                 if let Some((owner, search)) = self.owners.answered(ticket, &answer) {
@@ -271,11 +271,11 @@ impl AgentControl {
         }
         self.held.remove(&change.key);
         self.elastic_pods.workload_changed(change, &mut self.core.ctx);
-        if change.voids_reservation {
-            self.capacity.fleet_mut().unplace(change.id);
+        if let Some(id) = change.id.filter(|_| change.voids_reservation) {
+            self.capacity.fleet_mut().unplace(id);
         }
-        if self.core.workload_changed(change) {
-            self.capacity.fleet_mut().workload_removed(change.id);
+        if let Some(id) = self.core.workload_changed(change) {
+            self.capacity.fleet_mut().workload_removed(id);
         }
     }
 
@@ -381,7 +381,7 @@ impl AgentControl {
         // The only cluster of this fleet is no MultiKueueCluster: the reservation names none.
         for key in &run.reserved {
             workloads.clear_nomination(key);
-            let id = workloads.get(key).map(TrackedWorkload::id);
+            let id = workloads.get(key).and_then(TrackedWorkload::id);
             let nodes = id.map(|id| self.capacity.assigned_nodes(id)).unwrap_or_default();
             workloads.assign_nodes(key, &nodes);
         }

@@ -41,7 +41,7 @@ impl AgentSettings {
         Self { core, policy, kinds, origin: file.multi_kueue.origin, namespace, boot }
     }
 
-    /// The same of an agent in this namespace, whose process has this id.
+    /// The same of an agent in this namespace and with this id of its process.
     #[must_use]
     pub fn with_lease(self, namespace: &str, boot: &str) -> Self {
         Self { namespace: namespace.to_owned(), boot: boot.into(), ..self }

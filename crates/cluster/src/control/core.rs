@@ -9,6 +9,7 @@ use ::jobs::{
 };
 use crds::{names::reasons, v1beta2::Workload};
 use dispatch::Fleet;
+use engine::ids::WorkloadId;
 use kube::core::DynamicObject;
 use runtime::watch::{Change, Key};
 use std::{collections::BTreeSet, time::Duration};
@@ -24,8 +25,8 @@ use super::{
     scheduling::{Scheduler, SchedulerConfig},
     timers::Reevaluation,
     workloads::{
-        Evaluation, PendingMessage, PodsReadyPolicy, StatusInputs, WorkloadChange, WorkloadCommand,
-        Workloads,
+        Evaluation, PendingMessage, PodsReadyPolicy, StatusInputs, TrackedWorkload, WorkloadChange,
+        WorkloadCommand, Workloads,
     },
 };
 
@@ -164,8 +165,8 @@ impl Core {
         self.ctx.agenda.workloads(self.jobs.orphaned_workloads().cloned());
     }
 
-    /// Routes a change of a Workload. Returns whether its number may be given to another one.
-    pub(super) fn workload_changed(&mut self, change: &WorkloadChange) -> bool {
+    /// Routes a change of a Workload. Returns the number that it releases.
+    pub(super) fn workload_changed(&mut self, change: &WorkloadChange) -> Option<WorkloadId> {
         let key = &change.key;
         let over = self.scheduler.workload_changed(change, &mut self.ctx);
         self.scheduler.watch_pods_ready(key, self.workloads.get(key));
@@ -173,7 +174,9 @@ impl Core {
         self.jobs.workload_changed(change, &mut self.ctx);
         self.ctx.agenda.now(Reevaluation::Workload(key.clone()));
         // Last: from here on the engine may give the number to another Workload.
-        over && self.workloads.release_id(key, change.id)
+        let released = change.id.filter(|_| over);
+        released.into_iter().for_each(|id| self.workloads.release_id(key, id));
+        released
     }
 
     /// Evaluates every job of the agenda. Returns their number.
@@ -298,10 +301,12 @@ impl Core {
 
     /// Explains why no cycle evaluates a Workload: it is in no active queue.
     fn explain_blocker(&mut self, key: &Key, fleet: &mut Fleet) {
-        let Some(record) = self.workloads.get(key).filter(|one| !one.holds_or_reserves()) else {
+        let record = self.workloads.get(key).filter(|one| !one.holds_or_reserves());
+        // A finished Workload waits for nothing.
+        let Some((record, id)) = record.and_then(|record| Some((record, record.id()?))) else {
             return;
         };
-        let (id, workload) = (record.id(), record.object());
+        let workload = record.object();
         let leaves = workload.metadata.deletion_timestamp.is_some();
         // Its waiting time begins again after a reactivation.
         if leaves || workload.spec.active == Some(false) {
@@ -323,14 +328,15 @@ impl Core {
     }
 
     fn evaluate_replaced_slice(&mut self, change: &WorkloadChange) {
-        let replaced = change.after.as_ref().and_then(|_| self.scheduler.replaced_slice(change.id));
+        let id = change.id.filter(|_| change.after.is_some());
+        let replaced = id.and_then(|id| self.scheduler.replaced_slice(id));
         if let Some((key, _)) = replaced.and_then(|id| self.workloads.by_id(id)) {
             self.ctx.agenda.now(Reevaluation::Workload(key.clone()));
         }
     }
 
     fn finish_replaced_slice(&mut self, key: &Key) {
-        let id = self.workloads.get(key).map(|record| record.id());
+        let id = self.workloads.get(key).and_then(TrackedWorkload::id);
         let message = id.and_then(|id| self.scheduler.replacement_message(id, &self.workloads));
         if let Some(message) = message {
             let reason = reasons::WORKLOAD_SLICE_REPLACED;

@@ -109,7 +109,7 @@ pub enum WorkerInput {
         /// The uid of the cluster.
         uid: Box<str>,
     },
-    /// A kubeconfig was loaded, whose credential expires then; `None` if the credential does not say so.
+    /// A kubeconfig was loaded, with the expiry of its credential; `None` if the credential does not say so.
     Credential(Option<CredentialExpiry>),
     /// The process neither is connected to the worker any more nor tries to be.
     GivenUp,

@@ -12,6 +12,7 @@
 //! Both Leases are in the namespace of the agent and have the label `sluice.dev/grants: "true"`
 //! (docs/reference/dispatch.md §7).
 
+use crds::meta::annotation;
 use crds::names::{
     AGENT_LEASE, HUB_LEASE_PREFIX,
     annotations::{BEAT, ECHO, LEASE_STAMP, SESSION, TERM},
@@ -25,9 +26,8 @@ use serde_json::{Value, json};
 use super::{
     context::Context,
     outbox::{Intent, Tracked},
+    time::SECOND,
 };
-
-const SECOND: i64 = 1_000_000_000;
 
 /// The Lease of the agent.
 pub(crate) fn agent_lease(namespace: &str) -> Key {
@@ -39,7 +39,7 @@ pub(crate) fn hub_lease(namespace: &str, origin: &str) -> Key {
     Key { namespace: Some(namespace.into()), name: format!("{HUB_LEASE_PREFIX}{origin}").into() }
 }
 
-/// The origin of the manager whose Lease has this name.
+/// The origin of the manager in the name of its Lease.
 pub(crate) fn origin_of(name: &str) -> Option<&str> {
     name.strip_prefix(HUB_LEASE_PREFIX)
 }
@@ -127,11 +127,6 @@ pub(crate) fn session_and_term(session: u64, term: u64) -> String {
 pub(crate) fn pair(text: &str) -> Option<(u64, u64)> {
     let (session, term) = text.split_once('/')?;
     Some((session.parse().ok()?, term.parse().ok()?))
-}
-
-/// An annotation of an object.
-pub(crate) fn annotation<'a>(metadata: &'a ObjectMeta, name: &str) -> Option<&'a str> {
-    metadata.annotations.as_ref()?.get(name).map(String::as_str)
 }
 
 #[cfg(test)]

@@ -48,6 +48,7 @@ mod unregistered;
 mod unschedulable;
 mod variant_families;
 mod variants;
+mod waiting_workloads;
 mod workloads_of_jobs;
 
 use std::{collections::BTreeMap, sync::Arc};

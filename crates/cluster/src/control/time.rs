@@ -1,7 +1,17 @@
 //! Conversions between the engine's time and that of API objects.
 
+use std::time::Duration;
+
 use engine::Time;
 use jiff::{SignedDuration, Timestamp};
+
+/// In nanoseconds.
+pub(crate) const SECOND: i64 = 1_000_000_000;
+
+/// The nanoseconds of a duration.
+pub(crate) fn nanos(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
+}
 
 /// Nanoseconds since the epoch, as the engine counts.
 pub(crate) fn engine_time(now: Timestamp) -> Time {

@@ -16,8 +16,7 @@ pub fn admitted_on_cluster(
 ) -> WorkloadStatus {
     status.cluster_name = Some(cluster.to_owned());
     status.nominated_cluster_names = Vec::new();
-    let message = format!("The workload was admitted on \"{cluster}\"");
-    check_states::set(&mut status, check, check_states::READY, &message, at);
+    check_states::set(&mut status, check, check_states::READY, &admitted_on(cluster), at);
     let assignments = status.admission.iter_mut().flat_map(|one| &mut one.pod_set_assignments);
     for assignment in assignments {
         // The worker assigns the topology, and its assignment is not copied
@@ -28,4 +27,10 @@ pub fn admitted_on_cluster(
     }
     admitted::sync(&mut status, at);
     status
+}
+
+/// Message of the check of a Workload that this cluster has admitted.
+#[must_use]
+pub fn admitted_on(cluster: &str) -> String {
+    format!("The workload was admitted on \"{cluster}\"")
 }

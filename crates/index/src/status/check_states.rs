@@ -62,6 +62,20 @@ pub fn check_retry(
     status
 }
 
+/// Sets the message of a check that is Ready, and nothing else.
+#[must_use]
+pub fn ready_with_message(
+    mut status: WorkloadStatus,
+    check: &str,
+    message: &str,
+) -> WorkloadStatus {
+    let mut checks = status.admission_checks.iter_mut();
+    if let Some(one) = checks.find(|one| one.name == check && one.state == READY) {
+        one.message = for_condition(message).into_owned();
+    }
+    status
+}
+
 /// Sets a check to Rejected: the Workload has to be deactivated.
 #[must_use]
 pub fn check_rejected(

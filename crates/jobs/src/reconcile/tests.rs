@@ -310,6 +310,30 @@ fn a_prebuilt_workload_is_owned_followed_and_never_changed() {
     assert_eq!(steps(&deleting, &[&clone]), [""; 0]);
 }
 
+/// The manager of a copy writes the counts of clone and copy one after the other.
+#[test]
+fn an_elastic_copy_of_another_size_than_its_clone_stays() {
+    let clone = workload(&["QuotaReserved", "Admitted"]);
+    let elastic = json!({ "kueue.x-k8s.io/elastic-job": "true" });
+    let copy = |pods: i32, annotations: &Value| {
+        job(&json!({
+            "metadata": { "annotations": annotations }, "spec": { "suspend": false, "parallelism": pods },
+        }))
+    };
+    let steps = |job: &Job| {
+        words(reconcile(job, ReconcileContext { prebuilt: true, ..context(&[&clone], &flavors()) }))
+    };
+    for pods in [1, 5] {
+        assert_eq!(steps(&copy(pods, &elastic)), [""; 0], "{pods}");
+        let stops = ["finish OutOfSync", "stop NoMatchingWorkload"];
+        assert_eq!(steps(&copy(pods, &json!({}))), stops, "{pods}");
+    }
+    let other = json!({ "spec": { "template": { "spec": { "containers": [] } } } });
+    let mut other = job(&other);
+    other.metadata.annotations = serde_json::from_value(elastic).expect("annotations");
+    assert_eq!(steps(&other), ["finish OutOfSync"], "other containers");
+}
+
 #[test]
 fn pods_ready_is_reported_until_the_job_is_finished() {
     let over = json!([{ "type": "Failed", "status": "True" }]);

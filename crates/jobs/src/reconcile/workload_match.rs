@@ -10,7 +10,7 @@ use super::ReconcileContext;
 use crate::{
     GenericJob, JobGates,
     construct_workload::max_exec_time,
-    equivalence::{equivalent, same_work},
+    equivalence::{equivalent, equivalent_to_prebuilt},
     pod_sets_info,
 };
 
@@ -51,7 +51,7 @@ fn is_equivalent<J: GenericJob>(
     } else {
         None
     };
-    let compare = if context.prebuilt { same_work } else { equivalent };
+    let compare = if context.prebuilt { equivalent_to_prebuilt } else { equivalent };
     compare(job, workload, infos.as_deref(), context.gates)
 }
 

@@ -70,6 +70,14 @@ fn build_one(
     finish(&arguments, result).map(drop)
 }
 
+/// Builds the program of a module that is no dependency of ours, with the versions that the module names.
+pub(super) fn install(package: &str, into: &Path) -> Result<(), BinariesError> {
+    let arguments = ["install", "-trimpath", package];
+    let mut command = command(into, &arguments);
+    command.env("GOBIN", into);
+    finish(&arguments, run(command)).map(drop)
+}
+
 /// Runs the Go toolchain in `module` and returns its output.
 pub(super) fn go(module: &Path, arguments: &[&str]) -> Result<String, BinariesError> {
     finish(arguments, run(command(module, arguments)))

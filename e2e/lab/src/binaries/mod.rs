@@ -7,6 +7,7 @@
 
 mod build;
 mod key;
+pub mod kind_program;
 pub mod node_programs;
 mod once;
 mod packages;
@@ -134,21 +135,26 @@ fn io(operation: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Bi
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
     fn an_incomplete_override_is_reported_with_the_missing_programs() {
         let directory = tempfile::tempdir().unwrap();
-        for program in ["etcd", "kube-apiserver", "kubectl", "kwok"] {
-            std::fs::write(directory.path().join(program), "").unwrap();
-        }
+        let write = |program: &str| {
+            let path = directory.path().join(program);
+            std::fs::write(&path, "#!/bin/sh").unwrap();
+            std::fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+        };
+        ["etcd", "kube-apiserver", "kubectl", "kwok"].into_iter().for_each(write);
         let refused = Binaries::from_assets(directory.path().as_os_str()).unwrap_err();
         assert!(
             refused.to_string().ends_with("lacks kube-controller-manager, kube-scheduler"),
             "{refused}"
         );
-        std::fs::write(directory.path().join("kube-controller-manager"), "").unwrap();
-        std::fs::write(directory.path().join("kube-scheduler"), "").unwrap();
+        ["kube-controller-manager", "kube-scheduler"].into_iter().for_each(write);
         let found = Binaries::from_assets(directory.path().as_os_str()).unwrap();
         assert_eq!(found.of(Component::Etcd), directory.path().join("etcd"));
     }

@@ -5,6 +5,7 @@
 //! one removes.
 
 use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::{BinariesError, io};
@@ -33,9 +34,14 @@ pub(super) fn filled(
     std::fs::rename(&unfinished, directory).map_err(io("rename", &unfinished))
 }
 
-/// The files that a directory lacks.
+/// The programs that a directory lacks. What cannot be executed is none: a machine that went down keeps names of files without
+/// their content.
 pub(super) fn missing<'a>(directory: &Path, files: &[&'a str]) -> Vec<&'a str> {
-    files.iter().copied().filter(|file| !directory.join(file).is_file()).collect()
+    let is_program = |file: &str| {
+        let found = std::fs::metadata(directory.join(file));
+        found.is_ok_and(|one| one.is_file() && one.len() > 0 && one.mode() & 0o111 != 0)
+    };
+    files.iter().copied().filter(|file| !is_program(file)).collect()
 }
 
 fn lock(path: &Path, report: &dyn Fn(&str)) -> Result<File, BinariesError> {
@@ -58,17 +64,25 @@ fn remove(directory: &Path) -> Result<(), BinariesError> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
+
+    /// Writes a program with this content.
+    fn fill(content: &'static str) -> impl FnOnce(&Path) -> Result<(), BinariesError> {
+        move |into| {
+            let program = into.join("program");
+            let written = std::fs::write(&program, content)
+                .and_then(|()| std::fs::set_permissions(&program, Permissions::from_mode(0o755)));
+            written.map_err(io("write", into))
+        }
+    }
 
     #[test]
     fn a_complete_directory_is_left_alone_and_an_incomplete_one_is_made_anew() {
         let root = tempfile::tempdir().unwrap();
         let directory = root.path().join("key");
-        let fill = |content: &'static str| {
-            move |into: &Path| {
-                std::fs::write(into.join("program"), content).map_err(io("write", into))
-            }
-        };
         filled(&directory, &["program"], &|_| {}, fill("first")).unwrap();
         filled(&directory, &["program"], &|_| {}, fill("second")).unwrap();
         assert_eq!(std::fs::read_to_string(directory.join("program")).unwrap(), "first");
@@ -77,5 +91,34 @@ mod tests {
         filled(&directory, &["program", "other"], &|_| {}, fill("third")).unwrap();
         assert_eq!(std::fs::read_to_string(directory.join("program")).unwrap(), "third");
         assert_eq!(missing(&directory, &["program", "other"]), ["other"]);
+    }
+
+    #[test]
+    fn programs_that_cannot_be_executed_are_made_anew() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = root.path().join("key");
+        filled(&directory, &["program"], &|_| {}, fill("first")).unwrap();
+        let program = directory.join("program");
+        std::fs::write(&program, "").unwrap();
+        filled(&directory, &["program"], &|_| {}, fill("second")).unwrap();
+        assert_eq!(std::fs::read_to_string(&program).unwrap(), "second");
+        std::fs::set_permissions(&program, Permissions::from_mode(0o644)).unwrap();
+        filled(&directory, &["program"], &|_| {}, fill("third")).unwrap();
+        assert_eq!(std::fs::read_to_string(&program).unwrap(), "third");
+    }
+
+    #[test]
+    fn a_build_that_fails_leaves_nothing_that_counts_as_complete() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = root.path().join("key");
+        let fails = |into: &Path| {
+            fill("half")(into)?;
+            Err(io("write", into)(std::io::Error::other("no space")))
+        };
+        assert!(filled(&directory, &["program"], &|_| {}, fails).is_err());
+        assert!(!directory.exists());
+        filled(&directory, &["program"], &|_| {}, fill("whole")).unwrap();
+        assert_eq!(std::fs::read_to_string(directory.join("program")).unwrap(), "whole");
+        assert!(!directory.with_extension("building").exists());
     }
 }

@@ -31,7 +31,7 @@ pub struct CgroupError {
 pub struct CgroupHierarchy {
     mount: PathBuf,
     unified: bool,
-    /// Its controllers, of version 1.
+    /// Its controllers.
     controllers: Vec<String>,
 }
 
@@ -41,16 +41,15 @@ impl CgroupHierarchy {
     /// # Errors
     /// If the mounts cannot be read.
     pub fn mounted() -> std::io::Result<Vec<Self>> {
-        Ok(hierarchies(&std::fs::read_to_string("/proc/self/mounts")?))
+        let offered = |mount: &Path| {
+            std::fs::read_to_string(mount.join("cgroup.controllers")).unwrap_or_default()
+        };
+        Ok(hierarchies(&std::fs::read_to_string("/proc/self/mounts")?, offered))
     }
 
     /// Whether it limits a resource.
     pub fn has(&self, controller: &str) -> bool {
-        if !self.unified {
-            return self.controllers.iter().any(|one| one == controller);
-        }
-        let available = std::fs::read_to_string(self.mount.join("cgroup.controllers"));
-        available.is_ok_and(|text| text.split_whitespace().any(|one| one == controller))
+        self.controllers.iter().any(|one| one == controller)
     }
 
     /// Creates a group and those above it.
@@ -76,21 +75,28 @@ impl CgroupHierarchy {
     }
 }
 
-/// The hierarchies that a text like `/proc/self/mounts` lists.
-fn hierarchies(mounts: &str) -> Vec<CgroupHierarchy> {
-    mounts.lines().filter_map(hierarchy).collect()
+/// The hierarchies that a text like `/proc/self/mounts` lists. `offered` is the content of the file `cgroup.controllers` of a
+/// mount of version 2.
+pub(super) fn hierarchies(mounts: &str, offered: impl Fn(&Path) -> String) -> Vec<CgroupHierarchy> {
+    mounts.lines().filter_map(|line| hierarchy(line, &offered)).collect()
 }
 
-fn hierarchy(line: &str) -> Option<CgroupHierarchy> {
+fn hierarchy(line: &str, offered: impl Fn(&Path) -> String) -> Option<CgroupHierarchy> {
     let mut fields = line.split(' ').skip(1);
-    let (mount, kind, options) = (fields.next()?, fields.next()?, fields.next()?);
+    let (mount, kind, options) = (Path::new(fields.next()?), fields.next()?, fields.next()?);
     let unified = match kind {
         "cgroup2" => true,
         "cgroup" => false,
         _ => return None,
     };
-    let controllers = options.split(',').filter(|_| !unified).map(str::to_owned).collect();
-    Some(CgroupHierarchy { mount: PathBuf::from(mount), unified, controllers })
+    let names = |text: &str, separator: fn(char) -> bool| -> Vec<String> {
+        text.split(separator).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    };
+    let controllers = match unified {
+        true => names(&offered(mount), char::is_whitespace),
+        false => names(options, |one| one == ','),
+    };
+    Some(CgroupHierarchy { mount: mount.to_owned(), unified, controllers })
 }
 
 /// With version 2 a group has the controllers that the group above it passes on.
@@ -206,14 +212,14 @@ cgroup2 /sys/fs/cgroup/unified cgroup2 rw,relatime 0 0
 
     #[test]
     fn every_controller_and_the_unified_hierarchy_are_found() {
-        let found = hierarchies(BOTH);
+        let found = hierarchies(BOTH, |_| "memory pids\n".to_owned());
         let mounts: Vec<_> = found.iter().map(|one| one.mount.to_str().unwrap()).collect();
         let expected =
             ["/sys/fs/cgroup/cpuset", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/unified"];
         assert_eq!(mounts, expected);
         assert!(found[0].has("cpuset") && !found[0].unified);
         assert!(found[1].has("cpu") && found[1].has("cpuacct") && !found[1].has("memory"));
-        assert!(found[2].unified);
+        assert!(found[2].unified && found[2].has("pids") && !found[2].has("rw"));
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! |---|---|
 //! | [`node`] | name, addresses and place of a node |
 //! | [`preflight`] | what the machine lacks |
+//! | [`inotify`] | how many watchers of files they need |
 //! | [`configuration`] | the configuration of kubelet, kube-proxy, containerd and CNI |
 //! | [`container_image`] | the images of a node, made here |
 //! | [`files`] | all files of a node |
@@ -33,6 +34,7 @@ pub mod faults;
 pub mod files;
 pub mod gateway;
 pub mod init;
+pub mod inotify;
 pub mod links;
 pub mod node;
 pub mod preflight;

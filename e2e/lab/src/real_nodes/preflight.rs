@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::cgroups::{self, CgroupHierarchy};
+use super::inotify::InotifyDemand;
 
 /// A unix socket has no longer path.
 const SOCKET_PATH: usize = 107;
@@ -14,14 +15,11 @@ pub const REPLACED: [&str; 3] = ["/run", "/var/lib", "/var/log"];
 /// Controllers without which a kubelet does not start.
 const CONTROLLERS: [&str; 4] = ["cpu", "cpuset", "memory", "pids"];
 
-/// kubelet, containerd and their children watch files; the limit is per user and covers all labs.
-const INOTIFY_INSTANCES: u32 = 64;
-
 /// The release of Debian that has the packages.
 const RELEASE: &str = "bookworm";
 
-/// What the machine lacks; empty if it can run real nodes.
-pub fn lacking() -> Vec<String> {
+/// What the machine lacks for labs of this size; empty if it can run them.
+pub fn lacking(demand: InotifyDemand) -> Vec<String> {
     let mut lacking = Vec::new();
     if !rustix::process::geteuid().is_root() {
         lacking.push("real nodes need root".to_owned());
@@ -33,7 +31,7 @@ pub fn lacking() -> Vec<String> {
     lacking.extend(programs());
     lacking.extend(controllers());
     lacking.extend(filesystem());
-    lacking.extend(inotify());
+    lacking.extend(demand.lacking());
     if lacking.is_empty() {
         lacking.extend(namespaces());
         lacking.extend(control_groups());
@@ -86,14 +84,19 @@ fn programs() -> Vec<String> {
     absent.map(text).collect()
 }
 
-fn controllers() -> Vec<String> {
-    let hierarchies = CgroupHierarchy::mounted().unwrap_or_default();
-    let absent = CONTROLLERS
-        .into_iter()
-        .filter(|controller| !hierarchies.iter().any(|one| one.has(controller)));
-    let absent: Vec<&str> = absent.collect();
-    let text = || format!("no control group hierarchy is mounted for {}", absent.join(", "));
-    if absent.is_empty() { Vec::new() } else { vec![text()] }
+fn controllers() -> Option<String> {
+    lacking_controllers(&CgroupHierarchy::mounted().unwrap_or_default())
+}
+
+/// A hierarchy of version 2 offers several controllers, and in a container often not all of the kernel's.
+fn lacking_controllers(hierarchies: &[CgroupHierarchy]) -> Option<String> {
+    if hierarchies.is_empty() {
+        return Some("no control groups are mounted at /sys/fs/cgroup".to_owned());
+    }
+    let is_absent = |controller: &&str| !hierarchies.iter().any(|one| one.has(controller));
+    let absent: Vec<&str> = CONTROLLERS.into_iter().filter(is_absent).collect();
+    let text = || format!("no control group hierarchy has the controllers {}", absent.join(", "));
+    (!absent.is_empty()).then(text)
 }
 
 fn filesystem() -> Option<String> {
@@ -102,14 +105,6 @@ fn filesystem() -> Option<String> {
     let there =
         overlay(known()) || (runs(Command::new("modprobe").arg("overlay")) && overlay(known()));
     (!there).then(|| "the kernel has no overlay file system".to_owned())
-}
-
-fn inotify() -> Option<String> {
-    let file = "/proc/sys/fs/inotify/max_user_instances";
-    let limit = std::fs::read_to_string(file).ok()?.trim().parse::<u32>().ok()?;
-    (limit < INOTIFY_INSTANCES).then(|| {
-        format!("fs.inotify.max_user_instances is {limit}, and real nodes need {INOTIFY_INSTANCES}")
-    })
 }
 
 /// Creates what a node needs and leaves it again.
@@ -152,6 +147,33 @@ mod tests {
         let said = misplaced(Path::new("/x"), Path::new(&long)).unwrap();
         assert!(said.contains("has 113 bytes"), "{said}");
         assert_eq!(misplaced(Path::new("/home/a"), Path::new("/home/a/egress.sock")), None);
+    }
+
+    #[test]
+    fn the_controllers_of_both_versions_count_together() {
+        const VERSION_1: &str =
+            "cgroup /c/cpuset cgroup rw,cpuset 0 0\ncgroup /c/cpu cgroup rw,cpu,cpuacct 0 0\n";
+        const REST: &str =
+            "cgroup /c/memory cgroup rw,memory 0 0\ncgroup /c/pids cgroup rw,pids 0 0\n";
+        const VERSION_2: &str = "cgroup2 /c/unified cgroup2 rw 0 0\n";
+        let lacks = "no control group hierarchy has the controllers";
+        for (mounts, offered, wanted) in [
+            (format!("{VERSION_1}{REST}"), "", None),
+            (format!("{VERSION_1}{REST}{VERSION_2}"), "", None),
+            (VERSION_2.to_owned(), "cpuset cpu io memory hugetlb pids rdma misc\n", None),
+            (format!("{VERSION_1}{VERSION_2}"), "memory pids", None),
+            (VERSION_2.to_owned(), "cpu pids", Some(format!("{lacks} cpuset, memory"))),
+            (VERSION_2.to_owned(), "", Some(format!("{lacks} cpu, cpuset, memory, pids"))),
+            (VERSION_1.to_owned(), "", Some(format!("{lacks} memory, pids"))),
+            (
+                "tmpfs /c tmpfs rw 0 0\n".to_owned(),
+                "memory",
+                Some("no control groups are mounted at /sys/fs/cgroup".to_owned()),
+            ),
+        ] {
+            let found = cgroups::hierarchies(&mounts, |_| offered.to_owned());
+            assert_eq!(lacking_controllers(&found), wanted, "{mounts}{offered}");
+        }
     }
 
     #[test]

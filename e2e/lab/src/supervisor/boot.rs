@@ -16,7 +16,7 @@ use crate::certs::{Certs, CertsError};
 use crate::component::Component;
 use crate::kubeconfig::{self, KubeconfigFailure};
 use crate::state::{ClusterState, StateError, write_private};
-use crate::{control_plane, logs, stages};
+use crate::{control_plane, logs, ports, stages};
 
 /// A busy machine with two cores needs a multiple of the usual three seconds.
 const DEADLINE: Duration = Duration::from_secs(180);
@@ -71,6 +71,18 @@ pub enum BootError {
         component: Component,
         /// What the system said.
         source: std::io::Error,
+    },
+    /// Another program listens on a port that was free when it was chosen.
+    #[error(
+        "port {port} of {component} of {cluster} is in use by another program; end that one, or take the lab down and start it again"
+    )]
+    PortTaken {
+        /// The cluster.
+        cluster: String,
+        /// The component.
+        component: Component,
+        /// The port.
+        port: u16,
     },
     /// A program ended instead of serving.
     #[error("{component} of {cluster} ended ({status}); its last lines:\n{log}")]
@@ -151,6 +163,10 @@ pub(super) async fn launch(
     component: Component,
     extra: &[String],
 ) -> Result<(), BootError> {
+    // A probe of the port would take the other program for this one.
+    if let Some(port) = ports::taken(&ports_of(cluster, component)) {
+        return Err(BootError::PortTaken { cluster: cluster.name.clone(), component, port });
+    }
     let state = lab.state();
     let mut arguments = control_plane::arguments(component, cluster, state.audit);
     arguments.extend_from_slice(extra);
@@ -178,6 +194,17 @@ pub(super) async fn launch(
             status,
             log: logs::tail(&cluster.log(component), 20),
         }),
+    }
+}
+
+/// The ports that a component listens on.
+fn ports_of(cluster: &ClusterState, component: Component) -> Vec<u16> {
+    match component {
+        Component::Etcd => vec![cluster.etcd_port, cluster.etcd_peer_port],
+        Component::ApiServer => vec![cluster.api_port],
+        Component::ControllerManager => vec![cluster.controller_manager_port],
+        Component::Scheduler => vec![cluster.scheduler_port],
+        Component::Kwok => vec![cluster.kwok_port],
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use lab::real_nodes::inotify::InotifyDemand;
 use lab::real_nodes::node::RealNodeCounts;
 use lab::up::{self, LabOwner, Options};
 use lab::{LabState, Phase, StateRoot};
@@ -100,12 +101,20 @@ impl Down {
 pub(crate) struct Preflight {
     #[command(flatten)]
     lab: LabName,
+    /// The clusters of all labs that run at once, managers included.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    clusters: usize,
+    /// Their real nodes.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    nodes: usize,
 }
 
 impl Preflight {
     /// Fails if something is missing, with one line for each point.
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let lacking = up::lacking_for_real_nodes(&StateRoot::of_user()?, &self.lab.name)?;
+        let demand = InotifyDemand { clusters: self.clusters, nodes: self.nodes };
+        let root = StateRoot::of_user()?;
+        let lacking = up::lacking_for_real_nodes(&root, &self.lab.name, demand)?;
         if lacking.is_empty() {
             println!("real nodes can run here");
             return Ok(ExitCode::SUCCESS);

@@ -112,20 +112,7 @@ impl PodSymptom {
 mod tests {
     use serde_json::json;
 
-    use super::*;
-    use crate::control::observed::Reduced;
-
-    fn pod(status: &Value) -> PodInfo {
-        let pod = serde_json::from_value(json!({
-            "metadata": {
-                "namespace": "ns",
-                "labels": {"kueue.x-k8s.io/multikueue-worker-workload-pod": "true"},
-                "annotations": {"kueue.x-k8s.io/workload": "clone"},
-            },
-            "status": status,
-        }));
-        PodInfo::of(&pod.expect("a pod"))
-    }
+    use super::{super::node::pod_of_clone as pod, *};
 
     fn waiting(reason: &str, message: &str) -> PodInfo {
         let state = json!({"waiting": {"reason": reason, "message": message}});

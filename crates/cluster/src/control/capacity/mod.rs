@@ -60,12 +60,12 @@ use self::{
 use super::{
     context::Context,
     jobs::Jobs,
-    outbox::{Purpose, Ticket, Tracked, after, decode, upsert_single},
+    outbox::{Purpose, Ticket, Tracked, after, answer_single, upsert_single},
     pod_failure::PodFailure,
     scheduling::Scheduler,
     start_failure::PodStarts,
     timers::Reevaluation,
-    workloads::{TrackedWorkload, WorkloadPhase, Workloads},
+    workloads::{TrackedWorkload, Workloads},
 };
 use crate::control::{key_map::KeyMap, node_info::NodeInfo};
 
@@ -209,17 +209,7 @@ impl LocalCapacity {
 
     /// Takes the answer to a write of the report.
     pub(crate) fn report_answered(&mut self, ticket: &Ticket, answer: WriteOutcome) {
-        match (&mut self.report, answer) {
-            (Some(tracked), WriteOutcome::Done(value)) => {
-                tracked.observe_answer(value);
-            }
-            // The watch has shown the deletion before the answer to an earlier write: the object in it does not exist any more.
-            (None, WriteOutcome::Done(value)) if ticket.purpose == Purpose::CapacityCreate => {
-                self.report = decode::<ClusterCapacity>(value).map(Tracked::new);
-            }
-            (known, WriteOutcome::Gone) => *known = None,
-            _ => {}
-        }
+        answer_single(&mut self.report, ticket.purpose == Purpose::CapacityCreate, answer);
         self.report_stale = true;
     }
 
@@ -318,9 +308,10 @@ impl LocalCapacity {
     fn refresh_unbound(&mut self, key: &Key, inputs: &CapacityInputs<'_>) {
         let unbound = self.unbound_pods(key, inputs);
         let counted = unbound.as_ref().filter(|one| one.holds_quota);
-        match (inputs.workloads.get(key), counted.map(|one| Arc::clone(&one.work))) {
-            (Some(record), Some(work)) => {
-                let placed = (record.id(), work);
+        let record = inputs.workloads.get(key).and_then(|record| Some((record, record.id()?)));
+        match (record, counted.map(|one| Arc::clone(&one.work))) {
+            (Some((record, id)), Some(work)) => {
+                let placed = (id, work);
                 if self.placed.get(key) != Some(&placed) {
                     let (id, work) = placed.clone();
                     self.fleet.place(id, self.id, work, record.started_at());
@@ -331,9 +322,9 @@ impl LocalCapacity {
                 let placed = self.placed.remove(key).is_some();
                 // The placement of a reservation that is not written yet is that of its cycle and
                 // stays.
-                let unreserved = |one: &&TrackedWorkload| one.transitions().reservation().is_none();
-                if let Some(record) = record.filter(|one| placed && unreserved(one)) {
-                    self.fleet.unplace(record.id());
+                let unreserved = |one: &TrackedWorkload| one.transitions().reservation().is_none();
+                if let Some((_, id)) = record.filter(|(one, _)| placed && unreserved(one)) {
+                    self.fleet.unplace(id);
                 }
             }
         }
@@ -346,11 +337,9 @@ impl LocalCapacity {
     /// Pods of a clone that are still to be bound; `None` if there are none.
     fn unbound_pods(&self, key: &Key, inputs: &CapacityInputs<'_>) -> Option<UnboundPods> {
         let record = inputs.workloads.get(key)?;
-        if record.phase() == WorkloadPhase::Finished {
-            return None;
-        }
         let workload = record.object();
-        let request = inputs.scheduler.request(record.id())?;
+        // A finished clone has none.
+        let request = inputs.scheduler.request(record.id()?)?;
         let reclaimable = inputs.jobs.reclaimable_pods(key, workload);
         let given = request.pod_sets.iter().map(|pods| {
             let bound = self.nodes.bound(key, &pods.name);
@@ -370,7 +359,8 @@ impl LocalCapacity {
         // Pending clones count as well: up to `asOf` the manager does not count a clone as in
         // flight (docs/reference/dispatch.md §2).
         let is_pending = |key: &Key| {
-            workloads.get(key).is_some_and(|one| self.fleet.placed_on(one.id()).is_none())
+            let id = workloads.get(key).and_then(TrackedWorkload::id);
+            id.is_some_and(|id| self.fleet.placed_on(id).is_none())
         };
         let pending = self.unbound.iter().filter(|(key, _)| is_pending(key));
         let mut pending = pending.map(|(_, one)| one.work.as_ref()).peekable();
@@ -408,7 +398,7 @@ fn n_done(reclaimable: &[ReclaimablePod], pod_set: &str) -> i64 {
 /// The number of pods that a clone should have now; `None` if it has no quota.
 fn wanted_pods(key: &Key, inputs: &CapacityInputs<'_>) -> Option<i64> {
     let record = inputs.workloads.get(key).filter(|record| record.phase().holds_quota())?;
-    let request = inputs.scheduler.request(record.id())?;
+    let request = inputs.scheduler.request(record.id()?)?;
     let reclaimable = inputs.jobs.reclaimable_pods(key, record.object());
     let wanted = request.pod_sets.iter().map(|pods| pods.count - n_done(&reclaimable, &pods.name));
     Some(wanted.sum())

@@ -95,3 +95,17 @@ impl BoundPod {
         })
     }
 }
+
+/// A pod of the clone `ns/clone` with this status.
+#[cfg(test)]
+pub(super) fn pod_of_clone(status: &serde_json::Value) -> PodInfo {
+    let pod = serde_json::from_value(serde_json::json!({
+        "metadata": {
+            "namespace": "ns",
+            "labels": {"kueue.x-k8s.io/multikueue-worker-workload-pod": "true"},
+            "annotations": {"kueue.x-k8s.io/workload": "clone"},
+        },
+        "status": status,
+    }));
+    PodInfo::of(&pod.expect("a pod"))
+}

@@ -76,26 +76,13 @@ impl UnschedulableSince {
 mod tests {
     use serde_json::json;
 
-    use super::*;
-    use crate::control::observed::Reduced;
+    use super::{super::node::pod_of_clone as object, *};
 
     fn pod(status: &str, reason: &str, second: u8) -> PodInfo {
         object(&json!({"conditions": [{
             "type": "PodScheduled", "status": status, "reason": reason, "message": "0/1 nodes",
             "lastTransitionTime": format!("2026-01-01T00:00:{second:02}Z"),
         }]}))
-    }
-
-    fn object(status: &Value) -> PodInfo {
-        let pod = serde_json::from_value(json!({
-            "metadata": {
-                "namespace": "ns",
-                "labels": {"kueue.x-k8s.io/multikueue-worker-workload-pod": "true"},
-                "annotations": {"kueue.x-k8s.io/workload": "clone"},
-            },
-            "status": status,
-        }));
-        PodInfo::of(&pod.expect("a pod"))
     }
 
     fn key(name: &str) -> Key {

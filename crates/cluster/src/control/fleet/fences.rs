@@ -4,6 +4,7 @@
 //! that both take themselves for the leader the second one to write is refused (docs/reference/dispatch.md §7-8).
 
 use crds::{
+    meta::annotation,
     names::annotations::{FENCE, FENCE_RECORD},
     v1beta2::MultiKueueCluster,
 };
@@ -14,12 +15,12 @@ use serde_json::json;
 use super::{FleetRegistry, conditions};
 use crate::control::{
     context::Context,
-    lease_objects::{annotation, pair, session_and_term},
+    lease_objects::{pair, session_and_term},
     outbox::{Purpose, Subject},
 };
 
 impl FleetRegistry {
-    /// Workers with leases: those that a policy asks them of, and those with a record, whose work needs them to run on.
+    /// Workers with leases: those that a policy asks them of, and those with a record, because their work needs them to run on.
     pub(crate) fn leased_clusters(&self) -> Vec<Box<str>> {
         let wanted = |name: &str| {
             let id = self.fleet.find(name);

@@ -13,7 +13,7 @@ use dispatch::{
     PlacementPolicy, PlacementStrategy,
 };
 
-use crate::control::time::engine_time;
+use crate::control::time::{SECOND, engine_time, nanos};
 
 /// The gang reservation of a configuration without a policy: for a gang that is blocked for 30 s, of all room.
 const DEFAULT_RESERVATION: GangReservationPolicy =
@@ -24,9 +24,6 @@ const DEFAULT_LEASE_SECONDS: u64 = 60;
 
 /// The shortest `leaseDuration`: an agent beats six times in it.
 const MIN_LEASE_SECONDS: i64 = 6;
-
-/// In nanoseconds.
-const SECOND: i64 = 1_000_000_000;
 
 /// The policy of a MultiKueueConfig that names none.
 pub(super) fn default_policy() -> PlacementPolicy {
@@ -87,10 +84,6 @@ fn read_leases(spec: &Disconnection, lost_after: Option<Duration>) -> Option<Lea
         duration: seconds.saturating_mul(SECOND),
         lost_after: lost_after.map(nanos),
     })
-}
-
-fn nanos(duration: Duration) -> i64 {
-    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
 
 /// A cost in thousandths.

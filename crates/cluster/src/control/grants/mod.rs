@@ -35,7 +35,7 @@ use super::{
     context::Context,
     key_map::KeyMap,
     lease_objects::{agent_lease, beat_fields, beat_of, grant_of, origin_of, stamp_of, submit},
-    outbox::{Intent, Purpose, Subject, Target, Ticket, Tracked, decode, upsert_single},
+    outbox::{Intent, Purpose, Subject, Target, Ticket, Tracked, answer_single, upsert_single},
     pod_failure::PodFailure,
     time::{engine_time, timestamp},
     timers::Reevaluation,
@@ -59,7 +59,7 @@ pub(crate) struct AgentGrants {
 }
 
 impl AgentGrants {
-    /// Of a process with this boot id, whose Lease is in this namespace.
+    /// Of a process with this boot id and a Lease in this namespace.
     pub(crate) fn new(namespace: String, boot: Box<str>) -> Self {
         let (holder, lease) = (None, None);
         Self {
@@ -96,17 +96,8 @@ impl AgentGrants {
     }
 
     /// Takes the answer to a write of the agent's Lease.
-    pub(crate) fn answered(&mut self, answer: WriteOutcome) {
-        match (&mut self.lease, answer) {
-            (Some(lease), WriteOutcome::Done(value)) => {
-                lease.observe_answer(value);
-            }
-            (None, WriteOutcome::Done(value)) => {
-                self.lease = decode::<Lease>(value).map(Tracked::new);
-            }
-            (lease, WriteOutcome::Gone) => *lease = None,
-            _ => {}
-        }
+    pub(crate) fn answered(&mut self, ticket: &Ticket, answer: WriteOutcome) {
+        answer_single(&mut self.lease, ticket.purpose == Purpose::BeatCreate, answer);
     }
 
     /// The clock was set back: the ends of grants are not known any more. One that was set forward ends them early.
@@ -155,7 +146,7 @@ impl AgentGrants {
         self.observed.keys().filter(is_fenced).cloned().collect()
     }
 
-    /// The eviction of a clone whose grant has ended.
+    /// The eviction of a clone at the end of its grant.
     pub(crate) fn fence(&self, key: &Key, clone: &Workload, ctx: &Context) -> Option<PodFailure> {
         let is = |condition| is_true(&clone.status.conditions, condition);
         let runs = is(ADMITTED) && !is(EVICTED);
@@ -164,7 +155,7 @@ impl AgentGrants {
         fenced.then_some(PodFailure { at: ctx.now, reason: FENCED, message })
     }
 
-    /// Ends the pods of a clone whose grant has ended, and looks again when the present one ends.
+    /// Ends the pods of a clone at the end of its grant, and looks again when the present one ends.
     pub(crate) fn evaluate(&self, key: &Key, clone: &Workload, ctx: &mut Context) {
         let evicted = find(&clone.status.conditions, EVICTED);
         let is_fenced = evicted.is_some_and(|one| one.status == "True" && one.reason == FENCED);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crds::v1beta2::{MultiKueueCluster, Workload};
+use engine::ids::WorkloadId;
 use index::{finished_run, run_time_group};
 use jiff::Timestamp;
 use runtime::{watch::Key, writer::WriteOutcome};
@@ -194,15 +195,14 @@ impl Dispatching {
     }
 
     /// A finished or deleted Workload takes no room any more once its worker's report shows it.
-    pub(super) fn end_placement(&mut self, change: &WorkloadChange) {
+    pub(super) fn end_placement(&mut self, key: &Key, id: WorkloadId) {
         let multikueue = self.multikueue.as_ref();
-        let finished =
-            multikueue.and_then(|one| one.finished_at(&change.key, change.id, &self.registry));
+        let finished = multikueue.and_then(|one| one.finished_at(key, id, &self.registry));
         let fleet = self.registry.fleet_mut();
         if let Some(version) = finished {
-            fleet.workload_ended(change.id, version);
+            fleet.workload_ended(id, version);
         }
-        fleet.workload_removed(change.id);
+        fleet.workload_removed(id);
     }
 
     /// Learns from a Workload that has finished how long others of its origin run. After a restart the finished Workloads of the

@@ -34,12 +34,12 @@ impl ManagerControl {
     /// Routes a change of a Workload to every machine.
     pub(super) fn route(&mut self, change: &WorkloadChange) {
         // The new spec may need other room, so the next cycle places it again.
-        if change.voids_reservation {
-            self.dispatching.registry.fleet_mut().unplace(change.id);
+        if let Some(id) = change.id.filter(|_| change.voids_reservation) {
+            self.dispatching.registry.fleet_mut().unplace(id);
         }
         self.dispatching.learn_run_time(change);
-        if self.core.workload_changed(change) {
-            self.dispatching.end_placement(change);
+        if let Some(id) = self.core.workload_changed(change) {
+            self.dispatching.end_placement(&change.key, id);
         }
         self.queues.workload_changed(change, &mut self.core.ctx.agenda);
         self.concurrent_admission.workload_changed(change, &mut self.core.ctx.agenda);

@@ -17,7 +17,7 @@ use crate::control::{
         Purpose, REMOVAL_SHOWN_WITHIN, Subject, Ticket, after, decode, decode_job, listed_object,
     },
     timers::Reevaluation,
-    workloads::Workloads,
+    workloads::{TrackedWorkload, Workloads},
 };
 
 /// Creates that met an existing object, with a consistent read after each that found none of ours, until it counts as foreign:
@@ -162,8 +162,9 @@ impl CopyAnswer<'_> {
             return;
         }
         let clone = self.worker.clones.get(workload);
-        if let (Some(record), Some(clone)) = (inputs.workloads.get(workload), clone) {
-            inputs.registry.fleet_mut().clone_created(record.id(), clone.version());
+        let id = inputs.workloads.get(workload).and_then(TrackedWorkload::id);
+        if let (Some(id), Some(clone)) = (id, clone) {
+            inputs.registry.fleet_mut().clone_created(id, clone.version());
         }
     }
 }

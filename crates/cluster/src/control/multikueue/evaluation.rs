@@ -39,7 +39,7 @@ use crate::control::{
     outbox::Purpose,
     time::{engine_time, timestamp},
     timers::Reevaluation,
-    workloads::Transition,
+    workloads::{TrackedWorkload, Transition},
 };
 
 /// Message of a reservation that ends because no cluster has room when the other checks are Ready.
@@ -109,8 +109,9 @@ impl<'a> DispatchEvaluation<'a> {
         let settings = self.config.timeouts(lost_after);
         let steps = dispatch_workload::decide(&hub, &copies, &settings, engine_time(self.ctx.now));
         tracing::trace!(workload = %self.key, ?hub, ?copies, ?steps, "dispatch");
-        let steps = steps.into_iter();
-        steps.filter_map(|step| self.take_step(step)).collect()
+        let message = self.fence_message(&hub, check.as_deref());
+        let effects = steps.into_iter().filter_map(|step| self.take_step(step));
+        effects.chain(message).collect()
     }
 
     /// The clusters that may be nominated now, if they race.
@@ -143,7 +144,7 @@ impl<'a> DispatchEvaluation<'a> {
     fn clusters_that_race(&self, hub: &LocalWorkload) -> Option<ClusterRace> {
         let record = self.inputs.workloads.get(self.key)?;
         let config = self.multikueue_config()?;
-        let request = self.inputs.scheduler.request(record.id())?;
+        let request = self.inputs.scheduler.request(record.id()?)?;
         let fleet = self.inputs.registry.fleet();
         let nominated = Nominated { clusters: &hub.nominated_clusters, at: hub.nominated_at };
         let dispatcher = self.config.dispatcher;
@@ -352,7 +353,7 @@ impl<'a> DispatchEvaluation<'a> {
     fn nominate(&mut self) -> Option<DispatchEffect> {
         let record = self.inputs.workloads.get(self.key)?;
         let admission = record.object().status.admission.as_ref()?;
-        let (id, scheduler) = (record.id(), self.inputs.scheduler);
+        let (id, scheduler) = (record.id()?, self.inputs.scheduler);
         let placed = self.inputs.registry.fleet().placed_on(id);
         let work = admitted_work(record, admission, (scheduler, self.inputs.registry.fleet()));
         let fleet = self.inputs.registry.fleet_mut();
@@ -432,11 +433,11 @@ impl<'a> DispatchEvaluation<'a> {
 
     fn withdrawn(&mut self) {
         // The step repeats until the release is visible, but the placement is removed once.
-        if let Some(record) = self.inputs.workloads.get(self.key)
+        if let Some(id) = self.inputs.workloads.get(self.key).and_then(TrackedWorkload::id)
             && !std::mem::replace(&mut self.state.withdrawn, true)
         {
             self.exclude_after_timeout();
-            self.inputs.registry.fleet_mut().unplace(record.id());
+            self.inputs.registry.fleet_mut().unplace(id);
         }
     }
 

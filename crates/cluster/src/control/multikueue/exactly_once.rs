@@ -3,22 +3,32 @@
 //! A Workload gets the guarantee before its first copy is created, as an annotation that a change of the policy does not remove.
 //! Copies that exist without it keep running under KeepRunning until the next nomination.
 
-use crds::names::{EXACTLY_ONCE, annotations::EXECUTION};
+use crds::{
+    meta::annotation,
+    names::{EXACTLY_ONCE, annotations::EXECUTION},
+};
 use dispatch::workload::{DispatchCheckState, LocalWorkload, RemoteCopy};
 use engine::ids::ClusterId;
+use index::status;
 use k8s_openapi::api::coordination::v1::Lease;
 use runtime::{watch::Change, writer::WriteOutcome};
 
 use super::{
-    MultiKueueDispatch, evaluation::DispatchEvaluation, grants::LeaseSettings, worker::Worker,
+    DispatchEffect, MultiKueueDispatch,
+    evaluation::DispatchEvaluation,
+    grants::LeaseSettings,
+    lease_state::{WAITING_FOR_FENCE, awaited_fence},
+    worker::Worker,
     worker_writes,
 };
 use crate::control::{
     context::Context,
     fleet::FleetRegistry,
-    lease_objects::{annotation, session_and_term, stamp_of},
+    lease_objects::{session_and_term, stamp_of},
     outbox::{Destination, Subject, Ticket},
+    time::engine_time,
     timers::Reevaluation,
+    workloads::Transition,
 };
 
 impl MultiKueueDispatch {
@@ -30,7 +40,7 @@ impl MultiKueueDispatch {
     /// Takes the answer to a write of a worker's Lease.
     pub(crate) fn lease_answered(&mut self, ticket: &Ticket, answer: WriteOutcome) {
         if let Destination::Worker(name) = &ticket.target.to {
-            self.grants.answered(name, answer);
+            self.grants.answered(name, ticket.purpose, answer);
         }
     }
 
@@ -105,17 +115,46 @@ impl DispatchEvaluation<'_> {
         if writes && self.state.read_on.insert(copy.cluster) {
             let hub_jobs =
                 super::view::observed_jobs(self.key, self.inputs.workloads, self.inputs.jobs);
-            let jobs = hub_jobs.iter().map(|(job, _)| worker.job_target(job));
-            let clone = worker.target(Subject::Workload, self.key);
-            for target in jobs.chain([clone]) {
+            let jobs = hub_jobs.iter().map(|(job, _)| {
+                (worker.job_target(job), worker.jobs.get(job).map(|one| one.version()))
+            });
+            let observed = worker.clones.get(self.key).map(|one| one.version());
+            let clone = (worker.target(Subject::Workload, self.key), observed);
+            for (target, observed) in jobs.chain([clone]) {
                 let waiter = Reevaluation::Workload(self.key.clone());
-                self.ctx.outbox.writes_mut().doubt(target, waiter);
+                self.ctx.outbox.writes_mut().doubt(target, observed, waiter);
             }
             // Reads are found at each decision.
             self.ctx.agenda.at(self.ctx.now, Reevaluation::Report);
             copy.creates_answered = false;
         }
         copy.creates_answered &= writes;
+    }
+
+    /// The message of the check while the Workload waits for the fence of its worker, and the former one after that; `None` if
+    /// the check shows it.
+    pub(super) fn fence_message(
+        &self,
+        hub: &LocalWorkload,
+        check: Option<&str>,
+    ) -> Option<DispatchEffect> {
+        let runs = hub.exactly_once && hub.check == DispatchCheckState::Ready && !hub.evicted;
+        let cluster = hub.recorded_cluster.filter(|_| runs)?;
+        let name = self.inputs.registry.fleet().name(cluster);
+        let checks = &self.inputs.workloads.get(self.key)?.object().status.admission_checks;
+        let shown = checks.iter().find(|one| Some(one.name.as_str()) == check)?.message.as_str();
+        let leases = self.leases.grants.state(name);
+        // When time has fenced it, the check goes back as soon as that is recorded.
+        if leases.fenced_at.is_some_and(|at| at <= engine_time(self.ctx.now)) {
+            return None;
+        }
+        let message = match awaited_fence(name, &leases) {
+            Some(reason) => format!("Worker cluster \"{name}\" is lost; {reason}"),
+            None if shown.contains(WAITING_FOR_FENCE) => status::admitted_on(name),
+            None => return None,
+        };
+        let differs = shown != message;
+        differs.then_some(DispatchEffect::Propose(Transition::CheckMessage(message)))
     }
 
     /// Session and term for copies that are created on a cluster now.

@@ -6,7 +6,7 @@
 
 use crds::names::AGENT_LEASE;
 use dispatch::{
-    FenceRecord, Fencing, GrantIssuer, GrantTiming, HubGrant, IssuerStep, LeasePolicy, LeaseStamp,
+    FenceRecord, Fencing, GrantIssuer, GrantTiming, IssuerStep, LeasePolicy, LeaseStamp,
     WorkerLeases, workload::RemoteLease,
 };
 use engine::Time;
@@ -21,14 +21,14 @@ use crate::control::{
     fleet::FleetRegistry,
     key_map::KeyMap,
     lease_objects::{beat_of, grant_fields, grant_of, hub_lease, submit},
-    outbox::{Intent, Purpose, Subject, Target, Tracked, decode, upsert_single},
-    time::{engine_time, timestamp},
+    outbox::{Intent, Purpose, Subject, Target, Tracked, answer_single, upsert_single},
+    time::{SECOND, engine_time, timestamp},
     timers::Reevaluation,
 };
 
 /// The leases of a worker that no policy asks for any more: its work runs on under them.
 const FORMER_POLICY: LeasePolicy =
-    LeasePolicy { fencing: Fencing::Confirmed, duration: 60_000_000_000, lost_after: None };
+    LeasePolicy { fencing: Fencing::Confirmed, duration: 60 * SECOND, lost_after: None };
 
 /// What leases are configured with.
 #[derive(Clone, Copy)]
@@ -117,23 +117,14 @@ impl Grants {
     }
 
     /// Takes the answer to a write of the hub Lease.
-    pub(super) fn answered(&mut self, name: &str, answer: WriteOutcome) {
+    pub(super) fn answered(&mut self, name: &str, purpose: Purpose, answer: WriteOutcome) {
         let Some(worker) = self.workers.get_mut(name) else {
             return;
         };
         if let Some((_, issuer)) = &mut worker.issuer {
             issuer.answered();
         }
-        match answer {
-            WriteOutcome::Done(value) => match &mut worker.grant {
-                Some(grant) => {
-                    grant.observe_answer(value);
-                }
-                None => worker.grant = decode::<Lease>(value).map(Tracked::new),
-            },
-            WriteOutcome::Gone => worker.grant = None,
-            _ => {}
-        }
+        answer_single(&mut worker.grant, purpose == Purpose::GrantCreate, answer);
     }
 
     /// Decides about the leases of every worker that has them. Returns whether that of any has changed.
@@ -237,8 +228,8 @@ impl WorkerGrants {
         }
         let key = hub_lease(settings.namespace, settings.origin);
         let target = Target::worker(name, Subject::Lease, &key);
-        let base = self.grant.as_ref().map(Tracked::stamp).unwrap_or_default();
-        let free = ctx.is_free(&target, &base, &Reevaluation::Grants);
+        let intent = intent(target, self.grant.as_ref());
+        let free = ctx.is_free(&intent.target, &intent.base, &intent.waiter);
         // A grant counts from its attempt, so none is decided that cannot be sent now.
         if leases.reached && !free {
             return;
@@ -248,8 +239,8 @@ impl WorkerGrants {
                 registry.write_fence_record(name, record, ctx);
             }
             Some(IssuerStep::Issue(grant)) => {
-                let intent = intent(target, self.grant.as_ref());
-                if !issue(intent, self.grant.as_ref(), &grant, ctx) {
+                let sent = submit(intent, self.grant.as_ref(), grant_fields(&grant), ctx);
+                if !sent {
                     issuer.answered();
                 }
             }
@@ -265,15 +256,6 @@ fn intent(target: Target, known: Option<&Tracked<Lease>>) -> Intent {
     let purpose = if known.is_some() { Purpose::Grant } else { Purpose::GrantCreate };
     let base = known.map(Tracked::stamp).unwrap_or_default();
     Intent { target, purpose, base, waiter: Reevaluation::Grants }
-}
-
-fn issue(
-    intent: Intent,
-    known: Option<&Tracked<Lease>>,
-    grant: &HubGrant,
-    ctx: &mut Context,
-) -> bool {
-    submit(intent, known, grant_fields(grant), ctx)
 }
 
 /// Leases, as one evaluation uses them.

@@ -20,17 +20,27 @@ pub(super) struct LeaseState {
     pub(super) fenced_at: Option<Time>,
 }
 
+/// The reason why work under ExactlyOnce of a lost worker does not start elsewhere. A message that contains it waits.
+pub(super) const WAITING_FOR_FENCE: &str = "WaitingForFence";
+
 /// The message of the condition of a worker, with what its work under ExactlyOnce waits for.
 pub(super) fn with_fence(message: String, name: &str, leases: &LeaseState) -> String {
-    if !leases.awaits_fence {
-        return message;
+    match awaited_fence(name, leases) {
+        Some(reason) => format!("{message}; {reason}"),
+        None => message,
     }
+}
+
+/// What work under ExactlyOnce waits for; `None` if the worker is reached or fenced.
+pub(super) fn awaited_fence(name: &str, leases: &LeaseState) -> Option<String> {
     let until = match leases.fenced_at {
         Some(at) => format!("at {}, or ", timestamp(at)),
         None => String::new(),
     };
-    format!(
-        "{message}; WaitingForFence: work under ExactlyOnce starts elsewhere {until}when a person confirms that nothing runs there \
-         (sluicectl fence {name})"
-    )
+    leases.awaits_fence.then(|| {
+        format!(
+            "{WAITING_FOR_FENCE}: work under ExactlyOnce starts elsewhere {until}when a person confirms that nothing runs there \
+             (sluicectl fence {name})"
+        )
+    })
 }

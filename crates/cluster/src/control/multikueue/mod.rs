@@ -79,7 +79,7 @@ use super::{
     outbox::{Ticket, after},
     scheduling::Scheduler,
     start_failure::PodStarts,
-    time::moved,
+    time::{moved, nanos},
     timers::Reevaluation,
     workloads::{TrackedWorkload, Transition, WorkloadChange, WorkloadPhase, Workloads},
 };
@@ -105,7 +105,6 @@ pub(crate) struct DispatchConfig {
 impl DispatchConfig {
     /// The timeouts of a Workload's dispatch. `lost_after` is that of its policy, in nanoseconds.
     fn timeouts(&self, lost_after: Option<i64>) -> DispatchTimeouts {
-        let nanos = |duration: Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
         DispatchTimeouts {
             worker_lost_timeout: lost_after.unwrap_or(nanos(self.lost_after)),
             admission_timeout: nanos(self.admit_within),
@@ -395,16 +394,19 @@ impl MultiKueueDispatch {
         let (Some(cluster), Some(admission)) = (cluster, &status.admission) else {
             return;
         };
+        let Some(id) = record.id().filter(|_| record.phase().holds_quota()) else {
+            return;
+        };
         let fleet = inputs.registry.fleet();
         // In a race no room is charged to a cluster: the queues of each worker decide about it.
-        if !record.phase().holds_quota() || fleet.placed_on(record.id()).is_some() || self.races() {
+        if fleet.placed_on(id).is_some() || self.races() {
             return;
         }
         if let Some(work) = admitted_work(record, admission, (inputs.scheduler, fleet)) {
             let fleet = inputs.registry.fleet_mut();
             let cluster = fleet.cluster(cluster);
-            fleet.place(record.id(), cluster, work, record.started_at());
-            fleet.set_priority(record.id(), inputs.scheduler.queue_order(record.id()).priority);
+            fleet.place(id, cluster, work, record.started_at());
+            fleet.set_priority(id, inputs.scheduler.queue_order(id).priority);
         }
     }
 

@@ -29,7 +29,8 @@ impl DispatchEvaluation<'_> {
         let Some(record) = self.inputs.workloads.get(self.key) else {
             return;
         };
-        let Some(request) = self.inputs.scheduler.request(record.id()) else {
+        let request = record.id().and_then(|id| self.inputs.scheduler.request(id));
+        let Some(request) = request else {
             return;
         };
         let cause = match scope {
@@ -51,7 +52,7 @@ impl DispatchEvaluation<'_> {
             let worker = self.worker(cluster);
             let scope =
                 worker.map_or(RefusedScope::Shape, |one| one.refused_scope(self.key, epoch));
-            self.inputs.registry.fleet_mut().unplace(record.id());
+            record.id().into_iter().for_each(|id| self.inputs.registry.fleet_mut().unplace(id));
             self.exclude_for(cluster, scope, why);
             self.exclude_others(cluster, epoch);
             self.state.withdrawn = true;
@@ -81,7 +82,7 @@ impl DispatchEvaluation<'_> {
         };
         let evicted = find(&record.object().status.conditions, EVICTED);
         let evicted = evicted.filter(|one| one.reason == PODS_READY_TIMEOUT);
-        let placed = self.inputs.registry.fleet().placed_on(record.id());
+        let placed = record.id().and_then(|id| self.inputs.registry.fleet().placed_on(id));
         if let (Some(evicted), Some(cluster)) = (evicted, placed) {
             let why = evicted.message.as_str().into();
             self.exclude_for(cluster, RefusedScope::Shape, why);

@@ -32,7 +32,7 @@ pub(super) struct DispatchState {
     pub(super) sent: bool,
     /// A former leader may have created copies.
     pub(super) of_former: bool,
-    /// Clusters whose copies were read since the hub Lease has the term of this leader.
+    /// Clusters on which the copies were read since the hub Lease has the term of this leader.
     pub(super) read_on: BTreeSet<ClusterId>,
     /// The highest epoch of any copy that was observed.
     pub(super) highest_epoch: u64,

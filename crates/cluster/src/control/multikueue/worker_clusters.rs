@@ -34,7 +34,7 @@ use crate::control::{
     scheduling::Scheduler,
     time::moved,
     timers::Reevaluation,
-    workloads::Workloads,
+    workloads::{TrackedWorkload, Workloads},
 };
 
 /// See the module.
@@ -175,8 +175,9 @@ impl WorkerClusters {
         for key in worker.clones.observe(change, ctx.now, observe_version) {
             // A report with `asOf` at or above this version includes the clone
             // (docs/reference/dispatch.md §2).
-            if let (Some(record), Some(clone)) = (workloads.get(&key), worker.clones.get(&key)) {
-                registry.fleet_mut().clone_created(record.id(), clone.version());
+            let id = workloads.get(&key).and_then(TrackedWorkload::id);
+            if let (Some(id), Some(clone)) = (id, worker.clones.get(&key)) {
+                registry.fleet_mut().clone_created(id, clone.version());
             }
             ctx.agenda.now(Reevaluation::Workload(key));
         }

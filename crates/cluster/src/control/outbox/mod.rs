@@ -39,7 +39,7 @@ pub use self::{
 };
 
 pub(crate) use self::{
-    tracked::{Tracked, after, decode, decode_job, upsert, upsert_single, version},
+    tracked::{Tracked, after, answer_single, decode, decode_job, upsert, upsert_single, version},
     writes::{REMOVAL_SHOWN_WITHIN, Settled, Stamp, Writes, listed_object},
 };
 

@@ -160,7 +160,7 @@ purposes! {
     BeatCreate = "beat-create";
     /// Writes a beat of an agent.
     Beat = "beat";
-    /// Deletes a pod of a clone whose grant has ended.
+    /// Deletes a pod of a clone at the end of its grant.
     FencePod = "fence-pod";
 
     /// Creates the ClusterCapacity of an agent.

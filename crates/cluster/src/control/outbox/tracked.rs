@@ -9,6 +9,7 @@ use ::jobs::{JobObject, Kind};
 use crds::decode::Decode;
 use jiff::{SignedDuration, Timestamp};
 use kube::Resource;
+use runtime::writer::WriteOutcome;
 use serde_json::Value;
 
 use super::writes::Stamp;
@@ -128,6 +129,25 @@ pub(crate) fn upsert_single<K: Resource>(known: &mut Option<Tracked<K>>, object:
             tracked.observe(object);
         }
         (known, object) => *known = object.map(Tracked::new),
+    }
+}
+
+/// Records the answer to a write of the only object of its kind, or to its create.
+pub(crate) fn answer_single<K: Resource + Decode>(
+    known: &mut Option<Tracked<K>>,
+    is_create: bool,
+    answer: WriteOutcome,
+) {
+    match (&mut *known, answer) {
+        (Some(tracked), WriteOutcome::Done(value)) => {
+            tracked.observe_answer(value);
+        }
+        // The watch has shown the deletion before the answer to an earlier write: the object in it does not exist any more.
+        (None, WriteOutcome::Done(value)) if is_create => {
+            *known = decode::<K>(value).map(Tracked::new);
+        }
+        (_, WriteOutcome::Gone) => *known = None,
+        _ => {}
     }
 }
 

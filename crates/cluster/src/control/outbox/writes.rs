@@ -156,8 +156,8 @@ impl Writes {
     }
 
     /// A former leader may have created a copy that the watch does not show yet: it is read.
-    pub(crate) fn doubt(&mut self, target: Target, waiter: Reevaluation) {
-        self.unsettled.doubt(target, waiter);
+    pub(crate) fn doubt(&mut self, target: Target, observed: Option<u64>, waiter: Reevaluation) {
+        self.unsettled.doubt(target, observed.unwrap_or(0), waiter);
     }
 
     /// The same for any copy on a worker.

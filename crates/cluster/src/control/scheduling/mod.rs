@@ -147,9 +147,8 @@ impl Scheduler {
     pub(crate) fn workload_changed(&mut self, change: &WorkloadChange, ctx: &mut Context) -> bool {
         let mut events = Vec::new();
         // The assumed usage goes first: the new spec may request another amount.
-        if change.voids_reservation {
-            events.push(Event::WriteFailed(change.id));
-        }
+        let voided = change.id.filter(|_| change.voids_reservation);
+        events.extend(voided.map(Event::WriteFailed));
         let namespace = change.key.namespace.as_deref().unwrap_or_default();
         let name = &change.key.name;
         let over = match &change.after {
@@ -163,9 +162,8 @@ impl Scheduler {
                 true
             }
         };
-        if change.shows_topology {
-            events.push(Event::Written(change.id));
-        }
+        let shown = change.id.filter(|_| change.shows_topology);
+        events.extend(shown.map(Event::Written));
         // The end of a backoff is no event of any watch; at that time the Workload is entered
         // again.
         let wake = self.index.requeue_at(self.engine.names(), namespace, name);

@@ -6,7 +6,7 @@ use engine::{CycleEntry, CycleOutcome, FlavorAssignmentMode, Names, ids::QueueId
 
 use crate::control::measurement::Measurement;
 
-/// ClusterQueues whose gauge of skipped preemptions is not 0.
+/// ClusterQueues with a gauge of skipped preemptions above 0.
 #[derive(Debug, Default)]
 pub(super) struct PreemptionCounts {
     skipping: BTreeSet<QueueId>,

@@ -14,7 +14,7 @@ use runtime::watch::Key;
 
 use crate::control::{
     outbox::after,
-    time::{engine_time, timestamp},
+    time::{engine_time, nanos, timestamp},
 };
 
 /// `admissionFairSharing` of the configuration.
@@ -45,7 +45,6 @@ impl UsageSampling {
         let Some(settings) = settings else {
             return Self::default();
         };
-        let nanos = |one: Duration| i64::try_from(one.as_nanos()).unwrap_or(i64::MAX);
         let weights = settings.weights.iter().map(|(name, weight)| {
             (engine.names_mut().resources.intern(name), FairSharingWeight(*weight))
         });

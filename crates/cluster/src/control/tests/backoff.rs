@@ -77,7 +77,7 @@ fn a_job_that_vanishes_after_each_create_is_created_more_and_more_slowly() {
 pub(super) fn left_out(control: &mut ManagerControl) -> Option<String> {
     let key = Key { namespace: Some("ns".into()), name: name().into() };
     let record = control.core.workloads.get(&key).expect("the Workload");
-    let (id, scheduler) = (record.id(), &control.core.scheduler);
+    let (id, scheduler) = (record.id().expect("its number"), &control.core.scheduler);
     let request = Arc::clone(scheduler.request(id).expect("its request"));
     let work = Arc::new(dispatch::AssignedWorkload::new(request, vec![]));
     let order = scheduler.queue_order(id);

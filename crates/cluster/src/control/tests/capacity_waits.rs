@@ -1,13 +1,13 @@
-//! Workloads that wait for room on a worker while their queue changes.
+//! Workloads that wait for room on a worker while their queue, their worker and other Workloads change.
 
 use super::{
-    dispatched::{east, orders},
+    dispatched::{done, east, orders},
     gang_reservation::{capacity, manager, waiting},
     *,
 };
 
 /// The AdmissionCheck of the queue, active or not.
-fn check(version: &str, active: bool) -> ManagerInput {
+pub(super) fn check(version: &str, active: bool) -> ManagerInput {
     let status = if active { "True" } else { "False" };
     let check = json!({
         "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "AdmissionCheck",
@@ -101,4 +101,50 @@ fn another_multikueueconfig_is_asked_at_once() {
     parameters.name = "others".to_owned();
     control.observe(ManagerInput::AdmissionCheck(Change::Apply(other)), NOW);
     assert!(reserves(&mut control));
+}
+
+/// A finished Workload, which may be about to be deleted. Its number is that of the next Workload.
+fn finished(version: &str, deleted: bool) -> Value {
+    let mut value = waiting("done", 1, 1);
+    value["metadata"]["resourceVersion"] = json!(version);
+    if deleted {
+        value["metadata"]["deletionTimestamp"] = json!(NOW.to_string());
+        value["metadata"]["finalizers"] = json!(["kueue.x-k8s.io/resource-in-use"]);
+    }
+    value["status"]["conditions"] =
+        json!([{"type": "Finished", "status": "True", "reason": "Succeeded", "message": ""}]);
+    value
+}
+
+fn with_a_finished_workload() -> ManagerControl {
+    let mut control = manager(&json!({}));
+    control.observe(ManagerInput::Workload(Change::Apply(shared(waiting("done", 1, 1)))), NOW);
+    let step = control.decide(NOW);
+    done(&mut control, &step, "reserve", finished("40", false), NOW);
+    control.decide(NOW);
+    control
+}
+
+#[test]
+fn the_deletion_of_a_finished_workload_does_not_end_the_wait_of_another() {
+    let mut control = with_a_finished_workload();
+    control.observe(ManagerInput::Workload(Change::Apply(shared(waiting("train", 2, 8)))), NOW);
+    assert!(!reserves(&mut control), "no worker has room");
+    control.observe(ManagerInput::Workload(Change::Apply(shared(finished("41", true)))), NOW);
+    assert!(!reserves(&mut control), "there is no room yet");
+    control.observe(larger(), NOW);
+    assert!(reserves(&mut control));
+}
+
+#[test]
+fn the_clone_of_a_finished_workload_is_not_counted_as_that_of_another() {
+    let mut control = with_a_finished_workload();
+    control.observe(ManagerInput::Workload(Change::Apply(shared(waiting("first", 1, 8)))), NOW);
+    assert!(reserves(&mut control), "one node is free");
+    // The report includes this clone. That of the other Workload is not made yet.
+    let mut clone = waiting("done", 1, 1);
+    clone["metadata"]["resourceVersion"] = json!("1");
+    control.observe(east(WorkerInput::Workload(Change::Apply(shared(clone)))), NOW);
+    control.observe(ManagerInput::Workload(Change::Apply(shared(waiting("second", 1, 8)))), NOW);
+    assert!(!reserves(&mut control), "the node is taken");
 }

@@ -135,8 +135,8 @@ impl Cluster {
     fn accept(&mut self, order: &Order) {
         let Ticket { target, purpose, .. } = &order.ticket;
         let name = target.key.name.to_string();
-        // Writes of other objects stay in flight.
-        if target.subject != Subject::Workload {
+        // Writes of other objects, and those on workers, stay in flight.
+        if target.subject != Subject::Workload || target.to != Destination::Home {
             return;
         }
         self.writes.push(format!("{} {name}", purpose.name()));

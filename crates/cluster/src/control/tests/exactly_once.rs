@@ -11,7 +11,7 @@ use super::{
     *,
 };
 
-/// A manager with this Workload, whose only worker is used under ExactlyOnce.
+/// A manager with this Workload. Its only worker is used under ExactlyOnce.
 fn manager(fencing: &str, workload: Value) -> ManagerControl {
     let suspended = workload["status"]["clusterName"].is_null();
     let status = if suspended { json!({}) } else { running() };
@@ -69,30 +69,13 @@ fn cluster(version: &str, annotations: &Value) -> Value {
     })
 }
 
-fn lease(name: &str, version: &str, annotations: &Value, spec: &Value) -> Value {
-    json!({
-        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-        "metadata": {
-            "name": name, "namespace": "kueue-system", "resourceVersion": version,
-            "annotations": annotations,
-        },
-        "spec": spec,
-    })
-}
-
 fn hub_lease(version: &str, echo: Option<&str>) -> Value {
-    let annotations =
-        json!({"sluice.dev/term": "9", "sluice.dev/session": "0", "sluice.dev/echo": echo});
-    let annotations: Value = match annotations {
-        Value::Object(all) => all.into_iter().filter(|(_, value)| !value.is_null()).collect(),
-        other => other,
-    };
-    lease("sluice-hub-multikueue", version, &annotations, &json!({"leaseDurationSeconds": 30}))
+    grants::hub_lease(version, "0", echo)
 }
 
 fn beat(version: &str, number: &str) -> Value {
     let spec = json!({"holderIdentity": "host_1"});
-    lease("sluice-agent", version, &json!({"sluice.dev/beat": number}), &spec)
+    grants::lease("sluice-agent", version, &json!({"sluice.dev/beat": number}), &spec)
 }
 
 fn leases(change: Change<Lease>) -> ManagerInput {
@@ -160,14 +143,23 @@ fn the_leader_claims_a_worker_before_it_writes_there_and_creates_after_the_first
     }
 }
 
-/// A manager whose Workload runs on `east`, which is cut off.
-fn cut_off(fencing: &str) -> ManagerControl {
+fn marked_workload() -> Value {
     let mut workload = hub_workload();
     workload["metadata"]["annotations"] = json!({"sluice.dev/execution": "ExactlyOnce"});
     workload["status"]["conditions"][2]["status"] = json!("True");
-    let mut control = manager(fencing, workload);
+    workload
+}
+
+fn stamped_copies() -> (Value, Value) {
     let (mut clone, copy) = copies();
     clone["metadata"]["annotations"]["sluice.dev/lease"] = json!("0/9");
+    (clone, copy)
+}
+
+/// A manager with a Workload that runs on `east`, which is cut off.
+fn cut_off(fencing: &str) -> ManagerControl {
+    let mut control = manager(fencing, marked_workload());
+    let (clone, copy) = stamped_copies();
     connect(&mut control, vec![clone], vec![copy]);
     open(&mut control);
     let step = control.decide(NOW);
@@ -180,7 +172,20 @@ fn cut_off(fencing: &str) -> ManagerControl {
 fn retries(control: &mut ManagerControl, now: Timestamp) -> bool {
     let step = control.decide(now);
     condition_written(control, &step, now);
+    message_written(control, &step, now);
     orders(&step).contains(&"hub retry".to_owned())
+}
+
+/// The check of the Workload has the message that was ordered.
+fn message_written(control: &mut ManagerControl, step: &Decisions, now: Timestamp) {
+    if !orders(step).contains(&"hub dispatched".to_owned()) {
+        return;
+    }
+    let mut written = marked_workload();
+    written["metadata"]["resourceVersion"] = json!("80");
+    let checks = &body(step, Purpose::Dispatched)["status"]["admissionChecks"];
+    written["status"]["admissionChecks"] = checks.clone();
+    done(control, step, "dispatched", written, now);
 }
 
 /// The MultiKueueCluster is free again.
@@ -213,6 +218,25 @@ fn a_lost_worker_is_replaced_when_a_person_has_confirmed_and_the_session_has_end
     let ended = cluster("41", &json!({"sluice.dev/fence-record": "1/9"}));
     done(&mut control, &step, "fence-record", ended, later);
     assert!(retries(&mut control, later));
+}
+
+#[test]
+fn the_check_says_that_the_workload_waits_for_the_fence_of_its_worker() {
+    let mut control = cut_off("Confirmed");
+    let lost = NOW + 61.seconds();
+    let step = control.decide(lost);
+    let check = body(&step, Purpose::Dispatched)["status"]["admissionChecks"][0].clone();
+    let message = check["message"].as_str().unwrap_or_default();
+    assert!(message.starts_with("Worker cluster \"east\" is lost; WaitingForFence: "), "{check}");
+    assert_eq!(check["state"], "Ready");
+    message_written(&mut control, &step, lost);
+    assert!(!orders(&control.decide(lost)).contains(&"hub dispatched".to_owned()), "shown");
+
+    let (clone, copy) = stamped_copies();
+    connect(&mut control, vec![clone], vec![copy]);
+    let fields = body(&control.decide(lost), Purpose::Dispatched);
+    let message = &fields["status"]["admissionChecks"][0]["message"];
+    assert_eq!(message, "The workload was admitted on \"east\"");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::{
 
 const CAUSE: &str = "failed to resolve image: not found";
 
-/// A pod of the clone whose container waits for this reason, or runs.
+/// A pod of the clone. Its container waits for this reason, or runs.
 fn pod(version: i64, waits: Option<(&str, &str)>) -> Value {
     let state = match waits {
         Some((reason, message)) => json!({"waiting": {"reason": reason, "message": message}}),

@@ -1,4 +1,4 @@
-//! A leader whose watch lags behind what the former leader has written.
+//! A leader with a watch that lags behind what the former leader has written.
 
 use super::{
     dispatched::{connect, dispatching, done, hub_job, hub_workload, orders},

@@ -72,7 +72,7 @@ impl ManagedAgent {
     }
 }
 
-fn lease(name: &str, version: &str, annotations: &Value, spec: &Value) -> Value {
+pub(super) fn lease(name: &str, version: &str, annotations: &Value, spec: &Value) -> Value {
     json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
         "metadata": {
@@ -83,7 +83,7 @@ fn lease(name: &str, version: &str, annotations: &Value, spec: &Value) -> Value 
     })
 }
 
-fn hub_lease(version: &str, session: &str, echo: Option<&str>) -> Value {
+pub(super) fn hub_lease(version: &str, session: &str, echo: Option<&str>) -> Value {
     let mut annotations = json!({"sluice.dev/term": "9", "sluice.dev/session": session});
     if let Some(echo) = echo {
         annotations["sluice.dev/echo"] = json!(echo);

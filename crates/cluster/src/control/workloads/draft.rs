@@ -191,6 +191,9 @@ impl<'a> Draft<'a> {
                     Purpose::Dispatched,
                 );
             }
+            Some(Transition::CheckMessage(message)) => {
+                self.apply(status::ready_with_message(status, check, message), Purpose::Dispatched);
+            }
             _ => {}
         }
     }

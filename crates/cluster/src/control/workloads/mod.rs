@@ -9,6 +9,7 @@
 //! | `phase` | the phase that conditions stand for |
 //! | `transition` | transitions that are decided and not visible yet |
 //! | `tracked_workload` | one Workload: object, phase, transitions |
+//! | `workload_change` | what an observation changed |
 //! | `status`, `draft` | the next status, in one write |
 //! | `stop_policy` | stop policies of queues |
 //! | `pods_ready` | PodsReady timeout and requeue backoff |
@@ -28,6 +29,7 @@ mod stop_policy;
 mod time_limits;
 mod tracked_workload;
 mod transition;
+mod workload_change;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -52,6 +54,7 @@ pub(crate) use self::{
     stop_policy::StopPolicy,
     tracked_workload::TrackedWorkload,
     transition::{EvictionRequest, PendingMessage, Preemption, ReservedQuota, Transition},
+    workload_change::WorkloadChange,
 };
 
 use self::announcement::StatusChange;
@@ -69,34 +72,6 @@ const EXPLAIN_PERIOD: Duration = Duration::from_secs(5);
 
 /// The field manager of the condition by which an agent refuses a clone.
 const AGENT_MANAGER: &str = "sluice-agent";
-
-/// An observation that changed what is known of a Workload.
-#[derive(Clone, Debug)]
-pub(crate) struct WorkloadChange {
-    pub(crate) key: Key,
-    /// Its number in the engine.
-    pub(crate) id: WorkloadId,
-    /// The last observation; `None` for a new Workload, and for one that is entered again unchanged.
-    pub(crate) before: Option<Arc<Workload>>,
-    /// `None` if the Workload is gone.
-    pub(crate) after: Option<Arc<Workload>>,
-    /// The phase of the last observation.
-    pub(crate) phase_before: Option<WorkloadPhase>,
-    /// The phase now.
-    pub(crate) phase: Option<WorkloadPhase>,
-    /// A new spec has voided a reservation that was not written yet.
-    pub(crate) voids_reservation: bool,
-    /// Topology assignments that were decided are visible now.
-    pub(crate) shows_topology: bool,
-}
-
-impl WorkloadChange {
-    /// Whether the change gave quota back.
-    pub(crate) fn releases_quota(&self) -> bool {
-        let holds = |phase: Option<WorkloadPhase>| phase.is_some_and(WorkloadPhase::holds_quota);
-        holds(self.phase_before) && !holds(self.phase)
-    }
-}
 
 /// The outcome of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,7 +140,7 @@ impl Workloads {
         }
         let id = id();
         let record = TrackedWorkload::new(object, id);
-        let change = reentered(key, &record);
+        let change = WorkloadChange::reentered(key, &record);
         self.by_id.insert(id, key.clone());
         self.records.insert(key.clone(), record);
         Some(change)
@@ -220,21 +195,20 @@ impl Workloads {
         // (docs/reference/kueue.md §2.5).
         let pending = records.filter(|(_, record)| !record.phase().holds_quota());
         let concerned = pending.filter(|(key, record)| concerned(key, record.object()));
-        concerned.map(|(key, record)| reentered(key, record)).collect()
+        concerned.map(|(key, record)| WorkloadChange::reentered(key, record)).collect()
     }
 
     /// One Workload, entered again as it is.
     pub(crate) fn reenter_one(&self, key: &Key) -> Option<WorkloadChange> {
-        self.records.get(key).map(|record| reentered(key, record))
+        self.records.get(key).map(|record| WorkloadChange::reentered(key, record))
     }
 
-    /// The number of a Workload that is over may be given to another one.
-    pub(crate) fn release_id(&mut self, key: &Key, id: WorkloadId) -> bool {
-        let own = self.by_id.get(&id) == Some(key);
-        if own {
-            self.by_id.remove(&id);
+    /// Releases the number of a Workload that is over: it may be given to another one. A finished Workload stays known without it.
+    pub(crate) fn release_id(&mut self, key: &Key, id: WorkloadId) {
+        self.by_id.remove(&id);
+        if let Some(record) = self.records.get_mut(key) {
+            record.release_id();
         }
-        own
     }
 
     /// Proposes a transition and evaluates the Workload, unless this very transition is pending already.
@@ -328,9 +302,12 @@ impl Workloads {
             return Evaluation::Done;
         };
         // The engine gives the assumed usage back first; the next evaluation writes the rest.
-        if rules_out_reservation(record) && record.transitions_mut().withdraw_reservation() {
+        if let Some(id) = record.id()
+            && rules_out_reservation(record)
+            && record.transitions_mut().withdraw_reservation()
+        {
             ctx.agenda.now(Reevaluation::Workload(key.clone()));
-            return Evaluation::ReservationWithdrawn(record.id());
+            return Evaluation::ReservationWithdrawn(id);
         }
         let expires_at = retention::expires_at(record.object(), inputs.retention);
         self.deadlines.set(key, expires_at.or_else(|| time_limits::deadline(record, inputs)));
@@ -569,19 +546,6 @@ fn target(key: &Key) -> Target {
 fn intent(key: &Key, record: &TrackedWorkload, purpose: Purpose) -> Intent {
     let waiter = Reevaluation::Workload(key.clone());
     Intent { target: target(key), purpose, base: record.stamp(), waiter }
-}
-
-fn reentered(key: &Key, record: &TrackedWorkload) -> WorkloadChange {
-    WorkloadChange {
-        key: key.clone(),
-        id: record.id(),
-        before: None,
-        after: Some(Arc::clone(record.object())),
-        phase_before: None,
-        phase: Some(record.phase()),
-        voids_reservation: false,
-        shows_topology: false,
-    }
 }
 
 /// What a write of this purpose means for pending transitions, beside what the status shows.

@@ -115,7 +115,7 @@ fn evict_for_pods(draft: &mut Draft<'_>, inputs: &StatusInputs) {
     let Some(failure) = failure.filter(|_| draft.runs()) else {
         return;
     };
-    // A clone whose grant has ended never starts again: the manager may have started the work elsewhere.
+    // A clone never starts again after the end of its grant: the manager may have started the work elsewhere.
     let fenced = failure.reason == reasons::FENCED;
     let backoff = if fenced { FENCED_BACKOFF } else { POD_FAILURE_BACKOFF };
     let until = after(draft.now(), backoff);

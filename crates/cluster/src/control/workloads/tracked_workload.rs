@@ -23,8 +23,8 @@ use crate::control::{
 #[derive(Debug)]
 pub(crate) struct TrackedWorkload {
     tracked: Tracked<Workload>,
-    /// Its number in the engine.
-    id: WorkloadId,
+    /// Its number in the engine, until that is released: then it is the number of another Workload.
+    id: Option<WorkloadId>,
     phase: WorkloadPhase,
     transitions: PendingTransitions,
     announcements: Announcements,
@@ -48,11 +48,16 @@ impl TrackedWorkload {
         let phase = WorkloadPhase::of(&object.status.conditions);
         let transitions = PendingTransitions::default();
         let announcements = Announcements::default();
-        Self { tracked: Tracked::new(object), id, phase, transitions, announcements }
+        Self { tracked: Tracked::new(object), id: Some(id), phase, transitions, announcements }
     }
 
-    pub(crate) fn id(&self) -> WorkloadId {
+    /// Its number in the engine; `None` for a Workload that is finished.
+    pub(crate) fn id(&self) -> Option<WorkloadId> {
         self.id
+    }
+
+    pub(super) fn release_id(&mut self) {
+        self.id = None;
     }
 
     pub(crate) fn object(&self) -> &Arc<Workload> {

@@ -39,6 +39,8 @@ pub(crate) enum Transition {
     Nominate(Vec<Box<str>>),
     /// This worker cluster has admitted it: the MultiKueue check becomes Ready.
     CheckReady(Box<str>),
+    /// The MultiKueue check stays Ready and gets this message.
+    CheckMessage(String),
     /// The MultiKueue check becomes Retry, with this message.
     CheckRetry(String),
     /// The MultiKueue check becomes Rejected, with this message.
@@ -205,6 +207,7 @@ impl PendingTransitions {
             Transition::CheckRejected(_) => Some(0),
             Transition::CheckRetry(_) => Some(1),
             Transition::CheckReady(_) => Some(2),
+            Transition::CheckMessage(_) => Some(3),
             _ => None,
         };
         let checks = self.0.iter().filter(|one| rank(one).is_some());
@@ -266,8 +269,8 @@ impl PendingTransitions {
     pub(crate) fn settle(&mut self, phase: WorkloadPhase, cluster_name: Option<&str>) {
         self.0.retain(|one| match (phase, one) {
             (WorkloadPhase::Finished, _) => false,
-            // Every change of the Workload evaluates its job, which asks again.
-            (_, Transition::Hold(_) | Transition::EndHold) => false,
+            // Every change of the Workload evaluates its job and its copies, which ask again.
+            (_, Transition::Hold(_) | Transition::EndHold | Transition::CheckMessage(_)) => false,
             // Only Finished shows the end of a job: a write that was refused is decided again.
             (_, Transition::Finish { .. }) => true,
             // With quota it need not preempt any more.

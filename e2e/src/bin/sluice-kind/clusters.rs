@@ -1,0 +1,198 @@
+//! The three clusters: made together, deleted together.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use e2e::installation::root;
+use lab::binaries::kind_program;
+use lab::real_nodes::configuration::BUSYBOX_IMAGE;
+
+use crate::programs::{read, run};
+
+/// The files of the clusters in `kind/`, without their extension. The manager is the first.
+const FILES: [&str; 3] = ["manager", "worker-1", "worker-2"];
+
+/// The public image with the shell that the containers of the test run.
+const PUBLIC_BUSYBOX: &str = "busybox:1.36.1";
+
+/// What kind's own documentation asks for.
+const INOTIFY_INSTANCES: u32 = 512;
+
+const INOTIFY_LIMIT: &str = "/proc/sys/fs/inotify/max_user_instances";
+
+/// See the module.
+pub(crate) struct KindClusters {
+    kind: PathBuf,
+    docker: PathBuf,
+    /// The folder of their kubeconfigs.
+    folder: PathBuf,
+}
+
+impl KindClusters {
+    pub(crate) fn of_workspace() -> Result<Self> {
+        let kind = match std::env::var_os("SLUICE_KIND").filter(|path| !path.is_empty()) {
+            Some(path) => PathBuf::from(path),
+            None => kind_program::find(&|line| println!("{line}"))?,
+        };
+        let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+        let target = root().join(target.unwrap_or_else(|| PathBuf::from("target")));
+        Ok(Self { kind, docker: PathBuf::from("docker"), folder: target.join("kind") })
+    }
+
+    /// Makes all of them, or none.
+    pub(crate) fn up(&self, ignore_inotify: bool) -> Result<()> {
+        let existing = self.existing()?;
+        let taken = FILES.map(cluster_name).into_iter().find(|name| existing.contains(name));
+        if let Some(name) = taken {
+            bail!("kind cluster {name} exists already; `make kind-down` deletes it");
+        }
+        let limit = std::fs::read_to_string(INOTIFY_LIMIT).ok().filter(|_| !ignore_inotify);
+        check_inotify(limit.as_deref())?;
+        std::fs::create_dir_all(&self.folder)
+            .with_context(|| format!("creating {}", self.folder.display()))?;
+        let made = FILES.iter().try_for_each(|file| self.create(file));
+        if made.is_err() {
+            println!("a cluster could not be made; deleting those that were");
+            self.down()?;
+        }
+        made
+    }
+
+    fn create(&self, file: &str) -> Result<()> {
+        let configuration = root().join("kind").join(format!("{file}.yaml"));
+        let [configuration, kubeconfig] = [configuration, self.kubeconfig(file)].map(text);
+        let (name, wait) = (cluster_name(file), "180s");
+        let create = ["create", "cluster", "--name", &name, "--config", &configuration];
+        let place = ["--kubeconfig", &kubeconfig, "--wait", wait];
+        run(&self.kind, &[&create[..], &place[..]].concat())
+    }
+
+    /// Loads the images that the test needs.
+    pub(crate) fn load(&self) -> Result<()> {
+        self.ensure_up()?;
+        let images = self.folder.with_file_name("images");
+        for (place, file) in FILES.iter().enumerate() {
+            let image = if place == 0 { "sluice-manager" } else { "sluice-agent" };
+            let archive = images.join(format!("{image}.tar"));
+            let there = archive.is_file();
+            ensure!(there, "{} is not there; `make images` makes it", archive.display());
+            let (archive, name) = (text(archive), cluster_name(file));
+            run(&self.kind, &["load", "image-archive", &archive, "--name", &name])?;
+        }
+        run(&self.docker, &["pull", PUBLIC_BUSYBOX])?;
+        run(&self.docker, &["tag", PUBLIC_BUSYBOX, BUSYBOX_IMAGE])?;
+        FILES.iter().skip(1).try_for_each(|file| {
+            let name = cluster_name(file);
+            run(&self.kind, &["load", "docker-image", BUSYBOX_IMAGE, "--name", &name])
+        })
+    }
+
+    /// Runs the test of `e2e/tests/real_pods` on them.
+    pub(crate) fn test(&self) -> Result<()> {
+        self.ensure_up()?;
+        let kubeconfigs = FILES.map(|file| text(self.kubeconfig(file))).join(":");
+        let servers = FILES.iter().skip(1).map(|file| self.internal_server(file));
+        let servers = servers.collect::<Result<Vec<_>>>()?.join(",");
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command.current_dir(root()).env("SLUICE_E2E_KUBECONFIGS", kubeconfigs);
+        command.env("SLUICE_E2E_SERVERS", servers);
+        let test = ["test", "--locked", "-p", "e2e", "--test", "real_pods", "--", "--ignored"];
+        let status = command.args(test).status().context("running cargo test")?;
+        ensure!(status.success(), "the test failed");
+        Ok(())
+    }
+
+    /// Deletes all of them that are there.
+    pub(crate) fn down(&self) -> Result<()> {
+        let existing = self.existing()?;
+        for file in FILES {
+            let name = cluster_name(file);
+            let kubeconfig = text(self.kubeconfig(file));
+            if existing.contains(&name) {
+                let delete = ["delete", "cluster", "--name", &name, "--kubeconfig", &kubeconfig];
+                run(&self.kind, &delete)?;
+            }
+        }
+        match std::fs::remove_dir_all(&self.folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("removing {}", self.folder.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn existing(&self) -> Result<Vec<String>> {
+        let listed = read(&self.kind, &["get", "clusters"])?;
+        Ok(listed.lines().map(str::to_owned).collect())
+    }
+
+    fn ensure_up(&self) -> Result<()> {
+        let existing = self.existing()?;
+        let absent = FILES.map(cluster_name).into_iter().find(|name| !existing.contains(name));
+        match absent {
+            Some(name) => bail!("there is no kind cluster {name}; `make kind-up` makes it"),
+            None => Ok(()),
+        }
+    }
+
+    fn kubeconfig(&self, file: &str) -> PathBuf {
+        self.folder.join(format!("{file}.kubeconfig"))
+    }
+
+    /// The address of an API server on Docker's network, where pods of the other clusters reach it.
+    fn internal_server(&self, file: &str) -> Result<String> {
+        let name = cluster_name(file);
+        let kubeconfig = read(&self.kind, &["get", "kubeconfig", "--internal", "--name", &name])?;
+        let server = server_of(&kubeconfig);
+        server.with_context(|| format!("the kubeconfig of kind cluster {name} has no server"))
+    }
+}
+
+fn cluster_name(file: &str) -> String {
+    format!("sluice-{file}")
+}
+
+fn text(path: impl AsRef<Path>) -> String {
+    path.as_ref().display().to_string()
+}
+
+/// The first address in a kubeconfig.
+fn server_of(kubeconfig: &str) -> Option<String> {
+    let mut lines = kubeconfig.lines();
+    lines.find_map(|line| Some(line.trim().strip_prefix("server: ")?.trim().to_owned()))
+}
+
+/// Nodes without watches do not become ready, and do not say why. `limit` is unknown where the kernel has none.
+fn check_inotify(limit: Option<&str>) -> Result<()> {
+    let limit = limit.and_then(|limit| limit.trim().parse::<u32>().ok());
+    if let Some(limit) = limit.filter(|limit| *limit < INOTIFY_INSTANCES) {
+        bail!(
+            "fs.inotify.max_user_instances is {limit}, and five nodes of kind need {INOTIFY_INSTANCES}: \
+             `sysctl fs.inotify.max_user_instances={INOTIFY_INSTANCES}`, or `--ignore-inotify`"
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_of_a_kubeconfig_is_found() {
+        let kubeconfig = "clusters:\n- cluster:\n    certificate-authority-data: x\n    server: https://sluice-worker-1-control-plane:6443\n";
+        let server = server_of(kubeconfig);
+        assert_eq!(server.as_deref(), Some("https://sluice-worker-1-control-plane:6443"));
+        assert_eq!(server_of("clusters: []\n"), None);
+    }
+
+    #[test]
+    fn a_low_limit_of_inotify_is_named_with_the_command_that_raises_it() {
+        assert!(check_inotify(Some("512\n")).is_ok() && check_inotify(None).is_ok());
+        let said = check_inotify(Some("128\n")).unwrap_err().to_string();
+        assert!(said.starts_with("fs.inotify.max_user_instances is 128, and five nodes"), "{said}");
+        assert!(said.contains("`sysctl fs.inotify.max_user_instances=512`"), "{said}");
+    }
+}

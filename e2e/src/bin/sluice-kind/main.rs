@@ -1,0 +1,60 @@
+//! `sluice-kind`: three clusters of kind for the tests that need only API servers and nodes. See kind/README.md.
+#![expect(clippy::print_stdout, reason = "a command line tool's output")]
+
+mod clusters;
+mod docker;
+mod programs;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use clusters::KindClusters;
+
+#[derive(Parser)]
+#[command(name = "sluice-kind", about = "Three clusters of kind: a manager and two workers")]
+struct KindCli {
+    #[command(subcommand)]
+    command: KindCommand,
+}
+
+#[derive(Clone, Copy, Subcommand)]
+enum KindCommand {
+    /// Make the clusters.
+    Up {
+        /// Try it with any limit of inotify instances.
+        #[arg(long)]
+        ignore_inotify: bool,
+    },
+    /// Load the images of `make images`, and a busybox, on all nodes.
+    Load,
+    /// Run the test on the clusters.
+    Test,
+    /// Delete the clusters.
+    Down,
+}
+
+fn main() -> ExitCode {
+    match run(KindCli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: KindCommand) -> Result<()> {
+    if let Some(why) = docker::unusable() {
+        println!("kind: SKIPPED, nothing was done: {why}");
+        return Ok(());
+    }
+    let clusters = KindClusters::of_workspace()?;
+    match command {
+        KindCommand::Up { ignore_inotify } => clusters.up(ignore_inotify),
+        KindCommand::Load => clusters.load(),
+        KindCommand::Test => clusters.test(),
+        KindCommand::Down => clusters.down(),
+    }
+}
