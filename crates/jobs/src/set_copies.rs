@@ -177,6 +177,23 @@ mod tests {
     }
 
     #[test]
+    fn only_the_copy_of_this_set_gets_its_number_of_replicas() {
+        let (original, gates) = (leader_worker(), JobGates::default());
+        let (priority, keys) = (WorkloadPriority::default(), KeysToCopy::default());
+        let workload = replica_workload(&original, 1, priority, &keys, gates);
+        let copy = copy(&original, &workload);
+        assert_eq!(replicas_to_push(&copy, &original), None);
+        let mut larger = original.to_create();
+        larger["metadata"] = json!(original.metadata());
+        larger["spec"]["replicas"] = json!(5);
+        let mut larger = original.kind().decode(larger).expect("a set decodes");
+        assert_eq!(replicas_to_push(&copy, &larger), Some(5));
+        larger.metadata_mut().uid = Some("successor".to_owned());
+        assert_eq!(replicas_to_push(&copy, &larger), None);
+        assert_eq!(replicas_to_push(&stateful(), &stateful()), None, "a group has one Workload");
+    }
+
+    #[test]
     fn a_copy_makes_no_workload_and_owns_its_clone() {
         let (original, gates) = (stateful(), JobGates::default());
         let (priority, keys) = (WorkloadPriority::default(), KeysToCopy::default());
