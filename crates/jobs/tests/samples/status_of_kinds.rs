@@ -1,24 +1,14 @@
 //! What each built-in kind reports, by status (docs/reference/kueue.md §7.8): active pods, readiness, end, reclaimable pods.
 
-use std::{collections::BTreeSet, fs, path::Path, sync::Arc};
+use std::collections::BTreeSet;
 
-use jobs::{GenericJob, JobObject, Kinds, lookups::FoundObjects};
+use jobs::{GenericJob, JobObject, Kinds};
 use serde_json::{Value, json};
+
+use super::{found, samples};
 
 /// Their pods are jobs, or belong to groups that start and end.
 const SETS: [&str; 3] = ["Deployment", "StatefulSet", "LeaderWorkerSet"];
-
-/// All documents of the samples.
-fn samples() -> Vec<Value> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/samples/kinds");
-    let files = fs::read_dir(folder).expect("the samples").flatten().map(|file| file.path());
-    let files = files.filter(|path| !path.ends_with("kustomization.yaml"));
-    let documents = files.flat_map(|path| {
-        let text = fs::read_to_string(&path).expect("a file");
-        serde_saphyr::from_multiple::<Value>(&text).expect("YAML")
-    });
-    documents.collect()
-}
 
 /// The sample of a kind with this status.
 fn job(kind: &str, status: &Value) -> JobObject {
@@ -29,12 +19,7 @@ fn job(kind: &str, status: &Value) -> JobObject {
     let text = |field: &str| sample[field].as_str().expect("text");
     let kind = Kinds::built_in().find(text("apiVersion"), text("kind")).expect("it is built in");
     let job = kind.decode(object).expect("it decodes");
-    let mut found = FoundObjects::default();
-    for needed in job.needed_objects() {
-        let object = samples.iter().find(|one| one["kind"] == needed.kind.gvk.kind.as_str());
-        let object = object.and_then(|one| serde_json::from_value(one.clone()).ok());
-        found.observe(needed, object.map(Arc::new));
-    }
+    let found = found(&job, &samples);
     job.with_objects(&found)
 }
 
