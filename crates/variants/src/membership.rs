@@ -25,13 +25,25 @@ use crate::{
 /// The steps that give each flavor one variant that is like its parent.
 #[must_use]
 pub fn steps(family: &VariantFamily<'_>, rules: &FamilyRules<'_>) -> Vec<VariantStep> {
-    let missing = rules.flavors.iter().filter(|flavor| {
-        may_run(family.parent) && !family.variants.iter().any(|one| one.flavor == **flavor)
-    });
-    let created = missing
-        .map(|flavor| VariantStep::Create(Box::new(new_variant(family.parent, flavor, rules))));
+    let next = next_flavor(family, rules).filter(|_| may_run(family.parent));
+    let created =
+        next.map(|flavor| VariantStep::Create(Box::new(new_variant(family.parent, flavor, rules))));
     let kept = family.variants.iter().filter_map(|one| update(*one, family.parent));
-    created.chain(kept).collect()
+    created.into_iter().chain(kept).collect()
+}
+
+/// The flavor whose variant is made next. A variant competes as soon as it is observed, so each one waits for those with better
+/// flavors, and for their successors when the parent has changed.
+fn next_flavor<'a>(family: &VariantFamily<'_>, rules: &FamilyRules<'a>) -> Option<&'a str> {
+    let variant_of = |flavor: &str| family.variants.iter().find(|one| one.flavor == flavor);
+    let is_missing = |flavor: &str| {
+        variant_of(flavor).is_none_or(|one| {
+            let step = update(*one, family.parent);
+            is_deleted(one.workload) || matches!(step, Some(VariantStep::Delete { .. }))
+        })
+    };
+    let next = rules.flavors.iter().find(|flavor| is_missing(flavor))?;
+    variant_of(next).is_none().then_some(next.as_str())
 }
 
 /// A variant of a parent for a flavor.

@@ -160,8 +160,26 @@ fn each_flavor_gets_a_variant_and_one_that_is_gone_loses_it() {
          z",
         expect![[r#"
             create job-a-variant-a-7e45f {"kueue.x-k8s.io/workload-allowed-resource-flavors": "a"}
-            create job-a-variant-c-24a22 {"kueue.x-k8s.io/workload-allowed-resource-flavors": "c"}
             delete z: Variant Workload "ns/z" deleted; flavor "z" no longer in ClusterQueue
+        "#]],
+    );
+    // A variant that is there competes: that of a worse flavor would be admitted first.
+    check(
+        "TryPreferredFlavors
+         parent
+         a
+         b",
+        expect![[r#"
+            create job-a-variant-c-24a22 {"kueue.x-k8s.io/workload-allowed-resource-flavors": "c"}
+        "#]],
+    );
+    check(
+        "TryPreferredFlavors
+         parent count=5
+         a
+         c count=5",
+        expect![[r#"
+            delete a: Variant Workload "ns/a" deleted; its parent has changed
         "#]],
     );
     // Quota that the job runs with stays until it is evicted.
