@@ -43,14 +43,16 @@ crash-and-counts: crash
 others:
 	RUST_TEST_THREADS=8 RUST_LIB_BACKTRACE=0 $(CARGO) test --workspace --locked -- --skip $(CRASH)
 
-# Instructions and allocations of the engine for fixed work, against crates/engine/benches/counts.txt. Clippy optimizes less than the
-# compiler.
+# Clippy optimizes less than the compiler.
+COUNTS := env -u RUSTC_WORKSPACE_WRAPPER $(CARGO) bench --quiet --locked --profile counts -p engine --bench engine -- counts
+
+# Instructions and allocations of the engine for fixed work, against crates/engine/benches/counts.txt.
 counts:
-	env -u RUSTC_WORKSPACE_WRAPPER $(CARGO) bench --quiet --locked --profile counts -p engine --bench engine -- counts
+	$(COUNTS)
 
 # Records the counts after an intended change; the commit says why.
 recount:
-	RECOUNT=1 $(CARGO) bench --quiet --locked --profile counts -p engine --bench engine -- counts
+	RECOUNT=1 $(COUNTS)
 
 # Jobs in containers, on nodes with a kubelet. Where they cannot run, the reasons are printed and nothing is tested. At most a lab of
 # three clusters with six nodes and one of two clusters with one run at once.

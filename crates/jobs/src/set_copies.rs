@@ -154,12 +154,18 @@ mod tests {
         assert_eq!(held(copy)["spec"]["template"]["spec"]["schedulingGates"], gate);
     }
 
+    /// The Workload of the second replica, and the copy that it makes.
+    fn of_second_replica(original: &JobObject, gates: JobGates) -> (Workload, JobObject) {
+        let (priority, keys) = (WorkloadPriority::default(), KeysToCopy::default());
+        let workload = replica_workload(original, 1, priority, &keys, gates);
+        let copy = copy(original, &workload);
+        (workload, copy)
+    }
+
     #[test]
     fn the_copy_of_replicas_names_no_workload_and_has_no_epoch() {
         let (original, gates) = (leader_worker(), JobGates::default());
-        let (priority, keys) = (WorkloadPriority::default(), KeysToCopy::default());
-        let workload = replica_workload(&original, 1, priority, &keys, gates);
-        let copy = copy(&original, &workload);
+        let (workload, copy) = of_second_replica(&original, gates);
         let object = copy.to_create();
         let annotations = object["metadata"]["annotations"].as_object().expect("annotations");
         let keys: Vec<&str> = annotations.keys().map(String::as_str).collect();
@@ -178,10 +184,8 @@ mod tests {
 
     #[test]
     fn only_the_copy_of_this_set_gets_its_number_of_replicas() {
-        let (original, gates) = (leader_worker(), JobGates::default());
-        let (priority, keys) = (WorkloadPriority::default(), KeysToCopy::default());
-        let workload = replica_workload(&original, 1, priority, &keys, gates);
-        let copy = copy(&original, &workload);
+        let original = leader_worker();
+        let (_, copy) = of_second_replica(&original, JobGates::default());
         assert_eq!(replicas_to_push(&copy, &original), None);
         let mut larger = original.to_create();
         larger["metadata"] = json!(original.metadata());

@@ -25,20 +25,23 @@ use crate::{
 /// The steps that give each flavor one variant that is like its parent.
 #[must_use]
 pub fn steps(family: &VariantFamily<'_>, rules: &FamilyRules<'_>) -> Vec<VariantStep> {
-    let next = next_flavor(family, rules).filter(|_| may_run(family.parent));
+    let kept = family.variants.iter().map(|one| (*one, update(*one, family.parent)));
+    let kept: Vec<_> = kept.collect();
+    let next = next_flavor(&kept, rules).filter(|_| may_run(family.parent));
     let created =
         next.map(|flavor| VariantStep::Create(Box::new(new_variant(family.parent, flavor, rules))));
-    let kept = family.variants.iter().filter_map(|one| update(*one, family.parent));
-    created.into_iter().chain(kept).collect()
+    created.into_iter().chain(kept.into_iter().filter_map(|(_, step)| step)).collect()
 }
 
-/// The flavor whose variant is made next. A variant competes as soon as it is observed, so each one waits for those with better
-/// flavors, and for their successors when the parent has changed.
-fn next_flavor<'a>(family: &VariantFamily<'_>, rules: &FamilyRules<'a>) -> Option<&'a str> {
-    let variant_of = |flavor: &str| family.variants.iter().find(|one| one.flavor == flavor);
+/// The next flavor that gets a variant, given the steps of those that exist. A variant competes as soon as it is observed, so it is
+/// made after those with better flavors, and after their successors when the parent has changed.
+fn next_flavor<'a>(
+    kept: &[(Variant<'_>, Option<VariantStep>)],
+    rules: &FamilyRules<'a>,
+) -> Option<&'a str> {
+    let variant_of = |flavor: &str| kept.iter().find(|(one, _)| one.flavor == flavor);
     let is_missing = |flavor: &str| {
-        variant_of(flavor).is_none_or(|one| {
-            let step = update(*one, family.parent);
+        variant_of(flavor).is_none_or(|(one, step)| {
             is_deleted(one.workload) || matches!(step, Some(VariantStep::Delete { .. }))
         })
     };

@@ -37,7 +37,7 @@ use super::{
     observed::Observed,
     outbox::{Purpose, Subject, Ticket},
     timers::Reevaluation,
-    workloads::{StatusInputs, TrackedWorkload, WorkloadChange},
+    workloads::{StatusInputs, WorkloadChange},
 };
 
 /// See the module.
@@ -381,7 +381,7 @@ impl AgentControl {
         // The only cluster of this fleet is no MultiKueueCluster: the reservation names none.
         for key in &run.reserved {
             workloads.clear_nomination(key);
-            let id = workloads.get(key).and_then(TrackedWorkload::id);
+            let id = workloads.id_of(key);
             let nodes = id.map(|id| self.capacity.assigned_nodes(id)).unwrap_or_default();
             workloads.assign_nodes(key, &nodes);
         }

@@ -25,8 +25,8 @@ use super::{
     scheduling::{Scheduler, SchedulerConfig},
     timers::Reevaluation,
     workloads::{
-        Evaluation, PendingMessage, PodsReadyPolicy, StatusInputs, TrackedWorkload, WorkloadChange,
-        WorkloadCommand, Workloads,
+        Evaluation, PendingMessage, PodsReadyPolicy, StatusInputs, WorkloadChange, WorkloadCommand,
+        Workloads,
     },
 };
 
@@ -174,9 +174,9 @@ impl Core {
         self.jobs.workload_changed(change, &mut self.ctx);
         self.ctx.agenda.now(Reevaluation::Workload(key.clone()));
         // Last: from here on the engine may give the number to another Workload.
-        let released = change.id.filter(|_| over);
-        released.into_iter().for_each(|id| self.workloads.release_id(key, id));
-        released
+        let released = change.id.filter(|_| over)?;
+        self.workloads.release_id(key, released);
+        Some(released)
     }
 
     /// Evaluates every job of the agenda. Returns their number.
@@ -336,7 +336,7 @@ impl Core {
     }
 
     fn finish_replaced_slice(&mut self, key: &Key) {
-        let id = self.workloads.get(key).and_then(TrackedWorkload::id);
+        let id = self.workloads.id_of(key);
         let message = id.and_then(|id| self.scheduler.replacement_message(id, &self.workloads));
         if let Some(message) = message {
             let reason = reasons::WORKLOAD_SLICE_REPLACED;

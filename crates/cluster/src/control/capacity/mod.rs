@@ -358,10 +358,8 @@ impl LocalCapacity {
     fn free_classes(&self, keys: &[String], workloads: &Workloads) -> Vec<NodeClassCapacity> {
         // Pending clones count as well: up to `asOf` the manager does not count a clone as in
         // flight (docs/reference/dispatch.md §2).
-        let is_pending = |key: &Key| {
-            let id = workloads.get(key).and_then(TrackedWorkload::id);
-            id.is_some_and(|id| self.fleet.placed_on(id).is_none())
-        };
+        let is_pending =
+            |key: &Key| workloads.id_of(key).is_some_and(|id| self.fleet.placed_on(id).is_none());
         let pending = self.unbound.iter().filter(|(key, _)| is_pending(key));
         let mut pending = pending.map(|(_, one)| one.work.as_ref()).peekable();
         if pending.peek().is_none() {

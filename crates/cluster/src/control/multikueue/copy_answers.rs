@@ -17,7 +17,7 @@ use crate::control::{
         Purpose, REMOVAL_SHOWN_WITHIN, Subject, Ticket, after, decode, decode_job, listed_object,
     },
     timers::Reevaluation,
-    workloads::{TrackedWorkload, Workloads},
+    workloads::Workloads,
 };
 
 /// Creates that met an existing object, with a consistent read after each that found none of ours, until it counts as foreign:
@@ -162,7 +162,7 @@ impl CopyAnswer<'_> {
             return;
         }
         let clone = self.worker.clones.get(workload);
-        let id = inputs.workloads.get(workload).and_then(TrackedWorkload::id);
+        let id = inputs.workloads.id_of(workload);
         if let (Some(id), Some(clone)) = (id, clone) {
             inputs.registry.fleet_mut().clone_created(id, clone.version());
         }

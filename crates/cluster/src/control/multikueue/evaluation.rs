@@ -39,7 +39,7 @@ use crate::control::{
     outbox::Purpose,
     time::{engine_time, timestamp},
     timers::Reevaluation,
-    workloads::{TrackedWorkload, Transition},
+    workloads::Transition,
 };
 
 /// Message of a reservation that ends because no cluster has room when the other checks are Ready.
@@ -433,7 +433,7 @@ impl<'a> DispatchEvaluation<'a> {
 
     fn withdrawn(&mut self) {
         // The step repeats until the release is visible, but the placement is removed once.
-        if let Some(id) = self.inputs.workloads.get(self.key).and_then(TrackedWorkload::id)
+        if let Some(id) = self.inputs.workloads.id_of(self.key)
             && !std::mem::replace(&mut self.state.withdrawn, true)
         {
             self.exclude_after_timeout();

@@ -26,11 +26,8 @@ impl DispatchEvaluation<'_> {
 
     /// Leaves a cluster out for what it did not take.
     pub(super) fn exclude_for(&mut self, cluster: ClusterId, scope: RefusedScope, why: Box<str>) {
-        let Some(record) = self.inputs.workloads.get(self.key) else {
-            return;
-        };
-        let request = record.id().and_then(|id| self.inputs.scheduler.request(id));
-        let Some(request) = request else {
+        let id = self.inputs.workloads.id_of(self.key);
+        let Some(request) = id.and_then(|id| self.inputs.scheduler.request(id)) else {
             return;
         };
         let cause = match scope {
@@ -52,7 +49,9 @@ impl DispatchEvaluation<'_> {
             let worker = self.worker(cluster);
             let scope =
                 worker.map_or(RefusedScope::Shape, |one| one.refused_scope(self.key, epoch));
-            record.id().into_iter().for_each(|id| self.inputs.registry.fleet_mut().unplace(id));
+            if let Some(id) = record.id() {
+                self.inputs.registry.fleet_mut().unplace(id);
+            }
             self.exclude_for(cluster, scope, why);
             self.exclude_others(cluster, epoch);
             self.state.withdrawn = true;

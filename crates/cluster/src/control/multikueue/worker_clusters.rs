@@ -34,7 +34,7 @@ use crate::control::{
     scheduling::Scheduler,
     time::moved,
     timers::Reevaluation,
-    workloads::{TrackedWorkload, Workloads},
+    workloads::Workloads,
 };
 
 /// See the module.
@@ -175,7 +175,7 @@ impl WorkerClusters {
         for key in worker.clones.observe(change, ctx.now, observe_version) {
             // A report with `asOf` at or above this version includes the clone
             // (docs/reference/dispatch.md §2).
-            let id = workloads.get(&key).and_then(TrackedWorkload::id);
+            let id = workloads.id_of(&key);
             if let (Some(id), Some(clone)) = (id, worker.clones.get(&key)) {
                 registry.fleet_mut().clone_created(id, clone.version());
             }

@@ -8,12 +8,13 @@ use crds::{
     names::{annotations::LEASE_STAMP, labels::MULTI_KUEUE_ORIGIN},
     v1beta2::Workload,
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::ApiResource;
 use runtime::{
     watch::Key,
     write::{DeletePreconditions, DeletePropagation, Write, WriteError},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{worker::Worker, worker_clusters::WorkerClusters};
 use crate::control::{
@@ -61,6 +62,11 @@ pub(super) fn create_job(
     })
 }
 
+/// Limits a write to the copy that was compared: a successor of its name or a newer version stays as it is.
+fn as_compared(metadata: &ObjectMeta) -> Value {
+    json!({ "uid": metadata.uid, "resourceVersion": metadata.resource_version })
+}
+
 /// Writes the priority of a Workload to its clone.
 pub(super) fn push_priority(
     worker: &Worker,
@@ -70,10 +76,8 @@ pub(super) fn push_priority(
     let Some(clone) = worker.clones.get(key) else {
         return;
     };
-    // The priority is for the clone that was compared, not for a successor of its name or a newer version.
-    let metadata = &clone.object().metadata;
     let fields = json!({
-        "metadata": { "uid": metadata.uid, "resourceVersion": metadata.resource_version },
+        "metadata": as_compared(&clone.object().metadata),
         "spec": {
             "priority": workload.spec.priority,
             "priorityClassRef": workload.spec.priority_class_ref,
@@ -96,12 +100,8 @@ pub(super) fn push_replicas(
     let Some(replicas) = set_copies::replicas_to_push(&**copy, set) else {
         return;
     };
-    // The number is for the copy that was compared, not for a successor of its name or a newer version.
-    let metadata = copy.metadata();
-    let fields = json!({
-        "metadata": { "uid": metadata.uid, "resourceVersion": metadata.resource_version },
-        "spec": { "replicas": replicas },
-    });
+    let fields =
+        json!({ "metadata": as_compared(copy.metadata()), "spec": { "replicas": replicas } });
     let write = (worker.job_target(job_key), Purpose::Resize);
     send(key, write, ctx, |purpose, key| {
         Write::of(purpose, &resource(&job_key.kind)).merge(key, None, &fields)
@@ -113,11 +113,9 @@ pub(super) fn push_stamp(worker: &Worker, key: &Key, stamp: &str, ctx: &mut Cont
     let Some(clone) = worker.clones.get(key) else {
         return;
     };
-    let metadata = &clone.object().metadata;
-    let fields = json!({ "metadata": {
-        "uid": metadata.uid, "resourceVersion": metadata.resource_version,
-        "annotations": { LEASE_STAMP: stamp },
-    } });
+    let mut metadata = as_compared(&clone.object().metadata);
+    metadata["annotations"] = json!({ LEASE_STAMP: stamp });
+    let fields = json!({ "metadata": metadata });
     let write = (worker.target(Subject::Workload, key), Purpose::Stamp);
     send(key, write, ctx, |purpose, key| Write::merge::<Workload>(purpose, key, None, &fields));
 }

@@ -95,6 +95,11 @@ impl Workloads {
         self.records.get(key)
     }
 
+    /// The number of a Workload in the engine, unless it is over.
+    pub(crate) fn id_of(&self, key: &Key) -> Option<WorkloadId> {
+        self.records.get(key)?.id()
+    }
+
     /// The Workload of a number of the engine, unless it is over.
     pub(crate) fn by_id(&self, id: WorkloadId) -> Option<(&Key, &TrackedWorkload)> {
         self.records.get_key_value(self.by_id.get(&id)?)
