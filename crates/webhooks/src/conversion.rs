@@ -5,6 +5,8 @@ use crds::conversion;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::body::ReviewBody;
+
 /// A ConversionReview: request or response.
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -28,7 +30,9 @@ struct ConversionRequest {
 }
 
 /// Converts all objects of a review, or fails for all.
-pub(super) async fn convert(Json(mut review): Json<ConversionReview>) -> Json<ConversionReview> {
+pub(super) async fn convert(
+    ReviewBody(mut review): ReviewBody<ConversionReview>,
+) -> Json<ConversionReview> {
     review.response = match review.request.take() {
         Some(request) => answer(request),
         None => failed("", "the review has no request"),

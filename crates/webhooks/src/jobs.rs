@@ -28,6 +28,7 @@ pub use settings::JobSettings;
 
 use self::owners::OwnerReader;
 use super::{
+    body::ReviewBody,
     decode,
     review::{AdmissionRequest, AdmissionResponse, AdmissionReview, Operation},
 };
@@ -72,7 +73,9 @@ pub(super) fn router(webhooks: JobWebhooks) -> Router {
 }
 
 /// A job of an enabled kind whose feature gate is off runs past its queue, and not in silence.
-async fn warn_of_no_quota(Json(review): Json<AdmissionReview>) -> Json<AdmissionReview> {
+async fn warn_of_no_quota(
+    ReviewBody(review): ReviewBody<AdmissionReview>,
+) -> Json<AdmissionReview> {
     review.answer(|request| match request.object.pointer(QUEUE_NAME_POINTER) {
         Some(Value::String(queue)) => AdmissionResponse::Warned {
             warning: format!(
@@ -93,13 +96,13 @@ struct KindWebhooks {
     webhooks: Arc<JobWebhooks>,
 }
 
-async fn allow(Json(review): Json<AdmissionReview>) -> Json<AdmissionReview> {
+async fn allow(ReviewBody(review): ReviewBody<AdmissionReview>) -> Json<AdmissionReview> {
     review.answer(|_| AdmissionResponse::allowed())
 }
 
 async fn default(
     State(KindWebhooks { kind, webhooks }): State<KindWebhooks>,
-    Json(mut review): Json<AdmissionReview>,
+    ReviewBody(mut review): ReviewBody<AdmissionReview>,
 ) -> Json<AdmissionReview> {
     let response = match review.take_request() {
         Some(request) => decide_defaults(request, &kind, &webhooks).await,
@@ -138,7 +141,7 @@ async fn decide_defaults(
 
 async fn check(
     State(KindWebhooks { kind, webhooks }): State<KindWebhooks>,
-    Json(mut review): Json<AdmissionReview>,
+    ReviewBody(mut review): ReviewBody<AdmissionReview>,
 ) -> Json<AdmissionReview> {
     let response = match review.take_request() {
         Some(request) => decide_errors(request, &kind, &webhooks).await,

@@ -10,6 +10,7 @@
 //! | [`JobWebhooks`] | webhooks of jobs |
 //! | [`cache`] | the objects that webhooks of jobs read |
 
+mod body;
 pub mod cache;
 mod cluster_queue;
 mod cohort;
@@ -41,7 +42,10 @@ use crds::{
 pub use self::jobs::{JobSettings, JobWebhooks};
 pub use rules::Rules;
 
-use self::review::{AdmissionRequest, AdmissionResponse, AdmissionReview, Operation};
+use self::{
+    body::ReviewBody,
+    review::{AdmissionRequest, AdmissionResponse, AdmissionReview, Operation},
+};
 
 /// Objects have at most 3 MiB; a review contains two of them.
 const BODY_LIMIT: usize = 8 << 20;
@@ -81,7 +85,7 @@ trait Validate: Decode {
 
 async fn validate<T: Validate>(
     State(rules): State<Arc<Rules>>,
-    Json(review): Json<AdmissionReview>,
+    ReviewBody(review): ReviewBody<AdmissionReview>,
 ) -> Json<AdmissionReview> {
     review.answer(|request| decide_validation::<T>(request, &rules))
 }
@@ -104,7 +108,7 @@ fn decide_validation<T: Validate>(request: AdmissionRequest, rules: &Rules) -> A
     }
 }
 
-async fn mutate<T>(Json(review): Json<AdmissionReview>) -> Json<AdmissionReview>
+async fn mutate<T>(ReviewBody(review): ReviewBody<AdmissionReview>) -> Json<AdmissionReview>
 where
     T: Decode + serde::Serialize + mutate::InUse,
 {
@@ -113,7 +117,7 @@ where
 
 async fn mutate_workload(
     State(rules): State<Arc<Rules>>,
-    Json(review): Json<AdmissionReview>,
+    ReviewBody(review): ReviewBody<AdmissionReview>,
 ) -> Json<AdmissionReview> {
     review.answer(|request| mutate::workload(request, &rules))
 }

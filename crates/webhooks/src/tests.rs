@@ -266,3 +266,18 @@ async fn a_check_on_an_unknown_flavor_that_is_stored_already_blocks_no_other_cha
         assert_eq!(refusal.is_some(), refused, "{new}");
     }
 }
+
+#[tokio::test]
+async fn a_body_that_is_no_review_is_a_bad_request() {
+    for (body, answer) in [
+        ("{\"apiVersion\"".to_owned(), 400),
+        (json!({"kind": "AdmissionReview"}).to_string(), 400),
+        (" ".repeat(BODY_LIMIT + 1), 413),
+    ] {
+        let request = http::Request::post("/mutate-kueue-x-k8s-io-v1beta2-workload")
+            .body(Body::from(body))
+            .expect("a request");
+        let router = router(Rules::default(), jobs::tests::unused());
+        assert_eq!(router.oneshot(request).await.expect("a response").status(), answer);
+    }
+}
