@@ -5,7 +5,7 @@ CARGO ?= cargo
 # The target directory of cargo.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: test test-real test-clusters kind-up kind-test kind-down lint build unit crash crash-and-counts others counts recount demo bench images programs generate clean-lab
+.PHONY: test test-real test-clusters kind-up kind-test kind-down lint build unit crash crash-and-counts others lab-lane-1 lab-lane-2 crate-suites counts recount demo bench images programs generate clean-lab
 
 test: lint build unit
 
@@ -29,8 +29,6 @@ unit:
 	$(MAKE) --no-print-directory others
 	$(MAKE) --no-print-directory crash-and-counts
 
-CRASH := every_job_runs_to_its_end_whichever_write_the_programs_crash_at
-
 # Ends manager and agents before and after every write.
 crash:
 	$(CARGO) test --workspace --locked --test crash
@@ -38,10 +36,32 @@ crash:
 crash-and-counts: crash
 	$(MAKE) --no-print-directory counts
 
-# All other tests. Lab tests wait more than they compute: more threads than cores. Their errors say where they waited for what; a stack
-# says no more.
+# Suites on control planes, except the crash test, in two lanes of about the same length.
+LAB_LANE_1 := api dispatch lab replicas sluicectl
+LAB_LANE_2 := $(filter-out crash $(LAB_LANE_1),$(notdir $(wildcard e2e/tests/*)))
+
+# Suites of the crates. Tidy checks that no package has suites elsewhere.
+CRATE_SUITES := $(basename $(notdir $(wildcard crates/*/tests/*.rs crds/tests/*.rs e2e/*/tests/*.rs))) \
+  $(notdir $(patsubst %/,%,$(dir $(wildcard crates/*/tests/*/main.rs crds/tests/*/main.rs e2e/*/tests/*/main.rs))))
+
+# All other tests. Lab tests wait more than they compute, so two lanes of them share the cores with the tests that only compute. The
+# output of a lane comes as a whole.
 others:
-	RUST_TEST_THREADS=8 RUST_LIB_BACKTRACE=0 $(CARGO) test --workspace --locked -- --skip $(CRASH)
+	$(MAKE) --no-print-directory -j3 --output-sync=target lab-lane-1 lab-lane-2 crate-suites
+
+# More threads than cores. Errors of lab tests say where they waited for what; a stack says no more.
+LAB_TEST := RUST_TEST_THREADS=8 RUST_LIB_BACKTRACE=0 $(CARGO) test --workspace --locked
+
+lab-lane-1:
+	$(LAB_TEST) $(LAB_LANE_1:%=--test=%)
+
+lab-lane-2:
+	$(LAB_TEST) $(LAB_LANE_2:%=--test=%)
+
+# At low priority: control planes that answer late would fail the lab's tests.
+crate-suites:
+	nice $(CARGO) test --workspace --locked --lib --bins $(sort $(CRATE_SUITES:%=--test=%))
+	nice $(CARGO) test --workspace --locked --doc
 
 # Clippy optimizes less than the compiler.
 COUNTS := env -u RUSTC_WORKSPACE_WRAPPER $(CARGO) bench --quiet --locked --profile counts -p engine --bench engine -- counts

@@ -8,6 +8,7 @@
 //! | [`links`] | links and paths in Markdown files lead to files |
 //! | [`cycles`] | cycles of files within a crate |
 //! | [`words`] | words for persons in comments and documents |
+//! | [`suites`] | the Makefile runs every suite |
 //! | [`type_names`] | one meaning per type name |
 //! | [`settings`] | the table of Kueue's settings says what the code reads |
 //! | [`monitoring`] | alert rules and dashboards name metrics that exist |
@@ -26,6 +27,7 @@ pub mod packages;
 pub mod ratchet;
 pub mod settings;
 pub mod sources;
+pub mod suites;
 pub mod type_names;
 pub mod words;
 

@@ -90,3 +90,8 @@ fn kustomizations_name_all_manifests_and_nothing_else() {
         assert_eq!(manifests.left_out(), NONE);
     }
 }
+
+#[test]
+fn the_makefile_runs_every_suite() {
+    assert_eq!(suites::elsewhere(&metadata()), NONE);
+}
