@@ -299,6 +299,12 @@ impl<'a> Installation<'a> {
         programs::lasting_agent(self, worker).await
     }
 
+    /// Where the manager reads kubeconfigs from files. A test that has some makes it.
+    #[must_use]
+    pub fn kubeconfig_directory(&self) -> PathBuf {
+        self.file("kubeconfigs")
+    }
+
     fn file(&self, name: &str) -> PathBuf {
         self.lab.state().directory.join(name)
     }

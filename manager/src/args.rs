@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Parser};
 use config::support::{IdleSetting, idle_flag};
+use remote::KUBECONFIG_DIRECTORY;
 use runtime::telemetry::LogFormat;
 
 use crate::components::{self, ManagerComponent};
@@ -23,6 +24,10 @@ pub(crate) struct ManagerArgs {
     /// Kubeconfig of the cluster; without it KUBECONFIG or the service account is used.
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
+
+    /// Directory of the files that MultiKueueClusters with locationType Path may name.
+    #[arg(long, value_name = "DIRECTORY", default_value = KUBECONFIG_DIRECTORY)]
+    pub(crate) worker_kubeconfig_directory: PathBuf,
 
     /// Feature gates as Name=true,Name=false; not together with featureGates in the file.
     #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]

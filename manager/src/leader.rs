@@ -15,7 +15,10 @@ use config::{
 use crds::names::dispatchers;
 use jobs::Kinds;
 use kube::Client;
-use remote::{ConnectionTiming, KubeconfigSecret, WorkerContext, kubeconfig_secrets, supervise};
+use remote::{
+    ConnectionTiming, KubeconfigDirectory, KubeconfigSecret, WorkerContext, kubeconfig_secrets,
+    supervise,
+};
 use runtime::{
     Stop,
     events::Reporter,
@@ -90,6 +93,7 @@ struct DispatchSettings {
     kinds: Kinds,
     namespace: String,
     secrets: Store<KubeconfigSecret>,
+    kubeconfig_files: KubeconfigDirectory,
     origin: String,
     metrics: ClientMetrics,
     check_every: Option<Duration>,
@@ -108,6 +112,7 @@ impl DispatchSettings {
             kinds: settings.kinds.observed(),
             namespace: file.namespace().to_owned(),
             secrets: kubeconfig_secrets(stores, file.namespace()),
+            kubeconfig_files: KubeconfigDirectory::new(settings.kubeconfig_directory.clone()),
             origin: multi_kueue.origin.clone(),
             metrics: metrics.clone(),
             check_every: multi_kueue.gc_interval(),
@@ -162,8 +167,16 @@ async fn connect_workers(dispatch: Option<DispatchSettings>, context: LeaderCont
         // The end of this task would end the leader.
         return stop.cancelled().await;
     };
-    let DispatchSettings { home, kinds, namespace, secrets, origin, metrics, check_every } =
-        dispatch;
+    let DispatchSettings {
+        home,
+        kinds,
+        namespace,
+        secrets,
+        kubeconfig_files,
+        origin,
+        metrics,
+        check_every,
+    } = dispatch;
     let ClientMetrics { requests, watches, writes, credentials, .. } = metrics;
     let timing = ConnectionTiming::default();
     let context = WorkerContext {
@@ -171,6 +184,7 @@ async fn connect_workers(dispatch: Option<DispatchSettings>, context: LeaderCont
         kinds,
         namespace,
         secrets,
+        kubeconfig_files,
         inputs,
         workers,
         origin,

@@ -226,6 +226,7 @@ mod tests {
             file: Configuration::default(),
             gates: Gates::default(),
             kinds: JobKinds::all(&Kinds::default()),
+            kubeconfig_directory: "/kubeconfigs".into(),
             idle: Vec::new(),
         };
         let measured = KueueMetrics::new(MetricsSettings::new(&settings.file, &settings.gates));

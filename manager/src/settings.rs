@@ -1,6 +1,6 @@
 //! The settings of the process: configuration file and feature gates, or their defaults.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use config::{
@@ -11,6 +11,7 @@ use config::{
 };
 use jobs::Kinds;
 use kube::Client;
+use remote::KUBECONFIG_DIRECTORY;
 use runtime::tls::{MinVersion, ServerTls};
 use webhooks::{JobSettings, JobWebhooks, Rules, cache::SharedWebhookCache};
 
@@ -27,6 +28,8 @@ pub(crate) struct ProcessSettings {
     pub(crate) gates: Gates,
     /// The kinds of jobs that are handled.
     pub(crate) kinds: JobKinds,
+    /// The directory of kubeconfigs in files.
+    pub(crate) kubeconfig_directory: PathBuf,
     /// Settings that are used and have no effect.
     pub(crate) idle: Vec<IdleSetting>,
 }
@@ -44,7 +47,8 @@ impl ProcessSettings {
         for IdleSetting { name, reason } in &idle {
             tracing::warn!(setting = name, reason, "a setting that is used has no effect");
         }
-        Ok(Self { idle, ..settings })
+        let kubeconfig_directory = args.worker_kubeconfig_directory.clone();
+        Ok(Self { kubeconfig_directory, idle, ..settings })
     }
 
     fn read(path: Option<&Path>, feature_gates: &str, declared: &Kinds) -> anyhow::Result<Self> {
@@ -61,7 +65,8 @@ impl ProcessSettings {
         // Both sources are passed, because it is an error if both are set.
         let gates = file.gates(feature_gates).context("feature gates")?;
         let kinds = JobKinds::configured(&file, &gates, declared);
-        Ok(Self { file, gates, kinds, idle: Vec::new() })
+        let kubeconfig_directory = KUBECONFIG_DIRECTORY.into();
+        Ok(Self { file, gates, kinds, kubeconfig_directory, idle: Vec::new() })
     }
 
     /// What the file and the gates set without an effect.

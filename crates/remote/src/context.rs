@@ -14,7 +14,7 @@ use runtime::{
     writer::WriteMetrics,
 };
 
-use crate::kubeconfig_secret::KubeconfigSecret;
+use crate::{kubeconfig_file::KubeconfigDirectory, kubeconfig_secret::KubeconfigSecret};
 
 /// What all connections to workers share.
 pub struct WorkerContext {
@@ -28,6 +28,8 @@ pub struct WorkerContext {
     pub namespace: String,
     /// The Secrets of the namespace.
     pub secrets: Store<KubeconfigSecret>,
+    /// Where kubeconfigs in files are.
+    pub kubeconfig_files: KubeconfigDirectory,
     /// Receives connection status and watch events of workers.
     pub inputs: Inputs<ManagerInput>,
     /// The registry of writers of connected workers.
@@ -55,7 +57,7 @@ pub struct WorkerContext {
 pub struct ConnectionTiming {
     /// The interval between probes of a working connection.
     pub probe_every: Duration,
-    /// The timeout of a probe, and of reading a Secret.
+    /// The timeout of a probe, and of reading a Secret or file.
     pub deadline: Duration,
     /// The pause after the first failed attempt.
     pub first_pause: Duration,

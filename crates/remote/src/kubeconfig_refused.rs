@@ -14,9 +14,15 @@ pub(crate) enum KubeconfigRefused {
     /// The MultiKueueCluster names a ClusterProfile.
     #[error("MultiKueueClusterProfile feature gate is disabled")]
     ClusterProfile,
-    /// The MultiKueueCluster names a file.
-    #[error("kubeconfig files are not supported, use locationType Secret")]
-    Path,
+    /// The MultiKueueCluster names a file outside of the directory of kubeconfigs.
+    #[error("kubeconfig path is not under the allowed prefix")]
+    OutsideDirectory,
+    /// The file does not exist.
+    #[error("file {0:?} not found")]
+    NoFile(Box<str>),
+    /// The file is a folder, too large, or may not be read.
+    #[error("file {0:?} cannot be read as a kubeconfig")]
+    UnreadableFile(Box<str>),
     /// The Secret does not exist.
     #[error("Secret \"{0}\" not found")]
     NoSecret(Box<str>),
@@ -100,7 +106,9 @@ impl KubeconfigRefused {
         match self {
             Self::ClusterProfile => CLUSTER_PROFILE_DISABLED,
             Self::NoReference
-            | Self::Path
+            | Self::OutsideDirectory
+            | Self::NoFile(_)
+            | Self::UnreadableFile(_)
             | Self::NoSecret(_)
             | Self::NoKey(_)
             | Self::Unreadable { .. }

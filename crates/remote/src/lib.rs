@@ -3,6 +3,7 @@
 //! | module | concept |
 //! |---|---|
 //! | `kubeconfig` | validates a kubeconfig, pure |
+//! | `kubeconfig_file`, `file_watch` | kubeconfigs in files, and their changes |
 //! | `reconcile` | what the supervisor does for a worker, pure |
 //! | `retry` | when a connection is retried, and the status meanwhile, pure |
 //! | `cluster_uid` | which cluster a connection leads to, and whether it may be used |
@@ -19,7 +20,9 @@ mod client;
 mod cluster_uid;
 mod connection;
 mod context;
+mod file_watch;
 mod kubeconfig;
+mod kubeconfig_file;
 mod kubeconfig_refused;
 mod kubeconfig_secret;
 mod load_kubeconfig;
@@ -36,6 +39,7 @@ mod worker;
 
 pub use self::{
     context::{ConnectionTiming, WorkerContext},
+    kubeconfig_file::{KUBECONFIG_DIRECTORY, KubeconfigDirectory},
     kubeconfig_secret::{KubeconfigSecret, kubeconfig_secrets},
     supervisor::supervise,
 };

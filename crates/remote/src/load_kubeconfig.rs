@@ -1,4 +1,4 @@
-//! Reads the kubeconfig of a worker from its Secret.
+//! Reads the kubeconfig of a worker from its Secret or file.
 
 use std::time::Duration;
 
@@ -7,9 +7,11 @@ use kube::{Api, Client, core::DeserializeGuard as Guarded};
 
 use crate::{
     client,
+    context::WorkerContext,
     kubeconfig::Kubeconfig,
     kubeconfig_refused::KubeconfigRefused,
     kubeconfig_secret::{Fingerprint, KEY},
+    reconcile::KubeconfigLocation,
 };
 
 /// Why the kubeconfig is not available.
@@ -28,24 +30,52 @@ pub(super) enum NotLoaded {
 /// # Errors
 /// If it cannot be read, has another hash by now, or is refused.
 pub(super) async fn load(
-    (home, namespace): (&Client, &str),
-    (name, fingerprint): (&str, Fingerprint),
-    deadline: Duration,
+    context: &WorkerContext,
+    location: &KubeconfigLocation,
+    fingerprint: Fingerprint,
 ) -> Result<Kubeconfig, NotLoaded> {
+    let deadline = context.timing.deadline;
+    let (text, place) = match location {
+        KubeconfigLocation::Secret(name) => {
+            let home = (&context.home, context.namespace.as_str());
+            (of_secret(home, name, deadline).await?, format!("secret \"{name}\""))
+        }
+        KubeconfigLocation::File(path) => {
+            let place = format!("file {path:?}");
+            let read = context.kubeconfig_files.clone().read(path.clone());
+            let read = tokio::time::timeout(deadline, read).await;
+            (read.map_err(|_| later(&place, &unanswered(deadline)))??, place)
+        }
+    };
+    // The supervisor sends the new hash as soon as it has observed the change.
+    if Fingerprint::of(&text) != fingerprint {
+        return Err(later(&place, "it has just changed"));
+    }
+    Ok(Kubeconfig::read(&text)?)
+}
+
+async fn of_secret(
+    (home, namespace): (&Client, &str),
+    name: &str,
+    deadline: Duration,
+) -> Result<Vec<u8>, NotLoaded> {
     // Guarded: the client prints bodies that do not decode, and this one is a Secret.
     let secrets: Api<Guarded<Secret>> = Api::namespaced(home.clone(), namespace);
     let answer = tokio::time::timeout(deadline, secrets.get_opt(name)).await;
-    let later = |cause: &str| NotLoaded::Later(format!("cannot read secret \"{name}\": {cause}"));
+    let later = |cause: &str| later(&format!("secret \"{name}\""), cause);
     let secret = answer
-        .map_err(|_| later(&format!("no answer within {deadline:?}")))?
+        .map_err(|_| later(&unanswered(deadline)))?
         .map_err(|error| later(&client::describe(&error)))?
         .ok_or_else(|| KubeconfigRefused::NoSecret(name.into()))?;
     let mut secret = secret.0.map_err(|_| later("it does not decode"))?;
     let text = secret.data.as_mut().and_then(|data| data.remove(KEY));
-    let text = text.ok_or_else(|| KubeconfigRefused::NoKey(name.into()))?.0;
-    // The supervisor sends the new hash as soon as the watch has delivered the change.
-    if Fingerprint::of(&text) != fingerprint {
-        return Err(later("it has just changed"));
-    }
-    Ok(Kubeconfig::read(&text)?)
+    Ok(text.ok_or_else(|| KubeconfigRefused::NoKey(name.into()))?.0)
+}
+
+fn later(place: &str, cause: &str) -> NotLoaded {
+    NotLoaded::Later(format!("cannot read {place}: {cause}"))
+}
+
+fn unanswered(deadline: Duration) -> String {
+    format!("no answer within {deadline:?}")
 }

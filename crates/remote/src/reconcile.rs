@@ -4,10 +4,11 @@
 //! for a connection that is only kept goes on with its last target, and ends if it has none. While a task is ending nothing
 //! is decided; the supervisor decides again after its end.
 
-use cluster::control::{ConnectionPlan, WorkerRegistration};
+use cluster::control::ConnectionPlan;
 use crds::v1beta2::ClusterSource;
 
 use crate::{
+    file_watch::FileState,
     kubeconfig_refused::KubeconfigRefused,
     kubeconfig_secret::{Fingerprint, KubeconfigSecret},
 };
@@ -17,8 +18,8 @@ use crate::{
 pub(super) enum TargetConnection {
     /// A connection with this kubeconfig.
     Connect {
-        /// The Secret with the kubeconfig.
-        secret: Box<str>,
+        /// Where the kubeconfig is.
+        location: KubeconfigLocation,
         /// The hash of the kubeconfig.
         fingerprint: Fingerprint,
         /// The uid of the MultiKueueCluster. The claim of a recreated MultiKueueCluster has to be written again.
@@ -26,6 +27,28 @@ pub(super) enum TargetConnection {
     },
     /// No connection, for this reason.
     Refuse(KubeconfigRefused),
+}
+
+/// Where a kubeconfig is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum KubeconfigLocation {
+    /// In the Secret of this name.
+    Secret(Box<str>),
+    /// In the file of this path.
+    File(Box<str>),
+}
+
+/// The kubeconfigs that exist.
+///
+/// Contract: `secret` is the Secret of a name, none if it does not exist; `file` is what the file of a path was read as, none as
+/// long as that is not known.
+///
+/// ```ignore
+/// let found = FoundKubeconfigs { secret: &|name| secrets.get(name), file: &|path| files.get(path) };
+/// ```
+pub(super) struct FoundKubeconfigs<'a> {
+    pub(super) secret: &'a dyn Fn(&str) -> Option<&'a KubeconfigSecret>,
+    pub(super) file: &'a dyn Fn(&str) -> Option<FileState>,
 }
 
 /// The state of a worker's task.
@@ -51,14 +74,15 @@ pub(super) enum SupervisorStep {
     End,
 }
 
-/// The next step for one worker. `secret` looks up a Secret by name.
-pub(super) fn reconcile<'a>(
+/// The next step for one worker.
+pub(super) fn reconcile(
     state: &TaskState,
     plan: Option<&ConnectionPlan>,
-    secret: impl Fn(&str) -> Option<&'a KubeconfigSecret>,
+    found: &FoundKubeconfigs<'_>,
 ) -> SupervisorStep {
-    let wanted = plan.and_then(|plan| plan.target.as_ref());
-    let target = wanted.map(|registration| target(registration, secret));
+    let Ok(target) = wanted_target(plan, found) else {
+        return SupervisorStep::Keep;
+    };
     match (state, target) {
         (TaskState::Ending, _) | (TaskState::None, None) => SupervisorStep::Keep,
         (TaskState::Running(current), Some(target)) if *current == target => SupervisorStep::Keep,
@@ -73,45 +97,59 @@ pub(super) fn reconcile<'a>(
     }
 }
 
-fn target<'a>(
-    registration: &WorkerRegistration,
-    secret: impl Fn(&str) -> Option<&'a KubeconfigSecret>,
-) -> TargetConnection {
-    match fingerprint(&registration.source, secret) {
-        Ok((secret, fingerprint)) => {
+/// The file of a kubeconfig was not read yet.
+struct NotReadYet;
+
+/// The target that a plan asks for, if any.
+fn wanted_target(
+    plan: Option<&ConnectionPlan>,
+    found: &FoundKubeconfigs<'_>,
+) -> Result<Option<TargetConnection>, NotReadYet> {
+    let Some(registration) = plan.and_then(|plan| plan.target.as_ref()) else {
+        return Ok(None);
+    };
+    let kubeconfig = match location(&registration.source) {
+        Ok(location) => fingerprint(&location, found)?.map(|fingerprint| (location, fingerprint)),
+        Err(refused) => Err(refused),
+    };
+    Ok(Some(match kubeconfig {
+        Ok((location, fingerprint)) => {
             let registration = registration.uid.clone();
-            TargetConnection::Connect { secret, fingerprint, registration }
+            TargetConnection::Connect { location, fingerprint, registration }
         }
         Err(refused) => TargetConnection::Refuse(refused),
-    }
+    }))
 }
 
-fn fingerprint<'a>(
-    source: &ClusterSource,
-    secret: impl Fn(&str) -> Option<&'a KubeconfigSecret>,
-) -> Result<(Box<str>, Fingerprint), KubeconfigRefused> {
+/// Where the kubeconfig of a source is.
+pub(super) fn location(source: &ClusterSource) -> Result<KubeconfigLocation, KubeconfigRefused> {
     if source.cluster_profile_ref.is_some() {
         return Err(KubeconfigRefused::ClusterProfile);
     }
-    let Some(config) = &source.kube_config else {
-        return Err(KubeconfigRefused::NoReference);
-    };
-    // Paths are not built yet (docs/reference/multikueue.md §2.9).
-    if config.location_type == "Path" {
-        return Err(KubeconfigRefused::Path);
-    }
-    let name: Box<str> = config.location.as_str().into();
-    let Some(seen) = secret(&name) else {
-        return Err(KubeconfigRefused::NoSecret(name));
-    };
-    match seen.kubeconfig {
-        Some(fingerprint) => Ok((name, fingerprint)),
-        None => Err(KubeconfigRefused::NoKey(name)),
+    let config = source.kube_config.as_ref().ok_or(KubeconfigRefused::NoReference)?;
+    let location = config.location.as_str().into();
+    Ok(match config.location_type.as_str() {
+        "Path" => KubeconfigLocation::File(location),
+        _ => KubeconfigLocation::Secret(location),
+    })
+}
+
+fn fingerprint(
+    location: &KubeconfigLocation,
+    found: &FoundKubeconfigs<'_>,
+) -> Result<FileState, NotReadYet> {
+    match location {
+        KubeconfigLocation::File(path) => (found.file)(path).ok_or(NotReadYet),
+        KubeconfigLocation::Secret(name) => Ok(match (found.secret)(name) {
+            None => Err(KubeconfigRefused::NoSecret(name.clone())),
+            Some(secret) => secret.kubeconfig.ok_or(KubeconfigRefused::NoKey(name.clone())),
+        }),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use cluster::control::WorkerRegistration;
     use serde_json::{Value, json};
 
     use super::*;
@@ -127,7 +165,8 @@ mod tests {
 
     fn connect(text: &str) -> TargetConnection {
         let fingerprint = Fingerprint::of(text.as_bytes());
-        TargetConnection::Connect { secret: "s".into(), fingerprint, registration: None }
+        let location = KubeconfigLocation::Secret("s".into());
+        TargetConnection::Connect { location, fingerprint, registration: None }
     }
 
     fn no_secret() -> TargetConnection {
@@ -139,7 +178,8 @@ mod tests {
         plan: Option<&ConnectionPlan>,
         secret: Option<&KubeconfigSecret>,
     ) -> SupervisorStep {
-        reconcile(state, plan, |name| secret.filter(|_| name == "s"))
+        let secret = |name: &str| secret.filter(|_| name == "s");
+        reconcile(state, plan, &FoundKubeconfigs { secret: &secret, file: &|_| None })
     }
 
     #[test]
@@ -153,7 +193,6 @@ mod tests {
             (kube_config(""), Some(&full), connect("a")),
             (kube_config("Secret"), Some(&empty), refuse(KubeconfigRefused::NoKey("s".into()))),
             (kube_config("Secret"), None, no_secret()),
-            (kube_config("Path"), Some(&full), refuse(KubeconfigRefused::Path)),
             (
                 json!({ "clusterProfileRef": { "name": "p" } }),
                 None,
@@ -165,6 +204,28 @@ mod tests {
             let step = step(&TaskState::None, Some(&plan(&source)), secret);
             assert_eq!(step, SupervisorStep::Update(target));
         }
+    }
+
+    #[test]
+    fn a_file_is_a_target_once_it_was_read() {
+        let source = json!({ "kubeConfig": { "locationType": "Path", "location": "/k/east" } });
+        let plan = plan(&source);
+        let step = |state: &TaskState, read: Option<FileState>| {
+            let file = |path: &str| read.clone().filter(|_| path == "/k/east");
+            reconcile(state, Some(&plan), &FoundKubeconfigs { secret: &|_| None, file: &file })
+        };
+        let (location, fingerprint) =
+            (KubeconfigLocation::File("/k/east".into()), Fingerprint::of(b"a"));
+        let target = TargetConnection::Connect { location, fingerprint, registration: None };
+        let absent = KubeconfigRefused::NoFile("/k/east".into());
+        let refused = TargetConnection::Refuse(absent.clone());
+        let runs = TaskState::Running(target.clone());
+        assert_eq!(step(&TaskState::None, None), SupervisorStep::Keep);
+        // A leader that has just begun has read nothing yet.
+        assert_eq!(step(&runs, None), SupervisorStep::Keep);
+        assert_eq!(step(&TaskState::None, Some(Ok(fingerprint))), SupervisorStep::Update(target));
+        assert_eq!(step(&runs, Some(Ok(fingerprint))), SupervisorStep::Keep);
+        assert_eq!(step(&runs, Some(Err(absent))), SupervisorStep::Update(refused));
     }
 
     #[test]

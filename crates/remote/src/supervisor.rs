@@ -1,7 +1,7 @@
 //! Runs one task per worker and sends each its target.
 //!
-//! `cluster::control` decides which workers are connected, kept or dropped; the supervisor follows its plans and the Secrets of
-//! the manager's namespace, and never waits for a worker. It starts with the first plans, after the Secrets were listed, and
+//! `cluster::control` decides which workers are connected, kept or dropped; the supervisor follows its plans, the Secrets of
+//! the manager's namespace and the files that MultiKueueClusters name, and never waits for a worker. It starts with the first plans, after the Secrets were listed, and
 //! runs only while the process leads, because the next leader opens its own connections.
 
 use std::{
@@ -21,9 +21,13 @@ use tokio::{
 
 use crate::{
     context::WorkerContext,
+    file_watch::FileWatch,
     kubeconfig_secret::KubeconfigSecret,
     object_store::ObjectStore,
-    reconcile::{SupervisorStep, TargetConnection, TaskState, reconcile},
+    reconcile::{
+        FoundKubeconfigs, KubeconfigLocation, SupervisorStep, TargetConnection, TaskState,
+        location, reconcile,
+    },
     retry::lost,
     worker::{WorkerCommand, WorkerLoop},
 };
@@ -92,28 +96,33 @@ impl WorkerSupervisor {
     async fn follow(&mut self) {
         let mut secrets = self.context.secrets.subscribe();
         let mut plans = self.context.workers.plans();
+        let mut files =
+            FileWatch::start(self.context.kubeconfig_files.clone(), self.term.child_token());
         loop {
             tokio::select! {
                 change = secrets.next() => self.secrets.handle(change),
                 Some(ended) = self.tasks.join_next_with_id() => self.ended(ended).await,
                 Ok(()) = plans.changed() => {}
+                () = files.changed() => {}
             }
             // After every event: a changed Secret is another target, an ended task has none.
             let current = plans.borrow_and_update().clone();
             // Before the list every Secret seems to be missing, which would be reported.
             if let Some(plans) = current.filter(|_| self.secrets.listed) {
-                self.reconcile(&plans);
+                files.follow(paths(&plans));
+                self.reconcile(&plans, &files);
             }
         }
     }
 
     /// Reconciles every worker that has a plan or a task.
-    fn reconcile(&mut self, plans: &ConnectionPlans) {
+    fn reconcile(&mut self, plans: &ConnectionPlans, files: &FileWatch) {
         let names: BTreeSet<Box<str>> = plans.keys().chain(self.workers.keys()).cloned().collect();
         for name in names {
             let state = self.workers.get(&name).map_or(&TaskState::None, |task| &task.state);
             let secret = |secret: &str| self.secrets.objects.get(secret).map(|secret| &**secret);
-            let step = reconcile(state, plans.get(&name), secret);
+            let found = FoundKubeconfigs { secret: &secret, file: &|path| files.get(path) };
+            let step = reconcile(state, plans.get(&name), &found);
             self.execute(&name, step);
         }
     }
@@ -166,6 +175,16 @@ impl WorkerSupervisor {
             self.context.workers.set(name, None);
         }
     }
+}
+
+/// The files that MultiKueueClusters name.
+fn paths(plans: &ConnectionPlans) -> BTreeSet<Box<str>> {
+    let wanted = plans.values().filter_map(|plan| plan.target.as_ref());
+    let files = wanted.filter_map(|registration| match location(&registration.source) {
+        Ok(KubeconfigLocation::File(path)) => Some(path),
+        _ => None,
+    });
+    files.collect()
 }
 
 impl WorkerTask {

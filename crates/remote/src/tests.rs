@@ -45,8 +45,9 @@ use tokio::{
 
 use crate::{
     context::{ConnectionTiming, WorkerContext},
+    kubeconfig_file::KubeconfigDirectory,
     kubeconfig_secret::Fingerprint,
-    reconcile::TargetConnection,
+    reconcile::{KubeconfigLocation, TargetConnection},
     worker::{WorkerCommand, WorkerLoop},
 };
 
@@ -232,6 +233,7 @@ fn unregistered_context(
         home,
         namespace: "kueue-system".to_owned(),
         secrets: Store::default(),
+        kubeconfig_files: KubeconfigDirectory::default(),
         inputs,
         workers,
         origin: "here".to_owned(),
@@ -251,7 +253,8 @@ fn unregistered_context(
 
 fn target(kubeconfig: &str) -> TargetConnection {
     let fingerprint = Fingerprint::of(kubeconfig.as_bytes());
-    TargetConnection::Connect { secret: "east".into(), fingerprint, registration: None }
+    let location = KubeconfigLocation::Secret("east".into());
+    TargetConnection::Connect { location, fingerprint, registration: None }
 }
 
 fn home(secret: watch::Receiver<String>) -> Client {

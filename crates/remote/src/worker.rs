@@ -34,7 +34,7 @@ use crate::{
     kubeconfig_refused::{KubeconfigRefused, not_loaded},
     kubeconfig_secret::Fingerprint,
     load_kubeconfig::{NotLoaded, load},
-    reconcile::TargetConnection,
+    reconcile::{KubeconfigLocation, TargetConnection},
     retry::{ConnectionAttempts, connected, lost},
 };
 
@@ -66,7 +66,7 @@ enum WorkerGoal {
     /// Wait for another target.
     Idle,
     /// Load this kubeconfig.
-    Load(Box<str>, Fingerprint),
+    Load(KubeconfigLocation, Fingerprint),
     /// Probe the server periodically.
     Probe(WorkerEndpoint),
 }
@@ -100,11 +100,11 @@ impl WorkerLoop {
                     self.refuse(&refused).await;
                 }
                 WorkerCommand::Connect(TargetConnection::Connect {
-                    secret, fingerprint, ..
+                    location, fingerprint, ..
                 }) => {
                     // Another configuration is tried at once, whatever the pause of the former one.
                     self.attempts.reset();
-                    self.goal = WorkerGoal::Load(secret, fingerprint);
+                    self.goal = WorkerGoal::Load(location, fingerprint);
                 }
             }
             // Without a sender the supervisor is gone.
@@ -133,9 +133,9 @@ impl WorkerLoop {
     async fn step(&mut self) -> Option<Duration> {
         match &self.goal {
             WorkerGoal::Idle => None,
-            WorkerGoal::Load(secret, fingerprint) => {
-                let (secret, fingerprint) = (secret.clone(), *fingerprint);
-                self.load(&secret, fingerprint).await
+            WorkerGoal::Load(location, fingerprint) => {
+                let (location, fingerprint) = (location.clone(), *fingerprint);
+                self.load(&location, fingerprint).await
             }
             WorkerGoal::Probe(endpoint) => {
                 let endpoint = endpoint.clone();
@@ -144,9 +144,12 @@ impl WorkerLoop {
         }
     }
 
-    async fn load(&mut self, secret: &str, fingerprint: Fingerprint) -> Option<Duration> {
-        let home = (&self.context.home, self.context.namespace.as_str());
-        match load(home, (secret, fingerprint), self.context.timing.deadline).await {
+    async fn load(
+        &mut self,
+        location: &KubeconfigLocation,
+        fingerprint: Fingerprint,
+    ) -> Option<Duration> {
+        match load(&self.context, location, fingerprint).await {
             Ok(kubeconfig) => {
                 // Before the attempt: an expired credential is why it fails.
                 self.report_credential(kubeconfig.credential_expiry()).await;

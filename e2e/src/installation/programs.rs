@@ -127,7 +127,9 @@ async fn prepare_manager(
         .args(["--metrics-plain", "--config"])
         .arg(config)
         .arg("--kubeconfig")
-        .arg(kubeconfig);
+        .arg(kubeconfig)
+        .arg("--worker-kubeconfig-directory")
+        .arg(installation.kubeconfig_directory());
     Ok(PreparedLaunch { launch, health, metrics })
 }
 

@@ -1,5 +1,7 @@
 //! Invalid kubeconfigs of workers and their conditions (docs/reference/multikueue.md §1.2, §1.4, §2.9).
 
+use std::path::Path;
+
 use anyhow::{Context, Result, ensure};
 use crds::v1beta2::{AdmissionCheck, MultiKueueCluster};
 use e2e::installation::{NAMESPACE, TIMEOUT};
@@ -133,6 +135,57 @@ async fn one_is_broken(
     let outcome = until_check(fixture, false, "NoUsableClusters", both).await;
     replace(secrets, "worker-2", &other).await?;
     outcome
+}
+
+/// Makes the kubeconfig of a worker that in a Secret or file.
+async fn locate(fixture: &DispatchFixture, name: &str, kind: &str, location: &str) -> Result<()> {
+    let source = json!({"kubeConfig": {"locationType": kind, "location": location}});
+    let fields = json!({"spec": {"clusterSource": source}});
+    let clusters = fixture.hub().cluster_api::<MultiKueueCluster>();
+    clusters.patch(name, &PatchParams::default(), &Patch::Merge(&fields)).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_kubeconfig_in_a_file_connects_a_worker() -> Result<()> {
+    let fixture = DispatchFixture::alone("file").await?;
+    let secrets = fixture.hub().api::<Secret>(NAMESPACE);
+    let directory = fixture.installation.kubeconfig_directory();
+    std::fs::create_dir_all(&directory)?;
+    let file = directory.join("worker-1");
+    let text = replace(&secrets, "worker-1", &ByteString(b"]:{".to_vec())).await?;
+    let outcome = connected_by(&fixture, &file, &text.0).await;
+    replace(&secrets, "worker-1", &text).await?;
+    locate(&fixture, "worker-1", "Secret", "worker-1").await?;
+    outcome?;
+    fixture.until_worker("worker-1", "is active again", |said| said.message == "Connected").await?;
+    Ok(())
+}
+
+async fn connected_by(fixture: &DispatchFixture, file: &Path, text: &[u8]) -> Result<()> {
+    fixture.nodes(1, 1, "2").await?;
+    fixture.queue("4").await?;
+    let broken = |said: &ReportedCondition| !said.status && said.reason == "BadKubeConfig";
+    fixture.until_worker("worker-1", "has no kubeconfig", broken).await?;
+
+    let place = file.display().to_string();
+    for (location, cause) in [
+        ("/etc/passwd", "kubeconfig path is not under the allowed prefix".to_owned()),
+        (place.as_str(), format!("file {place:?} not found")),
+    ] {
+        locate(fixture, "worker-1", "Path", location).await?;
+        let message = format!("load client config failed: {cause}");
+        let says = |said: &ReportedCondition| said.message == message;
+        fixture.until_worker("worker-1", &message, says).await?;
+    }
+    std::fs::write(file, text)?;
+    fixture.until_worker("worker-1", "is connected", |said| said.message == "Connected").await?;
+    fixture.submit(&objects::job("by-file", 1, "1", 1)).await?;
+    fixture.expect_once("by-file", 1).await?;
+
+    std::fs::remove_file(file)?;
+    fixture.until_worker("worker-1", "has no kubeconfig", broken).await?;
+    Ok(())
 }
 
 async fn until_check(

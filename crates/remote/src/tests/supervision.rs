@@ -17,7 +17,8 @@ use tokio::sync::{mpsc::Sender, watch};
 
 use super::{TestServer, active, hub::nothing_there, link, patched, unregistered_context};
 use crate::{
-    context::WorkerContext, kubeconfig_secret::kubeconfig_secrets, supervisor::WorkerSupervisor,
+    context::WorkerContext, kubeconfig_file::KubeconfigDirectory,
+    kubeconfig_secret::kubeconfig_secrets, supervisor::WorkerSupervisor,
 };
 
 /// Objects by path, and a number that increases with each change.
@@ -150,6 +151,38 @@ async fn a_worker_is_connected_until_some_time_after_the_deletion_of_its_cluster
     term.cancel();
     assert!(!link(&mut heard).await.active);
     run.await.expect("the supervisor");
+}
+
+#[tokio::test]
+async fn a_kubeconfig_in_a_file_is_followed() {
+    let server = TestServer::new(["one", "two"]).await;
+    let (home, served) = watch::channel(Home { version: 1, ..Home::default() });
+    let (inputs, mut heard) = control_loop::inputs();
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("east");
+    let kubeconfig_files = KubeconfigDirectory::new(directory.path().to_owned());
+    let context = WorkerContext { kubeconfig_files, ..supervised(served, "30m", inputs) };
+    let run = tokio::spawn(async move {
+        WorkerSupervisor::new(Arc::new(context), Stop::new()).run().await;
+    });
+
+    let location = file.display().to_string();
+    let source = json!({ "kubeConfig": { "locationType": "Path", "location": location } });
+    put(&home, EAST, Some(json!({ "spec": { "clusterSource": source } })));
+    let told = link(&mut heard).await;
+    assert_eq!((told.active, told.reason), (false, "BadKubeConfig"));
+    assert_eq!(told.message, format!("load client config failed: file {location:?} not found"));
+
+    std::fs::write(&file, server.kubeconfig("one")).expect("a file");
+    while link(&mut heard).await != active() {}
+    // Other credentials for the same server end no connection.
+    std::fs::write(&file, server.kubeconfig("two")).expect("a file");
+    server.wait_for_use("two").await;
+
+    std::fs::remove_file(&file).expect("the file");
+    let told = link(&mut heard).await;
+    assert_eq!((told.active, told.reason), (false, "BadKubeConfig"));
+    run.abort();
 }
 
 #[tokio::test]
