@@ -65,7 +65,7 @@ impl CopyAnswer<'_> {
             WriteOutcome::Refused { message, .. } if ticket.purpose == Purpose::Priority => {
                 self.priority_refused(workload, &message, inputs.workloads);
             }
-            WriteOutcome::Refused { message, .. } if ticket.purpose == Purpose::Resize => {
+            WriteOutcome::Refused { message, .. } if ticket.purpose == Purpose::ResizeCopy => {
                 self.size_refused(workload, &message, (inputs, ctx));
             }
             answer => {

@@ -92,7 +92,7 @@ pub(super) fn push_size(sizes: CopySizes<'_>, jobs: &[HubJob<'_>], ctx: &mut Con
     let CopySizes { worker, key, .. } = sizes;
     if let (Some(clone), Some(spec)) = (worker.clones.get(key), sizes.of_clone()) {
         let fields = json!({ "metadata": as_compared(&clone.object().metadata), "spec": spec });
-        let write = (worker.target(Subject::Workload, key), Purpose::Resize);
+        let write = (worker.target(Subject::Workload, key), Purpose::ResizeCopy);
         send(key, write, ctx, |purpose, key| Write::merge::<Workload>(purpose, key, None, &fields));
         return;
     }
@@ -102,7 +102,7 @@ pub(super) fn push_size(sizes: CopySizes<'_>, jobs: &[HubJob<'_>], ctx: &mut Con
             continue;
         };
         let fields = json!({ "metadata": as_compared(copy.metadata()), "spec": spec });
-        let write = (worker.job_target(job_key), Purpose::Resize);
+        let write = (worker.job_target(job_key), Purpose::ResizeCopy);
         send(key, write, ctx, |purpose, key| {
             Write::of(purpose, &resource(&job_key.kind)).merge(key, None, &fields)
         });

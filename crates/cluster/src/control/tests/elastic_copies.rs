@@ -54,17 +54,18 @@ fn resizes(step: &Decisions) -> Vec<String> {
         if ends.contains(&purpose.name()) {
             return Some(purpose.to_string());
         }
+        let is_resize = [Purpose::Resize, Purpose::ResizeCopy].contains(&purpose);
         let body: Value = serde_json::from_slice(order.write.request().body()).ok()?;
         let pods = body.pointer(PODS).or(body.pointer("/spec/parallelism"));
         let what = if body.pointer(PODS).is_some() { "workload" } else { "job" };
         let to = if order.ticket.target.to == Destination::Home { "hub" } else { "east" };
-        (purpose == Purpose::Resize).then(|| format!("{to} {what} {}", pods.unwrap_or(&body)))
+        is_resize.then(|| format!("{to} {what} {}", pods.unwrap_or(&body)))
     });
     words.collect()
 }
 
 fn refuse(control: &mut ManagerControl, step: &Decisions) {
-    let order = step.orders.iter().find(|order| order.ticket.purpose == Purpose::Resize);
+    let order = step.orders.iter().find(|order| order.ticket.purpose == Purpose::ResizeCopy);
     let refused =
         WriteOutcome::Refused { code: 422, reason: String::new(), message: "no".to_owned() };
     control.answered(&order.expect("a resize").ticket, refused, NOW);
@@ -93,17 +94,17 @@ fn a_job_that_shrinks_shrinks_its_workload_then_the_clone_then_the_copy() {
     done(&mut control, &step, "resize", ready_again(1, "71"), NOW);
     let step = control.decide(NOW);
     assert_eq!(resizes(&step), ["east workload 1"]);
-    let order = step.orders.iter().find(|order| order.ticket.purpose == Purpose::Resize);
+    let order = step.orders.iter().find(|order| order.ticket.purpose == Purpose::ResizeCopy);
     let body: Value =
         serde_json::from_slice(order.expect("a push").write.request().body()).expect("JSON");
     assert_eq!(body["metadata"], json!({"uid": "clone-1", "resourceVersion": "51"}));
     let (mut clone, mut copy) = copies_of(1, 1);
     clone["metadata"]["resourceVersion"] = json!("80");
-    done(&mut control, &step, "resize", clone, NOW);
+    done(&mut control, &step, "resize-copy", clone, NOW);
     let step = control.decide(NOW);
     assert_eq!(resizes(&step), ["east job 1"]);
     copy["metadata"]["resourceVersion"] = json!("81");
-    done(&mut control, &step, "resize", copy, NOW);
+    done(&mut control, &step, "resize-copy", copy, NOW);
     assert_eq!(resizes(&control.decide(NOW)), [""; 0], "all have one pod");
 }
 
@@ -120,7 +121,7 @@ fn a_restarted_manager_goes_on_where_the_copies_are() {
 fn a_lost_answer_is_followed_by_what_the_watch_shows() {
     let mut control = manager(1, (2, 2));
     let step = control.decide(NOW);
-    let order = step.orders.iter().find(|order| order.ticket.purpose == Purpose::Resize);
+    let order = step.orders.iter().find(|order| order.ticket.purpose == Purpose::ResizeCopy);
     let ticket = order.expect("a push").ticket.clone();
     control.answered(&ticket, WriteOutcome::Unknown("lost".into()), NOW);
     assert_eq!(resizes(&control.decide(NOW)), [""; 0], "not in a loop");
@@ -128,7 +129,7 @@ fn a_lost_answer_is_followed_by_what_the_watch_shows() {
     assert_eq!(resizes(&control.decide(later)), ["east workload 1"], "it was not applied");
     let mut control = manager(1, (2, 2));
     let step = control.decide(NOW);
-    let order = step.orders.iter().find(|order| order.ticket.purpose == Purpose::Resize);
+    let order = step.orders.iter().find(|order| order.ticket.purpose == Purpose::ResizeCopy);
     control.answered(&order.expect("a push").ticket, WriteOutcome::Unknown("lost".into()), NOW);
     let (mut clone, _) = copies_of(1, 2);
     clone["metadata"]["resourceVersion"] = json!("80");
