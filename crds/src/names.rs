@@ -426,6 +426,10 @@ pub mod reasons {
         DELETED = "Deleted";
         /// Of an event: a removed worker still has objects of a Workload.
         LEFT_BEHIND = "LeftBehind";
+        /// Of an event: a worker does not take the smaller size of an elastic job.
+        RESIZE_REFUSED = "ResizeRefused";
+        /// Of an event: a dispatched elastic job does not get a larger size before its next start.
+        SIZE_KEPT = "SizeKept";
         /// No quota is reserved.
         NO_RESERVATION = "NoReservation";
         /// Checks are not ready.

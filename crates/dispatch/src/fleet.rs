@@ -186,6 +186,15 @@ impl Fleet {
         cluster.place(serial, work, end);
     }
 
+    /// Counts a placed Workload that has fewer pods now, such as an elastic job that has shrunk. Does nothing for any other.
+    pub fn shrink(&mut self, workload: WorkloadId, work: Arc<AssignedWorkload>) {
+        if let Some(&(cluster, serial)) = self.placements.get(&workload)
+            && self.clusters[cluster.index()].shrink(serial, work)
+        {
+            self.mark_changed(cluster);
+        }
+    }
+
     /// Records that work of a group ended well at `end`, after so many nanoseconds.
     pub fn record_run_time(&mut self, group: &RunTimeGroup, nanos: i64, end: Time) {
         self.run_times.record(group, nanos, end);

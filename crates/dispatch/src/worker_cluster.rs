@@ -114,6 +114,22 @@ impl WorkerCluster {
         self.placed.iter().map(|(serial, placed)| (*serial, placed))
     }
 
+    /// Replaces the work of a placement by one of fewer pods. Returns whether it has fewer.
+    pub(crate) fn shrink(&mut self, serial: PlacementSerial, work: Arc<AssignedWorkload>) -> bool {
+        let in_flight = self.in_flight(serial);
+        let Some(placed) = self.placed.get_mut(&serial) else {
+            return false;
+        };
+        let counts = |work: &AssignedWorkload| work.pod_sets().map(|(_, count, _)| count).sum();
+        let (before, after): (i64, i64) = (counts(&placed.work), counts(&work));
+        if after >= before {
+            return false;
+        }
+        placed.work = work;
+        self.invalidate(in_flight);
+        true
+    }
+
     /// Records the priority of a placed Workload.
     pub(crate) fn set_priority(&mut self, serial: PlacementSerial, priority: i64) {
         if let Some(placed) = self.placed.get_mut(&serial) {

@@ -66,7 +66,7 @@ pub fn decide(
         return vec![step];
     }
     let mut steps = decision.push_priorities();
-    steps.extend(decision.push_replicas());
+    steps.extend(decision.push_sizes());
     steps.extend(decision.push_stamps());
     steps.extend(decision.dispatch());
     decision.create_from_own_version(steps)
@@ -105,27 +105,34 @@ impl<'a> DispatchDecision<'a> {
 
     /// A changed priority is no reason to remove running work (docs/reference/multikueue.md §2.3 step 5).
     fn push_priorities(&self) -> Vec<DispatchStep> {
-        let stale = self.copies.iter().filter(|copy| {
-            let clone =
-                copy.clone.as_ref().filter(|_| copy.connection == RemoteConnection::Connected);
-            clone.is_some_and(|clone| {
-                let lives = !clone.deleting && clone.finished.is_none();
-                clone.stale_priority && lives && self.carries(clone.epoch, clone.history)
-            })
+        let stale = self.connected().filter(|copy| {
+            let clone = self.living_clone(copy);
+            clone.is_some_and(|clone| clone.stale_priority)
         });
         stale.map(|copy| DispatchStep::PushPriority(copy.cluster)).collect()
     }
 
-    /// The pods of a further replica wait for their own clone, so its copy may ask for them at any time.
-    fn push_replicas(&self) -> Vec<DispatchStep> {
-        let connected =
-            self.copies.iter().filter(|copy| copy.connection == RemoteConnection::Connected);
-        let stale = connected.filter(|copy| {
-            copy.jobs.iter().any(|job| {
-                job.stale_replicas && !job.deleting && self.carries(job.epoch, job.history)
-            })
+    /// Neither is a smaller size of an elastic job. The pods of a further replica of a set wait for their own clone, so the copy
+    /// of the set may ask for them at any time.
+    fn push_sizes(&self) -> Vec<DispatchStep> {
+        let stale = self.connected().filter(|copy| {
+            let clone = self.living_clone(copy);
+            let mut jobs = copy.jobs.iter().filter(|job| !job.deleting && !job.finished);
+            clone.is_some_and(|clone| clone.stale_size)
+                || jobs.any(|job| job.stale_size && self.carries(job.epoch, job.history))
         });
-        stale.map(|copy| DispatchStep::PushReplicas(copy.cluster)).collect()
+        stale.map(|copy| DispatchStep::PushSize(copy.cluster)).collect()
+    }
+
+    fn connected(&self) -> impl Iterator<Item = &'a RemoteCopy> {
+        self.copies.iter().filter(|copy| copy.connection == RemoteConnection::Connected)
+    }
+
+    /// The clone of the present epoch, unless it is over or leaves.
+    fn living_clone(&self, copy: &'a RemoteCopy) -> Option<&'a RemoteWorkload> {
+        let lives = |clone: &&RemoteWorkload| !clone.deleting && clone.finished.is_none();
+        let clone = copy.clone.as_ref().filter(lives);
+        clone.filter(|clone| self.carries(clone.epoch, clone.history))
     }
 
     fn copy(&self, cluster: ClusterId) -> Option<&'a RemoteCopy> {

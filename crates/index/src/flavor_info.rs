@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crds::meta;
-use crds::v1beta2::{Admission, PodSetAssignment};
+use crds::v1beta2::{Admission, PodSet, PodSetAssignment};
 use dispatch::AssignedPodSet;
 use engine::CycleEntry;
 
@@ -64,10 +64,17 @@ impl Index {
         pod_sets.iter().map(one).collect()
     }
 
-    /// Additions of a recorded admission's flavors, in the engine's terms.
+    /// Additions of a recorded admission's flavors, in the engine's terms. An elastic Workload that has shrunk has fewer pods than
+    /// were admitted.
     #[must_use]
-    pub fn admitted_pod_sets(&self, admission: &Admission) -> Vec<AssignedPodSet> {
-        self.flavor_info(admission).iter().map(assigned_pod_set).collect()
+    pub fn admitted_pod_sets(&self, admission: &Admission, sets: &[PodSet]) -> Vec<AssignedPodSet> {
+        let count = |name: &str| {
+            let set = sets.iter().find(|set| set.name == name);
+            set.map_or(i64::MAX, |set| i64::from(set.count.unwrap_or(1)))
+        };
+        let mut added = self.flavor_info(admission);
+        added.iter_mut().for_each(|one| one.count = one.count.min(count(&one.name)));
+        added.iter().map(assigned_pod_set).collect()
     }
 
     /// Additions of a recorded admission's flavors, in the API's terms.

@@ -12,6 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use crate::{
     JobGates, Kind,
     defaulting::PatchAdd,
+    elastic_copies::CopiedSize,
     lookups::{FoundObjects, NeededObject},
     pod_set_info::{PodSetInfo, StartError},
     pods::Pod,
@@ -157,6 +158,11 @@ pub trait GenericJob: Clone {
 
     /// What the job consists of, if it is a set of pods that are started without it; `None` if the job itself is started.
     fn set_size(&self) -> Option<SetSize> {
+        None
+    }
+
+    /// The size that copies on workers follow when the job is elastic; `None` if they keep the size that they were made with.
+    fn copied_size(&self) -> Option<CopiedSize> {
         None
     }
 

@@ -31,6 +31,7 @@ use serde_json::{Error, Map, Value};
 use crate::{
     GenericJob, JobGates, Kind,
     defaulting::PatchAdd,
+    elastic_copies::CopiedSize,
     elastic_job_gate,
     generic_job::{JobOutcome, Stop, StopWrite},
     go_parse,
@@ -234,6 +235,14 @@ impl GenericJob for Job {
     /// A stop that is not complete counts as not suspended.
     fn is_suspended(&self) -> bool {
         self.spec.suspend == Some(true) && self.annotation(STOPPING) != Some("true")
+    }
+
+    fn copied_size(&self) -> Option<CopiedSize> {
+        Some(CopiedSize {
+            parallelism: self.parallelism(),
+            completions: self.spec.completions,
+            resizable_completions: self.is_indexed(),
+        })
     }
 
     fn pod_sets(&self, gates: JobGates) -> Vec<PodSet> {

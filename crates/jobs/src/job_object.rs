@@ -14,6 +14,7 @@ use crate::{
     GenericJob, Job, JobGates, Kind, Pod, StopWrite,
     declared::DeclaredJob,
     defaulting::{self, DefaultingFacts, PatchAdd},
+    elastic_copies::CopiedSize,
     generic_job::{JobOutcome, SetSize, Stop},
     job,
     leader_worker_set::{self, LeaderWorkerSet},
@@ -281,6 +282,10 @@ impl GenericJob for JobObject {
 
     fn set_size(&self) -> Option<SetSize> {
         of_kind!(self, job => job.set_size())
+    }
+
+    fn copied_size(&self) -> Option<CopiedSize> {
+        of_kind!(self, job => job.copied_size())
     }
 
     fn replica_of(&self, pod: &Pod) -> Option<u32> {

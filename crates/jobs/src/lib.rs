@@ -29,7 +29,7 @@
 //! | Which gated pods of an elastic job start? | [`elastic_ungater`] |
 //! | Which roles and webhooks do kinds need? | [`manifests`] |
 //! | Which kinds are only copied to workers? | [`mirrored`] |
-//! | What is created on a worker? | [`remote_objects`], [`clone_assignment`], [`set_copies`] |
+//! | What is created on a worker, and changed there? | [`remote_objects`], [`clone_assignment`], [`set_copies`], [`elastic_copies`] |
 //!
 //! Objects are inputs, steps and changed objects are results; the caller reads and writes.
 
@@ -39,6 +39,7 @@ pub mod construct_workload;
 pub mod container_env;
 pub mod declared;
 pub mod defaulting;
+pub mod elastic_copies;
 pub mod elastic_job_gate;
 pub mod elastic_ungater;
 pub mod equivalence;

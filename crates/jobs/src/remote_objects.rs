@@ -96,7 +96,7 @@ pub fn remote_workload(
     })
 }
 
-/// Pod sets with their admitted counts.
+/// Pod sets with their admitted counts. An elastic job that has shrunk has fewer pods than were admitted.
 #[must_use]
 pub fn admitted_pod_sets(workload: &Workload) -> Vec<PodSet> {
     let assignments = workload.status.admission.as_ref().map(|one| &one.pod_set_assignments);
@@ -108,7 +108,7 @@ pub fn admitted_pod_sets(workload: &Workload) -> Vec<PodSet> {
     };
     let sets = workload.spec.pod_sets.iter();
     sets.map(|set| match admitted(&set.name) {
-        Some(count) if Some(count) != set.count => {
+        Some(count) if count < set.count.unwrap_or(1) => {
             // Without minCount the worker admits as many pods as the hub has reserved quota for.
             PodSet { count: Some(count), min_count: None, ..set.clone() }
         }

@@ -96,6 +96,7 @@ fn written(
         (CrashingProgram::Manager, Scenario::Elastic) => {
             (&[P::WorkloadCreate, P::UngateElastic, P::Resize, P::Finish, P::JobAnnotate], &[])
         }
+        (CrashingProgram::Manager, Scenario::Shrunk) => (&[P::Resize, P::ResizeCopy], &[]),
         (CrashingProgram::Manager, Scenario::FailingNode) => {
             (&[P::UngateTopology, P::TerminatePod, P::UnhealthyNodes, P::AssignTopology], &[])
         }

@@ -13,6 +13,7 @@ mod own_cluster;
 mod provisioned;
 mod refused;
 mod scaled;
+mod shrunk;
 mod unreachable;
 mod variants;
 
@@ -38,6 +39,8 @@ pub(crate) enum Scenario {
     Scaled,
     /// An elastic Job at home grows and shrinks, and an elastic RayJob says which RayCluster it has.
     Elastic,
+    /// An elastic Job shrinks while it runs on a worker.
+    Shrunk,
     /// A node of a topology fails before a pod is bound to it.
     FailingNode,
     /// An autoscaler provides the room for the Job.
@@ -84,6 +87,7 @@ impl Scenario {
         Self::Group,
         Self::Scaled,
         Self::Elastic,
+        Self::Shrunk,
         Self::FailingNode,
         Self::Provisioned,
         Self::Variants,
@@ -112,6 +116,7 @@ impl Scenario {
             | Self::Group
             | Self::Scaled
             | Self::Elastic
+            | Self::Shrunk
             | Self::FailingNode
             | Self::Unreachable => return None,
             Self::Interrupted | Self::AtHome | Self::Variants | Self::Robbed | Self::Fenced => {
@@ -170,6 +175,7 @@ impl ObservedJob<'_> {
             Scenario::Group => self.group().await,
             Scenario::Scaled => self.scaled().await,
             Scenario::Elastic => self.elastic().await,
+            Scenario::Shrunk => self.shrunk().await,
             Scenario::FailingNode => self.failing_node().await,
             Scenario::Provisioned => self.provisioned().await,
             Scenario::Variants => self.variants().await,

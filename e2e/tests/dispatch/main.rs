@@ -5,6 +5,7 @@ mod assigned_nodes;
 mod broken_workers;
 mod credentials;
 mod deleted;
+mod elastic;
 mod exactly_once;
 mod fixture;
 mod garbage;

@@ -1,21 +1,28 @@
 //! Workers with queues of their own, under Kueue's default dispatcher (docs/reference/multikueue.md §2.4).
 
 use anyhow::{Context, Result, ensure};
-use crds::{meta::is_true, v1beta2::Workload};
+use crds::{
+    meta::is_true,
+    names::annotations::ELASTIC_JOB,
+    v1beta2::{ClusterQueue, Workload},
+};
 use e2e::{
     installation::{Installation, InstallationPlan, InstallationPorts, TIMEOUT},
     objects,
 };
-use harness::{LabPlan, RunVerdict, TestLab};
-use k8s_openapi::api::batch::v1::Job;
-use kube::{Api, api::PostParams};
+use harness::{Cluster, LabPlan, RunVerdict, TestLab};
+use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};
+use kube::{
+    Api, ResourceExt,
+    api::{DeleteParams, Patch, PatchParams, PostParams},
+};
 use serde_json::json;
 use tokio::sync::OnceCell;
 
 /// Its workers have queues, so the other tests have labs of their own.
 static LAB: OnceCell<TestLab> = OnceCell::const_new();
 
-/// Both workers get a clone. The one without quota never admits it, and the other one runs the Job.
+/// Both workers get a clone. The one without quota never admits it, and the other one runs the Job. An elastic Job shrinks there.
 #[tokio::test]
 async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
     let start = || TestLab::start(LabPlan { workers: 2, audit: true });
@@ -59,5 +66,42 @@ async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
     }
     let judgement = space.observer().judge("train", 2, TIMEOUT).await?;
     ensure!(judgement.verdict == RunVerdict::Once, "{judgement}");
+    shrink(hub, with, namespace).await
+}
+
+/// The queue of the worker, and its webhooks, take a smaller clone. The Job goes on.
+async fn shrink(hub: &Cluster, worker: &Cluster, namespace: &str) -> Result<()> {
+    let jobs: Api<Job> = hub.api(namespace);
+    let mut job = objects::job("elastic", 2, "1", 3600);
+    job["metadata"]["annotations"] = json!({ELASTIC_JOB: "true"});
+    job["spec"]["completions"] = json!(100);
+    job["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = json!(1);
+    jobs.create(&PostParams::default(), &serde_json::from_value(job)?).await?;
+    let labels = "batch.kubernetes.io/job-name=elastic";
+    let pods: Api<Pod> = worker.api(namespace);
+    let running = |n: usize| {
+        move |all: &[Pod]| {
+            let phases = all.iter().filter_map(|pod| pod.status.as_ref()?.phase.as_deref());
+            all.len() == n && phases.filter(|phase| *phase == "Running").count() == n
+        }
+    };
+    let all = worker.until_all(&pods, labels, "two run", 2 * TIMEOUT, running(2)).await?;
+    let before: Vec<String> = all.iter().map(ResourceExt::name_any).collect();
+    let smaller = Patch::Merge(json!({"spec": {"parallelism": 1}}));
+    jobs.patch("elastic", &PatchParams::default(), &smaller).await?;
+    let left = worker.until_all(&pods, labels, "one is left", 2 * TIMEOUT, running(1)).await?;
+    ensure!(before.contains(&left[0].name_any()), "it goes on");
+    for cluster in [hub, worker] {
+        let queues = cluster.cluster_api::<ClusterQueue>();
+        let uses_one = |queue: &ClusterQueue| {
+            let usage = queue.status.flavors_usage.iter().flat_map(|one| &one.resources);
+            let mut totals = usage.flat_map(|one| &one.total);
+            totals.any(|total| total.to_string() == "1")
+        };
+        cluster.until(&queues, namespace, "uses one cpu", TIMEOUT, uses_one).await?;
+    }
+    jobs.delete("elastic", &DeleteParams::background()).await?;
+    let none = |all: &[Workload]| all.is_empty();
+    worker.until_all(&worker.api(namespace), "", "no clone is left", TIMEOUT, none).await?;
     Ok(())
 }

@@ -1,5 +1,4 @@
-//! A larger slice of an elastic job replaces the running one; the test creates the Workloads. An elastic Job runs on a worker; the
-//! agent there takes the gate off its pods.
+//! A larger slice of an elastic job replaces the running one; the test creates the Workloads.
 
 use anyhow::{Context, Result, ensure};
 use crds::v1beta2::{ClusterQueue, Workload};
@@ -56,15 +55,4 @@ async fn a_larger_slice_is_charged_only_for_the_difference_to_the_replaced_one()
     hub.until(&queues, fixture.namespace(), "uses what the larger has", TIMEOUT, uses_five).await?;
     ensure!(holds(&workloads.get("large").await?, "Admitted"), "it stays");
     Ok(())
-}
-
-#[tokio::test]
-async fn the_pods_of_an_elastic_job_start_on_a_worker() -> Result<()> {
-    let fixture = DispatchFixture::shared("elastic").await?;
-    fixture.nodes(1, 1, "2").await?;
-    fixture.queue("2").await?;
-    let mut job = objects::job("train", 2, "1", 1);
-    job["metadata"]["annotations"] = json!({"kueue.x-k8s.io/elastic-job": "true"});
-    fixture.submit(&job).await?;
-    fixture.expect_once("train", 2).await
 }

@@ -12,6 +12,7 @@ mod credentials;
 mod cycles;
 mod dead_agent;
 mod dispatched;
+mod elastic_copies;
 mod elastic_pods;
 mod exactly_once;
 mod failing_pods;

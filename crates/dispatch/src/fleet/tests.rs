@@ -105,6 +105,26 @@ fn workloads_of_a_set_go_to_one_cluster() {
 }
 
 #[test]
+fn a_workload_that_shrinks_leaves_room_at_once_and_no_more_at_its_end() {
+    let mut fleet = fleet(&[("a", 1, 10)], PlacementPolicy::default());
+    let only = fleet.cluster("a");
+    fleet.place(WorkloadId(1), only, work(4, 2), NOW);
+    let refusal = choose(&mut fleet, 2, &work(2, 2), NOW).expect_err("two are free");
+    fleet.woken_keys(NOW);
+    fleet.shrink(WorkloadId(1), work(3, 2));
+    assert_eq!(fleet.woken_keys(NOW), [refusal.key]);
+    assert_eq!(choose(&mut fleet, 2, &work(2, 2), NOW).ok(), Some(only));
+    fleet.shrink(WorkloadId(1), work(4, 2));
+    assert_eq!(fleet.placed_work(WorkloadId(1)), Some(&work(3, 2)), "nothing grows");
+    // The report includes it and two of its pods have room beside it. Its own room is that of three pods.
+    fleet.clone_created(WorkloadId(1), 11);
+    fleet.set_report(only, Some(report(30, 1, 4)));
+    fleet.workload_ended(WorkloadId(1), 31);
+    assert_eq!(choose(&mut fleet, 3, &work(3, 2), NOW).ok(), Some(only));
+    assert!(choose(&mut fleet, 4, &work(4, 2), NOW).is_err());
+}
+
+#[test]
 fn rounds_add_clusters_in_the_order_of_the_configuration() {
     let mut fleet =
         fleet(&[("d", 1, 1), ("b", 1, 1), ("c", 1, 1), ("a", 1, 1)], PlacementPolicy::default());

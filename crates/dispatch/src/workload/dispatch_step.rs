@@ -18,8 +18,8 @@ pub enum DispatchStep {
     DeleteClone(ClusterId),
     /// Write the priority of the hub's Workload to the clone.
     PushPriority(ClusterId),
-    /// Write the number of replicas of the hub's set to its copy.
-    PushReplicas(ClusterId),
+    /// Write the size of the hub's Workload to its clone; if the clone has it, that of the hub's jobs to their copies.
+    PushSize(ClusterId),
     /// Write the stamp of this leader to the clone, so that the agent may admit it.
     Stamp(ClusterId),
     /// Write the term of this leader to the hub's Workload: if the write succeeds, the observed version was the newest.

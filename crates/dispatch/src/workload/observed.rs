@@ -179,8 +179,10 @@ pub struct RemoteWorkload {
     pub refused: Option<Box<str>>,
     /// Reason and message of the condition Finished.
     pub finished: Option<(Box<str>, Box<str>)>,
-    /// Its spec equals that of the hub's Workload, but for the priority.
+    /// Its spec equals that of the hub's Workload, but for the priority and a smaller size.
     pub same_spec: bool,
+    /// The hub's Workload is of an elastic job and has fewer pods, which the worker did not refuse.
+    pub stale_size: bool,
     /// The hub's Workload has another priority, which the worker did not refuse.
     pub stale_priority: bool,
     /// The stamp of its lease, under ExactlyOnce.
@@ -216,8 +218,9 @@ pub struct RemoteJob {
     pub finished: bool,
     /// The hub's job has its status.
     pub status_synced: bool,
-    /// It is the copy of a set, and the hub's set asks for another number of replicas.
-    pub stale_replicas: bool,
+    /// It is the copy of a set of another number of replicas; or it is larger than an elastic job and its clone, and the worker did
+    /// not refuse the smaller size.
+    pub stale_size: bool,
     /// Other Workloads have it there as well, as the replicas of a set do: it is not removed with this one. Its own pods end with
     /// the clone.
     pub shared: bool,

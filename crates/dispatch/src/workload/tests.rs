@@ -107,7 +107,7 @@ fn copy(line: &str) -> RemoteCopy {
             }
             "job" => copy.jobs.push(RemoteJob { epoch: epoch(value), ..RemoteJob::default() }),
             "job-suspended" => copy.jobs.last_mut().expect("a job").suspended = true,
-            "job-resized" => copy.jobs.last_mut().expect("a job").stale_replicas = true,
+            "job-resized" => copy.jobs.last_mut().expect("a job").stale_size = true,
             "job-shared" => copy.jobs.last_mut().expect("a job").shared = true,
             "job-deleting" => copy.jobs.last_mut().expect("a job").deleting = true,
             "job-finished" => copy.jobs.last_mut().expect("a job").finished = true,
@@ -133,6 +133,7 @@ fn clone_word(clone: &mut RemoteWorkload, key: &str, value: &str) {
         "clone-finished" => clone.finished = Some((value.into(), "all done".into())),
         "other-spec" => clone.same_spec = false,
         "other-priority" => clone.stale_priority = true,
+        "larger" => clone.stale_size = true,
         "former-stamp" => clone.stamp = StampState::OfFormerLeader,
         "ended-stamp" => clone.stamp = StampState::Ended,
         _ => panic!("copy: {key}"),
@@ -144,7 +145,7 @@ fn in_words(step: &DispatchStep) -> String {
     match step {
         DispatchStep::Nominate => "nominate".to_owned(),
         DispatchStep::PushPriority(one) => format!("push-priority {}", name(one)),
-        DispatchStep::PushReplicas(one) => format!("push-replicas {}", name(one)),
+        DispatchStep::PushSize(one) => format!("push-size {}", name(one)),
         DispatchStep::Stamp(one) => format!("stamp {}", name(one)),
         DispatchStep::ConfirmVersion => "confirm-version".to_owned(),
         DispatchStep::CreateClone(one) => format!("create-clone {}", name(one)),
@@ -656,7 +657,7 @@ fn a_changed_number_of_replicas_is_pushed_to_the_copy_of_the_set() {
     let recorded = "quota ready recorded=a";
     let resized = "clone=1 admitted=1 job=1 job-shared job-resized synced";
     check(&[
-        (1, recorded, &[&format!("a live {resized}")], &["push-replicas a"]),
+        (1, recorded, &[&format!("a live {resized}")], &["push-size a"]),
         (1, recorded, &[&format!("a lost=0 {resized}")], &["wait-until 100"]),
         (1, recorded, &[&format!("a live {resized} job-deleting")], &[]),
         // The first replica made it; this one has no clone there yet.
@@ -664,7 +665,7 @@ fn a_changed_number_of_replicas_is_pushed_to_the_copy_of_the_set() {
             1,
             "quota nominated=a",
             &["a live job=1 job-shared job-resized"],
-            &["push-replicas a", "create-clone a", "wait-until 50"],
+            &["push-size a", "create-clone a", "wait-until 50"],
         ),
         (
             1,
@@ -672,6 +673,35 @@ fn a_changed_number_of_replicas_is_pushed_to_the_copy_of_the_set() {
             &["a live job=1 job-shared job-resized"],
             &["raise-epoch 2"],
         ),
+    ]);
+}
+
+#[test]
+fn a_smaller_size_is_pushed_to_every_copy_and_nothing_is_removed() {
+    let recorded = "quota ready recorded=a";
+    check(&[
+        (1, recorded, &["a live clone=1 admitted=1 larger job=1 synced"], &["push-size a"]),
+        (1, recorded, &["a live clone=1 admitted=1 job=1 job-resized synced"], &["push-size a"]),
+        (1, recorded, &["a live clone=1 larger job=1 job-resized"], &["push-size a", "sync a"]),
+        (
+            1,
+            "quota nominated=a,b race=a,b",
+            &["a live clone=1 larger", "b live clone=1"],
+            &["push-size a"],
+        ),
+        (1, recorded, &["a lost=0 clone=1 larger job=1 job-resized"], &["wait-until 100"]),
+        (1, recorded, &["a live clone=1 clone-deleting larger job=1"], &[]),
+        (
+            1,
+            recorded,
+            &[
+                "a live clone=1 clone-finished=Succeeded larger job=1 job-resized job-finished synced",
+            ],
+            &["finish Succeeded: all done"],
+        ),
+        (1, "quota epoch=2 ready recorded=a", &["a live clone=1 larger job=1"], &["delete-job a"]),
+        (1, "gone", &["a live clone=1 larger"], &["delete-clone a"]),
+        (1, "quota evicted ready recorded=a", &["a live clone=1 larger job=1"], &["delete-job a"]),
     ]);
 }
 

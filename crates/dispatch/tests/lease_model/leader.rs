@@ -241,7 +241,7 @@ impl World {
             }
             DispatchStep::Nominate
             | DispatchStep::PushPriority(_)
-            | DispatchStep::PushReplicas(_)
+            | DispatchStep::PushSize(_)
             | DispatchStep::SyncStatus(_)
             | DispatchStep::ClearActivePods
             | DispatchStep::WaitUntil(_) => {}

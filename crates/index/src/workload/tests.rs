@@ -525,7 +525,12 @@ fn an_assignment_adds_labels_and_tolerations() {
     assert_eq!((one.count, &one.labels[..]), (3, &[("pool".into(), "f".into())][..]));
     assert_eq!(one.tolerations.len(), 1);
     let recorded = from(admission());
-    assert_eq!(fixture.index.admitted_pod_sets(&recorded), assigned);
+    assert_eq!(fixture.index.admitted_pod_sets(&recorded, &[]), assigned);
+    let shrunk = |count: i32| {
+        let sets = [from(json!({"name": "main", "count": count}))];
+        fixture.index.admitted_pod_sets(&recorded, &sets)[0].count
+    };
+    assert_eq!((shrunk(2), shrunk(5)), (2, 3));
     let added = fixture.index.flavor_info(&recorded);
     let added = added.first().expect("a pod set");
     assert_eq!((&*added.name, added.labels.get("pool").map(|pool| &**pool)), ("main", Some("f")));

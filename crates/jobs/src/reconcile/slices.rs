@@ -15,7 +15,7 @@ use crds::{
     meta::is_true,
     names::{
         annotations::{RAYCLUSTER_GENERATION, WORKLOAD_SLICE_REPLACEMENT_FOR},
-        conditions::{EVICTED, FINISHED, QUOTA_RESERVED},
+        conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED},
         reasons,
     },
     v1beta2::{PodSet, Workload},
@@ -26,7 +26,12 @@ use super::{
     start_or_move_to_queue, stop, stop_or_release, update_reclaimable_pods, workload_keys,
     workload_match::with_job_spec,
 };
-use crate::{GenericJob, construct_workload::ReplacedSlice, equivalence::same_work};
+use crate::{
+    GenericJob,
+    construct_workload::ReplacedSlice,
+    elastic_copies::{CopiedSize, shrinks_on_workers},
+    equivalence::same_work,
+};
 
 /// Message of a slice that is neither the holder nor its replacement.
 const OUT_OF_SYNC: &str = "The workload slice is out of sync with its parent job";
@@ -44,10 +49,11 @@ struct Slices<'a> {
     finished: Vec<&'a Workload>,
 }
 
-/// Whether a job has slices. A copy on a worker changes its size with its original, and the original of copies is started and
-/// stopped as a whole.
+/// Whether a job has slices. A copy on a worker changes its size with its original. The original of copies has one slice; it has
+/// none if its copies keep their size, because such a job is started and stopped as a whole.
 pub(super) fn has_slices<J: GenericJob>(job: &J, context: ReconcileContext<'_>) -> bool {
-    job.is_elastic(context.gates) && !context.prebuilt && !job.is_managed_elsewhere()
+    let follows = !job.is_managed_elsewhere() || shrinks_on_workers(job, context.gates);
+    job.is_elastic(context.gates) && !context.prebuilt && follows
 }
 
 /// The next steps of a job with slices. `None` if its pod sets are others than those of its slices: such a job is not resized
@@ -74,6 +80,9 @@ pub(super) fn reconcile<J: GenericJob + Clone>(
     };
     // Without the objects that it needs, nothing is known of the pod sets of a job.
     if job.unresolved().is_none() && !same_names(&sets, &current.spec.pod_sets) {
+        return None;
+    }
+    if slices.holder.is_some_and(|holder| starts_anew(job, &sets, holder)) {
         return None;
     }
     let mut steps: Vec<ReconcileStep<J>> =
@@ -133,6 +142,9 @@ fn with_holder<J: GenericJob + Clone>(
         steps.extend(stop_or_release(job, holder, context));
     } else if job.is_suspended() {
         steps.extend(start_or_move_to_queue(job, holder, context));
+    } else if job.is_managed_elsewhere() && !is(holder, ADMITTED) {
+        // No gate holds the pods of its copy.
+        steps.extend(stop(job, Some(holder), StopReason::NotAdmitted, context));
     }
     // A holder that is not admitted yet replaces one that was: the pods of that one go on, and the gate holds further ones.
     steps
@@ -203,15 +215,37 @@ fn resize_holder<J: GenericJob>(
     if leaves(holder) || job.unresolved().is_some() || same_counts(sets, held) {
         return None;
     }
-    let grows = sets.iter().zip(held).any(|(wanted, held)| count(wanted) > count(held));
-    if grows {
-        return Some(ReconcileStep::CreateSlice(ReplacedSlice::of(holder)));
+    if grows(sets, held) {
+        return Some(match job.is_managed_elsewhere() {
+            true => refuse_growth(holder),
+            false => ReconcileStep::CreateSlice(ReplacedSlice::of(holder)),
+        });
     }
     let mut smaller = holder.clone();
     for (set, wanted) in smaller.spec.pod_sets.iter_mut().zip(sets) {
         set.count = wanted.count;
     }
     Some(ReconcileStep::ResizeSlice(Box::new(smaller)))
+}
+
+/// Whether a dispatched job has to be made anew for a larger size, for which there is no replacement on a worker. One that runs
+/// goes on with the pods that it has, unless each further pod is further work.
+fn starts_anew<J: GenericJob>(job: &J, sets: &[PodSet], holder: &Workload) -> bool {
+    let is_amount = || job.copied_size().is_some_and(CopiedSize::is_amount_of_work);
+    job.is_managed_elsewhere()
+        && job.unresolved().is_none()
+        && !leaves(holder)
+        && grows(sets, &holder.spec.pod_sets)
+        && (job.is_suspended() || is_amount())
+}
+
+fn refuse_growth<J>(holder: &Workload) -> ReconcileStep<J> {
+    let pods: i32 = holder.spec.pod_sets.iter().map(count).sum();
+    let cluster = holder.status.cluster_name.as_deref().unwrap_or_default();
+    let message = format!(
+        "The job runs on worker cluster \"{cluster}\" with {pods} pods and does not grow there; its next start has the larger size"
+    );
+    ReconcileStep::Refuse { reason: reasons::SIZE_KEPT, message }
 }
 
 /// A slice without quota follows its job in everything.
@@ -328,6 +362,10 @@ fn is_deleted(slice: &Workload) -> bool {
 
 fn same_names(left: &[PodSet], right: &[PodSet]) -> bool {
     left.iter().map(|set| &set.name).eq(right.iter().map(|set| &set.name))
+}
+
+fn grows(wanted: &[PodSet], held: &[PodSet]) -> bool {
+    wanted.iter().zip(held).any(|(wanted, held)| count(wanted) > count(held))
 }
 
 fn same_counts(left: &[PodSet], right: &[PodSet]) -> bool {

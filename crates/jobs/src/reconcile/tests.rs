@@ -104,6 +104,7 @@ fn words(steps: Vec<ReconcileStep<Job>>) -> Vec<String> {
         ReconcileStep::UpdateAdmissionGates(_, gates) => format!("gates {gates:?}"),
         ReconcileStep::UpdatePriority(_) => "priority".to_owned(),
         ReconcileStep::TakeOwnership(_) => "own".to_owned(),
+        ReconcileStep::Refuse { reason, .. } => format!("refuse {reason}"),
         other => format!("{other:?}"),
     };
     steps.into_iter().map(word).collect()

@@ -16,7 +16,7 @@ pub(super) fn admitted_work(
     (scheduler, fleet): (&Scheduler, &Fleet),
 ) -> Option<Arc<AssignedWorkload>> {
     let request = Arc::clone(scheduler.request(record.id()?)?);
-    let assigned = scheduler.admitted_pod_sets(admission);
+    let assigned = scheduler.admitted_pod_sets(admission, &record.object().spec.pod_sets);
     let work = Arc::new(AssignedWorkload::new(request, assigned));
     Some(fleet.with_run_time(work, Some(&run_time_group(record.object()))))
 }

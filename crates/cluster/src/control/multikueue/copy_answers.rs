@@ -7,6 +7,8 @@ use serde_json::Value;
 
 use super::{
     DispatchInputs,
+    copy_sizes::{CopySizes, refused_event},
+    view::expected_spec,
     worker::{CopyRefusal, RefusedScope, Worker},
 };
 use crate::control::{
@@ -62,6 +64,9 @@ impl CopyAnswer<'_> {
             WriteOutcome::Gone if !ticket.purpose.is_create() => self.copy_gone(gates),
             WriteOutcome::Refused { message, .. } if ticket.purpose == Purpose::Priority => {
                 self.priority_refused(workload, &message, inputs.workloads);
+            }
+            WriteOutcome::Refused { message, .. } if ticket.purpose == Purpose::ResizeCopy => {
+                self.size_refused(workload, &message, (inputs, ctx));
             }
             answer => {
                 let n_conflicts = ctx.outbox.writes().conflicts(&ticket.target);
@@ -141,6 +146,33 @@ impl CopyAnswer<'_> {
         tracing::warn!(cluster = self.cluster, %workload, message, "the priority was refused");
         let priority = workloads.get(workload).and_then(|record| record.object().spec.priority);
         self.worker.refuse_priority(workload.clone(), priority.unwrap_or_default());
+    }
+
+    /// Records a refused size, which is no reason to end the work. An Event about the Workload names it.
+    fn size_refused(
+        &mut self,
+        workload: &Key,
+        message: &str,
+        (inputs, ctx): (&DispatchInputs<'_>, &mut Context),
+    ) {
+        let Some(record) = inputs.workloads.get(workload) else {
+            return;
+        };
+        let expected = expected_spec(record.object());
+        let (expected, gates) = (expected.as_ref(), inputs.jobs.gates());
+        let sizes = CopySizes { worker: self.worker, key: workload, expected, gates };
+        let refused = match &self.ticket.target.subject {
+            Subject::Job(kind) => {
+                let job_key = JobKey::new(kind, &self.ticket.target.key);
+                inputs.jobs.get(&job_key).and_then(|(_, job)| sizes.of_job(&job_key, job))
+            }
+            _ => sizes.of_clone(),
+        };
+        let Some(fields) = refused else {
+            return;
+        };
+        ctx.outbox.publish(refused_event(record.object(), self.cluster, message));
+        self.worker.refuse_size(workload.clone(), fields);
     }
 
     /// Records a refusal. It counts for this epoch; a later nomination may try the cluster again.

@@ -96,6 +96,7 @@ impl<'a> DispatchEvaluation<'a> {
         if !hub.exists && breaker_holds(self.workers, self.key, self.inputs.registry, self.ctx) {
             return Vec::new();
         }
+        self.shrink_placement();
         let mut copies = self.copies(&hub);
         self.apply_guarantee(&mut hub, &mut copies);
         hub.race = self.race(&hub);
@@ -247,6 +248,7 @@ impl<'a> DispatchEvaluation<'a> {
             hub,
             hub_jobs: &hub_jobs,
             expected: expected.as_ref(),
+            gates: self.inputs.jobs.gates(),
             incarnation: self.hub.0,
             uid: on_hub.and_then(|record| record.object().metadata.uid.as_deref()),
             departed: self.hub.1,
@@ -299,13 +301,7 @@ impl<'a> DispatchEvaluation<'a> {
                     (self.worker(cluster)?, self.inputs.workloads.get(self.key)?);
                 worker_writes::push_priority(worker, (self.key, record.object()), self.ctx);
             }
-            DispatchStep::PushReplicas(cluster) => {
-                let worker = self.worker(cluster)?;
-                let jobs = jobs_of(self.key, self.inputs.workloads, self.inputs.jobs);
-                for (key, set) in &jobs {
-                    worker_writes::push_replicas(worker, self.key, (key, set), self.ctx);
-                }
-            }
+            DispatchStep::PushSize(cluster) => self.push_size(cluster),
             DispatchStep::ConfirmVersion => {
                 let (term, exactly_once) = (self.hub.0.term, self.leases.exactly_once);
                 return Some(DispatchEffect::ConfirmVersion { term, exactly_once });

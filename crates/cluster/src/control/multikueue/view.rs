@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use ::jobs::{GenericJob, JobObject, remote_objects, set_copies};
+use ::jobs::{
+    GenericJob, JobGates, JobObject, elastic_copies::shrunk_pod_sets, remote_objects, set_copies,
+};
 use crds::{
     meta::{Condition, is_true},
     names::conditions::{ADMITTED, EVICTED, FINISHED, REFUSED},
@@ -21,7 +23,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::watch::Key;
 
 use super::{
-    copy_stamp::copy_stamp, lease_state::LeaseState, state::DispatchState, worker::Worker,
+    copy_sizes::CopySizes, copy_stamp::copy_stamp, lease_state::LeaseState, state::DispatchState,
+    worker::Worker,
 };
 use crate::control::{
     job_key::JobKey,
@@ -139,7 +142,9 @@ pub(super) type HubJob<'a> = (&'a JobKey, &'a JobObject);
 pub(super) struct CopyInputs<'a> {
     pub(super) hub: &'a LocalWorkload,
     pub(super) hub_jobs: &'a [HubJob<'a>],
+    /// What the clone should ask for; `None` without an admission.
     pub(super) expected: Option<&'a WorkloadSpec>,
+    pub(super) gates: JobGates,
     pub(super) incarnation: &'a HubIncarnation,
     /// The uid of the hub's Workload.
     pub(super) uid: Option<&'a str>,
@@ -156,7 +161,8 @@ pub(super) fn copy_view(
     key: &Key,
     inputs: &CopyInputs<'_>,
 ) -> RemoteCopy {
-    let CopyInputs { hub, hub_jobs, expected, writes, .. } = *inputs;
+    let CopyInputs { hub, hub_jobs, expected, gates, writes, .. } = *inputs;
+    let sizes = CopySizes { worker, key, expected, gates };
     // A job that the worker hides may run there.
     let hidden = hub_jobs.iter().filter_map(|(key, _)| worker.hides_since(&key.kind)).min();
     let connection = match worker.lost_since().or(hidden).map(engine_time) {
@@ -184,16 +190,19 @@ pub(super) fn copy_view(
             .map(|refused| refused.message.as_str().into()),
         clone: clone.map(|tracked| RemoteWorkload {
             stale_priority: has_stale_priority(worker, key, (tracked.object(), expected)),
+            stale_size: sizes.of_clone().is_some(),
             stamp: stamp_state(tracked.object(), leases.stamp),
             ..clone_view(tracked.object(), inputs)
         }),
         missing_job: !missing.is_empty() || jobs.is_empty(),
         jobs: jobs
             .iter()
-            .map(|(key, job)| {
+            .map(|(job_key, job)| {
                 let shared =
-                    set_copies::is_shared(&***job) && (inputs.is_needed)(key, worker.name());
-                RemoteJob { shared, ..job_view(job, hub_job(key), inputs) }
+                    set_copies::is_shared(&***job) && (inputs.is_needed)(job_key, worker.name());
+                let stale_size =
+                    hub_job(job_key).is_some_and(|hub| sizes.of_job(job_key, hub).is_some());
+                RemoteJob { shared, stale_size, ..job_view(job, hub_job(job_key), inputs) }
             })
             .collect(),
     }
@@ -239,8 +248,9 @@ fn clone_view(clone: &Workload, inputs: &CopyInputs<'_>) -> RemoteWorkload {
         refused: find(REFUSED).map(|one| one.message.as_str().into()),
         finished: find(FINISHED)
             .map(|one| (one.reason.as_str().into(), one.message.as_str().into())),
-        same_spec: inputs.expected.is_none_or(|expected| same_spec(&clone.spec, expected)),
+        same_spec: inputs.expected.is_none_or(|expected| same_spec(clone, expected)),
         stale_priority: false,
+        stale_size: false,
         stamp: StampState::default(),
     }
 }
@@ -267,11 +277,14 @@ fn has_stale_priority(
     value.is_some_and(|value| !worker.refuses_priority(key, value))
 }
 
-/// Whether a clone asks for what the hub's Workload asks for. Preemption gates are the manager's to change and no difference,
-/// and a priority is written to the clone.
-fn same_spec(clone: &WorkloadSpec, expected: &WorkloadSpec) -> bool {
+/// Whether a clone asks for what the hub's Workload asks for. Preemption gates are the manager's to change and no difference. A
+/// priority and a smaller size are written to the clone.
+fn same_spec(clone: &Workload, expected: &WorkloadSpec) -> bool {
     let active = |spec: &WorkloadSpec| spec.active.unwrap_or(true);
-    clone.pod_sets == expected.pod_sets
+    let same_pods = clone.spec.pod_sets == expected.pod_sets
+        || shrunk_pod_sets(clone, &expected.pod_sets).is_some();
+    let clone = &clone.spec;
+    same_pods
         && clone.queue_name == expected.queue_name
         && clone.maximum_execution_time_seconds == expected.maximum_execution_time_seconds
         && active(clone) == active(expected)
@@ -291,7 +304,7 @@ fn job_view(job: &JobObject, hub_job: Option<&JobObject>, inputs: &CopyInputs<'_
         epoch,
         history,
         shared: false,
-        stale_replicas: of_set.is_some_and(|set| set_copies::replicas_to_push(job, set).is_some()),
+        stale_size: false,
         deleting: job.metadata().deletion_timestamp.is_some(),
         active: job.is_active(),
         // A set has no switch.

@@ -20,6 +20,7 @@ use index::status::find;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use runtime::watch::{Change, Key};
+use serde_json::Value;
 
 use super::{
     breaker::Breaker, copies::Copies, copy_stamp::copy_stamp, job_copies::JobCopies,
@@ -77,6 +78,8 @@ pub(super) struct Worker {
     refused: KeyMap<Key, CopyRefusal>,
     /// By Workload: the priority that the API server refused on the clone.
     refused_priorities: KeyMap<Key, i32>,
+    /// By Workload: the fields of a size that the API server refused.
+    refused_sizes: KeyMap<Key, Value>,
     pub(super) breaker: Breaker,
     capacity: Option<Tracked<ClusterCapacity>>,
     /// The worker does not keep the entries of managers: its CRD is of an earlier version.
@@ -103,6 +106,7 @@ impl Worker {
             naming: Naming::default(),
             refused: KeyMap::new(),
             refused_priorities: KeyMap::new(),
+            refused_sizes: KeyMap::new(),
             breaker: Breaker::default(),
             capacity: None,
             heartbeat: None,
@@ -275,10 +279,22 @@ impl Worker {
         self.refused_priorities.insert(workload, priority);
     }
 
+    /// Whether the API server refused these fields of a copy.
+    pub(super) fn refuses_size(&self, key: &Key, fields: &Value) -> bool {
+        self.refused_sizes.get(key) == Some(fields)
+    }
+
+    /// Records that the API server refused a size: it is not written again, and the work goes on as it is. The next size is another
+    /// one.
+    pub(super) fn refuse_size(&mut self, workload: Key, fields: Value) {
+        self.refused_sizes.insert(workload, fields);
+    }
+
     /// Forgets refusals of a Workload that is gone.
     pub(super) fn forget_refusal(&mut self, key: &Key) {
         self.refused.remove(key);
         self.refused_priorities.remove(key);
+        self.refused_sizes.remove(key);
     }
 
     /// Whether it has, or may get, anything of a Workload.

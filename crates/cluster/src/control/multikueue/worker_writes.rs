@@ -2,7 +2,7 @@
 
 use ::jobs::{
     GenericJob, JobGates, JobObject, pod_sets_info::FlavorsByName, remote_objects,
-    remote_objects::RemoteIdentity, set_copies,
+    remote_objects::RemoteIdentity,
 };
 use crds::{
     names::{annotations::LEASE_STAMP, labels::MULTI_KUEUE_ORIGIN},
@@ -16,7 +16,7 @@ use runtime::{
 };
 use serde_json::{Value, json};
 
-use super::{worker::Worker, worker_clusters::WorkerClusters};
+use super::{copy_sizes::CopySizes, view::HubJob, worker::Worker, worker_clusters::WorkerClusters};
 use crate::control::{
     context::Context,
     job_key::JobKey,
@@ -87,25 +87,26 @@ pub(super) fn push_priority(
     send(key, write, ctx, |purpose, key| Write::merge::<Workload>(purpose, key, None, &fields));
 }
 
-/// Writes the number of replicas of a set to its copy. The copy of another job stays.
-pub(super) fn push_replicas(
-    worker: &Worker,
-    key: &Key,
-    (job_key, set): (&JobKey, &JobObject),
-    ctx: &mut Context,
-) {
-    let Some(copy) = worker.jobs.get(job_key).map(Tracked::object) else {
+/// Writes the size of a Workload to its clone; if the clone has it, that of its jobs to their copies.
+pub(super) fn push_size(sizes: CopySizes<'_>, jobs: &[HubJob<'_>], ctx: &mut Context) {
+    let CopySizes { worker, key, .. } = sizes;
+    if let (Some(clone), Some(spec)) = (worker.clones.get(key), sizes.of_clone()) {
+        let fields = json!({ "metadata": as_compared(&clone.object().metadata), "spec": spec });
+        let write = (worker.target(Subject::Workload, key), Purpose::ResizeCopy);
+        send(key, write, ctx, |purpose, key| Write::merge::<Workload>(purpose, key, None, &fields));
         return;
-    };
-    let Some(replicas) = set_copies::replicas_to_push(&**copy, set) else {
-        return;
-    };
-    let fields =
-        json!({ "metadata": as_compared(copy.metadata()), "spec": { "replicas": replicas } });
-    let write = (worker.job_target(job_key), Purpose::Resize);
-    send(key, write, ctx, |purpose, key| {
-        Write::of(purpose, &resource(&job_key.kind)).merge(key, None, &fields)
-    });
+    }
+    for (job_key, job) in jobs {
+        let copy = worker.jobs.get(job_key).map(Tracked::object);
+        let Some((copy, spec)) = copy.zip(sizes.of_job(job_key, job)) else {
+            continue;
+        };
+        let fields = json!({ "metadata": as_compared(copy.metadata()), "spec": spec });
+        let write = (worker.job_target(job_key), Purpose::ResizeCopy);
+        send(key, write, ctx, |purpose, key| {
+            Write::of(purpose, &resource(&job_key.kind)).merge(key, None, &fields)
+        });
+    }
 }
 
 /// Writes the stamp of this leader to a clone, so that the agent may admit it.

@@ -33,7 +33,7 @@ purposes! {
     WorkloadCreate = "workload-create";
     /// Updates a Workload without quota to the spec of its job.
     WorkloadUpdate = "workload-update";
-    /// Changes the size of a slice of an elastic job, or of the copy of a set.
+    /// Changes the size of a slice of an elastic job.
     Resize = "resize";
     /// Deletes a Workload that does not match its job, or at the end of its retention.
     WorkloadDelete = "workload-delete";
@@ -136,6 +136,8 @@ purposes! {
     CloneCreate = "clone-create";
     /// Creates the copy of a job on a worker.
     JobCreate = "job-create";
+    /// Writes the size of a Workload or a job to its copy.
+    ResizeCopy = "resize-copy";
     /// Deletes the copy of a job.
     JobDelete = "job-delete";
     /// Deletes the clone of a Workload.

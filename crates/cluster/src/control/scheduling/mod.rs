@@ -27,7 +27,9 @@ mod verdict;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crds::v1beta2::{Admission, AdmissionFairSharingStatus, LocalQueue, PodSetRequest, Workload};
+use crds::v1beta2::{
+    Admission, AdmissionFairSharingStatus, LocalQueue, PodSet, PodSetRequest, Workload,
+};
 use dispatch::{AssignedPodSet, Fleet, QueueOrder, WorkloadRequest};
 use engine::{Engine, Event, Names, ids::WorkloadId};
 use index::{
@@ -261,8 +263,12 @@ impl Scheduler {
     }
 
     /// What an admission gives each pod set.
-    pub(crate) fn admitted_pod_sets(&self, admission: &Admission) -> Vec<AssignedPodSet> {
-        self.index.admitted_pod_sets(admission)
+    pub(crate) fn admitted_pod_sets(
+        &self,
+        admission: &Admission,
+        sets: &[PodSet],
+    ) -> Vec<AssignedPodSet> {
+        self.index.admitted_pod_sets(admission, sets)
     }
 
     /// The MultiKueueConfig of the MultiKueue check of a ClusterQueue.

@@ -345,7 +345,7 @@ impl DispatchSimulation {
         let status = self.seen.status;
         let view = |job: &SimulatedJob| RemoteJob {
             shared: false,
-            stale_replicas: false,
+            stale_size: false,
             epoch: job.epoch,
             history: CopyHistory::Known,
             deleting: job.deleting,
@@ -392,7 +392,7 @@ impl DispatchSimulation {
         match *step {
             DispatchStep::Nominate => self.nominate_late(lost),
             DispatchStep::PushPriority(_) => unreachable!("no priority changes here"),
-            DispatchStep::PushReplicas(_) => unreachable!("there are no sets here"),
+            DispatchStep::PushSize(_) => unreachable!("no size changes here"),
             DispatchStep::Stamp(_) => unreachable!("KeepRunning has no leases"),
             DispatchStep::ConfirmVersion => {
                 self.state(lost, |_| {});

@@ -169,14 +169,6 @@ fn all_slices_end_with_their_job() {
 
 #[test]
 fn without_slices_an_elastic_job_is_made_anew() {
-    let three = slice("a", 3, None, HOLDS);
-    let elsewhere = job(&json!({
-        "metadata": { "annotations": { "kueue.x-k8s.io/elastic-job": "true" } },
-        "spec": {
-            "parallelism": 5, "suspend": false, "managedBy": "kueue.x-k8s.io/multikueue",
-        },
-    }));
-    assert_eq!(steps(&elsewhere, &[&three]), ["stop NoMatchingWorkload", "delete"]);
     assert_eq!(steps(&elastic(5, false), &[]), ["stop NoMatchingWorkload"], "nothing holds quota");
     assert_eq!(steps(&elastic(5, true), &[]), ["create"]);
 }
@@ -193,4 +185,55 @@ fn pods_that_a_larger_job_does_not_need_are_those_beyond_its_slice() {
     assert_eq!(steps(&nine, &[&three, &pending]), [""; 0]);
     let whole = slice("b", 9, Some("a"), HOLDS);
     assert_eq!(steps(&nine, &[&whole]), ["reclaim 5"]);
+}
+
+/// A Job that is dispatched to a worker.
+fn dispatched(spec: &Value, suspend: bool) -> Job {
+    let mut job = elastic(3, suspend);
+    job.spec.managed_by = Some("kueue.x-k8s.io/multikueue".to_owned());
+    let mut object = serde_json::to_value(&job).expect("encodes");
+    merge(&mut object["spec"], spec);
+    serde_json::from_value(object).expect("a Job decodes")
+}
+
+#[test]
+fn a_dispatched_job_shrinks_in_place_and_grows_with_its_next_start() {
+    let three = slice("a", 3, None, HOLDS);
+    let running = |pods: i32| dispatched(&json!({ "parallelism": pods }), false);
+    assert_eq!(steps(&running(3), &[&three]), [""; 0]);
+    assert_eq!(steps(&running(2), &[&three]), ["resize to 2"]);
+    assert_eq!(steps(&running(5), &[&three]), ["refuse SizeKept"], "it goes on as it is");
+    let mut two = slice("a", 2, None, HOLDS);
+    if let Some(admission) = &mut two.status.admission {
+        admission.pod_set_assignments[0].count = Some(3);
+    }
+    assert_eq!(steps(&running(2), &[&two]), [""; 0], "its admission stays");
+    assert_eq!(steps(&running(1), &[&two]), ["resize to 1"]);
+    let waiting = dispatched(&json!({ "parallelism": 5 }), true);
+    assert_eq!(steps(&waiting, &[&three]), ["delete"], "nothing runs yet");
+    let evicted = slice("a", 3, None, LEAVES);
+    assert_eq!(steps(&running(5), &[&evicted]), ["stop WorkloadEvicted"]);
+    let queued = slice("a", 3, None, &["Evicted"]);
+    assert_eq!(steps(&waiting, &[&queued]), ["resize to 5"]);
+}
+
+#[test]
+fn a_dispatched_job_of_more_work_is_made_anew() {
+    let three = slice("a", 3, None, HOLDS);
+    let indexed = |pods: i32, completions: i32| {
+        let spec = json!({
+            "parallelism": pods, "completions": completions, "completionMode": "Indexed",
+        });
+        dispatched(&spec, false)
+    };
+    assert_eq!(steps(&indexed(2, 2), &[&three]), ["resize to 2"]);
+    assert_eq!(steps(&indexed(5, 5), &[&three]), ["stop NoMatchingWorkload", "delete"]);
+    assert_eq!(steps(&indexed(5, 9), &[&three]), ["refuse SizeKept"]);
+}
+
+#[test]
+fn a_dispatched_job_stops_without_admission() {
+    let reserved = slice("a", 3, None, &["QuotaReserved"]);
+    assert_eq!(steps(&dispatched(&json!({}), false), &[&reserved]), ["stop NotAdmitted"]);
+    assert_eq!(steps(&elastic(3, false), &[&reserved]), [""; 0], "here a gate holds its pods");
 }

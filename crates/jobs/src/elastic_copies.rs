@@ -1,0 +1,159 @@
+//! The size of an elastic job on a worker (docs/reference/multikueue.md §2.13).
+//!
+//! ```text
+//! job of the manager 5 -> 3, its Workload 5 -> 3 (quota is free), clone 5 -> 3 (room is free), copy of the job 5 -> 3 (pods end)
+//! ```
+//! The clone comes first, so that a worker which refuses the size does so before a pod ends.
+
+use crds::{
+    names::annotations::ELASTIC_JOB,
+    v1beta2::{PodSet, Workload},
+};
+use serde_json::{Value, json};
+
+use crate::{GenericJob, JobGates};
+
+/// The size of a job, as far as its copies follow it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopiedSize {
+    /// Pods that run at the same time.
+    pub parallelism: i32,
+    /// Pods that must succeed.
+    pub completions: Option<i32>,
+    /// The API server takes other completions, if they equal the parallelism.
+    pub resizable_completions: bool,
+}
+
+impl CopiedSize {
+    /// Pods that the job has at most.
+    #[must_use]
+    pub fn pods(self) -> i32 {
+        self.completions.map_or(self.parallelism, |completions| completions.min(self.parallelism))
+    }
+
+    /// Whether another number of pods is another amount of work: each pod has an index of its own.
+    #[must_use]
+    pub fn is_amount_of_work(self) -> bool {
+        self.resizable_completions && self.completions == Some(self.parallelism)
+    }
+}
+
+/// Whether the copies of a job shrink with it.
+pub fn shrinks_on_workers<J: GenericJob>(job: &J, gates: JobGates) -> bool {
+    job.is_elastic(gates) && job.copied_size().is_some()
+}
+
+/// The pod sets of the clone of an elastic job with the counts that are wanted, if these are smaller and nothing else differs.
+#[must_use]
+pub fn shrunk_pod_sets(clone: &Workload, wanted: &[PodSet]) -> Option<Vec<PodSet>> {
+    if crds::meta::annotation(&clone.metadata, ELASTIC_JOB) != Some("true") {
+        return None;
+    }
+    let clone = &clone.spec.pod_sets;
+    if clone.len() != wanted.len() || clone == wanted {
+        return None;
+    }
+    let count = |set: &PodSet| set.count.unwrap_or(1);
+    let pairs = clone.iter().zip(wanted);
+    let shrunk = pairs.map(|(set, wanted)| {
+        let shrunk = PodSet { count: wanted.count, ..set.clone() };
+        (shrunk == *wanted && count(wanted) <= count(set)).then_some(shrunk)
+    });
+    shrunk.collect()
+}
+
+/// Fields of the spec that shrink the copy of a job to the `granted` pods of its Workload; `None` if it is as small, or the Workload
+/// has not followed its job yet.
+pub fn size_to_push<J: GenericJob>(
+    copy: &J,
+    (job, granted): (&J, i32),
+    gates: JobGates,
+) -> Option<Value> {
+    if !shrinks_on_workers(job, gates) {
+        return None;
+    }
+    let (now, wanted) = (copy.copied_size()?, job.copied_size()?);
+    if wanted.pods() < granted {
+        return None;
+    }
+    let fewer =
+        |completions: &i32| wanted.resizable_completions && Some(*completions) < now.completions;
+    match wanted.completions.filter(fewer) {
+        // Of two resizes on the manager only the last one may be seen. The API server takes them one after the other.
+        Some(both) => Some(json!({ "parallelism": both, "completions": both })),
+        None => (now.pods() > granted).then(|| json!({ "parallelism": granted })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Job;
+
+    fn job(parallelism: i32, completions: Option<i32>, mode: &str) -> Job {
+        serde_json::from_value(json!({
+            "metadata": { "name": "train", "annotations": { ELASTIC_JOB: "true" } },
+            "spec": {
+                "parallelism": parallelism, "completions": completions, "completionMode": mode,
+                "template": {},
+            },
+        }))
+        .expect("a Job decodes")
+    }
+
+    fn pushed(copy: &Job, (job, granted): (&Job, i32)) -> Value {
+        size_to_push(copy, (job, granted), JobGates::default()).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_copy_shrinks_to_what_its_workload_has() {
+        let many = |pods| job(pods, Some(100), "NonIndexed");
+        let smaller = json!({ "parallelism": 3 });
+        assert_eq!(pushed(&many(5), (&many(3), 3)), smaller);
+        assert_eq!(pushed(&many(5), (&many(8), 3)), smaller, "the job grew since");
+        assert_eq!(pushed(&many(5), (&many(3), 5)), Value::Null, "its Workload follows first");
+        assert_eq!(pushed(&many(3), (&many(3), 3)), Value::Null);
+        assert_eq!(pushed(&many(3), (&many(8), 3)), Value::Null, "nothing grows");
+        let (few, other) = (job(9, Some(3), "NonIndexed"), job(5, Some(3), "NonIndexed"));
+        assert_eq!(pushed(&few, (&other, 3)), Value::Null, "neither has more than three pods");
+        let off = JobGates { elastic_jobs: false, ..JobGates::default() };
+        assert_eq!(size_to_push(&many(5), (&many(3), 3), off), None);
+    }
+
+    #[test]
+    fn completions_of_an_indexed_job_follow() {
+        let indexed = |pods, completions| job(pods, Some(completions), "Indexed");
+        let both = |pods| json!({ "parallelism": pods, "completions": pods });
+        assert_eq!(pushed(&indexed(5, 5), (&indexed(3, 3), 3)), both(3));
+        assert_eq!(pushed(&indexed(5, 9), (&indexed(5, 5), 5)), both(5));
+        assert_eq!(pushed(&indexed(5, 5), (&indexed(3, 5), 3)), json!({ "parallelism": 3 }));
+        // First to four and four, then to two and four.
+        assert_eq!(pushed(&indexed(5, 5), (&indexed(2, 4), 2)), both(4));
+        assert_eq!(pushed(&indexed(4, 4), (&indexed(2, 4), 2)), json!({ "parallelism": 2 }));
+    }
+
+    #[test]
+    fn only_smaller_counts_of_an_elastic_workload_are_a_smaller_size() {
+        let sets = |count: i32, image: &str| -> Vec<PodSet> {
+            let container = json!({ "name": "c", "image": image });
+            let template = json!({ "spec": { "containers": [container] } });
+            let set = json!({ "name": "main", "count": count, "template": template });
+            vec![serde_json::from_value(set).expect("a pod set decodes")]
+        };
+        let shrunk = |elastic: &str, to: &[PodSet]| {
+            let metadata = json!({ "annotations": { ELASTIC_JOB: elastic } });
+            let clone = json!({ "metadata": metadata, "spec": { "podSets": sets(5, "i") } });
+            shrunk_pod_sets(&serde_json::from_value(clone).expect("a clone decodes"), to)
+        };
+        assert_eq!(shrunk("true", &sets(3, "i")), Some(sets(3, "i")));
+        for (elastic, to) in [
+            ("false", sets(3, "i")),
+            ("true", sets(5, "i")),
+            ("true", sets(6, "i")),
+            ("true", sets(3, "j")),
+            ("true", vec![]),
+        ] {
+            assert_eq!(shrunk(elastic, &to), None, "{elastic} {to:?}");
+        }
+    }
+}
