@@ -27,10 +27,10 @@ use super::{
     workload_match::with_job_spec,
 };
 use crate::{
-    GenericJob,
+    GenericJob, JobGates,
     construct_workload::ReplacedSlice,
     elastic_copies::{CopiedSize, shrinks_on_workers},
-    equivalence::same_work,
+    equivalence::{equivalent_to_prebuilt, same_work},
 };
 
 /// Message of a slice that is neither the holder nor its replacement.
@@ -82,7 +82,7 @@ pub(super) fn reconcile<J: GenericJob + Clone>(
     if job.unresolved().is_none() && !same_names(&sets, &current.spec.pod_sets) {
         return None;
     }
-    if slices.holder.is_some_and(|holder| starts_anew(job, &sets, holder)) {
+    if slices.holder.is_some_and(|holder| starts_anew(job, &sets, holder, context.gates)) {
         return None;
     }
     let mut steps: Vec<ReconcileStep<J>> =
@@ -228,15 +228,24 @@ fn resize_holder<J: GenericJob>(
     Some(ReconcileStep::ResizeSlice(Box::new(smaller)))
 }
 
-/// Whether a dispatched job has to be made anew for a larger size, for which there is no replacement on a worker. One that runs
-/// goes on with the pods that it has, unless each further pod is further work.
-fn starts_anew<J: GenericJob>(job: &J, sets: &[PodSet], holder: &Workload) -> bool {
+/// Whether a dispatched job has to be made anew: it was edited before its start, or has a larger size, for which there is no
+/// replacement on a worker. One that runs goes on with the pods that it has, unless each further pod is further work.
+fn starts_anew<J: GenericJob>(
+    job: &J,
+    sets: &[PodSet],
+    holder: &Workload,
+    gates: JobGates,
+) -> bool {
+    if !job.is_managed_elsewhere() || job.unresolved().is_some() || leaves(holder) {
+        return false;
+    }
     let is_amount = || job.copied_size().is_some_and(CopiedSize::is_amount_of_work);
-    job.is_managed_elsewhere()
-        && job.unresolved().is_none()
-        && !leaves(holder)
-        && grows(sets, &holder.spec.pod_sets)
-        && (job.is_suspended() || is_amount())
+    // Counts of elastic jobs are not compared here.
+    let is_edited = || !equivalent_to_prebuilt(job, holder, None, gates);
+    match grows(sets, &holder.spec.pod_sets) {
+        true => job.is_suspended() || is_amount(),
+        false => job.is_suspended() && is_edited(),
+    }
 }
 
 fn refuse_growth<J>(holder: &Workload) -> ReconcileStep<J> {

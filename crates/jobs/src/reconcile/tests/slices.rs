@@ -211,6 +211,10 @@ fn a_dispatched_job_shrinks_in_place_and_grows_with_its_next_start() {
     assert_eq!(steps(&running(1), &[&two]), ["resize to 1"]);
     let waiting = dispatched(&json!({ "parallelism": 5 }), true);
     assert_eq!(steps(&waiting, &[&three]), ["delete"], "nothing runs yet");
+    let edited = json!({ "template": { "spec": { "containers": [{ "name": "other" }] } } });
+    let edited = dispatched(&edited, true);
+    assert_eq!(steps(&edited, &[&slice("a", 3, None, &["QuotaReserved"])]), ["delete"]);
+    assert_eq!(steps(&dispatched(&json!({}), true), &[&three]), ["start"]);
     let evicted = slice("a", 3, None, LEAVES);
     assert_eq!(steps(&running(5), &[&evicted]), ["stop WorkloadEvicted"]);
     let queued = slice("a", 3, None, &["Evicted"]);
