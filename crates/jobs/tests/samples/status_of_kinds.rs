@@ -71,6 +71,9 @@ fn table(kind: &str) -> Option<Vec<(Value, &'static str)>> {
         "RayJob" => vec![
             (json!({ "jobDeploymentStatus": "Suspended" }), ""),
             (json!({ "jobDeploymentStatus": "Initializing" }), "active"),
+            (json!({ "jobDeploymentStatus": "Waiting" }), "active"),
+            (json!({ "jobDeploymentStatus": "Suspending" }), "active"),
+            (json!({ "jobDeploymentStatus": "Retrying" }), "active"),
             (
                 json!({ "jobDeploymentStatus": "Running", "rayClusterStatus": { "state": "ready" } }),
                 "active ready",
@@ -96,7 +99,14 @@ fn table(kind: &str) -> Option<Vec<(Value, &'static str)>> {
         ],
         "SparkApplication" => {
             let state = |state: &str, executors: &Value| json!({ "applicationState": { "state": state }, "executorState": executors });
+            let all_run = json!({ "1": "RUNNING", "2": "RUNNING" });
             vec![
+                // Executors count only while the application runs.
+                (state("", &all_run), ""),
+                (state("SUSPENDED", &all_run), ""),
+                (state("RESUMING", &all_run), ""),
+                (state("PENDING_RERUN", &all_run), ""),
+                (state("UNKNOWN", &all_run), ""),
                 (state("RUNNING", &json!({ "1": "RUNNING" })), "active"),
                 (state("RUNNING", &json!({ "1": "RUNNING", "2": "COMPLETED" })), "active ready"),
                 (state("RUNNING", &json!({ "1": "RUNNING", "2": "FAILED" })), "active"),
@@ -136,6 +146,18 @@ fn every_kind_reports_what_its_status_says() {
         }
     }
     assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+/// Only COMPLETED, FAILED and SUBMISSION_FAILED are ends, and only RUNNING can be ready.
+#[test]
+fn a_spark_application_between_two_states_has_neither_ended_nor_is_ready() {
+    for state in ["SUBMITTED", "SUCCEEDING", "FAILING", "INVALIDATING", "SUSPENDING"] {
+        let executors = json!({ "1": "RUNNING", "2": "RUNNING" });
+        let status = json!({ "applicationState": { "state": state }, "executorState": executors });
+        let job = job("SparkApplication", &status);
+        assert!(job.finished().is_none(), "{state}");
+        assert!(!job.pods_ready(), "{state}");
+    }
 }
 
 /// Succeeded replicas of a job of a JobSet are reclaimed pod by pod; a TrainJob runs as a JobSet.
