@@ -26,6 +26,7 @@ mod leader;
 mod listen;
 mod metrics_access;
 mod process;
+mod resource_names;
 mod reviews;
 mod settings;
 mod visibility;

@@ -32,7 +32,7 @@ use crate::{
     components::ManagerComponent,
     idle_settings, integrations,
     kueue_metrics::{KueueMetrics, MetricsSettings},
-    leader, listen, metrics_access,
+    leader, listen, metrics_access, resource_names,
     settings::ProcessSettings,
     visibility, webhook_cache,
 };
@@ -52,6 +52,8 @@ pub(crate) async fn run(
     let count = metrics.requests.of(HOME);
     let kubeconfig = args.kubeconfig.as_deref();
     let client = client::connect(kubeconfig, build_info::USER_AGENT, &count).await?;
+    let kinds = resource_names::resolve(&settings.kinds, &client).await;
+    let settings = &ProcessSettings { kinds, ..settings.clone() };
     let slot = CertificateSlot::new();
     let tls = tls::server_config(slot.clone(), &settings.tls()).context("tls")?;
     let mut tasks = JoinSet::new();

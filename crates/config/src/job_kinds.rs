@@ -1,7 +1,7 @@
 //! The kinds of jobs that a process handles, by its configuration.
 
 use jobs::{
-    Kinds,
+    Kind, Kinds,
     integrations::{INTEGRATIONS, ManagedKinds},
     mirrored,
 };
@@ -62,6 +62,16 @@ impl JobKinds {
         Self { handled: kinds.clone(), mirrored: Kinds::default(), managed, gated: Vec::new() }
     }
 
+    /// The same with the names of resources that `plural` knows, for kinds whose configuration does not say them.
+    #[must_use]
+    pub fn with_resources(&self, plural: impl Fn(&Kind) -> Option<String>) -> Self {
+        let named = |kind: &Kind| {
+            let known = plural(kind).and_then(|plural| mirrored::with_plural(kind, &plural));
+            known.unwrap_or_else(|| kind.clone())
+        };
+        Self { mirrored: Kinds::new(self.mirrored.iter().map(named)), ..self.clone() }
+    }
+
     /// Kinds of the jobs that are watched.
     #[must_use]
     pub fn observed(&self) -> Kinds {
@@ -85,6 +95,19 @@ mod tests {
         let declared = Kinds::new(mirrored::kind(name));
         let kinds = JobKinds::configured(&file, &Gates::default(), &declared);
         assert_eq!(kinds.mirrored, Kinds::default());
+    }
+
+    #[test]
+    fn a_resource_has_the_name_that_is_known_or_the_guessed_one() {
+        let kinds =
+            ["Dish", "Recipe"].map(|kind| mirrored::kind(&format!("{kind}.v1.example.com")));
+        let mirrored = Kinds::new(kinds.into_iter().flatten());
+        let kinds = JobKinds { mirrored, ..JobKinds::all(&Kinds::default()) };
+        let known = |kind: &Kind| (kind.name() == "Dish").then(|| "dishes".to_owned());
+        let kinds = kinds.with_resources(known);
+        let plurals: Vec<&str> = kinds.mirrored.iter().map(Kind::plural).collect();
+        assert_eq!(plurals, ["dishes", "recipes"]);
+        assert!(kinds.observed().of_framework("Dish.v1.example.com").is_some());
     }
 
     #[test]

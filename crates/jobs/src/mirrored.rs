@@ -12,15 +12,25 @@ use crate::{
 /// The field that every such kind has.
 const MANAGED_BY: &str = "/spec/managedBy";
 
-/// The kind that `Kind.version.group` names.
+/// The kind that `Kind.version.group` names. The name of its resource is guessed.
 #[must_use]
 pub fn kind(name: &str) -> Option<Kind> {
+    named(name, None)
+}
+
+/// The same kind with this name of its resource.
+#[must_use]
+pub fn with_plural(kind: &Kind, plural: &str) -> Option<Kind> {
+    named(kind.framework(), Some(plural))
+}
+
+fn named(name: &str, resource: Option<&str>) -> Option<Kind> {
     let mut parts = name.splitn(3, '.').map(str::to_owned);
     let (kind, version, group) = (parts.next()?, parts.next()?, parts.next()?);
     let at: Pointer = serde_json::from_value(serde_json::json!(MANAGED_BY)).ok()?;
     Some(Kind::of_code(KindDefinition {
         framework: name.to_owned(),
-        plural: plural(&kind),
+        plural: resource.map_or_else(|| plural(&kind), str::to_owned),
         group,
         version,
         kind,
@@ -74,6 +84,12 @@ mod tests {
         assert_eq!(plural("Policy.v1.example.com").as_deref(), Some("policies"));
         assert_eq!(plural("Glass.v1.example.com").as_deref(), Some("glasses"));
         assert_eq!(plural("Recipe"), None);
+        let dish = kind("Dish.v1.kitchen.example.com").expect("a kind");
+        let dish = with_plural(&dish, "dishes").expect("a kind");
+        assert_eq!(
+            (dish.plural(), dish.name(), dish.group()),
+            ("dishes", "Dish", "kitchen.example.com")
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod credentials;
 mod deleted;
 mod elastic;
 mod exactly_once;
+mod external_frameworks;
 mod fixture;
 mod garbage;
 mod hub_account;

@@ -19,10 +19,13 @@ use kube::{
 use serde_json::json;
 use tokio::sync::OnceCell;
 
+use crate::external_frameworks;
+
 /// Its workers have queues, so the other tests have labs of their own.
 static LAB: OnceCell<TestLab> = OnceCell::const_new();
 
-/// Both workers get a clone. The one without quota never admits it, and the other one runs the Job. An elastic Job shrinks there.
+/// Both workers get a clone. The one without quota never admits it, and the other one runs the Job. An elastic Job shrinks there, and a
+/// job of a kind that another program runs is copied there.
 #[tokio::test]
 async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
     let start = || TestLab::start(LabPlan { workers: 2, audit: true });
@@ -30,8 +33,10 @@ async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
     let plan = InstallationPlan { workers: 2, elects: false };
     let installation = Installation::of(lab, plan, InstallationPorts::choose()?).await?;
     installation.install().await?;
-    // An empty block: the dispatcher is the default one.
-    let _manager = installation.manager_with(true, &json!({"multiKueue": {}}), &[]).await?;
+    external_frameworks::serve(&installation.hub, &installation.workers).await?;
+    // The block names no dispatcher: it is the default one.
+    let dispatch = json!({"externalFrameworks": [{"name": external_frameworks::NAME}]});
+    let _manager = installation.manager_with(true, &json!({"multiKueue": dispatch}), &[]).await?;
     let mut managers = Vec::new();
     for worker in &installation.workers {
         let ports = InstallationPorts::choose()?;
@@ -66,7 +71,9 @@ async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
     }
     let judgement = space.observer().judge("train", 2, TIMEOUT).await?;
     ensure!(judgement.verdict == RunVerdict::Once, "{judgement}");
-    shrink(hub, with, namespace).await
+    shrink(hub, with, namespace).await?;
+    external_frameworks::is_mirrored(hub, with, namespace).await?;
+    external_frameworks::of_another_controller_is_refused(hub, namespace).await
 }
 
 /// The queue of the worker, and its webhooks, take a smaller clone. The Job goes on.
