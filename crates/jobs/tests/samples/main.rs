@@ -1,6 +1,7 @@
 //! The sample of each kind is one that webhooks accept and a Workload is made of.
 
 mod status_of_kinds;
+mod workloads_of_kinds;
 
 use std::{collections::BTreeSet, fs, path::Path, sync::Arc};
 
