@@ -175,6 +175,38 @@ fn no_finalizer_outlives_the_workload() {
 }
 
 #[test]
+fn a_member_whose_finalizer_was_removed_by_hand_counts_like_any_other() {
+    let without = |pod: &Pod| {
+        let mut pod = pod.clone();
+        pod.metadata.finalizers = None;
+        pod
+    };
+    // Members with the finalizer come first.
+    let sorted = |pods: &[&Pod], workload: Option<&Workload>| {
+        let mut steps = steps(pods, workload, &[]);
+        steps.sort();
+        steps
+    };
+    let admitted = workload(&[&gated("a"), &gated("b")], &["QuotaReserved", "Admitted"]);
+    for (a, b) in [
+        (gated("a"), gated("b")),
+        (in_phase("a", "Running"), gated("b")),
+        (in_phase("a", "Running"), in_phase("b", "Running")),
+    ] {
+        let bare = without(&a);
+        for workload in [None, Some(&admitted)] {
+            assert_eq!(sorted(&[&bare, &b], workload), sorted(&[&a, &b], workload), "{a:?}");
+        }
+    }
+    // Its end is known as long as it exists, and its finalizer is not removed again.
+    let (a, b) = (in_phase("a", "Succeeded"), in_phase("b", "Succeeded"));
+    let mut whole = sorted(&[&a, &b], Some(&admitted));
+    whole.retain(|step| step != "finalize a");
+    assert!(whole.iter().any(|step| step.starts_with("finish")), "{whole:?}");
+    assert_eq!(sorted(&[&without(&a), &b], Some(&admitted)), whole);
+}
+
+#[test]
 fn a_pod_that_joins_after_the_end_is_not_needed() {
     let (a, b) = (in_phase("a", "Succeeded"), in_phase("b", "Succeeded"));
     let finished =
