@@ -74,6 +74,7 @@ fn table(kind: &str) -> Option<Vec<(Value, &'static str)>> {
             (json!({ "jobDeploymentStatus": "Waiting" }), "active"),
             (json!({ "jobDeploymentStatus": "Suspending" }), "active"),
             (json!({ "jobDeploymentStatus": "Retrying" }), "active"),
+            (json!({ "jobDeploymentStatus": "ValidationFailed" }), "active failed"),
             (
                 json!({ "jobDeploymentStatus": "Running", "rayClusterStatus": { "state": "ready" } }),
                 "active ready",
