@@ -62,7 +62,7 @@ impl JobKinds {
         Self { handled: kinds.clone(), mirrored: Kinds::default(), managed, gated: Vec::new() }
     }
 
-    /// The same with the names of resources that `plural` knows, for kinds whose configuration does not say them.
+    /// The same with the names of resources that `plural` knows. The configuration of external frameworks does not say them.
     #[must_use]
     pub fn with_resources(&self, plural: impl Fn(&Kind) -> Option<String>) -> Self {
         let named = |kind: &Kind| {

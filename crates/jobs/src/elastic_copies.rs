@@ -6,6 +6,7 @@
 //! The clone comes first, so that a worker which refuses the size does so before a pod ends.
 
 use crds::{
+    meta::annotation,
     names::annotations::ELASTIC_JOB,
     v1beta2::{PodSet, Workload},
 };
@@ -43,10 +44,16 @@ pub fn shrinks_on_workers<J: GenericJob>(job: &J, gates: JobGates) -> bool {
     job.is_elastic(gates) && job.copied_size().is_some()
 }
 
+/// Whether a Workload or its clone is that of an elastic job.
+#[must_use]
+pub fn is_of_elastic_job(workload: &Workload) -> bool {
+    annotation(&workload.metadata, ELASTIC_JOB) == Some("true")
+}
+
 /// The pod sets of the clone of an elastic job with the counts that are wanted, if these are smaller and nothing else differs.
 #[must_use]
 pub fn shrunk_pod_sets(clone: &Workload, wanted: &[PodSet]) -> Option<Vec<PodSet>> {
-    if crds::meta::annotation(&clone.metadata, ELASTIC_JOB) != Some("true") {
+    if !is_of_elastic_job(clone) {
         return None;
     }
     let clone = &clone.spec.pod_sets;

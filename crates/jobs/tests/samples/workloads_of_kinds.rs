@@ -68,7 +68,7 @@ fn every_kind_has_a_time_limit_by_its_label() {
     }
 }
 
-/// Kinds whose specification names a PriorityClass for all pods.
+/// Kinds with a PriorityClass for all pods in their specification.
 const OWN_PRIORITY_CLASS: [&str; 6] =
     ["JAXJob", "MPIJob", "PaddleJob", "PyTorchJob", "TFJob", "XGBoostJob"];
 

@@ -60,7 +60,7 @@ fn n_pods(sets: &[PodSet]) -> i32 {
     sets.iter().map(|set| set.count.unwrap_or(1)).sum()
 }
 
-/// The Event about a Workload whose size a worker did not take.
+/// The Event about a Workload after a worker refused its size.
 pub(super) fn refused_event(workload: &Workload, cluster: &str, message: &str) -> EventRecord {
     let note = format!("worker cluster \"{cluster}\" does not take the size of the job: {message}");
     let (event_type, reason) = (EventType::Warning, RESIZE_REFUSED.to_owned());

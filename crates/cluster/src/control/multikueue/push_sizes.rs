@@ -1,6 +1,6 @@
 //! Sizes of a Workload and its jobs that are written to their copies, and counted where it is placed.
 
-use crds::{meta::annotation, names::annotations::ELASTIC_JOB};
+use ::jobs::elastic_copies::is_of_elastic_job;
 use engine::ids::ClusterId;
 
 use super::{
@@ -32,7 +32,7 @@ impl DispatchEvaluation<'_> {
             return;
         };
         let workload = record.object();
-        if annotation(&workload.metadata, ELASTIC_JOB) != Some("true") {
+        if !is_of_elastic_job(workload) {
             return;
         }
         let (Some(admission), Some(id)) = (&workload.status.admission, record.id()) else {
