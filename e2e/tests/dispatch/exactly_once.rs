@@ -82,8 +82,8 @@ fn runs_on(workload: &Workload, worker: &str) -> bool {
 }
 
 /// The runs of the Job: the first one on the worker that was cut off, the second one elsewhere.
-fn both_runs(fixture: &DispatchFixture) -> Result<[Run; 2]> {
-    let judgement = fixture.space.observer().ledger().judge("train", 2);
+async fn both_runs(fixture: &DispatchFixture) -> Result<[Run; 2]> {
+    let judgement = fixture.space.observer().judge("train", 2, TIMEOUT).await?;
     ensure!(judgement.verdict == RunVerdict::Moved, "{judgement}");
     let clusters: Vec<&str> = judgement.runs.iter().map(|run| run.cluster.as_str()).collect();
     ensure!(clusters == ["worker-2", "worker-1"], "{judgement}");
@@ -99,13 +99,13 @@ async fn the_job_of_a_worker_that_is_cut_off_starts_elsewhere_after_its_agent_ha
     reconnect(&fixture, proxy).await?;
     outcome?;
     fixture.expect_once_in_the_end("train", 2).await?;
-    both_runs(&fixture).map(drop)
+    both_runs(&fixture).await.map(drop)
 }
 
 async fn is_fenced_by_time(fixture: &DispatchFixture, proxy: &FaultProxy) -> Result<()> {
     let cut = cut_off(fixture, proxy).await?;
     fixture.until_running("train", 2, 1).await?;
-    let [first, second] = both_runs(fixture)?;
+    let [first, second] = both_runs(fixture).await?;
     let ended = first.ended().context("an end")?;
     ensure!(ended.duration_since(cut) <= LEASE, "stopped {ended}, cut off {cut}");
     let began = second.began().context("a beginning")?;
@@ -142,7 +142,7 @@ async fn the_job_of_a_lost_worker_waits_until_a_person_confirms_that_nothing_run
     reconnect(&fixture, proxy).await?;
     outcome?;
     fixture.expect_once_in_the_end("train", 2).await?;
-    both_runs(&fixture).map(drop)
+    both_runs(&fixture).await.map(drop)
 }
 
 async fn is_fenced_by_a_person(fixture: &DispatchFixture, proxy: &FaultProxy) -> Result<()> {
@@ -161,7 +161,7 @@ async fn is_fenced_by_a_person(fixture: &DispatchFixture, proxy: &FaultProxy) ->
     let (code, text) = sluicectl(fixture, &["fence", "worker-2", "--yes"]).await?;
     ensure!(code == 0 && text.contains("1 Workload under ExactlyOnce"), "{code}, {text}");
     fixture.until_running("train", 2, 1).await?;
-    let [_, second] = both_runs(fixture)?;
+    let [_, second] = both_runs(fixture).await?;
     let began = second.began().context("a beginning")?;
     let earliest = confirmed.checked_sub(SignedDuration::from_secs(1))?;
     ensure!(began >= earliest, "began {began}, confirmed {confirmed}");
