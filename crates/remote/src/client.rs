@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use crds::{names::annotations::CLUSTER_UID, v1beta2::Workload};
 use http::{HeaderValue, header::USER_AGENT};
-use kube::{Api, Client, Config, api::ListParams, client::ClientBuilder, config::AuthInfo};
+use kube::{Api, Client, Config, api::ListParams, config::AuthInfo};
 
-use runtime::{error_chain, requests::RequestCounter};
+use runtime::{error_chain, requests::RequestCounter, transport};
 
 use crate::{
     kubeconfig::Kubeconfig, response_deadline::ResponseDeadline, response_limit::ResponseLimit,
@@ -66,7 +66,7 @@ pub(super) fn build(
     count: &RequestCounter,
 ) -> Result<Client, Unreachable> {
     let failed = |error: kube::Error| Unreachable::Build(describe(&error));
-    let builder = ClientBuilder::try_from(config(kubeconfig)).map_err(failed)?;
+    let builder = transport::builder(&config(kubeconfig)).map_err(failed)?;
     let builder = builder.with_layer(&ResponseDeadline).with_layer(&ResponseLimit);
     Ok(builder.with_layer(count).build())
 }

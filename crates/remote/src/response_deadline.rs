@@ -14,10 +14,9 @@ use std::{
 use futures::{FutureExt, future::BoxFuture};
 use http::{Request, Response};
 use hyper::body::{Body, Bytes, Frame};
+use runtime::requests::is_watch;
 use tokio::time::{Sleep, sleep, timeout};
 use tower::{BoxError, Layer, Service};
-
-use crate::response_limit::is_watch;
 
 /// How long a server may take to begin an answer, and to complete it. A full page of large objects takes less.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);

@@ -10,6 +10,7 @@ use std::{
 use futures::{FutureExt, future::BoxFuture};
 use http::{Request, Response};
 use hyper::body::{Body, Bytes, Frame};
+use runtime::requests::is_watch;
 use tower::{BoxError, Layer, Service};
 
 /// Maximum size of a response in bytes. A full page of large objects is much smaller.
@@ -62,11 +63,6 @@ where
         let answer = self.0.call(request);
         async move { Ok(answer.await?.map(|body| LimitedBody::new(body, watch))) }.boxed()
     }
-}
-
-/// Whether a request with this query is a watch.
-pub(super) fn is_watch(query: &str) -> bool {
-    query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
 }
 
 impl<B> LimitedBody<B> {
@@ -148,11 +144,5 @@ mod tests {
     fn a_watch_is_limited_by_line() {
         assert!(counts(true, 4, &["abc\n", "abc", "d\nabc", "\n"]));
         assert!(!counts(true, 4, &["abc\nab", "abc"]));
-    }
-
-    #[test]
-    fn a_watch_is_recognised_by_its_query() {
-        assert!(is_watch("labelSelector=a&watch=true&timeoutSeconds=60"));
-        assert!(!is_watch("labelSelector=watch%3Dtrue&limit=500"));
     }
 }

@@ -19,7 +19,7 @@ use crds::names::reasons::{
     BAD_KUBE_CONFIG, CLIENT_CONNECTION_FAILED, CLUSTER_ALREADY_REGISTERED, CLUSTER_CHANGED,
 };
 use jiff::Timestamp;
-use runtime::{Stop, credential_expiry::CredentialExpiry};
+use runtime::{Stop, credential_expiry::CredentialExpiry, jitter};
 use tokio::{
     sync::watch::{Receiver, error::RecvError},
     time,
@@ -158,7 +158,7 @@ impl WorkerLoop {
             // The watch may be behind the read, so a refusal is retried.
             Err(NotLoaded::Refused(refused)) => {
                 self.refuse(&refused).await;
-                Some(self.attempts.fail())
+                Some(self.next_attempt())
             }
             Err(NotLoaded::Later(cause)) => {
                 let cluster = &*self.name;
@@ -167,7 +167,7 @@ impl WorkerLoop {
                 if self.connection.is_none() {
                     self.report(lost(BAD_KUBE_CONFIG, not_loaded(&cause))).await;
                 }
-                Some(self.attempts.fail())
+                Some(self.next_attempt())
             }
         }
     }
@@ -196,7 +196,7 @@ impl WorkerLoop {
                 self.attempts.reset();
                 self.connect(&endpoint).await;
                 endpoint.fresh = false;
-                timing.probe_every
+                jitter::shortened(timing.probe_every)
             }
             // The server responds, so this is no failed attempt, and the claim is repeated at the
             // rate of probes.
@@ -211,7 +211,7 @@ impl WorkerLoop {
                 timing.probe_every
             }
             Err(error) => {
-                let pause = self.attempts.fail();
+                let pause = self.next_attempt();
                 let link = self.attempts.status(&error.to_string(), pause, Timestamp::now());
                 self.lose(link).await;
                 pause
@@ -219,6 +219,11 @@ impl WorkerLoop {
         };
         self.goal = WorkerGoal::Probe(endpoint);
         Some(pause)
+    }
+
+    /// Counts a failed attempt. Returns the pause before the next: workers that failed together are not tried together.
+    fn next_attempt(&mut self) -> Duration {
+        jitter::lengthened(self.attempts.fail())
     }
 
     /// Whether the endpoint responds, and its cluster is claimed by this MultiKueueCluster.

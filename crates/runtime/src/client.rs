@@ -5,11 +5,10 @@ use std::{path::Path, time::Duration};
 use http::{HeaderValue, header::USER_AGENT};
 use kube::{
     Client, Config,
-    client::ClientBuilder,
     config::{KubeConfigOptions, Kubeconfig},
 };
 
-use crate::requests::RequestCounter;
+use crate::{requests::RequestCounter, transport};
 
 /// Why no client could be created.
 #[derive(Debug, thiserror::Error)]
@@ -54,7 +53,7 @@ pub async fn connect(
     // Writer, watches and elector retry with deadlines of their own.
     config.default_retry = false;
     config.connect_timeout = Some(Duration::from_secs(10));
-    let builder = ClientBuilder::try_from(config).map_err(ClientError::Client)?;
+    let builder = transport::builder(&config).map_err(ClientError::Client)?;
     Ok(builder.with_layer(count).build())
 }
 

@@ -5,7 +5,7 @@
 //!
 //! | module | concept |
 //! |---|---|
-//! | [`client`] | the client of the process's own cluster |
+//! | [`client`], [`transport`] | the client of the process's own cluster, and the connections of every client |
 //! | [`lease`] | leader election |
 //! | [`watch`] | watches: [`watch::Change`]s by [`watch::Key`], and the [`watch::Stores`] that they fill |
 //! | [`api_object`] | objects as an API server sends them |
@@ -18,6 +18,7 @@
 //! | [`certs`], [`cert_dir`], [`cert_secret`], [`ca_bundle`] | certificates: made, read, shared, and their CA injected |
 //! | [`health`], [`metrics`], [`telemetry`] | probes, metrics endpoint, logs |
 //! | [`tasks`], [`Stop`] | the tasks of a process, and stopping them |
+//! | [`jitter`] | random differences between pauses |
 
 pub mod api_object;
 pub mod ca_bundle;
@@ -31,6 +32,7 @@ pub mod error_chain;
 pub mod events;
 pub mod failpoint;
 pub mod health;
+pub mod jitter;
 pub mod lease;
 pub mod metrics;
 pub mod requests;
@@ -39,6 +41,7 @@ mod shutdown;
 pub mod tasks;
 pub mod telemetry;
 pub mod tls;
+pub mod transport;
 pub mod watch;
 pub mod write;
 pub mod writer;

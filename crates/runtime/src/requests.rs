@@ -110,7 +110,9 @@ fn verb(method: &Method, named: bool, watch: bool) -> &'static str {
     }
 }
 
-fn is_watch(query: &str) -> bool {
+/// Whether a request with this query is a watch.
+#[must_use]
+pub fn is_watch(query: &str) -> bool {
     query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
 }
 
@@ -181,6 +183,12 @@ mod tests {
             let verb = verb(&method, target.named, uri.query().is_some_and(is_watch));
             assert_eq!(format!("{verb} {}", target.resource), expected, "{uri}");
         }
+    }
+
+    #[test]
+    fn a_watch_is_recognised_by_its_query() {
+        assert!(is_watch("labelSelector=a&watch=true&timeoutSeconds=60"));
+        assert!(!is_watch("labelSelector=watch%3Dtrue&limit=500"));
     }
 
     #[test]

@@ -19,7 +19,7 @@ use super::{
     metrics::SingleWatchMetrics,
     watched_object::WatchedObject,
 };
-use crate::{Stop, error_chain::describe};
+use crate::{Stop, error_chain::describe, jitter};
 
 /// Why a watch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,9 +200,9 @@ impl WatchTask {
     async fn back_off(&self, backoff: &mut WatchBackoff, error: &watcher::Error) -> bool {
         self.metrics.failures.inc();
         let retry = backoff.failed(failure(error), now());
-        let error = describe(error);
-        tracing::warn!(watch = %self.name, %error, pause = ?retry.pause, "the watch failed");
-        time::sleep(retry.pause).await;
+        let (error, pause) = (describe(error), jitter::lengthened(retry.pause));
+        tracing::warn!(watch = %self.name, %error, ?pause, "the watch failed");
+        time::sleep(pause).await;
         retry.restart
     }
 

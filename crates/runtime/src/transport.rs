@@ -1,0 +1,124 @@
+//! How a client reaches its API server: HTTP/2 where the server speaks it, over two connections.
+//!
+//! kube's own connector speaks HTTP/1.1 only, so that each watch, and each write beside another, has a connection with a TLS
+//! handshake and buffers of its own. Here watches share one connection and all other requests another one: a list or a burst of
+//! events does not hold up the answers to writes. A server, or a proxy in front of it, that speaks HTTP/1.1 only is reached as by
+//! kube.
+//!
+//! An idle connection is pinged. A peer that is gone without a word is noticed after [`PING_INTERVAL`] and [`PING_TIMEOUT`] at the
+//! latest; then every request on the connection fails. A proxy that drops idle connections sees traffic.
+
+use std::{
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
+use hyper_timeout::TimeoutConnector;
+use hyper_util::{
+    client::legacy::{self, Client, ResponseFuture, connect::HttpConnector},
+    rt::{TokioExecutor, TokioTimer},
+};
+use kube::{
+    Config,
+    client::{Body, ClientBuilder, ConfigExt},
+};
+use tower::{
+    BoxError, Service, ServiceBuilder,
+    util::{BoxCloneSyncService, MapErr},
+};
+
+use crate::{jitter, requests::is_watch};
+
+/// The time without traffic after which a connection is pinged; up to a quarter less, so that not all are pinged together.
+pub const PING_INTERVAL: Duration = Duration::from_secs(30);
+
+/// The time that the answer to a ping may take.
+pub const PING_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Requests to one server, with its address and credentials added.
+pub type Requests = BoxCloneSyncService<Request<Body>, Response<Incoming>, BoxError>;
+
+/// A client builder for this configuration. The client never retries a request, also if the configuration asks for it.
+///
+/// # Errors
+/// If certificates or credentials of the configuration are invalid, or it names a proxy.
+pub fn builder(config: &Config) -> kube::Result<ClientBuilder<Requests>> {
+    if config.proxy_url.is_some() {
+        return Err(invalid("a proxy is not supported".to_owned()));
+    }
+    let transport = Transport { watches: connections(config)?, requests: connections(config)? };
+    let service = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .option_layer(config.auth_layer()?)
+        .layer(config.extra_headers_layer()?)
+        .service(MapErr::new(transport, BoxError::from));
+    let namespace = config.default_namespace.clone();
+    Ok(ClientBuilder::new(BoxCloneSyncService::new(service), namespace))
+}
+
+type Connections = Client<TimeoutConnector<HttpsConnector<HttpConnector>>, Body>;
+
+/// See the module.
+#[derive(Clone, Debug)]
+struct Transport {
+    watches: Connections,
+    requests: Connections,
+}
+
+impl Service<Request<Body>> for Transport {
+    type Response = Response<Incoming>;
+    type Error = legacy::Error;
+    type Future = ResponseFuture;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> ResponseFuture {
+        let connections = match request.uri().query().is_some_and(is_watch) {
+            true => &self.watches,
+            false => &self.requests,
+        };
+        connections.request(request)
+    }
+}
+
+/// One connection to an HTTP/2 server; to another server as many as there are requests at the same time.
+fn connections(config: &Config) -> kube::Result<Connections> {
+    let mut connector = TimeoutConnector::new(https(config)?);
+    connector.set_connect_timeout(config.connect_timeout);
+    connector.set_read_timeout(config.read_timeout);
+    connector.set_write_timeout(config.write_timeout);
+    connector.set_reset_reader_on_write(config.reset_reader_on_write);
+    let mut builder = Client::builder(TokioExecutor::new());
+    builder.timer(TokioTimer::new()).pool_timer(TokioTimer::new());
+    builder.http2_keep_alive_interval(jitter::shortened(PING_INTERVAL));
+    builder.http2_keep_alive_timeout(PING_TIMEOUT);
+    builder.http2_keep_alive_while_idle(true);
+    Ok(builder.build(connector))
+}
+
+fn https(config: &Config) -> kube::Result<HttpsConnector<HttpConnector>> {
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    let mut builder = HttpsConnectorBuilder::new()
+        .with_tls_config(config.rustls_client_config()?)
+        .https_or_http();
+    if let Some(name) = &config.tls_server_name {
+        let unusable = |_| invalid(format!("{name:?} is no server name for TLS"));
+        let name = name.clone().try_into().map_err(unusable)?;
+        builder = builder.with_server_name_resolver(FixedServerNameResolver::new(name));
+    }
+    Ok(builder.enable_all_versions().wrap_connector(tcp))
+}
+
+fn invalid(problem: String) -> kube::Error {
+    kube::Error::Service(problem.into())
+}
+
+#[cfg(test)]
+mod tests;
