@@ -426,6 +426,8 @@ pub mod reasons {
         DELETED = "Deleted";
         /// Of an event: a removed worker still has objects of a Workload.
         LEFT_BEHIND = "LeftBehind";
+        /// Of an event: the job has succeeded on a worker in an earlier dispatch.
+        RESULT_ADOPTED = "ResultAdopted";
         /// Of an event: a worker does not take the smaller size of an elastic job.
         RESIZE_REFUSED = "ResizeRefused";
         /// Of an event: a dispatched elastic job does not get a larger size before its next start.

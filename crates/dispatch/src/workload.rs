@@ -17,6 +17,7 @@
 //! next nomination. A copy of a higher epoch, or of a history that the hub does not know, is *disputed*: it is neither
 //! adopted nor removed before a person confirms it, and nothing is started beside it.
 
+mod adoption;
 mod assigned;
 mod dispatch_step;
 mod nomination;
@@ -54,7 +55,14 @@ pub fn decide(
         return decision.removals(copies.iter());
     }
     // Absence on the hub is the durable intent to delete copies (docs/reference/dispatch.md §9).
-    if !hub.exists || !hub.quota_reserved {
+    if !hub.exists {
+        return decision.clean_up();
+    }
+    // Before anything is removed: what has succeeded is not done again.
+    if let Some(step) = decision.adopt() {
+        return vec![step];
+    }
+    if !hub.quota_reserved {
         return decision.clean_up();
     }
     // An eviction resets the check to Pending. Without this order the Workload would be dispatched

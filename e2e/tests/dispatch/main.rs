@@ -1,5 +1,6 @@
 //! Jobs from submission to their end, on the manager's own cluster and on workers, with and without faults.
 
+mod adopted_result;
 mod agent_mode;
 mod assigned_nodes;
 mod broken_workers;

@@ -1,6 +1,7 @@
 //! The compositions on inputs as watches and API servers give them.
 
 mod admission_fair_sharing;
+mod adopted_results;
 mod assigned_nodes;
 mod backoff;
 mod bad_input;

@@ -26,6 +26,8 @@ pub enum DispatchStep {
     ConfirmVersion,
     /// Copy the status of each remote job to the hub's job.
     SyncStatus(ClusterId),
+    /// Copy the status of jobs that have succeeded in an earlier dispatch to the hub's jobs, which finishes the Workload.
+    AdoptResult(ClusterId),
     /// Record the cluster and set the check to Ready, in one write.
     SetCheckReady(ClusterId),
     /// Finish the Workload on the hub.

@@ -181,6 +181,8 @@ pub struct RemoteWorkload {
     pub finished: Option<(Box<str>, Box<str>)>,
     /// Its spec equals that of the hub's Workload, but for the priority and a smaller size.
     pub same_spec: bool,
+    /// It asks for the pods that the hub's Workload asks for, in whatever number.
+    pub same_pods: bool,
     /// The hub's Workload is of an elastic job and has fewer pods, which the worker did not refuse.
     pub stale_size: bool,
     /// The hub's Workload has another priority, which the worker did not refuse.
@@ -216,6 +218,8 @@ pub struct RemoteJob {
     pub suspended: bool,
     /// It is over.
     pub finished: bool,
+    /// It is over, and has done its work.
+    pub succeeded: bool,
     /// The hub's job has its status.
     pub status_synced: bool,
     /// It is the copy of a set of another number of replicas; or it is larger than an elastic job and its clone, and the worker did

@@ -102,8 +102,12 @@ fn copy(line: &str) -> RemoteCopy {
             "api-refused" => copy.refused = Some(value.into()),
             "clone" => {
                 let epoch = epoch(value);
-                copy.clone =
-                    Some(RemoteWorkload { epoch, same_spec: true, ..RemoteWorkload::default() });
+                copy.clone = Some(RemoteWorkload {
+                    epoch,
+                    same_spec: true,
+                    same_pods: true,
+                    ..RemoteWorkload::default()
+                });
             }
             "job" => copy.jobs.push(RemoteJob { epoch: epoch(value), ..RemoteJob::default() }),
             "job-suspended" => copy.jobs.last_mut().expect("a job").suspended = true,
@@ -111,6 +115,10 @@ fn copy(line: &str) -> RemoteCopy {
             "job-shared" => copy.jobs.last_mut().expect("a job").shared = true,
             "job-deleting" => copy.jobs.last_mut().expect("a job").deleting = true,
             "job-finished" => copy.jobs.last_mut().expect("a job").finished = true,
+            "job-succeeded" => {
+                let job = copy.jobs.last_mut().expect("a job");
+                (job.finished, job.succeeded) = (true, true);
+            }
             "synced" => copy.jobs.last_mut().expect("a job").status_synced = true,
             "short" => copy.missing_job = true,
             "open" => copy.lease.open = true,
@@ -132,6 +140,7 @@ fn clone_word(clone: &mut RemoteWorkload, key: &str, value: &str) {
         "refused" => clone.refused = Some(value.into()),
         "clone-finished" => clone.finished = Some((value.into(), "all done".into())),
         "other-spec" => clone.same_spec = false,
+        "other-pods" => (clone.same_spec, clone.same_pods) = (false, false),
         "other-priority" => clone.stale_priority = true,
         "larger" => clone.stale_size = true,
         "former-stamp" => clone.stamp = StampState::OfFormerLeader,
@@ -153,6 +162,7 @@ fn in_words(step: &DispatchStep) -> String {
         DispatchStep::DeleteJobs(one) => format!("delete-job {}", name(one)),
         DispatchStep::DeleteClone(one) => format!("delete-clone {}", name(one)),
         DispatchStep::SyncStatus(one) => format!("sync {}", name(one)),
+        DispatchStep::AdoptResult(one) => format!("adopt {}", name(one)),
         DispatchStep::SetCheckReady(one) => format!("ready {}", name(one)),
         DispatchStep::Finish { reason, message } => format!("finish {reason}: {message}"),
         DispatchStep::SetCheckRetry(retry) => {
@@ -247,6 +257,53 @@ fn an_evicted_workload_is_withdrawn_step_by_step() {
         (1, "quota evicted recorded=a raised epoch=2", &["a live"], &["withdrawn"]),
         (1, "quota evicted recorded=a active jobless raised epoch=2", &["a live"], &["withdrawn"]),
         (1, "quota evicted raised epoch=2", &[], &["withdrawn"]),
+    ]);
+}
+
+#[test]
+fn a_left_over_copy_that_has_succeeded_is_adopted_unless_another_has_started() {
+    let done = "b live clone=1 job=1 job-succeeded";
+    let pending = "epoch=2 suspended";
+    let nominated = "epoch=2 suspended quota nominated=a";
+    let running = "epoch=2 quota ready recorded=a";
+    check(&[
+        (1, pending, &[done], &["adopt b"]),
+        (1, pending, &["a lost=0 clone=1 job=1", done], &["adopt b"]),
+        (1, nominated, &["a live", done], &["adopt b"]),
+        (1, nominated, &["a live clone=2 job=2 job-suspended", done], &["adopt b"]),
+        // Nothing says that the other job does not run.
+        (
+            1,
+            nominated,
+            &["a lost=0 clone=2 job=2 job-suspended", done],
+            &["delete-job b", "wait-until 100"],
+        ),
+        (1, nominated, &["a live clone=2 job=2", done], &["delete-job b", "wait-until 50"]),
+        (1, running, &["a live clone=2 admitted=0 job=2 synced", done], &["delete-job b"]),
+        (1, running, &["a live clone=2 admitted=0 job=2 job-suspended synced", done], &["adopt b"]),
+        // Withdrawn in the moment of its end.
+        (1, "quota evicted ready recorded=b", &[done], &["adopt b"]),
+        (1, "quota ready recorded=b", &[done], &["sync b"]),
+    ]);
+}
+
+#[test]
+fn only_the_whole_result_of_the_same_work_is_adopted() {
+    let hub = "epoch=2 suspended";
+    let removed: &[&str] = &["delete-job b"];
+    check(&[
+        (1, hub, &["b live clone=1 job=1 job-finished"], removed),
+        (1, hub, &["b live clone=1 job=1 job-succeeded job=1"], removed),
+        (1, hub, &["b live clone=1 job=1 job-succeeded short"], removed),
+        (1, hub, &["b live clone=1 other-pods job=1 job-succeeded"], removed),
+        (1, hub, &["b live job=1 job-succeeded"], removed),
+        (1, hub, &["b live clone=1 unknown job=1 job-succeeded"], &[]),
+        (1, hub, &["b live clone=3 job=3 job-succeeded"], &[]),
+        (1, hub, &["b lost=0 clone=1 job=1 job-succeeded"], &[]),
+        (1, hub, &["b live clone=1"], &["delete-clone b"]),
+        (1, "epoch=2 jobless", &["b live clone=1 job=1 job-succeeded"], removed),
+        (1, "epoch=2 finished", &["b live clone=1 job=1 job-succeeded"], removed),
+        (1, "gone", &["b live clone=1 job=1 job-succeeded"], removed),
     ]);
 }
 

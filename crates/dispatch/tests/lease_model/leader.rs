@@ -188,11 +188,13 @@ impl World {
             admitted_at: Some(Time(0)),
             finished: (!runs).then(|| ("Succeeded".into(), "".into())),
             same_spec: true,
+            same_pods: true,
             ..RemoteWorkload::default()
         });
         let job = |(epoch, runs): (u64, bool)| RemoteJob {
             epoch,
             finished: !runs,
+            succeeded: !runs,
             ..RemoteJob::default()
         };
         RemoteCopy {
@@ -232,7 +234,7 @@ impl World {
             }
             DispatchStep::SetCheckRetry(_) => self.write(HubWorkload { evicted: true, ..hub }),
             DispatchStep::RaiseEpoch(epoch) => self.write(HubWorkload { epoch, ..hub }),
-            DispatchStep::Finish { .. } => {
+            DispatchStep::AdoptResult(_) | DispatchStep::Finish { .. } => {
                 self.write(HubWorkload { finished: true, quota: false, ..hub });
             }
             DispatchStep::Withdrawn | DispatchStep::CancelNomination { .. } => {
@@ -315,6 +317,7 @@ fn job_view(copy: &WorkerCopy) -> RemoteJob {
         active: copy.running,
         suspended: !copy.running && !copy.done,
         finished: copy.done,
+        succeeded: copy.done,
         ..RemoteJob::default()
     }
 }

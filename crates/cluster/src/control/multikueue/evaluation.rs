@@ -18,6 +18,7 @@ use runtime::watch::Key;
 use super::{
     DispatchConfig, DispatchEffect, DispatchInputs,
     admitted_work::admitted_work,
+    adopted_result::adopted_event,
     grants::LeasedDispatch,
     multikueue_check,
     orphan_cleanup::breaker_holds,
@@ -250,6 +251,7 @@ impl<'a> DispatchEvaluation<'a> {
             expected: expected.as_ref(),
             gates: self.inputs.jobs.gates(),
             incarnation: self.hub.0,
+            pod_sets: on_hub.map(|record| record.object().spec.pod_sets.as_slice()),
             uid: on_hub.and_then(|record| record.object().metadata.uid.as_deref()),
             departed: self.hub.1,
             writes,
@@ -310,6 +312,7 @@ impl<'a> DispatchEvaluation<'a> {
             DispatchStep::SyncStatus(cluster) => {
                 return self.sync_status(cluster);
             }
+            DispatchStep::AdoptResult(cluster) => return self.adopt_result(cluster),
             DispatchStep::ClearActivePods => return self.idle(),
             DispatchStep::RaiseEpoch(epoch) => return Some(DispatchEffect::RaiseEpoch(epoch)),
             DispatchStep::WaitUntil(at) => {
@@ -403,6 +406,15 @@ impl<'a> DispatchEvaluation<'a> {
             .into_iter()
             .map(|(key, _, after)| (key, JobChange::status(Box::new(after), Purpose::SyncStatus)));
         Some(DispatchEffect::WriteJobs(changes.collect()))
+    }
+
+    /// Copies the status of jobs that have succeeded in an earlier dispatch, with an Event.
+    fn adopt_result(&mut self, cluster: ClusterId) -> Option<DispatchEffect> {
+        let effect = self.sync_status(cluster)?;
+        let record = self.inputs.workloads.get(self.key)?;
+        let cluster = self.inputs.registry.fleet().name(cluster);
+        self.ctx.outbox.publish(adopted_event(record.object(), cluster));
+        Some(effect)
     }
 
     /// The check goes back. A worker that evicted or refused the Workload is excluded for a while.

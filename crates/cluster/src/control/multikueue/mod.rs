@@ -21,6 +21,7 @@
 //! | `report_copies`, `label_keys` | capacity reports on the hub, and the labels that workers report by |
 
 mod admitted_work;
+mod adopted_result;
 mod breaker;
 mod copies;
 mod copy_answers;

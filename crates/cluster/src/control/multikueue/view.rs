@@ -8,7 +8,7 @@ use ::jobs::{
 use crds::{
     meta::{Condition, is_true},
     names::conditions::{ADMITTED, EVICTED, FINISHED, REFUSED},
-    v1beta2::{Workload, WorkloadSpec},
+    v1beta2::{PodSet, Workload, WorkloadSpec},
 };
 use dispatch::{
     CopyHistory, Fleet, HubIncarnation, LeaseStamp,
@@ -144,6 +144,8 @@ pub(super) struct CopyInputs<'a> {
     pub(super) hub_jobs: &'a [HubJob<'a>],
     /// What the clone should ask for; `None` without an admission.
     pub(super) expected: Option<&'a WorkloadSpec>,
+    /// The pod sets of the hub's Workload; `None` if it is gone.
+    pub(super) pod_sets: Option<&'a [PodSet]>,
     pub(super) gates: JobGates,
     pub(super) incarnation: &'a HubIncarnation,
     /// The uid of the hub's Workload.
@@ -249,6 +251,7 @@ fn clone_view(clone: &Workload, inputs: &CopyInputs<'_>) -> RemoteWorkload {
         finished: find(FINISHED)
             .map(|one| (one.reason.as_str().into(), one.message.as_str().into())),
         same_spec: inputs.expected.is_none_or(|expected| same_spec(clone, expected)),
+        same_pods: inputs.pod_sets.is_some_and(|sets| same_pods(&clone.spec.pod_sets, sets)),
         stale_priority: false,
         stale_size: false,
         stamp: StampState::default(),
@@ -290,6 +293,13 @@ fn same_spec(clone: &Workload, expected: &WorkloadSpec) -> bool {
         && active(clone) == active(expected)
 }
 
+/// Whether a clone has the pods of the hub's Workload, in whatever number.
+fn same_pods(clone: &[PodSet], hub: &[PodSet]) -> bool {
+    let pods =
+        |set: &PodSet, other: &PodSet| set.name == other.name && set.template == other.template;
+    clone.len() == hub.len() && clone.iter().zip(hub).all(|(clone, hub)| pods(clone, hub))
+}
+
 fn job_view(job: &JobObject, hub_job: Option<&JobObject>, inputs: &CopyInputs<'_>) -> RemoteJob {
     // The copy of a set of replicas has no epoch: it starts nothing, and the clones that do have theirs.
     let of_set = hub_job.filter(|hub| set_copies::is_shared(*hub));
@@ -311,6 +321,7 @@ fn job_view(job: &JobObject, hub_job: Option<&JobObject>, inputs: &CopyInputs<'_
         suspended: job.spec_suspended() && job.set_size().is_none(),
         // Of a job that another program runs only the clone says that it is over.
         finished: job.finished().is_some() || job.is_skipped(),
+        succeeded: job.finished().is_some_and(|outcome| outcome.success),
         status_synced: hub_job.is_some_and(|hub| hub.has_status_of(job)),
     }
 }

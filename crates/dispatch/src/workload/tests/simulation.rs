@@ -147,7 +147,12 @@ impl SimulatedWorker {
         let uid = self.truth.version + 1;
         match request {
             WorkerCall::CreateClone(epoch) if self.truth.clone.is_none() => self.change(|stored| {
-                let view = RemoteWorkload { epoch, same_spec: true, ..RemoteWorkload::default() };
+                let view = RemoteWorkload {
+                    epoch,
+                    same_spec: true,
+                    same_pods: true,
+                    ..RemoteWorkload::default()
+                };
                 stored.clone = Some(SimulatedClone { uid, view });
             }),
             WorkerCall::CreateJob(epoch) if self.truth.job.is_none() => self.change(|stored| {
@@ -352,6 +357,7 @@ impl DispatchSimulation {
             active: job.running,
             suspended: !job.running && !job.done,
             finished: job.done,
+            succeeded: job.done,
             status_synced: status == Some((job.epoch, job.running, job.done)),
         };
         let copies = self.workers.iter().enumerate().map(|(at, worker)| RemoteCopy {
@@ -435,6 +441,7 @@ impl DispatchSimulation {
             DispatchStep::SetCheckRetry(_) => {
                 self.state(lost, |stated| stated.hub.check = DispatchCheckState::Retry);
             }
+            DispatchStep::AdoptResult(one) => self.adopt(one, lost),
             DispatchStep::Finish { .. } => self.finish(lost),
             DispatchStep::Withdrawn => {
                 self.state(lost, release);
@@ -454,6 +461,17 @@ impl DispatchSimulation {
             self.seen.status.is_some_and(|(epoch, _, done)| done && epoch == self.seen.hub.epoch);
         assert!(copied || self.workers[cluster.index()].seen.job.is_none(), "the end is not shown");
         let finished = self.state(lost, |stated| {
+            (stated.hub.finished, stated.hub.quota_reserved) = (true, false);
+        });
+        self.finishes += usize::from(finished);
+    }
+
+    /// The job of the hub gets the status, and the Workload finishes with it.
+    fn adopt(&mut self, cluster: ClusterId, lost: bool) {
+        let job = self.workers[cluster.index()].seen.job.expect("it is seen");
+        assert!(self.completed.contains(&job.epoch), "nothing was completed");
+        let finished = self.state(lost, |stated| {
+            stated.status = Some((job.epoch, false, true));
             (stated.hub.finished, stated.hub.quota_reserved) = (true, false);
         });
         self.finishes += usize::from(finished);

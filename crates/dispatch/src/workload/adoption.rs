@@ -1,0 +1,48 @@
+//! Adoption of a result: a copy that would be removed has succeeded, and the work need not be done again.
+//!
+//! That is a copy of an earlier dispatch, whose cluster was lost and comes back, or one whose Workload is just being withdrawn. The
+//! hub's jobs get the status of the copies, the Workload finishes with them, and then every copy is removed. What has started under
+//! the present epoch decides in its stead: then the work is done a second time already. Nothing is adopted of a copy that is
+//! disputed, or that was made for other pods than the job asks for now. Source: docs/reference/dispatch.md §6.
+
+use super::{DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy};
+
+impl DispatchDecision<'_> {
+    /// The step that adopts the result of a copy; `None` if there is none to adopt.
+    pub(super) fn adopt(&self) -> Option<DispatchStep> {
+        let hub = self.hub;
+        let mut copies = self.copies.iter();
+        let adopted = copies.find(|copy| self.is_left_over(copy) && self.has_result(copy))?;
+        let others = || self.copies.iter().filter(|copy| copy.cluster != adopted.cluster);
+        let is_idle = hub.job.exists && !others().any(|copy| self.may_have_started(copy));
+        is_idle.then_some(DispatchStep::AdoptResult(adopted.cluster))
+    }
+
+    /// Whether a copy is not, or no longer, the one that the hub follows.
+    fn is_left_over(&self, copy: &RemoteCopy) -> bool {
+        let withdrawn = !self.hub.quota_reserved || self.hub.evicted;
+        withdrawn || copy.newest_epoch() < Some(self.hub.epoch)
+    }
+
+    /// Whether all jobs of a copy have succeeded.
+    fn has_result(&self, copy: &RemoteCopy) -> bool {
+        let complete = !copy.missing_job && !copy.jobs.is_empty();
+        let succeeded = copy.jobs.iter().all(|job| job.succeeded && !job.shared);
+        copy.connection == RemoteConnection::Connected
+            && !self.is_disputed(copy)
+            && copy.clone.as_ref().is_some_and(|clone| clone.same_pods)
+            && complete
+            && succeeded
+    }
+
+    /// Whether a job of the present epoch runs, has run, or may run unseen.
+    fn may_have_started(&self, copy: &RemoteCopy) -> bool {
+        let chosen = self.hub.nominated_clusters.iter().chain(&self.hub.recorded_cluster);
+        let is_chosen = chosen.into_iter().any(|cluster| *cluster == copy.cluster);
+        if copy.connection != RemoteConnection::Connected {
+            return (is_chosen || self.has_job(copy)) && !self.is_lost(copy);
+        }
+        let mut current = copy.jobs.iter().filter(|job| self.carries(job.epoch, job.history));
+        current.any(|job| !job.suspended || job.active || job.finished)
+    }
+}
