@@ -116,6 +116,8 @@ bench: programs
 	$(CARGO) build --release --locked -p manager -p worker-agent
 	$(TARGET)/debug/sluice-bench dispatch --programs $(TARGET)/release --out $(TARGET)/bench
 	$(TARGET)/debug/sluice-bench cluster --programs $(TARGET)/release --out $(TARGET)/bench
+	$(TARGET)/debug/sluice-bench pods --programs $(TARGET)/release --out $(TARGET)/bench
+	$(TARGET)/debug/sluice-bench faults --programs $(TARGET)/release --out $(TARGET)/bench
 	$(TARGET)/debug/sluice-bench balance --programs $(TARGET)/release --out $(TARGET)/bench --runs $(BALANCE_RUNS)
 
 # The images of manager and agent with their bills of materials, in target/images. About ten minutes on two cores, once.

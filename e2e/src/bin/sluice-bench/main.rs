@@ -3,6 +3,8 @@
 //! * [`dispatch`]: Jobs over workers. Writes are counted twice: by the metrics of the programs and by the audit logs.
 //! * [`balance`]: scenarios of GPU jobs over three unequal workers: makespan and mean wait.
 //! * [`cluster`]: raw Workloads and Jobs under the quotas of one cluster.
+//! * [`pods`]: plain pods and groups of pods in one cluster.
+//! * [`faults`]: two managers under load, with faults.
 //!
 //! Times are those of watch events in this process, not timestamps of objects. The results are tables and JSON files with a key
 //! per figure; a missed target is marked. Targets are in docs/reference/performance.md.
@@ -13,7 +15,9 @@ mod cluster;
 mod counters;
 mod dispatch;
 mod environment;
+mod faults;
 mod figures;
+mod pods;
 mod quantiles;
 mod sample_job;
 mod usage;
@@ -40,6 +44,10 @@ enum BenchPart {
     Balance(balance::BalanceOptions),
     /// Raw Workloads and Jobs in one cluster.
     Cluster(cluster::ClusterOptions),
+    /// Plain pods and groups of pods in one cluster.
+    Pods(pods::PodOptions),
+    /// Two managers under load, with faults.
+    Faults(faults::FaultOptions),
 }
 
 /// Where the measured programs and the results are.
@@ -88,5 +96,7 @@ async fn run(part: BenchPart) -> Result<()> {
         BenchPart::Dispatch(options) => dispatch::run(&options).await,
         BenchPart::Balance(options) => balance::run(&options).await,
         BenchPart::Cluster(options) => cluster::run(&options).await,
+        BenchPart::Pods(options) => pods::run(&options).await,
+        BenchPart::Faults(options) => faults::run(&options).await,
     }
 }
