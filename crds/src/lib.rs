@@ -27,6 +27,8 @@ pub mod quantity;
 mod rules;
 pub mod schema;
 pub mod schema_check;
+mod shared_by_text;
+mod shared_fields;
 mod shared_pod_spec;
 mod stored_time;
 pub mod v1alpha1;

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use crate::shared_pod_spec::SharedPodSpec;
 use crate::{meta::Toleration, quantity::Quantity};
+pub use crate::{
+    shared_fields::{NamedItem, SharedFields},
+    shared_pod_spec::SharedPodSpec,
+};
 
 /// A pod template.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -61,9 +64,12 @@ pub struct PodSpec {
     /// The runtime class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime_class_name: Option<String>,
+    /// Volumes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub volumes: Option<Vec<NamedItem>>,
     /// Everything else.
     #[serde(flatten)]
-    pub rest: Map<String, Value>,
+    pub rest: SharedFields,
 }
 
 /// The fields of a container that determine requests.
@@ -79,9 +85,12 @@ pub struct Container {
     /// `Always` makes an init container a sidecar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart_policy: Option<String>,
+    /// Mounts of volumes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub volume_mounts: Option<Vec<NamedItem>>,
     /// Everything else.
     #[serde(flatten)]
-    pub rest: Map<String, Value>,
+    pub rest: SharedFields,
 }
 
 /// Requests and limits.

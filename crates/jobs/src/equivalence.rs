@@ -152,9 +152,10 @@ fn same_containers(left: &[Container], right: &[Container]) -> bool {
 /// Absent resources equal empty resources.
 fn same_container(left: &Container, right: &Container) -> bool {
     let none = ResourceRequirements::default();
-    let Container { name, resources, restart_policy, rest } = left;
+    let Container { name, resources, restart_policy, volume_mounts, rest } = left;
     *name == right.name
         && *restart_policy == right.restart_policy
+        && *volume_mounts == right.volume_mounts
         && *rest == right.rest
         && resources.as_ref().unwrap_or(&none) == right.resources.as_ref().unwrap_or(&none)
 }

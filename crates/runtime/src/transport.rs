@@ -39,13 +39,13 @@ pub const PING_INTERVAL: Duration = Duration::from_secs(30);
 pub const PING_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Requests to one server, with its address and credentials added.
-pub type Requests = BoxCloneSyncService<Request<Body>, Response<Incoming>, BoxError>;
+pub type ServerRequests = BoxCloneSyncService<Request<Body>, Response<Incoming>, BoxError>;
 
 /// A client builder for this configuration. The client never retries a request, also if the configuration asks for it.
 ///
 /// # Errors
 /// If certificates or credentials of the configuration are invalid, or it names a proxy.
-pub fn builder(config: &Config) -> kube::Result<ClientBuilder<Requests>> {
+pub fn builder(config: &Config) -> kube::Result<ClientBuilder<ServerRequests>> {
     if config.proxy_url.is_some() {
         return Err(invalid("a proxy is not supported".to_owned()));
     }
@@ -59,13 +59,13 @@ pub fn builder(config: &Config) -> kube::Result<ClientBuilder<Requests>> {
     Ok(ClientBuilder::new(BoxCloneSyncService::new(service), namespace))
 }
 
-type Connections = Client<TimeoutConnector<HttpsConnector<HttpConnector>>, Body>;
+type ServerConnections = Client<TimeoutConnector<HttpsConnector<HttpConnector>>, Body>;
 
 /// See the module.
 #[derive(Clone, Debug)]
 struct Transport {
-    watches: Connections,
-    requests: Connections,
+    watches: ServerConnections,
+    requests: ServerConnections,
 }
 
 impl Service<Request<Body>> for Transport {
@@ -87,7 +87,7 @@ impl Service<Request<Body>> for Transport {
 }
 
 /// One connection to an HTTP/2 server; to another server as many as there are requests at the same time.
-fn connections(config: &Config) -> kube::Result<Connections> {
+fn connections(config: &Config) -> kube::Result<ServerConnections> {
     let mut connector = TimeoutConnector::new(https(config)?);
     connector.set_connect_timeout(config.connect_timeout);
     connector.set_read_timeout(config.read_timeout);

@@ -3,7 +3,7 @@
 
 use crds::{
     names::annotations::{ELASTIC_JOB, WORKLOAD_SLICE_NAME},
-    pod::PodSpec,
+    pod::{NamedItem, PodSpec},
     v1beta2::Workload,
 };
 use dispatch::JobGvk;
@@ -35,7 +35,7 @@ pub(super) fn needs_more_than_room(pod: &PodSpec) -> bool {
     affinity("podAffinity")
         || affinity("podAntiAffinity")
         || any(field("topologySpreadConstraints"), is_strict)
-        || any(field("volumes"), is_bound_to_nodes)
+        || pod.volumes.iter().flatten().any(is_bound_to_nodes)
         || !is_empty(field("resourceClaims"))
         || field("nodeName").is_string()
         || field("hostNetwork") == true
@@ -51,8 +51,9 @@ fn is_strict(constraint: &Value) -> bool {
 }
 
 /// A claimed volume may exist on some nodes only.
-fn is_bound_to_nodes(volume: &Value) -> bool {
-    !volume["persistentVolumeClaim"].is_null() || !volume["ephemeral"].is_null()
+fn is_bound_to_nodes(volume: &NamedItem) -> bool {
+    let has = |source: &str| volume.rest.get(source).is_some_and(|source| !source.is_null());
+    has("persistentVolumeClaim") || has("ephemeral")
 }
 
 fn any(list: &Value, test: impl Fn(&Value) -> bool) -> bool {

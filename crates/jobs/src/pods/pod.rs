@@ -13,14 +13,14 @@ use crds::{
         gates::ADMISSION,
         labels::{POD_GROUP_NAME, POD_GROUP_POD_INDEX},
     },
-    pod::{PodMetadata, PodSpec, PodTemplate},
+    pod::{PodMetadata, PodSpec, PodTemplate, SharedFields},
     v1beta2::PodSet,
     validation::Errors,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde::{Deserialize, Serialize};
-use serde_json::{Error, Map, Value};
+use serde_json::{Error, Value};
 
 use super::{role_hash::role_hash, start_and_stop, validate};
 use crate::{
@@ -81,7 +81,7 @@ pub struct PodStatus {
     pub conditions: Vec<PodCondition>,
     /// Everything else.
     #[serde(flatten)]
-    pub rest: Map<String, Value>,
+    pub rest: SharedFields,
 }
 
 /// A condition of a pod.
@@ -98,7 +98,7 @@ pub struct PodCondition {
     pub last_transition_time: Option<Time>,
     /// Everything else.
     #[serde(flatten)]
-    pub rest: Map<String, Value>,
+    pub rest: SharedFields,
 }
 
 static KIND: LazyLock<Kind> = LazyLock::new(|| {

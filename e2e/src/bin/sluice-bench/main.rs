@@ -45,7 +45,7 @@ enum BenchPart {
     /// Raw Workloads and Jobs in one cluster.
     Cluster(cluster::ClusterOptions),
     /// Plain pods and groups of pods in one cluster.
-    Pods(pods::PodOptions),
+    Pods(pods::PlainPodOptions),
     /// Two managers under load, with faults.
     Faults(faults::FaultOptions),
 }

@@ -1,7 +1,7 @@
 //! The pod that submits a RayJob to its RayCluster: a pod of its own, which the operator runs by a Job.
 
 use crds::pod::{Container, PodSpec, PodTemplate, ResourceRequirements};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{
     RaySpec,
@@ -69,7 +69,7 @@ fn usual_template(cluster: &Value) -> Result<PodTemplate, String> {
     let never = ("restartPolicy".to_owned(), Value::from("Never"));
     let spec = PodSpec {
         containers: vec![container(image.as_ref())],
-        rest: Map::from_iter([never]),
+        rest: [never].into_iter().collect(),
         ..PodSpec::default()
     };
     Ok(PodTemplate { metadata: None, spec: Some(spec.into()) })

@@ -19,7 +19,7 @@ const QUOTA: u64 = 10;
 
 /// How much is measured.
 #[derive(Args)]
-pub(crate) struct PodOptions {
+pub(crate) struct PlainPodOptions {
     #[command(flatten)]
     files: BenchFiles,
     /// Pods that start one after the other.
@@ -34,7 +34,7 @@ pub(crate) struct PodOptions {
 }
 
 /// Measures, prints and records.
-pub(crate) async fn run(options: &PodOptions) -> Result<()> {
+pub(crate) async fn run(options: &PlainPodOptions) -> Result<()> {
     let mut figures = Vec::new();
     gates(options, &mut figures).await?;
     group(options, &mut figures).await?;
@@ -50,7 +50,7 @@ async fn lab() -> Result<TestLab> {
     Ok(TestLab::start(LabPlan { workers: 0, audit: false }).await?)
 }
 
-async fn lay<'a>(lab: &'a TestLab, options: &PodOptions) -> Result<BenchEnvironment<'a>> {
+async fn lay<'a>(lab: &'a TestLab, options: &PlainPodOptions) -> Result<BenchEnvironment<'a>> {
     let plan = EnvironmentPlan {
         workers: Vec::new(),
         quota: vec![("cpu", QUOTA)],
@@ -65,7 +65,7 @@ async fn lay<'a>(lab: &'a TestLab, options: &PodOptions) -> Result<BenchEnvironm
     Ok(field)
 }
 
-async fn gates(options: &PodOptions, figures: &mut Vec<Figure>) -> Result<()> {
+async fn gates(options: &PlainPodOptions, figures: &mut Vec<Figure>) -> Result<()> {
     println!("{} pods, one after the other", options.gates);
     let lab = lab().await?;
     let field = lay(&lab, options).await?;
@@ -77,7 +77,7 @@ async fn gates(options: &PodOptions, figures: &mut Vec<Figure>) -> Result<()> {
     Ok(())
 }
 
-async fn group(options: &PodOptions, figures: &mut Vec<Figure>) -> Result<()> {
+async fn group(options: &PlainPodOptions, figures: &mut Vec<Figure>) -> Result<()> {
     println!("a group of {} pods", options.group);
     let lab = lab().await?;
     let field = lay(&lab, options).await?;
@@ -90,7 +90,7 @@ async fn group(options: &PodOptions, figures: &mut Vec<Figure>) -> Result<()> {
     Ok(())
 }
 
-async fn held(options: &PodOptions, figures: &mut Vec<Figure>) -> Result<()> {
+async fn held(options: &PlainPodOptions, figures: &mut Vec<Figure>) -> Result<()> {
     println!("{} pods that wait", options.held);
     let lab = lab().await?;
     let mut field = lay(&lab, options).await?;
