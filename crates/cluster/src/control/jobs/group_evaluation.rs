@@ -14,6 +14,7 @@ use runtime::watch::Key;
 
 use super::{
     inputs::{JobInputs, JobsConfig, WorkloadEffect},
+    refusals::Refusals,
     steps::{StepTaker, Unit, release},
 };
 use crate::control::{
@@ -35,8 +36,20 @@ pub(super) struct GroupEvaluation<'a> {
 }
 
 impl GroupEvaluation<'_> {
+    /// Decides about the group. Returns what it means for its Workload.
+    pub(super) fn run(
+        &self,
+        refused: &mut Refusals<Key>,
+        ctx: &mut Context,
+    ) -> Vec<(Key, WorkloadEffect)> {
+        let mut steps = self.steps(ctx);
+        self.wait(ctx);
+        refused.report_once(self.group, &mut steps);
+        self.take(steps, ctx)
+    }
+
     /// The next steps.
-    pub(super) fn steps(&self, ctx: &Context) -> Vec<ReconcileStep<JobObject>> {
+    fn steps(&self, ctx: &Context) -> Vec<ReconcileStep<JobObject>> {
         let record = self.inputs.workloads.get(self.group);
         let is_free = |pod: &Pod| {
             let key = self.key_of(pod);
@@ -58,7 +71,7 @@ impl GroupEvaluation<'_> {
     }
 
     /// Evaluates the group again when members may be written that may not now, and when pods on a silent node count no longer.
-    pub(super) fn wait(&self, ctx: &mut Context) {
+    fn wait(&self, ctx: &mut Context) {
         let waiter = Reevaluation::PodGroup(self.group.clone());
         for key in self.managed {
             if let Some(tracked) = self.jobs.get(key) {
@@ -72,7 +85,7 @@ impl GroupEvaluation<'_> {
     }
 
     /// Takes the steps. Returns what they mean for the Workload.
-    pub(super) fn take(
+    fn take(
         &self,
         steps: Vec<ReconcileStep<JobObject>>,
         ctx: &mut Context,

@@ -12,7 +12,7 @@
 //! | `announcements` | Events about a job that follow from its Workload |
 //! | `lookups` | other objects that pod sets need |
 //! | `job_evaluation` | what a single job needs next |
-//! | `pod_groups`, `group_evaluation` | which pods make up which group; what a group needs next |
+//! | `pod_groups`, `group_evaluation`, `group_pauses` | which pods make up which group; what a group needs next, and how often |
 //! | `replica_sets`, `set_evaluation` | which pods are of which set; what a set needs next |
 //! | `refusals` | why a job or a group gets no Workload, reported once |
 //! | `readiness` | whether the pods of a Workload are ready, and whether a group waits for replacements |
@@ -26,6 +26,7 @@ mod announcements;
 mod change;
 mod dispatchable;
 mod group_evaluation;
+mod group_pauses;
 mod inputs;
 mod job_evaluation;
 mod lookups;
@@ -404,6 +405,9 @@ impl Jobs {
         inputs: &JobInputs<'_>,
         ctx: &mut Context,
     ) -> Vec<(Key, WorkloadEffect)> {
+        if self.groups.rests(group, managed.len(), ctx) {
+            return Vec::new();
+        }
         // Whether pods are missing, or ready, is part of the status of the Workload.
         ctx.agenda.now(Reevaluation::Workload(group.clone()));
         let is_unseen = self.unavailable.contains_key(pods::kind());
@@ -412,10 +416,7 @@ impl Jobs {
         }
         let evaluation =
             GroupEvaluation { config: &self.config, jobs: &self.jobs, group, managed, inputs };
-        let mut steps = evaluation.steps(ctx);
-        evaluation.wait(ctx);
-        self.refused_groups.report_once(group, &mut steps);
-        evaluation.take(steps, ctx)
+        evaluation.run(&mut self.refused_groups, ctx)
     }
 
     /// Decides about a child: it runs only while the Workload of its ancestor is admitted. Starting it is its owner's matter.

@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use ::jobs::{JobGates, JobObject};
 use runtime::watch::Key;
 
-use crate::control::job_key::JobKey;
-use crate::control::key_map::KeyMap;
+use super::group_pauses::GroupPauses;
+use crate::control::{context::Context, job_key::JobKey, key_map::KeyMap, timers::Reevaluation};
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct PodGroups {
     members: KeyMap<Key, BTreeSet<JobKey>>,
+    pauses: GroupPauses,
 }
 
 impl PodGroups {
@@ -32,6 +33,16 @@ impl PodGroups {
 
     pub(super) fn members(&self, group: &Key) -> impl Iterator<Item = &JobKey> {
         self.members.get(group).into_iter().flatten()
+    }
+
+    /// Whether a group with so many members is not evaluated now. It is evaluated after its pause.
+    pub(super) fn rests(&mut self, group: &Key, members: usize, ctx: &mut Context) -> bool {
+        let until = self.pauses.rests_until(group, ctx.now);
+        match until {
+            Some(until) => ctx.agenda.at(until, Reevaluation::PodGroup(group.clone())),
+            None => self.pauses.evaluated(group, members, ctx.now),
+        }
+        until.is_some()
     }
 
     pub(super) fn contains(&self, group: &Key) -> bool {
