@@ -1,8 +1,9 @@
-//! How a client reaches its API server: HTTP/2 where the server speaks it, over two connections.
+//! How a client reaches its API server: HTTP/2 where the server speaks it, over three connections.
 //!
 //! kube's own connector speaks HTTP/1.1 only, so that each watch, and each write beside another, has a connection with a TLS
-//! handshake and buffers of its own. Here watches share one connection and all other requests another one: a list or a burst of
-//! events does not hold up the answers to writes. A server, or a proxy in front of it, that speaks HTTP/1.1 only is reached as by
+//! handshake and buffers of its own. Here watches share one connection, requests for leases a second one, and all others a third
+//! one: a list or a burst of events does not hold up the answers to writes, and nothing holds up a lease, which decides in time
+//! about what runs. A server, or a proxy in front of it, that speaks HTTP/1.1 only is reached as by
 //! kube.
 //!
 //! An idle connection is pinged. A peer that is gone without a word is noticed after [`PING_INTERVAL`] and [`PING_TIMEOUT`] at the
@@ -38,6 +39,9 @@ pub const PING_INTERVAL: Duration = Duration::from_secs(30);
 /// The time that the answer to a ping may take.
 pub const PING_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Part of the path of a request for leases. The address of a server may have a path before it.
+const LEASES: &str = "/apis/coordination.k8s.io/";
+
 /// Requests to one server, with its address and credentials added.
 pub type ServerRequests = BoxCloneSyncService<Request<Body>, Response<Incoming>, BoxError>;
 
@@ -49,7 +53,8 @@ pub fn builder(config: &Config) -> kube::Result<ClientBuilder<ServerRequests>> {
     if config.proxy_url.is_some() {
         return Err(invalid("a proxy is not supported".to_owned()));
     }
-    let transport = Transport { watches: connections(config)?, requests: connections(config)? };
+    let (watches, leases) = (connections(config)?, connections(config)?);
+    let transport = Transport { watches, leases, requests: connections(config)? };
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer()?)
@@ -65,6 +70,7 @@ type ServerConnections = Client<TimeoutConnector<HttpsConnector<HttpConnector>>,
 #[derive(Clone, Debug)]
 struct Transport {
     watches: ServerConnections,
+    leases: ServerConnections,
     requests: ServerConnections,
 }
 
@@ -78,9 +84,11 @@ impl Service<Request<Body>> for Transport {
     }
 
     fn call(&mut self, request: Request<Body>) -> ResponseFuture {
-        let connections = match request.uri().query().is_some_and(is_watch) {
-            true => &self.watches,
-            false => &self.requests,
+        let uri = request.uri();
+        let connections = match (uri.query().is_some_and(is_watch), uri.path()) {
+            (true, _) => &self.watches,
+            (false, path) if path.contains(LEASES) => &self.leases,
+            (false, _) => &self.requests,
         };
         connections.request(request)
     }

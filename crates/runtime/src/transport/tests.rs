@@ -103,16 +103,17 @@ async fn ask(client: &Client, path: &str) -> String {
 
 /// Asks at once for as many as the server waits for. Returns the protocols.
 async fn ask_all(client: &Client) -> Vec<String> {
-    let path = |at| if at % 2 == 0 { "/api?watch=true" } else { "/api?limit=1" };
-    join_all((0..AT_ONCE).map(|at| ask(client, path(at)))).await
+    let paths = ["/api?watch=true", "/apis/coordination.k8s.io/v1/leases?", "/api?limit=1"];
+    join_all((0..AT_ONCE).map(|at| ask(client, paths[at % paths.len()]))).await
 }
 
 #[tokio::test]
-async fn watches_share_a_connection_and_other_requests_another_one() {
+async fn requests_share_connections_by_what_they_are_for() {
     let server = TestServer::new(&["h2", "http/1.1"]).await;
     let client = server.client();
     let answers = ask_all(&client).await;
     assert!(answers.iter().all(|one| one == "\"h2\""), "{answers:?}");
+    assert!(server.connections.load(SeqCst) >= 3, "watches, leases, others");
     // Requests that come together may dial together; then they use what was first.
     let dialled = server.connections.load(SeqCst);
     ask_all(&client).await;
