@@ -5,6 +5,8 @@
 //! the present epoch decides in its stead: then the work is done a second time already. Nothing is adopted of a copy that is
 //! disputed, or that was made for other pods than the job asks for now. Source: docs/reference/dispatch.md §6.
 
+use crate::CopyHistory;
+
 use super::{DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy};
 
 impl DispatchDecision<'_> {
@@ -24,15 +26,16 @@ impl DispatchDecision<'_> {
         withdrawn || copy.newest_epoch() < Some(self.hub.epoch)
     }
 
-    /// Whether all jobs of a copy have succeeded.
+    /// Whether all jobs of a copy have succeeded. A copy of a deleted Workload of the name has done the work of that one.
     fn has_result(&self, copy: &RemoteCopy) -> bool {
+        let is_own = |history| history == CopyHistory::Known;
         let complete = !copy.missing_job && !copy.jobs.is_empty();
-        let succeeded = copy.jobs.iter().all(|job| job.succeeded && !job.shared);
+        let mut jobs = copy.jobs.iter();
         copy.connection == RemoteConnection::Connected
             && !self.is_disputed(copy)
-            && copy.clone.as_ref().is_some_and(|clone| clone.same_pods)
+            && copy.clone.as_ref().is_some_and(|clone| clone.same_pods && is_own(clone.history))
             && complete
-            && succeeded
+            && jobs.all(|job| job.succeeded && !job.shared && is_own(job.history))
     }
 
     /// Whether a job of the present epoch runs, has run, or may run unseen.

@@ -181,7 +181,7 @@ pub struct RemoteWorkload {
     pub finished: Option<(Box<str>, Box<str>)>,
     /// Its spec equals that of the hub's Workload, but for the priority and a smaller size.
     pub same_spec: bool,
-    /// It asks for the pods that the hub's Workload asks for, in whatever number.
+    /// It asks for the pods that the hub's Workload asks for, but for a partial admission.
     pub same_pods: bool,
     /// The hub's Workload is of an elastic job and has fewer pods, which the worker did not refuse.
     pub stale_size: bool,

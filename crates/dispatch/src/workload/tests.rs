@@ -98,6 +98,9 @@ fn copy(line: &str) -> RemoteCopy {
             "job-unknown" => {
                 copy.jobs.last_mut().expect("a job").history = CopyHistory::Unknown;
             }
+            "job-departed" => {
+                copy.jobs.last_mut().expect("a job").history = CopyHistory::Departed;
+            }
             "unsettled" => copy.creates_answered = false,
             "api-refused" => copy.refused = Some(value.into()),
             "clone" => {
@@ -299,6 +302,8 @@ fn only_the_whole_result_of_the_same_work_is_adopted() {
         (1, hub, &["b live job=1 job-succeeded"], removed),
         (1, hub, &["b live clone=1 unknown job=1 job-succeeded"], &[]),
         (1, hub, &["b live clone=3 job=3 job-succeeded"], &[]),
+        (1, hub, &["b live clone=1 departed job=1 job-succeeded"], removed),
+        (1, hub, &["b live clone=1 job=1 job-succeeded job-departed"], removed),
         (1, hub, &["b lost=0 clone=1 job=1 job-succeeded"], &[]),
         (1, hub, &["b live clone=1"], &["delete-clone b"]),
         (1, "epoch=2 jobless", &["b live clone=1 job=1 job-succeeded"], removed),

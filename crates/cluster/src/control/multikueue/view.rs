@@ -293,11 +293,14 @@ fn same_spec(clone: &Workload, expected: &WorkloadSpec) -> bool {
         && active(clone) == active(expected)
 }
 
-/// Whether a clone has the pods of the hub's Workload, in whatever number.
+/// Whether a clone asks for the pods of the hub's Workload. Their number may differ only after a partial admission: for another
+/// number of indexes the work is another one.
 fn same_pods(clone: &[PodSet], hub: &[PodSet]) -> bool {
-    let pods =
-        |set: &PodSet, other: &PodSet| set.name == other.name && set.template == other.template;
-    clone.len() == hub.len() && clone.iter().zip(hub).all(|(clone, hub)| pods(clone, hub))
+    let same = |clone: &PodSet, hub: &PodSet| {
+        let same_count = clone.count == hub.count || hub.min_count.is_some();
+        clone.name == hub.name && clone.template == hub.template && same_count
+    };
+    clone.len() == hub.len() && clone.iter().zip(hub).all(|(clone, hub)| same(clone, hub))
 }
 
 fn job_view(job: &JobObject, hub_job: Option<&JobObject>, inputs: &CopyInputs<'_>) -> RemoteJob {

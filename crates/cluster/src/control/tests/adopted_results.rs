@@ -104,7 +104,12 @@ fn the_result_of_other_pods_is_not_taken_over() {
     let containers = json!([{"name": "c", "image": "another"}]);
     edited["spec"]["podSets"][0]["template"]["spec"]["containers"] = containers;
     assert_eq!(edited["metadata"]["name"], json!(name()));
-    let step = returned(edited, &succeeded()).decide(NOW);
-    assert_eq!(purposes(&step), ["job-delete"]);
-    assert_eq!(notes(&step), [""; 0]);
+    let mut larger = waiting();
+    let pods = larger["spec"]["podSets"][0]["count"].as_i64().expect("a count");
+    larger["spec"]["podSets"][0]["count"] = json!(pods + 1);
+    for other in [edited, larger] {
+        let step = returned(other, &succeeded()).decide(NOW);
+        assert_eq!(purposes(&step), ["job-delete"]);
+        assert_eq!(notes(&step), [""; 0]);
+    }
 }
