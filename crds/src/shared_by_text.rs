@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     hash::{BuildHasher, Hasher, RandomState},
     io,
-    sync::{Arc, LazyLock, Weak},
+    sync::{Arc, LazyLock, Mutex, PoisonError, Weak},
 };
 
 use serde::Serialize;
@@ -51,6 +51,15 @@ impl<T: PartialEq> SharedByText<T> {
         self.by_text.retain(|_, value| value.strong_count() > 0);
         self.prune_at = self.by_text.len() * 2;
     }
+}
+
+/// The known value of the text of this one, else this one.
+pub(crate) fn share_decoded<T: PartialEq + Serialize>(
+    table: &Mutex<SharedByText<T>>,
+    value: T,
+) -> Arc<T> {
+    let Some(hash) = text_hash(&value) else { return Arc::new(value) };
+    table.lock().unwrap_or_else(PoisonError::into_inner).share(hash, value)
 }
 
 /// The hash of the text of a value; `None` if it has none.

@@ -1,4 +1,4 @@
-//! Fields of pods that no decision reads, of which equal ones are kept once.
+//! Fields of pods without a type of their own, of which equal ones are kept once.
 //!
 //! The fields of one pod differ from those of others mostly in names: each has a volume for its token with a random name. A map of
 //! JSON costs some ten kilobytes per pod. Maps of one text share their memory, and so do clones. A change copies the map first,
@@ -6,13 +6,13 @@
 
 use std::{
     ops::{Deref, DerefMut},
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{Arc, LazyLock, Mutex},
 };
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use crate::shared_by_text::{SharedByText, text_hash};
+use crate::shared_by_text::{SharedByText, share_decoded};
 
 /// Fields that may be shared. Dereferences to a map.
 ///
@@ -75,9 +75,7 @@ impl<'de> Deserialize<'de> for SharedFields {
         if fields.is_empty() {
             return Ok(Self(None));
         }
-        let Some(hash) = text_hash(&fields) else { return Ok(Self(Some(Arc::new(fields)))) };
-        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(Self(Some(shared.share(hash, fields))))
+        Ok(Self(Some(share_decoded(&SHARED, fields))))
     }
 }
 

@@ -6,14 +6,14 @@
 
 use std::{
     ops::{Deref, DerefMut},
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{Arc, LazyLock, Mutex},
 };
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{
     pod::PodSpec,
-    shared_by_text::{SharedByText, text_hash},
+    shared_by_text::{SharedByText, share_decoded},
 };
 
 /// A pod spec that may be shared. Dereferences to [`PodSpec`].
@@ -74,10 +74,7 @@ impl Serialize for SharedPodSpec {
 
 impl<'de> Deserialize<'de> for SharedPodSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let spec = PodSpec::deserialize(deserializer)?;
-        let Some(hash) = text_hash(&spec) else { return Ok(spec.into()) };
-        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(Self(shared.share(hash, spec)))
+        Ok(Self(share_decoded(&SHARED, PodSpec::deserialize(deserializer)?)))
     }
 }
 
@@ -89,6 +86,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::shared_by_text::text_hash;
 
     fn spec(cpu: &str) -> PodSpec {
         let resources = json!({"requests": {"cpu": cpu}});

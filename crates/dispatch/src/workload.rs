@@ -155,6 +155,12 @@ impl<'a> DispatchDecision<'a> {
         }
     }
 
+    /// Whether a cluster is nominated or recorded.
+    fn was_chosen(&self, copy: &RemoteCopy) -> bool {
+        let mut chosen = self.hub.nominated_clusters.iter().chain(&self.hub.recorded_cluster);
+        chosen.any(|cluster| *cluster == copy.cluster)
+    }
+
     /// Time at which a cluster that was not reached since `since` counts as lost.
     fn lost_at(&self, since: Time) -> Time {
         Time(since.0.saturating_add(self.settings.worker_lost_timeout))

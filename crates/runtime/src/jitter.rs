@@ -22,7 +22,7 @@ pub fn shortened(pause: Duration) -> Duration {
 fn part(of: Duration) -> Duration {
     let random = RandomState::new().hash_one(of);
     let nanos = u64::try_from(of.as_nanos()).unwrap_or(u64::MAX);
-    Duration::from_nanos(random % nanos.saturating_add(1).max(1))
+    Duration::from_nanos(random % nanos.saturating_add(1))
 }
 
 #[cfg(test)]

@@ -8,31 +8,10 @@ use k8s_openapi::api::batch::v1::Job;
 use serde_json::json;
 
 use crate::{
+    cut_off::{reconnect, worker_behind_proxy},
     fixture::{DispatchFixture, holds},
     objects,
 };
-
-/// The second worker behind a proxy, and a queue whose work is lost soon after the connection.
-async fn prepare(fixture: &DispatchFixture) -> Result<FaultProxy> {
-    let proxy = FaultProxy::start(fixture.worker(2)).await?;
-    fixture.installation.register_behind(&proxy, fixture.worker(2)).await?;
-    let name = fixture.namespace();
-    fixture.nodes(2, 1, "2").await?;
-    fixture.queue("4").await?;
-    let text = [
-        json!({
-            "apiVersion": "sluice.dev/v1alpha1", "kind": "DispatchPolicy",
-            "metadata": {"name": name}, "spec": {"disconnection": {"lostAfter": "5s"}},
-        }),
-        json!({
-            "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "MultiKueueConfig",
-            "metadata": {"name": name, "annotations": {"sluice.dev/policy": name}},
-            "spec": {"clusters": ["worker-1", "worker-2"]},
-        }),
-    ];
-    fixture.hub().apply(&text.map(|one| one.to_string()).join("\n---\n"), name).await?;
-    Ok(proxy)
-}
 
 /// Lost, and without room elsewhere.
 fn waits_again(workload: &Workload) -> bool {
@@ -63,10 +42,8 @@ async fn ends_unseen(fixture: &DispatchFixture, proxy: &FaultProxy) -> Result<()
 #[tokio::test]
 async fn a_job_that_ended_on_a_lost_worker_is_not_run_again() -> Result<()> {
     let fixture = DispatchFixture::alone("adopted").await?;
-    let proxy = prepare(&fixture).await?;
+    let proxy = worker_behind_proxy(&fixture, &json!({"lostAfter": "5s"})).await?;
     let outcome = ends_unseen(&fixture, &proxy).await;
-    drop(proxy);
-    fixture.installation.register().await?;
-    fixture.until_worker("worker-2", "is active again", |said| said.status).await?;
+    reconnect(&fixture, proxy).await?;
     outcome
 }

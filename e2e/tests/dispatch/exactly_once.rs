@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::{
+    cut_off::{self, worker_behind_proxy},
     fixture::{DispatchFixture, holds},
     objects,
 };
@@ -26,27 +27,10 @@ const BEAT: SignedDuration = SignedDuration::from_secs(3);
 
 /// The second worker behind a proxy, and a queue under ExactlyOnce with nodes on this worker only.
 async fn prepare(fixture: &DispatchFixture, fencing: &str) -> Result<FaultProxy> {
-    let proxy = FaultProxy::start(fixture.worker(2)).await?;
-    fixture.installation.register_behind(&proxy, fixture.worker(2)).await?;
-    let name = fixture.namespace();
-    fixture.nodes(2, 1, "2").await?;
-    fixture.queue("4").await?;
     let disconnection = json!({
         "execution": "ExactlyOnce", "fencing": fencing, "leaseDuration": "9s", "lostAfter": "5s",
     });
-    let text = [
-        json!({
-            "apiVersion": "sluice.dev/v1alpha1", "kind": "DispatchPolicy",
-            "metadata": {"name": name}, "spec": {"disconnection": disconnection},
-        }),
-        json!({
-            "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "MultiKueueConfig",
-            "metadata": {"name": name, "annotations": {"sluice.dev/policy": name}},
-            "spec": {"clusters": ["worker-1", "worker-2"]},
-        }),
-    ];
-    fixture.hub().apply(&text.map(|one| one.to_string()).join("\n---\n"), name).await?;
-    Ok(proxy)
+    worker_behind_proxy(fixture, &disconnection).await
 }
 
 /// Longer than a grant and the fence together: an agent that does not stop it runs it beside the second copy.
@@ -57,13 +41,10 @@ fn training() -> Value {
 /// Registers the worker at its own address again. Of all policies the strictest fencing holds for a worker, so no policy of a
 /// test that has ended asks for a person.
 async fn reconnect(fixture: &DispatchFixture, proxy: FaultProxy) -> Result<()> {
-    drop(proxy);
     let timed = Patch::Merge(json!({"spec": {"disconnection": {"fencing": "Timed"}}}));
     let policies = fixture.hub().cluster_api::<DispatchPolicy>();
     policies.patch(fixture.namespace(), &PatchParams::default(), &timed).await?;
-    fixture.installation.register().await?;
-    fixture.until_worker("worker-2", "is active again", |said| said.status).await?;
-    Ok(())
+    cut_off::reconnect(fixture, proxy).await
 }
 
 /// The Job runs on the second worker, and the manager does not reach this any more. There is room on the first one.

@@ -5,6 +5,7 @@ mod agent_mode;
 mod assigned_nodes;
 mod broken_workers;
 mod credentials;
+mod cut_off;
 mod deleted;
 mod elastic;
 mod exactly_once;

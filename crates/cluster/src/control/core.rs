@@ -232,6 +232,10 @@ impl Core {
     fn evaluate_pod_groups(&mut self, environment: &JobEnvironment<'_>) -> usize {
         let groups = self.ctx.agenda.take_pod_groups();
         for group in &groups {
+            // Before its members are looked at: they may be thousands.
+            if self.jobs.group_rests(group, &mut self.ctx) {
+                continue;
+            }
             let members = self.jobs.members_of(group).filter(|key| {
                 let child = matches!(self.jobs.managed_ancestor(key), Ok(Some(_)));
                 let job = self.jobs.get(key).map(|(_, job)| job);

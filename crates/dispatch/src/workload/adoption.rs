@@ -1,6 +1,6 @@
 //! Adoption of a result: a copy that would be removed has succeeded, and the work need not be done again.
 //!
-//! That is a copy of an earlier dispatch, whose cluster was lost and comes back, or one whose Workload is just being withdrawn. The
+//! That is a copy of an earlier dispatch on a cluster that was lost and comes back, or one of a Workload in its withdrawal. The
 //! hub's jobs get the status of the copies, the Workload finishes with them, and then every copy is removed. What has started under
 //! the present epoch decides in its stead: then the work is done a second time already. Nothing is adopted of a copy that is
 //! disputed, or that was made for other pods than the job asks for now. Source: docs/reference/dispatch.md §6.
@@ -40,10 +40,8 @@ impl DispatchDecision<'_> {
 
     /// Whether a job of the present epoch runs, has run, or may run unseen.
     fn may_have_started(&self, copy: &RemoteCopy) -> bool {
-        let chosen = self.hub.nominated_clusters.iter().chain(&self.hub.recorded_cluster);
-        let is_chosen = chosen.into_iter().any(|cluster| *cluster == copy.cluster);
         if copy.connection != RemoteConnection::Connected {
-            return (is_chosen || self.has_job(copy)) && !self.is_lost(copy);
+            return (self.was_chosen(copy) || self.has_job(copy)) && !self.is_lost(copy);
         }
         let mut current = copy.jobs.iter().filter(|job| self.carries(job.epoch, job.history));
         current.any(|job| !job.suspended || job.active || job.finished)

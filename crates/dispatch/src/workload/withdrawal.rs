@@ -113,9 +113,7 @@ impl DispatchDecision<'_> {
     /// Whether a disconnected cluster counts as stopped. Copies of an earlier epoch were settled before that epoch
     /// ended.
     fn activity_of_disconnected(&self, copy: &RemoteCopy) -> RemoteActivity {
-        let chosen = self.hub.nominated_clusters.iter().chain(&self.hub.recorded_cluster);
-        let is_relevant =
-            self.is_current(copy) || chosen.into_iter().any(|&cluster| cluster == copy.cluster);
+        let is_relevant = self.is_current(copy) || self.was_chosen(copy);
         if !is_relevant || !self.hub.create_sent || self.is_lost(copy) {
             RemoteActivity::None
         } else {

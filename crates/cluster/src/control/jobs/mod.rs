@@ -12,7 +12,7 @@
 //! | `announcements` | Events about a job that follow from its Workload |
 //! | `lookups` | other objects that pod sets need |
 //! | `job_evaluation` | what a single job needs next |
-//! | `pod_groups`, `group_evaluation`, `group_pauses` | which pods make up which group; what a group needs next, and how often |
+//! | `pod_groups`, `group_evaluation` | which pods make up which group; what a group needs next, and how often |
 //! | `replica_sets`, `set_evaluation` | which pods are of which set; what a set needs next |
 //! | `refusals` | why a job or a group gets no Workload, reported once |
 //! | `readiness` | whether the pods of a Workload are ready, and whether a group waits for replacements |
@@ -26,7 +26,6 @@ mod announcements;
 mod change;
 mod dispatchable;
 mod group_evaluation;
-mod group_pauses;
 mod inputs;
 mod job_evaluation;
 mod lookups;
@@ -198,6 +197,11 @@ impl Jobs {
     /// Members of a group of pods.
     pub(crate) fn members_of(&self, group: &Key) -> impl Iterator<Item = &JobKey> {
         self.groups.members(group)
+    }
+
+    /// Whether a large group is not evaluated now, but after its pause.
+    pub(crate) fn group_rests(&mut self, group: &Key, ctx: &mut Context) -> bool {
+        self.groups.rests(group, ctx)
     }
 
     /// The group of a pod.
@@ -405,18 +409,14 @@ impl Jobs {
         inputs: &JobInputs<'_>,
         ctx: &mut Context,
     ) -> Vec<(Key, WorkloadEffect)> {
-        if self.groups.rests(group, managed.len(), ctx) {
-            return Vec::new();
-        }
         // Whether pods are missing, or ready, is part of the status of the Workload.
         ctx.agenda.now(Reevaluation::Workload(group.clone()));
         let is_unseen = self.unavailable.contains_key(pods::kind());
         if managed.is_empty() && (self.groups.contains(group) || is_unseen) {
             return Vec::new();
         }
-        let evaluation =
-            GroupEvaluation { config: &self.config, jobs: &self.jobs, group, managed, inputs };
-        evaluation.run(&mut self.refused_groups, ctx)
+        GroupEvaluation { config: &self.config, jobs: &self.jobs, group, managed, inputs }
+            .run(&mut self.refused_groups, ctx)
     }
 
     /// Decides about a child: it runs only while the Workload of its ancestor is admitted. Starting it is its owner's matter.

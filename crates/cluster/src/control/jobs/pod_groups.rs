@@ -1,11 +1,13 @@
 //! Which pods make up which group. A group is known by its namespace and name, which is also the key of its Workload.
 
+mod group_pauses;
+
 use std::collections::BTreeSet;
 
 use ::jobs::{JobGates, JobObject};
 use runtime::watch::Key;
 
-use super::group_pauses::GroupPauses;
+use self::group_pauses::GroupPauses;
 use crate::control::{context::Context, job_key::JobKey, key_map::KeyMap, timers::Reevaluation};
 
 /// See the module.
@@ -35,12 +37,15 @@ impl PodGroups {
         self.members.get(group).into_iter().flatten()
     }
 
-    /// Whether a group with so many members is not evaluated now. It is evaluated after its pause.
-    pub(super) fn rests(&mut self, group: &Key, members: usize, ctx: &mut Context) -> bool {
+    /// Whether a group is not evaluated now. It is evaluated after its pause.
+    pub(super) fn rests(&mut self, group: &Key, ctx: &mut Context) -> bool {
         let until = self.pauses.rests_until(group, ctx.now);
         match until {
             Some(until) => ctx.agenda.at(until, Reevaluation::PodGroup(group.clone())),
-            None => self.pauses.evaluated(group, members, ctx.now),
+            None => {
+                let members = self.members.get(group).map_or(0, BTreeSet::len);
+                self.pauses.evaluated(group, members, ctx.now);
+            }
         }
         until.is_some()
     }

@@ -30,7 +30,7 @@ fn succeeded() -> Value {
     })
 }
 
-/// A manager of this Workload whose worker comes back with the copy of a Job of this status.
+/// A manager of this Workload. The worker comes back with the copy of a Job of this status.
 fn returned(workload: Value, status: &Value) -> ManagerControl {
     let mut control = dispatching(&suspended_job(), &[workload]);
     let (clone, mut copy) = copies();
