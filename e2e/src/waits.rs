@@ -1,11 +1,20 @@
 //! What many tests wait for.
 
-use std::time::Duration;
+use std::{convert::Infallible, time::Duration};
 
 use anyhow::{Context, Result};
 use crds::v1beta2::Workload;
-use harness::Cluster;
-use kube::ResourceExt;
+use futures::future::select_all;
+use harness::{Cluster, Follow, annotation};
+use k8s_openapi::api::core::v1::Pod;
+use kube::{
+    Api, ResourceExt,
+    api::{Patch, PatchParams},
+};
+use serde_json::json;
+
+/// The status of an answer about an object that is gone.
+const NOT_FOUND: u16 = 404;
 
 /// Waits until this holds for the Workload of a job. `what` completes "the Workload of JOB …".
 ///
@@ -22,4 +31,42 @@ pub async fn until_workload(
     let what = format!("the Workload of {job} {what}");
     let all = cluster.until_all(&cluster.api(namespace), "", &what, within, found).await?;
     all.iter().find(of_job).cloned().with_context(|| format!("no Workload of {job}"))
+}
+
+/// Waits for `outcome` while the pods of a job on these clusters end, each soon after its start or when it is seen.
+///
+/// For jobs whose pods run without an end until then: a test catches them running however slow the machine is.
+///
+/// # Errors
+/// Those of `outcome`, and a refused change of a pod.
+pub async fn while_pods_end<T>(
+    clusters: &[Cluster],
+    (namespace, job): (&str, &str),
+    outcome: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    let ends = clusters.iter().map(|cluster| Box::pin(end_pods(cluster.api(namespace), job)));
+    tokio::select! {
+        outcome = outcome => outcome,
+        (failed, ..) = select_all(ends) => match failed? {},
+    }
+}
+
+/// Lets every pod of a job end.
+async fn end_pods(pods: Api<Pod>, job: &str) -> Result<Infallible> {
+    let ends = json!({"metadata": {"annotations": {annotation::RUN_SECONDS: "1"}}});
+    let mut changes = Follow::new(pods.clone());
+    loop {
+        for pod in changes.next().await.present() {
+            let of_job = pod.owner_references().iter().any(|owner| owner.name == job);
+            let set = pod.annotations().get(annotation::RUN_SECONDS).is_some_and(|set| set == "1");
+            if !of_job || set {
+                continue;
+            }
+            let patch = Patch::Merge(&ends);
+            match pods.patch(&pod.name_any(), &PatchParams::default(), &patch).await {
+                Err(kube::Error::Api(status)) if status.code == NOT_FOUND => {}
+                answer => drop(answer.context("let a pod end")?),
+            }
+        }
+    }
 }

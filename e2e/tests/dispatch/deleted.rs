@@ -12,15 +12,15 @@ use crate::{
     objects,
 };
 
-/// Long enough to be caught running.
-const A_WHILE: u32 = 8;
+/// Until the test lets the pods end.
+const LONG: u32 = 3600;
 
 /// A Job `train` of two pods that runs on the first worker, and its Workload.
-async fn running(test: &str, seconds: u32) -> Result<(DispatchFixture, Workload)> {
+async fn running(test: &str) -> Result<(DispatchFixture, Workload)> {
     let fixture = DispatchFixture::shared(test).await?;
     fixture.nodes(1, 1, "2").await?;
     fixture.queue("4").await?;
-    fixture.submit(&objects::job("train", 2, "1", seconds)).await?;
+    fixture.submit(&objects::job("train", 2, "1", LONG)).await?;
     fixture.until_running("train", 2, 1).await?;
     let workload =
         fixture.until_workload("train", "is admitted", |one| holds(one, "Admitted")).await?;
@@ -31,7 +31,7 @@ async fn running(test: &str, seconds: u32) -> Result<(DispatchFixture, Workload)
 
 #[tokio::test]
 async fn a_job_deleted_on_the_manager_while_it_runs_is_deleted_on_the_worker() -> Result<()> {
-    let (fixture, workload) = running("job_deleted", 3600).await?;
+    let (fixture, workload) = running("job_deleted").await?;
     delete(&fixture.api::<Job>(), "train").await?;
     fixture.hub().until_gone(&fixture.api::<Workload>(), &workload.name_any(), TIMEOUT).await?;
     fixture.until_nothing_is_left().await
@@ -40,38 +40,38 @@ async fn a_job_deleted_on_the_manager_while_it_runs_is_deleted_on_the_worker() -
 #[tokio::test]
 async fn a_job_whose_workload_is_deleted_on_the_hub_gets_another_and_runs_to_its_end() -> Result<()>
 {
-    let (fixture, workload) = running("workload_deleted", A_WHILE).await?;
+    let (fixture, workload) = running("workload_deleted").await?;
     delete(&fixture.api::<Workload>(), &workload.name_any()).await?;
     let another = |one: &Workload| one.uid() != workload.uid();
     fixture.until_workload("train", "is another", another).await?;
-    fixture.expect_once_in_the_end("train", 2).await
+    fixture.expect_once_when_ended("train", 2).await
 }
 
 #[tokio::test]
 async fn a_job_whose_workload_is_deleted_by_force_gets_another_and_finishes() -> Result<()> {
-    let (fixture, workload) = running("workload_forced", A_WHILE).await?;
+    let (fixture, workload) = running("workload_forced").await?;
     let name = workload.name_any();
     fixture.change::<Workload>(&name, &json!({"metadata": {"finalizers": null}})).await?;
     delete(&fixture.api::<Workload>(), &name).await?;
     let another = |one: &Workload| one.uid() != workload.uid();
     fixture.until_workload("train", "is another", another).await?;
-    fixture.expect_once_in_the_end("train", 2).await
+    fixture.expect_once_when_ended("train", 2).await
 }
 
 #[tokio::test]
 async fn a_remote_workload_deleted_on_the_worker_is_dispatched_again() -> Result<()> {
-    let (fixture, workload) = running("clone_deleted", A_WHILE).await?;
+    let (fixture, workload) = running("clone_deleted").await?;
     delete(&fixture.worker(1).api::<Workload>(fixture.namespace()), &workload.name_any()).await?;
-    fixture.expect_once_in_the_end("train", 2).await
+    fixture.expect_once_when_ended("train", 2).await
 }
 
 #[tokio::test]
 async fn a_remote_job_deleted_on_the_worker_is_dispatched_again() -> Result<()> {
-    let (fixture, _) = running("remote_job_deleted", A_WHILE).await?;
+    let (fixture, _) = running("remote_job_deleted").await?;
     let jobs = fixture.worker(1).api::<Job>(fixture.namespace());
     let first = jobs.get("train").await?.uid().context("a uid")?;
     delete(&jobs, "train").await?;
     let another = |job: &Job| job.uid().is_some_and(|uid| uid != first);
     fixture.worker(1).until(&jobs, "train", "is made anew", TIMEOUT, another).await?;
-    fixture.expect_once_in_the_end("train", 2).await
+    fixture.expect_once_when_ended("train", 2).await
 }

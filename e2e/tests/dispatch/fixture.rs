@@ -173,6 +173,13 @@ impl DispatchFixture {
         self.expect(job, pods, &[RunVerdict::Once, RunVerdict::Moved]).await
     }
 
+    /// The same for a Job whose pods run without an end. They end from now on.
+    pub(crate) async fn expect_once_when_ended(&self, job: &str, pods: usize) -> Result<()> {
+        let outcome = self.expect_once_in_the_end(job, pods);
+        let workers = &self.installation.workers;
+        waits::while_pods_end(workers, (self.namespace(), job), outcome).await
+    }
+
     async fn expect(&self, job: &str, pods: usize, verdicts: &[RunVerdict]) -> Result<()> {
         self.until_complete(job, 2 * TIMEOUT).await?;
         self.until_workload(job, "is finished", |one| holds(one, "Finished")).await?;

@@ -1,7 +1,7 @@
 //! Jobs that are dispatched to workers.
 
 use anyhow::{Result, ensure};
-use e2e::installation::TIMEOUT;
+use e2e::{installation::TIMEOUT, waits::while_pods_end};
 use harness::{Follow, FollowedChange, RunVerdict};
 use kube::{ResourceExt, api::DynamicObject};
 use serde_json::Value;
@@ -13,8 +13,8 @@ use crate::{
     kind_under_test::{JobPlan, KindUnderTest},
 };
 
-/// Long enough to be caught running.
-const A_WHILE: u32 = 8;
+/// No test waits for the end of these pods.
+const LONG: u32 = 3600;
 
 pub(crate) async fn a_job_runs_on_a_worker_and_leaves_no_objects(
     tested: KindUnderTest,
@@ -60,7 +60,7 @@ pub(crate) async fn a_job_is_evicted_from_a_worker_and_runs_again(
     fixture.room_on(2, 1).await?;
     fixture.quota_on_workers(1).await?;
     let (hub, tested) = (fixture.hub(), &fixture.tested);
-    let submitted = fixture.submit_for_workers(&JobPlan::of("train", A_WHILE)).await?;
+    let submitted = fixture.submit_for_workers(&JobPlan::of("train", LONG)).await?;
     let before = tested.templates_of(&submitted);
     fixture.until_running(fixture.worker(2), "train").await?;
     let active = |job: &Value| tested.is_active(job);
@@ -77,7 +77,9 @@ pub(crate) async fn a_job_is_evicted_from_a_worker_and_runs_again(
     fixture.until_job(hub, "train", "is suspended, idle and restored", idle).await?;
 
     fixture.activate(&workload, true).await?;
-    fixture.until_succeeded("train").await?;
+    let workers = &fixture.installation.workers;
+    while_pods_end(workers, (fixture.namespace(), "train"), fixture.until_succeeded("train"))
+        .await?;
     fixture.until_finished("train").await?;
     fixture.until_nothing_is_left().await?;
     fixture.expect("train", &[RunVerdict::Once, RunVerdict::Moved]).await
@@ -89,7 +91,7 @@ pub(crate) async fn a_job_is_deleted_while_it_runs_on_a_worker(
     let fixture = KindFixture::new("removed", tested).await?;
     fixture.room_on(1, 1).await?;
     fixture.quota_on_workers(1).await?;
-    fixture.submit_for_workers(&JobPlan::of("train", 3600)).await?;
+    fixture.submit_for_workers(&JobPlan::of("train", LONG)).await?;
     fixture.until_running(fixture.worker(1), "train").await?;
     let workload = fixture.until_workload("train", "is there", |_| true).await?.name_any();
     fixture.delete(fixture.hub(), "train").await?;
