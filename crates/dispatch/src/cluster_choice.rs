@@ -87,6 +87,7 @@ impl Fleet {
             let gets = |fleet: &mut Self, id| {
                 fleet.evaluate(&class, first, &config.policy, id, now).is_ok()
                     || fleet.is_blind(&class.config)
+                    || fleet.waits_for(id, (&class.work.request, &config.policy), now)
                     || preempts && fleet.may_preempt_on(&class, first, (id, checked), now)
             };
             if to_evaluate.into_iter().any(|id| gets(self, id)) {
@@ -181,11 +182,14 @@ impl Fleet {
         if !cluster.connected {
             return Err(ClusterRefusal::NotConnected);
         }
+        let request = &class.work.request;
+        if self.is_unreported(id) {
+            self.check_unreported(request, policy, id, now)?;
+        }
         let report = cluster.report().ok_or(ClusterRefusal::NoReport)?;
         if cluster.stale {
             return Err(ClusterRefusal::StaleReport);
         }
-        let request = &class.work.request;
         if !policy.draining(id) && !report.kinds.contains(&request.kind) {
             return Err(ClusterRefusal::KindNotSupported(request.kind.clone()));
         }

@@ -41,11 +41,16 @@ impl Fleet {
         if dispatcher == Dispatcher::External {
             return ClusterRace::default();
         }
+        // Beside clusters that report, those without a report race, and no other joins later.
+        let beside_reports = dispatcher == Dispatcher::Capacity && !self.is_blind(config);
         let config = self.config(config);
         let takes = |&id: &ClusterId| self.check_open(request, &config.policy, id, now).is_ok();
         let open = config.clusters.iter().copied().filter(takes);
         let mut clusters: Vec<ClusterId> = open.filter(|id| self.serves(*id, request)).collect();
-        let incomplete = clusters.len() < config.clusters.len();
+        if beside_reports {
+            clusters.retain(|id| self.is_unreported(*id) || nominated.clusters.contains(id));
+        }
+        let incomplete = !beside_reports && clusters.len() < config.clusters.len();
         let exclusions = self.exclusions.ends(request, now).map(|(_, until)| until).min();
         let mut round_ends = None;
         if let Dispatcher::Incremental(steps) = dispatcher {

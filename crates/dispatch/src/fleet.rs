@@ -16,6 +16,7 @@ use crate::exclusions::{ExclusionCause, Exclusions};
 use crate::gang_reservation::{CapacityReservation, ReservationInputs};
 use crate::pending_placements::PendingPlacements;
 use crate::run_times::{RunTimeGroup, RunTimes};
+use crate::unreported_clusters::RacingWorkloads;
 use crate::worker_cluster::{PlacementSerial, WorkerCluster};
 use crate::{AssignedWorkload, CapacityReport, LeasePolicy, PlacementConfig};
 
@@ -37,6 +38,7 @@ pub struct Fleet {
     pub(crate) exclusions: Exclusions,
     pub(crate) pending: PendingPlacements,
     run_times: RunTimes,
+    pub(crate) racing: RacingWorkloads,
     /// Number of changes.
     pub(crate) changes: u64,
     pub(crate) serial: PlacementSerial,
@@ -242,6 +244,7 @@ impl Fleet {
     /// stay.
     pub fn unplace(&mut self, workload: WorkloadId) {
         self.pending.remove(workload);
+        self.end_race(workload);
         self.leave_companions(workload);
         if let Some((cluster, serial)) = self.placements.remove(&workload) {
             let freed = self.clusters[cluster.index()].unplace(serial);
@@ -256,6 +259,7 @@ impl Fleet {
     /// it.
     pub fn workload_ended(&mut self, workload: WorkloadId, version: u64) {
         self.pending.remove(workload);
+        self.end_race(workload);
         self.leave_companions(workload);
         if let Some((cluster, serial)) = self.placements.remove(&workload) {
             self.mark_changed(cluster).workload_ended(serial, version);

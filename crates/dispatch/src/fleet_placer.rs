@@ -62,6 +62,28 @@ impl<'a> FleetPlacer<'a> {
         key
     }
 
+    /// The clusters without reports whose queues decide about an entry that has no room elsewhere.
+    fn unreported_candidates(&self, dispatched: &DispatchedEntry) -> Vec<ClusterId> {
+        let request = &dispatched.work.request;
+        self.fleet.unreported_candidates((&dispatched.config, request), self.now)
+    }
+
+    /// No cluster is known to have room: those of which nothing is known race after the reservation.
+    fn race_or_refuse(
+        &mut self,
+        workload: WorkloadId,
+        dispatched: &DispatchedEntry,
+        refusal: PlacementRefusal,
+    ) -> Result<Option<ClusterId>, RequeueKey> {
+        let candidates = self.unreported_candidates(dispatched);
+        if candidates.is_empty() {
+            return Err(self.refused(workload, refusal));
+        }
+        self.fleet.pause_waiting(workload);
+        self.fleet.begin_race(workload, candidates);
+        Ok(None)
+    }
+
     /// Takes the outcome of the cycle. A head that lacks something other than capacity does not wait for capacity
     /// meanwhile, and gets no reservation.
     pub fn finish_cycle(&mut self, entries: &[CycleEntry]) {
@@ -90,7 +112,7 @@ impl Placer for FleetPlacer<'_> {
                 self.fleet.set_priority(entry.workload, priority);
                 Ok(Some(cluster))
             }
-            Err(refusal) => Err(self.refused(entry.workload, refusal)),
+            Err(refusal) => self.race_or_refuse(entry.workload, &dispatched, refusal),
         }
     }
 
@@ -98,6 +120,7 @@ impl Placer for FleetPlacer<'_> {
         let dispatched = self.dispatched(entry);
         let fits = |one: DispatchedEntry| {
             self.fleet.is_blind(&one.config)
+                || !self.unreported_candidates(&one).is_empty()
                 || self.fleet.fits_after(&one.request(entry.workload), gone, self.now)
         };
         dispatched.is_none_or(fits)

@@ -51,6 +51,8 @@ pub enum ClusterRefusal {
     NotConnected,
     /// The cluster has no report.
     NoReport,
+    /// The cluster reports nothing, and enough other Workloads wait for its queues.
+    QueueFull,
     /// The last report of the cluster is too old.
     StaleReport,
     /// Its agent gets no grants, which `execution: ExactlyOnce` needs.
@@ -113,6 +115,7 @@ impl fmt::Display for RefusalMessage<'_> {
         match self.refusal {
             ClusterRefusal::NotConnected => f.write_str("not connected"),
             ClusterRefusal::NoReport => f.write_str("does not report its capacity"),
+            ClusterRefusal::QueueFull => f.write_str("others wait for its queues already"),
             ClusterRefusal::StaleReport => f.write_str("has not reported its capacity for long"),
             ClusterRefusal::NoLeases => {
                 f.write_str("no agent takes part in the leases that ExactlyOnce needs")

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use dispatch::{
     AssignedWorkload, CapacityReport, DispatchedEntry, Fleet, FleetPlacer, JobGvk,
-    NodeClassCapacity, PlacementConfig, QueueOrder, RequestedPodSet, WorkloadRequest,
+    NodeClassCapacity, PlacementConfig, QueueOrder, RequestedPodSet, UNREPORTED_WINDOW,
+    WorkloadRequest,
 };
 use engine::ids::{ResourceId, WorkloadId};
 use engine::node_selection::NodeSelection;
@@ -154,6 +155,62 @@ fn hazard_10_quota_is_reserved_only_together_with_a_cluster() {
     assert_eq!(fleet.woken_keys(Time(1)), [key]);
     engine.apply(Event::ClusterCapacity(key));
     assert_eq!(outcomes(&mut engine, &mut fleet), [(second, reserved)]);
+}
+
+#[test]
+fn only_a_few_workloads_without_known_room_wait_for_the_queues_of_a_cluster_without_a_report() {
+    let (mut engine, cpu) = engine(1000);
+    let mut fleet = Fleet::new();
+    let (east, kueue) = (fleet.cluster("east"), fleet.cluster("kueue"));
+    fleet.set_connected(east, true);
+    fleet.set_report(east, Some(report(cpu, 4)));
+    fleet.set_connected(kueue, true);
+    let clusters = vec![kueue, east];
+    fleet.set_config("all", Some(PlacementConfig { clusters, ..PlacementConfig::default() }));
+    let lookup = |_: &engine::CycleEntry| {
+        let requests = vec![(cpu, Amount(3))];
+        let pods = RequestedPodSet { count: 1, requests, ..RequestedPodSet::default() };
+        let request =
+            Arc::new(WorkloadRequest { pod_sets: vec![pods], ..WorkloadRequest::default() });
+        let work = Arc::new(AssignedWorkload::new(request, Vec::new()));
+        let order = QueueOrder::default();
+        Some(DispatchedEntry { config: "all".to_owned(), work, order, group: None })
+    };
+    let outcome = |engine: &mut Engine, fleet: &mut Fleet| {
+        let entries = engine.cycle(Time(1), &mut FleetPlacer::new(fleet, &lookup, Time(1)));
+        entries.first().expect("an entry").outcome
+    };
+    submit(&mut engine, "ns/on-east", cpu, 3);
+    let on_east = CycleOutcome::Reserved { cluster: Some(east) };
+    assert_eq!(outcome(&mut engine, &mut fleet), on_east, "known room comes first");
+
+    let first = submit(&mut engine, "ns/00", cpu, 3);
+    let CycleOutcome::NoClusterCapacity(key) = outcome(&mut engine, &mut fleet) else {
+        panic!("it is not known whether the other cluster reports");
+    };
+    fleet.set_report_listed(kueue, true);
+    assert_eq!(fleet.woken_keys(Time(1)), [key]);
+    engine.apply(Event::ClusterCapacity(key));
+    let races = CycleOutcome::Reserved { cluster: None };
+    assert_eq!(outcome(&mut engine, &mut fleet), races);
+    assert!(fleet.is_racing(first));
+    for n in 1..UNREPORTED_WINDOW {
+        submit(&mut engine, &format!("ns/{n:02}"), cpu, 3);
+        assert_eq!(outcome(&mut engine, &mut fleet), races, "{n}");
+    }
+    submit(&mut engine, "ns/more", cpu, 3);
+    let CycleOutcome::NoClusterCapacity(key) = outcome(&mut engine, &mut fleet) else {
+        panic!("enough wait already");
+    };
+    assert!(fleet.woken_keys(Time(1)).is_empty());
+    // Its queues have admitted one.
+    let request = WorkloadRequest::default();
+    let work = Arc::new(AssignedWorkload::new(Arc::new(request), Vec::new()));
+    fleet.place(first, kueue, work, Time(2));
+    assert!(!fleet.is_racing(first));
+    assert_eq!(fleet.woken_keys(Time(2)), [key]);
+    engine.apply(Event::ClusterCapacity(key));
+    assert_eq!(outcome(&mut engine, &mut fleet), races);
 }
 
 /// Two clusters, each with one node of 4 cpus, all of it in use: `small-1` and `small-3` are on the first, `small-2` and

@@ -13,6 +13,7 @@ mod external_frameworks;
 mod fixture;
 mod garbage;
 mod hub_account;
+mod mixed_workers;
 mod no_capacity;
 mod own_cluster;
 mod pods_ready;

@@ -1,4 +1,4 @@
-//! Workers with queues of their own, under Kueue's default dispatcher (docs/reference/multikueue.md §2.4).
+//! Workers with queues of their own: under Kueue's default dispatcher (docs/reference/multikueue.md §2.4), and beside an agent.
 
 use anyhow::{Context, Result, ensure};
 use crds::{
@@ -19,26 +19,29 @@ use kube::{
 use serde_json::json;
 use tokio::sync::OnceCell;
 
-use crate::external_frameworks;
+use crate::{external_frameworks, mixed_workers};
 
-/// Its workers have queues, so the other tests have labs of their own.
+/// Two of its workers have queues, so the other tests have labs of their own.
 static LAB: OnceCell<TestLab> = OnceCell::const_new();
 
-/// Both workers get a clone. The one without quota never admits it, and the other one runs the Job. An elastic Job shrinks there, and a
+/// Both workers with queues get a clone. The one without quota never admits it, and the other one runs the Job. An elastic Job shrinks there, and a
 /// job of a kind that another program runs is copied there.
 #[tokio::test]
 async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
-    let start = || TestLab::start(LabPlan { workers: 2, audit: true });
+    let start = || TestLab::start(LabPlan { workers: 3, audit: true });
     let lab = LAB.get_or_try_init(start).await?;
-    let plan = InstallationPlan { workers: 2, elects: false };
+    let plan = InstallationPlan { workers: 3, elects: false };
     let installation = Installation::of(lab, plan, InstallationPorts::choose()?).await?;
     installation.install().await?;
+    let [without, with, _] = installation.workers.as_slice() else {
+        anyhow::bail!("three workers")
+    };
     external_frameworks::serve(&installation.hub, &installation.workers).await?;
     // The block names no dispatcher: it is the default one.
     let dispatch = json!({"externalFrameworks": [{"name": external_frameworks::NAME}]});
-    let _manager = installation.manager_with(true, &json!({"multiKueue": dispatch}), &[]).await?;
+    let manager = installation.manager_with(true, &json!({"multiKueue": dispatch}), &[]).await?;
     let mut managers = Vec::new();
-    for worker in &installation.workers {
+    for worker in [without, with] {
         let ports = InstallationPorts::choose()?;
         let own = Installation::of_worker(lab, worker.name(), ports).await?;
         own.install().await?;
@@ -48,7 +51,6 @@ async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
 
     let space = lab.space("race").await?;
     let (namespace, hub) = (space.namespace(), &installation.hub);
-    let [without, with] = installation.workers.as_slice() else { anyhow::bail!("two workers") };
     for (worker, cpu) in [(without, "0"), (with, "2")] {
         worker.add_nodes(&objects::own_nodes(namespace, 1, "2")).await?;
         objects::own_queue(worker, namespace, cpu, &[]).await?;
@@ -73,7 +75,11 @@ async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
     ensure!(judgement.verdict == RunVerdict::Once, "{judgement}");
     shrink(hub, with, namespace).await?;
     external_frameworks::is_mirrored(hub, with, namespace).await?;
-    external_frameworks::of_another_controller_is_refused(hub, namespace).await
+    external_frameworks::of_another_controller_is_refused(hub, namespace).await?;
+
+    manager.process.terminate(TIMEOUT).await?;
+    let _manager = installation.manager(true, &[]).await?;
+    mixed_workers::known_room_comes_first_and_then_the_queues(lab, &installation).await
 }
 
 /// The queue of the worker, and its webhooks, take a smaller clone. The Job goes on.

@@ -152,14 +152,16 @@ impl<'a> DispatchDecision<'a> {
                 NominationProgress::Rejected
             }
             RemoteConnection::Connected => {
-                let deadline = single_cluster.then(|| self.admission_deadline());
+                let deadline = self.admission_deadline(single_cluster);
                 NominationProgress::Ongoing(self.create(copy, single_cluster), deadline)
             }
         }
     }
 
-    fn admission_deadline(&self) -> Time {
-        Time(self.hub.nominated_at.0.saturating_add(self.settings.admission_timeout))
+    /// A cluster that was chosen by its room has to admit soon; in a race its queues may need longer.
+    fn admission_deadline(&self, single_cluster: bool) -> Option<Time> {
+        let chosen = Time(self.hub.nominated_at.0.saturating_add(self.settings.admission_timeout));
+        if single_cluster { Some(chosen) } else { self.hub.race_until }
     }
 
     /// Whether a connected cluster refuses the Workload or exceeds the admission timeout.
@@ -167,7 +169,8 @@ impl<'a> DispatchDecision<'a> {
         let against =
             self.usable_clone(copy).and_then(|clone| refusal_of(clone, single_cluster)).is_some();
         let ended = self.usable_clone(copy).is_some_and(|clone| clone.stamp == StampState::Ended);
-        let late = single_cluster && self.now >= self.admission_deadline();
+        let deadline = self.admission_deadline(single_cluster);
+        let late = deadline.is_some_and(|deadline| self.now >= deadline);
         copy.refused.is_some() || against || ended || late
     }
 

@@ -56,6 +56,8 @@ pub struct LocalWorkload {
     pub nominated_clusters: Vec<ClusterId>,
     /// The clusters that may be nominated now, if they race. `None` if one is chosen by its capacity.
     pub race: Option<Vec<ClusterId>>,
+    /// When a race ends without a winner; `None` if it has no end.
+    pub race_until: Option<Time>,
     /// The epoch; 1 without an annotation, 0 of an absent Workload.
     pub epoch: u64,
     /// Memory: the highest epoch of any copy that was observed. 0 after a loss.

@@ -49,6 +49,7 @@ fn hub(line: &str) -> LocalWorkload {
                 let names = value.split(',').filter(|name| !name.is_empty());
                 hub.race = Some(names.map(cluster).collect());
             }
+            "race-until" => hub.race_until = Some(Time(number(value))),
             "epoch" => hub.epoch = epoch(value),
             "raised" => hub.epoch_raised = true,
             "unsent" => hub.create_sent = false,

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use ::jobs::{GenericJob, JobObject};
 use dispatch::{
-    ClusterRace, Dispatcher, HubIncarnation, Nominated, PlacementRequest,
+    ClusterRace, Dispatcher, HubIncarnation, Nominated, PlacementRequest, ROUND,
     workload::{
         self as dispatch_workload, DispatchCheckState, DispatchStep, LocalWorkload, RemoteCopy,
         RetryReason,
@@ -101,6 +101,7 @@ impl<'a> DispatchEvaluation<'a> {
         let mut copies = self.copies(&hub);
         self.apply_guarantee(&mut hub, &mut copies);
         hub.race = self.race(&hub);
+        hub.race_until = self.race_until(&hub);
         hub.drained_at = self.drained_at(&hub);
         hub.start_awaited_since = self.start_awaited_since(&hub, &copies);
         hub.newer_copy_until = self.newer_copy_until(&hub, &copies);
@@ -118,12 +119,17 @@ impl<'a> DispatchEvaluation<'a> {
 
     /// The clusters that may be nominated now, if they race.
     fn race(&mut self, hub: &LocalWorkload) -> Option<Vec<ClusterId>> {
-        if !self.config.dispatcher.races() && !self.races_blindly(hub) {
+        if !self.config.dispatcher.races() && !self.races_without_reports(hub) {
             return None;
         }
         let is_open = hub.quota_reserved && hub.check == DispatchCheckState::Pending;
         let mut race = self.clusters_that_race(hub).filter(|_| is_open).unwrap_or_default();
         self.inputs.siblings(self.key).keep_together(&mut race);
+        // Clusters with a report may have room by now, and without any the Workload waits for room in its queue.
+        let ends = race.clusters.is_empty() && hub.nominated_clusters.is_empty();
+        if ends && !self.config.dispatcher.races() && !self.is_blind() {
+            return None;
+        }
         self.state.awaits_clusters = race.incomplete;
         if let Some(until) = race.until {
             self.ctx.agenda.at(timestamp(until), Reevaluation::Workload(self.key.clone()));
@@ -133,14 +139,29 @@ impl<'a> DispatchEvaluation<'a> {
     }
 
     /// Whether clusters race because nothing is known of their capacity. A race goes on when it is known again; a Workload that
-    /// was nominated for one cluster stays with that.
-    fn races_blindly(&self, hub: &LocalWorkload) -> bool {
-        let is_blind = || Some(self.inputs.registry.fleet().is_blind(self.multikueue_config()?));
-        match hub.nominated_clusters.len() {
-            0 => hub.recorded_cluster.is_none() && is_blind().unwrap_or_default(),
-            1 => false,
+    /// was nominated for one cluster by its report stays with that.
+    fn races_without_reports(&mut self, hub: &LocalWorkload) -> bool {
+        let fleet = self.inputs.registry.fleet();
+        let waits = || self.inputs.workloads.id_of(self.key).is_some_and(|id| fleet.is_racing(id));
+        let races = match hub.nominated_clusters.as_slice() {
+            [] => hub.recorded_cluster.is_none() && (self.is_blind() || waits()),
+            // Whether a cluster reports is not known while it is not reached.
+            [single] => fleet.is_unreported(*single) || self.state.races && !fleet.reports(*single),
             _ => true,
-        }
+        };
+        self.state.races = races;
+        races
+    }
+
+    fn is_blind(&self) -> bool {
+        let fleet = self.inputs.registry.fleet();
+        self.multikueue_config().is_some_and(|config| fleet.is_blind(config))
+    }
+
+    /// Beside clusters that report, a race ends when the queues have had the time of a round: the quota could serve others.
+    fn race_until(&self, hub: &LocalWorkload) -> Option<Time> {
+        let ends = !self.config.dispatcher.races() && hub.race.is_some() && !self.is_blind();
+        ends.then(|| Time(hub.nominated_at.0.saturating_add(ROUND)))
     }
 
     fn clusters_that_race(&self, hub: &LocalWorkload) -> Option<ClusterRace> {
@@ -319,6 +340,7 @@ impl<'a> DispatchEvaluation<'a> {
                 self.ctx.agenda.at(timestamp(at), Reevaluation::Workload(self.key.clone()));
             }
             DispatchStep::SetCheckReady(cluster) => {
+                self.place_winner(cluster);
                 let name = self.inputs.registry.fleet().name(cluster).into();
                 return propose(Transition::CheckReady(name));
             }
@@ -381,6 +403,24 @@ impl<'a> DispatchEvaluation<'a> {
         self.state.nominated_at = self.ctx.now;
         let name = self.inputs.registry.fleet().name(cluster).into();
         Some(DispatchEffect::Propose(Transition::Nominate(vec![name])))
+    }
+
+    /// A Workload that waited for the queues of clusters without reports is counted on the one that admitted it.
+    fn place_winner(&mut self, cluster: ClusterId) {
+        let Some(record) = self.inputs.workloads.get(self.key) else {
+            return;
+        };
+        let (fleet, scheduler) = (self.inputs.registry.fleet(), self.inputs.scheduler);
+        let Some(id) = record.id().filter(|id| fleet.is_racing(*id)) else {
+            return;
+        };
+        let admission = record.object().status.admission.as_ref();
+        let work = admission.and_then(|one| admitted_work(record, one, (scheduler, fleet)));
+        if let Some(work) = work {
+            let fleet = self.inputs.registry.fleet_mut();
+            fleet.place(id, cluster, work, engine_time(self.ctx.now));
+            fleet.set_priority(id, scheduler.queue_order(id).priority);
+        }
     }
 
     /// Copies the status of a worker's jobs to the hub's jobs, when the throttle allows it.

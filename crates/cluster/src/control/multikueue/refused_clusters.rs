@@ -52,20 +52,25 @@ impl DispatchEvaluation<'_> {
             if let Some(id) = record.id() {
                 self.inputs.registry.fleet_mut().unplace(id);
             }
+            self.exclude_others(cluster, epoch, &why);
             self.exclude_for(cluster, scope, why);
-            self.exclude_others(cluster, epoch);
             self.state.withdrawn = true;
         }
         DispatchEffect::Unreserve(message)
     }
 
-    /// In a race other clusters have refused the Workload as well.
-    fn exclude_others(&mut self, cluster: ClusterId, epoch: u64) {
+    /// In a race no other nominated cluster took the Workload either, with a refusal or without.
+    fn exclude_others(&mut self, cluster: ClusterId, epoch: u64, why: &str) {
+        let record = self.inputs.workloads.get(self.key);
+        let nominated = record.iter().flat_map(|one| &one.object().status.nominated_cluster_names);
+        let nominated: Vec<&str> = nominated.map(String::as_str).collect();
         let others = self.workers.iter().map(|(_, worker)| worker);
         let refused: Vec<_> = others
             .filter(|worker| worker.id != cluster)
             .filter_map(|worker| {
-                let why = worker.refusal(self.key, epoch)?.message.as_str().into();
+                let refusal = worker.refusal(self.key, epoch).map(|one| one.message.as_str());
+                let silent = || nominated.contains(&worker.name()).then_some(why);
+                let why = refusal.or_else(silent)?.into();
                 Some((worker.id, worker.refused_scope(self.key, epoch), why))
             })
             .collect();

@@ -44,6 +44,8 @@ pub(super) struct DispatchState {
     pub(super) epoch_raised: bool,
     /// Nothing of the Workload runs on any worker.
     pub(super) withdrawn: bool,
+    /// Clusters without reports race for it.
+    pub(super) races: bool,
     /// It waits for further clusters to race.
     pub(super) awaits_clusters: bool,
     /// When the status of its job was copied to the hub.
@@ -70,6 +72,7 @@ impl DispatchState {
             creates: BTreeMap::new(),
             epoch_raised: false,
             withdrawn: false,
+            races: false,
             awaits_clusters: false,
             throttle: StatusSyncThrottle::default(),
             nominated_at: now,

@@ -59,6 +59,7 @@ pub(super) fn hub_view(
         recorded_cluster: status.cluster_name.as_ref().map(&mut id),
         nominated_clusters: status.nominated_cluster_names.iter().map(&mut id).collect(),
         race: None,
+        race_until: None,
         epoch: index::epoch(workload),
         highest_epoch: state.highest_epoch,
         newer_copy_until: None,

@@ -153,6 +153,74 @@ fn clusters_race_under_capacity_dispatch_if_none_reports() {
     assert!(!orders(&step).contains(&"hub unplace".to_owned()), "{:?}", orders(&step));
 }
 
+#[test]
+fn the_queues_of_a_single_worker_without_a_report_have_all_the_time_they_need() {
+    let mut control = manager_of(capacity_settings());
+    connect(&mut control, "east");
+    let step = control.decide(NOW);
+    assert_eq!(body(&step, "hub")["status"]["nominatedClusterNames"], json!(["east"]));
+    dispatched::done(&mut control, &step, "reserve", reserved("51", &["east"]), NOW);
+    let step = control.decide(NOW);
+    assert_eq!(orders(&step), ["east clone-create"], "no job before its queues admit it");
+    created(&mut control, &step, "east", clone("60", false));
+    for minutes in [0, 2, 20] {
+        assert_eq!(orders(&control.decide(NOW + minutes.minutes())), [""; 0], "{minutes}");
+    }
+    worker(&mut control, "east", WorkerInput::Workload(Change::Apply(shared(clone("61", true)))));
+    assert_eq!(orders(&control.decide(NOW + 21.minutes())), ["hub dispatched"]);
+}
+
+/// A Workload that fits on no node of `east`, in the state after a write that reserved its quota, nominated for these clusters.
+fn large(version: &str, nominated: &[&str]) -> Value {
+    let mut value = gang_reservation::waiting("large", 1, 20);
+    value["metadata"]["resourceVersion"] = json!(version);
+    value["status"] = json!({
+        "admission": {"clusterQueue": "cq", "podSetAssignments": [
+            {"name": "main", "count": 1, "flavors": {"cpu": "default"}, "resourceUsage": {"cpu": "20"}},
+        ]},
+        "conditions": [
+            {"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": ""},
+        ],
+        "admissionChecks": [{"name": "workers", "state": "Pending", "message": ""}],
+        "nominatedClusterNames": nominated,
+    });
+    value
+}
+
+#[test]
+fn the_queues_of_a_worker_without_a_report_get_a_round_beside_one_that_reports() {
+    let mut control = gang_reservation::manager(&json!({}));
+    let config = json!({
+        "apiVersion": API, "kind": "MultiKueueConfig", "metadata": {"name": "all", "resourceVersion": "40"},
+        "spec": {"clusters": ["west", "east"]},
+    });
+    control.observe(ManagerInput::MultiKueueConfig(Change::Apply(shared(config))), NOW);
+    let west = json!({"metadata": {"name": "west", "resourceVersion": "41"}, "spec": {}});
+    control.observe(ManagerInput::MultiKueueCluster(Change::Apply(shared(west))), NOW);
+    connect(&mut control, "west");
+    observe(&mut control, gang_reservation::waiting("large", 1, 20));
+    let step = control.decide(NOW);
+    assert!(orders(&step).contains(&"hub reserve".to_owned()), "{:?}", orders(&step));
+    assert_eq!(body(&step, "hub")["status"]["nominatedClusterNames"], Value::Null);
+    dispatched::done(&mut control, &step, "reserve", large("50", &[]), NOW);
+
+    let step = control.decide(NOW);
+    assert_eq!(body(&step, "hub")["status"]["nominatedClusterNames"], json!(["west"]));
+    dispatched::done(&mut control, &step, "reserve", large("51", &["west"]), NOW);
+    let ends = NOW + 5.minutes();
+    let step = control.decide(NOW);
+    assert_eq!(orders(&step), ["west clone-create"]);
+    let mut copy = large("60", &[]);
+    (copy["metadata"]["labels"], copy["status"]) =
+        (clone("60", false)["metadata"]["labels"].take(), json!({}));
+    copy["metadata"]["annotations"] = json!({"sluice.dev/epoch": "1"});
+    created(&mut control, &step, "west", copy);
+    let step = control.decide(ends - 1.seconds());
+    assert!(!orders(&step).iter().any(|one| one.contains("epoch")), "{:?}", orders(&step));
+    let step = control.decide(ends);
+    assert!(orders(&step).iter().any(|one| one.contains("epoch")), "{:?}", orders(&step));
+}
+
 /// The Workload as an external dispatcher leaves it.
 fn nominated_by_others(
     control: &mut ManagerControl,

@@ -149,3 +149,16 @@ fn hazard_4_a_returning_copy_of_an_earlier_epoch_displaces_no_recorded_cluster()
 fn hazard_5_nothing_is_left_to_do_when_every_cluster_is_nominated() {
     check(&[(999, "quota nominated=a,b race=a,b", &["a live clone=1", "b live clone=1"], &[])]);
 }
+
+#[test]
+fn a_race_with_an_end_is_cancelled_when_no_queue_has_admitted_the_workload() {
+    let hub = "quota nominated=a,b race=a,b race-until=300";
+    let copies: &[&str] = &["a live clone=1", "b live clone=1"];
+    let late = "unplace a: not admitted by the worker in time";
+    check(&[
+        (299, hub, copies, &["wait-until 300"]),
+        (300, hub, copies, &["raise-epoch 2"]),
+        (300, "quota nominated=a,b race=a,b race-until=300 raised epoch=2", copies, &[late]),
+        (300, hub, &["a live clone=1 admitted=299", "b live"], &["ready a"]),
+    ]);
+}

@@ -1,0 +1,95 @@
+//! Clusters that report no capacity beside clusters that do: workers that run Kueue (docs/reference/dispatch.md §2).
+//!
+//! Room that a cluster reports is certain, so it comes first. A Workload without such room gets quota alone and races for the
+//! clusters that report nothing: their own queues decide. It holds quota meanwhile, so only a few wait at a time, each for a
+//! limited time.
+
+use std::collections::BTreeMap;
+
+use engine::{
+    Time,
+    ids::{ClusterId, WorkloadId},
+};
+
+use crate::{ClusterRefusal, Fleet, PlacementPolicy, WorkloadRequest};
+
+/// Workloads that may wait for the queues of a cluster at a time, beside clusters that report.
+pub const UNREPORTED_WINDOW: usize = 10;
+
+/// Workloads that wait for the queues of clusters without reports.
+#[derive(Debug, Default)]
+pub(crate) struct RacingWorkloads(BTreeMap<WorkloadId, Vec<ClusterId>>);
+
+impl RacingWorkloads {
+    /// Number of Workloads that wait for a cluster.
+    fn waiting_for(&self, cluster: ClusterId) -> usize {
+        self.0.values().filter(|clusters| clusters.contains(&cluster)).count()
+    }
+}
+
+impl Fleet {
+    /// Whether something is known of the capacity of a cluster, whatever its age.
+    pub fn reports(&self, id: ClusterId) -> bool {
+        self.clusters[id.index()].report().is_some()
+    }
+
+    /// Whether a cluster is connected and known to report nothing.
+    pub fn is_unreported(&self, id: ClusterId) -> bool {
+        let cluster = &self.clusters[id.index()];
+        cluster.connected && cluster.report_listed && cluster.report().is_none()
+    }
+
+    /// The clusters without reports whose queues a Workload may wait for now.
+    pub(crate) fn unreported_candidates(
+        &self,
+        (config, request): (&str, &WorkloadRequest),
+        now: Time,
+    ) -> Vec<ClusterId> {
+        let config = self.config(config);
+        let clusters = config.clusters.iter().copied();
+        clusters.filter(|id| self.waits_for(*id, (request, &config.policy), now)).collect()
+    }
+
+    /// Whether a Workload without room elsewhere would wait for the queues of a cluster.
+    pub(crate) fn waits_for(
+        &self,
+        id: ClusterId,
+        (request, policy): (&WorkloadRequest, &PlacementPolicy),
+        now: Time,
+    ) -> bool {
+        self.is_unreported(id) && self.check_unreported(request, policy, id, now).is_ok()
+    }
+
+    /// Checks whether a Workload may wait for the queues of a cluster that reports nothing.
+    pub(crate) fn check_unreported(
+        &self,
+        request: &WorkloadRequest,
+        policy: &PlacementPolicy,
+        id: ClusterId,
+        now: Time,
+    ) -> Result<(), ClusterRefusal> {
+        self.check_open(request, policy, id, now)?;
+        match self.racing.waiting_for(id) < UNREPORTED_WINDOW {
+            true => Ok(()),
+            false => Err(ClusterRefusal::QueueFull),
+        }
+    }
+
+    /// Records that a Workload waits for the queues of these clusters, until it is placed or removed.
+    pub(crate) fn begin_race(&mut self, workload: WorkloadId, clusters: Vec<ClusterId>) {
+        self.end_race(workload);
+        self.racing.0.insert(workload, clusters);
+    }
+
+    /// Whether a Workload has quota and waits for the queues of clusters without reports.
+    pub fn is_racing(&self, workload: WorkloadId) -> bool {
+        self.racing.0.contains_key(&workload)
+    }
+
+    /// Makes room for others that want to wait.
+    pub(crate) fn end_race(&mut self, workload: WorkloadId) {
+        for cluster in self.racing.0.remove(&workload).into_iter().flatten() {
+            self.mark_changed(cluster);
+        }
+    }
+}
