@@ -26,19 +26,30 @@ pub(crate) struct KindFixture {
     pub(crate) installation: Installation<'static>,
     pub(crate) space: Space,
     pub(crate) tested: KindUnderTest,
-    _operators: Vec<PlayedOperator>,
+    operators: Vec<PlayedOperator>,
 }
 
 impl KindFixture {
     /// A namespace of this test and kind. Its operator runs in every cluster, unless Kubernetes runs jobs of the kind.
     pub(crate) async fn new(test: &str, tested: KindUnderTest) -> Result<Self> {
+        let mut fixture = Self::without_operators(test, tested).await?;
+        fixture.start_operators();
+        Ok(fixture)
+    }
+
+    /// The same before its operators run: started jobs have no pods.
+    pub(crate) async fn without_operators(test: &str, tested: KindUnderTest) -> Result<Self> {
         let installation = SharedInstallation::get().await?.installation().await?;
         let test = format!("{test}_{}", tested.kind.plural());
         let space = installation.lab.space(&test).await?;
-        let clusters = space.clusters().iter().filter(|_| tested.kind.fields().is_some());
-        let start = |cluster| PlayedOperator::start(cluster, &tested.kind, space.namespace());
-        let operators = clusters.map(start).collect();
-        Ok(Self { installation, space, tested, _operators: operators })
+        Ok(Self { installation, space, tested, operators: Vec::new() })
+    }
+
+    pub(crate) fn start_operators(&mut self) {
+        let kind = &self.tested.kind;
+        let clusters = self.space.clusters().iter().filter(|_| kind.fields().is_some());
+        let start = |cluster| PlayedOperator::start(cluster, kind, self.space.namespace());
+        self.operators = clusters.map(start).collect();
     }
 
     pub(crate) fn namespace(&self) -> &str {

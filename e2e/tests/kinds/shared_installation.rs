@@ -19,6 +19,12 @@ pub(crate) const OTHER_VERSION: &str = "versions.example.com";
 /// The group of the made-up kind that the second worker does not serve before a test installs it.
 pub(crate) const SERVED_PARTLY: &str = "partly.example.com";
 
+/// The group of the made-up kind whose CRD a test deletes on the hub.
+pub(crate) const DELETED: &str = "deleted.example.com";
+
+/// The group of the made-up kind whose CRD a test deletes on the first worker.
+pub(crate) const DELETED_THERE: &str = "partly-deleted.example.com";
+
 /// A lab with two workers and the installation on it.
 pub(crate) struct SharedInstallation {
     lab: TestLab,
@@ -56,16 +62,17 @@ impl SharedInstallation {
     async fn build() -> Result<Self> {
         let lab = TestLab::start(LabPlan { workers: PLAN.workers, audit: true }).await?;
         let ports = InstallationPorts::choose()?;
-        let mut definitions = [TRAINING, SERVED_LATER, OTHER_VERSION, SERVED_PARTLY]
-            .map(training_definition)
-            .to_vec();
+        let groups = [TRAINING, SERVED_LATER, OTHER_VERSION, SERVED_PARTLY, DELETED, DELETED_THERE];
+        let mut definitions = groups.map(training_definition).to_vec();
         definitions.push(COURSE.to_owned());
         let installation = Installation::of(&lab, PLAN, ports).await?;
         let installation = installation.with_job_kinds(&definitions.join("---\n"))?;
         installation.install().await?;
         let (hub, workers) = (&installation.hub, &installation.workers);
         for cluster in std::iter::once(hub).chain(workers) {
-            serve(cluster, &training_crd(TRAINING)).await?;
+            for group in [TRAINING, DELETED, DELETED_THERE] {
+                serve(cluster, &training_crd(group)).await?;
+            }
             serve(cluster, COURSE_CRD).await?;
             serve(cluster, LEADER_WORKER_SET_CRD).await?;
         }

@@ -96,7 +96,7 @@ impl Core {
     /// Records a change of jobs of a kind. Returns whether the kind can be observed now and could not be before, or the
     /// reverse.
     pub(super) fn observe_jobs(&mut self, kind: &Kind, change: Change<JobObject>) -> bool {
-        let differs = self.jobs.observe_availability(kind, &change);
+        let differs = self.jobs.observe_availability(kind, &change, &mut self.ctx);
         for_each_object(change, |key, object| {
             self.jobs.observe(&JobKey::new(kind, &key), object, &mut self.ctx);
         });

@@ -10,6 +10,7 @@
 //! | `orphans` | dispatched jobs whose Workload was removed by force |
 //! | `dispatchable` | whether a job can be dispatched to workers |
 //! | `announcements` | Events about a job that follow from its Workload |
+//! | `kind_availability` | kinds that cannot be observed, and jobs that were deleted together with theirs |
 //! | `lookups` | other objects that pod sets need |
 //! | `job_evaluation` | what a single job needs next |
 //! | `pod_groups`, `group_evaluation` | which pods make up which group; what a group needs next, and how often |
@@ -28,6 +29,7 @@ mod dispatchable;
 mod group_evaluation;
 mod inputs;
 mod job_evaluation;
+mod kind_availability;
 mod lookups;
 mod orphans;
 mod owners;
@@ -53,7 +55,7 @@ use ::jobs::{
 use crds::v1beta2::{ReclaimablePod, Workload};
 use kube::core::DynamicObject;
 use runtime::{
-    watch::{Change, Key, Unavailable},
+    watch::{Change, Key},
     writer::WriteOutcome,
 };
 
@@ -66,9 +68,9 @@ pub(crate) use self::{
 
 use self::{
     ancestors::ChildJobs, change::submit, group_evaluation::GroupEvaluation,
-    job_evaluation::JobEvaluation, lookups::Lookups, orphans::Orphans, owners::Owners,
-    pod_groups::PodGroups, refusals::Refusals, replica_sets::ReplicaSets,
-    set_evaluation::SetEvaluation,
+    job_evaluation::JobEvaluation, kind_availability::KindAvailability, lookups::Lookups,
+    orphans::Orphans, owners::Owners, pod_groups::PodGroups, refusals::Refusals,
+    replica_sets::ReplicaSets, set_evaluation::SetEvaluation,
 };
 use super::{
     context::Context,
@@ -92,8 +94,7 @@ pub(crate) struct Jobs {
     sets: ReplicaSets,
     refused_jobs: Refusals<JobKey>,
     refused_groups: Refusals<Key>,
-    /// Kinds that the cluster does not serve, or does not let us see.
-    unavailable: KeyMap<Kind, Unavailable>,
+    kinds: KindAvailability,
 }
 
 impl Jobs {
@@ -109,7 +110,7 @@ impl Jobs {
             sets: ReplicaSets::default(),
             refused_jobs: Refusals::default(),
             refused_groups: Refusals::default(),
-            unavailable: KeyMap::new(),
+            kinds: KindAvailability::new(),
         }
     }
 
@@ -123,7 +124,7 @@ impl Jobs {
 
     /// Whether jobs of a kind can be observed.
     pub(crate) fn is_available(&self, kind: &Kind) -> bool {
-        !self.unavailable.contains_key(kind)
+        self.kinds.unavailable(kind).is_none()
     }
 
     pub(crate) fn gates(&self) -> JobGates {
@@ -233,15 +234,20 @@ impl Jobs {
     }
 
     /// Records whether a kind can be observed, as a change of it shows. Returns whether that differs from before.
-    pub(crate) fn observe_availability(&mut self, kind: &Kind, change: &Change<JobObject>) -> bool {
-        match change {
-            Change::Unavailable { reason, .. } => {
-                tracing::warn!(%kind, ?reason, "jobs of this kind cannot be observed");
-                self.unavailable.insert(kind.clone(), *reason).is_none()
-            }
-            Change::Reset { .. } => self.unavailable.remove(kind).is_some(),
-            Change::Apply(_) | Change::Delete(_) => false,
-        }
+    pub(crate) fn observe_availability(
+        &mut self,
+        kind: &Kind,
+        change: &Change<JobObject>,
+        ctx: &mut Context,
+    ) -> bool {
+        let absent = || {
+            let owners = self.owners.of_kind(kind).filter(|job| self.jobs.get(*job).is_none());
+            owners
+                .inspect(|job| ctx.agenda.now(Reevaluation::Job((*job).clone())))
+                .cloned()
+                .collect()
+        };
+        self.kinds.observe(kind, change, absent)
     }
 
     /// The topmost managed job of which this one is a child. A pod of a set is none: its group starts it.
@@ -365,7 +371,8 @@ impl Jobs {
         ctx: &mut Context,
     ) -> Vec<(Key, WorkloadEffect)> {
         let Some(tracked) = self.jobs.get(key) else {
-            return self.abandon(key, inputs.workloads, ctx);
+            let abandon = |command| self.owners.abandon((key, command), inputs.workloads, ctx);
+            return self.kinds.command_after_deletion(key).map(abandon).unwrap_or_default();
         };
         let waiter = Reevaluation::Job(key.clone());
         if !ctx.is_free(&Target::job(key), &tracked.stamp(), &waiter) || !managed {
@@ -411,7 +418,7 @@ impl Jobs {
     ) -> Vec<(Key, WorkloadEffect)> {
         // Whether pods are missing, or ready, is part of the status of the Workload.
         ctx.agenda.now(Reevaluation::Workload(group.clone()));
-        let is_unseen = self.unavailable.contains_key(pods::kind());
+        let is_unseen = !self.is_available(pods::kind());
         if managed.is_empty() && (self.groups.contains(group) || is_unseen) {
             return Vec::new();
         }
@@ -537,20 +544,6 @@ impl Jobs {
     fn named_workload(&self, key: &JobKey, job: &JobObject) -> Option<Key> {
         let name = prebuilt_name(job, self.config.gates).name;
         (!name.is_empty()).then(|| key.in_namespace(name))
-    }
-
-    /// Workloads of a job that is gone: the finalizer is removed, the garbage collector deletes them.
-    fn abandon(
-        &self,
-        key: &JobKey,
-        workloads: &Workloads,
-        ctx: &mut Context,
-    ) -> Vec<(Key, WorkloadEffect)> {
-        // Nothing is known about jobs of a kind that the cluster does not let us see.
-        if self.unavailable.get(&key.kind) == Some(&Unavailable::Forbidden) {
-            return Vec::new();
-        }
-        self.owners.abandon(key, workloads, ctx)
     }
 
     /// Records whether the Workload of a running copy was removed by force.

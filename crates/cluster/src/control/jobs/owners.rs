@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use ::jobs::{GenericJob, JobObject, Kinds, equivalence, pods::group};
+use ::jobs::{GenericJob, JobObject, Kind, Kinds, equivalence, pods::group};
 use crds::v1beta2::Workload;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use runtime::watch::Key;
@@ -83,10 +83,10 @@ impl Owners {
         objects.filter(|workload| belongs_to(job, workload, prebuilt.is_some())).collect()
     }
 
-    /// What follows for the Workloads of a job that is gone: the finalizer is removed, the garbage collector deletes them.
+    /// What follows for the Workloads of a job that is gone, except those of a group: this command.
     pub(super) fn abandon(
         &self,
-        job: &JobKey,
+        (job, command): (&JobKey, WorkloadCommand),
         workloads: &Workloads,
         ctx: &mut Context,
     ) -> Vec<(Key, WorkloadEffect)> {
@@ -98,8 +98,13 @@ impl Owners {
             self.owned_by(job).cloned().partition(is_group);
         // Other members still own it.
         groups.into_iter().for_each(|group| ctx.agenda.now(Reevaluation::PodGroup(group)));
-        let effect = || WorkloadEffect::Perform(WorkloadCommand::RemoveFinalizer, None);
+        let effect = || WorkloadEffect::Perform(command.clone(), None);
         abandoned.into_iter().map(|owned| (owned, effect())).collect()
+    }
+
+    /// Jobs of a kind that own Workloads.
+    pub(super) fn of_kind(&self, kind: &Kind) -> impl Iterator<Item = &JobKey> {
+        self.owned.keys().filter(move |job| job.kind == *kind)
     }
 
     pub(super) fn owns_any(&self, job: &JobKey) -> bool {

@@ -1,0 +1,69 @@
+//! Which kinds of jobs can be observed, and which jobs were deleted together with their kind.
+//!
+//! A CRD is deleted after its objects. The garbage collector finds the owner of an object by its kind, so it never deletes the
+//! Workloads of these jobs: they would hold their quota for ever. A version of a kind that is no longer served looks the same, but its
+//! jobs exist and may run. Only a job whose deletion was observed is known to be gone.
+
+use std::collections::BTreeSet;
+
+use ::jobs::{JobObject, Kind};
+use runtime::watch::{Change, Unavailable};
+
+use crate::control::{job_key::JobKey, key_map::KeyMap, workloads::WorkloadCommand};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct KindAvailability {
+    /// Observed kinds; with a value those that the cluster does not serve, or does not let us see.
+    kinds: KeyMap<Kind, Option<Unavailable>>,
+    deleted: BTreeSet<JobKey>,
+}
+
+impl KindAvailability {
+    pub(super) fn new() -> Self {
+        Self { kinds: KeyMap::new(), deleted: BTreeSet::new() }
+    }
+
+    /// Why jobs of a kind cannot be observed.
+    pub(super) fn unavailable(&self, kind: &Kind) -> Option<Unavailable> {
+        *self.kinds.get(kind)?
+    }
+
+    /// What follows for the Workloads of a job that is not observed: without their finalizer the garbage collector deletes them.
+    pub(super) fn command_after_deletion(&self, job: &JobKey) -> Option<WorkloadCommand> {
+        match self.unavailable(&job.kind) {
+            // Nothing is known about jobs of a kind that the cluster does not let us see.
+            Some(Unavailable::Forbidden) => None,
+            Some(Unavailable::NotServed) if self.deleted.contains(job) => {
+                Some(WorkloadCommand::Delete)
+            }
+            _ => Some(WorkloadCommand::RemoveFinalizer),
+        }
+    }
+
+    /// Records whether a kind can be observed, as a change of it shows. `absent` are the jobs of the kind that do not exist any more and
+    /// have Workloads. Returns whether the kind can be observed now and could not be before, or the reverse.
+    pub(super) fn observe(
+        &mut self,
+        kind: &Kind,
+        change: &Change<JobObject>,
+        absent: impl FnOnce() -> BTreeSet<JobKey>,
+    ) -> bool {
+        let was_listed = self.kinds.get(kind) == Some(&None);
+        match change {
+            Change::Unavailable { reason, .. } => {
+                tracing::warn!(%kind, ?reason, "jobs of this kind cannot be observed");
+                // Without an earlier list nothing is known about jobs that are absent.
+                if was_listed && *reason == Unavailable::NotServed {
+                    self.deleted.extend(absent());
+                }
+                self.kinds.insert(kind.clone(), Some(*reason)).flatten().is_none()
+            }
+            Change::Reset { .. } => {
+                self.deleted.retain(|job| job.kind != *kind);
+                self.kinds.insert(kind.clone(), None).flatten().is_some()
+            }
+            Change::Apply(_) | Change::Delete(_) => false,
+        }
+    }
+}
