@@ -73,6 +73,9 @@ fn queue_objects(namespace: &str, cpu: &str, workers: &[&str], flavor: &Value) -
     text.join("\n---\n")
 }
 
+/// Run time in seconds of pods that do not end by themselves while a test runs.
+pub const LONG: u32 = 3600;
+
 /// Whether a condition of a Job is true, such as `Complete`.
 pub fn job_is(job: &Job, condition: &str) -> bool {
     let mut conditions = job.status.iter().flat_map(|status| status.conditions.iter().flatten());

@@ -35,7 +35,7 @@ pub async fn until_workload(
 
 /// Waits for `outcome` while the pods of a job on these clusters end, each soon after its start or when it is seen.
 ///
-/// For jobs whose pods run without an end until then: a test catches them running however slow the machine is.
+/// Pods that run without an end until then are still running when a test looks at them, however slow the machine is.
 ///
 /// # Errors
 /// Those of `outcome`, and a refused change of a pod.

@@ -41,8 +41,8 @@ impl Fleet {
         if dispatcher == Dispatcher::External {
             return ClusterRace::default();
         }
-        // Beside clusters that report, those without a report race, and no other joins later.
-        let beside_reports = dispatcher == Dispatcher::Capacity && !self.is_blind(config);
+        // Those without a report race, and no other joins later.
+        let beside_reports = self.races_beside_reports(config, dispatcher);
         let config = self.config(config);
         let takes = |&id: &ClusterId| self.check_open(request, &config.policy, id, now).is_ok();
         let open = config.clusters.iter().copied().filter(takes);

@@ -62,7 +62,7 @@ impl<'a> FleetPlacer<'a> {
         key
     }
 
-    /// The clusters without reports whose queues decide about an entry that has no room elsewhere.
+    /// The clusters without reports. Their queues decide about an entry that has no room elsewhere.
     fn unreported_candidates(&self, dispatched: &DispatchedEntry) -> Vec<ClusterId> {
         let request = &dispatched.work.request;
         self.fleet.unreported_candidates((&dispatched.config, request), self.now)

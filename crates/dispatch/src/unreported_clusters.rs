@@ -11,7 +11,7 @@ use engine::{
     ids::{ClusterId, WorkloadId},
 };
 
-use crate::{ClusterRefusal, Fleet, PlacementPolicy, WorkloadRequest};
+use crate::{ClusterRefusal, Dispatcher, Fleet, PlacementPolicy, WorkloadRequest};
 
 /// Workloads that may wait for the queues of a cluster at a time, beside clusters that report.
 pub const UNREPORTED_WINDOW: usize = 10;
@@ -39,7 +39,12 @@ impl Fleet {
         cluster.connected && cluster.report_listed && cluster.report().is_none()
     }
 
-    /// The clusters without reports whose queues a Workload may wait for now.
+    /// Whether a race is one of clusters without reports, beside others that report.
+    pub fn races_beside_reports(&self, config: &str, dispatcher: Dispatcher) -> bool {
+        dispatcher == Dispatcher::Capacity && !self.is_blind(config)
+    }
+
+    /// The clusters without reports that a Workload may wait for now.
     pub(crate) fn unreported_candidates(
         &self,
         (config, request): (&str, &WorkloadRequest),

@@ -116,6 +116,16 @@ fn report(cpu: ResourceId, free: i64) -> CapacityReport {
     }
 }
 
+/// The request of a Workload with one pod of so many cpus.
+fn one_pod((cpu, amount): (ResourceId, i64), priority: i64) -> DispatchedEntry {
+    let requests = vec![(cpu, Amount(amount))];
+    let pods = RequestedPodSet { count: 1, requests, ..RequestedPodSet::default() };
+    let request = Arc::new(WorkloadRequest { pod_sets: vec![pods], ..WorkloadRequest::default() });
+    let work = Arc::new(AssignedWorkload::new(request, Vec::new()));
+    let order = QueueOrder { priority, queued_at: Time(0) };
+    DispatchedEntry { config: "all".to_owned(), work, order, group: None }
+}
+
 #[test]
 fn hazard_10_quota_is_reserved_only_together_with_a_cluster() {
     let (mut engine, cpu) = engine(100);
@@ -131,13 +141,7 @@ fn hazard_10_quota_is_reserved_only_together_with_a_cluster() {
         (submit(&mut engine, "ns/a", cpu, 4), submit(&mut engine, "ns/b", cpu, 3));
     let lookup = |entry: &engine::CycleEntry| {
         let amount = if entry.workload == first { 4 } else { 3 };
-        let requests = vec![(cpu, Amount(amount))];
-        let pods = RequestedPodSet { count: 1, requests, ..RequestedPodSet::default() };
-        let request =
-            Arc::new(WorkloadRequest { pod_sets: vec![pods], ..WorkloadRequest::default() });
-        let work = Arc::new(AssignedWorkload::new(request, Vec::new()));
-        let order = QueueOrder::default();
-        Some(DispatchedEntry { config: "all".to_owned(), work, order, group: None })
+        Some(one_pod((cpu, amount), 0))
     };
     let outcomes = |engine: &mut Engine, fleet: &mut Fleet| {
         let mut placing = FleetPlacer::new(fleet, &lookup, Time(1));
@@ -167,15 +171,7 @@ fn only_a_few_workloads_without_known_room_wait_for_the_queues_of_a_cluster_with
     fleet.set_connected(kueue, true);
     let clusters = vec![kueue, east];
     fleet.set_config("all", Some(PlacementConfig { clusters, ..PlacementConfig::default() }));
-    let lookup = |_: &engine::CycleEntry| {
-        let requests = vec![(cpu, Amount(3))];
-        let pods = RequestedPodSet { count: 1, requests, ..RequestedPodSet::default() };
-        let request =
-            Arc::new(WorkloadRequest { pod_sets: vec![pods], ..WorkloadRequest::default() });
-        let work = Arc::new(AssignedWorkload::new(request, Vec::new()));
-        let order = QueueOrder::default();
-        Some(DispatchedEntry { config: "all".to_owned(), work, order, group: None })
-    };
+    let lookup = |_: &engine::CycleEntry| Some(one_pod((cpu, 3), 0));
     let outcome = |engine: &mut Engine, fleet: &mut Fleet| {
         let entries = engine.cycle(Time(1), &mut FleetPlacer::new(fleet, &lookup, Time(1)));
         entries.first().expect("an entry").outcome
@@ -204,9 +200,7 @@ fn only_a_few_workloads_without_known_room_wait_for_the_queues_of_a_cluster_with
     };
     assert!(fleet.woken_keys(Time(1)).is_empty());
     // Its queues have admitted one.
-    let request = WorkloadRequest::default();
-    let work = Arc::new(AssignedWorkload::new(Arc::new(request), Vec::new()));
-    fleet.place(first, kueue, work, Time(2));
+    fleet.place(first, kueue, one_pod((cpu, 3), 0).work, Time(2));
     assert!(!fleet.is_racing(first));
     assert_eq!(fleet.woken_keys(Time(2)), [key]);
     engine.apply(Event::ClusterCapacity(key));
@@ -243,13 +237,7 @@ impl PreemptionCase {
         let lookup = |entry: &engine::CycleEntry| {
             let (amount, priority) =
                 if entry.workload.index() < 4 { (2, 0) } else { (self.large, 1) };
-            let requests = vec![(cpu, Amount(amount))];
-            let pods = RequestedPodSet { count: 1, requests, ..RequestedPodSet::default() };
-            let request =
-                Arc::new(WorkloadRequest { pod_sets: vec![pods], ..WorkloadRequest::default() });
-            let work = Arc::new(AssignedWorkload::new(request, Vec::new()));
-            let order = QueueOrder { priority, queued_at: Time(0) };
-            Some(DispatchedEntry { config: "all".to_owned(), work, order, group: None })
+            Some(one_pod((cpu, amount), priority))
         };
         for n in 1..=4_u8 {
             submit(&mut engine, &format!("ns/small-{n}"), cpu, 2);

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::quota::{GROUP, JOBS, PODS};
-use crate::objects;
+use crate::objects::{self, LONG};
 
 /// Requests in flight. More than are due while the API server hangs.
 const AT_A_TIME: usize = 64;
@@ -30,9 +30,6 @@ const TRIES: usize = 300;
 
 /// For the end of everything that was submitted.
 const WITHIN: Duration = secs(240);
-
-/// Of a Job that does not end.
-const LONG: u32 = 3600;
 
 /// Names of what was submitted.
 pub(super) struct SubmittedWork {

@@ -9,11 +9,8 @@ use serde_json::json;
 
 use crate::{
     fixture::{DispatchFixture, delete, holds},
-    objects,
+    objects::{self, LONG},
 };
-
-/// Until the test lets the pods end.
-const LONG: u32 = 3600;
 
 /// A Job `train` of two pods that runs on the first worker, and its Workload.
 async fn running(test: &str) -> Result<(DispatchFixture, Workload)> {

@@ -4,19 +4,15 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
 use crds::v1beta2::{ClusterQueue, Workload};
-use e2e::installation::TIMEOUT;
-use harness::annotation;
+use e2e::{installation::TIMEOUT, waits::while_pods_end};
 use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};
 use kube::{ResourceExt, api::ListParams};
 use serde_json::{Value, json};
 
 use crate::{
     fixture::{DispatchFixture, delete, holds},
-    objects,
+    objects::{self, LONG},
 };
-
-/// Longer than any test.
-const LONG: u32 = 3600;
 
 fn elastic(mut job: Value) -> Value {
     job["metadata"]["annotations"] = json!({"kueue.x-k8s.io/elastic-job": "true"});
@@ -112,13 +108,10 @@ async fn completions_that_equal_the_parallelism_follow() -> Result<()> {
     fixture.until_running("indexed", 1, 1).await?;
 
     // Its only pod ends, and with it the Job.
-    let [pod] = &fixture.staying_pods("indexed").await?.into_iter().collect::<Vec<_>>()[..] else {
-        anyhow::bail!("one pod is left")
-    };
-    let ends = json!({"metadata": {"annotations": {annotation::RUN_SECONDS: "1"}}});
-    let pods = fixture.worker(1).api::<Pod>(fixture.namespace());
-    pods.patch(pod, &kube::api::PatchParams::default(), &kube::api::Patch::Merge(&ends)).await?;
-    fixture.until_complete("indexed", 2 * TIMEOUT).await?;
+    ensure!(fixture.staying_pods("indexed").await?.len() == 1, "one pod is left");
+    let workers = &fixture.installation.workers;
+    let complete = fixture.until_complete("indexed", 2 * TIMEOUT);
+    while_pods_end(workers, (fixture.namespace(), "indexed"), complete).await?;
     fixture.until_workload("indexed", "is finished", |one| holds(one, "Finished")).await?;
     fixture.until_nothing_is_left().await
 }

@@ -173,7 +173,7 @@ impl DispatchFixture {
         self.expect(job, pods, &[RunVerdict::Once, RunVerdict::Moved]).await
     }
 
-    /// The same for a Job whose pods run without an end. They end from now on.
+    /// The same for a Job of pods that run without an end. They end from now on.
     pub(crate) async fn expect_once_when_ended(&self, job: &str, pods: usize) -> Result<()> {
         let outcome = self.expect_once_in_the_end(job, pods);
         let workers = &self.installation.workers;

@@ -8,14 +8,12 @@ use crds::{
 };
 use e2e::{
     installation::{Installation, TIMEOUT},
-    objects, waits,
+    objects::{self, LONG},
+    waits,
 };
 use harness::{Cluster, RunVerdict, TestLab};
 use k8s_openapi::api::batch::v1::Job;
 use kube::{Api, api::PostParams};
-
-/// Until the test lets the pods end.
-const LONG: u32 = 3600;
 
 /// The first Job takes the room that the agent reports. The second one gets quota, and the queues of the other worker admit it.
 /// No agent runs on the third worker yet.

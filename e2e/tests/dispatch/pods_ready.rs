@@ -20,7 +20,7 @@ async fn a_dispatched_workload_reports_pods_ready() -> Result<()> {
     let fixture = DispatchFixture::shared("pods_ready").await?;
     fixture.nodes(1, 1, "2").await?;
     fixture.queue("2").await?;
-    fixture.submit(&objects::job("train", 2, "1", 3600)).await?;
+    fixture.submit(&objects::job("train", 2, "1", objects::LONG)).await?;
     let started = |one: &Workload| is(one, "PodsReady", true, "Started");
     fixture.until_workload("train", "has ready pods", started).await?;
     fixture.expect_once_when_ended("train", 2).await

@@ -16,7 +16,7 @@ async fn a_job_is_withdrawn_when_it_is_deactivated_and_runs_when_it_is_activated
     let fixture = DispatchFixture::shared("deactivated").await?;
     fixture.nodes(2, 1, "2").await?;
     fixture.queue("2").await?;
-    fixture.submit(&objects::job("train", 2, "1", 3600)).await?;
+    fixture.submit(&objects::job("train", 2, "1", objects::LONG)).await?;
     fixture.until_running("train", 2, 2).await?;
     let workload =
         fixture.until_workload("train", "is admitted", |one| holds(one, "Admitted")).await?;

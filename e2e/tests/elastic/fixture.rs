@@ -9,7 +9,7 @@ use crds::{
 use e2e::{
     installation::{Installation, TIMEOUT},
     manager_lab::{KeptManager, ManagerLab},
-    objects,
+    objects::{self, LONG},
 };
 use harness::{Cluster, Space};
 use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};
@@ -19,9 +19,6 @@ use kube::{
 };
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
-
-/// Longer than any test.
-const LONG: u32 = 3600;
 
 /// The Job.
 const JOB: &str = "train";

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use crds::v1beta2::{ClusterQueue, Workload};
-use e2e::{installation::TIMEOUT, waits::while_pods_end};
+use e2e::{installation::TIMEOUT, objects::LONG, waits::while_pods_end};
 use harness::{Cluster, RunVerdict};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::DeleteParams;
@@ -13,9 +13,6 @@ use crate::{
     kind_under_test::{JobPlan, KindUnderTest, training_crd},
     shared_installation::{DELETED, DELETED_THERE, serve},
 };
-
-/// Until the test lets the pods end.
-const LONG: u32 = 3600;
 
 /// Deletes the CRD of the made-up kind and waits until it is gone: the API server has deleted all objects of the kind by then.
 async fn delete_crd(cluster: &Cluster, fixture: &KindFixture) -> Result<()> {

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
 use crds::{meta::is_true, names::conditions::QUOTA_RESERVED, v1beta2::Workload};
-use e2e::{installation::TIMEOUT, objects};
+use e2e::{
+    installation::TIMEOUT,
+    objects::{self, LONG},
+};
 use harness::RunVerdict;
 use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};
 use kube::{ResourceExt, api::PostParams};
@@ -15,9 +18,6 @@ use crate::{
     fixture::KindFixture,
     kind_under_test::{JobPlan, KindUnderTest},
 };
-
-/// Longer than any test.
-const LONG: u32 = 3600;
 
 /// Two jobs, one after the other: there is quota for one.
 pub(crate) async fn a_job_waits_runs_and_succeeds(tested: KindUnderTest) -> Result<()> {

@@ -6,7 +6,10 @@ use crds::{
     names::{MANAGED, gates::ADMISSION},
     v1beta2::{ClusterQueue, Workload},
 };
-use e2e::{installation::TIMEOUT, objects};
+use e2e::{
+    installation::TIMEOUT,
+    objects::{self, LONG},
+};
 use harness::{Cluster, Space, annotation};
 use k8s_openapi::api::{core::v1::Pod, events::v1::Event};
 use kube::{
@@ -16,9 +19,6 @@ use kube::{
 use serde_json::{Value, json};
 
 use crate::shared_installation::SharedInstallation;
-
-/// Longer than any test.
-const LONG: u32 = 3600;
 
 /// A namespace with quota and nodes of its own.
 pub(crate) struct PodsFixture {

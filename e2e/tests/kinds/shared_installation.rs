@@ -19,10 +19,10 @@ pub(crate) const OTHER_VERSION: &str = "versions.example.com";
 /// The group of the made-up kind that the second worker does not serve before a test installs it.
 pub(crate) const SERVED_PARTLY: &str = "partly.example.com";
 
-/// The group of the made-up kind whose CRD a test deletes on the hub.
+/// The group of the made-up kind with a CRD that is deleted on the hub.
 pub(crate) const DELETED: &str = "deleted.example.com";
 
-/// The group of the made-up kind whose CRD a test deletes on the first worker.
+/// The group of the made-up kind with a CRD that is deleted on the first worker.
 pub(crate) const DELETED_THERE: &str = "partly-deleted.example.com";
 
 /// A lab with two workers and the installation on it.

@@ -1,7 +1,7 @@
 //! Jobs that are dispatched to workers.
 
 use anyhow::{Result, ensure};
-use e2e::{installation::TIMEOUT, waits::while_pods_end};
+use e2e::{installation::TIMEOUT, objects::LONG, waits::while_pods_end};
 use harness::{Follow, FollowedChange, RunVerdict};
 use kube::{ResourceExt, api::DynamicObject};
 use serde_json::Value;
@@ -12,9 +12,6 @@ use crate::{
     fixture::KindFixture,
     kind_under_test::{JobPlan, KindUnderTest},
 };
-
-/// No test waits for the end of these pods.
-const LONG: u32 = 3600;
 
 pub(crate) async fn a_job_runs_on_a_worker_and_leaves_no_objects(
     tested: KindUnderTest,

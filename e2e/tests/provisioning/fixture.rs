@@ -5,6 +5,7 @@ use crds::{
     meta::find,
     v1beta2::{AdmissionCheck, AdmissionCheckState, ProvisioningRequestConfig, Workload},
 };
+pub(crate) use e2e::objects::LONG;
 use e2e::{
     installation::{Installation, TIMEOUT},
     manager_lab::{KeptManager, ManagerLab},
@@ -19,9 +20,6 @@ use kube::{
 use provisioning::{EntryTemplate, ProvisioningRequest, attempt::request_name};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
-
-/// Longer than any test.
-pub(crate) const LONG: u32 = 3600;
 
 /// The kind that an autoscaler serves.
 pub(crate) const CRD: &str = include_str!("provisioning-request-crd.yaml");

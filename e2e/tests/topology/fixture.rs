@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use crds::v1beta2::{Workload, WorkloadStatus};
+pub(crate) use e2e::objects::LONG;
 use e2e::{
     installation::{Installation, TIMEOUT},
     manager_lab::ManagerLab,
@@ -30,9 +31,6 @@ pub(crate) const HOST: &str = "kubernetes.io/hostname";
 
 /// The gate of the topology.
 const GATE: &str = "kueue.x-k8s.io/topology";
-
-/// Longer than any test.
-pub(crate) const LONG: u32 = 3600;
 
 static SHARED: OnceCell<ManagerLab> = OnceCell::const_new();
 

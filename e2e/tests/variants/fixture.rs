@@ -5,6 +5,7 @@ use crds::{
     meta::{find, is_true},
     v1beta2::{ClusterQueue, Workload},
 };
+pub(crate) use e2e::objects::LONG;
 use e2e::{
     installation::{Installation, TIMEOUT},
     manager_lab::{KeptManager, ManagerLab},
@@ -18,9 +19,6 @@ use kube::{
 };
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
-
-/// Longer than any test.
-pub(crate) const LONG: u32 = 3600;
 
 /// The node label of a flavor.
 const FLAVOR: &str = "lab.sluice.dev/flavor";

@@ -2,14 +2,17 @@
 //!
 //! A CRD is deleted after its objects. The garbage collector finds the owner of an object by its kind, so it never deletes the
 //! Workloads of these jobs: they would hold their quota for ever. A version of a kind that is no longer served looks the same, but its
-//! jobs exist and may run. Only a job whose deletion was observed is known to be gone.
+//! jobs exist and may run. Only a job with an observed deletion is known to be gone.
 
 use std::collections::BTreeSet;
 
 use ::jobs::{JobObject, Kind};
 use runtime::watch::{Change, Unavailable};
 
-use crate::control::{job_key::JobKey, key_map::KeyMap, workloads::WorkloadCommand};
+use crate::control::{
+    context::Context, job_key::JobKey, key_map::KeyMap, timers::Reevaluation,
+    workloads::WorkloadCommand,
+};
 
 /// See the module.
 #[derive(Debug)]
@@ -42,12 +45,14 @@ impl KindAvailability {
     }
 
     /// Records whether a kind can be observed, as a change of it shows. `absent` are the jobs of the kind that do not exist any more and
-    /// have Workloads. Returns whether the kind can be observed now and could not be before, or the reverse.
+    /// have Workloads; those that were deleted with the kind are evaluated again. Returns whether the kind can be observed now and
+    /// could not be before, or the reverse.
     pub(super) fn observe(
         &mut self,
         kind: &Kind,
         change: &Change<JobObject>,
-        absent: impl FnOnce() -> BTreeSet<JobKey>,
+        absent: impl Iterator<Item = JobKey>,
+        ctx: &mut Context,
     ) -> bool {
         let was_listed = self.kinds.get(kind) == Some(&None);
         match change {
@@ -55,7 +60,10 @@ impl KindAvailability {
                 tracing::warn!(%kind, ?reason, "jobs of this kind cannot be observed");
                 // Without an earlier list nothing is known about jobs that are absent.
                 if was_listed && *reason == Unavailable::NotServed {
-                    self.deleted.extend(absent());
+                    for job in absent {
+                        ctx.agenda.now(Reevaluation::Job(job.clone()));
+                        self.deleted.insert(job);
+                    }
                 }
                 self.kinds.insert(kind.clone(), Some(*reason)).flatten().is_none()
             }

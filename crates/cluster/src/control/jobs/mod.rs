@@ -240,14 +240,8 @@ impl Jobs {
         change: &Change<JobObject>,
         ctx: &mut Context,
     ) -> bool {
-        let absent = || {
-            let owners = self.owners.of_kind(kind).filter(|job| self.jobs.get(*job).is_none());
-            owners
-                .inspect(|job| ctx.agenda.now(Reevaluation::Job((*job).clone())))
-                .cloned()
-                .collect()
-        };
-        self.kinds.observe(kind, change, absent)
+        let owners = self.owners.of_kind(kind).filter(|job| self.jobs.get(*job).is_none());
+        self.kinds.observe(kind, change, owners.cloned(), ctx)
     }
 
     /// The topmost managed job of which this one is a child. A pod of a set is none: its group starts it.

@@ -1,9 +1,10 @@
-//! What an admitted Workload asks of a cluster.
+//! What an admitted Workload asks of a cluster, and its place there.
 
 use std::sync::Arc;
 
 use crds::v1beta2::Admission;
 use dispatch::{AssignedWorkload, Fleet};
+use engine::{Time, ids::ClusterId};
 use index::run_time_group;
 
 use crate::control::{scheduling::Scheduler, workloads::TrackedWorkload};
@@ -19,4 +20,20 @@ pub(super) fn admitted_work(
     let assigned = scheduler.admitted_pod_sets(admission, &record.object().spec.pod_sets);
     let work = Arc::new(AssignedWorkload::new(request, assigned));
     Some(fleet.with_run_time(work, Some(&run_time_group(record.object()))))
+}
+
+/// Counts an admitted Workload on a cluster. It runs there since this time.
+pub(super) fn place_admitted(
+    record: &TrackedWorkload,
+    cluster: ClusterId,
+    since: Time,
+    (scheduler, fleet): (&Scheduler, &mut Fleet),
+) {
+    let (Some(id), Some(admission)) = (record.id(), &record.object().status.admission) else {
+        return;
+    };
+    if let Some(work) = admitted_work(record, admission, (scheduler, fleet)) {
+        fleet.place(id, cluster, work, since);
+        fleet.set_priority(id, scheduler.queue_order(id).priority);
+    }
 }

@@ -17,7 +17,7 @@ use runtime::watch::Key;
 
 use super::{
     DispatchConfig, DispatchEffect, DispatchInputs,
-    admitted_work::admitted_work,
+    admitted_work::{admitted_work, place_admitted},
     adopted_result::adopted_event,
     grants::LeasedDispatch,
     multikueue_check,
@@ -127,7 +127,7 @@ impl<'a> DispatchEvaluation<'a> {
         self.inputs.siblings(self.key).keep_together(&mut race);
         // Clusters with a report may have room by now, and without any the Workload waits for room in its queue.
         let ends = race.clusters.is_empty() && hub.nominated_clusters.is_empty();
-        if ends && !self.config.dispatcher.races() && !self.is_blind() {
+        if ends && self.races_beside_reports() {
             return None;
         }
         self.state.awaits_clusters = race.incomplete;
@@ -158,9 +158,14 @@ impl<'a> DispatchEvaluation<'a> {
         self.multikueue_config().is_some_and(|config| fleet.is_blind(config))
     }
 
+    fn races_beside_reports(&self) -> bool {
+        let config = self.multikueue_config().unwrap_or_default();
+        self.inputs.registry.fleet().races_beside_reports(config, self.config.dispatcher)
+    }
+
     /// Beside clusters that report, a race ends when the queues have had the time of a round: the quota could serve others.
     fn race_until(&self, hub: &LocalWorkload) -> Option<Time> {
-        let ends = !self.config.dispatcher.races() && hub.race.is_some() && !self.is_blind();
+        let ends = hub.race.is_some() && self.races_beside_reports();
         ends.then(|| Time(hub.nominated_at.0.saturating_add(ROUND)))
     }
 
@@ -410,16 +415,9 @@ impl<'a> DispatchEvaluation<'a> {
         let Some(record) = self.inputs.workloads.get(self.key) else {
             return;
         };
-        let (fleet, scheduler) = (self.inputs.registry.fleet(), self.inputs.scheduler);
-        let Some(id) = record.id().filter(|id| fleet.is_racing(*id)) else {
-            return;
-        };
-        let admission = record.object().status.admission.as_ref();
-        let work = admission.and_then(|one| admitted_work(record, one, (scheduler, fleet)));
-        if let Some(work) = work {
-            let fleet = self.inputs.registry.fleet_mut();
-            fleet.place(id, cluster, work, engine_time(self.ctx.now));
-            fleet.set_priority(id, scheduler.queue_order(id).priority);
+        let (fleet, scheduler) = (self.inputs.registry.fleet_mut(), self.inputs.scheduler);
+        if record.id().is_some_and(|id| fleet.is_racing(id)) {
+            place_admitted(record, cluster, engine_time(self.ctx.now), (scheduler, fleet));
         }
     }
 

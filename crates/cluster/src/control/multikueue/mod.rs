@@ -63,7 +63,7 @@ use runtime::{
 };
 
 use self::{
-    admitted_work::admitted_work,
+    admitted_work::place_admitted,
     evaluation::DispatchEvaluation,
     grants::{Grants, LeasedDispatch},
     incarnation::IncarnationRecord,
@@ -394,22 +394,16 @@ impl MultiKueueDispatch {
         // Of several clusters that race it is not known which one takes the Workload.
         let nominated = Some(&status.nominated_cluster_names).filter(|names| names.len() == 1);
         let cluster = status.cluster_name.as_ref().or(nominated.and_then(|names| names.first()));
-        let (Some(cluster), Some(admission)) = (cluster, &status.admission) else {
-            return;
-        };
         let Some(id) = record.id().filter(|_| record.phase().holds_quota()) else {
             return;
         };
-        let fleet = inputs.registry.fleet();
+        let fleet = inputs.registry.fleet_mut();
         // In a race no room is charged to a cluster: the queues of each worker decide about it.
         if fleet.placed_on(id).is_some() || self.races() {
             return;
         }
-        if let Some(work) = admitted_work(record, admission, (inputs.scheduler, fleet)) {
-            let fleet = inputs.registry.fleet_mut();
-            let cluster = fleet.cluster(cluster);
-            fleet.place(id, cluster, work, record.started_at());
-            fleet.set_priority(id, inputs.scheduler.queue_order(id).priority);
+        if let Some(cluster) = cluster.map(|name| fleet.cluster(name)) {
+            place_admitted(record, cluster, record.started_at(), (inputs.scheduler, fleet));
         }
     }
 

@@ -34,6 +34,12 @@ fn manager_of(settings: ManagerSettings) -> ManagerControl {
     job["metadata"]["annotations"] = json!({});
     let lists = dispatching_lists(&job, &[reserved("30", &[])]);
     lists.into_iter().for_each(|input| control.observe(input, NOW));
+    add_west(&mut control);
+    control
+}
+
+/// Adds the worker `west` beside `east`.
+fn add_west(control: &mut ManagerControl) {
     let config = json!({
         "apiVersion": API, "kind": "MultiKueueConfig", "metadata": {"name": "all", "resourceVersion": "40"},
         "spec": {"clusters": ["west", "east"]},
@@ -41,7 +47,6 @@ fn manager_of(settings: ManagerSettings) -> ManagerControl {
     control.observe(ManagerInput::MultiKueueConfig(Change::Apply(shared(config))), NOW);
     let west = json!({"metadata": {"name": "west", "resourceVersion": "41"}, "spec": {}});
     control.observe(ManagerInput::MultiKueueCluster(Change::Apply(shared(west))), NOW);
-    control
 }
 
 fn worker(control: &mut ManagerControl, name: &str, input: WorkerInput) {
@@ -190,13 +195,7 @@ fn large(version: &str, nominated: &[&str]) -> Value {
 #[test]
 fn the_queues_of_a_worker_without_a_report_get_a_round_beside_one_that_reports() {
     let mut control = gang_reservation::manager(&json!({}));
-    let config = json!({
-        "apiVersion": API, "kind": "MultiKueueConfig", "metadata": {"name": "all", "resourceVersion": "40"},
-        "spec": {"clusters": ["west", "east"]},
-    });
-    control.observe(ManagerInput::MultiKueueConfig(Change::Apply(shared(config))), NOW);
-    let west = json!({"metadata": {"name": "west", "resourceVersion": "41"}, "spec": {}});
-    control.observe(ManagerInput::MultiKueueCluster(Change::Apply(shared(west))), NOW);
+    add_west(&mut control);
     connect(&mut control, "west");
     observe(&mut control, gang_reservation::waiting("large", 1, 20));
     let step = control.decide(NOW);

@@ -14,9 +14,6 @@ use crate::usage::ProcessUsage;
 
 const GROUP: &str = "group";
 
-/// Of a pod that does not end.
-const LONG: u32 = 3600;
-
 /// For the start of all members.
 const WITHIN: Duration = secs(300);
 
@@ -50,5 +47,5 @@ pub(super) async fn measure(field: &BenchEnvironment<'_>, members: usize) -> Res
 
 async fn submit(hub: &Cluster, number: usize, members: usize) -> Result<()> {
     let (name, group) = (name(number), Some((GROUP, members)));
-    SamplePod { name: &name, cpu: "1m", run_seconds: LONG, group }.submit(hub).await
+    SamplePod { name: &name, cpu: "1m", run_seconds: e2e::objects::LONG, group }.submit(hub).await
 }
