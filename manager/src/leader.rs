@@ -16,8 +16,8 @@ use crds::names::dispatchers;
 use jobs::Kinds;
 use kube::Client;
 use remote::{
-    ConnectionTiming, KubeconfigDirectory, KubeconfigSecret, WorkerContext, kubeconfig_secrets,
-    supervise,
+    ClusterProfiles, ConnectionTiming, KubeconfigDirectory, KubeconfigSecret, WorkerContext,
+    kubeconfig_secrets, supervise,
 };
 use runtime::{
     Stop,
@@ -93,6 +93,7 @@ struct DispatchSettings {
     kinds: Kinds,
     namespace: String,
     secrets: Store<KubeconfigSecret>,
+    profiles: Option<ClusterProfiles>,
     kubeconfig_files: KubeconfigDirectory,
     origin: String,
     metrics: ClientMetrics,
@@ -111,6 +112,7 @@ impl DispatchSettings {
             home: client.clone(),
             kinds: settings.kinds.observed(),
             namespace: file.namespace().to_owned(),
+            profiles: cluster_profiles(settings, stores),
             secrets: kubeconfig_secrets(stores, file.namespace()),
             kubeconfig_files: KubeconfigDirectory::new(settings.kubeconfig_directory.clone()),
             origin: multi_kueue.origin.clone(),
@@ -118,6 +120,14 @@ impl DispatchSettings {
             check_every: multi_kueue.gc_interval(),
         }
     }
+}
+
+/// The ClusterProfiles, unless their gate is off.
+fn cluster_profiles(settings: &ProcessSettings, stores: &mut Stores) -> Option<ClusterProfiles> {
+    let file = &settings.file;
+    let providers = file.multi_kueue.access_providers();
+    let on = settings.gates.enabled(Gate::MultiKueueClusterProfile);
+    on.then(|| ClusterProfiles::watch(stores, file.namespace(), providers))
 }
 
 /// Any name is that of an external dispatcher, as for Kueue, except under the domain of our own.
@@ -172,6 +182,7 @@ async fn connect_workers(dispatch: Option<DispatchSettings>, context: LeaderCont
         kinds,
         namespace,
         secrets,
+        profiles,
         kubeconfig_files,
         origin,
         metrics,
@@ -184,6 +195,7 @@ async fn connect_workers(dispatch: Option<DispatchSettings>, context: LeaderCont
         kinds,
         namespace,
         secrets,
+        profiles,
         kubeconfig_files,
         inputs,
         workers,

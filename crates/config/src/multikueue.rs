@@ -51,6 +51,17 @@ impl MultiKueue {
     pub fn gc_interval(&self) -> Option<Duration> {
         self.gc_interval.positive().filter(|interval| !interval.is_zero())
     }
+
+    /// The providers of credentials for ClusterProfiles, under the current name of the field or its deprecated one.
+    #[must_use]
+    pub fn access_providers(&self) -> &[AccessProvider] {
+        let Some(profile) = &self.cluster_profile else {
+            return &[];
+        };
+        // Validation refuses both.
+        let deprecated = profile.access_providers.is_empty();
+        if deprecated { &profile.credentials_providers } else { &profile.access_providers }
+    }
 }
 
 /// Settings of the incremental dispatcher.

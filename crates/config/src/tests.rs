@@ -326,11 +326,7 @@ multiKueue: {origin: here, gcInterval: 1m, clusterProfile: {}}
     let config = load(&text.replace("ALL", &all.join(", "))).expect("valid");
     let built = |name: &str| Kinds::built_in().of_framework(name).is_some();
     let missing = all.into_iter().filter(|name| !built(name));
-    let idle = [
-        "metrics.customLabels[].trackedValues",
-        "multiKueue.clusterProfile",
-        "resources.deviceClassMappings",
-    ];
+    let idle = ["metrics.customLabels[].trackedValues", "resources.deviceClassMappings"];
     let missing = missing.map(|name| format!("integrations.frameworks[{name}]"));
     let idle: Vec<String> = idle.map(str::to_owned).into_iter().chain(missing).collect();
     assert_eq!(names_of(config.settings_without_effect()), idle);
@@ -345,7 +341,9 @@ fn gates_that_are_set_to_what_they_do_not_do_are_listed() {
     let unbuilt = "MultiKueueRemoteSpecSync";
     assert_eq!(idle(&format!("{unbuilt}=true")), [format!("featureGates.{unbuilt}")]);
     assert_eq!(idle(&format!("{unbuilt}=false")), [""; 0], "it is not there");
-    assert!(idle("AllAlpha=true").contains(&"featureGates.MultiKueueClusterProfile".to_owned()));
+    assert!(
+        idle("AllAlpha=true").contains(&"featureGates.MultiKueueManagerQuotaAutomation".to_owned())
+    );
     assert_eq!(idle("TopologyAwareScheduling=false"), [""; 0], "others only depend on it");
 }
 

@@ -14,7 +14,10 @@ use runtime::{
     writer::WriteMetrics,
 };
 
-use crate::{kubeconfig_file::KubeconfigDirectory, kubeconfig_secret::KubeconfigSecret};
+use crate::{
+    cluster_profile::ClusterProfiles, kubeconfig_file::KubeconfigDirectory,
+    kubeconfig_secret::KubeconfigSecret,
+};
 
 /// What all connections to workers share.
 pub struct WorkerContext {
@@ -28,6 +31,8 @@ pub struct WorkerContext {
     pub namespace: String,
     /// The Secrets of the namespace.
     pub secrets: Store<KubeconfigSecret>,
+    /// The ClusterProfiles and their providers of credentials; none if they are switched off.
+    pub profiles: Option<ClusterProfiles>,
     /// Where kubeconfigs in files are.
     pub kubeconfig_files: KubeconfigDirectory,
     /// Receives connection status and watch events of workers.

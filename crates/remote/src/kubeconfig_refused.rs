@@ -3,7 +3,10 @@
 //! The messages go into the MultiKueueCluster's condition. They name the field, the user or the cluster, and never a value,
 //! which could be a credential.
 
-use crds::names::reasons::{BAD_KUBE_CONFIG, CLUSTER_PROFILE_DISABLED, INSECURE_KUBE_CONFIG};
+use crds::names::reasons::{
+    BAD_CLUSTER_PROFILE, BAD_KUBE_CONFIG, BAD_REST_CONFIG, CLUSTER_PROFILE_DISABLED,
+    INSECURE_KUBE_CONFIG,
+};
 
 /// Why a worker has no usable kubeconfig.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -11,9 +14,21 @@ pub(crate) enum KubeconfigRefused {
     /// The MultiKueueCluster names no source.
     #[error("kubeconfig reference is nil")]
     NoReference,
-    /// The MultiKueueCluster names a ClusterProfile.
+    /// The MultiKueueCluster names a ClusterProfile, and these are switched off.
     #[error("MultiKueueClusterProfile feature gate is disabled")]
     ClusterProfile,
+    /// The ClusterProfile does not exist.
+    #[error("ClusterProfile \"{0}\" not found")]
+    NoProfile(Box<str>),
+    /// The configuration has no command that gives credentials.
+    #[error("no access provider configured")]
+    NoAccessProvider,
+    /// The ClusterProfile names none of the configured providers.
+    #[error("no matching cluster accessor found for cluster profile \"{0}\"")]
+    NoMatchingProvider(Box<str>),
+    /// The address of the ClusterProfile, or what its provider gave, is no safe kubeconfig.
+    #[error(transparent)]
+    UnsafeProfile(Box<Self>),
     /// The MultiKueueCluster names a file outside of the directory of kubeconfigs.
     #[error("kubeconfig path is not under the allowed prefix")]
     OutsideDirectory,
@@ -105,6 +120,10 @@ impl KubeconfigRefused {
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::ClusterProfile => CLUSTER_PROFILE_DISABLED,
+            Self::NoProfile(_) | Self::NoAccessProvider | Self::NoMatchingProvider(_) => {
+                BAD_CLUSTER_PROFILE
+            }
+            Self::UnsafeProfile(_) => BAD_REST_CONFIG,
             Self::NoReference
             | Self::OutsideDirectory
             | Self::NoFile(_)

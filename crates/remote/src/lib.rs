@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `kubeconfig` | validates a kubeconfig, pure |
 //! | `kubeconfig_file`, `file_watch` | kubeconfigs in files, and their changes |
+//! | `cluster_profile` | kubeconfigs from ClusterProfiles and credential plugins |
 //! | `reconcile` | what the supervisor does for a worker, pure |
 //! | `retry` | when a connection is retried, and the status meanwhile, pure |
 //! | `cluster_uid` | which cluster a connection leads to, and whether it may be used |
@@ -17,6 +18,7 @@
 //! reported after its loss.
 
 mod client;
+mod cluster_profile;
 mod cluster_uid;
 mod connection;
 mod context;
@@ -38,6 +40,7 @@ mod tests;
 mod worker;
 
 pub use self::{
+    cluster_profile::{ClusterProfileObject, ClusterProfiles},
     context::{ConnectionTiming, WorkerContext},
     kubeconfig_file::{KUBECONFIG_DIRECTORY, KubeconfigDirectory},
     kubeconfig_secret::{KubeconfigSecret, kubeconfig_secrets},

@@ -1,12 +1,17 @@
-//! Reads the kubeconfig of a worker from its Secret or file.
+//! Reads the kubeconfig of a worker from its Secret or file, or makes it from a ClusterProfile.
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client, core::DeserializeGuard as Guarded};
 
 use crate::{
     client,
+    cluster_profile::{
+        ClusterProfileObject,
+        credential_plugin::{self, PluginFailure},
+    },
     context::WorkerContext,
     kubeconfig::Kubeconfig,
     kubeconfig_refused::KubeconfigRefused,
@@ -23,6 +28,17 @@ pub(super) enum NotLoaded {
     /// It may be available later.
     #[error("{0}")]
     Later(String),
+    /// The command for the ClusterProfile gave no credential.
+    #[error(transparent)]
+    Plugin(#[from] PluginFailure),
+}
+
+/// A kubeconfig, and when its credential is of no use any more.
+pub(super) struct LoadedKubeconfig {
+    /// The kubeconfig.
+    pub(super) kubeconfig: Kubeconfig,
+    /// The end of a credential that a command renews.
+    pub(super) renewed_before: Option<Timestamp>,
 }
 
 /// Reads and validates the kubeconfig with this hash.
@@ -33,9 +49,12 @@ pub(super) async fn load(
     context: &WorkerContext,
     location: &KubeconfigLocation,
     fingerprint: Fingerprint,
-) -> Result<Kubeconfig, NotLoaded> {
+) -> Result<LoadedKubeconfig, NotLoaded> {
     let deadline = context.timing.deadline;
     let (text, place) = match location {
+        KubeconfigLocation::Profile(name) => {
+            return of_profile(context, name, fingerprint).await;
+        }
         KubeconfigLocation::Secret(name) => {
             let home = (&context.home, context.namespace.as_str());
             (of_secret(home, name, deadline).await?, format!("secret \"{name}\""))
@@ -51,7 +70,34 @@ pub(super) async fn load(
     if Fingerprint::of(&text) != fingerprint {
         return Err(later(&place, "it has just changed"));
     }
-    Ok(Kubeconfig::read(&text)?)
+    Ok(LoadedKubeconfig { kubeconfig: Kubeconfig::read(&text)?, renewed_before: None })
+}
+
+/// Asks the provider of a ClusterProfile for a credential.
+async fn of_profile(
+    context: &WorkerContext,
+    name: &str,
+    fingerprint: Fingerprint,
+) -> Result<LoadedKubeconfig, NotLoaded> {
+    let profiles = context.profiles.as_ref().ok_or(KubeconfigRefused::ClusterProfile)?;
+    let deadline = context.timing.deadline;
+    let place = format!("ClusterProfile \"{name}\"");
+    let api: Api<ClusterProfileObject> = Api::namespaced(context.home.clone(), &context.namespace);
+    let profile = tokio::time::timeout(deadline, api.get_opt(name))
+        .await
+        .map_err(|_| later(&place, &unanswered(deadline)))?
+        .map_err(|error| later(&place, &client::describe(&error)))?;
+    let access = profiles.access(name, profile.as_ref())?;
+    if access.fingerprint() != fingerprint {
+        return Err(later(&place, "it has just changed"));
+    }
+    let credential = credential_plugin::run(&access, &profiles.running).await?;
+    let kubeconfig = Kubeconfig::read(credential.kubeconfig(&access).as_bytes())
+        .map_err(|refused| KubeconfigRefused::UnsafeProfile(Box::new(refused)))?;
+    // A token may say its end although the provider does not.
+    let credential_expires = kubeconfig.credential_expiry().map(|expiry| expiry.expires);
+    let renewed_before = credential.expires.into_iter().chain(credential_expires).min();
+    Ok(LoadedKubeconfig { kubeconfig, renewed_before })
 }
 
 async fn of_secret(

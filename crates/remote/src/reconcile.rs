@@ -36,19 +36,22 @@ pub(super) enum KubeconfigLocation {
     Secret(Box<str>),
     /// In the file of this path.
     File(Box<str>),
+    /// Made from the ClusterProfile of this name and a credential of its provider.
+    Profile(Box<str>),
 }
 
 /// The kubeconfigs that exist.
 ///
-/// Contract: `secret` is the Secret of a name, none if it does not exist; `file` is what the file of a path was read as, none as
-/// long as that is not known.
+/// Contract: `secret` is the Secret of a name, none if it does not exist; `file` is what the file of a path was read as, and
+/// `profile` what the ClusterProfile of a name gives access to, both none as long as that is not known.
 ///
 /// ```ignore
-/// let found = FoundKubeconfigs { secret: &|name| secrets.get(name), file: &|path| files.get(path) };
+/// let found = FoundKubeconfigs { secret: &|name| secrets.get(name), file: &|path| files.get(path), profile: &|_| None };
 /// ```
 pub(super) struct FoundKubeconfigs<'a> {
     pub(super) secret: &'a dyn Fn(&str) -> Option<&'a KubeconfigSecret>,
     pub(super) file: &'a dyn Fn(&str) -> Option<FileState>,
+    pub(super) profile: &'a dyn Fn(&str) -> Option<FileState>,
 }
 
 /// The state of a worker's task.
@@ -97,7 +100,7 @@ pub(super) fn reconcile(
     }
 }
 
-/// The file of a kubeconfig was not read yet.
+/// The file of a kubeconfig was not read yet, or the ClusterProfiles were not listed.
 struct NotReadYet;
 
 /// The target that a plan asks for, if any.
@@ -123,8 +126,8 @@ fn wanted_target(
 
 /// Where the kubeconfig of a source is.
 pub(super) fn location(source: &ClusterSource) -> Result<KubeconfigLocation, KubeconfigRefused> {
-    if source.cluster_profile_ref.is_some() {
-        return Err(KubeconfigRefused::ClusterProfile);
+    if let Some(profile) = &source.cluster_profile_ref {
+        return Ok(KubeconfigLocation::Profile(profile.name.as_str().into()));
     }
     let config = source.kube_config.as_ref().ok_or(KubeconfigRefused::NoReference)?;
     let location = config.location.as_str().into();
@@ -140,6 +143,7 @@ fn fingerprint(
 ) -> Result<FileState, NotReadYet> {
     match location {
         KubeconfigLocation::File(path) => (found.file)(path).ok_or(NotReadYet),
+        KubeconfigLocation::Profile(name) => (found.profile)(name).ok_or(NotReadYet),
         KubeconfigLocation::Secret(name) => Ok(match (found.secret)(name) {
             None => Err(KubeconfigRefused::NoSecret(name.clone())),
             Some(secret) => secret.kubeconfig.ok_or(KubeconfigRefused::NoKey(name.clone())),
@@ -179,7 +183,15 @@ mod tests {
         secret: Option<&KubeconfigSecret>,
     ) -> SupervisorStep {
         let secret = |name: &str| secret.filter(|_| name == "s");
-        reconcile(state, plan, &FoundKubeconfigs { secret: &secret, file: &|_| None })
+        reconcile(
+            state,
+            plan,
+            &FoundKubeconfigs {
+                secret: &secret,
+                file: &|_| None,
+                profile: &|_| Some(Err(KubeconfigRefused::ClusterProfile)),
+            },
+        )
     }
 
     #[test]
@@ -212,7 +224,11 @@ mod tests {
         let plan = plan(&source);
         let step = |state: &TaskState, read: Option<FileState>| {
             let file = |path: &str| read.clone().filter(|_| path == "/k/east");
-            reconcile(state, Some(&plan), &FoundKubeconfigs { secret: &|_| None, file: &file })
+            reconcile(
+                state,
+                Some(&plan),
+                &FoundKubeconfigs { secret: &|_| None, file: &file, profile: &|_| None },
+            )
         };
         let (location, fingerprint) =
             (KubeconfigLocation::File("/k/east".into()), Fingerprint::of(b"a"));
@@ -226,6 +242,24 @@ mod tests {
         assert_eq!(step(&TaskState::None, Some(Ok(fingerprint))), SupervisorStep::Update(target));
         assert_eq!(step(&runs, Some(Ok(fingerprint))), SupervisorStep::Keep);
         assert_eq!(step(&runs, Some(Err(absent))), SupervisorStep::Update(refused));
+    }
+
+    #[test]
+    fn a_profile_is_a_target_once_the_profiles_were_listed() {
+        let plan = plan(&json!({ "clusterProfileRef": { "name": "east" } }));
+        let step = |found: Option<FileState>| {
+            let profile = |name: &str| found.clone().filter(|_| name == "east");
+            let found = FoundKubeconfigs { secret: &|_| None, file: &|_| None, profile: &profile };
+            reconcile(&TaskState::None, Some(&plan), &found)
+        };
+        assert_eq!(step(None), SupervisorStep::Keep);
+        let fingerprint = Fingerprint::of(b"a");
+        let location = KubeconfigLocation::Profile("east".into());
+        let target = TargetConnection::Connect { location, fingerprint, registration: None };
+        assert_eq!(step(Some(Ok(fingerprint))), SupervisorStep::Update(target));
+        let absent = KubeconfigRefused::NoProfile("east".into());
+        let refused = SupervisorStep::Update(TargetConnection::Refuse(absent.clone()));
+        assert_eq!(step(Some(Err(absent))), refused);
     }
 
     #[test]

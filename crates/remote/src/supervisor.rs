@@ -12,7 +12,11 @@ use std::{
 
 use cluster::control::{ConnectionPlans, ManagerInput, WorkerInput};
 use crds::names::reasons::CLIENT_CONNECTION_FAILED;
-use runtime::{Stop, lease::Leadership};
+use runtime::{
+    Stop,
+    lease::Leadership,
+    watch::{Change, Subscription},
+};
 use tokio::{
     sync::watch,
     task::{Id, JoinError, JoinSet},
@@ -20,8 +24,10 @@ use tokio::{
 };
 
 use crate::{
+    cluster_profile::ClusterProfileObject,
     context::WorkerContext,
-    file_watch::FileWatch,
+    file_watch::{FileState, FileWatch},
+    kubeconfig_refused::KubeconfigRefused,
     kubeconfig_secret::KubeconfigSecret,
     object_store::ObjectStore,
     reconcile::{
@@ -60,6 +66,7 @@ pub(super) struct WorkerSupervisor {
     /// Cancelled at the end of the term.
     term: Stop,
     secrets: ObjectStore<KubeconfigSecret>,
+    profiles: ObjectStore<ClusterProfileObject>,
     workers: BTreeMap<Box<str>, WorkerTask>,
     names: BTreeMap<Id, Box<str>>,
     tasks: JoinSet<()>,
@@ -77,6 +84,7 @@ impl WorkerSupervisor {
             context,
             term,
             secrets: ObjectStore::default(),
+            profiles: ObjectStore::default(),
             workers: BTreeMap::new(),
             names: BTreeMap::new(),
             tasks: JoinSet::new(),
@@ -95,12 +103,14 @@ impl WorkerSupervisor {
     /// Reconciles after every change.
     async fn follow(&mut self) {
         let mut secrets = self.context.secrets.subscribe();
+        let mut profiles = self.context.profiles.as_ref().map(|all| all.store.subscribe());
         let mut plans = self.context.workers.plans();
         let mut files =
             FileWatch::start(self.context.kubeconfig_files.clone(), self.term.child_token());
         loop {
             tokio::select! {
                 change = secrets.next() => self.secrets.handle(change),
+                change = next_change(profiles.as_mut()) => self.profiles.handle(change),
                 Some(ended) = self.tasks.join_next_with_id() => self.ended(ended).await,
                 Ok(()) = plans.changed() => {}
                 () = files.changed() => {}
@@ -121,10 +131,23 @@ impl WorkerSupervisor {
         for name in names {
             let state = self.workers.get(&name).map_or(&TaskState::None, |task| &task.state);
             let secret = |secret: &str| self.secrets.objects.get(secret).map(|secret| &**secret);
-            let found = FoundKubeconfigs { secret: &secret, file: &|path| files.get(path) };
+            let found = FoundKubeconfigs {
+                secret: &secret,
+                file: &|path| files.get(path),
+                profile: &|profile| self.profile(profile),
+            };
             let step = reconcile(state, plans.get(&name), &found);
             self.execute(&name, step);
         }
+    }
+
+    /// What a ClusterProfile gives access to; `None` before they were listed.
+    fn profile(&self, name: &str) -> Option<FileState> {
+        let Some(profiles) = &self.context.profiles else {
+            return Some(Err(KubeconfigRefused::ClusterProfile));
+        };
+        let profile = self.profiles.objects.get(name).map(|profile| &**profile);
+        self.profiles.listed.then(|| profiles.fingerprint(name, profile))
     }
 
     fn execute(&mut self, name: &str, step: SupervisorStep) {
@@ -174,6 +197,16 @@ impl WorkerSupervisor {
         for name in self.workers.keys() {
             self.context.workers.set(name, None);
         }
+    }
+}
+
+/// The next change; never without a subscription.
+async fn next_change<K: Send + Sync + 'static>(
+    subscription: Option<&mut Subscription<K>>,
+) -> Change<K> {
+    match subscription {
+        Some(subscription) => subscription.next().await,
+        None => std::future::pending().await,
     }
 }
 

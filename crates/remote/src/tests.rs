@@ -1,5 +1,6 @@
 //! A worker's task against a TLS server that accepts some tokens and has no resources.
 
+mod cluster_profiles;
 mod hub;
 mod supervision;
 
@@ -233,6 +234,7 @@ fn unregistered_context(
         home,
         namespace: "kueue-system".to_owned(),
         secrets: Store::default(),
+        profiles: None,
         kubeconfig_files: KubeconfigDirectory::default(),
         inputs,
         workers,

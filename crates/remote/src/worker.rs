@@ -27,13 +27,14 @@ use tokio::{
 
 use crate::{
     client::{self, Unreachable},
+    cluster_profile::renewal,
     cluster_uid,
     connection::{OpenConnection, PreparedConnection, WorkerEndpoint},
     context::WorkerContext,
     kubeconfig::Kubeconfig,
     kubeconfig_refused::{KubeconfigRefused, not_loaded},
     kubeconfig_secret::Fingerprint,
-    load_kubeconfig::{NotLoaded, load},
+    load_kubeconfig::{LoadedKubeconfig, NotLoaded, load},
     reconcile::{KubeconfigLocation, TargetConnection},
     retry::{ConnectionAttempts, connected, lost},
 };
@@ -56,6 +57,17 @@ pub(super) struct WorkerLoop {
     connection: Option<OpenConnection>,
     /// The expiry that was reported last.
     credential: Option<CredentialReport>,
+    /// The credential that a command renews.
+    renewal: Option<CredentialRenewal>,
+}
+
+/// A credential that a command renews.
+#[derive(Clone)]
+struct CredentialRenewal {
+    location: KubeconfigLocation,
+    fingerprint: Fingerprint,
+    /// When the command runs again; only after a failed probe if unset.
+    due: Option<Timestamp>,
 }
 
 /// When the credential of a loaded kubeconfig expires; `None` if it does not say so.
@@ -76,7 +88,7 @@ impl WorkerLoop {
     pub(super) fn new(name: &str, context: Arc<WorkerContext>) -> Self {
         let attempts = ConnectionAttempts::new(context.timing.first_pause);
         let (goal, name) = (WorkerGoal::Idle, name.into());
-        Self { name, context, goal, attempts, connection: None, credential: None }
+        Self { name, context, goal, attempts, connection: None, credential: None, renewal: None }
     }
 
     /// Runs until it is ended, then closes the connection.
@@ -104,6 +116,7 @@ impl WorkerLoop {
                 }) => {
                     // Another configuration is tried at once, whatever the pause of the former one.
                     self.attempts.reset();
+                    self.renewal = None;
                     self.goal = WorkerGoal::Load(location, fingerprint);
                 }
             }
@@ -139,7 +152,13 @@ impl WorkerLoop {
             }
             WorkerGoal::Probe(endpoint) => {
                 let endpoint = endpoint.clone();
-                self.probe(endpoint).await
+                match self.renewed(&endpoint).await {
+                    Ok(renewed) => self.probe(renewed.unwrap_or(endpoint)).await,
+                    Err(refused) => {
+                        self.refuse(&refused).await;
+                        Some(self.next_attempt())
+                    }
+                }
             }
         }
     }
@@ -150,10 +169,14 @@ impl WorkerLoop {
         fingerprint: Fingerprint,
     ) -> Option<Duration> {
         match load(&self.context, location, fingerprint).await {
-            Ok(kubeconfig) => {
+            Ok(loaded) => {
+                self.renewal = renewal((location, fingerprint), &loaded);
+                // A credential that a command renews is no concern of the administrator.
+                let expiry = loaded.kubeconfig.credential_expiry();
+                let expiry = expiry.filter(|_| self.renewal.is_none());
                 // Before the attempt: an expired credential is why it fails.
-                self.report_credential(kubeconfig.credential_expiry()).await;
-                self.prepare(&kubeconfig).await
+                self.report_credential(expiry).await;
+                self.prepare(&loaded.kubeconfig).await
             }
             // The watch may be behind the read, so a refusal is retried.
             Err(NotLoaded::Refused(refused)) => {
@@ -169,7 +192,48 @@ impl WorkerLoop {
                 }
                 Some(self.next_attempt())
             }
+            Err(NotLoaded::Plugin(failure)) => {
+                let cluster = &*self.name;
+                tracing::warn!(cluster, %failure, "no credential for a worker");
+                let pause = self.next_attempt();
+                // A working connection stays: its credential is the former one.
+                if self.connection.is_none() {
+                    let cause = failure.to_string();
+                    self.report(self.attempts.status(&cause, pause, Timestamp::now())).await;
+                }
+                Some(pause)
+            }
         }
+    }
+
+    /// The endpoint with a new credential, if that is due. Until a command has given one, the former one is used.
+    async fn renewed(
+        &mut self,
+        endpoint: &WorkerEndpoint,
+    ) -> Result<Option<WorkerEndpoint>, KubeconfigRefused> {
+        let Some(mut renewal) = self.renewal.clone() else {
+            return Ok(None);
+        };
+        let now = Timestamp::now();
+        if renewal.due.is_none_or(|due| now < due) {
+            return Ok(None);
+        }
+        let place = (&renewal.location, renewal.fingerprint);
+        let renewed = match load(&self.context, place.0, place.1).await {
+            Ok(loaded) => {
+                renewal.due = self::renewal(place, &loaded).and_then(|renewal| renewal.due);
+                // The kubeconfig was usable before, and only its credential differs.
+                client::build(&loaded.kubeconfig, &self.context.requests.of(&self.name)).ok()
+            }
+            Err(NotLoaded::Refused(refused)) => return Err(refused),
+            Err(failure) => {
+                tracing::warn!(cluster = &*self.name, %failure, "a credential was not renewed");
+                renewal.due = Some(renewal::repeated(now, self.context.timing.first_pause));
+                None
+            }
+        };
+        self.renewal = Some(renewal);
+        Ok(renewed.map(|client| WorkerEndpoint { client, fresh: true, ..endpoint.clone() }))
     }
 
     async fn prepare(&mut self, kubeconfig: &Kubeconfig) -> Option<Duration> {
@@ -212,6 +276,10 @@ impl WorkerLoop {
             }
             Err(error) => {
                 let pause = self.next_attempt();
+                // The credential may have been revoked: the next attempt asks for another one.
+                if let Some(renewal) = &mut self.renewal {
+                    renewal.due = Some(Timestamp::now());
+                }
                 let link = self.attempts.status(&error.to_string(), pause, Timestamp::now());
                 self.lose(link).await;
                 pause
@@ -307,6 +375,19 @@ impl WorkerLoop {
         let input = ManagerInput::Worker(self.name.clone(), WorkerInput::Connection(link));
         let _ = self.context.inputs.send(input).await;
     }
+}
+
+/// When the credential of a kubeconfig is replaced; `None` if no command gave it.
+fn renewal(
+    (location, fingerprint): (&KubeconfigLocation, Fingerprint),
+    loaded: &LoadedKubeconfig,
+) -> Option<CredentialRenewal> {
+    let due = renewal::due(Timestamp::now(), loaded.renewed_before);
+    matches!(location, KubeconfigLocation::Profile(_)).then(|| CredentialRenewal {
+        location: location.clone(),
+        fingerprint,
+        due,
+    })
 }
 
 /// Sleeps; forever without a pause.

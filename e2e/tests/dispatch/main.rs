@@ -4,6 +4,7 @@ mod adopted_result;
 mod agent_mode;
 mod assigned_nodes;
 mod broken_workers;
+mod cluster_profiles;
 mod credentials;
 mod cut_off;
 mod deleted;

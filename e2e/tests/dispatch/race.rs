@@ -19,7 +19,7 @@ use kube::{
 use serde_json::json;
 use tokio::sync::OnceCell;
 
-use crate::{external_frameworks, mixed_workers};
+use crate::{cluster_profiles, external_frameworks, mixed_workers};
 
 /// Two of its workers have queues, so the other tests have labs of their own.
 static LAB: OnceCell<TestLab> = OnceCell::const_new();
@@ -37,9 +37,15 @@ async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
         anyhow::bail!("three workers")
     };
     external_frameworks::serve(&installation.hub, &installation.workers).await?;
+    cluster_profiles::serve(&installation.hub).await?;
     // The block names no dispatcher: it is the default one.
-    let dispatch = json!({"externalFrameworks": [{"name": external_frameworks::NAME}]});
-    let manager = installation.manager_with(true, &json!({"multiKueue": dispatch}), &[]).await?;
+    let dispatch = json!({
+        "externalFrameworks": [{"name": external_frameworks::NAME}],
+        "clusterProfile": cluster_profiles::configuration(&installation),
+    });
+    let blocks =
+        json!({"multiKueue": dispatch, "featureGates": {"MultiKueueClusterProfile": true}});
+    let manager = installation.manager_with(true, &blocks, &[]).await?;
     let mut managers = Vec::new();
     for worker in [without, with] {
         let ports = InstallationPorts::choose()?;
@@ -48,6 +54,7 @@ async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
         managers.push(own.manager(true, &[]).await?);
     }
     installation.register().await?;
+    cluster_profiles::register(&installation, with.name()).await?;
 
     let space = lab.space("race").await?;
     let (namespace, hub) = (space.namespace(), &installation.hub);
@@ -78,6 +85,8 @@ async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
     external_frameworks::of_another_controller_is_refused(hub, namespace).await?;
 
     manager.process.terminate(TIMEOUT).await?;
+    // The gate is off from now on.
+    cluster_profiles::unregister(&installation, with.name()).await?;
     let _manager = installation.manager(true, &[]).await?;
     mixed_workers::known_room_comes_first_and_then_the_queues(lab, &installation).await
 }

@@ -23,17 +23,19 @@ use crate::{
 
 /// Objects by path, and a number that increases with each change.
 #[derive(Clone, Default)]
-struct Home {
-    version: u64,
-    objects: BTreeMap<&'static str, Value>,
+pub(super) struct Home {
+    pub(super) version: u64,
+    pub(super) objects: BTreeMap<&'static str, Value>,
 }
 
 const CLUSTERS: &str = "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters";
 const SECRETS: &str = "/api/v1/namespaces/kueue-system/secrets";
-const EAST: &str = "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters/east";
+pub(super) const EAST: &str = "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters/east";
+const PROFILES: &str =
+    "/apis/multicluster.x-k8s.io/v1alpha1/namespaces/kueue-system/clusterprofiles";
 const KUBECONFIG: &str = "/api/v1/namespaces/kueue-system/secrets/east-config";
 
-fn put(home: &watch::Sender<Home>, path: &'static str, object: Option<Value>) {
+pub(super) fn put(home: &watch::Sender<Home>, path: &'static str, object: Option<Value>) {
     home.send_modify(|home| {
         home.version += 1;
         match object {
@@ -54,7 +56,7 @@ fn register(home: &watch::Sender<Home>) {
     put(home, EAST, Some(json!({ "spec": { "clusterSource": source } })));
 }
 
-fn client(home: watch::Receiver<Home>) -> Client {
+pub(super) fn client(home: watch::Receiver<Home>) -> Client {
     let service = tower::service_fn(move |request: Request<Body>| {
         let home = home.clone();
         async move {
@@ -80,7 +82,7 @@ async fn answer(mut home: watch::Receiver<Home>, uri: &http::Uri) -> Response<Bo
     if let Some(object) = home.objects.get(uri.path()) {
         return respond(object);
     }
-    if ![CLUSTERS, SECRETS].contains(&uri.path()) {
+    if ![CLUSTERS, SECRETS, PROFILES].contains(&uri.path()) {
         let missing = json!({ "kind": "Status", "code": 404, "reason": "NotFound" });
         let mut response = respond(&missing);
         *response.status_mut() = StatusCode::NOT_FOUND;
@@ -98,7 +100,7 @@ fn respond(value: &Value) -> Response<Body> {
 }
 
 /// A context with stores and a control that follow the home cluster.
-fn supervised(
+pub(super) fn supervised(
     home: watch::Receiver<Home>,
     lost_after: &str,
     seen: Sender<ManagerInput>,

@@ -1,0 +1,112 @@
+//! The supervisor with a ClusterProfile, and a command that prints what is in a file as its token.
+
+use std::{path::Path, sync::Arc};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use config::{AccessProvider, ExecConfig};
+use leader::control_loop;
+use runtime::{
+    Stop,
+    watch::{Stores, WatchMetrics},
+};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::{
+    TestServer, active, link,
+    supervision::{EAST, Home, client, put, supervised},
+};
+use crate::{
+    cluster_profile::ClusterProfiles, context::WorkerContext, supervisor::WorkerSupervisor,
+};
+
+const PROFILE: &str =
+    "/apis/multicluster.x-k8s.io/v1alpha1/namespaces/kueue-system/clusterprofiles/east-profile";
+
+/// Its credential is good until the end of the year 9999.
+fn provider(token: &Path) -> AccessProvider {
+    let script = format!(
+        r#"printf '{{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{{"token":"%s"}}}}' "$(cat {})""#,
+        token.display()
+    );
+    let exec_config = ExecConfig {
+        command: "/bin/sh".to_owned(),
+        args: vec!["-c".to_owned(), script],
+        api_version: "client.authentication.k8s.io/v1".to_owned(),
+        ..ExecConfig::default()
+    };
+    AccessProvider { name: "files".to_owned(), exec_config }
+}
+
+/// A ClusterProfile with one provider.
+fn profile(provider: &str, cluster: &Value) -> Value {
+    json!({ "status": { "accessProviders": [{ "name": provider, "cluster": cluster }] } })
+}
+
+fn cluster(server: &TestServer) -> Value {
+    json!({
+        "server": format!("https://localhost:{}", server.address.port()),
+        "certificate-authority-data": STANDARD.encode(&server.authority.certificate),
+    })
+}
+
+#[tokio::test]
+async fn a_profile_and_the_command_of_its_provider_make_the_connection() {
+    let server = TestServer::new(["one", "two"]).await;
+    let directory = tempfile::tempdir().expect("a directory");
+    let token = directory.path().join("token");
+    std::fs::write(&token, "one").expect("a file");
+    let (home, served) = watch::channel(Home { version: 1, ..Home::default() });
+    let (inputs, mut heard) = control_loop::inputs();
+    let mut stores = Stores::new(client(served.clone()), &WatchMetrics::default(), Stop::new());
+    let profiles = ClusterProfiles::watch(&mut stores, "kueue-system", &[provider(&token)]);
+    tokio::spawn(stores.run());
+    let context = WorkerContext { profiles: Some(profiles), ..supervised(served, "30m", inputs) };
+    let run = tokio::spawn(async move {
+        WorkerSupervisor::new(Arc::new(context), Stop::new()).run().await;
+    });
+
+    let source = json!({ "clusterProfileRef": { "name": "east-profile" } });
+    put(&home, EAST, Some(json!({ "spec": { "clusterSource": source } })));
+    let refused = async |heard: &mut _, reason: &str, message: &str| {
+        let mut said = link(heard).await;
+        // A probe of a former connection may fail on a busy machine.
+        while said.reason != reason {
+            said = link(heard).await;
+        }
+        assert!(!said.active);
+        assert_eq!(said.message, format!("load client config failed: {message}"));
+    };
+    refused(&mut heard, "BadClusterProfile", "ClusterProfile \"east-profile\" not found").await;
+    put(&home, PROFILE, Some(profile("another", &cluster(&server))));
+    let message = "no matching cluster accessor found for cluster profile \"east-profile\"";
+    refused(&mut heard, "BadClusterProfile", message).await;
+    put(&home, PROFILE, Some(profile("files", &cluster(&server))));
+    while link(&mut heard).await != active() {}
+    server.wait_for_use("one").await;
+
+    // A revoked credential is replaced as soon as a probe is refused.
+    std::fs::write(&token, "two").expect("a file");
+    server.state.tokens.send_modify(|tokens| {
+        tokens.remove("one");
+    });
+    server.wait_for_use("two").await;
+    while link(&mut heard).await != active() {}
+
+    let mut unsafe_one = cluster(&server);
+    unsafe_one["insecure-skip-tls-verify"] = json!(true);
+    put(&home, PROFILE, Some(profile("files", &unsafe_one)));
+    let message = "insecure TLS verification is not allowed for cluster profile";
+    refused(&mut heard, "BadRestConfig", message).await;
+    put(&home, PROFILE, Some(profile("files", &cluster(&server))));
+    while link(&mut heard).await != active() {}
+
+    // A command that fails is repeated, and said with the attempts.
+    std::fs::remove_file(&token).expect("the file");
+    server.state.tokens.send_modify(|tokens| {
+        tokens.remove("two");
+    });
+    let said = link(&mut heard).await;
+    assert_eq!((said.active, said.reason), (false, "ClientConnectionFailed"));
+    run.abort();
+}
