@@ -302,6 +302,8 @@ pub mod conditions {
         TERMINATED_BY_KUEUE = "TerminatedByKueue";
         /// Of a pod: it was ended on an unreachable node.
         FAILURE_RECOVERY = "KueueFailureRecovery";
+        /// Of a ClusterQueue: whether its quota follows its workers.
+        MANAGER_QUOTA_AUTOMATION = "MultiKueueManagerQuotaAutomation";
         /// Quota is held.
         QUOTA_RESERVED = "QuotaReserved";
         /// Quota is held and all checks are ready.
@@ -564,6 +566,12 @@ pub mod reasons {
         BAD_CLUSTER_PROFILE = "BadClusterProfile";
         /// What the ClusterProfile's plugin gave is not safe to use.
         BAD_REST_CONFIG = "BadRestConfig";
+        /// The quota of a ClusterQueue is the sum of its workers'.
+        QUOTA_AUTOMATED = "QuotaAutomated";
+        /// The MultiKueueConfig of a ClusterQueue does not ask for it.
+        NOT_REQUESTED = "NotRequested";
+        /// The quota of a ClusterQueue cannot be the sum of its workers'.
+        UNSUPPORTED_CONFIGURATION = "UnsupportedConfiguration";
         /// ClusterProfiles are switched off.
         CLUSTER_PROFILE_DISABLED = "MultiKueueClusterProfileFeatureDisabled";
         /// The worker cannot be reached.

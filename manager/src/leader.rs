@@ -91,6 +91,7 @@ fn observed_features(gates: &Gates) -> ObservedFeatures {
 struct DispatchSettings {
     home: Client,
     kinds: Kinds,
+    watches_queues: bool,
     namespace: String,
     secrets: Store<KubeconfigSecret>,
     profiles: Option<ClusterProfiles>,
@@ -111,6 +112,7 @@ impl DispatchSettings {
         Self {
             home: client.clone(),
             kinds: settings.kinds.observed(),
+            watches_queues: settings.gates.enabled(Gate::MultiKueueManagerQuotaAutomation),
             namespace: file.namespace().to_owned(),
             profiles: cluster_profiles(settings, stores),
             secrets: kubeconfig_secrets(stores, file.namespace()),
@@ -180,6 +182,7 @@ async fn connect_workers(dispatch: Option<DispatchSettings>, context: LeaderCont
     let DispatchSettings {
         home,
         kinds,
+        watches_queues,
         namespace,
         secrets,
         profiles,
@@ -193,6 +196,7 @@ async fn connect_workers(dispatch: Option<DispatchSettings>, context: LeaderCont
     let context = WorkerContext {
         home,
         kinds,
+        watches_queues,
         namespace,
         secrets,
         profiles,

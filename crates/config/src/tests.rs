@@ -342,7 +342,8 @@ fn gates_that_are_set_to_what_they_do_not_do_are_listed() {
     assert_eq!(idle(&format!("{unbuilt}=true")), [format!("featureGates.{unbuilt}")]);
     assert_eq!(idle(&format!("{unbuilt}=false")), [""; 0], "it is not there");
     assert!(
-        idle("AllAlpha=true").contains(&"featureGates.MultiKueueManagerQuotaAutomation".to_owned())
+        idle("AllAlpha=true")
+            .contains(&"featureGates.KueueDRAIntegrationConsumableCapacity".to_owned())
     );
     assert_eq!(idle("TopologyAwareScheduling=false"), [""; 0], "others only depend on it");
 }

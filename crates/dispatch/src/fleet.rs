@@ -141,6 +141,17 @@ impl Fleet {
         self.config(config).clusters.contains(&cluster)
     }
 
+    /// Names of the clusters of a MultiKueueConfig and its policy, in order.
+    pub fn clusters_of(&self, config: &str) -> impl Iterator<Item = &str> {
+        let clusters = self.configs.get(config).map(|one| &one.config.clusters);
+        clusters.into_iter().flatten().map(|id| self.name(*id))
+    }
+
+    /// Whether it is known if a cluster reports at all.
+    pub fn is_report_listed(&self, id: ClusterId) -> bool {
+        self.clusters[id.index()].report_listed
+    }
+
     /// Whether nothing is known of the capacity of any cluster of a MultiKueueConfig that is connected: none reports, or all reports are
     /// stale. Then the clusters race, as upstream's (docs/reference/dispatch.md §2).
     pub fn is_blind(&self, config: &str) -> bool {

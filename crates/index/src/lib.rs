@@ -26,6 +26,7 @@ mod index;
 mod indexed_objects;
 mod local_queue;
 pub mod local_queue_usage;
+mod manager_quota;
 mod namespace;
 mod node;
 mod node_capacity;
@@ -46,6 +47,10 @@ pub use crate::epoch::epoch;
 pub use crate::flavor_info::{FlavorInfo, assigned_pod_set};
 pub use crate::inactive_queue::GATED_BY;
 pub use crate::index::Index;
+pub use crate::manager_quota::{
+    ResourceTotals, UnsupportedQuota, WorkerQuota, add_amount, manager_quota, node_totals,
+    nominal_totals, only_flavor,
+};
 pub use crate::namespace::AffectedWorkloads;
 pub use crate::node::NodeWithUsage;
 pub use crate::node_capacity::{

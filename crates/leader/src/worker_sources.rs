@@ -6,7 +6,12 @@
 use std::{pin::Pin, time::Duration};
 
 use cluster::control::{ManagerInput, WorkerInput};
-use crds::{decode::Decode, names::labels::GRANTS, v1alpha1::ClusterCapacity, v1beta2::Workload};
+use crds::{
+    decode::Decode,
+    names::labels::GRANTS,
+    v1alpha1::ClusterCapacity,
+    v1beta2::{ClusterQueue, LocalQueue, Workload},
+};
 use jobs::Kinds;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Client;
@@ -32,6 +37,8 @@ pub struct WorkerSources<'a> {
     pub cluster: &'a str,
     /// The namespace of the Leases between its agent and the manager.
     pub namespace: &'a str,
+    /// Whether its queues are watched.
+    pub queues: bool,
     /// The cluster that is watched.
     pub client: Client,
     /// Where changes go.
@@ -59,10 +66,10 @@ impl WorkerSources<'_> {
             .collect();
         let leases = all.clone().in_namespace(self.namespace);
         let lease_name = name("leases");
+        let all = all.with_config(timed(Config::default()));
         // A report belongs to the cluster and has no origin.
-        let reports = all.with_config(timed(Config::default()));
         let name = name("clustercapacities");
-        let reports = Watch::of(&name, ClusterCapacity::decode, &reports, self.metrics);
+        let reports = Watch::of(&name, ClusterCapacity::decode, &all, self.metrics);
         // Optional: a worker on which the manager may not read them takes no work under ExactlyOnce.
         let label = format!("{GRANTS}=true");
         let leases = leases.with_config(timed(Config::default().labels(&label)));
@@ -75,6 +82,19 @@ impl WorkerSources<'_> {
         // Without a check: the next report stands in for one that was lost.
         self.forward(reports, WorkerInput::Capacity);
         self.forward(leases, WorkerInput::Lease);
+        if self.queues {
+            self.start_queues(&all);
+        }
+    }
+
+    /// Starts the watches of queues. Optional: a thin worker has none.
+    fn start_queues(&mut self, source: &WatchSource) {
+        let name = |kind: &str| format!("{}/{kind}", self.cluster);
+        let (cluster_queues, local_queues) = (name("clusterqueues"), name("localqueues"));
+        let watch = Watch::of(&cluster_queues, ClusterQueue::decode, source, self.metrics);
+        self.forward(watch.optional(), WorkerInput::ClusterQueue);
+        let watch = Watch::of(&local_queues, LocalQueue::decode, source, self.metrics);
+        self.forward(watch.optional(), WorkerInput::LocalQueue);
     }
 
     fn forward<K: Send + Sync + 'static>(

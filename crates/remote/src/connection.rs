@@ -70,6 +70,7 @@ impl PreparedConnection {
             kinds: &context.kinds,
             namespace: &context.namespace,
             cluster: name,
+            queues: context.watches_queues,
             client,
             inputs: context.inputs.clone(),
             metrics: &context.watches,

@@ -27,6 +27,8 @@ pub struct WorkerContext {
     pub home: Client,
     /// Kinds of jobs that are watched on workers.
     pub kinds: Kinds,
+    /// Whether the queues of workers are watched, because quotas follow them.
+    pub watches_queues: bool,
     /// The namespace of the Secrets.
     pub namespace: String,
     /// The Secrets of the namespace.

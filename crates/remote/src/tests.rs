@@ -230,6 +230,7 @@ fn unregistered_context(
     let inputs = hub::begin(home.clone(), workers.clone(), lost_after, seen);
     WorkerContext {
         kinds: Kinds::default(),
+        watches_queues: false,
         leadership: runtime::lease::Leadership::alone(),
         home,
         namespace: "kueue-system".to_owned(),

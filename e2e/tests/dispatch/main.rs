@@ -14,6 +14,7 @@ mod external_frameworks;
 mod fixture;
 mod garbage;
 mod hub_account;
+mod manager_quota;
 mod mixed_workers;
 mod no_capacity;
 mod own_cluster;

@@ -19,7 +19,7 @@ use kube::{
 use serde_json::json;
 use tokio::sync::OnceCell;
 
-use crate::{cluster_profiles, external_frameworks, mixed_workers};
+use crate::{cluster_profiles, external_frameworks, manager_quota, mixed_workers};
 
 /// Two of its workers have queues, so the other tests have labs of their own.
 static LAB: OnceCell<TestLab> = OnceCell::const_new();
@@ -43,8 +43,8 @@ async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
         "externalFrameworks": [{"name": external_frameworks::NAME}],
         "clusterProfile": cluster_profiles::configuration(&installation),
     });
-    let blocks =
-        json!({"multiKueue": dispatch, "featureGates": {"MultiKueueClusterProfile": true}});
+    let gates = json!({"MultiKueueClusterProfile": true, "MultiKueueManagerQuotaAutomation": true});
+    let blocks = json!({"multiKueue": dispatch, "featureGates": gates});
     let manager = installation.manager_with(true, &blocks, &[]).await?;
     let mut managers = Vec::new();
     for worker in [without, with] {
@@ -81,6 +81,7 @@ async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
     let judgement = space.observer().judge("train", 2, TIMEOUT).await?;
     ensure!(judgement.verdict == RunVerdict::Once, "{judgement}");
     shrink(hub, with, namespace).await?;
+    manager_quota::follows_workers(hub, with, namespace).await?;
     external_frameworks::is_mirrored(hub, with, namespace).await?;
     external_frameworks::of_another_controller_is_refused(hub, namespace).await?;
 

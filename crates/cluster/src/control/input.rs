@@ -102,6 +102,10 @@ pub enum WorkerInput {
     Capacity(Change<ClusterCapacity>),
     /// Leases between its agent and this manager.
     Lease(Change<Lease>),
+    /// Its ClusterQueues, if quotas of this manager follow them.
+    ClusterQueue(Change<ClusterQueue>),
+    /// Its LocalQueues, if quotas of this manager follow them.
+    LocalQueue(Change<LocalQueue>),
     /// A connection leads to the cluster with this uid, and waits for the answer before it uses the cluster.
     Identity {
         /// The number of the request.

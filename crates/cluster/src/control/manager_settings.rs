@@ -42,6 +42,8 @@ pub struct ManagerSettings {
     pub(super) node_replacement: NodeReplacementGates,
     /// ProvisioningRequests of evicted Workloads are deleted (gate CleanupProvisioningRequestsOnEviction).
     pub(super) cleans_up_provisioning: bool,
+    /// Quotas follow workers (gate MultiKueueManagerQuotaAutomation).
+    pub(super) automates_quotas: bool,
     /// Dispatch to worker clusters; `None` without the component `multikueue`.
     pub(super) dispatch: Option<DispatchConfig>,
 }
@@ -56,6 +58,7 @@ impl ManagerSettings {
             kinds: kinds.observed(),
             node_replacement: gates.into(),
             cleans_up_provisioning: gates.enabled(Gate::CleanupProvisioningRequestsOnEviction),
+            automates_quotas: gates.enabled(Gate::MultiKueueManagerQuotaAutomation),
             begin_events: event_of_gated_integrations(kinds, file.namespace())
                 .into_iter()
                 .collect(),

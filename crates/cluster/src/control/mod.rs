@@ -60,6 +60,7 @@ mod pod_failure;
 mod pod_on_node;
 mod provisioning;
 mod queues;
+mod quota_automation;
 mod scheduler_settings;
 mod scheduling;
 mod start_failure;

@@ -28,6 +28,7 @@ mod label_keys;
 mod life_cycle;
 mod lookups;
 mod loss_clock;
+mod managed_quotas;
 mod measured;
 mod mirrored_kinds;
 mod node_failures;

@@ -25,11 +25,12 @@ use std::{sync::Arc, time::Duration};
 use crds::{
     meta::is_true,
     names::{
+        MULTI_KUEUE_CONTROLLER,
         annotations::{CLEANUP, CLUSTER_UID, POLICY},
         conditions::ACTIVE,
     },
     v1alpha1::DispatchPolicy,
-    v1beta2::{AdmissionCheck, MultiKueueCluster, MultiKueueConfig},
+    v1beta2::{AdmissionCheck, ClusterQueueSpec, MultiKueueCluster, MultiKueueConfig},
 };
 use dispatch::{AssignedWorkload, DispatchedEntry, Fleet, PlacementConfig};
 use engine::CycleEntry;
@@ -59,6 +60,25 @@ use crate::control::{key_map::KeyMap, measurement::Measurement};
 
 /// Why an identity could not be noted.
 const CHANGED: &str = "it has just changed";
+
+/// `quotaManagement` of a MultiKueueConfig by which quotas follow workers.
+const AUTOMATED: &str = "Automated";
+
+/// What the MultiKueueConfig of a ClusterQueue asks for its quota.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum QuotaRequest<'a> {
+    /// The ClusterQueue has no MultiKueue check.
+    NoCheck,
+    /// The quota is the administrator's. With the message of the condition.
+    NotRequested(String),
+    /// The quota is the sum of that of the clusters.
+    Requested {
+        /// The name of the MultiKueueConfig.
+        config: &'a str,
+        /// The names of the clusters.
+        clusters: Vec<&'a str>,
+    },
+}
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -267,6 +287,31 @@ impl FleetRegistry {
         }
     }
 
+    /// What the MultiKueue check of a ClusterQueue asks for its quota. Clusters that are not registered are left out.
+    pub(crate) fn quota_request(&self, spec: &ClusterQueueSpec) -> QuotaRequest<'_> {
+        let rules = spec.admission_checks_strategy.iter().flat_map(|one| &one.admission_checks);
+        let checks =
+            rules.filter_map(|rule| Some(&self.checks.get(rule.name.as_str())?.object().spec));
+        let mut ours = checks.filter(|check| check.controller_name == MULTI_KUEUE_CONTROLLER);
+        let Some(check) = ours.next() else {
+            return QuotaRequest::NoCheck;
+        };
+        let name = check.parameters.as_ref().map_or("", |parameters| &parameters.name);
+        match self.configs.get_key_value(name) {
+            Some((config, object))
+                if object.spec.quota_management.as_deref() == Some(AUTOMATED) =>
+            {
+                let clusters = self.fleet.clusters_of(config);
+                let clusters = clusters.filter(|name| self.is_registered(name)).collect();
+                QuotaRequest::Requested { config, clusters }
+            }
+            Some(_) => QuotaRequest::NotRequested(format!(
+                "MultiKueueConfig \"{name}\" has no quotaManagement: {AUTOMATED}"
+            )),
+            None => QuotaRequest::NotRequested(format!("MultiKueueConfig \"{name}\" not found")),
+        }
+    }
+
     /// Takes the answer to a write of a MultiKueueCluster.
     pub(crate) fn cluster_answered(&mut self, ticket: &Ticket, answer: WriteOutcome) {
         debug_assert_eq!(ticket.target.subject, Subject::MultiKueueCluster);
@@ -371,7 +416,7 @@ pub(crate) fn work_of(
 }
 
 /// Whether a Workload with quota names a worker.
-fn records_work(workloads: &Workloads, cluster: &str) -> bool {
+pub(crate) fn records_work(workloads: &Workloads, cluster: &str) -> bool {
     let holding = workloads.iter().filter(|(_, record)| record.phase().holds_quota());
     let mut statuses = holding.map(|(_, record)| &record.object().status);
     statuses.any(|status| {

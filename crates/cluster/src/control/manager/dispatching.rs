@@ -16,6 +16,7 @@ use crate::control::{
     multikueue::{DispatchEffect, DispatchInputs, MultiKueueDispatch},
     outbox::{Purpose, Subject, Ticket},
     queues::Queues,
+    quota_automation::QuotaAutomation,
     scheduling::WorkOf,
     start_failure::PodStarts,
     time::engine_time,
@@ -28,6 +29,8 @@ use crate::control::{
 pub(in crate::control) struct Dispatching {
     pub(in crate::control) registry: FleetRegistry,
     pub(in crate::control) multikueue: Option<MultiKueueDispatch>,
+    /// Under the gate MultiKueueManagerQuotaAutomation.
+    pub(in crate::control) quotas: Option<QuotaAutomation>,
 }
 
 impl Dispatching {
@@ -40,6 +43,9 @@ impl Dispatching {
         let registry = &mut self.registry;
         match input {
             WorkerInput::Connection(connection) => {
+                if let Some(quotas) = &mut self.quotas {
+                    quotas.connection_changed(name);
+                }
                 // Every Workload may have a copy there, or may get one.
                 if multikueue.connection_changed(name, connection, registry, ctx) {
                     core.evaluate_all_workloads();
@@ -68,6 +74,16 @@ impl Dispatching {
                 return listed;
             }
             WorkerInput::Lease(change) => multikueue.leases_changed(name, change, ctx),
+            WorkerInput::ClusterQueue(change) => {
+                if let Some(quotas) = &mut self.quotas {
+                    quotas.observe_cluster_queues(name, change);
+                }
+            }
+            WorkerInput::LocalQueue(change) => {
+                if let Some(quotas) = &mut self.quotas {
+                    quotas.observe_local_queues(name, change);
+                }
+            }
             WorkerInput::Capacity(change) => {
                 multikueue.report_changed(name, change, (scheduler, registry), ctx);
             }
@@ -311,6 +327,31 @@ impl Dispatching {
         let active = |name: &str, now, confirmed| multikueue.active_condition(name, now, confirmed);
         self.registry.write_conditions(active, &mut core.ctx);
         multikueue.request_label_keys(queues.flavors(), &mut core.ctx);
+    }
+
+    /// Decides about quotas that follow workers.
+    pub(super) fn automate_quotas(&mut self, core: &mut Core, queues: &mut Queues) {
+        let (Some(multikueue), Some(quotas)) = (&self.multikueue, &mut self.quotas) else {
+            return;
+        };
+        if !quotas.begin(&mut core.ctx) {
+            return;
+        }
+        let (registry, workloads, now) = (&self.registry, &core.workloads, core.ctx.now);
+        let presence = |config: &str, worker: &str| {
+            multikueue.presence((config, worker), (registry, workloads), now)
+        };
+        let hub = queues.hub_queues();
+        let decided: Vec<_> = hub
+            .map(|queue| {
+                let inputs = (registry, queues.flavors());
+                let quota = quotas.evaluate(&queue, inputs, presence, &mut core.ctx);
+                (Box::from(queue.name), quota)
+            })
+            .collect();
+        for (name, quota) in decided {
+            queues.set_managed_quota(name, quota, &mut core.ctx.agenda);
+        }
     }
 
     /// Writes the copies of reports, and plans the connections.

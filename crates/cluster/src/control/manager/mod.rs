@@ -61,6 +61,7 @@ use super::{
     outbox::{Destination, Subject, Ticket},
     provisioning::Provisioning,
     queues::Queues,
+    quota_automation::QuotaAutomation,
     timers::Reevaluation,
     workload_measurements::WorkloadNumbers,
 };
@@ -107,6 +108,7 @@ impl ManagerControl {
             concurrent_admission,
             dispatching: Dispatching {
                 registry: FleetRegistry::default(),
+                quotas: settings.automates_quotas.then(QuotaAutomation::default),
                 multikueue: settings
                     .dispatch
                     .map(|config| MultiKueueDispatch::new(config, settings.kinds)),
@@ -291,6 +293,7 @@ impl Control for ManagerControl {
         self.pods.evaluate(workloads, (flavors, jobs.gates()), ctx);
         self.provisioning.write_conditions(&mut self.core.ctx);
         self.dispatching.write_workers(&mut self.core, &self.queues);
+        self.dispatching.automate_quotas(&mut self.core, &mut self.queues);
         self.queues.evaluate(&self.core.scheduler, &mut self.core.ctx);
         // Last: a worker is clean only if no create of this decision is on its way there.
         let connections = self.dispatching.plan_connections(&mut self.core);

@@ -195,6 +195,8 @@ purposes! {
     CheckCondition = "check-condition";
     /// Writes the status of a ClusterQueue or Cohort.
     ClusterQueueStatus = "cluster-queue-status";
+    /// Writes the quota of a ClusterQueue, the sum of its workers'.
+    ManagerQuota = "manager-quota";
     /// Writes the status of a LocalQueue.
     LocalQueueStatus = "local-queue-status";
     /// Removes the finalizer of a queue, flavor, check or topology that nothing uses; adds it to a check or topology.

@@ -7,10 +7,12 @@
 //! |---|---|
 //! | `status` | pending and admitted counts and usage, written at most once per period |
 //! | `cohorts` | the share of Cohorts |
+//! | `managed_quota` | quota that follows workers |
 //! | `finalizers` | `resource-in-use`, which keeps an object while something uses it |
 
 mod cohorts;
 mod finalizers;
+mod managed_quota;
 mod status;
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -22,11 +24,14 @@ use jiff::Timestamp;
 use jobs::pod_sets_info::FlavorsByName;
 use runtime::{watch::Key, writer::WriteOutcome};
 
+pub(crate) use self::managed_quota::{ManagedQuota, QuotaCondition};
+
 use self::{finalizers::ProtectedObjects, status::StatusPass};
 use super::{
     context::Context,
     measurement::{Measurement, QueuesOfWorkload},
     outbox::{Subject, Ticket, Tracked, upsert},
+    quota_automation::HubQueue,
     scheduling::Scheduler,
     timers::{Agenda, QueuesToEvaluate, Reevaluation},
     workloads::{StopPolicy, WorkloadChange},
@@ -65,6 +70,8 @@ pub(crate) struct Queues {
     topologies: KeyMap<Box<str>, Tracked<Topology>>,
     /// LocalQueues by the ClusterQueue that they name.
     pointing: KeyMap<Box<str>, BTreeSet<Key>>,
+    /// By ClusterQueue, if quotas follow workers.
+    managed_quotas: KeyMap<Box<str>, ManagedQuota>,
 }
 
 impl Queues {
@@ -93,6 +100,9 @@ impl Queues {
         let known = self.cluster_queues.get(name);
         let before = known.map(|queue| spec_version(&**queue.tracked.object()));
         let after = object.as_deref().map(spec_version);
+        if object.is_none() {
+            self.managed_quotas.remove(name);
+        }
         upsert(&mut self.cluster_queues, name.into(), object);
         agenda.now(Reevaluation::Queue(name.into()));
         before != after
@@ -178,6 +188,27 @@ impl Queues {
         both.for_each(|name| agenda.now(Reevaluation::Queue(name.as_str().into())));
     }
 
+    /// The ClusterQueues and their LocalQueues.
+    pub(crate) fn hub_queues(&self) -> impl Iterator<Item = HubQueue<'_>> {
+        self.cluster_queues.iter().map(|(name, queue)| {
+            let local_queues = self.pointing.get(name).into_iter().flatten().collect();
+            HubQueue { name, spec: &queue.tracked.object().spec, local_queues }
+        })
+    }
+
+    /// Records what the quota of a ClusterQueue follows.
+    pub(crate) fn set_managed_quota(
+        &mut self,
+        name: Box<str>,
+        quota: ManagedQuota,
+        agenda: &mut Agenda,
+    ) {
+        if self.managed_quotas.get(&name) != Some(&quota) {
+            agenda.now(Reevaluation::Queue(name.clone()));
+            self.managed_quotas.insert(name, quota);
+        }
+    }
+
     /// The queues that metrics count a Workload in.
     pub(crate) fn queues_of(&self, key: &Key, workload: &Workload) -> QueuesOfWorkload {
         let local_queue = self.local_queue_of(key, workload);
@@ -240,7 +271,11 @@ impl Queues {
         };
         for name in names {
             let local_queues = self.pointing.get(&name);
-            StatusPass { name: &name, scheduler, ctx, cohorts: measured }.run(
+            let quota = self.managed_quotas.get(&name);
+            if let (Some(quota), Some(queue)) = (quota, self.cluster_queues.get(&name)) {
+                quota.write(&name, queue, ctx);
+            }
+            StatusPass { name: &name, scheduler, ctx, cohorts: measured, quota }.run(
                 self.cluster_queues.get_mut(&name),
                 local_queues.into_iter().flatten(),
                 &mut self.local_queues,

@@ -13,7 +13,7 @@ use index::{
 use jiff::Timestamp;
 use runtime::watch::Key;
 
-use super::TrackedQueue;
+use super::{TrackedQueue, managed_quota::ManagedQuota};
 use crate::control::{
     context::Context,
     key_map::KeyMap,
@@ -33,6 +33,8 @@ pub(super) struct StatusPass<'a> {
     pub(super) ctx: &'a mut Context,
     /// Takes the Cohorts above the ClusterQueue if it is counted.
     pub(super) cohorts: &'a mut BTreeSet<String>,
+    /// What its quota follows, if quotas follow workers.
+    pub(super) quota: Option<&'a ManagedQuota>,
 }
 
 impl StatusPass<'_> {
@@ -110,7 +112,10 @@ impl StatusPass<'_> {
             before,
             at,
         );
-        let Some(status) = status else { return };
+        let Some(mut status) = status else { return };
+        if let Some(quota) = self.quota {
+            quota.set_condition(&mut status.conditions, at);
+        }
         let intent = self.intent(queue, key, Subject::ClusterQueue, Purpose::ClusterQueueStatus);
         self.write(queue, intent, |ctx, intent| {
             ctx.outbox.submit_status::<ClusterQueue, _>(intent, before, &status)

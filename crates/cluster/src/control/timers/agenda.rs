@@ -40,6 +40,8 @@ pub enum Reevaluation {
     Capacity,
     /// Capacity reports, an agent's own or the copies on the hub. They are compared at each decision; this only wakes.
     Report,
+    /// The quota of ClusterQueues that follows their workers. It keeps its own time; this only wakes.
+    ManagerQuota,
     /// Leases between managers and agents. They are compared at each decision; this only wakes.
     Grants,
     /// The comparison of workers with the hub. It keeps its own time; this only wakes.
@@ -105,7 +107,10 @@ impl Agenda {
             Reevaluation::ProvisioningChecks => self.provisioning_checks = true,
             Reevaluation::LabelKeys => self.label_keys = true,
             Reevaluation::Capacity => self.capacity = true,
-            Reevaluation::Report | Reevaluation::Grants | Reevaluation::GarbageCollection => {}
+            Reevaluation::Report
+            | Reevaluation::ManagerQuota
+            | Reevaluation::Grants
+            | Reevaluation::GarbageCollection => {}
         }
     }
 

@@ -1,0 +1,162 @@
+//! The quota of ClusterQueues that follows their workers (docs/reference/multikueue.md §2.14).
+//!
+//! Inputs: the queues of workers, which are watched for this only, and at each evaluation the hub's queues, checks and
+//! connections. Output: per ClusterQueue a [`ManagedQuota`], which the machine of queues writes.
+//!
+//! A worker that is not reached counts with what it had until it is lost, because its Workloads stay admitted until then. After a restart
+//! nothing is known of such a worker; if Workloads hold quota there, the quota stays as it is.
+
+mod worker_queues;
+
+use std::{sync::Arc, time::Duration};
+
+use crds::{
+    names::reasons::{NOT_REQUESTED, QUOTA_AUTOMATED, UNSUPPORTED_CONFIGURATION},
+    v1alpha1::ClusterCapacity,
+    v1beta2::{ClusterQueue, ClusterQueueSpec, LocalQueue},
+};
+use index::{WorkerQuota, manager_quota, node_totals, only_flavor};
+use jiff::Timestamp;
+use jobs::pod_sets_info::FlavorsByName;
+use runtime::watch::{Change, Key};
+
+use self::worker_queues::WorkerQueues;
+use super::{
+    context::Context,
+    fleet::{FleetRegistry, QuotaRequest},
+    outbox::after,
+    queues::{ManagedQuota, QuotaCondition},
+    timers::Reevaluation,
+};
+use crate::control::key_map::KeyMap;
+
+/// The least time between two evaluations: a report of a worker changes with every pod.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// What is known of the connection to a worker.
+#[derive(Debug)]
+pub(crate) enum WorkerPresence {
+    /// It was not tried yet, or what it reports was not listed yet.
+    Starting,
+    /// It is connected, with its report if it has an agent.
+    Connected(Option<Arc<ClusterCapacity>>),
+    /// It is not reached, since a time from which on its Workloads are lost.
+    Away {
+        /// The time.
+        lost_at: Timestamp,
+        /// Workloads hold quota there.
+        has_work: bool,
+    },
+}
+
+/// A ClusterQueue of the hub and its LocalQueues.
+pub(crate) struct HubQueue<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) spec: &'a ClusterQueueSpec,
+    pub(crate) local_queues: Vec<&'a Key>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct QuotaAutomation {
+    workers: KeyMap<Box<str>, WorkerQueues>,
+    not_before: Option<Timestamp>,
+    /// An evaluation at `not_before` is on the agenda.
+    awaited: bool,
+}
+
+impl QuotaAutomation {
+    /// Records the ClusterQueues of a worker.
+    pub(crate) fn observe_cluster_queues(&mut self, worker: &str, change: Change<ClusterQueue>) {
+        self.workers.entry(worker.into()).or_default().observe_cluster_queues(change);
+    }
+
+    /// Records the LocalQueues of a worker.
+    pub(crate) fn observe_local_queues(&mut self, worker: &str, change: Change<LocalQueue>) {
+        self.workers.entry(worker.into()).or_default().observe_local_queues(change);
+    }
+
+    /// A worker was connected or disconnected.
+    pub(crate) fn connection_changed(&mut self, worker: &str) {
+        self.workers.entry(worker.into()).or_default().connection_changed();
+    }
+
+    /// Whether it is time for an evaluation. If not, the agenda wakes control when it is: whatever has changed now counts then.
+    pub(crate) fn begin(&mut self, ctx: &mut Context) -> bool {
+        match self.not_before.filter(|at| *at > ctx.now) {
+            Some(later) => {
+                if !std::mem::replace(&mut self.awaited, true) {
+                    ctx.agenda.at(later, Reevaluation::ManagerQuota);
+                }
+                false
+            }
+            None => {
+                self.not_before = Some(after(ctx.now, PERIOD));
+                self.awaited = false;
+                true
+            }
+        }
+    }
+
+    /// The quota of one ClusterQueue.
+    pub(crate) fn evaluate(
+        &mut self,
+        queue: &HubQueue<'_>,
+        (registry, flavors): (&FleetRegistry, &FlavorsByName),
+        presence: impl Fn(&str, &str) -> WorkerPresence,
+        ctx: &mut Context,
+    ) -> ManagedQuota {
+        let (config, clusters) = match registry.quota_request(queue.spec) {
+            QuotaRequest::NoCheck => return ManagedQuota::Unrelated,
+            QuotaRequest::NotRequested(message) => {
+                return ManagedQuota::Kept(QuotaCondition::new(false, NOT_REQUESTED, message));
+            }
+            QuotaRequest::Requested { config, clusters } => (config, clusters),
+        };
+        let labels = only_flavor(queue.spec).and_then(|name| flavors.get(name));
+        let labels = labels.map(|flavor| flavor.node_labels.clone()).unwrap_or_default();
+        let mut counted = Vec::new();
+        for name in clusters {
+            let worker = self.workers.entry(name.into()).or_default();
+            let counts = match presence(config, name) {
+                WorkerPresence::Starting => return ManagedQuota::Unknown,
+                WorkerPresence::Connected(report) => {
+                    if !worker.observe_connected(report) {
+                        return ManagedQuota::Unknown;
+                    }
+                    true
+                }
+                WorkerPresence::Away { lost_at, .. } if lost_at <= ctx.now => false,
+                WorkerPresence::Away { lost_at, has_work } => {
+                    ctx.agenda.at(lost_at, Reevaluation::ManagerQuota);
+                    if has_work && !worker.is_known() {
+                        return ManagedQuota::Unknown;
+                    }
+                    worker.is_known()
+                }
+            };
+            if counts {
+                let quota = match worker.report() {
+                    Some(report) => {
+                        WorkerQuota::Nodes(node_totals(&report.status.node_classes, &labels))
+                    }
+                    None => WorkerQuota::Queues(worker.totals(queue.local_queues.iter().copied())),
+                };
+                counted.push((name, quota));
+            }
+        }
+        let names: Vec<&str> = counted.iter().map(|(name, _)| *name).collect();
+        let message =
+            format!("The quota is the sum of that of the worker clusters [{}]", names.join(" "));
+        match manager_quota(queue.spec, counted) {
+            Ok(groups) => {
+                let condition = QuotaCondition::new(true, QUOTA_AUTOMATED, message);
+                ManagedQuota::Automated(groups, condition)
+            }
+            Err(unsupported) => {
+                let message = unsupported.to_string();
+                ManagedQuota::Kept(QuotaCondition::new(false, UNSUPPORTED_CONFIGURATION, message))
+            }
+        }
+    }
+}
