@@ -143,6 +143,7 @@ fn written(
             &[],
         ),
         (CrashingProgram::Manager, Scenario::QueueRemoved) => (&[P::ReleaseUnused], &[]),
+        (CrashingProgram::Manager, Scenario::Automated) => (&[P::ManagerQuota], &[]),
         (CrashingProgram::Manager, Scenario::Elected) => (&[], &[LEASE]),
         (CrashingProgram::Manager, Scenario::Untrusted) => (&[], &[CERT_SECRET, CA_BUNDLE]),
         (CrashingProgram::Manager, Scenario::TakenOver) => (&[P::ConfirmVersion], &[]),

@@ -177,7 +177,10 @@ impl<'a> CrashEnvironment<'a> {
 fn configured(mut fields: Value) -> Value {
     let frameworks = ["batch/job", "pod", "statefulset", "ray.io/rayjob"];
     fields["integrations"] = json!({ "frameworks": frameworks });
-    fields["featureGates"] = json!({ "FailureRecoveryPolicy": true, "ConcurrentAdmission": true });
+    fields["featureGates"] = json!({
+        "FailureRecoveryPolicy": true, "ConcurrentAdmission": true,
+        "MultiKueueManagerQuotaAutomation": true,
+    });
     fields
 }
 

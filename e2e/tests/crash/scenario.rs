@@ -63,6 +63,8 @@ pub(crate) enum Scenario {
     Registered,
     /// A ClusterQueue and its ResourceFlavor are deleted.
     QueueRemoved,
+    /// The quota of a ClusterQueue follows that of its worker.
+    Automated,
     /// The manager has to be elected first.
     Elected,
     /// The Secret of the webhooks' certificate is deleted.
@@ -98,6 +100,7 @@ impl Scenario {
         Self::Forbidden,
         Self::Registered,
         Self::QueueRemoved,
+        Self::Automated,
         Self::Elected,
         Self::Untrusted,
         Self::TakenOver,
@@ -113,6 +116,7 @@ impl Scenario {
     pub(crate) const fn verdicts(self) -> Option<&'static [RunVerdict]> {
         Some(match self {
             Self::QueueRemoved
+            | Self::Automated
             | Self::Group
             | Self::Scaled
             | Self::Elastic
@@ -186,6 +190,7 @@ impl ObservedJob<'_> {
             Scenario::Refused => self.refused().await,
             Scenario::Registered => self.registered().await,
             Scenario::QueueRemoved => self.queue_removed().await,
+            Scenario::Automated => self.automated().await,
         }
     }
 }

@@ -22,6 +22,9 @@ pub(crate) const PROVISIONED: &str = "provisioned";
 /// The queue of Jobs under ExactlyOnce, and its policy.
 pub(crate) const LEASED: &str = "leased";
 
+/// The check of queues whose quota follows that of workers.
+pub(crate) const AUTOMATED: &str = "automated";
+
 /// The queue of Jobs with variants, and its better flavor; the other one has no quota.
 pub(crate) const VARIANTS: &str = "variants";
 
@@ -61,6 +64,9 @@ pub(crate) async fn prepare(installation: &Installation<'_>) -> Result<()> {
         json!({"apiVersion": API, "kind": "MultiKueueConfig", "metadata": {"name": "workers"},
             "spec": {"clusters": ["worker-1"]}}),
         check("workers", &dispatched("workers")),
+        json!({"apiVersion": API, "kind": "MultiKueueConfig", "metadata": {"name": AUTOMATED},
+            "spec": {"clusters": ["worker-1"], "quotaManagement": "Automated"}}),
+        check(AUTOMATED, &dispatched(AUTOMATED)),
         check("person", &json!({"controllerName": "crash.example/person"})),
         json!({"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": VARIANTS}}),
         json!({"apiVersion": API, "kind": "WorkloadPriorityClass", "metadata": {"name": "low"}, "value": -1}),

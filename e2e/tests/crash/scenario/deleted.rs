@@ -1,4 +1,4 @@
-//! Queues and workers are deleted and created again.
+//! Queues and workers are created, deleted and created again.
 
 use anyhow::Result;
 use crds::{
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::{
     observed_job::{ObservedJob, create},
-    setup::cluster_queue,
+    setup::{AUTOMATED, cluster_queue},
 };
 
 impl ObservedJob<'_> {
@@ -69,6 +69,26 @@ impl ObservedJob<'_> {
         self.hub().until_gone(&queues, self.name, TIMEOUT).await?;
         delete(&flavors, self.name).await?;
         Ok(self.hub().until_gone(&flavors, self.name, TIMEOUT).await?)
+    }
+}
+
+impl ObservedJob<'_> {
+    /// The worker has more than the ClusterQueue was made with.
+    pub(super) async fn automated(&self) -> Result<()> {
+        let queues = self.hub().cluster_api::<ClusterQueue>();
+        let mut queue = cluster_queue(self.name, "default", Some(AUTOMATED));
+        queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]["nominalQuota"] =
+            json!("1");
+        create(&queues, &serde_json::from_value(queue)?).await?;
+        let follows = |queue: &ClusterQueue| {
+            let mut flavors = queue.spec.resource_groups.iter().flat_map(|one| &one.flavors);
+            let quota = flavors.find_map(|flavor| flavor.resources.first());
+            is_true(&queue.status.conditions, "MultiKueueManagerQuotaAutomation")
+                && quota.is_some_and(|quota| quota.nominal_quota.units() > 1)
+        };
+        self.hub().until(&queues, self.name, "follows the worker", TIMEOUT, follows).await?;
+        delete(&queues, self.name).await?;
+        Ok(self.hub().until_gone(&queues, self.name, TIMEOUT).await?)
     }
 }
 

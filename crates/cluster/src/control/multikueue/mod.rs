@@ -49,12 +49,12 @@ mod worker;
 mod worker_clusters;
 mod worker_writes;
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
 use ::jobs::{JobObject, Kind, Kinds, pod_sets_info::FlavorsByName};
 use crds::{v1alpha1::ClusterCapacity, v1beta2::Workload};
 use dispatch::{Dispatcher, workload::DispatchTimeouts};
-use engine::{Time, ids::WorkloadId};
+use engine::ids::WorkloadId;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::ConfigMap;
 use runtime::{
@@ -75,7 +75,7 @@ use self::{
 };
 use super::{
     context::Context,
-    fleet::{ActiveCondition, FleetRegistry, records_work},
+    fleet::{ActiveCondition, FleetRegistry},
     input::Connection,
     job_key::JobKey,
     jobs::{JobChange, Jobs},
@@ -83,7 +83,7 @@ use super::{
     quota_automation::WorkerPresence,
     scheduling::Scheduler,
     start_failure::PodStarts,
-    time::{engine_time, moved, nanos, timestamp},
+    time::{moved, nanos},
     timers::Reevaluation,
     workloads::{TrackedWorkload, Transition, WorkloadChange, WorkloadPhase, Workloads},
 };
@@ -242,31 +242,15 @@ impl MultiKueueDispatch {
         self.workers.report_changed(name, change, hub, ctx);
     }
 
-    /// What is known of the connection to a worker, for quotas that follow it.
+    /// What is known of the connection to a worker of a MultiKueueConfig, for quotas that follow it.
     pub(crate) fn presence(
         &self,
         (config, name): (&str, &str),
-        (registry, workloads): (&FleetRegistry, &Workloads),
+        hub: (&FleetRegistry, &Workloads),
         now: Timestamp,
     ) -> WorkerPresence {
-        let tried = self.workers.by_name(name).filter(|one| !one.connection().reason.is_empty());
-        let Some(worker) = tried else {
-            return WorkerPresence::Starting;
-        };
-        let listed = worker.is_listed() && registry.fleet().is_report_listed(worker.id);
-        match worker.connection().active {
-            true if listed => {
-                let report = worker.capacity().map(|tracked| Arc::clone(tracked.object()));
-                WorkerPresence::Connected(report)
-            }
-            true if worker.overdue_lists(now).is_none() => WorkerPresence::Starting,
-            _ => {
-                let timeouts = self.config.timeouts(registry.fleet().lost_after(config));
-                let since = engine_time(worker.lost_since().unwrap_or(now));
-                let lost_at = timestamp(Time(since.0.saturating_add(timeouts.worker_lost_timeout)));
-                WorkerPresence::Away { lost_at, has_work: records_work(workloads, name) }
-            }
-        }
+        let timeouts = self.config.timeouts(hub.0.fleet().lost_after(config));
+        self.workers.presence(name, timeouts.worker_lost_timeout, hub, now)
     }
 
     /// The process gave a connection up: it neither is connected nor tries to be.

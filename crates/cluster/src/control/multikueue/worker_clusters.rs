@@ -9,7 +9,7 @@ use crds::{
     v1alpha1::ClusterCapacity,
     v1beta2::Workload,
 };
-use engine::ids::ClusterId;
+use engine::{Time, ids::ClusterId};
 use jiff::{SignedDuration, Timestamp};
 use runtime::{
     watch::{Change, Key},
@@ -24,15 +24,16 @@ use super::{
 };
 use crate::control::{
     context::Context,
-    fleet::{ActiveCondition, FleetRegistry},
+    fleet::{ActiveCondition, FleetRegistry, records_work},
     input::Connection,
     job_key::JobKey,
     jobs::Jobs,
     key_map::KeyMap,
     measurement::Measurement,
     outbox::{Destination, Subject, Target, Ticket, Writes, after},
+    quota_automation::WorkerPresence,
     scheduling::Scheduler,
-    time::moved,
+    time::{engine_time, moved, timestamp},
     timers::Reevaluation,
     workloads::Workloads,
 };
@@ -247,6 +248,32 @@ impl WorkerClusters {
     pub(super) fn is_reached(&self, name: &str) -> bool {
         let worker = self.workers.get(name).filter(|worker| worker.lost_since().is_none());
         worker.is_some_and(|worker| self.shared_with(worker).is_none())
+    }
+
+    /// What is known of the connection to a worker. Its Workloads are lost this many nanoseconds after it was last reached.
+    pub(super) fn presence(
+        &self,
+        name: &str,
+        lost_after: i64,
+        (registry, workloads): (&FleetRegistry, &Workloads),
+        now: Timestamp,
+    ) -> WorkerPresence {
+        let tried = self.workers.get(name).filter(|one| !one.connection().reason.is_empty());
+        let Some(worker) = tried else {
+            return WorkerPresence::Starting;
+        };
+        let listed = worker.is_listed() && registry.fleet().is_report_listed(worker.id);
+        match worker.connection().active {
+            true if listed => {
+                WorkerPresence::Connected(worker.capacity().map(|one| Arc::clone(one.object())))
+            }
+            true if worker.overdue_lists(now).is_none() => WorkerPresence::Starting,
+            _ => {
+                let since = engine_time(worker.lost_since().unwrap_or(now));
+                let lost_at = timestamp(Time(since.0.saturating_add(lost_after)));
+                WorkerPresence::Away { lost_at, has_work: records_work(workloads, name) }
+            }
+        }
     }
 
     /// Whether a worker is connected.
