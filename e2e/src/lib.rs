@@ -3,6 +3,7 @@
 //! | module | concept |
 //! |---|---|
 //! | [`audit_log`] | the requests of the programs |
+//! | [`fault_matrix`] | each part of a dispatching installation fails in each phase of a job |
 //! | [`fault_run`] | two managers under load, with faults |
 //! | [`garbage_collector`] | when Kubernetes collects objects of Kueue's kinds |
 //! | [`installation`] | a complete installation on a lab: manifests, managers, agents, workers |
@@ -14,6 +15,7 @@
 //! | [`waits`] | what many tests wait for |
 
 pub mod audit_log;
+pub mod fault_matrix;
 pub mod fault_run;
 pub mod garbage_collector;
 pub mod installation;

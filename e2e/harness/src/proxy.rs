@@ -30,8 +30,22 @@ pub enum Fault {
     Delay(Duration),
     /// Accepts connections and bytes, and forwards nothing until the fault ends.
     Hang,
+    /// Forwards what clients send, and none of the answers until the fault ends: the link is half open.
+    HangAnswers,
     /// Resets open connections and refuses new ones.
     Refuse,
+}
+
+impl Fault {
+    /// Whether it holds requests back.
+    fn holds_requests(self) -> bool {
+        self == Self::Hang
+    }
+
+    /// Whether it holds answers back.
+    fn holds_answers(self) -> bool {
+        matches!(self, Self::Hang | Self::HangAnswers)
+    }
 }
 
 /// Why a proxy could not be started.
@@ -185,8 +199,8 @@ impl ProxyServer {
             let (server_reads, server_writes) = server.into_split();
             tokio::select! {
                 _ = async { tokio::join!(
-                    pass(client_reads, server_writes, there, passed.0),
-                    pass(server_reads, client_writes, back, passed.1),
+                    pass(client_reads, server_writes, (there, Fault::holds_requests), passed.0),
+                    pass(server_reads, client_writes, (back, Fault::holds_answers), passed.1),
                 ) } => {}
                 _ = orders.wait_for(|control| control.cuts != cuts) => {}
             }
@@ -198,7 +212,7 @@ impl ProxyServer {
 async fn pass(
     mut from: tokio::net::tcp::OwnedReadHalf,
     mut to: tokio::net::tcp::OwnedWriteHalf,
-    mut orders: watch::Receiver<ProxyControl>,
+    (mut orders, holds): (watch::Receiver<ProxyControl>, fn(Fault) -> bool),
     passed: Arc<AtomicU64>,
 ) {
     let mut chunk = vec![0; CHUNK];
@@ -207,7 +221,7 @@ async fn pass(
         if let Fault::Delay(delay) = fault {
             tokio::time::sleep(delay).await;
         }
-        if orders.wait_for(|control| control.fault != Fault::Hang).await.is_err() {
+        if orders.wait_for(|control| !holds(control.fault)).await.is_err() {
             return;
         }
         if to.write_all(&chunk[..read]).await.is_err() {

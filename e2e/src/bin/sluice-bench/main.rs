@@ -5,6 +5,7 @@
 //! * [`cluster`]: raw Workloads and Jobs under the quotas of one cluster.
 //! * [`pods`]: plain pods and groups of pods in one cluster.
 //! * [`faults`]: two managers under load, with faults.
+//! * [`matrix`]: each part fails in each phase of a dispatched Job.
 //!
 //! Times are those of watch events in this process, not timestamps of objects. The results are tables and JSON files with a key
 //! per figure; a missed target is marked. Targets are in docs/reference/performance.md.
@@ -17,6 +18,7 @@ mod dispatch;
 mod environment;
 mod faults;
 mod figures;
+mod matrix;
 mod pods;
 mod quantiles;
 mod sample_job;
@@ -48,6 +50,8 @@ enum BenchPart {
     Pods(pods::PlainPodOptions),
     /// Two managers under load, with faults.
     Faults(faults::FaultOptions),
+    /// Each part fails in each phase of a dispatched Job.
+    Matrix(matrix::MatrixOptions),
 }
 
 /// Where the measured programs and the results are.
@@ -98,5 +102,6 @@ async fn run(part: BenchPart) -> Result<()> {
         BenchPart::Cluster(options) => cluster::run(&options).await,
         BenchPart::Pods(options) => pods::run(&options).await,
         BenchPart::Faults(options) => faults::run(&options).await,
+        BenchPart::Matrix(options) => matrix::run(&options).await,
     }
 }
