@@ -159,6 +159,15 @@ impl JobObject {
         }
     }
 
+    /// Whether it is one of several jobs of a Workload.
+    #[must_use]
+    pub fn is_group_member(&self, gates: JobGates) -> bool {
+        match self {
+            Self::Pod(pod) => !pod.group(gates).name.is_empty(),
+            Self::Batch(_) | Self::LeaderWorkerSet(_) | Self::Declared(_) => false,
+        }
+    }
+
     /// Why a new job is refused without an object that was not found; `None` if it is not.
     #[must_use]
     pub fn refusal_without(&self, found: &FoundObjects) -> Option<String> {

@@ -39,7 +39,7 @@ impl BrokenPart {
         Self::Slow,
     ];
 
-    /// A part of names of Jobs.
+    /// A part of names of work.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -2,8 +2,11 @@
 
 use anyhow::{Context, Result};
 use crds::v1beta2::Workload;
-use harness::{Cluster, FaultProxy, LabPlan, NodeSpec, Observer, RunVerdict, TestLab};
-use k8s_openapi::api::{batch::v1::Job, core::v1::ServiceAccount};
+use harness::{Cluster, FaultProxy, LabPlan, NodeSpec, Observer, TestLab};
+use k8s_openapi::api::{
+    batch::v1::Job,
+    core::v1::{Pod, ServiceAccount},
+};
 use kube::{Api, api::PostParams};
 use serde_json::json;
 
@@ -12,7 +15,7 @@ use crate::{
     objects::{self, job_is},
 };
 
-/// The namespace and the queue of the Jobs that faults act on.
+/// The namespace and the queue of the work that faults act on.
 pub(super) const TARGET: &str = "target";
 
 /// The namespace and the queue of the bystander.
@@ -29,8 +32,10 @@ pub(super) struct FaultEnvironment<'a> {
     /// That of the worker of [`TARGET`].
     pub(super) agent: Option<Program>,
     _other_agent: Program,
-    /// Pods of [`TARGET`].
+    /// Pods of [`TARGET`] in every cluster.
     pub(super) target: Observer,
+    /// Those on workers. A dispatched pod shows on the hub what its copy does, as if it ran there.
+    pub(super) target_on_workers: Observer,
     /// Pods of [`BYSTANDER`].
     pub(super) bystander: Observer,
 }
@@ -47,7 +52,7 @@ impl<'a> FaultEnvironment<'a> {
         installation.install().await?;
         let [worker, other] = installation.workers.as_slice() else { anyhow::bail!("two workers") };
         let proxy = FaultProxy::start(worker).await?;
-        let manager = installation.manager(true, &[]).await?;
+        let manager = start_manager(&installation).await?;
         installation.register().await?;
         installation.register_behind(&proxy, worker).await?;
         let agent = installation.agent(worker, &[]).await?;
@@ -65,6 +70,7 @@ impl<'a> FaultEnvironment<'a> {
         objects::queue(&installation.hub, BYSTANDER, "8", &[other.name()]).await?;
         let all: Vec<Cluster> = clusters().cloned().collect();
         let target = Observer::start(&all, TARGET, TIMEOUT).await?;
+        let target_on_workers = Observer::start(&installation.workers, TARGET, TIMEOUT).await?;
         let bystander = Observer::start(&all, BYSTANDER, TIMEOUT).await?;
         Ok(Self {
             installation,
@@ -73,6 +79,7 @@ impl<'a> FaultEnvironment<'a> {
             agent: Some(agent),
             _other_agent: other_agent,
             target,
+            target_on_workers,
             bystander,
         })
     }
@@ -87,7 +94,7 @@ impl<'a> FaultEnvironment<'a> {
     }
 
     pub(super) async fn start_manager(&mut self) -> Result<()> {
-        self.manager = Some(self.installation.manager(true, &[]).await?);
+        self.manager = Some(start_manager(&self.installation).await?);
         Ok(())
     }
 
@@ -114,26 +121,16 @@ impl<'a> FaultEnvironment<'a> {
         Ok(())
     }
 
-    /// Waits until no worker has a Job or a clone.
+    /// Waits until no worker has a Job, a managed pod or a clone.
     pub(super) async fn until_nothing_is_left(&self, namespace: &str) -> Result<()> {
         for worker in &self.installation.workers {
             let (jobs, clones) = (worker.api::<Job>(namespace), worker.api::<Workload>(namespace));
             worker.until_all(&jobs, "", "no job is left", TIMEOUT, <[Job]>::is_empty).await?;
+            let (pods, managed) = (worker.api::<Pod>(namespace), "kueue.x-k8s.io/managed=true");
+            worker.until_all(&pods, managed, "no pod is left", TIMEOUT, <[Pod]>::is_empty).await?;
             let none = <[Workload]>::is_empty;
             worker.until_all(&clones, "", "no clone is left", TIMEOUT, none).await?;
         }
-        Ok(())
-    }
-
-    /// Waits until the ledger says this about a Job.
-    pub(super) async fn until_judged(
-        &self,
-        name: &str,
-        holds: impl Fn(RunVerdict) -> bool,
-    ) -> Result<()> {
-        self.target.catch_up(TIMEOUT).await?;
-        let judgement = self.target.ledger().judge(name, 1);
-        anyhow::ensure!(holds(judgement.verdict), "{judgement}");
         Ok(())
     }
 
@@ -144,6 +141,11 @@ impl<'a> FaultEnvironment<'a> {
         };
         format!("{cell}; the manager:\n{}\nthe agent:\n{}", tail(&self.manager), tail(&self.agent))
     }
+}
+
+async fn start_manager(installation: &Installation<'_>) -> Result<Program> {
+    let blocks = json!({"integrations": {"frameworks": ["batch/job", "pod"]}});
+    installation.manager_with(true, &blocks, &[]).await
 }
 
 async fn create_namespace(cluster: &Cluster, name: &str) -> Result<()> {

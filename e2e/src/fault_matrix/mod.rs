@@ -1,18 +1,20 @@
-//! Each part of a dispatching installation fails in each phase of a Job.
+//! Each part of a dispatching installation fails in each phase of dispatched work.
 //!
 //! | file | concept |
 //! |---|---|
 //! | `environment` | a hub, a worker behind a proxy, and a bystander |
 //! | `broken_part` | what fails, and how it is mended |
-//! | `job_phase` | how far the Job is when it fails |
+//! | `dispatched_work` | a Job, or a group of pods |
+//! | `work_phase` | how far it is when the part fails |
 //!
-//! A Job is dispatched to one worker. When it has reached its phase, the part fails for some seconds. On another worker Jobs of a bystander go on:
-//! while the hub works, one is submitted and ends before the part is mended. In the end the Job ran once, as the ledger of the observer has
-//! it, and nothing of it is left anywhere.
+//! The work is dispatched to one worker. When it has reached its phase, the part fails for some seconds. On another worker Jobs of a bystander go
+//! on: while the hub works, one is submitted and ends before the part is mended. In the end the work ran once, as the ledger of the observer
+//! has it, and nothing of it is left anywhere.
 
 mod broken_part;
+mod dispatched_work;
 mod environment;
-mod job_phase;
+mod work_phase;
 
 use std::time::Duration;
 
@@ -21,7 +23,7 @@ use futures::future::try_join_all;
 use harness::{RunVerdict, secs};
 use tokio::{sync::Mutex, time::Instant};
 
-pub use self::{broken_part::BrokenPart, job_phase::JobPhase};
+pub use self::{broken_part::BrokenPart, dispatched_work::DispatchedWork, work_phase::WorkPhase};
 
 use self::environment::{BYSTANDER, FaultEnvironment, TARGET};
 use crate::installation::TIMEOUT;
@@ -34,8 +36,10 @@ const FAILS_FOR: Duration = secs(7);
 pub struct MatrixCell {
     /// The part.
     pub part: BrokenPart,
-    /// The phase of the Job.
-    pub phase: JobPhase,
+    /// What is dispatched.
+    pub work: DispatchedWork,
+    /// How far it is.
+    pub phase: WorkPhase,
 }
 
 /// How a cell ended.
@@ -48,29 +52,30 @@ pub struct CellReport {
 }
 
 impl MatrixCell {
-    /// Every part in every phase.
+    /// Every part in every phase of this work.
     #[must_use]
-    pub fn all() -> Vec<Self> {
-        let of = |part: &BrokenPart| JobPhase::ALL.map(|phase| Self { part: *part, phase });
+    pub fn all(work: DispatchedWork) -> Vec<Self> {
+        let of = |part: &BrokenPart| WorkPhase::ALL.map(|phase| Self { part: *part, work, phase });
         BrokenPart::ALL.iter().flat_map(of).collect()
     }
 
-    /// One cell of each part and of each phase at least.
+    /// One cell of each part, and of each phase at least. The first part fails in the phase of this number.
     #[must_use]
-    pub fn diagonal() -> Vec<Self> {
-        let phases = JobPhase::ALL.into_iter().cycle();
-        BrokenPart::ALL.into_iter().zip(phases).map(|(part, phase)| Self { part, phase }).collect()
+    pub fn diagonal(work: DispatchedWork, first: usize) -> Vec<Self> {
+        let phases = WorkPhase::ALL.into_iter().cycle().skip(first);
+        let cells = BrokenPart::ALL.into_iter().zip(phases);
+        cells.map(|(part, phase)| Self { part, work, phase }).collect()
     }
 
     fn name(self) -> String {
-        format!("{}-{}", self.part.name(), self.phase.name())
+        format!("{}-{}-{}", self.work.name(), self.part.name(), self.phase.name())
     }
 }
 
 /// Runs the cells, spread over so many environments that run at once.
 ///
 /// # Errors
-/// If a Job was lost or ran twice, or a bystander had to wait.
+/// If something was lost or ran twice, or a bystander had to wait.
 pub async fn run(cells: Vec<MatrixCell>, environments: usize) -> Result<Vec<CellReport>> {
     let queue = Mutex::new(cells.into_iter());
     let loops = (0..environments).map(|_| async {
@@ -89,13 +94,13 @@ pub async fn run(cells: Vec<MatrixCell>, environments: usize) -> Result<Vec<Cell
 }
 
 async fn run_cell(cell: MatrixCell, environment: &mut FaultEnvironment<'_>) -> Result<CellReport> {
-    let MatrixCell { part, phase } = cell;
+    let MatrixCell { part, work, phase } = cell;
     let name = cell.name();
     let before = format!("{name}-before");
     // The bystander runs when the part fails, and ends meanwhile or afterwards.
     environment.submit(BYSTANDER, &before, 3).await?;
-    environment.submit(TARGET, &name, phase.runs_for()).await?;
-    phase.reached(environment, &name).await.context("reaching the phase")?;
+    work.submit(environment, &name, phase.runs_for()).await?;
+    phase.reached(work, environment, &name).await.context("reaching the phase")?;
     part.fail(environment).await.context("breaking the part")?;
     let failed = Instant::now();
     let meanwhile = bystander_goes_on(part, environment, &name).await;
@@ -104,10 +109,13 @@ async fn run_cell(cell: MatrixCell, environment: &mut FaultEnvironment<'_>) -> R
     part.mend(environment).await.context("mending the part")?;
     let mended = Instant::now();
     meanwhile.context("the bystander while the part fails")?;
-    phase.ended(environment, &name).await?;
+    match phase {
+        WorkPhase::Deleting => work.until_gone(environment.hub(), &name).await?,
+        _ => work.until_complete(environment.hub(), &name).await?,
+    }
     environment.until_nothing_is_left(TARGET).await?;
     let mended_in = mended.elapsed();
-    judge(environment, phase, &name).await?;
+    work.expect(environment, &name, phase.verdict()).await?;
     environment.until_complete(BYSTANDER, &before).await?;
     let bystander = environment.bystander.judge(&before, 1, TIMEOUT).await?;
     ensure!(bystander.verdict == RunVerdict::Once, "{bystander}");
@@ -125,15 +133,4 @@ async fn bystander_goes_on(
     let during = format!("{name}-during");
     environment.submit(BYSTANDER, &during, 1).await?;
     environment.until_complete(BYSTANDER, &during).await
-}
-
-async fn judge(environment: &FaultEnvironment<'_>, phase: JobPhase, name: &str) -> Result<()> {
-    let judgement = environment.target.judge(name, 1, TIMEOUT).await?;
-    let expected: &[RunVerdict] = match phase {
-        // It was deleted while it ran.
-        JobPhase::Deleting => &[RunVerdict::Lost],
-        _ => &[RunVerdict::Once],
-    };
-    ensure!(expected.contains(&judgement.verdict), "{judgement}");
-    Ok(())
 }

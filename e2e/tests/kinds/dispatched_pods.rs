@@ -2,10 +2,10 @@
 
 use anyhow::{Result, ensure};
 use crds::{names::gates::ADMISSION, v1beta2::Workload};
-use e2e::installation::TIMEOUT;
+use e2e::{installation::TIMEOUT, objects::LONG};
 use harness::Cluster;
 use k8s_openapi::api::core::v1::Pod;
-use kube::Api;
+use kube::{Api, api::DeleteParams};
 
 use crate::pods::{PodsFixture, has_finalizer, is, is_gated, member, phase, pod};
 
@@ -54,5 +54,39 @@ async fn a_group_of_pods_runs_on_one_worker() -> Result<()> {
         ensure!(is_gated(&home) && phase(&home) == "Succeeded", "{home:?}");
     }
     until_nothing_is_left(&fixture, &worker).await?;
+    fixture.until_quota_is_free().await
+}
+
+/// The group waits for another member, as it does in one cluster. The finalizer of the deleted one shows that.
+#[tokio::test]
+async fn a_deleted_member_ends_on_its_worker_and_another_one_takes_its_place_there() -> Result<()> {
+    let (fixture, worker) = PodsFixture::dispatched("deleted_member", "2").await?;
+    for name in ["a", "b"] {
+        fixture.create(&member(name, 2, LONG)).await?;
+    }
+    let copies: Api<Pod> = worker.api(fixture.space.namespace());
+    let run = |all: &[Pod]| all.len() == 2 && all.iter().all(|pod| phase(pod) == "Running");
+    worker.until_all(&copies, "", "both run", 2 * TIMEOUT, run).await?;
+    fixture.until("b", "shows its copy", |pod| phase(pod) == "Running").await?;
+
+    fixture.pods().delete("a", &DeleteParams::default()).await?;
+    worker.until_gone(&copies, "a", TIMEOUT).await?;
+    let waits = |one: &Workload| is(one, "WaitingForReplacementPods");
+    fixture.until_workload("team", "waits for a member", waits).await?;
+    let kept = fixture.pods().get("a").await?;
+    ensure!(has_finalizer(&kept), "it has no successor: {kept:?}");
+
+    fixture.create(&member("c", 2, LONG)).await?;
+    let runs = |pod: &Pod| phase(pod) == "Running";
+    worker.until(&copies, "c", "runs", TIMEOUT, runs).await?;
+    fixture.hub.until_gone(&fixture.pods(), "a", TIMEOUT).await?;
+    ensure!(phase(&copies.get("b").await?) == "Running", "it goes on");
+
+    // Without its Workload the group ends.
+    fixture.workloads().delete("team", &DeleteParams::default()).await?;
+    until_nothing_is_left(&fixture, &worker).await?;
+    for name in ["b", "c"] {
+        fixture.hub.until_gone(&fixture.pods(), name, TIMEOUT).await?;
+    }
     fixture.until_quota_is_free().await
 }

@@ -7,8 +7,8 @@
 use engine::Time;
 
 use super::{
-    DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy, RemoteWorkload, RetryReason,
-    StampState, with_deadline,
+    DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy, RemoteJob, RemoteWorkload,
+    RetryReason, StampState, with_deadline,
 };
 
 /// Finished reason of a clone whose job differs from it. One of `crds::names::reasons`, on the wire.
@@ -89,7 +89,12 @@ impl DispatchDecision<'_> {
         if clone.evicted || clone.refused.is_some() || clone.stamp == StampState::Ended {
             return Some(DispatchStep::SetCheckRetry(RetryReason::EvictedOnWorker(copy.cluster)));
         }
-        if copy.jobs.iter().any(|job| job.deleting) {
+        // A member that a user deletes ends where it runs. One that takes long to end holds up no other.
+        let outlives = |job: &RemoteJob| job.abandoned && !job.deleting && !job.finished;
+        if copy.jobs.iter().any(|job| outlives(job) && self.carries(job.epoch, job.history)) {
+            return Some(DispatchStep::DeleteMembers(copy.cluster));
+        }
+        if copy.jobs.iter().any(|job| job.deleting && !job.abandoned) {
             return None;
         }
         if self.hub.drained_at.is_some_and(|deadline| self.now >= deadline) {

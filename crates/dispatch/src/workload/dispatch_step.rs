@@ -14,6 +14,8 @@ pub enum DispatchStep {
     CreateJobs(ClusterId),
     /// Delete the jobs in the foreground, so that their pods are gone before them.
     DeleteJobs(ClusterId),
+    /// Delete the copies of members that are deleted on the hub while their group goes on.
+    DeleteMembers(ClusterId),
     /// Delete the clone.
     DeleteClone(ClusterId),
     /// Write the priority of the hub's Workload to the clone.

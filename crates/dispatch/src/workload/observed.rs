@@ -224,6 +224,8 @@ pub struct RemoteJob {
     pub succeeded: bool,
     /// The hub's job has its status.
     pub status_synced: bool,
+    /// It is the copy of a member of a group that is deleted on the hub, while the group goes on.
+    pub abandoned: bool,
     /// It is the copy of a set of another number of replicas; or it is larger than an elastic job and its clone, and the worker did
     /// not refuse the smaller size.
     pub stale_size: bool,

@@ -116,6 +116,7 @@ fn copy(line: &str) -> RemoteCopy {
             "job" => copy.jobs.push(RemoteJob { epoch: epoch(value), ..RemoteJob::default() }),
             "job-suspended" => copy.jobs.last_mut().expect("a job").suspended = true,
             "job-resized" => copy.jobs.last_mut().expect("a job").stale_size = true,
+            "job-abandoned" => copy.jobs.last_mut().expect("a job").abandoned = true,
             "job-shared" => copy.jobs.last_mut().expect("a job").shared = true,
             "job-deleting" => copy.jobs.last_mut().expect("a job").deleting = true,
             "job-finished" => copy.jobs.last_mut().expect("a job").finished = true,
@@ -164,6 +165,7 @@ fn in_words(step: &DispatchStep) -> String {
         DispatchStep::CreateClone(one) => format!("create-clone {}", name(one)),
         DispatchStep::CreateJobs(one) => format!("create-job {}", name(one)),
         DispatchStep::DeleteJobs(one) => format!("delete-job {}", name(one)),
+        DispatchStep::DeleteMembers(one) => format!("delete-members {}", name(one)),
         DispatchStep::DeleteClone(one) => format!("delete-clone {}", name(one)),
         DispatchStep::SyncStatus(one) => format!("sync {}", name(one)),
         DispatchStep::AdoptResult(one) => format!("adopt {}", name(one)),
@@ -678,6 +680,32 @@ fn hazard_13_a_group_of_jobs_is_created_followed_and_removed_together() {
             &["a live clone=2 job=2 job=1"],
             &["delete-job a", "wait-until 50"],
         ),
+    ]);
+}
+
+#[test]
+fn a_member_that_is_deleted_on_the_hub_ends_where_it_runs_and_the_others_go_on() {
+    let recorded = "quota ready recorded=a started";
+    check(&[
+        (1, recorded, &["a live clone=1 job=1 job-abandoned job=1 synced"], &["delete-members a"]),
+        // While it ends, the status of all is copied, and its successor is created.
+        (1, recorded, &["a live clone=1 job=1 job-abandoned job-deleting job=1"], &["sync a"]),
+        (
+            1,
+            recorded,
+            &["a live clone=1 job=1 job-abandoned job-deleting synced job=1 synced short"],
+            &["create-job a"],
+        ),
+        // What has ended runs nothing, and its logs stay until the Workload ends.
+        (
+            1,
+            recorded,
+            &["a live clone=1 job=1 job-abandoned job-finished synced job=1 synced"],
+            &[],
+        ),
+        // A hub that was restored from a backup does not know its own members.
+        (1, recorded, &["a live clone=1 job=1 job-abandoned synced job-unknown job=1 synced"], &[]),
+        (1, recorded, &["a lost=0 clone=1 job=1 job-abandoned synced"], &["wait-until 100"]),
     ]);
 }
 

@@ -227,6 +227,8 @@ impl World {
                 self.send_about_copy(|version| Message::Stamp(version, stamp));
             }
             DispatchStep::DeleteJobs(_) => self.send_about_copy(Message::DeleteJob),
+            // The Workload has one job.
+            DispatchStep::DeleteMembers(_) => unreachable!("it is no group"),
             DispatchStep::DeleteClone(_) => self.send_about_copy(Message::DeleteClone),
             DispatchStep::ConfirmVersion => self.write(hub),
             DispatchStep::SetCheckReady(one) => {

@@ -39,6 +39,9 @@ use crate::{
 /// Condition of a pod: it has a node, or why it has none.
 const POD_SCHEDULED: &str = "PodScheduled";
 
+/// The generation of the pod that the status is about.
+const OBSERVED_GENERATION: &str = "observedGeneration";
+
 /// Name in the configuration.
 pub const FRAMEWORK: &str = "pod";
 
@@ -359,6 +362,12 @@ impl GenericJob for Pod {
         if !is_scheduled {
             status.conditions.retain(|one| one.r#type != POD_SCHEDULED);
             status.conditions.extend(self.condition(POD_SCHEDULED).cloned());
+        }
+        // It counts changes of this pod's spec, and the API server of this cluster sets it.
+        let own = self.status.rest.get(OBSERVED_GENERATION);
+        if status.rest.get(OBSERVED_GENERATION) != own {
+            status.rest.remove(OBSERVED_GENERATION);
+            status.rest.extend(own.map(|own| (OBSERVED_GENERATION.to_owned(), own.clone())));
         }
         Self { status, ..self.clone() }
     }

@@ -1,11 +1,16 @@
-//! Creates of a Workload's copies, with what identifies them.
+//! Creates of a Workload's copies, with what identifies them, and the end of those that the hub has no job for.
 
-use ::jobs::remote_objects::RemoteIdentity;
+use ::jobs::{JobObject, remote_objects::RemoteIdentity};
 use dispatch::HubIncarnation;
 use engine::ids::ClusterId;
 
-use super::{evaluation::DispatchEvaluation, state::CreatedObject, worker_writes};
-use crate::control::timers::Reevaluation;
+use super::{
+    evaluation::DispatchEvaluation,
+    state::CreatedObject,
+    view::{is_abandoned, is_deleted_member, jobs_of},
+    worker_writes,
+};
+use crate::control::{job_key::JobKey, timers::Reevaluation};
 
 impl<'a> DispatchEvaluation<'a> {
     pub(super) fn create_clone(&mut self, cluster: ClusterId) {
@@ -52,7 +57,9 @@ impl<'a> DispatchEvaluation<'a> {
         let jobs = self.inputs.jobs;
         for (key, job) in jobs.dispatched(self.key, record.object()) {
             let object = (cluster, Some(key.clone()));
-            if worker.jobs.get(key).is_some() || !self.may_create(&object) {
+            // A member that a user deletes does not start any more.
+            let deleted = is_deleted_member(job, jobs.gates());
+            if deleted || worker.jobs.get(key).is_some() || !self.may_create(&object) {
                 continue;
             }
             let (job, mark) = ((key, &**job), (mark, jobs.gates()));
@@ -62,6 +69,18 @@ impl<'a> DispatchEvaluation<'a> {
             }
         }
         self.state.sent = true;
+    }
+
+    /// Deletes copies of members that are deleted on the hub, or gone, while their group goes on.
+    pub(super) fn delete_members(&mut self, cluster: ClusterId) {
+        let Some(worker) = self.worker(cluster) else {
+            return;
+        };
+        let hub = jobs_of(self.key, self.inputs.workloads, self.inputs.jobs);
+        let hub_job = |key: &JobKey| hub.iter().find(|(one, _)| *one == key).map(|(_, job)| *job);
+        let gates = self.inputs.jobs.gates();
+        let abandoned = |key: &JobKey, copy: &JobObject| is_abandoned(copy, hub_job(key), gates);
+        worker_writes::delete_jobs(worker, self.key, abandoned, self.ctx);
     }
 
     /// Whether an object may be created now. What vanished after its create is created again after a pause.

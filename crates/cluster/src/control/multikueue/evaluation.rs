@@ -318,8 +318,9 @@ impl<'a> DispatchEvaluation<'a> {
             DispatchStep::CreateJobs(cluster) => self.create_jobs(cluster),
             DispatchStep::DeleteJobs(cluster) => {
                 let worker = self.worker(cluster)?;
-                worker_writes::delete_jobs(worker, self.key, self.ctx);
+                worker_writes::delete_jobs(worker, self.key, |_, _| true, self.ctx);
             }
+            DispatchStep::DeleteMembers(cluster) => self.delete_members(cluster),
             DispatchStep::DeleteClone(cluster) => {
                 let worker = self.worker(cluster)?;
                 worker_writes::delete_clone(worker, self.key, self.ctx);

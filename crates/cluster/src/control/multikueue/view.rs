@@ -175,8 +175,10 @@ pub(super) fn copy_view(
     };
     let jobs = jobs_on(worker, key, hub_jobs);
     // A job that was not observed yet goes by kind and name of the hub's.
-    let missing = hub_jobs.iter().filter(|(hub, _)| jobs.iter().all(|(job, _)| job != hub));
-    let missing: Vec<&JobKey> = missing.map(|(hub, _)| *hub).collect();
+    let absent = hub_jobs.iter().filter(|(hub, _)| jobs.iter().all(|(job, _)| job != hub));
+    let absent = absent.map(|(hub, job)| (*hub, is_deleted_member(job, gates)));
+    let (deleted, missing): (Vec<_>, Vec<_>) = absent.partition(|(_, deleted)| *deleted);
+    let missing: Vec<&JobKey> = missing.into_iter().map(|(hub, _)| hub).collect();
     let mut keys = jobs.iter().map(|(job, _)| *job).chain(missing.iter().copied());
     let job_pending = keys.any(|job| writes.is_unsettled(&worker.job_target(job)));
     let hub_job = |job: &JobKey| hub_jobs.iter().find(|(hub, _)| *hub == job).map(|(_, job)| *job);
@@ -197,7 +199,7 @@ pub(super) fn copy_view(
             stamp: stamp_state(tracked.object(), leases.stamp),
             ..clone_view(tracked.object(), inputs)
         }),
-        missing_job: !missing.is_empty() || jobs.is_empty(),
+        missing_job: !missing.is_empty() || (jobs.is_empty() && deleted.is_empty()),
         jobs: jobs
             .iter()
             .map(|(job_key, job)| {
@@ -314,6 +316,7 @@ fn job_view(job: &JobObject, hub_job: Option<&JobObject>, inputs: &CopyInputs<'_
         Some(_) => (0, CopyHistory::Known),
         None => stamped(),
     };
+    let abandoned = is_abandoned(job, hub_job, inputs.gates);
     RemoteJob {
         epoch,
         history,
@@ -326,8 +329,20 @@ fn job_view(job: &JobObject, hub_job: Option<&JobObject>, inputs: &CopyInputs<'_
         // Of a job that another program runs only the clone says that it is over.
         finished: job.finished().is_some() || job.is_skipped(),
         succeeded: job.finished().is_some_and(|outcome| outcome.success),
-        status_synced: hub_job.is_some_and(|hub| hub.has_status_of(job)),
+        // The status of a member that is gone is shown nowhere.
+        status_synced: hub_job.map_or(abandoned, |hub| hub.has_status_of(job)),
+        abandoned,
     }
+}
+
+/// Whether a job of the hub is a member of a group, and being deleted. The finalizer keeps it until another one stands in for it.
+pub(super) fn is_deleted_member(job: &JobObject, gates: JobGates) -> bool {
+    job.metadata().deletion_timestamp.is_some() && job.is_group_member(gates)
+}
+
+/// Whether a copy outlives the member of a group that it is the copy of.
+pub(super) fn is_abandoned(copy: &JobObject, hub: Option<&JobObject>, gates: JobGates) -> bool {
+    copy.is_group_member(gates) && hub.is_none_or(|hub| is_deleted_member(hub, gates))
 }
 
 /// Why a Workload with quota and without a cluster cannot be dispatched at all.

@@ -121,10 +121,16 @@ pub(super) fn push_stamp(worker: &Worker, key: &Key, stamp: &str, ctx: &mut Cont
     send(key, write, ctx, |purpose, key| Write::merge::<Workload>(purpose, key, None, &fields));
 }
 
-/// Deletes the jobs of a Workload in the foreground: when they are gone, so are their pods.
-pub(super) fn delete_jobs(worker: &Worker, key: &Key, ctx: &mut Context) {
+/// Deletes jobs of a Workload in the foreground: when they are gone, so are their pods.
+pub(super) fn delete_jobs(
+    worker: &Worker,
+    key: &Key,
+    which: impl Fn(&JobKey, &JobObject) -> bool,
+    ctx: &mut Context,
+) {
     for job_key in worker.jobs_of(key) {
-        let Some(only) = worker.jobs.get(job_key).and_then(deletable) else {
+        let copy = worker.jobs.get(job_key).filter(|copy| which(job_key, copy.object()));
+        let Some(only) = copy.and_then(deletable) else {
             continue;
         };
         let write = (worker.job_target(job_key), Purpose::JobDelete);

@@ -359,6 +359,7 @@ impl DispatchSimulation {
             finished: job.done,
             succeeded: job.done,
             status_synced: status == Some((job.epoch, job.running, job.done)),
+            abandoned: false,
         };
         let copies = self.workers.iter().enumerate().map(|(at, worker)| RemoteCopy {
             cluster: ClusterId::from(at),
@@ -400,6 +401,7 @@ impl DispatchSimulation {
             DispatchStep::PushPriority(_) => unreachable!("no priority changes here"),
             DispatchStep::PushSize(_) => unreachable!("no size changes here"),
             DispatchStep::Stamp(_) => unreachable!("KeepRunning has no leases"),
+            DispatchStep::DeleteMembers(_) => unreachable!("it is no group"),
             DispatchStep::ConfirmVersion => {
                 self.state(lost, |_| {});
             }

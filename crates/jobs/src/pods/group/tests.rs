@@ -353,3 +353,18 @@ fn a_workload_of_the_name_that_is_no_groups_is_taken_without_the_gate_only() {
     let gates = JobGates { validate_group_owner: false, ..JobGates::default() };
     assert_eq!(steps_under(gates, &[&a, &b], Some(&foreign), &[]), ["start a", "start b"]);
 }
+
+#[test]
+fn a_pod_keeps_the_generation_that_its_own_api_server_has_observed() {
+    let running = |generation: Option<i64>| {
+        let known = generation.map(|one| json!({ "status": { "observedGeneration": one } }));
+        let mut pod = json!({ "status": { "phase": "Running" } });
+        merge(&mut pod, &known.unwrap_or(json!({})));
+        member("a", &pod)
+    };
+    for (own, of_copy) in [(Some(2), None), (Some(2), Some(1)), (None, Some(1))] {
+        let (pod, copy) = (running(own), running(of_copy));
+        let shown = pod.with_remote_status(&copy);
+        assert_eq!(shown.status, pod.status, "a write without a change would be repeated for ever");
+    }
+}
