@@ -22,6 +22,8 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
+use crate::bad_groups;
+
 const SPACE: &str = "bad-objects";
 
 const API: &str = "kueue.x-k8s.io/v1beta2";
@@ -38,7 +40,8 @@ async fn wrong_objects_cost_themselves_only() -> Result<()> {
     let plan = InstallationPlan { workers: 0, elects: false };
     let installation = Installation::of(&lab, plan, InstallationPorts::choose()?).await?;
     installation.install().await?;
-    let manager = installation.manager(true, &[]).await?;
+    let frameworks = json!({"integrations": {"frameworks": ["batch/job", "pod"]}});
+    let manager = installation.manager_with(true, &frameworks, &[]).await?;
     let cluster = &installation.hub;
     let namespace =
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}}).to_string();
@@ -53,6 +56,7 @@ async fn wrong_objects_cost_themselves_only() -> Result<()> {
     }
     completes(cluster, "beside-contradictions", "queue").await?;
     mend(cluster).await?;
+    bad_groups::are_named_counted_and_mended((cluster, SPACE), &manager).await?;
 
     undecodable(cluster).await?;
     until_unreadable(&manager, 1).await?;

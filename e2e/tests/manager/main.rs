@@ -3,6 +3,7 @@
 //! All tests share one control plane with the manifests of `config/`, and one manager that serves the webhooks with the
 //! permissions of its service account.
 
+mod bad_groups;
 mod bad_objects;
 mod components;
 mod jobs;

@@ -61,6 +61,7 @@ pub fn recorder(
 impl Recorder {
     /// Passes on a record. The record is dropped, and counted as dropped, if the channel is full or the task has stopped.
     pub fn record(&self, record: EventRecord) {
+        self.metrics.count_occurrence(&record);
         match self.outbox.try_send(object::within_limits(record)) {
             Ok(()) => {}
             Err(TrySendError::Full(_)) => self.metrics.count_dropped(DropReason::Full, 1),

@@ -113,9 +113,10 @@ async fn the_first_record_creates_an_event_and_the_second_a_series() {
     let test = BroadcasterTest::new();
     test.recorder.record(record("train", "no room"));
     test.recorder.record(record("train", "no room"));
-    let server = test.server.clone();
+    let (server, metrics) = (test.server.clone(), test.metrics.clone());
     test.end().await;
 
+    assert_eq!((metrics.n_warnings("Job", "Why"), metrics.n_warnings("Job", "Other")), (2, 0));
     let requests = server.requests();
     let [(post, list, event), (patch, path, series)] = &requests[..] else {
         unreachable!("two requests: {requests:?}");
