@@ -12,9 +12,10 @@
 //! | `visibility` | the API of pending Workloads |
 //! | `certificates` | the serving certificate of both |
 //! | `integrations`, `idle_settings` | what of the configuration is not built, as metrics |
-//! | `metrics_access`, `reviews` | authorization of metrics, reviews by the API server |
+//! | `access`, `metrics_access` | users and their access by reviews of the API server; that of metrics |
 //! | `build_info`, `listen` | version, bind addresses |
 
+mod access;
 mod args;
 mod build_info;
 mod certificates;
@@ -27,7 +28,6 @@ mod listen;
 mod metrics_access;
 mod process;
 mod resource_names;
-mod reviews;
 mod settings;
 mod visibility;
 mod webhook_cache;

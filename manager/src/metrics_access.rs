@@ -14,7 +14,7 @@ use k8s_openapi::api::{
 };
 use kube::Client;
 
-use crate::reviews;
+use crate::access::reviews;
 
 /// Passes on a request if its bearer token is authorized.
 pub(crate) async fn check(State(client): State<Client>, request: Request, next: Next) -> Response {

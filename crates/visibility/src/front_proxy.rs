@@ -6,10 +6,9 @@
 
 use std::collections::BTreeMap;
 
+use access::RequestUser;
 use http::HeaderMap;
 use percent_encoding::percent_decode_str;
-
-use crate::user::RequestUser;
 
 /// A field of the ConfigMap is no list of texts.
 #[derive(Debug, thiserror::Error)]

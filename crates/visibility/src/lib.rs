@@ -2,14 +2,14 @@
 //! what an HTTP request means and is answered with.
 //!
 //! The state is fed with objects ([`PendingWorkloads`]), so every replica has it, whether or not it leads. A server authenticates a
-//! request ([`front_proxy`]), has it authorized ([`ReviewedRequest`]), and then asks [`answer`] for the response.
+//! request ([`front_proxy`]), has it authorized (crate `access`), and then asks [`answer`] for the response.
 //!
 //! | module | concept |
 //! |---|---|
 //! | `pending_workloads`, `pending_item`, `ranked_set` | the order of pending Workloads, and pages of it |
 //! | [`api`], `page` | types of the API, and the part of a list that a query asks for |
-//! | `route`, [`reviewed_request`] | what a path means, and what is authorized about it |
-//! | [`front_proxy`], [`user`] | the user of a request |
+//! | `route` | what a path means |
+//! | [`front_proxy`] | the user of a request |
 //! | [`answer`](mod@answer), [`status`], `media_type`, `discovery`, `open_api` | responses |
 
 pub mod answer;
@@ -22,13 +22,9 @@ mod page;
 mod pending_item;
 mod pending_workloads;
 mod ranked_set;
-pub mod reviewed_request;
 mod route;
 pub mod status;
-pub mod user;
 
 pub use answer::{VisibilityAnswer, answer, is_probe};
 pub use page::PendingPage;
 pub use pending_workloads::{PendingWorkloads, QueueReference, UnknownQueue};
-pub use reviewed_request::ReviewedRequest;
-pub use user::RequestUser;

@@ -1,14 +1,11 @@
 //! Refusals in the form of Kubernetes: a `Status` object with upstream's texts.
 
+use access::{ReviewedRequest, status};
 use crds::names::VISIBILITY_GROUP;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use crate::{
-    answer::VisibilityAnswer,
-    pending_workloads::QueueReference,
-    reviewed_request::{ReviewedRequest, ReviewedTarget},
-};
+use crate::{answer::VisibilityAnswer, pending_workloads::QueueReference};
 
 /// After how many seconds a client that was refused for want of room may try again.
 const RETRY_AFTER: u32 = 1;
@@ -22,39 +19,8 @@ pub fn unauthorized() -> VisibilityAnswer {
 /// The user may not do what the request asks for. `reason` is that of the authorizer, and may be empty.
 #[must_use]
 pub fn forbidden(request: &ReviewedRequest, user: &str, reason: &str) -> VisibilityAnswer {
-    let mut denied = denial(request, user);
-    if !reason.is_empty() {
-        denied = format!("{denied}: {reason}");
-    }
-    let (message, details) = match &request.target {
-        ReviewedTarget::Path(_) => (format!("forbidden: {denied}"), Map::new()),
-        ReviewedTarget::Resource(one) => {
-            let resource = format!("{}.{}", one.resource, one.group);
-            let named = match one.name.as_str() {
-                "" => resource,
-                name => format!("{resource} {name:?}"),
-            };
-            (format!("{named} is forbidden: {denied}"), details(&one.name, &one.resource))
-        }
-    };
-    refusal(StatusCode::FORBIDDEN, "Forbidden", &message, details)
-}
-
-fn denial(request: &ReviewedRequest, user: &str) -> String {
-    let verb = &request.verb;
-    match &request.target {
-        ReviewedTarget::Path(path) => format!("User {user:?} cannot {verb} path {path:?}"),
-        ReviewedTarget::Resource(one) => {
-            let (resource, group) = (one.full_resource(), &one.group);
-            let scope = match one.namespace.as_str() {
-                "" => "at the cluster scope".to_owned(),
-                namespace => format!("in the namespace {namespace:?}"),
-            };
-            format!(
-                "User {user:?} cannot {verb} resource {resource:?} in API group {group:?} {scope}"
-            )
-        }
-    }
+    let status = status::forbidden(request, user, reason);
+    VisibilityAnswer { status: StatusCode::FORBIDDEN, ..VisibilityAnswer::json(&status) }
 }
 
 /// The queue does not exist.
@@ -119,9 +85,7 @@ fn retry(answer: VisibilityAnswer) -> VisibilityAnswer {
 }
 
 fn details(name: &str, kind: &str) -> Map<String, Value> {
-    let group = ("group".to_owned(), json!(VISIBILITY_GROUP));
-    let texts = [("name", name), ("kind", kind)].into_iter().filter(|(_, text)| !text.is_empty());
-    texts.map(|(field, text)| (field.to_owned(), json!(text))).chain([group]).collect()
+    status::details(VISIBILITY_GROUP, name, kind)
 }
 
 fn refusal(
@@ -130,49 +94,13 @@ fn refusal(
     message: &str,
     details: Map<String, Value>,
 ) -> VisibilityAnswer {
-    let mut status = json!({
-        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-        "message": message, "reason": reason, "code": code.as_u16(),
-    });
-    if !details.is_empty() {
-        status["details"] = Value::Object(details);
-    }
+    let status = status::failure(code, reason, message, details);
     VisibilityAnswer { status: code, ..VisibilityAnswer::json(&status) }
 }
 
 #[cfg(test)]
 mod tests {
-    use http::Method;
-
     use super::*;
-
-    fn message(answer: &VisibilityAnswer) -> String {
-        let status: Value = serde_json::from_slice(&answer.body).expect("JSON");
-        assert_eq!(status["code"], answer.status.as_u16());
-        status["message"].as_str().expect("a message").to_owned()
-    }
-
-    #[test]
-    fn a_refused_user_reads_what_it_cannot_do() {
-        let base = "/apis/visibility.kueue.x-k8s.io/v1beta2";
-        let said = |method: &Method, path: &str, reason: &str| {
-            message(&forbidden(&ReviewedRequest::of(method, path), "jane", reason))
-        };
-        assert_eq!(
-            said(&Method::GET, &format!("{base}/clusterqueues/q/pendingworkloads"), ""),
-            "clusterqueues.visibility.kueue.x-k8s.io \"q\" is forbidden: User \"jane\" cannot get resource \
-             \"clusterqueues/pendingworkloads\" in API group \"visibility.kueue.x-k8s.io\" at the cluster scope"
-        );
-        assert_eq!(
-            said(&Method::POST, &format!("{base}/namespaces/n/localqueues"), "because"),
-            "localqueues.visibility.kueue.x-k8s.io is forbidden: User \"jane\" cannot create resource \
-             \"localqueues\" in API group \"visibility.kueue.x-k8s.io\" in the namespace \"n\": because"
-        );
-        assert_eq!(
-            said(&Method::GET, "/version", ""),
-            "forbidden: User \"jane\" cannot get path \"/version\""
-        );
-    }
 
     #[test]
     fn a_client_that_may_try_again_is_given_a_time() {

@@ -17,7 +17,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("provisioning", &["crds", "jobs"]),
     ("variants", &["crds", "jobs"]),
     ("config", &["crds", "jobs"]),
-    ("visibility", &["index", "crds"]),
+    ("access", &[]),
+    ("visibility", &["access", "index", "crds"]),
     ("webhooks", &["config", "crds", "jobs", "runtime"]),
     (
         "cluster",
@@ -44,6 +45,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 
 /// All libraries of the product.
 const LIBRARIES: &[&str] = &[
+    "access",
     "engine",
     "dispatch",
     "index",
@@ -68,6 +70,7 @@ const TEST_ROOMS: &[&str] =
 
 /// Crates without input and output.
 const PURE: &[&str] = &[
+    "access",
     "engine",
     "dispatch",
     "index",

@@ -8,13 +8,9 @@
 //! | `observed_queues` | the state of the crate, fed by the stores of the process |
 //! | `server` | requests in flight, and the way of a request |
 //! | `authentication`, `trusted_proxies` | the user of a request: front proxy, client certificate or token |
-//! | `authorization` | what the user may do |
-//! | `review_cache` | answers of the API server, kept for a short time |
 
 mod authentication;
-mod authorization;
 mod observed_queues;
-mod review_cache;
 mod server;
 mod trusted_proxies;
 
@@ -27,10 +23,10 @@ use rustls::ServerConfig;
 use tokio::task::JoinSet;
 
 use self::{
-    authentication::Authenticator, authorization::Authorizer, observed_queues::ObservedQueues,
-    server::VisibilityApi, trusted_proxies::TrustedProxies,
+    authentication::Authenticator, observed_queues::ObservedQueues, server::VisibilityApi,
+    trusted_proxies::TrustedProxies,
 };
-use crate::{listen, settings::ProcessSettings};
+use crate::{access::Authorizer, listen, settings::ProcessSettings};
 
 /// The Service that the API server calls.
 pub(crate) const SERVICE: &str = "kueue-visibility-server";

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use ::access::ReviewedRequest;
 use axum::{
     Router,
     body::Body,
@@ -16,16 +17,13 @@ use http::{
 use jiff::Timestamp;
 use runtime::client_certificate::PeerCertificates;
 use tokio::{sync::Semaphore, time::timeout};
-use visibility::{
-    ReviewedRequest, VisibilityAnswer, answer, answer::VisibilityRequest, is_probe, status,
-};
+use visibility::{VisibilityAnswer, answer, answer::VisibilityRequest, is_probe, status};
 
-use super::{
-    authentication::{AuthenticationError, Authenticator},
-    authorization::Authorizer,
-    observed_queues::ObservedQueues,
+use super::{authentication::Authenticator, observed_queues::ObservedQueues};
+use crate::{
+    access::{AuthenticationError, Authorizer},
+    build_info,
 };
-use crate::build_info;
 
 /// Requests in flight. Further ones are refused at once, and their clients try again.
 const IN_FLIGHT: usize = 100;

@@ -16,10 +16,10 @@ const KEPT_FOR: Duration = Duration::from_secs(10);
 const CAPACITY: u64 = 4096;
 
 /// Answers of one kind of review.
-pub(super) struct ReviewCache<V>(Cache<[u8; 32], V>);
+pub(crate) struct ReviewCache<V>(Cache<[u8; 32], V>);
 
 impl<V: Clone + Send + Sync + 'static> ReviewCache<V> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Cache::builder().max_capacity(CAPACITY).time_to_live(KEPT_FOR).build())
     }
 
@@ -27,11 +27,11 @@ impl<V: Clone + Send + Sync + 'static> ReviewCache<V> {
     ///
     /// # Errors
     /// If `ask` fails.
-    pub(super) async fn get(
+    pub(crate) async fn get<E: Send + Sync + 'static>(
         &self,
         question: &[u8],
-        ask: BoxFuture<'_, Result<V, kube::Error>>,
-    ) -> Result<V, Arc<kube::Error>> {
+        ask: BoxFuture<'_, Result<V, E>>,
+    ) -> Result<V, Arc<E>> {
         let key: [u8; 32] = Sha256::digest(question).into();
         Box::pin(self.0.try_get_with(key, ask)).await
     }
@@ -46,13 +46,13 @@ mod tests {
     #[tokio::test]
     async fn a_question_is_asked_once_and_again_after_a_failure() {
         let (cache, asked) = (ReviewCache::<u32>::new(), AtomicUsize::new(0));
-        let failing = || -> BoxFuture<'_, _> {
+        let failing = || -> BoxFuture<'_, Result<u32, kube::Error>> {
             Box::pin(async {
                 asked.fetch_add(1, Ordering::Relaxed);
                 Err(kube::Error::TlsRequired)
             })
         };
-        let succeeding = || -> BoxFuture<'_, _> {
+        let succeeding = || -> BoxFuture<'_, Result<u32, kube::Error>> {
             Box::pin(async {
                 asked.fetch_add(1, Ordering::Relaxed);
                 Ok(7)

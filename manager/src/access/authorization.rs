@@ -2,32 +2,31 @@
 
 use std::sync::Arc;
 
+use ::access::{RequestUser, ReviewedRequest, ReviewedTarget};
 use k8s_openapi::api::authorization::v1::{
     NonResourceAttributes, ResourceAttributes, SubjectAccessReviewSpec,
 };
 use kube::Client;
-use visibility::{RequestUser, ReviewedRequest, reviewed_request::ReviewedTarget};
 
-use super::review_cache::ReviewCache;
-use crate::reviews;
+use super::{review_cache::ReviewCache, reviews};
 
 /// The answer of a review.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct AccessDecision {
+pub(crate) struct AccessDecision {
     /// The user may do it.
-    pub(super) allowed: bool,
+    pub(crate) allowed: bool,
     /// What the authorizer says about it; may be empty.
-    pub(super) reason: String,
+    pub(crate) reason: String,
 }
 
 /// Decides about requests.
-pub(super) struct Authorizer {
+pub(crate) struct Authorizer {
     client: Client,
     decisions: ReviewCache<AccessDecision>,
 }
 
 impl Authorizer {
-    pub(super) fn new(client: Client) -> Self {
+    pub(crate) fn new(client: Client) -> Self {
         Self { client, decisions: ReviewCache::new() }
     }
 
@@ -35,7 +34,7 @@ impl Authorizer {
     ///
     /// # Errors
     /// If the API server was not reached, or refused the review.
-    pub(super) async fn decide(
+    pub(crate) async fn decide(
         &self,
         user: &RequestUser,
         request: &ReviewedRequest,

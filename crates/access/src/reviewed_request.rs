@@ -1,6 +1,7 @@
 //! What is authorized about a request: a verb on a resource or on a path, with the rules by which an API server reads its requests.
 
 use http::Method;
+use percent_encoding::percent_decode_str;
 
 /// A request in the terms of authorization.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +77,16 @@ impl ReviewedRequest {
         Self { verb: verb.to_owned(), target: ReviewedTarget::Resource(resource) }
     }
 
+    /// Reads a request whose query may ask for a watch: a watch of a list has a verb of its own.
+    #[must_use]
+    pub fn of_query(method: &Method, path: &str, query: &str) -> Self {
+        let this = Self::of(method, path);
+        match this.verb == "list" && asks_for_watch(query) {
+            true => Self { verb: "watch".to_owned(), ..this },
+            false => this,
+        }
+    }
+
     fn of_path(method: &Method, path: &str) -> Self {
         let verb = method.as_str().to_ascii_lowercase();
         Self { verb, target: ReviewedTarget::Path(path.to_owned()) }
@@ -92,6 +103,19 @@ impl ReviewedResource {
             below => below,
         }
     }
+}
+
+/// Whether a query asks for a watch. As for an API server, the first value counts, and all but `false` and `0` mean true.
+#[must_use]
+pub fn asks_for_watch(query: &str) -> bool {
+    let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    let mut values =
+        pairs.filter(|(key, _)| decoded(key) == "watch").map(|(_, value)| decoded(value));
+    values.next().is_some_and(|value| !["false", "0"].contains(&&*value.to_ascii_lowercase()))
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 fn verb(method: &Method, unnamed: bool) -> &'static str {
@@ -124,6 +148,26 @@ mod tests {
                 )
             }
         }
+    }
+
+    #[test]
+    fn a_query_makes_a_list_a_watch() {
+        let path = "/apis/g/v/namespaces/n/jobs";
+        for (query, verb) in [
+            ("", "list"),
+            ("limit=1", "list"),
+            ("watch=true", "watch"),
+            ("limit=1&watch=1", "watch"),
+            ("watch", "watch"),
+            ("w%61tch=yes", "watch"),
+            ("watch=false&watch=true", "list"),
+            ("watch=False", "list"),
+            ("watch=0", "list"),
+        ] {
+            assert_eq!(ReviewedRequest::of_query(&Method::GET, path, query).verb, verb, "{query}");
+        }
+        let named = format!("{path}/j");
+        assert_eq!(ReviewedRequest::of_query(&Method::GET, &named, "watch=true").verb, "get");
     }
 
     #[test]
