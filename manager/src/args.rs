@@ -42,7 +42,22 @@ pub(crate) struct ManagerArgs {
     pub(crate) metrics_plain: bool,
 
     #[command(flatten)]
+    pub(crate) ray_api: RayApiArgs,
+
+    #[command(flatten)]
     pub(crate) logs: LogArgs,
+}
+
+/// Flags of the component `ray-api`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RayApiArgs {
+    /// Where the component ray-api serves the API of Ray clusters, over HTTPS.
+    #[arg(long, value_name = "ADDRESS", default_value = ":8888")]
+    pub(crate) ray_api_bind_address: String,
+
+    /// Directory with tls.crt and tls.key of that server; without it the manager creates a certificate.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) ray_api_cert_dir: Option<PathBuf>,
 }
 
 impl ManagerArgs {

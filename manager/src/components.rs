@@ -19,6 +19,8 @@ pub(crate) enum ManagerComponent {
     Multikueue,
     /// The API of pending Workloads.
     Visibility,
+    /// The API of Ray clusters.
+    RayApi,
 }
 
 /// Controllers and scheduler share one task here, so they run together or not at all.
@@ -31,9 +33,14 @@ pub(crate) const DEFAULT: &str = "core,webhooks,jobs,scheduler,multikueue,visibi
 /// The selected components.
 ///
 /// # Errors
-/// If one of them needs a component that is missing. Without the error the manager would silently do nothing.
+/// If one of them needs a component that is missing, or runs alone. Without the error the manager would silently do nothing.
 pub(crate) fn select(selected: &[ManagerComponent]) -> anyhow::Result<BTreeSet<ManagerComponent>> {
     let selected: BTreeSet<ManagerComponent> = selected.iter().copied().collect();
+    // Webhooks leave out the writes of the manager's account, and those of this API are the users' writes.
+    anyhow::ensure!(
+        !selected.contains(&ManagerComponent::RayApi) || selected.len() == 1,
+        "--components: ray-api runs without other components, in a process with an account of its own"
+    );
     let names = |components: &[ManagerComponent]| {
         let names = components.iter().filter_map(ValueEnum::to_possible_value);
         names.map(|value| value.get_name().to_owned()).collect::<Vec<_>>().join(", ")
@@ -57,7 +64,8 @@ mod tests {
 
     #[test]
     fn controllers_and_scheduler_run_together() {
-        use ManagerComponent::{Core, Jobs, Multikueue, Scheduler, Visibility, Webhooks};
+        use ManagerComponent::{Core, Jobs, Multikueue, RayApi, Scheduler, Visibility, Webhooks};
+        assert!(select(&[RayApi]).is_ok() && select(&[RayApi, Visibility]).is_err());
         assert!(select(&[Webhooks]).is_ok() && select(&[Visibility]).is_ok());
         assert!(select(&[Webhooks, Core, Jobs, Scheduler]).is_ok());
         assert!(select(&[Core, Jobs, Scheduler, Multikueue]).is_ok());

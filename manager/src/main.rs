@@ -10,6 +10,7 @@
 //! | `leader` | leader election, and the tasks of the leader |
 //! | `webhook_cache` | the cache of objects that webhooks need |
 //! | `visibility` | the API of pending Workloads |
+//! | `ray_api` | the API of Ray clusters, wherever they run |
 //! | `certificates` | the serving certificate of both |
 //! | `integrations`, `idle_settings` | what of the configuration is not built, as metrics |
 //! | `access`, `metrics_access` | users and their access by reviews of the API server; that of metrics |
@@ -27,6 +28,7 @@ mod leader;
 mod listen;
 mod metrics_access;
 mod process;
+mod ray_api;
 mod resource_names;
 mod settings;
 mod visibility;

@@ -32,13 +32,14 @@ use crate::{
     components::ManagerComponent,
     idle_settings, integrations,
     kueue_metrics::{KueueMetrics, MetricsSettings},
-    leader, listen, metrics_access, resource_names,
+    leader, listen, metrics_access, ray_api, resource_names,
     settings::ProcessSettings,
     visibility, webhook_cache,
 };
 
 /// A replica that serves neither webhooks nor the visibility API.
-const NOTHING_CALLED: CalledServers = CalledServers { webhooks: false, visibility: false };
+pub(crate) const NOTHING_CALLED: CalledServers =
+    CalledServers { webhooks: false, visibility: false };
 
 /// Runs until `stop`, or until a task ends.
 pub(crate) async fn run(
@@ -64,7 +65,16 @@ pub(crate) async fn run(
         visibility: components.contains(&ManagerComponent::Visibility)
             && settings.gates.enabled(Gate::VisibilityOnDemand),
     };
-    let mut ready = keep_certificate(settings, &client, &slot, called, &stop, &mut tasks);
+    let ray_api = (settings, &args.ray_api);
+    let serves_ray = components.contains(&ManagerComponent::RayApi);
+    let mut ready = match serves_ray {
+        true => ray_api::keep_certificate(ray_api, &client, &slot, &stop, &mut tasks)?,
+        false => keep_certificate(settings, &client, &slot, called, &stop, &mut tasks),
+    };
+    if serves_ray {
+        let api_server = (&client, &metrics.requests);
+        ray_api::start(ray_api, api_server, slot.clone(), &stop, &mut tasks).await?;
+    }
     if called.webhooks {
         let cache = webhooks(settings, (&client, &mut stores), &tls, &stop, &mut tasks).await?;
         ready = webhook_cache::add_check(ready, cache);

@@ -11,7 +11,7 @@ mod read;
 mod tests;
 mod token_expiry;
 #[cfg(test)]
-pub(super) use tests::sample;
+pub(super) use tests::{sample, sample_text};
 
 use std::{fmt, net::IpAddr};
 

@@ -12,6 +12,7 @@
 //! | `replaceable_client` | replacing the credentials of a client in use |
 //! | `worker` | the task of one worker: loads, probes, connects |
 //! | [`supervisor`] | one `worker` task per worker that is wanted |
+//! | `worker_clients` | clients for requests of users, apart from the connections |
 //!
 //! Invariants: only a worker's own task waits for that worker. Credentials are never logged or reported, and are compared by
 //! hash only. The status of a connection is reported before anything that depends on it, and nothing of a lost connection is
@@ -38,6 +39,7 @@ mod supervisor;
 #[cfg(test)]
 mod tests;
 mod worker;
+mod worker_clients;
 
 pub use self::{
     cluster_profile::{ClusterProfileObject, ClusterProfiles},
@@ -45,4 +47,5 @@ pub use self::{
     kubeconfig_file::{KUBECONFIG_DIRECTORY, KubeconfigDirectory},
     kubeconfig_secret::{KubeconfigSecret, kubeconfig_secrets},
     supervisor::supervise,
+    worker_clients::{WorkerClients, WorkerUnavailable},
 };

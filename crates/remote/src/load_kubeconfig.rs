@@ -14,6 +14,7 @@ use crate::{
     },
     context::WorkerContext,
     kubeconfig::Kubeconfig,
+    kubeconfig_file::KubeconfigDirectory,
     kubeconfig_refused::KubeconfigRefused,
     kubeconfig_secret::{Fingerprint, KEY},
     reconcile::KubeconfigLocation,
@@ -41,6 +42,42 @@ pub(super) struct LoadedKubeconfig {
     pub(super) renewed_before: Option<Timestamp>,
 }
 
+/// Why a request of a user does not reach a worker that a ClusterProfile describes.
+const ON_LEADER_ONLY: &str = "it is used for the connection of the manager only";
+
+/// Where kubeconfigs are read.
+pub(super) struct KubeconfigSources<'a> {
+    /// The client of the manager's own cluster.
+    pub(super) home: &'a Client,
+    /// The namespace of the Secrets.
+    pub(super) namespace: &'a str,
+    /// Where kubeconfigs in files are.
+    pub(super) files: &'a KubeconfigDirectory,
+    /// The timeout of a read.
+    pub(super) deadline: Duration,
+}
+
+impl KubeconfigSources<'_> {
+    /// The text of a kubeconfig.
+    ///
+    /// # Errors
+    /// If it cannot be read, or does not exist.
+    pub(super) async fn read(&self, location: &KubeconfigLocation) -> Result<Vec<u8>, NotLoaded> {
+        match location {
+            KubeconfigLocation::Secret(name) => {
+                of_secret((self.home, self.namespace), name, self.deadline).await
+            }
+            KubeconfigLocation::File(path) => {
+                let read = self.files.clone().read(path.clone());
+                let late = |_| later(&location.to_string(), &unanswered(self.deadline));
+                Ok(tokio::time::timeout(self.deadline, read).await.map_err(late)??)
+            }
+            // Only the leader runs the commands that give a credential.
+            KubeconfigLocation::Profile(_) => Err(later(&location.to_string(), ON_LEADER_ONLY)),
+        }
+    }
+}
+
 /// Reads and validates the kubeconfig with this hash.
 ///
 /// # Errors
@@ -50,25 +87,19 @@ pub(super) async fn load(
     location: &KubeconfigLocation,
     fingerprint: Fingerprint,
 ) -> Result<LoadedKubeconfig, NotLoaded> {
-    let deadline = context.timing.deadline;
-    let (text, place) = match location {
-        KubeconfigLocation::Profile(name) => {
-            return of_profile(context, name, fingerprint).await;
-        }
-        KubeconfigLocation::Secret(name) => {
-            let home = (&context.home, context.namespace.as_str());
-            (of_secret(home, name, deadline).await?, format!("secret \"{name}\""))
-        }
-        KubeconfigLocation::File(path) => {
-            let place = format!("file {path:?}");
-            let read = context.kubeconfig_files.clone().read(path.clone());
-            let read = tokio::time::timeout(deadline, read).await;
-            (read.map_err(|_| later(&place, &unanswered(deadline)))??, place)
-        }
+    if let KubeconfigLocation::Profile(name) = location {
+        return of_profile(context, name, fingerprint).await;
+    }
+    let sources = KubeconfigSources {
+        home: &context.home,
+        namespace: &context.namespace,
+        files: &context.kubeconfig_files,
+        deadline: context.timing.deadline,
     };
+    let text = sources.read(location).await?;
     // The supervisor sends the new hash as soon as it has observed the change.
     if Fingerprint::of(&text) != fingerprint {
-        return Err(later(&place, "it has just changed"));
+        return Err(later(&location.to_string(), "it has just changed"));
     }
     Ok(LoadedKubeconfig { kubeconfig: Kubeconfig::read(&text)?, renewed_before: None })
 }
@@ -81,7 +112,7 @@ async fn of_profile(
 ) -> Result<LoadedKubeconfig, NotLoaded> {
     let profiles = context.profiles.as_ref().ok_or(KubeconfigRefused::ClusterProfile)?;
     let deadline = context.timing.deadline;
-    let place = format!("ClusterProfile \"{name}\"");
+    let place = KubeconfigLocation::Profile(name.into()).to_string();
     let api: Api<ClusterProfileObject> = Api::namespaced(context.home.clone(), &context.namespace);
     let profile = tokio::time::timeout(deadline, api.get_opt(name))
         .await

@@ -4,6 +4,8 @@
 //! for a connection that is only kept goes on with its last target, and ends if it has none. While a task is ending nothing
 //! is decided; the supervisor decides again after its end.
 
+use std::fmt;
+
 use cluster::control::ConnectionPlan;
 use crds::v1beta2::ClusterSource;
 
@@ -38,6 +40,16 @@ pub(super) enum KubeconfigLocation {
     File(Box<str>),
     /// Made from the ClusterProfile of this name and a credential of its provider.
     Profile(Box<str>),
+}
+
+impl fmt::Display for KubeconfigLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Secret(name) => write!(f, "secret \"{name}\""),
+            Self::File(path) => write!(f, "file {path:?}"),
+            Self::Profile(name) => write!(f, "ClusterProfile \"{name}\""),
+        }
+    }
 }
 
 /// The kubeconfigs that exist.

@@ -18,6 +18,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("variants", &["crds", "jobs"]),
     ("config", &["crds", "jobs"]),
     ("access", &[]),
+    ("ray-api", &["access"]),
     ("visibility", &["access", "index", "crds"]),
     ("webhooks", &["config", "crds", "jobs", "runtime"]),
     (
@@ -46,6 +47,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 /// All libraries of the product.
 const LIBRARIES: &[&str] = &[
     "access",
+    "ray-api",
     "engine",
     "dispatch",
     "index",
@@ -71,6 +73,7 @@ const TEST_ROOMS: &[&str] =
 /// Crates without input and output.
 const PURE: &[&str] = &[
     "access",
+    "ray-api",
     "engine",
     "dispatch",
     "index",

@@ -14,5 +14,6 @@ mod tokens;
 
 pub(crate) use self::{
     authorization::Authorizer,
+    review_cache::ReviewCache,
     tokens::{AuthenticationError, TokenAuthenticator},
 };

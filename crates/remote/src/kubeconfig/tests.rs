@@ -49,6 +49,11 @@ pub(crate) fn sample(certificate: bool) -> Kubeconfig {
     read(&if certificate { by_certificate(&authority()) } else { good() }).expect("accepted")
 }
 
+/// The text of the one with a token.
+pub(crate) fn sample_text() -> String {
+    good().to_string()
+}
+
 #[test]
 fn the_expiry_of_a_client_certificate_is_known() {
     let expires = sample(true).certificate_expires().expect("a time");

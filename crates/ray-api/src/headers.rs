@@ -1,0 +1,109 @@
+//! Headers that are passed on, of requests and of answers.
+//!
+//! Headers of one connection end at the proxy. Credentials and names of users of the caller end there, too: the request is sent
+//! with the account of the proxy, and no head gets a token.
+
+use http::{HeaderMap, HeaderName, header::CONNECTION};
+
+/// Headers of one connection.
+const HOP_BY_HOP: &[&str] = &[
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Headers of a request that the client sets itself, and credentials.
+const OF_CALLER: &[&str] = &["authorization", "content-length", "cookie", "expect", "host"];
+
+/// Headers of an answer that end at the proxy.
+const OF_HEAD: &[&str] = &["set-cookie"];
+
+/// Beginnings of headers by which an API server learns about another user.
+const USERS: &[&str] = &["impersonate-", "x-remote-"];
+
+/// The headers of a request that are sent on.
+#[must_use]
+pub fn of_request(headers: &HeaderMap) -> HeaderMap {
+    let names_user = |name: &str| USERS.iter().any(|start| name.starts_with(start));
+    without(headers, |name| OF_CALLER.contains(&name) || names_user(name))
+}
+
+/// The headers of an answer that are passed on. All heads have the origin of the API, so that a cookie of one would be sent to the others.
+#[must_use]
+pub fn of_answer(headers: &HeaderMap) -> HeaderMap {
+    without(headers, |name| OF_HEAD.contains(&name))
+}
+
+fn without(headers: &HeaderMap, refused: impl Fn(&str) -> bool) -> HeaderMap {
+    let values = headers.get_all(CONNECTION).into_iter().filter_map(|value| value.to_str().ok());
+    let named: Vec<String> =
+        values.flat_map(|value| value.split(',')).map(|name| name.trim().to_lowercase()).collect();
+    let is_passed = |name: &HeaderName| {
+        let name = name.as_str();
+        !HOP_BY_HOP.contains(&name) && !named.iter().any(|other| other == name) && !refused(name)
+    };
+    let passed = headers.iter().filter(|(name, _)| is_passed(name));
+    passed.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn headers(given: &[(&'static str, &'static str)]) -> HeaderMap {
+        let header = |(name, value): &(&'static str, &'static str)| {
+            (HeaderName::from_static(name), HeaderValue::from_static(value))
+        };
+        given.iter().map(header).collect()
+    }
+
+    fn names(headers: &HeaderMap) -> Vec<&str> {
+        let mut names: Vec<&str> = headers.keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        names
+    }
+
+    #[test]
+    fn credentials_and_headers_of_the_connection_are_not_sent_on() {
+        let given = headers(&[
+            ("accept", "application/json"),
+            ("authorization", "Bearer hush"),
+            ("connection", "close, X-Hop"),
+            ("content-length", "3"),
+            ("content-type", "application/json"),
+            ("cookie", "a=b"),
+            ("expect", "100-continue"),
+            ("host", "ray-api"),
+            ("impersonate-user", "admin"),
+            ("impersonate-extra-scopes", "a"),
+            ("keep-alive", "5"),
+            ("te", "trailers"),
+            ("transfer-encoding", "chunked"),
+            ("upgrade", "websocket"),
+            ("x-hop", "1"),
+            ("x-ray-authorization", "Bearer of-ray"),
+            ("x-remote-user", "admin"),
+        ]);
+        let passed = of_request(&given);
+        assert_eq!(names(&passed), ["accept", "content-type", "x-ray-authorization"]);
+    }
+
+    #[test]
+    fn an_answer_sets_no_cookies() {
+        let given = headers(&[
+            ("connection", "keep-alive"),
+            ("content-length", "3"),
+            ("content-type", "text/html"),
+            ("set-cookie", "a=b"),
+        ]);
+        assert_eq!(names(&of_answer(&given)), ["content-length", "content-type"]);
+    }
+}

@@ -1,0 +1,105 @@
+//! The API of Ray clusters (docs/reference/ray.md §13): a proxy in front of the API server, and of the Services of Ray heads on the
+//! clusters that run them.
+//!
+//! The component runs in a process of its own, with an account of its own: the webhooks leave out the writes of the manager's account,
+//! and objects that come through this API are those of users. It watches nothing and leads nothing; any number of replicas answers.
+//! The crate `ray_api` decides what a request means.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `server` | the way of a request |
+//! | `room` | requests in flight, all together and per head |
+//! | `request_body` | bodies of requests, within a limit for all together |
+//! | `templates` | compute templates |
+//! | `service_place` | the cluster of a Service, and whether it is one of Ray |
+//! | `forward` | attempts to send a request |
+//! | `answer_body` | bodies of answers, without trust in head or caller |
+
+mod answer_body;
+mod forward;
+mod request_body;
+mod room;
+mod server;
+mod service_place;
+mod templates;
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use kube::Client;
+use remote::{KubeconfigDirectory, WorkerClients};
+use runtime::{
+    Stop,
+    cert_secret::CertSecret,
+    health::HealthChecks,
+    requests::RequestMetrics,
+    server::Server,
+    tls::{self, CertificateSlot},
+};
+use tokio::task::JoinSet;
+
+use self::server::RayApiServer;
+use crate::{
+    args::RayApiArgs,
+    certificates::{self, ManagedCertificate},
+    listen,
+    process::NOTHING_CALLED,
+    settings::ProcessSettings,
+};
+
+/// The Service of the API.
+const SERVICE: &str = "sluice-ray-api";
+
+/// The Secret with the certificate, if it is not mounted.
+const SECRET: &str = "sluice-ray-api-cert";
+
+/// Fills the slot of the certificate. Returns the readiness check.
+pub(crate) fn keep_certificate(
+    (settings, args): (&ProcessSettings, &RayApiArgs),
+    client: &Client,
+    slot: &Arc<CertificateSlot>,
+    stop: &Stop,
+    tasks: &mut JoinSet<()>,
+) -> anyhow::Result<HealthChecks> {
+    let (slot, served) = (slot.clone(), slot.clone());
+    match &args.ray_api_cert_dir {
+        Some(dir) => {
+            tasks.spawn(certificates::follow(dir.clone(), slot, stop.clone()));
+        }
+        None => {
+            let namespace = settings.file.namespace().to_owned();
+            let host = address(args)?.0;
+            let names = certificates::names(SERVICE, &namespace, &host);
+            let secret = CertSecret { namespace, name: SECRET.to_owned(), names };
+            let own = ManagedCertificate::new(client.clone(), secret, slot, NOTHING_CALLED);
+            tasks.spawn(own.keep(stop.clone()));
+        }
+    }
+    Ok(HealthChecks::default().with("certificate", move || served.is_loaded()))
+}
+
+/// Binds the port and starts to serve.
+///
+/// # Errors
+/// If the address cannot be bound.
+pub(crate) async fn start(
+    (settings, args): (&ProcessSettings, &RayApiArgs),
+    (client, requests): (&Client, &RequestMetrics),
+    slot: Arc<CertificateSlot>,
+    stop: &Stop,
+    tasks: &mut JoinSet<()>,
+) -> anyhow::Result<()> {
+    let (host, port) = address(args)?;
+    let listener = listen::bind("the Ray API", &host, port).await?;
+    let files = KubeconfigDirectory::new(settings.kubeconfig_directory.clone());
+    let namespace = settings.file.namespace();
+    let workers = WorkerClients::new(client.clone(), namespace, files, requests.clone());
+    let router = server::router(RayApiServer::new(client, workers));
+    let tls = tls::server_config(slot, &settings.tls()).context("tls")?;
+    tasks.spawn(Server::tls(router, tls).run(listener, stop.clone()));
+    Ok(())
+}
+
+fn address(args: &RayApiArgs) -> anyhow::Result<(String, u16)> {
+    listen::parse(&args.ray_api_bind_address)?.context("--ray-api-bind-address is empty")
+}

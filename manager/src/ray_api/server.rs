@@ -1,0 +1,239 @@
+//! The way of a request: room, user, access, place, body, answer.
+
+use std::{sync::Arc, time::Duration};
+
+use ::access::{RequestUser, ReviewedRequest, asks_for_watch, status};
+use axum::{
+    Router,
+    body::Body,
+    extract::{Request, State},
+    response::{IntoResponse, Response},
+};
+use http::{
+    HeaderMap, HeaderValue, StatusCode,
+    header::{CONTENT_TYPE, RETRY_AFTER},
+    request::Parts,
+};
+use kube::Client;
+use ray_api::{ObjectBody, RayApiRefusal, RayApiRequest, ServiceCall, with_ray_events};
+use remote::WorkerClients;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::{
+    answer_body::AnswerLimits,
+    forward::{ForwardedRequest, forward},
+    request_body::{self, BodyMemory, HeldBody},
+    room::{RequestPermit, RequestRoom},
+    service_place::ServiceSearch,
+    templates,
+};
+use crate::access::{AuthenticationError, Authorizer, TokenAuthenticator, reviews};
+
+/// The most time that the reviews of a request may take, one after another.
+const REVIEW_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// An answer of a head, which is not trusted.
+const OF_HEAD: AnswerLimits =
+    AnswerLimits { most: 32 << 20, within: Some(Duration::from_secs(60)) };
+
+/// An answer of the API server.
+const OF_OBJECTS: AnswerLimits =
+    AnswerLimits { most: usize::MAX, within: Some(Duration::from_secs(120)) };
+
+/// A watch lasts as long as the API server wants.
+const OF_WATCH: AnswerLimits = AnswerLimits { most: usize::MAX, within: None };
+
+/// What requests are answered with.
+pub(super) struct RayApiServer {
+    home: Client,
+    tokens: TokenAuthenticator,
+    authorizer: Authorizer,
+    services: ServiceSearch,
+    room: RequestRoom,
+    bodies: BodyMemory,
+}
+
+/// Why a request is refused: by a rule of the API, or by a review.
+pub(super) enum Refused {
+    /// A rule.
+    Rule(RayApiRefusal),
+    /// The `Status` object of a denied access.
+    Denied(Value),
+}
+
+impl From<RayApiRefusal> for Refused {
+    fn from(refusal: RayApiRefusal) -> Self {
+        Self::Rule(refusal)
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let (code, retry_after, status) = match self {
+            Self::Rule(refusal) => (refusal.code(), refusal.retry_after(), refusal.status()),
+            Self::Denied(status) => (StatusCode::FORBIDDEN, None, status),
+        };
+        let mut response = Response::new(Body::from(status.to_string()));
+        *response.status_mut() = code;
+        let json = HeaderValue::from_static("application/json");
+        response.headers_mut().insert(CONTENT_TYPE, json);
+        if let Some(seconds) = retry_after {
+            response.headers_mut().insert(RETRY_AFTER, seconds.into());
+        }
+        response
+    }
+}
+
+impl RayApiServer {
+    pub(super) fn new(home: &Client, workers: WorkerClients) -> Self {
+        Self {
+            home: home.clone(),
+            tokens: TokenAuthenticator::new(home.clone()),
+            authorizer: Authorizer::new(home.clone()),
+            services: ServiceSearch::new(home.clone(), workers),
+            room: RequestRoom::default(),
+            bodies: BodyMemory::default(),
+        }
+    }
+}
+
+/// Serves the API under every path.
+pub(super) fn router(server: RayApiServer) -> Router {
+    Router::new().fallback(serve).with_state(Arc::new(server))
+}
+
+async fn serve(State(server): State<Arc<RayApiServer>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let path = parts.uri.path().to_owned();
+    match RayApiRequest::of(&parts.method, &path) {
+        // A probe has no token, and is answered also while there is no room.
+        Ok(RayApiRequest::Health) => "ok".into_response(),
+        read => {
+            Box::pin(server.answer(read, parts, body)).await.unwrap_or_else(Refused::into_response)
+        }
+    }
+}
+
+impl RayApiServer {
+    /// Answers a request. A path without meaning is refused after the authentication only.
+    async fn answer(
+        &self,
+        request: Result<RayApiRequest<'_>, RayApiRefusal>,
+        parts: Parts,
+        body: Body,
+    ) -> Result<Response, Refused> {
+        let query = parts.uri.query().unwrap_or_default();
+        // A head decides itself what its queries mean, so that a request to it is never a watch.
+        let of_head = matches!(request, Ok(RayApiRequest::Service(_)));
+        let watch = !of_head && asks_for_watch(query);
+        let permit = self.room.enter(watch)?;
+        let user = self.user(&parts.headers).await?;
+        match request? {
+            RayApiRequest::Service(call) => {
+                self.of_service(&call, &user, parts, body, permit).await
+            }
+            RayApiRequest::Objects { templates_in } => {
+                let reviewed = ReviewedRequest::of_query(&parts.method, parts.uri.path(), query);
+                self.review(&user, &reviewed).await?;
+                let limits = if watch { OF_WATCH } else { OF_OBJECTS };
+                let request = self.with_templates(templates_in, &user, parts, body).await?;
+                Ok(forward(&self.home, request, limits, permit).await?)
+            }
+            RayApiRequest::Events => {
+                let reviewed = ReviewedRequest::of_query(&parts.method, parts.uri.path(), query);
+                self.review(&user, &reviewed).await?;
+                let limits = if watch { OF_WATCH } else { OF_OBJECTS };
+                let target = format!("{}?{}", parts.uri.path(), with_ray_events(query));
+                let body = self.bodies.read(body, request_body::OBJECT).await?;
+                let request =
+                    ForwardedRequest { method: parts.method, target, headers: parts.headers, body };
+                Ok(forward(&self.home, request, limits, permit).await?)
+            }
+            RayApiRequest::Health => Err(RayApiRefusal::UnknownPath.into()),
+        }
+    }
+
+    /// A request to a Service of a Ray cluster, on the cluster that runs it.
+    async fn of_service(
+        &self,
+        call: &ServiceCall<'_>,
+        user: &RequestUser,
+        parts: Parts,
+        body: Body,
+        permit: RequestPermit,
+    ) -> Result<Response, Refused> {
+        self.review(user, &call.review(&parts.method)).await?;
+        let head = self.room.enter_head(call.namespace, call.service.name)?;
+        let place = self.services.place(call).await?;
+        if let Some(owner) = &place.owner {
+            self.review(user, &owner.review(call.namespace)).await?;
+        }
+        let body = self.bodies.read(body, request_body::FOR_HEAD).await?;
+        let request = forwarded(parts, body);
+        Ok(forward(&place.client, request, OF_HEAD, (permit, head)).await?)
+    }
+
+    /// The user of the request's token.
+    async fn user(&self, headers: &HeaderMap) -> Result<RequestUser, Refused> {
+        let token = reviews::bearer(headers).ok_or(RayApiRefusal::Unauthorized)?;
+        let review = timeout(REVIEW_TIMEOUT, self.tokens.user(token)).await;
+        match review.map_err(|_| RayApiRefusal::NotReviewed)? {
+            Ok(user) => Ok(user),
+            Err(AuthenticationError::Invalid) => Err(RayApiRefusal::Unauthorized.into()),
+            Err(AuthenticationError::Review(error)) => Err(unreviewed(&error)),
+        }
+    }
+
+    /// Whether the user may make the request.
+    async fn review(&self, user: &RequestUser, request: &ReviewedRequest) -> Result<(), Refused> {
+        let decision = timeout(REVIEW_TIMEOUT, self.authorizer.decide(user, request)).await;
+        let decision = decision.map_err(|_| RayApiRefusal::NotReviewed)?;
+        let decision = decision.map_err(|error| unreviewed(&error))?;
+        match decision.allowed {
+            true => Ok(()),
+            false => Err(Refused::Denied(status::forbidden(request, &user.name, &decision.reason))),
+        }
+    }
+
+    /// The request with the compute templates of its body filled in.
+    async fn with_templates(
+        &self,
+        namespace: Option<&str>,
+        user: &RequestUser,
+        mut parts: Parts,
+        body: Body,
+    ) -> Result<ForwardedRequest, Refused> {
+        let mut body = self.bodies.read(body, request_body::OBJECT).await?;
+        let Some(namespace) = namespace else { return Ok(forwarded(parts, body)) };
+        let content_type = parts.headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+        let content_type = content_type.unwrap_or_default();
+        let mut object = ObjectBody::read(content_type, &body.bytes)?;
+        let review = |request: ReviewedRequest| async move { self.review(user, &request).await };
+        let read = templates::read(&self.home, namespace, &object, review);
+        let templates = timeout(REVIEW_TIMEOUT, read).await;
+        let templates = templates.map_err(|_| RayApiRefusal::NotReviewed)??;
+        // JSON that nothing is filled into is passed on as it was written.
+        if templates.is_empty() && ObjectBody::is_json(content_type) {
+            return Ok(forwarded(parts, body));
+        }
+        object.apply(&templates);
+        body.bytes = object.to_json().into();
+        parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        Ok(forwarded(parts, body))
+    }
+}
+
+fn forwarded(parts: Parts, body: HeldBody) -> ForwardedRequest {
+    let target = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
+    ForwardedRequest { method: parts.method, target, headers: parts.headers, body }
+}
+
+/// Without a review access is refused, and the client tries again.
+fn unreviewed(error: &kube::Error) -> Refused {
+    tracing::warn!(%error, "cannot review a request of the Ray API");
+    RayApiRefusal::NotReviewed.into()
+}
+
+#[cfg(test)]
+mod tests;
