@@ -5,6 +5,7 @@
 mod install;
 mod programs;
 mod register;
+mod servers;
 mod visibility;
 
 use std::{path::PathBuf, time::Duration};
@@ -12,10 +13,12 @@ use std::{path::PathBuf, time::Duration};
 use anyhow::{Context, Result};
 use harness::{Cluster, FaultProxy, Process, TestLab, free_port, secs};
 use jobs::Kinds;
+use kube::{Client, config::AuthInfo};
 use serde_json::Value;
 
 pub use install::root;
 pub use programs::Program;
+pub use servers::first_user;
 
 /// The namespace of managers and agents.
 pub const NAMESPACE: &str = "kueue-system";
@@ -254,6 +257,23 @@ impl<'a> Installation<'a> {
         blocks: &Value,
     ) -> Result<Program> {
         programs::manager(self, (ports, Some(components)), blocks, &[]).await
+    }
+
+    /// Applies the roles of the API of Ray clusters to the hub and all workers, and starts the program that serves it on this port.
+    ///
+    /// # Errors
+    /// If an API server refuses something, or the program does not become ready.
+    pub async fn ray_api(&self, port: u16) -> Result<Program> {
+        install::ray_api(&self.hub, &self.workers).await?;
+        programs::ray_api(self, port).await
+    }
+
+    /// A client of the server of a manager on this port, whose certificate is in this Secret.
+    ///
+    /// # Errors
+    /// If there is no such Secret.
+    pub async fn client_of(&self, secret: &str, port: u16, user: AuthInfo) -> Result<Client> {
+        servers::client(self, secret, port, user).await
     }
 
     /// The ports that the manifests name.

@@ -1,4 +1,5 @@
-//! A server on loopback that plays every Ray head, as the HTTP proxy of an agent.
+//! A server on loopback that plays every Ray head, as the HTTP proxy of an agent. One head can have an address of its own as well, for
+//! an API server that is a proxy of Services: it reaches no address on loopback.
 //!
 //! A head knows the jobs that were submitted to it, and the configuration of Serve that it was sent; ledgers keep both. How a job goes, and how heads fail, is set by the test.
 //! The server has a thread of its own: tests that share it have a runtime each.
@@ -7,7 +8,7 @@ use std::{
     collections::HashMap,
     convert::Infallible,
     io,
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr, UdpSocket},
     sync::{Arc, Mutex, PoisonError},
     thread,
 };
@@ -21,7 +22,12 @@ use hyper::{
 };
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use tokio::{net::TcpListener, runtime::Builder, sync::oneshot, task::JoinSet};
+use tokio::{
+    net::TcpListener,
+    runtime::{Builder, Handle},
+    sync::oneshot,
+    task::JoinSet,
+};
 
 /// The path of the applications of Serve.
 const SERVE: &str = "/api/serve/applications/";
@@ -72,6 +78,7 @@ struct PlayedHeads {
 pub struct RayHeads {
     address: SocketAddr,
     heads: Arc<Mutex<PlayedHeads>>,
+    runtime: Handle,
     _end: oneshot::Sender<()>,
 }
 
@@ -88,16 +95,17 @@ impl RayHeads {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let (end, ended) = oneshot::channel::<()>();
         let served = Arc::clone(&heads);
+        let handle = runtime.handle().clone();
         thread::spawn(move || {
             runtime.block_on(async {
                 tokio::select! {
                     // The sender is dropped, and never used.
                     _ = ended => {}
-                    () = serve(listener, served) => {}
+                    () = serve(listener, served, None) => {}
                 }
             });
         });
-        let played = Self { address, heads, _end: end };
+        let played = Self { address, heads, runtime: handle, _end: end };
         played.set_status("PENDING");
         Ok(played)
     }
@@ -106,6 +114,18 @@ impl RayHeads {
     #[must_use]
     pub fn proxy(&self) -> String {
         self.address.to_string()
+    }
+
+    /// Gives the head of this `SERVICE.NAMESPACE.svc:PORT` an address of this machine beside loopback.
+    ///
+    /// # Errors
+    /// If this machine has no such address, or no port is free.
+    pub fn open(&self, head: &str) -> io::Result<SocketAddr> {
+        let listener = std::net::TcpListener::bind((machine_address()?, 0))?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        self.runtime.spawn(serve(listener, Arc::clone(&self.heads), Some(head.to_owned())));
+        Ok(address)
     }
 
     /// The state of all jobs from now on.
@@ -141,15 +161,33 @@ fn lock(heads: &Mutex<PlayedHeads>) -> std::sync::MutexGuard<'_, PlayedHeads> {
     heads.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn serve(listener: std::net::TcpListener, heads: Arc<Mutex<PlayedHeads>>) {
+/// The address by which this machine would reach others. Nothing is sent.
+fn machine_address() -> io::Result<IpAddr> {
+    let socket = UdpSocket::bind("0.0.0.0:0")?;
+    socket.connect("192.0.2.1:9")?;
+    let address = socket.local_addr()?.ip();
+    match address.is_loopback() || address.is_unspecified() {
+        true => Err(io::Error::other("this machine has no address beside loopback")),
+        false => Ok(address),
+    }
+}
+
+/// Serves one head, or all of them as a proxy.
+async fn serve(
+    listener: std::net::TcpListener,
+    heads: Arc<Mutex<PlayedHeads>>,
+    head: Option<String>,
+) {
     let Ok(listener) = TcpListener::from_std(listener) else { return };
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
-        let heads = Arc::clone(&heads);
+        let (heads, head) = (Arc::clone(&heads), head.clone());
         connections.spawn(async move {
-            let answer = service_fn(move |request| {
+            let answer = service_fn(move |request: Request<Incoming>| {
                 let heads = Arc::clone(&heads);
-                async move { Ok::<_, Infallible>(answer(request, &heads).await) }
+                let of_proxy = request.uri().authority().map(ToString::to_string);
+                let head = head.clone().or(of_proxy).unwrap_or_default();
+                async move { Ok::<_, Infallible>(answer(request, head, &heads).await) }
             });
             // A client that goes away is none of the heads' concern.
             drop(http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await);
@@ -157,10 +195,13 @@ async fn serve(listener: std::net::TcpListener, heads: Arc<Mutex<PlayedHeads>>) 
     }
 }
 
-async fn answer(request: Request<Incoming>, heads: &Mutex<PlayedHeads>) -> Response<Full<Bytes>> {
+async fn answer(
+    request: Request<Incoming>,
+    head: String,
+    heads: &Mutex<PlayedHeads>,
+) -> Response<Full<Bytes>> {
     // `SERVICE.NAMESPACE.svc.DOMAIN`
-    let namespace =
-        request.uri().host().and_then(|host| host.split('.').nth(1)).unwrap_or_default();
+    let namespace = head.split('.').nth(1).unwrap_or_default();
     let fault = lock(heads).faults.get(namespace).copied().unwrap_or_default();
     match fault {
         HeadFault::None => {}
@@ -169,7 +210,6 @@ async fn answer(request: Request<Incoming>, heads: &Mutex<PlayedHeads>) -> Respo
         HeadFault::Endless => return response(200, " ".repeat(50 << 20)),
     }
     let (parts, body) = request.into_parts();
-    let head = parts.uri.authority().map(ToString::to_string).unwrap_or_default();
     let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
     let mut heads = lock(heads);

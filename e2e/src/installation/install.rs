@@ -29,6 +29,15 @@ pub(super) async fn worker(cluster: &Cluster, operates: bool, declared: &Kinds) 
     apply(cluster, folder, further, 0).await
 }
 
+/// Roles of the API of Ray clusters, on a hub and on a worker.
+pub(super) async fn ray_api(hub: &Cluster, workers: &[Cluster]) -> Result<()> {
+    apply(hub, "config/ray-api", Vec::new(), 0).await?;
+    for worker in workers {
+        apply(worker, "config/worker/ray-api", Vec::new(), 0).await?;
+    }
+    Ok(())
+}
+
 async fn apply(cluster: &Cluster, folder: &str, further: Vec<Value>, webhooks: u16) -> Result<()> {
     let folder = root().join(folder).display().to_string();
     let mut objects = local_webhooks::objects(&cluster.kubectl(&["kustomize", &folder]).await?)?;

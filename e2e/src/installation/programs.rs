@@ -45,6 +45,9 @@ fn local(port: u16) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, port))
 }
 
+/// The account of the manager.
+const MANAGER: &str = "sluice-manager";
+
 /// Tokens of programs that a test starts.
 const HOUR: Duration = secs(3600);
 
@@ -64,11 +67,23 @@ pub(super) async fn manager(
     blocks: &Value,
     environment: &[(&str, &str)],
 ) -> Result<Program> {
-    let mut prepared = prepare_manager(installation, ports, blocks, HOUR).await?;
+    let account = (MANAGER, HOUR);
+    let mut prepared = prepare_manager(installation, ports, blocks, account).await?;
     if let Some(components) = components {
         prepared.launch = prepared.launch.arg("--components").arg(components);
     }
     start(installation, prepared, environment).await
+}
+
+/// The manager's program with the API of Ray clusters only, and its account.
+pub(super) async fn ray_api(installation: &Installation<'_>, port: u16) -> Result<Program> {
+    let (ports, account) = (InstallationPorts::choose()?, ("sluice-ray-api", HOUR));
+    let mut prepared = prepare_manager(installation, ports, &Value::Null, account).await?;
+    prepared.launch = prepared
+        .launch
+        .arg("--components=ray-api")
+        .arg(format!("--ray-api-bind-address=127.0.0.1:{port}"));
+    start(installation, prepared, &[]).await
 }
 
 pub(super) async fn agent(
@@ -85,7 +100,8 @@ pub(super) async fn lasting_manager(
     installation: &Installation<'_>,
     ports: InstallationPorts,
 ) -> Result<()> {
-    let prepared = prepare_manager(installation, ports, &Value::Null, YEAR).await?;
+    let account = (MANAGER, YEAR);
+    let prepared = prepare_manager(installation, ports, &Value::Null, account).await?;
     start_lasting(installation, prepared, "sluice-manager").await
 }
 
@@ -98,7 +114,7 @@ async fn prepare_manager(
     installation: &Installation<'_>,
     ports: InstallationPorts,
     blocks: &Value,
-    token_lifetime: Duration,
+    account: (&str, Duration),
 ) -> Result<PreparedLaunch> {
     let (health, metrics) = (local(free_port()?), local(free_port()?));
     let mut file = json!({
@@ -121,7 +137,6 @@ async fn prepare_manager(
     }
     add(&mut file, blocks);
     let config = write(installation, &format!("manager-{}.yaml", health.port()), &file)?;
-    let account = ("sluice-manager", token_lifetime);
     let kubeconfig = kubeconfig(installation, &installation.hub, account, health.port()).await?;
     let launch = Launch::of("sluice-manager")
         .args(["--metrics-plain", "--config"])

@@ -3,15 +3,17 @@
 use anyhow::{Context, Result, ensure};
 use e2e::{
     installation::{
-        Installation, InstallationPlan, InstallationPorts, NAMESPACE, Program, TIMEOUT, root,
+        Installation, InstallationPlan, InstallationPorts, NAMESPACE, Program, TIMEOUT, first_user,
+        root,
     },
     objects,
 };
-use harness::{Cluster, LabPlan, RayHeads, Space, TestLab};
+use harness::{Cluster, LabPlan, RayHeads, Space, TestLab, free_port};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
-    Api, ResourceExt,
+    Api, Client, ResourceExt,
     api::{DeleteParams, DynamicObject, PostParams},
+    config::AuthInfo,
     core::{ApiResource, GroupVersionKind},
 };
 use serde_json::{Value, json};
@@ -32,7 +34,9 @@ struct SharedInstallation {
     ports: InstallationPorts,
     heads: RayHeads,
     agent: Mutex<Option<Program>>,
-    _manager: Program,
+    /// Where the API of Ray clusters is served.
+    ray_api: u16,
+    _programs: [Program; 2],
 }
 
 static SHARED: OnceCell<SharedInstallation> = OnceCell::const_new();
@@ -62,8 +66,11 @@ impl SharedInstallation {
         installation.register().await?;
         let worker = installation.workers.first().context("a worker")?;
         let agent = installation.agent(worker, &[]).await?;
+        let ray_api = free_port()?;
+        let served = installation.ray_api(ray_api).await?;
         drop(installation);
-        Ok(Self { lab, ports, heads, agent: Mutex::new(Some(agent)), _manager: manager })
+        let (agent, programs) = (Mutex::new(Some(agent)), [manager, served]);
+        Ok(Self { lab, ports, heads, agent, ray_api, _programs: programs })
     }
 
     async fn installation(&'static self) -> Result<Installation<'static>> {
@@ -86,6 +93,23 @@ impl OperatorFixture {
 
     pub(crate) fn heads(&self) -> &RayHeads {
         &self.shared.heads
+    }
+
+    /// A client of the API of Ray clusters; of a service account of the manager cluster, which is created, or of no user.
+    pub(crate) async fn ray_api(&self, account: Option<&str>) -> Result<Client> {
+        let namespace = self.space.namespace();
+        let user = match account {
+            Some(name) => {
+                let account = json!({
+                    "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name},
+                });
+                self.hub.apply(&account.to_string(), namespace).await?;
+                first_user(self.hub.kubeconfig_for(namespace, name).await?)?
+            }
+            None => AuthInfo::default(),
+        };
+        let installation = self.shared.installation().await?;
+        installation.client_of("sluice-ray-api-cert", self.shared.ray_api, user).await
     }
 
     /// Kills the agent and starts another one.

@@ -8,12 +8,14 @@
 //! | `ray_jobs` | a RayJob until its end, over heads that fail and agents that are killed |
 //! | `ray_services` | a RayService that serves, is changed, and is upgraded |
 //! | `admission` | what the policies refuse |
+//! | `ray_api` | callers that reach Ray heads of the worker through the manager cluster |
 //! | `app_wrappers` | an AppWrapper with a RayJob in it |
 //! | `fixture` | the installation, and what all scenarios do |
 
 mod admission;
 mod app_wrappers;
 mod fixture;
+mod ray_api;
 mod ray_clusters;
 mod ray_jobs;
 mod ray_services;

@@ -3,20 +3,19 @@
 use anyhow::{Context, Result, ensure};
 use e2e::{
     installation::{
-        Installation, InstallationPlan, InstallationPorts, NAMESPACE, Program, TIMEOUT,
+        Installation, InstallationPlan, InstallationPorts, Program, TIMEOUT, first_user,
     },
     objects,
 };
 use harness::{LabPlan, Space, TestLab, free_port, program};
 use http::Request;
 use k8s_openapi::{
-    api::core::v1::{ConfigMap, Secret},
-    kube_aggregator::pkg::apis::apiregistration::v1::APIService,
+    api::core::v1::ConfigMap, kube_aggregator::pkg::apis::apiregistration::v1::APIService,
 };
 use kube::{
     Api, Client, Config,
     client::Body,
-    config::{AuthInfo, KubeConfigOptions, Kubeconfig},
+    config::{AuthInfo, KubeConfigOptions},
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -180,17 +179,7 @@ impl VisibilityFixture {
 
     /// A client of a manager itself.
     pub(crate) async fn at_manager(&self, port: u16, user: AuthInfo) -> Result<Client> {
-        let secrets: Api<Secret> = self.installation.hub.api(NAMESPACE);
-        let secret = secrets.get("kueue-webhook-server-cert").await?;
-        let ca = secret.data.as_ref().and_then(|data| data.get("ca.crt")).context("a CA")?;
-        let folder = &self.managers.lab.state().directory;
-        let path = folder.join(format!("{}-{port}.crt", self.namespace));
-        std::fs::write(&path, &ca.0)?;
-        let mut config = Config::new(format!("https://127.0.0.1:{port}").parse()?);
-        config.root_cert_file = Some(path);
-        config.auth_info = user;
-        config.default_retry = false;
-        Ok(Client::try_from(config)?)
+        self.installation.client_of("kueue-webhook-server-cert", port, user).await
     }
 
     /// What `sluicectl explain` prints about a Job.
@@ -214,11 +203,6 @@ impl VisibilityFixture {
     pub(crate) fn config_maps(&self, namespace: &str) -> Api<ConfigMap> {
         self.installation.hub.api(namespace)
     }
-}
-
-fn first_user(kubeconfig: Kubeconfig) -> Result<AuthInfo> {
-    let user = kubeconfig.auth_infos.into_iter().next().context("a user")?;
-    user.auth_info.context("credentials")
 }
 
 /// A response to a GET with these headers.
