@@ -146,7 +146,8 @@ async fn a_caller_submits_to_the_head_of_the_worker_that_runs_it() -> Result<()>
         Ok(begin.elapsed())
     };
     let (hung, other) = futures::future::join(hung, others).await;
-    ensure!(hung?.0 == 504, "a head that says nothing");
+    let hung = hung?;
+    ensure!(hung.0 == 504, "a head that says nothing: {hung:?}");
     ensure!(other? < Duration::from_secs(10), "another request waited");
     fixture.heads().set_fault(namespace, HeadFault::None);
     fixture.delete("RayCluster", "c").await?;

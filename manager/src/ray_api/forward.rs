@@ -61,7 +61,11 @@ async fn answer(
         let answer = sent.map_err(|_| RayApiRefusal::Late)?.map_err(|error| {
             let error = runtime::error_chain::describe(&error);
             tracing::debug!(error, "a request of the Ray API was not answered");
-            RayApiRefusal::NotReached
+            // The client of a worker has a deadline of the same length, which may fire first.
+            match begin.elapsed() < retry::OVERALL {
+                true => RayApiRefusal::NotReached,
+                false => RayApiRefusal::Late,
+            }
         })?;
         match retry::pause(&request.method, answer.status(), attempts, begin.elapsed()) {
             Some(pause) => sleep(pause).await,
