@@ -9,7 +9,7 @@ use http::Request;
 use k8s_openapi::api::core::v1::{Endpoints, Pod};
 use kube::{
     Api, Client, ResourceExt,
-    api::{Patch, PatchParams},
+    api::{DynamicObject, Patch, PatchParams},
     client::Body,
 };
 use serde_json::{Value, json};
@@ -33,13 +33,32 @@ async fn ask(
     Ok((code, serde_json::from_slice(&body).unwrap_or(Value::Null)))
 }
 
-fn cluster(name: &str, dashboard: u16) -> Value {
+/// The spec of a RayCluster without workers, whose dashboard has this port.
+fn spec(dashboard: u16) -> Value {
     let mut spec = cluster_spec(0);
     spec["headGroupSpec"]["template"]["spec"]["containers"][0]["ports"] =
         json!([{"name": "dashboard", "containerPort": dashboard}]);
+    spec
+}
+
+fn queued(name: &str) -> Value {
+    json!({"name": name, "labels": {"kueue.x-k8s.io/queue-name": "queue"}})
+}
+
+fn cluster(dashboard: u16) -> Value {
     json!({
-        "apiVersion": "ray.io/v1", "kind": "RayCluster",
-        "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": "queue"}}, "spec": spec,
+        "apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": queued("c"),
+        "spec": spec(dashboard),
+    })
+}
+
+fn job(dashboard: u16) -> Value {
+    json!({
+        "apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": queued("c"),
+        "spec": {
+            "submissionMode": "HTTPMode", "entrypoint": "python main.py",
+            "shutdownAfterJobFinishes": true, "rayClusterSpec": spec(dashboard),
+        },
     })
 }
 
@@ -48,6 +67,7 @@ async fn allow(fixture: &OperatorFixture, account: &str) -> Result<()> {
     let rule = |group: &str, resources: &[&str], verbs: &[&str]| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
     let rules = [
         rule("ray.io", &["rayclusters", "rayjobs"], &["get", "list", "create"]),
+        rule("workload.codeflare.dev", &["appwrappers"], &["get"]),
         rule("events.k8s.io", &["events"], &["list"]),
         rule("", &["services/proxy"], &["get", "create"]),
         rule("", &["configmaps"], &["get"]),
@@ -68,26 +88,28 @@ async fn allow(fixture: &OperatorFixture, account: &str) -> Result<()> {
     Ok(fixture.hub.apply(&objects, fixture.space.namespace()).await?)
 }
 
-/// A RayCluster `c` that runs on the worker, and whose head is at an address that the worker's API server reaches.
-async fn start_cluster(fixture: &OperatorFixture) -> Result<()> {
+/// Submits an object whose Ray cluster runs on the worker, and gives the head an address that the worker's API server reaches. Returns the
+/// name of the head's Service.
+async fn start(fixture: &OperatorFixture, object: impl Fn(u16) -> Value) -> Result<String> {
     let namespace = fixture.space.namespace();
     let address = fixture.heads().open(&format!("c-head-svc.{namespace}.svc:8265"))?;
-    fixture.submit(&cluster("c", address.port())).await?;
+    fixture.submit(&object(address.port())).await?;
     let heads = fixture.until_running("head", 1).await?;
-    let head = heads.first().context("a head")?.name_any();
+    let head = heads.first().context("a head")?;
+    let service = format!("{}-head-svc", head.labels()["ray.io/cluster"]);
     // The pods of the lab are played, and so are their addresses.
     let ip = address.ip().to_string();
     let status = Patch::Merge(json!({"status": {"podIP": ip, "podIPs": [{"ip": ip}]}}));
     let pods: Api<Pod> = fixture.worker.api(namespace);
-    pods.patch_status(&head, &PatchParams::default(), &status).await?;
+    pods.patch_status(&head.name_any(), &PatchParams::default(), &status).await?;
     let endpoints: Api<Endpoints> = fixture.worker.api(namespace);
     let has_address = |all: &Endpoints| {
         let subsets = all.subsets.iter().flatten();
         subsets.flat_map(|it| it.addresses.iter().flatten()).any(|it| it.ip == ip)
     };
     let what = "has the address of the head";
-    fixture.worker.until(&endpoints, "c-head-svc", what, TIMEOUT, has_address).await?;
-    Ok(())
+    fixture.worker.until(&endpoints, &service, what, TIMEOUT, has_address).await?;
+    Ok(service)
 }
 
 fn proxied(fixture: &OperatorFixture, service: &str, path: &str) -> String {
@@ -99,7 +121,7 @@ fn proxied(fixture: &OperatorFixture, service: &str, path: &str) -> String {
 async fn a_caller_submits_to_the_head_of_the_worker_that_runs_it() -> Result<()> {
     let fixture = OperatorFixture::new("ray_api").await?;
     let namespace = fixture.space.namespace();
-    start_cluster(&fixture).await?;
+    start(&fixture, cluster).await?;
     let (anonymous, stranger) =
         (fixture.ray_api(None).await?, fixture.ray_api(Some("stranger")).await?);
     let caller = fixture.ray_api(Some("caller")).await?;
@@ -152,6 +174,46 @@ async fn a_caller_submits_to_the_head_of_the_worker_that_runs_it() -> Result<()>
     fixture.heads().set_fault(namespace, HeadFault::None);
     fixture.delete("RayCluster", "c").await?;
     fixture.until_nothing_left().await
+}
+
+/// The manager cluster has the object that a user submitted, and neither its RayCluster nor its Service.
+#[tokio::test]
+async fn the_head_of_a_ray_job_is_reached() -> Result<()> {
+    let fixture = OperatorFixture::new("ray_api_job").await?;
+    let service = start(&fixture, job).await?;
+    let has_cluster = |job: &DynamicObject| job.data["status"]["rayClusterName"].is_string();
+    let (jobs, what) = (fixture.api(&fixture.hub, "RayJob"), "knows its cluster");
+    fixture.hub.until(&jobs, "c", what, TIMEOUT, has_cluster).await?;
+    reach_head(&fixture, &service).await?;
+    fixture.delete("RayJob", "c").await?;
+    fixture.until_nothing_left().await
+}
+
+#[tokio::test]
+async fn the_head_in_an_app_wrapper_is_reached() -> Result<()> {
+    let fixture = OperatorFixture::new("ray_api_wrapped").await?;
+    let wrapped = |dashboard| {
+        let mut template = cluster(dashboard);
+        template["metadata"] = json!({"name": "c", "namespace": fixture.space.namespace()});
+        json!({
+            "apiVersion": "workload.codeflare.dev/v1beta2", "kind": "AppWrapper",
+            "metadata": queued("w"), "spec": {"components": [{"template": template}]},
+        })
+    };
+    let service = start(&fixture, wrapped).await?;
+    reach_head(&fixture, &service).await?;
+    fixture.delete("AppWrapper", "w").await?;
+    fixture.until_nothing_left().await
+}
+
+/// A caller with rights gets an answer of the head.
+async fn reach_head(fixture: &OperatorFixture, service: &str) -> Result<()> {
+    let caller = fixture.ray_api(Some("caller")).await?;
+    allow(fixture, "caller").await?;
+    let path = proxied(fixture, &format!("{service}:dashboard"), "-/healthz");
+    let (code, body) = ask(&caller, ("GET", &path), None).await?;
+    ensure!(code == 200, "{code} {body}");
+    Ok(())
 }
 
 /// An object that comes through the API is one of a user: the webhooks see it, and its compute template is filled in.

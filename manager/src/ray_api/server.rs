@@ -134,24 +134,30 @@ impl RayApiServer {
                 self.of_service(&call, &user, parts, body, permit).await
             }
             RayApiRequest::Objects { templates_in } => {
-                let reviewed = ReviewedRequest::of_query(&parts.method, parts.uri.path(), query);
-                self.review(&user, &reviewed).await?;
-                let limits = if watch { OF_WATCH } else { OF_OBJECTS };
+                self.review_as_sent(&user, &parts).await?;
                 let request = self.with_templates(templates_in, &user, parts, body).await?;
-                Ok(forward(&self.home, request, limits, permit).await?)
+                self.of_api_server(request, watch, permit).await
             }
             RayApiRequest::Events => {
-                let reviewed = ReviewedRequest::of_query(&parts.method, parts.uri.path(), query);
-                self.review(&user, &reviewed).await?;
-                let limits = if watch { OF_WATCH } else { OF_OBJECTS };
+                self.review_as_sent(&user, &parts).await?;
                 let target = format!("{}?{}", parts.uri.path(), with_ray_events(query));
                 let body = self.bodies.read(body, request_body::OBJECT).await?;
-                let request =
-                    ForwardedRequest { method: parts.method, target, headers: parts.headers, body };
-                Ok(forward(&self.home, request, limits, permit).await?)
+                let request = ForwardedRequest { target, ..forwarded(parts, body) };
+                self.of_api_server(request, watch, permit).await
             }
             RayApiRequest::Health => Err(RayApiRefusal::UnknownPath.into()),
         }
+    }
+
+    /// A request to the API server of the manager cluster.
+    async fn of_api_server(
+        &self,
+        request: ForwardedRequest,
+        watch: bool,
+        permit: RequestPermit,
+    ) -> Result<Response, Refused> {
+        let limits = if watch { OF_WATCH } else { OF_OBJECTS };
+        Ok(forward(&self.home, request, limits, permit).await?)
     }
 
     /// A request to a Service of a Ray cluster, on the cluster that runs it.
@@ -183,6 +189,13 @@ impl RayApiServer {
             Err(AuthenticationError::Invalid) => Err(RayApiRefusal::Unauthorized.into()),
             Err(AuthenticationError::Review(error)) => Err(unreviewed(&error)),
         }
+    }
+
+    /// Whether the user may send the same request to the API server.
+    async fn review_as_sent(&self, user: &RequestUser, parts: &Parts) -> Result<(), Refused> {
+        let query = parts.uri.query().unwrap_or_default();
+        let reviewed = ReviewedRequest::of_query(&parts.method, parts.uri.path(), query);
+        self.review(user, &reviewed).await
     }
 
     /// Whether the user may make the request.
