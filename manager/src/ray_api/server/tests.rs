@@ -44,6 +44,13 @@ impl PlayedServer {
         let of_ray = json!({"metadata": {"labels": {"app.kubernetes.io/name": "kuberay"}}});
         let other = json!({"metadata": {"labels": {"app.kubernetes.io/name": "db"}}});
         let cluster = json!({"metadata": {"name": "c", "uid": "u"}});
+        let labels = json!({"kueue.x-k8s.io/prebuilt-workload-name": "of-far"});
+        let far = json!({"metadata": {"name": "far", "labels": labels}});
+        let workload = json!({
+            "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
+            "metadata": {"name": "of-far"}, "spec": {}, "status": {"clusterName": "east"},
+        });
+        let workloads = "/apis/kueue.x-k8s.io/v1beta2/namespaces/ml/workloads";
         let data = json!({"cpu": "2", "memory": "4", "gpu": "1"});
         let objects = [
             (format!("{services}/c-head-svc"), of_ray.clone()),
@@ -53,10 +60,9 @@ impl PlayedServer {
             ("/apis/ray.io/v1/namespaces/ml/rayclusters/c".to_owned(), cluster),
             (JOBS.to_owned(), json!({"metadata": {}, "items": []})),
             (format!("{core}/configmaps/big"), json!({"data": data})),
-            (
-                "/apis/kueue.x-k8s.io/v1beta2/namespaces/ml/workloads".to_owned(),
-                json!({"items": []}),
-            ),
+            ("/apis/ray.io/v1/namespaces/ml/rayclusters/far".to_owned(), far),
+            (format!("{workloads}/of-far"), workload),
+            (workloads.to_owned(), json!({"metadata": {}, "items": []})),
         ];
         Self { objects: Arc::new(objects.into()), ..Self::default() }
     }
@@ -228,6 +234,21 @@ async fn compute_templates_are_filled_in() {
         code(&router, request("POST", JOBS, &"x".repeat(request_body::OBJECT + 1))).await,
         413
     );
+}
+
+#[tokio::test]
+async fn a_worker_that_is_not_active_is_named() {
+    let server = PlayedServer::new();
+    let request = request("GET", &head("far-head-svc", "x"), "");
+    let answer = server.router().oneshot(request).await.expect("an answer");
+    assert_eq!(
+        (answer.status().as_u16(), &answer.headers()["retry-after"]),
+        (503, &"1".parse().expect("one"))
+    );
+    let body = answer.into_body().collect().await.expect("a body").to_bytes();
+    let status: Value = serde_json::from_slice(&body).expect("JSON");
+    assert_eq!(status["message"], "cluster \"east\" is not connected");
+    assert!(server.reached("/proxy/").is_empty());
 }
 
 #[tokio::test(start_paused = true)]
