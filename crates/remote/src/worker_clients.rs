@@ -10,9 +10,10 @@ use crds::{
     names::conditions::ACTIVE,
     v1beta2::{MultiKueueCluster, MultiKueueClusterSpec},
 };
-use kube::{Api, Client};
+use kube::{Api, Client, api::GetParams};
 use parking_lot::Mutex;
 use runtime::requests::RequestMetrics;
+use serde_json::Value;
 
 use crate::{
     client::{self, describe},
@@ -106,10 +107,17 @@ impl WorkerClients {
     /// The spec of the MultiKueueCluster. An inactive one may name another cluster than the one with the work.
     async fn active(&self, name: &str) -> Result<MultiKueueClusterSpec, WorkerUnavailable> {
         let unread = |cause| WorkerUnavailable::Unread { name: name.into(), cause };
+        // Decoded from JSON, as by the watches: the program has that code already.
         let clusters = Api::<MultiKueueCluster>::all(self.home.clone());
-        let answer = tokio::time::timeout(DEADLINE, clusters.get_opt(name)).await;
-        let answer = answer.map_err(|_| unread(format!("no answer within {DEADLINE:?}")))?;
-        let found = answer.map_err(|error| unread(describe(&error)))?;
+        let request = kube::core::Request::new(clusters.resource_url());
+        let request = request.get(name, &GetParams::default());
+        let request = request.map_err(|error| unread(error.to_string()))?;
+        let answer = tokio::time::timeout(DEADLINE, self.home.request::<Value>(request)).await;
+        let found = match answer.map_err(|_| unread(format!("no answer within {DEADLINE:?}")))? {
+            Ok(cluster) => serde_json::from_value::<MultiKueueCluster>(cluster).ok(),
+            Err(kube::Error::Api(status)) if status.code == 404 => None,
+            Err(error) => return Err(unread(describe(&error))),
+        };
         let is_active = |cluster: &MultiKueueCluster| {
             let mut conditions = cluster.status.conditions.iter();
             conditions.any(|it| it.r#type == ACTIVE && it.status == "True")
@@ -132,7 +140,7 @@ mod tests {
     use http::{Request, Response, StatusCode};
     use k8s_openapi::ByteString;
     use kube::client::Body;
-    use serde_json::{Value, json};
+    use serde_json::json;
     use tower::service_fn;
 
     use super::*;

@@ -3,9 +3,9 @@
 //! A burst of requests of one user costs one review: requests with the same question wait for one answer. Failures are not kept.
 //! Keys are hashes, so that a cache needs the same memory whatever is asked, and no token stays in it.
 
-use std::{sync::Arc, time::Duration};
+use std::{any::Any, marker::PhantomData, sync::Arc, time::Duration};
 
-use futures::future::BoxFuture;
+use futures::{FutureExt, future::BoxFuture};
 use moka::future::Cache;
 use sha2::{Digest, Sha256};
 
@@ -15,15 +15,22 @@ const KEPT_FOR: Duration = Duration::from_secs(10);
 /// The most answers of a cache.
 const CAPACITY: u64 = 4096;
 
+/// An answer or an error of any kind: all caches are one type, which makes the program smaller by a copy of `moka` for each kind.
+type AnyAnswer = Arc<dyn Any + Send + Sync>;
+
 /// Answers of one kind of review.
-pub(crate) struct ReviewCache<V>(Cache<[u8; 32], V>);
+pub(crate) struct ReviewCache<V> {
+    answers: Cache<[u8; 32], AnyAnswer>,
+    kind: PhantomData<fn() -> V>,
+}
 
 impl<V: Clone + Send + Sync + 'static> ReviewCache<V> {
     pub(crate) fn new() -> Self {
-        Self(Cache::builder().max_capacity(CAPACITY).time_to_live(KEPT_FOR).build())
+        Self { answers: cache(), kind: PhantomData }
     }
 
-    /// The answer to a question, from the cache or from `ask`. The future is boxed, because every request has one.
+    /// The answer to a question, from the cache or from `ask`. All callers pass errors of one type. The future is boxed, because every request
+    /// has one.
     ///
     /// # Errors
     /// If `ask` fails.
@@ -33,8 +40,29 @@ impl<V: Clone + Send + Sync + 'static> ReviewCache<V> {
         ask: BoxFuture<'_, Result<V, E>>,
     ) -> Result<V, Arc<E>> {
         let key: [u8; 32] = Sha256::digest(question).into();
-        Box::pin(self.0.try_get_with(key, ask)).await
+        let ask = ask.map(|answer| match answer {
+            Ok(answer) => Ok(Arc::new(answer) as AnyAnswer),
+            Err(error) => Err(Arc::new(error) as AnyAnswer),
+        });
+        match answer(&self.answers, key, ask.boxed()).await {
+            Ok(answer) => Ok(answer.downcast_ref::<V>().expect("invariant: put in above").clone()),
+            Err(error) => Err(error.downcast::<E>().expect("invariant: put in above")),
+        }
     }
+}
+
+fn cache() -> Cache<[u8; 32], AnyAnswer> {
+    Cache::builder().max_capacity(CAPACITY).time_to_live(KEPT_FOR).build()
+}
+
+async fn answer(
+    answers: &Cache<[u8; 32], AnyAnswer>,
+    key: [u8; 32],
+    ask: BoxFuture<'_, Result<AnyAnswer, AnyAnswer>>,
+) -> Result<AnyAnswer, AnyAnswer> {
+    let answer = Box::pin(answers.try_get_with(key, ask)).await;
+    // Callers that waited for one answer share its error.
+    answer.map_err(|error: Arc<AnyAnswer>| AnyAnswer::clone(&error))
 }
 
 #[cfg(test)]

@@ -6,21 +6,15 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crds::{
-    names::labels::{JOB_UID, PREBUILT_WORKLOAD_NAME},
-    v1beta2::Workload,
-};
-use k8s_openapi::api::core::v1::Service;
-use kube::{
-    Api, Client, ResourceExt,
-    api::{ApiResource, DynamicObject, ListParams},
-    core::GroupVersionKind,
-};
+use crds::names::labels::{JOB_UID, PREBUILT_WORKLOAD_NAME};
+use kube::Client;
 use ray_api::{
     RayApiRefusal, RayOwnerKind, ServiceCall, ServiceOwner, owner_candidates, owns_service,
 };
 use remote::WorkerClients;
+use serde_json::Value;
 
+use super::json_objects::{get, items};
 use crate::access::ReviewCache;
 
 /// The label that Services of Ray clusters bear.
@@ -31,6 +25,9 @@ const SEARCH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The most objects of a kind that are searched for an owner whose name does not follow from that of the Service.
 const LISTED: u32 = 500;
+
+/// Where Workloads are.
+const WORKLOADS: &str = "/apis/kueue.x-k8s.io/v1beta2";
 
 /// Where a Service is.
 #[derive(Clone)]
@@ -82,10 +79,10 @@ impl ServiceSearch {
             })?,
             None => self.home.clone(),
         };
-        let services: Api<Service> = Api::namespaced(client.clone(), call.namespace);
-        let service = services.get_metadata_opt(call.service.name).await.map_err(failed)?;
+        let path = format!("/api/v1/namespaces/{}/services/{}", call.namespace, call.service.name);
+        let service = get(&client, &path).await.map_err(failed)?;
         let (label, value) = LABEL;
-        let of_ray = service.is_some_and(|it| it.labels().get(label).is_some_and(|it| it == value));
+        let of_ray = service.is_some_and(|service| service["metadata"]["labels"][label] == value);
         match of_ray {
             true => Ok(ServicePlace { client, owner: found.map(|(owner, _)| owner) }),
             false => Err(RayApiRefusal::NotRayService(call.service.name.to_owned())),
@@ -96,25 +93,22 @@ impl ServiceSearch {
     async fn owner(
         &self,
         call: &ServiceCall<'_>,
-    ) -> Result<Option<(ServiceOwner, DynamicObject)>, kube::Error> {
+    ) -> Result<Option<(ServiceOwner, Value)>, kube::Error> {
         let service = call.service.name;
         for candidate in owner_candidates(service) {
-            let objects = self.objects(candidate.kind, call.namespace);
-            let object = objects.get_opt(&candidate.name).await?;
-            if let Some(object) = object.filter(|it| owns(candidate.kind, it, service)) {
+            let path = format!("{}/{}", path(candidate.kind, call.namespace), candidate.name);
+            let object = get(&self.home, &path).await?;
+            if let Some(object) = object.filter(|it| owns_service(candidate.kind, it, service)) {
                 return Ok(Some((candidate, object)));
             }
         }
         for kind in RayOwnerKind::ALL {
-            let listed = ListParams::default().limit(LISTED);
-            let objects = match self.objects(kind, call.namespace).list(&listed).await {
-                Ok(list) => list.items,
-                // Not every cluster serves every kind.
-                Err(kube::Error::Api(status)) if status.code == 404 => continue,
-                Err(error) => return Err(error),
-            };
-            if let Some(object) = objects.into_iter().find(|it| owns(kind, it, service)) {
-                return Ok(Some((ServiceOwner { kind, name: object.name_any() }, object)));
+            let path = format!("{}?limit={LISTED}", path(kind, call.namespace));
+            // Not every cluster serves every kind; one that is not served has no objects.
+            let objects = items(get(&self.home, &path).await?);
+            if let Some(object) = objects.into_iter().find(|it| owns_service(kind, it, service)) {
+                let name = text(&object["metadata"]["name"]).to_owned();
+                return Ok(Some((ServiceOwner { kind, name }, object)));
             }
         }
         Ok(None)
@@ -124,33 +118,33 @@ impl ServiceSearch {
     async fn cluster(
         &self,
         namespace: &str,
-        object: &DynamicObject,
+        object: &Value,
     ) -> Result<Option<String>, kube::Error> {
-        let workloads: Api<Workload> = Api::namespaced(self.home.clone(), namespace);
-        let prebuilt = [object.annotations(), object.labels()];
-        let mut prebuilt = prebuilt.into_iter().filter_map(|it| it.get(PREBUILT_WORKLOAD_NAME));
-        let found = match prebuilt.find(|name| !name.is_empty()) {
-            Some(name) => workloads.get_opt(name).await?.into_iter().collect(),
+        let path = format!("{WORKLOADS}/namespaces/{namespace}/workloads");
+        let metadata = &object["metadata"];
+        let mut prebuilt = [&metadata["annotations"], &metadata["labels"]].into_iter();
+        let prebuilt = prebuilt.find_map(|it| it[PREBUILT_WORKLOAD_NAME].as_str());
+        let workloads = match prebuilt.filter(|name| !name.is_empty()) {
+            Some(name) => get(&self.home, &format!("{path}/{name}")).await?.into_iter().collect(),
             None => {
-                let uid = object.uid().unwrap_or_default();
-                let of_job = ListParams::default().labels(&format!("{JOB_UID}={uid}"));
-                workloads.list(&of_job).await?.items
+                let selector = format!("{JOB_UID}={}", text(&metadata["uid"]));
+                let selector = selector.replace('/', "%2F").replace('=', "%3D");
+                items(get(&self.home, &format!("{path}?labelSelector={selector}")).await?)
             }
         };
-        Ok(found.into_iter().find_map(|workload| workload.status.cluster_name))
-    }
-
-    fn objects(&self, kind: RayOwnerKind, namespace: &str) -> Api<DynamicObject> {
-        let (group, version) = kind.group_version();
-        // The kind is in no path, and answers are decoded without it.
-        let kind_of = GroupVersionKind::gvk(group, version, "");
-        let resource = ApiResource::from_gvk_with_plural(&kind_of, kind.plural());
-        Api::namespaced_with(self.home.clone(), namespace, &resource)
+        let mut clusters =
+            workloads.iter().map(|workload| text(&workload["status"]["clusterName"]));
+        Ok(clusters.find(|name| !name.is_empty()).map(str::to_owned))
     }
 }
 
-fn owns(kind: RayOwnerKind, object: &DynamicObject, service: &str) -> bool {
-    serde_json::to_value(object).is_ok_and(|object| owns_service(kind, &object, service))
+fn path(kind: RayOwnerKind, namespace: &str) -> String {
+    let (group, version) = kind.group_version();
+    format!("/apis/{group}/{version}/namespaces/{namespace}/{}", kind.plural())
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }
 
 fn failed(call: &ServiceCall<'_>, error: &kube::Error) -> RayApiRefusal {
