@@ -8,6 +8,7 @@
 //! | [`job`] | what a RayJob needs next |
 //! | [`head`] | requests to a Ray head, and what its answers mean |
 //! | [`service`] | what is refused of a RayService |
+//! | [`security`] | NetworkPolicies, encryption and ways to dashboards, as CodeFlare adds them |
 //! | [`step`], `pass` | what a decision asks for, and the answers |
 //! | [`webhook`] | what is refused at admission |
 //! | [`settings`], [`names`] | what an administrator may set; labels, annotations, conditions |
@@ -25,6 +26,7 @@ mod json;
 pub mod names;
 mod pass;
 mod rules;
+pub mod security;
 pub mod service;
 pub mod settings;
 pub mod shapes;

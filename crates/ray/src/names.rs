@@ -96,3 +96,14 @@ pub const SUSPENDED: &str = "RayClusterSuspended";
 pub const STATE_READY: &str = "ready";
 /// State: all pods are removed.
 pub const STATE_SUSPENDED: &str = "suspended";
+
+/// Annotation: the objects that secure a cluster have names with a hash.
+pub const SECURITY_VERSION: &str = "ray.openshift.ai/version";
+/// Label: the RayCluster that an object secures.
+pub const SECURED_CLUSTER_LABEL: &str = "ray.openshift.ai/cluster-name";
+/// Label: the namespace of the RayCluster that an object without a namespace secures.
+pub const SECURED_NAMESPACE_LABEL: &str = "ray.openshift.ai/cluster-namespace";
+/// Finalizer: the ClusterRoleBinding of a cluster's proxy is removed first.
+pub const OAUTH_FINALIZER: &str = "ray.openshift.ai/oauth-finalizer";
+/// The field manager of objects that secure a cluster. Hashes in their names begin with it.
+pub const SECURITY_MANAGER: &str = "codeflare-raycluster-controller";

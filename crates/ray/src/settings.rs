@@ -6,6 +6,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::Value;
 
+use crate::security::SecuritySettings;
+
 /// Settings of the operator. The default is that of the official one, release 1.7.
 #[derive(Clone, Debug)]
 pub struct OperatorSettings {
@@ -39,6 +41,8 @@ pub struct OperatorSettings {
     pub zero_downtime: bool,
     /// Defaults of all pods.
     pub pods: RayPodDefaults,
+    /// What is added to secure clusters. None unless an administrator asks for it.
+    pub security: Option<SecuritySettings>,
 }
 
 /// Feature gates.
@@ -97,6 +101,7 @@ impl Default for OperatorSettings {
             job_check_timeout: Duration::from_secs(300),
             zero_downtime: true,
             pods: RayPodDefaults::default(),
+            security: None,
         }
     }
 }

@@ -14,6 +14,11 @@ use crate::{
 pub enum RayStep {
     /// Creates an object. The answer is the object as stored.
     Create(Value),
+    /// Writes an object that secures a cluster by server-side apply, with the field manager `names::SECURITY_MANAGER`. The answer
+    /// is the object as stored.
+    Apply(Value),
+    /// Creates a Secret with a new CA. The answer is the object as stored.
+    CreateAuthority(Value),
     /// Applies a JSON merge patch. The answer is the object as stored.
     Patch {
         /// The object.
@@ -97,7 +102,17 @@ impl RayStep {
     /// Whether the step writes or asks, so that its answer belongs to the next call.
     #[must_use]
     pub fn is_order(&self) -> bool {
-        matches!(self, Self::Create(_) | Self::Patch { .. } | Self::Delete(_) | Self::Ask(_))
+        match self {
+            Self::Create(_)
+            | Self::Apply(_)
+            | Self::CreateAuthority(_)
+            | Self::Patch { .. }
+            | Self::Delete(_)
+            | Self::Ask(_) => true,
+            Self::ReplaceStatus(_) | Self::Event(_) | Self::Remember(_) | Self::RequeueAfter(_) => {
+                false
+            }
+        }
     }
 }
 

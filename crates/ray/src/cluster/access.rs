@@ -9,7 +9,7 @@ use super::{
     failure::Failure,
 };
 use crate::{
-    json::text,
+    json::{base64, text},
     names,
     pass::{OrderOutcome, Pass},
     step::RayStep,
@@ -170,19 +170,4 @@ pub(crate) fn reconcile_token(
         OrderOutcome::Refused(refusal) => Err(Failure::plain(refusal.message.clone())),
         OrderOutcome::Pending | OrderOutcome::Done(_) => Ok(()),
     }
-}
-
-/// Standard base64 with padding.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let byte = |at: usize| usize::from(chunk.get(at).copied().unwrap_or_default());
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for digit in 0..=chunk.len() {
-            text.extend(DIGITS.get(bits >> (18 - 6 * digit) & 63).map(|digit| char::from(*digit)));
-        }
-        text.extend((chunk.len()..3).map(|_| '='));
-    }
-    text
 }

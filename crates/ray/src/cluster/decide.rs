@@ -24,6 +24,7 @@ use crate::{
     json::{name, text},
     names,
     pass::Pass,
+    security::{prepare, reconcile_security},
     settings::OperatorSettings,
     step::{RayAnswer, RayStep},
     v1::RayClusterSpec,
@@ -50,6 +51,20 @@ pub fn decide(
     settings: &OperatorSettings,
 ) -> Vec<RayStep> {
     let mut pass = Pass::new(answers);
+    let Some(spec) = run_spec(cluster, &mut pass) else { return pass.finish() };
+    let Some(security) = &settings.security else {
+        return decide_spec((cluster, &spec), children, answers, moment, settings, pass);
+    };
+    let Some(secured) = prepare(cluster, children, security, &mut pass) else {
+        return pass.finish();
+    };
+    // The answer to the write is the cluster with all that was added.
+    let Some(spec) = run_spec(&secured, &mut pass) else { return pass.finish() };
+    decide_spec((&secured, &spec), children, answers, moment, settings, pass)
+}
+
+/// The spec of a cluster that is run here.
+fn run_spec(cluster: &Value, pass: &mut Pass<'_>) -> Option<RayClusterSpec> {
     let spec = match serde_json::from_value::<RayClusterSpec>(cluster["spec"].clone()) {
         Ok(spec) => spec,
         Err(error) => {
@@ -57,21 +72,30 @@ pub fn decide(
             let path = format!("{namespace}/{}", name(cluster));
             let message = format!("The RayCluster spec is invalid {path}: {error}");
             pass.warning("InvalidRayClusterSpec", message);
-            return pass.finish();
+            return None;
         }
     };
     // Another controller runs the cluster; under MultiKueue that is one of a worker cluster.
-    if spec.managed_by.as_deref().is_some_and(|by| by != names::BUILT_IN_CONTROLLER) {
-        return Vec::new();
-    }
-    let context = ClusterContext { cluster, spec: &spec, children, settings, moment };
+    let by = spec.managed_by.as_deref();
+    by.is_none_or(|by| by == names::BUILT_IN_CONTROLLER).then_some(spec)
+}
+
+fn decide_spec(
+    (cluster, spec): (&Value, &RayClusterSpec),
+    children: &[Value],
+    answers: &[RayAnswer],
+    moment: &Moment,
+    settings: &OperatorSettings,
+    mut pass: Pass<'_>,
+) -> Vec<RayStep> {
+    let context = ClusterContext { cluster, spec, children, settings, moment };
     // Before the validation, so that a cluster that became invalid can still be deleted.
     if is_terminating(cluster) {
         redis_cleanup::finalize(&context, &mut pass);
         return pass.finish();
     }
     // The policies protect pods of a spec that became invalid, too.
-    let policies = reconcile_policies(&context, &mut pass);
+    let policies = secure(&context, &mut pass).and(reconcile_policies(&context, &mut pass));
     if let Err(InvalidCluster { reason, message }) = validate::check(&context) {
         // Without a requeue: only a change of the cluster makes it valid.
         pass.warning(reason, message);
@@ -95,6 +119,13 @@ pub fn decide(
     // An error is repeated without a backoff, as in the official operator.
     pass.requeue(if changed || failure.is_some() { SOON } else { RESYNC });
     pass.finish()
+}
+
+/// NetworkPolicies and other objects that secure the cluster.
+fn secure(context: &ClusterContext<'_>, pass: &mut Pass<'_>) -> Result<(), Failure> {
+    let Some(security) = &context.settings.security else { return Ok(()) };
+    let settings = (security, context.moment.seed.as_slice());
+    reconcile_security(context.cluster, context.children, settings, pass).map_err(Failure::plain)
 }
 
 fn created_service(answer: &RayAnswer) -> Option<Value> {

@@ -17,6 +17,7 @@ use super::{
 use crate::{
     json::{items, named, text},
     names,
+    security::{INGRESS_REFUSED, enables_ingress},
     settings::OperatorSettings,
     v1::{RayClusterSpec, WorkerGroupSpec},
 };
@@ -46,7 +47,17 @@ pub(crate) fn check(context: &ClusterContext<'_>) -> Result<(), InvalidCluster> 
     check_name("RayCluster", context.name(), LONGEST_NAME)
         .map_err(|why| invalid("InvalidRayClusterMetadata", "metadata", why))?;
     check_spec(context).map_err(|why| invalid("InvalidRayClusterSpec", "spec", why))?;
-    check_upgrade(context).map_err(|why| invalid("InvalidRayClusterSpec", "UpgradeStrategy", why))
+    check_upgrade(context)
+        .map_err(|why| invalid("InvalidRayClusterSpec", "UpgradeStrategy", why))?;
+    check_exposure(context).map_err(|why| invalid("InvalidRayClusterSpec", "spec", why))
+}
+
+/// A secured cluster has no Ingress without authentication.
+fn check_exposure(context: &ClusterContext<'_>) -> Checked {
+    match context.settings.security.is_some() && enables_ingress(context.cluster) {
+        true => Err(INGRESS_REFUSED.to_owned()),
+        false => Ok(()),
+    }
 }
 
 /// Checks the name of an object of this API.

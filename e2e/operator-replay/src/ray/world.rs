@@ -193,7 +193,13 @@ impl RayWorld {
 
     fn answer(&mut self, step: &RayStep) -> RayAnswer {
         match step {
-            RayStep::Create(object) => self.create(object.clone()),
+            RayStep::Create(object) | RayStep::CreateAuthority(object) => {
+                self.create(object.clone())
+            }
+            RayStep::Apply(object) => match self.objects.contains_key(&id(object)) {
+                true => self.patch(&RayTarget::of(object), object),
+                false => self.create(object.clone()),
+            },
             RayStep::Patch { target, patch } => self.patch(target, patch),
             RayStep::Delete(target) => {
                 self.delete(&format!("{}/{}", target.kind, target.name));

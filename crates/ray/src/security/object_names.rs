@@ -1,0 +1,132 @@
+//! Names of the objects that secure a RayCluster.
+//!
+//! A cluster without the annotation `ray.openshift.ai/version` has bare names. With it a name ends with a hash, so that it hardly meets
+//! that of an object of the user.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::{
+    json::{annotation, name, text},
+    names,
+};
+
+/// See the module.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ObjectNames<'a> {
+    pub(super) cluster: &'a str,
+    pub(super) namespace: &'a str,
+    is_hashed: bool,
+}
+
+impl<'a> ObjectNames<'a> {
+    pub(super) fn of(cluster: &'a Value) -> Self {
+        Self {
+            cluster: name(cluster),
+            namespace: text(&cluster["metadata"]["namespace"]),
+            is_hashed: !annotation(cluster, names::SECURITY_VERSION).is_empty(),
+        }
+    }
+
+    /// The Secret with the CA.
+    pub(super) fn authority(&self) -> String {
+        // The bare name is the other way round.
+        match self.is_hashed {
+            true => self.hashed(format!("{}-ca-secret", self.cluster)),
+            false => format!("ca-secret-{}", self.cluster),
+        }
+    }
+
+    /// The Route or Ingress of the dashboard.
+    pub(super) fn dashboard(&self) -> String {
+        self.hashed(format!("ray-dashboard-{}", self.cluster))
+    }
+
+    /// The Route or Ingress of Ray's clients.
+    pub(super) fn client(&self) -> String {
+        self.hashed(format!("rayclient-{}", self.cluster))
+    }
+
+    /// The Secret of the proxy.
+    pub(super) fn proxy_secret(&self) -> String {
+        self.hashed(format!("{}-oauth-config", self.cluster))
+    }
+
+    /// The Service of the proxy.
+    pub(super) fn proxy_service(&self) -> String {
+        self.hashed(format!("{}-oauth", self.cluster))
+    }
+
+    /// The Secret with the certificate of the proxy, which OpenShift makes.
+    pub(super) fn proxy_certificate(&self) -> String {
+        self.hashed(format!("{}-proxy-tls-secret", self.cluster))
+    }
+
+    /// The account of the head's pod.
+    pub(super) fn proxy_account(&self) -> String {
+        self.hashed(format!("{}-oauth-proxy", self.cluster))
+    }
+
+    /// The ClusterRoleBinding of that account.
+    pub(super) fn proxy_binding(&self) -> String {
+        self.hashed(format!("{}-{}-auth", self.cluster, self.namespace))
+    }
+
+    /// The NetworkPolicy of the head.
+    pub(super) fn head_policy(&self) -> String {
+        self.hashed(format!("{}-head", self.cluster))
+    }
+
+    /// The NetworkPolicy of the workers.
+    pub(super) fn workers_policy(&self) -> String {
+        self.hashed(format!("{}-workers", self.cluster))
+    }
+
+    fn hashed(&self, bare: String) -> String {
+        if !self.is_hashed {
+            return bare;
+        }
+        let digest =
+            Sha256::new().chain_update(names::SECURITY_MANAGER).chain_update(&bare).finalize();
+        let mut hashed = bare;
+        hashed.push('-');
+        for byte in digest.iter().take(4) {
+            // Writing to a text does not fail.
+            let _ = write!(hashed, "{byte:02x}");
+        }
+        hashed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn cluster(annotations: &Value) -> Value {
+        json!({"metadata": {"name": "c", "namespace": "ns", "annotations": annotations}})
+    }
+
+    #[test]
+    fn names_are_bare_without_the_annotation() {
+        let cluster = cluster(&json!({}));
+        let names = ObjectNames::of(&cluster);
+        assert_eq!(names.authority(), "ca-secret-c");
+        assert_eq!(names.dashboard(), "ray-dashboard-c");
+        assert_eq!(names.proxy_binding(), "c-ns-auth");
+        assert_eq!(names.head_policy(), "c-head");
+    }
+
+    #[test]
+    fn names_end_with_a_hash_of_the_bare_name_with_the_annotation() {
+        let cluster = cluster(&json!({"ray.openshift.ai/version": "v1.16.0"}));
+        let names = ObjectNames::of(&cluster);
+        // printf codeflare-raycluster-controllerray-dashboard-c | sha256sum
+        assert_eq!(names.dashboard(), "ray-dashboard-c-76bc3262");
+        assert!(names.authority().starts_with("c-ca-secret-"), "{}", names.authority());
+        assert!(names.client().len() == "rayclient-c-".len() + 8);
+    }
+}

@@ -1,0 +1,200 @@
+//! Which objects a secured RayCluster needs next, and what is removed before it goes.
+//!
+//! An object is written where it is missing or differs, so that a cluster at rest costs no write.
+
+use std::{borrow::Cow, time::Duration};
+
+use serde_json::{Value, json};
+
+use super::{
+    authority::authority,
+    config::SecuritySettings,
+    exposure::{ingresses, routes},
+    mutation::mutate,
+    network_policies::policies,
+    proxy_access,
+    secured_cluster::SecuredCluster,
+};
+use crate::{
+    json::{covers, items, label, list, merge_difference, name, text},
+    names,
+    pass::{OrderOutcome, Pass},
+    step::{RayStep, RayTarget},
+};
+
+/// When a refused write is tried again.
+const SOON: Duration = Duration::from_secs(2);
+
+/// The cluster with all that admission would have added. `None` while that is being written, or was refused.
+///
+/// No pod is made from a cluster before: it would lack its certificate.
+pub(crate) fn prepare<'a>(
+    cluster: &'a Value,
+    children: &[Value],
+    settings: &SecuritySettings,
+    pass: &mut Pass<'_>,
+) -> Option<Cow<'a, Value>> {
+    let mut wanted = cluster.clone();
+    if cluster["metadata"]["deletionTimestamp"].is_null() {
+        mutate(&mut wanted, &settings.config);
+        if settings.has_proxy() && !has_finalizer(cluster) {
+            list(&mut wanted["metadata"], "finalizers").push(json!(names::OAUTH_FINALIZER));
+        }
+    } else if has_finalizer(cluster) {
+        if !remove_bindings(cluster, children, pass) {
+            return None;
+        }
+        list(&mut wanted["metadata"], "finalizers").retain(|it| *it != names::OAUTH_FINALIZER);
+    }
+    let Some(mut patch) = merge_difference(cluster, &wanted) else {
+        return Some(Cow::Borrowed(cluster));
+    };
+    // Lists are replaced as a whole, so the write carries the version that was read.
+    patch["metadata"]["resourceVersion"] = cluster["metadata"]["resourceVersion"].clone();
+    match pass.order(RayStep::Patch { target: RayTarget::of(cluster), patch }) {
+        OrderOutcome::Pending => None,
+        OrderOutcome::Done(stored) => Some(Cow::Owned(stored.clone())),
+        OrderOutcome::Refused(refusal) => {
+            // A conflict brings the next version of the object, and with it another pass.
+            if !refusal.is_conflict() {
+                let message = format!("cannot secure RayCluster: {}", refusal.message);
+                pass.warning("FailedToSecureRayCluster", message);
+            }
+            pass.requeue(SOON);
+            None
+        }
+    }
+}
+
+fn has_finalizer(cluster: &Value) -> bool {
+    items(&cluster["metadata"]["finalizers"]).iter().any(|it| *it == names::OAUTH_FINALIZER)
+}
+
+/// Removes the ClusterRoleBindings of a cluster: they cannot have an owner in a namespace. Whether they are gone is the answer.
+fn remove_bindings(cluster: &Value, children: &[Value], pass: &mut Pass<'_>) -> bool {
+    let namespace = text(&cluster["metadata"]["namespace"]);
+    let mut gone = true;
+    // By labels: under a bare name may be the binding of a cluster in another namespace.
+    for binding in children.iter().filter(|child| {
+        child["kind"] == "ClusterRoleBinding"
+            && label(child, names::SECURED_CLUSTER_LABEL) == name(cluster)
+            && label(child, names::SECURED_NAMESPACE_LABEL) == namespace
+    }) {
+        if let OrderOutcome::Refused(refusal) = pass.delete(binding) {
+            let message =
+                format!("cannot delete ClusterRoleBinding {}: {}", name(binding), refusal.message);
+            pass.warning("FailedToDeleteClusterRoleBinding", message);
+            pass.requeue(SOON);
+            gone = false;
+        }
+    }
+    gone
+}
+
+/// Writes what the cluster lacks. The error is about an object without which pods must not be made.
+pub(crate) fn reconcile_security(
+    cluster: &Value,
+    children: &[Value],
+    (settings, salt): (&SecuritySettings, &[u8]),
+    pass: &mut Pass<'_>,
+) -> Result<(), String> {
+    let cluster = SecuredCluster::new(cluster, children, settings);
+    let mut result = Ok(());
+    for policy in policies(&cluster) {
+        result = result.and(apply(&cluster, pass, &policy));
+    }
+    if settings.config.mtls {
+        result = result.and(create_once(&cluster, pass, authority(&cluster), true));
+    }
+    // As in CodeFlare a suspended cluster keeps what it has.
+    if cluster.is_suspended() {
+        return result;
+    }
+    if settings.has_proxy() {
+        // A pod of an account that is not there is refused.
+        result = result.and(apply(&cluster, pass, &proxy_access::account(&cluster)));
+        let secret = proxy_access::secret(&cluster, salt);
+        result = result.and(create_once(&cluster, pass, secret, false));
+        renew_head(&cluster, pass);
+        let others = [proxy_access::service(&cluster), proxy_access::binding(&cluster)];
+        for object in others.into_iter().chain(routes(&cluster)) {
+            // Without a way to its dashboard a cluster works, so it is made in any case.
+            let _ = apply(&cluster, pass, &object);
+        }
+    } else if settings.has_ingress() {
+        for ingress in ingresses(&cluster) {
+            let _ = apply(&cluster, pass, &ingress);
+        }
+    }
+    result
+}
+
+fn apply(cluster: &SecuredCluster<'_>, pass: &mut Pass<'_>, wanted: &Value) -> Result<(), String> {
+    let present = cluster.child(text(&wanted["kind"]), name(wanted));
+    if present.is_some_and(|present| covers(present, wanted)) {
+        return Ok(());
+    }
+    order(pass, RayStep::Apply(wanted.clone()), wanted)
+}
+
+/// Makes a Secret that is not there. One that is there stays: its content is not held, and certificates or cookies depend on it.
+fn create_once(
+    cluster: &SecuredCluster<'_>,
+    pass: &mut Pass<'_>,
+    wanted: Value,
+    is_authority: bool,
+) -> Result<(), String> {
+    if cluster.child("Secret", name(&wanted)).is_some() {
+        return Ok(());
+    }
+    let step = match is_authority {
+        true => RayStep::CreateAuthority(wanted.clone()),
+        false => RayStep::Create(wanted.clone()),
+    };
+    match pass.order(step) {
+        // One of CodeFlare lacks the label by which it would be seen.
+        OrderOutcome::Refused(refusal) if refusal.is_conflict() => {
+            let mut labelled = wanted;
+            for content in ["type", "stringData"] {
+                crate::json::object(&mut labelled).remove(content);
+            }
+            order(pass, RayStep::Apply(labelled.clone()), &labelled)
+        }
+        outcome => report(pass, &outcome, &wanted),
+    }
+}
+
+fn order(pass: &mut Pass<'_>, step: RayStep, object: &Value) -> Result<(), String> {
+    let outcome = pass.order(step);
+    report(pass, &outcome, object)
+}
+
+fn report(pass: &mut Pass<'_>, outcome: &OrderOutcome<'_>, object: &Value) -> Result<(), String> {
+    let OrderOutcome::Refused(refusal) = outcome else { return Ok(()) };
+    let what = format!("{} {}", text(&object["kind"]), name(object));
+    let message = format!("cannot write {what}: {}", refusal.message);
+    pass.warning("FailedToSecureRayCluster", message.clone());
+    pass.requeue(SOON);
+    Err(message)
+}
+
+/// A head that was made before its account had secrets for images cannot get the image of the proxy. It is made again.
+fn renew_head(cluster: &SecuredCluster<'_>, pass: &mut Pass<'_>) {
+    let account = cluster.child("ServiceAccount", &cluster.names.proxy_account());
+    let wanted = items(account.map_or(&Value::Null, |account| &account["imagePullSecrets"]));
+    let uid = &cluster.cluster["metadata"]["uid"];
+    let heads = cluster.children.iter().filter(|pod| {
+        pod["kind"] == "Pod"
+            && label(pod, names::CLUSTER_LABEL) == cluster.names.cluster
+            && label(pod, names::NODE_TYPE_LABEL) == "head"
+            && pod["metadata"]["deletionTimestamp"].is_null()
+            && pod["spec"]["serviceAccountName"] == cluster.names.proxy_account()
+            && pod["metadata"]["ownerReferences"][0]["uid"] == *uid
+    });
+    for head in heads {
+        let present = items(&head["spec"]["imagePullSecrets"]);
+        if wanted.iter().any(|secret| !present.contains(secret)) {
+            let _ = pass.delete(head);
+        }
+    }
+}
