@@ -34,6 +34,10 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) ray_head_proxy: Option<String>,
 
+    /// How RayClusters are secured, in the form of CodeFlare's configuration (docs/reference/ray.md §13); not at all unless set. The manager needs the same.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ray_security: Option<PathBuf>,
+
     /// Bind address of liveness and readiness probes.
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8081")]
     pub(crate) health_probe_bind_address: SocketAddr,

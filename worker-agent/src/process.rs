@@ -1,6 +1,6 @@
 //! The tasks of the process.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, path::Path, sync::Arc};
 
 use anyhow::Context;
 use cluster::control::{AgentControl, AgentInput, AgentSettings};
@@ -9,6 +9,7 @@ use crds::names::labels::MULTI_KUEUE_ORIGIN;
 use jobs::Kinds;
 use leader::{ClientMetrics, Election, HOME, Leader, LeaderContext, Sources, Unmeasured};
 use prometheus_client::registry::Registry;
+use ray::security::SecurityConfig;
 use runtime::{
     Stop, client,
     events::Reporter,
@@ -59,6 +60,8 @@ pub(crate) async fn run(
         reporter: reporter.clone(),
         head_proxy: args.ray_head_proxy.clone(),
         job_kinds: job_kinds(settings.kinds()),
+        security: ray_security(args.ray_security.as_deref())?,
+        namespace: config.namespace.clone(),
     };
     let leader = Leader {
         client,
@@ -128,6 +131,13 @@ fn election(config: &AgentConfiguration) -> anyhow::Result<Option<Election>> {
     let lease = LeaseName { namespace: config.namespace.clone(), name: LEADER_LEASE.to_owned() };
     let identity = identity().context("leader election")?;
     Ok(Some(Election { lease, identity, timing: LeaseTiming::default() }))
+}
+
+/// Reads how RayClusters are secured; none without a file.
+fn ray_security(path: Option<&Path>) -> anyhow::Result<Option<SecurityConfig>> {
+    let Some(path) = path else { return Ok(None) };
+    let read = || anyhow::Ok(SecurityConfig::parse(&std::fs::read_to_string(path)?)?);
+    read().with_context(|| format!("--ray-security {}", path.display())).map(Some)
 }
 
 /// Groups and kinds of the jobs that the agent starts.

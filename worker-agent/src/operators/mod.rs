@@ -15,6 +15,7 @@
 //! | `head_client` | requests to Ray heads |
 //! | `resources`, `component_kinds` | kinds that are watched, and kinds that may be made |
 //! | `cluster_facts` | definitions and leases, read for `takeover` |
+//! | `security_facts` | what the security of RayClusters needs to know of the cluster |
 
 mod cluster_facts;
 mod component_kinds;
@@ -26,6 +27,7 @@ mod pass;
 mod pass_queue;
 mod pass_tasks;
 mod resources;
+mod security_facts;
 mod step;
 mod takeover;
 
@@ -34,8 +36,9 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use kube::Client;
 use leader::{ClientMetrics, HOME};
+use ray::security::{SecurityConfig, SecuritySettings};
 use runtime::{
-    Stop,
+    Stop, error_chain,
     events::{Reporter, recorder},
     lease::Leadership,
     watch::{ApiResource, Config, Watch, WatchChange, WatchSource},
@@ -49,10 +52,12 @@ use self::{
     cluster_facts::cluster_facts,
     component_kinds::ComponentKinds,
     head_client::HeadClient,
+    object_cache::forget_content,
     operator_loop::{NumberedChange, OperatorLoop},
     parent::{AllSettings, ParentKind},
     pass::PassIo,
-    resources::{resource, watched_children, watched_nodes},
+    resources::{WatchedChild, resource, watched_children, watched_nodes, watched_on_openshift},
+    security_facts::{SecurityFactsError, security_settings},
     takeover::{NotOperated, operated},
 };
 
@@ -81,6 +86,10 @@ pub(crate) struct Operators {
     pub(crate) head_proxy: Option<String>,
     /// Groups and kinds of jobs that an AppWrapper may wrap.
     pub(crate) job_kinds: Vec<(String, String)>,
+    /// How RayClusters are secured; none unless an administrator asks for it.
+    pub(crate) security: Option<SecurityConfig>,
+    /// The namespace of the agent.
+    pub(crate) namespace: String,
 }
 
 impl Operators {
@@ -91,8 +100,17 @@ impl Operators {
             match self.operated_kinds().await {
                 Ok(kinds) => {
                     reported = None;
-                    tracing::info!(?kinds, "operators run");
-                    self.operate(kinds, &leadership, &stop).await;
+                    match self.security(&kinds).await {
+                        Ok(security) => {
+                            tracing::info!(?kinds, secured = security.is_some(), "operators run");
+                            self.operate(kinds, security, &leadership, &stop).await;
+                        }
+                        // A cluster that is not secured although it should be is worse than one that waits.
+                        Err(error) => {
+                            let error = error_chain::describe(&error);
+                            tracing::warn!(error, "operators do not run");
+                        }
+                    }
                 }
                 // Once: it is looked at again and again.
                 Err(why) if reported.as_ref() != Some(&why) => {
@@ -117,13 +135,36 @@ impl Operators {
         Ok(ParentKind::ALL.into_iter().filter(is_operated).collect())
     }
 
+    /// What is added to RayClusters, if they are operated here.
+    async fn security(
+        &self,
+        kinds: &[ParentKind],
+    ) -> Result<Option<SecuritySettings>, SecurityFactsError> {
+        match self.security.as_ref().filter(|_| kinds.contains(&ParentKind::RayCluster)) {
+            Some(config) => {
+                security_settings(&self.client, config, &self.namespace).await.map(Some)
+            }
+            None => Ok(None),
+        }
+    }
+
     /// Until the process stops, or another set of kinds is to be operated.
-    async fn operate(&self, kinds: Vec<ParentKind>, leadership: &Leadership, stop: &Stop) {
+    async fn operate(
+        &self,
+        kinds: Vec<ParentKind>,
+        security: Option<SecuritySettings>,
+        leadership: &Leadership,
+        stop: &Stop,
+    ) {
         let until = stop.child_token();
         let mut tasks = JoinSet::new();
         let (changes, received) = mpsc::channel(CHANGES);
-        let n_watches = self.watch(&kinds, &changes, &until, &mut tasks);
-        let io = self.io(leadership, &until, &mut tasks);
+        let on_openshift = security.as_ref().is_some_and(SecuritySettings::writes_openshift);
+        let further = if on_openshift { watched_on_openshift() } else { Vec::new() };
+        let n_watches = self.watch((&kinds, further), &changes, &until, &mut tasks);
+        let mut settings = AllSettings::default();
+        settings.ray.security = security;
+        let io = self.io(settings, leadership, &until, &mut tasks);
         let mut work = OperatorLoop::new(io, n_watches);
         let (noticed, mut lease) = mpsc::channel(1);
         self.watch_lease(noticed, &until, &mut tasks);
@@ -175,7 +216,13 @@ impl Operators {
         });
     }
 
-    fn io(&self, leadership: &Leadership, stop: &Stop, tasks: &mut JoinSet<()>) -> Arc<PassIo> {
+    fn io(
+        &self,
+        settings: AllSettings,
+        leadership: &Leadership,
+        stop: &Stop,
+        tasks: &mut JoinSet<()>,
+    ) -> Arc<PassIo> {
         let writer = |max_in_flight| {
             let limits = WriteLimits { max_in_flight, deadline: WRITE_DEADLINE };
             let writes = self.metrics.writes.clone();
@@ -191,21 +238,21 @@ impl Operators {
             recorder,
             heads: HeadClient { proxy: self.head_proxy.clone() },
             kinds: ComponentKinds::new(self.job_kinds.clone()),
-            settings: AllSettings::default(),
+            settings,
         })
     }
 
     /// Starts the watches. Their number is the answer.
     fn watch(
         &self,
-        kinds: &[ParentKind],
+        (kinds, further): (&[ParentKind], Vec<WatchedChild>),
         changes: &mpsc::Sender<NumberedChange>,
         stop: &Stop,
         tasks: &mut JoinSet<()>,
     ) -> usize {
         let parents = kinds.iter().map(|kind| (kind.resource(), None));
         let nodes = kinds.contains(&ParentKind::AppWrapper).then(watched_nodes);
-        let children = watched_children().into_iter().chain(nodes);
+        let children = watched_children().into_iter().chain(nodes).chain(further);
         let children = children.map(|child| (child.resource, Some(child.selector)));
         let mut n_watches = 0;
         for (resource, selector) in parents.chain(children) {
@@ -244,10 +291,7 @@ fn decoder(resource: ApiResource) -> impl Fn(Value) -> Result<Value, serde_json:
     move |mut value| {
         value["apiVersion"] = json!(resource.api_version);
         value["kind"] = json!(resource.kind);
-        if let Some(object) = value.as_object_mut().filter(|_| resource.kind == "Secret") {
-            object.remove("data");
-            object.remove("stringData");
-        }
+        forget_content(&mut value);
         if resource.kind == "Node" {
             let metadata = &value["metadata"];
             let kept =

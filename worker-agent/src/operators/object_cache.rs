@@ -9,7 +9,10 @@ use runtime::watch::Key;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::parent::ParentId;
+use super::{
+    parent::{ParentId, concerned},
+    resources::CLUSTER_ROLE_BINDING,
+};
 
 /// The identity of an object: its kind, which is unique among those that are operated, and its key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,7 +68,8 @@ impl ObjectCache {
     }
 
     /// Takes the answer to a write that began at `since`.
-    pub(super) fn take_answer(&mut self, object: Value, since: Instant) {
+    pub(super) fn take_answer(&mut self, mut object: Value, since: Instant) {
+        forget_content(&mut object);
         let deleted = self.deleted.get(&ObjectId::of(&object));
         if deleted.is_none_or(|deleted| *deleted < since) {
             self.observe(object);
@@ -105,10 +109,24 @@ impl ObjectCache {
         let id = ObjectId { kind: parent.kind.name().to_owned(), key: parent.key.clone() };
         let object = objects.get(&id)?;
         let children = objects.values().filter(|child| parent.kind.reads(object, child));
+        let bindings = self
+            .without_namespace(CLUSTER_ROLE_BINDING)
+            .filter(|binding| concerned(binding).contains(parent));
+        let children = children.chain(bindings);
         let mut children: Vec<Value> = children.cloned().collect();
         // As they were made, so that the oldest of several comes first.
         children.sort_by_key(version);
         Some((object.clone(), children))
+    }
+}
+
+/// Removes the content of a Secret: no decision reads it.
+pub(super) fn forget_content(object: &mut Value) {
+    if let Some(object) =
+        object.as_object_mut().filter(|it| it.get("kind") == Some(&json!("Secret")))
+    {
+        object.remove("data");
+        object.remove("stringData");
     }
 }
 
@@ -171,6 +189,38 @@ mod tests {
         // A pod of the same name that is made later is another one.
         cache.take_answer(pod(12), began + Duration::from_millis(2));
         assert_eq!(children(&cache), [pod(12)]);
+    }
+
+    #[test]
+    fn the_content_of_a_secret_is_not_held() {
+        let mut cache = ObjectCache::default();
+        cache.observe(cluster());
+        let labels = json!({"ray.io/cluster": "c"});
+        let secret = json!({
+            "kind": "Secret", "data": {"ca.key": "a2V5"},
+            "metadata": {"namespace": "ns", "name": "s", "labels": labels},
+        });
+        cache.take_answer(secret, Instant::now());
+        let held = children(&cache);
+        assert!(held.len() == 1 && held[0].get("data").is_none(), "{held:?}");
+    }
+
+    #[test]
+    fn a_cluster_has_the_bindings_that_name_it() {
+        let mut cache = ObjectCache::default();
+        cache.observe(cluster());
+        for namespace in ["ns", "other"] {
+            cache.observe(json!({
+                "kind": "ClusterRoleBinding",
+                "metadata": {"name": format!("c-{namespace}-auth"), "labels": {
+                    "ray.openshift.ai/cluster-name": "c",
+                    "ray.openshift.ai/cluster-namespace": namespace,
+                }},
+            }));
+        }
+        let found = children(&cache);
+        let names: Vec<&Value> = found.iter().map(|one| &one["metadata"]["name"]).collect();
+        assert_eq!(names, ["c-ns-auth"]);
     }
 
     #[test]

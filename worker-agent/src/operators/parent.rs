@@ -7,12 +7,12 @@ use std::{
 
 use appwrapper::{WrapperFacts, settings::WrapperSettings};
 use jiff::tz::TimeZone;
-use ray::{Moment, service::ServiceMemory, settings::OperatorSettings};
+use ray::{Moment, names, service::ServiceMemory, settings::OperatorSettings};
 use runtime::watch::{ApiResource, Key};
 use serde_json::Value;
 
 use super::{
-    resources::resource,
+    resources::{CLUSTER_ROLE_BINDING, resource},
     step::{OrderAnswer, PassStep, of_wrapper},
 };
 
@@ -213,6 +213,9 @@ pub(super) fn concerned(object: &Value) -> Vec<ParentId> {
         ),
         (Some(ParentKind::AppWrapper), label(object, WRAPPER_LABEL)),
     ];
+    if object["kind"] == CLUSTER_ROLE_BINDING {
+        found.extend(secured_cluster(object));
+    }
     for (kind, name) in by_label {
         if let (Some(kind), false) = (kind, name.is_empty()) {
             found.push(id(kind, name));
@@ -221,6 +224,14 @@ pub(super) fn concerned(object: &Value) -> Vec<ParentId> {
     found.sort();
     found.dedup();
     found
+}
+
+/// The RayCluster of an object without a namespace, which cannot have it as an owner.
+fn secured_cluster(object: &Value) -> Option<ParentId> {
+    let name = label(object, names::SECURED_CLUSTER_LABEL);
+    let namespace = label(object, names::SECURED_NAMESPACE_LABEL);
+    let key = Key { namespace: Some(namespace.into()), name: name.into() };
+    (!name.is_empty()).then_some(ParentId { kind: ParentKind::RayCluster, key })
 }
 
 fn is_owned(parent: &Value, object: &Value) -> bool {

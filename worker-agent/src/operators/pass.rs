@@ -8,10 +8,13 @@ use kube::{Api, Client, api::DynamicObject};
 use ray::{
     Moment,
     head::{HeadAnswer, HeadRequest},
+    names,
+    security::{AUTHORITY_SUBJECT, authority_data},
     service::ServiceMemory,
     step::RayTarget,
 };
 use runtime::{
+    certs::make_authority,
     events::{EventRecord, EventType, Recorder, Regarding},
     watch::{ApiResource, Key},
     write::{DeletePreconditions, DeletePropagation, Write, WriteError, difference},
@@ -26,7 +29,7 @@ use super::{
     object_cache::ObjectId,
     parent::{AllSettings, ParentId, ParentKind, PassFacts},
     pass_queue::PassOutcome,
-    resources::route_kinds,
+    resources::{CLUSTER_ROLE_BINDING, openshift_kinds, route_kinds},
     step::{OrderAnswer, PassEnd, PassOrder, PassStep, Refusal},
 };
 
@@ -149,12 +152,14 @@ impl OperatorPass {
     async fn execute(&mut self, order: PassOrder) -> Result<OrderAnswer, Interruption> {
         match order {
             PassOrder::Create(object) => self.create(object).await,
+            PassOrder::Apply(object) => self.apply(&object).await,
+            PassOrder::CreateAuthority(secret) => self.create_authority(secret).await,
             PassOrder::Patch { target, patch } => {
                 let Some(resource) = self.resource(&target).await else {
                     return Ok(unknown_kind(&target));
                 };
                 let write = Write::of("operator-patch", &resource);
-                self.send(write.merge(&self.key(&target.name), None, &patch)).await
+                self.send(write.merge(&self.key(&target), None, &patch)).await
             }
             PassOrder::Delete { target, force } => self.delete(target, force).await,
             PassOrder::Ask(request) => Ok(OrderAnswer::Head(self.ask(&request).await)),
@@ -177,6 +182,30 @@ impl OperatorPass {
         Ok(answer)
     }
 
+    async fn apply(&mut self, object: &Value) -> Result<OrderAnswer, Interruption> {
+        let target = RayTarget::of(object);
+        let Some(resource) = self.resource(&target).await else {
+            return Ok(unknown_kind(&target));
+        };
+        let (write, key) = (Write::of("operator-apply", &resource), self.key(&target));
+        self.send(write.apply(&key, None, names::SECURITY_MANAGER, object)).await
+    }
+
+    /// The key of a CA is made here: a decision has too little randomness for one, and would make it again with every call.
+    async fn create_authority(&mut self, mut secret: Value) -> Result<OrderAnswer, Interruption> {
+        match make_authority(AUTHORITY_SUBJECT, Timestamp::now()) {
+            Ok(pair) => {
+                secret["stringData"] = authority_data(&pair.key, &pair.certificate);
+                self.create(secret).await
+            }
+            Err(error) => Ok(OrderAnswer::Refused(Refusal {
+                code: 500,
+                message: error.to_string(),
+                unknown_kind: false,
+            })),
+        }
+    }
+
     async fn delete(
         &mut self,
         target: RayTarget,
@@ -185,7 +214,7 @@ impl OperatorPass {
         let Some(resource) = self.resource(&target).await else {
             return Ok(unknown_kind(&target));
         };
-        let key = self.key(&target.name);
+        let key = self.key(&target);
         // A successor of the same name stays.
         let only = DeletePreconditions {
             uid: Some(target.uid.clone()).filter(|uid| !uid.is_empty()),
@@ -320,18 +349,29 @@ impl OperatorPass {
 
     async fn resource(&self, target: &RayTarget) -> Option<ApiResource> {
         // An AppWrapper may not wrap these, so they are not among the kinds of all passes.
-        if self.id.kind == ParentKind::RayService {
-            let is_wanted =
-                |it: &ApiResource| it.api_version == target.api_version && it.kind == target.kind;
-            if let Some(found) = route_kinds().into_iter().find(is_wanted) {
-                return Some(found);
+        let further = match self.id.kind {
+            ParentKind::RayService => route_kinds(),
+            ParentKind::RayCluster => openshift_kinds(),
+            ParentKind::RayJob | ParentKind::RayCronJob | ParentKind::AppWrapper => {
+                return self.known_resource(target).await;
             }
+        };
+        let is_wanted =
+            |it: &ApiResource| it.api_version == target.api_version && it.kind == target.kind;
+        match further.into_iter().find(is_wanted) {
+            Some(found) => Some(found),
+            None => self.known_resource(target).await,
         }
+    }
+
+    async fn known_resource(&self, target: &RayTarget) -> Option<ApiResource> {
         self.io.kinds.resource(&self.io.client, &target.api_version, &target.kind).await
     }
 
-    fn key(&self, name: &str) -> Key {
-        Key { namespace: self.id.key.namespace.clone(), name: name.into() }
+    fn key(&self, target: &RayTarget) -> Key {
+        let has_namespace = target.kind != CLUSTER_ROLE_BINDING;
+        let namespace = self.id.key.namespace.clone().filter(|_| has_namespace);
+        Key { namespace, name: target.name.as_str().into() }
     }
 }
 
@@ -352,7 +392,7 @@ fn appwrapper_components(parent: &Value) -> Vec<RayTarget> {
 /// The Gateway and the HTTPRoute of a RayService with incremental upgrades; none of another object.
 fn ray_service_routes(parent: &Value) -> Vec<RayTarget> {
     let is_incremental = parent["kind"] == "RayService"
-        && parent["spec"]["upgradeStrategy"]["type"] == ray::names::INCREMENTAL_UPGRADE;
+        && parent["spec"]["upgradeStrategy"]["type"] == names::INCREMENTAL_UPGRADE;
     let name = parent["metadata"]["name"].as_str().unwrap_or_default();
     let kinds = route_kinds().into_iter().zip(["gateway", "httproute"]);
     let target = |(resource, end): (ApiResource, &str)| RayTarget {

@@ -9,6 +9,9 @@ pub(super) struct WatchedChild {
     pub(super) selector: &'static str,
 }
 
+/// The kind of objects without a namespace that secure RayClusters.
+pub(super) const CLUSTER_ROLE_BINDING: &str = "ClusterRoleBinding";
+
 /// The label of everything that belongs to a RayCluster.
 const OF_CLUSTER: &str = "ray.io/cluster";
 /// The label of what a RayJob or a RayService makes beside its clusters.
@@ -36,6 +39,22 @@ pub(super) fn watched_children() -> Vec<WatchedChild> {
         child("networking.k8s.io", "v1", "Ingress", "ingresses", OF_CLUSTER),
         child("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", OF_CLUSTER),
     ]
+}
+
+/// Kinds that secure RayClusters on OpenShift. The second one has no namespace.
+pub(super) fn openshift_kinds() -> [ApiResource; 2] {
+    let rbac = "rbac.authorization.k8s.io";
+    [
+        resource("route.openshift.io", "v1", "Route", "routes"),
+        resource(rbac, "v1", CLUSTER_ROLE_BINDING, "clusterrolebindings"),
+    ]
+}
+
+/// The same as watches.
+pub(super) fn watched_on_openshift() -> Vec<WatchedChild> {
+    let selectors = [OF_CLUSTER, ray::names::SECURED_CLUSTER_LABEL];
+    let kinds = openshift_kinds().into_iter().zip(selectors);
+    kinds.map(|(resource, selector)| WatchedChild { resource, selector }).collect()
 }
 
 /// Nodes that the pods of AppWrappers must leave.

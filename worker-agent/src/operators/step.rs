@@ -23,8 +23,18 @@ pub(super) enum PassStep {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum PassOrder {
     Create(Value),
-    Patch { target: RayTarget, patch: Value },
-    Delete { target: RayTarget, force: bool },
+    /// By server-side apply.
+    Apply(Value),
+    /// A Secret, with a new CA.
+    CreateAuthority(Value),
+    Patch {
+        target: RayTarget,
+        patch: Value,
+    },
+    Delete {
+        target: RayTarget,
+        force: bool,
+    },
     Ask(HeadRequest),
 }
 
@@ -60,6 +70,8 @@ impl From<RayStep> for PassStep {
     fn from(step: RayStep) -> Self {
         match step {
             RayStep::Create(object) => Self::PassOrder(PassOrder::Create(object)),
+            RayStep::Apply(object) => Self::PassOrder(PassOrder::Apply(object)),
+            RayStep::CreateAuthority(object) => Self::PassOrder(PassOrder::CreateAuthority(object)),
             RayStep::Patch { target, patch } => Self::PassOrder(PassOrder::Patch { target, patch }),
             RayStep::Delete(target) => Self::PassOrder(PassOrder::Delete { target, force: false }),
             RayStep::Ask(request) => Self::PassOrder(PassOrder::Ask(request)),
