@@ -51,6 +51,8 @@ pub struct Installation<'a> {
     build: Option<PathBuf>,
     /// The proxy to Ray heads of agents that operate Ray and AppWrapper.
     head_proxy: Option<String>,
+    /// How RayClusters are secured: the file that managers and agents read.
+    ray_security: Option<PathBuf>,
     /// Kinds that an administrator declares, and the file with their definitions.
     declared: Option<(Kinds, PathBuf)>,
 }
@@ -108,6 +110,7 @@ impl<'a> Installation<'a> {
             hasty: true,
             build: None,
             head_proxy: None,
+            ray_security: None,
             declared: None,
         })
     }
@@ -129,6 +132,7 @@ impl<'a> Installation<'a> {
             hasty: true,
             build: None,
             head_proxy: None,
+            ray_security: None,
             declared: None,
         })
     }
@@ -152,6 +156,16 @@ impl<'a> Installation<'a> {
         Self { head_proxy: Some(head_proxy), ..self }
     }
 
+    /// The same with RayClusters that manager and agents secure as this text says.
+    ///
+    /// # Errors
+    /// If it cannot be written to a file of the lab.
+    pub fn with_ray_security(self, text: &str) -> Result<Self> {
+        let path = self.file("ray-security.yaml");
+        std::fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
+        Ok(Self { ray_security: Some(path), ..self })
+    }
+
     /// The same with kinds of jobs that an administrator declares.
     ///
     /// # Errors
@@ -161,6 +175,14 @@ impl<'a> Installation<'a> {
         std::fs::write(&path, definitions)
             .with_context(|| format!("writing {}", path.display()))?;
         Ok(Self { declared: Some((Kinds::declared(definitions)?, path)), ..self })
+    }
+
+    fn worker_folder(&self) -> &'static str {
+        match (&self.head_proxy, &self.ray_security) {
+            (Some(_), Some(_)) => "config/worker/ray-security",
+            (Some(_), None) => "config/worker/operators",
+            (None, _) => "config/worker",
+        }
     }
 
     fn declared_kinds(&self) -> Kinds {
@@ -173,11 +195,15 @@ impl<'a> Installation<'a> {
     /// If an API server refuses something.
     pub async fn install(&self) -> Result<()> {
         let declared = self.declared_kinds();
-        install::hub(&self.hub, self.ports.webhooks, &declared)
+        let folder = match &self.ray_security {
+            Some(_) => "config/ray-security/manager",
+            None => "config/default",
+        };
+        install::hub(&self.hub, (folder, self.ports.webhooks), &declared)
             .await
             .context("installing on the hub")?;
         for worker in &self.workers {
-            install::worker(worker, self.head_proxy.is_some(), &declared)
+            install::worker(worker, self.worker_folder(), &declared)
                 .await
                 .with_context(|| format!("installing on {}", worker.name()))?;
         }

@@ -21,6 +21,10 @@ pub(crate) struct ManagerArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) job_kinds: Option<PathBuf>,
 
+    /// How RayClusters are secured, in the form of CodeFlare's configuration (docs/reference/ray.md §13); not at all unless set. Agents need the same.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ray_security: Option<PathBuf>,
+
     /// Kubeconfig of the cluster; without it KUBECONFIG or the service account is used.
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,

@@ -81,13 +81,16 @@ pub(crate) struct CalledServers {
     pub(crate) webhooks: bool,
     /// The visibility API.
     pub(crate) visibility: bool,
+    /// The webhooks that secure RayClusters.
+    pub(crate) ray_security: bool,
 }
 
 /// All objects that contain the CA.
 pub(crate) fn targets(called: CalledServers) -> Vec<InjectionTarget> {
     let webhooks = called.webhooks.then(targets_of_webhooks);
     let visibility = called.visibility.then(targets_of_visibility);
-    webhooks.into_iter().chain(visibility).flatten().collect()
+    let ray_security = called.ray_security.then(targets_of_ray_security);
+    webhooks.into_iter().chain(visibility).chain(ray_security).flatten().collect()
 }
 
 fn targets_of_visibility() -> Vec<InjectionTarget> {
@@ -96,6 +99,23 @@ fn targets_of_visibility() -> Vec<InjectionTarget> {
         name: format!("{}.{VISIBILITY_GROUP}", version.name()),
     };
     VisibilityVersion::ALL.map(target).into()
+}
+
+/// With the names of CodeFlare's configurations, so that one program replaces the other.
+fn targets_of_ray_security() -> Vec<InjectionTarget> {
+    let target = |(kind, name): (_, &str)| InjectionTarget { kind, name: name.to_owned() };
+    [
+        (
+            InjectedKind::MutatingWebhookConfiguration,
+            "codeflare-operator-mutating-webhook-configuration",
+        ),
+        (
+            InjectedKind::ValidatingWebhookConfiguration,
+            "codeflare-operator-validating-webhook-configuration",
+        ),
+    ]
+    .map(target)
+    .into()
 }
 
 fn targets_of_webhooks() -> Vec<InjectionTarget> {

@@ -39,7 +39,7 @@ use crate::{
 
 /// A replica that serves neither webhooks nor the visibility API.
 pub(crate) const NOTHING_CALLED: CalledServers =
-    CalledServers { webhooks: false, visibility: false };
+    CalledServers { webhooks: false, visibility: false, ray_security: false };
 
 /// Runs until `stop`, or until a task ends.
 pub(crate) async fn run(
@@ -64,6 +64,8 @@ pub(crate) async fn run(
         webhooks: components.contains(&ManagerComponent::Webhooks),
         visibility: components.contains(&ManagerComponent::Visibility)
             && settings.gates.enabled(Gate::VisibilityOnDemand),
+        ray_security: components.contains(&ManagerComponent::Webhooks)
+            && settings.ray_security.is_some(),
     };
     let ray_api = (settings, &args.ray_api);
     let serves_ray = components.contains(&ManagerComponent::RayApi);
@@ -142,6 +144,10 @@ async fn webhooks(
     let cache = webhook_cache::start(stores, stop, tasks);
     let jobs = settings.job_webhooks(client, &cache);
     let router = webhooks::router(settings.rules(), jobs);
+    let router = match &settings.ray_security {
+        Some(config) => router.merge(webhooks::ray_security_router(config.clone())),
+        None => router,
+    };
     tasks.spawn(Server::tls(router, tls.clone()).run(listener, stop.clone()));
     Ok(cache)
 }
@@ -240,6 +246,7 @@ mod tests {
             kinds: JobKinds::all(&Kinds::default()),
             kubeconfig_directory: "/kubeconfigs".into(),
             idle: Vec::new(),
+            ray_security: None,
         };
         let measured = KueueMetrics::new(MetricsSettings::new(&settings.file, &settings.gates));
         let registry = registry((&ClientMetrics::default(), measured), &settings);

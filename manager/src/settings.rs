@@ -11,6 +11,7 @@ use config::{
 };
 use jobs::Kinds;
 use kube::Client;
+use ray::security::SecurityConfig;
 use remote::KUBECONFIG_DIRECTORY;
 use runtime::tls::{MinVersion, ServerTls};
 use webhooks::{JobSettings, JobWebhooks, Rules, cache::SharedWebhookCache};
@@ -32,6 +33,8 @@ pub(crate) struct ProcessSettings {
     pub(crate) kubeconfig_directory: PathBuf,
     /// Settings that are used and have no effect.
     pub(crate) idle: Vec<IdleSetting>,
+    /// How RayClusters are secured; none unless an administrator asks for it.
+    pub(crate) ray_security: Option<SecurityConfig>,
 }
 
 impl ProcessSettings {
@@ -48,7 +51,8 @@ impl ProcessSettings {
             tracing::warn!(setting = name, reason, "a setting that is used has no effect");
         }
         let kubeconfig_directory = args.worker_kubeconfig_directory.clone();
-        Ok(Self { kubeconfig_directory, idle, ..settings })
+        let ray_security = ray_security(args.ray_security.as_deref())?;
+        Ok(Self { kubeconfig_directory, idle, ray_security, ..settings })
     }
 
     fn read(path: Option<&Path>, feature_gates: &str, declared: &Kinds) -> anyhow::Result<Self> {
@@ -66,7 +70,7 @@ impl ProcessSettings {
         let gates = file.gates(feature_gates).context("feature gates")?;
         let kinds = JobKinds::configured(&file, &gates, declared);
         let kubeconfig_directory = KUBECONFIG_DIRECTORY.into();
-        Ok(Self { file, gates, kinds, kubeconfig_directory, idle: Vec::new() })
+        Ok(Self { file, gates, kinds, kubeconfig_directory, idle: Vec::new(), ray_security: None })
     }
 
     /// What the file and the gates set without an effect.
@@ -114,6 +118,16 @@ impl ProcessSettings {
             CertificateSource::Directory(self.file.webhook.cert_dir.clone().into())
         }
     }
+}
+
+/// Reads how RayClusters are secured; none without a file. A manager cannot ask its workers for their domain.
+fn ray_security(path: Option<&Path>) -> anyhow::Result<Option<SecurityConfig>> {
+    let Some(path) = path else { return Ok(None) };
+    let read = || {
+        let config = SecurityConfig::parse(&std::fs::read_to_string(path)?)?;
+        anyhow::Ok(config.complete()?)
+    };
+    read().with_context(|| format!("--ray-security {}", path.display())).map(Some)
 }
 
 /// The namespace of the pod; none outside a pod.

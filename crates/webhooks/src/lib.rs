@@ -8,6 +8,7 @@
 //! | [`router`] | all webhooks, at their paths |
 //! | [`Rules`], [`JobSettings`] | what configuration and feature gates decide |
 //! | [`JobWebhooks`] | webhooks of jobs |
+//! | [`ray_security_router`] | webhooks that secure RayClusters |
 //! | [`cache`] | the objects that webhooks of jobs read |
 
 mod body;
@@ -18,6 +19,7 @@ mod conversion;
 mod decode;
 mod jobs;
 mod mutate;
+mod ray_security;
 mod resource_flavor;
 mod resource_groups;
 mod review;
@@ -40,6 +42,7 @@ use crds::{
 };
 
 pub use self::jobs::{JobSettings, JobWebhooks};
+pub use ray_security::ray_security_router;
 pub use rules::Rules;
 
 use self::{

@@ -108,7 +108,7 @@ fn change<T: Decode + Serialize>(
 }
 
 /// The JSON patch between two objects. Unknown fields, and metadata that the type would encode differently, stay.
-fn difference(before: &Value, after: &Value) -> Vec<Value> {
+pub(super) fn difference(before: &Value, after: &Value) -> Vec<Value> {
     let mut patch = Vec::new();
     walk("", before, after, &mut patch);
     patch

@@ -17,15 +17,18 @@ pub fn root() -> PathBuf {
 }
 
 /// Kinds, webhooks and roles of a hub.
-pub(super) async fn hub(cluster: &Cluster, webhooks: u16, declared: &Kinds) -> Result<()> {
+pub(super) async fn hub(
+    cluster: &Cluster,
+    (folder, webhooks): (&str, u16),
+    declared: &Kinds,
+) -> Result<()> {
     let further = local_webhooks::objects(&manifests::of_declared_on_manager(declared))?;
-    apply(cluster, "config/default", further, webhooks).await
+    apply(cluster, folder, further, webhooks).await
 }
 
 /// Kinds and roles of a thin worker.
-pub(super) async fn worker(cluster: &Cluster, operates: bool, declared: &Kinds) -> Result<()> {
+pub(super) async fn worker(cluster: &Cluster, folder: &str, declared: &Kinds) -> Result<()> {
     let further = local_webhooks::objects(&manifests::of_declared_on_worker(declared))?;
-    let folder = if operates { "config/worker/operators" } else { "config/worker" };
     apply(cluster, folder, further, 0).await
 }
 

@@ -202,10 +202,14 @@ async fn start_lasting(
     Ok(program.ready(prepared.health, "/readyz", TIMEOUT).await?)
 }
 
-/// With the declared kinds and the build of the installation.
+/// With the declared kinds, the security of RayClusters, and the build of the installation.
 fn configured(installation: &Installation<'_>, launch: Launch) -> Launch {
     let launch = match &installation.declared {
         Some((_, definitions)) => launch.arg("--job-kinds").arg(definitions),
+        None => launch,
+    };
+    let launch = match &installation.ray_security {
+        Some(file) => launch.arg("--ray-security").arg(file),
         None => launch,
     };
     match &installation.build {

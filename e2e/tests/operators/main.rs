@@ -10,6 +10,7 @@
 //! | `admission` | what the policies refuse |
 //! | `ray_api` | callers that reach Ray heads of the worker through the manager cluster |
 //! | `app_wrappers` | an AppWrapper with a RayJob in it |
+//! | `ray_security` | what secures RayClusters, on a plain Kubernetes and on OpenShift |
 //! | `fixture` | the installation, and what all scenarios do |
 
 mod admission;
@@ -18,4 +19,5 @@ mod fixture;
 mod ray_api;
 mod ray_clusters;
 mod ray_jobs;
+mod ray_security;
 mod ray_services;

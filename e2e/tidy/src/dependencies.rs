@@ -20,7 +20,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("access", &[]),
     ("ray-api", &["access"]),
     ("visibility", &["access", "index", "crds"]),
-    ("webhooks", &["config", "crds", "jobs", "runtime"]),
+    ("webhooks", &["config", "crds", "jobs", "ray", "runtime"]),
     (
         "cluster",
         &[
