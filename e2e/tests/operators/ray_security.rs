@@ -71,17 +71,22 @@ fn names(list: &Value) -> Vec<&str> {
     items.filter_map(|item| item["name"].as_str()).collect()
 }
 
-async fn running(worker: &Cluster, space: &Space, cluster: &str) -> Result<Vec<Value>> {
+/// The head and the worker of a cluster, once both are there; pods of a dispatched cluster run as well.
+async fn both_pods(
+    worker: &Cluster,
+    space: &Space,
+    (cluster, run): (&str, bool),
+) -> Result<Vec<Value>> {
     let pods: Api<Pod> = worker.api(space.namespace());
-    let runs = |pod: &Pod| {
+    let is_its = |pod: &Pod| {
         let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-        phase == Some("Running")
+        (!run || phase == Some("Running"))
             && pod.labels().get("ray.io/cluster").is_some_and(|it| it == cluster)
     };
-    let holds = |all: &[Pod]| all.iter().filter(|pod| runs(pod)).count() == 2;
-    let what = format!("the pods of {cluster} run");
+    let holds = |all: &[Pod]| all.iter().filter(|pod| is_its(pod)).count() == 2;
+    let what = format!("the pods of {cluster} are there");
     let all = worker.until_all(&pods, "", &what, 2 * TIMEOUT, holds).await?;
-    all.iter().filter(|pod| runs(pod)).map(|pod| Ok(serde_json::to_value(pod)?)).collect()
+    all.iter().filter(|pod| is_its(pod)).map(|pod| Ok(serde_json::to_value(pod)?)).collect()
 }
 
 /// A dispatched RayCluster is changed on the manager cluster, and what its worker adds leaves it in sync.
@@ -126,7 +131,7 @@ async fn on_plain_kubernetes(hub: &Cluster, worker: &Cluster, space: &Space) -> 
     let (on_hub, on_worker) = (ray_clusters(hub, space), ray_clusters(worker, space));
     let stored = on_hub.create(&PostParams::default(), &ray_cluster("c")?).await?;
     ensure!(stored.annotations().contains_key("ray.openshift.ai/version"), "{stored:?}");
-    for pod in running(worker, space, "c").await? {
+    for pod in both_pods(worker, space, ("c", true)).await? {
         let spec = &pod["spec"];
         ensure!(names(&spec["initContainers"]).contains(&"create-cert"), "{spec}");
         ensure!(names(&spec["containers"][0]["env"]).contains(&"RAY_USE_TLS"), "{spec}");
@@ -179,7 +184,8 @@ async fn on_plain_kubernetes(hub: &Cluster, worker: &Cluster, space: &Space) -> 
 async fn on_openshift(worker: &Cluster, space: &Space) -> Result<()> {
     let clusters = ray_clusters(worker, space);
     clusters.create(&PostParams::default(), &ray_cluster("o")?).await?;
-    let pods = running(worker, space, "o").await?;
+    // Without a queue no pod of it fits on the nodes of the test.
+    let pods = both_pods(worker, space, ("o", false)).await?;
     let head = pods.iter().find(|pod| pod["metadata"]["labels"]["ray.io/node-type"] == "head");
     let head = head.context("a head")?;
     ensure!(names(&head["spec"]["containers"]).contains(&"oauth-proxy"), "{head}");

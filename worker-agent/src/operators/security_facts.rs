@@ -67,7 +67,7 @@ pub(super) async fn security_settings(
 async fn platform(client: &Client) -> Result<ClusterPlatform, SecurityFactsError> {
     match client.list_api_group_resources(ROUTES).await {
         Ok(_) => Ok(ClusterPlatform::OpenShift),
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(ClusterPlatform::Kubernetes),
+        Err(error) if is_not_found(&error) => Ok(ClusterPlatform::Kubernetes),
         Err(source) => Err(unreadable(ROUTES)(source)),
     }
 }
@@ -111,9 +111,18 @@ async fn text(
     pointer: &str,
 ) -> Result<String, kube::Error> {
     let api: Api<DynamicObject> = Api::all_with(client.clone(), resource);
-    let found = api.get_opt(name).await?;
-    let field = found.as_ref().and_then(|object| object.data.pointer(pointer));
-    Ok(field.and_then(Value::as_str).unwrap_or_default().to_owned())
+    let found = match api.get(name).await {
+        Ok(found) => found,
+        Err(error) if is_not_found(&error) => return Ok(String::new()),
+        Err(error) => return Err(error),
+    };
+    let field = found.data.pointer(pointer).and_then(Value::as_str);
+    Ok(field.unwrap_or_default().to_owned())
+}
+
+/// Of an object, or of a kind that is not served, which has another reason than an object.
+fn is_not_found(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
 fn unreadable(what: &'static str) -> impl FnOnce(kube::Error) -> SecurityFactsError {
