@@ -99,6 +99,8 @@ pub const STATE_SUSPENDED: &str = "suspended";
 
 /// Annotation: the objects that secure a cluster have names with a hash.
 pub const SECURITY_VERSION: &str = "ray.openshift.ai/version";
+/// Annotation: what was added to a cluster, as `oauth`, `mtls`, both or `none`.
+pub const SECURITY_ADDITIONS: &str = "sluice.dev/ray-security";
 /// Label: the RayCluster that an object secures.
 pub const SECURED_CLUSTER_LABEL: &str = "ray.openshift.ai/cluster-name";
 /// Label: the namespace of the RayCluster that an object without a namespace secures.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `config` | what an administrator sets, and what is known of the cluster |
 //! | `object_names` | names of the objects |
-//! | `mutation`, `containers` | what is added to the pods of a RayCluster |
+//! | `mutation`, `pod_additions`, `containers` | what is added to the pods of a RayCluster |
 //! | `validation` | what admission refuses |
 //! | `network_policies`, `exposure`, `proxy_access`, `authority` | the objects |
 //! | `reconcile` | which of them are written, and the end of a cluster |
@@ -21,6 +21,7 @@ mod exposure;
 mod mutation;
 mod network_policies;
 mod object_names;
+mod pod_additions;
 mod proxy_access;
 mod reconcile;
 mod secured_cluster;

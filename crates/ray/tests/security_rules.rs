@@ -54,15 +54,14 @@ fn ray_cluster() -> Value {
 
 fn mutated(oauth: bool, mtls: bool) -> Value {
     let mut cluster = ray_cluster();
-    mutate(&mut cluster, &config(oauth, mtls));
+    mutate(&mut cluster, None, &config(oauth, mtls));
     cluster
 }
 
-/// A cluster with bare names of its objects, with all that admission adds.
-fn old_cluster(oauth: bool, mtls: bool) -> Value {
+/// A cluster that ran before it was to be secured, with bare names of its objects.
+fn old_cluster() -> Value {
     let mut cluster = ray_cluster();
     cluster["status"] = json!({"state": "ready"});
-    mutate(&mut cluster, &config(oauth, mtls));
     cluster
 }
 
@@ -180,7 +179,7 @@ fn an_item_of_the_user_with_the_same_name_is_replaced() {
         {"name": "RAY_USE_TLS", "value": "0"},
         {"name": "RAY_USE_TLS", "value": "0"},
     ]);
-    mutate(&mut cluster, &config(false, true));
+    mutate(&mut cluster, None, &config(false, true));
     let ray = &cluster["spec"]["headGroupSpec"]["template"]["spec"]["containers"][0];
     let of_name = |name: &str| -> Vec<&Value> {
         let env = ray["env"].as_array().expect("variables").iter();
@@ -191,18 +190,61 @@ fn an_item_of_the_user_with_the_same_name_is_replaced() {
 }
 
 #[test]
-fn a_cluster_that_runs_keeps_the_bare_names() {
-    let cluster = old_cluster(true, true);
-    assert!(cluster["metadata"]["annotations"].is_null());
+fn a_cluster_that_ran_before_is_left_alone() {
+    let before = old_cluster();
+    let mut cluster = before.clone();
+    mutate(&mut cluster, Some(&before), &config(true, true));
+    assert_eq!(cluster, before);
+    assert!(validate(&cluster, Some(&before), &config(true, true)).is_empty());
+}
+
+#[test]
+fn what_was_added_once_stays_whatever_the_settings_say_now() {
+    let mut stored = mutated(true, true);
+    stored["status"] = json!({"state": "ready"});
+    let newer = SecurityConfig { cert_generator_image: "certs:2".to_owned(), ..config(true, true) };
+    let mut same = stored.clone();
+    mutate(&mut same, Some(&stored), &newer);
+    assert_eq!(same, stored);
+    assert!(validate(&same, Some(&stored), &newer).is_empty());
+
+    // Settings that are switched on are about new clusters.
+    let mut encrypted = mutated(false, true);
+    encrypted["status"] = json!({"state": "ready"});
+    let mut same = encrypted.clone();
+    mutate(&mut same, Some(&encrypted), &newer);
+    assert_eq!(same, encrypted);
+
+    // A write that drops everything, and adds a group.
+    let mut dropped = ray_cluster();
+    let mut further = dropped["spec"]["workerGroupSpecs"][0].clone();
+    further["groupName"] = json!("h");
+    dropped["spec"]["workerGroupSpecs"] =
+        json!([further, ray_cluster()["spec"]["workerGroupSpecs"][0]]);
+    mutate(&mut dropped, Some(&stored), &newer);
+    let group = |at: usize| &dropped["spec"]["workerGroupSpecs"][at];
+    assert_eq!(*group(1), stored["spec"]["workerGroupSpecs"][0]);
+    assert_eq!(group(0)["template"]["spec"]["initContainers"][0]["image"], "certs:2");
+    assert_eq!(dropped["spec"]["headGroupSpec"], stored["spec"]["headGroupSpec"]);
+    assert!(validate(&dropped, Some(&stored), &newer).is_empty());
+}
+
+#[test]
+fn an_annotation_of_the_user_keeps_no_container_of_the_user() {
+    let mut cluster = ray_cluster();
+    cluster["metadata"]["annotations"] = json!({"ray.openshift.ai/version": "mine"});
+    let containers = &mut cluster["spec"]["headGroupSpec"]["template"]["spec"]["containers"];
+    *containers = json!([{"name": "ray"}, {"name": "oauth-proxy", "image": "mine"}]);
+    mutate(&mut cluster, None, &config(true, false));
     let head = &cluster["spec"]["headGroupSpec"]["template"]["spec"];
-    assert_eq!(head["serviceAccountName"], "c-oauth-proxy");
-    assert_eq!(head["volumes"][1]["secret"]["secretName"], "ca-secret-c");
+    assert_eq!(head["containers"][1]["image"], "proxy:1");
+    assert_eq!(cluster["metadata"]["annotations"]["ray.openshift.ai/version"], "mine");
 }
 
 #[test]
 fn a_plain_cluster_without_oauth_gets_policies_a_ca_and_ingresses() {
     let settings = settings(false, true, ClusterPlatform::Kubernetes);
-    let cluster = old_cluster(false, true);
+    let cluster = old_cluster();
     let steps = decide(&cluster, &[], &[], &settings);
     assert_eq!(
         applied(&steps),
@@ -232,7 +274,7 @@ fn a_plain_cluster_without_oauth_gets_policies_a_ca_and_ingresses() {
 #[test]
 fn only_pods_of_the_cluster_reach_workers() {
     let settings = settings(false, false, ClusterPlatform::Kubernetes);
-    let steps = decide(&old_cluster(false, false), &[], &[], &settings);
+    let steps = decide(&old_cluster(), &[], &[], &settings);
     let workers = object(&steps, "NetworkPolicy/c-workers");
     let own = json!([{"podSelector": {"matchLabels": {"ray.io/cluster": "c"}}}]);
     assert_eq!(workers["spec"]["ingress"], json!([{"from": own}]));
@@ -252,7 +294,7 @@ fn only_pods_of_the_cluster_reach_workers() {
     assert!(rules[4]["from"].is_null(), "from anywhere");
     let steps = {
         let settings = self::settings(false, true, ClusterPlatform::Kubernetes);
-        decide(&old_cluster(false, true), &[], &[], &settings)
+        decide(&old_cluster(), &[], &[], &settings)
     };
     let encrypted = object(&steps, "NetworkPolicy/c-head");
     assert_eq!(ports(&encrypted["spec"]["ingress"][4]), [8443, 10001]);
@@ -261,7 +303,7 @@ fn only_pods_of_the_cluster_reach_workers() {
 /// The steps about a cluster on OpenShift that has its finalizer.
 fn on_openshift(mut change: impl FnMut(&mut Value), children: &[Value]) -> Vec<RayStep> {
     let settings = settings(true, false, ClusterPlatform::OpenShift);
-    let mut cluster = old_cluster(true, false);
+    let mut cluster = old_cluster();
     cluster["metadata"]["finalizers"] = json!(["ray.openshift.ai/oauth-finalizer"]);
     change(&mut cluster);
     decide(&cluster, children, &[], &settings)
@@ -318,7 +360,7 @@ fn neither_ingress_nor_route_where_oauth_and_platform_do_not_fit() {
         [(true, ClusterPlatform::Kubernetes), (false, ClusterPlatform::OpenShift)]
     {
         let settings = settings(oauth, false, platform);
-        let steps = decide(&old_cluster(oauth, false), &[], &[], &settings);
+        let steps = decide(&old_cluster(), &[], &[], &settings);
         let policies = ["NetworkPolicy/c-head", "NetworkPolicy/c-workers"];
         assert_eq!(applied(&steps), policies, "{oauth} {platform:?}");
     }
@@ -352,7 +394,7 @@ fn a_cluster_at_rest_costs_no_write() {
 #[test]
 fn a_secret_of_another_program_gets_the_label_and_keeps_its_content() {
     let settings = settings(false, true, ClusterPlatform::Kubernetes);
-    let cluster = old_cluster(false, true);
+    let cluster = old_cluster();
     let done = RayAnswer::Done(json!({}));
     let exists = RayAnswer::Refused(RayRefusal { code: 409, message: "exists".to_owned() });
     let steps = decide(&cluster, &[], &[done.clone(), done, exists], &settings);
@@ -367,7 +409,7 @@ fn a_policy_that_is_refused_keeps_pods_back() {
     let refused = RayAnswer::Refused(RayRefusal { code: 403, message: "no right".to_owned() });
     let done = RayAnswer::Done(json!({}));
     let answers = [refused, done.clone(), done.clone(), done];
-    let steps = decide(&old_cluster(false, false), &[], &answers, &settings);
+    let steps = decide(&old_cluster(), &[], &answers, &settings);
     let made = |kind: &str| {
         steps.iter().any(|step| matches!(step, RayStep::Create(it) if it["kind"] == kind))
     };
@@ -424,7 +466,7 @@ fn the_binding_goes_before_the_finalizer() {
     assert_eq!((target.kind.as_str(), target.uid.as_str()), ("ClusterRoleBinding", "ns"));
     assert_eq!(patch["metadata"]["finalizers"], json!([]));
 
-    let mut cluster = old_cluster(true, false);
+    let mut cluster = old_cluster();
     cluster["metadata"]["finalizers"] = json!(["ray.openshift.ai/oauth-finalizer"]);
     going(&mut cluster);
     let refused = RayAnswer::Refused(RayRefusal { code: 403, message: "no right".to_owned() });
@@ -437,7 +479,8 @@ fn the_binding_goes_before_the_finalizer() {
 #[test]
 fn refusals_have_the_words_of_codeflare() {
     let config = config(true, true);
-    let good = old_cluster(true, true);
+    let mut good = mutated(true, true);
+    good["status"] = json!({"state": "ready"});
     assert!(validate(&good, Some(&good), &config).is_empty());
     let head = "/spec/headGroupSpec/template/spec";
     let group = "/spec/workerGroupSpecs/0/template/spec";
@@ -494,7 +537,7 @@ fn a_new_cluster_without_a_name_is_refused() {
     let mut cluster = ray_cluster();
     cluster["metadata"] = json!({"generateName": "c-", "namespace": "ns"});
     let before = cluster.clone();
-    mutate(&mut cluster, &config(true, true));
+    mutate(&mut cluster, None, &config(true, true));
     assert_eq!(cluster, before);
     let errors = validate(&cluster, None, &config(true, true));
     assert!(errors[0].to_string().starts_with("metadata.name: Required value"), "{errors:?}");
@@ -503,7 +546,7 @@ fn a_new_cluster_without_a_name_is_refused() {
 #[test]
 fn a_secured_cluster_with_an_ingress_of_its_own_is_not_run() {
     let settings = settings(false, false, ClusterPlatform::Kubernetes);
-    let mut cluster = old_cluster(false, false);
+    let mut cluster = old_cluster();
     cluster["spec"]["headGroupSpec"]["enableIngress"] = json!(true);
     let done = RayAnswer::Done(json!({}));
     let steps = decide(&cluster, &[], &vec![done; 4], &settings);
@@ -574,9 +617,11 @@ proptest! {
             other => other,
         };
         cluster["metadata"]["annotations"] = metadata;
-        mutate(&mut cluster, &config);
+        mutate(&mut cluster, None, &config);
         let once = cluster.clone();
-        mutate(&mut cluster, &config);
+        mutate(&mut cluster, None, &config);
+        prop_assert_eq!(&cluster, &once);
+        mutate(&mut cluster, Some(&once), &config);
         prop_assert_eq!(&cluster, &once);
         let errors = validate(&once, Some(&once), &config);
         let unmade = |error: &&crds::validation::FieldError| !error.to_string().contains("RAY_TLS");
@@ -587,7 +632,9 @@ proptest! {
     #[test]
     fn no_object_makes_the_mutation_panic(mut object in any_json(), (oauth, mtls) in any::<(bool, bool)>()) {
         let config = config(oauth, mtls);
-        mutate(&mut object, &config);
+        mutate(&mut object, None, &config);
+        let old = object.clone();
+        mutate(&mut object, Some(&old), &config);
         let _ = validate(&object, None, &config);
         let _ = validate(&object, Some(&Value::Null), &config);
     }

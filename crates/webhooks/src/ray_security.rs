@@ -12,6 +12,7 @@ use axum::{
 };
 use crds::validation::denial;
 use ray::security::{self, SecurityConfig};
+use serde_json::Value;
 
 use super::{
     BODY_LIMIT,
@@ -39,7 +40,7 @@ async fn mutate(
     review.answer(|request| {
         let before = with_namespace(&request);
         let mut after = before.clone();
-        security::mutate(&mut after, &config);
+        security::mutate(&mut after, old_object(&request), &config);
         AdmissionResponse::Allowed { patch: difference(&before, &after) }
     })
 }
@@ -50,18 +51,21 @@ async fn validate(
 ) -> Json<AdmissionReview> {
     review.answer(|request| {
         let object = with_namespace(&request);
-        let old = (request.operation == Operation::Update).then_some(&request.old_object);
-        match denial(&security::validate(&object, old, &config)) {
+        match denial(&security::validate(&object, old_object(&request), &config)) {
             Some(message) => AdmissionResponse::denied(&message),
             None => AdmissionResponse::allowed(),
         }
     })
 }
 
+fn old_object(request: &AdmissionRequest) -> Option<&Value> {
+    (request.operation == Operation::Update).then_some(&request.old_object)
+}
+
 /// A new object may lack its namespace, of which names of the head are made.
-fn with_namespace(request: &AdmissionRequest) -> serde_json::Value {
+fn with_namespace(request: &AdmissionRequest) -> Value {
     let mut object = request.object.clone();
-    if let Some(metadata) = object.get_mut("metadata").and_then(serde_json::Value::as_object_mut) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.insert("namespace".to_owned(), request.namespace.as_str().into());
     }
     object
@@ -71,7 +75,7 @@ fn with_namespace(request: &AdmissionRequest) -> serde_json::Value {
 mod tests {
     use axum::body::Body;
     use http_body_util::BodyExt;
-    use serde_json::{Value, json};
+    use serde_json::json;
     use tower::ServiceExt;
 
     use super::*;

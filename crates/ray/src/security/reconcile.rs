@@ -36,7 +36,7 @@ pub(crate) fn prepare<'a>(
 ) -> Option<Cow<'a, Value>> {
     let mut wanted = cluster.clone();
     if cluster["metadata"]["deletionTimestamp"].is_null() {
-        mutate(&mut wanted, &settings.config);
+        mutate(&mut wanted, Some(cluster), &settings.config);
         if settings.has_proxy() && !has_finalizer(cluster) {
             list(&mut wanted["metadata"], "finalizers").push(json!(names::OAUTH_FINALIZER));
         }
