@@ -1,0 +1,8 @@
+//! What secures RayClusters: what is added to them, what is refused, and which objects are written (docs/reference/ray.md §13).
+
+mod additions;
+mod fixture;
+mod objects;
+mod openshift;
+mod properties;
+mod refusals;
