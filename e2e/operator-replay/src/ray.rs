@@ -6,6 +6,8 @@ pub(crate) mod cron;
 mod head;
 mod jobs;
 mod profile;
+#[cfg(test)]
+mod security_tests;
 mod states;
 #[cfg(test)]
 mod tests;

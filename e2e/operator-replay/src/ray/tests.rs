@@ -178,7 +178,7 @@ fn bare(object: &Value) -> Value {
     normal::normal(&object)
 }
 
-fn sample() -> Value {
+pub(super) fn sample() -> Value {
     let container = json!({
         "name": "ray",
         "image": "ray:1",
