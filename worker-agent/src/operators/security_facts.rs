@@ -2,21 +2,26 @@
 
 use std::collections::BTreeSet;
 
-use k8s_openapi::api::core::v1::Pod;
-use kube::{
-    Api, Client, ResourceExt,
-    api::{DynamicObject, ListParams},
-};
+use hyper::Request;
+use kube::Client;
 use ray::security::{
     ClusterPlatform, SecurityConfig, SecurityConfigError, SecurityFacts, SecuritySettings,
 };
-use runtime::watch::ApiResource;
 use serde_json::Value;
 
-use super::resources::resource;
-
 /// The group version that makes a cluster OpenShift.
-const ROUTES: &str = "route.openshift.io/v1";
+const ROUTES: &str = "/apis/route.openshift.io/v1";
+
+/// The object with the domain of OpenShift's own Routes.
+const INGRESS: &str = "/apis/config.openshift.io/v1/ingresses/cluster";
+
+/// The object that names the namespace of the official operator on OpenShift.
+const INSTALLATION: &str =
+    "/apis/dscinitialization.opendatahub.io/v1/dscinitializations/default-dsci";
+
+/// The pods of the official operator.
+const OPERATOR_PODS: &str =
+    "/api/v1/pods?labelSelector=app.kubernetes.io%2Fcomponent%3Dkuberay-operator";
 
 /// The namespace of the official operator of Ray, unless its pods are elsewhere.
 const OPERATOR_NAMESPACE: &str = "ray-system";
@@ -24,15 +29,12 @@ const OPERATOR_NAMESPACE: &str = "ray-system";
 /// The same on OpenShift, unless its installation says otherwise.
 const OPENSHIFT_NAMESPACES: [&str; 2] = ["opendatahub", "redhat-ods-applications"];
 
-/// The label of the pods of the official operator.
-const OPERATOR_PODS: &str = "app.kubernetes.io/component=kuberay-operator";
-
 /// Why RayClusters cannot be secured.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SecurityFactsError {
-    #[error("cannot read {what}: {source}")]
+    #[error("cannot read {path}: {source}")]
     Read {
-        what: &'static str,
+        path: &'static str,
         #[source]
         source: Box<kube::Error>,
     },
@@ -46,85 +48,80 @@ pub(super) async fn security_settings(
     config: &SecurityConfig,
     agent_namespace: &str,
 ) -> Result<SecuritySettings, SecurityFactsError> {
-    let platform = platform(client).await?;
-    let is_openshift = platform == ClusterPlatform::OpenShift;
-    let domain = if is_openshift { ingress_domain(client).await? } else { String::new() };
-    let config = config.clone().or_domain(&domain).complete()?;
-    let operator_namespaces = match is_openshift {
-        true => openshift_namespaces(client).await?,
-        false => operator_namespaces(client).await?,
+    let platform = match read(client, ROUTES).await? {
+        Value::Null => ClusterPlatform::Kubernetes,
+        _ => ClusterPlatform::OpenShift,
     };
+    let is_openshift = platform == ClusterPlatform::OpenShift;
+    let (ingress, installation, pods) = match is_openshift {
+        true => (read(client, INGRESS).await?, read(client, INSTALLATION).await?, Value::Null),
+        false => (Value::Null, Value::Null, read(client, OPERATOR_PODS).await?),
+    };
+    let config = config.clone().or_domain(text(&ingress["spec"]["domain"])).complete()?;
     if config.oauth && !is_openshift {
         tracing::warn!(
             "rayDashboardOAuthEnabled needs OpenShift: heads of RayClusters wait for a certificate that is not made here"
         );
     }
+    let operator_namespaces = match is_openshift {
+        true => openshift_namespaces(&installation),
+        false => namespaces_of(&pods),
+    };
     let agent_namespace = agent_namespace.to_owned();
     let facts = SecurityFacts { platform, operator_namespaces, agent_namespace };
     Ok(SecuritySettings { config, facts })
 }
 
-async fn platform(client: &Client) -> Result<ClusterPlatform, SecurityFactsError> {
-    match client.list_api_group_resources(ROUTES).await {
-        Ok(_) => Ok(ClusterPlatform::OpenShift),
-        Err(error) if is_not_found(&error) => Ok(ClusterPlatform::Kubernetes),
-        Err(source) => Err(unreadable(ROUTES)(source)),
+fn openshift_namespaces(installation: &Value) -> Vec<String> {
+    match text(&installation["spec"]["applicationsNamespace"]) {
+        "" => OPENSHIFT_NAMESPACES.map(str::to_owned).into(),
+        given => vec![given.to_owned()],
     }
 }
 
-/// The domain of OpenShift's own Routes; empty if it is not there.
-async fn ingress_domain(client: &Client) -> Result<String, SecurityFactsError> {
-    let ingresses = resource("config.openshift.io", "v1", "Ingress", "ingresses");
-    let cluster = text(client, &ingresses, "cluster", "/spec/domain").await;
-    cluster.map_err(unreadable("ingresses.config.openshift.io cluster"))
-}
-
-async fn openshift_namespaces(client: &Client) -> Result<Vec<String>, SecurityFactsError> {
-    let group = "dscinitialization.opendatahub.io";
-    let installations = resource(group, "v1", "DSCInitialization", "dscinitializations");
-    let pointer = "/spec/applicationsNamespace";
-    let given = text(client, &installations, "default-dsci", pointer).await;
-    let given = given.map_err(unreadable("dscinitializations default-dsci"))?;
-    Ok(match given.is_empty() {
-        true => OPENSHIFT_NAMESPACES.map(str::to_owned).into(),
-        false => vec![given],
-    })
-}
-
-async fn operator_namespaces(client: &Client) -> Result<Vec<String>, SecurityFactsError> {
-    let pods: Api<Pod> = Api::all(client.clone());
-    let found = pods.list_metadata(&ListParams::default().labels(OPERATOR_PODS)).await;
-    let found = found.map_err(unreadable("pods of the official operator of Ray"))?;
-    let namespaces: BTreeSet<String> =
-        found.items.iter().filter_map(ResourceExt::namespace).collect();
-    Ok(match namespaces.is_empty() {
+fn namespaces_of(pods: &Value) -> Vec<String> {
+    let pods = pods["items"].as_array().into_iter().flatten();
+    let namespaces: BTreeSet<&str> =
+        pods.filter_map(|pod| pod["metadata"]["namespace"].as_str()).collect();
+    match namespaces.is_empty() {
         true => vec![OPERATOR_NAMESPACE.to_owned()],
-        false => namespaces.into_iter().collect(),
-    })
+        false => namespaces.into_iter().map(str::to_owned).collect(),
+    }
 }
 
-/// A field of an object without a namespace; empty if the object, or its kind, is not there.
-async fn text(
-    client: &Client,
-    resource: &ApiResource,
-    name: &str,
-    pointer: &str,
-) -> Result<String, kube::Error> {
-    let api: Api<DynamicObject> = Api::all_with(client.clone(), resource);
-    let found = match api.get(name).await {
-        Ok(found) => found,
-        Err(error) if is_not_found(&error) => return Ok(String::new()),
-        Err(error) => return Err(error),
-    };
-    let field = found.data.pointer(pointer).and_then(Value::as_str);
-    Ok(field.unwrap_or_default().to_owned())
+/// An answer of the API server; null where it is 404, also because the kind is not served.
+async fn read(client: &Client, path: &'static str) -> Result<Value, SecurityFactsError> {
+    let unreadable = |source| SecurityFactsError::Read { path, source: Box::new(source) };
+    let request = Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError);
+    match client.request::<Value>(request.map_err(unreadable)?).await {
+        Ok(answer) => Ok(answer),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(Value::Null),
+        Err(source) => Err(unreadable(source)),
+    }
 }
 
-/// Of an object, or of a kind that is not served, which has another reason than an object.
-fn is_not_found(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.code == 404)
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }
 
-fn unreadable(what: &'static str) -> impl FnOnce(kube::Error) -> SecurityFactsError {
-    move |source| SecurityFactsError::Read { what, source: Box::new(source) }
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn operators_are_where_their_pods_are() {
+        assert_eq!(namespaces_of(&Value::Null), ["ray-system"]);
+        let pod = |namespace: &str| json!({"metadata": {"namespace": namespace}});
+        let pods = json!({"items": [pod("b"), pod("a"), pod("b")]});
+        assert_eq!(namespaces_of(&pods), ["a", "b"]);
+    }
+
+    #[test]
+    fn the_installation_of_openshift_names_the_namespace() {
+        let given = json!({"spec": {"applicationsNamespace": "apps"}});
+        assert_eq!(openshift_namespaces(&given), ["apps"]);
+        assert_eq!(openshift_namespaces(&Value::Null), OPENSHIFT_NAMESPACES);
+    }
 }

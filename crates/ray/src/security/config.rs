@@ -7,6 +7,7 @@
 
 use crds::validation::labels::subdomain_problems;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 /// What an administrator sets. A manager and its workers need the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,9 +122,12 @@ impl SecurityConfig {
     /// # Errors
     /// If a field has another type, or an image is missing.
     pub fn parse(text: &str) -> Result<Self, SecurityConfigError> {
-        let file: SecurityFile = serde_saphyr::from_str(text)
+        // By way of JSON: a decoder of YAML is large, and each type would have one.
+        let fields: Map<String, Value> = serde_saphyr::from_str(text)
             // A snippet repeats lines of the file; a log line has the position and the message.
             .map_err(|error| SecurityConfigError::Malformed(error.without_snippet().to_string()))?;
+        let file: SecurityFile = serde_json::from_value(fields.into())
+            .map_err(|error| SecurityConfigError::Malformed(error.to_string()))?;
         let block = file.kuberay;
         for (on, image, field, by) in [
             (block.mtls, &block.cert_generator_image, "certGeneratorImage", "mTLSEnabled"),
