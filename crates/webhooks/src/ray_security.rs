@@ -24,38 +24,44 @@ use super::{
 const MUTATE: &str = "/ray-security/mutate-ray-io-v1-raycluster";
 const VALIDATE: &str = "/ray-security/validate-ray-io-v1-raycluster";
 
+/// One of the webhooks.
+#[derive(Clone)]
+struct SecurityWebhook {
+    config: Arc<SecurityConfig>,
+    decide: fn(&AdmissionRequest, &SecurityConfig) -> AdmissionResponse,
+}
+
 /// Both webhooks.
 pub fn ray_security_router(config: SecurityConfig) -> Router {
+    let config = Arc::new(config);
+    let mutating = SecurityWebhook { config: Arc::clone(&config), decide: mutate };
+    let validating = SecurityWebhook { config, decide: validate };
     Router::new()
-        .route(MUTATE, post(mutate))
-        .route(VALIDATE, post(validate))
-        .with_state(Arc::new(config))
+        .route(MUTATE, post(answer).with_state(mutating))
+        .route(VALIDATE, post(answer).with_state(validating))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
 }
 
-async fn mutate(
-    State(config): State<Arc<SecurityConfig>>,
+async fn answer(
+    State(SecurityWebhook { config, decide }): State<SecurityWebhook>,
     ReviewBody(review): ReviewBody<AdmissionReview>,
 ) -> Json<AdmissionReview> {
-    review.answer(|request| {
-        let before = with_namespace(&request);
-        let mut after = before.clone();
-        security::mutate(&mut after, old_object(&request), &config);
-        AdmissionResponse::Allowed { patch: difference(&before, &after) }
-    })
+    review.answer(|request| decide(&request, &config))
 }
 
-async fn validate(
-    State(config): State<Arc<SecurityConfig>>,
-    ReviewBody(review): ReviewBody<AdmissionReview>,
-) -> Json<AdmissionReview> {
-    review.answer(|request| {
-        let object = with_namespace(&request);
-        match denial(&security::validate(&object, old_object(&request), &config)) {
-            Some(message) => AdmissionResponse::denied(&message),
-            None => AdmissionResponse::allowed(),
-        }
-    })
+fn mutate(request: &AdmissionRequest, config: &SecurityConfig) -> AdmissionResponse {
+    let before = with_namespace(request);
+    let mut after = before.clone();
+    security::mutate(&mut after, old_object(request), config);
+    AdmissionResponse::Allowed { patch: difference(&before, &after) }
+}
+
+fn validate(request: &AdmissionRequest, config: &SecurityConfig) -> AdmissionResponse {
+    let object = with_namespace(request);
+    match denial(&security::validate(&object, old_object(request), config)) {
+        Some(message) => AdmissionResponse::denied(&message),
+        None => AdmissionResponse::allowed(),
+    }
 }
 
 fn old_object(request: &AdmissionRequest) -> Option<&Value> {

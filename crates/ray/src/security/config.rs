@@ -6,7 +6,6 @@
 //! Source: docs/reference/ray.md §13.
 
 use crds::validation::labels::subdomain_problems;
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// What an administrator sets. A manager and its workers need the same.
@@ -81,40 +80,12 @@ pub enum SecurityConfigError {
     },
 }
 
-/// The file. Blocks of CodeFlare's operator without a meaning here are left out.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct SecurityFile {
-    kuberay: SecurityBlock,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct SecurityBlock {
-    #[serde(rename = "rayDashboardOAuthEnabled")]
-    oauth: bool,
-    #[serde(rename = "mTLSEnabled")]
-    mtls: bool,
-    #[serde(rename = "ingressDomain")]
-    ingress_domain: String,
-    #[serde(rename = "certGeneratorImage")]
-    cert_generator_image: String,
-    #[serde(rename = "oauthProxyImage")]
-    oauth_proxy_image: String,
-}
-
-impl Default for SecurityBlock {
-    /// As in CodeFlare both are on unless the file says otherwise.
-    fn default() -> Self {
-        Self {
-            oauth: true,
-            mtls: true,
-            ingress_domain: String::new(),
-            cert_generator_image: String::new(),
-            oauth_proxy_image: String::new(),
-        }
-    }
-}
+/// The fields of the block, of which texts and switches are read. Both switches are on unless the file says otherwise, as in CodeFlare.
+const OAUTH: &str = "rayDashboardOAuthEnabled";
+const MTLS: &str = "mTLSEnabled";
+const DOMAIN: &str = "ingressDomain";
+const CERT_GENERATOR: &str = "certGeneratorImage";
+const PROXY: &str = "oauthProxyImage";
 
 impl SecurityConfig {
     /// Reads the file.
@@ -126,25 +97,48 @@ impl SecurityConfig {
         let fields: Map<String, Value> = serde_saphyr::from_str(text)
             // A snippet repeats lines of the file; a log line has the position and the message.
             .map_err(|error| SecurityConfigError::Malformed(error.without_snippet().to_string()))?;
-        let file: SecurityFile = serde_json::from_value(fields.into())
-            .map_err(|error| SecurityConfigError::Malformed(error.to_string()))?;
-        let block = file.kuberay;
+        // Blocks of CodeFlare's operator without a meaning here are left out.
+        let config = Self::of_block(fields.get("kuberay").unwrap_or(&Value::Null))?;
         for (on, image, field, by) in [
-            (block.mtls, &block.cert_generator_image, "certGeneratorImage", "mTLSEnabled"),
-            (block.oauth, &block.oauth_proxy_image, "oauthProxyImage", "rayDashboardOAuthEnabled"),
+            (config.mtls, &config.cert_generator_image, CERT_GENERATOR, MTLS),
+            (config.oauth, &config.oauth_proxy_image, PROXY, OAUTH),
         ] {
             if on && image.is_empty() {
                 return Err(SecurityConfigError::NoImage { field, by });
             }
         }
-        let config = Self {
-            oauth: block.oauth,
-            mtls: block.mtls,
-            ingress_domain: block.ingress_domain,
-            cert_generator_image: block.cert_generator_image,
-            oauth_proxy_image: block.oauth_proxy_image,
-        };
         if config.ingress_domain.is_empty() { Ok(config) } else { config.complete() }
+    }
+
+    fn of_block(block: &Value) -> Result<Self, SecurityConfigError> {
+        let malformed = |why: String| SecurityConfigError::Malformed(format!("kuberay{why}"));
+        let empty = Map::new();
+        let block = match block {
+            Value::Object(block) => block,
+            Value::Null => &empty,
+            _ => return Err(malformed(" is no block".to_owned())),
+        };
+        let known = [OAUTH, MTLS, DOMAIN, CERT_GENERATOR, PROXY];
+        if let Some(field) = block.keys().find(|field| !known.contains(&field.as_str())) {
+            return Err(malformed(format!(".{field} is unknown")));
+        }
+        let switch = |field: &str| match block.get(field) {
+            None | Some(Value::Null) => Ok(true),
+            Some(Value::Bool(on)) => Ok(*on),
+            Some(_) => Err(malformed(format!(".{field} is neither true nor false"))),
+        };
+        let text = |field: &str| match block.get(field) {
+            None | Some(Value::Null) => Ok(String::new()),
+            Some(Value::String(text)) => Ok(text.clone()),
+            Some(_) => Err(malformed(format!(".{field} is no text"))),
+        };
+        Ok(Self {
+            oauth: switch(OAUTH)?,
+            mtls: switch(MTLS)?,
+            ingress_domain: text(DOMAIN)?,
+            cert_generator_image: text(CERT_GENERATOR)?,
+            oauth_proxy_image: text(PROXY)?,
+        })
     }
 
     /// The same with a domain of the cluster, unless the file names one.
@@ -223,8 +217,16 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_field_is_refused() {
-        let error = SecurityConfig::parse("kuberay: {oauth: true}").expect_err("unknown");
-        assert!(error.to_string().contains("oauth"), "{error}");
+    fn an_unknown_field_and_one_of_another_type_are_refused() {
+        for (text, words) in [
+            ("kuberay: {oauth: true}", "kuberay.oauth is unknown"),
+            ("kuberay: {mTLSEnabled: \"off\"}", "kuberay.mTLSEnabled is neither true nor false"),
+            ("kuberay: {ingressDomain: 1}", "kuberay.ingressDomain is no text"),
+            ("kuberay: []", "kuberay is no block"),
+            ("- a", "read the security of RayClusters"),
+        ] {
+            let error = SecurityConfig::parse(text).expect_err("refused").to_string();
+            assert!(error.contains(words), "{error}");
+        }
     }
 }
