@@ -1,6 +1,8 @@
 //! RayClusters with what CodeFlare's operator adds: on a plain Kubernetes by the manager's webhooks and the agent, on OpenShift, which is
 //! a worker with the definition of Routes, by the agent alone.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result, ensure};
 use e2e::{
     installation::{Installation, InstallationPlan, InstallationPorts, NAMESPACE, TIMEOUT, root},
@@ -19,7 +21,10 @@ use kube::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
-use tokio::{sync::OnceCell, time::sleep};
+use tokio::{
+    sync::OnceCell,
+    time::{Instant, sleep},
+};
 
 use crate::fixture::cluster_spec;
 
@@ -120,7 +125,12 @@ async fn ray_clusters_are_secured() -> Result<()> {
     agent.process.kill().await?;
     let route = root().join("e2e/tests/operators/route_definition.json").display().to_string();
     worker.kubectl(&["apply", "-f", &route]).await?;
-    worker.kubectl(&["wait", "--for=condition=Established", "-f", &route]).await?;
+    // The agent asks once. A definition without a status yet is an error of `kubectl wait`.
+    let end = Instant::now() + TIMEOUT;
+    while worker.kubectl(&["get", "--raw", "/apis/route.openshift.io/v1"]).await.is_err() {
+        ensure!(Instant::now() < end, "Routes are not served");
+        sleep(Duration::from_millis(200)).await;
+    }
     let roles = root().join("config/worker/ray-security-openshift/roles.yaml");
     worker.kubectl(&["apply", "-f", &roles.display().to_string()]).await?;
     let _agent = secured(OPENSHIFT).await?.agent(worker, &[]).await?;
