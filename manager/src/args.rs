@@ -21,7 +21,7 @@ pub(crate) struct ManagerArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) job_kinds: Option<PathBuf>,
 
-    /// How RayClusters are secured, in the form of CodeFlare's configuration (docs/reference/ray.md §13); not at all unless set. Agents need the same.
+    /// How RayClusters are secured, in the form of CodeFlare's configuration (docs/reference/ray.md §14); not at all unless set. Agents need the same.
     #[arg(long, value_name = "FILE")]
     pub(crate) ray_security: Option<PathBuf>,
 

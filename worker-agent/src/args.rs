@@ -34,7 +34,7 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) ray_head_proxy: Option<String>,
 
-    /// How RayClusters are secured, in the form of CodeFlare's configuration (docs/reference/ray.md §13); not at all unless set. The manager needs the same.
+    /// How RayClusters are secured, in the form of CodeFlare's configuration (docs/reference/ray.md §14); not at all unless set. The manager needs the same.
     #[arg(long, value_name = "FILE")]
     pub(crate) ray_security: Option<PathBuf>,
 

@@ -12,7 +12,7 @@
 //! The mutation is the same on a manager cluster and on its workers. A RayCluster that changes on the worker only would no longer
 //! match the Workload that was dispatched with it.
 //!
-//! Source: docs/reference/ray.md §13.
+//! Source: docs/reference/ray.md §14.
 
 mod authority;
 mod config;

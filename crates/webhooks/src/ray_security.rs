@@ -1,4 +1,4 @@
-//! Webhooks that secure RayClusters on a manager cluster (docs/reference/ray.md §13).
+//! Webhooks that secure RayClusters on a manager cluster (docs/reference/ray.md §14).
 //!
 //! The agents of workers add the same to RayClusters that they run. A copy that only a worker changes would not match its Workload, so the
 //! manager changes a RayCluster before it is counted. CodeFlare's paths are those of Kueue's webhooks, so the paths here begin otherwise.

@@ -3,7 +3,7 @@
 //! The file has the form of CodeFlare's ConfigMap `codeflare-operator-config`, of which the block `kuberay` counts. The two images, which
 //! are variables of CodeFlare's Deployment, are fields of that block here.
 //!
-//! Source: docs/reference/ray.md §13.
+//! Source: docs/reference/ray.md §14.
 
 use crds::validation::labels::subdomain_problems;
 use serde_json::{Map, Value};

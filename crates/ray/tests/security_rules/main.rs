@@ -1,4 +1,4 @@
-//! What secures RayClusters: what is added to them, what is refused, and which objects are written (docs/reference/ray.md §13).
+//! What secures RayClusters: what is added to them, what is refused, and which objects are written (docs/reference/ray.md §14).
 
 mod additions;
 mod fixture;
