@@ -1,6 +1,6 @@
 //! Dispatch as the composition uses it: the registered workers, and the copies on them if the component is configured.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use crds::v1beta2::{MultiKueueCluster, Workload};
 use engine::ids::WorkloadId;
@@ -10,13 +10,13 @@ use runtime::{watch::Key, writer::WriteOutcome};
 
 use crate::control::{
     core::Core,
-    fleet::{ConnectionPlans, FleetRegistry, work_of},
+    fleet::{ConnectionPlans, FleetRegistry, records_work, work_of},
     input::WorkerInput,
     listing::Listing,
     multikueue::{DispatchEffect, DispatchInputs, MultiKueueDispatch},
     outbox::{Purpose, Subject, Ticket},
     queues::Queues,
-    quota_automation::QuotaAutomation,
+    quota_automation::{KnownWorkers, QuotaAutomation},
     scheduling::WorkOf,
     start_failure::PodStarts,
     time::engine_time,
@@ -338,14 +338,18 @@ impl Dispatching {
             return;
         }
         let (registry, workloads, now) = (&self.registry, &core.workloads, core.ctx.now);
-        let presence = |config: &str, worker: &str| {
-            multikueue.presence((config, worker), (registry, workloads), now)
+        let presence =
+            |config: &str, worker: &str| multikueue.presence((config, worker), registry, now);
+        let mut working: BTreeMap<Box<str>, bool> = BTreeMap::new();
+        let mut has_work = |worker: &str| {
+            *working.entry(worker.into()).or_insert_with(|| records_work(workloads, worker))
         };
+        let mut known = KnownWorkers { presence: &presence, has_work: &mut has_work };
         let hub = queues.hub_queues();
         let decided: Vec<_> = hub
             .map(|queue| {
                 let inputs = (registry, queues.flavors());
-                let quota = quotas.evaluate(&queue, inputs, presence, &mut core.ctx);
+                let quota = quotas.evaluate(&queue, inputs, &mut known, &mut core.ctx);
                 (Box::from(queue.name), quota)
             })
             .collect();

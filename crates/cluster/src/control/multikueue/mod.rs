@@ -246,11 +246,11 @@ impl MultiKueueDispatch {
     pub(crate) fn presence(
         &self,
         (config, name): (&str, &str),
-        hub: (&FleetRegistry, &Workloads),
+        registry: &FleetRegistry,
         now: Timestamp,
     ) -> WorkerPresence {
-        let timeouts = self.config.timeouts(hub.0.fleet().lost_after(config));
-        self.workers.presence(name, timeouts.worker_lost_timeout, hub, now)
+        let timeouts = self.config.timeouts(registry.fleet().lost_after(config));
+        self.workers.presence(name, timeouts.worker_lost_timeout, registry, now)
     }
 
     /// The process gave a connection up: it neither is connected nor tries to be.

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::control::{
     context::Context,
-    fleet::{ActiveCondition, FleetRegistry, records_work},
+    fleet::{ActiveCondition, FleetRegistry},
     input::Connection,
     job_key::JobKey,
     jobs::Jobs,
@@ -255,7 +255,7 @@ impl WorkerClusters {
         &self,
         name: &str,
         lost_after: i64,
-        (registry, workloads): (&FleetRegistry, &Workloads),
+        registry: &FleetRegistry,
         now: Timestamp,
     ) -> WorkerPresence {
         let tried = self.workers.get(name).filter(|one| !one.connection().reason.is_empty());
@@ -270,8 +270,7 @@ impl WorkerClusters {
             true if worker.overdue_lists(now).is_none() => WorkerPresence::Starting,
             _ => {
                 let since = engine_time(worker.lost_since().unwrap_or(now));
-                let lost_at = timestamp(Time(since.0.saturating_add(lost_after)));
-                WorkerPresence::Away { lost_at, has_work: records_work(workloads, name) }
+                WorkerPresence::Away(timestamp(Time(since.0.saturating_add(lost_after))))
             }
         }
     }

@@ -40,13 +40,17 @@ pub(crate) enum WorkerPresence {
     Starting,
     /// It is connected, with its report if it has an agent.
     Connected(Option<Arc<ClusterCapacity>>),
-    /// It is not reached, since a time from which on its Workloads are lost.
-    Away {
-        /// The time.
-        lost_at: Timestamp,
-        /// Workloads hold quota there.
-        has_work: bool,
-    },
+    /// It is not reached. From this time on its Workloads are lost.
+    Away(Timestamp),
+}
+
+/// What the hub knows of workers.
+///
+/// Contract: `presence` is asked with the MultiKueueConfig and the worker; `has_work` says whether Workloads hold quota on a worker, and
+/// walks over all of them, so it is asked only where that decides.
+pub(crate) struct KnownWorkers<'a> {
+    pub(crate) presence: &'a dyn Fn(&str, &str) -> WorkerPresence,
+    pub(crate) has_work: &'a mut dyn FnMut(&str) -> bool,
 }
 
 /// A ClusterQueue of the hub and its LocalQueues.
@@ -103,7 +107,7 @@ impl QuotaAutomation {
         &mut self,
         queue: &HubQueue<'_>,
         (registry, flavors): (&FleetRegistry, &FlavorsByName),
-        presence: impl Fn(&str, &str) -> WorkerPresence,
+        known: &mut KnownWorkers<'_>,
         ctx: &mut Context,
     ) -> ManagedQuota {
         let (config, clusters) = match registry.quota_request(queue.spec) {
@@ -118,7 +122,7 @@ impl QuotaAutomation {
         let mut counted = Vec::new();
         for name in clusters {
             let worker = self.workers.entry(name.into()).or_default();
-            let counts = match presence(config, name) {
+            let counts = match (known.presence)(config, name) {
                 WorkerPresence::Starting => return ManagedQuota::Unknown,
                 WorkerPresence::Connected(report) => {
                     if !worker.observe_connected(report) {
@@ -126,10 +130,10 @@ impl QuotaAutomation {
                     }
                     true
                 }
-                WorkerPresence::Away { lost_at, .. } if lost_at <= ctx.now => false,
-                WorkerPresence::Away { lost_at, has_work } => {
+                WorkerPresence::Away(lost_at) if lost_at <= ctx.now => false,
+                WorkerPresence::Away(lost_at) => {
                     ctx.agenda.at(lost_at, Reevaluation::ManagerQuota);
-                    if has_work && !worker.is_known() {
+                    if !worker.is_known() && (known.has_work)(name) {
                         return ManagedQuota::Unknown;
                     }
                     worker.is_known()
