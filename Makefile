@@ -118,6 +118,7 @@ bench: programs
 	$(TARGET)/debug/sluice-bench cluster --programs $(TARGET)/release --out $(TARGET)/bench
 	$(TARGET)/debug/sluice-bench pods --programs $(TARGET)/release --out $(TARGET)/bench
 	$(TARGET)/debug/sluice-bench faults --programs $(TARGET)/release --out $(TARGET)/bench
+	$(TARGET)/debug/sluice-bench matrix
 	$(TARGET)/debug/sluice-bench balance --programs $(TARGET)/release --out $(TARGET)/bench --runs $(BALANCE_RUNS)
 
 # The images of manager and agent with their bills of materials, in target/images. About ten minutes on two cores, once.

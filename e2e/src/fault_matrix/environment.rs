@@ -144,7 +144,11 @@ impl<'a> FaultEnvironment<'a> {
 }
 
 async fn start_manager(installation: &Installation<'_>) -> Result<Program> {
-    let blocks = json!({"integrations": {"frameworks": ["batch/job", "pod"]}});
+    let blocks = json!({
+        "integrations": {"frameworks": ["batch/job", "pod"]},
+        // Longer than any fault, also on a slow machine: nothing is lost here, so nothing moves.
+        "multiKueue": {"dispatcherName": "sluice.dev/capacity", "workerLostTimeout": "10m"},
+    });
     installation.manager_with(true, &blocks, &[]).await
 }
 

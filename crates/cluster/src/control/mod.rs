@@ -12,6 +12,7 @@
 //! | `multikueue` | [`multikueue::MultiKueueDispatch`] | copies on workers, by `dispatch::workload`; orphan cleanup |
 //! | `fleet` | [`fleet::FleetRegistry`] | registered workers and their policies; connections; conditions `Active` |
 //! | `queues` | [`queues::Queues`] | the status of queues; finalizers of queues and flavors |
+//! | `quota_automation` | [`quota_automation::QuotaAutomation`] | which quota of the hub follows that of its workers |
 //! | `capacity` | [`capacity::LocalCapacity`] | the room of an agent's cluster, and its report |
 //! | `grants` | [`grants::AgentGrants`] | which clones an agent may start under ExactlyOnce, and which it stops |
 //! | `topology` | [`topology::NodesAndPods`] | the nodes of topologies, the domains of gated pods, failed nodes |
