@@ -294,7 +294,7 @@ impl<'a> Installation<'a> {
         programs::ray_api(self, port).await
     }
 
-    /// A client of the server of a manager on this port, whose certificate is in this Secret.
+    /// A client of the server of a manager on this port, with its certificate in this Secret.
     ///
     /// # Errors
     /// If there is no such Secret.

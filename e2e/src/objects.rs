@@ -104,6 +104,33 @@ pub fn job(name: &str, pods: usize, cpu: &str, seconds: u32) -> Value {
     })
 }
 
+/// A pod in a queue that runs for so many seconds.
+#[must_use]
+pub fn pod(name: &str, queue: &str, seconds: u32) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {
+            "name": name, "labels": {"kueue.x-k8s.io/queue-name": queue},
+            "annotations": {annotation::RUN_SECONDS: seconds.to_string()},
+        },
+        "spec": {
+            "restartPolicy": "Never",
+            "containers": [{
+                "name": "main", "image": "main", "resources": {"requests": {"cpu": "1"}},
+            }],
+        },
+    })
+}
+
+/// The pod as a member of a group of so many.
+#[must_use]
+pub fn in_group(mut pod: Value, group: &str, total: usize) -> Value {
+    pod["metadata"]["labels"]["kueue.x-k8s.io/pod-group-name"] = json!(group);
+    pod["metadata"]["annotations"]["kueue.x-k8s.io/pod-group-total-count"] =
+        json!(total.to_string());
+    pod
+}
+
 /// So many nodes of this much cpu that only pods of this test are meant for.
 #[must_use]
 pub fn nodes(prefix: &str, count: usize, cpu: &str) -> NodeSpec {

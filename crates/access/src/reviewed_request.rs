@@ -77,7 +77,7 @@ impl ReviewedRequest {
         Self { verb: verb.to_owned(), target: ReviewedTarget::Resource(resource) }
     }
 
-    /// Reads a request whose query may ask for a watch: a watch of a list has a verb of its own.
+    /// Reads a request with a query that may ask for a watch: a watch of a list has a verb of its own.
     #[must_use]
     pub fn of_query(method: &Method, path: &str, query: &str) -> Self {
         let this = Self::of(method, path);

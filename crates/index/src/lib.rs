@@ -48,8 +48,8 @@ pub use crate::flavor_info::{FlavorInfo, assigned_pod_set};
 pub use crate::inactive_queue::GATED_BY;
 pub use crate::index::Index;
 pub use crate::manager_quota::{
-    ResourceTotals, UnsupportedQuota, WorkerQuota, add_amount, manager_quota, node_totals,
-    nominal_totals, only_flavor,
+    ResourceTotals, UnsupportedQuota, WorkerQuota, manager_quota, node_totals, nominal_totals,
+    only_flavor, sum_totals,
 };
 pub use crate::namespace::AffectedWorkloads;
 pub use crate::node::NodeWithUsage;

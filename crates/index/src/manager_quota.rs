@@ -73,20 +73,18 @@ pub fn manager_quota<'w>(
 ) -> Result<Vec<ResourceGroup>, UnsupportedQuota> {
     let (group, flavor) = single_flavor(spec).ok_or(UnsupportedQuota::Shape)?;
     let covered: BTreeSet<&str> = group.covered_resources.iter().map(String::as_str).collect();
-    let mut sum = ResourceTotals::new();
+    let mut added = Vec::new();
     for (worker, quota) in workers {
-        let totals = match quota {
+        added.push(match quota {
             WorkerQuota::Queues(totals) => {
                 check_covered(worker, &totals, &covered)?;
                 totals
             }
             // Nodes have resources that no quota concerns.
             WorkerQuota::Nodes(totals) => totals,
-        };
-        for (resource, amount) in totals {
-            add_amount(&mut sum, &resource, &amount, 1);
-        }
+        });
     }
+    let sum = sum_totals(&added);
     let mut flavor = flavor.clone();
     for quota in &mut flavor.resources {
         let nanos = sum.get(&quota.name).map_or(0, Quantity::nanos);
@@ -130,8 +128,17 @@ fn check_covered(
     Err(UnsupportedQuota::NotCovered { worker: worker.to_owned(), resources })
 }
 
-/// Adds an amount some times.
-pub fn add_amount(totals: &mut ResourceTotals, resource: &str, amount: &Quantity, times: i128) {
+/// The sum of amounts.
+#[must_use]
+pub fn sum_totals<'t>(all: impl IntoIterator<Item = &'t ResourceTotals>) -> ResourceTotals {
+    let mut sum = ResourceTotals::new();
+    for (resource, amount) in all.into_iter().flatten() {
+        add_amount(&mut sum, resource, amount, 1);
+    }
+    sum
+}
+
+fn add_amount(totals: &mut ResourceTotals, resource: &str, amount: &Quantity, times: i128) {
     let before = totals.get(resource);
     let nanos = before.map_or(0, Quantity::nanos) + amount.nanos() * times;
     let format = before.map_or_else(|| amount.format(), Quantity::format);

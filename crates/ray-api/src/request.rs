@@ -15,7 +15,7 @@ pub enum RayApiRequest<'a> {
     Health,
     /// Objects of `ray.io/v1`, on the manager cluster.
     Objects {
-        /// The namespace whose compute templates the body may name; `None` if the body is passed on as it is.
+        /// The namespace of the compute templates that the body may name; `None` if the body is passed on as it is.
         templates_in: Option<&'a str>,
     },
     /// Events about objects of `ray.io/v1`, on the manager cluster.

@@ -42,7 +42,7 @@ impl ServiceOwner {
     }
 }
 
-/// The right to get the ConfigMap of a compute template, whose values come into the object.
+/// The right to get the ConfigMap of a compute template: its values come into the object.
 #[must_use]
 pub fn template_review(namespace: &str, name: &str) -> ReviewedRequest {
     get("", "v1", namespace, ("configmaps", name))

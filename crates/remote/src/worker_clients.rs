@@ -7,13 +7,13 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use crds::{
+    meta::is_true,
     names::conditions::ACTIVE,
     v1beta2::{MultiKueueCluster, MultiKueueClusterSpec},
 };
 use kube::{Api, Client, api::GetParams};
 use parking_lot::Mutex;
-use runtime::requests::RequestMetrics;
-use serde_json::Value;
+use runtime::{json_object, requests::RequestMetrics};
 
 use crate::{
     client::{self, describe},
@@ -112,16 +112,11 @@ impl WorkerClients {
         let request = kube::core::Request::new(clusters.resource_url());
         let request = request.get(name, &GetParams::default());
         let request = request.map_err(|error| unread(error.to_string()))?;
-        let answer = tokio::time::timeout(DEADLINE, self.home.request::<Value>(request)).await;
-        let found = match answer.map_err(|_| unread(format!("no answer within {DEADLINE:?}")))? {
-            Ok(cluster) => serde_json::from_value::<MultiKueueCluster>(cluster).ok(),
-            Err(kube::Error::Api(status)) if status.code == 404 => None,
-            Err(error) => return Err(unread(describe(&error))),
-        };
-        let is_active = |cluster: &MultiKueueCluster| {
-            let mut conditions = cluster.status.conditions.iter();
-            conditions.any(|it| it.r#type == ACTIVE && it.status == "True")
-        };
+        let answer = tokio::time::timeout(DEADLINE, json_object::find(&self.home, request)).await;
+        let answer = answer.map_err(|_| unread(format!("no answer within {DEADLINE:?}")))?;
+        let found = answer.map_err(|error| unread(describe(&error)))?;
+        let found = found.and_then(|one| serde_json::from_value::<MultiKueueCluster>(one).ok());
+        let is_active = |cluster: &MultiKueueCluster| is_true(&cluster.status.conditions, ACTIVE);
         match found.filter(is_active) {
             Some(cluster) => Ok(cluster.spec),
             None => {
@@ -140,7 +135,7 @@ mod tests {
     use http::{Request, Response, StatusCode};
     use k8s_openapi::ByteString;
     use kube::client::Body;
-    use serde_json::json;
+    use serde_json::{Value, json};
     use tower::service_fn;
 
     use super::*;

@@ -33,6 +33,7 @@ pub mod events;
 pub mod failpoint;
 pub mod health;
 pub mod jitter;
+pub mod json_object;
 pub mod lease;
 pub mod metrics;
 pub mod requests;

@@ -181,7 +181,7 @@ names! {
     WORKLOAD_NAME_CONFLICT = "WorkloadNameConflict";
     /// Of an event: a group has more pods than it needs.
     EXCESS_POD_DELETED = "ExcessPodDeleted";
-    /// Of an event: a pod joined a group whose Workload exists.
+    /// Of an event: a pod joined a group that has a Workload.
     OWNER_REFERENCES_ADDED = "OwnerReferencesAdded";
     /// Pods became ready.
     STARTED = "Started";
@@ -245,7 +245,7 @@ names! {
     SOME_ACTIVE_CLUSTERS = "SomeActiveClusters";
     /// No worker of a check is active.
     NO_USABLE_CLUSTERS = "NoUsableClusters";
-    /// A job whose remote copy disappeared was suspended.
+    /// A job was suspended because its remote copy has disappeared.
     MULTI_KUEUE_ADAPTER = "MultiKueueAdapter";
     /// The parameters of a check cannot be loaded.
     BAD_CONFIG = "BadConfig";

@@ -51,7 +51,7 @@ pub use played_service::PlayedService;
 pub use process::{Launch, Process, ProcessError};
 pub use proxy::{Fault, FaultProxy};
 pub use ray_heads::{HeadFault, RayHeads, ServeConfig, Submission};
-pub use space::Space;
+pub use space::{Space, make_namespace};
 pub use wait::GaveUp;
 
 use std::time::Duration;

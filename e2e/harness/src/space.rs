@@ -93,7 +93,8 @@ impl Drop for Space {
     }
 }
 
-async fn make_namespace(cluster: &Cluster, name: &str) -> Result<(), LabError> {
+/// Creates a namespace, and waits until it takes pods.
+pub async fn make_namespace(cluster: &Cluster, name: &str) -> Result<(), LabError> {
     let namespace = Namespace {
         metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
         ..Namespace::default()

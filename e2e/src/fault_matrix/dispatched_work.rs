@@ -2,16 +2,18 @@
 
 use anyhow::{Result, ensure};
 use crds::v1beta2::Workload;
-use harness::{Cluster, Observer, RunVerdict, annotation};
+use harness::{Cluster, Observer, RunVerdict};
 use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};
 use kube::{
     Api,
     api::{DeleteParams, PostParams},
 };
-use serde_json::{Value, json};
 
 use super::environment::{FaultEnvironment, TARGET};
-use crate::{installation::TIMEOUT, objects::job_is};
+use crate::{
+    installation::TIMEOUT,
+    objects::{self, job_is},
+};
 
 /// See the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +49,8 @@ impl DispatchedWork {
         }
         let pods: Api<Pod> = environment.hub().api(TARGET);
         for member in self.members(name) {
-            let pod = serde_json::from_value(member_pod(&member, name, seconds))?;
-            pods.create(&PostParams::default(), &pod).await?;
+            let pod = objects::in_group(objects::pod(&member, "queue", seconds), name, 2);
+            pods.create(&PostParams::default(), &serde_json::from_value(pod)?).await?;
         }
         Ok(())
     }
@@ -99,7 +101,7 @@ impl DispatchedWork {
         Ok(())
     }
 
-    /// Ends it on the hub. A group whose pods are deleted waits for others; it ends with its Workload.
+    /// Ends it on the hub. Without its pods a group waits for others; it ends with its Workload.
     pub(super) async fn delete(self, hub: &Cluster, name: &str) -> Result<()> {
         let parameters = DeleteParams::background();
         if self == Self::Job {
@@ -134,26 +136,4 @@ impl DispatchedWork {
         }
         Ok(())
     }
-}
-
-fn member_pod(name: &str, group: &str, seconds: u32) -> Value {
-    json!({
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {
-            "name": name,
-            "labels": {
-                "kueue.x-k8s.io/queue-name": "queue", "kueue.x-k8s.io/pod-group-name": group,
-            },
-            "annotations": {
-                "kueue.x-k8s.io/pod-group-total-count": "2",
-                annotation::RUN_SECONDS: seconds.to_string(),
-            },
-        },
-        "spec": {
-            "restartPolicy": "Never",
-            "containers": [{
-                "name": "main", "image": "main", "resources": {"requests": {"cpu": "1"}},
-            }],
-        },
-    })
 }

@@ -2,11 +2,8 @@
 
 use anyhow::{Context, Result};
 use crds::v1beta2::Workload;
-use harness::{Cluster, FaultProxy, LabPlan, NodeSpec, Observer, TestLab};
-use k8s_openapi::api::{
-    batch::v1::Job,
-    core::v1::{Pod, ServiceAccount},
-};
+use harness::{Cluster, FaultProxy, LabPlan, NodeSpec, Observer, TestLab, make_namespace};
+use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};
 use kube::{Api, api::PostParams};
 use serde_json::json;
 
@@ -60,7 +57,7 @@ impl<'a> FaultEnvironment<'a> {
         let clusters = || std::iter::once(&installation.hub).chain(&installation.workers);
         for namespace in [TARGET, BYSTANDER] {
             for cluster in clusters() {
-                create_namespace(cluster, namespace).await?;
+                make_namespace(cluster, namespace).await?;
             }
         }
         for worker in [worker, other] {
@@ -150,13 +147,4 @@ async fn start_manager(installation: &Installation<'_>) -> Result<Program> {
         "multiKueue": {"dispatcherName": "sluice.dev/capacity", "workerLostTimeout": "10m"},
     });
     installation.manager_with(true, &blocks, &[]).await
-}
-
-async fn create_namespace(cluster: &Cluster, name: &str) -> Result<()> {
-    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-    cluster.apply(&namespace.to_string(), name).await?;
-    // Pods are refused before their account exists.
-    let accounts = cluster.api::<ServiceAccount>(name);
-    cluster.until(&accounts, "default", "is there", TIMEOUT, |_| true).await?;
-    Ok(())
 }

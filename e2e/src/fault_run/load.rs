@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result};
 use crds::{meta::is_true, names::conditions::FINISHED, v1beta2::Workload};
 use futures::{StreamExt, TryStreamExt, stream};
-use harness::{Cluster, annotation, secs};
+use harness::{Cluster, secs};
 use k8s_openapi::{NamespaceResourceScope, api::batch::v1::Job, api::core::v1::Pod};
 use kube::{Api, Resource, ResourceExt, api::PostParams};
 use serde::{Serialize, de::DeserializeOwned};
@@ -60,7 +60,7 @@ impl<'a> JobsAndPods<'a> {
             let (job, pod) = (format!("job-{number:04}"), format!("pod-{number:04}"));
             tokio::try_join!(
                 self.create::<Job>(job_in(JOBS, &job, 1)),
-                self.create::<Pod>(pod_in(PODS, &pod)),
+                self.create::<Pod>(objects::pod(&pod, PODS, 1)),
             )?;
             anyhow::Ok([job, pod])
         });
@@ -71,12 +71,9 @@ impl<'a> JobsAndPods<'a> {
 
     /// Submits a group of so many pods. Returns their names.
     pub(super) async fn group(&self, members: usize) -> Result<Vec<String>> {
-        let total = members.to_string();
         let submissions = (0..members).map(|number| {
             let name = format!("member-{number:04}");
-            let mut pod = pod_in(GROUP, &name);
-            pod["metadata"]["labels"]["kueue.x-k8s.io/pod-group-name"] = json!(GROUP);
-            pod["metadata"]["annotations"]["kueue.x-k8s.io/pod-group-total-count"] = json!(total);
+            let pod = objects::in_group(objects::pod(&name, GROUP, 1), GROUP, members);
             async move { self.create::<Pod>(pod).await.map(|()| name) }
         });
         stream::iter(submissions).buffer_unordered(AT_A_TIME / 2).try_collect().await
@@ -147,20 +144,4 @@ fn job_in(queue: &str, name: &str, seconds: u32) -> Value {
     let mut job = objects::job(name, 1, "1", seconds);
     job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = json!(queue);
     job
-}
-
-fn pod_in(queue: &str, name: &str) -> Value {
-    json!({
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {
-            "name": name, "labels": {"kueue.x-k8s.io/queue-name": queue},
-            "annotations": {annotation::RUN_SECONDS: "1"},
-        },
-        "spec": {
-            "restartPolicy": "Never",
-            "containers": [{
-                "name": "main", "image": "main", "resources": {"requests": {"cpu": "1"}},
-            }],
-        },
-    })
 }

@@ -21,9 +21,9 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use harness::{Component, LabPlan, Ledger, NodeSpec, Observer, RunVerdict, TestLab, secs};
-use k8s_openapi::api::core::v1::ServiceAccount;
-use serde_json::json;
+use harness::{
+    Component, LabPlan, Ledger, NodeSpec, Observer, RunVerdict, TestLab, make_namespace, secs,
+};
 
 use self::{
     load::{JobsAndPods, SubmittedWork},
@@ -160,10 +160,7 @@ async fn under_load(
 /// Namespace, queues and nodes.
 async fn prepare(installation: &Installation<'_>, group: usize) -> Result<()> {
     let hub = &installation.hub;
-    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAME}});
-    hub.apply(&namespace.to_string(), NAME).await?;
-    let accounts = hub.api::<ServiceAccount>(NAME);
-    hub.until(&accounts, "default", "is there", TIMEOUT, |_| true).await?;
+    make_namespace(hub, NAME).await?;
     hub.apply(&quota::queues(NAME, group), NAME).await?;
     let cpu = (group + 100).to_string();
     // A simulated node takes a thousand pods.

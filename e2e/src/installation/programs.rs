@@ -12,9 +12,13 @@ use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
+    time::{sleep, timeout},
 };
 
 use super::{Installation, InstallationPorts, NAMESPACE, TIMEOUT};
+
+/// Between two looks at metrics.
+const SCRAPE_AGAIN: Duration = Duration::from_millis(100);
 
 /// A running program with its metrics endpoint.
 #[derive(Debug)]
@@ -38,6 +42,24 @@ impl Program {
         let mut text = String::new();
         stream.read_to_string(&mut text).await.context("reading the metrics")?;
         Ok(text)
+    }
+
+    /// Waits until this holds for the text of its metrics, and returns it. Metrics cannot be watched.
+    ///
+    /// # Errors
+    /// If it does not hold in time, or the endpoint cannot be reached.
+    pub async fn until_scraped(&self, what: &str, holds: impl Fn(&str) -> bool) -> Result<String> {
+        let scraped = async {
+            loop {
+                let text = self.scrape().await?;
+                if holds(&text) {
+                    return anyhow::Ok(text);
+                }
+                sleep(SCRAPE_AGAIN).await;
+            }
+        };
+        let explain = || format!("waiting until {what}: {}", self.process.log_tail(20));
+        timeout(TIMEOUT, scraped).await.with_context(explain)?
     }
 }
 

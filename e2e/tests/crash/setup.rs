@@ -22,7 +22,7 @@ pub(crate) const PROVISIONED: &str = "provisioned";
 /// The queue of Jobs under ExactlyOnce, and its policy.
 pub(crate) const LEASED: &str = "leased";
 
-/// The check of queues whose quota follows that of workers.
+/// The check of queues with a quota that follows that of workers.
 pub(crate) const AUTOMATED: &str = "automated";
 
 /// The queue of Jobs with variants, and its better flavor; the other one has no quota.

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use crds::v1beta2::MultiKueueCluster;
-use e2e::installation::{Installation, NAMESPACE, TIMEOUT};
+use e2e::installation::{Installation, NAMESPACE};
 use harness::Cluster;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{
@@ -11,7 +11,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::fixture::said;
+use crate::fixture::until_worker;
 
 const GROUP: &str = "multicluster.x-k8s.io";
 
@@ -108,11 +108,8 @@ async fn change_source(hub: &Cluster, worker: &str, source: &Value) -> Result<()
 }
 
 async fn until(hub: &Cluster, worker: &str, reason: &str) -> Result<()> {
-    let registrations = hub.cluster_api::<MultiKueueCluster>();
-    let active = |one: &MultiKueueCluster| said(&one.status.conditions, "Active");
-    let holds = |one: &MultiKueueCluster| active(one).is_some_and(|said| said.reason == reason);
     let what = format!("is reported {reason}");
-    let one = hub.until(&registrations, worker, &what, 2 * TIMEOUT, holds).await?;
-    ensure!(active(&one).is_some_and(|said| said.status == (reason == "Active")), "{one:?}");
+    let said = until_worker(hub, (worker, &what), |said| said.reason == reason).await?;
+    ensure!(said.status == (reason == "Active"), "{said:?}");
     Ok(())
 }

@@ -142,11 +142,7 @@ impl DispatchFixture {
         what: &str,
         condition: impl Fn(&ReportedCondition) -> bool,
     ) -> Result<ReportedCondition> {
-        let said = |one: &MultiKueueCluster| said(&one.status.conditions, "Active");
-        let clusters = self.hub().cluster_api::<MultiKueueCluster>();
-        let holds = |one: &MultiKueueCluster| said(one).is_some_and(|said| condition(&said));
-        let cluster = self.hub().until(&clusters, name, what, 2 * TIMEOUT, holds).await?;
-        said(&cluster).ok_or_else(|| anyhow::anyhow!("{name} says nothing"))
+        until_worker(self.hub(), (name, what), condition).await
     }
 
     /// Waits until no worker has a Job or a clone in the namespace.
@@ -199,6 +195,19 @@ impl DispatchFixture {
         api.patch(name, &PatchParams::default(), &Patch::Merge(fields)).await?;
         Ok(())
     }
+}
+
+/// Waits for this condition of a MultiKueueCluster.
+pub(crate) async fn until_worker(
+    hub: &Cluster,
+    (name, what): (&str, &str),
+    condition: impl Fn(&ReportedCondition) -> bool,
+) -> Result<ReportedCondition> {
+    let said = |one: &MultiKueueCluster| said(&one.status.conditions, "Active");
+    let clusters = hub.cluster_api::<MultiKueueCluster>();
+    let holds = |one: &MultiKueueCluster| said(one).is_some_and(|said| condition(&said));
+    let cluster = hub.until(&clusters, name, what, 2 * TIMEOUT, holds).await?;
+    said(&cluster).ok_or_else(|| anyhow::anyhow!("{name} says nothing"))
 }
 
 /// Deletes an object like `kubectl delete`.

@@ -10,7 +10,7 @@ use e2e::{
     installation::TIMEOUT,
     objects::{self, LONG},
 };
-use harness::{Cluster, Space, annotation};
+use harness::{Cluster, Space};
 use k8s_openapi::api::{core::v1::Pod, events::v1::Event};
 use kube::{
     Api, ResourceExt,
@@ -105,28 +105,14 @@ impl PodsFixture {
 
 /// A pod in the queue that runs for so many seconds.
 pub(crate) fn pod(name: &str, seconds: u32) -> Value {
-    json!({
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {
-            "name": name, "labels": {"kueue.x-k8s.io/queue-name": "queue"},
-            "annotations": {annotation::RUN_SECONDS: seconds.to_string()},
-        },
-        "spec": {
-            "restartPolicy": "Never", "terminationGracePeriodSeconds": 1,
-            "containers": [{
-                "name": "main", "image": "main", "resources": {"requests": {"cpu": "1"}},
-            }],
-        },
-    })
+    let mut pod = objects::pod(name, "queue", seconds);
+    pod["spec"]["terminationGracePeriodSeconds"] = json!(1);
+    pod
 }
 
 /// A member of the group `team` of so many pods.
-pub(crate) fn member(name: &str, total: u32, seconds: u32) -> Value {
-    let mut pod = pod(name, seconds);
-    pod["metadata"]["labels"]["kueue.x-k8s.io/pod-group-name"] = json!("team");
-    pod["metadata"]["annotations"]["kueue.x-k8s.io/pod-group-total-count"] =
-        json!(total.to_string());
-    pod
+pub(crate) fn member(name: &str, total: usize, seconds: u32) -> Value {
+    objects::in_group(pod(name, seconds), "team", total)
 }
 
 pub(crate) fn is_gated(pod: &Pod) -> bool {

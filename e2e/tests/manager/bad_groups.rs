@@ -1,20 +1,17 @@
 //! Groups of pods that no webhook has seen and that cannot make up a Workload: each says so, is counted, and runs once it is mended.
 
-use std::time::Duration;
-
-use anyhow::{Context, Result};
-use e2e::installation::{Program, TIMEOUT};
-use harness::{Cluster, annotation};
+use anyhow::Result;
+use e2e::{
+    installation::{Program, TIMEOUT},
+    objects,
+};
+use harness::Cluster;
 use k8s_openapi::api::{core::v1::Pod, events::v1::Event};
 use kube::{
     Api, ResourceExt,
     api::{DeleteParams, PostParams},
 };
 use serde_json::json;
-use tokio::time::{sleep, timeout};
-
-/// Between two looks at metrics.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// The reason of the Event about a group without a Workload.
 const NOT_COMPOSED: &str = "ErrWorkloadCompose";
@@ -24,44 +21,30 @@ struct GroupMember {
     name: &'static str,
     group: &'static str,
     queue: &'static str,
-    total: &'static str,
+    total: usize,
 }
 
-/// One group whose members disagree on the total, and one in two queues. The second member of each is wrong.
+/// One group with two totals, and one in two queues. The second member of each is wrong.
 const MEMBERS: [GroupMember; 4] = [
-    GroupMember { name: "totals-a", group: "totals", queue: "queue", total: "2" },
-    GroupMember { name: "totals-b", group: "totals", queue: "queue", total: "3" },
-    GroupMember { name: "queues-a", group: "queues", queue: "queue", total: "2" },
-    GroupMember { name: "queues-b", group: "queues", queue: "elsewhere", total: "2" },
+    GroupMember { name: "totals-a", group: "totals", queue: "queue", total: 2 },
+    GroupMember { name: "totals-b", group: "totals", queue: "queue", total: 3 },
+    GroupMember { name: "queues-a", group: "queues", queue: "queue", total: 2 },
+    GroupMember { name: "queues-b", group: "queues", queue: "elsewhere", total: 2 },
 ];
 
 /// What stands in for the wrong ones.
 const RIGHT: [GroupMember; 2] = [
-    GroupMember { name: "totals-c", group: "totals", queue: "queue", total: "2" },
-    GroupMember { name: "queues-c", group: "queues", queue: "queue", total: "2" },
+    GroupMember { name: "totals-c", group: "totals", queue: "queue", total: 2 },
+    GroupMember { name: "queues-c", group: "queues", queue: "queue", total: 2 },
 ];
 
 impl GroupMember {
     async fn create(&self, pods: &Api<Pod>) -> Result<()> {
-        let pod = json!({
-            "metadata": {
-                "name": self.name,
-                "labels": {
-                    "kueue.x-k8s.io/queue-name": self.queue, "kueue.x-k8s.io/managed": "true",
-                    "kueue.x-k8s.io/pod-group-name": self.group,
-                },
-                "annotations": {
-                    "kueue.x-k8s.io/pod-group-total-count": self.total,
-                    annotation::RUN_SECONDS: "1",
-                },
-                "finalizers": ["kueue.x-k8s.io/managed"],
-            },
-            "spec": {
-                "restartPolicy": "Never",
-                "schedulingGates": [{"name": "kueue.x-k8s.io/admission"}],
-                "containers": [{"name": "main", "image": "main", "resources": {"requests": {"cpu": "1"}}}],
-            },
-        });
+        let mut pod = objects::pod(self.name, self.queue, 1);
+        pod["metadata"]["labels"]["kueue.x-k8s.io/managed"] = json!("true");
+        pod["metadata"]["finalizers"] = json!(["kueue.x-k8s.io/managed"]);
+        pod["spec"]["schedulingGates"] = json!([{"name": "kueue.x-k8s.io/admission"}]);
+        let pod = objects::in_group(pod, self.group, self.total);
         pods.create(&PostParams::default(), &serde_json::from_value(pod)?).await?;
         Ok(())
     }
@@ -110,17 +93,11 @@ pub(crate) async fn are_named_counted_and_mended(
 /// Waits until the metric of warnings has the groups.
 async fn until_counted(manager: &Program) -> Result<()> {
     let series = format!("sluice_warnings_total{{kind=\"Pod\",reason=\"{NOT_COMPOSED}\"}} ");
-    let counted = async {
-        loop {
-            let text = manager.scrape().await?;
-            let value =
-                text.lines().find_map(|line| line.strip_prefix(&series)?.parse::<u64>().ok());
-            // One for each group at least.
-            if value.is_some_and(|value| value >= 2) {
-                return anyhow::Ok(());
-            }
-            sleep(LOOK_AGAIN).await;
-        }
+    let counted = |text: &str| {
+        let value = text.lines().find_map(|line| line.strip_prefix(&series)?.parse::<u64>().ok());
+        // One for each group at least.
+        value.is_some_and(|value| value >= 2)
     };
-    timeout(TIMEOUT, counted).await.context("the warnings were never counted")?
+    manager.until_scraped("the warnings are counted", counted).await?;
+    Ok(())
 }

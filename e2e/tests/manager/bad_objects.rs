@@ -202,14 +202,8 @@ async fn undecodable(cluster: &Cluster) -> Result<()> {
 /// Waits until so many Workloads do not decode.
 async fn until_unreadable(manager: &Program, count: usize) -> Result<()> {
     let line = format!("sluice_watch_unreadable_objects{{watch=\"workloads\"}} {count}\n");
-    let counted = async {
-        while !manager.scrape().await?.contains(&line) {
-            sleep(LOOK_AGAIN).await;
-        }
-        anyhow::Ok(())
-    };
-    timeout(TIMEOUT, counted).await.with_context(|| manager.process.log_tail(20))??;
-    let metrics = manager.scrape().await?;
+    let counted = |metrics: &str| metrics.contains(&line);
+    let metrics = manager.until_scraped("Workloads do not decode", counted).await?;
     ensure!(metrics.contains("sluice_watch_available{watch=\"workloads\"} 1"), "{metrics}");
     Ok(())
 }

@@ -33,7 +33,7 @@ async fn ask(
     Ok((code, serde_json::from_slice(&body).unwrap_or(Value::Null)))
 }
 
-/// The spec of a RayCluster without workers, whose dashboard has this port.
+/// The spec of a RayCluster without workers. Its dashboard has this port.
 fn spec(dashboard: u16) -> Value {
     let mut spec = cluster_spec(0);
     spec["headGroupSpec"]["template"]["spec"]["containers"][0]["ports"] =
@@ -88,7 +88,7 @@ async fn allow(fixture: &OperatorFixture, account: &str) -> Result<()> {
     Ok(fixture.hub.apply(&objects, fixture.space.namespace()).await?)
 }
 
-/// Submits an object whose Ray cluster runs on the worker, and gives the head an address that the worker's API server reaches. Returns the
+/// Submits an object with a Ray cluster that runs on the worker, and gives the head an address that the worker's API server reaches. Returns the
 /// name of the head's Service.
 async fn start(fixture: &OperatorFixture, object: impl Fn(u16) -> Value) -> Result<String> {
     let namespace = fixture.space.namespace();

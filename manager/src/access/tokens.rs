@@ -1,4 +1,4 @@
-//! The user of a bearer token: a TokenReview, whose answer is kept for a short time.
+//! The user of a bearer token: a TokenReview, with its answer kept for a short time.
 
 use std::sync::Arc;
 

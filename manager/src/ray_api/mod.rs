@@ -18,7 +18,6 @@
 
 mod answer_body;
 mod forward;
-mod json_objects;
 mod request_body;
 mod room;
 mod server;

@@ -12,9 +12,9 @@ use ray_api::{
     RayApiRefusal, RayOwnerKind, ServiceCall, ServiceOwner, owner_candidates, owns_service,
 };
 use remote::WorkerClients;
+use runtime::json_object::{get, items};
 use serde_json::Value;
 
-use super::json_objects::{get, items};
 use crate::access::ReviewCache;
 
 /// The label that Services of Ray clusters bear.
@@ -23,7 +23,7 @@ const LABEL: (&str, &str) = ("app.kubernetes.io/name", "kuberay");
 /// The time of a search.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The most objects of a kind that are searched for an owner whose name does not follow from that of the Service.
+/// The most objects of a kind that are searched for an owner that is named otherwise than the Service.
 const LISTED: u32 = 500;
 
 /// Where Workloads are.

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use ::access::ReviewedRequest;
 use kube::Client;
 use ray_api::{ObjectBody, RayApiRefusal, compute_template::ComputeTemplate, template_review};
+use runtime::json_object::get;
 
-use super::{json_objects::get, server::Refused};
+use super::server::Refused;
 
 /// The most templates that a body may name.
 const MOST: usize = 64;

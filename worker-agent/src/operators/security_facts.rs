@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use hyper::Request;
 use kube::Client;
 use ray::security::{
     ClusterPlatform, SecurityConfig, SecurityConfigError, SecurityFacts, SecuritySettings,
 };
+use runtime::json_object;
 use serde_json::Value;
 
 /// The group version that makes a cluster OpenShift.
@@ -91,13 +91,9 @@ fn namespaces_of(pods: &Value) -> Vec<String> {
 
 /// An answer of the API server; null where it is 404, also because the kind is not served.
 async fn read(client: &Client, path: &'static str) -> Result<Value, SecurityFactsError> {
+    let answer = json_object::get(client, path).await;
     let unreadable = |source| SecurityFactsError::Read { path, source: Box::new(source) };
-    let request = Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError);
-    match client.request::<Value>(request.map_err(unreadable)?).await {
-        Ok(answer) => Ok(answer),
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(Value::Null),
-        Err(source) => Err(unreadable(source)),
-    }
+    Ok(answer.map_err(unreadable)?.unwrap_or_default())
 }
 
 fn text(value: &Value) -> &str {

@@ -120,7 +120,7 @@ impl PlayedServer {
         self.reached.lock().push(Reached { method, target, headers, body });
     }
 
-    /// Requests whose target has this part.
+    /// Requests with this part in their target.
     fn reached(&self, part: &str) -> Vec<Reached> {
         let reached = self.reached.lock();
         reached.iter().filter(|it| it.target.contains(part)).cloned().collect()

@@ -7,7 +7,7 @@ use engine::ids::ClusterId;
 use super::{
     evaluation::DispatchEvaluation,
     state::CreatedObject,
-    view::{is_abandoned, is_deleted_member, jobs_of},
+    view::{hub_job_of, is_abandoned, is_deleted_member, jobs_of},
     worker_writes,
 };
 use crate::control::{job_key::JobKey, timers::Reevaluation};
@@ -77,9 +77,9 @@ impl<'a> DispatchEvaluation<'a> {
             return;
         };
         let hub = jobs_of(self.key, self.inputs.workloads, self.inputs.jobs);
-        let hub_job = |key: &JobKey| hub.iter().find(|(one, _)| *one == key).map(|(_, job)| *job);
         let gates = self.inputs.jobs.gates();
-        let abandoned = |key: &JobKey, copy: &JobObject| is_abandoned(copy, hub_job(key), gates);
+        let abandoned =
+            |key: &JobKey, copy: &JobObject| is_abandoned(copy, hub_job_of(key, &hub), gates);
         worker_writes::delete_jobs(worker, self.key, abandoned, self.ctx);
     }
 

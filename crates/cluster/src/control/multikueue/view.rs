@@ -139,6 +139,11 @@ fn check_state(workload: &Workload, name: Option<&str>) -> DispatchCheckState {
 /// A job of the hub.
 pub(super) type HubJob<'a> = (&'a JobKey, &'a JobObject);
 
+/// The hub's job with the key of a copy.
+pub(super) fn hub_job_of<'a>(copy: &JobKey, jobs: &[HubJob<'a>]) -> Option<&'a JobObject> {
+    jobs.iter().find(|(hub, _)| *hub == copy).map(|(_, job)| *job)
+}
+
 /// What the copies of one Workload are compared with.
 pub(super) struct CopyInputs<'a> {
     pub(super) hub: &'a LocalWorkload,
@@ -181,7 +186,7 @@ pub(super) fn copy_view(
     let missing: Vec<&JobKey> = missing.into_iter().map(|(hub, _)| hub).collect();
     let mut keys = jobs.iter().map(|(job, _)| *job).chain(missing.iter().copied());
     let job_pending = keys.any(|job| writes.is_unsettled(&worker.job_target(job)));
-    let hub_job = |job: &JobKey| hub_jobs.iter().find(|(hub, _)| *hub == job).map(|(_, job)| *job);
+    let hub_job = |job: &JobKey| hub_job_of(job, hub_jobs);
     let clone = worker.clones.get(key);
     RemoteCopy {
         cluster: worker.id,

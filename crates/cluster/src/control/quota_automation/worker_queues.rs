@@ -6,7 +6,7 @@ use crds::{
     v1alpha1::ClusterCapacity,
     v1beta2::{ClusterQueue, LocalQueue},
 };
-use index::{ResourceTotals, add_amount, nominal_totals};
+use index::{ResourceTotals, nominal_totals, sum_totals};
 use kube::Resource;
 use runtime::watch::{Change, Key};
 
@@ -100,11 +100,6 @@ impl WorkerQueues {
     pub(super) fn totals<'k>(&self, keys: impl Iterator<Item = &'k Key>) -> ResourceTotals {
         let named: BTreeSet<&str> =
             keys.filter_map(|key| Some(&**self.local_queues.known.get(key)?)).collect();
-        let queues = named.into_iter().filter_map(|name| self.cluster_queues.known.get(name));
-        let mut sum = ResourceTotals::new();
-        for (resource, amount) in queues.flatten() {
-            add_amount(&mut sum, resource, amount, 1);
-        }
-        sum
+        sum_totals(named.into_iter().filter_map(|name| self.cluster_queues.known.get(name)))
     }
 }

@@ -9,7 +9,7 @@ use super::{
 
 const API: &str = "kueue.x-k8s.io/v1beta2";
 
-/// A manager of the workers `east` and `west`, whose MultiKueueConfig says this. `holds` says whether a Workload holds quota on `east`.
+/// A manager of the workers `east` and `west` with this `quotaManagement`. `holds` says whether a Workload holds quota on `east`.
 fn manager(management: &str, holds: bool) -> ManagerControl {
     let mut file = Configuration::without_file(None).expect("defaults");
     CAPACITY.clone_into(&mut file.multi_kueue.dispatcher_name);

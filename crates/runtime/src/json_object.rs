@@ -4,12 +4,23 @@ use http::Request;
 use kube::Client;
 use serde_json::Value;
 
+/// The answer to a GET of this path; `None` for 404, also because the kind is not served.
+///
+/// # Errors
+/// If the API server is not reached, or answers otherwise.
+pub async fn get(client: &Client, path: &str) -> Result<Option<Value>, kube::Error> {
+    let request = Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
+    find(client, request).await
+}
+
 /// The answer to a GET; `None` for 404.
 ///
 /// # Errors
 /// If the API server is not reached, or answers otherwise.
-pub(super) async fn get(client: &Client, path: &str) -> Result<Option<Value>, kube::Error> {
-    let request = Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
+pub async fn find(
+    client: &Client,
+    request: Request<Vec<u8>>,
+) -> Result<Option<Value>, kube::Error> {
     match client.request::<Value>(request).await {
         Ok(object) => Ok(Some(object)),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
@@ -18,7 +29,8 @@ pub(super) async fn get(client: &Client, path: &str) -> Result<Option<Value>, ku
 }
 
 /// The objects of a list.
-pub(super) fn items(list: Option<Value>) -> Vec<Value> {
+#[must_use]
+pub fn items(list: Option<Value>) -> Vec<Value> {
     match list.map(|mut list| list["items"].take()) {
         Some(Value::Array(items)) => items,
         _ => Vec::new(),
