@@ -48,6 +48,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 #[tokio::main]
 async fn main() -> ExitCode {
+    runtime::huge_pages::disable();
     let args = ManagerArgs::parse();
     // Before the first write, so that a failpoint of the certificates or the Lease is set.
     runtime::failpoint::set_up();

@@ -33,6 +33,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
+    runtime::huge_pages::disable();
     let args = AgentArgs::parse();
     // Before the first write, so that a failpoint of the Lease is set.
     runtime::failpoint::set_up();

@@ -18,6 +18,7 @@
 //! | [`certs`], [`cert_dir`], [`cert_secret`], [`ca_bundle`] | certificates: made, read, shared, and their CA injected |
 //! | [`health`], [`metrics`], [`telemetry`] | probes, metrics endpoint, logs |
 //! | [`tasks`], [`Stop`] | the tasks of a process, and stopping them |
+//! | [`huge_pages`] | pages of memory that the process does not use |
 //! | [`jitter`] | random differences between pauses |
 
 pub mod api_object;
@@ -32,6 +33,7 @@ pub mod error_chain;
 pub mod events;
 pub mod failpoint;
 pub mod health;
+pub mod huge_pages;
 pub mod jitter;
 pub mod json_object;
 pub mod lease;
