@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::clock::Reading;
+use crate::{clock::Reading, decision_metrics::DecisionMetrics};
 use cluster::control::{
     ConnectionPlans, Control, Destination, Order, Ticket, measurement::Measurement,
 };
@@ -85,6 +85,8 @@ pub struct ControlIo {
     pub recorder: Recorder,
     /// Takes measurements.
     pub measure: Arc<dyn MeasurementSink>,
+    /// Counts decisions by their duration.
+    pub decisions: DecisionMetrics,
 }
 
 /// Takes what control measures.
@@ -153,6 +155,7 @@ pub async fn run<C: Control>(
         }
         clock = reading;
         let now = reading.wall;
+        let observed = Instant::now();
         let more = std::iter::from_fn(|| answered.try_recv().ok());
         batch.drain(..).for_each(|input| control.observe(input, now));
         for (ticket, answer) in first.into_iter().chain(more) {
@@ -170,6 +173,7 @@ pub async fn run<C: Control>(
         }
         decisions.orders.into_iter().for_each(|order| send(order, &io, &answers));
         decisions.events.into_iter().for_each(|event| io.recorder.record(event));
+        io.decisions.observe(observed.elapsed());
     }
 }
 

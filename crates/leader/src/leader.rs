@@ -22,6 +22,7 @@ use tokio::task::JoinSet;
 
 use crate::{
     control_loop::{self, ControlIo, Inputs, MeasurementSink, Workers},
+    decision_metrics::DecisionMetrics,
     sources::Sources,
 };
 
@@ -48,9 +49,11 @@ pub struct Election {
     pub timing: LeaseTiming,
 }
 
-/// Metrics of clients: requests, watches, writes and events.
+/// Metrics of a leader and its clients: decisions, requests, watches, writes and events.
 #[derive(Clone, Debug, Default)]
 pub struct ClientMetrics {
+    /// Decisions.
+    pub decisions: DecisionMetrics,
     /// Requests.
     pub requests: RequestMetrics,
     /// Watches.
@@ -96,6 +99,7 @@ pub struct LeaderContext<I> {
 impl ClientMetrics {
     /// Registers the metrics.
     pub fn register(&self, registry: &mut Registry) {
+        self.decisions.register(registry);
         self.requests.register(registry);
         self.watches.register(registry);
         self.writes.register(registry);
@@ -165,7 +169,13 @@ impl<C: Control> Leader<C> {
         let events = writer(EVENTS_AT_A_TIME);
         let (recorder, events) = recorder(events, self.reporter.clone(), metrics.events.clone());
         let home = writer(WRITES_AT_A_TIME);
-        let io = ControlIo { home, workers: workers.clone(), recorder, measure: self.measure };
+        let io = ControlIo {
+            home,
+            workers: workers.clone(),
+            recorder,
+            measure: self.measure,
+            decisions: metrics.decisions.clone(),
+        };
         let context = LeaderContext { inputs, workers, leadership, stop: stop.clone() };
         tasks.spawn(runnable(context));
         tasks.spawn(events.run(stop.clone()));

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`leader`] | leader election, and the tasks of the leader |
 //! | [`control_loop`] | inputs in, writes out, time read |
+//! | [`decision_metrics`] | how long decisions take |
 //! | `clock` | jumps of the wall clock |
 //! | [`sources`] | what a composition observes in its own cluster |
 //! | [`worker_sources`] | what a manager observes on a worker |
@@ -12,6 +13,7 @@
 
 mod clock;
 pub mod control_loop;
+pub mod decision_metrics;
 mod job_watch;
 pub mod leader;
 pub mod sources;
@@ -19,6 +21,7 @@ pub mod worker_sources;
 
 pub use self::{
     control_loop::{ControlIo, Inputs, MeasurementSink, Unmeasured, Workers},
+    decision_metrics::DecisionMetrics,
     leader::{ClientMetrics, Election, HOME, Leader, LeaderContext},
     sources::{ObservedFeatures, Sources},
     worker_sources::WorkerSources,

@@ -7,7 +7,7 @@ use config::{Configuration, JobKinds, gates::Gates};
 use crds::v1beta2::MultiKueueCluster;
 use jobs::Kinds;
 use kube::Client;
-use leader::{ControlIo, Inputs, Unmeasured, Workers, control_loop};
+use leader::{ControlIo, DecisionMetrics, Inputs, Unmeasured, Workers, control_loop};
 use runtime::{
     Stop,
     events::{EventMetrics, Reporter, recorder},
@@ -52,7 +52,13 @@ pub(super) fn begin(
     let writer = Writer::new(home, "home", limits, WriteMetrics::default());
     let reporter = Reporter { component: "c".to_owned(), instance: "i".to_owned() };
     let (recorder, _) = recorder(writer.clone(), reporter, EventMetrics::default());
-    let io = ControlIo { home: writer, workers, recorder, measure: Arc::new(Unmeasured) };
+    let io = ControlIo {
+        home: writer,
+        workers,
+        recorder,
+        measure: Arc::new(Unmeasured),
+        decisions: DecisionMetrics::default(),
+    };
     let file = format!(
         "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nmultiKueue: {{dispatcherName: sluice.dev/capacity, workerLostTimeout: {lost_after}}}\n"
     );

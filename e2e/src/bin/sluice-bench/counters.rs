@@ -29,6 +29,14 @@ pub(crate) struct WritePurpose {
 pub(crate) struct Counters {
     pub(crate) requests: BTreeMap<RequestKind, u64>,
     pub(crate) writes: BTreeMap<WritePurpose, u64>,
+    /// Decisions of the manager that took at most so many microseconds.
+    decisions: BTreeMap<u64, u64>,
+}
+
+/// The bound of a bucket in microseconds; the largest one for the bucket without a bound.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some seconds")]
+fn micros(bound: &str) -> u64 {
+    bound.parse::<f64>().map_or(u64::MAX, |seconds| (seconds * 1e6) as u64)
 }
 
 impl Counters {
@@ -46,7 +54,16 @@ impl Counters {
     pub(crate) fn since(mut self, before: &Self) -> Self {
         subtract(&mut self.requests, &before.requests);
         subtract(&mut self.writes, &before.writes);
+        subtract(&mut self.decisions, &before.decisions);
         self
+    }
+
+    /// The bound of the bucket of the longest decision, in milliseconds; 0 without decisions.
+    pub(crate) fn longest_decision_ms(&self) -> u64 {
+        // Buckets count all decisions up to their bound.
+        let all = self.decisions.values().max();
+        let longest = self.decisions.iter().find(|(_, count)| Some(*count) == all);
+        longest.map_or(0, |(bound, _)| bound / 1000)
     }
 
     /// Writes of these resources.
@@ -73,6 +90,8 @@ impl Counters {
             } else if metric == "sluice_writes_total" {
                 let (purpose, answer) = (label("purpose"), label("answer"));
                 self.writes.insert(WritePurpose { cluster, writer, purpose, answer }, count);
+            } else if metric == "sluice_decision_duration_seconds_bucket" && writer == "manager" {
+                self.decisions.insert(micros(&label("le")), count);
             }
         }
     }
@@ -109,5 +128,22 @@ mod tests {
         assert_eq!(labels["resource"], "jobs/status");
         assert_eq!(labels["cluster"], "home");
         assert!(sample("# HELP sluice_requests Requests").is_none());
+    }
+
+    #[test]
+    fn the_longest_decision_is_that_of_the_highest_bucket_which_grew() {
+        let read = |counts: [u64; 3]| {
+            let mut counters = Counters::default();
+            let lines = ["0.001", "0.002", "+Inf"].iter().zip(counts).map(|(bound, count)| {
+                format!("sluice_decision_duration_seconds_bucket{{le=\"{bound}\"}} {count}\n")
+            });
+            counters.enter(&lines.collect::<String>(), "manager", "manager");
+            counters
+        };
+        let before = read([5, 7, 8]);
+        assert_eq!(read([6, 8, 9]).since(&before).longest_decision_ms(), 1);
+        assert_eq!(read([6, 9, 10]).since(&before).longest_decision_ms(), 2);
+        assert_eq!(read([6, 9, 11]).since(&before).longest_decision_ms(), u64::MAX / 1000);
+        assert_eq!(before.clone().since(&before).longest_decision_ms(), 0);
     }
 }

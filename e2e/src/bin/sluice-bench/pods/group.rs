@@ -8,6 +8,7 @@ use harness::{Cluster, secs};
 use k8s_openapi::api::core::v1::Pod;
 
 use super::sample_pod::{SamplePod, may_start, name};
+use crate::counters::Counters;
 use crate::environment::{BenchEnvironment, NAME};
 use crate::sample_job::submit_all;
 use crate::usage::ProcessUsage;
@@ -25,6 +26,8 @@ pub(super) struct StartedGroup {
     pub(super) to_start: Duration,
     /// Resident memory after it, less that before the first member.
     pub(super) grown_bytes: u64,
+    /// The bound of the bucket of the longest decision meanwhile.
+    pub(super) longest_decision_ms: u64,
 }
 
 /// Starts a group of so many pods.
@@ -32,6 +35,7 @@ pub(super) async fn measure(field: &BenchEnvironment<'_>, members: usize) -> Res
     let hub = &field.installation.hub;
     let usage = || ProcessUsage::of(field.manager.process.pid());
     let before = usage()?;
+    let counted = Counters::read(field).await?;
     submit_all((1..members).map(|number| submit(hub, number, members))).await?;
     submit(hub, 0, members).await?;
     let complete = Instant::now();
@@ -42,7 +46,9 @@ pub(super) async fn measure(field: &BenchEnvironment<'_>, members: usize) -> Res
     hub.until_all(&hub.api(NAME), "", "every member may start", WITHIN, started).await?;
     let to_start = complete.elapsed().saturating_sub(to_workload);
     let grown_bytes = usage()?.resident_bytes.saturating_sub(before.resident_bytes);
-    Ok(StartedGroup { to_workload, to_start, grown_bytes })
+    let counters = Counters::read(field).await?.since(&counted);
+    let longest_decision_ms = counters.longest_decision_ms();
+    Ok(StartedGroup { to_workload, to_start, grown_bytes, longest_decision_ms })
 }
 
 async fn submit(hub: &Cluster, number: usize, members: usize) -> Result<()> {

@@ -83,7 +83,9 @@ async fn group(options: &PlainPodOptions, figures: &mut Vec<Figure>) -> Result<(
     let field = lay(&lab, options).await?;
     let measured = field.explained(Box::pin(group::measure(&field, options.group))).await?;
     let millis = measured.to_workload.as_secs_f64() * 1e3;
-    figures.push(Figure::at_most("group_workload_ms", millis, 50.0, 20.0));
+    let decision = f64::from(u32::try_from(measured.longest_decision_ms).unwrap_or(u32::MAX));
+    figures.push(Figure::at_most("group_decision_ms", decision, 50.0, 20.0));
+    figures.push(Figure::plain("group_workload_ms", millis));
     let grown = measured.grown_bytes;
     figures.push(Figure::at_most("group_rss_mb", mebibytes(grown), 20.0, 12.0));
     figures.push(Figure::plain("group_started_s", measured.to_start.as_secs_f64()));
