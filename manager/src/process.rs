@@ -69,9 +69,14 @@ pub(crate) async fn run(
     };
     let ray_api = (settings, &args.ray_api);
     let serves_ray = components.contains(&ManagerComponent::RayApi);
+    let metrics_address = listen::parse(&settings.file.metrics.bind_address)?;
+    let tls_metrics = metrics_address.is_some() && !args.metrics_plain;
     let mut ready = match serves_ray {
         true => ray_api::keep_certificate(ray_api, &client, &slot, &stop, &mut tasks)?,
-        false => keep_certificate(settings, &client, &slot, called, &stop, &mut tasks),
+        false => {
+            let served = (called, tls_metrics);
+            keep_certificate(settings, &client, &slot, served, &stop, &mut tasks)
+        }
     };
     if serves_ray {
         let api_server = (&client, &metrics.requests);
@@ -95,7 +100,7 @@ pub(crate) async fn run(
     // After webhooks, leader and visibility, which have asked for their stores by now.
     tasks.spawn(stores.run());
     serve_probes(settings, ready, &stop, &mut tasks).await?;
-    if let Some((host, port)) = listen::parse(&settings.file.metrics.bind_address)? {
+    if let Some((host, port)) = metrics_address {
         let router = metrics::router(Arc::new(registry((&metrics, measured), settings)));
         let server = if args.metrics_plain {
             Server::plain(router)
@@ -191,26 +196,32 @@ fn visibility_slot(
     slot
 }
 
-/// Starts to manage the certificate of the servers that are called. Returns the readiness checks of the certificate.
+/// Starts to manage the certificate of the servers that are called, and of the metrics. Returns the readiness checks of the
+/// certificate.
 fn keep_certificate(
     settings: &ProcessSettings,
     client: &Client,
     slot: &Arc<CertificateSlot>,
-    called: CalledServers,
+    (called, tls_metrics): (CalledServers, bool),
     stop: &Stop,
     tasks: &mut JoinSet<()>,
 ) -> HealthChecks {
     let (slot, served) = (slot.clone(), slot.clone());
     match settings.certificates() {
-        // A replica without webhooks has nothing that readiness could wait for.
-        CertificateSource::Directory(_) if !called.webhooks => HealthChecks::default(),
-        CertificateSource::Managed { .. } if called == NOTHING_CALLED => HealthChecks::default(),
+        // The visibility API has a directory of its own.
+        CertificateSource::Directory(_) if !called.webhooks && !tls_metrics => {
+            HealthChecks::default()
+        }
+        CertificateSource::Managed { .. } if called == NOTHING_CALLED && !tls_metrics => {
+            HealthChecks::default()
+        }
         CertificateSource::Directory(dir) => {
             tasks.spawn(certificates::follow(dir, slot, stop.clone()));
-            HealthChecks::default().with("certificate", move || served.is_loaded())
+            let checks = HealthChecks::default().with("certificate", move || served.is_loaded());
+            // Metrics alone are nothing that readiness could wait for: the directory may never be mounted.
+            if called.webhooks { checks } else { HealthChecks::default() }
         }
         CertificateSource::Managed { service, secret } => {
-            let checks = HealthChecks::default().with("certificate", move || served.is_loaded());
             let namespace = settings.file.namespace().to_owned();
             let host = &settings.file.webhook.host;
             let mut names = certificates::names(&service, &namespace, host);
@@ -224,7 +235,11 @@ fn keep_certificate(
             let own = ManagedCertificate::new(client.clone(), secret, slot, called);
             let trusted = own.trusted();
             tasks.spawn(own.keep(stop.clone()));
+            if called == NOTHING_CALLED {
+                return HealthChecks::default();
+            }
             // The API server refuses the certificate until it has the CA, so all calls would fail.
+            let checks = HealthChecks::default().with("certificate", move || served.is_loaded());
             checks.with("ca-injection", move || trusted.load(Ordering::Relaxed))
         }
     }

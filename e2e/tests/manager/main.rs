@@ -61,18 +61,28 @@ async fn install(lab: &TestLab, cluster: &Cluster) -> Result<Running> {
     }
     let roles = root.join("config/rbac");
     cluster.kubectl(&["apply", "-k", &roles.display().to_string()]).await?;
-    start_on(lab, cluster, webhooks, json!({})).await
+    start_on(lab, cluster, ("webhooks", webhooks), json!({})).await
 }
 
 impl World {
     /// One more manager, as a replica would be.
     async fn another(&self, settings: Value) -> Result<Running> {
-        start_on(self.lab, &self.cluster, free_port()?, settings).await
+        self.another_of("webhooks", settings).await
+    }
+
+    /// One more manager with these components.
+    async fn another_of(&self, components: &str, settings: Value) -> Result<Running> {
+        start_on(self.lab, &self.cluster, (components, free_port()?), settings).await
     }
 }
 
 /// Starts a manager with the rights of its service account, and waits until it is ready.
-async fn start_on(lab: &TestLab, cluster: &Cluster, webhooks: u16, more: Value) -> Result<Running> {
+async fn start_on(
+    lab: &TestLab,
+    cluster: &Cluster,
+    (components, webhooks): (&str, u16),
+    more: Value,
+) -> Result<Running> {
     let (health, metrics) = (free_port()?, free_port()?);
     let mut file = json!({
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
@@ -89,7 +99,8 @@ async fn start_on(lab: &TestLab, cluster: &Cluster, webhooks: u16, more: Value) 
     let kubeconfig = serde_json::to_value(kubeconfig).context("the kubeconfig as JSON")?;
     let kubeconfig = write(folder, &format!("manager-{webhooks}.kubeconfig"), &kubeconfig)?;
     let process = Launch::of("sluice-manager")
-        .args(["--components=webhooks", "--log-level=info,sluice_manager=debug", "--config"])
+        .arg(format!("--components={components}"))
+        .args(["--log-level=info,sluice_manager=debug", "--config"])
         .arg(config)
         .arg("--kubeconfig")
         .arg(kubeconfig)

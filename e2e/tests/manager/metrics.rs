@@ -3,8 +3,12 @@
 use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client, Config, config::AuthInfo};
+use serde_json::json;
 
-use crate::{NAMESPACE, World, world};
+use crate::{NAMESPACE, TIMEOUT, World, world};
+
+/// Between two scrapes that fail.
+const POLL: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// A client of the metrics of a manager, with the CA of its webhooks.
 async fn client(world: &World, port: u16, token: Option<String>) -> Result<Client> {
@@ -55,5 +59,22 @@ async fn metrics_need_authorization() -> Result<()> {
     assert!(text.contains("kueue_build_info{"), "{text}");
     let watch = "sluice_watch_unreadable_objects{watch=\"localqueues\"} 0";
     assert!(text.contains(watch), "{text}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_replica_that_serves_nothing_else_has_a_certificate_for_its_metrics() -> Result<()> {
+    let world = world().await?;
+    let replica = world.another_of("core,jobs,scheduler", json!({})).await?;
+    // It is ready without the certificate, which is loaded meanwhile.
+    let scraped = async {
+        loop {
+            match get(&world, replica.metrics, None).await {
+                Ok(status) => return status,
+                Err(_) => tokio::time::sleep(POLL).await,
+            }
+        }
+    };
+    assert_eq!(tokio::time::timeout(TIMEOUT, scraped).await.context("the scrape")?, 401);
     Ok(())
 }
