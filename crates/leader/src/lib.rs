@@ -24,5 +24,5 @@ pub use self::{
     decision_metrics::DecisionMetrics,
     leader::{ClientMetrics, Election, HOME, Leader, LeaderContext},
     sources::{ObservedFeatures, Sources},
-    worker_sources::WorkerSources,
+    worker_sources::{ListConfirmation, WorkerSources},
 };

@@ -3,7 +3,11 @@
 //! Only the control loop reads these objects, so they have no store: changes go straight to the inputs, and a slow control
 //! loop slows the watch down.
 
-use std::{pin::Pin, time::Duration};
+use std::{
+    pin::Pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use cluster::control::{ManagerInput, WorkerInput};
 use crds::{
@@ -19,7 +23,10 @@ use runtime::{
     Stop,
     watch::{Change, Config, Watch, WatchMetrics, WatchSource},
 };
-use tokio::{sync::mpsc::channel, task::JoinSet};
+use tokio::{
+    sync::mpsc::{Receiver, Sender, channel},
+    task::JoinSet,
+};
 
 use crate::{control_loop::Inputs, job_watch::job_watch};
 
@@ -28,6 +35,23 @@ const BACKLOG: usize = 256;
 
 /// A connection that dies silently is noticed after this time, in seconds.
 const TIMEOUT: u32 = 60;
+
+/// Confirms that a list came from the cluster that a worker is registered as.
+///
+/// Contract: the future ends once that was read from the cluster after `listed`. It does not end while another cluster answers, or
+/// none: a list is not delivered then. It may be dropped at any time.
+///
+/// ```ignore
+/// impl ListConfirmation for Namespace {
+///     fn confirm(&self, listed: Instant) -> BoxFuture<'_, ()> {
+///         Box::pin(async move { while self.read_uid().await != self.uid { pause().await } })
+///     }
+/// }
+/// ```
+pub trait ListConfirmation: Send + Sync + 'static {
+    /// Ends when a list that was complete at `listed` counts.
+    fn confirm(&self, listed: Instant) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+}
 
 /// Starts the watches of one worker, each in a task of its own.
 pub struct WorkerSources<'a> {
@@ -43,6 +67,8 @@ pub struct WorkerSources<'a> {
     pub client: Client,
     /// Where changes go.
     pub inputs: Inputs<ManagerInput>,
+    /// Confirms lists before they are delivered.
+    pub confirmation: Arc<dyn ListConfirmation>,
     /// Counts failures.
     pub metrics: &'a WatchMetrics,
     /// Ends the watches.
@@ -102,19 +128,17 @@ impl WorkerSources<'_> {
         watch: Watch<K>,
         wrap: impl Fn(Change<K>) -> WorkerInput + Send + 'static,
     ) {
-        let (sender, mut changes) = channel(BACKLOG);
+        let (sender, changes) = channel(BACKLOG);
         let watch = watch.run(sender, self.stop.clone());
         self.spawn(Box::pin(async move {
             watch.await;
         }));
         let (inputs, cluster) = (self.inputs.clone(), Box::<str>::from(self.cluster));
+        let wrap = move |change| ManagerInput::Worker(cluster.clone(), wrap(change));
+        let (confirmation, stop) = (self.confirmation.clone(), self.stop.clone());
         self.spawn(Box::pin(async move {
-            while let Some(change) = changes.recv().await {
-                let input = ManagerInput::Worker(cluster.clone(), wrap(change));
-                if inputs.send(input).await.is_err() {
-                    return;
-                }
-            }
+            // A list that was not confirmed ends with the connection.
+            stop.run_until_cancelled(deliver(changes, &*confirmation, wrap, inputs)).await;
         }));
     }
 
@@ -124,6 +148,69 @@ impl WorkerSources<'_> {
     }
 }
 
+/// Sends changes on until one of both sides ends; a list only once it is confirmed.
+async fn deliver<K, I>(
+    mut changes: Receiver<Change<K>>,
+    confirmation: &dyn ListConfirmation,
+    wrap: impl Fn(Change<K>) -> I,
+    inputs: Sender<I>,
+) {
+    while let Some(change) = changes.recv().await {
+        // Another cluster at the same address would say that everything is gone.
+        if matches!(change, Change::Reset { .. }) {
+            confirmation.confirm(Instant::now()).await;
+        }
+        if inputs.send(wrap(change)).await.is_err() {
+            return;
+        }
+    }
+}
+
 fn timed(config: Config) -> Config {
     config.timeout(TIMEOUT)
+}
+
+#[cfg(test)]
+mod tests {
+    use runtime::watch::Key;
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    /// Confirms once it is notified.
+    #[derive(Default)]
+    struct Notified(Notify);
+
+    impl ListConfirmation for Notified {
+        fn confirm(&self, _: Instant) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+            Box::pin(self.0.notified())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_list_waits_for_its_confirmation_and_what_follows_for_the_list() {
+        let confirmation = Arc::new(Notified::default());
+        let (sender, changes) = channel::<Change<()>>(BACKLOG);
+        let (inputs, mut delivered) = channel(BACKLOG);
+        let delivery = {
+            let confirmation = confirmation.clone();
+            async move { deliver(changes, &*confirmation, |change| change, inputs).await }
+        };
+        let delivery = tokio::spawn(delivery);
+        let key = Key { namespace: None, name: "a".into() };
+        sender.send(Change::Delete(key.clone())).await.expect("it runs");
+        assert!(matches!(delivered.recv().await, Some(Change::Delete(_))), "no list");
+
+        let list = Change::Reset { objects: Vec::new(), removed: vec![key.clone()] };
+        sender.send(list).await.expect("it runs");
+        sender.send(Change::Delete(key)).await.expect("it runs");
+        // The other task has had its turn, and waits.
+        tokio::task::yield_now().await;
+        assert!(delivered.try_recv().is_err());
+        confirmation.0.notify_one();
+        assert!(matches!(delivered.recv().await, Some(Change::Reset { .. })));
+        assert!(matches!(delivered.recv().await, Some(Change::Delete(_))));
+        drop(sender);
+        delivery.await.expect("it ends with the watch");
+    }
 }

@@ -19,7 +19,7 @@ use crate::{
 /// A namespace that exists as long as its cluster.
 const SYSTEM_NAMESPACE: &str = "kube-system";
 
-/// Asks for the cluster of the client, for the MultiKueueCluster of this name.
+/// Asks for the cluster of the client, for the MultiKueueCluster of this name. Returns its identity, if the account may read it.
 ///
 /// # Errors
 /// If the cluster belongs to another MultiKueueCluster, if its identity cannot be noted, or if there is no answer in time.
@@ -27,19 +27,19 @@ pub(super) async fn claim(
     name: &str,
     client: &Client,
     context: &WorkerContext,
-) -> Result<(), Unreachable> {
+) -> Result<Option<String>, Unreachable> {
     let Some(uid) = uid(client, context.timing.deadline).await? else {
         tracing::warn!(
             cluster = name,
             "cannot tell which cluster this is: let the account get namespace {SYSTEM_NAMESPACE}"
         );
-        return Ok(());
+        return Ok(None);
     };
     // The number tells the answer apart from that to an earlier claim of the same name.
     let request = context.last_claim.fetch_add(1, Ordering::Relaxed) + 1;
     // Subscribed before the request is sent, so that no answer is missed.
     let mut plans = context.workers.plans();
-    let identity = WorkerInput::Identity { request, uid: uid.into() };
+    let identity = WorkerInput::Identity { request, uid: uid.as_str().into() };
     let _ = context.inputs.send(ManagerInput::Worker(name.into(), identity)).await;
     let is_answered = |plans: &Option<_>| answer(plans.as_ref(), name, request).is_some();
     let answered = timeout(context.timing.deadline, plans.wait_for(is_answered)).await;
@@ -48,7 +48,7 @@ pub(super) async fn claim(
         return Err(failed(&format!("no answer within {:?}", context.timing.deadline)));
     };
     match answer(plans.as_ref(), name, request) {
-        Some(ClaimResult::Granted) => Ok(()),
+        Some(ClaimResult::Granted) => Ok(Some(uid)),
         Some(ClaimResult::TakenBy(other)) => Err(Unreachable::TakenBy(other)),
         Some(ClaimResult::Changed { known, found }) => Err(Unreachable::Changed { known, found }),
         Some(ClaimResult::Refused(cause)) => Err(failed(&cause)),
@@ -62,7 +62,14 @@ fn answer(plans: Option<&ConnectionPlans>, name: &str, request: u64) -> Option<C
     (claim.request == request).then(|| claim.result.clone())
 }
 
-async fn uid(client: &Client, deadline: Duration) -> Result<Option<String>, Unreachable> {
+/// The identity of the cluster of the client; `None` if the account may not read it.
+///
+/// # Errors
+/// If there is no answer in time, or the server fails.
+pub(super) async fn uid(
+    client: &Client,
+    deadline: Duration,
+) -> Result<Option<String>, Unreachable> {
     let namespaces = Api::<Namespace>::all(client.clone());
     match timeout(deadline, namespaces.get_metadata(SYSTEM_NAMESPACE)).await {
         Ok(Ok(namespace)) => Ok(namespace.metadata.uid),

@@ -3,19 +3,23 @@
 //! It is created in two steps, because the connection status is reported between them: the writer exists before the worker is
 //! reported as connected, and watches start after that.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use crds::names::labels::MULTI_KUEUE_ORIGIN;
 use http::Uri;
 use kube::Client;
-use leader::WorkerSources;
+use leader::{ListConfirmation, WorkerSources};
 use runtime::{
     Stop,
     writer::{WriteLimits, Writer},
 };
 use tokio::task::JoinSet;
 
-use crate::{context::WorkerContext, replaceable_client::ReplaceableClient};
+use crate::{
+    confirmed_lists::{ConfirmedLists, UnknownCluster},
+    context::WorkerContext,
+    replaceable_client::ReplaceableClient,
+};
 
 /// Maximum number of writes in flight per worker.
 const MAX_WRITES: usize = 32;
@@ -44,6 +48,8 @@ pub(super) struct PreparedConnection {
 /// A connection with a writer and watches.
 pub(super) struct OpenConnection {
     server: Uri,
+    /// The identity of the cluster; `None` if the account may not read it.
+    uid: Option<Box<str>>,
     replaceable: ReplaceableClient,
     watches: JoinSet<()>,
     stop: Stop,
@@ -62,9 +68,19 @@ impl PreparedConnection {
         Self { server: endpoint.server.clone(), replaceable, client }
     }
 
-    /// Starts the watches of the objects that belong to this manager.
-    pub(super) fn begin(self, name: &str, context: &WorkerContext) -> OpenConnection {
+    /// Starts the watches of the objects that belong to this manager. Their lists count while the cluster has the identity that was
+    /// claimed; always if it is not known.
+    pub(super) fn begin(
+        self,
+        name: &str,
+        uid: Option<&str>,
+        context: &WorkerContext,
+    ) -> OpenConnection {
         let Self { server, replaceable, client } = self;
+        let confirmation: Arc<dyn ListConfirmation> = match uid {
+            Some(uid) => Arc::new(ConfirmedLists::new(name, client.clone(), context.timing, uid)),
+            None => Arc::new(UnknownCluster),
+        };
         let (stop, mut watches) = (Stop::new(), JoinSet::new());
         let mut sources = WorkerSources {
             kinds: &context.kinds,
@@ -73,6 +89,7 @@ impl PreparedConnection {
             queues: context.watches_queues,
             client,
             inputs: context.inputs.clone(),
+            confirmation,
             metrics: &context.watches,
             stop: stop.clone(),
             tasks: &mut watches,
@@ -80,7 +97,7 @@ impl PreparedConnection {
         // Managers that share a worker have different origins and do not see each other's copies.
         let ours = format!("{MULTI_KUEUE_ORIGIN}={}", context.origin);
         sources.start(&ours, context.check_every);
-        OpenConnection { server, replaceable, watches, stop }
+        OpenConnection { server, uid: uid.map(Into::into), replaceable, watches, stop }
     }
 }
 
@@ -88,6 +105,11 @@ impl OpenConnection {
     /// Whether the endpoint has the server of this connection.
     pub(super) fn has_server_of(&self, endpoint: &WorkerEndpoint) -> bool {
         self.server == endpoint.server
+    }
+
+    /// Whether this identity is that of the cluster of this connection, as far as both are known.
+    pub(super) fn is_cluster(&self, uid: Option<&str>) -> bool {
+        self.uid.as_deref().zip(uid).is_none_or(|(known, found)| known == found)
     }
 
     /// Uses the credentials of the endpoint from the next request on.

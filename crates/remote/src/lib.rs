@@ -8,6 +8,7 @@
 //! | `reconcile` | what the supervisor does for a worker, pure |
 //! | `retry` | when a connection is retried, and the status meanwhile, pure |
 //! | `cluster_uid` | which cluster a connection leads to, and whether it may be used |
+//! | `confirmed_lists` | a list counts only if it came from that cluster |
 //! | `client`, `response_limit`, `response_deadline` | the client of a worker |
 //! | `replaceable_client` | replacing the credentials of a client in use |
 //! | `worker` | the task of one worker: loads, probes, connects |
@@ -21,6 +22,7 @@
 mod client;
 mod cluster_profile;
 mod cluster_uid;
+mod confirmed_lists;
 mod connection;
 mod context;
 mod file_watch;

@@ -1,6 +1,7 @@
 //! A worker's task against a TLS server that accepts some tokens and has no resources.
 
 mod cluster_profiles;
+mod confirmed_lists;
 mod hub;
 mod supervision;
 
@@ -72,6 +73,10 @@ struct ApiState {
     storeless: watch::Sender<bool>,
     /// Number of requests for the version.
     n_probes: watch::Sender<u64>,
+    /// The uid of the namespace kube-system, if it is not the usual one.
+    other_uid: watch::Sender<Option<&'static str>>,
+    /// Number of requests for that namespace.
+    n_identities: watch::Sender<u64>,
 }
 
 async fn answer(State(state): State<Arc<ApiState>>, request: Request) -> Response {
@@ -91,7 +96,9 @@ async fn answer(State(state): State<Arc<ApiState>>, request: Request) -> Respons
         return status(StatusCode::INTERNAL_SERVER_ERROR, "no leader");
     }
     if request.uri().path() == "/api/v1/namespaces/kube-system" {
-        let metadata = json!({ "name": "kube-system", "uid": "this-place" });
+        state.n_identities.send_modify(|n| *n += 1);
+        let uid = state.other_uid.borrow().unwrap_or("this-place");
+        let metadata = json!({ "name": "kube-system", "uid": uid });
         return Json(json!({ "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
             "metadata": metadata }))
         .into_response();
@@ -145,6 +152,14 @@ impl TestServer {
     async fn wait_for_use(&self, token: &str) {
         let mut used = self.state.used.subscribe();
         let seen = used.wait_for(|used| used.contains(token));
+        timeout(TIMEOUT, seen).await.expect("in time").expect("the state");
+    }
+
+    /// Waits for a few more requests for the identity.
+    async fn wait_for_identities(&self) {
+        let mut n_identities = self.state.n_identities.subscribe();
+        let enough = *n_identities.borrow() + 2;
+        let seen = n_identities.wait_for(|n| *n >= enough);
         timeout(TIMEOUT, seen).await.expect("in time").expect("the state");
     }
 

@@ -256,9 +256,9 @@ impl WorkerLoop {
     async fn probe(&mut self, mut endpoint: WorkerEndpoint) -> Option<Duration> {
         let timing = self.context.timing;
         let pause = match self.check_endpoint(&endpoint).await {
-            Ok(()) => {
+            Ok(uid) => {
                 self.attempts.reset();
-                self.connect(&endpoint).await;
+                self.connect(&endpoint, uid.as_deref()).await;
                 endpoint.fresh = false;
                 jitter::shortened(timing.probe_every)
             }
@@ -294,8 +294,12 @@ impl WorkerLoop {
         jitter::lengthened(self.attempts.fail())
     }
 
-    /// Whether the endpoint responds, and its cluster is claimed by this MultiKueueCluster.
-    async fn check_endpoint(&mut self, endpoint: &WorkerEndpoint) -> Result<(), Unreachable> {
+    /// Whether the endpoint responds, and its cluster is claimed by this MultiKueueCluster. Returns the identity of the cluster, if that
+    /// was read.
+    async fn check_endpoint(
+        &mut self,
+        endpoint: &WorkerEndpoint,
+    ) -> Result<Option<String>, Unreachable> {
         client::probe(&endpoint.client, self.context.timing.deadline).await?;
         // A watch that failed would leave its kind outdated, while the server still answers probes.
         self.check_watches()?;
@@ -307,7 +311,7 @@ impl WorkerLoop {
             // its identity may have lost its store, and its version alone says nothing about that.
             Err(error @ Unreachable::NotNoted(_)) if is_open => {
                 tracing::warn!(cluster = &*self.name, %error, "the identity was not compared");
-                Ok(())
+                Ok(None)
             }
             claimed => claimed,
         }
@@ -321,9 +325,14 @@ impl WorkerLoop {
         Ok(())
     }
 
-    /// Uses an endpoint after a successful probe.
-    async fn connect(&mut self, endpoint: &WorkerEndpoint) {
+    /// Uses an endpoint after a successful probe, which read this identity.
+    async fn connect(&mut self, endpoint: &WorkerEndpoint, uid: Option<&str>) {
         match &mut self.connection {
+            // Nothing was recorded on the former cluster, or a person has confirmed the change.
+            Some(connection) if !connection.is_cluster(uid) => {
+                let message = "another cluster answers at the same address".to_owned();
+                self.lose(lost(CLIENT_CONNECTION_FAILED, message)).await;
+            }
             Some(connection) if connection.has_server_of(endpoint) => {
                 if endpoint.fresh {
                     connection.use_credentials_of(endpoint);
@@ -343,7 +352,7 @@ impl WorkerLoop {
         }
         let prepared = PreparedConnection::new(&self.name, &self.context, endpoint);
         self.report(connected()).await;
-        self.connection = Some(prepared.begin(&self.name, &self.context));
+        self.connection = Some(prepared.begin(&self.name, uid, &self.context));
     }
 
     async fn refuse(&mut self, refused: &KubeconfigRefused) {

@@ -10,6 +10,7 @@ mod cut_off;
 mod deleted;
 mod elastic;
 mod exactly_once;
+mod external_dispatcher;
 mod external_frameworks;
 mod fixture;
 mod garbage;

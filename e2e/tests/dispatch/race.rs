@@ -19,7 +19,9 @@ use kube::{
 use serde_json::json;
 use tokio::sync::OnceCell;
 
-use crate::{cluster_profiles, external_frameworks, manager_quota, mixed_workers};
+use crate::{
+    cluster_profiles, external_dispatcher, external_frameworks, manager_quota, mixed_workers,
+};
 
 /// Two of its workers have queues, so the other tests have labs of their own.
 static LAB: OnceCell<TestLab> = OnceCell::const_new();
@@ -88,6 +90,10 @@ async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
     manager.process.terminate(TIMEOUT).await?;
     // The gate is off from now on.
     cluster_profiles::unregister(&installation, with.name()).await?;
+    let external = external_dispatcher::configuration();
+    let manager = installation.manager_with(true, &external, &[]).await?;
+    external_dispatcher::another_program_nominates(lab, &installation).await?;
+    manager.process.terminate(TIMEOUT).await?;
     let _manager = installation.manager(true, &[]).await?;
     mixed_workers::known_room_comes_first_and_then_the_queues(lab, &installation).await
 }
