@@ -35,10 +35,10 @@ impl<K: Resource> ObjectStore<K> {
     }
 
     fn remove(&mut self, key: &Key) {
-        self.objects.remove(&key.name);
+        self.objects.remove(&*key.name);
     }
 
     fn insert(&mut self, object: Arc<K>) {
-        self.objects.insert(Key::of(&*object).name, object);
+        self.objects.insert((*Key::of(&*object).name).into(), object);
     }
 }

@@ -4,6 +4,8 @@
 //! ([`crate::failpoint`]). Writes are idempotent: each carries a precondition or states the desired values, so sending it
 //! twice does no harm.
 
+use std::sync::Arc;
+
 use http::{HeaderValue, Request, header::CONTENT_TYPE};
 use kube::{
     Resource,
@@ -148,7 +150,7 @@ impl ResourceWrites<'_> {
     /// # Errors
     /// If the object cannot be encoded.
     pub fn create(self, object: Value) -> Result<Write, WriteError> {
-        let text = |field: &str| object.pointer(field).and_then(Value::as_str).map(Box::from);
+        let text = |field: &str| object.pointer(field).and_then(Value::as_str).map(Arc::from);
         let name = text("/metadata/name").unwrap_or_default();
         let key = Key { namespace: text("/metadata/namespace"), name };
         self.create_encoded(&key, Ok(object))

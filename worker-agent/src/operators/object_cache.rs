@@ -3,7 +3,10 @@
 //! A write is visible to the next pass although its watch event has not come yet. Without that a pass would make the pods of the former
 //! one again. The newer version of an object wins; an object that was deleted after a write began does not come back with its answer.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use runtime::watch::Key;
 use serde_json::{Value, json};
@@ -24,7 +27,7 @@ pub(super) struct ObjectId {
 impl ObjectId {
     pub(super) fn of(object: &Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let namespace = object["metadata"]["namespace"].as_str().map(Box::from);
+        let namespace = object["metadata"]["namespace"].as_str().map(Arc::from);
         let name = text(&object["metadata"]["name"]).into();
         Self { kind: text(&object["kind"]), key: Key { namespace, name } }
     }
@@ -34,7 +37,7 @@ impl ObjectId {
 #[derive(Default)]
 pub(super) struct ObjectCache {
     /// By namespace first: a pass reads one.
-    objects: BTreeMap<Option<Box<str>>, BTreeMap<ObjectId, Value>>,
+    objects: BTreeMap<Option<Arc<str>>, BTreeMap<ObjectId, Value>>,
     deleted: HashMap<ObjectId, Instant>,
 }
 

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
+    sync::Arc,
 };
 
 use appwrapper::{WrapperFacts, settings::WrapperSettings};
@@ -191,7 +192,7 @@ fn time_zone(cron_job: &Value) -> Option<TimeZone> {
 
 /// The operated objects that a change of `object` concerns, itself included.
 pub(super) fn concerned(object: &Value) -> Vec<ParentId> {
-    let namespace: Option<Box<str>> = object["metadata"]["namespace"].as_str().map(Box::from);
+    let namespace: Option<Arc<str>> = object["metadata"]["namespace"].as_str().map(Arc::from);
     let id = |kind, name: &str| ParentId {
         kind,
         key: Key { namespace: namespace.clone(), name: name.into() },

@@ -171,7 +171,7 @@ impl OperatorPass {
         let Some(resource) = self.resource(&target).await else {
             return Ok(unknown_kind(&target));
         };
-        object["metadata"]["namespace"] = json!(self.id.key.namespace);
+        object["metadata"]["namespace"] = json!(self.id.key.namespace.as_deref());
         let answer = self.send(Write::of("operator-create", &resource).create(object)).await?;
         // An object that has the name without the label of a watch: the next decision must see it.
         if let OrderAnswer::Refused(Refusal { code: 409, .. }) = &answer

@@ -101,8 +101,8 @@ pub(crate) fn submit(
             .outbox
             .submit(intent, |purpose, key| Write::merge::<Lease>(purpose, key, None, &fields));
     }
-    metadata["namespace"] = json!(intent.target.key.namespace);
-    metadata["name"] = json!(intent.target.key.name);
+    metadata["namespace"] = json!(intent.target.key.namespace.as_deref());
+    metadata["name"] = json!(&*intent.target.key.name);
     metadata["labels"] = json!({ GRANTS: "true" });
     // Fields without a value are left out of an object that is created.
     if let Some(annotations) = metadata["annotations"].as_object_mut() {

@@ -29,7 +29,7 @@ impl PodEnd<'_> {
         let mut fields = json!({
             "apiVersion": "v1", "kind": "Pod",
             "metadata": {
-                "name": key.name, "namespace": key.namespace,
+                "name": &*key.name, "namespace": key.namespace.as_deref(),
                 "uid": base.uid, "resourceVersion": base.version.to_string(),
             },
             "status": { "conditions": [{

@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn an_event_name_is_valid_for_any_object_name() {
         let time = 0x17f3_a1b2_c3d4_e5f6;
-        let name = |object: &str| key(&record(Some("ns"), object, ""), time).name.into_string();
+        let name = |object: &str| key(&record(Some("ns"), object, ""), time).name.to_string();
         assert_eq!(name("job"), "job.17f3a1b2c3d4e5f6");
         let long = name(&format!("{}.{}", "a".repeat(235), "b".repeat(17)));
         assert_eq!(long, format!("{}.17f3a1b2c3d4e5f6", "a".repeat(235)));

@@ -1,16 +1,16 @@
 //! The identity of an object within its kind.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use kube::Resource;
 
-/// Namespace and name.
+/// Namespace and name. Cheap to clone: an object has an entry in many maps, and all of them share the text of its key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// Absent for cluster-scoped kinds.
-    pub namespace: Option<Box<str>>,
+    pub namespace: Option<Arc<str>>,
     /// The name.
-    pub name: Box<str>,
+    pub name: Arc<str>,
 }
 
 impl Key {
@@ -19,7 +19,7 @@ impl Key {
     pub fn of(object: &impl Resource) -> Self {
         let meta = object.meta();
         Self {
-            namespace: meta.namespace.as_deref().map(Box::from),
+            namespace: meta.namespace.as_deref().map(Arc::from),
             name: meta.name.as_deref().unwrap_or_default().into(),
         }
     }

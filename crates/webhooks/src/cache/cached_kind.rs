@@ -23,11 +23,11 @@ use super::{Name, WebhookCache};
 ///     const BIT: u8 = 4;
 ///
 ///     fn insert(&self, cache: &mut WebhookCache) {
-///         cache.priority_classes.insert(Key::of(self).name);
+///         cache.priority_classes.insert((*Key::of(self).name).into());
 ///     }
 ///
 ///     fn remove(key: &Key, cache: &mut WebhookCache) {
-///         cache.priority_classes.remove(&key.name);
+///         cache.priority_classes.remove(&*key.name);
 ///     }
 /// }
 /// ```
@@ -52,14 +52,15 @@ impl CachedKind for LocalQueue {
 
     fn insert(&self, cache: &mut WebhookCache) {
         let Key { namespace, name } = Key::of(self);
-        let queues = cache.local_queues.entry(namespace.unwrap_or_default()).or_default();
-        queues.insert(name, self.spec.cluster_queue.as_str().into());
+        let namespace = namespace.as_deref().unwrap_or_default();
+        let queues = cache.local_queues.entry(namespace.into()).or_default();
+        queues.insert((*name).into(), self.spec.cluster_queue.as_str().into());
     }
 
     fn remove(key: &Key, cache: &mut WebhookCache) {
         let namespace = key.namespace.as_deref().unwrap_or_default();
         let Some(queues) = cache.local_queues.get_mut(namespace) else { return };
-        queues.remove(&key.name);
+        queues.remove(&*key.name);
         if queues.is_empty() {
             cache.local_queues.remove(namespace);
         }
@@ -74,11 +75,11 @@ impl CachedKind for ClusterQueue {
         let strategy = self.spec.admission_checks_strategy.iter();
         let checks = strategy.flat_map(|strategy| &strategy.admission_checks);
         let checks = checks.map(|check| Name::from(check.name.as_str()));
-        cache.cluster_queues.insert(name, checks.collect());
+        cache.cluster_queues.insert((*name).into(), checks.collect());
     }
 
     fn remove(key: &Key, cache: &mut WebhookCache) {
-        cache.cluster_queues.remove(&key.name);
+        cache.cluster_queues.remove(&*key.name);
     }
 }
 
@@ -88,11 +89,11 @@ impl CachedKind for AdmissionCheck {
     fn insert(&self, cache: &mut WebhookCache) {
         cache
             .check_controllers
-            .insert(Key::of(self).name, self.spec.controller_name.as_str().into());
+            .insert((*Key::of(self).name).into(), self.spec.controller_name.as_str().into());
     }
 
     fn remove(key: &Key, cache: &mut WebhookCache) {
-        cache.check_controllers.remove(&key.name);
+        cache.check_controllers.remove(&*key.name);
     }
 }
 
@@ -101,11 +102,11 @@ impl CachedKind for Namespace {
 
     fn insert(&self, cache: &mut WebhookCache) {
         let name = Key::of(self).name;
-        cache.namespaces.insert(name, self.metadata.labels.clone().unwrap_or_default());
+        cache.namespaces.insert((*name).into(), self.metadata.labels.clone().unwrap_or_default());
     }
 
     fn remove(key: &Key, cache: &mut WebhookCache) {
-        cache.namespaces.remove(&key.name);
+        cache.namespaces.remove(&*key.name);
     }
 }
 
@@ -113,10 +114,10 @@ impl CachedKind for WorkloadPriorityClass {
     const BIT: u8 = 4;
 
     fn insert(&self, cache: &mut WebhookCache) {
-        cache.priority_classes.insert(Key::of(self).name);
+        cache.priority_classes.insert((*Key::of(self).name).into());
     }
 
     fn remove(key: &Key, cache: &mut WebhookCache) {
-        cache.priority_classes.remove(&key.name);
+        cache.priority_classes.remove(&*key.name);
     }
 }

@@ -315,7 +315,7 @@ impl FleetRegistry {
     /// Takes the answer to a write of a MultiKueueCluster.
     pub(crate) fn cluster_answered(&mut self, ticket: &Ticket, answer: WriteOutcome) {
         debug_assert_eq!(ticket.target.subject, Subject::MultiKueueCluster);
-        let name = &ticket.target.key.name;
+        let name = &*ticket.target.key.name;
         if ticket.purpose == Purpose::ClusterUid {
             self.identity_answered(name, &answer);
         }
@@ -331,7 +331,7 @@ impl FleetRegistry {
         ticket: &Ticket,
         answer: WriteOutcome,
     ) -> Option<Arc<AdmissionCheck>> {
-        let tracked = self.checks.get_mut(&ticket.target.key.name)?;
+        let tracked = self.checks.get_mut(&*ticket.target.key.name)?;
         if let WriteOutcome::Done(value) = answer {
             tracked.observe_answer(value);
         }

@@ -344,7 +344,7 @@ impl ManagerControl {
 
     fn priority_classes(&mut self, change: Change<PriorityClass>) {
         self.each(change, |this, key, object| {
-            this.configuration.set_priority_class(key.name.clone(), object.as_deref());
+            this.configuration.set_priority_class((*key.name).into(), object.as_deref());
             // A job without a Workload may have waited for this class; nothing else tries it again.
             this.core.evaluate_all_jobs();
         });
@@ -367,7 +367,7 @@ impl ManagerControl {
         {
             multikueue.set_own_cluster(uid, &mut self.core.ctx);
         }
-        self.configuration.set_namespace(key.name.clone(), object);
+        self.configuration.set_namespace((*key.name).into(), object);
         self.core.evaluate_all_jobs();
     }
 
@@ -378,7 +378,7 @@ impl ManagerControl {
             class.is_some_and(|class| *class.name == *key.name)
         };
         self.core.ctx.agenda.workloads(self.core.workloads.select(refers));
-        self.configuration.set_workload_priority_class(key.name.clone(), object);
+        self.configuration.set_workload_priority_class((*key.name).into(), object);
         self.core.evaluate_all_jobs();
     }
 
@@ -445,7 +445,7 @@ impl ManagerControl {
 
     fn multikueue_config(&mut self, key: &Key, object: Option<Arc<MultiKueueConfig>>) {
         self.dispatching.registry.observe_config(
-            key.name.clone(),
+            (*key.name).into(),
             object,
             &mut self.core.ctx.agenda,
         );
@@ -455,7 +455,7 @@ impl ManagerControl {
 
     fn dispatch_policy(&mut self, key: &Key, object: Option<Arc<DispatchPolicy>>) {
         self.dispatching.registry.observe_policy(
-            key.name.clone(),
+            (*key.name).into(),
             object,
             &mut self.core.ctx.agenda,
         );

@@ -23,7 +23,7 @@ impl QueueObjects<'_> {
         agenda.now(Reevaluation::Queues);
         // Workers report their nodes by the labels that flavors name (docs/reference/dispatch.md §2).
         agenda.now(Reevaluation::LabelKeys);
-        self.queues.observe_flavor(key.name.clone(), object);
+        self.queues.observe_flavor((*key.name).into(), object);
         self.core.evaluate_all_jobs();
     }
 

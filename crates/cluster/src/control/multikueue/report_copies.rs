@@ -148,7 +148,7 @@ fn create(
     let fields = json!({
         "apiVersion": "sluice.dev/v1alpha1",
         "kind": "ClusterCapacity",
-        "metadata": { "name": target.key.name, "ownerReferences": [owner] },
+        "metadata": { "name": &*target.key.name, "ownerReferences": [owner] },
         "spec": spec,
     });
     let purpose = Purpose::CapacityCopyCreate;

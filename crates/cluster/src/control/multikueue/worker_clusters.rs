@@ -375,7 +375,7 @@ impl WorkerClusters {
         answer: WriteOutcome,
         ctx: &mut Context,
     ) {
-        if let Some(worker) = self.workers.get_mut(&ticket.target.key.name) {
+        if let Some(worker) = self.workers.get_mut(&*ticket.target.key.name) {
             worker.report_copy.answered(answer, ctx);
         }
     }

@@ -81,7 +81,7 @@ impl ProvisioningChecks {
     /// Writes conditions that differ.
     pub(super) fn write_conditions(&self, ctx: &mut Context) {
         for (name, tracked) in &self.checks {
-            let key = Key { namespace: None, name: name.clone() };
+            let key = Key { namespace: None, name: (**name).into() };
             let (target, base) = (Target::home(Subject::AdmissionCheck, &key), tracked.stamp());
             let waiter = Reevaluation::ProvisioningChecks;
             if !ctx.is_free(&target, &base, &waiter) {

@@ -291,7 +291,7 @@ impl Queues {
         let key = &ticket.target.key;
         match ticket.target.subject {
             Subject::ClusterQueue => {
-                let queue = self.cluster_queues.get_mut(&key.name);
+                let queue = self.cluster_queues.get_mut(&*key.name);
                 queue.is_some_and(|queue| queue.tracked.observe_answer(value))
             }
             Subject::LocalQueue => {
@@ -299,19 +299,19 @@ impl Queues {
                 queue.is_some_and(|queue| queue.tracked.observe_answer(value))
             }
             Subject::Cohort => {
-                let cohort = self.cohorts.get_mut(&key.name);
+                let cohort = self.cohorts.get_mut(&*key.name);
                 cohort.is_some_and(|cohort| cohort.tracked.observe_answer(value))
             }
             Subject::AdmissionCheck => {
-                let check = self.checks.get_mut(&key.name);
+                let check = self.checks.get_mut(&*key.name);
                 check.is_some_and(|check| check.observe_answer(value))
             }
             Subject::Topology => {
-                let topology = self.topologies.get_mut(&key.name);
+                let topology = self.topologies.get_mut(&*key.name);
                 topology.is_some_and(|topology| topology.observe_answer(value))
             }
             Subject::ResourceFlavor => {
-                let flavor = self.resource_flavors.get_mut(&key.name);
+                let flavor = self.resource_flavors.get_mut(&*key.name);
                 flavor.is_some_and(|flavor| flavor.observe_answer(value))
             }
             _ => false,

@@ -61,7 +61,7 @@ pub(super) struct WorkerQueues {
 impl WorkerQueues {
     pub(super) fn observe_cluster_queues(&mut self, change: Change<ClusterQueue>) {
         self.cluster_queues.observe(change, |key, queue| {
-            (key.name.clone(), queue.map(|queue| nominal_totals(&queue.spec)))
+            ((*key.name).into(), queue.map(|queue| nominal_totals(&queue.spec)))
         });
     }
 

@@ -113,7 +113,7 @@ impl WorkloadCommand {
                 // The uid keeps them from a Workload that was created again under the name.
                 let fields = json!({
                     "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
-                    "metadata": { "name": key.name, "namespace": key.namespace, "uid": workload.metadata.uid },
+                    "metadata": { "name": &*key.name, "namespace": key.namespace.as_deref(), "uid": workload.metadata.uid },
                     "status": { "reclaimablePods": pods },
                 });
                 let manager = RECLAIMABLE_PODS_MANAGER;
@@ -207,8 +207,8 @@ pub(super) fn apply_as(
         "apiVersion": "kueue.x-k8s.io/v1beta2",
         "kind": "Workload",
         "metadata": {
-            "name": key.name,
-            "namespace": key.namespace,
+            "name": &*key.name,
+            "namespace": key.namespace.as_deref(),
             "uid": workload.metadata.uid,
             "resourceVersion": workload.metadata.resource_version,
         },
