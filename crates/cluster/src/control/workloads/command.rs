@@ -192,8 +192,14 @@ pub(super) fn apply_status(
 ) -> Result<Write, WriteError> {
     // Fields of other managers stay out, e.g. reclaimablePods: this apply would take them over
     // (docs/reference/kueue.md §2.6).
-    let owned = index::status::owned_fields(status.clone());
-    apply_as((purpose, ADMISSION_MANAGER), key, workload, &json!(owned))
+    let mut owned = json!(index::status::owned_fields(status.clone()));
+    let nominated = |status: &WorkloadStatus| !status.nominated_cluster_names.is_empty();
+    // A field that is left out stays if another field manager has applied it, as an external dispatcher does
+    // (docs/reference/multikueue.md §1.10).
+    if nominated(&workload.status) && !nominated(status) {
+        owned["nominatedClusterNames"] = json!([]);
+    }
+    apply_as((purpose, ADMISSION_MANAGER), key, workload, &owned)
 }
 
 /// Status fields that a field manager applies to the observed version.
