@@ -16,7 +16,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use crds::{
     meta::{find, is_true},
@@ -65,6 +65,10 @@ pub struct GroupContext<'a> {
 }
 
 type Steps = Vec<ReconcileStep<Pod>>;
+
+/// Members that one evaluation writes at most. A group has thousands, and nothing else is decided while their writes are made; the
+/// answers bring the next evaluation, long before the API server has taken this number.
+const MAX_WRITES: usize = 256;
 
 /// Returns the next steps of a group.
 #[must_use]
@@ -306,7 +310,9 @@ fn with_workload(workload: &Workload, members: &Members<'_>, context: GroupConte
 /// Members that do not own the Workload yet.
 fn add_owners(workload: &Workload, members: &Members<'_>) -> Option<ReconcileStep<Pod>> {
     let owners = workload.metadata.owner_references.as_deref().unwrap_or_default();
-    let owns = |pod: &Pod| owners.iter().any(|one| Some(&one.uid) == pod.metadata.uid.as_ref());
+    // A set: a group has thousands of members, and each of them is an owner.
+    let owners: HashSet<&str> = owners.iter().map(|one| one.uid.as_str()).collect();
+    let owns = |pod: &Pod| pod.metadata.uid.as_deref().is_some_and(|uid| owners.contains(uid));
     let missing: Vec<&Pod> = members.kept.iter().copied().filter(|pod| !owns(pod)).collect();
     let references = composition::owner_references(&missing);
     let name = workload.metadata.name.clone().unwrap_or_default();
@@ -352,6 +358,9 @@ fn start_gated(workload: &Workload, members: &Members<'_>, context: GroupContext
         match started.run_with_pod_sets_info(std::slice::from_ref(&info), context.gates) {
             Ok(()) => steps.push(ReconcileStep::StartJob(Box::new(started))),
             Err(error) => return failed(error.to_string()),
+        }
+        if steps.len() == MAX_WRITES {
+            break;
         }
     }
     steps
@@ -427,6 +436,7 @@ fn remove_excess(excess: &[&Pod], context: GroupContext<'_>) -> Steps {
     let present = excess.iter().filter(|pod| !pod.is_deleting() || pod.has_finalizer());
     present
         .filter(|pod| (context.is_free)(pod))
+        .take(MAX_WRITES)
         .map(|pod| match pod.finalized() {
             Some(pod) => ReconcileStep::FinalizeJob(Box::new(pod)),
             None => ReconcileStep::DeleteExcess(Box::new((*pod).clone())),
@@ -437,7 +447,7 @@ fn remove_excess(excess: &[&Pod], context: GroupContext<'_>) -> Steps {
 /// Members that nothing is to be learned from any more.
 fn finalize(pods: &[&Pod], context: GroupContext<'_>) -> Steps {
     let held = pods.iter().filter(|pod| pod.has_finalizer() && (context.is_free)(pod));
-    let finalized = held.filter_map(|pod| pod.finalized());
+    let finalized = held.filter_map(|pod| pod.finalized()).take(MAX_WRITES);
     finalized.map(|pod| ReconcileStep::FinalizeJob(Box::new(pod))).collect()
 }
 
@@ -449,5 +459,5 @@ fn stop_running(
     context: GroupContext<'_>,
 ) -> Steps {
     let stop = |pod: &&Pod| stop_of(*pod, workload, reason, context.gates, context.now);
-    pods.iter().filter(|pod| (context.is_free)(pod)).filter_map(stop).collect()
+    pods.iter().filter(|pod| (context.is_free)(pod)).filter_map(stop).take(MAX_WRITES).collect()
 }

@@ -368,3 +368,21 @@ fn a_pod_keeps_the_generation_that_its_own_api_server_has_observed() {
         assert_eq!(shown.status, pod.status, "a write without a change would be repeated for ever");
     }
 }
+
+#[test]
+fn one_evaluation_writes_some_members_and_the_next_one_goes_on() {
+    let total =
+        json!({ "metadata": { "annotations": { "kueue.x-k8s.io/pod-group-total-count": "600" } } });
+    let names: Vec<String> = (0..600).map(|number| format!("pod-{number:03}")).collect();
+    let pods: Vec<Pod> = names.iter().map(|name| member(name, &total)).collect();
+    let pods: Vec<&Pod> = pods.iter().collect();
+    let admitted = workload(&pods, &["QuotaReserved", "Admitted"]);
+    let mut busy: Vec<&str> = Vec::new();
+    for expected in [256, 256, 88, 0] {
+        let steps = steps(&pods, Some(&admitted), &busy);
+        assert_eq!(steps.len(), expected);
+        let n_started = busy.len();
+        assert!(steps.first().is_none_or(|first| *first == format!("start pod-{n_started:03}")));
+        busy.extend(names[n_started..n_started + expected].iter().map(String::as_str));
+    }
+}
