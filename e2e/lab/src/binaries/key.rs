@@ -5,9 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
+use cache::io;
 use ring::digest::{Context, SHA256};
 
-use super::{BinariesError, build, io};
+use super::{BinariesError, build};
 
 /// The key of the programs built from `module`.
 pub(super) fn key(module: &Path) -> Result<String, BinariesError> {

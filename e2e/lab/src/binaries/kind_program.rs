@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::{BinariesError, build, cache_root, once};
+use cache::once;
+
+use super::{BinariesError, build};
 
 /// Its version, and part of its directory's name.
 const VERSION: &str = "v0.33.0";
@@ -12,8 +14,8 @@ const VERSION: &str = "v0.33.0";
 /// # Errors
 /// If there is no Go toolchain, or the build fails.
 pub fn find(report: &dyn Fn(&str)) -> Result<PathBuf, BinariesError> {
-    let directory = cache_root()?.join(format!("kind-{}", VERSION.replace('.', "-")));
-    once::filled(&directory, &["kind"], report, |into| {
+    let directory = cache::root()?.join(format!("kind-{}", VERSION.replace('.', "-")));
+    once::filled(&directory, &once::has_programs(&["kind"]), report, |into| {
         report("building kind from its Go module; half a minute, once");
         build::install(&format!("sigs.k8s.io/kind@{VERSION}"), into)
     })?;

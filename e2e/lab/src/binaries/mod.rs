@@ -9,12 +9,12 @@ mod build;
 mod key;
 pub mod kind_program;
 pub mod node_programs;
-mod once;
 mod packages;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use cache::{CacheError, once};
 use serde::{Deserialize, Serialize};
 
 use crate::component::Component;
@@ -37,19 +37,9 @@ pub enum BinariesError {
         /// The programs that are not there.
         missing: Vec<&'static str>,
     },
-    /// There is neither a cache directory nor a home directory.
-    #[error("no place for the cache: set XDG_CACHE_HOME or HOME")]
-    NoCache,
-    /// A file of the Go module or of the cache could not be read or written.
-    #[error("{operation} {}: {source}", .path.display())]
-    Io {
-        /// What was tried.
-        operation: &'static str,
-        /// On which file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    /// A file of the Go module or a directory of the cache.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
     /// The Go toolchain is missing.
     #[error("start the Go toolchain (go {arguments}): {source}")]
     NoGo {
@@ -57,14 +47,6 @@ pub enum BinariesError {
         arguments: String,
         /// What the system said.
         source: std::io::Error,
-    },
-    /// The Debian packages of real nodes could not be had.
-    #[error("{command} failed: {output}")]
-    Packages {
-        /// The command.
-        command: String,
-        /// What it printed.
-        output: String,
     },
     /// The Go toolchain failed.
     #[error("go {arguments} failed:\n{output}")]
@@ -90,8 +72,8 @@ impl Binaries {
         }
         let module = Path::new(env!("CARGO_MANIFEST_DIR"));
         let key = key::key(module)?;
-        let directory = cache_root()?.join(&key);
-        once::filled(&directory, &PROGRAMS, report, |into| {
+        let directory = cache::root()?.join(&key);
+        once::filled(&directory, &once::has_programs(&PROGRAMS), report, |into| {
             build::build_all(module, into, &PROGRAMS, report)
         })?;
         Ok(Self { directory })
@@ -116,21 +98,6 @@ impl Binaries {
     pub fn kubectl(&self) -> PathBuf {
         self.directory.join("kubectl")
     }
-}
-
-fn cache_root() -> Result<PathBuf, BinariesError> {
-    let base = match std::env::var_os("XDG_CACHE_HOME").filter(|dir| !dir.is_empty()) {
-        Some(cache) => PathBuf::from(cache),
-        None => {
-            PathBuf::from(std::env::var_os("HOME").ok_or(BinariesError::NoCache)?).join(".cache")
-        }
-    };
-    Ok(base.join("sluice-lab"))
-}
-
-fn io(operation: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> BinariesError {
-    let path = path.to_owned();
-    move |source| BinariesError::Io { operation, path, source }
 }
 
 #[cfg(test)]

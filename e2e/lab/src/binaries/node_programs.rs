@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use ring::digest::{SHA256, digest};
+use cache::{once, short_digest};
 use serde::{Deserialize, Serialize};
 
-use super::{BinariesError, build, cache_root, key, once, packages};
+use super::{BinariesError, build, key, packages};
 
 /// The programs that are built with Go.
 const BUILT: [&str; 3] = ["kubelet", "kube-proxy", "pause"];
@@ -21,13 +21,13 @@ impl NodePrograms {
     /// Finds the programs; builds and downloads them when needed. `report` gets a line of progress now and then.
     pub fn find(report: &dyn Fn(&str)) -> Result<Self, BinariesError> {
         let module = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let cache = cache_root()?;
+        let cache = cache::root()?;
         let found = Self {
             built: cache.join(format!("{}-node", key::key(module)?)),
             packages: cache.join(format!("packages-{}", short_digest(&packages::list()))),
         };
         packages::unpacked(&found.packages, report)?;
-        once::filled(&found.built, &BUILT, report, |into| {
+        once::filled(&found.built, &once::has_programs(&BUILT), report, |into| {
             build::build_all(module, into, &BUILT, report)
         })?;
         Ok(found)
@@ -84,9 +84,4 @@ impl NodePrograms {
         let folder = format!("usr/lib/{}-linux-gnu", std::env::consts::ARCH);
         self.packages.join(folder).display().to_string()
     }
-}
-
-fn short_digest(text: &str) -> String {
-    let digest = digest(&SHA256, text.as_bytes());
-    digest.as_ref().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -8,22 +8,25 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::{BinariesError, io};
+use super::{CacheError, io};
 
-/// Fills `directory`, unless it has all `files`. `fill` gets an empty directory.
-pub(super) fn filled(
+/// Fills `directory`, unless it is complete. `fill` gets an empty directory.
+///
+/// # Errors
+/// If `fill` fails, or a directory of the cache cannot be written.
+pub fn filled<E: From<CacheError>>(
     directory: &Path,
-    files: &[&str],
+    is_complete: &dyn Fn(&Path) -> bool,
     report: &dyn Fn(&str),
-    fill: impl FnOnce(&Path) -> Result<(), BinariesError>,
-) -> Result<(), BinariesError> {
-    if missing(directory, files).is_empty() {
+    fill: impl FnOnce(&Path) -> Result<(), E>,
+) -> Result<(), E> {
+    if is_complete(directory) {
         return Ok(());
     }
     let parent = directory.parent().unwrap_or(directory);
     std::fs::create_dir_all(parent).map_err(io("create", parent))?;
     let _lock = lock(&directory.with_extension("lock"), report)?;
-    if missing(directory, files).is_empty() {
+    if is_complete(directory) {
         return Ok(()); // Another process filled it meanwhile.
     }
     let unfinished = directory.with_extension("building");
@@ -31,12 +34,18 @@ pub(super) fn filled(
     remove(directory)?;
     std::fs::create_dir_all(&unfinished).map_err(io("create", &unfinished))?;
     fill(&unfinished)?;
-    std::fs::rename(&unfinished, directory).map_err(io("rename", &unfinished))
+    Ok(std::fs::rename(&unfinished, directory).map_err(io("rename", &unfinished))?)
+}
+
+/// A directory is complete if it has all of these programs.
+pub fn has_programs<'a>(files: &'a [&'a str]) -> impl Fn(&Path) -> bool + 'a {
+    |directory| missing(directory, files).is_empty()
 }
 
 /// The programs that a directory lacks. What cannot be executed is none: a machine that went down keeps names of files without
 /// their content.
-pub(super) fn missing<'a>(directory: &Path, files: &[&'a str]) -> Vec<&'a str> {
+#[must_use]
+pub fn missing<'a>(directory: &Path, files: &[&'a str]) -> Vec<&'a str> {
     let is_program = |file: &str| {
         let found = std::fs::metadata(directory.join(file));
         found.is_ok_and(|one| one.is_file() && one.len() > 0 && one.mode() & 0o111 != 0)
@@ -44,16 +53,16 @@ pub(super) fn missing<'a>(directory: &Path, files: &[&'a str]) -> Vec<&'a str> {
     files.iter().copied().filter(|file| !is_program(file)).collect()
 }
 
-fn lock(path: &Path, report: &dyn Fn(&str)) -> Result<File, BinariesError> {
+fn lock(path: &Path, report: &dyn Fn(&str)) -> Result<File, CacheError> {
     let file = File::create(path).map_err(io("create", path))?;
     if file.try_lock().is_err() {
-        report("another process fills the cache of programs; waiting for it");
+        report("another process fills the cache; waiting for it");
         file.lock().map_err(io("lock", path))?;
     }
     Ok(file)
 }
 
-fn remove(directory: &Path) -> Result<(), BinariesError> {
+fn remove(directory: &Path) -> Result<(), CacheError> {
     match std::fs::remove_dir_all(directory) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(io("remove", directory)(error))
@@ -70,7 +79,7 @@ mod tests {
     use super::*;
 
     /// Writes a program with this content.
-    fn fill(content: &'static str) -> impl FnOnce(&Path) -> Result<(), BinariesError> {
+    fn fill(content: &'static str) -> impl FnOnce(&Path) -> Result<(), CacheError> {
         move |into| {
             let program = into.join("program");
             let written = std::fs::write(&program, content)
@@ -83,12 +92,12 @@ mod tests {
     fn a_complete_directory_is_left_alone_and_an_incomplete_one_is_made_anew() {
         let root = tempfile::tempdir().unwrap();
         let directory = root.path().join("key");
-        filled(&directory, &["program"], &|_| {}, fill("first")).unwrap();
-        filled(&directory, &["program"], &|_| {}, fill("second")).unwrap();
+        filled(&directory, &has_programs(&["program"]), &|_| {}, fill("first")).unwrap();
+        filled(&directory, &has_programs(&["program"]), &|_| {}, fill("second")).unwrap();
         assert_eq!(std::fs::read_to_string(directory.join("program")).unwrap(), "first");
 
         std::fs::create_dir(directory.with_extension("building")).unwrap();
-        filled(&directory, &["program", "other"], &|_| {}, fill("third")).unwrap();
+        filled(&directory, &has_programs(&["program", "other"]), &|_| {}, fill("third")).unwrap();
         assert_eq!(std::fs::read_to_string(directory.join("program")).unwrap(), "third");
         assert_eq!(missing(&directory, &["program", "other"]), ["other"]);
     }
@@ -97,13 +106,13 @@ mod tests {
     fn programs_that_cannot_be_executed_are_made_anew() {
         let root = tempfile::tempdir().unwrap();
         let directory = root.path().join("key");
-        filled(&directory, &["program"], &|_| {}, fill("first")).unwrap();
+        filled(&directory, &has_programs(&["program"]), &|_| {}, fill("first")).unwrap();
         let program = directory.join("program");
         std::fs::write(&program, "").unwrap();
-        filled(&directory, &["program"], &|_| {}, fill("second")).unwrap();
+        filled(&directory, &has_programs(&["program"]), &|_| {}, fill("second")).unwrap();
         assert_eq!(std::fs::read_to_string(&program).unwrap(), "second");
         std::fs::set_permissions(&program, Permissions::from_mode(0o644)).unwrap();
-        filled(&directory, &["program"], &|_| {}, fill("third")).unwrap();
+        filled(&directory, &has_programs(&["program"]), &|_| {}, fill("third")).unwrap();
         assert_eq!(std::fs::read_to_string(&program).unwrap(), "third");
     }
 
@@ -115,9 +124,9 @@ mod tests {
             fill("half")(into)?;
             Err(io("write", into)(std::io::Error::other("no space")))
         };
-        assert!(filled(&directory, &["program"], &|_| {}, fails).is_err());
+        assert!(filled(&directory, &has_programs(&["program"]), &|_| {}, fails).is_err());
         assert!(!directory.exists());
-        filled(&directory, &["program"], &|_| {}, fill("whole")).unwrap();
+        filled(&directory, &has_programs(&["program"]), &|_| {}, fill("whole")).unwrap();
         assert_eq!(std::fs::read_to_string(directory.join("program")).unwrap(), "whole");
         assert!(!directory.with_extension("building").exists());
     }

@@ -1,0 +1,69 @@
+//! The cache of a machine: programs, packages and images that are built or downloaded once, for all checkouts.
+//!
+//! A directory of the cache bears a key of its inputs in its name, so that another input is another directory.
+//!
+//! | module | concept |
+//! |---|---|
+//! | [`once`] | a directory that is filled once, by one of several processes |
+//! | [`debian`] | Debian packages that are unpacked and not installed |
+//! | [`command`] | programs that are run for their effect |
+
+pub mod command;
+pub mod debian;
+pub mod once;
+
+use std::path::{Path, PathBuf};
+
+use ring::digest::{SHA256, digest};
+
+/// A directory of the cache could not be filled.
+#[derive(Debug, thiserror::Error)]
+pub enum CacheError {
+    /// There is neither a cache directory nor a home directory.
+    #[error("no place for the cache: set XDG_CACHE_HOME or HOME")]
+    NoPlace,
+    /// A file could not be read or written.
+    #[error("{operation} {}: {source}", .path.display())]
+    Io {
+        /// What was tried.
+        operation: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A program failed.
+    #[error("{command} failed: {output}")]
+    Command {
+        /// The program and its arguments.
+        command: String,
+        /// What it printed.
+        output: String,
+    },
+}
+
+/// The directory of the cache, outside of any checkout.
+///
+/// # Errors
+/// If the environment names neither a cache directory nor a home directory.
+pub fn root() -> Result<PathBuf, CacheError> {
+    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let base = match named("XDG_CACHE_HOME") {
+        Some(cache) => PathBuf::from(cache),
+        None => PathBuf::from(named("HOME").ok_or(CacheError::NoPlace)?).join(".cache"),
+    };
+    Ok(base.join("sluice-lab"))
+}
+
+/// A short digest of the inputs of a directory, for its name.
+#[must_use]
+pub fn short_digest(inputs: &str) -> String {
+    let digest = digest(&SHA256, inputs.as_bytes());
+    digest.as_ref().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Names the operation and the file of a failure.
+pub fn io(operation: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> CacheError {
+    let path = path.to_owned();
+    move |source| CacheError::Io { operation, path, source }
+}
