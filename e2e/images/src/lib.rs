@@ -14,6 +14,7 @@
 //! | [`labels`] | what the image says about itself |
 //! | [`archive`] | one tar for containerd, Docker and kind |
 //! | [`bill_of_materials`] | CycloneDX |
+//! | [`ray`] | the image with the real Ray, for tests |
 //! | [`revision`] | the revision of the sources |
 //! | [`digest`] | SHA-256 |
 //! | [`whole_file`] | files that are replaced as a whole |
@@ -28,5 +29,6 @@ pub mod labels;
 pub mod layer;
 pub mod linked_packages;
 pub mod program;
+pub mod ray;
 pub mod revision;
 pub mod whole_file;

@@ -8,7 +8,7 @@ use std::{
     process::{Command, ExitCode},
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use cargo_metadata::{Metadata, MetadataCommand};
 use clap::Parser;
 use images::{
@@ -16,16 +16,19 @@ use images::{
     compilation::{Compilation, CompilationInput, compile},
     definition::{self, IMAGES, ImageDefinition, ImagePlatform},
     layer::LayerFile,
-    revision, whole_file,
+    ray, revision, whole_file,
 };
+
+/// The name of the image with Ray on the command line.
+const RAY: &str = "ray";
 
 /// Makes images of the programs, one archive each, for containerd, Docker and kind.
 #[derive(Parser)]
 #[command(name = "sluice-images", version)]
 struct ImagesCli {
-    /// The images; all if none is named.
+    /// The images; both programs if none is named. `ray` is the real Ray, for tests, in the machine's cache.
     images: Vec<String>,
-    /// The folder of the archives; by default `images` in the target directory.
+    /// The folder of the archives of programs; by default `images` in the target directory.
     #[arg(long)]
     out: Option<PathBuf>,
     /// The revision of the sources; by default the commit that is checked out.
@@ -59,7 +62,16 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(cli: ImagesCli) -> Result<()> {
+fn run(mut cli: ImagesCli) -> Result<()> {
+    if cli.images.iter().any(|name| name == RAY) {
+        ensure!(!cli.files, "the image of Ray has no Dockerfile, so --files does not go with it");
+        let archive = ray::find(&|line| eprintln!("{line}"))?;
+        println!("{}\n  {}", ray::RAY_IMAGE, archive.display());
+        cli.images.retain(|name| name != RAY);
+        if cli.images.is_empty() {
+            return Ok(());
+        }
+    }
     let run = ImageRun::start(cli)?;
     let named = run.cli.images.iter().map(|name| definition::named(name));
     let mut images = named.collect::<Result<Vec<_>>>()?;

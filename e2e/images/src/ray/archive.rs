@@ -1,0 +1,221 @@
+//! A folder as an archive of `docker save`, which containerd, Docker and kind read. It is written piece by piece: a folder may be larger
+//! than the memory that is free.
+//!
+//! The same files give the same bytes: names are sorted, times are zero, all files belong to root, and modes are those of programs and of
+//! files.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use ring::digest::{Context, SHA256};
+use serde_json::{Value, json};
+use tar::{Builder, EntryType, Header};
+
+use crate::digest::sha256;
+
+/// An image of the files of a folder.
+#[derive(Debug, Clone, Copy)]
+pub struct FolderImage<'a> {
+    /// Its name and tag.
+    pub reference: &'a str,
+    /// The folder.
+    pub root: &'a Path,
+    /// The environment of its containers.
+    pub environment: &'a [&'a str],
+    /// Where its containers start.
+    pub working_directory: &'a str,
+}
+
+impl FolderImage<'_> {
+    /// Writes the archive. Its layer is beside it meanwhile.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written.
+    pub fn write(&self, archive: &Path) -> Result<()> {
+        let layer = archive.with_extension("layer");
+        let diff_id = write_layer(self.root, &layer)
+            .with_context(|| format!("packing {}", self.root.display()))?;
+        self.join(archive, &layer, &diff_id)
+            .with_context(|| format!("writing {}", archive.display()))?;
+        fs::remove_file(&layer).with_context(|| format!("removing {}", layer.display()))
+    }
+
+    fn join(&self, archive: &Path, layer: &Path, diff_id: &str) -> io::Result<()> {
+        let config = self.config(diff_id).to_string().into_bytes();
+        let name = format!("{}.json", sha256(&config));
+        let index =
+            json!([{"Config": name, "RepoTags": [self.reference], "Layers": ["layer.tar"]}]);
+        let index = index.to_string().into_bytes();
+        let mut tar = Builder::new(File::create(archive)?);
+        append(&mut tar, &name, &config)?;
+        let mut file = File::open(layer)?;
+        let mut header = header(EntryType::Regular, 0o644, file.metadata()?.len());
+        tar.append_data(&mut header, "layer.tar", &mut file)?;
+        append(&mut tar, "manifest.json", &index)?;
+        tar.into_inner()?.sync_all()
+    }
+
+    fn config(&self, diff_id: &str) -> Value {
+        json!({
+            "architecture": "amd64",
+            "os": "linux",
+            "config": {
+                "Env": self.environment,
+                "WorkingDir": self.working_directory,
+                "Cmd": ["/bin/bash"],
+            },
+            "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{diff_id}")]},
+        })
+    }
+}
+
+/// Packs a folder and gives the digest of what was written.
+fn write_layer(root: &Path, layer: &Path) -> io::Result<String> {
+    let output = DigestedFile {
+        file: BufWriter::with_capacity(1 << 20, File::create(layer)?),
+        digest: Context::new(&SHA256),
+    };
+    let mut tar = Builder::new(output);
+    append_folder(&mut tar, root, Path::new(""))?;
+    let mut output = tar.into_inner()?;
+    output.flush()?;
+    let digest = output.digest.finish();
+    Ok(digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Appends what is in a folder below the root, in order of the names.
+fn append_folder<W: Write>(tar: &mut Builder<W>, root: &Path, folder: &Path) -> io::Result<()> {
+    let entries = fs::read_dir(root.join(folder))?;
+    let names = entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>();
+    let mut names = names?;
+    names.sort();
+    for name in names {
+        let path = folder.join(name);
+        let metadata = fs::symlink_metadata(root.join(&path))?;
+        append_entry(tar, root, &path, &metadata)?;
+        if metadata.is_dir() {
+            append_folder(tar, root, &path)?;
+        }
+    }
+    Ok(())
+}
+
+fn append_entry<W: Write>(
+    tar: &mut Builder<W>,
+    root: &Path,
+    path: &Path,
+    metadata: &Metadata,
+) -> io::Result<()> {
+    let source: PathBuf = root.join(path);
+    if metadata.is_symlink() {
+        let mut header = header(EntryType::Symlink, 0o777, 0);
+        return tar.append_link(&mut header, path, fs::read_link(source)?);
+    }
+    let mode = metadata.permissions().mode();
+    if metadata.is_dir() {
+        // Only the folders for temporary files have the sticky bit.
+        let mode = if mode & 0o1000 == 0 { 0o755 } else { 0o1777 };
+        return tar.append_data(&mut header(EntryType::Directory, mode, 0), path, io::empty());
+    }
+    let mode = if mode & 0o111 == 0 { 0o644 } else { 0o755 };
+    let mut header = header(EntryType::Regular, mode, metadata.len());
+    tar.append_data(&mut header, path, File::open(source)?)
+}
+
+fn append<W: Write>(tar: &mut Builder<W>, path: &str, content: &[u8]) -> io::Result<()> {
+    tar.append_data(&mut header(EntryType::Regular, 0o644, content.len() as u64), path, content)
+}
+
+fn header(kind: EntryType, mode: u32, size: u64) -> Header {
+    let mut header = Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_mode(mode);
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_mtime(0);
+    header.set_size(size);
+    header
+}
+
+/// A file and the digest of what is written to it.
+struct DigestedFile {
+    file: BufWriter<File>,
+    digest: Context,
+}
+
+impl Write for DigestedFile {
+    fn write(&mut self, content: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(content)?;
+        self.digest.update(content.get(..written).unwrap_or(content));
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::io::Read;
+    use std::os::unix::fs::symlink;
+
+    use tar::Archive;
+
+    use super::*;
+    use crate::archive::is_complete;
+
+    /// A small archive, made in a new folder of `place`.
+    pub(crate) fn sample(place: &Path) -> Vec<u8> {
+        let root = tempfile::tempdir_in(place).expect("a folder");
+        fs::create_dir_all(root.path().join("files/bin")).expect("it is made");
+        fs::write(root.path().join("files/bin/z"), "program").expect("it is written");
+        let mode = fs::Permissions::from_mode(0o700);
+        fs::set_permissions(root.path().join("files/bin/z"), mode).expect("permissions");
+        fs::write(root.path().join("files/a"), vec![7; 100_000]).expect("it is written");
+        symlink("/bin/z", root.path().join("files/y")).expect("a link");
+        let image = FolderImage {
+            reference: "lab.sluice.dev/x:1",
+            root: &root.path().join("files"),
+            environment: &["A=b"],
+            working_directory: "/",
+        };
+        image.write(&root.path().join("x.tar")).expect("it is written");
+        assert!(!root.path().join("x.layer").exists());
+        fs::read(root.path().join("x.tar")).expect("it is there")
+    }
+
+    fn entries(archive: &[u8]) -> Vec<(String, u32, Vec<u8>)> {
+        let mut archive = Archive::new(archive);
+        let entries = archive.entries().expect("entries").map(|entry| {
+            let mut entry = entry.expect("an entry");
+            let mut content = Vec::new();
+            entry.read_to_end(&mut content).expect("its content");
+            let path = entry.path().expect("a path").display().to_string();
+            (path, entry.header().mode().expect("a mode"), content)
+        });
+        entries.collect()
+    }
+
+    #[test]
+    fn equal_folders_give_equal_archives_that_name_their_layer_by_digest() {
+        let place = tempfile::tempdir().expect("a folder");
+        let archive = sample(place.path());
+        assert_eq!(archive, sample(place.path()));
+        let files = entries(&archive);
+        let [(config, _, text), (_, _, layer), _] = &files[..] else { unreachable!("{files:?}") };
+        assert_eq!(*config, format!("{}.json", sha256(text)));
+        let text: Value = serde_json::from_slice(text).expect("JSON");
+        assert_eq!(text["rootfs"]["diff_ids"][0], format!("sha256:{}", sha256(layer)));
+        let inside: Vec<(String, u32)> =
+            entries(layer).into_iter().map(|(path, mode, _)| (path, mode)).collect();
+        let expected = [("a", 0o644), ("bin", 0o755), ("bin/z", 0o755), ("y", 0o777)];
+        assert_eq!(inside, expected.map(|(path, mode)| (path.to_owned(), mode)));
+        let written = place.path().join("x.tar");
+        fs::write(&written, &archive).expect("it is written");
+        assert!(is_complete(&written).expect("it is read"));
+    }
+}
