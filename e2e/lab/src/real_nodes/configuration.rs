@@ -4,7 +4,7 @@
 //! * The kubelet accepts cgroup v1 and swap, whatever the machine has, and does not lower its own OOM score, which needs a capability that
 //!   root may lack. Its control groups lie below those of the lab.
 //! * Disk pressure and the collection of images are off: the disk is the developer's, and images cannot be pulled again.
-//! * Pods get no resolver: there is no DNS in a lab.
+//! * Pods resolve names of Services, and no others: nothing outside of a lab is reached.
 //! * kube-proxy leaves the machine's limits of connection tracking as they are.
 
 use std::net::Ipv4Addr;
@@ -12,7 +12,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::node::RealNode;
+use super::dns::DOMAIN;
+use super::node::{GATEWAY, RealNode};
 
 /// Where containerd listens, in the node's own `/run`.
 pub const CONTAINERD_SOCKET: &str = "/run/containerd/containerd.sock";
@@ -49,6 +50,8 @@ pub fn kubelet(node: &RealNode, authority: &Path, cgroup_root: &str) -> Value {
         "maxPods": PODS,
         "podCIDR": node.pod_range(),
         "resolvConf": "",
+        "clusterDNS": [GATEWAY],
+        "clusterDomain": DOMAIN,
         "volumePluginDir": "/var/lib/kubelet/volume-plugins",
         "imageGCHighThresholdPercent": 100,
         "imageMinimumGCAge": "8760h",

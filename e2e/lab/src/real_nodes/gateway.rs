@@ -4,15 +4,19 @@
 //! * Connections to `10.210.0.1:PORT`, where `PORT` is the port of a cluster's API server, go to that port of the host's loopback.
 //! * The API servers reach kubelets and pods through it: it answers `CONNECT` on a socket that is named in their egress
 //!   configuration. Loopback in such a request means the host's, where aggregated APIs of tests listen.
+//!
+//! It answers the DNS questions of pods as well ([`dns`]).
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy_bidirectional};
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpStream, UdpSocket, UnixListener, UnixStream};
+use tokio::task::LocalSet;
 use tokio::time::timeout;
 
+use super::dns;
 use super::links::{self, LinkError};
 use super::node::GATEWAY;
 use crate::state::{LabState, StateError};
@@ -69,7 +73,10 @@ pub fn run(directory: &Path) -> Result<(), GatewayError> {
     let runtime = runtime.map_err(socket("start the runtime of", "the gateway"))?;
     let lab = LabState::load(directory)?;
     links::prepare_gateway()?;
-    runtime.block_on(async {
+    LocalSet::new().block_on(&runtime, async {
+        let at = (GATEWAY, dns::PORT);
+        let names = UdpSocket::bind(at).await;
+        let names = names.map_err(socket("listen at", format!("{GATEWAY}:{}", at.1)))?;
         for cluster in &lab.clusters {
             let at = (GATEWAY, cluster.api_port);
             let listener = TcpListener::bind(at).await;
@@ -79,7 +86,8 @@ pub fn run(directory: &Path) -> Result<(), GatewayError> {
         let path = egress_socket(directory);
         let listener = UnixListener::bind(&path);
         let listener = listener.map_err(socket("listen at", path.display().to_string()))?;
-        serve_egress(&listener, &host_socket(directory)).await;
+        let host = host_socket(directory);
+        tokio::join!(serve_egress(&listener, &host), dns::serve(names, &lab.clusters));
         Ok(())
     })
 }

@@ -64,6 +64,12 @@ impl RealNode {
         format!("10.220.{}.0/24", self.number)
     }
 
+    /// Whether an address is its own or that of one of its pods.
+    pub fn has(&self, address: Ipv4Addr) -> bool {
+        let [first, second, third, _] = address.octets();
+        address == self.address() || [first, second, third] == [10, 220, self.number]
+    }
+
     /// The gateway's end of its link.
     pub fn link(&self) -> String {
         format!("node{}", self.number)
@@ -86,6 +92,9 @@ mod tests {
         assert_eq!(addresses.map(|one| one.octets()[3]), [2, 3, 201]);
         assert!(!addresses.contains(&GATEWAY));
         assert_eq!(nodes[1].pod_range(), "10.220.2.0/24");
+        let pod = Ipv4Addr::new(10, 220, 2, 9);
+        assert_eq!(nodes.each_ref().map(|node| node.has(pod)), [false, true, false]);
+        assert!(nodes[1].has(nodes[1].address()) && !nodes[0].has(nodes[1].address()));
         assert_eq!(nodes[2].directory, Path::new("/l/worker-1/real-1"));
     }
 }

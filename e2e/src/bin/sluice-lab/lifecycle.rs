@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use lab::real_nodes::inotify::InotifyDemand;
+use lab::real_nodes::memory;
 use lab::real_nodes::node::RealNodeCounts;
 use lab::up::{self, LabOwner, Options};
 use lab::{LabState, Phase, StateRoot};
@@ -107,6 +108,9 @@ pub(crate) struct Preflight {
     /// Their real nodes.
     #[arg(long, value_name = "N", default_value_t = 1)]
     nodes: usize,
+    /// Gibibytes that their containers need.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    memory: u64,
 }
 
 impl Preflight {
@@ -114,7 +118,8 @@ impl Preflight {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let demand = InotifyDemand { clusters: self.clusters, nodes: self.nodes };
         let root = StateRoot::of_user()?;
-        let lacking = up::lacking_for_real_nodes(&root, &self.lab.name, demand)?;
+        let mut lacking = up::lacking_for_real_nodes(&root, &self.lab.name, demand)?;
+        lacking.extend(memory::lacking(self.memory));
         if lacking.is_empty() {
             println!("real nodes can run here");
             return Ok(ExitCode::SUCCESS);
