@@ -5,7 +5,7 @@ CARGO ?= cargo
 # The target directory of cargo.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: test test-real test-clusters kind-up kind-test kind-down lint build unit crash crash-and-counts others lab-lane-1 lab-lane-2 crate-suites counts recount demo bench images programs generate clean-lab
+.PHONY: test test-real test-real-ray test-clusters kind-up kind-test kind-down lint build unit crash crash-and-counts others lab-lane-1 lab-lane-2 crate-suites counts recount demo bench images programs generate clean-lab
 
 test: lint build unit
 
@@ -81,6 +81,20 @@ test-real: build
 	  $(CARGO) test --workspace --locked --test real --test real_pods -- --ignored; \
 	else \
 	  echo "make test-real: SKIPPED, no test was run"; \
+	fi
+	@$(MAKE) --no-print-directory test-real-ray
+
+# The real Ray on real nodes, about four minutes with the image of Ray, which is made once. `RAY=no` leaves it out.
+RAY ?= yes
+
+# One test after the other: two Ray clusters at once are too much for two cores.
+test-real-ray: build
+	@if [ "$(RAY)" = no ]; then \
+	  echo "make test-real-ray: SKIPPED, no test with the real Ray was run: RAY=no"; \
+	elif $(TARGET)/debug/sluice-lab preflight --clusters 3 --nodes 2 --memory 4 && $(TARGET)/debug/sluice-images ray; then \
+	  RUST_LIB_BACKTRACE=0 $(CARGO) test --workspace --locked --test real_ray -- --ignored --test-threads=1; \
+	else \
+	  echo "make test-real-ray: SKIPPED, no test with the real Ray was run"; \
 	fi
 
 # The installation in pods, on the three clusters whose kubeconfigs SLUICE_E2E_KUBECONFIGS names. kind/README.md says more.

@@ -1,8 +1,11 @@
 //! Queues, nodes and Jobs of tests.
 
 use anyhow::Result;
+use crds::v1beta2::ClusterQueue;
 use harness::{Cluster, NodeSpec, annotation};
 use k8s_openapi::api::{batch::v1::Job, core::v1::Taint};
+use kube::Api;
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 /// Label and taint of the nodes that only pods of one test may use; the value is the test's namespace.
@@ -71,6 +74,22 @@ fn queue_objects(namespace: &str, cpu: &str, workers: &[&str], flavor: &Value) -
     objects.push(cluster_queue);
     let text: Vec<String> = objects.iter().map(ToString::to_string).collect();
     text.join("\n---\n")
+}
+
+/// Gives the queue of a namespace this quota of cpu, and one of memory as well: a container with a memory limit requests as much.
+///
+/// # Errors
+/// If the API server refuses it.
+pub async fn set_quota(hub: &Cluster, namespace: &str, quotas: [(&str, &str); 2]) -> Result<()> {
+    let quotas = quotas.map(|(name, quota)| json!({"name": name, "nominalQuota": quota}));
+    let groups = json!([{
+        "coveredResources": ["cpu", "memory"],
+        "flavors": [{"name": namespace, "resources": quotas}],
+    }]);
+    let queues: Api<ClusterQueue> = hub.cluster_api();
+    let patch = Patch::Merge(json!({"spec": {"resourceGroups": groups}}));
+    queues.patch(namespace, &PatchParams::default(), &patch).await?;
+    Ok(())
 }
 
 /// Run time in seconds of pods that do not end by themselves while a test runs.

@@ -17,8 +17,10 @@ pub fn run(command: &mut Command) -> Result<(), CacheError> {
     match command.stdin(Stdio::null()).output() {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            Err(failed(command, said))
+            // One line, as the reason why something is skipped.
+            let said = String::from_utf8_lossy(&output.stderr);
+            let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+            Err(failed(command, lines.collect::<Vec<_>>().join("; ")))
         }
         Err(error) => Err(failed(command, error.to_string())),
     }
@@ -31,8 +33,9 @@ mod tests {
     #[test]
     fn a_failure_names_the_command_and_what_it_printed() {
         let said = |command: &mut Command| run(command).unwrap_err().to_string();
-        let fails = said(Command::new("sh").args(["-c", "echo no room >&2; exit 1"]));
-        assert_eq!(fails, "sh -c echo no room >&2; exit 1 failed: no room");
+        let fails =
+            said(Command::new("sh").args(["-c", "echo no >&2; echo >&2; echo room >&2; exit 1"]));
+        assert_eq!(fails, "sh -c echo no >&2; echo >&2; echo room >&2; exit 1 failed: no; room");
         let absent = said(&mut Command::new("/absent/program"));
         assert!(absent.starts_with("/absent/program failed: No such file"), "{absent}");
         run(&mut Command::new("true")).unwrap();

@@ -8,6 +8,7 @@
 //! * [`Process`]: one of the project's programs, its log and its exit.
 //! * [`FaultProxy`]: a proxy between a client and an API server that delays, hangs, refuses or cuts connections.
 //! * [`PlayedService`]: one address for several endpoints, such as the webhooks of replicas.
+//! * [`ServiceProxy`]: the way from an agent beside the lab to Services of pods on real nodes.
 //! * [`Observer`]: the ledger of pod starts and ends, from which follows whether a job ran once, twice or never. It does not
 //!   use any status that the project's programs write.
 //! * [`PlayedOperator`]: the operator of a declared kind of job, for kinds of which the lab has none.
@@ -30,6 +31,7 @@ mod played_service;
 mod process;
 mod proxy;
 mod ray_heads;
+mod service_proxy;
 mod space;
 mod spawner;
 mod store;
@@ -51,6 +53,7 @@ pub use played_service::PlayedService;
 pub use process::{Launch, Process, ProcessError};
 pub use proxy::{Fault, FaultProxy};
 pub use ray_heads::{HeadFault, RayHeads, ServeConfig, Submission};
+pub use service_proxy::ServiceProxy;
 pub use space::{Space, make_namespace};
 pub use wait::GaveUp;
 

@@ -3,15 +3,11 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use crds::{
-    meta,
-    v1beta2::{ClusterQueue, Workload},
-};
+use crds::{meta, v1beta2::Workload};
 use e2e::{installation::TIMEOUT, objects, waits};
 use harness::{Cluster, Judgement, RunVerdict, Space, program};
 use k8s_openapi::api::batch::v1::{Job, JobCondition};
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use lab::real_nodes::configuration::BUSYBOX_IMAGE;
 use lab::real_nodes::running_node::RunningNode;
@@ -79,17 +75,8 @@ impl RealFixture {
 
     /// Gives the queue this quota of cpu, and one of memory as well: a container with a memory limit requests as much.
     pub(crate) async fn set_quota(&self, cpu: &str) -> Result<()> {
-        let name = self.namespace();
-        let quota = [("cpu", cpu), ("memory", "1Gi")]
-            .map(|(resource, quota)| json!({"name": resource, "nominalQuota": quota}));
-        let groups = json!([{
-            "coveredResources": ["cpu", "memory"],
-            "flavors": [{"name": name, "resources": quota}],
-        }]);
-        let queues: Api<ClusterQueue> = self.hub.cluster_api();
-        let patch = Patch::Merge(json!({"spec": {"resourceGroups": groups}}));
-        queues.patch(name, &PatchParams::default(), &patch).await?;
-        Ok(())
+        let quotas = [("cpu", cpu), ("memory", "1Gi")];
+        objects::set_quota(&self.hub, self.namespace(), quotas).await
     }
 
     pub(crate) fn namespace(&self) -> &str {

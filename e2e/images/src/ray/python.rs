@@ -5,8 +5,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
-use cache::command;
+use anyhow::{Context, Result, bail};
+use cache::{CacheError, command};
 
 /// The folder of libraries of the architecture.
 const LIBRARIES: &str = "lib/x86_64-linux-gnu";
@@ -35,7 +35,7 @@ impl UnpackedPython<'_> {
         pip.args(["--require-hashes", "--only-binary=:all:", "--no-compile"]);
         pip.args(["--disable-pip-version-check", "--root-user-action=ignore"]);
         pip.args([OsStr::new("--target"), into.as_os_str(), OsStr::new("--requirement")]);
-        Ok(command::run(pip.arg(requirements))?)
+        run("pip install", pip.arg(requirements))
     }
 
     /// Compiles folders of the image. What is compiled counts whatever times the files have.
@@ -48,7 +48,7 @@ impl UnpackedPython<'_> {
         compile.args(["--invalidation-mode", "unchecked-hash", "-s"]).arg(self.root);
         // Files that belong to other versions of Python do not compile, and are reported on standard output.
         compile.args(["-p", "/"]).args(folders.iter().map(|folder| self.root.join(folder)));
-        Ok(command::run(&mut compile)?)
+        run("compileall", &mut compile)
     }
 
     fn command(&self) -> Command {
@@ -71,5 +71,13 @@ impl UnpackedPython<'_> {
         };
         let found = paths.into_iter().find(named);
         found.with_context(|| format!("there is no pip in {}", folder.display()))
+    }
+}
+
+/// Runs a module of Python. Its command line has the path of every library, and would hide what failed.
+fn run(module: &str, command: &mut Command) -> Result<()> {
+    match command::run(command) {
+        Err(CacheError::Command { output, .. }) => bail!("{module} failed: {output}"),
+        other => Ok(other?),
     }
 }

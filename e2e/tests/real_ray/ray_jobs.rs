@@ -1,0 +1,30 @@
+//! A RayJob that the agent of its worker operates: it makes the cluster, submits the job to the head over HTTP, and follows it.
+
+use anyhow::{Context, Result, ensure};
+use serde_json::json;
+
+use crate::fixture::{RayFixture, cluster_spec, in_queue};
+use crate::head::JOB;
+
+#[tokio::test]
+#[ignore = "make test-real"]
+async fn a_ray_job_of_the_agent_succeeds() -> Result<()> {
+    let fixture = RayFixture::open("ray_job").await?;
+    let job = json!({
+        "apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": in_queue("train"),
+        "spec": {
+            "submissionMode": "HTTPMode", "entrypoint": JOB, "shutdownAfterJobFinishes": true,
+            "rayClusterSpec": cluster_spec(),
+        },
+    });
+    fixture.submit(&job).await?;
+
+    fixture.until_placed("train").await?;
+    let ended =
+        fixture.until_status(("RayJob", "train"), "jobDeploymentStatus", "Complete").await?;
+    let status = ended.data.get("status").context("a status")?;
+    ensure!(status["jobStatus"] == "SUCCEEDED", "{status}");
+    // The cluster goes with the end of the job.
+    fixture.until_no_pod_is_left().await?;
+    fixture.delete("RayJob", "train").await
+}
