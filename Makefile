@@ -5,7 +5,7 @@ CARGO ?= cargo
 # The target directory of cargo.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: test test-real test-real-ray test-clusters kind-up kind-test kind-down lint build unit crash crash-and-counts others lab-lane-1 lab-lane-2 crate-suites counts recount demo bench images programs generate clean-lab
+.PHONY: test test-real test-real-ray test-clusters kind-up kind-register kind-test kind-down lint build unit crash crash-and-counts others lab-lane-1 lab-lane-2 crate-suites counts recount demo bench images programs generate clean-lab
 
 test: lint build unit
 
@@ -105,6 +105,10 @@ test-clusters:
 # Three clusters of kind, made, tested and deleted. Where Docker does not run, each says SKIPPED and does nothing.
 kind-up: build
 	$(TARGET)/debug/sluice-kind up
+
+# The workers at the manager, both installed before.
+kind-register: build
+	$(TARGET)/debug/sluice-kind register
 
 kind-test: build
 	$(TARGET)/debug/sluice-kind load

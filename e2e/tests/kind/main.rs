@@ -1,6 +1,8 @@
 //! `sluice-kind` with played programs `docker` and `kind`: what it asks of them, and what it leaves when they fail. Clusters of the
 //! real kind are made by `make kind-up`.
 
+mod registration;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -16,7 +18,8 @@ PATH=/usr/bin:/bin
 echo "$*" >>HOME/calls
 case "$1 $2" in
 "get clusters") cat HOME/clusters ;;
-"get kubeconfig") echo "    server: https://$5-control-plane:6443" ;;
+"get kubeconfig")
+  cat "HOME/target/kind/${5#sluice-}.kubeconfig" 2>/dev/null || echo "    server: https://$5-control-plane:6443" ;;
 "create cluster")
   if [ "$4" = "$(cat HOME/fails)" ]; then echo "no room" >&2; exit 1; fi
   echo "$4" >>HOME/clusters ;;
@@ -57,11 +60,16 @@ impl PlayedPrograms {
     }
 
     fn run(&self, arguments: &[&str]) -> Result<Output> {
+        self.command(arguments)?.output().context("running sluice-kind")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Result<Command> {
         let mut command = Command::new(program("sluice-kind")?);
         // Nothing but what is played: the machine may have a docker.
         command.env("PATH", self.path("bin")).env("SLUICE_KIND", self.path("kind"));
         command.env("CARGO", self.path("bin/cargo")).env("CARGO_TARGET_DIR", self.path("target"));
-        command.args(arguments).output().context("running sluice-kind")
+        command.args(arguments);
+        Ok(command)
     }
 
     /// The calls since the last look, without those that change nothing.
@@ -100,7 +108,7 @@ fn without_docker_one_line_says_that_everything_is_skipped() -> Result<()> {
         (Some(DEAD_DOCKER), "Docker's daemon does not answer: Cannot connect to the daemon"),
     ] {
         let played = PlayedPrograms::new(docker)?;
-        for command in ["up", "load", "test", "down"] {
+        for command in ["up", "load", "register", "test", "down"] {
             let output = played.run(&[command])?;
             let expected = format!("kind: SKIPPED, nothing was done: {why}\n");
             ensure!(output.status.success() && said(&output) == expected, "{}", said(&output));

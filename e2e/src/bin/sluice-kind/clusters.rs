@@ -5,10 +5,11 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use e2e::installation::root;
-use lab::binaries::kind_program;
+use lab::binaries::{Binaries, kind_program};
 use lab::real_nodes::configuration::BUSYBOX_IMAGE;
 
-use crate::programs::{read, run};
+use crate::programs::{feed, read, run};
+use crate::registration;
 
 /// The files of the clusters in `kind/`, without their extension. The manager is the first.
 const FILES: [&str; 3] = ["manager", "worker-1", "worker-2"];
@@ -88,6 +89,39 @@ impl KindClusters {
         })
     }
 
+    /// Registers the workers at the manager, and replaces the tokens of those that are registered.
+    pub(crate) fn register(&self) -> Result<()> {
+        self.ensure_up()?;
+        let kubectl = Binaries::find(&|line| println!("{line}"))?.kubectl();
+        let [manager, workers @ ..] = FILES;
+        // A worker that lacks the installation leaves none registered.
+        let objects = workers.map(|file| self.registration(&kubectl, file));
+        let objects = objects.into_iter().collect::<Result<Vec<_>>>()?.join("---\n");
+        let kubeconfig = text(self.kubeconfig(manager));
+        // Without force: a Secret of this name that has another owner is not overwritten.
+        let apply = ["apply", "--server-side", "--field-manager=sluice-kind", "-f", "-"];
+        let arguments = [&["--kubeconfig", &kubeconfig][..], &apply].concat();
+        feed(&kubectl, &arguments, &objects).with_context(|| {
+            format!(
+                "registering on kind cluster {}; `kubectl apply --server-side -k config/default` installs the manager there",
+                cluster_name(manager)
+            )
+        })
+    }
+
+    /// The objects of a worker on the manager, with a fresh token.
+    fn registration(&self, kubectl: &Path, file: &str) -> Result<String> {
+        let (name, kubeconfig) = (cluster_name(file), text(self.kubeconfig(file)));
+        let token = [&["--kubeconfig", &kubeconfig][..], &registration::token_command()].concat();
+        let token = read(kubectl, &token).with_context(|| {
+            format!(
+                "a token of {} on kind cluster {name}; `kubectl apply --server-side -k config/worker` installs the agent there",
+                registration::ACCOUNT
+            )
+        })?;
+        registration::objects(file, &self.internal_kubeconfig(file)?, &token)
+    }
+
     /// Runs the test of `e2e/tests/real_pods` on them.
     pub(crate) fn test(&self) -> Result<()> {
         self.ensure_up()?;
@@ -143,10 +177,14 @@ impl KindClusters {
 
     /// The address of an API server on Docker's network, where pods of the other clusters reach it.
     fn internal_server(&self, file: &str) -> Result<String> {
+        let server = server_of(&self.internal_kubeconfig(file)?);
         let name = cluster_name(file);
-        let kubeconfig = read(&self.kind, &["get", "kubeconfig", "--internal", "--name", &name])?;
-        let server = server_of(&kubeconfig);
         server.with_context(|| format!("the kubeconfig of kind cluster {name} has no server"))
+    }
+
+    fn internal_kubeconfig(&self, file: &str) -> Result<String> {
+        let name = cluster_name(file);
+        read(&self.kind, &["get", "kubeconfig", "--internal", "--name", &name])
     }
 }
 

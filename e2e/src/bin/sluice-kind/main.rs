@@ -4,6 +4,7 @@
 mod clusters;
 mod docker;
 mod programs;
+mod registration;
 
 use std::process::ExitCode;
 
@@ -29,6 +30,8 @@ enum KindCommand {
     },
     /// Load the images of `make images`, and a busybox, on all nodes.
     Load,
+    /// Register the workers at the manager. Manager and agents are installed before.
+    Register,
     /// Run the test on the clusters.
     Test,
     /// Delete the clusters.
@@ -54,6 +57,7 @@ fn run(command: KindCommand) -> Result<()> {
     match command {
         KindCommand::Up { ignore_inotify } => clusters.up(ignore_inotify),
         KindCommand::Load => clusters.load(),
+        KindCommand::Register => clusters.register(),
         KindCommand::Test => clusters.test(),
         KindCommand::Down => clusters.down(),
     }

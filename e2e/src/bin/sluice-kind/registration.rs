@@ -1,0 +1,76 @@
+//! A worker of the manager, as config/README.md registers one by hand: a token of the account `sluice-hub`, a kubeconfig with it in a Secret, and a
+//! MultiKueueCluster.
+
+use anyhow::{Context, Result};
+use e2e::installation::NAMESPACE;
+use k8s_openapi::ByteString;
+use kube::config::Kubeconfig;
+use lab::kubeconfig::with_token;
+use serde_json::json;
+
+/// The account that the manager uses on a worker.
+pub(crate) const ACCOUNT: &str = "sluice-hub";
+
+/// What the README recommends. A second registration replaces the token.
+const LIFETIME: &str = "--duration=720h";
+
+/// The command that makes a token on the worker.
+pub(crate) fn token_command() -> [&'static str; 6] {
+    ["create", "token", ACCOUNT, "-n", NAMESPACE, LIFETIME]
+}
+
+/// The objects of the worker `name` on the manager. `internal` is the kubeconfig with the address that pods of the manager reach.
+pub(crate) fn objects(name: &str, internal: &str, token: &str) -> Result<String> {
+    let kubeconfig = Kubeconfig::from_yaml(internal)
+        .with_context(|| format!("reading the kubeconfig of {name}"))?;
+    let kubeconfig = serde_json::to_string(&with_token(kubeconfig, token.trim()))
+        .with_context(|| format!("writing the kubeconfig of {name}"))?;
+    // In `data`, as others write it: `stringData` would overwrite a Secret of another owner without a conflict.
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "data": {"kubeconfig": ByteString(kubeconfig.into_bytes())},
+    });
+    let cluster = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "MultiKueueCluster",
+        "metadata": {"name": name},
+        "spec": {"clusterSource": {"kubeConfig": {"locationType": "Secret", "location": name}}},
+    });
+    Ok(format!("{secret}\n---\n{cluster}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTERNAL: &str = "
+apiVersion: v1
+kind: Config
+clusters:
+- {name: c, cluster: {server: 'https://sluice-worker-1-control-plane:6443', certificate-authority-data: QQ==}}
+users:
+- {name: admin, user: {client-certificate-data: QQ==, client-key-data: Qg==}}
+contexts:
+- {name: c, context: {cluster: c, user: admin}}
+current-context: c
+";
+
+    #[test]
+    fn the_secret_has_the_internal_address_and_the_token_and_nothing_of_the_administrator() {
+        let text = objects("worker-1", INTERNAL, "abc\n").unwrap();
+        let secret = text.split("\n---\n").next().unwrap();
+        let secret: serde_json::Value = serde_json::from_str(secret).unwrap();
+        let kubeconfig = secret["data"]["kubeconfig"].clone();
+        let kubeconfig: ByteString = serde_json::from_value(kubeconfig).unwrap();
+        let kubeconfig = String::from_utf8(kubeconfig.0).unwrap();
+        assert!(kubeconfig.contains("https://sluice-worker-1-control-plane:6443"), "{kubeconfig}");
+        assert!(kubeconfig.contains("\"token\":\"abc\""), "{kubeconfig}");
+        assert!(!kubeconfig.contains("client-"), "{kubeconfig}");
+    }
+
+    #[test]
+    fn what_is_no_kubeconfig_is_named() {
+        let said = objects("worker-1", "clusters: 7", "abc").unwrap_err().to_string();
+        assert_eq!(said, "reading the kubeconfig of worker-1");
+    }
+}
