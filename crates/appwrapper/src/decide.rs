@@ -90,6 +90,10 @@ fn advance(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>) {
         state.status.phase = names::SUSPENDING.to_owned();
         return;
     }
+    if has_late_component(state, &phase) {
+        delete_components(state, pass);
+        return;
+    }
     match phase.as_str() {
         "" => {
             initialize(state);
@@ -105,6 +109,19 @@ fn advance(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>) {
         // A suspended AppWrapper waits for its user, and a phase of another version is left alone.
         _ => {}
     }
+}
+
+/// Whether a component is there although the AppWrapper has none: its create was carried out after the end of the deletion.
+///
+/// The official controller does not notice it, and its pods run without quota.
+fn has_late_component(state: &WrapperState<'_>, phase: &str) -> bool {
+    let has_ended = matches!(phase, names::FAILED | names::SUCCEEDED);
+    let has_none = has_ended || phase == names::SUSPENDED && state.spec.suspend;
+    has_none
+        && !state.is_true(names::RESOURCES_DEPLOYED)
+        && state.spec.components.iter().any(|component| {
+            state.object_of(&component.template).is_some_and(|object| state.owns(object))
+        })
 }
 
 fn finalizers(state: &WrapperState<'_>) -> Vec<Value> {

@@ -128,3 +128,34 @@ fn a_refused_pod_is_a_condition_and_a_new_attempt() {
             .any(|step| matches!(step, RayStep::RequeueAfter(after) if after.as_secs() == 2))
     );
 }
+
+/// Orders of a pass with this seed: each pass has another one.
+fn pods_of(seed: u8, cluster: &Value, children: &[Value]) -> Vec<String> {
+    let moment = Moment { now: Timestamp::UNIX_EPOCH, seed: [seed; 32] };
+    let mut answers = Vec::new();
+    loop {
+        let steps =
+            cluster::decide(cluster, children, &answers, &moment, &OperatorSettings::default());
+        let pods = created(&steps, "Pod");
+        if !pods.is_empty() || !steps.iter().any(RayStep::is_order) {
+            let name = |pod: &Value| pod["metadata"]["name"].as_str().map(str::to_owned);
+            return pods.iter().filter_map(name).collect();
+        }
+        answers.extend(created(&steps, "Service").into_iter().map(RayAnswer::Done));
+    }
+}
+
+#[test]
+fn a_repeated_pass_gives_its_pods_the_same_names() {
+    let cluster = cluster_with(&json!([group("w", 900)]));
+    let names = pods_of(1, &cluster, &[]);
+    assert_eq!(names, pods_of(2, &cluster, &[]));
+    let distinct: std::collections::BTreeSet<&String> = names.iter().collect();
+    assert_eq!(distinct.len(), 901);
+    assert!(names.iter().all(|name| name.len() <= 63), "{names:?}");
+    assert!(names[0].starts_with("c1-head-"), "{}", names[0]);
+    // A cluster of the same name that is made later has pods of other names.
+    let mut later = cluster.clone();
+    later["metadata"]["uid"] = json!("u2");
+    assert!(pods_of(1, &later, &[]).iter().all(|name| !names.contains(name)));
+}

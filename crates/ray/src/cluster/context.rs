@@ -198,10 +198,15 @@ impl Moment {
     /// Five characters for a name, the same for the same purpose within a pass.
     #[must_use]
     pub fn suffix(&self, purpose: &str) -> String {
-        // The characters of Kubernetes' generated names: without vowels they form no words.
-        const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
-        let digest = Sha1::new().chain_update(self.seed).chain_update(purpose).finalize();
-        let letter = |byte: &u8| LETTERS.get(usize::from(*byte) % LETTERS.len()).copied();
-        digest.iter().take(5).filter_map(letter).map(char::from).collect()
+        letters(&[&self.seed, purpose.as_bytes()], 5)
     }
+}
+
+/// So many characters for a name, the same for the same parts.
+pub(crate) fn letters(parts: &[&[u8]], count: usize) -> String {
+    // The characters of Kubernetes' generated names: without vowels they form no words.
+    const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+    let hashed = parts.iter().fold(Sha1::new(), |hash, part| hash.chain_update(part));
+    let letter = |byte: &u8| LETTERS.get(usize::from(*byte) % LETTERS.len()).copied();
+    hashed.finalize().iter().take(count).filter_map(letter).map(char::from).collect()
 }

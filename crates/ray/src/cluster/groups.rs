@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     conditions_of,
-    json::{annotation, label, name},
+    json::{annotation, label, name, text},
     names,
     pass::{OrderOutcome, Pass},
     step::RayStep,
@@ -103,11 +103,7 @@ fn reconcile_head(
         }
         [head] if must_be_replaced(head) => delete_head(context, pass, head),
         [_] => Ok(()),
-        several => Err(Failure::plain(format!(
-            "{} head pods of cluster {}",
-            several.len(),
-            context.path(context.name())
-        ))),
+        several => delete_later_heads(context, pass, several),
     }
 }
 
@@ -117,7 +113,9 @@ fn create_head(
     created: &mut Vec<Value>,
 ) -> Result<(), Failure> {
     let pod = head_pod(context);
-    let asked = context.path(name(&pod));
+    // As the official operator words it, for which the API server chooses the name.
+    let is_named = context.settings.deterministic_head_name;
+    let asked = context.path(if is_named { name(&pod) } else { "" });
     match pass.order(RayStep::Create(pod)) {
         OrderOutcome::Pending => Ok(()),
         OrderOutcome::Done(pod) => {
@@ -152,6 +150,31 @@ fn delete_head(
             Err(Failure::of("FailedDeleteHeadPod", refusal.message.clone()))
         }
     }
+}
+
+/// Deletes all heads but the oldest that lives. An operator that named its pods otherwise may have made a second one.
+///
+/// The official operator reports an error without end, and the cluster is never ready.
+fn delete_later_heads(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+    heads: &[&Value],
+) -> Result<(), Failure> {
+    let rank = |head: &&&Value| {
+        let is_leaving = is_terminating(head) || must_be_replaced(head);
+        (is_leaving, text(&head["metadata"]["creationTimestamp"]).to_owned(), name(head).to_owned())
+    };
+    let kept = heads.iter().min_by_key(rank).map(|head| name(head));
+    let later = heads.iter().filter(|head| Some(name(head)) != kept && !is_terminating(head));
+    for head in later {
+        if let OrderOutcome::Refused(refusal) = pass.delete(head) {
+            return Err(Failure::of("FailedDeleteHeadPod", refusal.message.clone()));
+        }
+        let pod = context.path(name(head));
+        pass.normal("DeletedHeadPod", format!("Deleted head Pod {pod}; it is not the only head"));
+    }
+    let cluster = context.path(context.name());
+    Err(Failure::plain(format!("{} head pods of cluster {cluster}", heads.len())))
 }
 
 /// How many replicas a group has by its spec, within its bounds.

@@ -9,7 +9,7 @@ use super::{
     autoscaler,
     context::ClusterContext,
     gcs_storage,
-    pod_metadata::{PodIdentity, pod_metadata},
+    pod_metadata::{PodIdentity, pod_metadata, pod_name},
     ray_container::{self, set_default},
     ray_env::{add_token, append_head_address, token_volume},
     spec_hash::recreate_hash,
@@ -35,6 +35,8 @@ pub(crate) fn head_pod(context: &ClusterContext<'_>) -> Value {
         object(&mut metadata).remove("generateName");
         let prefix: String = context.name().chars().take(50).collect();
         metadata["name"] = json!(format!("{prefix}-head"));
+    } else {
+        metadata["name"] = json!(pod_name(context, &metadata, "head", context.pods("head")));
     }
     json!({
         "apiVersion": "v1",

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{
-    context::ClusterContext,
+    context::{ClusterContext, letters},
     failure::Failure,
     groups::{
         MOST_PODS_PER_PASS, create_workers, delete_worker, desired_replicas, hosts, is_terminating,
@@ -131,7 +131,9 @@ fn free_replicas(
         .collect();
     let free = (0..).filter(|index| !used.contains(index)).take(count);
     free.flat_map(|index| {
-        let suffix = context.moment.suffix(&format!("{}/{index}", group.group_name));
+        // The same for the same replica, so that a repeated create meets its own pods.
+        let place = format!("{}/{index}", group.group_name);
+        let suffix = letters(&[context.uid().as_bytes(), place.as_bytes()], 5);
         let replica = format!("{}-{suffix}", group.group_name);
         (0..n_hosts).map(move |host| WorkerPlace {
             replica: Some(index),

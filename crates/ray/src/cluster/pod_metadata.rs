@@ -6,8 +6,18 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::context::{ClusterContext, Origin, label_value};
-use crate::{json::texts, names, settings::RayPodDefaults};
+use super::context::{ClusterContext, Origin, label_value, letters};
+use crate::{
+    json::{name, text, texts},
+    names,
+    settings::RayPodDefaults,
+};
+
+/// The most characters of the name of a pod: those of a generated name.
+const LONGEST_NAME: usize = 63;
+
+/// Characters that follow from the place of a pod: enough that no two of a thousand pods have the same.
+const NAME_LETTERS: usize = 8;
 
 /// A pod of a group.
 pub(crate) struct PodIdentity<'a> {
@@ -49,6 +59,29 @@ pub(crate) fn pod_metadata(
         metadata["annotations"] = json!(annotations);
     }
     metadata
+}
+
+/// The name of a pod: what `generateName` says, and characters that follow from the cluster and from the place of the pod in it.
+///
+/// A create whose answer was lost is repeated with the same name, so that it meets the pod of the first one. With a name of the API
+/// server there would be a second head. `known` are the pods that the place has already, such as one that is being deleted: the next one
+/// has another name.
+pub(crate) fn pod_name<'a>(
+    context: &ClusterContext<'_>,
+    metadata: &Value,
+    place: &str,
+    known: impl Iterator<Item = &'a Value>,
+) -> String {
+    let mut parts = vec![context.uid().as_bytes(), place.as_bytes()];
+    let mut known: Vec<&str> = known.map(name).collect();
+    known.sort_unstable();
+    for name in known {
+        parts.extend([b"/", name.as_bytes()]);
+    }
+    let base = text(&metadata["generateName"]);
+    // As long as a generated name, which is that of the pod's host as well.
+    let base: String = base.chars().take(LONGEST_NAME - NAME_LETTERS).collect();
+    format!("{base}{}", letters(&parts, NAME_LETTERS))
 }
 
 /// The first 50 characters of the prefix, and the type of the node.

@@ -156,6 +156,10 @@ fn create_job(context: &ClusterContext<'_>, pass: &mut Pass<'_>, name: &str) {
 fn cleanup_job(context: &ClusterContext<'_>, name: &str) -> Value {
     let pod = head_pod(context);
     let mut metadata = pod["metadata"].clone();
+    // The Job names its pods.
+    if metadata["generateName"].is_string() {
+        object(&mut metadata).remove("name");
+    }
     // With the label of a head the Service of the head would select the pod.
     *field(field(&mut metadata, "labels"), names::NODE_TYPE_LABEL) = json!("redis-cleanup");
     for key in [names::RECREATE_HASH, names::OPERATOR_VERSION] {

@@ -8,7 +8,11 @@
 
 use serde_json::Value;
 
-use super::{context::ClusterContext, failure::Failure, groups::delete_all};
+use super::{
+    context::ClusterContext,
+    failure::Failure,
+    groups::{delete_all, is_terminating},
+};
 use crate::{conditions_of, names, pass::Pass};
 
 /// Where a cluster is in its suspension.
@@ -49,18 +53,26 @@ pub(crate) fn reconcile_suspension(
     pass: &mut Pass<'_>,
 ) -> Result<bool, Failure> {
     let wanted = context.spec.suspend == Some(true);
-    let remove = if context.settings.gates.status_conditions {
-        match Suspension::recorded(context.cluster) {
-            // The status of this pass records the suspension first; pods are deleted from then on.
-            Suspension::Running => return Ok(!wanted),
-            Suspension::Suspended => return Ok(false),
-            Suspension::Suspending => true,
-        }
-    } else {
-        wanted
-    };
-    if remove {
-        delete_all(context, pass, "due to suspension", "Pods")?;
+    if !context.settings.gates.status_conditions {
+        return if wanted { delete_suspended(context, pass) } else { Ok(true) };
     }
-    Ok(!remove)
+    match Suspension::recorded(context.cluster) {
+        // The status of this pass records the suspension first; pods are deleted from then on.
+        Suspension::Running => Ok(!wanted),
+        Suspension::Suspending => delete_suspended(context, pass),
+        // A pod whose create was carried out late would run without quota.
+        Suspension::Suspended if context.spec.suspend != Some(false) && has_pods(context) => {
+            delete_suspended(context, pass)
+        }
+        Suspension::Suspended => Ok(false),
+    }
+}
+
+fn delete_suspended(context: &ClusterContext<'_>, pass: &mut Pass<'_>) -> Result<bool, Failure> {
+    delete_all(context, pass, "due to suspension", "Pods")?;
+    Ok(false)
+}
+
+fn has_pods(context: &ClusterContext<'_>) -> bool {
+    context.pods("head").chain(context.pods("worker")).any(|pod| !is_terminating(pod))
 }

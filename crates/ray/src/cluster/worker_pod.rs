@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use super::{
     context::ClusterContext,
     head_pod::set_restart_policy,
-    pod_metadata::{PodIdentity, pod_metadata},
+    pod_metadata::{PodIdentity, pod_metadata, pod_name},
     ray_container::{self, shell},
     ray_env::{add_token, append_head_address, token_volume},
     start_command::RayNode,
 };
 use crate::{
-    json::{field, list, list_if_any},
+    json::{field, label, list, list_if_any},
     names,
     v1::WorkerGroupSpec,
 };
@@ -48,12 +48,32 @@ pub(crate) fn worker_pod(
         *field(labels, names::REPLICA_NAME_LABEL) = json!(replica);
         *field(labels, names::HOST_INDEX_LABEL) = json!(host.to_string());
     }
+    if let Some(name) = worker_name(context, group, place, &metadata) {
+        metadata["name"] = json!(name);
+    }
     json!({
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": metadata,
         "spec": pod_spec(context, group),
     })
+}
+
+/// The name of a worker, which follows from its place; none without indexes, since pods without them have no place.
+fn worker_name(
+    context: &ClusterContext<'_>,
+    group: &WorkerGroupSpec,
+    place: &WorkerPlace,
+    metadata: &Value,
+) -> Option<String> {
+    let index = place.replica?.to_string();
+    let host = place.host.as_ref().map(|(_, host)| host.to_string()).unwrap_or_default();
+    let known = context.group_pods(&group.group_name).filter(|pod| {
+        label(pod, names::REPLICA_INDEX_LABEL) == index
+            && label(pod, names::HOST_INDEX_LABEL) == host
+    });
+    let place = format!("{}/{index}/{host}", group.group_name);
+    Some(pod_name(context, metadata, &place, known))
 }
 
 fn pod_spec(context: &ClusterContext<'_>, group: &WorkerGroupSpec) -> Value {

@@ -10,7 +10,7 @@ use crate::{
     cluster::{
         ClusterContext, add_token, head_service_of, label_value, token_secret, token_volume,
     },
-    json::{field, list, name, object, text, texts},
+    json::{field, items, list, name, object, text, texts},
     names,
     settings::OperatorSettings,
     v1::{RayClusterSpec, RayJobSpec},
@@ -100,6 +100,20 @@ impl JobAttempt<'_> {
             },
             "spec": {"backoffLimit": retries.unwrap_or(SUBMITTER_RETRIES), "template": template},
         }))
+    }
+
+    /// Whether a Job submits the job of this attempt to this address of a head.
+    #[must_use]
+    pub fn has_submitter(&self, job: &Value, address: &str) -> bool {
+        let containers = items(&job["spec"]["template"]["spec"]["containers"]);
+        let value_of = |wanted: &str| {
+            let mut variables = containers.iter().flat_map(|it| items(&it["env"]));
+            // The last of several variables of a name counts.
+            let found = variables.rfind(|variable| variable["name"] == wanted);
+            found.map_or("", |variable| text(&variable["value"]))
+        };
+        value_of("RAY_JOB_SUBMISSION_ID") == self.job_id
+            && value_of("RAY_DASHBOARD_ADDRESS").ends_with(address)
     }
 
     fn template(&self, context: &ClusterContext<'_>) -> Value {

@@ -13,7 +13,7 @@ use super::{
     phase::JobPhase,
     running::run,
     status::{AttemptStatus, reasons},
-    stopping::stop,
+    stopping::{remove_superfluous, stop},
     validate::{InvalidJob, check_job},
 };
 use crate::{
@@ -69,6 +69,7 @@ pub fn decide(
     }
     let context = JobContext { job, spec: &spec, children, settings, moment };
     let mut status = before.clone();
+    remove_superfluous(&context, &mut pass, &status);
     advance(&context, &mut pass, &mut status);
     if pass.is_pending() {
         return pass.finish();

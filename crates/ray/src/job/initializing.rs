@@ -10,6 +10,7 @@ use super::{
     context::{JobContext, SubmissionMode},
     phase::JobPhase,
     status::{AttemptStatus, reasons},
+    stopping::delete_submitter,
 };
 use crate::{
     cluster::same_status,
@@ -134,8 +135,14 @@ pub(super) fn ensure_submitter(
     status: &AttemptStatus,
     cluster: &Value,
 ) -> bool {
-    if context.own("Job", context.name()).is_some() {
-        return true;
+    if let Some(job) = context.own("Job", context.name()) {
+        // The create of an earlier attempt was carried out late: that Job submits to a cluster that is gone.
+        let address = &status.fields.dashboard_url;
+        let is_present = context.attempt(status).has_submitter(job, address);
+        if !is_present {
+            delete_submitter(context, pass, job);
+        }
+        return is_present;
     }
     let path = context.path(context.name());
     let fail = |pass: &mut Pass<'_>, why: &str| {

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{
     context::{JobContext, SubmissionMode},
+    phase::JobPhase,
     status::AttemptStatus,
 };
 use crate::{
@@ -30,13 +31,41 @@ pub(super) fn stop(
         _ => None,
     };
     if let Some(submitter) = submitter {
-        delete(context, pass, submitter, &SUBMITTER);
+        delete_submitter(context, pass, submitter);
     }
     if cluster.is_some() || submitter.is_some() {
         return false;
     }
     status.forget_attempt();
     true
+}
+
+/// Deletes clusters of the RayJob that are not that of the attempt: the create of an earlier attempt may be carried out after its end.
+///
+/// The official operator leaves such a cluster, which runs beside that of the next attempt, or without quota.
+pub(super) fn remove_superfluous(
+    context: &JobContext<'_>,
+    pass: &mut Pass<'_>,
+    status: &AttemptStatus,
+) {
+    let of_attempt = status.fields.ray_cluster_name.as_str();
+    let is_superfluous = |object: &&Value| {
+        object["kind"] == "RayCluster" && name(object) != of_attempt && context.owns(object)
+    };
+    for cluster in context.children.iter().filter(is_superfluous) {
+        delete_cluster(context, pass, cluster);
+    }
+    // A suspended RayJob has no attempt, so a submitter is one of an earlier attempt.
+    if status.phase == JobPhase::Suspended
+        && let Some(submitter) = context.own("Job", context.name())
+    {
+        delete_submitter(context, pass, submitter);
+    }
+}
+
+/// Deletes the Job that submits.
+pub(super) fn delete_submitter(context: &JobContext<'_>, pass: &mut Pass<'_>, submitter: &Value) {
+    delete(context, pass, submitter, &SUBMITTER);
 }
 
 /// Deletes the cluster. A cluster that is being deleted is left alone.

@@ -110,7 +110,7 @@ fn advance<'a>(
 ) -> Result<bool, Unfinished> {
     let has_superfluous = remove_superfluous(context, pass, state, memory)?;
     if suspend(context, pass, state)? {
-        return Ok(rests(state, context.spec.suspend));
+        return Ok(rests(state, context.spec.suspend) && !has_superfluous);
     }
     // The official operator gives such a service up as well: it is deleted and made again.
     if state.reason(READY) == INITIALIZING_TIMEOUT {

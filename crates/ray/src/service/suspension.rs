@@ -58,7 +58,10 @@ pub(super) fn suspend(
 ) -> Result<bool, Unfinished> {
     match step(state, context.spec.suspend) {
         SuspensionStep::None => return Ok(false),
-        SuspensionStep::Rest => {}
+        // A cluster whose create was carried out late would run without quota.
+        SuspensionStep::Rest => {
+            remove_all(context, pass)?;
+        }
         SuspensionStep::Begin => begin(context, state),
         SuspensionStep::Remove => {
             let is_empty = remove_all(context, pass)?;

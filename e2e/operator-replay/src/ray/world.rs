@@ -123,7 +123,8 @@ impl RayWorld {
             return RayAnswer::Refused(refusal);
         }
         let metadata = &mut object["metadata"];
-        if metadata["name"].is_null() {
+        // The recording has random names for these pods, which it knows by their token.
+        if metadata["name"].is_null() || metadata["generateName"].is_string() {
             self.n_names += 1;
             let prefix = metadata["generateName"].as_str().unwrap_or_default();
             metadata["name"] = json!(format!("{prefix}{TOKEN}{:03}", self.n_names));
