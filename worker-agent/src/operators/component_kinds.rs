@@ -35,30 +35,51 @@ impl ComponentKinds {
     }
 
     /// The names of a kind in the API. None if the agent makes no objects of it, or the API server does not serve it.
+    ///
+    /// # Errors
+    /// If the API server does not answer. Nothing is known of the kind then: an unknown one would fail its AppWrapper for good.
     pub(super) async fn resource(
         &self,
         client: &Client,
         api_version: &str,
         kind: &str,
-    ) -> Option<ApiResource> {
+    ) -> Result<Option<ApiResource>, KindLookupError> {
         let id = (api_version.to_owned(), kind.to_owned());
         if let Some(resource) = self.known.get(&id) {
-            return Some(resource.clone());
+            return Ok(Some(resource.clone()));
         }
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         if !self.allowed.iter().any(|(one, other)| one == group && other == kind) {
-            return None;
+            return Ok(None);
         }
-        let mut found = self.found.lock().await;
-        if let Some(resource) = found.get(&id) {
-            return Some(resource.clone());
+        let known = self.found.lock().await.get(&id).cloned();
+        if known.is_some() {
+            return Ok(known);
         }
+        // Without the lock: an API server that hangs must not hold up passes about other kinds.
         let gvk = GroupVersionKind::gvk(group, version, kind);
-        let (resource, capabilities) = pinned_kind(client, &gvk).await.ok()?;
-        if capabilities.scope == Scope::Cluster {
-            return None;
-        }
-        found.insert(id, resource.clone());
-        Some(resource)
+        let found = match pinned_kind(client, &gvk).await {
+            Ok((resource, capabilities)) if capabilities.scope == Scope::Namespaced => resource,
+            Ok(_) | Err(kube::Error::Discovery(_)) => return Ok(None),
+            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
+            Err(source) => {
+                return Err(KindLookupError {
+                    api_version: id.0,
+                    kind: id.1,
+                    source: Box::new(source),
+                });
+            }
+        };
+        self.found.lock().await.insert(id, found.clone());
+        Ok(Some(found))
     }
+}
+
+/// The API server did not say whether it serves a kind.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot look up the kind {kind} of {api_version}: {source}")]
+pub(super) struct KindLookupError {
+    api_version: String,
+    kind: String,
+    source: Box<kube::Error>,
 }

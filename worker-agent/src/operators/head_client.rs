@@ -3,7 +3,7 @@
 //! A head runs code of users. Its answer is bounded in time and size, and only Services of the namespace of the RayJob or RayService are asked, so that
 //! a changed status leads the agent nowhere else. A head that hangs delays its own object only: every pass is a task.
 
-use std::time::Duration;
+use std::{future::Future, pin::Pin, time::Duration};
 
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::{
@@ -24,6 +24,19 @@ const LARGEST_ANSWER: usize = 1 << 20;
 
 /// The header with the token of a cluster, which a proxy between does not take for its own.
 const TOKEN_HEADER: &str = "x-ray-authorization";
+
+/// A way to ask Ray heads.
+///
+/// A request always has an answer: one that cannot be had is [`HeadAnswer::Unreachable`].
+pub(super) trait AskHead: Send + Sync {
+    /// Sends a request of an object of `namespace`.
+    fn ask<'a>(
+        &'a self,
+        request: &'a HeadRequest,
+        namespace: &'a str,
+        token: Option<&'a str>,
+    ) -> Pin<Box<dyn Future<Output = HeadAnswer> + Send + 'a>>;
+}
 
 /// Asks Ray heads, through a proxy if there is one.
 #[derive(Clone, Debug, Default)]
@@ -46,21 +59,24 @@ enum HeadError {
     Answer(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-impl HeadClient {
-    /// Sends a request of an object of `namespace`.
-    pub(super) async fn ask(
-        &self,
-        request: &HeadRequest,
-        namespace: &str,
-        token: Option<&str>,
-    ) -> HeadAnswer {
-        match time::timeout(DEADLINE, self.send(request, namespace, token)).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => HeadAnswer::Unreachable(error.to_string()),
-            Err(_) => HeadAnswer::Unreachable(format!("no answer within {DEADLINE:?}")),
-        }
+impl AskHead for HeadClient {
+    fn ask<'a>(
+        &'a self,
+        request: &'a HeadRequest,
+        namespace: &'a str,
+        token: Option<&'a str>,
+    ) -> Pin<Box<dyn Future<Output = HeadAnswer> + Send + 'a>> {
+        Box::pin(async move {
+            match time::timeout(DEADLINE, self.send(request, namespace, token)).await {
+                Ok(Ok(answer)) => answer,
+                Ok(Err(error)) => HeadAnswer::Unreachable(error.to_string()),
+                Err(_) => HeadAnswer::Unreachable(format!("no answer within {DEADLINE:?}")),
+            }
+        })
     }
+}
 
+impl HeadClient {
     async fn send(
         &self,
         request: &HeadRequest,

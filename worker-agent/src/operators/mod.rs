@@ -28,6 +28,8 @@ mod pass_queue;
 mod pass_tasks;
 mod resources;
 mod security_facts;
+#[cfg(test)]
+mod simulation;
 mod step;
 mod takeover;
 
@@ -236,9 +238,10 @@ impl Operators {
             client: self.client.clone(),
             writer: writer(MOST_PASSES),
             recorder,
-            heads: HeadClient { proxy: self.head_proxy.clone() },
+            heads: Box::new(HeadClient { proxy: self.head_proxy.clone() }),
             kinds: ComponentKinds::new(self.job_kinds.clone()),
             settings,
+            clock: Box::new(Timestamp::now),
         })
     }
 

@@ -38,7 +38,22 @@ impl ObjectId {
 pub(super) struct ObjectCache {
     /// By namespace first: a pass reads one.
     objects: BTreeMap<Option<Arc<str>>, BTreeMap<ObjectId, Value>>,
-    deleted: HashMap<ObjectId, Instant>,
+    deleted: HashMap<ObjectId, NotedDeletion>,
+}
+
+/// When a watch reported a deletion, and the uid of the object if it was known.
+struct NotedDeletion {
+    at: Instant,
+    uid: Option<Value>,
+}
+
+impl NotedDeletion {
+    /// Whether the deletion may be that of the object that answered a request, which was sent at `sent`.
+    fn outdates(&self, object: &Value, sent: Instant) -> bool {
+        // The successor of a pod has its name.
+        let is_same = self.uid.as_ref().is_none_or(|uid| object["metadata"]["uid"] == *uid);
+        is_same && self.at >= sent
+    }
 }
 
 impl ObjectCache {
@@ -70,23 +85,28 @@ impl ObjectCache {
         objects.filter(move |(id, _)| id.kind == kind).map(|(_, object)| object)
     }
 
-    /// Takes the answer to a write that began at `since`.
-    pub(super) fn take_answer(&mut self, mut object: Value, since: Instant) {
+    /// Takes the answer to a request that was sent at `sent`.
+    pub(super) fn take_answer(&mut self, mut object: Value, sent: Instant) {
         forget_content(&mut object);
         let deleted = self.deleted.get(&ObjectId::of(&object));
-        if deleted.is_none_or(|deleted| *deleted < since) {
+        if deleted.is_none_or(|deleted| !deleted.outdates(&object, sent)) {
             self.observe(object);
         }
     }
 
     /// Removes an object that a watch reports as deleted.
+    ///
+    /// Two watches may report the same deletion, the second one after the successor is known. The successor is lost then until a
+    /// pass makes it again and meets it.
     pub(super) fn remove(&mut self, id: &ObjectId, now: Instant) -> Option<Value> {
-        self.deleted.insert(id.clone(), now);
-        let objects = self.objects.get_mut(&id.key.namespace)?;
-        let removed = objects.remove(id);
-        if objects.is_empty() {
+        let objects = self.objects.get_mut(&id.key.namespace);
+        let removed = objects.and_then(|objects| objects.remove(id));
+        if self.objects.get(&id.key.namespace).is_some_and(BTreeMap::is_empty) {
             self.objects.remove(&id.key.namespace);
         }
+        let uid = removed.as_ref().map(|object| object["metadata"]["uid"].clone());
+        let noted = self.deleted.remove(id).and_then(|noted| noted.uid);
+        self.deleted.insert(id.clone(), NotedDeletion { at: now, uid: uid.or(noted) });
         removed
     }
 
@@ -103,7 +123,7 @@ impl ObjectCache {
 
     /// Forgets deletions from before this time: no write that began earlier is without an answer.
     pub(super) fn forget_deletions(&mut self, before: Instant) {
-        self.deleted.retain(|_, at| *at >= before);
+        self.deleted.retain(|_, deletion| deletion.at >= before);
     }
 
     /// An operated object, and what the decision about it reads.
@@ -192,6 +212,26 @@ mod tests {
         // A pod of the same name that is made later is another one.
         cache.take_answer(pod(12), began + Duration::from_millis(2));
         assert_eq!(children(&cache), [pod(12)]);
+    }
+
+    #[test]
+    fn a_successor_of_a_deleted_object_is_taken_from_the_answer_at_once() {
+        let mut cache = ObjectCache::default();
+        cache.observe(cluster());
+        cache.observe(pod(9));
+        let now = Instant::now();
+        cache.remove(&ObjectId::of(&pod(9)), now);
+        let mut successor = pod(12);
+        successor["metadata"]["uid"] = json!("v");
+        cache.take_answer(pod(10), now);
+        assert_eq!(children(&cache), Vec::<Value>::new(), "it was deleted");
+        cache.take_answer(successor.clone(), now);
+        assert_eq!(children(&cache), [successor.clone()]);
+        // Another watch reports the deletion of the first one as well.
+        let id = ObjectId::of(&pod(9));
+        cache.remove(&id, now);
+        cache.take_answer(successor.clone(), now + Duration::from_millis(1));
+        assert_eq!(children(&cache), [successor]);
     }
 
     #[test]

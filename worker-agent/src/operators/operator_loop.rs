@@ -19,7 +19,7 @@ use super::{
     MOST_PASSES,
     object_cache::{ObjectCache, ObjectId},
     parent::{ParentId, ParentKind, PassFacts, concerned},
-    pass::{OperatorPass, PassIo, PassReport},
+    pass::{OperatorPass, PassIo, PassReport, StoredObject},
     pass_queue::{PassOutcome, PassQueue},
     pass_tasks::{PassTaskEnd, PassTasks},
 };
@@ -194,9 +194,9 @@ impl OperatorLoop {
     /// Takes over what a pass wrote, so that the next one sees it.
     fn settle(&mut self, report: PassReport) {
         let now = Instant::now();
-        for object in report.stored {
+        for StoredObject { sent, object } in report.stored {
             concerned(&object).into_iter().for_each(|id| self.queue.note_change(id));
-            self.cache.take_answer(object, report.began);
+            self.cache.take_answer(object, sent);
         }
         // The watch may show a deleted object once more.
         for (id, uid) in &report.deleted {

@@ -21,11 +21,12 @@ use runtime::{
     writer::{WriteOutcome, Writer},
 };
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::time::{self, Instant};
 
 use super::{
+    WRITE_DEADLINE,
     component_kinds::ComponentKinds,
-    head_client::HeadClient,
+    head_client::AskHead,
     object_cache::ObjectId,
     parent::{AllSettings, ParentId, ParentKind, PassFacts},
     pass_queue::PassOutcome,
@@ -41,22 +42,30 @@ pub(super) struct PassIo {
     pub(super) client: Client,
     pub(super) writer: Writer,
     pub(super) recorder: Recorder,
-    pub(super) heads: HeadClient,
+    pub(super) heads: Box<dyn AskHead>,
     pub(super) kinds: ComponentKinds,
     pub(super) settings: AllSettings,
+    /// The time of each pass.
+    pub(super) clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
 }
 
 /// What a pass saw and did.
 pub(super) struct PassReport {
     pub(super) id: ParentId,
-    pub(super) began: Instant,
     pub(super) outcome: PassOutcome,
     /// Objects as stored, in the order of the answers.
-    pub(super) stored: Vec<Value>,
+    pub(super) stored: Vec<StoredObject>,
     /// Objects that were asked to go, with their uids.
     pub(super) deleted: Vec<(ObjectId, String)>,
     /// What the next pass about the object is given, if that changed.
     pub(super) memory: Option<ServiceMemory>,
+}
+
+/// An object that answered a request.
+pub(super) struct StoredObject {
+    /// When the request was sent.
+    pub(super) sent: Instant,
+    pub(super) object: Value,
 }
 
 /// A pass in progress.
@@ -81,7 +90,6 @@ impl OperatorPass {
     ) -> Self {
         let report = PassReport {
             id: id.clone(),
-            began: Instant::now(),
             outcome: PassOutcome::Interrupted,
             stored: Vec::new(),
             deleted: Vec::new(),
@@ -92,9 +100,11 @@ impl OperatorPass {
 
     /// Runs the pass to its end.
     pub(super) async fn run(mut self) -> PassReport {
-        self.add_unwatched().await;
+        if let Err(Interruption) = self.add_unwatched().await {
+            return self.report;
+        }
         let mut seed = [0; 32];
-        let now = Timestamp::now();
+        let now = (self.io.clock)();
         // Names of equal seeds would meet the objects of another pass.
         if getrandom(&mut seed) {
             let moment = Moment { now, seed };
@@ -108,13 +118,14 @@ impl OperatorPass {
     }
 
     /// Objects of components are of any kind, and those of routes bear no label, so they are read and not watched.
-    async fn add_unwatched(&mut self) {
+    async fn add_unwatched(&mut self) -> Result<(), Interruption> {
         let components = appwrapper_components(&self.parent).into_iter();
         for wanted in components.chain(ray_service_routes(&self.parent)) {
-            if let Some(object) = self.read(&wanted).await {
+            if let Some(object) = self.read(&wanted).await? {
                 self.children.push(object);
             }
         }
+        Ok(())
     }
 
     /// Executes orders until the decision has none.
@@ -155,7 +166,7 @@ impl OperatorPass {
             PassOrder::Apply(object) => self.apply(&object).await,
             PassOrder::CreateAuthority(secret) => self.create_authority(secret).await,
             PassOrder::Patch { target, patch } => {
-                let Some(resource) = self.resource(&target).await else {
+                let Some(resource) = self.resource(&target).await? else {
                     return Ok(unknown_kind(&target));
                 };
                 let write = Write::of("operator-patch", &resource);
@@ -168,23 +179,28 @@ impl OperatorPass {
 
     async fn create(&mut self, mut object: Value) -> Result<OrderAnswer, Interruption> {
         let target = RayTarget::of(&object);
-        let Some(resource) = self.resource(&target).await else {
+        let Some(resource) = self.resource(&target).await? else {
             return Ok(unknown_kind(&target));
         };
         object["metadata"]["namespace"] = json!(self.id.key.namespace.as_deref());
         let answer = self.send(Write::of("operator-create", &resource).create(object)).await?;
         // An object that has the name without the label of a watch: the next decision must see it.
+        let sent = Instant::now();
         if let OrderAnswer::Refused(Refusal { code: 409, .. }) = &answer
-            && let Some(object) = self.read(&target).await
+            && let Some(object) = self.read(&target).await?
         {
-            self.report.stored.push(object);
+            self.report.stored.push(StoredObject { sent, object: object.clone() });
+            // The object of an earlier pass, whose answer was lost.
+            if is_own(&self.parent, &object) {
+                return Ok(OrderAnswer::Done(object));
+            }
         }
         Ok(answer)
     }
 
     async fn apply(&mut self, object: &Value) -> Result<OrderAnswer, Interruption> {
         let target = RayTarget::of(object);
-        let Some(resource) = self.resource(&target).await else {
+        let Some(resource) = self.resource(&target).await? else {
             return Ok(unknown_kind(&target));
         };
         let (write, key) = (Write::of("operator-apply", &resource), self.key(&target));
@@ -193,7 +209,7 @@ impl OperatorPass {
 
     /// The key of a CA is made here: a decision has too little randomness for one, and would make it again with every call.
     async fn create_authority(&mut self, mut secret: Value) -> Result<OrderAnswer, Interruption> {
-        match make_authority(AUTHORITY_SUBJECT, Timestamp::now()) {
+        match make_authority(AUTHORITY_SUBJECT, (self.io.clock)()) {
             Ok(pair) => {
                 secret["stringData"] = authority_data(&pair.key, &pair.certificate);
                 self.create(secret).await
@@ -211,7 +227,7 @@ impl OperatorPass {
         target: RayTarget,
         force: bool,
     ) -> Result<OrderAnswer, Interruption> {
-        let Some(resource) = self.resource(&target).await else {
+        let Some(resource) = self.resource(&target).await? else {
             return Ok(unknown_kind(&target));
         };
         let key = self.key(&target);
@@ -248,9 +264,10 @@ impl OperatorPass {
             Err(error) => return Ok(refused(422, &error.to_string())),
         };
         let object = write.object.clone();
+        let sent = Instant::now();
         Ok(match self.io.writer.send(write).await {
             WriteOutcome::Done(stored) => {
-                self.report.stored.push(stored.clone());
+                self.report.stored.push(StoredObject { sent, object: stored.clone() });
                 OrderAnswer::Done(stored)
             }
             WriteOutcome::Exists => refused(409, &format!("{object} already exists")),
@@ -289,7 +306,8 @@ impl OperatorPass {
     async fn write_status(&mut self, status: &Value) -> Result<OrderAnswer, Interruption> {
         let is_parent =
             |object: &&Value| object["metadata"]["uid"] == self.parent["metadata"]["uid"];
-        let newest = self.report.stored.iter().rfind(is_parent).unwrap_or(&self.parent);
+        let mut stored = self.report.stored.iter().map(|stored| &stored.object);
+        let newest = stored.rfind(is_parent).unwrap_or(&self.parent);
         let mut fields =
             json!({"metadata": {"resourceVersion": newest["metadata"]["resourceVersion"]}});
         // An equal status costs no write.
@@ -332,40 +350,50 @@ impl OperatorPass {
     /// Read when it is needed, so that no token stays in memory.
     async fn token(&self, namespace: &str, name: &str) -> Option<String> {
         let secrets: Api<Secret> = Api::namespaced(self.io.client.clone(), namespace);
-        let secret = secrets.get(name).await.ok()?;
+        let secret = time::timeout(WRITE_DEADLINE, secrets.get(name)).await.ok()?.ok()?;
         let token = secret.data?.remove("auth_token")?;
         String::from_utf8(token.0).ok()
     }
 
-    async fn read(&self, target: &RayTarget) -> Option<Value> {
-        let resource = self.resource(target).await?;
+    /// An object that the cluster has; none if it is absent.
+    async fn read(&self, target: &RayTarget) -> Result<Option<Value>, Interruption> {
+        let Some(resource) = self.resource(target).await? else { return Ok(None) };
         let namespace = self.id.key.namespace.as_deref().unwrap_or_default();
         let api: Api<DynamicObject> =
             Api::namespaced_with(self.io.client.clone(), namespace, &resource);
-        // An object that cannot be read counts as absent: creating it meets it, and its refusal is explained.
-        let object = api.get_opt(&target.name).await.ok()??;
-        serde_json::to_value(object).ok()
-    }
-
-    async fn resource(&self, target: &RayTarget) -> Option<ApiResource> {
-        // An AppWrapper may not wrap these, so they are not among the kinds of all passes.
-        let further = match self.id.kind {
-            ParentKind::RayService => route_kinds(),
-            ParentKind::RayCluster => openshift_kinds(),
-            ParentKind::RayJob | ParentKind::RayCronJob | ParentKind::AppWrapper => {
-                return self.known_resource(target).await;
-            }
-        };
-        let is_wanted =
-            |it: &ApiResource| it.api_version == target.api_version && it.kind == target.kind;
-        match further.into_iter().find(is_wanted) {
-            Some(found) => Some(found),
-            None => self.known_resource(target).await,
+        match time::timeout(WRITE_DEADLINE, api.get_opt(&target.name)).await {
+            Ok(Ok(object)) => Ok(object.and_then(|object| serde_json::to_value(object).ok())),
+            // An object that may not be read counts as absent: creating it meets it, and its refusal is explained.
+            Ok(Err(kube::Error::Api(status))) if status.code == 403 => Ok(None),
+            // Without an answer it is not known to be absent: an AppWrapper would fail for a missing component.
+            Ok(Err(error)) => Err(self.interruption(&target.name, &error)),
+            Err(elapsed) => Err(self.interruption(&target.name, &elapsed)),
         }
     }
 
-    async fn known_resource(&self, target: &RayTarget) -> Option<ApiResource> {
-        self.io.kinds.resource(&self.io.client, &target.api_version, &target.kind).await
+    fn interruption(&self, name: &str, error: &dyn std::fmt::Display) -> Interruption {
+        tracing::warn!(object = %self.id, name, %error, "cannot read what the object needs");
+        Interruption
+    }
+
+    async fn resource(&self, target: &RayTarget) -> Result<Option<ApiResource>, Interruption> {
+        // An AppWrapper may not wrap these, so they are not among the kinds of all passes.
+        let further = match self.id.kind {
+            ParentKind::RayService => Some(route_kinds()),
+            ParentKind::RayCluster => Some(openshift_kinds()),
+            ParentKind::RayJob | ParentKind::RayCronJob | ParentKind::AppWrapper => None,
+        };
+        let is_wanted =
+            |it: &ApiResource| it.api_version == target.api_version && it.kind == target.kind;
+        if let Some(found) = further.into_iter().flatten().find(is_wanted) {
+            return Ok(Some(found));
+        }
+        let known = self.io.kinds.resource(&self.io.client, &target.api_version, &target.kind);
+        match time::timeout(WRITE_DEADLINE, known).await {
+            Ok(Ok(known)) => Ok(known),
+            Ok(Err(error)) => Err(self.interruption(&target.kind, &error)),
+            Err(elapsed) => Err(self.interruption(&target.kind, &elapsed)),
+        }
     }
 
     fn key(&self, target: &RayTarget) -> Key {
@@ -378,6 +406,15 @@ impl OperatorPass {
 fn unknown_kind(target: &RayTarget) -> OrderAnswer {
     let message = format!("this agent makes no objects of {} {}", target.api_version, target.kind);
     OrderAnswer::Refused(Refusal { code: 404, message, unknown_kind: true })
+}
+
+/// Whether `parent` is the controller of an object that stays.
+fn is_own(parent: &Value, object: &Value) -> bool {
+    let owners = object["metadata"]["ownerReferences"].as_array();
+    let is_parent =
+        |owner: &Value| owner["controller"] == true && owner["uid"] == parent["metadata"]["uid"];
+    object["metadata"]["deletionTimestamp"].is_null()
+        && owners.is_some_and(|owners| owners.iter().any(is_parent))
 }
 
 /// The objects of the components of an AppWrapper; none of another kind.

@@ -1,0 +1,162 @@
+//! Kubelets, the Job controller and the garbage collector, one move each.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::{
+    api::SimulatedApi,
+    heads::{SimulatedHeads, living_head},
+};
+use crate::operators::object_cache::ObjectId;
+
+/// Lets everything beside the operators move once.
+pub(super) fn move_on(api: &mut SimulatedApi, heads: &mut SimulatedHeads) {
+    // Only submitters follow the time, and not changes.
+    let has_job = api.of_kind("Job").next().is_some();
+    if api.log.len() == api.n_moved && !has_job {
+        return;
+    }
+    api.n_moved = api.log.len();
+    for id in orphans(api) {
+        api.delete(&id);
+    }
+    let is_moved = |id: &&ObjectId| id.kind == "Pod" || id.kind == "Job";
+    let ids: Vec<ObjectId> = api.objects.keys().filter(is_moved).cloned().collect();
+    for id in ids {
+        let Some(object) = api.objects.get(&id).cloned() else { continue };
+        match id.kind.as_str() {
+            "Pod" => kubelet(api, &id, &object),
+            _ => job_controller(api, heads, &id, &object),
+        }
+    }
+}
+
+/// Objects whose owners are gone.
+fn orphans(api: &SimulatedApi) -> Vec<ObjectId> {
+    let living: BTreeSet<&str> =
+        api.objects.values().filter_map(|it| it["metadata"]["uid"].as_str()).collect();
+    let lives = |owner: &Value| owner["uid"].as_str().is_some_and(|uid| living.contains(uid));
+    let is_orphan = |object: &Value| {
+        let owners = object["metadata"]["ownerReferences"].as_array();
+        object["metadata"]["deletionTimestamp"].is_null()
+            && owners.is_some_and(|owners| !owners.is_empty() && !owners.iter().any(lives))
+    };
+    let orphans = api.objects.iter().filter(|(_, object)| is_orphan(object));
+    orphans.map(|(id, _)| id.clone()).collect()
+}
+
+fn kubelet(api: &mut SimulatedApi, id: &ObjectId, pod: &Value) {
+    if !pod["metadata"]["deletionTimestamp"].is_null() {
+        api.remove(id);
+        return;
+    }
+    if pod["status"]["phase"].is_null() {
+        let containers = pod["spec"]["containers"].as_array().cloned().unwrap_or_default();
+        let statuses = containers.iter().map(
+            |container| json!({"name": container["name"], "ready": true, "state": {"running": {}}}),
+        );
+        let statuses: Vec<Value> = statuses.collect();
+        api.change(id, |pod| {
+            pod["status"] = json!({
+                "phase": "Running", "podIP": "10.0.0.1", "containerStatuses": statuses,
+                "conditions": [
+                    {"type": "ContainersReady", "status": "True"},
+                    {"type": "Ready", "status": "True"},
+                ],
+            });
+        });
+    }
+}
+
+/// Fails every head, as a node would that loses its power.
+pub(super) fn kill_heads(api: &mut SimulatedApi) {
+    let heads: Vec<ObjectId> = api
+        .of_kind("Pod")
+        .filter(|pod| pod["metadata"]["labels"]["ray.io/node-type"] == "head")
+        .map(ObjectId::of)
+        .collect();
+    for id in heads {
+        api.change(&id, |pod| {
+            pod["status"] = json!({"phase": "Failed", "conditions": [
+                {"type": "Ready", "status": "False", "reason": "PodFailed"},
+            ]});
+        });
+    }
+}
+
+fn job_controller(api: &mut SimulatedApi, heads: &mut SimulatedHeads, id: &ObjectId, job: &Value) {
+    if job["status"]["conditions"].is_array() || !job["metadata"]["deletionTimestamp"].is_null() {
+        return;
+    }
+    match submission_id(job) {
+        Some(submission) => submit(api, heads, id, job, &submission),
+        None if job["metadata"]["labels"]["ray.io/node-type"] == "redis-cleanup" => {
+            complete(api, id);
+        }
+        None => make_pods(api, job),
+    }
+}
+
+/// The id of the job that the pod of a Job submits.
+fn submission_id(job: &Value) -> Option<String> {
+    let containers = job["spec"]["template"]["spec"]["containers"].as_array()?;
+    let variables = containers.iter().flat_map(|it| it["env"].as_array().into_iter().flatten());
+    let mut ids = variables.filter(|it| it["name"] == "RAY_JOB_SUBMISSION_ID");
+    ids.next_back()?["value"].as_str().map(str::to_owned)
+}
+
+/// A submitter asks for the job before it submits it, and ends with it.
+fn submit(
+    api: &mut SimulatedApi,
+    heads: &mut SimulatedHeads,
+    id: &ObjectId,
+    job: &Value,
+    submission: &str,
+) {
+    let owner = &job["metadata"]["ownerReferences"][0]["uid"];
+    let head = {
+        let mut ray_jobs = api.of_kind("RayJob").filter(|it| it["metadata"]["uid"] == *owner);
+        let cluster = ray_jobs.next().and_then(|it| it["status"]["rayClusterName"].as_str());
+        cluster.and_then(|cluster| living_head(api, cluster))
+    };
+    let Some(head) = head else { return };
+    match heads.status(&head, submission, api.now) {
+        None => {
+            heads.submit(&head, submission, api.now);
+        }
+        Some("SUCCEEDED" | "STOPPED") => complete(api, id),
+        Some(_) => {}
+    }
+}
+
+fn complete(api: &mut SimulatedApi, id: &ObjectId) {
+    let now = api.now.to_string();
+    api.change(id, |job| {
+        job["status"] = json!({"conditions": [
+            {"type": "Complete", "status": "True", "lastTransitionTime": now},
+        ]});
+    });
+}
+
+fn make_pods(api: &mut SimulatedApi, job: &Value) {
+    let uid = &job["metadata"]["uid"];
+    let is_its = |pod: &&Value| pod["metadata"]["ownerReferences"][0]["uid"] == *uid;
+    let present = api.of_kind("Pod").filter(is_its).count();
+    let wanted = job["spec"]["parallelism"].as_u64().unwrap_or(1);
+    let template = &job["spec"]["template"];
+    let namespace = &job["metadata"]["namespace"];
+    for index in present..usize::try_from(wanted).unwrap_or_default() {
+        let name = format!("{}-{index}", job["metadata"]["name"].as_str().unwrap_or_default());
+        let mut pod = json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": template["metadata"],
+            "spec": template["spec"],
+        });
+        pod["metadata"]["name"] = json!(name);
+        pod["metadata"]["namespace"] = namespace.clone();
+        pod["metadata"]["uid"] = json!(format!("{name}-{}", api.log.len()));
+        pod["metadata"]["ownerReferences"] =
+            json!([{"kind": "Job", "name": job["metadata"]["name"], "uid": uid}]);
+        api.store(pod);
+    }
+}

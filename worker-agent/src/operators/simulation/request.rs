@@ -1,0 +1,78 @@
+//! Requests to the API server, decoded.
+
+use http_body_util::BodyExt;
+use kube::client::Body;
+use runtime::watch::Key;
+use serde_json::{Value, json};
+
+use crate::operators::{
+    object_cache::ObjectId,
+    parent::ParentKind,
+    resources::{openshift_kinds, route_kinds, watched_children},
+};
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub(super) struct OperatorRequest {
+    pub(super) method: String,
+    /// The name is empty for a creation.
+    pub(super) id: ObjectId,
+    pub(super) is_status: bool,
+    pub(super) body: Value,
+}
+
+/// An HTTP code and a body.
+pub(super) type OperatorAnswer = (u16, Value);
+
+impl OperatorRequest {
+    /// None for a path of a kind that is not served.
+    pub(super) async fn read(request: hyper::Request<Body>) -> Option<Self> {
+        let (parts, body) = request.into_parts();
+        let body = body.collect().await.ok()?.to_bytes();
+        let body = serde_json::from_slice(&body).unwrap_or_default();
+        let path: Vec<&str> = parts.uri.path().trim_matches('/').split('/').collect();
+        let after = path.iter().position(|part| *part == "namespaces")?;
+        let [namespace, plural, rest @ ..] = path.get(after + 1..)? else { return None };
+        let key = Key {
+            namespace: Some((*namespace).into()),
+            name: rest.first().copied().unwrap_or_default().into(),
+        };
+        let id = ObjectId { kind: kind_of(plural)?, key };
+        let is_status = rest.get(1) == Some(&"status");
+        Some(Self { method: parts.method.to_string(), id, is_status, body })
+    }
+
+    pub(super) fn is_write(&self) -> bool {
+        self.method != "GET" && self.id.kind != "Event"
+    }
+
+    /// For messages: `POST RayCluster ns/c`.
+    pub(super) fn line(&self) -> String {
+        let name = match self.method.as_str() {
+            "POST" => self.body["metadata"]["name"]
+                .as_str()
+                .or(self.body["metadata"]["generateName"].as_str())
+                .unwrap_or_default(),
+            _ => &self.id.key.name,
+        };
+        let part = if self.is_status { "/status" } else { "" };
+        format!("{} {} {name}{part}", self.method, self.id.kind)
+    }
+}
+
+fn kind_of(plural: &str) -> Option<String> {
+    let parents = ParentKind::ALL.into_iter().map(ParentKind::resource);
+    let children = watched_children().into_iter().map(|child| child.resource);
+    let mut all = parents.chain(children).chain(route_kinds()).chain(openshift_kinds());
+    let found = all.find(|it| it.plural == plural).map(|it| it.kind);
+    found.or_else(|| (plural == "events").then(|| "Event".to_owned()))
+}
+
+/// A refusal, as the API server words it.
+pub(super) fn refusal(code: u16, reason: &str, message: &str) -> OperatorAnswer {
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": message, "reason": reason, "code": code,
+    });
+    (code, status)
+}
