@@ -16,7 +16,8 @@ async fn run(parent: Value, others: Vec<Value>, seconds: u64) -> SimulatedRun {
     }
     let mut run = SimulatedRun::start(world);
     run.run_for(seconds).await;
-    assert!(run.world.lock().api.violations.is_empty());
+    let violations = run.world.lock().api.violations.clone();
+    assert!(violations.is_empty(), "{violations:?}");
     run
 }
 
