@@ -155,7 +155,17 @@ fn a_repeated_pass_gives_its_pods_the_same_names() {
     assert!(names.iter().all(|name| name.len() <= 63), "{names:?}");
     assert!(names[0].starts_with("c1-head-"), "{}", names[0]);
     // A cluster of the same name that is made later has pods of other names.
-    let mut later = cluster.clone();
+    let mut later = cluster;
     later["metadata"]["uid"] = json!("u2");
     assert!(pods_of(1, &later, &[]).iter().all(|name| !names.contains(name)));
+}
+
+#[test]
+fn a_worker_that_was_given_up_leaves_its_name() {
+    let mut group = group("w", 1);
+    let first = pods_of(1, &cluster_with(&json!([group])), &[]);
+    group["scaleStrategy"] = json!({"workersToDelete": [first[1]]});
+    let second = pods_of(1, &cluster_with(&json!([group])), &[]);
+    assert_eq!(second[0], first[0], "the head");
+    assert_ne!(second[1], first[1], "it would be deleted at once");
 }

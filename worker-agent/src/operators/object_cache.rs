@@ -85,13 +85,11 @@ impl ObjectCache {
         objects.filter(move |(id, _)| id.kind == kind).map(|(_, object)| object)
     }
 
-    /// Takes the answer to a request that was sent at `sent`.
-    pub(super) fn take_answer(&mut self, mut object: Value, sent: Instant) {
+    /// Takes the answer to a request that was sent at `sent`. Whether it is news is the answer.
+    pub(super) fn take_answer(&mut self, mut object: Value, sent: Instant) -> bool {
         forget_content(&mut object);
         let deleted = self.deleted.get(&ObjectId::of(&object));
-        if deleted.is_none_or(|deleted| !deleted.outdates(&object, sent)) {
-            self.observe(object);
-        }
+        deleted.is_none_or(|deleted| !deleted.outdates(&object, sent)) && self.observe(object)
     }
 
     /// Removes an object that a watch reports as deleted.

@@ -20,7 +20,7 @@ use super::{
     object_cache::{ObjectCache, ObjectId},
     parent::{ParentId, ParentKind, PassFacts, concerned},
     pass::{OperatorPass, PassIo, PassReport, StoredObject},
-    pass_queue::{PassOutcome, PassQueue},
+    pass_queue::{PassOutcome, PassQueue, rest_after},
     pass_tasks::{PassTaskEnd, PassTasks},
 };
 
@@ -85,7 +85,7 @@ impl OperatorLoop {
 
     pub(super) async fn run(&mut self, mut changes: mpsc::Receiver<NumberedChange>) {
         loop {
-            let due = self.queue.next_due();
+            let due = self.queue.next_due(MOST_PASSES);
             let timer = async {
                 match due {
                     Some(due) => time::sleep_until(due).await,
@@ -101,7 +101,8 @@ impl OperatorLoop {
                 Some(ended) = self.passes.next() => match ended {
                     PassTaskEnd::Report(report) => self.settle(report),
                     PassTaskEnd::Panicked(id) => {
-                        self.queue.finish(&id, PassOutcome::Interrupted, Instant::now());
+                        let now = Instant::now();
+                        self.queue.finish(&id, PassOutcome::Interrupted, Duration::ZERO, now);
                     }
                 },
                 () = timer => {}
@@ -185,7 +186,7 @@ impl OperatorLoop {
                 // It is gone, or of a kind that is not operated.
                 None => {
                     self.memories.remove(&id);
-                    self.queue.finish(&id, PassOutcome::Complete(None), now);
+                    self.queue.finish(&id, PassOutcome::Complete(None), Duration::ZERO, now);
                 }
             }
         }
@@ -195,8 +196,11 @@ impl OperatorLoop {
     fn settle(&mut self, report: PassReport) {
         let now = Instant::now();
         for StoredObject { sent, object } in report.stored {
-            concerned(&object).into_iter().for_each(|id| self.queue.note_change(id));
-            self.cache.take_answer(object, sent);
+            let concerned = concerned(&object);
+            // An object that was only met again starts no pass: a refused create would be repeated without a pause.
+            if self.cache.take_answer(object, sent) {
+                concerned.into_iter().for_each(|id| self.queue.note_change(id));
+            }
         }
         // The watch may show a deleted object once more.
         for (id, uid) in &report.deleted {
@@ -206,7 +210,8 @@ impl OperatorLoop {
             self.memories.insert(report.id.clone(), memory);
         }
         self.cache.forget_deletions(now.checked_sub(DELETIONS).unwrap_or(now));
-        self.queue.finish(&report.id, report.outcome, now);
+        let rest = rest_after(report.n_children);
+        self.queue.finish(&report.id, report.outcome, rest, now);
     }
 }
 

@@ -53,6 +53,8 @@ pub(super) struct PassIo {
 pub(super) struct PassReport {
     pub(super) id: ParentId,
     pub(super) outcome: PassOutcome,
+    /// How many objects the pass has read beside its own.
+    pub(super) n_children: usize,
     /// Objects as stored, in the order of the answers.
     pub(super) stored: Vec<StoredObject>,
     /// Objects that were asked to go, with their uids.
@@ -91,6 +93,7 @@ impl OperatorPass {
         let report = PassReport {
             id: id.clone(),
             outcome: PassOutcome::Interrupted,
+            n_children: children.len(),
             stored: Vec::new(),
             deleted: Vec::new(),
             memory: None,

@@ -16,7 +16,7 @@ use super::{
     start_command::RayNode,
 };
 use crate::{
-    json::{annotation, field, list, list_if_any, object},
+    json::{annotation, field, list, list_if_any, name, object},
     names,
 };
 
@@ -36,7 +36,8 @@ pub(crate) fn head_pod(context: &ClusterContext<'_>) -> Value {
         let prefix: String = context.name().chars().take(50).collect();
         metadata["name"] = json!(format!("{prefix}-head"));
     } else {
-        metadata["name"] = json!(pod_name(context, &metadata, "head", context.pods("head")));
+        let known: Vec<String> = context.pods("head").map(|pod| name(pod).to_owned()).collect();
+        metadata["name"] = json!(pod_name(context, &metadata, "head", &known));
     }
     json!({
         "apiVersion": "v1",

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::context::{ClusterContext, Origin, label_value, letters};
 use crate::{
-    json::{name, text, texts},
+    json::{text, texts},
     names,
     settings::RayPodDefaults,
 };
@@ -64,16 +64,16 @@ pub(crate) fn pod_metadata(
 /// The name of a pod: what `generateName` says, and characters that follow from the cluster and from the place of the pod in it.
 ///
 /// A create whose answer was lost is repeated with the same name, so that it meets the pod of the first one. With a name of the API
-/// server there would be a second head. `known` are the pods that the place has already, such as one that is being deleted: the next one
-/// has another name.
-pub(crate) fn pod_name<'a>(
+/// server there would be a second head. `known` are the names of pods that the place has already, such as one that is being deleted: the
+/// next one has another name.
+pub(crate) fn pod_name(
     context: &ClusterContext<'_>,
     metadata: &Value,
     place: &str,
-    known: impl Iterator<Item = &'a Value>,
+    known: &[String],
 ) -> String {
     let mut parts = vec![context.uid().as_bytes(), place.as_bytes()];
-    let mut known: Vec<&str> = known.map(name).collect();
+    let mut known: Vec<&String> = known.iter().collect();
     known.sort_unstable();
     for name in known {
         parts.extend([b"/", name.as_bytes()]);

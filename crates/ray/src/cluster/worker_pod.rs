@@ -13,7 +13,7 @@ use super::{
     start_command::RayNode,
 };
 use crate::{
-    json::{field, label, list, list_if_any},
+    json::{field, label, list, list_if_any, name},
     names,
     v1::WorkerGroupSpec,
 };
@@ -60,20 +60,33 @@ pub(crate) fn worker_pod(
 }
 
 /// The name of a worker, which follows from its place; none without indexes, since pods without them have no place.
+///
+/// The autoscaler knows workers by their names, and a name that is used again would be that of a worker it has given up. Those names
+/// are chosen by the API server; a worker too many is the autoscaler's to remove.
 fn worker_name(
     context: &ClusterContext<'_>,
     group: &WorkerGroupSpec,
     place: &WorkerPlace,
     metadata: &Value,
 ) -> Option<String> {
-    let index = place.replica?.to_string();
+    let index = place.replica.filter(|_| !context.is_autoscaling())?.to_string();
     let host = place.host.as_ref().map(|(_, host)| host.to_string()).unwrap_or_default();
     let known = context.group_pods(&group.group_name).filter(|pod| {
         label(pod, names::REPLICA_INDEX_LABEL) == index
             && label(pod, names::HOST_INDEX_LABEL) == host
     });
+    let mut known: Vec<String> = known.map(|pod| name(pod).to_owned()).collect();
     let place = format!("{}/{index}/{host}", group.group_name);
-    Some(pod_name(context, metadata, &place, known))
+    let given_up = group.scale_strategy.iter().flat_map(|strategy| &strategy.workers_to_delete);
+    let given_up: Vec<&String> = given_up.collect();
+    loop {
+        let name = pod_name(context, metadata, &place, &known);
+        // A pod of this name would be deleted at once.
+        if !given_up.contains(&&name) {
+            return Some(name);
+        }
+        known.push(name);
+    }
 }
 
 fn pod_spec(context: &ClusterContext<'_>, group: &WorkerGroupSpec) -> Value {

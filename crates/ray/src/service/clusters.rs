@@ -133,15 +133,19 @@ fn update<'a>(
         })
     };
     let path = context.path(name(cluster));
-    let Some(patch) = merge_difference(&part(cluster), &part(&wanted)) else {
+    let Some(mut patch) = merge_difference(&part(cluster), &part(&wanted)) else {
         return Ok(cluster);
     };
+    // A patch that is carried out late must not bring an older spec back: the cluster would be replaced for it.
+    patch["metadata"]["resourceVersion"] = cluster["metadata"]["resourceVersion"].clone();
     match pass.order(RayStep::Patch { target: RayTarget::of(cluster), patch }) {
         OrderOutcome::Done(cluster) => {
             let message = format!("Updated the {role} RayCluster {path}");
             pass.normal("UpdatedRayCluster", message);
             Ok(cluster)
         }
+        // It has changed since it was read.
+        OrderOutcome::Refused(refusal) if refusal.is_conflict() => Err(Unfinished),
         OrderOutcome::Refused(refusal) => {
             let why = &refusal.message;
             let message = format!("Failed to update the {role} RayCluster {path}: {why}");

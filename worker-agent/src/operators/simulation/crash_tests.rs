@@ -78,6 +78,11 @@ async fn a_cluster_with_everything_survives_every_fault_at_every_write() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_cluster_with_several_hosts_survives_every_fault_at_every_write() {
+    play_all(OperatedObject::HostsCluster).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_cluster_with_redis_survives_every_fault_at_every_write() {
     play_all(OperatedObject::StoredCluster).await;
 }

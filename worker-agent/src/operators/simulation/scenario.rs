@@ -11,6 +11,8 @@ pub(super) enum OperatedObject {
     Cluster,
     /// One with a token, an Ingress, an autoscaler, and replicas of two hosts.
     FullCluster,
+    /// One with a replica of two hosts.
+    HostsCluster,
     /// One whose state is in Redis.
     StoredCluster,
     /// A RayJob that the agent submits.
@@ -24,9 +26,10 @@ pub(super) enum OperatedObject {
 }
 
 impl OperatedObject {
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::Cluster,
         Self::FullCluster,
+        Self::HostsCluster,
         Self::StoredCluster,
         Self::HttpJob,
         Self::SubmittedJob,
@@ -38,6 +41,11 @@ impl OperatedObject {
         match self {
             Self::Cluster => ray("RayCluster", "c", &cluster_spec(2)),
             Self::FullCluster => ray("RayCluster", "c", &full_spec()),
+            Self::HostsCluster => {
+                let mut spec = cluster_spec(1);
+                spec["workerGroupSpecs"][0]["numOfHosts"] = json!(2);
+                ray("RayCluster", "c", &spec)
+            }
             Self::StoredCluster => {
                 let mut spec = cluster_spec(1);
                 spec["gcsFaultToleranceOptions"] = json!({"redisAddress": "redis:6379"});
@@ -100,7 +108,9 @@ impl OperatedObject {
     fn state(self, object: &Value) -> String {
         let status = &object["status"];
         let field = match self {
-            Self::Cluster | Self::FullCluster | Self::StoredCluster => &status["state"],
+            Self::Cluster | Self::FullCluster | Self::HostsCluster | Self::StoredCluster => {
+                &status["state"]
+            }
             Self::HttpJob | Self::SubmittedJob => &status["jobDeploymentStatus"],
             Self::Wrapper => &status["phase"],
             Self::Service => return service_state(status),
@@ -110,7 +120,7 @@ impl OperatedObject {
 
     fn settled(self) -> &'static str {
         match self {
-            Self::Cluster | Self::FullCluster | Self::StoredCluster => "ready",
+            Self::Cluster | Self::FullCluster | Self::HostsCluster | Self::StoredCluster => "ready",
             Self::HttpJob | Self::SubmittedJob => "Complete",
             Self::Service | Self::Wrapper => "Running",
         }
@@ -118,7 +128,9 @@ impl OperatedObject {
 
     fn suspended(self) -> &'static str {
         match self {
-            Self::Cluster | Self::FullCluster | Self::StoredCluster => "suspended",
+            Self::Cluster | Self::FullCluster | Self::HostsCluster | Self::StoredCluster => {
+                "suspended"
+            }
             Self::HttpJob | Self::SubmittedJob | Self::Service | Self::Wrapper => "Suspended",
         }
     }
@@ -126,7 +138,7 @@ impl OperatedObject {
     /// The pods that run at rest.
     fn pods(self) -> usize {
         match self {
-            Self::Cluster => 3,
+            Self::Cluster | Self::HostsCluster => 3,
             Self::FullCluster => 5,
             Self::StoredCluster | Self::Service => 2,
             // A RayJob takes its cluster away.
