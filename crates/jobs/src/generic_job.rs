@@ -228,6 +228,11 @@ pub trait GenericJob: Clone {
     /// Whether all required pods are ready or have succeeded (Kueue: `PodsReady`).
     fn pods_ready(&self) -> bool;
 
+    /// The same of an elastic job with a slice of so many pods, which may be fewer. Kinds without an own count ask for all.
+    fn granted_pods_ready(&self, _granted: i32) -> bool {
+        self.pods_ready()
+    }
+
     /// Pods that will not run again (Kueue: `ReclaimablePods`).
     fn reclaimable_pods(&self) -> Vec<ReclaimablePod> {
         vec![]

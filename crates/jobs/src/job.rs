@@ -300,7 +300,11 @@ impl GenericJob for Job {
     }
 
     fn pods_ready(&self) -> bool {
-        status::pods_ready(self)
+        status::pods_ready(self, self.count())
+    }
+
+    fn granted_pods_ready(&self, granted: i32) -> bool {
+        status::pods_ready(self, self.count().min(granted))
     }
 
     fn reclaimable_pods(&self) -> Vec<ReclaimablePod> {

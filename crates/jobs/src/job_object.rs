@@ -391,6 +391,10 @@ impl GenericJob for JobObject {
         of_kind!(self, job => job.pods_ready())
     }
 
+    fn granted_pods_ready(&self, granted: i32) -> bool {
+        of_kind!(self, job => job.granted_pods_ready(granted))
+    }
+
     fn reclaimable_pods(&self) -> Vec<ReclaimablePod> {
         of_kind!(self, job => job.reclaimable_pods())
     }

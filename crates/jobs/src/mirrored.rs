@@ -123,6 +123,6 @@ mod tests {
             now: "2026-01-01T00:00:00Z".parse().expect("a time"),
         };
         assert_eq!(reconcile(&job, context), []);
-        assert_eq!(pods_ready(&job), None);
+        assert_eq!(pods_ready(&job, &Default::default(), JobGates::default()), None);
     }
 }

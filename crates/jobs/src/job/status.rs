@@ -19,14 +19,14 @@ pub(super) fn outcome(job: &Job) -> Option<JobOutcome> {
     })
 }
 
-/// Whether all required pods are ready or have succeeded.
-pub(super) fn pods_ready(job: &Job) -> bool {
+/// Whether this number of pods is ready or has succeeded.
+pub(super) fn pods_ready(job: &Job, required: i32) -> bool {
     let status = &job.status;
     // A pod that has succeeded is no longer ready, and the Job controller counts it later.
     let uncounted = status.uncounted_terminated_pods.as_ref();
     let uncounted = uncounted.and_then(|pods| pods.succeeded.as_ref()).map_or(0, Vec::len);
     let ready = i64::from(status.succeeded.unwrap_or(0)) + i64::from(status.ready.unwrap_or(0));
-    ready + i64::try_from(uncounted).unwrap_or(i64::MAX) >= i64::from(job.count())
+    ready + i64::try_from(uncounted).unwrap_or(i64::MAX) >= i64::from(required)
 }
 
 /// Reclaimable pods: parallelism less the remaining completions.

@@ -345,10 +345,12 @@ fn pods_ready_is_reported_until_the_job_is_finished() {
         (json!({ "ready": 2, "conditions": over }), None),
     ] {
         let job = job(&json!({ "spec": { "suspend": false }, "status": status.clone() }));
-        assert_eq!(pods_ready(&job), ready, "{status}");
+        let ready_now = pods_ready(&job, &workload(&[]), GATES());
+        assert_eq!(ready_now, ready, "{status}");
     }
     let metadata = json!({ "deletionTimestamp": "2026-01-01T00:00:00Z" });
-    assert_eq!(pods_ready(&job(&json!({ "metadata": metadata }))), None);
+    let deleted = job(&json!({ "metadata": metadata }));
+    assert_eq!(pods_ready(&deleted, &workload(&[]), GATES()), None);
 }
 
 #[test]

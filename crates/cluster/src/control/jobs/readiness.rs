@@ -27,7 +27,10 @@ impl Jobs {
             }
             // A replica without pods has not begun.
             Some(SetSize::Replicas { .. }) => None,
-            None => self.completed(key, workload).and_then(|job| reconcile::pods_ready(&*job)),
+            None => {
+                let job = self.completed(key, workload);
+                job.and_then(|job| reconcile::pods_ready(&*job, workload, self.config.gates))
+            }
         }
     }
 

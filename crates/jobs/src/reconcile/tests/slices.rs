@@ -241,3 +241,20 @@ fn a_dispatched_job_stops_without_admission() {
     assert_eq!(steps(&dispatched(&json!({}), false), &[&reserved]), ["stop NotAdmitted"]);
     assert_eq!(steps(&elastic(3, false), &[&reserved]), [""; 0], "here a gate holds its pods");
 }
+
+#[test]
+fn a_slice_is_ready_with_its_own_pods_while_a_larger_one_waits() {
+    let nine = job(&json!({
+        "metadata": { "annotations": { "kueue.x-k8s.io/elastic-job": "true" } },
+        "spec": { "parallelism": 9, "completions": 100, "suspend": false },
+        "status": { "active": 3, "ready": 3 },
+    }));
+    let ready = |pods| pods_ready(&nine, &slice("a", pods, None, HOLDS), GATES());
+    assert_eq!((ready(3), ready(4), ready(9)), (Some(true), Some(false), Some(false)));
+    let mut three = nine.clone();
+    three.spec.parallelism = Some(3);
+    let five = slice("a", 5, None, HOLDS);
+    assert_eq!(pods_ready(&three, &five, GATES()), Some(true), "its slice has not shrunk yet");
+    let off = JobGates { elastic_jobs: false, ..GATES() };
+    assert_eq!(pods_ready(&nine, &slice("a", 3, None, HOLDS), off), Some(false));
+}
