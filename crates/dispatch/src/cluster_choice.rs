@@ -37,12 +37,15 @@ pub struct PlacementRequest<'a> {
     pub work: &'a Arc<AssignedWorkload>,
     /// Its queue order among Workloads that wait for capacity.
     pub order: QueueOrder,
+    /// The only cluster that may take it; `None` if any may.
+    pub only: Option<ClusterId>,
 }
 
 impl PlacementRequest<'_> {
     /// What this Workload has in common with others that fit on the same clusters.
     pub(crate) fn class(&self) -> PlacementClass {
-        PlacementClass { config: self.config.into(), work: Arc::clone(self.work) }
+        let (config, work) = (self.config.into(), Arc::clone(self.work));
+        PlacementClass { config, work, only: self.only }
     }
 }
 
@@ -130,7 +133,7 @@ impl Fleet {
         let config = self.config(&class.config);
         let policy = &config.policy;
         let (mut best, mut reasons) = (None, Vec::new());
-        for &cluster in &config.clusters {
+        for cluster in class.clusters(&config) {
             match self.evaluate(class, position, policy, cluster, now) {
                 Err(refusal) => reasons.push((cluster, refusal)),
                 Ok(share) => {
@@ -140,6 +143,9 @@ impl Fleet {
                     }
                 }
             }
+        }
+        if let Some(only) = class.only.filter(|one| !config.clusters.contains(one)) {
+            reasons.push((only, ClusterRefusal::NotConfigured));
         }
         best.map(|(_, cluster)| cluster).ok_or(reasons)
     }
@@ -241,7 +247,7 @@ impl Fleet {
             self.exclusion_ends(pending_class).any(|(cluster, until)| cluster == id && until <= now)
         };
         let changed = |id: ClusterId| self.clusters[id.index()].changed > pending_class.checked;
-        let clusters = configured.config.clusters.iter().copied();
+        let clusters = pending_class.class.clusters(&configured.config);
         let to_evaluate: Vec<_> =
             clusters.filter(|&id| config_changed || changed(id) || exclusion_ended(id)).collect();
         let first = pending_class.first_position().filter(|_| !to_evaluate.is_empty())?;

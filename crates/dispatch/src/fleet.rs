@@ -16,6 +16,7 @@ use crate::exclusions::{ExclusionCause, Exclusions};
 use crate::gang_reservation::{CapacityReservation, ReservationInputs};
 use crate::pending_placements::PendingPlacements;
 use crate::run_times::{RunTimeGroup, RunTimes};
+use crate::slice_extension::SliceExtensions;
 use crate::unreported_clusters::RacingWorkloads;
 use crate::worker_cluster::{PlacementSerial, WorkerCluster};
 use crate::{AssignedWorkload, CapacityReport, LeasePolicy, PlacementConfig};
@@ -35,6 +36,7 @@ pub struct Fleet {
     pub(crate) configs: BTreeMap<Box<str>, FleetConfig>,
     placements: BTreeMap<WorkloadId, (ClusterId, PlacementSerial)>,
     pub(crate) companions: Companions,
+    pub(crate) extensions: SliceExtensions,
     pub(crate) exclusions: Exclusions,
     pub(crate) pending: PendingPlacements,
     run_times: RunTimes,
@@ -186,7 +188,7 @@ impl Fleet {
         work: Arc<AssignedWorkload>,
         since: Time,
     ) {
-        self.unplace(workload);
+        self.remove_placement(workload);
         self.serial += 1;
         let serial = self.serial;
         self.placements.insert(workload, (cluster, serial));
@@ -254,6 +256,23 @@ impl Fleet {
     /// Removes the placement and the waiting position of a Workload, after a withdrawal or a failed write. Exclusions
     /// stay.
     pub fn unplace(&mut self, workload: WorkloadId) {
+        self.extensions.forget(workload);
+        self.remove_placement(workload);
+        self.hand_over(workload);
+    }
+
+    /// All pods of a slice that is gone count with the one that extends it. Returns whether there is one.
+    fn hand_over(&mut self, workload: WorkloadId) -> bool {
+        let Some((new, whole)) = self.extensions.take(workload) else {
+            return false;
+        };
+        if let Some(&(cluster, serial)) = self.placements.get(&new) {
+            self.mark_changed(cluster).take_over(serial, whole);
+        }
+        true
+    }
+
+    fn remove_placement(&mut self, workload: WorkloadId) {
         self.pending.remove(workload);
         self.end_race(workload);
         self.leave_companions(workload);
@@ -269,6 +288,11 @@ impl Fleet {
     /// Removes a Workload that ended at this resourceVersion of its clone. Its capacity is free before a report shows
     /// it.
     pub fn workload_ended(&mut self, workload: WorkloadId, version: u64) {
+        self.extensions.forget(workload);
+        // Its pods run on.
+        if self.hand_over(workload) {
+            return self.remove_placement(workload);
+        }
         self.pending.remove(workload);
         self.end_race(workload);
         self.leave_companions(workload);

@@ -10,6 +10,7 @@ use engine::{
 
 use crate::{
     AssignedWorkload, Fleet, PlacementRefusal, PlacementRequest, QueueOrder, RunTimeGroup,
+    SliceExtension,
 };
 
 /// The request of a cycle entry that is dispatched.
@@ -23,11 +24,15 @@ pub struct DispatchedEntry {
     pub order: QueueOrder,
     /// What its run time has in common with that of finished work.
     pub group: Option<RunTimeGroup>,
+    /// The slice on a worker that it extends; `work` is what it has beyond that one.
+    pub extends: Option<SliceExtension>,
 }
 
 impl DispatchedEntry {
-    fn request(&self, workload: WorkloadId) -> PlacementRequest<'_> {
-        PlacementRequest { workload, config: &self.config, work: &self.work, order: self.order }
+    fn request(&self, workload: WorkloadId, fleet: &mut Fleet) -> PlacementRequest<'_> {
+        let only = self.extends.as_ref().map(|one| fleet.cluster(&one.cluster));
+        let (config, work, order) = (&self.config, &self.work, self.order);
+        PlacementRequest { workload, config, work, order, only }
     }
 }
 
@@ -65,7 +70,11 @@ impl<'a> FleetPlacer<'a> {
     /// The clusters without reports. Their queues decide about an entry that has no room elsewhere.
     fn unreported_candidates(&self, dispatched: &DispatchedEntry) -> Vec<ClusterId> {
         let request = &dispatched.work.request;
-        self.fleet.unreported_candidates((&dispatched.config, request), self.now)
+        let mut all = self.fleet.unreported_candidates((&dispatched.config, request), self.now);
+        if let Some(extends) = &dispatched.extends {
+            all.retain(|id| *self.fleet.name(*id) == *extends.cluster);
+        }
+        all
     }
 
     /// No cluster is known to have room: those of which nothing is known race after the reservation.
@@ -104,12 +113,16 @@ impl Placer for FleetPlacer<'_> {
         if self.fleet.is_blind(&dispatched.config) {
             return Ok(None);
         }
-        match self.fleet.choose_cluster(&dispatched.request(entry.workload), self.now) {
+        let request = dispatched.request(entry.workload, self.fleet);
+        match self.fleet.choose_cluster(&request, self.now) {
             Ok(cluster) => {
                 let priority = dispatched.order.priority;
                 let work = self.fleet.assign_nodes(cluster, dispatched.work);
                 self.fleet.place(entry.workload, cluster, work, self.now);
                 self.fleet.set_priority(entry.workload, priority);
+                if let Some(extension) = &dispatched.extends {
+                    self.fleet.extend(entry.workload, extension);
+                }
                 Ok(Some(cluster))
             }
             Err(refusal) => self.race_or_refuse(entry.workload, &dispatched, refusal),
@@ -119,9 +132,10 @@ impl Placer for FleetPlacer<'_> {
     fn fits_after(&mut self, entry: &CycleEntry, gone: &[WorkloadId]) -> bool {
         let dispatched = self.dispatched(entry);
         let fits = |one: DispatchedEntry| {
-            self.fleet.is_blind(&one.config)
-                || !self.unreported_candidates(&one).is_empty()
-                || self.fleet.fits_after(&one.request(entry.workload), gone, self.now)
+            self.fleet.is_blind(&one.config) || !self.unreported_candidates(&one).is_empty() || {
+                let request = one.request(entry.workload, self.fleet);
+                self.fleet.fits_after(&request, gone, self.now)
+            }
         };
         dispatched.is_none_or(fits)
     }
@@ -130,15 +144,17 @@ impl Placer for FleetPlacer<'_> {
         let Some(dispatched) = self.dispatched(entry) else {
             return RequeueKey::default();
         };
-        let request = dispatched.request(entry.workload);
+        let request = dispatched.request(entry.workload, self.fleet);
         let refusal = self.fleet.refuse_after(&request, gone, self.now);
         self.refused(entry.workload, refusal)
     }
 
     fn preemptible(&mut self, entry: &CycleEntry) -> Vec<Vec<WorkloadId>> {
         let dispatched = self.dispatched(entry);
-        let preemptible =
-            |one: DispatchedEntry| self.fleet.preemptible(&one.request(entry.workload), self.now);
+        let preemptible = |one: DispatchedEntry| {
+            let request = one.request(entry.workload, self.fleet);
+            self.fleet.preemptible(&request, self.now)
+        };
         dispatched.map(preemptible).unwrap_or_default()
     }
 }

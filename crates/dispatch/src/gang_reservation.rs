@@ -217,7 +217,7 @@ impl Fleet {
     ) -> Option<CapacityReservation> {
         let config = self.config(&candidate.class.config);
         let mut best: Option<(EarliestStart, CapacityReservation)> = None;
-        for &cluster in &config.clusters {
+        for cluster in candidate.class.clusters(&config) {
             let previous = old
                 .iter()
                 .find(|old| (old.workload, old.cluster) == (candidate.position.1, cluster));

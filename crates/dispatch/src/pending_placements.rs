@@ -12,16 +12,32 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use engine::{RequeueKey, Time, ids::WorkloadId};
+use engine::{
+    RequeueKey, Time,
+    ids::{ClusterId, WorkloadId},
+};
 
 use crate::queue_order::{QueueOrder, WaitingPosition};
-use crate::{AssignedWorkload, WorkloadRequest};
+use crate::{AssignedWorkload, PlacementConfig, WorkloadRequest};
 
 /// The inputs of a placement verdict.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PlacementClass {
     pub(crate) config: Box<str>,
     pub(crate) work: Arc<AssignedWorkload>,
+    /// The only cluster that may take it.
+    pub(crate) only: Option<ClusterId>,
+}
+
+impl PlacementClass {
+    /// The clusters that may take it, in the order of the configuration.
+    pub(crate) fn clusters<'a>(
+        &'a self,
+        config: &'a PlacementConfig,
+    ) -> impl Iterator<Item = ClusterId> + 'a {
+        let may = |id: &ClusterId| self.only.is_none_or(|only| only == *id);
+        config.clusters.iter().copied().filter(may)
+    }
 }
 
 /// A placement class that no cluster takes, with its Workloads.

@@ -53,7 +53,8 @@ impl Fleet {
         self.update_reservations(now);
         let (class, position) = (request.class(), (request.order, request.workload));
         let mut reasons = Vec::new();
-        for &cluster in &self.config(request.config).clusters {
+        let config = self.config(request.config);
+        for cluster in class.clusters(&config) {
             let leaves = self.serials_on(cluster, |workload| gone.contains(&workload));
             match self.evaluate_without(&class, position, cluster, &leaves, now) {
                 Ok(()) => return None,
@@ -72,7 +73,8 @@ impl Fleet {
     ) -> Vec<Vec<WorkloadId>> {
         let (class, position) = (request.class(), (request.order, request.workload));
         let mut found = Vec::new();
-        for &cluster in &self.config(request.config).clusters {
+        let config = self.config(request.config);
+        for cluster in class.clusters(&config) {
             let all = self.serials_on(cluster, |_| true);
             if self.evaluate_without(&class, position, cluster, &all, now).is_ok() {
                 found.push(self.placed_workloads(cluster).map(|(workload, _)| workload).collect());

@@ -49,6 +49,8 @@ pub struct CapacityShortage {
 pub enum ClusterRefusal {
     /// The cluster is not connected.
     NotConnected,
+    /// The slice that the Workload extends runs on this cluster, which its MultiKueueConfig does not have any more.
+    NotConfigured,
     /// The cluster has no report.
     NoReport,
     /// The cluster reports nothing, and enough other Workloads wait for its queues.
@@ -114,6 +116,7 @@ impl fmt::Display for RefusalMessage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.refusal {
             ClusterRefusal::NotConnected => f.write_str("not connected"),
+            ClusterRefusal::NotConfigured => f.write_str("is not in the MultiKueueConfig"),
             ClusterRefusal::NoReport => f.write_str("does not report its capacity"),
             ClusterRefusal::QueueFull => f.write_str("others wait for its queues already"),
             ClusterRefusal::StaleReport => f.write_str("has not reported its capacity for long"),

@@ -130,6 +130,15 @@ impl WorkerCluster {
         true
     }
 
+    /// Replaces the work of a placement by that of another slice which it has taken over.
+    pub(crate) fn take_over(&mut self, serial: PlacementSerial, work: Arc<AssignedWorkload>) {
+        let in_flight = self.in_flight(serial);
+        if let Some(placed) = self.placed.get_mut(&serial) {
+            placed.work = work;
+        }
+        self.invalidate(in_flight);
+    }
+
     /// Records the priority of a placed Workload.
     pub(crate) fn set_priority(&mut self, serial: PlacementSerial, priority: i64) {
         if let Some(placed) = self.placed.get_mut(&serial) {

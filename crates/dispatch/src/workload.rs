@@ -29,7 +29,7 @@ mod withdrawal;
 pub use dispatch_step::{DispatchStep, RetryReason};
 pub use observed::{
     DispatchCheckState, DispatchTimeouts, LocalJob, LocalWorkload, RemoteConnection, RemoteCopy,
-    RemoteJob, RemoteLease, RemoteWorkload, StampState,
+    RemoteJob, RemoteLease, RemoteWorkload, SlicePredecessor, StampState,
 };
 
 use engine::{Time, ids::ClusterId};
@@ -96,6 +96,10 @@ impl<'a> DispatchDecision<'a> {
             // Nothing may start on a worker before, say, its nodes are provisioned; what exists there is taken back
             // (docs/reference/multikueue.md §2.4).
             DispatchCheckState::Pending if hub.awaits_other_checks => self.removals(copies.iter()),
+            // The jobs of the earlier slice are being removed; then this Workload has jobs of its own.
+            DispatchCheckState::Pending if hub.predecessor == SlicePredecessor::Leaves => {
+                Vec::new()
+            }
             // What the hub does not know of may be this Workload, running.
             DispatchCheckState::Pending if copies.iter().any(|copy| self.blocks(copy)) => {
                 with_deadline(Vec::new(), self.ends_of_blocks())
@@ -120,7 +124,7 @@ impl<'a> DispatchDecision<'a> {
         stale.map(|copy| DispatchStep::PushPriority(copy.cluster)).collect()
     }
 
-    /// Neither is a smaller size of an elastic job. The pods of a further replica of a set wait for their own clone, so the copy
+    /// Neither is another size of an elastic job, whose copy may still name an earlier slice. The pods of a further replica of a set wait for their own clone, so the copy
     /// of the set may ask for them at any time.
     fn push_sizes(&self) -> Vec<DispatchStep> {
         let stale = self.connected().filter(|copy| {

@@ -123,7 +123,7 @@ fn one_pod((cpu, amount): (ResourceId, i64), priority: i64) -> DispatchedEntry {
     let request = Arc::new(WorkloadRequest { pod_sets: vec![pods], ..WorkloadRequest::default() });
     let work = Arc::new(AssignedWorkload::new(request, Vec::new()));
     let order = QueueOrder { priority, queued_at: Time(0) };
-    DispatchedEntry { config: "all".to_owned(), work, order, group: None }
+    DispatchedEntry { config: "all".to_owned(), work, order, group: None, extends: None }
 }
 
 #[test]

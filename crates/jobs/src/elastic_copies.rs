@@ -4,6 +4,11 @@
 //! job of the manager 5 -> 3, its Workload 5 -> 3 (quota is free), clone 5 -> 3 (room is free), copy of the job 5 -> 3 (pods end)
 //! ```
 //! The clone comes first, so that a worker which refuses the size does so before a pod ends.
+//!
+//! ```text
+//! job of the manager 3 -> 5, its next slice gets quota, clone of that slice is admitted, copy of the job 3 -> 5 and names that clone
+//! ```
+//! One write changes name and size, so that the copy never has more pods than the Workload that it names.
 
 use crds::{
     meta::annotation,
@@ -92,6 +97,24 @@ pub fn size_to_push<J: GenericJob>(
     }
 }
 
+/// Fields of the spec by which the copy of a job gets the `granted` pods of a later slice; none if it has them.
+pub fn size_of_later_slice<J: GenericJob>(
+    copy: &J,
+    (job, granted): (&J, i32),
+    gates: JobGates,
+) -> Option<Value> {
+    if !shrinks_on_workers(job, gates) {
+        return None;
+    }
+    let (now, wanted) = (copy.copied_size()?, job.copied_size()?);
+    let grown = || {
+        // The job may have shrunk again, and its Workload follows.
+        let pods = granted.min(wanted.pods());
+        if now.pods() < pods { json!({ "parallelism": pods }) } else { json!({}) }
+    };
+    Some(size_to_push(copy, (job, granted), gates).unwrap_or_else(grown))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,6 +148,23 @@ mod tests {
         assert_eq!(pushed(&few, (&other, 3)), Value::Null, "neither has more than three pods");
         let off = JobGates { elastic_jobs: false, ..JobGates::default() };
         assert_eq!(size_to_push(&many(5), (&many(3), 3), off), None);
+    }
+
+    #[test]
+    fn a_copy_gets_the_pods_of_a_later_slice() {
+        let many = |pods| job(pods, Some(100), "NonIndexed");
+        let later = |now, wanted, granted| {
+            size_of_later_slice(&many(now), (&many(wanted), granted), JobGates::default())
+        };
+        let to = |pods: i32| Some(json!({ "parallelism": pods }));
+        assert_eq!(later(2, 5, 5), to(5));
+        assert_eq!(later(2, 9, 5), to(5), "the job grew again");
+        assert_eq!(later(2, 4, 5), to(4), "it shrank, and its Workload follows");
+        assert_eq!(later(2, 1, 1), to(1));
+        assert_eq!(later(5, 5, 5), Some(json!({})));
+        assert_eq!(later(2, 1, 5), Some(json!({})), "nothing is taken before its Workload follows");
+        let off = JobGates { elastic_jobs: false, ..JobGates::default() };
+        assert_eq!(size_of_later_slice(&many(2), (&many(5), 5), off), None);
     }
 
     #[test]

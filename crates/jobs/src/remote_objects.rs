@@ -13,6 +13,7 @@ use crds::{
     v1beta2::{PodSet, Workload, WorkloadSpec, WorkloadStatus},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::{Value, json};
 
 use crate::{
     GenericJob, Gvk, JobGates,
@@ -139,11 +140,31 @@ pub fn remote_job<J: GenericJob>(
         return copy;
     }
     identity.stamp(annotations, workload);
-    // A label value has at most 63 characters (docs/reference/multikueue.md §1.6).
-    let in_annotation = gates.identifier_annotations || name.len() > MAX_LABEL_LENGTH;
-    let map = if in_annotation { annotations } else { labels };
+    let map = if names_in_annotation(&name, gates) { annotations } else { labels };
     map.insert(PREBUILT_WORKLOAD_NAME.to_owned(), name);
     copy
+}
+
+/// A label value has at most 63 characters (docs/reference/multikueue.md §1.6).
+fn names_in_annotation(workload: &str, gates: JobGates) -> bool {
+    gates.identifier_annotations || workload.len() > MAX_LABEL_LENGTH
+}
+
+/// Labels and annotations by which the copy of an elastic job names the clone of a later slice of it, as fields of a merge patch.
+#[must_use]
+pub fn named_slice(workload: &Workload, identity: RemoteIdentity<'_>, gates: JobGates) -> Value {
+    let mut stamps = BTreeMap::new();
+    identity.stamp(&mut stamps, workload);
+    let (mut annotations, mut labels) = (json!(stamps), json!({}));
+    let name = workload.metadata.name.as_deref().unwrap_or_default();
+    let (map, other) = match names_in_annotation(name, gates) {
+        true => (&mut annotations, &mut labels),
+        false => (&mut labels, &mut annotations),
+    };
+    map[PREBUILT_WORKLOAD_NAME] = json!(name);
+    // The earlier slice may have been named under another setting.
+    other[PREBUILT_WORKLOAD_NAME] = Value::Null;
+    json!({ "labels": labels, "annotations": annotations })
 }
 
 /// The metadata of a copy, as the source has it.
@@ -173,8 +194,6 @@ fn metadata(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-
     use super::*;
     use crate::Job;
 
@@ -226,6 +245,25 @@ mod tests {
                 "status": {},
             })
         );
+    }
+
+    #[test]
+    fn a_copy_is_given_the_name_of_a_later_slice_in_place_of_the_earlier_one() {
+        let identity =
+            RemoteIdentity { origin: "hub", epoch: 1, incarnation: 3, term: 4, lease: None };
+        let named = |gates: JobGates| named_slice(&workload(), identity, gates);
+        let name = "kueue.x-k8s.io/prebuilt-workload-name";
+        let mut stamps = json!({
+            "sluice.dev/epoch": "1", "sluice.dev/incarnation": "3", "sluice.dev/term": "4",
+            "sluice.dev/hub-version": "77", "sluice.dev/workload-uid": "w-1",
+        });
+        stamps[name] = json!("job-train");
+        let expected = json!({ "labels": { name: null }, "annotations": stamps });
+        assert_eq!(named(JobGates::default()), expected);
+        stamps[name] = Value::Null;
+        let expected = json!({ "labels": { name: "job-train" }, "annotations": stamps });
+        let in_label = JobGates { identifier_annotations: false, ..JobGates::default() };
+        assert_eq!(named(in_label), expected);
     }
 
     #[test]

@@ -91,9 +91,9 @@ names! {
     LEFT_BEHIND = "LeftBehind";
     /// Of an event: the job has succeeded on a worker in an earlier dispatch.
     RESULT_ADOPTED = "ResultAdopted";
-    /// Of an event: a worker does not take the smaller size of an elastic job.
+    /// Of an event: a worker does not take the size of an elastic job.
     RESIZE_REFUSED = "ResizeRefused";
-    /// Of an event: a dispatched elastic job does not get a larger size before its next start.
+    /// Of an event: an elastic job under ExactlyOnce does not get a larger size before its next start.
     SIZE_KEPT = "SizeKept";
     /// No quota is reserved.
     NO_RESERVATION = "NoReservation";

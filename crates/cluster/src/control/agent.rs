@@ -271,6 +271,7 @@ impl AgentControl {
         }
         self.held.remove(&change.key);
         self.elastic_pods.workload_changed(change, &mut self.core.ctx);
+        self.capacity.clone_changed(change);
         if let Some(id) = change.id.filter(|_| change.voids_reservation) {
             self.capacity.fleet_mut().unplace(id);
         }

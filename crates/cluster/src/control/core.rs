@@ -340,6 +340,10 @@ impl Core {
     }
 
     fn finish_replaced_slice(&mut self, key: &Key) {
+        // The new slice of a clone may be withdrawn again: only its manager knows which of both its job runs with.
+        if !self.config.owns_workloads {
+            return;
+        }
         let id = self.workloads.id_of(key);
         let message = id.and_then(|id| self.scheduler.replacement_message(id, &self.workloads));
         if let Some(message) = message {

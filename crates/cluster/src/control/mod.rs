@@ -37,6 +37,7 @@ mod context;
 mod core;
 mod decisions;
 mod elastic_pods;
+mod elastic_slices;
 mod failure_recovery;
 mod fleet;
 mod gated_integrations;

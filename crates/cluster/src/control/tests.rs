@@ -2,6 +2,7 @@
 
 mod admission_fair_sharing;
 mod adopted_results;
+mod agent_slices;
 mod assigned_nodes;
 mod backoff;
 mod bad_input;
@@ -22,6 +23,7 @@ mod former_leader;
 mod gang_reservation;
 mod grants;
 mod grouped_sets;
+mod grown_slices;
 mod incarnation;
 mod job_kinds;
 mod label_keys;

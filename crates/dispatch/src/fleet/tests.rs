@@ -155,6 +155,7 @@ fn choose(
             config: "all",
             work,
             order: QueueOrder::default(),
+            only: None,
         },
         now,
     )

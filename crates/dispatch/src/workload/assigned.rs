@@ -8,11 +8,14 @@ use engine::Time;
 
 use super::{
     DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy, RemoteJob, RemoteWorkload,
-    RetryReason, StampState, with_deadline,
+    RetryReason, SlicePredecessor, StampState, with_deadline,
 };
 
 /// Finished reason of a clone whose job differs from it. One of `crds::names::reasons`, on the wire.
 const OUT_OF_SYNC: &str = "OutOfSync";
+
+/// Finished reason of the clone of a slice that another one replaces. One of `crds::names::reasons`, on the wire.
+const SLICE_REPLACED: &str = "WorkloadSliceReplaced";
 
 /// Finished reasons that follow from the end of the job.
 const JOB_END_REASONS: [&str; 2] = ["Succeeded", "Failed"];
@@ -65,6 +68,14 @@ impl DispatchDecision<'_> {
             Some((reason, _)) if **reason == *OUT_OF_SYNC => {
                 Some(DispatchStep::SetCheckRetry(RetryReason::OutOfSync(copy.cluster)))
             }
+            // The jobs run on until the later slice takes them over.
+            Some((reason, _)) if **reason == *SLICE_REPLACED && self.hub.has_successor => {
+                self.run(copy, clone)
+            }
+            // That slice was withdrawn again. Without its clone the job has no Workload on the worker.
+            Some((reason, _)) if **reason == *SLICE_REPLACED => {
+                Some(DispatchStep::SetCheckRetry(RetryReason::RemoteMissing))
+            }
             Some((reason, message)) => self.finish(copy, reason, message),
             None if !clone.same_spec => self.removal(copy),
             None => self.run(copy, clone),
@@ -103,7 +114,8 @@ impl DispatchDecision<'_> {
         if self.start_deadline(copy).is_some_and(|deadline| self.now >= deadline) {
             return Some(DispatchStep::SetCheckRetry(RetryReason::NotStarted(copy.cluster)));
         }
-        if !copy.missing_job {
+        // Until the earlier slice is over, its jobs run.
+        if !copy.missing_job || self.hub.predecessor != SlicePredecessor::Absent {
             return self.sync(copy);
         }
         // A status was copied before, so the remote job existed and was deleted on the worker

@@ -11,8 +11,8 @@
 use engine::{Time, ids::ClusterId};
 
 use super::{
-    DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy, RemoteWorkload, StampState,
-    with_deadline, withdrawal::RemoteActivity,
+    DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy, RemoteWorkload, SlicePredecessor,
+    StampState, with_deadline, withdrawal::RemoteActivity,
 };
 
 /// State of one nominated cluster.
@@ -65,7 +65,9 @@ impl<'a> DispatchDecision<'a> {
             return self.stop_and_cancel(&copies, single_cluster);
         }
         // A clone may be admitted before the API server has answered the creates of all jobs.
-        let complete = |winner: &&RemoteCopy| !winner.missing_job && self.has_job(winner);
+        let extends = self.hub.predecessor == SlicePredecessor::Runs;
+        let complete =
+            |winner: &&RemoteCopy| extends || !winner.missing_job && self.has_job(winner);
         let winner = self.winner(&copies).filter(|winner| !single_cluster || complete(winner));
         if let Some(winner) = winner {
             return self.record_winner(winner);
@@ -189,8 +191,10 @@ impl<'a> DispatchDecision<'a> {
         }
         let clone = copy.clone.is_none().then_some(DispatchStep::CreateClone(copy.cluster));
         // In a race the jobs follow the recorded cluster, so that only one copy starts.
-        let jobs =
-            (single_cluster && copy.missing_job).then_some(DispatchStep::CreateJobs(copy.cluster));
+        // Those of an earlier slice are there already.
+        let own_jobs = self.hub.predecessor == SlicePredecessor::Absent;
+        let jobs = (single_cluster && own_jobs && copy.missing_job)
+            .then_some(DispatchStep::CreateJobs(copy.cluster));
         clone.into_iter().chain(jobs).collect()
     }
 

@@ -35,6 +35,18 @@ pub struct LocalJob {
     pub started: bool,
 }
 
+/// The slice of an elastic job that a Workload replaces, as far as a worker runs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SlicePredecessor {
+    /// There is none, or it is over.
+    #[default]
+    Absent,
+    /// It has quota, and its jobs run until this Workload is admitted.
+    Runs,
+    /// It is being evicted or deleted, with its jobs.
+    Leaves,
+}
+
 /// The Workload on the hub.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LocalWorkload {
@@ -81,6 +93,10 @@ pub struct LocalWorkload {
     /// The observed version was written under this leader. An older one may hide a move to another cluster that the former
     /// leader has made, so nothing is created from it (docs/reference/dispatch.md §6).
     pub is_own_version: bool,
+    /// The slice that it replaces. Until that is over the jobs are not this Workload's.
+    pub predecessor: SlicePredecessor,
+    /// A slice with quota replaces it: a worker with queues of its own finishes the clone for that.
+    pub has_successor: bool,
     /// Its jobs.
     pub job: LocalJob,
 }
@@ -226,9 +242,11 @@ pub struct RemoteJob {
     pub status_synced: bool,
     /// It is the copy of a member of a group that is deleted on the hub, while the group goes on.
     pub abandoned: bool,
-    /// It is the copy of a set of another number of replicas; or it is larger than an elastic job and its clone, and the worker did
-    /// not refuse the smaller size.
+    /// It is the copy of a set of another number of replicas; or of an elastic job, and is larger than its clone or names an earlier
+    /// slice; and the worker did not refuse the change.
     pub stale_size: bool,
+    /// It names this Workload, which is over, and goes on with a later slice. The clone stays until it names that.
+    pub handed_over: bool,
     /// Other Workloads have it there as well, as the replicas of a set do: it is not removed with this one. Its own pods end with
     /// the clone.
     pub shared: bool,

@@ -1,6 +1,7 @@
 //! Removal of copies: first the jobs, then the clone.
 //!
-//! The clone stays while a job may exist, so that the worker knows the job's owner. An object that is being deleted
+//! The clone stays while a job may exist, so that the worker knows the job's owner; also that of an earlier slice of an elastic
+//! job, until the job names the later one. An object that is being deleted
 //! is waited for. Copies on a disconnected cluster are removed later: absence on the hub is the durable intent
 //! (docs/reference/dispatch.md §9). A disputed copy is not removed at all (§6).
 
@@ -10,6 +11,10 @@ impl DispatchDecision<'_> {
     /// The next step of removing one copy; `None` if nothing can be done now.
     pub(super) fn removal(&self, copy: &RemoteCopy) -> Option<DispatchStep> {
         if copy.connection != RemoteConnection::Connected || self.is_disputed(copy) {
+            return None;
+        }
+        // Without its Workload the job would be stopped.
+        if copy.jobs.iter().any(|job| job.handed_over) {
             return None;
         }
         if copy.has_own_job() {

@@ -2,6 +2,7 @@
 
 mod reconcile_group;
 mod simulation;
+mod slices;
 
 use super::*;
 
@@ -64,6 +65,9 @@ fn hub(line: &str) -> LocalWorkload {
             "started" => hub.job.started = true,
             "jobless" => hub.job.exists = false,
             "once" => hub.exactly_once = true,
+            "extends" => hub.predecessor = SlicePredecessor::Runs,
+            "earlier-leaves" => hub.predecessor = SlicePredecessor::Leaves,
+            "successor" => hub.has_successor = true,
             "former" => hub.is_own_version = false,
             _ => panic!("hub: {word}"),
         }
@@ -117,6 +121,7 @@ fn copy(line: &str) -> RemoteCopy {
             "job-suspended" => copy.jobs.last_mut().expect("a job").suspended = true,
             "job-resized" => copy.jobs.last_mut().expect("a job").stale_size = true,
             "job-abandoned" => copy.jobs.last_mut().expect("a job").abandoned = true,
+            "job-handed-over" => copy.jobs.last_mut().expect("a job").handed_over = true,
             "job-shared" => copy.jobs.last_mut().expect("a job").shared = true,
             "job-deleting" => copy.jobs.last_mut().expect("a job").deleting = true,
             "job-finished" => copy.jobs.last_mut().expect("a job").finished = true,

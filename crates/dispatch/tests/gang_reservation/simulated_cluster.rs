@@ -121,8 +121,13 @@ impl ClusterSimulation {
             let job = self.jobs[one].clone();
             let order = QueueOrder { priority: job.priority, queued_at: Time(job.arrives) };
             let work = self.fleet.with_run_time(work(&job), group(&job).as_ref());
-            let ask =
-                PlacementRequest { workload: self.id(one), config: "all", work: &work, order };
+            let ask = PlacementRequest {
+                workload: self.id(one),
+                config: "all",
+                work: &work,
+                order,
+                only: None,
+            };
             match self.fleet.choose_cluster(&ask, Time(self.now)) {
                 Ok(cluster) => {
                     self.fleet.place(self.id(one), cluster, work, Time(self.now));

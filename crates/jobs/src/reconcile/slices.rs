@@ -8,13 +8,16 @@
 //! holder 3 --grow to 5--> holder 3, replacement 5 (pending) --admitted--> 3 finished, holder 5 --shrink--> holder 2
 //!                              |  resized again: the replacement is changed in place
 //! ```
+//! The slices of a dispatched job change hands once the worker has admitted the replacement as well (docs/reference/multikueue.md
+//! §2.13). Until then the old slice stays the holder, whichever of both the scheduler charges.
 
 use std::cmp::Reverse;
 
 use crds::{
-    meta::is_true,
+    meta::{annotation, is_true},
     names::{
-        annotations::{RAYCLUSTER_GENERATION, WORKLOAD_SLICE_REPLACEMENT_FOR},
+        EXACTLY_ONCE,
+        annotations::{EXECUTION, RAYCLUSTER_GENERATION, WORKLOAD_SLICE_REPLACEMENT_FOR},
         conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED},
         reasons,
     },
@@ -22,9 +25,9 @@ use crds::{
 };
 
 use super::{
-    ReconcileContext, ReconcileStep, StopReason, finalize_job, finish, is, name, remove_finalizer,
-    start_or_move_to_queue, stop, stop_or_release, update_reclaimable_pods, workload_keys,
-    workload_match::with_job_spec,
+    ReconcileContext, ReconcileStep, StopReason, finalize_job, finish, is, is_dispatched, name,
+    remove_finalizer, start_or_move_to_queue, stop, stop_or_release, update_reclaimable_pods,
+    workload_keys, workload_match::with_job_spec,
 };
 use crate::{
     GenericJob, JobGates,
@@ -41,7 +44,7 @@ const OUT_OF_SYNC: &str = "The workload slice is out of sync with its parent job
 struct Slices<'a> {
     /// The slice with quota.
     holder: Option<&'a Workload>,
-    /// The slice without quota that waits to replace the holder, or to be the first one with quota.
+    /// The slice that waits to replace the holder, or to be the first one with quota.
     pending: Option<&'a Workload>,
     /// Slices that are not needed.
     surplus: Vec<&'a Workload>,
@@ -195,14 +198,41 @@ fn resize<J: GenericJob>(
     if is_deleted(pending) {
         return remove_finalizer(pending).into_iter().collect();
     }
+    if holds_quota(pending) {
+        return resize_reserved(sets, pending).into_iter().collect();
+    }
     // A replacement that was deactivated waits for its activation. The next size gets another one.
     if is(pending, EVICTED) {
         let other = !same_counts(sets, &pending.spec.pod_sets);
         return other.then(|| drop_slice(pending)).into_iter().collect();
     }
+    let is_needed = grows(sets, &holder.spec.pod_sets);
+    if job.is_managed_elsewhere() && job.unresolved().is_none() && !leaves(holder) && !is_needed {
+        // The pods that are not wanted any more run on a worker, which may take long to admit another slice.
+        return vec![drop_slice(pending)];
+    }
     let mut steps = workload_keys::steps(job, pending, context);
     steps.extend(update(job, pending, context));
     steps
+}
+
+/// The step towards a replacement with quota of the size of the job: it may shrink only.
+fn resize_reserved<J>(sets: &[PodSet], pending: &Workload) -> Option<ReconcileStep<J>> {
+    if is(pending, EVICTED) {
+        // Nothing runs with it: its clone is withdrawn, the job goes on.
+        return Some(ReconcileStep::ReleaseQuota(name(pending)));
+    }
+    let wanted = &pending.spec.pod_sets;
+    let shrinks = !grows(sets, wanted) && !same_counts(sets, wanted);
+    shrinks.then(|| ReconcileStep::ResizeSlice(Box::new(with_counts(pending, sets))))
+}
+
+fn with_counts(slice: &Workload, sets: &[PodSet]) -> Workload {
+    let mut resized = slice.clone();
+    for (set, wanted) in resized.spec.pod_sets.iter_mut().zip(sets) {
+        set.count = wanted.count;
+    }
+    resized
 }
 
 fn resize_holder<J: GenericJob>(
@@ -216,20 +246,23 @@ fn resize_holder<J: GenericJob>(
         return None;
     }
     if grows(sets, held) {
-        return Some(match job.is_managed_elsewhere() {
-            true => refuse_growth(holder),
-            false => ReconcileStep::CreateSlice(ReplacedSlice::of(holder)),
-        });
+        return match job.is_managed_elsewhere() {
+            // It is about to stop.
+            true if !is(holder, ADMITTED) => None,
+            true if !grows_on_workers(holder) => Some(refuse_growth(holder)),
+            _ => Some(ReconcileStep::CreateSlice(ReplacedSlice::of(holder))),
+        };
     }
-    let mut smaller = holder.clone();
-    for (set, wanted) in smaller.spec.pod_sets.iter_mut().zip(sets) {
-        set.count = wanted.count;
-    }
-    Some(ReconcileStep::ResizeSlice(Box::new(smaller)))
+    Some(ReconcileStep::ResizeSlice(Box::new(with_counts(holder, sets))))
 }
 
-/// Whether a dispatched job has to be made anew: it was edited before its start, or has a larger size, for which there is no
-/// replacement on a worker. One that runs goes on with the pods that it has, unless each further pod is further work.
+/// Whether another slice may replace one on its worker. Under ExactlyOnce a copy belongs to one Workload for good.
+fn grows_on_workers(holder: &Workload) -> bool {
+    annotation(&holder.metadata, EXECUTION) != Some(EXACTLY_ONCE)
+}
+
+/// Whether a dispatched job has to be made anew: it was edited before its start, or has a larger size and does not run, or each
+/// further pod is further work.
 fn starts_anew<J: GenericJob>(
     job: &J,
     sets: &[PodSet],
@@ -252,7 +285,7 @@ fn refuse_growth<J>(holder: &Workload) -> ReconcileStep<J> {
     let pods: i32 = holder.spec.pod_sets.iter().map(count).sum();
     let cluster = holder.status.cluster_name.as_deref().unwrap_or_default();
     let message = format!(
-        "The job runs on worker cluster \"{cluster}\" with {pods} pods and does not grow there; its next start has the larger size"
+        "The job runs on worker cluster \"{cluster}\" with {pods} pods, and under execution {EXACTLY_ONCE} does not grow there; its next start has the larger size"
     );
     ReconcileStep::Refuse { reason: reasons::SIZE_KEPT, message }
 }
@@ -305,16 +338,26 @@ impl<'a> Slices<'a> {
     }
 }
 
+/// Whether a slice has quota and is not, or no longer, admitted, while the one that it replaces runs on a worker.
+fn waits_to_replace(slice: &Workload, open: &[&Workload]) -> bool {
+    let runs = |old: &&Workload| holds_quota(old) && is_dispatched(old) && replaces(slice, old);
+    let waits = !is(slice, ADMITTED) || is(slice, EVICTED);
+    holds_quota(slice) && waits && open.iter().any(runs)
+}
+
 /// The slice that the pods have their quota from. One that is about to lose it comes first: its pods end before anything else.
 fn holder<'a>(open: &[&'a Workload]) -> Option<&'a Workload> {
-    let mut holders =
-        open.iter().copied().filter(|one| holds_quota(one) && !is_taken_over(one, open));
+    let holds = |one: &&Workload| {
+        holds_quota(one) && !is_taken_over(one, open) && !waits_to_replace(one, open)
+    };
+    let mut holders = open.iter().copied().filter(holds);
     holders.clone().find(|one| leaves(one)).or_else(|| holders.next_back())
 }
 
 /// The direct replacement of the holder; without a holder the latest slice, an evicted one last.
 fn pending<'a>(open: &[&'a Workload], holder: Option<&Workload>) -> Option<&'a Workload> {
-    let mut waiting = open.iter().copied().filter(|one| !holds_quota(one));
+    let waits = |one: &&Workload| !holds_quota(one) || waits_to_replace(one, open);
+    let mut waiting = open.iter().copied().filter(waits);
     match holder {
         Some(holder) => waiting.rfind(|one| replaces(one, holder)),
         None => waiting
@@ -331,8 +374,10 @@ fn leaves(slice: &Workload) -> bool {
 
 /// Whether another slice has the quota of this one. It is finished once the API shows that.
 fn is_taken_over(slice: &Workload, open: &[&Workload]) -> bool {
-    let takes_over =
-        |one: &&Workload| holds_quota(one) && !is(one, EVICTED) && replaces(one, slice);
+    let takes_over = |one: &&Workload| {
+        let stays = holds_quota(one) && !is(one, EVICTED);
+        stays && replaces(one, slice) && !waits_to_replace(one, open)
+    };
     holds_quota(slice) && open.iter().any(takes_over)
 }
 

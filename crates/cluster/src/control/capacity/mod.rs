@@ -11,12 +11,14 @@
 //! |---|---|
 //! | `node` | a Pod as far as it decides about room |
 //! | `nodes` | nodes and bound pods |
+//! | `chains` | clones that share pods |
 //! | `report` | node classes, and the ClusterCapacity |
 //! | `unschedulable` | pods that no node takes |
 //! | `failing_pods` | pods that cannot start |
 //! | `refused_pods` | pods that the API server refuses |
 //! | `refused_owners` | the job whose child got no pods |
 
+mod chains;
 mod failing_pods;
 mod node;
 mod nodes;
@@ -29,7 +31,10 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use ::jobs::Pod;
 use crds::{
-    names::{annotations::WORKLOAD, labels::MULTI_KUEUE_WORKER_POD},
+    names::{
+        annotations::{WORKLOAD, WORKLOAD_SLICE_NAME},
+        labels::MULTI_KUEUE_WORKER_POD,
+    },
     v1alpha1::{ClusterCapacity, ClusterCapacityStatus, JobKind as ReportedKind},
     v1beta2::{PodSetAssignment, ReclaimablePod, TopologyAssignment, Workload},
 };
@@ -54,18 +59,19 @@ pub(crate) use self::refused_owners::{ObjectName, OwnerSearch, RefusedOwners};
 pub(crate) use self::report::same;
 
 use self::{
-    failing_pods::FailingPods, nodes::Nodes, refused_pods::RefusedPods,
+    chains::SliceChains, failing_pods::FailingPods, nodes::Nodes, refused_pods::RefusedPods,
     unschedulable::UnschedulablePods,
 };
 use super::{
     context::Context,
+    elastic_slices::{counts_of, replaced},
     jobs::Jobs,
     outbox::{Purpose, Ticket, Tracked, after, answer_single, upsert_single},
     pod_failure::PodFailure,
     scheduling::Scheduler,
     start_failure::PodStarts,
     timers::Reevaluation,
-    workloads::{TrackedWorkload, Workloads},
+    workloads::{TrackedWorkload, WorkloadChange, Workloads},
 };
 use crate::control::{key_map::KeyMap, node_info::NodeInfo};
 
@@ -101,6 +107,7 @@ pub(crate) struct LocalCapacity {
     fleet: Fleet,
     id: ClusterId,
     nodes: Nodes,
+    chains: SliceChains,
     unschedulable: UnschedulablePods,
     failing: FailingPods,
     refused: RefusedPods,
@@ -147,6 +154,7 @@ impl LocalCapacity {
             fleet,
             id,
             nodes: Nodes::default(),
+            chains: SliceChains::default(),
             unschedulable: UnschedulablePods::default(),
             failing: FailingPods::default(),
             refused: RefusedPods::default(),
@@ -181,20 +189,28 @@ impl LocalCapacity {
     /// Records a Pod.
     pub(crate) fn observe_pod(&mut self, key: Key, object: Option<&PodInfo>, ctx: &mut Context) {
         let failing = self.failing.observe(&key, object, ctx.now);
-        for clone in self.unschedulable.observe(&key, object).into_iter().chain(failing) {
-            ctx.agenda.now(Reevaluation::Workload(clone));
+        for chain in self.unschedulable.observe(&key, object).into_iter().chain(failing) {
+            ctx.agenda.workloads(self.chains.clones_of(&chain));
         }
-        self.touched.extend(self.refused.observe(&key, object));
+        let refused = self.refused.observe(&key, object);
         let bound = object.and_then(|pod| pod.bound.clone());
-        if let Some(clones) = self.nodes.set_pod(key, bound) {
-            self.touched.extend(clones);
+        let bound = self.nodes.set_pod(key, bound);
+        if bound.is_some() {
             ctx.agenda.now(Reevaluation::Capacity);
         }
+        for chain in refused.into_iter().chain(bound.into_iter().flatten()) {
+            self.touched.extend(self.chains.clones_of(&chain));
+        }
+    }
+
+    /// Takes a change of a clone. The slices of one job share its pods.
+    pub(crate) fn clone_changed(&mut self, change: &WorkloadChange) {
+        self.touched.extend(self.chains.clone_changed(change));
     }
 
     /// The controller of a clone's job reports pods that it cannot create.
     pub(crate) fn pods_refused(&mut self, clone: Key, message: &str, ctx: &mut Context) {
-        self.refused.refuse(clone.clone(), message, ctx.now);
+        self.refused.refuse(self.chains.of(&clone).clone(), message, ctx.now);
         ctx.agenda.now(Reevaluation::Workload(clone));
     }
 
@@ -215,13 +231,14 @@ impl LocalCapacity {
 
     /// Why the pods of a clone do not run: what ends it first.
     pub(crate) fn pod_failure(&self, key: &Key) -> Option<PodFailure> {
-        let refused = self.refused.of(key).into_iter();
-        refused.chain(self.unschedulable.of(key)).min_by_key(|one| one.at)
+        let chain = self.chains.of(key);
+        let refused = self.refused.of(chain).into_iter();
+        refused.chain(self.unschedulable.of(chain)).min_by_key(|one| one.at)
     }
 
     /// What a clone shows about the start of its pods. It is evaluated again when that changes.
     pub(crate) fn pod_starts(&self, key: &Key, ctx: &mut Context) -> PodStarts {
-        let (starts, until) = self.failing.of(key, ctx.now);
+        let (starts, until) = self.failing.of(self.chains.of(key), ctx.now);
         if let Some(until) = until {
             ctx.agenda.at(until, Reevaluation::Workload(key.clone()));
         }
@@ -239,8 +256,9 @@ impl LocalCapacity {
         }
         for key in std::mem::take(&mut self.touched) {
             self.refresh_unbound(&key, inputs);
-            if self.refused.of(&key).is_some() {
-                self.refused.compare(&key, wanted_pods(&key, inputs));
+            let chain = self.chains.of(&key);
+            if self.refused.of(chain).is_some() {
+                self.refused.compare(chain, wanted_pods(&key, inputs));
             }
             self.report_stale = true;
         }
@@ -341,10 +359,14 @@ impl LocalCapacity {
         // A finished clone has none.
         let request = inputs.scheduler.request(record.id()?)?;
         let reclaimable = inputs.jobs.reclaimable_pods(key, workload);
+        let earlier = replaced(workload, inputs.workloads).map(|one| counts_of(one.object()));
         let given = request.pod_sets.iter().map(|pods| {
-            let bound = self.nodes.bound(key, &pods.name);
+            let bound = self.nodes.bound(self.chains.of(key), &pods.name);
             let done = n_done(&reclaimable, &pods.name);
-            let left = carried(workload, &pods.name, (pods.count - done - bound).max(0));
+            // Pods of the slice that it extends are counted with that one until they are bound.
+            let further = earlier.as_ref().map_or(i64::MAX, |held| pods.count - held(&pods.name));
+            let left = (pods.count - done - bound).min(further).max(0);
+            let left = carried(workload, &pods.name, left);
             AssignedPodSet { nodes: recorded_nodes(workload, &pods.name), ..left }
         });
         let given: Vec<AssignedPodSet> = given.collect();
@@ -412,12 +434,19 @@ pub(crate) fn work_of(
     let (_, record) = workloads.by_id(entry.workload)?;
     let given = request.pod_sets.iter().zip(&entry.assignment.pod_sets);
     let given = given.map(|(pods, one)| carried(record.object(), &pods.name, one.count)).collect();
+    let whole = AssignedWorkload::new(Arc::clone(request), given);
+    let work = match replaced(record.object(), workloads) {
+        Some(old) => whole.beyond(counts_of(old.object())),
+        None => whole,
+    };
     Some(DispatchedEntry {
         config: LOCAL.to_owned(),
-        work: Arc::new(AssignedWorkload::new(Arc::clone(request), given)),
+        work: Arc::new(work),
         order: index.queue_order(entry.workload),
         // Run times are learned by the manager, which sees all clusters.
         group: None,
+        // Pods that are still to be bound are counted again with every change of a clone.
+        extends: None,
     })
 }
 
@@ -435,6 +464,14 @@ fn carried(clone: &Workload, pod_set: &str, count: i64) -> AssignedPodSet {
     let info = ::jobs::clone_assignment::read(clone, pod_set).unwrap_or_default();
     let (name, labels) = (pod_set.to_owned(), info.node_selector);
     index::assigned_pod_set(&FlavorInfo { name, count, labels, tolerations: info.tolerations })
+}
+
+/// What a pod of a clone is counted for: the chain of slices that it names, or else its clone.
+fn chain_of_pod(pod: &Pod) -> Option<Key> {
+    let clone = workload_of(pod)?;
+    let annotations = pod.metadata.annotations.as_ref();
+    let chain = annotations.and_then(|all| all.get(WORKLOAD_SLICE_NAME));
+    Some(chain.map(|name| Key { name: name.as_str().into(), ..clone.clone() }).unwrap_or(clone))
 }
 
 /// The clone that a pod belongs to.

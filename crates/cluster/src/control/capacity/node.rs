@@ -8,7 +8,9 @@ use engine::Amount;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::watch::Key;
 
-use super::{failing_pods::PodSymptom, unschedulable::UnschedulableSince, workload_of};
+use super::{
+    chain_of_pod, failing_pods::PodSymptom, unschedulable::UnschedulableSince, workload_of,
+};
 use crate::control::{
     observed::Reduced,
     pod_on_node::{has_ended, node_of, requests_on_node},
@@ -19,13 +21,13 @@ use crate::control::{
 pub struct PodInfo {
     /// What it takes, if it is bound and has not ended.
     pub(super) bound: Option<BoundPod>,
-    /// The clone that it belongs to, if it has not ended and is not being deleted.
+    /// The chain of the clone that it belongs to, if it has not ended and is not being deleted.
     pub(super) lives_for: Option<Key>,
     /// The clone that it belongs to, if it has not ended.
     pub(crate) of_clone: Option<CloneOfPod>,
-    /// The clone that it belongs to, and why no node takes it.
+    /// The chain of the clone that it belongs to, and why no node takes it.
     pub(super) unschedulable: Option<(Key, UnschedulableSince)>,
-    /// The clone that it lives for, and why it cannot start.
+    /// The chain that it lives for, and why it cannot start.
     pub(super) failing: Option<Box<(Key, PodSymptom)>>,
 }
 
@@ -43,7 +45,7 @@ pub(crate) struct CloneOfPod {
 pub(super) struct BoundPod {
     pub(super) node: Box<str>,
     pub(super) requests: BTreeMap<String, Amount>,
-    /// The clone that it belongs to, if any.
+    /// The chain of the clone that it belongs to, if any.
     pub(super) workload: Option<Key>,
     pub(super) pod_set: Option<Box<str>>,
 }
@@ -58,9 +60,9 @@ impl Reduced for PodInfo {
     }
 
     fn of(pod: &Pod) -> Self {
-        let since = || Some((workload_of(pod)?, UnschedulableSince::of(pod)?));
+        let since = || Some((chain_of_pod(pod)?, UnschedulableSince::of(pod)?));
         let lives = pod.metadata.deletion_timestamp.is_none() && !has_ended(pod);
-        let lives_for = workload_of(pod).filter(|_| lives);
+        let lives_for = chain_of_pod(pod).filter(|_| lives);
         let of_clone = workload_of(pod).filter(|_| !has_ended(pod)).map(|clone| CloneOfPod {
             clone,
             uid: pod.metadata.uid.as_deref().map(Into::into),
@@ -90,7 +92,7 @@ impl BoundPod {
         Some(Self {
             node: node.into(),
             requests,
-            workload: workload_of(pod),
+            workload: chain_of_pod(pod),
             pod_set: labels.and_then(|labels| labels.get(POD_SET)).map(|name| name.as_str().into()),
         })
     }

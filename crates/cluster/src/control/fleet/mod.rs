@@ -52,6 +52,7 @@ use self::{
 };
 use super::{
     context::Context,
+    elastic_slices::extension,
     outbox::{Purpose, Subject, Ticket, Tracked, upsert},
     timers::{Agenda, Reevaluation},
     workloads::Workloads,
@@ -407,11 +408,18 @@ pub(crate) fn work_of(
 ) -> Option<DispatchedEntry> {
     let (config, request, assigned) = index.dispatch_request(entry)?;
     let undeclared = workloads.by_id(entry.workload).filter(|_| request.max_run_time.is_none());
+    let whole = Arc::new(AssignedWorkload::new(Arc::clone(request), assigned));
+    let slice = workloads.by_id(entry.workload).map(|(_, record)| record.object());
+    let (work, extends) = match slice.and_then(|one| extension(one, &whole, workloads)) {
+        Some((further, extends)) => (further, Some(extends)),
+        None => (whole, None),
+    };
     Some(DispatchedEntry {
         config: config.to_owned(),
-        work: Arc::new(AssignedWorkload::new(Arc::clone(request), assigned)),
+        work,
         order: index.queue_order(entry.workload),
         group: undeclared.map(|(_, record)| run_time_group(record.object())),
+        extends,
     })
 }
 

@@ -14,6 +14,7 @@
 //! | `lookups` | other objects that pod sets need |
 //! | `job_evaluation` | what a single job needs next |
 //! | `pod_groups`, `group_evaluation` | which pods make up which group; what a group needs next, and how often |
+//! | `slice_siblings` | other slices of an elastic job |
 //! | `replica_sets`, `set_evaluation` | which pods are of which set; what a set needs next |
 //! | `refusals` | why a job or a group gets no Workload, reported once |
 //! | `readiness` | whether the pods of a Workload are ready, and whether a group waits for replacements |
@@ -38,6 +39,7 @@ mod readiness;
 mod refusals;
 mod replica_sets;
 mod set_evaluation;
+mod slice_siblings;
 mod steps;
 mod workload_command;
 
@@ -338,6 +340,7 @@ impl Jobs {
             self.evaluate_jobs_of(&change.key, workload, ctx);
         }
         replica_sets::evaluate_siblings(&self.owners, change, ctx);
+        slice_siblings::evaluate_siblings(&self.owners, change, ctx);
     }
 
     /// Evaluates the jobs of a Workload, and their children.

@@ -7,7 +7,11 @@ use dispatch::{AssignedWorkload, Fleet};
 use engine::{Time, ids::ClusterId};
 use index::run_time_group;
 
-use crate::control::{scheduling::Scheduler, workloads::TrackedWorkload};
+use crate::control::{
+    elastic_slices::extension,
+    scheduling::Scheduler,
+    workloads::{TrackedWorkload, Workloads},
+};
 
 /// The request of a Workload with what its admission adds, and with its run time if that is learned. `None` for a Workload that the
 /// index does not know.
@@ -22,18 +26,25 @@ pub(super) fn admitted_work(
     Some(fleet.with_run_time(work, Some(&run_time_group(record.object()))))
 }
 
-/// Counts an admitted Workload on a cluster. It runs there since this time.
+/// Counts an admitted Workload on a cluster, with what it has beyond the slice that it extends. It runs there since this time.
 pub(super) fn place_admitted(
     record: &TrackedWorkload,
     cluster: ClusterId,
     since: Time,
-    (scheduler, fleet): (&Scheduler, &mut Fleet),
+    (scheduler, workloads, fleet): (&Scheduler, &Workloads, &mut Fleet),
 ) {
     let (Some(id), Some(admission)) = (record.id(), &record.object().status.admission) else {
         return;
     };
-    if let Some(work) = admitted_work(record, admission, (scheduler, fleet)) {
-        fleet.place(id, cluster, work, since);
-        fleet.set_priority(id, scheduler.queue_order(id).priority);
+    let Some(whole) = admitted_work(record, admission, (scheduler, fleet)) else {
+        return;
+    };
+    match extension(record.object(), &whole, workloads) {
+        Some((further, extension)) => {
+            fleet.place(id, cluster, further, since);
+            fleet.extend(id, &extension);
+        }
+        None => fleet.place(id, cluster, whole, since),
     }
+    fleet.set_priority(id, scheduler.queue_order(id).priority);
 }

@@ -49,7 +49,8 @@ impl CopyAnswer<'_> {
         let gates = inputs.jobs.gates();
         match answer {
             WriteOutcome::Done(list) if ticket.purpose == Purpose::Settle => {
-                self.copy_read(&list, gates);
+                let concerned = self.copy_read(&list, gates);
+                ctx.agenda.workloads(concerned);
             }
             // The copy is gone, and only the watch may report it; until then it is not deleted again.
             WriteOutcome::Done(value) if is_status(&value) && self.is_observed() => {
@@ -59,9 +60,13 @@ impl CopyAnswer<'_> {
             }
             WriteOutcome::Done(value) => {
                 self.count_dispatch(workload, inputs.workloads, ctx);
-                self.copy_written(Some(value).filter(|value| !is_status(value)), gates);
+                let value = Some(value).filter(|value| !is_status(value));
+                // The clone of an earlier slice goes once no job names it.
+                ctx.agenda.workloads(self.copy_written(value, gates));
             }
-            WriteOutcome::Gone if !ticket.purpose.is_create() => self.copy_gone(gates),
+            WriteOutcome::Gone if !ticket.purpose.is_create() => {
+                ctx.agenda.workloads(self.copy_gone(gates));
+            }
             WriteOutcome::Refused { message, .. } if ticket.purpose == Purpose::Priority => {
                 self.priority_refused(workload, &message, inputs.workloads);
             }
@@ -99,21 +104,24 @@ impl CopyAnswer<'_> {
         }
     }
 
-    /// Records the object that a write was answered with.
-    fn copy_written(&mut self, value: Option<Value>, gates: JobGates) {
+    /// Records the object that a write was answered with. Returns the Workloads that a job named or names.
+    fn copy_written(&mut self, value: Option<Value>, gates: JobGates) -> Vec<Key> {
         let (worker, key) = (&mut *self.worker, &self.ticket.target.key);
         match &self.ticket.target.subject {
             Subject::Job(kind) => {
                 let job = JobKey::new(kind, key);
                 worker.jobs.observe_answer(&job, value.and_then(|value| decode_job(kind, value)));
-                worker.job_observed(&job, gates);
+                worker.job_observed(&job, gates)
             }
-            _ => worker.clones.observe_answer(key, value.and_then(decode)),
+            _ => {
+                worker.clones.observe_answer(key, value.and_then(decode));
+                Vec::new()
+            }
         }
     }
 
     /// Records what a read of one name found. Without an object the copy is gone, unless a newer version of it was observed.
-    fn copy_read(&mut self, list: &Value, gates: JobGates) {
+    fn copy_read(&mut self, list: &Value, gates: JobGates) -> Vec<Key> {
         let version = list["metadata"]["resourceVersion"].as_str();
         let read_at = version.and_then(|text| text.parse().ok());
         let (worker, key) = (&*self.worker, &self.ticket.target.key);
@@ -124,20 +132,23 @@ impl CopyAnswer<'_> {
         match listed_object(list) {
             Some(object) => self.copy_written(Some(object.clone()), gates),
             None if known.is_none_or(|known| Some(known) <= read_at) => self.copy_gone(gates),
-            None => {}
+            None => Vec::new(),
         }
     }
 
-    /// Records that the copy is gone.
-    fn copy_gone(&mut self, gates: JobGates) {
+    /// Records that the copy is gone. Returns the Workload that a job named.
+    fn copy_gone(&mut self, gates: JobGates) -> Vec<Key> {
         let (worker, key) = (&mut *self.worker, &self.ticket.target.key);
         match &self.ticket.target.subject {
             Subject::Job(kind) => {
                 let job = JobKey::new(kind, key);
                 worker.jobs.remove(&job);
-                worker.job_observed(&job, gates);
+                worker.job_observed(&job, gates)
             }
-            _ => worker.clones.remove(key),
+            _ => {
+                worker.clones.remove(key);
+                Vec::new()
+            }
         }
     }
 
@@ -160,11 +171,14 @@ impl CopyAnswer<'_> {
         };
         let expected = expected_spec(record.object());
         let (expected, gates) = (expected.as_ref(), inputs.jobs.gates());
-        let sizes = CopySizes { worker: self.worker, key: workload, expected, gates };
+        let heirs = inputs.heirs();
+        let sizes = CopySizes { worker: self.worker, key: workload, expected, heirs, gates };
         let refused = match &self.ticket.target.subject {
             Subject::Job(kind) => {
                 let job_key = JobKey::new(kind, &self.ticket.target.key);
-                inputs.jobs.get(&job_key).and_then(|(_, job)| sizes.of_job(&job_key, job))
+                let size =
+                    inputs.jobs.get(&job_key).and_then(|(_, job)| sizes.of_job(&job_key, job));
+                size.map(|size| size.fields())
             }
             _ => sizes.of_clone(),
         };

@@ -3,7 +3,8 @@
 
 use ::jobs::{
     JobGates, JobObject,
-    elastic_copies::{shrunk_pod_sets, size_to_push},
+    elastic_copies::{shrunk_pod_sets, size_of_later_slice, size_to_push},
+    prebuilt::prebuilt_name,
     set_copies,
 };
 use crds::{
@@ -16,7 +17,7 @@ use runtime::{
 };
 use serde_json::{Value, json};
 
-use super::worker::Worker;
+use super::{slice_heirs::SliceHeirs, worker::Worker};
 use crate::control::{job_key::JobKey, outbox::Tracked};
 
 /// The copies of one Workload on a worker, with what their sizes follow from.
@@ -26,7 +27,24 @@ pub(super) struct CopySizes<'a> {
     pub(super) key: &'a Key,
     /// What the clone should ask for; `None` without an admission.
     pub(super) expected: Option<&'a WorkloadSpec>,
+    pub(super) heirs: SliceHeirs<'a>,
     pub(super) gates: JobGates,
+}
+
+/// What the copy of a job lacks.
+#[derive(Debug)]
+pub(super) struct JobSize {
+    /// Fields of its spec.
+    pub(super) spec: Value,
+    /// It names an earlier slice.
+    pub(super) renames: bool,
+}
+
+impl JobSize {
+    /// The change, as a worker may refuse it: apart from stamps, which differ with every version of the Workload.
+    pub(super) fn fields(&self) -> Value {
+        json!({ "spec": self.spec, "renames": self.renames })
+    }
 }
 
 impl CopySizes<'_> {
@@ -38,17 +56,28 @@ impl CopySizes<'_> {
         self.unless_refused(fields)
     }
 
-    /// Fields of the spec that resize the copy of a job; `None` if it has its size, waits for its clone, or the worker refused them.
-    pub(super) fn of_job(self, job_key: &JobKey, hub: &JobObject) -> Option<Value> {
+    /// What resizes the copy of a job; `None` if it has its size, waits for its clone, or the worker refused that.
+    pub(super) fn of_job(self, job_key: &JobKey, hub: &JobObject) -> Option<JobSize> {
         let copy = self.worker.jobs.get(job_key).map(Tracked::object)?;
         if let Some(replicas) = set_copies::replicas_to_push(&**copy, hub) {
-            return self.unless_refused(json!({ "replicas": replicas }));
+            let spec = json!({ "replicas": replicas });
+            return self.job_size(JobSize { spec, renames: false });
         }
         let clone = &self.worker.clones.get(self.key)?.object().spec.pod_sets;
         let granted =
             self.expected.map(|expected| &expected.pod_sets).filter(|all| *all == clone)?;
-        let fields = size_to_push(&**copy, (hub, n_pods(granted)), self.gates)?;
-        self.unless_refused(fields)
+        let wanted = (hub, n_pods(granted));
+        if prebuilt_name(&**copy, self.gates).name == &*self.key.name {
+            let spec = size_to_push(&**copy, wanted, self.gates)?;
+            return self.job_size(JobSize { spec, renames: false });
+        }
+        self.heirs.heir(job_key, copy, self.worker).filter(|heir| *heir == self.key)?;
+        let spec = size_of_later_slice(&**copy, wanted, self.gates)?;
+        self.job_size(JobSize { spec, renames: true })
+    }
+
+    fn job_size(self, size: JobSize) -> Option<JobSize> {
+        self.unless_refused(size.fields()).map(|_| size)
     }
 
     fn unless_refused(self, fields: Value) -> Option<Value> {

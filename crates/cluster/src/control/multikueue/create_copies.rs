@@ -35,12 +35,23 @@ impl<'a> DispatchEvaluation<'a> {
     }
 
     /// What identifies a copy of this epoch.
-    fn identity<'i>(&self, epoch: u64, lease: Option<&'i str>) -> RemoteIdentity<'i>
+    pub(super) fn identity<'i>(&self, epoch: u64, lease: Option<&'i str>) -> RemoteIdentity<'i>
     where
         'a: 'i,
     {
         let HubIncarnation { id, term, .. } = *self.hub.0;
         RemoteIdentity { origin: &self.config.origin, epoch, incarnation: id, term, lease }
+    }
+
+    /// Deletes the copies of all jobs on a worker.
+    pub(super) fn delete_jobs(&mut self, cluster: ClusterId) {
+        let Some(worker) = self.worker(cluster) else {
+            return;
+        };
+        let hub = jobs_of(self.key, self.inputs.workloads, self.inputs.jobs);
+        let keys = hub.iter().map(|(key, _)| *key);
+        let inherited = self.inputs.heirs().inherited(self.key, keys, worker);
+        worker_writes::delete_jobs(worker, (self.key, &inherited), |_, _| true, self.ctx);
     }
 
     /// Creates the copies of jobs that are missing on a worker.
@@ -80,7 +91,7 @@ impl<'a> DispatchEvaluation<'a> {
         let gates = self.inputs.jobs.gates();
         let abandoned =
             |key: &JobKey, copy: &JobObject| is_abandoned(copy, hub_job_of(key, &hub), gates);
-        worker_writes::delete_jobs(worker, self.key, abandoned, self.ctx);
+        worker_writes::delete_jobs(worker, (self.key, &[]), abandoned, self.ctx);
     }
 
     /// Whether an object may be created now. What vanished after its create is created again after a pause.

@@ -3,12 +3,12 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use ::jobs::{GenericJob, JobObject};
+use ::jobs::{GenericJob, JobObject, elastic_copies::is_of_elastic_job};
 use dispatch::{
     ClusterRace, Dispatcher, HubIncarnation, Nominated, PlacementRequest, ROUND,
     workload::{
         self as dispatch_workload, DispatchCheckState, DispatchStep, LocalWorkload, RemoteCopy,
-        RetryReason,
+        RetryReason, SlicePredecessor,
     },
 };
 use engine::{Time, ids::ClusterId};
@@ -35,6 +35,7 @@ use super::{
 };
 use crate::control::{
     context::Context,
+    elastic_slices::extension,
     job_key::JobKey,
     jobs::JobChange,
     outbox::Purpose,
@@ -165,7 +166,10 @@ impl<'a> DispatchEvaluation<'a> {
 
     /// Beside clusters that report, a race ends when the queues have had the time of a round: the quota could serve others.
     fn race_until(&self, hub: &LocalWorkload) -> Option<Time> {
-        let ends = hub.race.is_some() && self.races_beside_reports();
+        // A slice that extends another one has no other cluster, and a worker may have finished that one for it.
+        let ends = hub.race.is_some()
+            && self.races_beside_reports()
+            && hub.predecessor == SlicePredecessor::Absent;
         ends.then(|| Time(hub.nominated_at.0.saturating_add(ROUND)))
     }
 
@@ -175,8 +179,11 @@ impl<'a> DispatchEvaluation<'a> {
         let request = self.inputs.scheduler.request(record.id()?)?;
         let fleet = self.inputs.registry.fleet();
         let nominated = Nominated { clusters: &hub.nominated_clusters, at: hub.nominated_at };
-        let dispatcher = self.config.dispatcher;
-        Some(fleet.race((config, request), dispatcher, nominated, engine_time(self.ctx.now)))
+        let (dispatcher, now) = (self.config.dispatcher, engine_time(self.ctx.now));
+        Some(match self.extended_cluster() {
+            Some(cluster) => fleet.extension_race((config, request), cluster, now),
+            None => fleet.race((config, request), dispatcher, nominated, now),
+        })
     }
 
     /// When running work is withdrawn from the recorded worker.
@@ -208,6 +215,9 @@ impl<'a> DispatchEvaluation<'a> {
         };
         let memory = (&*self.state, self.hub.0.began_at);
         let mut hub = hub_view(record, (check, &jobs), memory, self.inputs.registry.fleet_mut());
+        if is_of_elastic_job(record.object()) {
+            self.add_slices(record.object(), &mut hub);
+        }
         self.drop_strange_nominations(&mut hub);
         hub
     }
@@ -272,6 +282,7 @@ impl<'a> DispatchEvaluation<'a> {
         let is_needed = |set: &JobKey, cluster: &str| siblings.need(set, cluster);
         let copy_inputs = CopyInputs {
             is_needed: &is_needed,
+            heirs: self.inputs.heirs(),
             hub,
             hub_jobs: &hub_jobs,
             expected: expected.as_ref(),
@@ -316,10 +327,7 @@ impl<'a> DispatchEvaluation<'a> {
             DispatchStep::Nominate => return self.nominate(),
             DispatchStep::CreateClone(cluster) => self.create_clone(cluster),
             DispatchStep::CreateJobs(cluster) => self.create_jobs(cluster),
-            DispatchStep::DeleteJobs(cluster) => {
-                let worker = self.worker(cluster)?;
-                worker_writes::delete_jobs(worker, self.key, |_, _| true, self.ctx);
-            }
+            DispatchStep::DeleteJobs(cluster) => self.delete_jobs(cluster),
             DispatchStep::DeleteMembers(cluster) => self.delete_members(cluster),
             DispatchStep::DeleteClone(cluster) => {
                 let worker = self.worker(cluster)?;
@@ -384,22 +392,23 @@ impl<'a> DispatchEvaluation<'a> {
         let placed = self.inputs.registry.fleet().placed_on(id);
         let work = admitted_work(record, admission, (scheduler, self.inputs.registry.fleet()));
         let fleet = self.inputs.registry.fleet_mut();
-        let chosen = placed.map_or_else(
-            || {
-                let (work, config) =
-                    (work?, scheduler.multikueue_config(&admission.cluster_queue)?);
-                let order = scheduler.queue_order(id);
-                let wanted = PlacementRequest { workload: id, config, work: &work, order };
-                let now = engine_time(self.ctx.now);
-                let chosen = fleet.choose_cluster(&wanted, now).ok();
-                if let Some(cluster) = chosen {
-                    fleet.place(id, cluster, work, now);
-                    fleet.set_priority(id, order.priority);
-                }
-                chosen
-            },
-            Some,
-        );
+        let chosen = placed.or_else(|| {
+            let (whole, config) = (work?, scheduler.multikueue_config(&admission.cluster_queue)?);
+            let extends = extension(record.object(), &whole, self.inputs.workloads);
+            let (work, extends) = match extends {
+                Some((further, extends)) => (further, Some(extends)),
+                None => (whole, None),
+            };
+            let only = extends.as_ref().map(|one| fleet.cluster(&one.cluster));
+            let order = scheduler.queue_order(id);
+            let wanted = PlacementRequest { workload: id, config, work: &work, order, only };
+            let now = engine_time(self.ctx.now);
+            let cluster = fleet.choose_cluster(&wanted, now).ok()?;
+            fleet.place(id, cluster, work, now);
+            fleet.set_priority(id, order.priority);
+            extends.iter().for_each(|extends| fleet.extend(id, extends));
+            Some(cluster)
+        });
         let Some(cluster) = chosen else {
             // It waits for room in its queue, with all others, and not on quota that they could use.
             self.state.withdrawn = true;
@@ -416,9 +425,11 @@ impl<'a> DispatchEvaluation<'a> {
         let Some(record) = self.inputs.workloads.get(self.key) else {
             return;
         };
-        let (fleet, scheduler) = (self.inputs.registry.fleet_mut(), self.inputs.scheduler);
+        let (workloads, scheduler) = (self.inputs.workloads, self.inputs.scheduler);
+        let fleet = self.inputs.registry.fleet_mut();
         if record.id().is_some_and(|id| fleet.is_racing(id)) {
-            place_admitted(record, cluster, engine_time(self.ctx.now), (scheduler, fleet));
+            let hub = (scheduler, workloads, fleet);
+            place_admitted(record, cluster, engine_time(self.ctx.now), hub);
         }
     }
 

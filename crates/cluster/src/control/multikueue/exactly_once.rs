@@ -7,7 +7,7 @@ use crds::{
     meta::annotation,
     names::{EXACTLY_ONCE, annotations::EXECUTION},
 };
-use dispatch::workload::{DispatchCheckState, LocalWorkload, RemoteCopy};
+use dispatch::workload::{DispatchCheckState, LocalWorkload, RemoteCopy, SlicePredecessor};
 use engine::ids::ClusterId;
 use index::status;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -93,7 +93,9 @@ impl DispatchEvaluation<'_> {
         let fleet = self.inputs.registry.fleet();
         let policy = self.multikueue_config().and_then(|config| fleet.exactly_once(config));
         let is_open = hub.exists && hub.quota_reserved && !hub.evicted && !hub.finished;
-        let undecided = is_open && hub.check == DispatchCheckState::Pending;
+        // A slice takes over what runs without the guarantee.
+        let takes_over = hub.predecessor != SlicePredecessor::Absent;
+        let undecided = is_open && hub.check == DispatchCheckState::Pending && !takes_over;
         let mut workers = self.workers.iter().map(|(_, worker)| worker);
         policy.is_some() && undecided && !workers.any(|worker| self.runs_unstamped(worker, hub))
     }

@@ -9,7 +9,7 @@
 //! | `copy_answers` | answers to writes of copies |
 //! | `worker`, `copies`, `job_copies`, `naming` | one worker: connection, clones and jobs, which job names which clone |
 //! | `evaluation`, `create_copies`, `refused_clusters` | one evaluation of a Workload, step by step |
-//! | `set_siblings` | the other replicas of a set, which share its copy |
+//! | `set_siblings`, `slice_heirs` | the other replicas of a set, and other slices of an elastic job, which share its copy |
 //! | `state` | what is remembered of a Workload's dispatch |
 //! | `view` | the input of the state machine |
 //! | `worker_writes` | creates and deletes of copies |
@@ -41,6 +41,7 @@ mod push_sizes;
 mod refused_clusters;
 mod report_copies;
 mod set_siblings;
+mod slice_heirs;
 mod state;
 mod status_sync;
 mod unregistered;
@@ -69,6 +70,7 @@ use self::{
     incarnation::IncarnationRecord,
     orphan_cleanup::{DepartedWorkloads, HubHistory, OrphanCleanup},
     set_siblings::SetSiblings,
+    slice_heirs::SliceHeirs,
     state::DispatchState,
     worker::{LISTED_WITHIN, Worker},
     worker_clusters::WorkerClusters,
@@ -131,6 +133,10 @@ impl DispatchInputs<'_> {
     fn siblings<'a>(&'a self, key: &'a Key) -> SetSiblings<'a> {
         let (workloads, jobs) = (self.workloads, self.jobs);
         SetSiblings { key, workloads, jobs, fleet: self.registry.fleet() }
+    }
+
+    fn heirs(&self) -> SliceHeirs<'_> {
+        SliceHeirs { workloads: self.workloads, jobs: self.jobs }
     }
 }
 
@@ -415,7 +421,8 @@ impl MultiKueueDispatch {
             return;
         }
         if let Some(cluster) = cluster.map(|name| fleet.cluster(name)) {
-            place_admitted(record, cluster, record.started_at(), (inputs.scheduler, fleet));
+            let hub = (inputs.scheduler, inputs.workloads, fleet);
+            place_admitted(record, cluster, record.started_at(), hub);
         }
     }
 

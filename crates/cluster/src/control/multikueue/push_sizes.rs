@@ -1,6 +1,9 @@
-//! Sizes of a Workload and its jobs that are written to their copies, and counted where it is placed.
+//! Sizes of a Workload and its jobs that are written to their copies, and counted where it is placed; and slices of an elastic job
+//! that extend another one.
 
 use ::jobs::elastic_copies::is_of_elastic_job;
+use crds::v1beta2::Workload;
+use dispatch::workload::{LocalWorkload, SlicePredecessor};
 use engine::ids::ClusterId;
 
 use super::{
@@ -10,6 +13,7 @@ use super::{
     view::{expected_spec, jobs_of},
     worker_writes,
 };
+use crate::control::elastic_slices::{extension, predecessor, predecessor_state};
 
 impl DispatchEvaluation<'_> {
     /// Writes sizes to the copies on a worker.
@@ -21,9 +25,27 @@ impl DispatchEvaluation<'_> {
         };
         let expected = expected_spec(record.object());
         let (expected, gates) = (expected.as_ref(), self.inputs.jobs.gates());
-        let sizes = CopySizes { worker, key: self.key, expected, gates };
+        let heirs = self.inputs.heirs();
+        let sizes = CopySizes { worker, key: self.key, expected, heirs, gates };
         let jobs = jobs_of(self.key, self.inputs.workloads, self.inputs.jobs);
-        worker_writes::push_size(sizes, &jobs, self.ctx);
+        let workload = record.object();
+        let mark = self.identity(index::epoch(workload), None);
+        worker_writes::push_size(sizes, (workload, mark), &jobs, self.ctx);
+    }
+
+    /// What the other slices of an elastic job mean for a Workload.
+    pub(super) fn add_slices(&self, workload: &Workload, hub: &mut LocalWorkload) {
+        hub.predecessor = predecessor_state(workload, self.inputs.workloads);
+        hub.has_successor = self.inputs.heirs().has_successor(self.key, workload);
+        // The pods that the job shows are those of the earlier slice.
+        hub.job.active &= hub.predecessor == SlicePredecessor::Absent;
+    }
+
+    /// The cluster of the slice that the Workload extends.
+    pub(super) fn extended_cluster(&self) -> Option<ClusterId> {
+        let workloads = self.inputs.workloads;
+        let old = predecessor(workloads.get(self.key)?.object(), workloads)?;
+        self.inputs.registry.fleet().find(old.object().status.cluster_name.as_deref()?)
     }
 
     /// Counts an elastic job that has shrunk with the pods that it has now.
@@ -39,8 +61,15 @@ impl DispatchEvaluation<'_> {
             return;
         };
         let fleet = self.inputs.registry.fleet();
-        if let Some(work) = admitted_work(record, admission, (self.inputs.scheduler, fleet)) {
-            self.inputs.registry.fleet_mut().shrink(id, work);
+        if let Some(whole) = admitted_work(record, admission, (self.inputs.scheduler, fleet)) {
+            let fleet = self.inputs.registry.fleet_mut();
+            match extension(workload, &whole, self.inputs.workloads) {
+                Some((further, extension)) => {
+                    fleet.shrink(id, further);
+                    fleet.extend(id, &extension);
+                }
+                None => fleet.shrink(id, whole),
+            }
         }
     }
 }

@@ -14,7 +14,7 @@ use dispatch::{
     CopyHistory, Fleet, HubIncarnation, LeaseStamp,
     workload::{
         DispatchCheckState, LocalJob, LocalWorkload, RemoteConnection, RemoteCopy, RemoteJob,
-        RemoteLease, RemoteWorkload, StampState,
+        RemoteLease, RemoteWorkload, SlicePredecessor, StampState,
     },
 };
 use engine::ids::ClusterId;
@@ -23,8 +23,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::watch::Key;
 
 use super::{
-    copy_sizes::CopySizes, copy_stamp::copy_stamp, lease_state::LeaseState, state::DispatchState,
-    worker::Worker,
+    copy_sizes::CopySizes, copy_stamp::copy_stamp, lease_state::LeaseState,
+    slice_heirs::SliceHeirs, state::DispatchState, worker::Worker,
 };
 use crate::control::{
     job_key::JobKey,
@@ -70,6 +70,8 @@ pub(super) fn hub_view(
         nominated_at: engine_time(state.nominated_at),
         exactly_once: false,
         is_own_version: record.version() > began_at,
+        predecessor: SlicePredecessor::Absent,
+        has_successor: false,
         job: hub_jobs(jobs),
     }
 }
@@ -161,6 +163,7 @@ pub(super) struct CopyInputs<'a> {
     pub(super) writes: &'a Writes,
     /// Whether another Workload has a set that both are replicas of on a cluster.
     pub(super) is_needed: &'a dyn Fn(&JobKey, &str) -> bool,
+    pub(super) heirs: SliceHeirs<'a>,
 }
 
 /// What a worker has of a Workload.
@@ -169,8 +172,8 @@ pub(super) fn copy_view(
     key: &Key,
     inputs: &CopyInputs<'_>,
 ) -> RemoteCopy {
-    let CopyInputs { hub, hub_jobs, expected, gates, writes, .. } = *inputs;
-    let sizes = CopySizes { worker, key, expected, gates };
+    let CopyInputs { hub, hub_jobs, expected, gates, writes, heirs, .. } = *inputs;
+    let sizes = CopySizes { worker, key, expected, heirs, gates };
     // A job that the worker hides may run there.
     let hidden = hub_jobs.iter().filter_map(|(key, _)| worker.hides_since(&key.kind)).min();
     let connection = match worker.lost_since().or(hidden).map(engine_time) {
@@ -178,7 +181,7 @@ pub(super) fn copy_view(
         Some(since) => RemoteConnection::Disconnected { since },
         None => RemoteConnection::Connected,
     };
-    let jobs = jobs_on(worker, key, hub_jobs);
+    let jobs = jobs_on(worker, key, inputs);
     // A job that was not observed yet goes by kind and name of the hub's.
     let absent = hub_jobs.iter().filter(|(hub, _)| jobs.iter().all(|(job, _)| job != hub));
     let absent = absent.map(|(hub, job)| (*hub, is_deleted_member(job, gates)));
@@ -212,23 +215,41 @@ pub(super) fn copy_view(
                     set_copies::is_shared(&***job) && (inputs.is_needed)(job_key, worker.name());
                 let stale_size =
                     hub_job(job_key).is_some_and(|hub| sizes.of_job(job_key, hub).is_some());
-                RemoteJob { shared, stale_size, ..job_view(job, hub_job(job_key), inputs) }
+                let heir = heirs.heir(job_key, job, worker);
+                let handed_over = heir.is_some_and(|heir| heir != key);
+                let view = job_view(job, hub_job(job_key), inputs);
+                // Its stamps are those of the slice that it names.
+                let (epoch, history) = match heir {
+                    Some(heir) if heir == key => (hub.epoch, CopyHistory::Known),
+                    _ => (view.epoch, view.history),
+                };
+                RemoteJob { shared, stale_size, handed_over, epoch, history, ..view }
             })
             .collect(),
     }
 }
 
-/// The copies of the jobs of a Workload: those that name its clone, and those that it has together with others.
+/// The copies of the jobs of a Workload: those that name its clone, those that it has together with others, and those of an earlier
+/// slice.
 fn jobs_on<'a>(
     worker: &'a Worker,
     key: &Key,
-    hub_jobs: &'a [HubJob<'_>],
+    inputs: &CopyInputs<'a>,
 ) -> Vec<(&'a JobKey, &'a Arc<JobObject>)> {
+    let hub_jobs = inputs.hub_jobs;
+    let inherited = inputs.heirs.inherited(key, hub_jobs.iter().map(|(key, _)| *key), worker);
+    let inherited =
+        inherited.into_iter().filter_map(|key| Some((key, worker.jobs.get(key)?.object())));
+    // Only a person decides about a copy of another history.
+    let known = |(_, job): &(&JobKey, &Arc<JobObject>)| {
+        inputs.incarnation.knows(&copy_stamp(job.metadata()))
+    };
+    let inherited: Vec<_> = inherited.filter(known).collect();
     let shared = hub_jobs.iter().filter(|(_, job)| set_copies::is_shared(*job));
     let shared = shared.filter_map(|(key, _)| Some((*key, worker.jobs.get(key)?.object())));
     let shared: Vec<(&JobKey, &Arc<JobObject>)> = shared.collect();
     let named = worker.jobs(key).filter(|(job, _)| shared.iter().all(|(other, _)| other != job));
-    named.chain(shared.iter().copied()).collect()
+    named.chain(shared.iter().copied()).chain(inherited).collect()
 }
 
 /// The epoch of the last nomination: it may have been raised since.
@@ -327,6 +348,7 @@ fn job_view(job: &JobObject, hub_job: Option<&JobObject>, inputs: &CopyInputs<'_
         history,
         shared: false,
         stale_size: false,
+        handed_over: false,
         deleting: job.metadata().deletion_timestamp.is_some(),
         active: job.is_active(),
         // A set has no switch.

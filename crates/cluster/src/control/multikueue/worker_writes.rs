@@ -87,9 +87,14 @@ pub(super) fn push_priority(
     send(key, write, ctx, |purpose, key| Write::merge::<Workload>(purpose, key, None, &fields));
 }
 
-/// Writes the size of a Workload to its clone; if the clone has it, that of its jobs to their copies.
-pub(super) fn push_size(sizes: CopySizes<'_>, jobs: &[HubJob<'_>], ctx: &mut Context) {
-    let CopySizes { worker, key, .. } = sizes;
+/// Writes the size of a Workload to its clone; if the clone has it, that of its jobs to their copies, which name the clone then.
+pub(super) fn push_size(
+    sizes: CopySizes<'_>,
+    (workload, mark): (&Workload, RemoteIdentity<'_>),
+    jobs: &[HubJob<'_>],
+    ctx: &mut Context,
+) {
+    let CopySizes { worker, key, gates, .. } = sizes;
     if let (Some(clone), Some(spec)) = (worker.clones.get(key), sizes.of_clone()) {
         let fields = json!({ "metadata": as_compared(&clone.object().metadata), "spec": spec });
         let write = (worker.target(Subject::Workload, key), Purpose::ResizeCopy);
@@ -98,10 +103,16 @@ pub(super) fn push_size(sizes: CopySizes<'_>, jobs: &[HubJob<'_>], ctx: &mut Con
     }
     for (job_key, job) in jobs {
         let copy = worker.jobs.get(job_key).map(Tracked::object);
-        let Some((copy, spec)) = copy.zip(sizes.of_job(job_key, job)) else {
+        let Some((copy, size)) = copy.zip(sizes.of_job(job_key, job)) else {
             continue;
         };
-        let fields = json!({ "metadata": as_compared(copy.metadata()), "spec": spec });
+        let mut metadata = as_compared(copy.metadata());
+        if size.renames {
+            let named = remote_objects::named_slice(workload, mark, gates);
+            metadata["labels"] = named["labels"].clone();
+            metadata["annotations"] = named["annotations"].clone();
+        }
+        let fields = json!({ "metadata": metadata, "spec": size.spec });
         let write = (worker.job_target(job_key), Purpose::ResizeCopy);
         send(key, write, ctx, |purpose, key| {
             Write::of(purpose, &resource(&job_key.kind)).merge(key, None, &fields)
@@ -121,14 +132,15 @@ pub(super) fn push_stamp(worker: &Worker, key: &Key, stamp: &str, ctx: &mut Cont
     send(key, write, ctx, |purpose, key| Write::merge::<Workload>(purpose, key, None, &fields));
 }
 
-/// Deletes jobs of a Workload in the foreground: when they are gone, so are their pods.
+/// Deletes jobs of a Workload in the foreground: when they are gone, so are their pods. `inherited` are those that name an earlier
+/// slice.
 pub(super) fn delete_jobs(
     worker: &Worker,
-    key: &Key,
+    (key, inherited): (&Key, &[&JobKey]),
     which: impl Fn(&JobKey, &JobObject) -> bool,
     ctx: &mut Context,
 ) {
-    for job_key in worker.jobs_of(key) {
+    for job_key in worker.jobs_of(key).chain(inherited.iter().copied()) {
         let copy = worker.jobs.get(job_key).filter(|copy| which(job_key, copy.object()));
         let Some(only) = copy.and_then(deletable) else {
             continue;

@@ -8,21 +8,21 @@ use super::*;
 const HOST: &str = "kubernetes.io/hostname";
 
 /// A worker cluster with its agent.
-struct Worker {
-    control: AgentControl,
-    clones: BTreeMap<String, Value>,
-    jobs: BTreeMap<String, Value>,
+pub(super) struct Worker {
+    pub(super) control: AgentControl,
+    pub(super) clones: BTreeMap<String, Value>,
+    pub(super) jobs: BTreeMap<String, Value>,
     /// Cpus of each node.
     nodes: Vec<(&'static str, i64)>,
     /// Cpus of bound pods, by node.
     taken: BTreeMap<String, i64>,
-    version: u64,
+    pub(super) version: u64,
     /// Reasons of Events.
     events: Vec<String>,
 }
 
 impl Worker {
-    fn new(nodes: &[(&'static str, i64)]) -> Self {
+    pub(super) fn new(nodes: &[(&'static str, i64)]) -> Self {
         let control =
             AgentControl::new(AgentSettings::new(AgentPolicy::default(), &kinds().handled));
         let mut worker = Self {
@@ -39,7 +39,7 @@ impl Worker {
     }
 
     /// What an agent lists when it starts, with these pods.
-    fn list(&mut self, pods: Vec<Value>) {
+    pub(super) fn list(&mut self, pods: Vec<Value>) {
         let node = |(name, cpus): &(&str, i64)| {
             json!({
                 "metadata": {"name": name, "resourceVersion": "1", "labels": {HOST: name}},
@@ -63,7 +63,7 @@ impl Worker {
     }
 
     /// The manager makes a clone of `pods` pods of so many cpus, and its Job.
-    fn dispatch(&mut self, name: &str, pods: i64, cpus: i64, fields: &Value) {
+    pub(super) fn dispatch(&mut self, name: &str, pods: i64, cpus: i64, fields: &Value) {
         let mut job = json!(job());
         job["metadata"]["name"] = json!(name);
         job["metadata"]["uid"] = json!(format!("uid-{name}"));
@@ -92,7 +92,7 @@ impl Worker {
         self.control.observe(AgentInput::Workload(Change::Apply(clone)), NOW);
     }
 
-    fn store(&mut self, name: &str, clone: Value, job: Value) {
+    pub(super) fn store(&mut self, name: &str, clone: Value, job: Value) {
         for (all, mut object) in [(&mut self.clones, clone), (&mut self.jobs, job)] {
             self.version += 1;
             object["metadata"]["resourceVersion"] = json!(self.version.to_string());
@@ -101,7 +101,7 @@ impl Worker {
     }
 
     /// Decides and answers until nothing is written any more.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         for _ in 0..20 {
             let Decisions { orders, events, .. } = self.control.decide(NOW);
             self.events.extend(events.into_iter().map(|event| event.reason));
@@ -134,12 +134,12 @@ impl Worker {
         self.control.answered(&order.ticket, answer, NOW);
     }
 
-    fn is_started(&self, name: &str) -> bool {
+    pub(super) fn is_started(&self, name: &str) -> bool {
         self.jobs[name]["spec"]["suspend"] == json!(false)
     }
 
     /// Binds the pods of a started job to the first nodes of `order` that take them. Returns their number on each node.
-    fn bind(&mut self, name: &str, order: &[&str]) -> BTreeMap<String, i64> {
+    pub(super) fn bind(&mut self, name: &str, order: &[&str]) -> BTreeMap<String, i64> {
         let job = &self.jobs[name]["spec"];
         let template = job["template"].clone();
         let pods = job["parallelism"].as_i64().expect("a number");

@@ -167,20 +167,6 @@ fn a_refused_size_is_named_on_the_workload_and_not_written_again() {
 }
 
 #[test]
-fn a_job_that_grows_leaves_its_workload_and_its_copies_as_they_are() {
-    let mut control = dispatching(&job_of(5, "20"), &[workload_of(2, "21")]);
-    let (clone, copy) = copies_of(2, 2);
-    connect(&mut control, vec![clone], vec![copy]);
-    let step = control.decide(NOW);
-    assert_eq!(resizes(&step), [""; 0], "{:?}", orders(&step));
-    let kept = step.events.iter().find(|one| one.reason == "SizeKept").expect("an Event");
-    let expected = "The job runs on worker cluster \"east\" with 2 pods and does not grow there; its next start has the larger size";
-    assert_eq!((&*kept.regarding.kind, &*kept.note), ("Job", expected));
-    let step = control.decide(NOW);
-    assert!(step.events.iter().all(|one| one.reason != "SizeKept"), "it is said once");
-}
-
-#[test]
 fn a_clone_of_another_size_whose_job_is_not_elastic_is_removed() {
     let mut control = dispatching(&hub_job("20", false, &running()), &[hub_workload()]);
     let (mut clone, copy) = copies();

@@ -349,6 +349,7 @@ impl DispatchSimulation {
     fn copies(&self) -> Vec<RemoteCopy> {
         let status = self.seen.status;
         let view = |job: &SimulatedJob| RemoteJob {
+            handed_over: false,
             shared: false,
             stale_size: false,
             epoch: job.epoch,

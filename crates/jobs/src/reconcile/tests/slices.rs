@@ -187,6 +187,12 @@ fn pods_that_a_larger_job_does_not_need_are_those_beyond_its_slice() {
     assert_eq!(steps(&nine, &[&whole]), ["reclaim 5"]);
 }
 
+/// A slice with a worker that runs it.
+fn on_worker(mut slice: Workload) -> Workload {
+    slice.status.cluster_name = Some("east".to_owned());
+    slice
+}
+
 /// A Job that is dispatched to a worker.
 fn dispatched(spec: &Value, suspend: bool) -> Job {
     let mut job = elastic(3, suspend);
@@ -197,12 +203,17 @@ fn dispatched(spec: &Value, suspend: bool) -> Job {
 }
 
 #[test]
-fn a_dispatched_job_shrinks_in_place_and_grows_with_its_next_start() {
-    let three = slice("a", 3, None, HOLDS);
+fn a_dispatched_job_shrinks_in_place_and_gets_a_replacement_to_grow() {
+    let three = on_worker(slice("a", 3, None, HOLDS));
     let running = |pods: i32| dispatched(&json!({ "parallelism": pods }), false);
     assert_eq!(steps(&running(3), &[&three]), [""; 0]);
     assert_eq!(steps(&running(2), &[&three]), ["resize to 2"]);
-    assert_eq!(steps(&running(5), &[&three]), ["refuse SizeKept"], "it goes on as it is");
+    assert_eq!(steps(&running(5), &[&three]), ["create slice"]);
+    let mut once = three.clone();
+    let annotations = once.metadata.annotations.get_or_insert_default();
+    annotations.insert("sluice.dev/execution".to_owned(), "ExactlyOnce".to_owned());
+    assert_eq!(steps(&running(5), &[&once]), ["refuse SizeKept"], "it goes on as it is");
+    assert_eq!(steps(&running(2), &[&once]), ["resize to 2"]);
     let mut two = slice("a", 2, None, HOLDS);
     if let Some(admission) = &mut two.status.admission {
         admission.pod_set_assignments[0].count = Some(3);
@@ -232,7 +243,60 @@ fn a_dispatched_job_of_more_work_is_made_anew() {
     };
     assert_eq!(steps(&indexed(2, 2), &[&three]), ["resize to 2"]);
     assert_eq!(steps(&indexed(5, 5), &[&three]), ["stop NoMatchingWorkload", "delete"]);
-    assert_eq!(steps(&indexed(5, 9), &[&three]), ["refuse SizeKept"]);
+    let three = on_worker(three);
+    assert_eq!(steps(&indexed(5, 9), &[&three]), ["create slice"]);
+}
+
+#[test]
+fn a_replacement_on_a_worker_takes_over_when_it_is_admitted() {
+    let three = on_worker(slice("a", 3, None, HOLDS));
+    let reserved = slice("b", 5, Some("a"), &["QuotaReserved"]);
+    let running = |pods: i32| dispatched(&json!({ "parallelism": pods }), false);
+    for pods in [5, 9] {
+        assert_eq!(steps(&running(pods), &[&three, &reserved]), [""; 0], "one growth at a time");
+    }
+    for pods in [4, 2] {
+        let expected = format!("resize to {pods}");
+        assert_eq!(steps(&running(pods), &[&three, &reserved]), [expected], "its clone follows");
+    }
+    let five = on_worker(slice("b", 5, Some("a"), HOLDS));
+    assert_eq!(steps(&running(5), &[&three, &five]), [""; 0], "the old one is being finished");
+    let over = on_worker(slice("a", 3, None, OVER));
+    assert_eq!(steps(&running(9), &[&over, &five]), ["create slice"], "the latest size wins");
+}
+
+#[test]
+fn a_replacement_that_no_worker_takes_leaves_the_job_as_it_runs() {
+    let three = on_worker(slice("a", 3, None, HOLDS));
+    let running = |pods: i32| dispatched(&json!({ "parallelism": pods }), false);
+    for conditions in [&["QuotaReserved", "Evicted"], LEAVES] {
+        let evicted = slice("b", 5, Some("a"), conditions);
+        assert_eq!(steps(&running(5), &[&three, &evicted]), ["release"]);
+    }
+    let pending = slice("b", 5, Some("a"), &[]);
+    assert_eq!(steps(&running(5), &[&three, &pending]), [""; 0]);
+    assert_eq!(steps(&running(9), &[&three, &pending]), ["resize to 9"]);
+    assert_eq!(steps(&running(4), &[&three, &pending]), ["resize to 4"]);
+    for pods in [3, 2] {
+        let steps = steps(&running(pods), &[&three, &pending]);
+        assert_eq!(
+            steps,
+            ["finish OutOfSync"],
+            "it is not needed, and the holder shrinks after it"
+        );
+    }
+}
+
+#[test]
+fn a_replacement_waits_until_an_evicted_slice_has_left_its_worker() {
+    let leaving = on_worker(slice("a", 3, None, LEAVES));
+    let reserved = slice("b", 5, Some("a"), &["QuotaReserved"]);
+    let job = |suspend: bool| dispatched(&json!({ "parallelism": 5 }), suspend);
+    assert_eq!(steps(&job(false), &[&leaving, &reserved]), ["stop WorkloadEvicted"]);
+    assert_eq!(steps(&job(true), &[&leaving, &reserved]), ["release"]);
+    let gone = slice("a", 3, None, &["Evicted"]);
+    assert_eq!(steps(&job(true), &[&gone, &reserved]), ["finish OutOfSync"]);
+    assert_eq!(steps(&job(true), &[&reserved]), [""; 0], "its worker has not admitted it");
 }
 
 #[test]
