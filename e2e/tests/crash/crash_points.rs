@@ -97,6 +97,9 @@ fn written(
             (&[P::WorkloadCreate, P::UngateElastic, P::Resize, P::Finish, P::JobAnnotate], &[])
         }
         (CrashingProgram::Manager, Scenario::Shrunk) => (&[P::Resize, P::ResizeCopy], &[]),
+        (CrashingProgram::Manager, Scenario::Grown) => {
+            (&[P::Dispatched, P::Finish, P::ResizeCopy, P::CloneDelete], &[])
+        }
         (CrashingProgram::Manager, Scenario::FailingNode) => {
             (&[P::UngateTopology, P::TerminatePod, P::UnhealthyNodes, P::AssignTopology], &[])
         }

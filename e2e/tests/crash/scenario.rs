@@ -7,6 +7,7 @@ mod edited;
 mod elastic;
 mod failing_node;
 mod group;
+mod grown;
 mod interrupted;
 mod leased;
 mod own_cluster;
@@ -41,6 +42,8 @@ pub(crate) enum Scenario {
     Elastic,
     /// An elastic Job shrinks while it runs on a worker.
     Shrunk,
+    /// An elastic Job grows while it runs on a worker.
+    Grown,
     /// A node of a topology fails before a pod is bound to it.
     FailingNode,
     /// An autoscaler provides the room for the Job.
@@ -90,6 +93,7 @@ impl Scenario {
         Self::Scaled,
         Self::Elastic,
         Self::Shrunk,
+        Self::Grown,
         Self::FailingNode,
         Self::Provisioned,
         Self::Variants,
@@ -121,6 +125,7 @@ impl Scenario {
             | Self::Scaled
             | Self::Elastic
             | Self::Shrunk
+            | Self::Grown
             | Self::FailingNode
             | Self::Unreachable => return None,
             Self::Interrupted | Self::AtHome | Self::Variants | Self::Robbed | Self::Fenced => {
@@ -180,6 +185,7 @@ impl ObservedJob<'_> {
             Scenario::Scaled => self.scaled().await,
             Scenario::Elastic => self.elastic().await,
             Scenario::Shrunk => self.shrunk().await,
+            Scenario::Grown => self.grown().await,
             Scenario::FailingNode => self.failing_node().await,
             Scenario::Provisioned => self.provisioned().await,
             Scenario::Variants => self.variants().await,

@@ -14,7 +14,7 @@ use crate::{
     objects::{self, LONG},
 };
 
-fn elastic(mut job: Value) -> Value {
+pub(crate) fn elastic(mut job: Value) -> Value {
     job["metadata"]["annotations"] = json!({"kueue.x-k8s.io/elastic-job": "true"});
     job["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = json!(1);
     job

@@ -14,6 +14,7 @@ mod external_dispatcher;
 mod external_frameworks;
 mod fixture;
 mod garbage;
+mod growth;
 mod hub_account;
 mod manager_quota;
 mod mixed_workers;

@@ -26,7 +26,7 @@ use crate::{
 /// Two of its workers have queues, so the other tests have labs of their own.
 static LAB: OnceCell<TestLab> = OnceCell::const_new();
 
-/// Both workers with queues get a clone. The one without quota never admits it, and the other one runs the Job. An elastic Job shrinks there, and a
+/// Both workers with queues get a clone. The one without quota never admits it, and the other one runs the Job. An elastic Job shrinks and grows there, and a
 /// job of a kind that another program runs is copied there.
 #[tokio::test]
 async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
@@ -82,7 +82,7 @@ async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
     }
     let judgement = space.observer().judge("train", 2, TIMEOUT).await?;
     ensure!(judgement.verdict == RunVerdict::Once, "{judgement}");
-    shrink(hub, with, namespace).await?;
+    resize(hub, with, namespace).await?;
     manager_quota::follows_workers(hub, with, namespace).await?;
     external_frameworks::is_mirrored(hub, with, namespace).await?;
     external_frameworks::of_another_controller_is_refused(hub, namespace).await?;
@@ -98,8 +98,8 @@ async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
     mixed_workers::known_room_comes_first_and_then_the_queues(lab, &installation).await
 }
 
-/// The queue of the worker, and its webhooks, take a smaller clone. The Job goes on.
-async fn shrink(hub: &Cluster, worker: &Cluster, namespace: &str) -> Result<()> {
+/// The queue of the worker, and its webhooks, take a smaller clone, and then a larger one in its place. The Job goes on.
+async fn resize(hub: &Cluster, worker: &Cluster, namespace: &str) -> Result<()> {
     let jobs: Api<Job> = hub.api(namespace);
     let mut job = objects::job("elastic", 2, "1", 3600);
     job["metadata"]["annotations"] = json!({ELASTIC_JOB: "true"});
@@ -129,6 +129,17 @@ async fn shrink(hub: &Cluster, worker: &Cluster, namespace: &str) -> Result<()> 
         };
         cluster.until(&queues, namespace, "uses one cpu", TIMEOUT, uses_one).await?;
     }
+    let larger = Patch::Merge(json!({"spec": {"parallelism": 2}}));
+    jobs.patch("elastic", &PatchParams::default(), &larger).await?;
+    let all = worker.until_all(&pods, labels, "two run again", 2 * TIMEOUT, running(2)).await?;
+    ensure!(all.iter().any(|one| one.uid() == left[0].uid()), "it goes on beside another one");
+    let one = |all: &[Workload]| all.len() == 1;
+    worker.until_all(&worker.api(namespace), "", "it has one clone", 2 * TIMEOUT, one).await?;
+    let one = |all: &[Workload]| {
+        let open = all.iter().filter(|one| !is_true(&one.status.conditions, "Finished"));
+        open.count() == 1
+    };
+    hub.until_all(&hub.api(namespace), "", "one slice is left", 2 * TIMEOUT, one).await?;
     jobs.delete("elastic", &DeleteParams::background()).await?;
     let none = |all: &[Workload]| all.is_empty();
     worker.until_all(&worker.api(namespace), "", "no clone is left", TIMEOUT, none).await?;
