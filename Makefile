@@ -103,8 +103,9 @@ test-clusters:
 	$(CARGO) test --locked -p e2e --test real_pods -- --ignored
 
 # Three clusters of kind, made, tested and deleted. Where Docker does not run, each says SKIPPED and does nothing.
+# `KIND_UP=--own-node-image` makes the image of the nodes instead of pulling it.
 kind-up: build
-	$(TARGET)/debug/sluice-kind up
+	$(TARGET)/debug/sluice-kind up $(KIND_UP)
 
 # The workers at the manager, both installed before.
 kind-register: build

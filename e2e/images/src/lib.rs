@@ -14,6 +14,7 @@
 //! | [`labels`] | what the image says about itself |
 //! | [`archive`] | one tar for containerd, Docker and kind |
 //! | [`bill_of_materials`] | CycloneDX |
+//! | [`folder_image`] | a folder as an archive, for images with a file system of their own |
 //! | [`ray`] | the image with the real Ray, for tests |
 //! | [`revision`] | the revision of the sources |
 //! | [`digest`] | SHA-256 |
@@ -25,6 +26,7 @@ pub mod bill_of_materials;
 pub mod compilation;
 pub mod definition;
 pub mod digest;
+pub mod folder_image;
 pub mod labels;
 pub mod layer;
 pub mod linked_packages;

@@ -19,7 +19,8 @@ echo "$*" >>HOME/calls
 case "$1 $2" in
 "get clusters") cat HOME/clusters ;;
 "get kubeconfig")
-  cat "HOME/target/kind/${5#sluice-}.kubeconfig" 2>/dev/null || echo "    server: https://$5-control-plane:6443" ;;
+  cat "HOME/target/kind/${5#sluice-}.kubeconfig" 2>/dev/null ||
+    echo "clusters: [{name: c, cluster: {server: 'https://$5-control-plane:6443'}}]" ;;
 "create cluster")
   if [ "$4" = "$(cat HOME/fails)" ]; then echo "no room" >&2; exit 1; fi
   echo "$4" >>HOME/clusters ;;
@@ -27,7 +28,8 @@ case "$1 $2" in
 esac
 "#;
 
-const DOCKER: &str = "#!/bin/sh\necho \"docker $*\" >>HOME/calls\necho 27.0\n";
+const DOCKER: &str = "#!/bin/sh\necho \"docker $*\" >>HOME/calls\n\
+    if [ \"$1\" = inspect ]; then echo 172.18.0.9; else echo 27.0; fi\n";
 
 const DEAD_DOCKER: &str =
     "#!/bin/sh\necho one >&2\necho 'Cannot connect to the daemon' >&2\nexit 1\n";
@@ -166,6 +168,28 @@ fn clusters_are_made_loaded_tested_and_deleted_in_order() -> Result<()> {
     let output = played.run(&["down"])?;
     ensure!(output.status.success() && played.clusters()?.is_empty(), "{}", said(&output));
     ensure!(!played.path("target/kind").exists() && played.calls()?.len() == 3);
+    Ok(())
+}
+
+#[test]
+fn with_an_own_image_of_the_nodes_nothing_is_pulled_and_servers_have_addresses() -> Result<()> {
+    let played = PlayedPrograms::new(Some(DOCKER))?;
+    let output = played.run(&["up", "--ignore-inotify", "--own-node-image", "/nodes.tar"])?;
+    ensure!(output.status.success(), "{}", said(&output));
+    let calls = played.calls()?;
+    ensure!(calls.len() == 4 && calls[0] == "docker load --input /nodes.tar", "{calls:?}");
+    let image = " --wait 180s --image lab.sluice.dev/kind-node:v1.36.3";
+    ensure!(calls.iter().skip(1).all(|call| call.ends_with(image)), "{calls:?}");
+    for image in ["sluice-manager", "sluice-agent"] {
+        touch(&played.path(&format!("target/images/{image}.tar")))?;
+    }
+    ensure!(played.run(&["load"])?.status.success());
+    let calls = played.calls()?;
+    ensure!(calls.len() == 3 && !calls.iter().any(|call| call.contains("pull")), "{calls:?}");
+    ensure!(played.run(&["test"])?.status.success());
+    let tested = played.calls()?;
+    let servers = " https://172.18.0.9:6443,https://172.18.0.9:6443";
+    ensure!(tested.last().is_some_and(|call| call.ends_with(servers)), "{tested:?}");
     Ok(())
 }
 

@@ -8,9 +8,7 @@
 //! | [`content`] | the files of the image |
 //! | [`python`] | the Python of the image, run on this machine |
 //! | [`scripts`] | commands of the wheels |
-//! | [`archive`] | a folder as an archive of `docker save` |
 
-pub mod archive;
 pub mod content;
 pub mod python;
 pub mod scripts;
@@ -21,6 +19,7 @@ use anyhow::{Context, Result, ensure};
 use cache::{once, short_digest};
 
 use crate::archive::is_complete;
+use crate::folder_image::FolderImage;
 
 /// The name of the image, with Ray's version as its tag.
 pub const RAY_IMAGE: &str = "lab.sluice.dev/ray:2.60.0";
@@ -69,11 +68,12 @@ fn make(into: &Path, report: &dyn Fn(&str)) -> Result<()> {
     let root = into.join("root");
     content::fill(&root, &content::RayInputs { packages: PACKAGES, wheels: REQUIREMENTS }, report)?;
     report("packing the image of Ray");
-    let image = archive::FolderImage {
+    let image = FolderImage {
         reference: RAY_IMAGE,
         root: &root,
         environment: &content::ENVIRONMENT,
         working_directory: "/root",
+        command: &["/bin/bash"],
     };
     image.write(&into.join(ARCHIVE))?;
     std::fs::remove_dir_all(&root).with_context(|| format!("removing {}", root.display()))
@@ -105,7 +105,7 @@ mod tests {
         let cache = tempfile::tempdir().expect("a folder");
         let made = cache.path().join(format!("ray-{}", key())).join(ARCHIVE);
         std::fs::create_dir_all(made.parent().expect("a folder")).expect("it is made");
-        let whole = archive::tests::sample(cache.path());
+        let whole = crate::folder_image::tests::sample(cache.path());
         std::fs::write(&made, &whole).expect("it is written");
         assert_eq!(find_in(cache.path(), &|_| {}).expect("it is there"), made);
         std::fs::write(&made, &whole[..whole.len() / 2]).expect("it is written");

@@ -5,9 +5,11 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use e2e::installation::root;
+use kube::config::Kubeconfig;
 use lab::binaries::{Binaries, kind_program};
 use lab::real_nodes::configuration::BUSYBOX_IMAGE;
 
+use crate::node_image::{self, NODE_IMAGE};
 use crate::programs::{feed, read, run};
 use crate::registration;
 
@@ -42,7 +44,11 @@ impl KindClusters {
     }
 
     /// Makes all of them, or none.
-    pub(crate) fn up(&self, ignore_inotify: bool) -> Result<()> {
+    pub(crate) fn up(
+        &self,
+        ignore_inotify: bool,
+        own_node_image: Option<Option<PathBuf>>,
+    ) -> Result<()> {
         let existing = self.existing()?;
         let taken = FILES.map(cluster_name).into_iter().find(|name| existing.contains(name));
         if let Some(name) = taken {
@@ -52,7 +58,8 @@ impl KindClusters {
         check_inotify(limit.as_deref())?;
         std::fs::create_dir_all(&self.folder)
             .with_context(|| format!("creating {}", self.folder.display()))?;
-        let made = FILES.iter().try_for_each(|file| self.create(file));
+        let image = own_node_image.map(|archive| self.load_node_image(archive)).transpose()?;
+        let made = FILES.iter().try_for_each(|file| self.create(file, image));
         if made.is_err() {
             println!("a cluster could not be made; deleting those that were");
             self.down()?;
@@ -60,13 +67,32 @@ impl KindClusters {
         made
     }
 
-    fn create(&self, file: &str) -> Result<()> {
+    /// Gives Docker the image of the nodes, and notes that they have it.
+    fn load_node_image(&self, archive: Option<PathBuf>) -> Result<&'static str> {
+        let archive = match archive {
+            Some(archive) => archive,
+            None => node_image::find(&|line| println!("{line}"))?,
+        };
+        run(&self.docker, &["load", "--input", &text(archive)])?;
+        let mark = self.own_nodes();
+        std::fs::write(&mark, NODE_IMAGE).with_context(|| format!("writing {}", mark.display()))?;
+        Ok(NODE_IMAGE)
+    }
+
+    /// A file that is there if the nodes have our image.
+    fn own_nodes(&self) -> PathBuf {
+        self.folder.join("own-node-image")
+    }
+
+    /// Makes a cluster, with nodes of this image or of kind's.
+    fn create(&self, file: &str, image: Option<&str>) -> Result<()> {
         let configuration = root().join("kind").join(format!("{file}.yaml"));
         let [configuration, kubeconfig] = [configuration, self.kubeconfig(file)].map(text);
         let (name, wait) = (cluster_name(file), "180s");
         let create = ["create", "cluster", "--name", &name, "--config", &configuration];
         let place = ["--kubeconfig", &kubeconfig, "--wait", wait];
-        run(&self.kind, &[&create[..], &place[..]].concat())
+        let image: Vec<&str> = image.into_iter().flat_map(|image| ["--image", image]).collect();
+        run(&self.kind, &[&create[..], &place[..], &image[..]].concat())
     }
 
     /// Loads the images that the test needs.
@@ -80,6 +106,10 @@ impl KindClusters {
             ensure!(there, "{} is not there; `make images` makes it", archive.display());
             let (archive, name) = (text(archive), cluster_name(file));
             run(&self.kind, &["load", "image-archive", &archive, "--name", &name])?;
+        }
+        if self.own_nodes().exists() {
+            // It has a busybox.
+            return Ok(());
         }
         run(&self.docker, &["pull", PUBLIC_BUSYBOX])?;
         run(&self.docker, &["tag", PUBLIC_BUSYBOX, BUSYBOX_IMAGE])?;
@@ -119,7 +149,8 @@ impl KindClusters {
                 registration::ACCOUNT
             )
         })?;
-        registration::objects(file, &self.internal_kubeconfig(file)?, &token)
+        let internal = (self.internal_kubeconfig(file)?, self.internal_server(file)?);
+        registration::objects(file, (&internal.0, &internal.1), &token)
     }
 
     /// Runs the test of `e2e/tests/real_pods` on them.
@@ -177,8 +208,15 @@ impl KindClusters {
 
     /// The address of an API server on Docker's network, where pods of the other clusters reach it.
     fn internal_server(&self, file: &str) -> Result<String> {
-        let server = server_of(&self.internal_kubeconfig(file)?);
         let name = cluster_name(file);
+        if self.own_nodes().exists() {
+            // Pods of our nodes resolve no names of containers: there is no CoreDNS that would ask Docker.
+            let format = "{{.NetworkSettings.Networks.kind.IPAddress}}";
+            let container = format!("{name}-control-plane");
+            let address = read(&self.docker, &["inspect", "--format", format, &container])?;
+            return Ok(format!("https://{}:6443", address.trim()));
+        }
+        let server = server_of(&self.internal_kubeconfig(file)?);
         server.with_context(|| format!("the kubeconfig of kind cluster {name} has no server"))
     }
 
@@ -198,8 +236,8 @@ fn text(path: impl AsRef<Path>) -> String {
 
 /// The first address in a kubeconfig.
 fn server_of(kubeconfig: &str) -> Option<String> {
-    let mut lines = kubeconfig.lines();
-    lines.find_map(|line| Some(line.trim().strip_prefix("server: ")?.trim().to_owned()))
+    let clusters = Kubeconfig::from_yaml(kubeconfig).ok()?.clusters;
+    clusters.into_iter().find_map(|named| named.cluster?.server)
 }
 
 /// Nodes without watches do not become ready, and do not say why. `limit` is unknown where the kernel has none.
@@ -220,7 +258,7 @@ mod tests {
 
     #[test]
     fn the_address_of_a_kubeconfig_is_found() {
-        let kubeconfig = "clusters:\n- cluster:\n    certificate-authority-data: x\n    server: https://sluice-worker-1-control-plane:6443\n";
+        let kubeconfig = "clusters:\n- name: c\n  cluster:\n    certificate-authority-data: x\n    server: https://sluice-worker-1-control-plane:6443\n";
         let server = server_of(kubeconfig);
         assert_eq!(server.as_deref(), Some("https://sluice-worker-1-control-plane:6443"));
         assert_eq!(server_of("clusters: []\n"), None);

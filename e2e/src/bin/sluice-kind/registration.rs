@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use e2e::installation::NAMESPACE;
 use k8s_openapi::ByteString;
 use kube::config::Kubeconfig;
-use lab::kubeconfig::with_token;
+use lab::kubeconfig::{at_server, with_token};
 use serde_json::json;
 
 /// The account that the manager uses on a worker.
@@ -19,10 +19,15 @@ pub(crate) fn token_command() -> [&'static str; 6] {
     ["create", "token", ACCOUNT, "-n", NAMESPACE, LIFETIME]
 }
 
-/// The objects of the worker `name` on the manager. `internal` is the kubeconfig with the address that pods of the manager reach.
-pub(crate) fn objects(name: &str, internal: &str, token: &str) -> Result<String> {
-    let kubeconfig = Kubeconfig::from_yaml(internal)
+/// The objects of the worker `name` on the manager, out of the administrator's kubeconfig and the address that pods of the manager reach.
+pub(crate) fn objects(
+    name: &str,
+    (kubeconfig, server): (&str, &str),
+    token: &str,
+) -> Result<String> {
+    let kubeconfig = Kubeconfig::from_yaml(kubeconfig)
         .with_context(|| format!("reading the kubeconfig of {name}"))?;
+    let kubeconfig = at_server(kubeconfig, server);
     let kubeconfig = serde_json::to_string(&with_token(kubeconfig, token.trim()))
         .with_context(|| format!("writing the kubeconfig of {name}"))?;
     // In `data`, as others write it: `stringData` would overwrite a Secret of another owner without a conflict.
@@ -56,21 +61,21 @@ current-context: c
 ";
 
     #[test]
-    fn the_secret_has_the_internal_address_and_the_token_and_nothing_of_the_administrator() {
-        let text = objects("worker-1", INTERNAL, "abc\n").unwrap();
+    fn the_secret_has_the_address_and_the_token_and_nothing_of_the_administrator() {
+        let text = objects("worker-1", (INTERNAL, "https://172.18.0.3:6443"), "abc\n").unwrap();
         let secret = text.split("\n---\n").next().unwrap();
         let secret: serde_json::Value = serde_json::from_str(secret).unwrap();
         let kubeconfig = secret["data"]["kubeconfig"].clone();
         let kubeconfig: ByteString = serde_json::from_value(kubeconfig).unwrap();
         let kubeconfig = String::from_utf8(kubeconfig.0).unwrap();
-        assert!(kubeconfig.contains("https://sluice-worker-1-control-plane:6443"), "{kubeconfig}");
+        assert!(kubeconfig.contains("\"https://172.18.0.3:6443\""), "{kubeconfig}");
         assert!(kubeconfig.contains("\"token\":\"abc\""), "{kubeconfig}");
         assert!(!kubeconfig.contains("client-"), "{kubeconfig}");
     }
 
     #[test]
     fn what_is_no_kubeconfig_is_named() {
-        let said = objects("worker-1", "clusters: 7", "abc").unwrap_err().to_string();
+        let said = objects("worker-1", ("clusters: 7", ""), "abc").unwrap_err().to_string();
         assert_eq!(said, "reading the kubeconfig of worker-1");
     }
 }

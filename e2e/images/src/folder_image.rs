@@ -27,35 +27,41 @@ pub struct FolderImage<'a> {
     pub environment: &'a [&'a str],
     /// Where its containers start.
     pub working_directory: &'a str,
+    /// What its containers run, unless they say more.
+    pub command: &'a [&'a str],
 }
 
 impl FolderImage<'_> {
-    /// Writes the archive. Its layer is beside it meanwhile.
+    /// Writes the archive. The folder is read twice, for the digest of the layer and for its bytes, so that the disk need not hold the
+    /// layer apart from the archive.
     ///
     /// # Errors
-    /// If a file cannot be read or written.
+    /// If a file cannot be read or written, or changes meanwhile.
     pub fn write(&self, archive: &Path) -> Result<()> {
-        let layer = archive.with_extension("layer");
-        let diff_id = write_layer(self.root, &layer)
-            .with_context(|| format!("packing {}", self.root.display()))?;
-        self.join(archive, &layer, &diff_id)
-            .with_context(|| format!("writing {}", archive.display()))?;
-        fs::remove_file(&layer).with_context(|| format!("removing {}", layer.display()))
+        let layer = write_layer(self.root, io::sink())
+            .with_context(|| format!("reading {}", self.root.display()))?;
+        self.join(archive, &layer).with_context(|| format!("writing {}", archive.display()))
     }
 
-    fn join(&self, archive: &Path, layer: &Path, diff_id: &str) -> io::Result<()> {
-        let config = self.config(diff_id).to_string().into_bytes();
+    fn join(&self, archive: &Path, layer: &WrittenLayer) -> io::Result<()> {
+        let config = self.config(&layer.diff_id).to_string().into_bytes();
         let name = format!("{}.json", sha256(&config));
         let index =
             json!([{"Config": name, "RepoTags": [self.reference], "Layers": ["layer.tar"]}]);
         let index = index.to_string().into_bytes();
-        let mut tar = Builder::new(File::create(archive)?);
+        let mut tar = Builder::new(BufWriter::with_capacity(1 << 20, File::create(archive)?));
         append(&mut tar, &name, &config)?;
-        let mut file = File::open(layer)?;
-        let mut header = header(EntryType::Regular, 0o644, file.metadata()?.len());
-        tar.append_data(&mut header, "layer.tar", &mut file)?;
+        let mut header = header(EntryType::Regular, 0o644, layer.size);
+        header.set_path("layer.tar")?;
+        header.set_cksum();
+        // The size of a tar is a multiple of that of its blocks, so that nothing lies between it and the next entry.
+        let output = tar.get_mut();
+        output.write_all(header.as_bytes())?;
+        if write_layer(self.root, output)? != *layer {
+            return Err(io::Error::other("the folder has changed"));
+        }
         append(&mut tar, "manifest.json", &index)?;
-        tar.into_inner()?.sync_all()
+        tar.into_inner()?.into_inner()?.sync_all()
     }
 
     fn config(&self, diff_id: &str) -> Value {
@@ -65,25 +71,28 @@ impl FolderImage<'_> {
             "config": {
                 "Env": self.environment,
                 "WorkingDir": self.working_directory,
-                "Cmd": ["/bin/bash"],
+                "Cmd": self.command,
             },
             "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{diff_id}")]},
         })
     }
 }
 
-/// Packs a folder and gives the digest of what was written.
-fn write_layer(root: &Path, layer: &Path) -> io::Result<String> {
-    let output = DigestedFile {
-        file: BufWriter::with_capacity(1 << 20, File::create(layer)?),
-        digest: Context::new(&SHA256),
-    };
-    let mut tar = Builder::new(output);
+/// A layer that was written somewhere.
+#[derive(Debug, PartialEq, Eq)]
+struct WrittenLayer {
+    diff_id: String,
+    size: u64,
+}
+
+/// Packs a folder.
+fn write_layer<W: Write>(root: &Path, output: W) -> io::Result<WrittenLayer> {
+    let mut tar = Builder::new(DigestedOutput { output, digest: Context::new(&SHA256), size: 0 });
     append_folder(&mut tar, root, Path::new(""))?;
-    let mut output = tar.into_inner()?;
-    output.flush()?;
-    let digest = output.digest.finish();
-    Ok(digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
+    let DigestedOutput { digest, size, .. } = tar.into_inner()?;
+    let digest = digest.finish();
+    let diff_id = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(WrittenLayer { diff_id, size })
 }
 
 /// Appends what is in a folder below the root, in order of the names.
@@ -140,26 +149,28 @@ fn header(kind: EntryType, mode: u32, size: u64) -> Header {
     header
 }
 
-/// A file and the digest of what is written to it.
-struct DigestedFile {
-    file: BufWriter<File>,
+/// An output, and digest and length of what was written to it.
+struct DigestedOutput<W> {
+    output: W,
     digest: Context,
+    size: u64,
 }
 
-impl Write for DigestedFile {
+impl<W: Write> Write for DigestedOutput<W> {
     fn write(&mut self, content: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(content)?;
+        let written = self.output.write(content)?;
         self.digest.update(content.get(..written).unwrap_or(content));
+        self.size += written as u64;
         Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        self.output.flush()
     }
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use std::io::Read;
     use std::os::unix::fs::symlink;
 
@@ -182,9 +193,9 @@ pub(super) mod tests {
             root: &root.path().join("files"),
             environment: &["A=b"],
             working_directory: "/",
+            command: &["/bin/z"],
         };
         image.write(&root.path().join("x.tar")).expect("it is written");
-        assert!(!root.path().join("x.layer").exists());
         fs::read(root.path().join("x.tar")).expect("it is there")
     }
 
