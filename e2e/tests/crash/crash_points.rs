@@ -5,6 +5,15 @@ use runtime::failpoint::{CA_BUNDLE, CERT_SECRET, EVENT_CREATE, EVENT_SERIES, LEA
 
 use crate::scenario::Scenario;
 
+/// Writes of the operators, and how often the agent survives each before it ends: the finalizer of a RayJob and its end, the
+/// RayCluster, its Service, its head, a worker and the Service of the RayJob, statuses of both, the removal of the cluster.
+const OPERATOR_WRITES: &[(&str, &[usize])] = &[
+    ("operator-patch", &[0, 1]),
+    ("operator-create", &[0, 1, 2, 3, 4]),
+    ("operator-status", &[0, 1, 2, 4]),
+    ("operator-delete", &[0]),
+];
+
 /// The program that ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CrashingProgram {
@@ -19,6 +28,8 @@ pub(crate) struct CrashPoint {
     pub(crate) scenario: Scenario,
     write: &'static str,
     moment: &'static str,
+    /// How often the program survives it before.
+    survived: usize,
 }
 
 impl CrashPoint {
@@ -28,6 +39,7 @@ impl CrashPoint {
         scenario: Scenario::Plain,
         write: Purpose::CloneCreate.name(),
         moment: "before",
+        survived: 0,
     };
 
     /// Where a manager ends before another one stamps its clone again. The agent awaits an echo before it admits it.
@@ -37,6 +49,14 @@ impl CrashPoint {
     /// As the environment variable names it.
     pub(crate) fn failpoint(&self) -> String {
         format!("{}.{}", self.write, self.moment)
+    }
+
+    /// As the environment variable sets it.
+    pub(crate) fn setting(&self) -> String {
+        match self.survived {
+            0 => format!("{}=return", self.failpoint()),
+            count => format!("{}={count}*off->return", self.failpoint()),
+        }
     }
 }
 
@@ -161,7 +181,7 @@ fn written(
         }
         (CrashingProgram::Agent, Scenario::Forbidden) => (&[P::Refuse], &[]),
         (CrashingProgram::Agent, Scenario::Registered) => (&[P::CapacityCreate], &[]),
-        (CrashingProgram::Manager, Scenario::Forbidden | Scenario::Fenced)
+        (CrashingProgram::Manager, Scenario::Forbidden | Scenario::Fenced | Scenario::Operated)
         | (CrashingProgram::Agent, _) => (&[], &[]),
     }
 }
@@ -187,12 +207,29 @@ fn all() -> Vec<CrashPoint> {
             let (purposes, own) = written(program, scenario);
             for write in purposes.iter().map(|one| one.name()).chain(own.iter().copied()) {
                 for moment in ["before", "after"] {
-                    crash_points.push(CrashPoint { program, scenario, write, moment });
+                    let survived = 0;
+                    crash_points.push(CrashPoint { program, scenario, write, moment, survived });
                 }
             }
         }
     }
+    crash_points.extend(of_operators());
     crash_points
+}
+
+fn of_operators() -> impl Iterator<Item = CrashPoint> {
+    let (program, scenario) = (CrashingProgram::Agent, Scenario::Operated);
+    OPERATOR_WRITES.iter().flat_map(move |(write, counts)| {
+        counts.iter().flat_map(move |&survived| {
+            ["before", "after"].map(|moment| CrashPoint {
+                program,
+                scenario,
+                write,
+                moment,
+                survived,
+            })
+        })
+    })
 }
 
 #[test]

@@ -20,7 +20,7 @@ use e2e::installation::{
     Installation, InstallationPlan, InstallationPorts, NAMESPACE, Program, TIMEOUT,
 };
 use futures::future::try_join_all;
-use harness::{LabPlan, Observer, ProcessError, TestLab, secs};
+use harness::{LabPlan, Observer, ProcessError, RayHeads, TestLab, secs};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
@@ -44,12 +44,16 @@ struct CrashEnvironment<'a> {
     installation: Installation<'a>,
     manager: Option<Program>,
     agent: Option<Program>,
+    heads: RayHeads,
     observer: Observer,
 }
 
 impl<'a> CrashEnvironment<'a> {
     async fn open(lab: &'a TestLab) -> Result<Self> {
+        let heads = RayHeads::start().context("playing Ray heads")?;
+        heads.set_status("SUCCEEDED");
         let installation = Installation::of(lab, PLAN, InstallationPorts::choose()?).await?;
+        let installation = installation.with_operators(heads.proxy());
         installation.install().await?;
         let manager = installation.manager_with(true, &configured(Value::Null), &[]).await?;
         let agent =
@@ -57,12 +61,13 @@ impl<'a> CrashEnvironment<'a> {
         installation.register().await?;
         setup::prepare(&installation).await?;
         let observer = setup::observe(&installation).await?;
-        Ok(Self { installation, manager: Some(manager), agent: Some(agent), observer })
+        let (manager, agent) = (Some(manager), Some(agent));
+        Ok(Self { installation, manager, agent, heads, observer })
     }
 
     /// Starts a program, in place of the running one, optionally with a crash point.
     async fn start(&mut self, program: CrashingProgram, death: Option<&CrashPoint>) -> Result<()> {
-        let crash_points = death.map(|crash_point| format!("{}=return", crash_point.failpoint()));
+        let crash_points = death.map(CrashPoint::setting);
         let environment: Vec<(&str, &str)> =
             crash_points.iter().map(|crash_points| ("FAILPOINTS", crash_points.as_str())).collect();
         let blocks = death.map_or(Value::Null, |crash_point| blocks(crash_point.scenario));
@@ -145,6 +150,7 @@ impl<'a> CrashEnvironment<'a> {
             installation: &self.installation,
             scenario: crash_point.scenario,
             name,
+            heads: &self.heads,
             again,
         }
     }
@@ -219,7 +225,7 @@ async fn die_everywhere(left: &RemainingCrashPoints) -> Result<()> {
             format!(
                 "{:?} dies at {} ({:?})",
                 crash_point.program,
-                crash_point.failpoint(),
+                crash_point.setting(),
                 crash_point.scenario
             )
         };

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use crds::{meta::is_true, v1beta2::Workload};
 use e2e::installation::{Installation, TIMEOUT};
 use e2e::objects::job_is;
-use harness::{Cluster, Observer, annotation};
+use harness::{Cluster, Observer, RayHeads, annotation};
 use k8s_openapi::{NamespaceResourceScope, api::batch::v1::Job};
 use kube::{
     Api, Resource, ResourceExt,
@@ -20,6 +20,7 @@ pub(crate) struct ObservedJob<'a> {
     pub(crate) installation: &'a Installation<'a>,
     pub(crate) scenario: Scenario,
     pub(crate) name: &'a str,
+    pub(crate) heads: &'a RayHeads,
     /// The program has died and is back.
     pub(crate) again: bool,
 }

@@ -10,6 +10,7 @@ mod group;
 mod grown;
 mod interrupted;
 mod leased;
+mod operated;
 mod own_cluster;
 mod provisioned;
 mod refused;
@@ -80,6 +81,8 @@ pub(crate) enum Scenario {
     LeasedTakenOver,
     /// It runs under ExactlyOnce when the manager ends, until its grant ends.
     Fenced,
+    /// No Job: a RayJob on a worker, which the agent operates.
+    Operated,
 }
 
 impl Scenario {
@@ -108,6 +111,7 @@ impl Scenario {
         Self::Elected,
         Self::Untrusted,
         Self::TakenOver,
+        Self::Operated,
         // From here on there are Leases.
         Self::Leased,
         Self::LeasedTakenOver,
@@ -127,6 +131,7 @@ impl Scenario {
             | Self::Shrunk
             | Self::Grown
             | Self::FailingNode
+            | Self::Operated
             | Self::Unreachable => return None,
             Self::Interrupted | Self::AtHome | Self::Variants | Self::Robbed | Self::Fenced => {
                 &[RunVerdict::Once, RunVerdict::Moved]
@@ -187,6 +192,7 @@ impl ObservedJob<'_> {
             Scenario::Shrunk => self.shrunk().await,
             Scenario::Grown => self.grown().await,
             Scenario::FailingNode => self.failing_node().await,
+            Scenario::Operated => self.operated().await,
             Scenario::Provisioned => self.provisioned().await,
             Scenario::Variants => self.variants().await,
             Scenario::Unreachable => self.unreachable().await,
