@@ -8,7 +8,9 @@ use crds::{
     names::conditions::ACTIVE,
     v1beta2::{ClusterQueue, LocalQueue},
 };
-use e2e::installation::{Installation, InstallationPlan, InstallationPorts, Program, TIMEOUT};
+use e2e::installation::{
+    Installation, InstallationPlan, InstallationPorts, NAMESPACE, Program, TIMEOUT, root,
+};
 use harness::{Cluster, NodeSpec, TestLab};
 use kube::Api;
 use serde_json::{Value, json};
@@ -31,6 +33,8 @@ pub(crate) struct EnvironmentPlan<'p> {
     pub(crate) blocks: Value,
     /// The folder of the measured programs.
     pub(crate) programs: Option<&'p Path>,
+    /// The proxy to Ray heads of agents that operate Ray and AppWrapper; none if they do not.
+    pub(crate) head_proxy: Option<String>,
 }
 
 /// An installation with a queue.
@@ -44,14 +48,24 @@ pub(crate) struct BenchEnvironment<'a> {
 impl<'a> BenchEnvironment<'a> {
     /// Installs and starts everything, and waits until the queue is active.
     pub(crate) async fn lay(lab: &'a TestLab, plan: EnvironmentPlan<'_>) -> Result<Self> {
-        let EnvironmentPlan { workers, quota, blocks, programs } = plan;
+        let EnvironmentPlan { workers, quota, blocks, programs, head_proxy } = plan;
         let of = InstallationPlan { workers: workers.len(), elects: true };
         let installation = Installation::of(lab, of, InstallationPorts::choose()?).await?.patient();
         let installation = match programs {
             Some(folder) => installation.built_in(folder.to_owned()),
             None => installation,
         };
+        let operates = head_proxy.is_some();
+        let installation = match head_proxy {
+            Some(proxy) => installation.with_operators(proxy),
+            None => installation,
+        };
         installation.install().await?;
+        if operates {
+            // The manager cluster has the kinds, and no operator.
+            let kinds = root().join("crates/ray/manifests");
+            installation.hub.apply_kustomization(&kinds, NAMESPACE).await?;
+        }
         let manager = installation.manager_with(true, &blocks, &[]).await?;
         installation.register().await?;
         let mut agents = Vec::new();

@@ -5,6 +5,7 @@
 //! * [`cluster`]: raw Workloads and Jobs under the quotas of one cluster.
 //! * [`pods`]: plain pods and groups of pods in one cluster.
 //! * [`faults`]: two managers under load, with faults.
+//! * [`operators`]: RayClusters that the agent operates.
 //! * [`matrix`]: each part fails in each phase of a dispatched Job.
 //!
 //! Times are those of watch events in this process, not timestamps of objects. The results are tables and JSON files with a key
@@ -19,6 +20,7 @@ mod environment;
 mod faults;
 mod figures;
 mod matrix;
+mod operators;
 mod pods;
 mod quantiles;
 mod sample_job;
@@ -50,6 +52,8 @@ enum BenchPart {
     Pods(pods::PlainPodOptions),
     /// Two managers under load, with faults.
     Faults(faults::FaultOptions),
+    /// RayClusters that the agent operates.
+    Operators(operators::OperatorOptions),
     /// Each part fails in each phase of a dispatched Job.
     Matrix(matrix::MatrixOptions),
 }
@@ -102,6 +106,7 @@ async fn run(part: BenchPart) -> Result<()> {
         BenchPart::Cluster(options) => cluster::run(&options).await,
         BenchPart::Pods(options) => pods::run(&options).await,
         BenchPart::Faults(options) => faults::run(&options).await,
+        BenchPart::Operators(options) => operators::run(&options).await,
         BenchPart::Matrix(options) => matrix::run(&options).await,
     }
 }

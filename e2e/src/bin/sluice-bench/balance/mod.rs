@@ -81,6 +81,7 @@ async fn runs(options: &BalanceOptions, name: &str) -> Result<Vec<BalanceRun>> {
         quota: vec![("cpu", cpu), ("nvidia.com/gpu", gpu)],
         blocks: Value::Null,
         programs: options.files.programs(),
+        head_proxy: None,
     };
     let field = BenchEnvironment::lay(&lab, plan).await?;
     let mut runs = Vec::new();

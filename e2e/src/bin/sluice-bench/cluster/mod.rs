@@ -81,6 +81,7 @@ fn plan(options: &ClusterOptions) -> EnvironmentPlan<'_> {
         quota: vec![("cpu", QUOTA)],
         blocks: Value::Null,
         programs: options.files.programs(),
+        head_proxy: None,
     }
 }
 

@@ -104,5 +104,6 @@ fn plan(options: &DispatchOptions, workers: usize, blocks: Value) -> Environment
         quota: QUOTA.to_vec(),
         blocks,
         programs: options.files.programs(),
+        head_proxy: None,
     }
 }

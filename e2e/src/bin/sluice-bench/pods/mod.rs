@@ -56,6 +56,7 @@ async fn lay<'a>(lab: &'a TestLab, options: &PlainPodOptions) -> Result<BenchEnv
         quota: vec![("cpu", QUOTA)],
         blocks: json!({"integrations": {"frameworks": ["batch/job", "pod"]}}),
         programs: options.files.programs(),
+        head_proxy: None,
     };
     let field = BenchEnvironment::lay(lab, plan).await?;
     // A simulated node takes a thousand pods.
