@@ -56,15 +56,21 @@ impl KindClusters {
         }
         let limit = std::fs::read_to_string(INOTIFY_LIMIT).ok().filter(|_| !ignore_inotify);
         check_inotify(limit.as_deref())?;
+        // Clusters that were deleted by other means left their files.
+        self.remove_folder()?;
         std::fs::create_dir_all(&self.folder)
             .with_context(|| format!("creating {}", self.folder.display()))?;
-        let image = own_node_image.map(|archive| self.load_node_image(archive)).transpose()?;
-        let made = FILES.iter().try_for_each(|file| self.create(file, image));
+        let made = self.create_all(own_node_image);
         if made.is_err() {
-            println!("a cluster could not be made; deleting those that were");
+            println!("not all clusters could be made; deleting those that were");
             self.down()?;
         }
         made
+    }
+
+    fn create_all(&self, own_node_image: Option<Option<PathBuf>>) -> Result<()> {
+        let image = own_node_image.map(|archive| self.load_node_image(archive)).transpose()?;
+        FILES.iter().try_for_each(|file| self.create(file, image))
     }
 
     /// Gives Docker the image of the nodes, and notes that they have it.
@@ -180,6 +186,10 @@ impl KindClusters {
                 run(&self.kind, &delete)?;
             }
         }
+        self.remove_folder()
+    }
+
+    fn remove_folder(&self) -> Result<()> {
         match std::fs::remove_dir_all(&self.folder) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(error).with_context(|| format!("removing {}", self.folder.display()))

@@ -63,8 +63,11 @@ impl RunningContainerd {
         );
         fs::write(&configuration, text).context("writing containerd's configuration")?;
         let log = fs::File::create(state.join("log")).context("creating containerd's log")?;
-        let mut command = program(root, "containerd");
-        command.arg("--config").arg(configuration).stdin(Stdio::null());
+        // It ends with this process, however that ends.
+        let mut command = Command::new("setpriv");
+        let containerd = program(root, "containerd");
+        command.args(["--pdeathsig", "KILL"]).arg(containerd.get_program());
+        command.args(containerd.get_args()).arg("--config").arg(configuration).stdin(Stdio::null());
         let process = command.stdout(Stdio::null()).stderr(log).spawn();
         let process = process.context("starting containerd")?;
         let mut started = Self { root: root.to_owned(), process, socket };
