@@ -124,7 +124,7 @@ impl<'a> DispatchDecision<'a> {
         stale.map(|copy| DispatchStep::PushPriority(copy.cluster)).collect()
     }
 
-    /// Neither is another size of an elastic job, whose copy may still name an earlier slice. The pods of a further replica of a set wait for their own clone, so the copy
+    /// Neither is another size of an elastic job: its copy may still name an earlier slice. The pods of a further replica of a set wait for their own clone, so the copy
     /// of the set may ask for them at any time.
     fn push_sizes(&self) -> Vec<DispatchStep> {
         let stale = self.connected().filter(|copy| {

@@ -63,7 +63,7 @@ pub(crate) fn pod_metadata(
 
 /// The name of a pod: what `generateName` says, and characters that follow from the cluster and from the place of the pod in it.
 ///
-/// A create whose answer was lost is repeated with the same name, so that it meets the pod of the first one. With a name of the API
+/// A create without an answer is repeated with the same name, so that it meets the pod of the first one. With a name of the API
 /// server there would be a second head. `known` are the names of pods that the place has already, such as one that is being deleted: the
 /// next one has another name.
 pub(crate) fn pod_name(

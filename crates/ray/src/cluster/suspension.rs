@@ -60,7 +60,7 @@ pub(crate) fn reconcile_suspension(
         // The status of this pass records the suspension first; pods are deleted from then on.
         Suspension::Running => Ok(!wanted),
         Suspension::Suspending => delete_suspended(context, pass),
-        // A pod whose create was carried out late would run without quota.
+        // A pod that a late create made would run without quota.
         Suspension::Suspended if context.spec.suspend != Some(false) && has_pods(context) => {
             delete_suspended(context, pass)
         }

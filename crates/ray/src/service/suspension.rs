@@ -58,7 +58,7 @@ pub(super) fn suspend(
 ) -> Result<bool, Unfinished> {
     match step(state, context.spec.suspend) {
         SuspensionStep::None => return Ok(false),
-        // A cluster whose create was carried out late would run without quota.
+        // A cluster that a late create made would run without quota.
         SuspensionStep::Rest => {
             remove_all(context, pass)?;
         }

@@ -37,7 +37,7 @@ enum DnsError {
     Request { operation: &'static str, namespace: String, name: String, source: kube::Error },
 }
 
-/// A cluster whose pods ask. Its client is made at the first question, as its API server starts after the gateway.
+/// A cluster with pods that ask. Its client is made at the first question, as its API server starts after the gateway.
 struct AskedCluster {
     state: ClusterState,
     client: OnceCell<Client>,

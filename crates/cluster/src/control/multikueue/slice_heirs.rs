@@ -48,7 +48,7 @@ impl<'a> SliceHeirs<'a> {
         if !self.workloads.get(&named).is_none_or(|one| was_replaced(one.object())) {
             return None;
         }
-        // The name of the chain is that of one job: a copy that an earlier job of the name has left is no one's.
+        // The name of the chain is that of one job: a copy that an earlier job of the name has left belongs to no slice.
         let chain = chain_of(worker.clones.get(&named)?.object())?;
         let stamped = copy_stamp(copy.metadata()).hub_version;
         let takes = |record: &TrackedWorkload| {
