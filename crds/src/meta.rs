@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 fn is_zero(value: &i64) -> bool {
     *value == 0
@@ -64,6 +65,14 @@ pub fn is_true(conditions: &[Condition], r#type: &str) -> bool {
 #[must_use]
 pub fn find<'a>(conditions: &'a [Condition], r#type: &str) -> Option<&'a Condition> {
     conditions.iter().find(|condition| condition.r#type == r#type)
+}
+
+/// Whether `owner` is the controller of an object.
+#[must_use]
+pub fn is_controlled_by(object: &Value, owner: &Value) -> bool {
+    let uid = &owner["metadata"]["uid"];
+    let mut owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    owners.any(|reference| reference["controller"] == true && reference["uid"] == *uid)
 }
 
 /// Selects objects by label; empty selects everything.

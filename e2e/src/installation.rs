@@ -16,8 +16,9 @@ use jobs::Kinds;
 use kube::{Client, config::AuthInfo};
 use serde_json::Value;
 
-pub use install::root;
+pub use install::{operated_kinds, root};
 pub use programs::Program;
+pub use register::registration;
 pub use servers::first_user;
 
 /// The namespace of managers and agents.

@@ -207,19 +207,20 @@ fn keep_certificate(
     tasks: &mut JoinSet<()>,
 ) -> HealthChecks {
     let (slot, served) = (slot.clone(), slot.clone());
-    match settings.certificates() {
+    let source = settings.certificates();
+    // Readiness waits for a certificate that is called. That of metrics alone may never be mounted.
+    let is_called = match source {
         // The visibility API has a directory of its own.
-        CertificateSource::Directory(_) if !called.webhooks && !tls_metrics => {
-            HealthChecks::default()
-        }
-        CertificateSource::Managed { .. } if called == NOTHING_CALLED && !tls_metrics => {
-            HealthChecks::default()
-        }
+        CertificateSource::Directory(_) => called.webhooks,
+        CertificateSource::Managed { .. } => called != NOTHING_CALLED,
+    };
+    if !is_called && !tls_metrics {
+        return HealthChecks::default();
+    }
+    let trusted = match source {
         CertificateSource::Directory(dir) => {
             tasks.spawn(certificates::follow(dir, slot, stop.clone()));
-            let checks = HealthChecks::default().with("certificate", move || served.is_loaded());
-            // Metrics alone are nothing that readiness could wait for: the directory may never be mounted.
-            if called.webhooks { checks } else { HealthChecks::default() }
+            None
         }
         CertificateSource::Managed { service, secret } => {
             let namespace = settings.file.namespace().to_owned();
@@ -235,13 +236,18 @@ fn keep_certificate(
             let own = ManagedCertificate::new(client.clone(), secret, slot, called);
             let trusted = own.trusted();
             tasks.spawn(own.keep(stop.clone()));
-            if called == NOTHING_CALLED {
-                return HealthChecks::default();
-            }
-            // The API server refuses the certificate until it has the CA, so all calls would fail.
-            let checks = HealthChecks::default().with("certificate", move || served.is_loaded());
-            checks.with("ca-injection", move || trusted.load(Ordering::Relaxed))
+            Some(trusted)
         }
+    };
+    let checks = HealthChecks::default();
+    if !is_called {
+        return checks;
+    }
+    let checks = checks.with("certificate", move || served.is_loaded());
+    match trusted {
+        // The API server refuses the certificate until it has the CA, so all calls would fail.
+        Some(trusted) => checks.with("ca-injection", move || trusted.load(Ordering::Relaxed)),
+        None => checks,
     }
 }
 

@@ -2,13 +2,16 @@
 
 use std::{collections::BTreeMap, collections::BTreeSet, time::Duration};
 
-use crds::{go_duration, meta::Condition};
+use crds::{
+    go_duration,
+    meta::{Condition, is_controlled_by},
+};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::Value;
 
 use crate::{
-    json::{annotation, items, label, name},
+    json::{annotation, label, name},
     names::{self, ANNOTATION_PREFIX},
     settings::{FaultTolerance, WrapperSettings},
     v1beta2::{AppWrapperSpec, AppWrapperStatus},
@@ -61,9 +64,7 @@ impl<'a> WrapperState<'a> {
 
     /// Whether the AppWrapper is the controller of an object. Others are not its to delete.
     pub(crate) fn owns(&self, object: &Value) -> bool {
-        let uid = &self.wrapper["metadata"]["uid"];
-        let owners = items(&object["metadata"]["ownerReferences"]);
-        owners.iter().any(|owner| owner["controller"] == true && owner["uid"] == *uid)
+        is_controlled_by(object, self.wrapper)
     }
 
     pub(crate) fn is_true(&self, kind: &str) -> bool {

@@ -118,11 +118,9 @@ impl Placer for FleetPlacer<'_> {
             Ok(cluster) => {
                 let priority = dispatched.order.priority;
                 let work = self.fleet.assign_nodes(cluster, dispatched.work);
-                self.fleet.place(entry.workload, cluster, work, self.now);
+                let placed = (work, dispatched.extends.as_ref());
+                self.fleet.place_extending(entry.workload, cluster, placed, self.now);
                 self.fleet.set_priority(entry.workload, priority);
-                if let Some(extension) = &dispatched.extends {
-                    self.fleet.extend(entry.workload, extension);
-                }
                 Ok(Some(cluster))
             }
             Err(refusal) => self.race_or_refuse(entry.workload, &dispatched, refusal),

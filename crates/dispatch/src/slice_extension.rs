@@ -55,6 +55,20 @@ impl SliceExtensions {
 }
 
 impl Fleet {
+    /// Places a Workload with what it has beyond the slice that it extends, if it extends one.
+    pub fn place_extending(
+        &mut self,
+        workload: WorkloadId,
+        cluster: ClusterId,
+        (work, extends): (Arc<AssignedWorkload>, Option<&SliceExtension>),
+        since: Time,
+    ) {
+        self.place(workload, cluster, work, since);
+        if let Some(extension) = extends {
+            self.extend(workload, extension);
+        }
+    }
+
     /// Records that a placed Workload extends another one. It was placed with the further pods.
     pub fn extend(&mut self, new: WorkloadId, extension: &SliceExtension) {
         self.extensions.forget(new);

@@ -74,6 +74,12 @@ pub fn shrunk_pod_sets(clone: &Workload, wanted: &[PodSet]) -> Option<Vec<PodSet
     shrunk.collect()
 }
 
+/// The sizes of the copy of an elastic job, and of the job; `None` if it keeps its size on workers.
+fn sizes<J: GenericJob>(copy: &J, job: &J, gates: JobGates) -> Option<(CopiedSize, CopiedSize)> {
+    shrinks_on_workers(job, gates).then_some(())?;
+    Some((copy.copied_size()?, job.copied_size()?))
+}
+
 /// Fields of the spec that shrink the copy of a job to the `granted` pods of its Workload; `None` if it is as small, or the Workload
 /// has not followed its job yet.
 pub fn size_to_push<J: GenericJob>(
@@ -81,10 +87,7 @@ pub fn size_to_push<J: GenericJob>(
     (job, granted): (&J, i32),
     gates: JobGates,
 ) -> Option<Value> {
-    if !shrinks_on_workers(job, gates) {
-        return None;
-    }
-    let (now, wanted) = (copy.copied_size()?, job.copied_size()?);
+    let (now, wanted) = sizes(copy, job, gates)?;
     if wanted.pods() < granted {
         return None;
     }
@@ -103,10 +106,7 @@ pub fn size_of_later_slice<J: GenericJob>(
     (job, granted): (&J, i32),
     gates: JobGates,
 ) -> Option<Value> {
-    if !shrinks_on_workers(job, gates) {
-        return None;
-    }
-    let (now, wanted) = (copy.copied_size()?, job.copied_size()?);
+    let (now, wanted) = sizes(copy, job, gates)?;
     let grown = || {
         // The job may have shrunk again, and its Workload follows.
         let pods = granted.min(wanted.pods());

@@ -18,26 +18,28 @@ pub(super) struct ConfirmedLists {
     cluster: Box<str>,
     client: Client,
     timing: ConnectionTiming,
-    /// The identity that was claimed.
-    uid: Box<str>,
+    /// The identity that was claimed; every list counts if the account may not read it.
+    uid: Option<Box<str>>,
     /// When the last read began that found this identity. Lists that are complete together wait for one read.
     confirmed: Mutex<Option<Instant>>,
 }
 
-/// Confirms every list: the account may not read the identity of the cluster.
-pub(super) struct UnknownCluster;
-
 impl ConfirmedLists {
     /// Confirms lists of the cluster with this identity.
-    pub(super) fn new(cluster: &str, client: Client, timing: ConnectionTiming, uid: &str) -> Self {
-        let (cluster, uid) = (cluster.into(), uid.into());
+    pub(super) fn new(
+        cluster: &str,
+        client: Client,
+        timing: ConnectionTiming,
+        uid: Option<&str>,
+    ) -> Self {
+        let (cluster, uid) = (cluster.into(), uid.map(Into::into));
         Self { cluster, client, timing, uid, confirmed: Mutex::new(None) }
     }
 
-    /// Reads the identity. Returns whether it is the claimed one.
-    async fn is_claimed(&self) -> bool {
+    /// Reads the identity. Returns whether it is this one.
+    async fn is_claimed(&self, claimed: &str) -> bool {
         match cluster_uid::uid(&self.client, self.timing.deadline).await {
-            Ok(Some(uid)) if *uid == *self.uid => true,
+            Ok(Some(uid)) if uid == claimed => true,
             Ok(_) => {
                 // The next probe ends the connection, with the identity in its status.
                 tracing::warn!(cluster = &*self.cluster, "a list came from another cluster");
@@ -54,21 +56,16 @@ impl ConfirmedLists {
 impl ListConfirmation for ConfirmedLists {
     fn confirm(&self, listed: Instant) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(async move {
+            let Some(claimed) = &self.uid else { return };
             let mut confirmed = self.confirmed.lock().await;
             while confirmed.is_none_or(|began| began < listed) {
                 let began = Instant::now();
-                if self.is_claimed().await {
+                if self.is_claimed(claimed).await {
                     *confirmed = Some(began);
                 } else {
                     time::sleep(jitter::lengthened(self.timing.first_pause)).await;
                 }
             }
         })
-    }
-}
-
-impl ListConfirmation for UnknownCluster {
-    fn confirm(&self, _: Instant) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(std::future::ready(()))
     }
 }

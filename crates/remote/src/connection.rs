@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use crds::names::labels::MULTI_KUEUE_ORIGIN;
 use http::Uri;
 use kube::Client;
-use leader::{ListConfirmation, WorkerSources};
+use leader::WorkerSources;
 use runtime::{
     Stop,
     writer::{WriteLimits, Writer},
@@ -16,9 +16,7 @@ use runtime::{
 use tokio::task::JoinSet;
 
 use crate::{
-    confirmed_lists::{ConfirmedLists, UnknownCluster},
-    context::WorkerContext,
-    replaceable_client::ReplaceableClient,
+    confirmed_lists::ConfirmedLists, context::WorkerContext, replaceable_client::ReplaceableClient,
 };
 
 /// Maximum number of writes in flight per worker.
@@ -77,10 +75,7 @@ impl PreparedConnection {
         context: &WorkerContext,
     ) -> OpenConnection {
         let Self { server, replaceable, client } = self;
-        let confirmation: Arc<dyn ListConfirmation> = match uid {
-            Some(uid) => Arc::new(ConfirmedLists::new(name, client.clone(), context.timing, uid)),
-            None => Arc::new(UnknownCluster),
-        };
+        let confirmation = ConfirmedLists::new(name, client.clone(), context.timing, uid);
         let (stop, mut watches) = (Stop::new(), JoinSet::new());
         let mut sources = WorkerSources {
             kinds: &context.kinds,
@@ -89,7 +84,7 @@ impl PreparedConnection {
             queues: context.watches_queues,
             client,
             inputs: context.inputs.clone(),
-            confirmation,
+            confirmation: Arc::new(confirmation),
             metrics: &context.watches,
             stop: stop.clone(),
             tasks: &mut watches,

@@ -9,12 +9,12 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
-use ring::digest::{Context, SHA256};
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use tar::{Builder, EntryType, Header};
 
-use crate::digest::sha256;
+use crate::digest::{hexadecimal, sha256};
 
 /// An image of the files of a folder.
 #[derive(Debug, Clone, Copy)]
@@ -87,12 +87,10 @@ struct WrittenLayer {
 
 /// Packs a folder.
 fn write_layer<W: Write>(root: &Path, output: W) -> io::Result<WrittenLayer> {
-    let mut tar = Builder::new(DigestedOutput { output, digest: Context::new(&SHA256), size: 0 });
+    let mut tar = Builder::new(DigestedOutput { output, digest: Sha256::new(), size: 0 });
     append_folder(&mut tar, root, Path::new(""))?;
     let DigestedOutput { digest, size, .. } = tar.into_inner()?;
-    let digest = digest.finish();
-    let diff_id = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(WrittenLayer { diff_id, size })
+    Ok(WrittenLayer { diff_id: hexadecimal(&digest.finalize()), size })
 }
 
 /// Appends what is in a folder below the root, in order of the names.
@@ -152,7 +150,7 @@ fn header(kind: EntryType, mode: u32, size: u64) -> Header {
 /// An output, and digest and length of what was written to it.
 struct DigestedOutput<W> {
     output: W,
-    digest: Context,
+    digest: Sha256,
     size: u64,
 }
 

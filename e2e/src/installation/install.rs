@@ -32,6 +32,17 @@ pub(super) async fn worker(cluster: &Cluster, folder: &str, declared: &Kinds) ->
     apply(cluster, folder, further, 0).await
 }
 
+/// The kinds that agents operate, on a hub, which has no operator of them.
+///
+/// # Errors
+/// If the API server refuses something.
+pub async fn operated_kinds(hub: &Cluster) -> Result<()> {
+    for folder in ["crates/ray/manifests", "crates/appwrapper/manifests"] {
+        hub.apply_kustomization(&root().join(folder), NAMESPACE).await?;
+    }
+    Ok(())
+}
+
 /// Roles of the API of Ray clusters, on a hub and on a worker.
 pub(super) async fn ray_api(hub: &Cluster, workers: &[Cluster]) -> Result<()> {
     apply(hub, "config/ray-api", Vec::new(), 0).await?;

@@ -1,18 +1,20 @@
 //! Clusters that another program nominates (docs/reference/multikueue.md §1.10, §2.4).
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use crds::{meta::is_true, v1beta2::Workload};
 use e2e::{
     installation::{Installation, TIMEOUT},
-    objects,
+    objects, waits,
 };
 use harness::{Cluster, TestLab};
 use k8s_openapi::api::batch::v1::Job;
 use kube::{
     Api, ResourceExt,
-    api::{Patch, PatchParams, PostParams},
+    api::{ListParams, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
+
+use crate::queued_workers::{no_clone_is_left, queues};
 
 /// The program that nominates, as dispatcher of the configuration and as field manager.
 const DISPATCHER: &str = "example.com/by-name";
@@ -33,23 +35,18 @@ pub(crate) async fn another_program_nominates(
     };
     let space = lab.space("external").await?;
     let (namespace, hub) = (space.namespace(), &installation.hub);
-    for (worker, cpu) in [(without, "0"), (with, "2")] {
-        worker.add_nodes(&objects::own_nodes(namespace, 1, "2")).await?;
-        objects::own_queue(worker, namespace, cpu, &[]).await?;
-    }
-    objects::own_queue(hub, namespace, "2", &[without.name(), with.name()]).await?;
+    queues(hub, (without, with), namespace).await?;
     let jobs: Api<Job> = hub.api(namespace);
     let job = serde_json::from_value(objects::job("named", 1, "1", 1))?;
     jobs.create(&PostParams::default(), &job).await?;
 
     let workloads: Api<Workload> = hub.api(namespace);
-    let reserved =
-        |all: &[Workload]| all.iter().any(|one| is_true(&one.status.conditions, "QuotaReserved"));
-    let all = hub.until_all(&workloads, "", "quota is reserved", TIMEOUT, reserved).await?;
-    let name = all.first().context("a Workload")?.name_any();
+    let reserved = |one: &Workload| is_true(&one.status.conditions, "QuotaReserved");
+    let (place, what) = ((hub, namespace), ("named", "has quota"));
+    let name = waits::until_workload(place, what, TIMEOUT, reserved).await?.name_any();
     nominate(&workloads, &name, &[without.name()]).await?;
     has_clone(without, namespace).await?;
-    let early = with.api::<Workload>(namespace).list(&kube::api::ListParams::default()).await?;
+    let early = with.api::<Workload>(namespace).list(&ListParams::default()).await?;
     ensure!(early.items.is_empty(), "only what is nominated gets a clone: {early:?}");
 
     nominate(&workloads, &name, &[without.name(), with.name()]).await?;
@@ -58,12 +55,7 @@ pub(crate) async fn another_program_nominates(
     let status = &end.status;
     ensure!(status.cluster_name.as_deref() == Some(with.name()), "{status:?}");
     ensure!(status.nominated_cluster_names.is_empty(), "{status:?}");
-    for worker in [without, with] {
-        let none = |all: &[Workload]| all.is_empty();
-        let clones = worker.api::<Workload>(namespace);
-        worker.until_all(&clones, "", "no clone is left", TIMEOUT, none).await?;
-    }
-    Ok(())
+    no_clone_is_left([without, with], namespace).await
 }
 
 /// Nominates clusters as another program does, under a field manager of its own.

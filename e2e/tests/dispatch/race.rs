@@ -21,6 +21,7 @@ use tokio::sync::OnceCell;
 
 use crate::{
     cluster_profiles, external_dispatcher, external_frameworks, manager_quota, mixed_workers,
+    queued_workers::{no_clone_is_left, queues},
 };
 
 /// Two of its workers have queues, so the other tests have labs of their own.
@@ -60,11 +61,7 @@ async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
 
     let space = lab.space("race").await?;
     let (namespace, hub) = (space.namespace(), &installation.hub);
-    for (worker, cpu) in [(without, "0"), (with, "2")] {
-        worker.add_nodes(&objects::own_nodes(namespace, 1, "2")).await?;
-        objects::own_queue(worker, namespace, cpu, &[]).await?;
-    }
-    objects::own_queue(hub, namespace, "2", &["worker-1", "worker-2"]).await?;
+    queues(hub, (without, with), namespace).await?;
     let jobs: Api<Job> = hub.api(namespace);
     let job = serde_json::from_value(objects::job("train", 2, "1", 4))?;
     jobs.create(&PostParams::default(), &job).await?;
@@ -75,11 +72,7 @@ async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
     let all = hub.until_all(&workloads, "", "the Job is over", 2 * TIMEOUT, finished).await?;
     let status = &all.first().context("a Workload")?.status;
     ensure!(status.cluster_name.as_deref() == Some("worker-2"), "{status:?}");
-    for worker in [without, with] {
-        let clones: Api<Workload> = worker.api(namespace);
-        let none = |all: &[Workload]| all.is_empty();
-        worker.until_all(&clones, "", "no clone is left", TIMEOUT, none).await?;
-    }
+    no_clone_is_left([without, with], namespace).await?;
     let judgement = space.observer().judge("train", 2, TIMEOUT).await?;
     ensure!(judgement.verdict == RunVerdict::Once, "{judgement}");
     resize(hub, with, namespace).await?;

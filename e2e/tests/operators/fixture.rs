@@ -3,8 +3,8 @@
 use anyhow::{Context, Result, ensure};
 use e2e::{
     installation::{
-        Installation, InstallationPlan, InstallationPorts, NAMESPACE, Program, TIMEOUT, first_user,
-        root,
+        Installation, InstallationPlan, InstallationPorts, Program, TIMEOUT, first_user,
+        operated_kinds,
     },
     objects,
 };
@@ -56,11 +56,7 @@ impl SharedInstallation {
         let heads = RayHeads::start().context("playing Ray heads")?;
         let installation = Installation::of(&lab, PLAN, ports).await?.with_operators(heads.proxy());
         installation.install().await?;
-        // The manager cluster has the kinds, and no operator.
-        for folder in ["crates/ray/manifests", "crates/appwrapper/manifests"] {
-            let folder = root().join(folder);
-            installation.hub.apply_kustomization(&folder, NAMESPACE).await?;
-        }
+        operated_kinds(&installation.hub).await?;
         let frameworks = json!({"integrations": {"frameworks": FRAMEWORKS}});
         let manager = installation.manager_with(true, &frameworks, &[]).await?;
         installation.register().await?;

@@ -1,8 +1,8 @@
-//! The installation that the tests share: two workers whose agents operate Ray, and the image of Ray where there is room.
+//! The installation that the tests share: two workers with agents that operate Ray, and the image of Ray where there is room.
 
 use anyhow::{Context, Result};
 use e2e::installation::{
-    Installation, InstallationPlan, InstallationPorts, NAMESPACE, Program, TIMEOUT, root,
+    Installation, InstallationPlan, InstallationPorts, Program, TIMEOUT, operated_kinds,
 };
 use harness::{Cluster, LabPlan, ServiceProxy, TestLab, program};
 use images::ray;
@@ -73,9 +73,7 @@ async fn install(installation: &Installation<'_>) -> Result<Vec<Program>> {
         fill(worker).await.with_context(|| format!("filling {}", worker.name()))?;
     }
     installation.install().await?;
-    // The manager cluster has the kinds, and no operator.
-    let kinds = root().join("crates/ray/manifests");
-    installation.hub.apply_kustomization(&kinds, NAMESPACE).await?;
+    operated_kinds(&installation.hub).await?;
     let frameworks = json!(["pod", "ray.io/raycluster", "ray.io/rayjob"]);
     let settings = json!({"integrations": {"frameworks": frameworks}});
     let mut programs = vec![installation.manager_with(true, &settings, &[]).await?];

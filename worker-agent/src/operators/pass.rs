@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crds::meta::is_controlled_by;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client, api::DynamicObject};
@@ -193,7 +194,7 @@ impl OperatorPass {
             && let Some(object) = self.read(&target).await?
         {
             self.report.stored.push(StoredObject { sent, object: object.clone() });
-            // The object of an earlier pass, whose answer was lost.
+            // The object of an earlier pass that had no answer.
             if is_own(&self.parent, &object) {
                 return Ok(OrderAnswer::Done(object));
             }
@@ -413,11 +414,7 @@ fn unknown_kind(target: &RayTarget) -> OrderAnswer {
 
 /// Whether `parent` is the controller of an object that stays.
 fn is_own(parent: &Value, object: &Value) -> bool {
-    let owners = object["metadata"]["ownerReferences"].as_array();
-    let is_parent =
-        |owner: &Value| owner["controller"] == true && owner["uid"] == parent["metadata"]["uid"];
-    object["metadata"]["deletionTimestamp"].is_null()
-        && owners.is_some_and(|owners| owners.iter().any(is_parent))
+    object["metadata"]["deletionTimestamp"].is_null() && is_controlled_by(object, parent)
 }
 
 /// The objects of the components of an AppWrapper; none of another kind.

@@ -54,17 +54,23 @@ pub(crate) fn predecessor_state(slice: &Workload, workloads: &Workloads) -> Slic
     }
 }
 
-/// What a slice has beyond the one that it replaces, and all of it; `None` if it replaces none that runs.
-pub(crate) fn extension(
+/// What a Workload is placed with: what it has beyond the slice that it replaces, and what it extends; all of it if it replaces none
+/// that runs.
+pub(crate) fn extending(
     slice: &Workload,
-    whole: &Arc<AssignedWorkload>,
+    whole: Arc<AssignedWorkload>,
     workloads: &Workloads,
-) -> Option<(Arc<AssignedWorkload>, SliceExtension)> {
-    let old = predecessor(slice, workloads)?;
-    let count = counts_of(old.object());
-    let cluster = old.object().status.cluster_name.as_deref()?.into();
-    let extension = SliceExtension { old: old.id()?, cluster, whole: Arc::clone(whole) };
-    Some((Arc::new(whole.beyond(count)), extension))
+) -> (Arc<AssignedWorkload>, Option<SliceExtension>) {
+    let extended = predecessor(slice, workloads).and_then(|old| {
+        let cluster = old.object().status.cluster_name.as_deref()?.into();
+        Some((old, SliceExtension { old: old.id()?, cluster, whole: Arc::clone(&whole) }))
+    });
+    match extended {
+        Some((old, extension)) => {
+            (Arc::new(whole.beyond(counts_of(old.object()))), Some(extension))
+        }
+        None => (whole, None),
+    }
 }
 
 /// Admitted pods of a slice, by pod set.

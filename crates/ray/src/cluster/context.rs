@@ -1,5 +1,6 @@
 //! What all parts of a decision about a RayCluster read.
 
+use crds::meta::is_controlled_by;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha1::{Digest, Sha1};
@@ -152,8 +153,7 @@ impl<'a> ClusterContext<'a> {
 
     /// Whether an object has this cluster as its controller.
     pub(crate) fn owns(&self, object: &Value) -> bool {
-        let owners = items(&object["metadata"]["ownerReferences"]);
-        owners.iter().any(|owner| owner["controller"] == true && owner["uid"] == self.uid())
+        is_controlled_by(object, self.cluster)
     }
 
     /// Pods of this cluster with this type of node. Pods of a deleted cluster of the same name are not among them.

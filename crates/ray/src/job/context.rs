@@ -1,12 +1,13 @@
 //! What all phases of a RayJob read.
 
+use crds::meta::is_controlled_by;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::{children::JobAttempt, status::AttemptStatus};
 use crate::{
     Moment,
-    json::{items, label, name, text},
+    json::{label, name, text},
     names,
     settings::OperatorSettings,
     v1::RayJobSpec,
@@ -85,9 +86,7 @@ impl<'a> JobContext<'a> {
     }
 
     pub(super) fn owns(&self, object: &Value) -> bool {
-        let uid = &self.job["metadata"]["uid"];
-        let owners = items(&object["metadata"]["ownerReferences"]).iter();
-        owners.into_iter().any(|owner| owner["controller"] == true && owner["uid"] == *uid)
+        is_controlled_by(object, self.job)
     }
 
     /// The pod of the head of a cluster.

@@ -1,12 +1,13 @@
 //! What all steps for a RayService read.
 
+use crds::meta::is_controlled_by;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
     Moment,
     cluster::{ClusterContext, is_terminating},
-    json::{items, label, name, text},
+    json::{label, name, text},
     names,
     settings::OperatorSettings,
     v1::{RayClusterSpec, RayServiceSpec},
@@ -124,11 +125,4 @@ impl<'a> ServiceContext<'a> {
     pub(super) fn origin_labels(&self) -> Value {
         json!({names::ORIGIN_KIND_LABEL: "RayService", names::ORIGIN_NAME_LABEL: self.name()})
     }
-}
-
-/// Whether an object has another one as its controller.
-fn is_controlled_by(object: &Value, controller: &Value) -> bool {
-    let uid = &controller["metadata"]["uid"];
-    let owners = items(&object["metadata"]["ownerReferences"]).iter();
-    owners.into_iter().any(|owner| owner["controller"] == true && owner["uid"] == *uid)
 }

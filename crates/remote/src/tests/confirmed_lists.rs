@@ -12,7 +12,7 @@ fn confirmation(server: &TestServer) -> ConfirmedLists {
     let client = client::build(&kubeconfig, &RequestMetrics::default().of("east")).expect("usable");
     let short = Duration::from_millis(20);
     let timing = ConnectionTiming { probe_every: short, deadline: TIMEOUT, first_pause: short };
-    ConfirmedLists::new("east", client, timing, "this-place")
+    ConfirmedLists::new("east", client, timing, Some("this-place"))
 }
 
 #[tokio::test]

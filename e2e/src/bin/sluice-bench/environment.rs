@@ -9,7 +9,7 @@ use crds::{
     v1beta2::{ClusterQueue, LocalQueue},
 };
 use e2e::installation::{
-    Installation, InstallationPlan, InstallationPorts, NAMESPACE, Program, TIMEOUT, root,
+    Installation, InstallationPlan, InstallationPorts, Program, TIMEOUT, operated_kinds,
 };
 use harness::{Cluster, NodeSpec, TestLab};
 use kube::Api;
@@ -62,9 +62,7 @@ impl<'a> BenchEnvironment<'a> {
         };
         installation.install().await?;
         if operates {
-            // The manager cluster has the kinds, and no operator.
-            let kinds = root().join("crates/ray/manifests");
-            installation.hub.apply_kustomization(&kinds, NAMESPACE).await?;
+            operated_kinds(&installation.hub).await?;
         }
         let manager = installation.manager_with(true, &blocks, &[]).await?;
         installation.register().await?;

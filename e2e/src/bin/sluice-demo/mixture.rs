@@ -52,9 +52,7 @@ pub(crate) type OtherState = (&'static str, Option<JobState>);
 
 /// Installs the kinds on the manager cluster, which has no operator of them, and the CRD of JobSet everywhere.
 pub(crate) async fn install(hub: &Cluster, workers: &[Cluster]) -> Result<()> {
-    for folder in ["crates/ray/manifests", "crates/appwrapper/manifests"] {
-        hub.apply_kustomization(&installation::root().join(folder), NAMESPACE).await?;
-    }
+    installation::operated_kinds(hub).await?;
     for cluster in std::iter::once(hub).chain(workers) {
         cluster.apply(JOB_SET_CRD, NAMESPACE).await.context("installing JobSet")?;
     }

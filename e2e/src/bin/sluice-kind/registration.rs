@@ -2,11 +2,9 @@
 //! MultiKueueCluster.
 
 use anyhow::{Context, Result};
-use e2e::installation::NAMESPACE;
-use k8s_openapi::ByteString;
+use e2e::installation::{NAMESPACE, registration};
 use kube::config::Kubeconfig;
 use lab::kubeconfig::{at_server, with_token};
-use serde_json::json;
 
 /// The account that the manager uses on a worker.
 pub(crate) const ACCOUNT: &str = "sluice-hub";
@@ -27,25 +25,14 @@ pub(crate) fn objects(
 ) -> Result<String> {
     let kubeconfig = Kubeconfig::from_yaml(kubeconfig)
         .with_context(|| format!("reading the kubeconfig of {name}"))?;
-    let kubeconfig = at_server(kubeconfig, server);
-    let kubeconfig = serde_json::to_string(&with_token(kubeconfig, token.trim()))
-        .with_context(|| format!("writing the kubeconfig of {name}"))?;
-    // In `data`, as others write it: `stringData` would overwrite a Secret of another owner without a conflict.
-    let secret = json!({
-        "apiVersion": "v1", "kind": "Secret",
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "data": {"kubeconfig": ByteString(kubeconfig.into_bytes())},
-    });
-    let cluster = json!({
-        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "MultiKueueCluster",
-        "metadata": {"name": name},
-        "spec": {"clusterSource": {"kubeConfig": {"locationType": "Secret", "location": name}}},
-    });
-    Ok(format!("{secret}\n---\n{cluster}\n"))
+    let kubeconfig = with_token(at_server(kubeconfig, server), token.trim());
+    registration(name, &kubeconfig)
 }
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::ByteString;
+
     use super::*;
 
     const INTERNAL: &str = "

@@ -32,7 +32,7 @@ pub(super) fn move_on(api: &mut SimulatedApi, heads: &mut SimulatedHeads) {
     }
 }
 
-/// Objects whose owners are gone.
+/// Objects without an owner that is left.
 fn orphans(api: &SimulatedApi) -> Vec<ObjectId> {
     let living: BTreeSet<&str> =
         api.objects.values().filter_map(|it| it["metadata"]["uid"].as_str()).collect();

@@ -13,7 +13,7 @@ pub(super) enum OperatedObject {
     FullCluster,
     /// One with a replica of two hosts.
     HostsCluster,
-    /// One whose state is in Redis.
+    /// One with its state in Redis.
     StoredCluster,
     /// A RayJob that the agent submits.
     HttpJob,

@@ -52,7 +52,7 @@ use self::{
 };
 use super::{
     context::Context,
-    elastic_slices::extension,
+    elastic_slices::extending,
     outbox::{Purpose, Subject, Ticket, Tracked, upsert},
     timers::{Agenda, Reevaluation},
     workloads::Workloads,
@@ -409,9 +409,8 @@ pub(crate) fn work_of(
     let (config, request, assigned) = index.dispatch_request(entry)?;
     let undeclared = workloads.by_id(entry.workload).filter(|_| request.max_run_time.is_none());
     let whole = Arc::new(AssignedWorkload::new(Arc::clone(request), assigned));
-    let slice = workloads.by_id(entry.workload).map(|(_, record)| record.object());
-    let (work, extends) = match slice.and_then(|one| extension(one, &whole, workloads)) {
-        Some((further, extends)) => (further, Some(extends)),
+    let (work, extends) = match workloads.by_id(entry.workload) {
+        Some((_, record)) => extending(record.object(), whole, workloads),
         None => (whole, None),
     };
     Some(DispatchedEntry {

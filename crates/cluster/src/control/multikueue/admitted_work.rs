@@ -8,7 +8,7 @@ use engine::{Time, ids::ClusterId};
 use index::run_time_group;
 
 use crate::control::{
-    elastic_slices::extension,
+    elastic_slices::extending,
     scheduling::Scheduler,
     workloads::{TrackedWorkload, Workloads},
 };
@@ -39,12 +39,7 @@ pub(super) fn place_admitted(
     let Some(whole) = admitted_work(record, admission, (scheduler, fleet)) else {
         return;
     };
-    match extension(record.object(), &whole, workloads) {
-        Some((further, extension)) => {
-            fleet.place(id, cluster, further, since);
-            fleet.extend(id, &extension);
-        }
-        None => fleet.place(id, cluster, whole, since),
-    }
+    let (work, extends) = extending(record.object(), whole, workloads);
+    fleet.place_extending(id, cluster, (work, extends.as_ref()), since);
     fleet.set_priority(id, scheduler.queue_order(id).priority);
 }

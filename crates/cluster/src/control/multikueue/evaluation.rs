@@ -35,7 +35,7 @@ use super::{
 };
 use crate::control::{
     context::Context,
-    elastic_slices::extension,
+    elastic_slices::extending,
     job_key::JobKey,
     jobs::JobChange,
     outbox::Purpose,
@@ -394,19 +394,14 @@ impl<'a> DispatchEvaluation<'a> {
         let fleet = self.inputs.registry.fleet_mut();
         let chosen = placed.or_else(|| {
             let (whole, config) = (work?, scheduler.multikueue_config(&admission.cluster_queue)?);
-            let extends = extension(record.object(), &whole, self.inputs.workloads);
-            let (work, extends) = match extends {
-                Some((further, extends)) => (further, Some(extends)),
-                None => (whole, None),
-            };
+            let (work, extends) = extending(record.object(), whole, self.inputs.workloads);
             let only = extends.as_ref().map(|one| fleet.cluster(&one.cluster));
             let order = scheduler.queue_order(id);
             let wanted = PlacementRequest { workload: id, config, work: &work, order, only };
             let now = engine_time(self.ctx.now);
             let cluster = fleet.choose_cluster(&wanted, now).ok()?;
-            fleet.place(id, cluster, work, now);
+            fleet.place_extending(id, cluster, (work, extends.as_ref()), now);
             fleet.set_priority(id, order.priority);
-            extends.iter().for_each(|extends| fleet.extend(id, extends));
             Some(cluster)
         });
         let Some(cluster) = chosen else {

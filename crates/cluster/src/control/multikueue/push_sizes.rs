@@ -13,7 +13,7 @@ use super::{
     view::{expected_spec, jobs_of},
     worker_writes,
 };
-use crate::control::elastic_slices::{extension, predecessor, predecessor_state};
+use crate::control::elastic_slices::{extending, predecessor, predecessor_state};
 
 impl DispatchEvaluation<'_> {
     /// Writes sizes to the copies on a worker.
@@ -63,13 +63,9 @@ impl DispatchEvaluation<'_> {
         let fleet = self.inputs.registry.fleet();
         if let Some(whole) = admitted_work(record, admission, (self.inputs.scheduler, fleet)) {
             let fleet = self.inputs.registry.fleet_mut();
-            match extension(workload, &whole, self.inputs.workloads) {
-                Some((further, extension)) => {
-                    fleet.shrink(id, further);
-                    fleet.extend(id, &extension);
-                }
-                None => fleet.shrink(id, whole),
-            }
+            let (work, extends) = extending(workload, whole, self.inputs.workloads);
+            fleet.shrink(id, work);
+            extends.iter().for_each(|extension| fleet.extend(id, extension));
         }
     }
 }
