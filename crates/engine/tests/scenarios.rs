@@ -16,6 +16,8 @@ mod check;
 mod cluster_capacity;
 #[path = "scenarios/condition_messages.rs"]
 mod condition_messages;
+#[path = "scenarios/considered_flavors.rs"]
+mod considered_flavors;
 #[path = "scenarios/cycle_order.rs"]
 mod cycle_order;
 #[path = "scenarios/elastic_topology.rs"]

@@ -2,6 +2,7 @@
 //!
 //! * [`condition_message`](mod@condition_message) renders a cycle entry in upstream's words, which users search logs
 //!   and dashboards for.
+//! * [`considered_flavors`](fn@considered_flavors) names the flavors that did not simply fit a Workload that got quota.
 //! * [`pending_explanation`] collects why a Workload is pending as values ([`explanation`]);
 //!   [`explanation_text`](mod@explanation_text) renders them: per flavor what is missing, which queues use it, and
 //!   what would help.
@@ -10,6 +11,7 @@
 //! §4.12.
 
 mod condition_message;
+mod considered_flavors;
 pub(crate) mod explanation;
 mod explanation_text;
 mod pending_explanation;
@@ -18,6 +20,7 @@ mod quota_shortage;
 mod topology_text;
 
 pub use condition_message::{condition_message, condition_reason, reason_messages};
+pub use considered_flavors::considered_flavors;
 pub use explanation::{
     FlavorExplanation, PendingExplanation, PodSetExplanation, QueueInactiveReason, QueueingStatus,
     TopologyExplanation,

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::amount::Amount;
-use crate::flavors::assignment::{Assignment, FlavorAssignment, PodSetFlavorAssignment};
+use crate::flavors::assignment::{
+    Assignment, FlavorAssignment, FlavorTrialResult, PodSetFlavorAssignment,
+};
 use crate::flavors::attempt::{AssignmentAttempt, PodSetRequests};
 use crate::flavors::{request_order, scan};
 use crate::ids::ResourceId;
@@ -73,6 +75,7 @@ fn assign_group(
     let start = out.pod_sets.len() - members.len();
     for one in &mut out.pod_sets[start..] {
         (one.no_fit, one.reasons) = (found.no_fit, found.reasons.clone());
+        one.trials.clone_from(&found.trials);
     }
     !found.no_fit
 }
@@ -85,6 +88,7 @@ struct GroupAssignment {
     reasons: SmallVec<[NoFitReason; 1]>,
     no_fit: bool,
     pending_reason: Option<PendingReason>,
+    trials: SmallVec<[FlavorTrialResult; 1]>,
 }
 
 impl GroupAssignment {
@@ -139,6 +143,7 @@ impl GroupAssignment {
         let known = self.reasons.len();
         let found = scan::scan(state, flavor_request, assumed, &mut self.reasons);
         self.pending_reason = self.pending_reason.max(found.pending_reason);
+        self.trials.extend(found.trials);
         if let Some(flavor_assignments) = found.flavor_assignments {
             self.chosen.extend(flavor_assignments);
             return;

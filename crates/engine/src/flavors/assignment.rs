@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use crate::amount::Amount;
+use crate::flavors::granular_mode::{GranularMode, PreemptionMode};
 use crate::ids::{FlavorId, ResourceId, Slot};
 use crate::reason::{NoFitReason, PendingReason};
 use crate::topology::DomainAssignment;
@@ -41,6 +42,30 @@ pub struct FlavorAssignment {
     pub(crate) tried: Option<u16>,
 }
 
+/// A flavor that a scan looked at and that does not simply fit. Kueue: `FlavorAssignmentAttempt`.
+#[derive(Debug, Clone)]
+pub(crate) struct FlavorTrialResult {
+    /// Which flavor.
+    pub(crate) flavor: FlavorId,
+    /// How well the pod set fits into it.
+    pub(crate) granular_mode: GranularMode,
+    /// Why it does not fit.
+    pub(crate) reasons: SmallVec<[NoFitReason; 1]>,
+}
+
+impl FlavorTrialResult {
+    /// The result of a flavor, unless the pod set fits without borrowing, as most do.
+    pub(crate) fn notable(
+        flavor: FlavorId,
+        granular_mode: GranularMode,
+        reasons: &[NoFitReason],
+    ) -> Option<Self> {
+        let fits = granular_mode.preemption_mode == PreemptionMode::Fit;
+        let plain = fits && granular_mode.borrow == 0;
+        (!plain).then(|| Self { flavor, granular_mode, reasons: reasons.into() })
+    }
+}
+
 /// The assignment of one pod set.
 #[derive(Debug, Clone, Default)]
 pub struct PodSetFlavorAssignment {
@@ -56,6 +81,8 @@ pub struct PodSetFlavorAssignment {
     pub domains: Vec<DomainAssignment>,
     /// The topology assignment is delayed: an admission check provides the nodes, or a worker cluster makes it.
     pub delayed_topology: bool,
+    /// Flavors that were looked at and do not simply fit, in the order of the scans.
+    pub(crate) trials: SmallVec<[FlavorTrialResult; 1]>,
 }
 
 impl PodSetFlavorAssignment {

@@ -7,7 +7,7 @@
 use smallvec::SmallVec;
 
 use crate::amount::Amount;
-use crate::flavors::assignment::FlavorAssignment;
+use crate::flavors::assignment::{FlavorAssignment, FlavorTrialResult};
 use crate::flavors::attempt::AssignmentAttempt;
 use crate::flavors::granular_mode::{GranularMode, PreemptionMode};
 use crate::flavors::resource_quota::fit_resource_quota;
@@ -53,6 +53,8 @@ pub(crate) struct ScanResult {
     pub(crate) flavor_assignments: Option<FlavorAssignments>,
     /// The least severe reason among the flavors that do not fit.
     pub(crate) pending_reason: Option<PendingReason>,
+    /// Flavors that do not simply fit.
+    pub(crate) trials: SmallVec<[FlavorTrialResult; 1]>,
 }
 
 /// A scan in progress.
@@ -60,6 +62,7 @@ pub(crate) struct ScanResult {
 struct FlavorScan {
     best: Option<(GranularMode, FlavorAssignments)>,
     pending_reason: Option<PendingReason>,
+    trials: SmallVec<[FlavorTrialResult; 1]>,
 }
 
 /// Finds the best flavor for the covered resources.
@@ -78,16 +81,16 @@ pub(crate) fn scan(
             break;
         }
     }
-    let FlavorScan { best, pending_reason } = found;
+    let FlavorScan { best, pending_reason, trials } = found;
     let Some((granular_mode, mut flavor_assignments)) = best else {
-        return ScanResult { flavor_assignments: None, pending_reason };
+        return ScanResult { flavor_assignments: None, pending_reason, trials };
     };
     note_progress(&state.settings, flavor_request, last, &mut flavor_assignments);
     if granular_mode.preemption_mode == PreemptionMode::Fit {
         // A fit needs no reasons.
         reasons.truncate(known);
     }
-    ScanResult { flavor_assignments: Some(flavor_assignments), pending_reason }
+    ScanResult { flavor_assignments: Some(flavor_assignments), pending_reason, trials }
 }
 
 impl FlavorScan {
@@ -100,14 +103,20 @@ impl FlavorScan {
         reasons: &mut SmallVec<[NoFitReason; 1]>,
     ) -> bool {
         let flavor = flavor_request.group.flavors[index];
+        let known = reasons.len();
         if let Some((reason, pending)) = exclusion(state, flavor_request, flavor) {
             reasons.extend(reason);
-            pending.into_iter().for_each(|one| self.note_reason(one));
+            // A flavor that is skipped (§4.4 step 1) is not looked at.
+            if let Some(pending) = pending {
+                self.note_reason(pending);
+                self.note_trial(flavor, NO_MATCH, &reasons[known..]);
+            }
             return false;
         }
         let fungibility = state.queues.at(flavor_request.attempt.queue).flavor_fungibility;
         let trial = FlavorTrial { index, assumed, preference: fungibility.preference };
         let (worst, flavor_assignments) = fit_flavor(state, flavor_request, &trial, reasons);
+        self.note_trial(flavor, worst, &reasons[known..]);
         if let PreemptionMode::NoFit(found) = worst.preemption_mode {
             self.note_reason(found);
             return false;
@@ -121,6 +130,11 @@ impl FlavorScan {
             self.best = Some((worst, flavor_assignments));
         }
         is_last
+    }
+
+    /// Keeps what a flavor gave, for Events.
+    fn note_trial(&mut self, flavor: FlavorId, mode: GranularMode, reasons: &[NoFitReason]) {
+        self.trials.extend(FlavorTrialResult::notable(flavor, mode, reasons));
     }
 
     /// Keeps the least severe reason.

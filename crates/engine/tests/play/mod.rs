@@ -32,7 +32,8 @@
 //! capacity h100=3                              (cluster capacity of the placer in a flavor)
 //! show NAME ...
 //! explain one                                  (why it is pending)
-//! messages                                     (from here on, decisions with condition messages)
+//! messages                                     (from here on, decisions with condition messages, and reservations with
+//!                                              the flavors that did not simply fit)
 //! cycle [COUNT]
 //! abort-after PARTS                            (a cycle that is aborted after this many parts)
 //! ```

@@ -25,6 +25,10 @@ impl Player {
                     line += " on a cluster";
                 }
                 line += &self.checks(entry.workload);
+                let considered = explain::considered_flavors(&self.engine, entry);
+                if self.with_messages && !considered.is_empty() {
+                    line += &format!(": {considered}");
+                }
                 line
             }
             CycleOutcome::NodeReplaced => {

@@ -157,7 +157,7 @@ fn a_skipped_head_has_its_own_message() {
         cycle
         ",
         &expect![[r#"
-            1  reserve one team-a gpu=h100:2 (borrows, height 1)
+            1  reserve one team-a gpu=h100:2 (borrows, height 1): main: h100(Fit;borrow=1)
             1  requeue two team-b Skipped: Workload no longer fits after processing another workload
         "#]],
     );

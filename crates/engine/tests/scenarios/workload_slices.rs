@@ -145,7 +145,7 @@ fn the_flavor_of_the_old_slice_is_kept_although_an_earlier_one_is_free() {
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:2
-            2  reserve new team-a gpu=h100:4
+            2  reserve new team-a gpu=h100:4: main: spot(NoFit;could not assign spot flavor since the original workload is assigned: h100)
             3  inadmissible newer team-a NoCandidates: couldn't assign flavors to pod set main: could not assign spot flavor since the original workload is assigned: h100, insufficient unused quota for gpu in flavor h100, 1 more needed
             ?  newer is inadmissible in team-a
             ?  flavor spot: the replaced slice uses h100

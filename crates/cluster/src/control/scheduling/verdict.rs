@@ -55,7 +55,8 @@ impl VerdictInputs<'_> {
             // (docs/reference/kueue.md §2.3).
             let checks = self.index.checks_for_flavors(&admission.cluster_queue, flavors);
             let cluster = cluster.map(|id| self.fleet.name(id).into());
-            return Verdict::Reserve(ReservedQuota { admission, checks, cluster });
+            let considered = explain::considered_flavors(self.engine, entry);
+            return Verdict::Reserve(ReservedQuota { admission, checks, cluster, considered });
         }
         if entry.outcome.concerns_reserving_workload() {
             return self.of_failed_nodes(entry);

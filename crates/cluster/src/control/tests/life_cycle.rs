@@ -219,6 +219,24 @@ fn admission_gates_are_reported_when_they_come_and_when_they_go() {
 }
 
 #[test]
+fn flavors_that_do_not_simply_fit_are_reported_with_the_reservation() {
+    let mut cluster = Cluster::new();
+    let flavor = |name: &str, quota: &str| json!({"name": name, "resources": [{"name": "cpu", "nominalQuota": quota}]});
+    let flavors = [flavor("default", "1"), flavor("other", "8")];
+    let groups = json!([{"coveredResources": ["cpu"], "flavors": flavors}]);
+    let other = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "spec": {},
+        "metadata": {"name": "other", "resourceVersion": "31"},
+    });
+    cluster.observe(ManagerInput::ResourceFlavor(Change::Apply(shared(other))));
+    cluster.queue(&json!({"resourceGroups": groups})).workload("a", 2, &json!({})).settle();
+    let reserved = "a kueue-admission QuotaReserved: Quota reserved in ClusterQueue cq, wait time since queued was 0s; \
+                    Flavors considered: main: default(NoFit;insufficient quota for cpu in flavor default, previously \
+                    considered podsets requests (0) + current podset request (2) > maximum capacity (1))";
+    assert_eq!(cluster.take_events()[0], reserved);
+}
+
+#[test]
 fn a_preemption_is_reported_on_both_workloads_with_their_paths() {
     let mut cluster = Cluster::new();
     let preempts = json!({

@@ -128,8 +128,13 @@ impl StatusChange<'_> {
         let reserved = self.became_true(QUOTA_RESERVED).is_some();
         if reserved {
             let waited = self.seconds_since(queued_at(self.workload));
+            let considered = self.transitions.reservation().map(|one| one.considered.as_str());
+            let considered = match considered.unwrap_or_default() {
+                "" => String::new(),
+                flavors => format!("; Flavors considered: {flavors}"),
+            };
             let note = format!(
-                "Quota reserved in ClusterQueue {queue}, wait time since queued was {waited}s"
+                "Quota reserved in ClusterQueue {queue}, wait time since queued was {waited}s{considered}"
             );
             events.push(self.normal(reporters::SCHEDULER, reasons::QUOTA_RESERVED, note));
         }

@@ -55,6 +55,8 @@ pub(crate) struct ReservedQuota {
     pub(crate) checks: Vec<String>,
     /// The nominated worker cluster, under the capacity dispatcher.
     pub(crate) cluster: Option<Box<str>>,
+    /// Flavors that were looked at and do not simply fit, as the Event shows them; may be empty.
+    pub(crate) considered: String,
 }
 
 /// Why a Workload is pending.
@@ -330,7 +332,8 @@ mod tests {
 
     fn reserve() -> Transition {
         let admission = Admission::default();
-        Transition::Reserve(ReservedQuota { admission, checks: vec![], cluster: None })
+        let (checks, considered) = (Vec::new(), String::new());
+        Transition::Reserve(ReservedQuota { admission, checks, cluster: None, considered })
     }
 
     #[test]
