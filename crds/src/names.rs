@@ -56,6 +56,8 @@ names! {
     AGENT_LEASE = "sluice-agent";
     /// Start of the name of the Lease by which a manager grants; its origin follows.
     HUB_LEASE_PREFIX = "sluice-hub-";
+    /// Value of a metric label that comes from a Workload, in place of every value that is not tracked.
+    UNTRACKED_METRIC_VALUE = "kueue.x-k8s.io/_UNTRACKED_VALUE_";
     /// The lease of the leader.
     LEADER_LEASE = "c1f6bfd2.kueue.x-k8s.io";
 }

@@ -326,7 +326,7 @@ multiKueue: {origin: here, gcInterval: 1m, clusterProfile: {}}
     let config = load(&text.replace("ALL", &all.join(", "))).expect("valid");
     let built = |name: &str| Kinds::built_in().of_framework(name).is_some();
     let missing = all.into_iter().filter(|name| !built(name));
-    let idle = ["metrics.customLabels[].trackedValues", "resources.deviceClassMappings"];
+    let idle = ["resources.deviceClassMappings"];
     let missing = missing.map(|name| format!("integrations.frameworks[{name}]"));
     let idle: Vec<String> = idle.map(str::to_owned).into_iter().chain(missing).collect();
     assert_eq!(names_of(config.settings_without_effect()), idle);

@@ -6,6 +6,8 @@
 use crds::quantity::Quantity;
 use crds::v1beta2::Workload;
 
+use crate::metric_labels::WorkloadLabelRules;
+
 /// Whether a transformation keeps its input resource (`strategy`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum InputRetention {
@@ -58,6 +60,8 @@ pub struct IndexConfig {
     pub refuse_device_claims: bool,
     /// The worker runs in agent mode: one internal queue takes every Workload (docs/reference/dispatch.md §4).
     pub agent_mode: bool,
+    /// Labels of metrics that come from Workloads (`metrics.customLabels` of `sourceKind: Workload`).
+    pub workload_labels: WorkloadLabelRules,
 }
 
 impl IndexConfig {
@@ -82,6 +86,7 @@ impl Default for IndexConfig {
             admission_gated_by: true,
             refuse_device_claims: true,
             agent_mode: false,
+            workload_labels: WorkloadLabelRules::default(),
         }
     }
 }

@@ -10,7 +10,8 @@ use engine::{Amount, Engine, Names};
 use crate::amount::float;
 use crate::index::Index;
 use crate::indexed_objects::IndexedClusterQueue;
-use crate::queue_status::{ClusterQueueCounts, FlavorResourceAmounts, QueueCounts};
+use crate::metric_labels::LabelSetId;
+use crate::queue_status::{ClusterQueueCounts, FlavorResourceAmounts, LabelledCounts, QueueCounts};
 
 /// Numbers of Workloads in a queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,6 +22,21 @@ pub struct QueueNumbers {
     pub inadmissible: usize,
     /// With quota reserved.
     pub reserving: usize,
+    /// Admitted.
+    pub admitted: usize,
+    /// The same by labels of the Workloads, without labels that no Workload has. Empty unless such labels are configured.
+    pub by_labels: Vec<LabelledNumbers>,
+}
+
+/// Numbers of Workloads with the same labels in a queue.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LabelledNumbers {
+    /// The values, in the order of the rules.
+    pub labels: Vec<String>,
+    /// Pending and active.
+    pub active: usize,
+    /// Pending and inadmissible.
+    pub inadmissible: usize,
     /// Admitted.
     pub admitted: usize,
 }
@@ -130,7 +146,7 @@ pub fn cluster_queue(
         metadata: LabelsAndAnnotations::default(),
         status: status(index, queue, name),
         cohorts: above.into_iter().map(str::to_owned).collect(),
-        workloads: numbers(&counts.total),
+        workloads: numbers(index, &counts.total),
         classes: counts.classes,
         resources: resources(engine.names(), queue, &counts.total),
         requested: requested(engine.names(), queue, &counts.requested),
@@ -155,7 +171,7 @@ pub fn local_queue(
         name: name.to_owned(),
         metadata: LabelsAndAnnotations::default(),
         active: index.local_queue_active_condition(namespace, name)?.active,
-        workloads: numbers(counts),
+        workloads: numbers(index, counts),
         resources: resources(names, queue, counts),
         fair_sharing_usage: None,
     })
@@ -186,8 +202,17 @@ pub fn cohort(engine: &Engine, name: &str) -> Option<CohortGauges> {
     })
 }
 
-fn numbers(counts: &QueueCounts) -> QueueNumbers {
+fn numbers(index: &Index, counts: &QueueCounts) -> QueueNumbers {
+    let labelled = |(labels, counts): (&LabelSetId, &LabelledCounts)| LabelledNumbers {
+        labels: index.label_sets.values(*labels).to_vec(),
+        active: counts.active,
+        inadmissible: counts.inadmissible,
+        admitted: counts.admitted,
+    };
+    let configured = !index.config.workload_labels.0.is_empty();
+    let by_labels = counts.by_labels.iter().filter(|_| configured).map(labelled).collect();
     QueueNumbers {
+        by_labels,
         active: counts.pending - counts.inadmissible,
         inadmissible: counts.inadmissible,
         reserving: counts.reserving,

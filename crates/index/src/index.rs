@@ -10,6 +10,7 @@ use k8s_openapi::api::core::v1::LimitRange;
 
 use crate::config::IndexConfig;
 use crate::indexed_objects::{IndexedCheck, IndexedClusterQueue, IndexedFlavor, IndexedLocalQueue};
+use crate::metric_labels::LabelSets;
 use crate::namespace::AffectedWorkloads;
 use crate::requests::OwnedExactAmounts;
 use crate::requests::limit_ranges::NamespaceLimits;
@@ -34,6 +35,7 @@ pub struct Index {
     /// LocalQueues by `namespace/name`.
     pub(crate) local_queues: BTreeMap<String, IndexedLocalQueue>,
     pub(crate) records: IndexedWorkloads,
+    pub(crate) label_sets: LabelSets,
     /// Names of the engine's ids, for calls during a cycle.
     pub(crate) flavor_names: BTreeMap<FlavorId, String>,
     pub(crate) queue_names: BTreeMap<QueueId, String>,

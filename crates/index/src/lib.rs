@@ -27,6 +27,7 @@ mod indexed_objects;
 mod local_queue;
 pub mod local_queue_usage;
 mod manager_quota;
+mod metric_labels;
 mod namespace;
 mod node;
 mod node_capacity;
@@ -51,6 +52,7 @@ pub use crate::manager_quota::{
     ResourceTotals, UnsupportedQuota, WorkerQuota, manager_quota, node_totals, nominal_totals,
     only_flavor, sum_totals,
 };
+pub use crate::metric_labels::{MetadataKey, WorkloadLabelRule, WorkloadLabelRules};
 pub use crate::namespace::AffectedWorkloads;
 pub use crate::node::NodeWithUsage;
 pub use crate::node_capacity::{

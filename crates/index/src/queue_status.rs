@@ -19,6 +19,7 @@ use engine::{Amount, Engine, Names};
 use crate::active_condition::QueueActiveCondition;
 use crate::amount::quantity;
 use crate::index::Index;
+use crate::metric_labels::LabelSetId;
 use crate::status::{StatusStamp, set};
 
 /// Amounts by flavor and resource.
@@ -37,6 +38,16 @@ pub struct QueueCounts {
     pub admitted: usize,
     pub(crate) reserved: FlavorResourceAmounts,
     pub(crate) used: FlavorResourceAmounts,
+    /// Workloads by their labels in metrics.
+    pub(crate) by_labels: BTreeMap<LabelSetId, LabelledCounts>,
+}
+
+/// Workloads of one queue with the same labels in metrics.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct LabelledCounts {
+    pub(crate) active: usize,
+    pub(crate) inadmissible: usize,
+    pub(crate) admitted: usize,
 }
 
 /// Counts of a ClusterQueue and its LocalQueues.
@@ -67,21 +78,31 @@ impl ClusterQueueCounts {
         for id in engine.active_workloads(queue) {
             active.insert(engine.equivalence_class(id));
             counts.add_requests(index, id);
-            counts.count_workload(index, id, |counts| counts.pending += 1);
+            counts.count_workload(index, id, |counts, labels| {
+                counts.pending += 1;
+                counts.by_labels.entry(labels).or_default().active += 1;
+            });
         }
         for id in engine.inadmissible_workloads(queue) {
             inadmissible.insert(engine.equivalence_class(id));
             counts.add_requests(index, id);
-            counts.count_workload(index, id, |counts| {
+            counts.count_workload(index, id, |counts, labels| {
                 counts.pending += 1;
                 counts.inadmissible += 1;
+                counts.by_labels.entry(labels).or_default().inadmissible += 1;
             });
         }
         counts.classes = (active.len(), inadmissible.len());
         for id in engine.reserving_workloads(queue) {
             let pod_sets = engine.admission(id).unwrap_or_default();
             let admitted = index.records.get(id).is_some_and(|record| record.admitted);
-            counts.count_workload(index, id, |counts| counts.add_admission(pod_sets, admitted));
+            counts.count_workload(index, id, |counts, labels| {
+                counts.add_admission(pod_sets, admitted);
+                // Quota that is reserved but not admitted is in no series with labels.
+                if admitted {
+                    counts.by_labels.entry(labels).or_default().admitted += 1;
+                }
+            });
         }
         counts
     }
@@ -106,10 +127,17 @@ impl ClusterQueueCounts {
         }
     }
 
-    fn count_workload(&mut self, index: &Index, id: WorkloadId, count: impl Fn(&mut QueueCounts)) {
-        count(&mut self.total);
-        if let Some(part) = index.records.get(id).and_then(|record| record.local_queue) {
-            count(self.local_queues.entry(part).or_default());
+    fn count_workload(
+        &mut self,
+        index: &Index,
+        id: WorkloadId,
+        count: impl Fn(&mut QueueCounts, LabelSetId),
+    ) {
+        let record = index.records.get(id);
+        let labels = record.map(|record| record.label_set).unwrap_or_default();
+        count(&mut self.total, labels);
+        if let Some(part) = record.and_then(|record| record.local_queue) {
+            count(self.local_queues.entry(part).or_default(), labels);
         }
     }
 }

@@ -78,6 +78,7 @@ impl Index {
             // A time that is over needs no timer.
             requeue_at: requeue_backoff::requeue_at(workload).filter(|&at| at > now),
             local_queue: spec.local_queue,
+            label_set: self.label_sets.intern(self.config.workload_labels.values(workload)),
             quota_reserved: spec.admission.is_some(),
             evicted: spec.admission.as_ref().is_some_and(|one| one.evicted),
             admitted,

@@ -240,9 +240,14 @@ fn configured(installation: &Installation<'_>, launch: Launch) -> Launch {
     }
 }
 
+/// A block replaces that of the same name, but for its address, which the installation has chosen.
 fn add(file: &mut Value, blocks: &Value) {
     for (name, block) in blocks.as_object().into_iter().flatten() {
+        let address = file[name].get("bindAddress").cloned();
         file[name] = block.clone();
+        if let Some(address) = address {
+            file[name]["bindAddress"] = address;
+        }
     }
 }
 

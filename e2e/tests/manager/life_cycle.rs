@@ -1,9 +1,12 @@
-//! Retention, and admission fair sharing, by a manager with the rights of its account.
+//! Retention, admission fair sharing, and metrics with labels of Workloads, by a manager with the rights of its account.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use crds::v1beta2::{LocalQueue, Workload};
+use crds::{
+    names::UNTRACKED_METRIC_VALUE,
+    v1beta2::{LocalQueue, Workload},
+};
 use e2e::{
     installation::{Installation, InstallationPlan, InstallationPorts, TIMEOUT},
     objects,
@@ -37,6 +40,10 @@ async fn finished_and_deactivated_work_goes_and_usage_is_recorded() -> Result<()
         },
         "admissionFairSharing": {"usageHalfLifeTime": "1m", "usageSamplingInterval": "1s"},
         "clientConnection": {"qps": 50},
+        "featureGates": {"CustomMetricLabels": true},
+        "metrics": {"customLabels": [
+            {"name": "type", "sourceKind": "Workload", "trackedValues": ["train"]},
+        ]},
     });
     let manager = installation.manager_with(true, &blocks, &[]).await?;
     let cluster = &installation.hub;
@@ -55,7 +62,9 @@ async fn finished_and_deactivated_work_goes_and_usage_is_recorded() -> Result<()
         jobs.create(&PostParams::default(), &serde_json::from_value(job)?).await?;
         Ok(())
     };
-    submit(objects::job("ends", 1, "1", 1)).await?;
+    let mut ends = objects::job("ends", 1, "1", 1);
+    ends["metadata"]["labels"]["type"] = json!("train");
+    submit(ends).await?;
     let finished = |all: &[Workload]| {
         all.iter().any(|one| crds::meta::is_true(&one.status.conditions, "Finished"))
     };
@@ -77,6 +86,7 @@ async fn finished_and_deactivated_work_goes_and_usage_is_recorded() -> Result<()
     cluster.until_all(&workloads, "", "all are deleted", TIMEOUT, <[Workload]>::is_empty).await?;
 
     let metrics = manager.scrape().await?;
+    counts_by_labels_of_workloads(&metrics)?;
     let series = "sluice_setting_without_effect{setting=\"clientConnection\"} 1";
     ensure!(metrics.contains(series), "{metrics}");
     dumps_its_state(&manager.process).await
@@ -94,4 +104,24 @@ async fn dumps_its_state(manager: &Process) -> Result<()> {
         }
     };
     timeout(TIMEOUT, dumped).await.with_context(|| manager.log_tail(20))
+}
+
+/// The Job `ends` has given its label to its Workload; that of `late` has a value that is not tracked.
+fn counts_by_labels_of_workloads(metrics: &str) -> Result<()> {
+    for value in ["train", UNTRACKED_METRIC_VALUE] {
+        let admitted = metrics.lines().any(|line| {
+            line.starts_with("kueue_local_queue_admitted_workloads_total{")
+                && line.contains(&format!("namespace=\"{SPACE}\""))
+                && line.contains(&format!("custom_type=\"{value}\""))
+                && line.ends_with("} 1.0")
+        });
+        ensure!(admitted, "{value} in {metrics}");
+    }
+    // Both Workloads are gone, and their gauges with them.
+    let gauges =
+        metrics.lines().filter(|line| line.starts_with("kueue_admitted_active_workloads{"));
+    for gauge in gauges {
+        ensure!(gauge.ends_with("} 0.0") || !gauge.contains("custom_type"), "{gauge}");
+    }
+    Ok(())
 }

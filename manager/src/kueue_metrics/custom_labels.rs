@@ -2,7 +2,9 @@
 //!
 //! A family about ClusterQueues has the configured labels of that kind, one about LocalQueues or Cohorts those of theirs. A value is
 //! looked up when the series is served, so that a changed one leaves no old series and no counter begins again. Values of
-//! objects that are not observed, and of keys that they do not have, are empty. Source: docs/reference/kueue.md §6.2.
+//! objects that are not observed, and of keys that they do not have, are empty. Labels of Workloads stand after those of the object,
+//! in families that count Workloads; their values are part of the series, because one queue has Workloads with many. Source:
+//! docs/reference/kueue.md §6.2.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +14,10 @@ use config::{
     gates::{Gate, Gates},
 };
 
-use super::{families::Family, series::LabelValues};
+use super::{
+    families::{ADMITTED_ACTIVE, Family, LQ_ADMITTED, LQ_ADMITTED_ACTIVE, LQ_PENDING, PENDING},
+    series::LabelValues,
+};
 
 /// The object that a series is about: its kind, and its name; of a LocalQueue `namespace/name`.
 type SeriesObject = (SourceKind, String);
@@ -71,9 +76,26 @@ impl CustomLabels {
         self.values.get(&(kind, keys.join("/")))
     }
 
+    /// Names of the labels of Workloads that a family has. A series has their values after those of the family.
+    pub(super) fn workload_names(&self, family: &Family) -> Vec<String> {
+        let labels = self.of_kind(SourceKind::Workload).filter(|_| counts_workloads(family));
+        labels.map(|label| format!("custom_{}", label.name)).collect()
+    }
+
+    /// Whether series have labels of Workloads.
+    pub(super) fn has_workload_labels(&self) -> bool {
+        self.of_kind(SourceKind::Workload).next().is_some()
+    }
+
     fn of_kind(&self, kind: SourceKind) -> impl Iterator<Item = &CustomLabel> {
         self.labels.iter().filter(move |label| label.source_kind == kind)
     }
+}
+
+/// Families with labels of Workloads, as upstream has them.
+pub(super) fn counts_workloads(family: &Family) -> bool {
+    let with = [&PENDING, &ADMITTED_ACTIVE, &LQ_PENDING, &LQ_ADMITTED_ACTIVE, &LQ_ADMITTED];
+    with.contains(&family)
 }
 
 fn value(label: &CustomLabel, of: &LabelsAndAnnotations) -> String {

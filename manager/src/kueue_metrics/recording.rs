@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use cluster::control::measurement::{
-    ClusterQueueGauges, CohortGauges, EvictionLabels, FlavorResourceGauge, LocalQueueGauges,
-    LocalQueueName, Measurement, QueueNumbers, UnadmittedLabels, WorkerLabels, WorkloadLabels,
+    ClusterQueueGauges, CohortGauges, EvictionLabels, FlavorResourceGauge, LabelledNumbers,
+    LocalQueueGauges, LocalQueueName, Measurement, QueueNumbers, UnadmittedLabels, WorkerLabels,
+    WorkloadLabels,
 };
 
 use config::SourceKind;
 
 use super::{
     MetricsSettings,
-    custom_labels::CustomLabels,
+    custom_labels::{CustomLabels, counts_workloads},
     families::{self as f, Family},
     series::{LabelValues, Series},
     totals::{RemovedSeries, Totals},
@@ -164,7 +165,11 @@ impl Recording<'_> {
     fn count(&mut self, (own, local): QueueFamilies, labels: &WorkloadLabels) {
         self.series.count(own, of_cluster_queue(labels));
         if self.totals.has_series(&labels.local_queue) {
-            self.series.count(local, of_local_queue(labels));
+            let mut own = of_local_queue(labels);
+            if counts_workloads(local) {
+                own.extend(labels.custom.iter().cloned());
+            }
+            self.series.count(local, own);
         }
     }
 
@@ -317,15 +322,34 @@ impl Recording<'_> {
 
     /// Pending, reserving and admitted Workloads of a queue.
     fn numbers(&mut self, families: &[&'static Family; 3], own: &[&str], numbers: &QueueNumbers) {
-        let [pending, reserving, admitted] = families;
-        let QueueNumbers { active, inadmissible, .. } = *numbers;
-        for (status, count) in [("active", active), ("inadmissible", inadmissible)] {
-            let labels = own.iter().copied().chain([status]);
-            self.series.set(pending, values(labels), count as f64);
+        let [pending, reserving, admitted] = *families;
+        let total = LabelledNumbers {
+            labels: Vec::new(),
+            active: numbers.active,
+            inadmissible: numbers.inadmissible,
+            admitted: numbers.admitted,
+        };
+        let by_labels = match self.custom.has_workload_labels() {
+            true => numbers.by_labels.as_slice(),
+            false => std::slice::from_ref(&total),
+        };
+        // Labels that no Workload of the queue has any more are no series.
+        let place: Vec<(&str, &str)> =
+            pending.labels.iter().copied().zip(own.iter().copied()).collect();
+        for family in [pending, admitted] {
+            self.series.remove_from(family, &place);
         }
-        let labels = || values(own.iter().copied());
-        self.series.set(reserving, labels(), numbers.reserving as f64);
-        self.series.set(admitted, labels(), numbers.admitted as f64);
+        for one in by_labels {
+            let labels = |more: &[&str]| {
+                let own = own.iter().chain(more).copied();
+                values(own.chain(one.labels.iter().map(String::as_str)))
+            };
+            for (status, count) in [("active", one.active), ("inadmissible", one.inadmissible)] {
+                self.series.set(pending, labels(&[status]), count as f64);
+            }
+            self.series.set(admitted, labels(&[]), one.admitted as f64);
+        }
+        self.series.set(reserving, values(own.iter().copied()), numbers.reserving as f64);
     }
 
     fn cohort(&mut self, cohort: &CohortGauges) {

@@ -13,7 +13,7 @@ use super::{
     families::{ALL, Family, FamilyType, MULTI_KUEUE, WORKERS},
 };
 
-/// Values of the labels of a family, in its order.
+/// Values of the labels of a family, in its order; then those of labels of Workloads, if the family has any.
 pub(super) type LabelValues = Vec<String>;
 
 /// See the module.
@@ -106,7 +106,7 @@ impl Series {
             };
             let mut encoder =
                 encoder.encode_descriptor(family.name, family.help, None, metric_type)?;
-            let added = custom.names(family);
+            let (added, of_workloads) = (custom.names(family), custom.workload_names(family));
             for (values, value) in series {
                 let own = family.labels.iter().copied().zip(values.iter().map(String::as_str));
                 let added_values = custom.values(family, values);
@@ -114,8 +114,11 @@ impl Series {
                     let value = added_values.and_then(|values| values.get(at));
                     (name.as_str(), value.map(String::as_str).unwrap_or_default())
                 });
+                let of_workload = values.iter().skip(family.labels.len()).map(String::as_str);
+                let of_workload = of_workloads.iter().map(String::as_str).zip(of_workload);
                 let role = ("replica_role", self.role);
-                let labels: Vec<(&str, &str)> = own.chain(added).chain([role]).collect();
+                let labels = own.chain(added).chain(of_workload).chain([role]);
+                let labels: Vec<(&str, &str)> = labels.collect();
                 let mut one = encoder.encode_family(&labels)?;
                 match (family.family_type, value) {
                     (FamilyType::Counter, Value::Number(number)) => {

@@ -1,11 +1,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cluster::control::measurement::{
-    ClusterQueueGauges, CohortGauges, EvictionLabels, FlavorResourceGauge, LabelsAndAnnotations,
-    LocalQueueGauges, QueueNumbers, UnadmittedLabels, WorkerLabels, WorkloadLabels,
+    ClusterQueueGauges, CohortGauges, EvictionLabels, FlavorResourceGauge, LabelledNumbers,
+    LabelsAndAnnotations, LocalQueueGauges, QueueNumbers, UnadmittedLabels, WorkerLabels,
+    WorkloadLabels,
 };
 use config::Configuration;
 use config::gates::Gates;
+use crds::names::UNTRACKED_METRIC_VALUE;
 use prometheus_client::{encoding::text, registry::Registry};
 
 use super::*;
@@ -30,6 +32,7 @@ fn labels() -> WorkloadLabels {
         cluster_queue: "a".into(),
         local_queue: ("ns".into(), "lq".into()),
         priority_class: "high".into(),
+        custom: Vec::new(),
     }
 }
 
@@ -50,7 +53,8 @@ fn queue(admitted: usize) -> Measurement {
         lending_limit: f64::INFINITY,
         ..FlavorResourceGauge::default()
     };
-    let workloads = QueueNumbers { active: 1, inadmissible: 2, reserving: 3, admitted };
+    let by_labels = Vec::new();
+    let workloads = QueueNumbers { active: 1, inadmissible: 2, reserving: 3, admitted, by_labels };
     let gauges = ClusterQueueGauges {
         name: "a".into(),
         metadata: metadata("red"),
@@ -355,6 +359,99 @@ fn a_changed_value_leaves_no_old_series() {
     assert!(body.contains(admitted), "the counter goes on\n{body}");
     metrics.measure(vec![Measurement::ClusterQueueGone("a".into())], Duration::ZERO);
     assert!(!scrape(&metrics).contains("custom_team"), "{body}");
+}
+
+const WORKLOAD_LABELS: &str = "apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+leaderElection: {leaderElect: false}
+metrics:
+  customLabels:
+  - {name: type, sourceKind: Workload, trackedValues: [train, serve]}
+  - {name: team}
+";
+
+/// The numbers of the queue with its Workloads by the label `type`: pending and admitted ones.
+fn by_type(types: &[(&str, usize, usize)]) -> Measurement {
+    let Measurement::ClusterQueue(mut queue, mut local) = queue(4) else {
+        panic!("a ClusterQueue")
+    };
+    let numbers = types.iter().map(|&(value, active, admitted)| LabelledNumbers {
+        labels: vec![value.to_owned()],
+        active,
+        inadmissible: 0,
+        admitted,
+    });
+    queue.workloads.by_labels = numbers.collect();
+    local[0].workloads.by_labels.clone_from(&queue.workloads.by_labels);
+    Measurement::ClusterQueue(queue, local)
+}
+
+#[test]
+fn series_that_count_workloads_have_the_labels_of_these() {
+    let metrics = |gates: &str| {
+        let file = Configuration::load(WORKLOAD_LABELS, None).expect("a configuration");
+        let gates = Gates::parse(gates).expect("gates");
+        KueueMetrics::new(MetricsSettings::new(&file, &gates))
+    };
+    let admitted = |value: &str| Measurement::Admitted {
+        labels: WorkloadLabels { custom: vec![value.to_owned()], ..labels() },
+        waited: Duration::ZERO,
+        checks: None,
+    };
+    let on = metrics("CustomMetricLabels=true");
+    let untracked = UNTRACKED_METRIC_VALUE;
+    let all = vec![
+        by_type(&[("train", 1, 2), (untracked, 3, 0)]),
+        admitted("train"),
+        admitted("train"),
+        admitted(untracked),
+    ];
+    on.measure(all, Duration::ZERO);
+    let body = scrape(&on);
+    let role = r#"replica_role="standalone"}"#;
+    let untracked = format!("custom_type=\"{untracked}\"");
+    for line in [
+        format!(
+            r#"kueue_pending_workloads{{cluster_queue="a",status="active",custom_team="red",custom_type="train",{role} 1.0"#
+        ),
+        format!(
+            r#"kueue_pending_workloads{{cluster_queue="a",status="active",custom_team="red",{untracked},{role} 3.0"#
+        ),
+        format!(
+            r#"kueue_admitted_active_workloads{{cluster_queue="a",custom_team="red",custom_type="train",{role} 2.0"#
+        ),
+        format!(
+            r#"kueue_local_queue_pending_workloads{{namespace="ns",name="lq",status="active",{untracked},{role} 3.0"#
+        ),
+        format!(
+            r#"kueue_local_queue_admitted_active_workloads{{namespace="ns",name="lq",custom_type="train",{role} 2.0"#
+        ),
+        format!(
+            r#"kueue_local_queue_admitted_workloads_total{{namespace="ns",name="lq",priority_class="high",custom_type="train",{role} 2.0"#
+        ),
+        format!(
+            r#"kueue_local_queue_admitted_workloads_total{{namespace="ns",name="lq",priority_class="high",{untracked},{role} 1.0"#
+        ),
+        format!(
+            r#"kueue_reserving_active_workloads{{cluster_queue="a",custom_team="red",{role} 3.0"#
+        ),
+        format!(
+            r#"kueue_admitted_workloads_total{{cluster_queue="a",priority_class="high",custom_team="red",{role} 3.0"#
+        ),
+    ] {
+        assert!(body.lines().any(|one| one == line), "{line}\n{body}");
+    }
+    // The last Workload with the value is gone, and then the queue.
+    on.measure(vec![by_type(&[("train", 1, 2)])], Duration::ZERO);
+    let body = scrape(&on);
+    let gauges = body.lines().filter(|one| !one.contains("_total"));
+    assert!(!gauges.collect::<String>().contains(&untracked), "{body}");
+    on.measure(vec![Measurement::ClusterQueueGone("a".into())], Duration::ZERO);
+    assert!(!scrape(&on).contains("custom_type"), "{body}");
+
+    let off = metrics("");
+    off.measure(vec![queue(4)], Duration::ZERO);
+    assert!(!scrape(&off).contains("custom_"), "the gate is off");
 }
 
 #[test]

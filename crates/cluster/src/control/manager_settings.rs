@@ -8,7 +8,7 @@ use config::{
 };
 use crds::names::dispatchers;
 use dispatch::{Dispatcher, IncrementalSteps};
-use jobs::{Kinds, construct_workload::KeysToCopy};
+use jobs::Kinds;
 use runtime::events::EventRecord;
 
 use super::{
@@ -17,7 +17,7 @@ use super::{
     job_selection::JobSelection,
     jobs::JobsConfig,
     multikueue::DispatchConfig,
-    scheduler_settings::{engine_settings, index_settings, usage_settings},
+    scheduler_settings::{engine_settings, index_settings, keys_to_copy, usage_settings},
     scheduling::SchedulerConfig,
     topology::NodeReplacementGates,
     workloads::PodsReadyPolicy,
@@ -105,10 +105,7 @@ pub(super) fn core_config(file: &Configuration, gates: &Gates, kinds: &JobKinds)
             keeps_deactivated_for: retention
                 .after_deactivated_by_kueue
                 .and_then(GoDuration::positive),
-            keys_to_copy: KeysToCopy {
-                labels: file.integrations.label_keys_to_copy.clone(),
-                annotations: Vec::new(),
-            },
+            keys_to_copy: keys_to_copy(file, gates),
         },
         pods_ready,
         owns_workloads: true,

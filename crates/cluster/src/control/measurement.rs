@@ -7,8 +7,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 pub use index::gauges::{
-    ClusterQueueGauges, CohortGauges, FlavorResourceGauge, LabelsAndAnnotations, LocalQueueGauges,
-    QueueNumbers,
+    ClusterQueueGauges, CohortGauges, FlavorResourceGauge, LabelledNumbers, LabelsAndAnnotations,
+    LocalQueueGauges, QueueNumbers,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -41,6 +41,8 @@ pub struct WorkloadLabels {
     pub local_queue: LocalQueueName,
     /// The name of its priority class; empty without one.
     pub priority_class: String,
+    /// Values of the configured labels that come from Workloads.
+    pub custom: Vec<String>,
 }
 
 /// Why a Workload was evicted.

@@ -1,11 +1,13 @@
 //! Settings of the engine and the index, from the configuration and the feature gates.
 
 use config::{
-    Configuration, PreemptionStrategy, QuotaCheckStrategy, RequeuingTimestamp, Transformation,
-    TransformationStrategy,
+    Configuration, CustomLabel, PreemptionStrategy, QuotaCheckStrategy, RequeuingTimestamp,
+    SourceKind, Transformation, TransformationStrategy,
     gates::{Gate, Gates},
 };
 use engine::FairStrategy;
+use index::{MetadataKey, WorkloadLabelRule, WorkloadLabelRules};
+use jobs::construct_workload::KeysToCopy;
 
 use super::scheduling::UsageSettings;
 
@@ -62,7 +64,43 @@ pub fn index_settings(file: &Configuration, gates: &Gates) -> index::IndexConfig
         admission_gated_by: on(Gate::AdmissionGatedBy),
         refuse_device_claims: on(Gate::KueueDRARejectWorkloadsWhenDRADisabled),
         agent_mode: false,
+        workload_labels: workload_labels(file, gates),
     }
+}
+
+/// Labels of metrics that come from Workloads (gate CustomMetricLabels).
+fn workload_labels(file: &Configuration, gates: &Gates) -> WorkloadLabelRules {
+    let labels = file.metrics.custom_labels.iter();
+    let labels = labels.filter(|label| label.source_kind == SourceKind::Workload);
+    let labels = labels.filter(|_| gates.enabled(Gate::CustomMetricLabels));
+    let rule = |label: &CustomLabel| WorkloadLabelRule {
+        source: match &label.source_annotation_key {
+            Some(key) => MetadataKey::Annotation(key.clone()),
+            None => {
+                MetadataKey::Label(label.source_label_key.as_ref().unwrap_or(&label.name).clone())
+            }
+        },
+        tracked: label.tracked_values.clone(),
+    };
+    WorkloadLabelRules(labels.map(rule).collect())
+}
+
+/// What jobs give to their Workloads: the configured labels, and what labels of metrics come from.
+pub(super) fn keys_to_copy(file: &Configuration, gates: &Gates) -> KeysToCopy {
+    let mut keys = KeysToCopy {
+        labels: file.integrations.label_keys_to_copy.clone(),
+        annotations: Vec::new(),
+    };
+    for rule in workload_labels(file, gates).0 {
+        let (all, key) = match rule.source {
+            MetadataKey::Label(key) => (&mut keys.labels, key),
+            MetadataKey::Annotation(key) => (&mut keys.annotations, key),
+        };
+        if !all.contains(&key) {
+            all.push(key);
+        }
+    }
+    keys
 }
 
 /// Admission fair sharing, with its gate.

@@ -1,3 +1,4 @@
+use crds::names::UNTRACKED_METRIC_VALUE;
 use crds::v1beta2::{self, Workload};
 use engine::Time;
 use expect_test::expect;
@@ -5,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::IndexConfig;
+use crate::{IndexConfig, MetadataKey, WorkloadLabelRule, WorkloadLabelRules, gauges};
 
 fn from<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("an object")
@@ -31,8 +32,11 @@ fn with_quota(usage: &str, admitted: &str) -> Value {
 
 /// A queue `q` in a cohort with two LocalQueues, and Workloads in every state.
 fn fixture() -> (Index, Engine) {
-    let (mut index, mut engine) =
-        (Index::new(IndexConfig::default()), Engine::new(Default::default()));
+    fixture_with(IndexConfig::default())
+}
+
+fn fixture_with(config: IndexConfig) -> (Index, Engine) {
+    let (mut index, mut engine) = (Index::new(config), Engine::new(Default::default()));
     let queue: v1beta2::ClusterQueue = from(json!({"spec": {
         "namespaceSelector": {}, "cohortName": "all",
         "resourceGroups": [{"coveredResources": ["memory", "cpu"], "flavors": [{"name": "f", "resources": [
@@ -184,4 +188,40 @@ fn the_admission_records_the_assignment() {
             {"count": 2, "name": "main", "flavors": {"cpu": "f"}, "resourceUsage": {"cpu": "2"}},
         ]})
     );
+}
+
+#[test]
+fn workloads_are_counted_by_the_labels_that_metrics_have_of_them() {
+    let rule = WorkloadLabelRule {
+        source: MetadataKey::Label("type".to_owned()),
+        tracked: vec!["train".to_owned()],
+    };
+    let workload_labels = WorkloadLabelRules(vec![rule]);
+    let (mut index, mut engine) =
+        fixture_with(IndexConfig { workload_labels, ..IndexConfig::default() });
+    let numbers = |index: &Index, engine: &Engine| {
+        let counts = ClusterQueueCounts::count(index, engine, "q");
+        let queue = gauges::cluster_queue(index, engine, "q", &counts).expect("a queue");
+        let local = gauges::local_queue(index, engine.names(), ("ns", "one"), &counts);
+        let show = |one: &gauges::QueueNumbers| {
+            let parts = one.by_labels.iter().map(|one| {
+                let value = one.labels.join(" ").replace(UNTRACKED_METRIC_VALUE, "other");
+                format!("{value}={}/{}/{}", one.active, one.inadmissible, one.admitted)
+            });
+            parts.collect::<Vec<_>>().join(" ")
+        };
+        (show(&queue.workloads), show(&local.expect("a LocalQueue").workloads))
+    };
+    let expected = |queue: &str, local: &str| (queue.to_owned(), local.to_owned());
+    assert_eq!(numbers(&index, &engine), expected("other=1/0/2", "other=1/0/1"));
+    // `a` runs and gets the label, `d` waits.
+    for (name, status) in [("a", with_quota("1500m", "True")), ("d", json!({}))] {
+        let mut labelled = workload(name, "one", &status);
+        let labels = labelled.metadata.labels.get_or_insert_default();
+        labels.insert("type".to_owned(), "train".to_owned());
+        for event in index.workload(engine.names_mut(), &labelled, Time(1)) {
+            engine.apply(event);
+        }
+    }
+    assert_eq!(numbers(&index, &engine), expected("other=0/0/1 train=1/0/1", "train=1/0/1"));
 }

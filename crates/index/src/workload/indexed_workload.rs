@@ -5,6 +5,8 @@ use std::sync::Arc;
 use engine::Time;
 use engine::ids::{LocalQueueId, TopologyNodeId, WorkloadId};
 
+use crate::metric_labels::LabelSetId;
+
 /// Stored fields of one Workload.
 #[derive(Debug, Clone)]
 pub(crate) struct IndexedWorkload {
@@ -14,6 +16,8 @@ pub(crate) struct IndexedWorkload {
     /// End of its requeue backoff.
     pub(crate) requeue_at: Option<Time>,
     pub(crate) local_queue: Option<LocalQueueId>,
+    /// Its labels in metrics.
+    pub(crate) label_set: LabelSetId,
     /// The last object had QuotaReserved.
     pub(crate) quota_reserved: bool,
     /// The last object had Evicted.

@@ -93,6 +93,7 @@ impl ManagerControl {
             settings.core.scheduler.index.concurrent_admission,
             settings.core.jobs.gates.short_names,
         );
+        let numbers = WorkloadNumbers::new(settings.core.scheduler.index.workload_labels.clone());
         let mut core = Core::new(settings.core);
         settings.begin_events.into_iter().for_each(|event| core.ctx.outbox.publish(event));
         let names = MANAGER_KINDS.iter().chain(dispatch).copied().map(Box::from);
@@ -102,7 +103,7 @@ impl ManagerControl {
             listing: Listing::new(names.chain(listed_names(&settings.kinds))),
             configuration: NamespacesAndPriorities::default(),
             queues: Queues::default(),
-            numbers: WorkloadNumbers::default(),
+            numbers,
             pods: PodMachines::new(settings.node_replacement),
             provisioning: Provisioning::new(settings.cleans_up_provisioning),
             concurrent_admission,

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use crds::names::UNTRACKED_METRIC_VALUE;
 use jiff::SignedDuration;
 
 use super::{
     cluster::Cluster,
     dispatched::{connect, dispatching, east, hub_job},
-    measurement::{Measurement, QueueNumbers, WorkloadLabels},
+    measurement::{LabelledNumbers, Measurement, QueueNumbers, WorkloadLabels},
     *,
 };
 
@@ -16,6 +17,7 @@ fn labels() -> WorkloadLabels {
         cluster_queue: "cq".into(),
         local_queue: ("ns".into(), "lq".into()),
         priority_class: String::new(),
+        custom: Vec::new(),
     }
 }
 
@@ -104,12 +106,65 @@ fn numbers_of_a_queue_follow_its_workloads() {
         _ => None,
     });
     let (queue, local) = numbers.expect("numbers of the queue");
-    let expected = QueueNumbers { active: 0, inadmissible: 1, reserving: 1, admitted: 1 };
+    let expected =
+        QueueNumbers { inadmissible: 1, reserving: 1, admitted: 1, ..QueueNumbers::default() };
     assert_eq!((&queue.workloads, &local[0].workloads), (&expected, &expected));
     assert_eq!((queue.classes, queue.status), ((0, 1), "active"));
     let cpu = &queue.resources[0];
     assert_eq!((cpu.nominal, cpu.reserved, cpu.borrowing_limit), (8.0, 2.0, f64::INFINITY));
     assert_eq!(queue.requested, [("cpu".to_owned(), 7.0)]);
+}
+
+/// Labels of metrics from a label and from an annotation of Workloads.
+const WORKLOAD_LABELS: &str = "apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+metrics:
+  customLabels:
+  - {name: type, sourceKind: Workload, trackedValues: [train, serve]}
+  - {name: cost, sourceKind: Workload, sourceAnnotationKey: budget, trackedValues: ['7']}
+integrations: {labelKeysToCopy: [type, team]}
+";
+
+fn with_workload_labels() -> ManagerSettings {
+    let file = Configuration::load(WORKLOAD_LABELS, None).expect("a configuration");
+    let gates = Gates::parse("CustomMetricLabels=true").expect("a gate");
+    ManagerSettings::new(&file, &gates, &kinds(), false)
+}
+
+#[test]
+fn admissions_and_numbers_have_the_labels_of_their_workloads() {
+    let mut cluster = Cluster::with(with_workload_labels());
+    let labelled =
+        json!({"metadata": {"labels": {"type": "train"}, "annotations": {"budget": "9"}}});
+    cluster.workload("train", 2, &labelled).settle();
+    let custom = vec!["train".to_owned(), UNTRACKED_METRIC_VALUE.to_owned()];
+    let admitted = cluster.measurements.iter().find_map(|one| match one {
+        Measurement::Admitted { labels, .. } => Some(&labels.custom),
+        _ => None,
+    });
+    assert_eq!(admitted, Some(&custom));
+    let mut cluster = Cluster::with(with_workload_labels());
+    let running = json!({"metadata": labelled["metadata"], "status": workload()["status"]});
+    cluster.workload("train", 2, &running).workload("other", 7, &json!({})).settle();
+    let numbers = cluster.measurements.iter().rev().find_map(|one| match one {
+        Measurement::ClusterQueue(queue, local) => Some((queue, local)),
+        _ => None,
+    });
+    let (queue, local) = numbers.expect("numbers of the queue");
+    let other = vec![UNTRACKED_METRIC_VALUE.to_owned(); 2];
+    let by_labels = [
+        LabelledNumbers { labels: custom, admitted: 1, ..LabelledNumbers::default() },
+        LabelledNumbers { labels: other, inadmissible: 1, ..LabelledNumbers::default() },
+    ];
+    assert_eq!(queue.workloads.by_labels, by_labels);
+    assert_eq!(local[0].workloads.by_labels, by_labels);
+}
+
+#[test]
+fn jobs_give_their_workloads_what_labels_of_metrics_come_from() {
+    let keys = &with_workload_labels().core.jobs.keys_to_copy;
+    assert_eq!(keys.labels, ["type", "team"]);
+    assert_eq!(keys.annotations, ["budget"]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crds::{
     names::conditions::{ADMITTED, FINISHED, QUOTA_RESERVED},
     v1beta2::Workload,
 };
-use index::status::find;
+use index::{WorkloadLabelRules, status::find};
 use runtime::watch::Key;
 
 pub(crate) use self::gate_removal::gate_removed;
@@ -37,11 +37,17 @@ enum CountedAs {
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct WorkloadNumbers {
+    labels: WorkloadLabelRules,
     workloads: KeyMap<Key, CountedAs>,
     counts: BTreeMap<CountedAs, usize>,
 }
 
 impl WorkloadNumbers {
+    /// Nothing was observed. Measurements of a Workload have these labels of it.
+    pub(crate) fn new(labels: WorkloadLabelRules) -> Self {
+        Self { labels, ..Self::default() }
+    }
+
     /// Measures a change of a Workload, and counts it anew.
     pub(crate) fn workload_changed(
         &mut self,
@@ -53,7 +59,7 @@ impl WorkloadNumbers {
             return;
         };
         let queues = queues.queues_of(&change.key, workload);
-        ctx.measurements.extend(measure(change, &queues, ctx.now));
+        ctx.measurements.extend(measure(change, (&queues, &self.labels), ctx.now));
         ctx.measurements.extend(self.observe(&change.key, change.after.as_deref(), &queues));
     }
 

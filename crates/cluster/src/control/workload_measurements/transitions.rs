@@ -10,7 +10,10 @@ use crds::{
     },
     v1beta2::{Workload, WorkloadSchedulingStatsEviction},
 };
-use index::status::{find, queued_at};
+use index::{
+    WorkloadLabelRules,
+    status::{find, queued_at},
+};
 use jiff::Timestamp;
 
 use crate::control::{
@@ -29,13 +32,13 @@ impl QueuesOfWorkload {
 /// Measures a change. Without an earlier observation nothing is measured.
 pub(super) fn measure(
     change: &WorkloadChange,
-    queues: &QueuesOfWorkload,
+    (queues, custom): (&QueuesOfWorkload, &WorkloadLabelRules),
     now: Timestamp,
 ) -> Vec<Measurement> {
     let (Some(before), Some(after)) = (&change.before, &change.after) else {
         return Vec::new();
     };
-    let transition = WorkloadTransition { before, after, queues, now };
+    let transition = WorkloadTransition { before, after, queues, custom, now };
     let measured = [
         transition.reservation(),
         transition.admission(),
@@ -52,6 +55,7 @@ struct WorkloadTransition<'a> {
     before: &'a Workload,
     after: &'a Workload,
     queues: &'a QueuesOfWorkload,
+    custom: &'a WorkloadLabelRules,
     now: Timestamp,
 }
 
@@ -140,6 +144,7 @@ impl WorkloadTransition<'_> {
             cluster_queue: self.queues.of(workload),
             local_queue: self.queues.local_queue.clone(),
             priority_class: class.map(|one| one.name.clone()).unwrap_or_default(),
+            custom: self.custom.values(workload),
         }
     }
 
