@@ -17,11 +17,28 @@ use crds::{
 };
 use serde_json::{Value, json};
 
-use crate::{GenericJob, JobGates};
+use crate::{GenericJob, JobGates, group_sizes::GroupSizes};
 
 /// The size of a job, as far as its copies follow it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CopiedSize {
+    /// That of a batch Job.
+    Parallelism(JobParallelism),
+    /// Groups of pods, a pod set each.
+    Groups(GroupSizes),
+}
+
+impl CopiedSize {
+    /// Whether another number of pods is another amount of work: each pod has an index of its own.
+    #[must_use]
+    pub fn is_amount_of_work(&self) -> bool {
+        matches!(self, Self::Parallelism(job) if job.is_amount_of_work())
+    }
+}
+
+/// The size of a batch Job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CopiedSize {
+pub struct JobParallelism {
     /// Pods that run at the same time.
     pub parallelism: i32,
     /// Pods that must succeed.
@@ -30,16 +47,14 @@ pub struct CopiedSize {
     pub resizable_completions: bool,
 }
 
-impl CopiedSize {
+impl JobParallelism {
     /// Pods that the job has at most.
     #[must_use]
     pub fn pods(self) -> i32 {
         self.completions.map_or(self.parallelism, |completions| completions.min(self.parallelism))
     }
 
-    /// Whether another number of pods is another amount of work: each pod has an index of its own.
-    #[must_use]
-    pub fn is_amount_of_work(self) -> bool {
+    fn is_amount_of_work(self) -> bool {
         self.resizable_completions && self.completions == Some(self.parallelism)
     }
 }
@@ -84,10 +99,53 @@ fn sizes<J: GenericJob>(copy: &J, job: &J, gates: JobGates) -> Option<(CopiedSiz
 /// has not followed its job yet.
 pub fn size_to_push<J: GenericJob>(
     copy: &J,
-    (job, granted): (&J, i32),
+    (job, granted): (&J, &[PodSet]),
     gates: JobGates,
 ) -> Option<Value> {
-    let (now, wanted) = sizes(copy, job, gates)?;
+    match sizes(copy, job, gates)? {
+        (CopiedSize::Parallelism(now), CopiedSize::Parallelism(wanted)) => {
+            fewer_at_a_time(now, wanted, n_pods(granted))
+        }
+        (CopiedSize::Groups(now), CopiedSize::Groups(wanted)) => {
+            let target = |name: &str, now, wanted| shrunk((now, wanted), pods_of(granted, name));
+            now.resized(&wanted, target)
+        }
+        // A copy is of the kind of its job.
+        _ => None,
+    }
+}
+
+/// Fields of the spec by which the copy of a job gets the `granted` pods of a later slice; none if it has them.
+pub fn size_of_later_slice<J: GenericJob>(
+    copy: &J,
+    (job, granted): (&J, &[PodSet]),
+    gates: JobGates,
+) -> Option<Value> {
+    let size = match sizes(copy, job, gates)? {
+        (CopiedSize::Parallelism(now), CopiedSize::Parallelism(wanted)) => {
+            let granted = n_pods(granted);
+            fewer_at_a_time(now, wanted, granted).or_else(|| {
+                let pods = grown((now.pods(), wanted.pods()), granted);
+                (now.pods() < pods).then(|| json!({ "parallelism": pods }))
+            })
+        }
+        (CopiedSize::Groups(now), CopiedSize::Groups(wanted)) => {
+            let target = |name: &str, now, wanted| {
+                let granted = pods_of(granted, name);
+                match shrunk((now, wanted), granted) {
+                    pods if pods < now => pods,
+                    _ => grown((now, wanted), granted),
+                }
+            };
+            now.resized(&wanted, target)
+        }
+        _ => return None,
+    };
+    Some(size.unwrap_or_else(|| json!({})))
+}
+
+/// Fields that shrink the copy of a batch Job.
+fn fewer_at_a_time(now: JobParallelism, wanted: JobParallelism, granted: i32) -> Option<Value> {
     if wanted.pods() < granted {
         return None;
     }
@@ -100,19 +158,23 @@ pub fn size_to_push<J: GenericJob>(
     }
 }
 
-/// Fields of the spec by which the copy of a job gets the `granted` pods of a later slice; none if it has them.
-pub fn size_of_later_slice<J: GenericJob>(
-    copy: &J,
-    (job, granted): (&J, i32),
-    gates: JobGates,
-) -> Option<Value> {
-    let (now, wanted) = sizes(copy, job, gates)?;
-    let grown = || {
-        // The job may have shrunk again, and its Workload follows.
-        let pods = granted.min(wanted.pods());
-        if now.pods() < pods { json!({ "parallelism": pods }) } else { json!({}) }
-    };
-    Some(size_to_push(copy, (job, granted), gates).unwrap_or_else(grown))
+/// Pods of a copy that shrinks to those of its Workload, once that has followed the job.
+fn shrunk((now, wanted): (i32, i32), granted: i32) -> i32 {
+    if wanted < granted { now } else { now.min(granted) }
+}
+
+/// Pods of a copy that grows to those of a later slice. The job may have shrunk again, and its Workload follows.
+fn grown((now, wanted): (i32, i32), granted: i32) -> i32 {
+    now.max(granted.min(wanted))
+}
+
+fn n_pods(sets: &[PodSet]) -> i32 {
+    sets.iter().map(|set| set.count.unwrap_or(1)).sum()
+}
+
+fn pods_of(sets: &[PodSet], name: &str) -> i32 {
+    let set = sets.iter().find(|set| set.name == name);
+    set.map_or(0, |set| set.count.unwrap_or(1))
 }
 
 #[cfg(test)]
@@ -131,8 +193,12 @@ mod tests {
         .expect("a Job decodes")
     }
 
-    fn pushed(copy: &Job, (job, granted): (&Job, i32)) -> Value {
-        size_to_push(copy, (job, granted), JobGates::default()).unwrap_or_default()
+    fn granted(pods: i32) -> Vec<PodSet> {
+        vec![PodSet { name: "main".to_owned(), count: Some(pods), ..PodSet::default() }]
+    }
+
+    fn pushed(copy: &Job, (job, pods): (&Job, i32)) -> Value {
+        size_to_push(copy, (job, &granted(pods)), JobGates::default()).unwrap_or_default()
     }
 
     #[test]
@@ -147,14 +213,15 @@ mod tests {
         let (few, other) = (job(9, Some(3), "NonIndexed"), job(5, Some(3), "NonIndexed"));
         assert_eq!(pushed(&few, (&other, 3)), Value::Null, "neither has more than three pods");
         let off = JobGates { elastic_jobs: false, ..JobGates::default() };
-        assert_eq!(size_to_push(&many(5), (&many(3), 3), off), None);
+        assert_eq!(size_to_push(&many(5), (&many(3), &granted(3)), off), None);
     }
 
     #[test]
     fn a_copy_gets_the_pods_of_a_later_slice() {
         let many = |pods| job(pods, Some(100), "NonIndexed");
-        let later = |now, wanted, granted| {
-            size_of_later_slice(&many(now), (&many(wanted), granted), JobGates::default())
+        let later = |now, wanted, pods| {
+            let of_slice = (&many(wanted), &*granted(pods));
+            size_of_later_slice(&many(now), of_slice, JobGates::default())
         };
         let to = |pods: i32| Some(json!({ "parallelism": pods }));
         assert_eq!(later(2, 5, 5), to(5));
@@ -164,7 +231,7 @@ mod tests {
         assert_eq!(later(5, 5, 5), Some(json!({})));
         assert_eq!(later(2, 1, 5), Some(json!({})), "nothing is taken before its Workload follows");
         let off = JobGates { elastic_jobs: false, ..JobGates::default() };
-        assert_eq!(size_of_later_slice(&many(2), (&many(5), 5), off), None);
+        assert_eq!(size_of_later_slice(&many(2), (&many(5), &granted(5)), off), None);
     }
 
     #[test]

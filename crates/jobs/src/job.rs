@@ -31,7 +31,7 @@ use serde_json::{Error, Map, Value};
 use crate::{
     GenericJob, JobGates, Kind,
     defaulting::PatchAdd,
-    elastic_copies::CopiedSize,
+    elastic_copies::{CopiedSize, JobParallelism},
     elastic_job_gate,
     generic_job::{JobOutcome, Stop, StopWrite},
     go_parse,
@@ -238,11 +238,11 @@ impl GenericJob for Job {
     }
 
     fn copied_size(&self) -> Option<CopiedSize> {
-        Some(CopiedSize {
+        Some(CopiedSize::Parallelism(JobParallelism {
             parallelism: self.parallelism(),
             completions: self.spec.completions,
             resizable_completions: self.is_indexed(),
-        })
+        }))
     }
 
     fn pod_sets(&self, gates: JobGates) -> Vec<PodSet> {

@@ -45,6 +45,7 @@ pub mod elastic_ungater;
 pub mod equivalence;
 pub mod generic_job;
 pub mod go_parse;
+pub mod group_sizes;
 pub mod integrations;
 pub mod job;
 pub mod job_gates;

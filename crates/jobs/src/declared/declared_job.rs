@@ -14,6 +14,7 @@ use super::{
 use crate::{
     GenericJob, JobGates, Kind, container_env,
     defaulting::{self, PatchAdd},
+    elastic_copies::CopiedSize,
     generic_job::{JobOutcome, SetSize, Stop, StopWrite},
     lookups::{FoundObjects, NeededObject},
     pod_set_info::{PodSetInfo, StartError},
@@ -171,6 +172,10 @@ impl GenericJob for DeclaredJob {
         self.group_size()
     }
 
+    fn copied_size(&self) -> Option<CopiedSize> {
+        self.group_sizes().map(CopiedSize::Groups)
+    }
+
     fn adopted(&self, pod: &Pod, gates: JobGates) -> Option<Pod> {
         self.as_member(pod, gates)
     }
@@ -218,8 +223,8 @@ impl GenericJob for DeclaredJob {
         self.stop(stop.infos)
     }
 
-    fn remote_job(&self, pod_sets: &[PodSet], _: JobGates) -> Self {
-        self.for_worker(pod_sets)
+    fn remote_job(&self, pod_sets: &[PodSet], gates: JobGates) -> Self {
+        self.for_worker(pod_sets, self.is_elastic(gates))
     }
 
     fn hold_pods(&mut self) {

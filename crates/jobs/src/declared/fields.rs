@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{DefaultField, PodSetRule, Probe, RaySpec, SparkSpec, TrainingSpec};
-use crate::pointer::Pointer;
+use crate::{group_sizes::ResizedGroups, pointer::Pointer};
 
 /// Where the fields of a kind stand that decisions read and write.
 ///
@@ -205,6 +205,9 @@ pub struct RemoteFields {
     /// Annotations that the copy lacks.
     #[serde(default)]
     pub strip_annotations: Vec<String>,
+    /// Groups of pods that the copy of an elastic job resizes with it. Without them such a job is stopped and dispatched again.
+    #[serde(default)]
+    pub resized_groups: Option<ResizedGroups>,
 }
 
 /// Why a declaration is refused.
@@ -227,6 +230,9 @@ pub enum FieldsError {
     /// A template in another object needs a lookup of this name.
     #[error("podSets.from.lookup: no lookup is called {0}")]
     NoLookup(String),
+    /// Copies get their size by a change of their spec.
+    #[error("remote.resizedGroups.each: {0} is not one field below /spec")]
+    NotSpec(Pointer),
     /// Workers write the status; what is read of a running job has to stand there.
     #[error("{field}: {pointer} is not below /status")]
     NotStatus {
@@ -260,6 +266,10 @@ impl JobFields {
         let several = self.defaults.iter().map(|one| &one.at).find(|at| !at.is_single());
         if let Some(pointer) = several {
             return Err(FieldsError::Several { field: "defaults.at", pointer: pointer.clone() });
+        }
+        let resized = self.remote.resized_groups.as_ref().map(|groups| &groups.each);
+        if let Some(each) = resized.filter(|each| !each.is_single() || !each.is_below("spec")) {
+            return Err(FieldsError::NotSpec(each.clone()));
         }
         // Quota is released when no pod is active: only the status changes while a job ends.
         let outside = self.active.fields().into_iter().find(|field| !field.is_below("status"));

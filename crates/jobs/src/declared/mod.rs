@@ -21,6 +21,7 @@
 //! | `declared_job` | [`DeclaredJob`]: a job of such a kind |
 //! | `start_and_stop` | start, restore and stop |
 //! | `remote` | the copy for a worker, and its status |
+//! | `resized_groups` | groups of pods that copies on workers resize |
 
 mod components;
 mod count;
@@ -37,6 +38,7 @@ mod pod_sets;
 mod probe;
 mod ray;
 mod remote;
+mod resized_groups;
 mod spark;
 mod start_and_stop;
 #[cfg(test)]

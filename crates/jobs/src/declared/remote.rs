@@ -7,13 +7,16 @@ use super::{DeclaredJob, training::TrainingSpec};
 use crate::{pod_set_info::PodSetInfo, remote_objects::metadata_for_creation};
 
 impl DeclaredJob {
-    /// The copy for a worker: suspended, without fields of this cluster.
-    pub(super) fn for_worker(&self, pod_sets: &[PodSet]) -> Self {
+    /// The copy for a worker: suspended, without fields of this cluster; of an elastic job with the counts of its Workload.
+    pub(super) fn for_worker(&self, pod_sets: &[PodSet], elastic: bool) -> Self {
         let mut copy = self.clone();
         let infos: Vec<PodSetInfo> = pod_sets.iter().map(PodSetInfo::of).collect();
         // The hub's job may be started already; the worker merges the flavors itself. A start changes the pods of a set only.
         if self.kind.pods().is_none() {
             copy.restore(&infos);
+        }
+        if elastic {
+            copy.set_group_sizes(pod_sets);
         }
         copy.metadata = metadata_for_creation(&self.metadata);
         copy.set_status(None);

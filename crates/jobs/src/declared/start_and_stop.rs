@@ -101,7 +101,7 @@ impl DeclaredJob {
     }
 
     /// Reads the pod sets of a changed object, which need no other one.
-    fn read_again(&mut self) {
+    pub(super) fn read_again(&mut self) {
         if let Err(error) = self.resolve(&FoundObjects::default()) {
             self.unresolved = Some(error);
         }

@@ -32,7 +32,7 @@ use super::{
 use crate::{
     GenericJob, JobGates,
     construct_workload::ReplacedSlice,
-    elastic_copies::{CopiedSize, shrinks_on_workers},
+    elastic_copies::shrinks_on_workers,
     equivalence::{equivalent_to_prebuilt, same_work},
 };
 
@@ -272,7 +272,7 @@ fn starts_anew<J: GenericJob>(
     if !job.is_managed_elsewhere() || job.unresolved().is_some() || leaves(holder) {
         return false;
     }
-    let is_amount = || job.copied_size().is_some_and(CopiedSize::is_amount_of_work);
+    let is_amount = || job.copied_size().is_some_and(|size| size.is_amount_of_work());
     // Counts of elastic jobs are not compared here.
     let is_edited = || !equivalent_to_prebuilt(job, holder, None, gates);
     match grows(sets, &holder.spec.pod_sets) {

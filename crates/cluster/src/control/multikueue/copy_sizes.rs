@@ -9,7 +9,7 @@ use ::jobs::{
 };
 use crds::{
     names::reasons::RESIZE_REFUSED,
-    v1beta2::{PodSet, Workload, WorkloadSpec},
+    v1beta2::{Workload, WorkloadSpec},
 };
 use runtime::{
     events::{EventRecord, EventType, Regarding},
@@ -66,7 +66,7 @@ impl CopySizes<'_> {
         let clone = &self.worker.clones.get(self.key)?.object().spec.pod_sets;
         let granted =
             self.expected.map(|expected| &expected.pod_sets).filter(|all| *all == clone)?;
-        let wanted = (hub, n_pods(granted));
+        let wanted = (hub, granted.as_slice());
         if prebuilt_name(&**copy, self.gates).name == &*self.key.name {
             let spec = size_to_push(&**copy, wanted, self.gates)?;
             return self.job_size(JobSize { spec, renames: false });
@@ -83,10 +83,6 @@ impl CopySizes<'_> {
     fn unless_refused(self, fields: Value) -> Option<Value> {
         (!self.worker.refuses_size(self.key, &fields)).then_some(fields)
     }
-}
-
-fn n_pods(sets: &[PodSet]) -> i32 {
-    sets.iter().map(|set| set.count.unwrap_or(1)).sum()
 }
 
 /// The Event about a Workload after a worker refused its size.

@@ -1,10 +1,14 @@
 //! What Workloads count of RayClusters beside their templates. The rest is compared with recordings.
 
+use crds::v1beta2::PodSet;
 use serde_json::{Value, json};
 
 use crate::{
-    GenericJob, JobGates, JobObject, Kinds, construct_workload::workload_name_for,
-    lookups::FoundObjects, validate,
+    GenericJob, JobGates, JobObject, Kinds,
+    construct_workload::workload_name_for,
+    elastic_copies::{shrinks_on_workers, size_of_later_slice, size_to_push},
+    lookups::FoundObjects,
+    validate,
 };
 
 fn job(kind: &str, spec: &Value) -> JobObject {
@@ -158,4 +162,77 @@ fn an_elastic_job_has_the_size_of_its_autoscaled_cluster() {
     assert_eq!(live.pod_sets(off)[1].count, Some(2));
     let fixed = with_cluster(&autoscaled(false));
     assert_eq!((workers(&fixed), fixed.live_generation(gates)), (Some(2), None));
+}
+
+/// An elastic RayCluster, or another elastic kind, with groups of so many workers.
+fn elastic(kind: &str, replicas: &[i32]) -> JobObject {
+    let group = |(at, replicas): (usize, &i32)| {
+        json!({
+            "groupName": format!("Group{at}"), "replicas": replicas, "maxReplicas": 9,
+            "template": { "metadata": { "labels": { "at": "home" } }, "spec": { "containers": [] } },
+        })
+    };
+    let mut cluster = cluster(&json!({ "name": "ray" }));
+    cluster["workerGroupSpecs"] = replicas.iter().enumerate().map(group).collect();
+    let spec = match kind {
+        "RayCluster" => cluster,
+        "RayJob" => json!({ "rayClusterSpec": cluster }),
+        _ => json!({ "rayClusterConfig": cluster }),
+    };
+    let kind = Kinds::built_in().find("ray.io/v1", kind).expect("a built-in kind");
+    let annotations = json!({ "kueue.x-k8s.io/elastic-job": "true" });
+    let metadata = json!({ "name": "j", "namespace": "ns", "annotations": annotations });
+    kind.decode(json!({ "metadata": metadata, "spec": spec })).expect("a job decodes")
+}
+
+/// The pod sets of a RayCluster with groups of so many workers.
+fn granted(replicas: &[i32]) -> Vec<PodSet> {
+    elastic("RayCluster", replicas).pod_sets(JobGates::default())
+}
+
+fn replicas(spec: &Value) -> Vec<i64> {
+    let groups = spec["workerGroupSpecs"].as_array().expect("groups").iter();
+    groups.map(|group| group["replicas"].as_i64().expect("a number")).collect()
+}
+
+#[test]
+fn the_copy_of_a_ray_cluster_shrinks_with_its_workload_group_by_group() {
+    let pushed = |copy: &[i32], job: &[i32], pods: &[i32]| {
+        let (copy, job) = (elastic("RayCluster", copy), elastic("RayCluster", job));
+        size_to_push(&copy, (&job, &granted(pods)), JobGates::default()).map(|spec| replicas(&spec))
+    };
+    assert_eq!(pushed(&[4, 2], &[3, 2], &[3, 2]), Some(vec![3, 2]));
+    assert_eq!(pushed(&[4, 2], &[3, 2], &[4, 2]), None, "its Workload follows first");
+    assert_eq!(pushed(&[2, 2], &[3, 1], &[2, 2]), None, "a second slice is needed");
+    assert_eq!(pushed(&[4, 4], &[9, 3], &[4, 3]), Some(vec![4, 3]), "nothing grows");
+    assert_eq!(pushed(&[3, 2], &[3, 2], &[3, 2]), None);
+}
+
+#[test]
+fn the_copy_of_a_ray_cluster_gets_the_workers_of_a_later_slice() {
+    let later = |copy: &[i32], job: &[i32], pods: &[i32]| {
+        let (copy, job) = (elastic("RayCluster", copy), elastic("RayCluster", job));
+        size_of_later_slice(&copy, (&job, &granted(pods)), JobGates::default())
+    };
+    let sizes = |spec: Option<Value>| spec.map(|spec| replicas(&spec));
+    assert_eq!(sizes(later(&[2, 2], &[4, 1], &[4, 1])), Some(vec![4, 1]));
+    assert_eq!(sizes(later(&[2, 2], &[9, 2], &[4, 2])), Some(vec![4, 2]), "it grew again");
+    assert_eq!(sizes(later(&[2, 2], &[3, 2], &[4, 2])), Some(vec![3, 2]), "it shrank since");
+    assert_eq!(later(&[4, 2], &[4, 2], &[4, 2]), Some(json!({})), "the name alone changes");
+}
+
+#[test]
+fn a_copy_is_made_with_the_workers_of_its_workload() {
+    let job = elastic("RayCluster", &[4, 2]);
+    let copy = job.remote_job(&granted(&[2, 2]), JobGates::default());
+    let counts = copy.pod_sets(JobGates::default()).into_iter().map(|set| set.count);
+    assert_eq!(counts.collect::<Vec<_>>(), [Some(1), Some(2), Some(2)]);
+    let off = JobGates { elastic_jobs: false, ..JobGates::default() };
+    assert_eq!(job.remote_job(&granted(&[2, 2]), off).pod_sets(off)[1].count, Some(4));
+}
+
+#[test]
+fn clusters_of_other_jobs_keep_their_size_on_workers() {
+    let follows = |kind| shrinks_on_workers(&elastic(kind, &[2]), JobGates::default());
+    assert!(follows("RayCluster") && !follows("RayJob") && !follows("RayService"));
 }
