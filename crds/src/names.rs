@@ -266,6 +266,8 @@ pub mod annotations {
         EXECUTION = "sluice.dev/execution";
         /// Label selector over clusters.
         AFFINITY = "sluice.dev/affinity";
+        /// The uid of the clone from which a job and its Workload are being rebuilt; the manager decides nothing about either.
+        REBUILD = "sluice.dev/rebuild";
     }
 }
 

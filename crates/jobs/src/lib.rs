@@ -28,6 +28,7 @@
 //! | Which domain does a gated pod get? | [`topology_ungater`] |
 //! | Which gated pods of an elastic job start? | [`elastic_ungater`] |
 //! | Which roles and webhooks do kinds need? | [`manifests`] |
+//! | What becomes of a copy when its original is lost? | [`rebuilt`] |
 //! | Which kinds are only copied to workers? | [`mirrored`] |
 //! | What is created on a worker, and changed there? | [`remote_objects`], [`clone_assignment`], [`set_copies`], [`elastic_copies`] |
 //!
@@ -63,6 +64,7 @@ pub mod pod_sets_info;
 pub mod pods;
 pub mod pointer;
 pub mod prebuilt;
+pub mod rebuilt;
 pub mod reconcile;
 pub mod remote_objects;
 pub mod replicas;

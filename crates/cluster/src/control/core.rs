@@ -236,6 +236,9 @@ impl Core {
             if self.jobs.group_rests(group, &mut self.ctx) {
                 continue;
             }
+            if self.jobs.is_group_rebuilding(group) {
+                continue;
+            }
             let members = self.jobs.members_of(group).filter(|key| {
                 let child = matches!(self.jobs.managed_ancestor(key), Ok(Some(_)));
                 let job = self.jobs.get(key).map(|(_, job)| job);

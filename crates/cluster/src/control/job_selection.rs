@@ -1,6 +1,6 @@
 //! Which jobs a manager suspends and starts (docs/reference/kueue.md §7.3, 0d to 0g).
 
-use ::jobs::{GenericJob, JobObject, integrations::ManagedKinds};
+use ::jobs::{GenericJob, JobObject, integrations::ManagedKinds, rebuilt::is_rebuilding};
 use config::ConfiguredSelector;
 
 use super::{job_key::JobKey, namespaces_and_priorities::NamespacesAndPriorities};
@@ -31,6 +31,10 @@ impl JobSelection {
         // (docs/reference/kueue.md §7.3 row 0c).
         if job.metadata().deletion_timestamp.is_some() {
             return true;
+        }
+        // Its Workload is still to be made (docs/reference/dispatch.md §11).
+        if is_rebuilding(job.metadata()) {
+            return false;
         }
         let namespace = key.key.namespace.as_deref().unwrap_or_default();
         // A missing namespace ends the reconciliation (docs/reference/kueue.md §7.3 row 0d).

@@ -41,6 +41,7 @@ mod preemption_counts;
 mod provisioning;
 mod queue_objects;
 mod race;
+mod rebuilding;
 mod replica_sets;
 mod report_copies;
 mod reports;

@@ -39,6 +39,8 @@ pub(super) fn is_excluded(config: &IndexConfig, workload: &Workload) -> bool {
     workload.spec.active == Some(false)
         || workload.metadata.deletion_timestamp.is_some()
         || admission_gates(config, workload).is_some()
+        // Until its status is complete it would be admitted a second time (docs/reference/dispatch.md §11).
+        || crds::meta::annotation(&workload.metadata, annotations::REBUILD).is_some()
         || workload.status.is_on_hold()
         || is_true(&workload.status.conditions, conditions::WAITING_FOR_REPLACEMENT_PODS)
 }
@@ -68,6 +70,10 @@ mod tests {
             (json!({"spec": {"active": false}}), QueueEligibility::Excluded),
             (json!({"metadata": {"annotations": {gates: "a.b/c"}}}), QueueEligibility::Excluded),
             (json!({"metadata": {"annotations": {gates: ""}}}), QueueEligibility::Eligible),
+            (
+                json!({"metadata": {"annotations": {"sluice.dev/rebuild": "u"}}}),
+                QueueEligibility::Excluded,
+            ),
             (
                 json!({"metadata": {"deletionTimestamp": "2026-01-01T12:00:00Z"}}),
                 QueueEligibility::Excluded,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ::jobs::pod_sets_info::AssignedFlavors;
+use ::jobs::{pod_sets_info::AssignedFlavors, rebuilt::is_rebuilding};
 use runtime::watch::Key;
 use variants::VariantAdmission;
 
@@ -25,6 +25,11 @@ impl ManagerControl {
     pub(super) fn evaluate_workloads(&mut self) -> usize {
         let keys = self.core.ctx.agenda.take_workloads();
         for key in &keys {
+            // What is written about it is half of what it will be (docs/reference/dispatch.md §11).
+            if self.core.workloads.get(key).is_some_and(|one| is_rebuilding(&one.object().metadata))
+            {
+                continue;
+            }
             if let Some(change) = self.core.ended_backoff(key) {
                 self.route(&change);
                 // `route` has put the Workload on the agenda again, and it is evaluated below.

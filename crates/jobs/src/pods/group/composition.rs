@@ -198,7 +198,7 @@ fn agreed(
 }
 
 /// Every member owns the Workload and none controls it: it goes when the last one is gone.
-pub(super) fn owner_references(members: &[&Pod]) -> Vec<OwnerReference> {
+pub(crate) fn owner_references(members: &[&Pod]) -> Vec<OwnerReference> {
     let mut members = members.to_vec();
     // The order of the watch must not make a difference between two lists of owners.
     members.sort_by_key(|pod| pod.metadata.name.as_deref());

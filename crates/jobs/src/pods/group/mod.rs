@@ -29,6 +29,7 @@ use crds::{
 };
 use jiff::Timestamp;
 
+pub(crate) use self::composition::owner_references;
 pub use self::composition::{ComposeError, Composition, compose, group_workload};
 
 use self::members::Members;
@@ -314,7 +315,7 @@ fn add_owners(workload: &Workload, members: &Members<'_>) -> Option<ReconcileSte
     let owners: HashSet<&str> = owners.iter().map(|one| one.uid.as_str()).collect();
     let owns = |pod: &Pod| pod.metadata.uid.as_deref().is_some_and(|uid| owners.contains(uid));
     let missing: Vec<&Pod> = members.kept.iter().copied().filter(|pod| !owns(pod)).collect();
-    let references = composition::owner_references(&missing);
+    let references = owner_references(&missing);
     let name = workload.metadata.name.clone().unwrap_or_default();
     (!references.is_empty()).then_some(ReconcileStep::AddOwners(name, references))
 }

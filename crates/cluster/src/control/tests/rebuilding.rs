@@ -1,0 +1,71 @@
+//! A hub that is being rebuilt from the copies on its workers (docs/reference/dispatch.md §11).
+
+use jiff::ToSpan;
+
+use super::{
+    dispatched::{connect, copies, dispatching, hub_job, hub_workload, orders},
+    *,
+};
+
+const MARK: &str = "sluice.dev/rebuild";
+
+fn marked(mut object: Value) -> Value {
+    object["metadata"]["annotations"][MARK] = json!("clone-1");
+    object
+}
+
+/// The hub's Job as it is rebuilt.
+fn waiting() -> Value {
+    let mut job = hub_job("20", true, &json!({}));
+    job["metadata"]["annotations"] = json!({});
+    job
+}
+
+/// The Workload before its status is written, without an admission.
+fn without_status() -> Value {
+    let mut workload = hub_workload();
+    workload["status"] = json!({});
+    workload
+}
+
+#[test]
+fn nothing_is_decided_about_a_marked_job_before_its_workload_is_there() {
+    let job = waiting();
+    let mut control = dispatching(&marked(job.clone()), &[]);
+    assert_eq!(orders(&control.decide(NOW)), [""; 0]);
+    let mut control = dispatching(&job, &[]);
+    assert_eq!(orders(&control.decide(NOW)), ["hub workload-create"], "without the mark");
+}
+
+#[test]
+fn nothing_is_decided_about_a_marked_workload_and_its_copies_of_whatever_state() {
+    for (workload, seconds) in [(without_status(), 0), (hub_workload(), 0), (hub_workload(), 4000)]
+    {
+        let job = waiting();
+        let mut control = dispatching(&marked(job), &[marked(workload)]);
+        let (clone, copy) = copies();
+        // Copies without stamps are known to every hub: they would be followed, or withdrawn.
+        connect(&mut control, vec![clone], vec![copy]);
+        let step = control.decide(NOW + seconds.seconds());
+        assert_eq!(orders(&step), [""; 0]);
+    }
+}
+
+#[test]
+fn copies_are_followed_once_the_marks_are_gone() {
+    let job = waiting();
+    let mut control = dispatching(&marked(job), &[marked(hub_workload())]);
+    let (clone, copy) = copies();
+    connect(&mut control, vec![clone], vec![copy]);
+    assert_eq!(orders(&control.decide(NOW)), [""; 0]);
+    let change = |object: Value| Change::Apply(shared(object));
+    let (mut job, mut workload) = (waiting(), hub_workload());
+    job["metadata"]["resourceVersion"] = json!("30");
+    workload["metadata"]["resourceVersion"] = json!("31");
+    let job = batch_job().decode(job).expect("a Job");
+    control.observe(ManagerInput::Job(batch_job(), Change::Apply(Arc::new(job))), NOW);
+    control.observe(ManagerInput::Workload(change(workload)), NOW);
+    let orders = orders(&control.decide(NOW));
+    assert!(orders.iter().any(|one| one.starts_with("hub ")), "{orders:?}");
+    assert!(orders.iter().all(|one| !one.starts_with("east ")), "{orders:?}");
+}
