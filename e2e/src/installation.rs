@@ -138,6 +138,15 @@ impl<'a> Installation<'a> {
         })
     }
 
+    /// The same with the manager in another cluster of the lab, which is none of its workers.
+    ///
+    /// # Errors
+    /// If the lab has no such cluster.
+    pub async fn led_from(self, name: &str) -> Result<Self> {
+        let hub = self.lab.cluster(name).await?;
+        Ok(Self { hub, ..self })
+    }
+
     /// The same with leases of the length that is shipped. On a machine that is as busy as a burst makes it, a hasty leader
     /// may miss its own deadline, and ends.
     #[must_use]

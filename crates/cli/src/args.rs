@@ -49,6 +49,9 @@ pub enum CliCommand {
     Drain(DrainArgs),
     /// Confirm that nothing runs on a lost worker: its work under ExactlyOnce starts elsewhere.
     Fence(FenceArgs),
+    /// Recover from the loss of the manager cluster.
+    #[command(subcommand)]
+    Dr(RecoveryCommand),
     /// Print a completion script for a shell.
     Completion {
         /// The shell.
@@ -108,6 +111,35 @@ pub struct FenceArgs {
     /// None of its pods runs, and none will: what still runs would run twice.
     #[arg(long)]
     pub yes: bool,
+}
+
+/// A recovery.
+#[derive(Debug, Subcommand)]
+pub enum RecoveryCommand {
+    /// Make jobs and Workloads again from their copies on the workers.
+    Rebuild(RebuildArgs),
+}
+
+/// A rebuild.
+#[derive(Debug, Args)]
+pub struct RebuildArgs {
+    /// Print the plan, and write nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// The former manager cluster is gone: two managers would write to the same copies.
+    #[arg(long)]
+    pub yes: bool,
+    /// Origin of the copies; that of the manager's configuration if absent.
+    #[arg(long)]
+    pub origin: Option<String>,
+    /// A worker; all registered ones if absent. Can be repeated.
+    #[arg(long = "cluster", value_name = "NAME")]
+    pub clusters: Vec<String>,
+    /// Namespace of the manager.
+    #[arg(long, default_value = NAMESPACE)]
+    pub manager_namespace: String,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 /// How the worker is reached by this command.

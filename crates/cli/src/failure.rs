@@ -2,6 +2,7 @@
 
 use crate::{
     access::AccessFailure,
+    dr::RebuildFailure,
     drain::{DeadlineParseFailure, DrainFailure},
     explain::NameParseFailure,
     fence::FenceFailure,
@@ -57,6 +58,9 @@ pub enum CommandFailure {
     /// A drain failed.
     #[error(transparent)]
     Drain(#[from] DrainFailure),
+    /// A manager cluster was not rebuilt.
+    #[error(transparent)]
+    Rebuild(#[from] RebuildFailure),
     /// A confirmation failed.
     #[error(transparent)]
     Fence(#[from] FenceFailure),
@@ -80,6 +84,7 @@ impl CommandFailure {
             | Self::NoWorkload(_) => FAILED,
             Self::Name(_) | Self::Deadline(_) | Self::NoWorker => USAGE,
             Self::Drain(failure) => of_drain(failure),
+            Self::Rebuild(failure) => of_rebuild(failure),
             Self::Fence(failure) => of_fence(failure),
             Self::Join(failure) => of_join(failure),
             Self::Leave(failure) => of_leave(failure),
@@ -94,6 +99,20 @@ fn of_drain(failure: &DrainFailure) -> u8 {
         }
         DrainFailure::NotDispatchedTo(_) | DrainFailure::PolicyNameTaken { .. } => REFUSED,
         DrainFailure::StillThere { .. } => TIMED_OUT,
+    }
+}
+
+fn of_rebuild(failure: &RebuildFailure) -> u8 {
+    match failure {
+        RebuildFailure::NotAccepted | RebuildFailure::SameCluster { .. } => REFUSED,
+        RebuildFailure::Request(_)
+        | RebuildFailure::Configuration(_)
+        | RebuildFailure::Unavailable(_)
+        | RebuildFailure::Worker { .. }
+        | RebuildFailure::NoCluster(_)
+        | RebuildFailure::NoIdentity(_)
+        | RebuildFailure::Incomplete(_)
+        | RebuildFailure::Undecodable { .. } => FAILED,
     }
 }
 

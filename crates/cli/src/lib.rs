@@ -9,6 +9,7 @@
 //! | [`clusters`], [`explain`], [`top`] | what is there: workers, one Workload, queues |
 //! | [`join`], [`leave`] | the registration of a worker and its end |
 //! | [`drain`] | taking a worker out of service and back |
+//! | [`dr`] | a manager cluster made again from the copies on its workers |
 //! | [`fence`] | the confirmation that nothing runs on a lost worker |
 //! | [`access`], [`requests`] | kubeconfigs and clients; requests with errors that name their object |
 //! | [`output`], [`table`], [`amounts`] | formats, tables, ages and quantities as text |
@@ -19,6 +20,7 @@ pub mod access;
 pub mod amounts;
 pub mod args;
 pub mod clusters;
+pub mod dr;
 pub mod drain;
 pub mod explain;
 pub mod failure;

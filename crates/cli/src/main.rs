@@ -15,6 +15,7 @@ const PLUGIN: &str = "kubectl-sluice";
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
+    runtime::failpoint::set_up();
     let args = match parse() {
         Ok(args) => args,
         Err(error) => error.exit(),

@@ -13,10 +13,11 @@ use crate::{
     access::ClusterAccess,
     amounts::counted,
     args::{
-        CliArgs, CliCommand, DrainArgs, ExplainArgs, FenceArgs, JoinArgs, LeaveArgs,
-        WorkerAccessArgs,
+        CliArgs, CliCommand, DrainArgs, ExplainArgs, FenceArgs, JoinArgs, LeaveArgs, RebuildArgs,
+        RecoveryCommand, WorkerAccessArgs,
     },
     clusters::{ClusterList, ClusterObjects},
+    dr::{self, RebuildFailure, RebuildRequest},
     drain::{self, DeadlineArgument, DrainFailure, DrainOrder},
     explain::{WorkloadExplanation, WorkloadQuery, WorkloadSurroundings, position, workloads_of},
     failure::CommandFailure,
@@ -59,6 +60,14 @@ pub async fn run(args: &CliArgs, print: &(dyn Fn(&str) + Sync)) -> Result<(), Co
             change_drain(&hub.client, &args.cluster, DrainOrder::End, print).await?;
         }
         CliCommand::Drain(args) => run_drain(&hub.client, args, print).await?,
+        CliCommand::Dr(RecoveryCommand::Rebuild(args)) => {
+            let report = dr::rebuild(&hub.client, &rebuild_request(args)).await?;
+            print(&render(&report, args.output.output)?);
+            match report.n_failed() {
+                0 => {}
+                failed => return Err(RebuildFailure::Incomplete(failed).into()),
+            }
+        }
         CliCommand::Fence(args) => run_fence(&hub.client, args, print).await?,
         CliCommand::Join(join) => run_join(args, &hub, join, print).await?,
         CliCommand::Leave(leave) => run_leave(args, &hub, leave, print).await?,
@@ -188,6 +197,16 @@ async fn run_fence(
     let line = fence::confirm(client, &loss).await?;
     print(&format!("{line}\n"));
     Ok(())
+}
+
+fn rebuild_request(args: &RebuildArgs) -> RebuildRequest {
+    RebuildRequest {
+        namespace: args.manager_namespace.clone(),
+        origin: args.origin.clone(),
+        clusters: args.clusters.clone(),
+        dry_run: args.dry_run,
+        accepted: args.yes,
+    }
 }
 
 fn deadline(text: Option<&str>) -> Result<Option<Timestamp>, CommandFailure> {

@@ -80,6 +80,18 @@ impl WorkerClients {
     /// If the worker is not active, or its kubeconfig cannot be used.
     pub async fn client(&self, name: &str) -> Result<Client, WorkerUnavailable> {
         let spec = self.active(name).await?;
+        self.by_kubeconfig(name, &spec).await
+    }
+
+    /// The client of a worker by its present kubeconfig, whether or not a manager reaches it.
+    ///
+    /// # Errors
+    /// If the kubeconfig cannot be used.
+    pub async fn by_kubeconfig(
+        &self,
+        name: &str,
+        spec: &MultiKueueClusterSpec,
+    ) -> Result<Client, WorkerUnavailable> {
         let failed = |cause: String| WorkerUnavailable::Kubeconfig { name: name.into(), cause };
         let refused = |refused: KubeconfigRefused| failed(refused.to_string());
         let location = location(&spec.cluster_source).map_err(refused)?;

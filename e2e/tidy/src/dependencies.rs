@@ -41,7 +41,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("remote", &["cluster", "crds", "jobs", "leader", "runtime", "config"]),
     ("manager", LIBRARIES),
     ("worker-agent", LIBRARIES),
-    ("cli", &["crds", "runtime", "engine", "jobs", "config"]),
+    ("cli", &["crds", "runtime", "engine", "index", "jobs", "config", "remote"]),
 ];
 
 /// All libraries of the product.

@@ -1,7 +1,7 @@
 //! The configuration of the installed manager, from its ConfigMap: the kinds of jobs that it handles, and its origin.
 
 use config::{Configuration, JobKinds};
-use jobs::Kinds;
+use jobs::{JobGates, Kinds};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 
@@ -36,6 +36,8 @@ pub struct HubInstallation {
     pub kinds: Kinds,
     /// Its origin.
     pub origin: String,
+    /// The feature gates of jobs.
+    pub gates: JobGates,
     /// Whether there is a ConfigMap. Without one every built-in kind counts as enabled.
     pub is_configured: bool,
 }
@@ -70,6 +72,7 @@ impl HubInstallation {
         let all = || Kinds::built_in().with_workloads().with(declared);
         Ok(Self {
             kinds: if text.is_some() { configured } else { all() },
+            gates: JobGates::from(&gates),
             origin: file.multi_kueue.origin,
             is_configured: text.is_some(),
         })
