@@ -209,10 +209,8 @@ fn numbers(index: &Index, counts: &QueueCounts) -> QueueNumbers {
         inadmissible: counts.inadmissible,
         admitted: counts.admitted,
     };
-    let configured = !index.config.workload_labels.0.is_empty();
-    let by_labels = counts.by_labels.iter().filter(|_| configured).map(labelled).collect();
     QueueNumbers {
-        by_labels,
+        by_labels: counts.by_labels.iter().map(labelled).collect(),
         active: counts.pending - counts.inadmissible,
         inadmissible: counts.inadmissible,
         reserving: counts.reserving,

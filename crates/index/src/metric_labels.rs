@@ -53,10 +53,10 @@ impl WorkloadLabelRule {
 }
 
 /// The number of a set of labels.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct LabelSetId(u16);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct LabelSetId(usize);
 
-/// Sets of labels and their numbers. There are as many as the tracked values allow: at most 13 by 13.
+/// Sets of labels and their numbers. There are as many as the tracked values allow: at most 13 per label, times each other.
 #[derive(Debug, Default)]
 pub(crate) struct LabelSets {
     ids: BTreeMap<Vec<String>, LabelSetId>,
@@ -64,20 +64,23 @@ pub(crate) struct LabelSets {
 }
 
 impl LabelSets {
-    /// The number of a set.
-    pub(crate) fn intern(&mut self, values: Vec<String>) -> LabelSetId {
-        if let Some(id) = self.ids.get(&values) {
-            return *id;
+    /// The number of a set; `None` without values, as no labels are configured.
+    pub(crate) fn intern(&mut self, values: Vec<String>) -> Option<LabelSetId> {
+        if values.is_empty() {
+            return None;
         }
-        let id = LabelSetId(u16::try_from(self.values.len()).unwrap_or(u16::MAX));
+        if let Some(id) = self.ids.get(&values) {
+            return Some(*id);
+        }
+        let id = LabelSetId(self.values.len());
         self.ids.insert(values.clone(), id);
         self.values.push(values);
-        id
+        Some(id)
     }
 
     /// The values of a set.
     pub(crate) fn values(&self, id: LabelSetId) -> &[String] {
-        self.values.get(usize::from(id.0)).map(Vec::as_slice).unwrap_or_default()
+        self.values.get(id.0).map(Vec::as_slice).unwrap_or_default()
     }
 }
 

@@ -38,7 +38,7 @@ pub struct QueueCounts {
     pub admitted: usize,
     pub(crate) reserved: FlavorResourceAmounts,
     pub(crate) used: FlavorResourceAmounts,
-    /// Workloads by their labels in metrics.
+    /// Workloads by their labels in metrics; empty unless such labels are configured.
     pub(crate) by_labels: BTreeMap<LabelSetId, LabelledCounts>,
 }
 
@@ -80,7 +80,7 @@ impl ClusterQueueCounts {
             counts.add_requests(index, id);
             counts.count_workload(index, id, |counts, labels| {
                 counts.pending += 1;
-                counts.by_labels.entry(labels).or_default().active += 1;
+                counts.count_labels(labels, |counts| counts.active += 1);
             });
         }
         for id in engine.inadmissible_workloads(queue) {
@@ -89,7 +89,7 @@ impl ClusterQueueCounts {
             counts.count_workload(index, id, |counts, labels| {
                 counts.pending += 1;
                 counts.inadmissible += 1;
-                counts.by_labels.entry(labels).or_default().inadmissible += 1;
+                counts.count_labels(labels, |counts| counts.inadmissible += 1);
             });
         }
         counts.classes = (active.len(), inadmissible.len());
@@ -100,7 +100,7 @@ impl ClusterQueueCounts {
                 counts.add_admission(pod_sets, admitted);
                 // Quota that is reserved but not admitted is in no series with labels.
                 if admitted {
-                    counts.by_labels.entry(labels).or_default().admitted += 1;
+                    counts.count_labels(labels, |counts| counts.admitted += 1);
                 }
             });
         }
@@ -131,10 +131,10 @@ impl ClusterQueueCounts {
         &mut self,
         index: &Index,
         id: WorkloadId,
-        count: impl Fn(&mut QueueCounts, LabelSetId),
+        count: impl Fn(&mut QueueCounts, Option<LabelSetId>),
     ) {
         let record = index.records.get(id);
-        let labels = record.map(|record| record.label_set).unwrap_or_default();
+        let labels = record.and_then(|record| record.label_set);
         count(&mut self.total, labels);
         if let Some(part) = record.and_then(|record| record.local_queue) {
             count(self.local_queues.entry(part).or_default(), labels);
@@ -143,6 +143,12 @@ impl ClusterQueueCounts {
 }
 
 impl QueueCounts {
+    fn count_labels(&mut self, labels: Option<LabelSetId>, count: impl Fn(&mut LabelledCounts)) {
+        if let Some(labels) = labels {
+            count(self.by_labels.entry(labels).or_default());
+        }
+    }
+
     fn add_admission(&mut self, pod_sets: &[PodSetAdmission], admitted: bool) {
         self.reserving += 1;
         self.admitted += usize::from(admitted);

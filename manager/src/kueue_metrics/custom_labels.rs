@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use cluster::control::measurement::LabelsAndAnnotations;
 use config::{
-    Configuration, CustomLabel, SourceKind,
+    Configuration, CustomLabel, LabelSource, SourceKind,
     gates::{Gate, Gates},
 };
 
@@ -99,9 +99,9 @@ pub(super) fn counts_workloads(family: &Family) -> bool {
 }
 
 fn value(label: &CustomLabel, of: &LabelsAndAnnotations) -> String {
-    let value = match &label.source_annotation_key {
-        Some(key) => of.annotations.get(key),
-        None => of.labels.get(label.source_label_key.as_ref().unwrap_or(&label.name)),
+    let value = match label.source() {
+        LabelSource::Label(key) => of.labels.get(key),
+        LabelSource::Annotation(key) => of.annotations.get(key),
     };
     value.cloned().unwrap_or_default()
 }

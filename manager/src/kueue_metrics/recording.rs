@@ -329,15 +329,15 @@ impl Recording<'_> {
             inadmissible: numbers.inadmissible,
             admitted: numbers.admitted,
         };
-        let by_labels = match self.custom.has_workload_labels() {
-            true => numbers.by_labels.as_slice(),
-            false => std::slice::from_ref(&total),
-        };
-        // Labels that no Workload of the queue has any more are no series.
-        let place: Vec<(&str, &str)> =
-            pending.labels.iter().copied().zip(own.iter().copied()).collect();
-        for family in [pending, admitted] {
-            self.series.remove_from(family, &place);
+        let mut by_labels = std::slice::from_ref(&total);
+        if self.custom.has_workload_labels() {
+            by_labels = &numbers.by_labels;
+            // Labels that no Workload of the queue has any more are no series.
+            let place: Vec<(&str, &str)> =
+                pending.labels.iter().copied().zip(own.iter().copied()).collect();
+            for family in [pending, admitted] {
+                self.series.remove_from(family, &place);
+            }
         }
         for one in by_labels {
             let labels = |more: &[&str]| {

@@ -1,8 +1,8 @@
 //! Settings of the engine and the index, from the configuration and the feature gates.
 
 use config::{
-    Configuration, CustomLabel, PreemptionStrategy, QuotaCheckStrategy, RequeuingTimestamp,
-    SourceKind, Transformation, TransformationStrategy,
+    Configuration, CustomLabel, LabelSource, PreemptionStrategy, QuotaCheckStrategy,
+    RequeuingTimestamp, SourceKind, Transformation, TransformationStrategy,
     gates::{Gate, Gates},
 };
 use engine::FairStrategy;
@@ -74,11 +74,9 @@ fn workload_labels(file: &Configuration, gates: &Gates) -> WorkloadLabelRules {
     let labels = labels.filter(|label| label.source_kind == SourceKind::Workload);
     let labels = labels.filter(|_| gates.enabled(Gate::CustomMetricLabels));
     let rule = |label: &CustomLabel| WorkloadLabelRule {
-        source: match &label.source_annotation_key {
-            Some(key) => MetadataKey::Annotation(key.clone()),
-            None => {
-                MetadataKey::Label(label.source_label_key.as_ref().unwrap_or(&label.name).clone())
-            }
+        source: match label.source() {
+            LabelSource::Label(key) => MetadataKey::Label(key.to_owned()),
+            LabelSource::Annotation(key) => MetadataKey::Annotation(key.to_owned()),
         },
         tracked: label.tracked_values.clone(),
     };

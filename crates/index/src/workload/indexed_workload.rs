@@ -16,8 +16,8 @@ pub(crate) struct IndexedWorkload {
     /// End of its requeue backoff.
     pub(crate) requeue_at: Option<Time>,
     pub(crate) local_queue: Option<LocalQueueId>,
-    /// Its labels in metrics.
-    pub(crate) label_set: LabelSetId,
+    /// Its labels in metrics, if such labels are configured.
+    pub(crate) label_set: Option<LabelSetId>,
     /// The last object had QuotaReserved.
     pub(crate) quota_reserved: bool,
     /// The last object had Evicted.
