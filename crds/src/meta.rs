@@ -55,6 +55,12 @@ pub fn annotation<'a>(metadata: &'a ObjectMeta, name: &str) -> Option<&'a str> {
     metadata.annotations.as_ref()?.get(name).map(String::as_str)
 }
 
+/// Whether an object is being rebuilt: half of what it will be is written (docs/reference/dispatch.md §11).
+#[must_use]
+pub fn is_rebuilding(metadata: &ObjectMeta) -> bool {
+    annotation(metadata, crate::names::annotations::REBUILD).is_some()
+}
+
 /// Whether a condition of this type is true.
 #[must_use]
 pub fn is_true(conditions: &[Condition], r#type: &str) -> bool {

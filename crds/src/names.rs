@@ -122,6 +122,16 @@ pub mod labels {
     }
 }
 
+/// Keys of the ConfigMap [`INCARNATION_CONFIG_MAP`] (docs/reference/dispatch.md §6).
+pub mod incarnation {
+    names! {
+        /// The number of the incarnation.
+        NUMBER = "incarnation";
+        /// The term of the leader.
+        TERM = "term";
+    }
+}
+
 /// States of admission checks.
 pub mod check_states {
     names! {

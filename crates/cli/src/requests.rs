@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
+use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope, api::core::v1::Namespace};
 use kube::{
     Api, Client, Resource,
     api::{ListParams, ObjectMeta},
@@ -79,9 +79,24 @@ pub async fn list<K>(api: &Api<K>, params: ListParams) -> Result<Vec<K>, Request
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
 {
+    list_of(api, &kind_of::<K>(), params).await
+}
+
+/// The same for a kind that is known at run time.
+///
+/// # Errors
+/// If the server refuses the list or cannot be reached.
+pub async fn list_of<K>(
+    api: &Api<K>,
+    kind: &str,
+    params: ListParams,
+) -> Result<Vec<K>, RequestFailure>
+where
+    K: Clone + DeserializeOwned + Debug,
+{
     let (mut objects, mut params) = (Vec::new(), params.limit(PAGE));
     loop {
-        let failed = RequestFailure::of("list", kind_of::<K>());
+        let failed = RequestFailure::of("list", kind);
         let page = api.list(&params).await.map_err(failed)?;
         objects.extend(page.items);
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
@@ -126,6 +141,15 @@ where
 {
     let failed = RequestFailure::of("get", format!("{} {name}", kind_of::<K>()));
     Api::all(client.clone()).get_opt(name).await.map_err(failed)
+}
+
+/// The identity of a cluster, which is the uid of its namespace `kube-system`; `None` without one.
+///
+/// # Errors
+/// If the server refuses the request or cannot be reached.
+pub async fn cluster_uid(client: &Client) -> Result<Option<String>, RequestFailure> {
+    let found: Option<Namespace> = find(client, "kube-system").await?;
+    Ok(found.and_then(|namespace| namespace.metadata.uid))
 }
 
 /// An object of a namespace, if it exists.

@@ -41,7 +41,7 @@ pub use self::{
         deactivated, deactivated_without_quota, deactivation_target, reactivated, was_deactivated,
     },
     evicted::{Eviction, evicted, migration_message},
-    field_ownership::owned_fields,
+    field_ownership::{applied_fields, status_apply},
     finished::{finished, replacement_message},
     legacy_reasons::with_legacy_reasons,
     message::for_condition,

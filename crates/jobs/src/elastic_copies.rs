@@ -17,7 +17,11 @@ use crds::{
 };
 use serde_json::{Value, json};
 
-use crate::{GenericJob, JobGates, group_sizes::GroupSizes};
+use crate::{
+    GenericJob, JobGates,
+    group_sizes::GroupSizes,
+    pod_counts::{count, n_pods, pods_of},
+};
 
 /// The size of a job, as far as its copies follow it.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,7 +84,6 @@ pub fn shrunk_pod_sets(clone: &Workload, wanted: &[PodSet]) -> Option<Vec<PodSet
     if clone.len() != wanted.len() || clone == wanted {
         return None;
     }
-    let count = |set: &PodSet| set.count.unwrap_or(1);
     let pairs = clone.iter().zip(wanted);
     let shrunk = pairs.map(|(set, wanted)| {
         let shrunk = PodSet { count: wanted.count, ..set.clone() };
@@ -166,15 +169,6 @@ fn shrunk((now, wanted): (i32, i32), granted: i32) -> i32 {
 /// Pods of a copy that grows to those of a later slice. The job may have shrunk again, and its Workload follows.
 fn grown((now, wanted): (i32, i32), granted: i32) -> i32 {
     now.max(granted.min(wanted))
-}
-
-fn n_pods(sets: &[PodSet]) -> i32 {
-    sets.iter().map(|set| set.count.unwrap_or(1)).sum()
-}
-
-fn pods_of(sets: &[PodSet], name: &str) -> i32 {
-    let set = sets.iter().find(|set| set.name == name);
-    set.map_or(0, |set| set.count.unwrap_or(1))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::pointer::Pointer;
 
-/// A list with a pod set per element, whose size copies follow.
+/// A list with a pod set per element. Copies follow the sizes of its elements.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ResizedGroups {

@@ -20,7 +20,7 @@ use crds::{
         labels::{JOB_UID, MULTI_KUEUE_ORIGIN, PREBUILT_WORKLOAD_NAME},
     },
     pod::{PodMetadata, PodTemplate},
-    v1beta2::{Workload, WorkloadSpec, WorkloadStatus},
+    v1beta2::{Workload, WorkloadStatus},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde_json::{Value, json};
@@ -52,12 +52,6 @@ const OF_POD: [&str; 3] = ["priority", "preemptionPolicy", "serviceAccount"];
 
 /// Start of the names of volumes with the token of a pod's account.
 const TOKEN_VOLUME: &str = "kube-api-access-";
-
-/// Whether an object is being rebuilt: half of what it will be is written.
-#[must_use]
-pub fn is_rebuilding(metadata: &ObjectMeta) -> bool {
-    crds::meta::annotation(metadata, REBUILD).is_some()
-}
 
 /// The job that a copy was made from, as it is created: suspended, given to MultiKueue, and marked.
 ///
@@ -103,13 +97,6 @@ pub fn original_workload(clone: &Workload, jobs: &[JobObject]) -> Workload {
     let mut spec = clone.spec.clone();
     spec.preemption_gates.retain(|gate| gate.name != MULTI_KUEUE);
     Workload { metadata, spec, status: WorkloadStatus::default(), ..Workload::default() }
-}
-
-/// Whether a Workload asks for what the clone asks for.
-#[must_use]
-pub fn asks_for_the_same(workload: &Workload, clone: &Workload) -> bool {
-    let compared = |spec: &WorkloadSpec| (spec.pod_sets.clone(), spec.queue_name.clone());
-    compared(&workload.spec) == compared(&clone.spec)
 }
 
 fn owners(clone: &Workload, jobs: &[JobObject]) -> Vec<OwnerReference> {

@@ -17,7 +17,7 @@ use crds::{
         conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED},
         reasons,
     },
-    v1beta2::{PodSet, ReclaimablePod, Workload},
+    v1beta2::{ReclaimablePod, Workload},
 };
 
 pub use self::pods_ready::pods_ready;
@@ -31,6 +31,7 @@ use crate::{
     GenericJob, JobGates, StopWrite,
     construct_workload::ReplacedSlice,
     generic_job::{JobOutcome, Stop},
+    pod_counts::pods_of,
     pod_set_info::PodSetInfo,
     pod_sets_info::{self, AssignedFlavors, PodSetsInfoError},
 };
@@ -491,10 +492,7 @@ fn of_slice<J: GenericJob>(
         return pods;
     }
     let sets = job.pod_sets(gates);
-    let count = |sets: &[PodSet], name: &str| {
-        sets.iter().find(|set| set.name == name).map_or(0, |set| set.count.unwrap_or(1))
-    };
-    let less = |name: &str| (count(&sets, name) - count(&workload.spec.pod_sets, name)).max(0);
+    let less = |name: &str| (pods_of(&sets, name) - pods_of(&workload.spec.pod_sets, name)).max(0);
     let pods = pods.into_iter();
     let pods = pods.map(|pod| ReclaimablePod { count: pod.count - less(&pod.name), ..pod });
     pods.filter(|pod| pod.count > 0).collect()
@@ -509,10 +507,7 @@ pub(crate) fn clamped_reclaimable_pods(
     if !gates.reclaimable_pods {
         return None;
     }
-    let count_of = |name: &str| {
-        let set = workload.spec.pod_sets.iter().find(|set| set.name == name);
-        set.map_or(0, |set| set.count.unwrap_or(1))
-    };
+    let count_of = |name: &str| pods_of(&workload.spec.pod_sets, name);
     let reclaimable: Vec<ReclaimablePod> = pods
         .into_iter()
         // The webhook refuses more reclaimable pods than the count (docs/reference/kueue.md §5.2).

@@ -82,10 +82,9 @@ fn with_pods() -> Value {
 
 /// The ConfigMap that the command reads, and that a manager in a pod would read.
 async fn enable_pods(hub: &Cluster) -> Result<()> {
-    let text = json!({
-        "apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration",
-        "integrations": { "frameworks": ["batch/job", "pod"] },
-    });
+    let mut text = with_pods();
+    text["apiVersion"] = json!("config.kueue.x-k8s.io/v1beta2");
+    text["kind"] = json!("Configuration");
     let map = json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": { "name": "kueue-manager-config", "namespace": NAMESPACE },

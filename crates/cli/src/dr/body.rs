@@ -9,7 +9,8 @@ use crds::{
     v1beta2::{Workload, WorkloadStatus},
 };
 use index::status::{
-    QuotaReservation, StatusStamp, admitted_on_cluster, owned_fields, pods_ready, quota_reserved,
+    QuotaReservation, StatusStamp, admitted_on_cluster, applied_fields, pods_ready, quota_reserved,
+    status_apply,
 };
 use jiff::Timestamp;
 use jobs::{GenericJob, JobObject, Pod, pods::group};
@@ -62,20 +63,7 @@ fn are_ready(copy: &CopySet) -> bool {
 /// The apply of a status to the observed version, as the manager's own field manager of admissions.
 #[must_use]
 pub fn status(workload: &Workload, status: &WorkloadStatus) -> Value {
-    let mut owned = json!(owned_fields(status.clone()));
-    if status.nominated_cluster_names.is_empty() {
-        owned["nominatedClusterNames"] = json!([]);
-    }
-    let metadata = &workload.metadata;
-    json!({
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
-        "kind": "Workload",
-        "metadata": {
-            "name": metadata.name, "namespace": metadata.namespace, "uid": metadata.uid,
-            "resourceVersion": metadata.resource_version,
-        },
-        "status": owned,
-    })
+    status_apply(workload, &applied_fields(workload, status))
 }
 
 /// The stamps of the manager on a copy (docs/reference/dispatch.md §6). The uid keeps them from another object of the name.

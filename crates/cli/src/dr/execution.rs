@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crds::{
-    names::{ADMISSION_MANAGER, INCARNATION_CONFIG_MAP, SLUICECTL},
+    names::{ADMISSION_MANAGER, INCARNATION_CONFIG_MAP, SLUICECTL, incarnation},
     v1alpha1::{ClusterCapacity, LOCAL},
     v1beta2::{Workload, WorkloadStatus},
 };
@@ -36,7 +36,7 @@ pub async fn make_incarnation(
     second: i64,
 ) -> Result<HubStamp, RebuildFailure> {
     let number = second.to_string();
-    let data = [("incarnation", &number), ("term", &number)];
+    let data = [(incarnation::NUMBER, &number), (incarnation::TERM, &number)];
     let data = data.map(|(key, value)| (key.to_owned(), value.clone()));
     let metadata = ObjectMeta {
         name: Some(INCARNATION_CONFIG_MAP.to_owned()),

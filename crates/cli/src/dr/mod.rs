@@ -33,9 +33,9 @@ use remote::WorkerUnavailable;
 
 use self::{
     execution::{RebuildRun, make_incarnation, take_entry_over},
-    observed::{ObservedHub, ObservedWorker},
+    observed::{HubStamp, ObservedHub, ObservedWorker},
     plan::{PlanRow, RowState, plan},
-    reading::{ReachedWorker, read_hub, read_workers},
+    reading::{read_hub, read_workers},
     report::RebuildReport,
 };
 use crate::{
@@ -123,31 +123,33 @@ pub async fn rebuild(
     let installation = HubInstallation::read(client, &request.namespace, &Kinds::default()).await?;
     let origin = request.origin.clone().unwrap_or_else(|| installation.origin.clone());
     let kinds = &installation.kinds;
-    let mut hub = read_hub(client, &request.namespace, kinds).await?;
+    let hub = read_hub(client, &request.namespace, kinds).await?;
     let place = (client, request.namespace.as_str());
     let names = (request.clusters.as_slice(), origin.as_str());
     // A copy of a kind that the manager is not configured for is a row of the plan.
     let all = with_built_in(kinds);
     let workers = read_workers(place, &hub.clusters, names, &all).await?;
-    let objects: Vec<ObservedWorker> = workers.iter().map(|one| one.objects.clone()).collect();
-    let mut rows = plan(&hub, &objects, installation.gates);
-    let of_another = of_another_manager(&objects, &hub.uid);
+    let mut rows = plan(&hub, &workers.objects, installation.gates);
+    let of_another_manager = of_another_manager(&workers.objects, &hub.uid);
     if !request.dry_run {
         if !request.accepted {
             return Err(RebuildFailure::NotAccepted);
         }
-        if hub.stamp.is_none() {
-            let second = Timestamp::now().as_second();
-            hub.stamp = Some(make_incarnation(client, &request.namespace, second).await?);
+        let stamp = match hub.stamp.clone() {
+            Some(stamp) => stamp,
+            None => {
+                let second = Timestamp::now().as_second();
+                make_incarnation(client, &request.namespace, second).await?
+            }
+        };
+        execute(client, (&hub, &stamp), &workers.clients, &mut rows).await;
+        // Last: until then the manager does not use the worker.
+        for worker in of_another_manager.iter().filter_map(|name| workers.clients.get(name)) {
+            take_entry_over(worker, (&origin, &hub.uid)).await?;
         }
-        execute(client, (&hub, &origin), &workers, &mut rows).await?;
     }
-    Ok(RebuildReport {
-        dry_run: request.dry_run,
-        origin,
-        of_another_manager: of_another,
-        workloads: rows,
-    })
+    let dry_run = request.dry_run;
+    Ok(RebuildReport { dry_run, origin, of_another_manager, workloads: rows })
 }
 
 /// These kinds and the built-in ones, each once.
@@ -164,27 +166,16 @@ fn of_another_manager(workers: &[ObservedWorker], uid: &str) -> Vec<String> {
 
 async fn execute(
     client: &Client,
-    (hub, origin): (&ObservedHub, &str),
-    workers: &[ReachedWorker],
+    (hub, stamp): (&ObservedHub, &HubStamp),
+    clients: &BTreeMap<String, Client>,
     rows: &mut [PlanRow],
-) -> Result<(), RebuildFailure> {
-    let clients: BTreeMap<String, Client> =
-        workers.iter().map(|one| (one.objects.cluster.clone(), one.client.clone())).collect();
-    let Some(stamp) = &hub.stamp else { return Ok(()) };
+) {
     for row in rows {
         let Some(rebuild) = &row.rebuild else { continue };
-        let run = RebuildRun::new((client, &clients), stamp, rebuild, hub);
+        let run = RebuildRun::new((client, clients), stamp, rebuild, hub);
         // One job that the API server refuses does not hold up the others.
         if let Err(failure) = run.finish().await {
             (row.state, row.reason) = (RowState::Failed, Some(failure.to_string()));
         }
     }
-    // Last: until then the manager does not use the worker.
-    for worker in workers {
-        let manager = &worker.objects.manager;
-        if !manager.is_empty() && *manager != hub.uid {
-            take_entry_over(&worker.client, (origin, &hub.uid)).await?;
-        }
-    }
-    Ok(())
 }

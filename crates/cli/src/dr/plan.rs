@@ -51,7 +51,7 @@ pub struct PlanRow {
     pub jobs: Vec<String>,
     /// The worker with the copy that counts; all of them if none does.
     pub clusters: Vec<String>,
-    /// Workers whose copies the manager will remove.
+    /// Workers from which the manager will remove copies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub removed_from: Vec<String>,
     /// What becomes of it.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crds::{
-    names::{INCARNATION_CONFIG_MAP, labels::MULTI_KUEUE_ORIGIN},
+    names::{INCARNATION_CONFIG_MAP, incarnation, labels::MULTI_KUEUE_ORIGIN},
     v1alpha1::ClusterCapacity,
     v1beta2::{MultiKueueCluster, Workload},
 };
@@ -20,16 +20,15 @@ use super::{
     RebuildFailure,
     observed::{HubStamp, ObservedHub, ObservedWorker, job_name, object_name},
 };
-use crate::requests::{RequestFailure, find, find_in, list, list_all, list_if_served};
+use crate::requests::{self, find_in, list, list_all, list_if_served, list_of};
 
-/// A worker with its client.
-pub struct ReachedWorker {
-    /// What it has.
-    pub objects: ObservedWorker,
-    /// A client with the manager's rights there.
-    pub client: Client,
-    /// The uid of its namespace kube-system.
-    uid: String,
+/// The workers.
+#[derive(Default)]
+pub struct ReachedWorkers {
+    /// What they have.
+    pub objects: Vec<ObservedWorker>,
+    /// Clients with the manager's rights there, by the name of the MultiKueueCluster.
+    pub clients: BTreeMap<String, Client>,
 }
 
 /// Reads the manager cluster.
@@ -51,7 +50,7 @@ pub async fn read_hub(
     let record: Option<ConfigMap> = find_in(client, namespace, INCARNATION_CONFIG_MAP).await?;
     Ok(ObservedHub {
         stamp: record.as_ref().and_then(stamp_of),
-        uid: cluster_uid(client, "the manager cluster").await?,
+        uid: identity(client, "the manager cluster").await?,
         kinds: kinds.clone(),
         namespaces: namespaces.into_iter().filter_map(|one| one.metadata.name).collect(),
         local_queues: list_all(client).await?,
@@ -71,8 +70,8 @@ pub fn stamp_of(record: &ConfigMap) -> Option<HubStamp> {
     let data = record.data.as_ref()?;
     let number = |key: &str| data.get(key)?.parse().ok();
     Some(HubStamp {
-        incarnation: number("incarnation")?,
-        term: number("term")?,
+        incarnation: number(incarnation::NUMBER)?,
+        term: number(incarnation::TERM)?,
         version: record.metadata.resource_version.clone()?,
     })
 }
@@ -86,7 +85,7 @@ pub async fn read_workers(
     clusters: &[MultiKueueCluster],
     (names, origin): (&[String], &str),
     kinds: &Kinds,
-) -> Result<Vec<ReachedWorker>, RebuildFailure> {
+) -> Result<ReachedWorkers, RebuildFailure> {
     let name_of = |one: &MultiKueueCluster| one.metadata.name.clone().unwrap_or_default();
     if let Some(unknown) =
         names.iter().find(|name| clusters.iter().all(|one| name_of(one) != **name))
@@ -95,40 +94,41 @@ pub async fn read_workers(
     }
     let directory = KubeconfigDirectory::default();
     let clients = WorkerClients::new(hub.clone(), namespace, directory, RequestMetrics::default());
-    let mut workers: Vec<ReachedWorker> = Vec::new();
+    let (mut workers, mut by_uid) = (ReachedWorkers::default(), BTreeMap::new());
     let selected = clusters.iter().filter(|one| names.is_empty() || names.contains(&name_of(one)));
     for cluster in selected {
         let name = name_of(cluster);
         let client = clients.by_kubeconfig(&name, &cluster.spec).await?;
-        let worker = read_worker(&name, client, origin, kinds).await;
-        let worker = worker.map_err(|error| RebuildFailure::Worker {
+        let worker = read_worker(&name, &client, origin, kinds).await;
+        let (uid, objects) = worker.map_err(|error| RebuildFailure::Worker {
             name: name.clone(),
             source: Box::new(error),
         })?;
         // Its copies would seem to be on two workers.
-        if let Some(twin) = workers.iter().find(|other| other.uid == worker.uid) {
-            let first = twin.objects.cluster.clone();
+        if let Some(first) = by_uid.insert(uid, name.clone()) {
             return Err(RebuildFailure::SameCluster { first, second: name });
         }
-        workers.push(worker);
+        workers.objects.push(objects);
+        workers.clients.insert(name, client);
     }
     Ok(workers)
 }
 
+/// The identity of a worker, and what it has.
 async fn read_worker(
     name: &str,
-    client: Client,
+    client: &Client,
     origin: &str,
     kinds: &Kinds,
-) -> Result<ReachedWorker, RebuildFailure> {
+) -> Result<(String, ObservedWorker), RebuildFailure> {
     let of_origin = ListParams::default().labels(&format!("{MULTI_KUEUE_ORIGIN}={origin}"));
     let mut jobs = Vec::new();
     for kind in kinds.iter() {
-        jobs.extend(jobs_of(&client, kind, &of_origin).await?);
+        jobs.extend(jobs_of(client, kind, &of_origin).await?);
     }
     // After the jobs: a job is never without the clone that was made with it.
     let clones: Vec<Workload> = list(&Api::all(client.clone()), of_origin).await?;
-    let capacities: Vec<ClusterCapacity> = list_if_served(&client).await?;
+    let capacities: Vec<ClusterCapacity> = list_if_served(client).await?;
     let mut entries = capacities.into_iter().flat_map(|one| one.spec.managers);
     let entry = entries.find(|entry| entry.origin == origin);
     let objects = ObservedWorker {
@@ -137,13 +137,11 @@ async fn read_worker(
         clones,
         jobs,
     };
-    let uid = cluster_uid(&client, name).await?;
-    Ok(ReachedWorker { objects, client, uid })
+    Ok((identity(client, name).await?, objects))
 }
 
-async fn cluster_uid(client: &Client, cluster: &str) -> Result<String, RebuildFailure> {
-    let found: Option<Namespace> = find(client, "kube-system").await?;
-    let uid = found.and_then(|found| found.metadata.uid);
+async fn identity(client: &Client, cluster: &str) -> Result<String, RebuildFailure> {
+    let uid = requests::cluster_uid(client).await?;
     uid.ok_or_else(|| RebuildFailure::NoIdentity(cluster.to_owned()))
 }
 
@@ -160,21 +158,9 @@ async fn jobs_of(
     params: &ListParams,
 ) -> Result<Vec<JobObject>, RebuildFailure> {
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource(kind));
-    let mut params = params.clone().limit(500);
-    let mut jobs = Vec::new();
-    loop {
-        let failed = RequestFailure::of("list", kind.name());
-        let page = match api.list(&params).await.map_err(failed) {
-            Err(failure) if failure.is_not_found() => return Ok(jobs),
-            page => page?,
-        };
-        for object in page.items {
-            jobs.push(decoded(kind, &object)?);
-        }
-        match page.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => params = params.continue_token(&token),
-            None => return Ok(jobs),
-        }
+    match list_of(&api, kind.name(), params.clone()).await {
+        Err(failure) if failure.is_not_found() => Ok(Vec::new()),
+        listed => listed?.iter().map(|object| decoded(kind, object)).collect(),
     }
 }
 
@@ -184,8 +170,7 @@ async fn jobs_of(
 /// If it does not decode.
 pub fn decoded(kind: &Kind, object: &DynamicObject) -> Result<JobObject, RebuildFailure> {
     let undecodable = |reason: String| {
-        let (namespace, name) = object_name(&object.metadata);
-        let object = format!("{} {namespace}/{name}", kind.name());
+        let object = requests::object_name(kind.name(), &object.metadata);
         RebuildFailure::Undecodable { object, reason }
     };
     let value = serde_json::to_value(object).map_err(|error| undecodable(error.to_string()))?;

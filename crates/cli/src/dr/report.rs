@@ -18,7 +18,7 @@ pub struct RebuildReport {
     pub dry_run: bool,
     /// The origin of the copies.
     pub origin: String,
-    /// Workers whose entry names another manager cluster.
+    /// Workers with an entry that names another manager cluster.
     pub of_another_manager: Vec<String>,
     /// A row per Workload.
     pub workloads: Vec<PlanRow>,

@@ -7,14 +7,14 @@
 //! A write that was done shows in the objects, so that a run continues where an earlier one ended.
 
 use crds::{
-    meta::{annotation, is_true},
+    meta::{annotation, is_rebuilding, is_true},
     names::{
         annotations::{INCARNATION, WORKLOAD_UID},
         conditions::QUOTA_RESERVED,
     },
     v1beta2::Workload,
 };
-use jobs::{GenericJob, JobObject, rebuilt::is_rebuilding};
+use jobs::{GenericJob, JobObject};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::{copies::CopySet, observed::HubStamp};

@@ -8,7 +8,7 @@ use crds::{
     v1beta2::MultiKueueCluster,
 };
 use jobs::Kinds;
-use k8s_openapi::{ByteString, api::core::v1::Namespace};
+use k8s_openapi::ByteString;
 use kube::{Api, Client, runtime::wait::await_condition};
 use serde_json::Value;
 use tokio::time::timeout;
@@ -25,7 +25,7 @@ use super::{
 use crate::{
     access::ClusterAccess,
     output::yaml,
-    requests::{RequestFailure, find, list_all},
+    requests::{self, RequestFailure, find, list_all},
 };
 
 /// In place of the token where manifests are printed.
@@ -179,8 +179,7 @@ fn base64(bytes: &[u8]) -> String {
 /// # Errors
 /// If it cannot be read.
 pub async fn cluster_uid(client: &Client) -> Result<String, JoinFailure> {
-    let found: Option<Namespace> = find(client, "kube-system").await?;
-    let uid = found.and_then(|namespace| namespace.metadata.uid);
+    let uid = requests::cluster_uid(client).await?;
     uid.ok_or_else(|| JoinFailure::NoObject { object: "Namespace kube-system".to_owned() })
 }
 

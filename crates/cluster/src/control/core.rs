@@ -7,7 +7,7 @@ use ::jobs::{
     pod_sets_info::AssignedFlavors,
     pods,
 };
-use crds::{names::reasons, v1beta2::Workload};
+use crds::{meta::is_rebuilding, names::reasons, v1beta2::Workload};
 use dispatch::Fleet;
 use engine::ids::WorkloadId;
 use kube::core::DynamicObject;
@@ -236,16 +236,19 @@ impl Core {
             if self.jobs.group_rests(group, &mut self.ctx) {
                 continue;
             }
-            if self.jobs.is_group_rebuilding(group) {
-                continue;
-            }
+            let mut rebuilding = false;
             let members = self.jobs.members_of(group).filter(|key| {
                 let child = matches!(self.jobs.managed_ancestor(key), Ok(Some(_)));
                 let job = self.jobs.get(key).map(|(_, job)| job);
+                rebuilding |= job.is_some_and(|job| is_rebuilding(job.metadata()));
                 let job = job.filter(|job| !child || is_deleted(job));
                 job.is_some_and(|job| (environment.managed)(key, job, false))
             });
             let members: Vec<JobKey> = members.cloned().collect();
+            // Without the members that are still to be made, the others would look like a group that has lost pods.
+            if rebuilding {
+                continue;
+            }
             let inputs = environment.inputs(&self.workloads);
             let effects = self.jobs.evaluate_group(group, &members, &inputs, &mut self.ctx);
             effects.into_iter().for_each(|(key, effect)| self.take_effect(&key, effect));

@@ -1,7 +1,8 @@
 //! Which jobs a manager suspends and starts (docs/reference/kueue.md §7.3, 0d to 0g).
 
-use ::jobs::{GenericJob, JobObject, integrations::ManagedKinds, rebuilt::is_rebuilding};
+use ::jobs::{GenericJob, JobObject, integrations::ManagedKinds};
 use config::ConfiguredSelector;
+use crds::meta::is_rebuilding;
 
 use super::{job_key::JobKey, namespaces_and_priorities::NamespacesAndPriorities};
 

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::field_ownership::owned_fields;
 use super::*;
 
 fn at(second: i64) -> StatusStamp {

@@ -2,7 +2,7 @@
 //!
 //! Source: docs/reference/kueue.md §2.4, §4.2.
 
-use crds::meta::is_true;
+use crds::meta::{is_rebuilding, is_true};
 use crds::names::{annotations, conditions};
 use crds::v1beta2::Workload;
 use engine::Time;
@@ -40,7 +40,7 @@ pub(super) fn is_excluded(config: &IndexConfig, workload: &Workload) -> bool {
         || workload.metadata.deletion_timestamp.is_some()
         || admission_gates(config, workload).is_some()
         // Until its status is complete it would be admitted a second time (docs/reference/dispatch.md §11).
-        || crds::meta::annotation(&workload.metadata, annotations::REBUILD).is_some()
+        || is_rebuilding(&workload.metadata)
         || workload.status.is_on_hold()
         || is_true(&workload.status.conditions, conditions::WAITING_FOR_REPLACEMENT_PODS)
 }

@@ -2,19 +2,15 @@
 
 use crds::v1beta2::Workload;
 
-use crate::{GenericJob, JobGates};
+use crate::{GenericJob, JobGates, pod_counts::n_pods};
 
 /// Whether the required pods are ready; `None` for a finished or deleted job, and for one with pods of another program. Of an elastic
 /// job they are those of the slice: further ones wait for another slice, and are no reason to evict this one.
 pub fn pods_ready<J: GenericJob>(job: &J, workload: &Workload, gates: JobGates) -> Option<bool> {
     let deleting = job.metadata().deletion_timestamp.is_some();
     let ready = || match job.is_elastic(gates) {
-        true => job.granted_pods_ready(granted(workload)),
+        true => job.granted_pods_ready(n_pods(&workload.spec.pod_sets)),
         false => job.pods_ready(),
     };
     (job.finished().is_none() && !deleting && !job.is_skipped()).then(ready)
-}
-
-fn granted(slice: &Workload) -> i32 {
-    slice.spec.pod_sets.iter().map(|set| set.count.unwrap_or(1)).sum()
 }

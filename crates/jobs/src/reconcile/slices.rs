@@ -34,6 +34,7 @@ use crate::{
     construct_workload::ReplacedSlice,
     elastic_copies::shrinks_on_workers,
     equivalence::{equivalent_to_prebuilt, same_work},
+    pod_counts::count,
 };
 
 /// Message of a slice that is neither the holder nor its replacement.
@@ -424,8 +425,4 @@ fn grows(wanted: &[PodSet], held: &[PodSet]) -> bool {
 
 fn same_counts(left: &[PodSet], right: &[PodSet]) -> bool {
     left.iter().map(count).eq(right.iter().map(count))
-}
-
-fn count(set: &PodSet) -> i32 {
-    set.count.unwrap_or(1)
 }

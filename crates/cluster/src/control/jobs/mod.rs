@@ -17,7 +17,6 @@
 //! | `slice_siblings` | other slices of an elastic job |
 //! | `replica_sets`, `set_evaluation` | which pods are of which set; what a set needs next |
 //! | `refusals` | why a job or a group gets no Workload, reported once |
-//! | `rebuilding` | groups of which members are being rebuilt |
 //! | `readiness` | whether the pods of a Workload are ready, and whether a group waits for replacements |
 //! | `steps` | the steps of a job or a group, as writes and Events |
 //! | `change` | writes of a job, and Events about it |
@@ -37,7 +36,6 @@ mod orphans;
 mod owners;
 mod pod_groups;
 mod readiness;
-mod rebuilding;
 mod refusals;
 mod replica_sets;
 mod set_evaluation;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use ::jobs::{pod_sets_info::AssignedFlavors, rebuilt::is_rebuilding};
+use ::jobs::pod_sets_info::AssignedFlavors;
+use crds::meta::is_rebuilding;
 use runtime::watch::Key;
 use variants::VariantAdmission;
 

@@ -13,7 +13,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use crds::names::INCARNATION_CONFIG_MAP;
+use crds::names::{
+    INCARNATION_CONFIG_MAP,
+    incarnation::{NUMBER, TERM},
+};
 use dispatch::{AcceptedIncarnation, HubIncarnation, SharedHistory};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ObjectMeta;
@@ -31,8 +34,6 @@ use crate::control::{
     timers::Reevaluation,
 };
 
-const INCARNATION: &str = "incarnation";
-const TERM: &str = "term";
 const UID: &str = "uid";
 const ACCEPTED: &str = "accepted";
 
@@ -150,7 +151,7 @@ impl IncarnationRecord {
         let mut data = object.and_then(|object| object.data.clone()).unwrap_or_default();
         let uid = object.and_then(|object| object.metadata.uid.clone());
         let restored = data.get(UID).is_some_and(|of| Some(of) != uid.as_ref());
-        let id = number(&data, INCARNATION);
+        let id = number(&data, NUMBER);
         // Copies of the history that both sides share are followed further; only what came after the backup is
         // disputed.
         if let (true, Some(present)) = (self.went_back, &self.present) {
@@ -161,7 +162,7 @@ impl IncarnationRecord {
         let raised = clock.max(id.unwrap_or(0).saturating_add(1));
         let id = id.filter(|_| !restored && !self.went_back).unwrap_or(raised);
         let term = clock.max(number(&data, TERM).unwrap_or(0).saturating_add(1));
-        data.insert(INCARNATION.to_owned(), id.to_string());
+        data.insert(NUMBER.to_owned(), id.to_string());
         data.insert(TERM.to_owned(), term.to_string());
         data.extend(uid.map(|uid| (UID.to_owned(), uid)));
         data
@@ -189,7 +190,7 @@ fn read(tracked: &Tracked<ConfigMap>) -> Option<HubIncarnation> {
     let data = object.data.as_ref()?;
     let accepted = data.get(ACCEPTED).map(String::as_str).unwrap_or_default();
     Some(HubIncarnation {
-        id: number(data, INCARNATION)?,
+        id: number(data, NUMBER)?,
         term: number(data, TERM)?,
         began_at: tracked.version(),
         accepted: accepted.split(',').filter_map(|text| accepted_of(text.trim())).collect(),

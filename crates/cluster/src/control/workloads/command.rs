@@ -190,15 +190,7 @@ pub(super) fn apply_status(
     workload: &Workload,
     status: &WorkloadStatus,
 ) -> Result<Write, WriteError> {
-    // Fields of other managers stay out, e.g. reclaimablePods: this apply would take them over
-    // (docs/reference/kueue.md §2.6).
-    let mut owned = json!(index::status::owned_fields(status.clone()));
-    let nominated = |status: &WorkloadStatus| !status.nominated_cluster_names.is_empty();
-    // A field that is left out stays if another field manager has applied it, as an external dispatcher does
-    // (docs/reference/multikueue.md §1.10).
-    if nominated(&workload.status) && !nominated(status) {
-        owned["nominatedClusterNames"] = json!([]);
-    }
+    let owned = index::status::applied_fields(workload, status);
     apply_as((purpose, ADMISSION_MANAGER), key, workload, &owned)
 }
 
@@ -209,17 +201,7 @@ pub(super) fn apply_as(
     workload: &Workload,
     status: &Value,
 ) -> Result<Write, WriteError> {
-    let fields = json!({
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
-        "kind": "Workload",
-        "metadata": {
-            "name": &*key.name,
-            "namespace": key.namespace.as_deref(),
-            "uid": workload.metadata.uid,
-            "resourceVersion": workload.metadata.resource_version,
-        },
-        "status": status,
-    });
+    let fields = index::status::status_apply(workload, status);
     Write::apply::<Workload>(purpose, key, Some("status"), manager, &fields)
 }
 
