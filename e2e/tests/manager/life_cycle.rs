@@ -85,8 +85,9 @@ async fn finished_and_deactivated_work_goes_and_usage_is_recorded() -> Result<()
     cluster.until_gone(&jobs, "late", TIMEOUT).await?;
     cluster.until_all(&workloads, "", "all are deleted", TIMEOUT, <[Workload]>::is_empty).await?;
 
-    let metrics = manager.scrape().await?;
-    counts_by_labels_of_workloads(&metrics)?;
+    // The watch of the manager may deliver the last deletion after the one above.
+    let metrics =
+        manager.until_scraped("Workloads count by their labels", counts_by_labels).await?;
     let series = "sluice_setting_without_effect{setting=\"clientConnection\"} 1";
     ensure!(metrics.contains(series), "{metrics}");
     dumps_its_state(&manager.process).await
@@ -106,22 +107,20 @@ async fn dumps_its_state(manager: &Process) -> Result<()> {
     timeout(TIMEOUT, dumped).await.with_context(|| manager.log_tail(20))
 }
 
+/// Whether both admissions are counted, and no gauge counts a Workload that is gone.
+///
 /// The Job `ends` has given its label to its Workload; that of `late` has a value that is not tracked.
-fn counts_by_labels_of_workloads(metrics: &str) -> Result<()> {
-    for value in ["train", UNTRACKED_METRIC_VALUE] {
-        let admitted = metrics.lines().any(|line| {
+fn counts_by_labels(metrics: &str) -> bool {
+    let admitted = |value: &str| {
+        metrics.lines().any(|line| {
             line.starts_with("kueue_local_queue_admitted_workloads_total{")
                 && line.contains(&format!("namespace=\"{SPACE}\""))
                 && line.contains(&format!("custom_type=\"{value}\""))
                 && line.ends_with("} 1.0")
-        });
-        ensure!(admitted, "{value} in {metrics}");
-    }
-    // Both Workloads are gone, and their gauges with them.
-    let gauges =
+        })
+    };
+    let mut gauges =
         metrics.lines().filter(|line| line.starts_with("kueue_admitted_active_workloads{"));
-    for gauge in gauges {
-        ensure!(gauge.ends_with("} 0.0") || !gauge.contains("custom_type"), "{gauge}");
-    }
-    Ok(())
+    ["train", UNTRACKED_METRIC_VALUE].into_iter().all(admitted)
+        && gauges.all(|gauge| gauge.ends_with("} 0.0") || !gauge.contains("custom_type"))
 }
