@@ -60,7 +60,7 @@ impl ChildJobs {
 /// restore.
 pub(super) fn stop_child(key: &JobKey, tracked: &Tracked<JobObject>, ctx: &mut Context) {
     let (job, waiter) = (tracked.object(), Reevaluation::Job(key.clone()));
-    // A set has no switch: its pods are held, and the webhook has told them by whom.
+    // A set has no switch: its pods are held by an annotation that the webhook has written.
     let runs = !job.spec_suspended()
         && job.finished().is_none()
         && job.set_size().is_none()

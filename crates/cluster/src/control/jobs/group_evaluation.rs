@@ -42,14 +42,15 @@ impl GroupEvaluation<'_> {
         refused: &mut Refusals<Key>,
         ctx: &mut Context,
     ) -> Vec<(Key, WorkloadEffect)> {
-        let mut steps = self.steps(ctx);
-        self.wait(ctx);
+        let pods = self.pods();
+        let mut steps = self.steps(&pods, ctx);
+        self.wait(&pods, ctx);
         refused.report_once(self.group, &mut steps);
-        self.take(steps, ctx)
+        self.take(steps, &pods, ctx)
     }
 
     /// The next steps.
-    fn steps(&self, ctx: &Context) -> Vec<ReconcileStep<JobObject>> {
+    fn steps(&self, pods: &[&Pod], ctx: &Context) -> Vec<ReconcileStep<JobObject>> {
         let record = self.inputs.workloads.get(self.group);
         let is_free = |pod: &Pod| {
             let key = self.key_of(pod);
@@ -60,7 +61,7 @@ impl GroupEvaluation<'_> {
         };
         let steps = group::reconcile(GroupContext {
             group: &self.group.name,
-            pods: &self.pods(),
+            pods,
             workload: record.map(|record| &**record.object()),
             flavors: self.inputs.flavors,
             gates: self.config.gates,
@@ -71,14 +72,14 @@ impl GroupEvaluation<'_> {
     }
 
     /// Evaluates the group again when members may be written that may not now, and when pods on a silent node count no longer.
-    fn wait(&self, ctx: &mut Context) {
+    fn wait(&self, pods: &[&Pod], ctx: &mut Context) {
         let waiter = Reevaluation::PodGroup(self.group.clone());
         for key in self.managed {
             if let Some(tracked) = self.jobs.get(key) {
                 ctx.is_free(&Target::job(key), &tracked.stamp(), &waiter);
             }
         }
-        let until = group::active_until(&self.pods(), ctx.now, self.config.gates);
+        let until = group::active_until(pods, ctx.now, self.config.gates);
         if let Some(until) = until.filter(|until| *until < Timestamp::MAX) {
             ctx.agenda.at(until, waiter);
         }
@@ -88,11 +89,12 @@ impl GroupEvaluation<'_> {
     fn take(
         &self,
         steps: Vec<ReconcileStep<JobObject>>,
+        pods: &[&Pod],
         ctx: &mut Context,
     ) -> Vec<(Key, WorkloadEffect)> {
-        let (pods, gates) = (self.pods(), self.config.gates);
+        let gates = self.config.gates;
         // Without members no job can be written, but quota and finalizer of the Workload are still released.
-        let Some(oldest) = group::oldest(&pods) else {
+        let Some(oldest) = group::oldest(pods) else {
             return steps.iter().filter_map(|step| release(self.group, step)).collect();
         };
         let key = self.key_of(oldest);
@@ -106,7 +108,7 @@ impl GroupEvaluation<'_> {
             had: self.inputs.workloads.get(self.group).map(|record| &**record.object()),
             priority: priority_source(oldest, gates),
             workload: &|_, priority| {
-                let composition = group::compose(&self.group.name, &pods, gates).ok()?;
+                let composition = group::compose(&self.group.name, pods, gates).ok()?;
                 let copied = &self.config.keys_to_copy;
                 group::group_workload(&self.group.name, &composition, priority, copied, gates)
             },

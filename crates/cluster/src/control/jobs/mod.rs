@@ -6,7 +6,7 @@
 //! | file | concept |
 //! |---|---|
 //! | `ancestors` | children of managed jobs |
-//! | `owners` | which Workloads belong to which job |
+//! | `owners`, `workload_jobs` | which Workloads belong to which job, and the jobs of one |
 //! | `orphans` | dispatched jobs whose Workload was removed by force |
 //! | `dispatchable` | whether a job can be dispatched to workers |
 //! | `announcements` | Events about a job that follow from its Workload |
@@ -42,6 +42,7 @@ mod set_evaluation;
 mod slice_siblings;
 mod steps;
 mod workload_command;
+mod workload_jobs;
 
 use std::sync::Arc;
 
@@ -66,6 +67,7 @@ pub(crate) use self::{
     change::{JobChange, resource},
     inputs::{JobInputs, JobsConfig, WorkloadEffect},
     orphans::OrphanedJob,
+    workload_jobs::WorkloadJobs,
 };
 
 use self::{
@@ -133,37 +135,27 @@ impl Jobs {
         self.config.gates
     }
 
-    /// The jobs of a Workload: its owners, or a job that names it.
-    pub(crate) fn all_of(&self, key: &Key, workload: &Workload) -> Vec<(&JobKey, &Arc<JobObject>)> {
-        let owners = self.owners.owners(key, workload).into_iter();
-        let owners = owners.filter_map(|(job, uid)| {
-            // A job that was made anew under the name is not the owner.
-            self.get(&job).filter(|(_, job)| job.metadata().uid.as_deref() == Some(&*uid))
-        });
-        let owners: Vec<_> = owners.collect();
-        if !owners.is_empty() {
-            return owners;
-        }
-        // Operators copy labels to the objects that they create: what another object controls names no Workload itself.
-        let mut naming = self.owners.naming(key).filter_map(|job| self.get(job));
-        naming.find(|(_, job)| controller(job.metadata()).is_none()).into_iter().collect()
+    /// The jobs of a Workload.
+    pub(crate) fn of_workload<'s, 'w>(
+        &'s self,
+        key: &'w Key,
+        workload: &'w Workload,
+    ) -> WorkloadJobs<'s, 'w> {
+        WorkloadJobs { jobs: &self.jobs, owners: &self.owners, key, workload }
     }
 
     /// The first job of a Workload.
     pub(crate) fn of(&self, key: &Key, workload: &Workload) -> Option<(&JobKey, &Arc<JobObject>)> {
-        self.all_of(key, workload).into_iter().next()
+        self.of_workload(key, workload).all().next()
     }
 
-    /// The jobs of a Workload that are copied to workers. Pods of a set are not: they are made from its copy.
+    /// The jobs of a Workload that are copied to workers.
     pub(crate) fn dispatched(
         &self,
         key: &Key,
         workload: &Workload,
     ) -> Vec<(&JobKey, &Arc<JobObject>)> {
-        let all = self.all_of(key, workload);
-        let sets = all.iter().copied().filter(|(_, job)| job.set_size().is_some());
-        let sets: Vec<_> = sets.collect();
-        if sets.is_empty() { all } else { sets }
+        self.of_workload(key, workload).dispatched()
     }
 
     /// Workloads that a job owns.
@@ -231,7 +223,7 @@ impl Jobs {
 
     /// Why the job of a Workload cannot be dispatched to workers.
     pub(crate) fn undispatchable(&self, key: &Key, workload: &Workload) -> Option<String> {
-        let job = self.dispatched(key, workload).first().map(|(_, job)| &***job);
+        let job = self.of_workload(key, workload).first_dispatched().map(|job| &**job);
         dispatchable::refusal(job, workload, &self.config.kinds)
     }
 
@@ -331,7 +323,7 @@ impl Jobs {
         if let Some(after) = &change.after
             && let Some(message) = announcements::waiting_checks(change.before.as_deref(), after)
         {
-            let jobs = self.all_of(&change.key, after).into_iter();
+            let jobs = self.of_workload(&change.key, after).all();
             let waiting = jobs.filter(|(_, job)| job.is_suspended());
             let events = waiting.map(|(_, job)| announcements::checks(job, message.clone()));
             events.for_each(|event| ctx.outbox.publish(event));
@@ -348,8 +340,9 @@ impl Jobs {
         // All members are evaluated together. A Workload without any is released.
         if self.groups.contains(key) || group::is_group_workload(workload) {
             // The group may be a replica of a set.
-            let jobs = self.owners.jobs_of(key, workload).into_iter();
-            ctx.agenda.jobs(jobs.filter(|job| job.kind.members().is_some()));
+            let naming = self.owners.naming(key).filter(|job| job.kind.members().is_some());
+            ctx.agenda.jobs(self.owners.sets_of(key, workload).map(|(set, _)| set));
+            ctx.agenda.jobs(naming.cloned());
             return ctx.agenda.now(Reevaluation::PodGroup(key.clone()));
         }
         for job in self.owners.jobs_of(key, workload) {
@@ -518,7 +511,10 @@ impl Jobs {
     }
 
     fn evaluate_with_workloads(&self, key: &JobKey, ctx: &mut Context) {
-        ctx.agenda.workloads(self.owners.owned_by(key).cloned());
+        // The evaluation of a group is followed by that of its Workload, once for all members that change meanwhile.
+        let group = self.group_of(key);
+        let owned = self.owners.owned_by(key).filter(|owned| Some(*owned) != group.as_ref());
+        ctx.agenda.workloads(owned.cloned());
         ctx.agenda.jobs(self.children.descendants(key));
         ctx.agenda.now(Reevaluation::Job(key.clone()));
     }

@@ -35,15 +35,15 @@ impl Owners {
 
     /// Records the owners of a Workload.
     pub(super) fn add_workload(&mut self, key: &Key, workload: &Workload) {
-        for (owner, _) in self.owners(key, workload) {
+        let owners: Vec<JobKey> = self.owners(key, workload).map(|(job, _)| job).collect();
+        for owner in owners {
             self.owned.entry(owner).or_default().insert(key.clone());
         }
     }
 
     /// Forgets a Workload. Returns the jobs that owned it.
     pub(super) fn remove_workload(&mut self, key: &Key, workload: &Workload) -> Vec<JobKey> {
-        let owners: Vec<JobKey> =
-            self.owners(key, workload).into_iter().map(|(job, _)| job).collect();
+        let owners: Vec<JobKey> = self.owners(key, workload).map(|(job, _)| job).collect();
         for owner in &owners {
             self.owned.remove_member(owner, key);
         }
@@ -117,25 +117,50 @@ impl Owners {
     }
 
     /// The owners of a Workload and the jobs that name it.
-    pub(super) fn jobs_of(&self, key: &Key, workload: &Workload) -> Vec<JobKey> {
-        let owners = self.owners(key, workload).into_iter().map(|(job, _)| job);
-        owners.chain(self.naming(key).cloned()).collect()
+    pub(super) fn jobs_of<'a>(
+        &'a self,
+        key: &'a Key,
+        workload: &'a Workload,
+    ) -> impl Iterator<Item = JobKey> {
+        self.owners(key, workload).map(|(job, _)| job).chain(self.naming(key).cloned())
     }
 
     /// Jobs that own a Workload, each with its uid: the controller alone, or every owner of a group without one.
-    pub(super) fn owners(&self, key: &Key, workload: &Workload) -> Vec<(JobKey, String)> {
-        if let Some(controller) = self.controller(key, workload) {
-            return vec![controller];
-        }
-        let owners = workload.metadata.owner_references.iter().flatten();
-        owners.filter_map(|owner| Some((self.owner_key(key, owner)?, owner.uid.clone()))).collect()
+    ///
+    /// A group has thousands of owners, and most callers need the first: keys are made one after the other.
+    pub(super) fn owners<'w>(
+        &self,
+        key: &'w Key,
+        workload: &'w Workload,
+    ) -> impl Iterator<Item = (JobKey, &'w str)> {
+        let references = self.references(workload).iter();
+        references.filter_map(|owner| Some((self.owner_key(key, owner)?, owner.uid.as_str())))
     }
 
-    /// The job that controls a Workload, and its uid. An owner of another kind is none of our jobs.
-    pub(super) fn controller(&self, key: &Key, workload: &Workload) -> Option<(JobKey, String)> {
-        let mut owners = workload.metadata.owner_references.iter().flatten();
-        let owner = owners.find(|owner| owner.controller == Some(true))?;
-        Some((self.owner_key(key, owner)?, owner.uid.clone()))
+    /// Those of them that are sets of pods.
+    pub(super) fn sets_of<'w>(
+        &self,
+        key: &'w Key,
+        workload: &'w Workload,
+    ) -> impl Iterator<Item = (JobKey, &'w str)> {
+        let sets: Vec<&Kind> = self.kinds.iter().filter(|kind| kind.members().is_some()).collect();
+        let references = self.references(workload).iter();
+        references.filter_map(move |owner| {
+            let kind = sets.iter().find(|kind| kind.is_kind_of(&owner.api_version, &owner.kind))?;
+            let set = Key { namespace: key.namespace.clone(), name: owner.name.as_str().into() };
+            Some((JobKey::new(kind, &set), owner.uid.as_str()))
+        })
+    }
+
+    /// The controller alone, if it is a job, or all owners.
+    fn references<'a>(&self, workload: &'a Workload) -> &'a [OwnerReference] {
+        let owners = workload.metadata.owner_references.as_deref().unwrap_or_default();
+        let is_job =
+            |owner: &OwnerReference| self.kinds.find(&owner.api_version, &owner.kind).is_some();
+        match owners.iter().find(|owner| owner.controller == Some(true)) {
+            Some(controller) if is_job(controller) => std::slice::from_ref(controller),
+            _ => owners,
+        }
     }
 
     /// The job that an owner reference of an object in a namespace names.

@@ -14,8 +14,8 @@ use super::Jobs;
 impl Jobs {
     /// Whether the pods of the job of a Workload are ready.
     pub(crate) fn pods_ready(&self, key: &Key, workload: &Workload) -> Option<bool> {
-        let owners = self.all_of(key, workload);
-        match owners.iter().find_map(|(_, job)| job.set_size()) {
+        let first = self.of_workload(key, workload).first_dispatched();
+        match first.and_then(|job| job.set_size()) {
             // What a set that was scaled to zero was before stays: its pods do not come back by themselves.
             Some(SetSize::Group { pods: 0 }) => None,
             _ if self.groups.contains(key) => {

@@ -70,8 +70,7 @@ pub(super) fn evaluate_siblings(owners: &Owners, change: &WorkloadChange, ctx: &
     };
     let [before, after] = sides.map(|one| clusters(one).unwrap_or_default());
     if before != after {
-        let sets = owners.owners(&change.key, workload).into_iter();
-        let sets = sets.filter(|(owner, _)| owner.kind.members().is_some());
+        let sets = owners.sets_of(&change.key, workload);
         sets.for_each(|(set, _)| ctx.agenda.workloads(owners.owned_by(&set).cloned()));
     }
 }

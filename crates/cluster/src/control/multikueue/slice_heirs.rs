@@ -85,7 +85,7 @@ impl<'a> SliceHeirs<'a> {
 
     /// Whether a later slice with quota replaces a Workload.
     pub(super) fn has_successor(self, key: &Key, workload: &Workload) -> bool {
-        let jobs = self.jobs.all_of(key, workload).into_iter();
+        let jobs = self.jobs.of_workload(key, workload).all();
         let mut slices = jobs.flat_map(|(job, _)| self.jobs.owned_workloads(job));
         slices.any(|other| {
             let record = self.workloads.get(other).filter(|one| keeps_quota(one));

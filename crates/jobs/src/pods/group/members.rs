@@ -15,8 +15,6 @@ pub(super) struct Members<'a> {
     pub(super) excess: Vec<&'a Pod>,
     /// Inactive members for which there are active ones.
     pub(super) replaced: Vec<&'a Pod>,
-    /// Pods that are missing.
-    pub(super) n_absent: usize,
 }
 
 /// Assigns members to the pod sets of a Workload. A member of another role is none of these: it waits.
@@ -27,23 +25,40 @@ pub(super) fn assign<'a>(pods: &[&'a Pod], pod_sets: &[PodSet]) -> Members<'a> {
     }
     let mut members = Members::default();
     for set in pod_sets {
-        let count = usize::try_from(set.count.unwrap_or(1)).unwrap_or(0);
-        assign_role(of_role.remove(set.name.as_str()).unwrap_or_default(), count, &mut members);
+        let pods = of_role.remove(set.name.as_str()).unwrap_or_default();
+        assign_role(pods, expected(set), &mut members);
     }
     members
+}
+
+/// Whether a pod set has fewer active members than pods.
+pub(super) fn is_any_absent(pods: &[&Pod], pod_sets: &[PodSet]) -> bool {
+    pod_sets.iter().any(|set| {
+        let active = |pod: &&&Pod| pod.is_runnable_or_succeeded() && pod.role() == set.name;
+        pods.iter().filter(active).take(expected(set)).count() < expected(set)
+    })
+}
+
+/// The number of pods of a pod set.
+fn expected(set: &PodSet) -> usize {
+    usize::try_from(set.count.unwrap_or(1)).unwrap_or(0)
 }
 
 fn assign_role<'a>(pods: Vec<&'a Pod>, count: usize, members: &mut Members<'a>) {
     let (mut active, mut inactive): (Vec<&Pod>, Vec<&Pod>) =
         pods.into_iter().partition(|pod| pod.is_runnable_or_succeeded());
-    members.n_absent += count.saturating_sub(active.len());
-    sort_active(&mut active);
-    members.excess.extend(active.split_off(count.min(active.len())));
+    // A sort of thousands of members costs more than all else here, and decides nothing unless some of them leave.
+    if active.len() > count {
+        sort_active(&mut active);
+        members.excess.extend(active.split_off(count));
+    }
     // An inactive member is the history of its role until another one stands in for it.
     let n_pods = active.len() + inactive.len();
     let n_replaced = n_pods.saturating_sub(count).min(inactive.len());
-    sort_inactive(&mut inactive);
-    members.replaced.extend(inactive.split_off(inactive.len() - n_replaced));
+    if n_replaced > 0 {
+        sort_inactive(&mut inactive);
+        members.replaced.extend(inactive.split_off(inactive.len() - n_replaced));
+    }
     members.kept.extend(active);
     members.kept.extend(inactive);
 }

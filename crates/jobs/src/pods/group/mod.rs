@@ -396,12 +396,12 @@ pub fn waiting_for_replacement(
     gates: JobGates,
 ) -> Option<ReplacementCondition> {
     let conditions = &workload.status.conditions;
-    let members = members::assign(pods, &workload.spec.pod_sets);
     let current = find(conditions, WAITING_FOR_REPLACEMENT_PODS);
     let waits = current.is_some_and(|one| one.status == "True");
     // A group that was admitted before all its pods exist does not wait for a replacement.
     let name = workload.metadata.name.as_deref().unwrap_or_default();
-    if members.n_absent == 0 || status::may_be_incomplete(pods, name, gates) {
+    let complete = !members::is_any_absent(pods, &workload.spec.pod_sets);
+    if complete || status::may_be_incomplete(pods, name, gates) {
         return waits.then(|| ReplacementCondition {
             waits: false,
             reason: reasons::PODS_READY.to_owned(),
