@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use ::jobs::{
     GenericJob, JobObject,
     ancestor_search::{AncestorError, AncestorSearch, AncestorStep},
-    integrations::controller,
 };
 
 use runtime::events::EventType;
@@ -74,16 +73,13 @@ pub(super) fn stop_child(key: &JobKey, tracked: &Tracked<JobObject>, ctx: &mut C
     submit(key, tracked, &JobChange::spec(after, Purpose::Stop), ctx);
 }
 
-/// The topmost managed ancestor of a job among the observed jobs.
+/// The topmost managed ancestor of a job that has a controller, among the observed jobs.
 pub(super) fn managed_ancestor(
     (key, job): (&JobKey, &JobObject),
     jobs: &KeyMap<JobKey, Tracked<JobObject>>,
     owners: &Owners,
     config: &JobsConfig,
 ) -> Result<Option<JobKey>, AncestorError> {
-    if controller(job.metadata()).is_none() {
-        return Ok(None);
-    }
     let (mut search, mut step) =
         AncestorSearch::begin(job.metadata(), &config.managed, config.without_queue_name);
     loop {

@@ -240,7 +240,8 @@ impl Jobs {
 
     /// The topmost managed job of which this one is a child. A pod of a set is none: its group starts it.
     pub(crate) fn managed_ancestor(&self, key: &JobKey) -> Result<Option<JobKey>, AncestorError> {
-        let Some((key, job)) = self.get(key).filter(|(key, job)| !self.is_of_set(key, job)) else {
+        let controlled = self.get(key).filter(|(_, job)| controller(job.metadata()).is_some());
+        let Some((key, job)) = controlled.filter(|(key, job)| !self.is_of_set(key, job)) else {
             return Ok(None);
         };
         ancestors::managed_ancestor((key, job), &self.jobs, &self.owners, &self.config)
@@ -316,6 +317,9 @@ impl Jobs {
     /// Takes a change of a Workload: its jobs are evaluated.
     pub(crate) fn workload_changed(&mut self, change: &WorkloadChange, ctx: &mut Context) {
         match (&change.before, &change.after) {
+            // A group has thousands of owners, and hardly any change is about them.
+            (Some(before), Some(after))
+                if before.metadata.owner_references == after.metadata.owner_references => {}
             (_, Some(after)) => self.owners.add_workload(&change.key, after),
             (Some(before), None) => self.workload_removed(&change.key, before),
             (None, None) => {}

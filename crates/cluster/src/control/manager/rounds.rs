@@ -26,9 +26,9 @@ impl ManagerControl {
     pub(super) fn evaluate_workloads(&mut self) -> usize {
         let keys = self.core.ctx.agenda.take_workloads();
         for key in &keys {
-            // What is written about it is half of what it will be (docs/reference/dispatch.md §11).
             if self.core.workloads.get(key).is_some_and(|one| is_rebuilding(&one.object().metadata))
             {
+                self.core.workloads.release_deleted(key, &mut self.core.ctx);
                 continue;
             }
             if let Some(change) = self.core.ended_backoff(key) {

@@ -69,3 +69,17 @@ fn copies_are_followed_once_the_marks_are_gone() {
     assert!(orders.iter().any(|one| one.starts_with("hub ")), "{orders:?}");
     assert!(orders.iter().all(|one| !one.starts_with("east ")), "{orders:?}");
 }
+
+/// A person gives the Workload up while it is being rebuilt.
+#[test]
+fn a_deleted_workload_is_released_in_spite_of_its_mark() {
+    for job in [marked(waiting()), waiting()] {
+        let mut workload = marked(hub_workload());
+        workload["metadata"]["deletionTimestamp"] = json!("2026-06-01T00:00:00Z");
+        workload["metadata"]["finalizers"] = json!(["kueue.x-k8s.io/resource-in-use"]);
+        let mut control = dispatching(&job, &[workload]);
+        let (clone, copy) = copies();
+        connect(&mut control, vec![clone], vec![copy]);
+        assert_eq!(orders(&control.decide(NOW)), ["hub unfinalize"]);
+    }
+}

@@ -265,6 +265,15 @@ impl Workloads {
         self.finish_once(key, reasons::OWNER_NOT_FOUND, message);
     }
 
+    /// Lets a Workload go that is being rebuilt and was deleted. Nothing else is decided about it: what is written about it is
+    /// half of what it will be (docs/reference/dispatch.md §11).
+    pub(crate) fn release_deleted(&mut self, key: &Key, ctx: &mut Context) {
+        let object = self.records.get(key).map(|record| record.object());
+        if object.is_some_and(|workload| workload.metadata.deletion_timestamp.is_some()) {
+            self.perform(key, &WorkloadCommand::RemoveFinalizer, None, ctx);
+        }
+    }
+
     /// Keeps the reason why a Workload is pending. A changed reason does not put off the time at which it is written.
     pub(crate) fn explain(&mut self, key: &Key, pending: PendingMessage) {
         if let Some(record) = self.records.get_mut(key) {
