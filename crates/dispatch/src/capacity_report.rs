@@ -4,6 +4,10 @@ use engine::{Amount, ids::ResourceId, node_selection::NodeTaint};
 
 use crate::JobGvk;
 
+/// Version of the dispatch protocol that this program speaks. It changes when a program of the version before would be wrong about a
+/// report or a copy; fields and annotations that such a program may ignore are added without a change.
+pub const PROTOCOL: i32 = 1;
+
 /// How a worker admits clones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WorkerMode {
@@ -32,6 +36,8 @@ pub struct NodeClassCapacity {
 /// The capacity report of one cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CapacityReport {
+    /// Version of the dispatch protocol of its agent, if it is another one than [`PROTOCOL`].
+    pub other_protocol: Option<i32>,
     /// Admission mode of the worker.
     pub mode: WorkerMode,
     /// resourceVersion of the newest Workload that the report includes.

@@ -196,6 +196,9 @@ impl Fleet {
         if cluster.stale {
             return Err(ClusterRefusal::StaleReport);
         }
+        if let Some(version) = report.other_protocol {
+            return Err(ClusterRefusal::OtherProtocol(version));
+        }
         if !policy.draining(id) && !report.kinds.contains(&request.kind) {
             return Err(ClusterRefusal::KindNotSupported(request.kind.clone()));
         }

@@ -46,7 +46,7 @@ pub mod workload;
 
 pub use admission_check::{CheckStatus, ClusterAvailability, bad_config, check_status};
 pub use assigned_workload::{AssignedPodSet, AssignedWorkload};
-pub use capacity_report::{CapacityReport, NodeClassCapacity, WorkerMode};
+pub use capacity_report::{CapacityReport, NodeClassCapacity, PROTOCOL, WorkerMode};
 pub use cluster_choice::PlacementRequest;
 pub use cluster_race::{ClusterRace, Nominated, ROUND};
 pub use dispatcher::{Dispatcher, IncrementalSteps};

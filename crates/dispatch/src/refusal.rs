@@ -10,7 +10,7 @@ use engine::{
     ids::{ClusterId, ResourceId, WorkloadId},
 };
 
-use crate::{JobGvk, RunTime};
+use crate::{JobGvk, PROTOCOL, RunTime};
 
 /// The cause of a capacity shortage.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +57,8 @@ pub enum ClusterRefusal {
     QueueFull,
     /// The last report of the cluster is too old.
     StaleReport,
+    /// Its agent speaks this version of the dispatch protocol, which is not that of the manager.
+    OtherProtocol(i32),
     /// Its agent gets no grants, which `execution: ExactlyOnce` needs.
     NoLeases,
     /// The policy drains the cluster.
@@ -120,6 +122,12 @@ impl fmt::Display for RefusalMessage<'_> {
             ClusterRefusal::NoReport => f.write_str("does not report its capacity"),
             ClusterRefusal::QueueFull => f.write_str("others wait for its queues already"),
             ClusterRefusal::StaleReport => f.write_str("has not reported its capacity for long"),
+            ClusterRefusal::OtherProtocol(version) => {
+                write!(
+                    f,
+                    "its agent speaks version {version} of the dispatch protocol, the manager {PROTOCOL}"
+                )
+            }
             ClusterRefusal::NoLeases => {
                 f.write_str("no agent takes part in the leases that ExactlyOnce needs")
             }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crds::quantity::Quantity;
 use crds::v1alpha1::{self, ClusterCapacity, JobKind};
-use dispatch::{CapacityReport, JobGvk, NodeClassCapacity, WorkerMode};
+use dispatch::{CapacityReport, JobGvk, NodeClassCapacity, PROTOCOL, WorkerMode};
 use engine::{Amount, Names, ids::ResourceId};
 
 use crate::amount::allocatable_amount;
@@ -24,6 +24,7 @@ pub fn capacity_report(names: &mut Names, capacity: &ClusterCapacity) -> Capacit
     kinds.sort_unstable();
     kinds.dedup();
     CapacityReport {
+        other_protocol: Some(status.protocol).filter(|version| *version != PROTOCOL),
         mode: if status.mode == "Quota" { WorkerMode::Quota } else { WorkerMode::Thin },
         as_of: status.as_of.parse().unwrap_or_default(),
         label_keys,

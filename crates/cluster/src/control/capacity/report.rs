@@ -9,7 +9,7 @@ use crds::{
     v1alpha1::{self, ClusterCapacity, ClusterCapacityStatus, JobKind, LOCAL, WorkloadCounts},
     v1beta2::Workload,
 };
-use dispatch::{NodeClassCapacity, join_equal_classes, reduce_classes};
+use dispatch::{NodeClassCapacity, PROTOCOL, join_equal_classes, reduce_classes};
 use engine::{Amount, Names, ids::ResourceId};
 use runtime::{watch::Key, write::Write};
 
@@ -18,9 +18,6 @@ use crate::control::{
     outbox::{Intent, Purpose, Stamp, Subject, Target},
     timers::Reevaluation,
 };
-
-/// Version of the report protocol.
-const PROTOCOL: i32 = 1;
 
 /// The most node classes of a report.
 const MOST_CLASSES: usize = 64;

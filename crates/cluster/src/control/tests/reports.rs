@@ -241,3 +241,27 @@ fn a_deleted_report_is_made_again() {
         assert!(is_created(&control.decide(later)), "{before} {after}");
     }
 }
+
+/// `mode` is one of a later version, and so are the unknown fields.
+fn of_protocol(version: &str, protocol: i32) -> WorkerInput {
+    let mut report = capacity();
+    report["metadata"]["resourceVersion"] = json!(version);
+    report["status"]["protocol"] = json!(protocol);
+    report["status"]["mode"] = json!("Later");
+    report["status"]["later"] = json!([{"field": 1}]);
+    report["status"]["nodeClasses"][0]["later"] = json!("field");
+    WorkerInput::Capacity(Change::Apply(shared(report)))
+}
+
+#[test]
+fn a_worker_whose_agent_speaks_another_protocol_takes_nothing_new() {
+    let mut control = manager(&json!({}));
+    control.observe(east(of_protocol("60", 2)), NOW);
+    let refused = submit(&mut control, NOW);
+    assert!(!is_reserved(&refused), "not by a race either: {refused:?}");
+    let expected = "its agent speaks version 2 of the dispatch protocol, the manager 1";
+    assert!(reasons(&control).contains(expected), "{}", reasons(&control));
+    // The agent is rolled back, or the manager's next version knows both.
+    control.observe(east(of_protocol("61", 1)), NOW);
+    assert!(is_reserved(&orders(&control.decide(NOW))));
+}
