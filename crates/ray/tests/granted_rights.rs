@@ -1,0 +1,66 @@
+//! The API server lets an operator grant only what it has itself, so the role of the agent must cover the roles that a decision makes.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use ray::{Moment, cluster, settings::OperatorSettings, step::RayStep};
+use serde_json::{Value, json};
+
+/// The rules of the agent's role.
+fn rules_of_agent() -> Vec<Value> {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/worker/operators/roles.yaml");
+    let text = std::fs::read_to_string(path).expect("the manifest is there");
+    let first = text.split("\n---\n").next().expect("a document");
+    let role: Value = serde_saphyr::from_str(first).expect("the role decodes");
+    role["rules"].as_array().expect("rules").clone()
+}
+
+/// The rules of the role that an autoscaler gets.
+fn rules_of_autoscaler() -> Vec<Value> {
+    let template = json!({"spec": {"containers": [{"name": "ray", "image": "ray:1"}]}});
+    let cluster = json!({
+        "apiVersion": "ray.io/v1", "kind": "RayCluster",
+        "metadata": {"name": "c", "namespace": "ns", "uid": "u"},
+        "spec": {"enableInTreeAutoscaling": true, "headGroupSpec": {"template": template}},
+    });
+    let moment = Moment { now: Timestamp::UNIX_EPOCH, seed: [1; 32] };
+    let children: &[Value] = &[];
+    let steps = cluster::decide(&cluster, children, &[], &moment, &OperatorSettings::default());
+    let role = steps.into_iter().find_map(|step| match step {
+        RayStep::Create(object) if object["kind"] == "Role" => Some(object),
+        _ => None,
+    });
+    role.expect("a role")["rules"].as_array().expect("rules").clone()
+}
+
+fn has(list: &Value, wanted: &Value) -> bool {
+    list.as_array().is_some_and(|list| list.contains(wanted))
+}
+
+fn items(rule: &Value, field: &str) -> Vec<Value> {
+    rule[field].as_array().cloned().unwrap_or_default()
+}
+
+#[test]
+fn the_agent_has_every_right_that_it_grants_to_an_autoscaler() {
+    let agent = rules_of_agent();
+    let mut n_checked = 0;
+    for rule in rules_of_autoscaler() {
+        for group in items(&rule, "apiGroups") {
+            for resource in items(&rule, "resources") {
+                for verb in items(&rule, "verbs") {
+                    let covers = |own: &Value| {
+                        has(&own["apiGroups"], &group)
+                            && has(&own["resources"], &resource)
+                            && has(&own["verbs"], &verb)
+                            && own["resourceNames"].is_null()
+                    };
+                    assert!(agent.iter().any(covers), "{verb} {resource} of {group}");
+                    n_checked += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(n_checked, 7, "four verbs for pods, one for their size, two for the RayCluster");
+}
