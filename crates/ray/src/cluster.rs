@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `decide` | the order of the steps |
 //! | `validate`, `validate_storage` | what a controller refuses |
-//! | `head_pod`, `worker_pod`, `ray_container`, `start_command`, `probes`, `autoscaler` | pods |
+//! | `head_pod`, `worker_pod`, `ray_container`, `start_command`, `probes`, `autoscaler`, `workload_slice` | pods |
 //! | `groups`, `multi_host`, `pod_health` | which pods are made and deleted |
 //! | `services`, `ingress`, `access`, `network_policy`, `gcs_storage` | other objects |
 //! | `suspension`, `redis_cleanup` | removal of pods |
@@ -39,6 +39,7 @@ mod suspension;
 mod validate;
 mod validate_storage;
 mod worker_pod;
+mod workload_slice;
 
 pub(crate) use conditions::rfc3339;
 pub use context::Moment;

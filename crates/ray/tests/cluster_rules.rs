@@ -146,6 +146,31 @@ fn pods_of(seed: u8, cluster: &Value, children: &[Value]) -> Vec<String> {
 }
 
 #[test]
+fn pods_of_a_workload_slice_wait_for_its_quota() {
+    let slice = |template: &mut Value, gates: Value| {
+        let annotations = json!({"kueue.x-k8s.io/workload-slice-name": "first"});
+        template["metadata"] = json!({"annotations": annotations});
+        template["spec"]["schedulingGates"] = gates;
+    };
+    let gate = json!({"name": "kueue.x-k8s.io/elastic-job"});
+    let mut cluster = cluster_with(&json!([group("a", 1), group("b", 1)]));
+    cluster["spec"]["enableInTreeAutoscaling"] = json!(true);
+    let spec = &mut cluster["spec"];
+    slice(&mut spec["headGroupSpec"]["template"], Value::Null);
+    slice(&mut spec["workerGroupSpecs"][0]["template"], json!([{"name": "own"}]));
+    slice(&mut spec["workerGroupSpecs"][1]["template"], json!([gate]));
+    let orders = steps(&cluster, &[], &[]);
+    let gates = |pods: &[Value]| -> Vec<Value> {
+        pods.iter().map(|pod| pod["spec"]["schedulingGates"].clone()).collect()
+    };
+    let expected = [json!([gate]), json!([{"name": "own"}, gate]), json!([gate])];
+    assert_eq!(gates(&created(&orders, "Pod")), expected);
+    // Without a slice nothing would take the gate off.
+    let alone = created(&steps(&cluster_with(&json!([group("a", 1)])), &[], &[]), "Pod");
+    assert_eq!(gates(&alone), [Value::Null, Value::Null]);
+}
+
+#[test]
 fn a_repeated_pass_gives_its_pods_the_same_names() {
     let cluster = cluster_with(&json!([group("w", 900)]));
     let names = pods_of(1, &cluster, &[]);

@@ -14,6 +14,7 @@ use super::{
     ray_env::{add_token, append_head_address, token_volume},
     spec_hash::recreate_hash,
     start_command::RayNode,
+    workload_slice,
 };
 use crate::{
     json::{annotation, field, list, list_if_any, name, object},
@@ -73,6 +74,7 @@ fn pod_spec(context: &ClusterContext<'_>) -> Value {
     ray_container::complete(context, node, &mut spec);
     gcs_storage::mount(context, &mut spec);
     set_restart_policy(context, &mut spec);
+    workload_slice::gate(&group.template, &mut spec);
     // At the end: the first container of a pod is the Ray container everywhere.
     list(&mut spec, "containers").extend(context.settings.pods.head_sidecars.iter().cloned());
     spec

@@ -11,6 +11,7 @@ use super::{
     ray_container::{self, shell},
     ray_env::{add_token, append_head_address, token_volume},
     start_command::RayNode,
+    workload_slice,
 };
 use crate::{
     json::{field, label, list, list_if_any, name},
@@ -116,6 +117,7 @@ fn pod_spec(context: &ClusterContext<'_>, group: &WorkerGroupSpec) -> Value {
     };
     ray_container::complete(context, node, &mut spec);
     set_restart_policy(context, &mut spec);
+    workload_slice::gate(&group.template, &mut spec);
     list(&mut spec, "containers").extend(context.settings.pods.worker_sidecars.iter().cloned());
     spec
 }
