@@ -30,7 +30,7 @@ pub struct WrapperFacts {
 pub(crate) struct WrapperState<'a> {
     pub(crate) wrapper: &'a Value,
     pub(crate) spec: &'a AppWrapperSpec,
-    pub(crate) children: &'a [Value],
+    pub(crate) children: &'a [&'a Value],
     pub(crate) facts: &'a WrapperFacts,
     pub(crate) settings: &'a WrapperSettings,
     pub(crate) status: AppWrapperStatus,
@@ -50,12 +50,12 @@ impl<'a> WrapperState<'a> {
         let wanted = name(self.wrapper);
         // By the label, because the owners of pods are the components or their children.
         let of_wrapper = move |pod: &&Value| label(pod, names::WRAPPER_LABEL) == wanted;
-        self.children.iter().filter(|child| child["kind"] == "Pod").filter(of_wrapper)
+        self.children.iter().copied().filter(|child| child["kind"] == "Pod").filter(of_wrapper)
     }
 
     /// The object of a component, if it is there.
     pub(crate) fn object_of(&self, template: &Value) -> Option<&'a Value> {
-        self.children.iter().find(|child| {
+        self.children.iter().copied().find(|child| {
             child["kind"] == template["kind"]
                 && child["apiVersion"] == template["apiVersion"]
                 && child["metadata"]["name"] == template["metadata"]["name"]

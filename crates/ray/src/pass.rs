@@ -37,12 +37,17 @@ impl<'a> Pass<'a> {
 
     /// Asks for a write.
     pub(crate) fn order(&mut self, step: RayStep) -> OrderOutcome<'a> {
+        self.order_with(|| step)
+    }
+
+    /// Asks for a write, which is made only while it has no answer: a pass may make a thousand pods.
+    pub(crate) fn order_with(&mut self, step: impl FnOnce() -> RayStep) -> OrderOutcome<'a> {
         match self.answers.next() {
             Some(RayAnswer::Done(object)) => OrderOutcome::Done(object),
             Some(RayAnswer::Refused(refusal)) => OrderOutcome::Refused(refusal),
             // Answers belong to orders by their place: one of another sort is that of no write.
             Some(RayAnswer::Head(_)) | None => {
-                self.orders.push(step);
+                self.orders.push(step());
                 OrderOutcome::Pending
             }
         }
@@ -98,5 +103,24 @@ impl<'a> Pass<'a> {
     /// The orders without an answer; without such an order the rest.
     pub(crate) fn finish(self) -> Vec<RayStep> {
         if self.orders.is_empty() { self.notes } else { self.orders }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_answered_is_not_made_again() {
+        let answers = [RayAnswer::Done(Value::Null.into())];
+        let mut pass = Pass::new(&answers);
+        let mut n_made = 0;
+        for _ in 0..3 {
+            pass.order_with(|| {
+                n_made += 1;
+                RayStep::Create(Value::Null)
+            });
+        }
+        assert_eq!((n_made, pass.finish().len()), (2, 2));
     }
 }

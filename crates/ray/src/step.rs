@@ -1,6 +1,6 @@
 //! What a decision asks for, and the answers.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use serde_json::Value;
 
@@ -68,7 +68,7 @@ pub struct RayEvent {
 #[derive(Clone, Debug, PartialEq)]
 pub enum RayAnswer {
     /// The object as stored; null after a deletion.
-    Done(Value),
+    Done(Arc<Value>),
     /// The API server refused.
     Refused(RayRefusal),
     /// What came of a request to a Ray head.

@@ -115,7 +115,8 @@ fn a_refused_pod_is_a_condition_and_a_new_attempt() {
     assert_eq!(orders.len(), 2, "a Service and the head");
     let service = created(&orders, "Service").remove(0);
     let refusal = RayRefusal { code: 403, message: "quota".to_owned() };
-    let last = steps(&cluster, &[], &[RayAnswer::Done(service), RayAnswer::Refused(refusal)]);
+    let last =
+        steps(&cluster, &[], &[RayAnswer::Done(service.into()), RayAnswer::Refused(refusal)]);
     let status = last.iter().find_map(|step| match step {
         RayStep::ReplaceStatus(status) => Some(status.clone()),
         _ => None,
@@ -141,7 +142,7 @@ fn pods_of(seed: u8, cluster: &Value, children: &[Value]) -> Vec<String> {
             let name = |pod: &Value| pod["metadata"]["name"].as_str().map(str::to_owned);
             return pods.iter().filter_map(name).collect();
         }
-        answers.extend(created(&steps, "Service").into_iter().map(RayAnswer::Done));
+        answers.extend(created(&steps, "Service").into_iter().map(|it| RayAnswer::Done(it.into())));
     }
 }
 

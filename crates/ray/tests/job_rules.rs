@@ -90,7 +90,7 @@ impl Done {
 
 /// One pass; writes succeed, and the head answers as given.
 fn pass(job: &Value, children: &[Value], head: impl Fn(&HeadRequest) -> HeadAnswer) -> Done {
-    pass_with(job, children, head, |object| RayAnswer::Done(object.clone()))
+    pass_with(job, children, head, |object| RayAnswer::Done(object.clone().into()))
 }
 
 fn pass_with(
@@ -112,7 +112,7 @@ fn pass_with(
             answers.push(match &step {
                 RayStep::Create(object) => create(object),
                 RayStep::Ask(request) => RayAnswer::Head(head(request)),
-                _ => RayAnswer::Done(Value::Null),
+                _ => RayAnswer::Done(Value::Null.into()),
             });
             orders.push(step);
         }

@@ -112,9 +112,9 @@ fn pass(
         }
         for step in steps {
             answers.push(match &step {
-                RayStep::Create(object) => RayAnswer::Done(object.clone()),
+                RayStep::Create(object) => RayAnswer::Done(object.clone().into()),
                 RayStep::Ask(request) => RayAnswer::Head(head(request)),
-                _ => RayAnswer::Done(Value::Null),
+                _ => RayAnswer::Done(Value::Null.into()),
             });
             orders.push(step);
         }

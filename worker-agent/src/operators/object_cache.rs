@@ -33,11 +33,14 @@ impl ObjectId {
     }
 }
 
+/// An operated object, and what the decision about it reads. A pass shares them with the cache: a large RayCluster has a thousand pods.
+pub(super) type ObjectFamily = (Arc<Value>, Vec<Arc<Value>>);
+
 /// See the module.
 #[derive(Default)]
 pub(super) struct ObjectCache {
     /// By namespace first: a pass reads one.
-    objects: BTreeMap<Option<Arc<str>>, BTreeMap<ObjectId, Value>>,
+    objects: BTreeMap<Option<Arc<str>>, BTreeMap<ObjectId, Arc<Value>>>,
     deleted: HashMap<ObjectId, NotedDeletion>,
 }
 
@@ -58,7 +61,7 @@ impl NotedDeletion {
 
 impl ObjectCache {
     /// Takes an object from a watch. Whether it is news is the answer.
-    pub(super) fn observe(&mut self, object: Value) -> bool {
+    pub(super) fn observe(&mut self, object: Arc<Value>) -> bool {
         let id = ObjectId::of(&object);
         let objects = self.objects.entry(id.key.namespace.clone()).or_default();
         if objects.get(&id).is_some_and(|known| is_as_new(known, &object)) {
@@ -81,13 +84,19 @@ impl ObjectCache {
 
     /// Objects of a kind without namespaces.
     pub(super) fn without_namespace(&self, kind: &str) -> impl Iterator<Item = &Value> {
+        self.shared_without_namespace(kind).map(|object| &**object)
+    }
+
+    fn shared_without_namespace(&self, kind: &str) -> impl Iterator<Item = &Arc<Value>> {
         let objects = self.objects.get(&None).into_iter().flatten();
         objects.filter(move |(id, _)| id.kind == kind).map(|(_, object)| object)
     }
 
     /// Takes the answer to a request that was sent at `sent`. Whether it is news is the answer.
-    pub(super) fn take_answer(&mut self, mut object: Value, sent: Instant) -> bool {
-        forget_content(&mut object);
+    pub(super) fn take_answer(&mut self, mut object: Arc<Value>, sent: Instant) -> bool {
+        if object["kind"] == "Secret" {
+            forget_content(Arc::make_mut(&mut object));
+        }
         let deleted = self.deleted.get(&ObjectId::of(&object));
         deleted.is_none_or(|deleted| !deleted.outdates(&object, sent)) && self.observe(object)
     }
@@ -96,7 +105,7 @@ impl ObjectCache {
     ///
     /// Two watches may report the same deletion, the second one after the successor is known. The successor is lost then until a
     /// pass makes it again and meets it.
-    pub(super) fn remove(&mut self, id: &ObjectId, now: Instant) -> Option<Value> {
+    pub(super) fn remove(&mut self, id: &ObjectId, now: Instant) -> Option<Arc<Value>> {
         let objects = self.objects.get_mut(&id.key.namespace);
         let removed = objects.and_then(|objects| objects.remove(id));
         if self.objects.get(&id.key.namespace).is_some_and(BTreeMap::is_empty) {
@@ -115,7 +124,7 @@ impl ObjectCache {
         let Some(object) = object.filter(|it| it["metadata"]["uid"] == uid) else { return };
         if object["metadata"]["deletionTimestamp"].is_null() {
             // Only whether it is set counts; the API server's value comes with the watch.
-            object["metadata"]["deletionTimestamp"] = json!("1970-01-01T00:00:00Z");
+            Arc::make_mut(object)["metadata"]["deletionTimestamp"] = json!("1970-01-01T00:00:00Z");
         }
     }
 
@@ -125,19 +134,18 @@ impl ObjectCache {
     }
 
     /// An operated object, and what the decision about it reads.
-    pub(super) fn family(&self, parent: &ParentId) -> Option<(Value, Vec<Value>)> {
+    pub(super) fn family(&self, parent: &ParentId) -> Option<ObjectFamily> {
         let objects = self.objects.get(&parent.key.namespace)?;
         let id = ObjectId { kind: parent.kind.name().to_owned(), key: parent.key.clone() };
         let object = objects.get(&id)?;
         let children = objects.values().filter(|child| parent.kind.reads(object, child));
         let bindings = self
-            .without_namespace(CLUSTER_ROLE_BINDING)
+            .shared_without_namespace(CLUSTER_ROLE_BINDING)
             .filter(|binding| concerned(binding).contains(parent));
-        let children = children.chain(bindings);
-        let mut children: Vec<Value> = children.cloned().collect();
+        let mut children: Vec<Arc<Value>> = children.chain(bindings).cloned().collect();
         // As they were made, so that the oldest of several comes first.
-        children.sort_by_key(version);
-        Some((object.clone(), children))
+        children.sort_by_cached_key(|child| version(child));
+        Some((Arc::clone(object), children))
     }
 }
 
@@ -170,24 +178,35 @@ mod tests {
     use super::*;
     use crate::operators::parent::ParentKind;
 
-    fn pod(version: u64) -> Value {
-        json!({
+    fn pod(version: u64) -> Arc<Value> {
+        Arc::new(json!({
             "kind": "Pod",
             "metadata": {
                 "namespace": "ns", "name": "p", "uid": "u",
                 "resourceVersion": version.to_string(), "labels": {"ray.io/cluster": "c"},
             },
-        })
+        }))
     }
 
-    fn cluster() -> Value {
-        json!({"kind": "RayCluster", "metadata": {"namespace": "ns", "name": "c"}})
+    fn cluster() -> Arc<Value> {
+        Arc::new(json!({"kind": "RayCluster", "metadata": {"namespace": "ns", "name": "c"}}))
     }
 
-    fn children(cache: &ObjectCache) -> Vec<Value> {
+    fn children(cache: &ObjectCache) -> Vec<Arc<Value>> {
         let key = Key { namespace: Some("ns".into()), name: "c".into() };
         let id = ParentId { kind: ParentKind::RayCluster, key };
         cache.family(&id).expect("a cluster").1
+    }
+
+    #[test]
+    fn passes_share_objects_until_one_of_them_changes() {
+        let mut cache = ObjectCache::default();
+        cache.observe(cluster());
+        cache.observe(pod(3));
+        let before = children(&cache);
+        assert!(Arc::ptr_eq(&before[0], &children(&cache)[0]));
+        cache.mark_deleted(&ObjectId::of(&pod(3)), "u");
+        assert_eq!(before, [pod(3)], "a pass reads what it began with");
     }
 
     #[test]
@@ -206,7 +225,7 @@ mod tests {
         let began = Instant::now();
         cache.remove(&ObjectId::of(&pod(9)), began + Duration::from_millis(1));
         cache.take_answer(pod(9), began);
-        assert_eq!(children(&cache), Vec::<Value>::new());
+        assert_eq!(children(&cache), Vec::<Arc<Value>>::new());
         // A pod of the same name that is made later is another one.
         cache.take_answer(pod(12), began + Duration::from_millis(2));
         assert_eq!(children(&cache), [pod(12)]);
@@ -220,9 +239,9 @@ mod tests {
         let now = Instant::now();
         cache.remove(&ObjectId::of(&pod(9)), now);
         let mut successor = pod(12);
-        successor["metadata"]["uid"] = json!("v");
+        Arc::make_mut(&mut successor)["metadata"]["uid"] = json!("v");
         cache.take_answer(pod(10), now);
-        assert_eq!(children(&cache), Vec::<Value>::new(), "it was deleted");
+        assert_eq!(children(&cache), Vec::<Arc<Value>>::new(), "it was deleted");
         cache.take_answer(successor.clone(), now);
         assert_eq!(children(&cache), [successor.clone()]);
         // Another watch reports the deletion of the first one as well.
@@ -241,7 +260,7 @@ mod tests {
             "kind": "Secret", "data": {"ca.key": "a2V5"},
             "metadata": {"namespace": "ns", "name": "s", "labels": labels},
         });
-        cache.take_answer(secret, Instant::now());
+        cache.take_answer(Arc::new(secret), Instant::now());
         let held = children(&cache);
         assert!(held.len() == 1 && held[0].get("data").is_none(), "{held:?}");
     }
@@ -251,13 +270,13 @@ mod tests {
         let mut cache = ObjectCache::default();
         cache.observe(cluster());
         for namespace in ["ns", "other"] {
-            cache.observe(json!({
+            cache.observe(Arc::new(json!({
                 "kind": "ClusterRoleBinding",
                 "metadata": {"name": format!("c-{namespace}-auth"), "labels": {
                     "ray.openshift.ai/cluster-name": "c",
                     "ray.openshift.ai/cluster-namespace": namespace,
                 }},
-            }));
+            })));
         }
         let found = children(&cache);
         let names: Vec<&Value> = found.iter().map(|one| &one["metadata"]["name"]).collect();

@@ -137,7 +137,7 @@ impl OperatorLoop {
             self.wake_wrappers();
         }
         // Unchanged objects of a further list start no pass.
-        if self.cache.observe((**object).clone()) {
+        if self.cache.observe(Arc::clone(object)) {
             concerned(object).into_iter().for_each(|id| self.queue.note_change(id));
         }
     }

@@ -97,7 +97,7 @@ impl ParentKind {
     /// The steps that `parent` needs next.
     pub(super) fn decide(
         self,
-        (parent, children): (&Value, &[Value]),
+        (parent, children): (&Value, &[Arc<Value>]),
         facts: &PassFacts,
         answers: &[OrderAnswer],
         moment: &Moment,

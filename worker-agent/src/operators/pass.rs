@@ -28,7 +28,7 @@ use super::{
     WRITE_DEADLINE,
     component_kinds::ComponentKinds,
     head_client::AskHead,
-    object_cache::ObjectId,
+    object_cache::{ObjectFamily, ObjectId},
     parent::{AllSettings, ParentId, ParentKind, PassFacts},
     pass_queue::PassOutcome,
     resources::{CLUSTER_ROLE_BINDING, openshift_kinds, route_kinds},
@@ -68,15 +68,15 @@ pub(super) struct PassReport {
 pub(super) struct StoredObject {
     /// When the request was sent.
     pub(super) sent: Instant,
-    pub(super) object: Value,
+    pub(super) object: Arc<Value>,
 }
 
 /// A pass in progress.
 pub(super) struct OperatorPass {
     io: Arc<PassIo>,
     id: ParentId,
-    parent: Value,
-    children: Vec<Value>,
+    parent: Arc<Value>,
+    children: Vec<Arc<Value>>,
     facts: PassFacts,
     report: PassReport,
 }
@@ -88,7 +88,7 @@ impl OperatorPass {
     pub(super) fn new(
         io: Arc<PassIo>,
         id: ParentId,
-        (parent, children): (Value, Vec<Value>),
+        (parent, children): ObjectFamily,
         facts: PassFacts,
     ) -> Self {
         let report = PassReport {
@@ -126,7 +126,7 @@ impl OperatorPass {
         let components = appwrapper_components(&self.parent).into_iter();
         for wanted in components.chain(ray_service_routes(&self.parent)) {
             if let Some(object) = self.read(&wanted).await? {
-                self.children.push(object);
+                self.children.push(Arc::new(object));
             }
         }
         Ok(())
@@ -136,7 +136,7 @@ impl OperatorPass {
     async fn orders(&mut self, moment: &Moment) -> Result<Vec<PassEnd>, Interruption> {
         let mut answers = Vec::new();
         for _ in 0..MOST_CALLS {
-            let family = (&self.parent, self.children.as_slice());
+            let family = (&*self.parent, self.children.as_slice());
             let settings = &self.io.settings;
             let steps = self.id.kind.decide(family, &self.facts, &answers, moment, settings);
             let mut ends = Vec::new();
@@ -193,7 +193,8 @@ impl OperatorPass {
         if let OrderAnswer::Refused(Refusal { code: 409, .. }) = &answer
             && let Some(object) = self.read(&target).await?
         {
-            self.report.stored.push(StoredObject { sent, object: object.clone() });
+            let object = Arc::new(object);
+            self.report.stored.push(StoredObject { sent, object: Arc::clone(&object) });
             // The object of an earlier pass that had no answer.
             if is_own(&self.parent, &object) {
                 return Ok(OrderAnswer::Done(object));
@@ -251,7 +252,7 @@ impl OperatorPass {
         self.report.stored.truncate(n_stored);
         if !answer.is_refused() {
             self.report.deleted.push((ObjectId { kind: target.kind, key }, target.uid));
-            return Ok(OrderAnswer::Done(Value::Null));
+            return Ok(OrderAnswer::Done(Arc::default()));
         }
         Ok(answer)
     }
@@ -271,7 +272,8 @@ impl OperatorPass {
         let sent = Instant::now();
         Ok(match self.io.writer.send(write).await {
             WriteOutcome::Done(stored) => {
-                self.report.stored.push(StoredObject { sent, object: stored.clone() });
+                let stored = Arc::new(stored);
+                self.report.stored.push(StoredObject { sent, object: Arc::clone(&stored) });
                 OrderAnswer::Done(stored)
             }
             WriteOutcome::Exists => refused(409, &format!("{object} already exists")),
@@ -309,14 +311,14 @@ impl OperatorPass {
     /// The version is that of the last answer about the object, since a pass may have changed its finalizers.
     async fn write_status(&mut self, status: &Value) -> Result<OrderAnswer, Interruption> {
         let is_parent =
-            |object: &&Value| object["metadata"]["uid"] == self.parent["metadata"]["uid"];
+            |object: &&Arc<Value>| object["metadata"]["uid"] == self.parent["metadata"]["uid"];
         let mut stored = self.report.stored.iter().map(|stored| &stored.object);
         let newest = stored.rfind(is_parent).unwrap_or(&self.parent);
         let mut fields =
             json!({"metadata": {"resourceVersion": newest["metadata"]["resourceVersion"]}});
         // An equal status costs no write.
         let Some(change) = difference(&self.parent["status"], status) else {
-            return Ok(OrderAnswer::Done(Value::Null));
+            return Ok(OrderAnswer::Done(Arc::default()));
         };
         fields["status"] = change;
         let resource = self.id.kind.resource();

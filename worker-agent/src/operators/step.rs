@@ -1,6 +1,6 @@
 //! Steps and answers of every operator in one form, so that one loop executes them.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use appwrapper::step::{WrapperAnswer, WrapperRefusal, WrapperStep};
 use ray::{
@@ -51,7 +51,7 @@ pub(super) enum PassEnd {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum OrderAnswer {
     /// The object as stored; null after a deletion.
-    Done(Value),
+    Done(Arc<Value>),
     Refused(Refusal),
     Head(HeadAnswer),
 }
@@ -113,7 +113,7 @@ impl OrderAnswer {
 
     pub(super) fn for_ray(&self) -> RayAnswer {
         match self {
-            Self::Done(object) => RayAnswer::Done(object.clone()),
+            Self::Done(object) => RayAnswer::Done(Arc::clone(object)),
             Self::Refused(refusal) => RayAnswer::Refused(RayRefusal {
                 code: refusal.code,
                 message: refusal.message.clone(),
@@ -124,7 +124,7 @@ impl OrderAnswer {
 
     pub(super) fn for_wrapper(&self) -> WrapperAnswer {
         match self {
-            Self::Done(object) => WrapperAnswer::Done(object.clone()),
+            Self::Done(object) => WrapperAnswer::Done((**object).clone()),
             Self::Refused(refusal) => WrapperAnswer::Refused {
                 why: match refusal.code {
                     _ if refusal.unknown_kind => WrapperRefusal::UnknownKind,

@@ -39,7 +39,7 @@ pub(crate) enum Origin {
 pub(crate) struct ClusterContext<'a> {
     pub(crate) cluster: &'a Value,
     pub(crate) spec: &'a RayClusterSpec,
-    pub(crate) children: &'a [Value],
+    pub(crate) children: &'a [&'a Value],
     pub(crate) settings: &'a OperatorSettings,
     pub(crate) moment: &'a Moment,
 }
@@ -143,7 +143,7 @@ impl<'a> ClusterContext<'a> {
 
     /// Children of a kind.
     pub(crate) fn of_kind(&self, kind: &str) -> impl Iterator<Item = &'a Value> {
-        self.children.iter().filter(move |child| child["kind"] == kind)
+        self.children.iter().copied().filter(move |child| child["kind"] == kind)
     }
 
     /// The child of this kind and name.

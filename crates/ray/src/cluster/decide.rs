@@ -2,7 +2,7 @@
 //!
 //! Source: docs/reference/ray.md §3.
 
-use std::time::Duration;
+use std::{borrow::Borrow, time::Duration};
 
 use serde_json::Value;
 
@@ -43,9 +43,20 @@ const SOON: Duration = Duration::from_secs(2);
 /// order up to the first that is refused, and calls again with the same objects and moment and with all answers of this pass, until no
 /// step is an order. Steps that are no orders come in the last call of a pass only.
 #[must_use]
-pub fn decide(
+pub fn decide<C: Borrow<Value>>(
     cluster: &Value,
-    children: &[Value],
+    children: &[C],
+    answers: &[RayAnswer],
+    moment: &Moment,
+    settings: &OperatorSettings,
+) -> Vec<RayStep> {
+    let children: Vec<&Value> = children.iter().map(Borrow::borrow).collect();
+    decide_among(cluster, &children, answers, moment, settings)
+}
+
+fn decide_among(
+    cluster: &Value,
+    children: &[&Value],
     answers: &[RayAnswer],
     moment: &Moment,
     settings: &OperatorSettings,
@@ -80,13 +91,13 @@ fn run_spec(cluster: &Value, pass: &mut Pass<'_>) -> Option<RayClusterSpec> {
     by.is_none_or(|by| by == names::BUILT_IN_CONTROLLER).then_some(spec)
 }
 
-fn decide_spec(
+fn decide_spec<'a>(
     (cluster, spec): (&Value, &RayClusterSpec),
-    children: &[Value],
-    answers: &[RayAnswer],
+    children: &[&Value],
+    answers: &'a [RayAnswer],
     moment: &Moment,
     settings: &OperatorSettings,
-    mut pass: Pass<'_>,
+    mut pass: Pass<'a>,
 ) -> Vec<RayStep> {
     let context = ClusterContext { cluster, spec, children, settings, moment };
     // Before the validation, so that a cluster that became invalid can still be deleted.
@@ -128,17 +139,17 @@ fn secure(context: &ClusterContext<'_>, pass: &mut Pass<'_>) -> Result<(), Failu
     reconcile_security(context.cluster, context.children, settings, pass).map_err(Failure::plain)
 }
 
-fn created_service(answer: &RayAnswer) -> Option<Value> {
+fn created_service(answer: &RayAnswer) -> Option<&Value> {
     match answer {
-        RayAnswer::Done(object) if object["kind"] == "Service" => Some(object.clone()),
+        RayAnswer::Done(object) if object["kind"] == "Service" => Some(object),
         RayAnswer::Done(_) | RayAnswer::Refused(_) | RayAnswer::Head(_) => None,
     }
 }
 
-fn reconcile(
+fn reconcile<'a>(
     context: &ClusterContext<'_>,
-    pass: &mut Pass<'_>,
-    created: &mut Vec<Value>,
+    pass: &mut Pass<'a>,
+    created: &mut Vec<&'a Value>,
 ) -> Result<(), Failure> {
     // The order of the official operator; the first error ends the pass.
     reconcile_access(context, pass)?;

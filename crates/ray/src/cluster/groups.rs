@@ -28,10 +28,10 @@ use crate::{
 pub(crate) const MOST_PODS_PER_PASS: usize = 1000;
 
 /// Makes and deletes pods of a cluster that is not suspended. Adds the new ones to `created`.
-pub(crate) fn reconcile_pods(
+pub(crate) fn reconcile_pods<'a>(
     context: &ClusterContext<'_>,
-    pass: &mut Pass<'_>,
-    created: &mut Vec<Value>,
+    pass: &mut Pass<'a>,
+    created: &mut Vec<&'a Value>,
 ) -> Result<(), Failure> {
     // All pods go first; the pods of the new spec are made once no old head is left.
     if is_outdated(context) {
@@ -86,10 +86,10 @@ fn is_outdated(context: &ClusterContext<'_>) -> bool {
         && hash != recreate_hash(&context.cluster["spec"])
 }
 
-fn reconcile_head(
+fn reconcile_head<'a>(
     context: &ClusterContext<'_>,
-    pass: &mut Pass<'_>,
-    created: &mut Vec<Value>,
+    pass: &mut Pass<'a>,
+    created: &mut Vec<&'a Value>,
 ) -> Result<(), Failure> {
     let heads: Vec<&Value> = context.pods("head").collect();
     match heads.as_slice() {
@@ -107,10 +107,10 @@ fn reconcile_head(
     }
 }
 
-fn create_head(
+fn create_head<'a>(
     context: &ClusterContext<'_>,
-    pass: &mut Pass<'_>,
-    created: &mut Vec<Value>,
+    pass: &mut Pass<'a>,
+    created: &mut Vec<&'a Value>,
 ) -> Result<(), Failure> {
     let pod = head_pod(context);
     // As the official operator words it, for which the API server chooses the name.
@@ -120,7 +120,7 @@ fn create_head(
         OrderOutcome::Pending => Ok(()),
         OrderOutcome::Done(pod) => {
             pass.normal("CreatedHeadPod", format!("Created head Pod {}", context.path(name(pod))));
-            created.push(pod.clone());
+            created.push(pod);
             Ok(())
         }
         OrderOutcome::Refused(refusal) => {
@@ -194,11 +194,11 @@ pub(crate) fn hosts(group: &WorkerGroupSpec) -> i64 {
     group.num_of_hosts.map_or(1, i64::from).max(0)
 }
 
-fn reconcile_group(
+fn reconcile_group<'a>(
     context: &ClusterContext<'_>,
-    pass: &mut Pass<'_>,
+    pass: &mut Pass<'a>,
     group: &WorkerGroupSpec,
-    created: &mut Vec<Value>,
+    created: &mut Vec<&'a Value>,
 ) -> Result<(), Failure> {
     if group.suspend == Some(true) {
         return delete_group(context, pass, group);
@@ -328,20 +328,20 @@ pub(crate) fn replica_index(pod: &Value) -> Option<usize> {
 }
 
 /// Creates workers.
-pub(crate) fn create_workers(
+pub(crate) fn create_workers<'a>(
     context: &ClusterContext<'_>,
-    pass: &mut Pass<'_>,
+    pass: &mut Pass<'a>,
     group: &WorkerGroupSpec,
     places: &[WorkerPlace],
-    created: &mut Vec<Value>,
+    created: &mut Vec<&'a Value>,
 ) -> Result<(), Failure> {
     for place in places {
-        match pass.order(RayStep::Create(worker_pod(context, group, place))) {
+        match pass.order_with(|| RayStep::Create(worker_pod(context, group, place))) {
             OrderOutcome::Pending => {}
             OrderOutcome::Done(pod) => {
                 let message = format!("Created worker Pod {}", context.path(name(pod)));
                 pass.normal("CreatedWorkerPod", message);
-                created.push(pod.clone());
+                created.push(pod);
             }
             OrderOutcome::Refused(refusal) => {
                 let cluster = context.path(context.name());

@@ -27,11 +27,11 @@ use crate::{
 type Replicas<'a> = Vec<Vec<&'a Value>>;
 
 /// Makes and deletes replicas of a group.
-pub(crate) fn reconcile(
+pub(crate) fn reconcile<'a>(
     context: &ClusterContext<'_>,
-    pass: &mut Pass<'_>,
+    pass: &mut Pass<'a>,
     group: &WorkerGroupSpec,
-    created: &mut Vec<Value>,
+    created: &mut Vec<&'a Value>,
 ) -> Result<(), Failure> {
     let replicas = replicas(context, group);
     let n_hosts = usize::try_from(hosts(group)).unwrap_or(1);

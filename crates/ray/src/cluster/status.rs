@@ -29,10 +29,11 @@ const NOT_COMPARED: &[&str] = &["lastUpdateTime", "observedGeneration"];
 /// Without a head service there is no status.
 pub(crate) fn next_status(
     context: &ClusterContext<'_>,
-    created: &[Value],
+    created: &[&Value],
     failure: Option<&Failure>,
 ) -> Option<Value> {
-    let new = |kind: &'static str| created.iter().filter(move |object| object["kind"] == kind);
+    let new =
+        |kind: &'static str| created.iter().copied().filter(move |object| object["kind"] == kind);
     let mut services = context.of_kind("Service").chain(new("Service"));
     let service = services.find(|service| is_head_service(context, service))?;
     let heads: Vec<&Value> = context.pods("head").chain(new_pods(created, "head")).collect();
@@ -57,8 +58,8 @@ pub(crate) fn next_status(
     Some(status)
 }
 
-fn new_pods<'a>(created: &'a [Value], node_type: &'a str) -> impl Iterator<Item = &'a Value> {
-    created.iter().filter(move |object| {
+fn new_pods<'a>(created: &'a [&'a Value], node_type: &'a str) -> impl Iterator<Item = &'a Value> {
+    created.iter().copied().filter(move |object| {
         object["kind"] == "Pod" && crate::json::label(object, names::NODE_TYPE_LABEL) == node_type
     })
 }

@@ -32,7 +32,7 @@ pub(super) enum SubmissionMode {
 pub(super) struct JobContext<'a> {
     pub(super) job: &'a Value,
     pub(super) spec: &'a RayJobSpec,
-    pub(super) children: &'a [Value],
+    pub(super) children: &'a [&'a Value],
     pub(super) settings: &'a OperatorSettings,
     pub(super) moment: &'a Moment,
 }
@@ -77,7 +77,7 @@ impl<'a> JobContext<'a> {
     }
 
     pub(super) fn child(&self, kind: &str, wanted: &str) -> Option<&'a Value> {
-        self.children.iter().find(|it| it["kind"] == kind && name(it) == wanted)
+        self.children.iter().copied().find(|it| it["kind"] == kind && name(it) == wanted)
     }
 
     /// An object of this name that the RayJob made. A foreign object of the name is none.
@@ -91,7 +91,7 @@ impl<'a> JobContext<'a> {
 
     /// The pod of the head of a cluster.
     pub(super) fn head_pod(&self, cluster: &str) -> Option<&'a Value> {
-        self.children.iter().find(|pod| {
+        self.children.iter().copied().find(|pod| {
             pod["kind"] == "Pod"
                 && label(pod, names::CLUSTER_LABEL) == cluster
                 && label(pod, names::NODE_TYPE_LABEL) == "head"

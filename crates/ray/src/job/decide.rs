@@ -2,7 +2,7 @@
 //!
 //! Source: docs/reference/ray.md §8.
 
-use std::time::Duration;
+use std::{borrow::Borrow, time::Duration};
 
 use serde_json::{Value, json};
 
@@ -36,9 +36,20 @@ const POLL: Duration = Duration::from_secs(3);
 /// `children` are the objects of its namespace that it may own or meet: RayClusters, Services and Jobs by name, and the pod of the head
 /// of its cluster. The protocol of steps and answers is that of [`crate::cluster::decide`]; a request to a head is an order as well.
 #[must_use]
-pub fn decide(
+pub fn decide<C: Borrow<Value>>(
     job: &Value,
-    children: &[Value],
+    children: &[C],
+    answers: &[RayAnswer],
+    moment: &Moment,
+    settings: &OperatorSettings,
+) -> Vec<RayStep> {
+    let children: Vec<&Value> = children.iter().map(Borrow::borrow).collect();
+    decide_among(job, &children, answers, moment, settings)
+}
+
+fn decide_among(
+    job: &Value,
+    children: &[&Value],
     answers: &[RayAnswer],
     moment: &Moment,
     settings: &OperatorSettings,
@@ -184,7 +195,7 @@ fn replace_finalizers(job: &Value, finalizers: &[Value], pass: &mut Pass<'_>) {
 /// Asks the head to stop a job that may run, and lets the RayJob go. The cluster goes with it.
 fn finalize(
     job: &Value,
-    children: &[Value],
+    children: &[&Value],
     status: &AttemptStatus,
     settings: &OperatorSettings,
     pass: &mut Pass<'_>,
@@ -211,14 +222,14 @@ fn finalize(
 
 fn token_of(
     job: &Value,
-    children: &[Value],
+    children: &[&Value],
     status: &AttemptStatus,
     settings: &OperatorSettings,
 ) -> Option<String> {
     let fields = &status.fields;
     let is_cluster =
         |it: &&Value| it["kind"] == "RayCluster" && name(it) == fields.ray_cluster_name;
-    let cluster = children.iter().find(is_cluster)?;
+    let cluster = children.iter().copied().find(is_cluster)?;
     let attempt = super::JobAttempt {
         job,
         spec: &RayJobSpec::default(),

@@ -52,7 +52,7 @@ pub(super) fn remove_superfluous(
     let is_superfluous = |object: &&Value| {
         object["kind"] == "RayCluster" && name(object) != of_attempt && context.owns(object)
     };
-    for cluster in context.children.iter().filter(is_superfluous) {
+    for cluster in context.children.iter().copied().filter(is_superfluous) {
         delete_cluster(context, pass, cluster);
     }
     // A suspended RayJob has no attempt, so a submitter is one of an earlier attempt.

@@ -30,7 +30,7 @@ const SOON: Duration = Duration::from_secs(2);
 /// No pod is made from a cluster before: it would lack its certificate.
 pub(crate) fn prepare<'a>(
     cluster: &'a Value,
-    children: &[Value],
+    children: &[&Value],
     settings: &SecuritySettings,
     pass: &mut Pass<'_>,
 ) -> Option<Cow<'a, Value>> {
@@ -71,11 +71,11 @@ fn has_finalizer(cluster: &Value) -> bool {
 }
 
 /// Removes the ClusterRoleBindings of a cluster: they cannot have an owner in a namespace. Whether they are gone is the answer.
-fn remove_bindings(cluster: &Value, children: &[Value], pass: &mut Pass<'_>) -> bool {
+fn remove_bindings(cluster: &Value, children: &[&Value], pass: &mut Pass<'_>) -> bool {
     let namespace = text(&cluster["metadata"]["namespace"]);
     let mut gone = true;
     // By labels: under a bare name may be the binding of a cluster in another namespace.
-    for binding in children.iter().filter(|child| {
+    for binding in children.iter().copied().filter(|child| {
         child["kind"] == "ClusterRoleBinding"
             && label(child, names::SECURED_CLUSTER_LABEL) == name(cluster)
             && label(child, names::SECURED_NAMESPACE_LABEL) == namespace
@@ -94,7 +94,7 @@ fn remove_bindings(cluster: &Value, children: &[Value], pass: &mut Pass<'_>) -> 
 /// Writes what the cluster lacks. The error is about an object without which pods must not be made.
 pub(crate) fn reconcile_security(
     cluster: &Value,
-    children: &[Value],
+    children: &[&Value],
     (settings, salt): (&SecuritySettings, &[u8]),
     pass: &mut Pass<'_>,
 ) -> Result<(), String> {
@@ -183,7 +183,7 @@ fn renew_head(cluster: &SecuredCluster<'_>, pass: &mut Pass<'_>) {
     let account = cluster.child("ServiceAccount", &cluster.names.proxy_account());
     let wanted = items(account.map_or(&Value::Null, |account| &account["imagePullSecrets"]));
     let uid = &cluster.cluster["metadata"]["uid"];
-    let heads = cluster.children.iter().filter(|pod| {
+    let heads = cluster.children.iter().copied().filter(|pod| {
         pod["kind"] == "Pod"
             && label(pod, names::CLUSTER_LABEL) == cluster.names.cluster
             && label(pod, names::NODE_TYPE_LABEL) == "head"

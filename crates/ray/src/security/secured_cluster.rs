@@ -11,7 +11,7 @@ use crate::{
 /// See the module.
 pub(super) struct SecuredCluster<'a> {
     pub(super) cluster: &'a Value,
-    pub(super) children: &'a [Value],
+    pub(super) children: &'a [&'a Value],
     pub(super) settings: &'a SecuritySettings,
     pub(super) names: ObjectNames<'a>,
 }
@@ -19,7 +19,7 @@ pub(super) struct SecuredCluster<'a> {
 impl<'a> SecuredCluster<'a> {
     pub(super) fn new(
         cluster: &'a Value,
-        children: &'a [Value],
+        children: &'a [&'a Value],
         settings: &'a SecuritySettings,
     ) -> Self {
         Self { cluster, children, settings, names: ObjectNames::of(cluster) }
@@ -27,7 +27,7 @@ impl<'a> SecuredCluster<'a> {
 
     /// The child of this kind and name.
     pub(super) fn child(&self, kind: &str, wanted: &str) -> Option<&'a Value> {
-        self.children.iter().find(|child| child["kind"] == kind && name(child) == wanted)
+        self.children.iter().copied().find(|child| child["kind"] == kind && name(child) == wanted)
     }
 
     pub(super) fn is_suspended(&self) -> bool {

@@ -20,7 +20,7 @@ pub(super) struct Unfinished;
 pub(super) struct ServiceContext<'a> {
     pub(super) service: &'a Value,
     pub(super) spec: &'a RayServiceSpec,
-    pub(super) children: &'a [Value],
+    pub(super) children: &'a [&'a Value],
     pub(super) settings: &'a OperatorSettings,
     pub(super) moment: &'a Moment,
 }
@@ -71,7 +71,7 @@ impl<'a> ServiceContext<'a> {
     }
 
     pub(super) fn child(&self, kind: &str, wanted: &str) -> Option<&'a Value> {
-        self.children.iter().find(|it| it["kind"] == kind && name(it) == wanted)
+        self.children.iter().copied().find(|it| it["kind"] == kind && name(it) == wanted)
     }
 
     pub(super) fn owns(&self, object: &Value) -> bool {
@@ -85,12 +85,12 @@ impl<'a> ServiceContext<'a> {
 
     /// All of its clusters.
     pub(super) fn clusters(&self) -> impl Iterator<Item = &'a Value> {
-        self.children.iter().filter(|it| it["kind"] == "RayCluster" && self.owns(it))
+        self.children.iter().copied().filter(|it| it["kind"] == "RayCluster" && self.owns(it))
     }
 
     /// The head of a cluster. One that is not on its way out comes first.
     pub(super) fn head_pod(&self, cluster: &Value) -> Option<&'a Value> {
-        let heads = self.children.iter().filter(|pod| {
+        let heads = self.children.iter().copied().filter(|pod| {
             pod["kind"] == "Pod"
                 && label(pod, names::CLUSTER_LABEL) == name(cluster)
                 && label(pod, names::NODE_TYPE_LABEL) == "head"

@@ -160,7 +160,7 @@ fn count_endpoints(context: &ServiceContext<'_>, clusters: &ServiceClusters<'_>)
             |cluster: &&str| context.child("Service", &format!("{cluster}-serve-svc")).is_some();
         names.filter(has_service).collect()
     } else {
-        let serve = context.children.iter().filter(|it| it["kind"] == "Service");
+        let serve = context.children.iter().copied().filter(|it| it["kind"] == "Service");
         let mut serve =
             serve.filter(|it| context.owns(it) && !label(it, names::SERVE_LABEL).is_empty());
         serve
@@ -176,7 +176,7 @@ fn count_endpoints(context: &ServiceContext<'_>, clusters: &ServiceClusters<'_>)
             && is_running_and_ready(pod)
             && !is_terminating(pod)
     };
-    i32::try_from(context.children.iter().filter(serves).count()).unwrap_or(i32::MAX)
+    i32::try_from(context.children.iter().copied().filter(serves).count()).unwrap_or(i32::MAX)
 }
 
 /// Gives a RayService up that did not begin to serve in time. Only a new one recovers, as with the official operator.

@@ -124,7 +124,7 @@ fn set(
 /// Deletes what the RayService made. Whether nothing was left is the answer.
 fn remove_all(context: &ServiceContext<'_>, pass: &mut Pass<'_>) -> Result<bool, Unfinished> {
     let mut is_empty = true;
-    for object in context.children.iter().filter(|object| context.owns(object)) {
+    for object in context.children.iter().copied().filter(|object| context.owns(object)) {
         is_empty = false;
         if object["kind"] == "RayCluster" {
             remove(&context.path(name(object)), " during suspend", pass, object)?;

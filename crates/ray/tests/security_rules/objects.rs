@@ -83,7 +83,7 @@ fn neither_ingress_nor_route_where_oauth_and_platform_do_not_fit() {
 fn a_secret_of_another_program_gets_the_label_and_keeps_its_content() {
     let settings = settings(false, true, ClusterPlatform::Kubernetes);
     let cluster = old_cluster();
-    let done = RayAnswer::Done(json!({}));
+    let done = RayAnswer::Done(json!({}).into());
     let exists = RayAnswer::Refused(RayRefusal { code: 409, message: "exists".to_owned() });
     let steps = decide(&cluster, &[], &[done.clone(), done, exists], &settings);
     let secret = object(&steps, "Secret/ca-secret-c");
@@ -95,7 +95,7 @@ fn a_secret_of_another_program_gets_the_label_and_keeps_its_content() {
 fn a_policy_that_is_refused_keeps_pods_back() {
     let settings = settings(false, false, ClusterPlatform::Kubernetes);
     let refused = RayAnswer::Refused(RayRefusal { code: 403, message: "no right".to_owned() });
-    let done = RayAnswer::Done(json!({}));
+    let done = RayAnswer::Done(json!({}).into());
     let answers = [refused, done.clone(), done.clone(), done];
     let steps = decide(&old_cluster(), &[], &answers, &settings);
     let made = |kind: &str| {

@@ -80,7 +80,7 @@ fn a_secured_cluster_with_an_ingress_of_its_own_is_not_run() {
     let settings = settings(false, false, ClusterPlatform::Kubernetes);
     let mut cluster = old_cluster();
     cluster["spec"]["headGroupSpec"]["enableIngress"] = json!(true);
-    let done = RayAnswer::Done(json!({}));
+    let done = RayAnswer::Done(json!({}).into());
     let steps = decide(&cluster, &[], &vec![done; 4], &settings);
     let words = "RayCluster with enableIngress set to true is not allowed";
     let refused = steps.iter().any(|step| {

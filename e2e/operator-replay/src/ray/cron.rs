@@ -48,7 +48,7 @@ impl CronWorld {
                 answers.push(if self.jobs.contains_key(&name) {
                     RayAnswer::Refused(RayRefusal { code: 409, message: "exists".to_owned() })
                 } else {
-                    RayAnswer::Done(job.clone())
+                    RayAnswer::Done(job.clone().into())
                 });
                 self.jobs.entry(name).or_insert(job);
             }

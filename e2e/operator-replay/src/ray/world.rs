@@ -140,7 +140,7 @@ impl RayWorld {
         complete_ray_cluster(&mut object);
         complete_gateway(&mut object);
         self.objects.insert(id, object.clone());
-        RayAnswer::Done(object)
+        RayAnswer::Done(object.into())
     }
 
     fn refusal(&self, object: &Value) -> Option<RayRefusal> {
@@ -204,7 +204,7 @@ impl RayWorld {
             RayStep::Patch { target, patch } => self.patch(target, patch),
             RayStep::Delete(target) => {
                 self.delete(&format!("{}/{}", target.kind, target.name));
-                RayAnswer::Done(Value::Null)
+                RayAnswer::Done(Value::Null.into())
             }
             RayStep::Ask(request) => RayAnswer::Head(self.head.answer(request, self.now)),
             other => unreachable!("{other:?} is no order"),
@@ -216,7 +216,7 @@ impl RayWorld {
         match self.objects.get_mut(&id) {
             Some(object) => {
                 json_patch::merge(object, patch);
-                RayAnswer::Done(object.clone())
+                RayAnswer::Done(object.clone().into())
             }
             None => {
                 RayAnswer::Refused(RayRefusal { code: 404, message: format!("{id} not found") })
