@@ -3,6 +3,7 @@
 //! | module | concept |
 //! |---|---|
 //! | `decide` | the order of the steps |
+//! | `cluster_children` | the objects around a cluster, sorted once |
 //! | `validate`, `validate_storage` | what a controller refuses |
 //! | `head_pod`, `worker_pod`, `ray_container`, `start_command`, `probes`, `autoscaler`, `workload_slice` | pods |
 //! | `groups`, `multi_host`, `pod_health` | which pods are made and deleted |
@@ -14,6 +15,7 @@
 
 mod access;
 mod autoscaler;
+mod cluster_children;
 mod conditions;
 mod context;
 mod decide;
@@ -41,6 +43,7 @@ mod validate_storage;
 mod worker_pod;
 mod workload_slice;
 
+pub(crate) use cluster_children::ClusterChildren;
 pub(crate) use conditions::rfc3339;
 pub use context::Moment;
 pub(crate) use context::{ClusterContext, label_value};

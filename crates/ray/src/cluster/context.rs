@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha1::{Digest, Sha1};
 
+use super::cluster_children::ClusterChildren;
 use crate::{
     json::{annotation, items, label, name, text},
     names,
@@ -39,7 +40,7 @@ pub(crate) enum Origin {
 pub(crate) struct ClusterContext<'a> {
     pub(crate) cluster: &'a Value,
     pub(crate) spec: &'a RayClusterSpec,
-    pub(crate) children: &'a [&'a Value],
+    pub(crate) children: &'a ClusterChildren<'a>,
     pub(crate) settings: &'a OperatorSettings,
     pub(crate) moment: &'a Moment,
 }
@@ -141,12 +142,12 @@ impl<'a> ClusterContext<'a> {
         })
     }
 
-    /// Children of a kind.
+    /// Children of a kind other than pods.
     pub(crate) fn of_kind(&self, kind: &str) -> impl Iterator<Item = &'a Value> {
-        self.children.iter().copied().filter(move |child| child["kind"] == kind)
+        self.children.others.iter().copied().filter(move |child| child["kind"] == kind)
     }
 
-    /// The child of this kind and name.
+    /// The child of this kind and name, other than a pod.
     pub(crate) fn child(&self, kind: &str, wanted: &str) -> Option<&'a Value> {
         self.of_kind(kind).find(|child| name(child) == wanted)
     }
@@ -156,21 +157,19 @@ impl<'a> ClusterContext<'a> {
         is_controlled_by(object, self.cluster)
     }
 
-    /// Pods of this cluster with this type of node. Pods of a deleted cluster of the same name are not among them.
-    pub(crate) fn pods(&self, node_type: &str) -> impl Iterator<Item = &'a Value> {
-        let cluster = self.name();
-        self.of_kind("Pod").filter(move |pod| {
-            label(pod, names::CLUSTER_LABEL) == cluster
-                && label(pod, names::NODE_TYPE_LABEL) == node_type
-                // The labels also match pods of a deleted cluster that the garbage collector has
-                // not removed yet.
-                && self.owns(pod)
-        })
+    /// Pods of the head of this cluster.
+    pub(crate) fn heads(&self) -> impl Iterator<Item = &'a Value> {
+        self.children.heads.iter().copied()
+    }
+
+    /// Pods of workers of this cluster.
+    pub(crate) fn workers(&self) -> impl Iterator<Item = &'a Value> {
+        self.children.workers.iter().copied()
     }
 
     /// Worker pods of a group.
     pub(crate) fn group_pods(&self, group: &str) -> impl Iterator<Item = &'a Value> {
-        self.pods("worker").filter(move |pod| label(pod, names::GROUP_LABEL) == group)
+        self.workers().filter(move |pod| label(pod, names::GROUP_LABEL) == group)
     }
 }
 

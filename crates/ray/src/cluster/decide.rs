@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{
     access::{reconcile_access, reconcile_token},
+    cluster_children::ClusterChildren,
     context::{ClusterContext, Moment},
     failure::Failure,
     gcs_storage::reconcile_claim,
@@ -99,14 +100,16 @@ fn decide_spec<'a>(
     settings: &OperatorSettings,
     mut pass: Pass<'a>,
 ) -> Vec<RayStep> {
-    let context = ClusterContext { cluster, spec, children, settings, moment };
+    let sorted = ClusterChildren::of(cluster, children);
+    let context = ClusterContext { cluster, spec, children: &sorted, settings, moment };
     // Before the validation, so that a cluster that became invalid can still be deleted.
     if is_terminating(cluster) {
         redis_cleanup::finalize(&context, &mut pass);
         return pass.finish();
     }
     // The policies protect pods of a spec that became invalid, too.
-    let policies = secure(&context, &mut pass).and(reconcile_policies(&context, &mut pass));
+    let policies =
+        secure(&context, children, &mut pass).and(reconcile_policies(&context, &mut pass));
     if let Err(InvalidCluster { reason, message }) = validate::check(&context) {
         // Without a requeue: only a change of the cluster makes it valid.
         pass.warning(reason, message);
@@ -133,10 +136,14 @@ fn decide_spec<'a>(
 }
 
 /// NetworkPolicies and other objects that secure the cluster.
-fn secure(context: &ClusterContext<'_>, pass: &mut Pass<'_>) -> Result<(), Failure> {
+fn secure(
+    context: &ClusterContext<'_>,
+    children: &[&Value],
+    pass: &mut Pass<'_>,
+) -> Result<(), Failure> {
     let Some(security) = &context.settings.security else { return Ok(()) };
     let settings = (security, context.moment.seed.as_slice());
-    reconcile_security(context.cluster, context.children, settings, pass).map_err(Failure::plain)
+    reconcile_security(context.cluster, children, settings, pass).map_err(Failure::plain)
 }
 
 fn created_service(answer: &RayAnswer) -> Option<&Value> {

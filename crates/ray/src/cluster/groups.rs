@@ -52,7 +52,7 @@ pub(crate) fn delete_all(
     why: &str,
     what: &str,
 ) -> Result<(), Failure> {
-    for pod in context.pods("head").chain(context.pods("worker")) {
+    for pod in context.heads().chain(context.workers()) {
         // A deletion that was sent is not repeated.
         if is_terminating(pod) {
             continue;
@@ -76,7 +76,7 @@ pub(crate) fn is_terminating(object: &Value) -> bool {
 /// not compared.
 fn is_outdated(context: &ClusterContext<'_>) -> bool {
     let strategy = context.spec.upgrade_strategy.as_ref().and_then(|it| it.r#type.as_deref());
-    let Some(head) = context.pods("head").next().filter(|_| strategy == Some("Recreate")) else {
+    let Some(head) = context.heads().next().filter(|_| strategy == Some("Recreate")) else {
         return false;
     };
     let hash = annotation(head, names::RECREATE_HASH);
@@ -91,7 +91,7 @@ fn reconcile_head<'a>(
     pass: &mut Pass<'a>,
     created: &mut Vec<&'a Value>,
 ) -> Result<(), Failure> {
-    let heads: Vec<&Value> = context.pods("head").collect();
+    let heads: Vec<&Value> = context.heads().collect();
     match heads.as_slice() {
         [] => {
             let was_ready = conditions_of::is_true(context.cluster, names::PROVISIONED);

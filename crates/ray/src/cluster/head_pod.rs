@@ -37,7 +37,7 @@ pub(crate) fn head_pod(context: &ClusterContext<'_>) -> Value {
         let prefix: String = context.name().chars().take(50).collect();
         metadata["name"] = json!(format!("{prefix}-head"));
     } else {
-        let known: Vec<String> = context.pods("head").map(|pod| name(pod).to_owned()).collect();
+        let known: Vec<String> = context.heads().map(|pod| name(pod).to_owned()).collect();
         metadata["name"] = json!(pod_name(context, &metadata, "head", &known));
     }
     json!({

@@ -102,14 +102,14 @@ pub(crate) fn finalize(context: &ClusterContext<'_>, pass: &mut Pass<'_>) {
         return;
     }
     // A head that still runs would write keys again.
-    for pod in context.pods("head").chain(context.pods("worker")) {
+    for pod in context.heads().chain(context.workers()) {
         if !is_terminating(pod)
             && let OrderOutcome::Refused(refusal) = pass.delete(pod)
         {
             pass.warning("FailedToDeletePodCollection", refusal.message.clone());
         }
     }
-    if context.pods("head").next().is_some() {
+    if context.heads().next().is_some() {
         pass.requeue(Duration::from_secs(10));
         return;
     }

@@ -36,8 +36,8 @@ pub(crate) fn next_status(
         |kind: &'static str| created.iter().copied().filter(move |object| object["kind"] == kind);
     let mut services = context.of_kind("Service").chain(new("Service"));
     let service = services.find(|service| is_head_service(context, service))?;
-    let heads: Vec<&Value> = context.pods("head").chain(new_pods(created, "head")).collect();
-    let workers: Vec<&Value> = context.pods("worker").chain(new_pods(created, "worker")).collect();
+    let heads: Vec<&Value> = context.heads().chain(new_pods(created, "head")).collect();
+    let workers: Vec<&Value> = context.workers().chain(new_pods(created, "worker")).collect();
     let present = &context.cluster["status"];
     let mut status = json!({});
     sizes(context, &workers, &mut status);

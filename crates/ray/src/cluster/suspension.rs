@@ -74,5 +74,5 @@ fn delete_suspended(context: &ClusterContext<'_>, pass: &mut Pass<'_>) -> Result
 }
 
 fn has_pods(context: &ClusterContext<'_>) -> bool {
-    context.pods("head").chain(context.pods("worker")).any(|pod| !is_terminating(pod))
+    context.heads().chain(context.workers()).any(|pod| !is_terminating(pod))
 }

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{
+    cluster_children::ClusterChildren,
     context::{ClusterContext, Moment, Origin},
     groups::MOST_PODS_PER_PASS,
     probes::version,
@@ -84,7 +85,13 @@ pub(crate) fn check_cluster_spec(
     settings: &OperatorSettings,
 ) -> Checked {
     let moment = Moment { now: Timestamp::UNIX_EPOCH, seed: [0; 32] };
-    check_spec(&ClusterContext { cluster: owner, spec, children: &[], settings, moment: &moment })
+    check_spec(&ClusterContext {
+        cluster: owner,
+        spec,
+        children: &ClusterChildren::default(),
+        settings,
+        moment: &moment,
+    })
 }
 
 fn check_spec(context: &ClusterContext<'_>) -> Checked {

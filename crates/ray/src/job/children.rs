@@ -8,7 +8,8 @@ use super::submission::{Submitter, dashboard_address, submitter_container};
 use crate::{
     Moment,
     cluster::{
-        ClusterContext, add_token, head_service_of, label_value, token_secret, token_volume,
+        ClusterChildren, ClusterContext, add_token, head_service_of, label_value, token_secret,
+        token_volume,
     },
     json::{field, items, list, name, object, text, texts},
     names,
@@ -178,7 +179,13 @@ impl JobAttempt<'_> {
         // Nothing here depends on time or chance.
         let moment = Moment { now: jiff::Timestamp::UNIX_EPOCH, seed: [0; 32] };
         let settings = self.settings;
-        make(&ClusterContext { cluster, spec, children: &[], settings, moment: &moment })
+        make(&ClusterContext {
+            cluster,
+            spec,
+            children: &ClusterChildren::default(),
+            settings,
+            moment: &moment,
+        })
     }
 
     fn origin_labels(&self) -> Value {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Moment,
-    cluster::{ClusterContext, is_terminating},
+    cluster::{ClusterChildren, ClusterContext, is_terminating},
     json::{label, name, text},
     names,
     settings::OperatorSettings,
@@ -107,7 +107,13 @@ impl<'a> ServiceContext<'a> {
     ) -> Option<T> {
         let spec: RayClusterSpec = serde_json::from_value(cluster["spec"].clone()).ok()?;
         let (settings, moment) = (self.settings, self.moment);
-        Some(make(&ClusterContext { cluster, spec: &spec, children: &[], settings, moment }))
+        Some(make(&ClusterContext {
+            cluster,
+            spec: &spec,
+            children: &ClusterChildren::default(),
+            settings,
+            moment,
+        }))
     }
 
     pub(super) fn owner_reference(&self) -> Value {
