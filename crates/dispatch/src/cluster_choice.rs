@@ -151,7 +151,7 @@ impl Fleet {
     }
 
     /// Free share that remains if the cluster takes the Workload.
-    fn evaluate(
+    pub(crate) fn evaluate(
         &mut self,
         class: &PlacementClass,
         position: WaitingPosition,
@@ -289,7 +289,7 @@ fn check_allowed(
 
 /// A fraction between zero and one.
 #[derive(Debug, Clone, Copy)]
-struct FreeShare {
+pub(crate) struct FreeShare {
     left: i64,
     of: i64,
 }
@@ -308,6 +308,11 @@ impl FreeShare {
             Self { left: now.saturating_sub(amount.0).max(0), of: reported.max(1) }
         });
         shares.min().unwrap_or(Self::ALL)
+    }
+
+    /// Whether it is so many percent or more.
+    pub(crate) fn is_at_least(self, percent: u8) -> bool {
+        i128::from(self.left) * 100 >= i128::from(percent) * i128::from(self.of)
     }
 }
 
@@ -334,14 +339,14 @@ impl Eq for FreeShare {}
 
 /// Rank of a candidate. Candidates with equal rank keep the order of the configuration.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum ClusterScore {
+pub(crate) enum ClusterScore {
     Ordered,
     Spread(Reverse<i64>, FreeShare, i32),
     BinPack(Reverse<i64>, Reverse<FreeShare>, i32),
 }
 
 impl ClusterScore {
-    fn new(policy: &PlacementPolicy, cluster: ClusterId, share: FreeShare) -> Self {
+    pub(crate) fn new(policy: &PlacementPolicy, cluster: ClusterId, share: FreeShare) -> Self {
         let (weight, cost) = (policy.weight(cluster), Reverse(policy.cost(cluster)));
         match policy.strategy {
             PlacementStrategy::Ordered => Self::Ordered,

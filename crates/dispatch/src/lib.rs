@@ -34,6 +34,7 @@ mod placement_message;
 mod policy;
 mod preemption;
 mod queue_order;
+mod rebalance;
 mod refusal;
 mod released_capacity;
 mod request;
@@ -69,6 +70,7 @@ pub use policy::{
     PlacementPolicy, PlacementStrategy,
 };
 pub use queue_order::QueueOrder;
+pub use rebalance::{QueuedWorkload, RebalancePolicy, StayReason};
 pub use refusal::{CapacityShortage, ClusterRefusal, PlacementRefusal, ShortageCause};
 pub use request::{JobGvk, RequestedPodSet, WorkloadRequest};
 pub use run_times::{RunTime, RunTimeGroup};

@@ -2,7 +2,7 @@
 
 use engine::{Time, ids::ClusterId};
 
-use crate::{Fencing, JobGvk};
+use crate::{Fencing, JobGvk, RebalancePolicy};
 
 /// How to rank clusters that have capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -84,6 +84,8 @@ pub struct PlacementPolicy {
     pub clusters: Vec<ClusterPreference>,
     /// Reservation for the oldest blocked gang; off if unset.
     pub gang_reservation: Option<GangReservationPolicy>,
+    /// When queued work is moved; never if unset.
+    pub rebalance: Option<RebalancePolicy>,
     /// Time in nanoseconds after which a cluster that is not reached is lost; that of the configuration if unset.
     pub lost_after: Option<i64>,
     /// The leases under `execution: ExactlyOnce`; `None` under KeepRunning.

@@ -25,6 +25,11 @@ impl RacingWorkloads {
     fn waiting_for(&self, cluster: ClusterId) -> usize {
         self.0.values().filter(|clusters| clusters.contains(&cluster)).count()
     }
+
+    /// The clusters for whose queues a Workload waits.
+    pub(crate) fn queues(&self, workload: WorkloadId) -> Vec<ClusterId> {
+        self.0.get(&workload).cloned().unwrap_or_default()
+    }
 }
 
 impl Fleet {
@@ -81,7 +86,7 @@ impl Fleet {
     }
 
     /// Records that a Workload waits for the queues of these clusters, until it is placed or removed.
-    pub(crate) fn begin_race(&mut self, workload: WorkloadId, clusters: Vec<ClusterId>) {
+    pub fn begin_race(&mut self, workload: WorkloadId, clusters: Vec<ClusterId>) {
         self.end_race(workload);
         self.racing.0.insert(workload, clusters);
     }
@@ -89,6 +94,11 @@ impl Fleet {
     /// Whether a Workload has quota and waits for the queues of clusters without reports.
     pub fn is_racing(&self, workload: WorkloadId) -> bool {
         self.racing.0.contains_key(&workload)
+    }
+
+    /// Workloads that have quota and wait for the queues of clusters without reports.
+    pub fn racing_workloads(&self) -> impl Iterator<Item = WorkloadId> {
+        self.racing.0.keys().copied()
     }
 
     /// Makes room for others that want to wait.

@@ -20,6 +20,7 @@
 mod adoption;
 mod assigned;
 mod dispatch_step;
+mod moved;
 mod nomination;
 mod observed;
 mod removal;
@@ -27,6 +28,7 @@ mod takeover;
 mod withdrawal;
 
 pub use dispatch_step::{DispatchStep, RetryReason};
+pub use moved::MoveProgress;
 pub use observed::{
     DispatchCheckState, DispatchTimeouts, LocalJob, LocalWorkload, RemoteConnection, RemoteCopy,
     RemoteJob, RemoteLease, RemoteWorkload, SlicePredecessor, StampState,

@@ -239,12 +239,12 @@ impl<'a> DispatchDecision<'a> {
 }
 
 const LOST: &str = "the worker was lost before it admitted the workload";
-const LATE: &str = "not admitted by the worker in time";
+pub(super) const LATE: &str = "not admitted by the worker in time";
 const FINISHED: &str = "finished on the worker before it was admitted there";
 const EVICTED: &str = "evicted on the worker before it was recorded on the manager";
 
 /// Reason on the clone against its cluster. In a race an evicted clone is requeued on its worker.
-fn refusal_of(clone: &RemoteWorkload, single_cluster: bool) -> Option<Box<str>> {
+pub(super) fn refusal_of(clone: &RemoteWorkload, single_cluster: bool) -> Option<Box<str>> {
     let finished = clone.finished.is_some().then_some(FINISHED);
     let evicted = (single_cluster && clone.evicted).then_some(EVICTED);
     clone.refused.clone().or_else(|| finished.or(evicted).map(Into::into))

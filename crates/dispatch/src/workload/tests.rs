@@ -1,5 +1,6 @@
 //! Each rule once, as lines: the hub, one line per cluster, the steps.
 
+mod moved;
 mod reconcile_group;
 mod simulation;
 mod slices;

@@ -64,6 +64,7 @@ pub(super) fn read_policy(policy: &DispatchPolicy, fleet: &mut Fleet) -> Placeme
         namespaces: namespaces
             .map(|list| list.allow.iter().map(|one| one.as_str().into()).collect()),
         kinds,
+        rebalance: None,
         lost_after: lost_after.map(nanos),
         exactly_once,
     }

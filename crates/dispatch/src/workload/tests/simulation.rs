@@ -276,11 +276,27 @@ struct HubObjects {
     status: Option<(u64, bool, bool)>,
 }
 
+/// How clusters are nominated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SimulatedDispatcher {
+    /// One, chosen by its room.
+    Single,
+    /// All that are usable.
+    Race,
+    /// One, whose queues decide within [`QUEUE_TIME`]. The Workload may move to others meanwhile.
+    Queue,
+}
+
+/// Time that the queues of a cluster have.
+const QUEUE_TIME: i64 = 80;
+
 #[derive(Debug)]
 struct DispatchSimulation {
     settings: DispatchTimeouts,
     now: i64,
-    race: bool,
+    dispatcher: SimulatedDispatcher,
+    /// Memory: the cluster that the Workload moves to.
+    moves_to: Option<ClusterId>,
     truth: HubObjects,
     seen: HubObjects,
     /// Version of the hub at which the present process began.
@@ -296,14 +312,15 @@ struct DispatchSimulation {
 }
 
 impl DispatchSimulation {
-    fn new(workers: usize, race: bool, settings: DispatchTimeouts) -> Self {
+    fn new(workers: usize, dispatcher: SimulatedDispatcher, settings: DispatchTimeouts) -> Self {
         let job = LocalJob { exists: true, suspended: true, ..LocalJob::default() };
         let hub = LocalWorkload { exists: true, epoch: 1, job, ..LocalWorkload::default() };
         let truth = HubObjects { version: 1, hub, status: None };
         Self {
             settings,
             now: 0,
-            race,
+            dispatcher,
+            moves_to: None,
             seen: truth.clone(),
             truth,
             began_at: 0,
@@ -343,7 +360,30 @@ impl DispatchSimulation {
         let start_awaited_since = self.start_awaited.map(Time);
         let (epoch_raised, create_sent) = (self.raised, self.sent);
         let is_own_version = self.seen.version > self.began_at;
-        LocalWorkload { epoch_raised, create_sent, is_own_version, start_awaited_since, job, ..hub }
+        let (race, race_until) = self.queues(&hub).unzip();
+        LocalWorkload {
+            epoch_raised,
+            create_sent,
+            is_own_version,
+            start_awaited_since,
+            job,
+            race,
+            race_until,
+            ..hub
+        }
+    }
+
+    /// The clusters whose queues decide, with the one that the Workload moves to, and until when.
+    fn queues(&self, hub: &LocalWorkload) -> Option<(Vec<ClusterId>, Time)> {
+        let is_queued = self.dispatcher == SimulatedDispatcher::Queue;
+        let mut race = Some(hub.nominated_clusters.clone()).filter(|_| is_queued)?;
+        // What is not nominated yet waits for no queue.
+        match self.moves_to.filter(|one| !race.contains(one)) {
+            _ if race.is_empty() => race = self.usable_clusters(),
+            Some(target) => race.push(target),
+            None => {}
+        }
+        Some((race, Time(hub.nominated_at.0 + QUEUE_TIME)))
     }
 
     fn copies(&self) -> Vec<RemoteCopy> {
@@ -536,6 +576,12 @@ impl DispatchSimulation {
     /// The nomination after the other checks; the quota is released if no cluster is usable any more.
     fn nominate_late(&mut self, lost: bool) {
         assert!(!self.seen.hub.awaits_other_checks, "another check is not Ready");
+        if !self.seen.hub.nominated_clusters.is_empty() {
+            // The time of the queues goes on.
+            let target = self.moves_to.expect("nothing else joins");
+            self.state(lost, |stated| stated.hub.nominated_clusters.push(target));
+            return;
+        }
         let (nominated, now) = (self.usable_clusters(), Time(self.now));
         self.state(lost, |stated| match nominated.is_empty() {
             true => release(stated),
@@ -554,7 +600,7 @@ impl DispatchSimulation {
         let count = self.workers.len();
         let first = usize::try_from(self.truth.hub.epoch - 1).expect("a small number");
         let all = (0..count).map(|at| (at + first) % count);
-        let most = if self.race { count } else { 1 };
+        let most = if self.dispatcher == SimulatedDispatcher::Race { count } else { 1 };
         let usable = all.filter(|&at| usable(&self.workers[at])).take(most);
         usable.map(ClusterId::from).collect()
     }
@@ -665,6 +711,7 @@ impl DispatchSimulation {
     fn restart(&mut self, arrives: u8) {
         let now = Time(self.now);
         (self.raised, self.sent, self.began_at) = (false, true, self.truth.version);
+        self.moves_to = None;
         // The time of the nomination is forgotten.
         self.seen.hub.nominated_at = now;
         self.truth.hub.nominated_at = now;
@@ -705,6 +752,7 @@ impl DispatchSimulation {
                 self.evict();
             }
             InjectedFault::Preempt => {}
+            InjectedFault::Move { worker } => self.moves_to = Some(ClusterId::from(at(worker))),
             InjectedFault::Deliver { worker, which, lost } => self.deliver(at(worker), which, lost),
             InjectedFault::Drop { worker, which } => self.drop_request(at(worker), which),
             InjectedFault::Stall { worker } => self.workers[at(worker)].stall(self.now),
@@ -821,6 +869,7 @@ enum InjectedFault {
     See,
     Core,
     Preempt,
+    Move { worker: usize },
     Deliver { worker: usize, which: usize, lost: bool },
     Drop { worker: usize, which: usize },
     Stall { worker: usize },
@@ -845,6 +894,7 @@ fn fault() -> impl Strategy<Value = InjectedFault> {
         4 => Just(InjectedFault::See),
         3 => Just(InjectedFault::Core),
         4 => Just(InjectedFault::Preempt),
+        4 => worker().prop_map(|worker| InjectedFault::Move { worker }),
         6 => (worker(), 0..4_usize, prop::bool::weighted(0.1))
             .prop_map(|(worker, which, lost)| InjectedFault::Deliver { worker, which, lost }),
         1 => (worker(), 0..4_usize).prop_map(|(worker, which)| InjectedFault::Drop { worker, which }),
@@ -868,10 +918,10 @@ proptest! {
     #[test]
     fn one_cluster_runs_the_workload_and_it_finishes_once(
         workers in 2..4_usize,
-        race in any::<bool>(),
+        dispatcher in prop::sample::select(&DISPATCHERS[..]),
         faults in prop::collection::vec(fault(), 1..300),
     ) {
-        let mut simulation = DispatchSimulation::new(workers, race, SETTINGS);
+        let mut simulation = DispatchSimulation::new(workers, dispatcher, SETTINGS);
         for fault in &faults {
             simulation.play(fault);
             simulation.check()?;
@@ -886,6 +936,9 @@ proptest! {
         prop_assert_eq!(simulation.finishes, 1);
     }
 }
+
+const DISPATCHERS: [SimulatedDispatcher; 3] =
+    [SimulatedDispatcher::Single, SimulatedDispatcher::Race, SimulatedDispatcher::Queue];
 
 /// Runs rounds without faults until `done`.
 fn until(
@@ -908,7 +961,7 @@ const SLOW: [SimulatedAgent; 4] =
 /// The property is meaningful only if the simulation can show two running copies.
 #[test]
 fn work_of_a_lost_cluster_starts_elsewhere_only_after_worker_lost_timeout() {
-    let mut simulation = DispatchSimulation::new(2, false, SETTINGS);
+    let mut simulation = DispatchSimulation::new(2, SimulatedDispatcher::Single, SETTINGS);
     until(&mut simulation, &SLOW, |simulation| simulation.workers[0].runs());
     until(&mut simulation, &SLOW, |simulation| {
         simulation.truth.hub.check == DispatchCheckState::Ready
@@ -925,7 +978,7 @@ fn work_of_a_lost_cluster_starts_elsewhere_only_after_worker_lost_timeout() {
 
 #[test]
 fn work_of_a_cluster_whose_lists_never_end_starts_elsewhere_and_the_old_copy_is_removed_later() {
-    let mut simulation = DispatchSimulation::new(2, false, SETTINGS);
+    let mut simulation = DispatchSimulation::new(2, SimulatedDispatcher::Single, SETTINGS);
     until(&mut simulation, &SLOW, |simulation| {
         simulation.workers[0].runs() && simulation.truth.hub.check == DispatchCheckState::Ready
     });
@@ -942,9 +995,39 @@ fn work_of_a_cluster_whose_lists_never_end_starts_elsewhere_and_the_old_copy_is_
 
 #[test]
 fn a_dispatch_without_faults_raises_no_epoch() {
-    for race in [false, true] {
-        let mut simulation = DispatchSimulation::new(2, race, SETTINGS);
+    for dispatcher in DISPATCHERS {
+        let mut simulation = DispatchSimulation::new(2, dispatcher, SETTINGS);
         until(&mut simulation, &KIND, DispatchSimulation::is_over);
         assert_eq!((simulation.truth.hub.epoch, simulation.finishes), (1, 1));
     }
+}
+
+#[test]
+fn a_move_takes_the_workload_to_another_cluster_within_its_epoch() {
+    let mut simulation = DispatchSimulation::new(2, SimulatedDispatcher::Queue, SETTINGS);
+    let start = [SimulatedAgent::Start, SimulatedAgent::Stop, SimulatedAgent::Remove];
+    let waits = |worker: &SimulatedWorker| worker.seen.clone.is_some();
+    until(&mut simulation, &start, |simulation| waits(&simulation.workers[0]));
+    simulation.play(&InjectedFault::Move { worker: 1 });
+    until(&mut simulation, &start, |simulation| waits(&simulation.workers[1]));
+    assert!(waits(&simulation.workers[0]), "it keeps its place in the queue");
+    simulation.agent(1, SimulatedAgent::Admit);
+    until(&mut simulation, &start, |simulation| simulation.workers[1].runs());
+    assert!(simulation.workers[0].is_empty());
+    assert_eq!(simulation.truth.hub.epoch, 1);
+}
+
+#[test]
+fn a_queue_that_decides_during_a_move_keeps_the_workload() {
+    let mut simulation = DispatchSimulation::new(2, SimulatedDispatcher::Queue, SETTINGS);
+    let start = [SimulatedAgent::Start, SimulatedAgent::Stop, SimulatedAgent::Remove];
+    let waits = |worker: &SimulatedWorker| worker.seen.clone.is_some();
+    until(&mut simulation, &start, |simulation| waits(&simulation.workers[0]));
+    simulation.play(&InjectedFault::Move { worker: 1 });
+    until(&mut simulation, &start, |simulation| waits(&simulation.workers[1]));
+    simulation.agent(0, SimulatedAgent::Admit);
+    simulation.now += 1;
+    simulation.agent(1, SimulatedAgent::Admit);
+    until(&mut simulation, &start, |simulation| simulation.workers[0].runs());
+    assert!(simulation.workers[1].is_empty());
 }
