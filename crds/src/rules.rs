@@ -216,8 +216,6 @@ rules! {
         "leaseDuration is for execution ExactlyOnce",
         "!has(self.leaseDuration) || self.execution == 'ExactlyOnce'",
     );
-    /// On the rebalancing of a DispatchPolicy.
-    REBALANCE = ("rebalancing is not supported yet", "!has(self.enabled) || !self.enabled");
     /// On the levels of a Topology, v1beta2.
     LEVELS =
         ("must be unique", UNIQUE_LEVELS),

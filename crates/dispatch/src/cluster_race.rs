@@ -41,7 +41,7 @@ impl Fleet {
         if dispatcher == Dispatcher::External {
             return ClusterRace::default();
         }
-        // Those without a report race, and no other joins later.
+        // Those without a report race. Another one joins only by a move (`rebalance`).
         let beside_reports = self.races_beside_reports(config, dispatcher);
         let config = self.config(config);
         let takes = |&id: &ClusterId| self.check_open(request, &config.policy, id, now).is_ok();

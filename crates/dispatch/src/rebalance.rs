@@ -17,7 +17,9 @@ use engine::{
 
 use crate::cluster_choice::ClusterScore;
 use crate::pending_placements::PlacementClass;
-use crate::{AssignedWorkload, Fleet, Nominated, PlacementConfig, PlacementRequest};
+use crate::{
+    AssignedWorkload, Fleet, Nominated, PlacementConfig, PlacementRequest, WorkloadRequest,
+};
 
 /// The most clusters that a Workload may be nominated for, by the schema of `nominatedClusterNames`.
 const MAX_NOMINATED: usize = 20;
@@ -139,6 +141,17 @@ impl Fleet {
             class.clusters(&config).any(|one| one == id)
                 && self.evaluate(&class, position, &config.policy, id, now).is_ok()
         })
+    }
+
+    /// Whether a cluster may still be nominated for a Workload that was counted there.
+    pub fn may_join(
+        &self,
+        (config, request): (&str, &WorkloadRequest),
+        id: ClusterId,
+        now: Time,
+    ) -> bool {
+        let policy = &self.config(config).policy;
+        self.is_configured(config, id) && self.check_open(request, policy, id, now).is_ok()
     }
 
     /// Counts a queued Workload on the cluster that it moves to. It goes on waiting for the queues of the others.

@@ -91,6 +91,8 @@ names! {
     LEFT_BEHIND = "LeftBehind";
     /// Of an event: the job has succeeded on a worker in an earlier dispatch.
     RESULT_ADOPTED = "ResultAdopted";
+    /// Of an event: a worker cluster got room for a Workload that waits for the queues of others.
+    REBALANCED = "Rebalanced";
     /// Of an event: a worker does not take the size of an elastic job.
     RESIZE_REFUSED = "ResizeRefused";
     /// Of an event: an elastic job under ExactlyOnce does not get a larger size before its next start.

@@ -1,7 +1,7 @@
 //! DispatchPolicy: how the manager selects a worker, and what it does when one is lost.
 //!
 //! A MultiKueueConfig names its policy in the annotation `sluice.dev/policy`. The defaults are: strategy Spread, a worker is
-//! lost after 15 minutes, its Workloads keep running, and running Workloads are never moved.
+//! lost after 15 minutes, its Workloads keep running, and no queued Workload moves. Running Workloads are never moved.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ pub struct DispatchPolicySpec {
     /// What happens to work on a cluster that cannot be reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disconnection: Option<Disconnection>,
-    /// Whether placed work may be moved.
+    /// Whether Workloads that wait for the queues of workers move to a worker that gets room.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebalance: Option<Rebalance>,
     /// When capacity is reserved for the oldest blocked Workload.
@@ -111,27 +111,29 @@ pub struct Disconnection {
     pub lease_duration: String,
 }
 
-/// Whether placed work may be moved.
+/// Whether Workloads that wait for the queues of workers move to a worker that gets room.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[schemars(extend("x-kubernetes-validations" = rules::REBALANCE))]
 pub struct Rebalance {
-    /// Whether it may.
+    /// Whether they do.
     #[serde(default)]
     pub enabled: bool,
-    /// The least that a move must gain, in percent.
+    /// The least share of its free capacity that the worker has left after a move, in percent; 0 if unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0, "maximum" = 100))]
     pub min_gain: Option<i32>,
-    /// How long a moved Workload stays where it is.
+    /// How long a Workload stays where it is after its nomination and after a move, like `90s`; 30s if unset.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    #[schemars(extend("format" = "duration"))]
+    #[schemars(extend("format" = "duration", "pattern" = NOT_NEGATIVE))]
     pub cooldown: String,
-    /// Moves at once.
+    /// Moves of a Workload while it keeps its quota; 1 if unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 1))]
     pub max_moves: Option<i32>,
 }
+
+/// A duration in Go's notation without a sign.
+const NOT_NEGATIVE: &str = "^(0|([0-9]+(\\.[0-9]+)?(ns|us|ms|s|m|h))+)$";
 
 /// When capacity is reserved for the oldest blocked Workload.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]

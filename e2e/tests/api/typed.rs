@@ -68,6 +68,11 @@ async fn a_policy_has_defaults_and_contradictions_are_refused() -> Result<()> {
     let leased = policy("typed-leases", &json!({"disconnection": leases}))?;
     let stored = api.create(&PostParams::default(), &leased).await?;
     assert_eq!(stored.spec.disconnection.context("what was written")?.fencing, "Timed");
+    let rebalance = json!({"enabled": true, "minGain": 20, "cooldown": "1m30s", "maxMoves": 2});
+    let moving = policy("typed-moving", &json!({"rebalance": rebalance}))?;
+    let stored = api.create(&PostParams::default(), &moving).await?;
+    let stored = stored.spec.rebalance.context("what was written")?;
+    assert!(stored.enabled && stored.max_moves == Some(2), "{stored:?}");
     for (name, spec, part) in [
         ("typed-strategy", json!({"strategy": "Random"}), "spec.strategy: Unsupported value"),
         (
@@ -81,9 +86,24 @@ async fn a_policy_has_defaults_and_contradictions_are_refused() -> Result<()> {
             "leaseDuration is for execution ExactlyOnce",
         ),
         (
-            "typed-rebalance",
-            json!({"rebalance": {"enabled": true}}),
-            "rebalancing is not supported yet",
+            "typed-gain",
+            json!({"rebalance": {"enabled": true, "minGain": 101}}),
+            "spec.rebalance.minGain: Invalid value: 101",
+        ),
+        (
+            "typed-cooldown",
+            json!({"rebalance": {"enabled": true, "cooldown": "-5s"}}),
+            "spec.rebalance.cooldown",
+        ),
+        (
+            "typed-cooldown-unit",
+            json!({"rebalance": {"enabled": true, "cooldown": "2 days"}}),
+            "spec.rebalance.cooldown",
+        ),
+        (
+            "typed-moves",
+            json!({"rebalance": {"enabled": true, "maxMoves": 0}}),
+            "spec.rebalance.maxMoves: Invalid value: 0",
         ),
         (
             "typed-weight",

@@ -152,7 +152,15 @@ pub(super) static ADMITTED_ON_WORKER: Family = Family {
 };
 
 /// Families of workers, under the prefix `sluice`.
-pub(super) static WORKERS: &[&Family] = &[&WORKER_ACTIVE, &WORKER_REPORTED];
+pub(super) static WORKERS: &[&Family] = &[&WORKER_ACTIVE, &WORKER_REPORTED, &REBALANCED];
+
+/// Queued work that was nominated for a worker with room.
+pub(super) static REBALANCED: Family = Family {
+    name: "rebalanced_workloads",
+    family_type: Counter,
+    labels: &["cluster_queue", "cluster"],
+    help: "Workloads that waited for the queues of other workers when the worker cluster got room",
+};
 
 /// The condition Active of MultiKueueClusters.
 pub(super) static WORKER_ACTIVE: Family = Family {

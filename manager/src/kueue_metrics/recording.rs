@@ -117,6 +117,9 @@ impl Recording<'_> {
             Measurement::AdmittedOnWorker(labels) => {
                 self.series.count(&f::ADMITTED_ON_WORKER, of_worker(labels));
             }
+            Measurement::Rebalanced(labels) => {
+                self.series.count(&f::REBALANCED, of_worker(labels));
+            }
             Measurement::WorkerActive { cluster, active } => {
                 let is = f64::from(u8::from(active));
                 self.series.set(&f::WORKER_ACTIVE, vec![cluster], is);

@@ -490,10 +490,12 @@ fn a_worker_has_series_until_it_is_gone() {
         Measurement::WorkerActive { cluster: cluster(), active: true },
         Measurement::WorkerReported { cluster: cluster(), at },
         Measurement::Dispatched(WorkerLabels { cluster_queue: "a".into(), cluster: cluster() }),
+        Measurement::Rebalanced(WorkerLabels { cluster_queue: "a".into(), cluster: cluster() }),
     ];
     metrics.measure(all, Duration::ZERO);
     let body = scrape(&metrics);
     for line in [
+        r#"sluice_rebalanced_workloads_total{cluster_queue="a",cluster="east",replica_role="standalone"} 1.0"#,
         r#"sluice_worker_active{cluster="east",replica_role="standalone"} 1.0"#,
         r#"sluice_worker_report_timestamp_seconds{cluster="east",replica_role="standalone"} 1767225600.5"#,
     ] {
@@ -501,6 +503,6 @@ fn a_worker_has_series_until_it_is_gone() {
     }
     metrics.measure(vec![Measurement::WorkerGone(cluster())], Duration::ZERO);
     let body = scrape(&metrics);
-    assert!(!body.contains("sluice_worker_"), "{body}");
+    assert!(!body.contains("sluice_worker_") && !body.contains("sluice_rebalanced_"), "{body}");
     assert!(body.contains("multikueue_workloads_dispatched_total"), "{body}");
 }

@@ -40,6 +40,7 @@ mod policy;
 mod preemption_counts;
 mod provisioning;
 mod queue_objects;
+mod queued_moves;
 mod race;
 mod rebuilding;
 mod replica_sets;

@@ -6,11 +6,11 @@ use config::GoDuration;
 use crds::{
     names::EXACTLY_ONCE,
     quantity::Quantity,
-    v1alpha1::{Disconnection, DispatchPolicy, GangReservation, JobKind},
+    v1alpha1::{Disconnection, DispatchPolicy, GangReservation, JobKind, Rebalance},
 };
 use dispatch::{
     ClusterPreference, Fencing, Fleet, GangReservationPolicy, JobGvk, LeasePolicy, ONE_COST,
-    PlacementPolicy, PlacementStrategy,
+    PlacementPolicy, PlacementStrategy, RebalancePolicy,
 };
 
 use crate::control::time::{SECOND, engine_time, nanos};
@@ -21,6 +21,10 @@ const DEFAULT_RESERVATION: GangReservationPolicy =
 
 /// `leaseDuration` of a policy without one.
 const DEFAULT_LEASE_SECONDS: u64 = 60;
+
+/// How queued work moves under a policy that says no more than that it does.
+const DEFAULT_REBALANCE: RebalancePolicy =
+    RebalancePolicy { min_gain: 0, cooldown: 30 * SECOND, max_moves: 1 };
 
 /// The shortest `leaseDuration`: an agent beats six times in it.
 const MIN_LEASE_SECONDS: i64 = 6;
@@ -64,7 +68,7 @@ pub(super) fn read_policy(policy: &DispatchPolicy, fleet: &mut Fleet) -> Placeme
         namespaces: namespaces
             .map(|list| list.allow.iter().map(|one| one.as_str().into()).collect()),
         kinds,
-        rebalance: None,
+        rebalance: spec.rebalance.as_ref().and_then(read_rebalance),
         lost_after: lost_after.map(nanos),
         exactly_once,
     }
@@ -107,4 +111,16 @@ fn read_reservation(reservation: &GangReservation) -> GangReservationPolicy {
         after: after.unwrap_or(DEFAULT_RESERVATION.after),
         max_share: share.unwrap_or(DEFAULT_RESERVATION.max_share),
     }
+}
+
+/// When queued work moves; `None` if it does not.
+fn read_rebalance(rebalance: &Rebalance) -> Option<RebalancePolicy> {
+    let cooldown = GoDuration::parse(&rebalance.cooldown).and_then(GoDuration::positive);
+    let gain = rebalance.min_gain.and_then(|percent| u8::try_from(percent).ok());
+    let moves = rebalance.max_moves.and_then(|moves| usize::try_from(moves).ok());
+    rebalance.enabled.then(|| RebalancePolicy {
+        min_gain: gain.unwrap_or(DEFAULT_REBALANCE.min_gain),
+        cooldown: cooldown.map_or(DEFAULT_REBALANCE.cooldown, nanos),
+        max_moves: moves.unwrap_or(DEFAULT_REBALANCE.max_moves),
+    })
 }

@@ -13,7 +13,7 @@ use crate::control::{
     fleet::{ConnectionPlans, FleetRegistry, records_work, work_of},
     input::WorkerInput,
     listing::Listing,
-    multikueue::{DispatchEffect, DispatchInputs, MultiKueueDispatch},
+    multikueue::{DispatchEffect, DispatchInputs, MultiKueueDispatch, queued_moves::Rebalancing},
     outbox::{Purpose, Subject, Ticket},
     queues::Queues,
     quota_automation::{KnownWorkers, QuotaAutomation},
@@ -29,6 +29,8 @@ use crate::control::{
 pub(in crate::control) struct Dispatching {
     pub(in crate::control) registry: FleetRegistry,
     pub(in crate::control) multikueue: Option<MultiKueueDispatch>,
+    /// Moves of queued work.
+    pub(in crate::control) rebalancing: Rebalancing,
     /// Under the gate MultiKueueManagerQuotaAutomation.
     pub(in crate::control) quotas: Option<QuotaAutomation>,
 }
@@ -296,6 +298,17 @@ impl Dispatching {
             run.reserved.iter().for_each(|key| multikueue.reserved(key, ctx.now));
         }
         run.progress
+    }
+
+    /// Moves queued work to workers with room. Returns whether any moves.
+    pub(super) fn rebalance(&mut self, core: &mut Core, queues: &Queues) -> bool {
+        let Some(multikueue) = &mut self.multikueue else {
+            return false;
+        };
+        let Core { ctx, scheduler, workloads, jobs, .. } = core;
+        let (registry, flavors) = (&mut self.registry, queues.flavors());
+        let mut inputs = DispatchInputs { workloads, jobs, registry, scheduler, flavors };
+        multikueue.rebalance(&mut self.rebalancing, &mut inputs, ctx)
     }
 
     /// Decides about the leases of workers. What they allow now is decided about every Workload.

@@ -56,7 +56,7 @@ use super::{
     job_selection::JobSelection,
     listing::{DISPATCH_KINDS, Listing, MANAGER_KINDS, listed_name, listed_names},
     manager_settings::ManagerSettings,
-    multikueue::MultiKueueDispatch,
+    multikueue::{MultiKueueDispatch, queued_moves::Rebalancing},
     namespaces_and_priorities::NamespacesAndPriorities,
     outbox::{Destination, Subject, Ticket},
     provisioning::Provisioning,
@@ -109,6 +109,7 @@ impl ManagerControl {
             concurrent_admission,
             dispatching: Dispatching {
                 registry: FleetRegistry::default(),
+                rebalancing: Rebalancing::default(),
                 quotas: settings.automates_quotas.then(QuotaAutomation::default),
                 multikueue: settings
                     .dispatch
@@ -285,7 +286,9 @@ impl Control for ManagerControl {
             let n_evaluated = self.evaluate_jobs() + self.evaluate_workloads();
             // A cycle without progress may still have made something due: another reason to be pending.
             let progress = self.dispatching.run_cycles(&mut self.core);
-            if !progress && n_evaluated == 0 && !self.core.has_work() {
+            let settled = !progress && n_evaluated == 0 && !self.core.has_work();
+            // What waits for room has got what it could.
+            if settled && !self.dispatching.rebalance(&mut self.core, &self.queues) {
                 break;
             }
         }

@@ -101,6 +101,7 @@ impl<'a> DispatchEvaluation<'a> {
         self.shrink_placement();
         let mut copies = self.copies(&hub);
         self.apply_guarantee(&mut hub, &mut copies);
+        self.follow_move(&hub, &copies);
         hub.race = self.race(&hub);
         hub.race_until = self.race_until(&hub);
         hub.drained_at = self.drained_at(&hub);
@@ -131,6 +132,10 @@ impl<'a> DispatchEvaluation<'a> {
         if ends && self.races_beside_reports() {
             return None;
         }
+        if is_open && hub.recorded_cluster.is_none() {
+            self.remember_queued(hub);
+            self.join_move(hub, &mut race);
+        }
         self.state.awaits_clusters = race.incomplete;
         if let Some(until) = race.until {
             self.ctx.agenda.at(timestamp(until), Reevaluation::Workload(self.key.clone()));
@@ -159,7 +164,7 @@ impl<'a> DispatchEvaluation<'a> {
         self.multikueue_config().is_some_and(|config| fleet.is_blind(config))
     }
 
-    fn races_beside_reports(&self) -> bool {
+    pub(super) fn races_beside_reports(&self) -> bool {
         let config = self.multikueue_config().unwrap_or_default();
         self.inputs.registry.fleet().races_beside_reports(config, self.config.dispatcher)
     }
@@ -380,7 +385,9 @@ impl<'a> DispatchEvaluation<'a> {
         let joining = self.racing.iter().flatten().map(|id| fleet.name(*id));
         let nominated = record.object().status.nominated_cluster_names.iter().map(String::as_str);
         let names: BTreeSet<Box<str>> = joining.chain(nominated).map(Into::into).collect();
-        self.state.nominated_at = self.ctx.now;
+        if self.begins_round(&record.object().status.nominated_cluster_names) {
+            self.state.nominated_at = self.ctx.now;
+        }
         Some(DispatchEffect::Propose(Transition::Nominate(names.into_iter().collect())))
     }
 

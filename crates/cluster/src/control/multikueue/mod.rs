@@ -9,6 +9,7 @@
 //! | `copy_answers` | answers to writes of copies |
 //! | `worker`, `copies`, `job_copies`, `naming` | one worker: connection, clones and jobs, which job names which clone |
 //! | `evaluation`, `create_copies`, `refused_clusters` | one evaluation of a Workload, step by step |
+//! | `queued_moves` | work that waits for the queues of workers, and moves to a worker with room |
 //! | `set_siblings`, `slice_heirs` | the other replicas of a set, and other slices of an elastic job, which share its copy |
 //! | `state` | what is remembered of a Workload's dispatch |
 //! | `view` | the input of the state machine |
@@ -38,6 +39,7 @@ mod lease_state;
 mod naming;
 mod orphan_cleanup;
 mod push_sizes;
+pub(super) mod queued_moves;
 mod refused_clusters;
 mod report_copies;
 mod set_siblings;

@@ -23,6 +23,22 @@ const NEWER_COPY_GRACE: Duration = Duration::from_secs(360);
 /// The longest pause between two creates of one object.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
+/// A move of queued work to a cluster with room.
+#[derive(Debug)]
+pub(super) struct QueuedMove {
+    /// When it was decided.
+    pub(super) at: Timestamp,
+    /// It was reported.
+    pub(super) announced: bool,
+}
+
+impl QueuedMove {
+    /// One that is decided now.
+    pub(super) fn begun(now: Timestamp) -> Self {
+        Self { at: now, announced: false }
+    }
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct DispatchState {
@@ -46,6 +62,10 @@ pub(super) struct DispatchState {
     pub(super) withdrawn: bool,
     /// Clusters without reports race for it.
     pub(super) races: bool,
+    /// It waits for queues of workers, as this process knows.
+    pub(super) queued: bool,
+    /// Its last move to a cluster with room.
+    pub(super) moved: Option<QueuedMove>,
     /// It waits for further clusters to race.
     pub(super) awaits_clusters: bool,
     /// When the status of its job was copied to the hub.
@@ -73,6 +93,8 @@ impl DispatchState {
             epoch_raised: false,
             withdrawn: false,
             races: false,
+            queued: false,
+            moved: None,
             awaits_clusters: false,
             throttle: StatusSyncThrottle::default(),
             nominated_at: now,
@@ -94,6 +116,7 @@ impl DispatchState {
         for at in [&mut self.newer_copy_since, &mut self.start_awaited_since] {
             *at = at.map(|at| moved(at, by));
         }
+        self.moved.iter_mut().for_each(|one| one.at = moved(one.at, by));
         self.creates.values_mut().for_each(|(_, last)| *last = moved(*last, by));
     }
 

@@ -49,11 +49,11 @@ fn add_west(control: &mut ManagerControl) {
     control.observe(ManagerInput::MultiKueueCluster(Change::Apply(shared(west))), NOW);
 }
 
-fn worker(control: &mut ManagerControl, name: &str, input: WorkerInput) {
+pub(super) fn worker(control: &mut ManagerControl, name: &str, input: WorkerInput) {
     control.observe(ManagerInput::Worker(name.into(), input), NOW);
 }
 
-fn connect(control: &mut ManagerControl, name: &str) {
+pub(super) fn connect(control: &mut ManagerControl, name: &str) {
     let link = Connection { active: true, reason: "Active", message: String::new() };
     worker(control, name, WorkerInput::Connection(link));
     worker(control, name, WorkerInput::Workload(list(vec![])));
@@ -79,13 +79,13 @@ fn clone(version: &str, admitted: bool) -> Value {
 }
 
 /// The create of a clone is answered, and the watch shows it.
-fn created(control: &mut ManagerControl, step: &Decisions, name: &str, clone: Value) {
+pub(super) fn created(control: &mut ManagerControl, step: &Decisions, name: &str, clone: Value) {
     dispatched::done(control, step, "clone-create", clone.clone(), NOW);
     worker(control, name, WorkerInput::Workload(Change::Apply(shared(clone))));
 }
 
 /// The body of the only order to a place.
-fn body(step: &Decisions, to: &str) -> Value {
+pub(super) fn body(step: &Decisions, to: &str) -> Value {
     let is_there = |order: &&Order| match &order.ticket.target.to {
         Destination::Home => to == "hub" && order.ticket.purpose.name() == "reserve",
         Destination::Worker(name) => **name == *to,
@@ -176,7 +176,7 @@ fn the_queues_of_a_single_worker_without_a_report_have_all_the_time_they_need() 
 }
 
 /// A Workload that fits on no node of `east`, in the state after a write that reserved its quota, nominated for these clusters.
-fn large(version: &str, nominated: &[&str]) -> Value {
+pub(super) fn large(version: &str, nominated: &[&str]) -> Value {
     let mut value = gang_reservation::waiting("large", 1, 20);
     value["metadata"]["resourceVersion"] = json!(version);
     value["status"] = json!({

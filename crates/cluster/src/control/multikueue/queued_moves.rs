@@ -1,0 +1,255 @@
+//! Queued work that moves: a Workload that waits for the queues of workers without reports goes to a worker with room
+//! (docs/reference/dispatch.md §3).
+//!
+//! `dispatch::Fleet` finds the worker, once cycles have given room to what waits for it, and counts the Workload there. The
+//! evaluation of the Workload then adds the worker to its race; the nomination is written before the clone is created, as
+//! every one is.
+
+mod move_report;
+
+use ::jobs::elastic_copies::is_of_elastic_job;
+use dispatch::{
+    ClusterRace, Dispatcher, Fleet, Nominated, PlacementRequest, QueuedWorkload, StayReason,
+    workload::{LocalWorkload, MoveProgress, RemoteConnection, RemoteCopy},
+};
+use engine::ids::{ClusterId, WorkloadId};
+use jiff::Timestamp;
+use runtime::watch::Key;
+
+use self::move_report::report_move;
+use super::{
+    DispatchInputs, MultiKueueDispatch, admitted_work::admitted_work,
+    evaluation::DispatchEvaluation, state::QueuedMove, worker::RefusedScope,
+};
+use crate::control::{
+    context::Context,
+    time::{engine_time, timestamp},
+    timers::Reevaluation,
+};
+
+/// What moves were last decided on. The same inputs give the same decision.
+#[derive(Debug, Default)]
+pub(crate) struct Rebalancing {
+    seen: Option<RebalancingInputs>,
+    /// When time alone may change the decision.
+    due: Option<Timestamp>,
+}
+
+/// What decides about moves, beside the time.
+#[derive(Debug, PartialEq, Eq)]
+struct RebalancingInputs {
+    /// Changes of the fleet.
+    n_changes: u64,
+    /// Queued Workloads, each with its number of nominations and the time of the last one.
+    waiting: Vec<(WorkloadId, usize, Timestamp)>,
+}
+
+/// A Workload that waits for the queues of workers.
+struct Waiting {
+    id: WorkloadId,
+    key: Key,
+    nominated: Vec<ClusterId>,
+    /// Of its last nomination or move.
+    at: Timestamp,
+}
+
+impl MultiKueueDispatch {
+    /// Moves queued Workloads to workers with room, in queue order. Called when no cycle gives a Workload anything more. Returns
+    /// whether one moves.
+    pub(crate) fn rebalance(
+        &mut self,
+        memory: &mut Rebalancing,
+        inputs: &mut DispatchInputs<'_>,
+        ctx: &mut Context,
+    ) -> bool {
+        let fleet = inputs.registry.fleet();
+        if self.config.dispatcher != Dispatcher::Capacity || !fleet.rebalances() {
+            return false;
+        }
+        let waiting = self.waiting(inputs);
+        let shown = waiting.iter().map(|one| (one.id, one.nominated.len(), one.at)).collect();
+        let n_changes = inputs.registry.fleet().n_changes();
+        let seen = Some(RebalancingInputs { n_changes, waiting: shown });
+        if memory.seen == seen && memory.due.is_none_or(|due| due > ctx.now) {
+            return false;
+        }
+        (memory.seen, memory.due) = (seen, None);
+        let mut moves = false;
+        for one in waiting {
+            match find_move(&one, inputs, ctx) {
+                Ok(()) => {
+                    self.state_mut(&one.key, ctx.now).moved = Some(QueuedMove::begun(ctx.now));
+                    ctx.agenda.now(Reevaluation::Workload(one.key));
+                    moves = true;
+                }
+                Err(StayReason::CoolingDown(at) | StayReason::NoRoom(Some(at))) => {
+                    let at = timestamp(at);
+                    memory.due = memory.due.into_iter().chain([at]).min();
+                    ctx.agenda.at(at, Reevaluation::Fleet);
+                }
+                Err(_) => {}
+            }
+        }
+        moves
+    }
+
+    /// Workloads that wait for queues and were moved nowhere else, in queue order.
+    fn waiting(&self, inputs: &mut DispatchInputs<'_>) -> Vec<Waiting> {
+        let (workloads, scheduler) = (inputs.workloads, inputs.scheduler);
+        let fleet = inputs.registry.fleet_mut();
+        let racing = fleet.racing_workloads().filter(|id| fleet.moves_to(*id).is_none());
+        let racing: Vec<WorkloadId> = racing.collect();
+        let mut waiting: Vec<Waiting> = racing
+            .into_iter()
+            .filter_map(|id| {
+                let (key, record) = workloads.by_id(id)?;
+                let state = self.states.get(key)?;
+                let object = record.object();
+                // The slices of an elastic job stay together.
+                let stays = record.is_leaving() || is_of_elastic_job(object);
+                let names = object.status.nominated_cluster_names.iter().filter(|_| !stays);
+                let nominated = names.map(|name| fleet.cluster(name)).collect();
+                let moved = state.moved.as_ref().map(|one| one.at);
+                let at = moved.into_iter().fold(state.nominated_at, Timestamp::max);
+                Some(Waiting { id, key: key.clone(), nominated, at })
+            })
+            .collect();
+        waiting.retain(|one| !one.nominated.is_empty());
+        waiting.sort_by_key(|one| (scheduler.queue_order(one.id), one.id));
+        waiting
+    }
+}
+
+/// Counts a queued Workload on the worker that it moves to.
+fn find_move(
+    one: &Waiting,
+    inputs: &mut DispatchInputs<'_>,
+    ctx: &Context,
+) -> Result<(), StayReason> {
+    let (workloads, scheduler) = (inputs.workloads, inputs.scheduler);
+    let record = workloads.get(&one.key).ok_or(StayReason::NotMoved)?;
+    let admission = record.object().status.admission.as_ref().ok_or(StayReason::NotMoved)?;
+    let config = scheduler.multikueue_config(&admission.cluster_queue);
+    let work = admitted_work(record, admission, (scheduler, inputs.registry.fleet()));
+    let (Some(config), Some(work)) = (config, work) else {
+        return Err(StayReason::NotMoved);
+    };
+    // All replicas of a set are on one worker.
+    if work.request.together.is_some() {
+        return Err(StayReason::NotMoved);
+    }
+    let order = scheduler.queue_order(one.id);
+    let request = PlacementRequest { workload: one.id, config, work: &work, order, only: None };
+    let nominated = Nominated { clusters: &one.nominated, at: engine_time(one.at) };
+    let leaves = |id| workloads.by_id(id).is_some_and(|(_, record)| record.is_leaving());
+    let (fleet, now) = (inputs.registry.fleet_mut(), engine_time(ctx.now));
+    let cluster = fleet.find_move(&QueuedWorkload { request, nominated }, &leaves, now)?;
+    fleet.begin_move(one.id, cluster, work, now);
+    fleet.set_priority(one.id, order.priority);
+    tracing::debug!(workload = %one.key, cluster = fleet.name(cluster), "queued work moves");
+    Ok(())
+}
+
+impl DispatchEvaluation<'_> {
+    /// Keeps a Workload among those that wait for queues: one of an earlier process, and one whose race began before any report
+    /// counted.
+    pub(super) fn remember_queued(&mut self, hub: &LocalWorkload) {
+        let Some(id) =
+            self.inputs.workloads.id_of(self.key).filter(|_| self.races_beside_reports())
+        else {
+            return;
+        };
+        // A process that begins has counted a single nominated cluster as the one where the Workload is.
+        let begins = !std::mem::replace(&mut self.state.queued, true);
+        let fleet = self.inputs.registry.fleet_mut();
+        let counted = fleet.placed_on(id).filter(|on| !begins || !is_queue(fleet, hub, *on));
+        if !fleet.is_racing(id) && counted.is_none() && !hub.nominated_clusters.is_empty() {
+            fleet.unplace(id);
+            fleet.begin_race(id, hub.nominated_clusters.clone());
+        }
+    }
+
+    /// Adds the cluster that the Workload moves to, until it is nominated. One that may not have it any more ends the move.
+    pub(super) fn join_move(&mut self, hub: &LocalWorkload, race: &mut ClusterRace) {
+        let Some((id, target)) =
+            self.target().filter(|(_, to)| !hub.nominated_clusters.contains(to))
+        else {
+            return;
+        };
+        let now = engine_time(self.ctx.now);
+        let fleet = self.inputs.registry.fleet();
+        let request = self.inputs.scheduler.request(id).zip(self.multikueue_config());
+        match request
+            .is_some_and(|(request, config)| fleet.may_join((config, request), target, now))
+        {
+            true => race.clusters.push(target),
+            false => self.inputs.registry.fleet_mut().end_move(id),
+        }
+        let fleet = self.inputs.registry.fleet();
+        race.clusters.sort_unstable_by_key(|id| fleet.name(*id));
+    }
+
+    /// Follows a move once its cluster is nominated. A cluster that does not take the Workload is left out for a while, and its
+    /// room is free for others; it stays nominated.
+    pub(super) fn follow_move(&mut self, hub: &LocalWorkload, copies: &[RemoteCopy]) {
+        let Some((id, target)) =
+            self.target().filter(|(_, to)| hub.nominated_clusters.contains(to))
+        else {
+            return;
+        };
+        let since = engine_time(self.announce_move(hub, target));
+        let Some(copy) = copies.iter().find(|copy| copy.cluster == target) else {
+            return;
+        };
+        let (timeouts, now) = (self.config.timeouts(None), engine_time(self.ctx.now));
+        match copy.move_progress(since, &timeouts, now) {
+            MoveProgress::Admitted => {}
+            MoveProgress::Awaited(until) => {
+                let evaluation = Reevaluation::Workload(self.key.clone());
+                self.ctx.agenda.at(timestamp(until), evaluation);
+            }
+            MoveProgress::Failed(why) => {
+                self.inputs.registry.fleet_mut().end_move(id);
+                // Of one that is not reached nothing is known.
+                if copy.connection == RemoteConnection::Connected {
+                    let scope =
+                        self.worker(target).map(|one| one.refused_scope(self.key, hub.epoch));
+                    self.exclude_for(target, scope.unwrap_or(RefusedScope::Shape), why);
+                }
+            }
+        }
+    }
+
+    /// Whether a nomination begins the time of the queues. A cluster with room that joins does not.
+    pub(super) fn begins_round(&self, nominated: &[String]) -> bool {
+        let fleet = self.inputs.registry.fleet();
+        let target = self.target().map(|(_, target)| target);
+        let is_new = |one: &&ClusterId| !nominated.iter().any(|name| name == fleet.name(**one));
+        self.racing.iter().flatten().filter(is_new).any(|one| Some(*one) != target)
+    }
+
+    /// The Workload's number, and the cluster that it moves to.
+    fn target(&self) -> Option<(WorkloadId, ClusterId)> {
+        let id = self.inputs.workloads.id_of(self.key)?;
+        Some((id, self.inputs.registry.fleet().moves_to(id)?))
+    }
+
+    /// Reports a move once. Returns when it was decided; that is forgotten when the nomination was not answered.
+    fn announce_move(&mut self, hub: &LocalWorkload, target: ClusterId) -> Timestamp {
+        let now = self.ctx.now;
+        let moved = self.state.moved.get_or_insert_with(|| QueuedMove::begun(now));
+        let (at, announced) = (moved.at, std::mem::replace(&mut moved.announced, true));
+        if let Some(record) = self.inputs.workloads.get(self.key).filter(|_| !announced) {
+            let fleet = self.inputs.registry.fleet();
+            let queues = hub.nominated_clusters.iter().filter(|one| **one != target);
+            let queues: Vec<&str> = queues.map(|one| fleet.name(*one)).collect();
+            report_move(record.object(), (&queues, fleet.name(target)), self.ctx);
+        }
+        at
+    }
+}
+
+/// Whether a cluster is the only nominated one, and its queues decide.
+fn is_queue(fleet: &Fleet, hub: &LocalWorkload, cluster: ClusterId) -> bool {
+    hub.nominated_clusters == [cluster] && !fleet.reports(cluster)
+}
