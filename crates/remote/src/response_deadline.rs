@@ -1,9 +1,9 @@
 //! Limits the time of requests to a worker's API server, so that a server which accepts connections and does not answer costs
 //! a request and no task.
 //!
-//! An answer has to begin within [`ANSWER_WITHIN`], and to be complete within another such time. A watch has to begin in time,
-//! too; after that its stream has an idle timeout of its own (`leader::worker_sources`). Callers with shorter
-//! deadlines keep theirs.
+//! An answer has to begin within [`ANSWER_WITHIN`], and to be complete within another such time. A watch and a [`StreamedAnswer`] have
+//! to begin in time, too; after that a watch has an idle timeout of its own (`leader::worker_sources`), and the reader of a stream
+//! decides. Callers with shorter deadlines keep theirs.
 
 use std::{
     pin::Pin,
@@ -14,7 +14,7 @@ use std::{
 use futures::{FutureExt, future::BoxFuture};
 use http::{Request, Response};
 use hyper::body::{Body, Bytes, Frame};
-use runtime::requests::is_watch;
+use runtime::requests::{StreamedAnswer, is_watch};
 use tokio::time::{Sleep, sleep, timeout};
 use tower::{BoxError, Layer, Service};
 
@@ -33,7 +33,7 @@ pub(super) struct DeadlineService<S>(S);
 #[derive(Debug)]
 pub(super) struct DeadlineBody<B> {
     body: B,
-    /// `None` for a watch.
+    /// `None` for a watch and a stream.
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
@@ -60,11 +60,12 @@ where
     }
 
     fn call(&mut self, request: Request<R>) -> Self::Future {
-        let watch = request.uri().query().is_some_and(is_watch);
+        let lasts = request.uri().query().is_some_and(is_watch)
+            || request.extensions().get::<StreamedAnswer>().is_some();
         let answer = self.0.call(request);
         async move {
             let answer = timeout(ANSWER_WITHIN, answer).await.map_err(|_| late())?;
-            let deadline = (!watch).then(|| Box::pin(sleep(ANSWER_WITHIN)));
+            let deadline = (!lasts).then(|| Box::pin(sleep(ANSWER_WITHIN)));
             Ok(answer.map_err(Into::into)?.map(|body| DeadlineBody { body, deadline }))
         }
         .boxed()
@@ -115,13 +116,16 @@ mod tests {
     }
 
     async fn answer(uri: &str, silent: bool) -> Result<(), String> {
+        answer_to(Request::get(uri).body(()).expect("a request"), silent).await
+    }
+
+    async fn answer_to(request: Request<()>, silent: bool) -> Result<(), String> {
         let service = service_fn(move |_: Request<()>| async move {
             if silent {
                 std::future::pending::<()>().await;
             }
             Ok::<_, Infallible>(endless())
         });
-        let request = Request::get(uri).body(()).expect("a request");
         let answer = ResponseDeadline.layer(service).oneshot(request);
         let answer = answer.await.map_err(|error| error.to_string())?;
         answer.into_body().collect().await.map(|_| ()).map_err(|error| error.to_string())
@@ -136,5 +140,9 @@ mod tests {
         assert_eq!(answer("/apis?limit=500", false).await, late);
         let hour = Duration::from_secs(3600);
         assert!(timeout(hour, answer("/apis?watch=true", false)).await.is_err(), "it is read on");
+        let mut stream = Request::new(());
+        stream.extensions_mut().insert(StreamedAnswer);
+        assert_eq!(answer_to(stream.clone(), true).await, late, "a stream has to begin");
+        assert!(timeout(hour, answer_to(stream, false)).await.is_err(), "it is read on");
     }
 }

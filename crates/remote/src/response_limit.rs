@@ -1,6 +1,7 @@
 //! Limits the size of responses of a worker's API server, so that a broken or hostile one cannot exhaust the manager's memory.
 //!
-//! A response is limited to [`MAX_RESPONSE`]. A watch has no limit in total, but each of its lines is limited to [`MAX_LINE`].
+//! A response is limited to [`MAX_RESPONSE`]. A watch has no limit in total, but each of its lines is limited to [`MAX_LINE`]. A
+//! [`StreamedAnswer`] has no limit: it is passed on as it arrives, and is never in memory as a whole.
 
 use std::{
     pin::Pin,
@@ -10,7 +11,7 @@ use std::{
 use futures::{FutureExt, future::BoxFuture};
 use http::{Request, Response};
 use hyper::body::{Body, Bytes, Frame};
-use runtime::requests::is_watch;
+use runtime::requests::{StreamedAnswer, is_watch};
 use tower::{BoxError, Layer, Service};
 
 /// Maximum size of a response in bytes. A full page of large objects is much smaller.
@@ -60,16 +61,18 @@ where
 
     fn call(&mut self, request: Request<R>) -> Self::Future {
         let watch = request.uri().query().is_some_and(is_watch);
+        let most = match request.extensions().get::<StreamedAnswer>() {
+            Some(StreamedAnswer) => usize::MAX,
+            None if watch => MAX_LINE,
+            None => MAX_RESPONSE,
+        };
         let answer = self.0.call(request);
-        async move { Ok(answer.await?.map(|body| LimitedBody::new(body, watch))) }.boxed()
+        let limited = move |body| LimitedBody { body, by_line: watch, most, counted: 0 };
+        async move { Ok(answer.await?.map(limited)) }.boxed()
     }
 }
 
 impl<B> LimitedBody<B> {
-    fn new(body: B, by_line: bool) -> Self {
-        Self { body, by_line, most: if by_line { MAX_LINE } else { MAX_RESPONSE }, counted: 0 }
-    }
-
     fn count(&mut self, data: &[u8]) -> Result<(), BoxError> {
         let line_break = data.iter().rposition(|byte| self.by_line && *byte == b'\n');
         // Each line of a watch is one object; only the part after the last break is still in
@@ -127,6 +130,10 @@ mod tests {
         let ask = |n: usize| Request::get(format!("/{n}")).body(Vec::new()).expect("a request");
         assert_eq!(client.request_text(ask(10)).await.expect("an answer").len(), 10);
         assert!(client.request_text(ask(MAX_RESPONSE + 1)).await.is_err());
+        let mut streamed = ask(MAX_RESPONSE + 1);
+        streamed.extensions_mut().insert(StreamedAnswer);
+        let read = client.request_text(streamed).await.expect("an answer");
+        assert_eq!(read.len(), MAX_RESPONSE + 1);
     }
 
     fn counts(by_line: bool, most: usize, chunks: &[&str]) -> bool {

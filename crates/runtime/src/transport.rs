@@ -6,6 +6,9 @@
 //! about what runs. A server, or a proxy in front of it, that speaks HTTP/1.1 only is reached as by
 //! kube.
 //!
+//! A [`StreamedAnswer`] has a connection to itself, over HTTP/1.1: a reader that takes nothing would fill the window of a connection that
+//! others share, and the connection ends with the answer.
+//!
 //! An idle connection is pinged. A peer that is gone without a word is noticed after [`PING_INTERVAL`] and [`PING_TIMEOUT`] at the
 //! latest; then every request on the connection fails. A proxy that drops idle connections sees traffic.
 
@@ -31,7 +34,10 @@ use tower::{
     util::{BoxCloneSyncService, MapErr},
 };
 
-use crate::{jitter, requests::is_watch};
+use crate::{
+    jitter,
+    requests::{StreamedAnswer, is_watch},
+};
 
 /// The time without traffic after which a connection is pinged; up to a quarter less, so that not all are pinged together.
 pub const PING_INTERVAL: Duration = Duration::from_secs(30);
@@ -53,8 +59,16 @@ pub fn builder(config: &Config) -> kube::Result<ClientBuilder<ServerRequests>> {
     if config.proxy_url.is_some() {
         return Err(invalid("a proxy is not supported".to_owned()));
     }
-    let (watches, leases) = (connections(config)?, connections(config)?);
-    let transport = Transport { watches, leases, requests: connections(config)? };
+    let shared = || Ok::<_, kube::Error>(connections().build(connector(config, true)?));
+    let mut own = connections();
+    // A connection is not used again after its answer.
+    own.pool_max_idle_per_host(0);
+    let transport = Transport {
+        watches: shared()?,
+        leases: shared()?,
+        requests: shared()?,
+        streams: own.build(connector(config, false)?),
+    };
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer()?)
@@ -72,6 +86,7 @@ struct Transport {
     watches: ServerConnections,
     leases: ServerConnections,
     requests: ServerConnections,
+    streams: ServerConnections,
 }
 
 impl Service<Request<Body>> for Transport {
@@ -84,6 +99,9 @@ impl Service<Request<Body>> for Transport {
     }
 
     fn call(&mut self, request: Request<Body>) -> ResponseFuture {
+        if request.extensions().get::<StreamedAnswer>().is_some() {
+            return self.streams.request(request);
+        }
         let uri = request.uri();
         let connections = match (uri.query().is_some_and(is_watch), uri.path()) {
             (true, _) => &self.watches,
@@ -95,21 +113,29 @@ impl Service<Request<Body>> for Transport {
 }
 
 /// One connection to an HTTP/2 server; to another server as many as there are requests at the same time.
-fn connections(config: &Config) -> kube::Result<ServerConnections> {
-    let mut connector = TimeoutConnector::new(https(config)?);
-    connector.set_connect_timeout(config.connect_timeout);
-    connector.set_read_timeout(config.read_timeout);
-    connector.set_write_timeout(config.write_timeout);
-    connector.set_reset_reader_on_write(config.reset_reader_on_write);
+fn connections() -> legacy::Builder {
     let mut builder = Client::builder(TokioExecutor::new());
     builder.timer(TokioTimer::new()).pool_timer(TokioTimer::new());
     builder.http2_keep_alive_interval(jitter::shortened(PING_INTERVAL));
     builder.http2_keep_alive_timeout(PING_TIMEOUT);
     builder.http2_keep_alive_while_idle(true);
-    Ok(builder.build(connector))
+    builder
 }
 
-fn https(config: &Config) -> kube::Result<HttpsConnector<HttpConnector>> {
+/// Connects to the server, with HTTP/1.1 only or with the newest version that it speaks.
+fn connector(
+    config: &Config,
+    http2: bool,
+) -> kube::Result<TimeoutConnector<HttpsConnector<HttpConnector>>> {
+    let mut connector = TimeoutConnector::new(https(config, http2)?);
+    connector.set_connect_timeout(config.connect_timeout);
+    connector.set_read_timeout(config.read_timeout);
+    connector.set_write_timeout(config.write_timeout);
+    connector.set_reset_reader_on_write(config.reset_reader_on_write);
+    Ok(connector)
+}
+
+fn https(config: &Config, http2: bool) -> kube::Result<HttpsConnector<HttpConnector>> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -121,7 +147,10 @@ fn https(config: &Config) -> kube::Result<HttpsConnector<HttpConnector>> {
         let name = name.clone().try_into().map_err(unusable)?;
         builder = builder.with_server_name_resolver(FixedServerNameResolver::new(name));
     }
-    Ok(builder.enable_all_versions().wrap_connector(tcp))
+    Ok(match http2 {
+        true => builder.enable_all_versions().wrap_connector(tcp),
+        false => builder.enable_http1().wrap_connector(tcp),
+    })
 }
 
 fn invalid(problem: String) -> kube::Error {

@@ -96,7 +96,10 @@ async fn forward(listener: TcpListener, target: SocketAddr, connections: Arc<Ato
 }
 
 async fn ask(client: &Client, path: &str) -> String {
-    let request = Request::get(path).body(Vec::new()).expect("a request");
+    text(client, Request::get(path).body(Vec::new()).expect("a request")).await
+}
+
+async fn text(client: &Client, request: Request<Vec<u8>>) -> String {
     let answer = timeout(WITHIN, client.request_text(request)).await.expect("in time");
     answer.expect("an answer")
 }
@@ -126,6 +129,22 @@ async fn a_server_without_http_2_gets_a_connection_per_request() {
     let answers = ask_all(&server.client()).await;
     assert!(answers.iter().all(|one| one == "\"http/1.1\""), "{answers:?}");
     assert_eq!(server.connections.load(SeqCst), AT_ONCE);
+}
+
+#[tokio::test]
+async fn a_streamed_answer_has_a_connection_to_itself() {
+    let server = TestServer::new(&["h2", "http/1.1"]).await;
+    let client = server.client();
+    let stream = || {
+        let mut request = Request::get("/api?follow=true").body(Vec::new()).expect("a request");
+        request.extensions_mut().insert(StreamedAnswer);
+        text(&client, request)
+    };
+    let answers = join_all((0..AT_ONCE).map(|_| stream())).await;
+    assert!(answers.iter().all(|one| one == "\"http/1.1\""), "{answers:?}");
+    assert_eq!(server.connections.load(SeqCst), AT_ONCE);
+    join_all((0..AT_ONCE).map(|_| stream())).await;
+    assert_eq!(server.connections.load(SeqCst), 2 * AT_ONCE, "none is used again");
 }
 
 #[test]
