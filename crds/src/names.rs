@@ -16,6 +16,8 @@ names! {
     KUEUE_GROUP = "kueue.x-k8s.io";
     /// Group of the aggregated API of pending Workloads.
     VISIBILITY_GROUP = "visibility.kueue.x-k8s.io";
+    /// API group of the pods and logs of Workloads.
+    SLUICE_VISIBILITY_GROUP = "visibility.sluice.dev";
     /// Group of our kinds.
     SLUICE_GROUP = "sluice.dev";
     /// Group of PriorityClass.

@@ -12,8 +12,8 @@ use std::{
     time::Duration,
 };
 
-use ::visibility::api::VisibilityVersion;
-use crds::names::VISIBILITY_GROUP;
+use ::visibility::api::{VisibilityVersion, WORKLOAD_PODS_VERSION};
+use crds::names::{SLUICE_VISIBILITY_GROUP, VISIBILITY_GROUP};
 use jiff::Timestamp;
 use kube::Client;
 use runtime::{
@@ -94,11 +94,13 @@ pub(crate) fn targets(called: CalledServers) -> Vec<InjectionTarget> {
 }
 
 fn targets_of_visibility() -> Vec<InjectionTarget> {
-    let target = |version: VisibilityVersion| InjectionTarget {
+    let target = |version: &str, group: &str| InjectionTarget {
         kind: InjectedKind::ApiService,
-        name: format!("{}.{VISIBILITY_GROUP}", version.name()),
+        name: format!("{version}.{group}"),
     };
-    VisibilityVersion::ALL.map(target).into()
+    let pending =
+        VisibilityVersion::ALL.iter().map(|version| target(version.name(), VISIBILITY_GROUP));
+    pending.chain([target(WORKLOAD_PODS_VERSION, SLUICE_VISIBILITY_GROUP)]).collect()
 }
 
 /// With the names of CodeFlare's configurations, so that one program replaces the other.

@@ -9,14 +9,16 @@
 //! | `process` | the tasks of the process |
 //! | `leader` | leader election, and the tasks of the leader |
 //! | `webhook_cache` | the cache of objects that webhooks need |
-//! | `visibility` | the API of pending Workloads |
+//! | `visibility` | the APIs of pending Workloads, and of pods and logs of Workloads |
 //! | `ray_api` | the API of Ray clusters, wherever they run |
 //! | `certificates` | the serving certificate of both |
 //! | `integrations`, `idle_settings` | what of the configuration is not built, as metrics |
 //! | `access`, `metrics_access` | users and their access by reviews of the API server; that of metrics |
+//! | `answer_body` | answers of other servers, passed on |
 //! | `build_info`, `listen` | version, bind addresses |
 
 mod access;
+mod answer_body;
 mod args;
 mod build_info;
 mod certificates;

@@ -34,7 +34,8 @@ use crate::{
     kueue_metrics::{KueueMetrics, MetricsSettings},
     leader, listen, metrics_access, ray_api, resource_names,
     settings::ProcessSettings,
-    visibility, webhook_cache,
+    visibility::{self, PodsMetrics},
+    webhook_cache,
 };
 
 /// A replica that serves neither webhooks nor the visibility API.
@@ -50,6 +51,7 @@ pub(crate) async fn run(
 ) -> anyhow::Result<()> {
     let metrics = ClientMetrics::default();
     let measured = KueueMetrics::new(MetricsSettings::new(&settings.file, &settings.gates));
+    let pods_metrics = PodsMetrics::default();
     let count = metrics.requests.of(HOME);
     let kubeconfig = args.kubeconfig.as_deref();
     let client = client::connect(kubeconfig, build_info::USER_AGENT, &count).await?;
@@ -95,13 +97,16 @@ pub(crate) async fn run(
     if called.visibility {
         let slot = visibility_slot(settings, &slot, &stop, &mut tasks);
         let tls = tls::server_config_with_clients(slot, &settings.tls()).context("tls")?;
-        visibility::start(settings, (&client, &mut stores), tls, &stop, &mut tasks).await?;
+        let metrics = (&metrics.requests, pods_metrics.clone());
+        visibility::start(settings, (&client, &mut stores), metrics, tls, &stop, &mut tasks)
+            .await?;
     }
     // After webhooks, leader and visibility, which have asked for their stores by now.
     tasks.spawn(stores.run());
     serve_probes(settings, ready, &stop, &mut tasks).await?;
     if let Some((host, port)) = metrics_address {
-        let router = metrics::router(Arc::new(registry((&metrics, measured), settings)));
+        let router =
+            metrics::router(Arc::new(registry((&metrics, measured, &pods_metrics), settings)));
         let server = if args.metrics_plain {
             Server::plain(router)
         } else {
@@ -164,7 +169,7 @@ fn guarded(router: Router, client: Client) -> Router {
 
 /// Kueue's metrics under the prefix `kueue`, all others under `sluice`.
 fn registry(
-    (metrics, measured): (&ClientMetrics, KueueMetrics),
+    (metrics, measured, pods): (&ClientMetrics, KueueMetrics, &PodsMetrics),
     settings: &ProcessSettings,
 ) -> Registry {
     let mut registry = Registry::default();
@@ -175,6 +180,7 @@ fn registry(
     let sluice = registry.sub_registry_with_prefix("sluice");
     sluice.register_collector(Box::new(measured.workers()));
     metrics.register(sluice);
+    pods.register(sluice);
     integrations::register(sluice, &settings.kinds);
     idle_settings::register(sluice, &settings.idle);
     registry
@@ -270,7 +276,8 @@ mod tests {
             ray_security: None,
         };
         let measured = KueueMetrics::new(MetricsSettings::new(&settings.file, &settings.gates));
-        let registry = registry((&ClientMetrics::default(), measured), &settings);
+        let registry =
+            registry((&ClientMetrics::default(), measured, &PodsMetrics::default()), &settings);
         prometheus_client::encoding::text::encode(&mut text, &registry).expect("text");
         assert!(text.contains("kueue_build_info{git_version=\"v"), "{text}");
     }

@@ -35,6 +35,8 @@ pub enum CliCommand {
     Clusters(OutputArgs),
     /// Explain where a Workload is, or why it is pending.
     Explain(ExplainArgs),
+    /// Print the logs of a Workload's pods, wherever they run.
+    Logs(LogsArgs),
     /// List the ClusterQueues: Workloads, usage and quota by flavor.
     Top(OutputArgs),
     /// Register a worker.
@@ -77,6 +79,43 @@ pub struct ExplainArgs {
     pub namespace: Option<String>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+/// Logs.
+#[derive(Debug, Args)]
+pub struct LogsArgs {
+    /// Name of a Workload or a job, or KIND/NAME.
+    pub name: String,
+    /// Namespace; that of the context if absent.
+    #[arg(short, long)]
+    pub namespace: Option<String>,
+    /// Read on as logs grow.
+    #[arg(short, long)]
+    pub follow: bool,
+    /// The pod; the head or the one with the lowest index if absent.
+    #[arg(long, conflicts_with = "all_pods")]
+    pub pod: Option<String>,
+    /// All pods; each line begins with the name of its pod.
+    #[arg(long)]
+    pub all_pods: bool,
+    /// The container; the first one if absent.
+    #[arg(short, long, conflicts_with = "all_containers")]
+    pub container: Option<String>,
+    /// All containers; each line begins with the names of its pod and container.
+    #[arg(long)]
+    pub all_containers: bool,
+    /// Only so many of the last lines.
+    #[arg(long, value_name = "LINES")]
+    pub tail: Option<u64>,
+    /// Only lines that are younger, such as 90s or 1h.
+    #[arg(long, value_name = "DURATION", value_parser = seconds)]
+    pub since: Option<u64>,
+    /// The log before the last start of the container.
+    #[arg(short, long, conflicts_with = "follow")]
+    pub previous: bool,
+    /// Begin each line with its time.
+    #[arg(long)]
+    pub timestamps: bool,
 }
 
 /// A worker.
@@ -187,6 +226,9 @@ pub struct JoinArgs {
     /// File with the kinds of jobs that an administrator declares.
     #[arg(long)]
     pub job_kinds: Option<PathBuf>,
+    /// Give the manager no right to read pods and their logs.
+    #[arg(long)]
+    pub no_logs: bool,
     /// MultiKueueConfig that gets the worker; it is made if it does not exist.
     #[arg(long)]
     pub config: Option<String>,
@@ -225,6 +267,13 @@ pub struct LeaveArgs {
     pub timeout: Duration,
 }
 
+/// A duration in whole seconds, rounded up.
+fn seconds(text: &str) -> Result<u64, String> {
+    let duration = duration(text)?;
+    let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
+    if seconds == 0 { Err("not longer than 0s".to_owned()) } else { Ok(seconds) }
+}
+
 fn duration(text: &str) -> Result<Duration, String> {
     crds::go_duration::parse(text).ok_or_else(|| "not a duration such as 90s or 1h30m".to_owned())
 }
@@ -248,6 +297,12 @@ mod tests {
             "sluicectl join east --token-duration 1h --permanent-token",
             "sluicectl drain east --timeout soon",
             "sluicectl top -o xml",
+            "sluicectl logs train --pod a --all-pods",
+            "sluicectl logs train -c a --all-containers",
+            "sluicectl logs train -f --previous",
+            "sluicectl logs train --since 0s",
+            "sluicectl logs train --tail -1",
+            "sluicectl logs",
         ] {
             assert!(CliArgs::try_parse_from(line.split(' ')).is_err(), "{line}");
         }

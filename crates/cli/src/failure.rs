@@ -8,6 +8,7 @@ use crate::{
     fence::FenceFailure,
     join::JoinFailure,
     leave::LeaveFailure,
+    logs::LogsFailure,
     output::RenderFailure,
     requests::RequestFailure,
 };
@@ -55,6 +56,9 @@ pub enum CommandFailure {
     /// No Workload has the name.
     #[error("{0}")]
     NoWorkload(String),
+    /// Logs were not read.
+    #[error(transparent)]
+    Logs(#[from] LogsFailure),
     /// A drain failed.
     #[error(transparent)]
     Drain(#[from] DrainFailure),
@@ -82,6 +86,7 @@ impl CommandFailure {
             | Self::Render(_)
             | Self::File { .. }
             | Self::NoWorkload(_) => FAILED,
+            Self::Logs(failure) => of_logs(failure),
             Self::Name(_) | Self::Deadline(_) | Self::NoWorker => USAGE,
             Self::Drain(failure) => of_drain(failure),
             Self::Rebuild(failure) => of_rebuild(failure),
@@ -89,6 +94,19 @@ impl CommandFailure {
             Self::Join(failure) => of_join(failure),
             Self::Leave(failure) => of_leave(failure),
         }
+    }
+}
+
+fn of_logs(failure: &LogsFailure) -> u8 {
+    match failure {
+        LogsFailure::TooMany(_) => USAGE,
+        LogsFailure::Request(_)
+        | LogsFailure::NotServed
+        | LogsFailure::NoWorkload { .. }
+        | LogsFailure::NoPods { .. }
+        | LogsFailure::NoPod { .. }
+        | LogsFailure::NoContainer { .. }
+        | LogsFailure::CutOff { .. } => FAILED,
     }
 }
 

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`args`], [`run`](mod@run), [`failure`] | the command line, the commands, their errors and exit codes |
 //! | [`clusters`], [`explain`], [`top`] | what is there: workers, one Workload, queues |
+//! | [`logs`] | logs of pods, wherever they run |
 //! | [`join`], [`leave`] | the registration of a worker and its end |
 //! | [`drain`] | taking a worker out of service and back |
 //! | [`dr`] | a manager cluster made again from the copies on its workers |
@@ -27,6 +28,7 @@ pub mod failure;
 pub mod fence;
 pub mod join;
 pub mod leave;
+pub mod logs;
 pub mod output;
 pub mod requests;
 pub mod run;

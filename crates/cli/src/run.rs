@@ -13,8 +13,8 @@ use crate::{
     access::ClusterAccess,
     amounts::counted,
     args::{
-        CliArgs, CliCommand, DrainArgs, ExplainArgs, FenceArgs, JoinArgs, LeaveArgs, RebuildArgs,
-        RecoveryCommand, WorkerAccessArgs,
+        CliArgs, CliCommand, DrainArgs, ExplainArgs, FenceArgs, JoinArgs, LeaveArgs, LogsArgs,
+        RebuildArgs, RecoveryCommand, WorkerAccessArgs,
     },
     clusters::{ClusterList, ClusterObjects},
     dr::{self, RebuildFailure, RebuildRequest},
@@ -24,6 +24,7 @@ use crate::{
     fence::{self, FenceFailure},
     join::{self, HubAccount, JoinRequest, TokenRequestKind},
     leave::{self, LeaveFailure, LeaveRequest, WorkThere},
+    logs::{self, LogOutput, choice::LogWish},
     output::render,
     requests::{find, find_in, list, list_all, list_if_served},
     top::QueueList,
@@ -53,6 +54,7 @@ pub async fn run(args: &CliArgs, print: &(dyn Fn(&str) + Sync)) -> Result<(), Co
             print(&render(&QueueList::of(&queues), output.output)?);
         }
         CliCommand::Explain(args) => explain(&hub, args, print).await?,
+        CliCommand::Logs(args) => run_logs(&hub, args, print).await?,
         CliCommand::Cordon(args) => {
             change_drain(&hub.client, &args.cluster, DrainOrder::Cordon, print).await?;
         }
@@ -121,6 +123,29 @@ async fn explain(
     }
     print(&render(&explanations, args.output.output)?);
     Ok(())
+}
+
+async fn run_logs(
+    hub: &ClusterAccess,
+    args: &LogsArgs,
+    print: &(dyn Fn(&str) + Sync),
+) -> Result<(), CommandFailure> {
+    let name: WorkloadQuery = args.name.parse()?;
+    let namespace = args.namespace.clone().unwrap_or_else(|| hub.namespace());
+    let wish = LogWish {
+        pod: args.pod.clone(),
+        all_pods: args.all_pods,
+        container: args.container.clone(),
+        all_containers: args.all_containers,
+        follow: args.follow,
+        previous: args.previous,
+        timestamps: args.timestamps,
+        tail: args.tail,
+        since_seconds: args.since,
+    };
+    // Not among the lines of logs.
+    let output = LogOutput { print, note: &|line| eprintln!("{line}") };
+    Ok(logs::logs(&hub.client, &namespace, &name, &wish, &output).await?)
 }
 
 /// Says why a name has no Workload, as far as a Job of that name shows it.
@@ -263,6 +288,7 @@ fn join_request(args: &JoinArgs) -> Result<JoinRequest, CommandFailure> {
         allow_loopback: args.allow_loopback,
         token,
         declared,
+        logs: !args.no_logs,
         config: args.config.clone(),
         wait: (!args.no_wait).then_some(args.timeout),
     })

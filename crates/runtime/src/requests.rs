@@ -111,7 +111,7 @@ fn verb(method: &Method, named: bool, watch: bool) -> &'static str {
 }
 
 /// An extension of a request whose answer lasts for as long as there is a reader, such as a log. It has a connection to itself, and
-/// no limit of its length or its time other than those of the reader; it has to begin in time all the same.
+/// no limits of its length or its time other than those of the reader.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamedAnswer;
 

@@ -64,7 +64,7 @@ impl From<UnknownQueue> for PageFailure {
 
 impl VisibilityAnswer {
     /// A JSON document.
-    pub(crate) fn json(document: &impl Serialize) -> Self {
+    pub fn json(document: &impl Serialize) -> Self {
         match serde_json::to_vec(document) {
             Ok(body) => Self {
                 status: StatusCode::OK,
@@ -139,6 +139,8 @@ pub fn answer(
         VisibilityRoute::Resources(version) => {
             VisibilityAnswer::json(&discovery::resources(version))
         }
+        VisibilityRoute::SluiceGroup => VisibilityAnswer::json(&discovery::sluice_group()),
+        VisibilityRoute::SluiceResources => VisibilityAnswer::json(&discovery::sluice_resources()),
         VisibilityRoute::OpenApiV2 => keep(open_api::v2(program)),
         VisibilityRoute::OpenApiV3 => keep(open_api::v3_index(program)),
         VisibilityRoute::OpenApiV3Of(version) => keep(open_api::v3(version, program)),

@@ -3,6 +3,9 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 
+/// The only version of the group of pods and logs.
+pub const WORKLOAD_PODS_VERSION: &str = "v1alpha1";
+
 /// A served version. The preferred one comes first in every list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VisibilityVersion {

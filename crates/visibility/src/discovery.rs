@@ -2,10 +2,10 @@
 //!
 //! `clusterqueues` and `localqueues` have no verbs: they exist as parents of the lists of pending Workloads only, as upstream.
 
-use crds::names::VISIBILITY_GROUP;
+use crds::names::{SLUICE_VISIBILITY_GROUP, VISIBILITY_GROUP};
 use serde_json::{Value, json};
 
-use crate::api::VisibilityVersion;
+use crate::api::{VisibilityVersion, WORKLOAD_PODS_VERSION};
 
 /// A queue with a list of pending Workloads.
 struct QueueResource {
@@ -32,7 +32,7 @@ const QUEUES: [QueueResource; 2] = [
 
 /// `/apis`.
 pub(crate) fn groups() -> Value {
-    json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": [fields_of_group()]})
+    json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": [fields_of_group(), fields_of_sluice_group()]})
 }
 
 /// `/apis/visibility.kueue.x-k8s.io`.
@@ -51,6 +51,49 @@ fn fields_of_group() -> Value {
         "versions": VisibilityVersion::ALL.map(version),
         "preferredVersion": version(preferred),
     })
+}
+
+/// `/apis/visibility.sluice.dev`.
+pub(crate) fn sluice_group() -> Value {
+    let mut group = fields_of_sluice_group();
+    group["kind"] = json!("APIGroup");
+    group["apiVersion"] = json!("v1");
+    group
+}
+
+fn fields_of_sluice_group() -> Value {
+    let version = json!({"groupVersion": sluice_group_version(), "version": WORKLOAD_PODS_VERSION});
+    json!({"name": SLUICE_VISIBILITY_GROUP, "versions": [version], "preferredVersion": version})
+}
+
+fn sluice_group_version() -> String {
+    format!("{SLUICE_VISIBILITY_GROUP}/{WORKLOAD_PODS_VERSION}")
+}
+
+/// `/apis/visibility.sluice.dev/v1alpha1`. Workloads exist there as parents of their pods and logs only.
+pub(crate) fn sluice_resources() -> Value {
+    let resource = |name: &str, kind: &str, verbs: Value| json!({"name": name, "singularName": "", "namespaced": true, "kind": kind, "verbs": verbs});
+    json!({
+        "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": sluice_group_version(),
+        "resources": [
+            resource("workloads", "Workload", json!([])),
+            resource("workloads/log", "Workload", json!(["get"])),
+            resource("workloads/pods", "WorkloadPodList", json!(["get"])),
+        ],
+    })
+}
+
+fn aggregated_sluice() -> Value {
+    let kind = |kind: &str| json!({"group": SLUICE_VISIBILITY_GROUP, "version": WORKLOAD_PODS_VERSION, "kind": kind});
+    let part = |name: &str, of: &str| json!({"subresource": name, "responseKind": kind(of), "verbs": ["get"]});
+    let workloads = json!({
+        "resource": "workloads", "singularResource": "workload", "responseKind": kind("Workload"),
+        "verbs": [], "scope": "Namespaced",
+        "subresources": [part("log", "Workload"), part("pods", "WorkloadPodList")],
+    });
+    let version =
+        json!({"version": WORKLOAD_PODS_VERSION, "freshness": "Current", "resources": [workloads]});
+    json!({"metadata": {"name": SLUICE_VISIBILITY_GROUP}, "versions": [version]})
 }
 
 /// The resources of a version.
@@ -82,7 +125,9 @@ pub(crate) fn aggregated(discovery_version: &str) -> Value {
     json!({
         "kind": "APIGroupDiscoveryList", "apiVersion": format!("apidiscovery.k8s.io/{discovery_version}"),
         "metadata": {},
-        "items": [{"metadata": {"name": VISIBILITY_GROUP}, "versions": versions}],
+        "items": [
+            {"metadata": {"name": VISIBILITY_GROUP}, "versions": versions}, aggregated_sluice(),
+        ],
     })
 }
 

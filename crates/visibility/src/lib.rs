@@ -10,6 +10,7 @@
 //! | [`api`], `page` | types of the API, and the part of a list that a query asks for |
 //! | `route` | what a path means |
 //! | [`front_proxy`] | the user of a request |
+//! | [`workload_pods`] | the API `visibility.sluice.dev` of the same server: pods and logs of Workloads |
 //! | [`answer`](mod@answer), [`status`], `media_type`, `discovery`, `open_api` | responses |
 
 pub mod answer;
@@ -24,6 +25,7 @@ mod pending_workloads;
 mod ranked_set;
 mod route;
 pub mod status;
+pub mod workload_pods;
 
 pub use answer::{VisibilityAnswer, answer, is_probe};
 pub use page::PendingPage;

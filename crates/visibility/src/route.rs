@@ -1,8 +1,11 @@
 //! What the path of a request stands for.
 
-use crds::names::VISIBILITY_GROUP;
+use crds::names::{SLUICE_VISIBILITY_GROUP, VISIBILITY_GROUP};
 
-use crate::{api::VisibilityVersion, pending_workloads::QueueReference};
+use crate::{
+    api::{VisibilityVersion, WORKLOAD_PODS_VERSION},
+    pending_workloads::QueueReference,
+};
 
 /// A document or a list of the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,12 +14,16 @@ pub(crate) enum VisibilityRoute<'a> {
     Health,
     /// The version of the program.
     ProgramVersion,
-    /// The groups of the server: this one.
+    /// The groups of the server.
     Groups,
     /// The group with its versions.
     Group,
     /// The resources of a version.
     Resources(VisibilityVersion),
+    /// The group of the pods of Workloads, with its version.
+    SluiceGroup,
+    /// The resources of that version.
+    SluiceResources,
     /// The OpenAPI v2 document.
     OpenApiV2,
     /// The index of OpenAPI v3 documents.
@@ -36,6 +43,10 @@ impl<'a> VisibilityRoute<'a> {
             ["version"] => Some(Self::ProgramVersion),
             ["apis"] => Some(Self::Groups),
             ["apis", group] if group == VISIBILITY_GROUP => Some(Self::Group),
+            ["apis", group] if group == SLUICE_VISIBILITY_GROUP => Some(Self::SluiceGroup),
+            ["apis", group, WORKLOAD_PODS_VERSION] if group == SLUICE_VISIBILITY_GROUP => {
+                Some(Self::SluiceResources)
+            }
             ["openapi", "v2"] => Some(Self::OpenApiV2),
             ["openapi", "v3"] => Some(Self::OpenApiV3),
             ["openapi", "v3", "apis", group, version] if group == VISIBILITY_GROUP => {
@@ -99,6 +110,9 @@ mod tests {
             (format!("{base}/v1beta2/clusterqueues/q/pendingworkloads/x"), None),
             (format!("{base}/v1beta2/localqueues/q/pendingworkloads"), None),
             (format!("/{base}//v1beta2"), None),
+            ("/apis/visibility.sluice.dev".to_owned(), Some(Route::SluiceGroup)),
+            ("/apis/visibility.sluice.dev/v1alpha1".to_owned(), Some(Route::SluiceResources)),
+            ("/apis/visibility.sluice.dev/v1".to_owned(), None),
             ("/apis/kueue.x-k8s.io".to_owned(), None),
             ("/".to_owned(), None),
         ] {

@@ -88,7 +88,7 @@ fn details(name: &str, kind: &str) -> Map<String, Value> {
     status::details(VISIBILITY_GROUP, name, kind)
 }
 
-fn refusal(
+pub(crate) fn refusal(
     code: StatusCode,
     reason: &str,
     message: &str,

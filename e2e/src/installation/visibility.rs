@@ -12,7 +12,11 @@ use super::{NAMESPACE, TIMEOUT, root};
 use crate::local_webhooks;
 
 /// The APIServices of the manifests.
-const NAMES: [&str; 2] = ["v1beta1.visibility.kueue.x-k8s.io", "v1beta2.visibility.kueue.x-k8s.io"];
+const NAMES: [&str; 3] = [
+    "v1alpha1.visibility.sluice.dev",
+    "v1beta1.visibility.kueue.x-k8s.io",
+    "v1beta2.visibility.kueue.x-k8s.io",
+];
 
 /// Applies the manifests with this port, and waits until the API server reaches the manager.
 pub(super) async fn aggregate(hub: &Cluster, port: u16) -> Result<()> {

@@ -8,10 +8,8 @@ use kube::{Client, client::Body as ClientBody};
 use ray_api::{RayApiRefusal, headers, retry};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{
-    answer_body::{AnswerLimits, passed_on},
-    request_body::HeldBody,
-};
+use super::request_body::HeldBody;
+use crate::answer_body::{AnswerLimits, passed_on};
 
 /// A request that is sent on.
 pub(super) struct ForwardedRequest {

@@ -14,9 +14,7 @@
 //! | `service_place` | the cluster of a Service, and whether it is one of Ray |
 //! | `json_objects` | reads of single fields of objects |
 //! | `forward` | attempts to send a request |
-//! | `answer_body` | bodies of answers, without trust in head or caller |
 
-mod answer_body;
 mod forward;
 mod request_body;
 mod room;

@@ -21,28 +21,33 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{
-    answer_body::AnswerLimits,
     forward::{ForwardedRequest, forward},
     request_body::{self, BodyMemory, HeldBody},
     room::{RequestPermit, RequestRoom},
     service_place::ServiceSearch,
     templates,
 };
-use crate::access::{AuthenticationError, Authorizer, TokenAuthenticator, reviews};
+use crate::{
+    access::{AuthenticationError, Authorizer, TokenAuthenticator, reviews},
+    answer_body::AnswerLimits,
+};
 
 /// The most time that the reviews of a request may take, one after another.
 const REVIEW_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The time for which a caller may take nothing.
+const STALLED: Duration = Duration::from_secs(30);
+
 /// An answer of a head, which is not trusted.
 const OF_HEAD: AnswerLimits =
-    AnswerLimits { most: 32 << 20, within: Some(Duration::from_secs(60)) };
+    AnswerLimits { most: 32 << 20, within: Some(Duration::from_secs(60)), stalled: STALLED };
 
 /// An answer of the API server.
 const OF_OBJECTS: AnswerLimits =
-    AnswerLimits { most: usize::MAX, within: Some(Duration::from_secs(120)) };
+    AnswerLimits { most: usize::MAX, within: Some(Duration::from_secs(120)), stalled: STALLED };
 
 /// A watch lasts as long as the API server wants.
-const OF_WATCH: AnswerLimits = AnswerLimits { most: usize::MAX, within: None };
+const OF_WATCH: AnswerLimits = AnswerLimits { most: usize::MAX, within: None, stalled: STALLED };
 
 /// What requests are answered with.
 pub(super) struct RayApiServer {

@@ -1,4 +1,5 @@
-//! The visibility API: an aggregated API server that lists pending Workloads (docs/reference/kueue.md §6.1).
+//! The visibility API: an aggregated API server that lists pending Workloads (docs/reference/kueue.md §6.1), and shows pods and logs of
+//! Workloads (docs/reference/dispatch.md §12).
 //!
 //! Every replica serves it, whether or not it leads, from objects that it watches anyway. The crate `visibility` decides what a
 //! request means and what the response is; here are the server, and the questions that it asks the API server.
@@ -7,10 +8,12 @@
 //! |---|---|
 //! | `observed_queues` | the state of the crate, fed by the stores of the process |
 //! | `server` | requests in flight, and the way of a request |
+//! | [`pods`] | pods of Workloads and their logs |
 //! | `authentication`, `trusted_proxies` | the user of a request: front proxy, client certificate or token |
 
 mod authentication;
 mod observed_queues;
+mod pods;
 mod server;
 mod trusted_proxies;
 
@@ -18,13 +21,15 @@ use std::sync::Arc;
 
 use cluster::control::index_settings;
 use kube::Client;
-use runtime::{Stop, server::Server, watch::Stores};
+use remote::{KubeconfigDirectory, WorkerClients};
+use runtime::{Stop, requests::RequestMetrics, server::Server, watch::Stores};
 use rustls::ServerConfig;
 use tokio::task::JoinSet;
 
+pub(crate) use self::pods::PodsMetrics;
 use self::{
-    authentication::Authenticator, observed_queues::ObservedQueues, server::VisibilityApi,
-    trusted_proxies::TrustedProxies,
+    authentication::Authenticator, observed_queues::ObservedQueues, pods::WorkloadPodsApi,
+    server::VisibilityApi, trusted_proxies::TrustedProxies,
 };
 use crate::{access::Authorizer, listen, settings::ProcessSettings};
 
@@ -41,6 +46,7 @@ pub(crate) const CERT_DIR: &str = "/visibility";
 pub(crate) async fn start(
     settings: &ProcessSettings,
     (client, stores): (&Client, &mut Stores),
+    (requests, metrics): (&RequestMetrics, PodsMetrics),
     tls: Arc<ServerConfig>,
     stop: &Stop,
     tasks: &mut JoinSet<()>,
@@ -51,7 +57,12 @@ pub(crate) async fn start(
     tasks.spawn(queues.follow(stores, stop.clone()));
     let proxies = TrustedProxies::default();
     tasks.spawn(proxies.follow(stores, stop.clone()));
+    let files = KubeconfigDirectory::new(settings.kubeconfig_directory.clone());
+    let workers =
+        WorkerClients::new(client.clone(), settings.file.namespace(), files, requests.clone());
+    let origin = &settings.file.multi_kueue.origin;
     let api = VisibilityApi {
+        pods: WorkloadPodsApi::new(client, workers, origin, metrics, stop.clone()),
         queues,
         authenticator: Authenticator::new(client.clone(), proxies),
         authorizer: Authorizer::new(client.clone()),

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use ::access::ReviewedRequest;
+use ::access::{RequestUser, ReviewedRequest};
 use axum::{
     Router,
     body::Body,
@@ -10,16 +10,23 @@ use axum::{
     response::Response,
 };
 use http::{
-    HeaderMap, HeaderName, HeaderValue,
+    HeaderMap, HeaderName, HeaderValue, Method,
     header::{ACCEPT, CONTENT_TYPE, ETAG, IF_NONE_MATCH, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS},
     request::Parts,
 };
 use jiff::Timestamp;
 use runtime::client_certificate::PeerCertificates;
 use tokio::{sync::Semaphore, time::timeout};
-use visibility::{VisibilityAnswer, answer, answer::VisibilityRequest, is_probe, status};
+use visibility::{
+    VisibilityAnswer, answer,
+    answer::VisibilityRequest,
+    is_probe, status,
+    workload_pods::{LogQuery, PodsRefusal, WorkloadCall},
+};
 
-use super::{authentication::Authenticator, observed_queues::ObservedQueues};
+use super::{
+    authentication::Authenticator, observed_queues::ObservedQueues, pods::WorkloadPodsApi,
+};
 use crate::{
     access::{AuthenticationError, Authorizer},
     build_info,
@@ -39,6 +46,8 @@ pub(super) struct VisibilityApi {
     pub(super) authenticator: Authenticator,
     /// Decides about access.
     pub(super) authorizer: Authorizer,
+    /// Pods and logs of Workloads.
+    pub(super) pods: WorkloadPodsApi,
 }
 
 /// The API, and the room for its requests.
@@ -60,14 +69,25 @@ async fn serve(State(shared): State<Arc<SharedApi>>, request: Request) -> Respon
     if is_probe(request.uri.path()) {
         return respond(shared.answer(&request));
     }
-    let Ok(_permit) = shared.room.try_acquire() else {
+    let Ok(permit) = shared.room.try_acquire() else {
         return respond(status::too_many_requests());
     };
-    if let Err(refusal) = Box::pin(timeout(REVIEW_TIMEOUT, shared.review(&request)))
+    let call = WorkloadCall::of(request.uri.path());
+    let query = match call.map(|_| SharedApi::log_query(&request)).transpose() {
+        Ok(query) => query,
+        Err(refusal) => return respond(refusal.answer()),
+    };
+    let review = shared.review(&request, call.zip(query.as_ref()));
+    if let Err(refusal) = Box::pin(timeout(REVIEW_TIMEOUT, review))
         .await
         .unwrap_or_else(|_| Err(status::internal_error("the API server did not answer in time")))
     {
         return respond(refusal);
+    }
+    if let Some((call, query)) = call.zip(query) {
+        // Requests that wait for workers have room of their own.
+        drop(permit);
+        return shared.api.pods.serve(&call, &query).await;
     }
     let worker = shared.clone();
     // A page may have 100,000 Workloads, whose text should not delay other tasks.
@@ -79,8 +99,12 @@ async fn serve(State(shared): State<Arc<SharedApi>>, request: Request) -> Respon
 }
 
 impl SharedApi {
-    /// Whether the request may be answered; otherwise the refusal.
-    async fn review(&self, request: &Parts) -> Result<(), VisibilityAnswer> {
+    /// Whether the request may be answered; otherwise the refusal. One about pods needs rights on them as well.
+    async fn review(
+        &self,
+        request: &Parts,
+        pods: Option<(WorkloadCall<'_>, &LogQuery)>,
+    ) -> Result<(), VisibilityAnswer> {
         let peer = request.extensions.get::<PeerCertificates>();
         let user = self.api.authenticator.user(&request.headers, peer, Timestamp::now()).await;
         let user = user.map_err(|error| match error {
@@ -88,12 +112,31 @@ impl SharedApi {
             AuthenticationError::Review(error) => unreviewed(&error),
         })?;
         let reviewed = ReviewedRequest::of(&request.method, request.uri.path());
-        let decision = self.api.authorizer.decide(&user, &reviewed).await;
+        self.check(&user, &reviewed).await?;
+        match pods {
+            Some((call, query)) => self.check(&user, &call.review(query)).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn check(
+        &self,
+        user: &RequestUser,
+        reviewed: &ReviewedRequest,
+    ) -> Result<(), VisibilityAnswer> {
+        let decision = self.api.authorizer.decide(user, reviewed).await;
         let decision = decision.map_err(|error| unreviewed(&error))?;
         match decision.allowed {
             true => Ok(()),
-            false => Err(status::forbidden(&reviewed, &user.name, &decision.reason)),
+            false => Err(status::forbidden(reviewed, &user.name, &decision.reason)),
         }
+    }
+
+    fn log_query(request: &Parts) -> Result<LogQuery, PodsRefusal> {
+        if request.method != Method::GET {
+            return Err(PodsRefusal::WrongMethod);
+        }
+        LogQuery::of(request.uri.query().unwrap_or_default())
     }
 
     fn answer(&self, request: &Parts) -> VisibilityAnswer {
@@ -112,7 +155,7 @@ impl SharedApi {
 
 /// Without a review access is refused, and the client tries again.
 fn unreviewed(error: &kube::Error) -> VisibilityAnswer {
-    tracing::warn!(%error, "cannot review a request about pending Workloads");
+    tracing::warn!(%error, "cannot review a request");
     status::internal_error("cannot ask the API server")
 }
 
@@ -120,7 +163,8 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-fn respond(answer: VisibilityAnswer) -> Response {
+/// The response of an answer.
+pub(super) fn respond(answer: VisibilityAnswer) -> Response {
     let VisibilityAnswer { status, content_type, etag, retry_after, body } = answer;
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;

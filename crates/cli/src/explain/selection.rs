@@ -42,6 +42,12 @@ impl WorkloadQuery {
         &self.name
     }
 
+    /// Whether it names an object of this kind, with its kind.
+    #[must_use]
+    pub fn names(&self, kind: &str) -> bool {
+        self.kind.is_some() && self.may_be(kind)
+    }
+
     /// Whether it may name an object of this kind.
     #[must_use]
     pub fn may_be(&self, kind: &str) -> bool {
@@ -117,6 +123,8 @@ mod tests {
         assert_eq!(selected("wl/train"), ["train"]);
         assert_eq!(selected("workload/job-train-1"), ["job-train-1"]);
         assert!(selected("pod/train").is_empty());
+        let names_pod = |name: &str| name.parse::<WorkloadQuery>().expect(name).names("Pod");
+        assert!(names_pod("pods/a") && !names_pod("a") && !names_pod("job/a"));
     }
 
     #[test]

@@ -60,6 +60,8 @@ pub struct JoinRequest {
     pub token: TokenRequestKind,
     /// Kinds that an administrator declares.
     pub declared: Kinds,
+    /// The manager may read pods and their logs.
+    pub logs: bool,
     /// A MultiKueueConfig that gets the worker.
     pub config: Option<String>,
     /// How long to wait for the condition `Active`; not at all if `None`.

@@ -145,7 +145,7 @@ fn account_objects_of(
     kinds: &Kinds,
     hub_uid: &str,
 ) -> Result<Vec<Value>, JoinFailure> {
-    let objects = account_objects(&request.account, kinds, hub_uid);
+    let objects = account_objects(&request.account, kinds, request.logs, hub_uid);
     objects.map_err(|error| JoinFailure::Roles(error.to_string()))
 }
 

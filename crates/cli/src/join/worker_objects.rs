@@ -1,6 +1,7 @@
 //! The objects on the worker: the account of the manager and its rights. Pure.
 //!
-//! The rights are those of `config/worker/hub`: its roles, and the generated role and policy of the kinds of jobs that the manager handles.
+//! The rights are those of `config/worker/hub`: its roles, that of logs if it is wanted, and the generated role and policy of the kinds
+//! of jobs that the manager handles.
 
 use crds::names::{SLUICECTL, annotations::JOINED_HUB, labels::MANAGED_BY};
 use jobs::{Kinds, manifests};
@@ -10,6 +11,9 @@ use super::HubAccount;
 
 /// Account, role and binding without the kinds of jobs.
 const CORE: &str = include_str!("../../../../config/worker/hub/roles.yaml");
+
+/// Role and binding for pods and their logs.
+const LOGS: &str = include_str!("../../../../config/worker/hub/logs.yaml");
 
 /// The name of the account in the manifests.
 const MODEL: &str = "sluice-hub";
@@ -27,9 +31,11 @@ const ACCOUNT_OF_TOKEN: &str = "kubernetes.io/service-account.name";
 pub(super) fn account_objects(
     account: &HubAccount,
     kinds: &Kinds,
+    logs: bool,
     hub_uid: &str,
 ) -> Result<Vec<Value>, serde_saphyr::Error> {
-    let text = format!("{CORE}---\n{}", manifests::of_hub_account(kinds));
+    let logs = if logs { LOGS } else { "" };
+    let text = format!("{CORE}---\n{logs}---\n{}", manifests::of_hub_account(kinds));
     // The verb of a role is a word, whatever it looks like.
     let options = serde_saphyr::options! { strict_booleans: true };
     let roles: Vec<Value> = serde_saphyr::from_multiple_with_options(&text, options)?;
@@ -115,10 +121,14 @@ mod tests {
     use super::*;
 
     fn objects(account: &str, namespace: &str) -> Vec<Value> {
+        objects_with((account, namespace), false)
+    }
+
+    fn objects_with((account, namespace): (&str, &str), logs: bool) -> Vec<Value> {
         let account = HubAccount { namespace: namespace.to_owned(), name: account.to_owned() };
         let managed = ManagedKinds::new(&["batch/job".to_owned()], &[]);
         let kinds = Kinds::built_in().enabled(&managed);
-        account_objects(&account, &kinds, "uid-1").expect("objects")
+        account_objects(&account, &kinds, logs, "uid-1").expect("objects")
     }
 
     #[test]
@@ -152,6 +162,23 @@ mod tests {
             assert_eq!(object["metadata"]["labels"][MANAGED_BY], "sluicectl");
             assert_eq!(object["metadata"]["annotations"][JOINED_HUB], "uid-1");
         }
+    }
+
+    #[test]
+    fn logs_need_a_role_that_can_be_left_out() {
+        let all = objects_with(("hub-b", "remote"), true);
+        let of_logs: Vec<&Value> = all
+            .iter()
+            .filter(|one| one["metadata"]["name"] == "hub-b-logs")
+            .map(|one| &one["kind"])
+            .collect();
+        assert_eq!(of_logs, ["ClusterRole", "ClusterRoleBinding"]);
+        let rules = |objects: &[Value]| {
+            let rules = objects.iter().filter_map(|one| one["rules"].as_array()).flatten();
+            rules.filter(|rule| rule["resources"] == json!(["pods/log"])).count()
+        };
+        assert_eq!(rules(&all), 1);
+        assert_eq!(rules(&objects("hub-b", "remote")), 0);
     }
 
     #[test]

@@ -136,6 +136,19 @@ fn discovery_names_both_versions_and_the_lists() {
 }
 
 #[test]
+fn discovery_names_the_pods_and_logs_of_workloads_in_a_group_of_their_own() {
+    let base = "/apis/visibility.sluice.dev";
+    let group = body(&get(base, Ok(Vec::new())));
+    assert_eq!(group["preferredVersion"]["groupVersion"], "visibility.sluice.dev/v1alpha1");
+    let groups = body(&get("/apis", Ok(Vec::new())));
+    assert_eq!(groups["groups"][1]["name"], "visibility.sluice.dev");
+    let resources = body(&get(&format!("{base}/v1alpha1"), Ok(Vec::new())));
+    let names = resources["resources"].as_array().into_iter().flatten();
+    let names: Vec<&Value> = names.map(|one| &one["name"]).collect();
+    assert_eq!(names, ["workloads", "workloads/log", "workloads/pods"]);
+}
+
+#[test]
 fn aggregated_discovery_is_served_where_it_is_accepted() {
     let accept =
         "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
@@ -144,6 +157,9 @@ fn aggregated_discovery_is_served_where_it_is_accepted() {
     assert!(found.content_type.ends_with("as=APIGroupDiscoveryList"), "{}", found.content_type);
     let item = &body(&found)["items"][0];
     assert_eq!(item["versions"][0]["resources"][1]["subresources"][0]["verbs"], json!(["get"]));
+    let own = &body(&found)["items"][1];
+    assert_eq!(own["metadata"]["name"], "visibility.sluice.dev");
+    assert_eq!(own["versions"][0]["resources"][0]["subresources"][1]["subresource"], "pods");
 }
 
 #[test]

@@ -71,6 +71,7 @@ fn registration(worker: &Cluster) -> JoinRequest {
         allow_loopback: true,
         token: TokenRequestKind::Expiring(TOKEN_LIFETIME),
         declared: Kinds::default(),
+        logs: true,
         config: Some(CONFIG.to_owned()),
         wait: Some(TIMEOUT),
     }

@@ -3,11 +3,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use http::{Response as Answered, StatusCode, header::AUTHORIZATION};
 use http_body_util::BodyExt;
 use kube::Client;
+use remote::{KubeconfigDirectory, WorkerClients};
+use runtime::{Stop, requests::RequestMetrics};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use super::*;
-use crate::visibility::trusted_proxies::TrustedProxies;
+use crate::visibility::{PodsMetrics, trusted_proxies::TrustedProxies};
 
 /// A path that every authorized request gets a document of.
 const GROUP: &str = "/apis/visibility.kueue.x-k8s.io";
@@ -46,11 +48,18 @@ impl PlayedReviews {
     }
 }
 
+fn pods_api(client: &Client) -> WorkloadPodsApi {
+    let files = KubeconfigDirectory::default();
+    let workers = WorkerClients::new(client.clone(), "ns", files, RequestMetrics::default());
+    WorkloadPodsApi::new(client, workers, "multikueue", PodsMetrics::default(), Stop::new())
+}
+
 fn served(client: &Client) -> Router {
     router(VisibilityApi {
         queues: ObservedQueues::new(index::IndexConfig::default()),
         authenticator: Authenticator::new(client.clone(), TrustedProxies::default()),
         authorizer: Authorizer::new(client.clone()),
+        pods: pods_api(client),
     })
 }
 

@@ -1,7 +1,7 @@
-//! Bodies of answers, passed on as they arrive, without trust in head or caller.
+//! Bodies of answers of other servers, passed on as they arrive, without trust in server or caller.
 //!
 //! A task of its own reads the answer and sends it on. It ends if the answer is too long or late, if the caller takes nothing for a
-//! while, or is gone; then the connection to the head is free, whatever the caller does. An answer that was cut off ends with an error,
+//! while, or is gone; then the connection to the server is free, whatever the caller does. An answer that was cut off ends with an error,
 //! and never looks complete.
 
 use std::time::Duration;
@@ -16,16 +16,15 @@ use tokio::{
 /// Parts of an answer that wait for the caller.
 const WAITING: usize = 4;
 
-/// The time for which a caller may take nothing.
-const STALLED_AFTER: Duration = Duration::from_secs(30);
-
 /// Limits of an answer.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct AnswerLimits {
+pub(crate) struct AnswerLimits {
     /// The most bytes.
-    pub(super) most: usize,
-    /// The time until its end; `None` for a watch.
-    pub(super) within: Option<Duration>,
+    pub(crate) most: usize,
+    /// The time until its end; `None` for one that lasts, such as a watch.
+    pub(crate) within: Option<Duration>,
+    /// The time for which a caller may take nothing.
+    pub(crate) stalled: Duration,
 }
 
 /// A part of an answer, or its end.
@@ -35,7 +34,7 @@ enum AnswerPart {
 }
 
 /// Passes on an answer. `held` is dropped at its end.
-pub(super) fn passed_on(body: Body, limits: AnswerLimits, held: impl Send + 'static) -> Body {
+pub(crate) fn passed_on(body: Body, limits: AnswerLimits, held: impl Send + 'static) -> Body {
     let (parts, receiver) = mpsc::channel(WAITING);
     tokio::spawn(async move {
         let _held = held;
@@ -67,7 +66,7 @@ async fn pass_on(body: Body, limits: AnswerLimits, parts: &Sender<AnswerPart>) {
             count = count.saturating_add(data.len());
         }
         let ends = matches!(part, AnswerPart::End);
-        let sent = timeout(STALLED_AFTER, parts.send(part)).await;
+        let sent = timeout(limits.stalled, parts.send(part)).await;
         if ends || count > limits.most || !matches!(sent, Ok(Ok(()))) {
             return;
         }
@@ -95,7 +94,12 @@ mod tests {
 
     use super::*;
 
-    const LIMITS: AnswerLimits = AnswerLimits { most: 8, within: Some(Duration::from_secs(60)) };
+    const STALLED: Duration = Duration::from_secs(30);
+
+    const LIMITS: AnswerLimits =
+        AnswerLimits { most: 8, within: Some(Duration::from_secs(60)), stalled: STALLED };
+
+    const ENDLESS: AnswerLimits = AnswerLimits { most: usize::MAX, within: None, stalled: STALLED };
 
     async fn read(body: Body, limits: AnswerLimits) -> Option<usize> {
         let body = passed_on(body, limits, ());
@@ -124,9 +128,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_caller_that_takes_nothing_holds_up_no_head() {
         let held = Arc::new(());
-        let limits = AnswerLimits { most: usize::MAX, within: None };
-        let body = passed_on(parts(64, Duration::ZERO), limits, held.clone());
-        tokio::time::sleep(STALLED_AFTER * 2).await;
+        let body = passed_on(parts(64, Duration::ZERO), ENDLESS, held.clone());
+        tokio::time::sleep(STALLED * 2).await;
         assert_eq!(Arc::strong_count(&held), 1, "the task has ended");
         assert!(body.collect().await.is_err(), "the rest is missing");
     }
@@ -134,8 +137,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_task_ends_with_the_caller() {
         let held = Arc::new(());
-        let limits = AnswerLimits { most: usize::MAX, within: None };
-        drop(passed_on(parts(64, Duration::ZERO), limits, held.clone()));
+        drop(passed_on(parts(64, Duration::ZERO), ENDLESS, held.clone()));
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!(Arc::strong_count(&held), 1);
     }

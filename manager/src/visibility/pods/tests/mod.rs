@@ -1,0 +1,3 @@
+mod of_home;
+mod of_worker;
+mod played;
