@@ -46,6 +46,7 @@ mod rebuilding;
 mod replica_sets;
 mod report_copies;
 mod reports;
+mod resized_groups;
 mod retention;
 mod slices;
 mod stray_copies;

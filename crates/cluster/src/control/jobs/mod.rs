@@ -271,7 +271,10 @@ impl Jobs {
             // A prebuilt Workload may have no owner reference yet; `evaluate_with_workloads` finds
             // only Workloads that have one.
             self.owners.add_name(workload.clone(), key);
-            ctx.agenda.now(Reevaluation::Workload(workload));
+            // That of a group is evaluated after the group.
+            if PodGroups::of(key, &job, self.config.gates).as_ref() != Some(&workload) {
+                ctx.agenda.now(Reevaluation::Workload(workload));
+            }
         }
         self.observe_group(key, Some(&job), ctx);
         self.lookups.observe_job(key, Some(&job));
