@@ -187,12 +187,12 @@ impl<K: Ord + Clone, W: Clone> UnsettledCreates<K, W> {
     }
 
     /// Objects to be read, with what waits for them.
-    pub fn due(&mut self, now: Time) -> Vec<(K, W)> {
+    pub fn take_reads(&mut self, now: Time) -> Vec<(K, W)> {
         if now < self.due_at {
             return Vec::new();
         }
         self.due_at = Time(i64::MAX);
-        let mut due = Vec::new();
+        let mut reads = Vec::new();
         for (object, create) in &self.creates {
             match create.state {
                 CreateState::Stored { read_at, .. } if read_at > now => {
@@ -201,12 +201,12 @@ impl<K: Ord + Clone, W: Clone> UnsettledCreates<K, W> {
                 // It stays due until the read is sent.
                 CreateState::Stored { .. } | CreateState::Doubtful => {
                     self.due_at = Time(i64::MIN);
-                    due.push((object.clone(), create.waiter.clone()));
+                    reads.push((object.clone(), create.waiter.clone()));
                 }
                 CreateState::InFlight | CreateState::Reading => {}
             }
         }
-        due
+        reads
     }
 }
 
@@ -221,7 +221,7 @@ mod tests {
     }
 
     fn is_due(creates: &mut UnsettledCreates<u8, ()>, now: i64) -> bool {
-        !creates.due(Time(now)).is_empty()
+        !creates.take_reads(Time(now)).is_empty()
     }
 
     #[test]

@@ -391,7 +391,7 @@ fn renewal(
     (location, fingerprint): (&KubeconfigLocation, Fingerprint),
     loaded: &LoadedKubeconfig,
 ) -> Option<CredentialRenewal> {
-    let due = renewal::due(Timestamp::now(), loaded.renewed_before);
+    let due = renewal::renewal_time(Timestamp::now(), loaded.renewed_before);
     matches!(location, KubeconfigLocation::Profile(_)).then(|| CredentialRenewal {
         location: location.clone(),
         fingerprint,

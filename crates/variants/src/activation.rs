@@ -33,11 +33,15 @@ pub fn steps(family: &VariantFamily<'_>, rules: &FamilyRules<'_>) -> Vec<Variant
     };
     let others =
         family.variants.iter().filter(|one| name_of(one.workload) != name_of(admitted.workload));
-    others.filter_map(|one| beside(*one, admitted, rules)).collect()
+    others.filter_map(|one| against_admitted(*one, admitted, rules)).collect()
 }
 
 /// The step for a variant beside the admitted one.
-fn beside(one: Variant<'_>, admitted: Variant<'_>, rules: &FamilyRules<'_>) -> Option<VariantStep> {
+fn against_admitted(
+    one: Variant<'_>,
+    admitted: Variant<'_>,
+    rules: &FamilyRules<'_>,
+) -> Option<VariantStep> {
     let winner = quoted(admitted.workload);
     if rules.retains_first() {
         let because = format!("RetainFirstAdmission: another Variant {winner} is admitted");

@@ -24,7 +24,7 @@ use crate::{
         may_run, name_of,
     },
     membership::{self, differs},
-    preemption_gate::{self, GateTurn},
+    preemption_gate::{self, NextGate},
 };
 
 /// What is to be done about a variant, by name. A note is that of the Event that says so.
@@ -131,12 +131,12 @@ pub fn decide(
     if let Some(rules) = rules {
         decision.steps.extend(membership::steps(family, rules));
         decision.steps.extend(activation::steps(family, rules));
-        match preemption_gate::turn(family, now) {
-            GateTurn::Nothing => {}
-            GateTurn::Open(variant) => {
+        match preemption_gate::next_gate(family, now) {
+            NextGate::Nothing => {}
+            NextGate::Open(variant) => {
                 decision.steps.push(VariantStep::OpenGate(name_of(variant.workload).to_owned()));
             }
-            GateTurn::Wait(until) => decision.again_at = Some(until),
+            NextGate::Wait(until) => decision.again_at = Some(until),
         }
     }
     decision.parent = admission(family);

@@ -19,7 +19,7 @@ pub const PREEMPTION_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// What follows for the gates of a family.
 #[derive(Debug, Clone, Copy)]
-pub enum GateTurn<'a> {
+pub enum NextGate<'a> {
     /// No variant waits for its gate.
     Nothing,
     /// This gate is opened now.
@@ -30,21 +30,21 @@ pub enum GateTurn<'a> {
 
 /// See the module.
 #[must_use]
-pub fn turn<'a>(family: &VariantFamily<'a>, now: Timestamp) -> GateTurn<'a> {
+pub fn next_gate<'a>(family: &VariantFamily<'a>, now: Timestamp) -> NextGate<'a> {
     let competing = || family.variants.iter().copied().filter(|one| competes(one.workload));
     let blocked = |one: &Variant<'_>| {
         open_gate(one.workload).is_none()
             && is_true(&one.workload.status.conditions, BLOCKED_ON_PREEMPTION_GATES)
     };
     let Some(next) = competing().find(blocked) else {
-        return GateTurn::Nothing;
+        return NextGate::Nothing;
     };
     let opened =
         competing().filter_map(|one| open_gate(one.workload)?.last_transition_time.as_ref());
     let timeout = SignedDuration::try_from(PREEMPTION_TIMEOUT).unwrap_or(SignedDuration::MAX);
     match opened.map(|at| at.0.saturating_add(timeout).unwrap_or(Timestamp::MAX)).max() {
-        Some(at) if at > now => GateTurn::Wait(at),
-        _ => GateTurn::Open(next),
+        Some(at) if at > now => NextGate::Wait(at),
+        _ => NextGate::Open(next),
     }
 }
 

@@ -93,7 +93,7 @@ fn workload_row(
     gates: JobGates,
 ) -> PlanRow {
     let clusters = sets.iter().map(|set| set.cluster.clone()).collect();
-    let mut jobs: Vec<String> = sets.iter().flat_map(|set| &set.jobs).map(shown).collect();
+    let mut jobs: Vec<String> = sets.iter().flat_map(|set| &set.jobs).map(kind_and_name).collect();
     jobs.sort();
     jobs.dedup();
     let mut row = PlanRow {
@@ -123,7 +123,7 @@ fn lone_row(cluster: &str, job: &JobObject) -> PlanRow {
     PlanRow {
         namespace: object_name(job.metadata()).0,
         workload: String::new(),
-        jobs: vec![shown(job)],
+        jobs: vec![kind_and_name(job)],
         clusters: vec![cluster.to_owned()],
         removed_from: Vec::new(),
         state: RowState::NotRebuilt,
@@ -133,7 +133,7 @@ fn lone_row(cluster: &str, job: &JobObject) -> PlanRow {
 }
 
 /// A job as `Kind/name`.
-fn shown(job: &JobObject) -> String {
+fn kind_and_name(job: &JobObject) -> String {
     format!("{}/{}", job.kind().name(), job.metadata().name.as_deref().unwrap_or_default())
 }
 
@@ -162,7 +162,8 @@ fn decide(sets: Vec<CopySet>, hub: &ObservedHub, gates: JobGates) -> Result<Deci
     let admission = rebuilt_admission(&copy.clone, &copy.cluster, hub)?;
     let jobs = copy.jobs.iter().map(|job| {
         let original = rebuilt::original_job(job, &copy.clone, gates);
-        original.map_err(|error| NotRebuilt::Unsupported(format!("{}: {error}", shown(job))))
+        original
+            .map_err(|error| NotRebuilt::Unsupported(format!("{}: {error}", kind_and_name(job))))
     });
     let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
     jobs.iter().try_for_each(|job| check_work(job, &copy.clone, gates))?;
@@ -221,7 +222,7 @@ fn check_copies(copy: &CopySet) -> Result<(), NotRebuilt> {
     }
     let mut deleted = copy.jobs.iter().filter(|job| job.metadata().deletion_timestamp.is_some());
     if let Some(job) = deleted.next() {
-        return Err(NotRebuilt::Deleted(shown(job)));
+        return Err(NotRebuilt::Deleted(kind_and_name(job)));
     }
     if !is_true(conditions, ADMITTED) {
         return Err(NotRebuilt::NotAdmitted);
@@ -231,7 +232,7 @@ fn check_copies(copy: &CopySet) -> Result<(), NotRebuilt> {
 
 /// Whether a job can be made from its copy alone.
 fn check_kind(job: &JobObject, clone: &Workload, gates: JobGates) -> Result<(), NotRebuilt> {
-    let (name, kind) = (shown(job), job.kind().name());
+    let (name, kind) = (kind_and_name(job), job.kind().name());
     let labels = clone.metadata.labels.as_ref();
     let unsupported = |why: &str| Err(NotRebuilt::Unsupported(format!("{name} {why}")));
     if job.set_size().is_some() {
@@ -265,7 +266,7 @@ fn check_work(job: &JobObject, clone: &Workload, gates: JobGates) -> Result<(), 
         Some(pod) => clone.spec.pod_sets.iter().any(|set| set.name == pod.role()),
         None => same_work(job, clone, None, gates),
     };
-    if same { Ok(()) } else { Err(NotRebuilt::Differs(shown(job))) }
+    if same { Ok(()) } else { Err(NotRebuilt::Differs(kind_and_name(job))) }
 }
 
 /// Whether an earlier run has made any of the jobs.
@@ -280,8 +281,8 @@ fn check_jobs(
         match (hub.jobs.get(&job_name(job)), workload) {
             (Some(found), Some(workload)) if owns(workload, found) => begun = true,
             (Some(found), None) if is_marked(found, clone) => begun = true,
-            (Some(_), _) => return Err(NotRebuilt::Exists(shown(job))),
-            (None, Some(_)) => return Err(NotRebuilt::Gone(shown(job))),
+            (Some(_), _) => return Err(NotRebuilt::Exists(kind_and_name(job))),
+            (None, Some(_)) => return Err(NotRebuilt::Gone(kind_and_name(job))),
             (None, None) => {}
         }
     }

@@ -14,7 +14,7 @@ const LAST_PART: i32 = 5;
 const SHORTEST: SignedDuration = SignedDuration::from_secs(10);
 
 /// When the credential that was received at `now` is replaced; never if its end is unknown.
-pub(crate) fn due(now: Timestamp, expires: Option<Timestamp>) -> Option<Timestamp> {
+pub(crate) fn renewal_time(now: Timestamp, expires: Option<Timestamp>) -> Option<Timestamp> {
     let left = expires? - now;
     let left = SignedDuration::try_from(left).unwrap_or(SignedDuration::MAX);
     let pause = (left - LEAD.min(left / LAST_PART)).max(SHORTEST);
@@ -38,9 +38,16 @@ mod tests {
         for (lives, replaced_after) in
             [(3600, 3540), (300, 240), (100, 80), (12, 10), (5, 10), (0, 10), (-50, 10)]
         {
-            assert_eq!(due(now, Some(after(lives))), Some(after(replaced_after)), "{lives}");
+            assert_eq!(
+                renewal_time(now, Some(after(lives))),
+                Some(after(replaced_after)),
+                "{lives}"
+            );
         }
-        assert_eq!(due(now, None), None);
-        assert_eq!(due(now, Some(Timestamp::MAX)).map(|at| at > after(1 << 30)), Some(true));
+        assert_eq!(renewal_time(now, None), None);
+        assert_eq!(
+            renewal_time(now, Some(Timestamp::MAX)).map(|at| at > after(1 << 30)),
+            Some(true)
+        );
     }
 }

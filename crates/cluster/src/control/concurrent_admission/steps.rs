@@ -20,22 +20,26 @@ use crate::control::{
 
 /// Takes one step. What cannot be written now is decided again when it can.
 pub(super) fn take((key, parent): (&Key, &Workload), step: VariantStep, core: &mut Core) {
-    let beside = |name: &str| Key { namespace: key.namespace.clone(), name: name.into() };
+    let variant_key = |name: &str| Key { namespace: key.namespace.clone(), name: name.into() };
     let own = |name: &str, reason: &str, note: String, core: &Core| {
-        let record = core.workloads.get(&beside(name))?;
+        let record = core.workloads.get(&variant_key(name))?;
         Some(event(record.object(), reason, note))
     };
     let (name, command, event) = match step {
         VariantStep::Create(variant) => return create(key, &variant, core),
         VariantStep::Release(name) => {
-            return core.workloads.propose(&beside(&name), Transition::Release, &mut core.ctx);
+            return core.workloads.propose(&variant_key(&name), Transition::Release, &mut core.ctx);
         }
         VariantStep::OpenGate(name) => {
-            return core.workloads.propose(&beside(&name), Transition::OpenGate, &mut core.ctx);
+            return core.workloads.propose(
+                &variant_key(&name),
+                Transition::OpenGate,
+                &mut core.ctx,
+            );
         }
         VariantStep::Finish { variant, reason, message } => {
             let finish = Transition::Finish { reason, message };
-            return core.workloads.propose(&beside(&variant), finish, &mut core.ctx);
+            return core.workloads.propose(&variant_key(&variant), finish, &mut core.ctx);
         }
         VariantStep::DeactivateParent => {
             return core.workloads.perform(key, &WorkloadCommand::Deactivate, None, &mut core.ctx);
@@ -56,7 +60,7 @@ pub(super) fn take((key, parent): (&Key, &Workload), step: VariantStep, core: &m
             (variant, WorkloadCommand::SetPriorityClass(priority), None)
         }
     };
-    core.workloads.perform(&beside(&name), &command, event, &mut core.ctx);
+    core.workloads.perform(&variant_key(&name), &command, event, &mut core.ctx);
 }
 
 fn create(parent: &Key, variant: &Workload, core: &mut Core) {

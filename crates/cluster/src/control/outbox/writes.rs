@@ -167,7 +167,7 @@ impl Writes {
 
     /// Copies to be read, with what waits for them.
     pub(crate) fn unsettled_due(&mut self, now: Timestamp) -> Vec<(Target, Reevaluation)> {
-        self.unsettled.due(engine_time(now))
+        self.unsettled.take_reads(engine_time(now))
     }
 
     /// Whether a write of the target has no answer yet.

@@ -92,7 +92,7 @@ impl Provisioning {
         let next = checks.iter().flat_map(|known| next_names(asking, known));
         let names: Vec<String> = own_names.chain(next).collect();
         for name in &names {
-            let known = self.requests.of_name(&beside(key, name), key);
+            let known = self.requests.of_name(&in_namespace_of(key, name), key);
             let new = known.filter(|one| !requests.iter().any(|other| Arc::ptr_eq(one, other)));
             requests.extend(new.cloned());
         }
@@ -101,8 +101,8 @@ impl Provisioning {
             pod_sets.flat_map(|set| names.iter().map(|name| template_name(name, &set.name)));
         let templates: Vec<String> = templates.collect();
         let templates = templates.iter();
-        let templates =
-            templates.filter_map(|name| self.templates.of_name(&beside(key, name), key).cloned());
+        let templates = templates
+            .filter_map(|name| self.templates.of_name(&in_namespace_of(key, name), key).cloned());
         (requests, templates.collect())
     }
 
@@ -134,6 +134,6 @@ fn created_names(step: &RequestStep) -> Vec<String> {
 }
 
 /// The key of an object in the namespace of a Workload.
-pub(super) fn beside(workload: &Key, name: &str) -> Key {
+pub(super) fn in_namespace_of(workload: &Key, name: &str) -> Key {
     Key { namespace: workload.namespace.clone(), name: name.into() }
 }

@@ -14,7 +14,7 @@ use runtime::{
 };
 use serde_json::json;
 
-use super::{Provisioning, evaluation::beside};
+use super::{Provisioning, evaluation::in_namespace_of};
 use crate::control::{
     context::Context,
     outbox::{Intent, Purpose, Settled, Stamp, Subject, Target, Ticket},
@@ -35,7 +35,8 @@ impl Provisioning {
             }
             RequestStep::CreateRequest(request) => {
                 let name = request.metadata.name.as_deref().unwrap_or_default();
-                let target = Target::home(Subject::ProvisioningRequest, &beside(workload, name));
+                let target =
+                    Target::home(Subject::ProvisioningRequest, &in_namespace_of(workload, name));
                 let what = (target, Purpose::ProvisioningRequestCreate, Stamp::default());
                 if let Some(intent) = intent(what, workload, ctx) {
                     ctx.outbox.submit(intent, |purpose, _| Write::create(purpose, &*request));
@@ -51,7 +52,7 @@ impl Provisioning {
 
     fn create_template(&mut self, workload: &Key, template: &EntryTemplate, ctx: &mut Context) {
         let name = template.metadata.name.as_deref().unwrap_or_default();
-        let target = Target::home(Subject::PodTemplate, &beside(workload, name));
+        let target = Target::home(Subject::PodTemplate, &in_namespace_of(workload, name));
         // The watch has managed ones only. After the first conflict it may be late, after the second it would show an own template.
         if ctx.outbox.writes().conflicts(&target) > 1 {
             let message = format!("PodTemplate {name:?} exists, and is not managed");
@@ -65,7 +66,7 @@ impl Provisioning {
 
     /// Deletes a request that a Workload has no use for.
     pub(super) fn delete_request(&self, workload: &Key, name: &str, ctx: &mut Context) {
-        let key = beside(workload, name);
+        let key = in_namespace_of(workload, name);
         let base = self.requests.stamp(&key);
         let only = DeletePreconditions {
             uid: base.uid.as_deref().map(Into::into),
@@ -83,7 +84,7 @@ impl Provisioning {
 
     /// Deletes a template that no request uses.
     pub(super) fn delete_template(&self, workload: &Key, name: &str, ctx: &mut Context) {
-        let key = beside(workload, name);
+        let key = in_namespace_of(workload, name);
         let base = self.templates.stamp(&key);
         // With the version: a request may take the template over meanwhile.
         let only = DeletePreconditions {
@@ -101,7 +102,7 @@ impl Provisioning {
     }
 
     fn hand_over(&self, workload: &Key, name: &str, owners: &[OwnerReference], ctx: &mut Context) {
-        let key = beside(workload, name);
+        let key = in_namespace_of(workload, name);
         let base = self.templates.stamp(&key);
         // The list is replaced as a whole. With the version, an owner that was added meanwhile stays.
         let fields = json!({ "metadata": {

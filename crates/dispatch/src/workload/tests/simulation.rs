@@ -428,7 +428,9 @@ impl DispatchSimulation {
         }
         for worker in &mut self.workers {
             let live = worker.link == RemoteConnection::Connected;
-            for (object, ()) in worker.unsettled.due(Time(self.now)).into_iter().filter(|_| live) {
+            for (object, ()) in
+                worker.unsettled.take_reads(Time(self.now)).into_iter().filter(|_| live)
+            {
                 worker.unsettled.reading(&object);
                 worker.flight.push(WorkerCall::Read(object));
             }
