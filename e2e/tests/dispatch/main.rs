@@ -21,6 +21,7 @@ mod mixed_workers;
 mod no_capacity;
 mod own_cluster;
 mod pods_ready;
+mod queued_moves;
 mod queued_workers;
 mod race;
 mod registered_twice;

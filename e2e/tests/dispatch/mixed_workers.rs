@@ -58,7 +58,7 @@ pub(crate) async fn known_room_comes_first_and_then_the_queues(
 }
 
 /// Waits until the manager reaches the worker with queues, and has the nodes of the other one with their labels.
-async fn until_known(
+pub(crate) async fn until_known(
     hub: &Cluster,
     (queues, rooms): (&Cluster, &Cluster),
     namespace: &str,
