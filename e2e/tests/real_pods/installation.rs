@@ -1,5 +1,7 @@
 //! Manager and agents in pods, installed, registered and used by the commands of config/README.md.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result, ensure};
 use crds::{
     meta,
@@ -7,7 +9,7 @@ use crds::{
 };
 use e2e::installation::{NAMESPACE, TIMEOUT, root};
 use e2e::objects::job_is;
-use harness::Cluster;
+use harness::{Cluster, program};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -17,8 +19,15 @@ use kube::{Api, ResourceExt};
 use lab::kubeconfig;
 use lab::real_nodes::configuration::BUSYBOX_IMAGE;
 use serde_json::{Value, json};
+use tokio::{
+    process::Command,
+    time::{sleep, timeout},
+};
 
 use crate::clusters::{STARTED, TEAM, TestClusters};
+
+/// The pause before the logs are read again.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// The Job of the test.
 const JOB: &str = "train";
@@ -58,6 +67,7 @@ async fn installed_and_used(clusters: &TestClusters) -> Result<()> {
     until_active(hub, workers).await?;
 
     let worker = job_runs_on(hub, workers).await?;
+    logs_come_back(clusters).await?;
     leader_is_deleted(hub).await?;
     job_ends(hub, worker).await?;
     pending_workload_is_listed(hub).await?;
@@ -136,7 +146,7 @@ async fn job_runs_on<'a>(hub: &Cluster, workers: &'a [Cluster]) -> Result<&'a Cl
             "restartPolicy": "Never",
             "containers": [{
                 "name": "main", "image": BUSYBOX_IMAGE,
-                "command": ["sh", "-c", "until [ -e /tmp/go ]; do sleep 1; done"],
+                "command": ["sh", "-c", "echo of the container; until [ -e /tmp/go ]; do sleep 1; done"],
                 "resources": {"requests": {"cpu": "100m", "memory": "16Mi"}},
             }],
         }}},
@@ -146,6 +156,26 @@ async fn job_runs_on<'a>(hub: &Cluster, workers: &'a [Cluster]) -> Result<&'a Cl
     let (pods, place, _) = futures::future::select_all(waits).await;
     pods?;
     workers.get(place).context("the worker")
+}
+
+/// The manager's pods pass on what the containers of the Job write. The API server may not know yet that they serve it.
+async fn logs_come_back(clusters: &TestClusters) -> Result<()> {
+    let path = clusters.folder.path().join("manager.kubeconfig");
+    std::fs::write(&path, kubeconfig::render(&clusters.hub().kubeconfig()?)?)?;
+    let read = async {
+        loop {
+            let mut command = Command::new(program("sluicectl")?);
+            command.env("KUBECONFIG", &path).args(["logs", "job/train", "-n", TEAM, "--all-pods"]);
+            let output = command.output().await?;
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let of_containers = text.lines().filter(|line| line.ends_with("] of the container"));
+            if output.status.success() && of_containers.count() == 2 {
+                return anyhow::Ok(());
+            }
+            sleep(PAUSE).await;
+        }
+    };
+    timeout(TIMEOUT, read).await.context("no logs of the Job come back")?
 }
 
 /// Deletes the pod that leads, as a drain of its node would.

@@ -2,6 +2,8 @@
 
 mod fixture;
 mod lasting_installation;
+mod logs;
+mod played_kubelet;
 mod registration;
 
 use e2e::objects;

@@ -174,7 +174,7 @@ async fn end(fixture: &UnregisteredInstallation) -> Result<()> {
         rules.get_opt("sluice-hub-job-kinds").await?.is_some(),
         "that of config/worker is gone"
     );
-    for name in ["east-hub", "east-hub-job-kinds"] {
+    for name in ["east-hub", "east-hub-job-kinds", "east-hub-logs"] {
         ensure!(roles.get_opt(name).await?.is_none(), "role {name} is left");
         ensure!(bindings.get_opt(name).await?.is_none(), "binding {name} is left");
     }

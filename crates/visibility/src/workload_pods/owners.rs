@@ -1,15 +1,18 @@
-//! Which pods belong to a Workload: those whose controllers lead to an owner of it, by their uids.
+//! Which pods belong to a Workload: those whose controllers lead to a job of it.
 //!
-//! Labels and annotations are copied from templates, and any pod can bear them, so that they prove nothing. They only exclude: a pod that
-//! names another Workload costs no search. An owner is read, and counts only if it has the uid that the reference says.
+//! Labels and annotations of pods are copied from templates, and any pod can bear them, so that they prove nothing. They only exclude: a
+//! pod that names another Workload costs no search. An owner is read, and counts only if it has the uid that the reference says.
+//!
+//! The jobs of a Workload are its owners on the manager cluster. There their uids are known. On a worker they have copies of the same kind
+//! and name, which the manager has marked with its origin and with what they are copies of; a clone has no owners.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crds::{
     meta::annotation,
     names::{
-        annotations::{WORKLOAD, WORKLOAD_SLICE_NAME},
-        labels::POD_GROUP_NAME,
+        annotations::{MULTI_KUEUE_ORIGIN_UID, WORKLOAD, WORKLOAD_SLICE_NAME, WORKLOAD_UID},
+        labels::{MULTI_KUEUE_ORIGIN, POD_GROUP_NAME, PREBUILT_WORKLOAD_NAME},
     },
     v1beta2::Workload,
 };
@@ -20,11 +23,26 @@ use super::{
     observed::{controller, label, name_of},
 };
 
-/// The owners of a Workload, on the cluster that runs it.
+/// The jobs of a Workload, as a cluster has them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodOwners {
+    /// The Workload, and the first slice of its chain.
     names: BTreeSet<String>,
-    uids: BTreeSet<String>,
+    /// The uids on the manager cluster, by group, kind and name.
+    jobs: BTreeMap<JobIdentity, String>,
+    /// What marks copies on a worker; `None` on the manager cluster.
+    copies: Option<CopyMark>,
+}
+
+/// Group, kind and name of a job. Clusters may serve different versions.
+type JobIdentity = (String, String, String);
+
+/// What the copies of a Workload's jobs say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct CopyMark {
+    origin: String,
+    workload: String,
+    workload_uid: Option<String>,
 }
 
 /// What is known about a pod, or about an owner of it.
@@ -39,15 +57,27 @@ pub enum PodBelonging {
 }
 
 impl PodOwners {
-    /// The owners of a Workload, as the cluster that runs it has it.
+    /// On the manager cluster.
     #[must_use]
-    pub fn of(workload: &Workload) -> Self {
+    pub fn at_home(workload: &Workload) -> Self {
         let metadata = &workload.metadata;
         let slice = annotation(metadata, WORKLOAD_SLICE_NAME);
         let names = [name_of(metadata)].into_iter().chain(slice).map(str::to_owned).collect();
         let owners = metadata.owner_references.iter().flatten();
-        let uids = owners.map(|owner| owner.uid.clone()).filter(|uid| !uid.is_empty()).collect();
-        Self { names, uids }
+        let owners = owners.filter(|owner| !owner.uid.is_empty());
+        let jobs = owners.map(|owner| (identity(owner), owner.uid.clone())).collect();
+        Self { names, jobs, copies: None }
+    }
+
+    /// On a worker of the manager with this origin, for a Workload as the manager cluster has it.
+    #[must_use]
+    pub fn on_worker(workload: &Workload, origin: &str) -> Self {
+        let copies = CopyMark {
+            origin: origin.to_owned(),
+            workload: name_of(&workload.metadata).to_owned(),
+            workload_uid: workload.metadata.uid.clone(),
+        };
+        Self { copies: Some(copies), ..Self::at_home(workload) }
     }
 
     /// Whether a pod belongs to the Workload.
@@ -56,10 +86,11 @@ impl PodOwners {
         if self.names_another(pod) {
             return PodBelonging::Foreign;
         }
-        match &pod.uid {
-            // The pod is the job itself, alone or in a group.
-            Some(uid) if self.uids.contains(uid) => PodBelonging::Own,
-            _ => self.above(pod),
+        // The pod is the job itself, alone or in a group.
+        let identity = (String::new(), "Pod".to_owned(), name_of(pod).to_owned());
+        match self.is_job(&identity, pod) {
+            true => PodBelonging::Own,
+            false => self.above(pod),
         }
     }
 
@@ -68,7 +99,12 @@ impl PodOwners {
     pub fn of_owner(&self, owner: &OwnerReference, read: Option<&ObjectMeta>) -> PodBelonging {
         match read {
             // Another object with the name of the owner is not the owner.
-            Some(metadata) if metadata.uid.as_ref() == Some(&owner.uid) => self.above(metadata),
+            Some(metadata) if metadata.uid.as_ref() == Some(&owner.uid) => {
+                match self.is_job(&identity(owner), metadata) {
+                    true => PodBelonging::Own,
+                    false => self.above(metadata),
+                }
+            }
             _ => PodBelonging::Foreign,
         }
     }
@@ -76,8 +112,22 @@ impl PodOwners {
     fn above(&self, metadata: &ObjectMeta) -> PodBelonging {
         match controller(metadata) {
             None => PodBelonging::Foreign,
-            Some(owner) if self.uids.contains(&owner.uid) => PodBelonging::Own,
+            // On the manager cluster the reference has the uid that is wanted.
+            Some(owner)
+                if self.copies.is_none() && self.jobs.values().any(|it| *it == owner.uid) =>
+            {
+                PodBelonging::Own
+            }
             Some(owner) => PodBelonging::As(owner.clone()),
+        }
+    }
+
+    /// Whether an object is a job of the Workload, or the copy of one.
+    fn is_job(&self, identity: &JobIdentity, metadata: &ObjectMeta) -> bool {
+        let Some(uid) = self.jobs.get(identity) else { return false };
+        match &self.copies {
+            None => metadata.uid.as_ref() == Some(uid),
+            Some(mark) => mark.is_copy(uid, metadata),
         }
     }
 
@@ -90,6 +140,30 @@ impl PodOwners {
         group.as_ref().is_some_and(is_other)
             || (named.peek().is_some() && named.all(|name| is_other(&name)))
     }
+}
+
+impl CopyMark {
+    /// Whether an object with the kind and name of the job is its copy. What it says about the job or the Workload has to be true, and
+    /// it has to say something: a uid is known to those only that see the job.
+    fn is_copy(&self, job_uid: &str, metadata: &ObjectMeta) -> bool {
+        let prebuilt = annotation(metadata, PREBUILT_WORKLOAD_NAME)
+            .or_else(|| label(metadata, PREBUILT_WORKLOAD_NAME));
+        let said = [
+            (annotation(metadata, WORKLOAD_UID), self.workload_uid.as_deref()),
+            (annotation(metadata, MULTI_KUEUE_ORIGIN_UID), Some(job_uid)),
+            (prebuilt, Some(&*self.workload)),
+        ];
+        let is_true = said.iter().all(|(said, truth)| said.is_none() || said == truth);
+        let says_something = said.iter().any(|(said, _)| said.is_some());
+        // An object with a controller is no copy, whatever labels its operator has copied.
+        let of_manager = label(metadata, MULTI_KUEUE_ORIGIN) == Some(&*self.origin);
+        of_manager && is_true && says_something && controller(metadata).is_none()
+    }
+}
+
+fn identity(owner: &OwnerReference) -> JobIdentity {
+    let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
+    (group.to_owned(), owner.kind.clone(), owner.name.clone())
 }
 
 /// The path of an owner; `None` if the reference names none. Its texts come from a worker.
@@ -122,90 +196,164 @@ mod tests {
 
     use super::*;
 
-    fn metadata(value: Value) -> ObjectMeta {
-        serde_json::from_value(value).expect("metadata")
+    fn metadata(value: &Value) -> ObjectMeta {
+        serde_json::from_value(value.clone()).expect("metadata")
     }
 
-    fn owners(of: &[&str]) -> PodOwners {
-        let references: Vec<Value> = of
-            .iter()
-            .map(|uid| json!({"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": uid}))
-            .collect();
+    /// A Workload of the Job `j` and the pod `member`, or of neither.
+    fn workload(job_uid: &str) -> Workload {
+        let owner = |api_version: &str, kind: &str, name: &str, uid: &str| json!({"apiVersion": api_version, "kind": kind, "name": name, "uid": uid});
         let workload = json!({
             "metadata": {
-                "name": "w", "ownerReferences": references,
+                "name": "w", "uid": "w-uid",
+                "ownerReferences": [
+                    owner("batch/v1", "Job", "j", job_uid), owner("v1", "Pod", "member", "pod-uid"),
+                ],
                 "annotations": {"kueue.x-k8s.io/workload-slice-name": "w-1"},
             },
             "spec": {},
         });
-        PodOwners::of(&serde_json::from_value(workload).expect("a Workload"))
+        serde_json::from_value(workload).expect("a Workload")
     }
 
-    fn owned_by(kind: &str, uid: &str, annotations: &Value) -> ObjectMeta {
-        metadata(json!({
-            "name": "p", "uid": "pod", "annotations": annotations,
+    fn at_home() -> PodOwners {
+        PodOwners::at_home(&workload("job-1"))
+    }
+
+    fn on_worker() -> PodOwners {
+        PodOwners::on_worker(&workload("job-1"), "multikueue")
+    }
+
+    /// The marks of a copy, which a template may carry as well.
+    fn marks() -> Value {
+        json!({
             "labels": {
                 "kueue.x-k8s.io/podset": "main",
                 "kueue.x-k8s.io/multikueue-worker-workload-pod": "true",
                 "kueue.x-k8s.io/multikueue-origin": "multikueue",
+            },
+            "annotations": {
+                "kueue.x-k8s.io/workload": "w", "sluice.dev/workload-uid": "w-uid",
                 "kueue.x-k8s.io/prebuilt-workload-name": "w",
             },
-            "ownerReferences": [
-                {"apiVersion": "apps/v1", "kind": kind, "name": "o", "uid": uid, "controller": true},
-            ],
-        }))
+        })
+    }
+
+    fn owned(by: Option<(&str, &str, &str)>) -> ObjectMeta {
+        let mut pod = marks();
+        pod["name"] = json!("p");
+        pod["uid"] = json!("p-uid");
+        if let Some((kind, name, uid)) = by {
+            let version = if kind == "Job" { "batch/v1" } else { "apps/v1" };
+            pod["ownerReferences"] = json!([
+                {"apiVersion": version, "kind": kind, "name": name, "uid": uid, "controller": true},
+            ]);
+        }
+        metadata(&pod)
+    }
+
+    fn owner_to_read(owners: &PodOwners, pod: &ObjectMeta) -> OwnerReference {
+        match owners.of_pod(pod) {
+            PodBelonging::As(owner) => owner,
+            other => panic!("an owner has to be read: {other:?}"),
+        }
     }
 
     #[test]
-    fn a_pod_with_copied_labels_is_foreign_without_an_owner_of_the_workload() {
-        let own = json!({"kueue.x-k8s.io/workload": "w"});
-        let mut pod = owned_by("Job", "job-1", &own);
-        let owners = owners(&["job-1"]);
-        assert_eq!(owners.of_pod(&pod), PodBelonging::Own);
-        pod.owner_references = None;
-        assert_eq!(owners.of_pod(&pod), PodBelonging::Foreign);
-        // An owner that is no controller started nothing.
-        let mut pod = owned_by("Job", "job-1", &json!({}));
-        pod.owner_references.iter_mut().flatten().for_each(|one| one.controller = None);
-        assert_eq!(owners.of_pod(&pod), PodBelonging::Foreign);
+    fn a_pod_with_copied_labels_is_foreign_without_a_job_of_the_workload() {
+        for owners in [at_home(), on_worker()] {
+            assert_eq!(owners.of_pod(&owned(None)), PodBelonging::Foreign);
+            // An owner that is no controller started nothing.
+            let mut pod = owned(Some(("Job", "j", "job-1")));
+            pod.owner_references.iter_mut().flatten().for_each(|one| one.controller = None);
+            assert_eq!(owners.of_pod(&pod), PodBelonging::Foreign);
+        }
     }
 
     #[test]
-    fn a_workload_without_owners_has_no_pods() {
-        let pod = owned_by("Job", "", &json!({}));
-        let none = owners(&[""]);
-        assert!(matches!(none.of_pod(&pod), PodBelonging::As(_)), "an empty uid is that of none");
+    fn on_the_manager_cluster_uids_of_jobs_count() {
+        let owners = at_home();
+        assert_eq!(owners.of_pod(&owned(Some(("Job", "j", "job-1")))), PodBelonging::Own);
+        let another = owner_to_read(&owners, &owned(Some(("Job", "j", "job-2"))));
+        let job = metadata(&json!({"name": "j", "uid": "job-2"}));
+        assert_eq!(owners.of_owner(&another, Some(&job)), PodBelonging::Foreign);
+        let member = metadata(&json!({"name": "member", "uid": "pod-uid"}));
+        assert_eq!(owners.of_pod(&member), PodBelonging::Own);
+        let recreated = metadata(&json!({"name": "member", "uid": "another"}));
+        assert_eq!(owners.of_pod(&recreated), PodBelonging::Foreign);
+    }
+
+    #[test]
+    fn a_workload_without_jobs_has_no_pods() {
+        let owners = PodOwners::at_home(&workload(""));
+        let pod = owned(Some(("Job", "j", "")));
+        assert!(matches!(owners.of_pod(&pod), PodBelonging::As(_)), "an empty uid is that of none");
+    }
+
+    #[test]
+    fn on_a_worker_the_copy_of_a_job_counts() {
+        let owners = on_worker();
+        let owner = owner_to_read(&owners, &owned(Some(("Job", "j", "copy"))));
+        let copy = |change: &dyn Fn(&mut Value)| {
+            let mut copy = marks();
+            copy["uid"] = json!("copy");
+            change(&mut copy);
+            owners.of_owner(&owner, Some(&metadata(&copy)))
+        };
+        assert_eq!(copy(&|_| {}), PodBelonging::Own);
+        let origin = "kueue.x-k8s.io/multikueue-origin";
+        assert_eq!(copy(&|it| it["labels"][origin] = json!("other")), PodBelonging::Foreign);
+        assert_eq!(copy(&|it| it["uid"] = json!("recreated")), PodBelonging::Foreign);
+        for (annotation, value) in [
+            ("sluice.dev/workload-uid", "of-a-former-one"),
+            ("kueue.x-k8s.io/prebuilt-workload-name", "another"),
+            ("kueue.x-k8s.io/multikueue-origin-uid", "another"),
+        ] {
+            let said = copy(&|it| it["annotations"][annotation] = json!(value));
+            assert_eq!(said, PodBelonging::Foreign, "{annotation}");
+        }
+        assert_eq!(copy(&|it| it["annotations"] = json!({})), PodBelonging::Foreign, "no mark");
+        // A child with the labels of its owner, and the name of the job.
+        let controller = json!([{"apiVersion": "v1", "kind": "A", "name": "a", "uid": "a",
+                                 "controller": true}]);
+        let child = copy(&|it| it["ownerReferences"] = controller.clone());
+        assert!(matches!(child, PodBelonging::As(_)), "{child:?}");
+        // A job with another name is none of the Workload, whatever it says.
+        let other = owner_to_read(&owners, &owned(Some(("Job", "mine", "copy"))));
+        let mut mine = marks();
+        mine["uid"] = json!("copy");
+        assert_eq!(owners.of_owner(&other, Some(&metadata(&mine))), PodBelonging::Foreign);
+    }
+
+    #[test]
+    fn a_copy_of_a_pod_counts_by_itself() {
+        let mut member = marks();
+        member["name"] = json!("member");
+        member["uid"] = json!("uid-on-the-worker");
+        assert_eq!(on_worker().of_pod(&metadata(&member)), PodBelonging::Own);
+        member["labels"] = json!({});
+        assert_eq!(on_worker().of_pod(&metadata(&member)), PodBelonging::Foreign);
     }
 
     #[test]
     fn a_chain_of_owners_is_followed_by_uids() {
-        let owners = owners(&["job-1"]);
-        let PodBelonging::As(owner) = owners.of_pod(&owned_by("ReplicaSet", "set-1", &json!({})))
-        else {
-            panic!("the set has to be read");
-        };
-        let set = |uid: &str, above: &str| {
-            let mut set = owned_by("Job", above, &json!({}));
+        let owners = on_worker();
+        let owner = owner_to_read(&owners, &owned(Some(("ReplicaSet", "s", "set-1"))));
+        let set = |uid: &str| {
+            let mut set = owned(Some(("Job", "j", "copy")));
             set.uid = Some(uid.to_owned());
             set
         };
-        assert_eq!(owners.of_owner(&owner, Some(&set("set-1", "job-1"))), PodBelonging::Own);
-        let of_another = owners.of_owner(&owner, Some(&set("set-1", "job-2")));
-        assert!(matches!(of_another, PodBelonging::As(next) if next.uid == "job-2"));
-        let recreated = owners.of_owner(&owner, Some(&set("set-2", "job-1")));
+        let above = owners.of_owner(&owner, Some(&set("set-1")));
+        assert!(matches!(above, PodBelonging::As(job) if job.uid == "copy"));
+        let recreated = owners.of_owner(&owner, Some(&set("set-2")));
         assert_eq!(recreated, PodBelonging::Foreign, "another object of the name");
         assert_eq!(owners.of_owner(&owner, None), PodBelonging::Foreign);
     }
 
     #[test]
-    fn a_pod_that_is_a_job_belongs_by_its_own_uid() {
-        let pod = owned_by("ReplicaSet", "set-1", &json!({}));
-        assert_eq!(owners(&["pod"]).of_pod(&pod), PodBelonging::Own);
-    }
-
-    #[test]
     fn a_pod_that_names_another_workload_is_not_searched_for() {
-        let owners = owners(&["job-1"]);
+        let owners = at_home();
         for (annotations, expected) in [
             (json!({"kueue.x-k8s.io/workload": "v"}), PodBelonging::Foreign),
             (json!({"kueue.x-k8s.io/workload": "w"}), PodBelonging::Own),
@@ -217,11 +365,12 @@ mod tests {
                 PodBelonging::Own,
             ),
         ] {
-            let pod = owned_by("Job", "job-1", &annotations);
+            let mut pod = owned(Some(("Job", "j", "job-1")));
+            pod.annotations = serde_json::from_value(annotations.clone()).expect("annotations");
             assert_eq!(owners.of_pod(&pod), expected, "{annotations}");
         }
         // Another replica of the same set.
-        let mut pod = owned_by("Job", "job-1", &json!({}));
+        let mut pod = owned(Some(("Job", "j", "job-1")));
         let labels = pod.labels.get_or_insert_default();
         labels.insert("kueue.x-k8s.io/pod-group-name".to_owned(), "v".to_owned());
         assert_eq!(owners.of_pod(&pod), PodBelonging::Foreign);

@@ -62,11 +62,11 @@ pub fn place_of(workload: &Workload) -> Result<WorkloadPlace, PodsRefusal> {
 ///
 /// # Errors
 /// If it is not there, or another one.
-pub fn check_copy<'a>(
+pub fn check_copy(
     workload: &Workload,
-    copy: Option<&'a Workload>,
+    copy: Option<&Workload>,
     (cluster, origin): (&str, &str),
-) -> Result<&'a Workload, PodsRefusal> {
+) -> Result<(), PodsRefusal> {
     let (workload_name, cluster) = (name_of(&workload.metadata).to_owned(), cluster.to_owned());
     let Some(copy) = copy else {
         let finished = is_true(&workload.status.conditions, FINISHED);
@@ -77,7 +77,7 @@ pub fn check_copy<'a>(
     let uid = annotation(&copy.metadata, WORKLOAD_UID);
     let of_uid = uid.is_none() || uid == workload.metadata.uid.as_deref();
     match of_origin && of_uid && index::epoch(copy) == index::epoch(workload) {
-        true => Ok(copy),
+        true => Ok(()),
         false => Err(PodsRefusal::OtherCopy { workload: workload_name, cluster }),
     }
 }
@@ -156,7 +156,7 @@ mod tests {
                 "metadata": {"name": "w", "labels": labels, "annotations": annotations}, "spec": {},
             });
             let copy: Workload = serde_json::from_value(copy).expect("a Workload");
-            check_copy(&own, Some(&copy), ("east", "multikueue")).map(|_| ())
+            check_copy(&own, Some(&copy), ("east", "multikueue"))
         };
         assert_eq!(checked("multikueue", Some("u"), "2"), Ok(()));
         assert_eq!(checked("multikueue", None, "2"), Ok(()), "a copy of Kueue");

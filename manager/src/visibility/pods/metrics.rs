@@ -42,3 +42,28 @@ impl PodsMetrics {
         self.0.get_or_create(&labels).inc();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_by_cluster_part_and_code() {
+        let metrics = PodsMetrics::default();
+        metrics.count(None, WorkloadPart::Pods, StatusCode::CONFLICT);
+        metrics.count(Some(""), WorkloadPart::Log, StatusCode::OK);
+        metrics.count(Some("east"), WorkloadPart::Log, StatusCode::GATEWAY_TIMEOUT);
+        let mut registry = Registry::default();
+        metrics.register(registry.sub_registry_with_prefix("sluice"));
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).expect("text");
+        for series in [
+            r#"{cluster="",part="pods",code="409"} 1"#.to_owned(),
+            format!(r#"{{cluster="{HOME}",part="log",code="200"}} 1"#),
+            r#"{cluster="east",part="log",code="504"} 1"#.to_owned(),
+        ] {
+            let line = format!("sluice_workload_pod_requests_total{series}");
+            assert!(text.contains(&line), "{line} is not in {text}");
+        }
+    }
+}

@@ -33,8 +33,8 @@ use tokio::time::timeout;
 use visibility::{
     VisibilityAnswer,
     workload_pods::{
-        LogQuery, PodsRefusal, WorkloadCall, WorkloadPart, WorkloadPlace, WorkloadPodList,
-        check_copy, place_of,
+        LogQuery, PodOwners, PodsRefusal, WorkloadCall, WorkloadPart, WorkloadPlace,
+        WorkloadPodList, check_copy, place_of,
     },
 };
 
@@ -68,10 +68,11 @@ pub(super) struct WorkloadPodsApi {
     stop: Stop,
 }
 
-/// A Workload on the cluster that runs it, and a place for a request there.
+/// A Workload, the cluster that runs it with its owners there, and a place for a request.
 struct RunningWorkload {
     reads: ClusterReads,
     workload: Workload,
+    owners: PodOwners,
     permit: PodsPermit,
 }
 
@@ -104,9 +105,9 @@ impl WorkloadPodsApi {
     ) -> Result<Response, PodsRefusal> {
         let found = timeout(SEARCH_WITHIN, self.running(call, cluster)).await;
         let found = found.map_err(|_| PodsRefusal::Late(cluster.clone().unwrap_or_default()))?;
-        let RunningWorkload { reads, workload, permit } = found?;
+        let RunningWorkload { reads, workload, owners, permit } = found?;
         let late = || reads.late();
-        let mut search = PodSearch::new(&reads, call.namespace, &workload);
+        let mut search = PodSearch::new(&reads, call.namespace, owners);
         match call.part {
             WorkloadPart::Pods => {
                 let found = timeout(SEARCH_WITHIN, search.all()).await.map_err(|_| late())??;
@@ -124,7 +125,7 @@ impl WorkloadPodsApi {
         }
     }
 
-    /// The Workload, from the cluster that runs it.
+    /// The Workload, and the cluster that runs it.
     async fn running(
         &self,
         call: &WorkloadCall<'_>,
@@ -144,7 +145,8 @@ impl WorkloadPodsApi {
         let name = &*cluster.insert(worker);
         let permit = self.room.enter(name, call.namespace)?;
         if name.is_empty() {
-            return Ok(RunningWorkload { reads: home, workload, permit });
+            let owners = PodOwners::at_home(&workload);
+            return Ok(RunningWorkload { reads: home, workload, owners, permit });
         }
         let client = self.workers.client(name).await.map_err(|error| {
             let cause = error_chain::describe(&error);
@@ -153,8 +155,8 @@ impl WorkloadPodsApi {
         let reads = ClusterReads { client, cluster: name.clone() };
         let copy = read_workload(&reads, call).await?;
         check_copy(&workload, copy.as_ref(), (name, &self.origin))?;
-        let copy = copy.ok_or_else(|| reads.not_reached())?;
-        Ok(RunningWorkload { reads, workload: copy, permit })
+        let owners = PodOwners::on_worker(&workload, &self.origin);
+        Ok(RunningWorkload { reads, workload, owners, permit })
     }
 
     /// Name and uid of the pod of a log: the one that the query names, or the only one.

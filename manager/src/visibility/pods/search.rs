@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use crds::v1beta2::Workload;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use visibility::workload_pods::{
     ObservedObject, ObservedPod, ObservedPodPage, PodBelonging, PodOwners, PodsRefusal, owner_path,
@@ -40,9 +39,8 @@ pub(super) struct FoundPods {
 }
 
 impl<'a> PodSearch<'a> {
-    /// For a Workload as this cluster has it.
-    pub(super) fn new(reads: &'a ClusterReads, namespace: &'a str, workload: &Workload) -> Self {
-        let owners = PodOwners::of(workload);
+    /// For the pods of these owners.
+    pub(super) fn new(reads: &'a ClusterReads, namespace: &'a str, owners: PodOwners) -> Self {
         Self { reads, namespace, owners, known: HashMap::new(), n_read: 0 }
     }
 

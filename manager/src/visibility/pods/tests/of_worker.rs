@@ -38,9 +38,13 @@ fn copy_of(origin: &str, uid: &str) -> serde_json::Value {
 
 async fn clusters() -> PlayedClusters {
     let (home, worker, stop) = (PlayedCluster::default(), PlayedCluster::default(), Stop::new());
-    home.set_workload(&json!({"ownerReferences": []}), &json!({"clusterName": "east"}));
+    let job = json!({"apiVersion": "batch/v1", "kind": "Job", "name": "of-copy", "uid": "job"});
+    home.set_workload(&json!({"ownerReferences": [job]}), &json!({"clusterName": "east"}));
     worker.set_workload(&copy_of("multikueue", "u"), &json!({}));
-    worker.set_pods(&[("a", "job"), ("thief", "another")]);
+    worker.set_pods(&[("a", "copy"), ("thief", "another")]);
+    let mut copy = copy_of("multikueue", "u");
+    copy["uid"] = json!("copy");
+    worker.set("/apis/batch/v1/namespaces/ml/jobs/of-copy", json!({"metadata": copy}));
     let now = Timestamp::now();
     let authority = certs::make_authority("east", now).expect("an authority");
     let pair = certs::issue(&authority, &["localhost".to_owned()], now).expect("a certificate");

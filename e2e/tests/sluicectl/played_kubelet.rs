@@ -1,0 +1,85 @@
+//! A kubelet that serves logs for nodes that kwok simulates: one line per request, with what was asked for.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    extract::Request,
+};
+use futures::{StreamExt, stream};
+use harness::Cluster;
+use k8s_openapi::jiff::Timestamp;
+use runtime::{
+    Stop, certs,
+    server::Server,
+    tls::{self, CertificateSlot, ServerTls},
+};
+use serde_json::json;
+use tokio::{net::TcpListener, sync::Notify};
+
+/// See the module. Dropping it ends it.
+pub(crate) struct PlayedKubelet {
+    port: u16,
+    go: Arc<Notify>,
+    stop: Stop,
+}
+
+impl Drop for PlayedKubelet {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+impl PlayedKubelet {
+    pub(crate) async fn start() -> Result<Self> {
+        let now = Timestamp::now();
+        let authority = certs::make_authority("kubelet", now)?;
+        let pair = certs::issue(&authority, &["localhost".to_owned()], now)?;
+        let slot = CertificateSlot::new();
+        slot.load(&pair.certificate, &pair.key)?;
+        let config = tls::server_config(slot, &ServerTls::default())?;
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let port = listener.local_addr()?.port();
+        let (go, stop) = (Arc::new(Notify::new()), Stop::new());
+        let log_end = go.clone();
+        let router = Router::new().fallback(move |request: Request| log(request, log_end.clone()));
+        tokio::spawn(Server::tls(router, config).run(listener, stop.clone()));
+        Ok(Self { port, go, stop })
+    }
+
+    /// Makes the API server look for logs of a node here. An API server does not verify the certificates of kubelets by default.
+    pub(crate) async fn serve(&self, cluster: &Cluster, node: &str) -> Result<()> {
+        let status = json!({"status": {
+            "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": self.port}},
+        }});
+        let patch = status.to_string();
+        let arguments =
+            ["patch", "node", node, "--subresource=status", "--type=merge", "-p", &patch];
+        cluster.kubectl(&arguments).await?;
+        Ok(())
+    }
+
+    /// Lets a log that is followed go on to its end.
+    pub(crate) fn go_on(&self) {
+        self.go.notify_one();
+    }
+}
+
+/// `/containerLogs/{namespace}/{pod}/{container}`.
+async fn log(request: Request, go: Arc<Notify>) -> Body {
+    let query = request.uri().query().unwrap_or_default().to_owned();
+    let path = request.uri().path().trim_start_matches("/containerLogs/").to_owned();
+    let line = |text: String| Ok::<_, std::io::Error>(Bytes::from(text));
+    let first = stream::iter([line(format!("{path}?{query}\n"))]);
+    if !query.contains("follow=true") {
+        return Body::from_stream(first);
+    }
+    let last = stream::once(async move {
+        go.notified().await;
+        line("the end\n".to_owned())
+    });
+    Body::from_stream(first.chain(last))
+}
