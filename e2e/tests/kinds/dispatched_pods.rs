@@ -7,7 +7,10 @@ use harness::Cluster;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, api::DeleteParams};
 
-use crate::pods::{PodsFixture, has_finalizer, is, is_gated, member, phase, pod};
+use crate::{
+    listed_pods,
+    pods::{PodsFixture, has_finalizer, is, is_gated, member, phase, pod},
+};
 
 /// Long enough to be caught running.
 const A_WHILE: u32 = 6;
@@ -68,6 +71,7 @@ async fn a_deleted_member_ends_on_its_worker_and_another_one_takes_its_place_the
     let run = |all: &[Pod]| all.len() == 2 && all.iter().all(|pod| phase(pod) == "Running");
     worker.until_all(&copies, "", "both run", 2 * TIMEOUT, run).await?;
     fixture.until("b", "shows its copy", |pod| phase(pod) == "Running").await?;
+    listed_pods::are_listed(fixture.space.namespace(), "team", 2).await?;
 
     fixture.pods().delete("a", &DeleteParams::default()).await?;
     worker.until_gone(&copies, "a", TIMEOUT).await?;

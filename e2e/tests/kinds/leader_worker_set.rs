@@ -15,7 +15,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::shared_installation::SharedInstallation;
+use crate::{listed_pods, shared_installation::SharedInstallation};
 
 struct SetFixture {
     space: Space,
@@ -243,6 +243,10 @@ async fn all_replicas_of_a_set_run_on_one_worker() -> Result<()> {
         fixture.until_running(&format!("serve-{replica}")).await?;
         fixture.workers(&copy, replica).await?;
         fixture.until_running(&format!("serve-{replica}-1")).await?;
+    }
+
+    for workload in &workloads {
+        listed_pods::are_listed(fixture.space.namespace(), &workload.name_any(), 2).await?;
     }
 
     // A replica that is evicted leaves alone, and the other one runs on.

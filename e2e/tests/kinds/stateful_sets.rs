@@ -15,7 +15,10 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::pods::{PodsFixture, is_gated, phase};
+use crate::{
+    listed_pods,
+    pods::{PodsFixture, is_gated, phase},
+};
 
 fn stateful_set(replicas: u32) -> Value {
     json!({
@@ -151,6 +154,8 @@ async fn a_stateful_set_runs_on_one_worker() -> Result<()> {
     until_nothing_is_left(idle, namespace).await?;
     let home = fixture.pods().list(&Default::default()).await?;
     ensure!(home.iter().all(is_gated), "the pods of the hub stay gated");
+    let workload = all.first().context("a Workload")?.name_any();
+    listed_pods::are_listed(namespace, &workload, 2).await?;
 
     // It goes to zero, and comes back with another size.
     let scale = |replicas: u32| Patch::Merge(json!({"spec": {"replicas": replicas}}));

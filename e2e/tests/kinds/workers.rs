@@ -11,6 +11,7 @@ use crate::{
     expect,
     fixture::KindFixture,
     kind_under_test::{JobPlan, KindUnderTest},
+    listed_pods,
 };
 
 pub(crate) async fn a_job_runs_on_a_worker_and_leaves_no_objects(
@@ -89,8 +90,9 @@ pub(crate) async fn a_job_is_deleted_while_it_runs_on_a_worker(
     fixture.room_on(1, 1).await?;
     fixture.quota_on_workers(1).await?;
     fixture.submit_for_workers(&JobPlan::of("train", LONG)).await?;
-    fixture.until_running(fixture.worker(1), "train").await?;
+    let running = fixture.until_running(fixture.worker(1), "train").await?.len();
     let workload = fixture.until_workload("train", "is there", |_| true).await?.name_any();
+    listed_pods::are_listed(fixture.namespace(), &workload, running).await?;
     fixture.delete(fixture.hub(), "train").await?;
     let workloads = fixture.workloads(fixture.hub());
     fixture.hub().until_gone(&workloads, &workload, 2 * TIMEOUT).await?;

@@ -140,6 +140,10 @@ async fn of_nothing_else(fixture: &UnregisteredInstallation) -> Result<()> {
     let raw = path(namespace, &format!("{workload}/log?pod=thief"));
     expect(hub.kubectl(&["get", "--raw", &raw]).await, "has no pod \"thief\"")?;
 
+    // The other group with the name is no rival of Kueue's.
+    let names = hub.kubectl(&["get", "workloads", "-n", namespace, "-o", "name"]).await?;
+    ensure!(names.starts_with("workload.kueue.x-k8s.io/"), "{names}");
+
     fixture.submit(objects::job("larger", 1, "3", 1)).await?;
     let pending = |one: &Workload| !one.status.conditions.is_empty();
     fixture.until_workload("larger", "is pending", pending).await?;
