@@ -131,6 +131,14 @@ impl PodOwners {
         }
     }
 
+    /// Whether a pod says that it belongs to the Workload, which proves nothing.
+    #[must_use]
+    pub fn are_named_by(&self, pod: &ObjectMeta) -> bool {
+        let slices = [WORKLOAD, WORKLOAD_SLICE_NAME].map(|key| annotation(pod, key));
+        let mut names = slices.into_iter().chain([label(pod, POD_GROUP_NAME)]).flatten();
+        names.any(|name| self.names.contains(name))
+    }
+
     /// Slices of one job share pods, which name the slice that started them, or the first one.
     fn names_another(&self, pod: &ObjectMeta) -> bool {
         let group = label(pod, POD_GROUP_NAME);
@@ -368,6 +376,7 @@ mod tests {
             let mut pod = owned(Some(("Job", "j", "job-1")));
             pod.annotations = serde_json::from_value(annotations.clone()).expect("annotations");
             assert_eq!(owners.of_pod(&pod), expected, "{annotations}");
+            assert_eq!(owners.are_named_by(&pod), expected == PodBelonging::Own);
         }
         // Another replica of the same set.
         let mut pod = owned(Some(("Job", "j", "job-1")));

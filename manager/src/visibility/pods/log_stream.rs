@@ -40,6 +40,18 @@ pub(super) struct LogPod {
 }
 
 impl LogPod {
+    /// A log that begins later, of this pod.
+    pub(super) async fn checked(
+        self,
+        begin: impl Future<Output = Result<ClientBody, PodsRefusal>> + Send,
+    ) -> Result<ClientBody, PodsRefusal> {
+        let body = begin.await?;
+        match self.is_there().await? {
+            true => Ok(body),
+            false => Err(self.reads.not_reached()),
+        }
+    }
+
     /// Whether it is still there: the same pod, and not another one of its name.
     pub(super) async fn is_there(&self) -> Result<bool, PodsRefusal> {
         let pod = search::pod(&self.reads, &self.namespace, &self.name).await?;

@@ -200,15 +200,19 @@ impl WorkloadPodsApi {
         let reads = pod.reads.clone();
         let begin = async move { reads.log(&target).await };
         let mut begin = begin.boxed();
-        let source = match timeout(BEGINS_WITHIN, &mut begin).await {
-            Ok(begun) => LogSource::Begun(begun?),
-            Err(_) if query.follow => LogSource::Awaited(begin),
+        let begun = match timeout(BEGINS_WITHIN, &mut begin).await {
+            Ok(begun) => Some(begun?),
+            Err(_) if query.follow => None,
             Err(_) => return Err(pod.reads.late()),
         };
         if !pod.is_there().await? {
             let (workload, cluster) = (call.workload.to_owned(), pod.reads.cluster);
             return Err(PodsRefusal::UnknownPod { workload, pod: pod.name, cluster });
         }
+        let source = match begun {
+            Some(body) => LogSource::Begun(body),
+            None => LogSource::Awaited(pod.clone().checked(begin).boxed()),
+        };
         let stream = LogStream { source, pod, follow: query.follow, stop: self.stop.clone() };
         let mut response = Response::new(passed_on(stream.body(), OF_LOG, permit));
         *response.status_mut() = StatusCode::OK;

@@ -64,7 +64,7 @@ impl ClusterReads {
             }),
             StatusCode::NOT_FOUND => Ok(None),
             StatusCode::FORBIDDEN => Err(self.missing(wanted.right)),
-            _ => Err(self.not_reached()),
+            code => Err(self.refused(code)),
         }
     }
 
@@ -91,13 +91,27 @@ impl ClusterReads {
         match parts.status {
             StatusCode::OK => Ok(body),
             StatusCode::FORBIDDEN => Err(self.missing(("get", "pods/log"))),
-            code @ (StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND) => {
+            code if passes(code) => {
                 let body = timeout(WITHIN, Limited::new(body, LONGEST_REFUSAL).collect()).await;
                 let body = body.map_err(|_| self.late())?.map_err(|_| self.not_reached())?;
                 let message = message(&body.to_bytes());
+                // The API server did not reach a kubelet.
+                let code = if code.is_server_error() { StatusCode::BAD_GATEWAY } else { code };
                 Err(PodsRefusal::of_cluster(&self.cluster, code, &message))
             }
-            _ => Err(self.not_reached()),
+            code => Err(self.refused(code)),
+        }
+    }
+
+    fn refused(&self, code: StatusCode) -> PodsRefusal {
+        let cluster = self.cluster.clone();
+        match code {
+            StatusCode::UNAUTHORIZED => {
+                let cause = "it refuses the credentials of the manager".to_owned();
+                PodsRefusal::NotConnected { cluster, cause }
+            }
+            StatusCode::TOO_MANY_REQUESTS => PodsRefusal::TooMany(cluster),
+            _ => PodsRefusal::NotReached(cluster),
         }
     }
 
@@ -128,6 +142,12 @@ impl ClusterReads {
             resource: resource.to_owned(),
         }
     }
+}
+
+/// Whether a refusal of a log says something that its caller needs.
+fn passes(code: StatusCode) -> bool {
+    let of_request = [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND];
+    of_request.contains(&code) || code == StatusCode::INTERNAL_SERVER_ERROR
 }
 
 /// The message of a `Status`, or the text itself.

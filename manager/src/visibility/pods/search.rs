@@ -29,6 +29,8 @@ pub(super) struct PodSearch<'a> {
     /// Whether an owner belongs to the Workload, by uid.
     known: HashMap<String, bool>,
     n_read: usize,
+    /// Why an owner of a pod that names the Workload was not read.
+    unread: Option<PodsRefusal>,
 }
 
 /// Pods, and what keeps them from being all.
@@ -41,7 +43,7 @@ pub(super) struct FoundPods {
 impl<'a> PodSearch<'a> {
     /// For the pods of these owners.
     pub(super) fn new(reads: &'a ClusterReads, namespace: &'a str, owners: PodOwners) -> Self {
-        Self { reads, namespace, owners, known: HashMap::new(), n_read: 0 }
+        Self { reads, namespace, owners, known: HashMap::new(), n_read: 0, unread: None }
     }
 
     /// All pods of the Workload.
@@ -74,7 +76,11 @@ impl<'a> PodSearch<'a> {
     }
 
     fn owners_left(&self) -> Option<String> {
-        (self.n_read >= OWNERS).then(|| format!("more than {OWNERS} owners of pods are there"))
+        match &self.unread {
+            Some(refusal) => Some(refusal.to_string()),
+            None => (self.n_read >= OWNERS)
+                .then(|| format!("more than {OWNERS} owners of pods are there")),
+        }
     }
 
     /// One pod, if it belongs to the Workload.
@@ -82,10 +88,11 @@ impl<'a> PodSearch<'a> {
         let pod = pod(self.reads, self.namespace, name).await?;
         match pod {
             Some(pod) if self.is_own(&pod.metadata).await? => Ok(Some(pod)),
-            _ => Ok(None),
+            _ => self.unread.take().map_or(Ok(None), Err),
         }
     }
 
+    /// Whether a pod belongs to the Workload. One with an owner that cannot be read does not: namespaces have pods of other operators.
     async fn is_own(&mut self, pod: &ObjectMeta) -> Result<bool, PodsRefusal> {
         let mut belonging = self.owners.of_pod(pod);
         let mut asked = Vec::new();
@@ -105,7 +112,16 @@ impl<'a> PodSearch<'a> {
             self.n_read += 1;
             let right = ("get", &*owner.kind);
             let wanted = WantedObject { path: &path, accept: METADATA, right };
-            let read: Option<ObservedObject> = self.reads.read(wanted).await?;
+            let read: Option<ObservedObject> = match self.reads.read(wanted).await {
+                Ok(read) => read,
+                Err(late @ PodsRefusal::Late(_)) => return Err(late),
+                Err(refusal) => {
+                    if self.owners.are_named_by(pod) {
+                        self.unread = Some(refusal);
+                    }
+                    None
+                }
+            };
             belonging = self.owners.of_owner(&owner, read.as_ref().map(|one| &one.metadata));
             asked.push(owner.uid);
         };

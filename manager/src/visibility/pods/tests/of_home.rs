@@ -106,12 +106,38 @@ async fn a_missing_right_names_its_role() {
 }
 
 #[tokio::test]
+async fn owners_that_cannot_be_read_hide_their_own_pods_only() {
+    let cluster = cluster();
+    let api = cluster.api(&Stop::new());
+    // The pod names the Workload, so the list may lack one of its pods.
+    cluster.forbid("/apis/batch/v1/namespaces/ml/jobs/of-another");
+    let list = text(ask(&api, "pods").await).await.expect("a list");
+    let list: Value = serde_json::from_str(&list).expect("JSON");
+    assert_eq!(list["items"].as_array().map(Vec::len), Some(2));
+    let incomplete = list["incomplete"].as_str().unwrap_or_default();
+    assert!(incomplete.contains("may not get Job"), "{list}");
+    let (code, message) = refusal(ask(&api, "log?pod=thief").await).await;
+    assert!(code == 502 && message.contains("may not get Job"), "{code} {message}");
+    assert_eq!(ask(&api, "log?pod=a").await.status(), 200);
+    // One of another operator does not.
+    let mut other: Value = cluster.object(&format!("{PODS}/thief"));
+    other["metadata"]["annotations"] = json!({});
+    let own: Value = cluster.object(&format!("{PODS}/a"));
+    cluster.set(PODS, json!({"metadata": {}, "items": [own, other]}));
+    let list = text(ask(&api, "pods").await).await.expect("a list");
+    assert!(list.contains(r#""name":"a""#) && !list.contains("incomplete"), "{list}");
+}
+
+#[tokio::test]
 async fn the_cluster_says_why_a_container_has_no_log() {
     let cluster = cluster();
     cluster.set_log(PlayedLog::Refused);
-    let refused = refusal(ask(&cluster.api(&Stop::new()), "log?pod=a").await).await;
-    let expected = "the manager cluster: container \"main\" is waiting to start";
-    assert_eq!(refused, (400, expected.to_owned()));
+    let api = cluster.api(&Stop::new());
+    let expected = "the manager cluster: container \"main\" is waiting to start".to_owned();
+    assert_eq!(refusal(ask(&api, "log?pod=a").await).await, (400, expected));
+    cluster.set_log(PlayedLog::Unreached);
+    let expected = "the manager cluster: dial tcp: connection refused".to_owned();
+    assert_eq!(refusal(ask(&api, "log?pod=a").await).await, (502, expected));
 }
 
 #[tokio::test(start_paused = true)]

@@ -40,6 +40,8 @@ pub(super) enum PlayedLog {
     Silent,
     /// Status 400.
     Refused,
+    /// Status 500: the kubelet is not reached.
+    Unreached,
 }
 
 /// See the module. Cheap to clone.
@@ -70,6 +72,10 @@ impl Drop for OpenLog {
 impl PlayedCluster {
     pub(super) fn set(&self, path: impl Into<String>, object: Value) {
         self.0.objects.lock().insert(path.into(), object);
+    }
+
+    pub(super) fn object(&self, path: &str) -> Value {
+        self.0.objects.lock().get(path).cloned().unwrap_or_default()
     }
 
     pub(super) fn remove(&self, path: &str) {
@@ -177,6 +183,10 @@ impl PlayedCluster {
             }
             PlayedLog::Endless => line.chain(stream::pending()).boxed(),
             PlayedLog::Silent => return std::future::pending().await,
+            PlayedLog::Unreached => {
+                let message = "dial tcp: connection refused";
+                return coded(StatusCode::INTERNAL_SERVER_ERROR, message);
+            }
             PlayedLog::Refused => {
                 return coded(StatusCode::BAD_REQUEST, "container \"main\" is waiting to start");
             }
