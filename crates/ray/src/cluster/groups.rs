@@ -52,7 +52,8 @@ pub(crate) fn delete_all(
     why: &str,
     what: &str,
 ) -> Result<(), Failure> {
-    for pod in context.heads().chain(context.workers()) {
+    // The head last: it alone says of which spec the pods are. Without it an agent that starts in between would keep the other workers.
+    for pod in context.workers().chain(context.heads()) {
         // A deletion that was sent is not repeated.
         if is_terminating(pod) {
             continue;

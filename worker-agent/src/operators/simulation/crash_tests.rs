@@ -15,6 +15,9 @@ async fn play(object: OperatedObject, plan: Option<FaultPoint>) -> (usize, Vec<S
     let world = SharedWorld::new(object.object(), plan);
     let mut run = SimulatedRun::start(world);
     run.until_quiet().await;
+    if object.upgrade(&mut run.world.lock()) {
+        run.until_quiet().await;
+    }
     let mut last = plan.map_or(Disturbance::Nothing, |plan| plan.disturbance);
     let n_writes = run.world.lock().lines.len();
     let mut found = object.faults_at_rest(&run.world.lock(), last);
@@ -95,6 +98,16 @@ async fn a_ray_job_by_http_survives_every_fault_at_every_write() {
 #[tokio::test(start_paused = true)]
 async fn a_ray_job_with_a_submitter_survives_every_fault_at_every_write() {
     play_all(OperatedObject::SubmittedJob).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ray_job_with_a_sidecar_survives_every_fault_at_every_write() {
+    play_all(OperatedObject::SidecarJob).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upgraded_cluster_survives_every_fault_at_every_write() {
+    play_all(OperatedObject::UpgradedCluster).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use ray::names::SUBMITTER_CONTAINER;
 use serde_json::{Value, json};
 
 use super::{
@@ -13,8 +14,9 @@ use crate::operators::object_cache::ObjectId;
 /// Lets everything beside the operators move once.
 pub(super) fn move_on(api: &mut SimulatedApi, heads: &mut SimulatedHeads) {
     // Only submitters follow the time, and not changes.
-    let has_job = api.of_kind("Job").next().is_some();
-    if api.log.len() == api.n_moved && !has_job {
+    let has_submitter = api.of_kind("Job").next().is_some()
+        || api.of_kind("Pod").any(|pod| submission_id(&pod["spec"]).is_some());
+    if api.log.len() == api.n_moved && !has_submitter {
         return;
     }
     api.n_moved = api.log.len();
@@ -26,7 +28,10 @@ pub(super) fn move_on(api: &mut SimulatedApi, heads: &mut SimulatedHeads) {
     for id in ids {
         let Some(object) = api.objects.get(&id).cloned() else { continue };
         match id.kind.as_str() {
-            "Pod" => kubelet(api, &id, &object),
+            "Pod" => {
+                kubelet(api, &id, &object);
+                sidecar(api, heads, &id, &object);
+            }
             _ => job_controller(api, heads, &id, &object),
         }
     }
@@ -89,7 +94,7 @@ fn job_controller(api: &mut SimulatedApi, heads: &mut SimulatedHeads, id: &Objec
     if job["status"]["conditions"].is_array() || !job["metadata"]["deletionTimestamp"].is_null() {
         return;
     }
-    match submission_id(job) {
+    match submission_id(&job["spec"]["template"]["spec"]) {
         Some(submission) => submit(api, heads, id, job, &submission),
         None if job["metadata"]["labels"]["ray.io/node-type"] == "redis-cleanup" => {
             complete(api, id);
@@ -98,9 +103,37 @@ fn job_controller(api: &mut SimulatedApi, heads: &mut SimulatedHeads, id: &Objec
     }
 }
 
-/// The id of the job that the pod of a Job submits.
-fn submission_id(job: &Value) -> Option<String> {
-    let containers = job["spec"]["template"]["spec"]["containers"].as_array()?;
+/// A submitter beside the head asks its own head. It ends with the job, and its pod runs on.
+fn sidecar(api: &mut SimulatedApi, heads: &mut SimulatedHeads, id: &ObjectId, pod: &Value) {
+    let runs =
+        pod["status"]["phase"] == "Running" && pod["metadata"]["deletionTimestamp"].is_null();
+    let Some(submission) = submission_id(&pod["spec"]).filter(|_| runs) else { return };
+    let head = pod["metadata"]["uid"].as_str().unwrap_or_default();
+    match heads.status(head, &submission, api.now) {
+        None => {
+            heads.submit(head, &submission, api.now);
+        }
+        Some("SUCCEEDED" | "STOPPED") => {
+            let ended = json!({"terminated": {"exitCode": 0, "finishedAt": api.now.to_string()}});
+            api.change(id, |pod| end_container(pod, SUBMITTER_CONTAINER, &ended));
+        }
+        Some(_) => {}
+    }
+}
+
+/// Sets the state of a container, unless it has ended before.
+fn end_container(pod: &mut Value, name: &str, state: &Value) {
+    let statuses = pod["status"]["containerStatuses"].as_array_mut().into_iter().flatten();
+    for status in statuses.filter(|status| status["name"] == name) {
+        if status["state"]["terminated"].is_null() {
+            status["state"] = state.clone();
+        }
+    }
+}
+
+/// The id of the job that a pod submits.
+fn submission_id(spec: &Value) -> Option<String> {
+    let containers = spec["containers"].as_array()?;
     let variables = containers.iter().flat_map(|it| it["env"].as_array().into_iter().flatten());
     let mut ids = variables.filter(|it| it["name"] == "RAY_JOB_SUBMISSION_ID");
     ids.next_back()?["value"].as_str().map(str::to_owned)

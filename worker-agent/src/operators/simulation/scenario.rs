@@ -4,6 +4,9 @@ use serde_json::{Value, json};
 
 use super::{api::SimulatedApi, faults::Disturbance, world::OperatorWorld};
 
+/// The image of Ray after an upgrade.
+const NEXT_IMAGE: &str = "ray:next";
+
 /// An object that is operated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OperatedObject {
@@ -15,10 +18,14 @@ pub(super) enum OperatedObject {
     HostsCluster,
     /// One with its state in Redis.
     StoredCluster,
+    /// One whose pods are made again when its spec changes, which it does once.
+    UpgradedCluster,
     /// A RayJob that the agent submits.
     HttpJob,
     /// A RayJob that a Job submits.
     SubmittedJob,
+    /// A RayJob that a container beside the head submits.
+    SidecarJob,
     /// A RayService.
     Service,
     /// An AppWrapper with a Job and a RayCluster.
@@ -26,13 +33,15 @@ pub(super) enum OperatedObject {
 }
 
 impl OperatedObject {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::Cluster,
         Self::FullCluster,
         Self::HostsCluster,
         Self::StoredCluster,
+        Self::UpgradedCluster,
         Self::HttpJob,
         Self::SubmittedJob,
+        Self::SidecarJob,
         Self::Service,
         Self::Wrapper,
     ];
@@ -51,8 +60,14 @@ impl OperatedObject {
                 spec["gcsFaultToleranceOptions"] = json!({"redisAddress": "redis:6379"});
                 ray("RayCluster", "c", &spec)
             }
+            Self::UpgradedCluster => {
+                let mut spec = cluster_spec(2);
+                spec["upgradeStrategy"] = json!({"type": "Recreate"});
+                ray("RayCluster", "c", &spec)
+            }
             Self::HttpJob => ray("RayJob", "j", &job_spec("HTTPMode")),
             Self::SubmittedJob => ray("RayJob", "j", &job_spec("K8sJobMode")),
+            Self::SidecarJob => ray("RayJob", "j", &job_spec("SidecarMode")),
             Self::Service => ray(
                 "RayService",
                 "s",
@@ -92,26 +107,56 @@ impl OperatedObject {
                 }
             }
             Disturbance::Nothing | Disturbance::HeadDies => {
-                // A submitter that ended leaves nothing to tell the end of the job from, once the head is gone.
-                let may_fail = self == Self::SubmittedJob && last == Disturbance::HeadDies;
+                // A submitter that ended leaves nothing to tell the end of the job from, once the head is gone. One beside the
+                // head ends with it.
+                let may_fail = matches!(self, Self::SubmittedJob | Self::SidecarJob)
+                    && last == Disturbance::HeadDies;
                 if state != self.settled() && !(may_fail && state == "Failed") {
                     found.push(format!("at rest it is {state:?}"));
                 }
                 if pods != self.pods() {
                     found.push(format!("{pods} pods at rest"));
                 }
+                found.extend(self.outdated_pods(world));
             }
         }
         found
     }
 
+    /// Changes the spec of the object, if that is part of its life. Whether it is so is the answer.
+    pub(super) fn upgrade(self, world: &mut OperatorWorld) -> bool {
+        if self != Self::UpgradedCluster {
+            return false;
+        }
+        let parent = world.parent.clone();
+        world.api.change(&parent, |object| {
+            for group in ["/spec/headGroupSpec", "/spec/workerGroupSpecs/0"] {
+                let image = format!("{group}/template/spec/containers/0/image");
+                if let Some(image) = object.pointer_mut(&image) {
+                    *image = json!(NEXT_IMAGE);
+                }
+            }
+        });
+        true
+    }
+
+    fn outdated_pods(self, world: &OperatorWorld) -> Vec<String> {
+        let image = &world.parent()["spec"]["headGroupSpec"]["template"]["spec"]["containers"][0];
+        let image = &image["image"];
+        let pods = world.api.of_kind("Pod").filter(|_| self == Self::UpgradedCluster);
+        let outdated = pods.filter(|pod| pod["spec"]["containers"][0]["image"] != *image);
+        outdated.map(|pod| format!("{} is of an earlier spec", pod["metadata"]["name"])).collect()
+    }
+
     fn state(self, object: &Value) -> String {
         let status = &object["status"];
         let field = match self {
-            Self::Cluster | Self::FullCluster | Self::HostsCluster | Self::StoredCluster => {
-                &status["state"]
-            }
-            Self::HttpJob | Self::SubmittedJob => &status["jobDeploymentStatus"],
+            Self::Cluster
+            | Self::FullCluster
+            | Self::HostsCluster
+            | Self::StoredCluster
+            | Self::UpgradedCluster => &status["state"],
+            Self::HttpJob | Self::SubmittedJob | Self::SidecarJob => &status["jobDeploymentStatus"],
             Self::Wrapper => &status["phase"],
             Self::Service => return service_state(status),
         };
@@ -120,29 +165,39 @@ impl OperatedObject {
 
     fn settled(self) -> &'static str {
         match self {
-            Self::Cluster | Self::FullCluster | Self::HostsCluster | Self::StoredCluster => "ready",
-            Self::HttpJob | Self::SubmittedJob => "Complete",
+            Self::Cluster
+            | Self::FullCluster
+            | Self::HostsCluster
+            | Self::StoredCluster
+            | Self::UpgradedCluster => "ready",
+            Self::HttpJob | Self::SubmittedJob | Self::SidecarJob => "Complete",
             Self::Service | Self::Wrapper => "Running",
         }
     }
 
     fn suspended(self) -> &'static str {
         match self {
-            Self::Cluster | Self::FullCluster | Self::HostsCluster | Self::StoredCluster => {
-                "suspended"
-            }
-            Self::HttpJob | Self::SubmittedJob | Self::Service | Self::Wrapper => "Suspended",
+            Self::Cluster
+            | Self::FullCluster
+            | Self::HostsCluster
+            | Self::StoredCluster
+            | Self::UpgradedCluster => "suspended",
+            Self::HttpJob
+            | Self::SubmittedJob
+            | Self::SidecarJob
+            | Self::Service
+            | Self::Wrapper => "Suspended",
         }
     }
 
     /// The pods that run at rest.
     fn pods(self) -> usize {
         match self {
-            Self::Cluster | Self::HostsCluster => 3,
+            Self::Cluster | Self::HostsCluster | Self::UpgradedCluster => 3,
             Self::FullCluster => 5,
             Self::StoredCluster | Self::Service => 2,
             // A RayJob takes its cluster away.
-            Self::HttpJob | Self::SubmittedJob => 0,
+            Self::HttpJob | Self::SubmittedJob | Self::SidecarJob => 0,
             Self::Wrapper => 4,
         }
     }
