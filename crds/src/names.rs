@@ -278,6 +278,8 @@ pub mod annotations {
         EXECUTION = "sluice.dev/execution";
         /// Label selector over clusters.
         AFFINITY = "sluice.dev/affinity";
+        /// Label selector over clusters that are taken before others with room.
+        PREFERRED_AFFINITY = "sluice.dev/preferred-affinity";
         /// The uid of the clone from which a job and its Workload are being rebuilt; the manager decides nothing about either.
         REBUILD = "sluice.dev/rebuild";
     }

@@ -2,7 +2,7 @@
 //!
 //! A cluster is eligible if it is connected, has a fresh report, runs the kind, is allowed by policy and affinity,
 //! and is not excluded after a refusal. An eligible cluster is a candidate if its nodes fit the Workload, or if the
-//! Workload can reuse capacity of an ended one. The cheapest rank first, then the policy's strategy ranks candidates, then weight, then the
+//! Workload can reuse capacity of an ended one. Those that the Workload prefers rank first, then the cheapest, then the policy's strategy ranks candidates, then weight, then the
 //! order of the configuration. Score: the minimum over requested resources of `free_after / reported_free`, compared
 //! exactly. Source: docs/reference/dispatch.md §1-3, §5.
 //!
@@ -137,9 +137,9 @@ impl Fleet {
             match self.evaluate(class, position, policy, cluster, now) {
                 Err(refusal) => reasons.push((cluster, refusal)),
                 Ok(share) => {
-                    let position = ClusterScore::new(policy, cluster, share);
-                    if best.as_ref().is_none_or(|(old, _)| position > *old) {
-                        best = Some((position, cluster));
+                    let rank = self.rank(&class.work.request, policy, cluster, share);
+                    if best.as_ref().is_none_or(|(old, _)| rank > *old) {
+                        best = Some((rank, cluster));
                     }
                 }
             }
@@ -174,6 +174,20 @@ impl Fleet {
         let share = FreeShare::after(nodes, &class.work);
         self.check_reservations(&class.work, credited, position, id, now)?;
         Ok(share)
+    }
+
+    /// The rank of a candidate that keeps this share free.
+    pub(crate) fn rank(
+        &self,
+        request: &WorkloadRequest,
+        policy: &PlacementPolicy,
+        id: ClusterId,
+        share: FreeShare,
+    ) -> ClusterRank {
+        let labels = &self.clusters[id.index()].labels;
+        let meets_all = request.preferred.iter().all(|requirement| requirement.matches(labels));
+        let is_preferred = meets_all && !request.preferred.is_empty();
+        ClusterRank { is_preferred, score: ClusterScore::new(policy, id, share) }
     }
 
     /// Checks all conditions except capacity.
@@ -339,14 +353,22 @@ impl Eq for FreeShare {}
 
 /// Rank of a candidate. Candidates with equal rank keep the order of the configuration.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum ClusterScore {
+pub(crate) struct ClusterRank {
+    /// The Workload prefers it.
+    is_preferred: bool,
+    score: ClusterScore,
+}
+
+/// What a policy thinks of a candidate.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum ClusterScore {
     Ordered,
     Spread(Reverse<i64>, FreeShare, i32),
     BinPack(Reverse<i64>, Reverse<FreeShare>, i32),
 }
 
 impl ClusterScore {
-    pub(crate) fn new(policy: &PlacementPolicy, cluster: ClusterId, share: FreeShare) -> Self {
+    fn new(policy: &PlacementPolicy, cluster: ClusterId, share: FreeShare) -> Self {
         let (weight, cost) = (policy.weight(cluster), Reverse(policy.cost(cluster)));
         match policy.strategy {
             PlacementStrategy::Ordered => Self::Ordered,

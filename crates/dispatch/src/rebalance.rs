@@ -15,7 +15,7 @@ use engine::{
     ids::{ClusterId, WorkloadId},
 };
 
-use crate::cluster_choice::ClusterScore;
+use crate::cluster_choice::ClusterRank;
 use crate::pending_placements::PlacementClass;
 use crate::{
     AssignedWorkload, Fleet, Nominated, PlacementConfig, PlacementRequest, WorkloadRequest,
@@ -108,20 +108,20 @@ impl Fleet {
     ) -> Option<ClusterId> {
         let class = request.class();
         let position = (request.order, request.workload);
-        let mut best: Option<(ClusterScore, ClusterId)> = None;
+        let mut best: Option<(ClusterRank, ClusterId)> = None;
         let others = class.clusters(config).filter(|id| !nominated.clusters.contains(id));
         for id in others {
             let Ok(share) = self.evaluate(&class, position, &config.policy, id, now) else {
                 continue;
             };
-            let score = ClusterScore::new(&config.policy, id, share);
-            let better = best.as_ref().is_none_or(|(old, _)| score > *old);
+            let rank = self.rank(&class.work.request, &config.policy, id, share);
+            let better = best.as_ref().is_none_or(|(old, _)| rank > *old);
             let is_left = better
                 && share.is_at_least(rebalance.min_gain)
                 && !self.placed_workloads(id).any(|(placed, _)| leaves(placed))
                 && !self.is_wanted(id, now);
             if is_left {
-                best = Some((score, id));
+                best = Some((rank, id));
             }
         }
         best.map(|(_, id)| id)

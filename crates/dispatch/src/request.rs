@@ -45,6 +45,8 @@ pub struct WorkloadRequest {
     pub pod_sets: Vec<RequestedPodSet>,
     /// Requirements on the labels of clusters; all must hold.
     pub affinity: Vec<LabelRequirement>,
+    /// Requirements on the labels of clusters that are taken before others with room; none is if empty.
+    pub preferred: Vec<LabelRequirement>,
     /// What it has in common with Workloads that run on the same cluster.
     pub together: Option<Box<str>>,
     /// Maximum run time in nanoseconds, if bounded.

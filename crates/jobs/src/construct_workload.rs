@@ -6,8 +6,8 @@ use crds::{
     names::{
         KUEUE_GROUP, RESOURCE_IN_USE_FINALIZER,
         annotations::{
-            ADMISSION_GATED_BY, AFFINITY, ELASTIC_JOB, PROVISIONING_PREFIX, WORKLOAD_SLICE_NAME,
-            WORKLOAD_SLICE_REPLACEMENT_FOR,
+            ADMISSION_GATED_BY, AFFINITY, ELASTIC_JOB, PREFERRED_AFFINITY, PROVISIONING_PREFIX,
+            WORKLOAD_SLICE_NAME, WORKLOAD_SLICE_REPLACEMENT_FOR,
         },
         labels::{JOB_UID, MAX_EXEC_TIME_SECONDS, PRIORITY_CLASS},
     },
@@ -208,8 +208,9 @@ pub(crate) fn annotations<J: GenericJob>(
 ) -> BTreeMap<String, String> {
     let is_copied = |key: &str| {
         key.starts_with(PROVISIONING_PREFIX)
-            // Placement reads it from the Workload (docs/reference/dispatch.md §3).
+            // Placement reads them from the Workload (docs/reference/dispatch.md §3).
             || key == AFFINITY
+            || key == PREFERRED_AFFINITY
             || (key == ADMISSION_GATED_BY && gates.admission_gated_by)
             || (key == ELASTIC_JOB && job.is_elastic(gates))
             || copied.annotations.iter().any(|copied| copied == key)
@@ -257,7 +258,7 @@ mod tests {
     fn a_workload_is_owned_by_its_job_and_copies_its_keys() {
         let job = job(&json!({
             "kueue.x-k8s.io/admission-gated-by": "a/b", "provreq.kueue.x-k8s.io/p": "1", "no": "no",
-            "sluice.dev/affinity": "region=eu",
+            "sluice.dev/affinity": "region=eu", "sluice.dev/preferred-affinity": "tier=gold",
         }));
         let gates = JobGates::default();
         let source = priority_source(&job, gates);
@@ -278,7 +279,7 @@ mod tests {
                     "labels": { "kueue.x-k8s.io/job-uid": "u-1", "team": "ml" },
                     "annotations": {
                         "kueue.x-k8s.io/admission-gated-by": "a/b", "provreq.kueue.x-k8s.io/p": "1",
-                        "sluice.dev/affinity": "region=eu",
+                        "sluice.dev/affinity": "region=eu", "sluice.dev/preferred-affinity": "tier=gold",
                     },
                     "finalizers": ["kueue.x-k8s.io/resource-in-use"],
                     "ownerReferences": [{

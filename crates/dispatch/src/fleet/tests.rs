@@ -269,6 +269,26 @@ fn the_cheapest_cluster_with_room_comes_first() {
 }
 
 #[test]
+fn a_preferred_cluster_with_room_comes_before_a_cheaper_one() {
+    let mut fleet = fleet(&[("east", 1, 8), ("west", 1, 8)], PlacementPolicy::default());
+    let (east, west) = (fleet.cluster("east"), fleet.cluster("west"));
+    fleet.set_labels(west, vec![("region".into(), "eu".into())]);
+    let dear = ClusterPreference { cost: 2_500, ..ClusterPreference::of(west) };
+    let policy = PlacementPolicy { clusters: vec![dear], ..PlacementPolicy::default() };
+    fleet.set_config("all", Some(PlacementConfig { clusters: vec![east, west], policy }));
+    let of_eu = |value: &str| {
+        let operator = LabelOperator::In(vec![value.into()]);
+        let preferred = vec![LabelRequirement { key: "region".into(), operator }];
+        let request = WorkloadRequest { preferred, ..request(1, 6) };
+        Arc::new(AssignedWorkload::new(Arc::new(request), Vec::new()))
+    };
+    assert_eq!(chosen(&mut fleet, 1, &work(1, 6)), "east", "without a preference");
+    assert_eq!(chosen(&mut fleet, 1, &of_eu("us")), "east", "no cluster is of that region");
+    assert_eq!(put(&mut fleet, 1, &of_eu("eu")), "west");
+    assert_eq!(put(&mut fleet, 2, &of_eu("eu")), "east", "it does not wait for the other one");
+}
+
+#[test]
 fn an_unplaced_workload_releases_its_capacity() {
     let mut fleet = fleet(&[("east", 1, 4)], PlacementPolicy::default());
     put(&mut fleet, 1, &work(1, 4));

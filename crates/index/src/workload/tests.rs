@@ -425,11 +425,12 @@ fn an_invalid_workload_has_a_message() {
     );
     assert_eq!(fixture.cycle(), [CycleOutcome::Invalid]);
     fixture.index.limit_range("ns", "r", None);
-    workload.metadata.annotations =
-        Some([("sluice.dev/affinity".to_owned(), "a=(".to_owned())].into());
-    let events = fixture.enter(&workload);
-    let wrong = "annotation sluice.dev/affinity: \"a=(\" has an invalid key or value";
-    assert_eq!(spec(&events).invalid.as_deref(), Some(wrong));
+    for key in ["sluice.dev/affinity", "sluice.dev/preferred-affinity"] {
+        workload.metadata.annotations = Some([(key.to_owned(), "a=(".to_owned())].into());
+        let events = fixture.enter(&workload);
+        let wrong = format!("annotation {key}: \"a=(\" has an invalid key or value");
+        assert_eq!(spec(&events).invalid.as_deref(), Some(&*wrong));
+    }
 }
 
 #[test]
@@ -486,7 +487,9 @@ fn dispatch_and_topologies_use_requests_on_nodes() {
         transformations: vec![transformation],
         ..IndexConfig::default()
     });
-    let annotations = json!({"sluice.dev/affinity": "region in (eu,us)"});
+    let annotations = json!({
+        "sluice.dev/affinity": "region in (eu,us)", "sluice.dev/preferred-affinity": "tier=gold,!spot",
+    });
     let workload = with(
         asking(json!({"cpu": "2", "example.com/gpu": "1"})),
         json!({"metadata": {"annotations": annotations}, "status": {"reclaimablePods": [{"name": "main", "count": 1}]}}),
@@ -507,7 +510,8 @@ fn dispatch_and_topologies_use_requests_on_nodes() {
     real.sort();
     let expected = vec![("cpu".into(), 2000), ("example.com/gpu".into(), 1), ("pods".into(), 1)];
     assert_eq!((pods.count, real), (2, expected));
-    assert_eq!((request.affinity.len(), &*request.namespace), (1, "ns"));
+    let selectors = (request.affinity.len(), request.preferred.len());
+    assert_eq!((selectors, &*request.namespace), ((1, 2), "ns"));
     let requests = fixture.index.resource_requests(&workload);
     assert_eq!(
         serde_json::json!(requests),

@@ -1,7 +1,10 @@
 //! The request of a Workload to a cluster: requests on nodes, before quota rules. Source: docs/reference/dispatch.md
 //! §1, §3.
 
-use crds::names::annotations::{AFFINITY, COMPONENT_WORKLOAD_INDEX, JOB_OWNER_GVK, JOB_OWNER_NAME};
+use crds::meta::annotation;
+use crds::names::annotations::{
+    AFFINITY, COMPONENT_WORKLOAD_INDEX, JOB_OWNER_GVK, JOB_OWNER_NAME, PREFERRED_AFFINITY,
+};
 use crds::v1beta2::Workload;
 use dispatch::{JobGvk, RequestedPodSet, WorkloadRequest};
 use engine::node_selection::LabelRequirement;
@@ -14,23 +17,23 @@ use crate::amount::from_nanos;
 use crate::cluster_affinity;
 use crate::selectors::selection;
 
-/// The request, and a validation message of the affinity.
+/// The request, and a validation message of the affinities.
 pub(super) fn workload_request(
     names: &mut Names,
     workload: &Workload,
     pod_sets: &CountedPodSets<'_>,
 ) -> (WorkloadRequest, Option<String>) {
-    let (affinity, problem) = match clusters(workload) {
-        Ok(affinity) => (affinity, None),
-        Err(problem) => (Vec::new(), Some(problem)),
-    };
+    let required = clusters(workload, AFFINITY);
+    let preferred = clusters(workload, PREFERRED_AFFINITY);
+    let problem = required.as_ref().err().or(preferred.as_ref().err()).cloned();
     let kind = kind(workload);
     let other_pods = more_than_room::may_get_other_pods(workload, &kind);
     let request = WorkloadRequest {
         kind,
         namespace: workload.metadata.namespace.as_deref().unwrap_or_default().into(),
         pod_sets: pod_sets.all.iter().map(|one| pods(names, one, other_pods)).collect(),
-        affinity,
+        affinity: required.unwrap_or_default(),
+        preferred: preferred.unwrap_or_default(),
         together: set(workload),
         max_run_time: runs(workload),
     };
@@ -46,10 +49,11 @@ fn set(workload: &Workload) -> Option<Box<str>> {
     Some(format!("{kind}/{namespace}/{name}").into())
 }
 
-fn clusters(workload: &Workload) -> Result<Vec<LabelRequirement>, String> {
-    let text = workload.metadata.annotations.as_ref().and_then(|all| all.get(AFFINITY));
-    let parsed = cluster_affinity::parse(text.map_or("", String::as_str));
-    parsed.map_err(|problem| format!("annotation {AFFINITY}: {problem}"))
+/// The selector over clusters in an annotation.
+fn clusters(workload: &Workload, key: &str) -> Result<Vec<LabelRequirement>, String> {
+    let text = annotation(&workload.metadata, key);
+    let parsed = cluster_affinity::parse(text.unwrap_or_default());
+    parsed.map_err(|problem| format!("annotation {key}: {problem}"))
 }
 
 /// Remaining maximum execution time, in nanoseconds.
