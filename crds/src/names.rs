@@ -54,6 +54,8 @@ names! {
     SLUICECTL = "sluicectl";
     /// `execution` of a DispatchPolicy, and the annotation of the same meaning on a Workload.
     EXACTLY_ONCE = "ExactlyOnce";
+    /// The other value of both.
+    KEEP_RUNNING = "KeepRunning";
     /// The Lease in which an agent writes beats.
     AGENT_LEASE = "sluice-agent";
     /// Start of the name of the Lease by which a manager grants; its origin follows.
@@ -274,7 +276,7 @@ pub mod annotations {
         FENCE_RECORD = "sluice.dev/fence-record";
         /// The session of a lost worker of which a person has confirmed that nothing runs, on a MultiKueueCluster.
         FENCE = "sluice.dev/fence";
-        /// The guarantee under which a Workload is dispatched, if its worker is lost.
+        /// The guarantee under which a Workload is dispatched, if its worker is lost. On a job what its Workload gets.
         EXECUTION = "sluice.dev/execution";
         /// Label selector over clusters.
         AFFINITY = "sluice.dev/affinity";

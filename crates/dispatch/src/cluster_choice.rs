@@ -231,14 +231,18 @@ impl Fleet {
         if !cluster.connected {
             return Err(ClusterRefusal::NotConnected);
         }
-        if policy.exactly_once.is_some() && !cluster.leases_open {
+        let exactly_once = request.exactly_once.unwrap_or(policy.exactly_once.is_some());
+        // A clone is on the cluster that its manager has chosen, which grants what runs there.
+        let is_own = cluster.local.is_some();
+        if exactly_once && !is_own && !cluster.leases_open {
             return Err(ClusterRefusal::NoLeases);
         }
         if policy.draining(id) {
             return Err(ClusterRefusal::Draining);
         }
         check_allowed(request, policy)?;
-        if !request.affinity.iter().all(|requirement| requirement.matches(&cluster.labels)) {
+        let mut affinity = request.affinity.iter();
+        if !is_own && !affinity.all(|requirement| requirement.matches(&cluster.labels)) {
             return Err(ClusterRefusal::AffinityMismatch);
         }
         let set = request.together.as_deref();

@@ -48,7 +48,7 @@ impl ExclusionCause {
         match self {
             Self::Namespace(namespace) => *namespace == request.namespace,
             Self::Kind(kind) => *kind == request.kind,
-            Self::Shape(shape) => **shape == *request,
+            Self::Shape(shape) => shape.has_shape_of(request),
         }
     }
 }

@@ -41,6 +41,8 @@ pub struct Fleet {
     pub(crate) pending: PendingPlacements,
     run_times: RunTimes,
     pub(crate) racing: RacingWorkloads,
+    /// A Workload asks for ExactlyOnce itself.
+    wants_leases: bool,
     /// Number of changes.
     pub(crate) changes: u64,
     pub(crate) serial: PlacementSerial,
@@ -126,11 +128,22 @@ impl Fleet {
         self.config(config).policy.exactly_once
     }
 
-    /// What all policies together ask of the leases of a cluster; `None` if no MultiKueueConfig uses it under ExactlyOnce.
+    /// What all policies together ask of the leases of a cluster; `None` if neither a MultiKueueConfig uses it under ExactlyOnce nor
+    /// a Workload asks for that.
     pub fn lease_policy(&self, cluster: ClusterId) -> Option<LeasePolicy> {
         let configs = self.configs.values().map(|one| &one.config);
-        let used = configs.filter(|config| config.clusters.contains(&cluster));
-        used.filter_map(|config| config.policy.exactly_once).reduce(LeasePolicy::and)
+        let mut used = configs.filter(|config| config.clusters.contains(&cluster)).peekable();
+        // What a Workload asks for changes nothing of what policies ask for.
+        let wanted = used.peek().filter(|_| self.wants_leases).map(|config| LeasePolicy {
+            lost_after: config.policy.lost_after,
+            ..LeasePolicy::DEFAULT
+        });
+        used.filter_map(|config| config.policy.exactly_once).reduce(LeasePolicy::and).or(wanted)
+    }
+
+    /// Sets whether a Workload asks for ExactlyOnce itself, so that clusters need leases whatever their policies are.
+    pub fn set_wants_leases(&mut self, wants: bool) {
+        self.wants_leases = wants;
     }
 
     /// When the policy of a MultiKueueConfig withdraws running work from a cluster.

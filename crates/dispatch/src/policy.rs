@@ -63,6 +63,10 @@ pub struct LeasePolicy {
 }
 
 impl LeasePolicy {
+    /// Of a policy that says no more than `execution: ExactlyOnce`.
+    pub const DEFAULT: Self =
+        Self { fencing: Fencing::Confirmed, duration: 60_000_000_000, lost_after: None };
+
     /// A policy that both satisfy: the stricter fencing, and the longer times.
     pub(crate) fn and(self, other: Self) -> Self {
         let confirmed = self.fencing == Fencing::Confirmed || other.fencing == Fencing::Confirmed;

@@ -51,4 +51,15 @@ pub struct WorkloadRequest {
     pub together: Option<Box<str>>,
     /// Maximum run time in nanoseconds, if bounded.
     pub max_run_time: Option<i64>,
+    /// Whether it runs under `execution: ExactlyOnce`; its policy decides if unset.
+    pub exactly_once: Option<bool>,
+}
+
+impl WorkloadRequest {
+    /// Whether two requests ask for the same pods of the same kind, under whatever guarantee.
+    #[must_use]
+    pub(crate) fn has_shape_of(&self, other: &Self) -> bool {
+        let shape = |one: &Self| Self { exactly_once: None, ..one.clone() };
+        self == other || self.exactly_once != other.exactly_once && shape(self) == shape(other)
+    }
 }

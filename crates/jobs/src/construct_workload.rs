@@ -6,8 +6,8 @@ use crds::{
     names::{
         KUEUE_GROUP, RESOURCE_IN_USE_FINALIZER,
         annotations::{
-            ADMISSION_GATED_BY, AFFINITY, ELASTIC_JOB, PREFERRED_AFFINITY, PROVISIONING_PREFIX,
-            WORKLOAD_SLICE_NAME, WORKLOAD_SLICE_REPLACEMENT_FOR,
+            ADMISSION_GATED_BY, AFFINITY, ELASTIC_JOB, EXECUTION, PREFERRED_AFFINITY,
+            PROVISIONING_PREFIX, WORKLOAD_SLICE_NAME, WORKLOAD_SLICE_REPLACEMENT_FOR,
         },
         labels::{JOB_UID, MAX_EXEC_TIME_SECONDS, PRIORITY_CLASS},
     },
@@ -208,9 +208,10 @@ pub(crate) fn annotations<J: GenericJob>(
 ) -> BTreeMap<String, String> {
     let is_copied = |key: &str| {
         key.starts_with(PROVISIONING_PREFIX)
-            // Placement reads them from the Workload (docs/reference/dispatch.md §3).
+            // Dispatch reads them from the Workload (docs/reference/dispatch.md §3).
             || key == AFFINITY
             || key == PREFERRED_AFFINITY
+            || key == EXECUTION
             || (key == ADMISSION_GATED_BY && gates.admission_gated_by)
             || (key == ELASTIC_JOB && job.is_elastic(gates))
             || copied.annotations.iter().any(|copied| copied == key)
@@ -259,6 +260,7 @@ mod tests {
         let job = job(&json!({
             "kueue.x-k8s.io/admission-gated-by": "a/b", "provreq.kueue.x-k8s.io/p": "1", "no": "no",
             "sluice.dev/affinity": "region=eu", "sluice.dev/preferred-affinity": "tier=gold",
+            "sluice.dev/execution": "ExactlyOnce",
         }));
         let gates = JobGates::default();
         let source = priority_source(&job, gates);
@@ -280,6 +282,7 @@ mod tests {
                     "annotations": {
                         "kueue.x-k8s.io/admission-gated-by": "a/b", "provreq.kueue.x-k8s.io/p": "1",
                         "sluice.dev/affinity": "region=eu", "sluice.dev/preferred-affinity": "tier=gold",
+                        "sluice.dev/execution": "ExactlyOnce",
                     },
                     "finalizers": ["kueue.x-k8s.io/resource-in-use"],
                     "ownerReferences": [{

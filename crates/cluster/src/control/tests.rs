@@ -189,6 +189,11 @@ fn workload() -> Value {
 
 /// Purposes of the first orders about a clone that is pending on an agent's cluster of one node.
 fn agent_orders(policy: AgentPolicy) -> Vec<&'static str> {
+    agent_orders_about(policy, &json!({}))
+}
+
+/// The same, about a clone with these annotations.
+fn agent_orders_about(policy: AgentPolicy, annotations: &Value) -> Vec<&'static str> {
     let mut control = AgentControl::new(AgentSettings::new(policy, &kinds().handled));
     let node = json!({
         "metadata": {"name": "node", "resourceVersion": "1"},
@@ -200,6 +205,7 @@ fn agent_orders(policy: AgentPolicy) -> Vec<&'static str> {
     let mut clone = workload();
     clone["status"] = json!({});
     clone["metadata"]["ownerReferences"] = json!([]);
+    clone["metadata"]["annotations"] = annotations.clone();
     let lists = [
         AgentInput::Node(list(vec![node])),
         AgentInput::Pod(list(vec![])),
@@ -229,6 +235,15 @@ fn an_agent_runs_only_the_namespaces_and_kinds_of_its_policy() {
     ] {
         let purposes = agent_orders(policy);
         assert!(purposes.contains(&"reserve") && !purposes.contains(&"refuse"), "{purposes:?}");
+    }
+}
+
+#[test]
+fn an_agent_leaves_to_the_manager_what_the_manager_has_decided() {
+    for annotation in ["sluice.dev/affinity", "sluice.dev/execution"] {
+        let value = if annotation.contains("affinity") { "region=eu" } else { "ExactlyOnce" };
+        let purposes = agent_orders_about(AgentPolicy::default(), &json!({annotation: value}));
+        assert!(purposes.contains(&"reserve"), "{annotation}: {purposes:?}");
     }
 }
 

@@ -7,10 +7,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    CapacityShortage, ClusterPreference, ClusterRefusal, Dispatcher, GangReservationPolicy,
-    IncrementalSteps, JobGvk, NodeClassCapacity, Nominated, PlacementPolicy, PlacementRefusal,
-    PlacementRequest, PlacementStrategy as Choice, QueueOrder, ROUND, RequestedPodSet,
-    ShortageCause, WorkloadRequest, placement_message,
+    CapacityShortage, ClusterPreference, ClusterRefusal, Dispatcher, Fencing,
+    GangReservationPolicy, IncrementalSteps, JobGvk, NodeClassCapacity, Nominated, PlacementPolicy,
+    PlacementRefusal, PlacementRequest, PlacementStrategy as Choice, QueueOrder, ROUND,
+    RequestedPodSet, ShortageCause, WorkloadRequest, placement_message,
 };
 
 const CPU: ResourceId = ResourceId(0);
@@ -522,6 +522,38 @@ fn a_gang_that_lacks_something_else_in_between_keeps_its_waiting_time() {
     assert!(!is_kept_out(&work(2, 7), |_, _| {}), "just so");
     assert!(!is_kept_out(&gang, Fleet::unplace), "it had room meanwhile");
     assert!(!is_kept_out(&gang, Fleet::workload_removed), "the number is another's now");
+}
+
+#[test]
+fn a_workload_may_ask_for_leases_whatever_its_policy_is_and_decline_them() {
+    let asking = |exactly_once| {
+        let request = WorkloadRequest { exactly_once, ..request(1, 1) };
+        Arc::new(AssignedWorkload::new(Arc::new(request), Vec::new()))
+    };
+    let timed = LeasePolicy { fencing: Fencing::Timed, duration: 30, lost_after: None };
+    for exactly_once in [None, Some(timed)] {
+        let policy = PlacementPolicy { exactly_once, lost_after: Some(7), ..Default::default() };
+        let mut fleet = fleet(&[("east", 1, 4)], policy);
+        let east = fleet.cluster("east");
+        for (asks, needs) in
+            [(None, exactly_once.is_some()), (Some(true), true), (Some(false), false)]
+        {
+            fleet.set_leases_open(east, false);
+            let refused = choose(&mut fleet, 1, &asking(asks), NOW).err();
+            let reason = refused.map(|one| one.reasons);
+            assert_eq!(reason, needs.then(|| vec![(east, ClusterRefusal::NoLeases)]), "{asks:?}");
+            fleet.set_leases_open(east, true);
+            assert_eq!(choose(&mut fleet, 1, &asking(asks), NOW), Ok(east));
+        }
+        assert_eq!(fleet.lease_policy(east), exactly_once);
+        fleet.set_wants_leases(true);
+        let wanted = LeasePolicy { lost_after: Some(7), ..LeasePolicy::DEFAULT };
+        assert_eq!(fleet.lease_policy(east), Some(exactly_once.unwrap_or(wanted)));
+        // The mark of a Workload makes no other shape of it.
+        let cause = ExclusionCause::Shape(Arc::clone(&asking(Some(true)).request));
+        fleet.exclude_cluster(east, cause, NOW, "refused".into());
+        assert!(choose(&mut fleet, 1, &asking(None), NOW).is_err());
+    }
 }
 
 #[test]

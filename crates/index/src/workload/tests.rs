@@ -431,6 +431,11 @@ fn an_invalid_workload_has_a_message() {
         let wrong = format!("annotation {key}: \"a=(\" has an invalid key or value");
         assert_eq!(spec(&events).invalid.as_deref(), Some(&*wrong));
     }
+    workload.metadata.annotations =
+        Some([("sluice.dev/execution".to_owned(), "Once".to_owned())].into());
+    let events = fixture.enter(&workload);
+    let wrong = "annotation sluice.dev/execution: \"Once\" is neither ExactlyOnce nor KeepRunning";
+    assert_eq!(spec(&events).invalid.as_deref(), Some(wrong));
 }
 
 #[test]

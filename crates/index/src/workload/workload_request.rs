@@ -3,8 +3,10 @@
 
 use crds::meta::annotation;
 use crds::names::annotations::{
-    AFFINITY, COMPONENT_WORKLOAD_INDEX, JOB_OWNER_GVK, JOB_OWNER_NAME, PREFERRED_AFFINITY,
+    AFFINITY, COMPONENT_WORKLOAD_INDEX, EXECUTION, JOB_OWNER_GVK, JOB_OWNER_NAME,
+    PREFERRED_AFFINITY,
 };
+use crds::names::{EXACTLY_ONCE, KEEP_RUNNING};
 use crds::v1beta2::Workload;
 use dispatch::{JobGvk, RequestedPodSet, WorkloadRequest};
 use engine::node_selection::LabelRequirement;
@@ -17,7 +19,7 @@ use crate::amount::from_nanos;
 use crate::cluster_affinity;
 use crate::selectors::selection;
 
-/// The request, and a validation message of the affinities.
+/// The request, and a validation message of the annotations that it follows from.
 pub(super) fn workload_request(
     names: &mut Names,
     workload: &Workload,
@@ -26,6 +28,10 @@ pub(super) fn workload_request(
     let required = clusters(workload, AFFINITY);
     let preferred = clusters(workload, PREFERRED_AFFINITY);
     let problem = required.as_ref().err().or(preferred.as_ref().err()).cloned();
+    let (exactly_once, wrong_execution) = match execution(workload) {
+        Ok(execution) => (execution, None),
+        Err(problem) => (None, Some(problem)),
+    };
     let kind = kind(workload);
     let other_pods = more_than_room::may_get_other_pods(workload, &kind);
     let request = WorkloadRequest {
@@ -36,8 +42,21 @@ pub(super) fn workload_request(
         preferred: preferred.unwrap_or_default(),
         together: set(workload),
         max_run_time: runs(workload),
+        exactly_once,
     };
-    (request, problem)
+    (request, problem.or(wrong_execution))
+}
+
+/// Whether a Workload asks for ExactlyOnce, or against it.
+fn execution(workload: &Workload) -> Result<Option<bool>, String> {
+    match annotation(&workload.metadata, EXECUTION) {
+        None => Ok(None),
+        Some(EXACTLY_ONCE) => Ok(Some(true)),
+        Some(KEEP_RUNNING) => Ok(Some(false)),
+        Some(other) => Err(format!(
+            "annotation {EXECUTION}: \"{other}\" is neither {EXACTLY_ONCE} nor {KEEP_RUNNING}"
+        )),
+    }
 }
 
 /// The set of replicas that a Workload is one of: one copy of it makes the pods of all replicas.

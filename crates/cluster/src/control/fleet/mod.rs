@@ -10,6 +10,7 @@
 //! | `connections` | which connections are wanted |
 //! | `claims` | which MultiKueueCluster may use a cluster |
 //! | `fences` | the record about a worker that its leases depend on |
+//! | `guarantees` | Workloads that ask for ExactlyOnce themselves |
 //! | `credentials` | when credentials of kubeconfigs expire |
 //! | `conditions` | conditions of MultiKueueClusters and AdmissionChecks |
 
@@ -18,6 +19,7 @@ mod conditions;
 mod connections;
 mod credentials;
 mod fences;
+mod guarantees;
 mod policy;
 
 use std::{sync::Arc, time::Duration};
@@ -48,6 +50,7 @@ pub use self::connections::{
 use self::{
     connections::{Connections, WorkerNames},
     credentials::CredentialExpiries,
+    guarantees::WantedGuarantees,
     policy::{default_policy, read_policy},
 };
 use super::{
@@ -91,6 +94,7 @@ pub(crate) struct FleetRegistry {
     checks: KeyMap<Box<str>, Tracked<AdmissionCheck>>,
     connections: Connections,
     credentials: CredentialExpiries,
+    guarantees: WantedGuarantees,
 }
 
 impl FleetRegistry {

@@ -244,6 +244,7 @@ impl Dispatching {
     pub(super) fn workload_changed(&mut self, change: &WorkloadChange, now: Timestamp) {
         if let Some(multikueue) = &mut self.multikueue {
             multikueue.workload_changed(change, now);
+            self.registry.observe_guarantee(change);
         }
     }
 

@@ -5,7 +5,7 @@
 
 use crds::{
     meta::annotation,
-    names::{EXACTLY_ONCE, annotations::EXECUTION},
+    names::{EXACTLY_ONCE, KEEP_RUNNING, annotations::EXECUTION},
 };
 use dispatch::workload::{DispatchCheckState, LocalWorkload, RemoteCopy, SlicePredecessor};
 use engine::ids::ClusterId;
@@ -83,12 +83,16 @@ impl DispatchEvaluation<'_> {
     }
 
     fn is_marked(&self) -> bool {
-        let record = self.inputs.workloads.get(self.key);
-        let execution = record.and_then(|one| annotation(&one.object().metadata, EXECUTION));
-        execution == Some(EXACTLY_ONCE)
+        self.execution() == Some(EXACTLY_ONCE)
     }
 
-    /// Whether the policy asks for the guarantee, and no copy of this epoch exists without it.
+    /// What the Workload has from its job, or as the mark.
+    fn execution(&self) -> Option<&str> {
+        let record = self.inputs.workloads.get(self.key)?;
+        annotation(&record.object().metadata, EXECUTION)
+    }
+
+    /// Whether the policy asks for the guarantee, the job does not decline it, and no copy of this epoch exists without it.
     fn gets_mark(&self, hub: &LocalWorkload) -> bool {
         let fleet = self.inputs.registry.fleet();
         let policy = self.multikueue_config().and_then(|config| fleet.exactly_once(config));
@@ -97,7 +101,8 @@ impl DispatchEvaluation<'_> {
         let takes_over = hub.predecessor != SlicePredecessor::Absent;
         let undecided = is_open && hub.check == DispatchCheckState::Pending && !takes_over;
         let mut workers = self.workers.iter().map(|(_, worker)| worker);
-        policy.is_some() && undecided && !workers.any(|worker| self.runs_unstamped(worker, hub))
+        let asked = policy.is_some() && self.execution() != Some(KEEP_RUNNING);
+        asked && undecided && !workers.any(|worker| self.runs_unstamped(worker, hub))
     }
 
     fn runs_unstamped(&self, worker: &Worker, hub: &LocalWorkload) -> bool {

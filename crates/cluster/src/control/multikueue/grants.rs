@@ -22,13 +22,12 @@ use crate::control::{
     key_map::KeyMap,
     lease_objects::{beat_of, grant_fields, grant_of, hub_lease, submit},
     outbox::{Intent, Purpose, Subject, Target, Tracked, answer_single, upsert_single},
-    time::{SECOND, engine_time, timestamp},
+    time::{engine_time, timestamp},
     timers::Reevaluation,
 };
 
 /// The leases of a worker that no policy asks for any more: its work runs on under them.
-const FORMER_POLICY: LeasePolicy =
-    LeasePolicy { fencing: Fencing::Confirmed, duration: 60 * SECOND, lost_after: None };
+const FORMER_POLICY: LeasePolicy = LeasePolicy::DEFAULT;
 
 /// What leases are configured with.
 #[derive(Clone, Copy)]

@@ -13,14 +13,22 @@ use super::{
 
 /// A manager with this Workload. Its only worker is used under ExactlyOnce.
 fn manager(fencing: &str, workload: Value) -> ManagerControl {
+    manager_under(
+        &json!({
+            "execution": "ExactlyOnce", "fencing": fencing, "leaseDuration": "30s", "lostAfter": "60s",
+        }),
+        workload,
+    )
+}
+
+/// A manager with this Workload, and a policy that says this about its only worker.
+fn manager_under(disconnection: &Value, workload: Value) -> ManagerControl {
     let suspended = workload["status"]["clusterName"].is_null();
     let status = if suspended { json!({}) } else { running() };
     let mut control = leading(capacity_settings());
     let policy = json!({
         "metadata": {"name": "once", "resourceVersion": "8"},
-        "spec": {"disconnection": {
-            "execution": "ExactlyOnce", "fencing": fencing, "leaseDuration": "30s", "lostAfter": "60s",
-        }},
+        "spec": {"disconnection": disconnection},
     });
     for input in dispatching_lists(&hub_job("20", suspended, &status), &[workload]) {
         control.observe(
@@ -267,4 +275,58 @@ fn a_confirmation_of_a_worker_that_is_reached_is_removed() {
     let fields = body(&control.decide(NOW), Purpose::FenceRecord);
     let annotations = json!({"sluice.dev/fence-record": "0/9", "sluice.dev/fence": null});
     assert_eq!(fields["metadata"]["annotations"], annotations);
+}
+
+/// The Workload as its job made it, nominated, with this guarantee.
+fn asks(execution: &str) -> Value {
+    nominated("21", json!({"sluice.dev/execution": execution}))
+}
+
+#[test]
+fn a_job_that_asks_for_exactly_once_gets_leases_and_stamps_under_any_policy() {
+    for disconnection in [json!({}), json!({"execution": "KeepRunning"})] {
+        let mut control = manager_under(&disconnection, asks("ExactlyOnce"));
+        connect(&mut control, vec![], vec![]);
+        open(&mut control);
+        let step = control.decide(NOW);
+        assert!(!on_east(&step).iter().any(|one| one.contains("create")), "{disconnection}");
+        for order in &step.orders {
+            if order.ticket.purpose == Purpose::Settle {
+                let nothing = json!({"metadata": {"resourceVersion": "63"}, "items": []});
+                control.answered(&order.ticket, WriteOutcome::Done(nothing), NOW);
+            }
+        }
+        let step = control.decide(NOW);
+        assert_eq!(on_east(&step), ["east clone-create", "east job-create"], "{disconnection}");
+        for purpose in [Purpose::CloneCreate, Purpose::JobCreate] {
+            let copy = body(&step, purpose);
+            assert_eq!(copy["metadata"]["annotations"]["sluice.dev/lease"], "0/9");
+        }
+        let fleet = control.dispatching.registry.fleet_mut();
+        let id = fleet.cluster("east");
+        assert_eq!(fleet.lease_policy(id), Some(dispatch::LeasePolicy::DEFAULT));
+        // The last Workload that asks for it is gone.
+        let key = Key { namespace: Some("ns".into()), name: dispatched::name().into() };
+        control.observe(ManagerInput::Workload(Change::Delete(key)), NOW);
+        assert_eq!(control.dispatching.registry.fleet().lease_policy(id), None);
+    }
+}
+
+#[test]
+fn nothing_is_created_for_a_job_that_asks_for_exactly_once_before_its_worker_has_leases() {
+    let mut control = manager_under(&json!({}), asks("ExactlyOnce"));
+    connect(&mut control, vec![], vec![]);
+    assert_eq!(on_east(&control.decide(NOW)), [""; 0]);
+}
+
+#[test]
+fn a_job_that_declines_exactly_once_runs_without_leases() {
+    let mut control = manager("Confirmed", asks("KeepRunning"));
+    connect(&mut control, vec![], vec![]);
+    let step = control.decide(NOW);
+    assert_eq!(on_east(&step), ["east clone-create", "east job-create"]);
+    for purpose in [Purpose::CloneCreate, Purpose::JobCreate] {
+        let copy = body(&step, purpose);
+        assert_eq!(copy["metadata"]["annotations"]["sluice.dev/lease"], Value::Null);
+    }
 }
