@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::shared_installation::SharedInstallation;
 
-/// The manager lists so many pods of a Workload, on this worker, and each of them is one of the namespace there.
+/// The manager lists so many pods of a Workload, and each of them is one of the namespace on the cluster that it names.
 pub(crate) async fn are_listed(namespace: &str, workload: &str, number: usize) -> Result<()> {
     let installation = SharedInstallation::get().await?.installation().await?;
     let user = first_user(installation.hub.kubeconfig()?)?;
@@ -34,8 +34,11 @@ pub(crate) async fn are_listed(namespace: &str, workload: &str, number: usize) -
     let list = listed.with_context(|| format!("{number} pods are not listed: {last}"))??;
     let cluster = list["cluster"].as_str().unwrap_or_default();
     let mut workers = installation.workers.iter();
-    let worker = workers.find(|worker| worker.name() == cluster).context("a worker")?;
-    let pods: Api<Pod> = worker.api(namespace);
+    let place = match cluster {
+        "" => &installation.hub,
+        name => workers.find(|worker| worker.name() == name).context("a worker")?,
+    };
+    let pods: Api<Pod> = place.api(namespace);
     let there = pods.list(&ListParams::default()).await?.items;
     let there: Vec<String> = there.iter().map(ResourceExt::name_any).collect();
     ensure!(names(&list).iter().all(|name| there.contains(name)), "{list} is not of {there:?}");

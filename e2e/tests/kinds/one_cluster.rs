@@ -17,6 +17,7 @@ use crate::{
     expect,
     fixture::KindFixture,
     kind_under_test::{JobPlan, KindUnderTest},
+    listed_pods,
 };
 
 /// Two jobs, one after the other: there is quota for one.
@@ -108,8 +109,9 @@ pub(crate) async fn a_job_is_deleted_while_it_runs(tested: KindUnderTest) -> Res
     fixture.room_on_hub(1).await?;
     let hub = fixture.hub();
     fixture.submit(&JobPlan::of("train", LONG)).await?;
-    fixture.until_running(hub, "train").await?;
+    let running = fixture.until_running(hub, "train").await?.len();
     let workload = fixture.until_workload("train", "is there", |_| true).await?.name_any();
+    listed_pods::are_listed(fixture.namespace(), &workload, running).await?;
     fixture.delete(hub, "train").await?;
     hub.until_gone(&fixture.workloads(hub), &workload, 2 * TIMEOUT).await?;
     fixture.until_without_pods(hub, "train").await?;

@@ -100,6 +100,11 @@ async fn followed(
     let mut command = Command::new(program("sluicectl")?);
     command.env("KUBECONFIG", fixture.hub().state().kubeconfig()).kill_on_drop(true);
     command.args(["logs", "job/train", "-n", namespace, "-f", "--pod", pod]);
+    // The end of the caller reaches the kubelet, through both API servers and the manager.
+    let mut left = command.stdout(Stdio::piped()).spawn()?;
+    kubelet.until_followed(1).await?;
+    left.kill().await?;
+    kubelet.until_followed(0).await?;
     let mut run = command.stdout(Stdio::piped()).spawn()?;
     let mut lines = BufReader::new(run.stdout.take().context("an output")?).lines();
     let first = timeout(TIMEOUT, lines.next_line()).await??.unwrap_or_default();

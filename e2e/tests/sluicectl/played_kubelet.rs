@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use axum::{
     Router,
     body::{Body, Bytes},
     extract::Request,
 };
+use e2e::installation::TIMEOUT;
 use futures::{StreamExt, stream};
 use harness::Cluster;
 use k8s_openapi::jiff::Timestamp;
@@ -17,13 +18,33 @@ use runtime::{
     tls::{self, CertificateSlot, ServerTls},
 };
 use serde_json::json;
-use tokio::{net::TcpListener, sync::Notify};
+use tokio::{
+    net::TcpListener,
+    sync::{Notify, watch},
+    time::timeout,
+};
 
 /// See the module. Dropping it ends it.
 pub(crate) struct PlayedKubelet {
     port: u16,
-    go: Arc<Notify>,
+    state: Arc<LogState>,
     stop: Stop,
+}
+
+#[derive(Default)]
+struct LogState {
+    go: Notify,
+    /// Logs that are followed.
+    open: watch::Sender<usize>,
+}
+
+/// A log that is followed.
+struct OpenLog(Arc<LogState>);
+
+impl Drop for OpenLog {
+    fn drop(&mut self) {
+        self.0.open.send_modify(|open| *open -= 1);
+    }
 }
 
 impl Drop for PlayedKubelet {
@@ -42,11 +63,11 @@ impl PlayedKubelet {
         let config = tls::server_config(slot, &ServerTls::default())?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let port = listener.local_addr()?.port();
-        let (go, stop) = (Arc::new(Notify::new()), Stop::new());
-        let log_end = go.clone();
-        let router = Router::new().fallback(move |request: Request| log(request, log_end.clone()));
+        let (state, stop) = (Arc::<LogState>::default(), Stop::new());
+        let of_log = state.clone();
+        let router = Router::new().fallback(move |request: Request| log(request, of_log.clone()));
         tokio::spawn(Server::tls(router, config).run(listener, stop.clone()));
-        Ok(Self { port, go, stop })
+        Ok(Self { port, state, stop })
     }
 
     /// Makes the API server look for logs of a node here. An API server does not verify the certificates of kubelets by default.
@@ -64,12 +85,20 @@ impl PlayedKubelet {
 
     /// Lets a log that is followed go on to its end.
     pub(crate) fn go_on(&self) {
-        self.go.notify_one();
+        self.state.go.notify_one();
+    }
+
+    /// Waits until so many logs are followed.
+    pub(crate) async fn until_followed(&self, count: usize) -> Result<()> {
+        let mut open = self.state.open.subscribe();
+        let wanted = timeout(TIMEOUT, open.wait_for(|open| *open == count)).await;
+        wanted.with_context(|| format!("not {count} logs are followed"))??;
+        Ok(())
     }
 }
 
 /// `/containerLogs/{namespace}/{pod}/{container}`.
-async fn log(request: Request, go: Arc<Notify>) -> Body {
+async fn log(request: Request, state: Arc<LogState>) -> Body {
     let query = request.uri().query().unwrap_or_default().to_owned();
     let path = request.uri().path().trim_start_matches("/containerLogs/").to_owned();
     let line = |text: String| Ok::<_, std::io::Error>(Bytes::from(text));
@@ -77,8 +106,10 @@ async fn log(request: Request, go: Arc<Notify>) -> Body {
     if !query.contains("follow=true") {
         return Body::from_stream(first);
     }
+    state.open.send_modify(|open| *open += 1);
+    let open = OpenLog(state);
     let last = stream::once(async move {
-        go.notified().await;
+        open.0.go.notified().await;
         line("the end\n".to_owned())
     });
     Body::from_stream(first.chain(last))
