@@ -19,6 +19,7 @@ pub mod fault_matrix;
 pub mod fault_run;
 pub mod garbage_collector;
 pub mod installation;
+pub mod listed_pods;
 pub mod local_webhooks;
 pub mod manager_lab;
 pub mod objects;

@@ -2,14 +2,14 @@
 
 use anyhow::{Result, ensure};
 use crds::{names::gates::ADMISSION, v1beta2::Workload};
-use e2e::{installation::TIMEOUT, objects::LONG};
+use e2e::{installation::TIMEOUT, listed_pods::are_listed, objects::LONG};
 use harness::Cluster;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, api::DeleteParams};
 
 use crate::{
-    listed_pods,
     pods::{PodsFixture, has_finalizer, is, is_gated, member, phase, pod},
+    shared_installation::SharedInstallation,
 };
 
 /// Long enough to be caught running.
@@ -71,7 +71,8 @@ async fn a_deleted_member_ends_on_its_worker_and_another_one_takes_its_place_the
     let run = |all: &[Pod]| all.len() == 2 && all.iter().all(|pod| phase(pod) == "Running");
     worker.until_all(&copies, "", "both run", 2 * TIMEOUT, run).await?;
     fixture.until("b", "shows its copy", |pod| phase(pod) == "Running").await?;
-    listed_pods::are_listed(fixture.space.namespace(), "team", 2).await?;
+    let installation = SharedInstallation::get().await?.installation().await?;
+    are_listed(&installation, (fixture.space.namespace(), "team"), 2).await?;
 
     fixture.pods().delete("a", &DeleteParams::default()).await?;
     worker.until_gone(&copies, "a", TIMEOUT).await?;

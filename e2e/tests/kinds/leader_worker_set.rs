@@ -5,7 +5,7 @@ use crds::{
     meta::is_true, names::annotations::COMPONENT_WORKLOAD_INDEX, names::gates::ADMISSION,
     v1beta2::Workload,
 };
-use e2e::{installation::TIMEOUT, objects};
+use e2e::{installation::TIMEOUT, listed_pods::are_listed, objects};
 use harness::{Cluster, Space, annotation, resource_of};
 use jobs::leader_worker_set;
 use k8s_openapi::api::{apps::v1::StatefulSet, core::v1::Pod};
@@ -15,7 +15,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::{listed_pods, shared_installation::SharedInstallation};
+use crate::shared_installation::SharedInstallation;
 
 struct SetFixture {
     space: Space,
@@ -245,8 +245,9 @@ async fn all_replicas_of_a_set_run_on_one_worker() -> Result<()> {
         fixture.until_running(&format!("serve-{replica}-1")).await?;
     }
 
+    let installation = SharedInstallation::get().await?.installation().await?;
     for workload in &workloads {
-        listed_pods::are_listed(fixture.space.namespace(), &workload.name_any(), 2).await?;
+        are_listed(&installation, (namespace, &workload.name_any()), 2).await?;
     }
 
     // A replica that is evicted leaves alone, and the other one runs on.

@@ -24,7 +24,6 @@ mod expect;
 mod fixture;
 mod kind_under_test;
 mod leader_worker_set;
-mod listed_pods;
 mod lookups;
 mod one_cluster;
 mod pods;

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 use crds::{meta::is_true, names::conditions::QUOTA_RESERVED, v1beta2::Workload};
 use e2e::{
     installation::TIMEOUT,
+    listed_pods::are_listed,
     objects::{self, LONG},
 };
 use harness::RunVerdict;
@@ -17,7 +18,6 @@ use crate::{
     expect,
     fixture::KindFixture,
     kind_under_test::{JobPlan, KindUnderTest},
-    listed_pods,
 };
 
 /// Two jobs, one after the other: there is quota for one.
@@ -111,7 +111,8 @@ pub(crate) async fn a_job_is_deleted_while_it_runs(tested: KindUnderTest) -> Res
     fixture.submit(&JobPlan::of("train", LONG)).await?;
     let running = fixture.until_running(hub, "train").await?.len();
     let workload = fixture.until_workload("train", "is there", |_| true).await?.name_any();
-    listed_pods::are_listed(fixture.namespace(), &workload, running).await?;
+    let listed = (fixture.namespace(), &*workload);
+    are_listed(&fixture.installation, listed, running).await?;
     fixture.delete(hub, "train").await?;
     hub.until_gone(&fixture.workloads(hub), &workload, 2 * TIMEOUT).await?;
     fixture.until_without_pods(hub, "train").await?;

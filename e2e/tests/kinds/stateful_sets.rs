@@ -6,7 +6,7 @@ use crds::{
     names::{annotations::POD_SUSPENDING_PARENT, labels::POD_GROUP_NAME},
     v1beta2::Workload,
 };
-use e2e::installation::TIMEOUT;
+use e2e::{installation::TIMEOUT, listed_pods::are_listed};
 use harness::{Cluster, annotation};
 use k8s_openapi::api::{apps::v1::StatefulSet, core::v1::Pod};
 use kube::{
@@ -16,8 +16,8 @@ use kube::{
 use serde_json::{Value, json};
 
 use crate::{
-    listed_pods,
     pods::{PodsFixture, is_gated, phase},
+    shared_installation::SharedInstallation,
 };
 
 fn stateful_set(replicas: u32) -> Value {
@@ -155,7 +155,8 @@ async fn a_stateful_set_runs_on_one_worker() -> Result<()> {
     let home = fixture.pods().list(&Default::default()).await?;
     ensure!(home.iter().all(is_gated), "the pods of the hub stay gated");
     let workload = all.first().context("a Workload")?.name_any();
-    listed_pods::are_listed(namespace, &workload, 2).await?;
+    let installation = SharedInstallation::get().await?.installation().await?;
+    are_listed(&installation, (namespace, &workload), 2).await?;
 
     // It goes to zero, and comes back with another size.
     let scale = |replicas: u32| Patch::Merge(json!({"spec": {"replicas": replicas}}));

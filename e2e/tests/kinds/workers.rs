@@ -1,7 +1,7 @@
 //! Jobs that are dispatched to workers.
 
 use anyhow::{Result, ensure};
-use e2e::{installation::TIMEOUT, objects::LONG, waits::while_pods_end};
+use e2e::{installation::TIMEOUT, listed_pods::are_listed, objects::LONG, waits::while_pods_end};
 use harness::{Follow, FollowedChange, RunVerdict};
 use kube::{ResourceExt, api::DynamicObject};
 use serde_json::Value;
@@ -11,7 +11,6 @@ use crate::{
     expect,
     fixture::KindFixture,
     kind_under_test::{JobPlan, KindUnderTest},
-    listed_pods,
 };
 
 pub(crate) async fn a_job_runs_on_a_worker_and_leaves_no_objects(
@@ -92,7 +91,8 @@ pub(crate) async fn a_job_is_deleted_while_it_runs_on_a_worker(
     fixture.submit_for_workers(&JobPlan::of("train", LONG)).await?;
     let running = fixture.until_running(fixture.worker(1), "train").await?.len();
     let workload = fixture.until_workload("train", "is there", |_| true).await?.name_any();
-    listed_pods::are_listed(fixture.namespace(), &workload, running).await?;
+    let listed = (fixture.namespace(), &*workload);
+    are_listed(&fixture.installation, listed, running).await?;
     fixture.delete(fixture.hub(), "train").await?;
     let workloads = fixture.workloads(fixture.hub());
     fixture.hub().until_gone(&workloads, &workload, 2 * TIMEOUT).await?;

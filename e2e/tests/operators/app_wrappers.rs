@@ -28,6 +28,7 @@ async fn a_wrapped_ray_cluster_runs_and_goes_with_its_app_wrapper() -> Result<()
         .await?;
     fixture.until_running("head", 1).await?;
     fixture.until_running("worker", 1).await?;
+    fixture.until_listed(2).await?;
     fixture.until_status(&fixture.hub, ("AppWrapper", "w"), "/status/phase", "Running").await?;
     fixture.delete("AppWrapper", "w").await?;
     fixture.until_nothing_left().await

@@ -1,18 +1,20 @@
 //! The installation that all tests share: a manager cluster, and one worker whose agent operates Ray and AppWrapper.
 
 use anyhow::{Context, Result, ensure};
+use crds::v1beta2::Workload;
 use e2e::{
     installation::{
         Installation, InstallationPlan, InstallationPorts, Program, TIMEOUT, first_user,
         operated_kinds,
     },
+    listed_pods::are_listed,
     objects,
 };
 use harness::{Cluster, LabPlan, RayHeads, Space, TestLab, free_port};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
     Api, Client, ResourceExt,
-    api::{DeleteParams, DynamicObject, PostParams},
+    api::{DeleteParams, DynamicObject, ListParams, PostParams},
     config::AuthInfo,
     core::{ApiResource, GroupVersionKind},
 };
@@ -166,6 +168,16 @@ impl OperatorFixture {
         let what = format!("{count} pods of {node_type} run");
         let all = self.worker.until_all(&pods, "", &what, 2 * TIMEOUT, holds).await?;
         Ok(all.into_iter().filter(of_type).collect())
+    }
+
+    /// The manager lists so many pods of the only Workload.
+    pub(crate) async fn until_listed(&self, number: usize) -> Result<()> {
+        let namespace = self.space.namespace();
+        let workloads: Api<Workload> = self.hub.api(namespace);
+        let all = workloads.list(&ListParams::default()).await?.items;
+        let workload = all.first().context("a Workload")?.name_any();
+        let installation = self.shared.installation().await?;
+        are_listed(&installation, (namespace, &workload), number).await
     }
 
     /// Until no pod is left on the worker, and the queue on the manager cluster has all of its quota.

@@ -35,6 +35,7 @@ async fn a_ray_job_runs_once_over_bad_heads_and_a_killed_agent() -> Result<()> {
     fixture
         .until_status(&fixture.worker, ("RayJob", "train"), "/status/jobStatus", "PENDING")
         .await?;
+    fixture.until_listed(2).await?;
     heads.set_fault(fixture.space.namespace(), HeadFault::Html);
     fixture.restart_agent().await?;
     let failing =

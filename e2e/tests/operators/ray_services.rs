@@ -68,6 +68,7 @@ async fn a_ray_service_serves_on_a_worker_without_an_operator() -> Result<()> {
     fixture
         .until_status(&fixture.hub, ("RayService", "rs"), "/status/serviceStatus", "Running")
         .await?;
+    fixture.until_listed(2).await?;
     // More than once only if a test beside this one has killed the agent.
     let configs = sent(&fixture);
     ensure!(!configs.is_empty() && configs.iter().all(|it| it == &["one"]), "{configs:?}");

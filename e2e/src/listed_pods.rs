@@ -1,18 +1,23 @@
 //! The pods of a Workload as the manager lists them, from the cluster that runs it.
 
 use anyhow::{Context, Result, ensure};
-use e2e::installation::{TIMEOUT, first_user};
 use http::Request;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, ResourceExt, api::ListParams};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use crate::shared_installation::SharedInstallation;
+use crate::installation::{Installation, TIMEOUT, first_user};
 
-/// The manager lists so many pods of a Workload, and each of them is one of the namespace on the cluster that it names.
-pub(crate) async fn are_listed(namespace: &str, workload: &str, number: usize) -> Result<()> {
-    let installation = SharedInstallation::get().await?.installation().await?;
+/// Waits until the manager lists so many pods of a Workload; each of them is one of the namespace on the cluster that it names.
+///
+/// # Errors
+/// If it lists others.
+pub async fn are_listed(
+    installation: &Installation<'_>,
+    (namespace, workload): (&str, &str),
+    number: usize,
+) -> Result<()> {
     let user = first_user(installation.hub.kubeconfig()?)?;
     let port = installation.ports().visibility();
     let client = installation.client_of("kueue-webhook-server-cert", port, user).await?;
