@@ -50,7 +50,27 @@ pub(crate) fn count_pods(state: &WrapperState<'_>) -> PodCounts {
             _ => counts.pending += 1,
         }
     }
+    counts.succeeded += pods_of_complete_jobs(state);
     counts
+}
+
+/// The pods that RayJobs had which are complete. The operator has deleted them with their RayCluster.
+///
+/// The official controller misses them, and runs a RayJob that succeeded again.
+fn pods_of_complete_jobs(state: &WrapperState<'_>) -> i64 {
+    let components = state.spec.components.iter().zip(&state.status.component_status);
+    let complete = components.filter(|(component, _)| {
+        let object = state.object_of(&component.template).filter(|object| state.owns(object));
+        object.is_some_and(|object| deployment_of_ray_job(object) == "Complete")
+    });
+    complete.map(|(_, status)| total(status.pod_sets.iter())).sum()
+}
+
+/// How far a RayJob is; empty for other kinds.
+fn deployment_of_ray_job(object: &Value) -> &str {
+    let is_ray_job =
+        object["kind"] == "RayJob" && text(&object["apiVersion"]).starts_with("ray.io/");
+    if is_ray_job { text(&object["status"]["jobDeploymentStatus"]) } else { "" }
 }
 
 /// Whether a pod uses a resource because of which its node is to be evacuated.
@@ -86,8 +106,12 @@ pub(crate) fn count_components(state: &WrapperState<'_>) -> ComponentCounts {
     counts
 }
 
-/// Whether a Job or a PyTorchJob says that it failed. Other kinds are judged by their pods.
+/// Whether a Job, a PyTorchJob or a RayJob says that it failed. Other kinds are judged by their pods.
 fn has_failed(object: &Value) -> bool {
+    // Its pods are gone, or run on without work.
+    if matches!(deployment_of_ray_job(object), "Failed" | "ValidationFailed") {
+        return true;
+    }
     let is_known = matches!(
         (text(&object["apiVersion"]), text(&object["kind"])),
         ("batch/v1", "Job") | ("kubeflow.org/v1", "PyTorchJob")

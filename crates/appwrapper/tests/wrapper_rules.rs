@@ -120,3 +120,49 @@ fn a_clock_that_goes_back_ends_no_period() {
             .any(|step| matches!(step, WrapperStep::RequeueAfter(after) if after.as_secs() == 5))
     );
 }
+
+/// A running AppWrapper with a RayJob of two pods, and that RayJob.
+fn wrapped_ray_job(state: &str) -> (Value, Value) {
+    let template = json!({"spec": {"containers": [{"name": "main"}]}});
+    let spec = json!({
+        "headGroupSpec": {"template": template},
+        "workerGroupSpecs": [{"groupName": "w", "replicas": 1, "template": template}],
+    });
+    let job = json!({
+        "apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": "j"},
+        "spec": {"rayClusterSpec": spec},
+    });
+    let mut wrapper = wrapper_in("Running", &json!([{"template": job}]));
+    wrapper["status"]["componentStatus"] = json!([{
+        "name": "j", "kind": "RayJob", "apiVersion": "ray.io/v1",
+        "podSets": [{"replicas": 1, "path": "p"}, {"replicas": 1, "path": "q"}],
+    }]);
+    let mut made = job;
+    made["metadata"]["ownerReferences"] = json!([{"uid": "u1", "controller": true}]);
+    made["status"] = json!({"jobDeploymentStatus": state});
+    (wrapper, made)
+}
+
+fn phase_after(state: &str, pods: &[&str]) -> Value {
+    let (wrapper, job) = wrapped_ray_job(state);
+    let pods = pods.iter().enumerate().map(|(index, phase)| {
+        let mut pod = pod(&format!("p{index}"));
+        pod["metadata"]["labels"] = json!({"workload.codeflare.dev/appwrapper": "aw1"});
+        pod["status"] = json!({"phase": phase});
+        pod
+    });
+    let children: Vec<Value> = std::iter::once(job).chain(pods).collect();
+    let status = status(&steps(&wrapper, &children, &[]));
+    if status.is_null() { wrapper["status"]["phase"].clone() } else { status["phase"].clone() }
+}
+
+#[test]
+fn a_complete_ray_job_is_not_run_again() {
+    assert_eq!(phase_after("Complete", &[]), "Succeeded");
+    assert_eq!(phase_after("Complete", &["Running"]), "Running", "its pods use quota");
+    assert_eq!(phase_after("Running", &[]), "Running");
+    assert_eq!(phase_after("Failed", &["Running"]), "Resetting");
+    let (wrapper, mut foreign) = wrapped_ray_job("Complete");
+    foreign["metadata"]["ownerReferences"] = Value::Null;
+    assert_eq!(status(&steps(&wrapper, &[foreign], &[]))["phase"], "Failed", "not its RayJob");
+}
