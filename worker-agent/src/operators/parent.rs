@@ -182,7 +182,8 @@ fn services_of(service: &Value) -> Vec<String> {
     own.into_iter().chain(of_clusters).filter(|name| !name.is_empty()).collect()
 }
 
-/// The zone of the spec, or UTC: the zone of a pod is that of its image. None if it is unknown.
+/// The zone of the spec, or UTC: the zone of a pod is that of its image. None if it is unknown. Zones are part of the program, since its image
+/// has no files of the system.
 fn time_zone(cron_job: &Value) -> Option<TimeZone> {
     match text(&cron_job["spec"]["timeZone"]) {
         "" => Some(TimeZone::UTC),
@@ -300,6 +301,12 @@ mod tests {
         let fresh = json!({"metadata": {"name": "s", "uid": "u"}});
         let unlabelled = json!({"kind": "Pod", "metadata": {"name": "p"}});
         assert!(!ParentKind::RayService.reads(&fresh, &unlabelled), "no cluster, no pods");
+    }
+
+    #[test]
+    fn time_zones_are_known_without_files_of_the_system() {
+        let zone = |name: &str| time_zone(&json!({"spec": {"timeZone": name}})).is_some();
+        assert!(zone("Europe/Berlin") && zone("") && !zone("Europe/Nowhere"));
     }
 
     #[test]
