@@ -16,9 +16,14 @@ use jobs::{
 };
 use serde_json::Value;
 
-/// All documents of the samples.
+/// All documents of the samples of kinds.
 fn samples() -> Vec<Value> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/samples/kinds");
+    samples_in("kinds")
+}
+
+fn samples_in(folder: &str) -> Vec<Value> {
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/samples");
+    let folder = samples.join(folder);
     let files = fs::read_dir(folder).expect("the samples").flatten().map(|file| file.path());
     let files = files.filter(|path| !path.ends_with("kustomization.yaml"));
     let documents = files.flat_map(|path| {
@@ -74,6 +79,38 @@ fn every_built_in_kind_has_a_sample_that_is_queued() {
     }
     let all: BTreeSet<&str> = Kinds::built_in().iter().map(jobs::Kind::framework).collect();
     assert_eq!(with_sample, all);
+}
+
+/// Each shape of a Ray object that names a queue is one that the webhooks of Kueue take, and no other does.
+#[test]
+fn samples_of_ray_with_a_queue_are_accepted() {
+    let gates = JobGates::default();
+    let mut without_queue = Vec::new();
+    for mut sample in samples_in("ray") {
+        let text = |field: &str| sample[field].as_str().unwrap_or_default();
+        let name = sample["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let Some(kind) = Kinds::built_in().find(text("apiVersion"), text("kind")) else {
+            without_queue.push(name);
+            continue;
+        };
+        if kind.decode(sample.clone()).expect("it decodes").queue_name().is_empty() {
+            sample["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "team-a".into();
+            let job = kind.decode(sample).expect("it decodes");
+            assert_ne!(validate::create(&job, gates), [], "{name}: it could have a queue");
+            without_queue.push(name);
+            continue;
+        }
+        let job = kind.decode(sample.clone()).expect("it decodes");
+        let facts = DefaultingFacts { namespace_managed: true, ..DefaultingFacts::default() };
+        let steps = job.defaults_by(facts, gates);
+        let patch = steps.iter().map(defaulting::PatchAdd::to_json).collect();
+        let patch: json_patch::Patch = serde_json::from_value(patch).expect("a JSON patch");
+        json_patch::patch(&mut sample, &patch).expect("it applies");
+        let job = kind.decode(sample).expect("it decodes");
+        assert_eq!(validate::create(&job, gates), [], "{name}");
+    }
+    without_queue.sort();
+    assert_eq!(without_queue, ["ray-nightly", "ray-with-rules"]);
 }
 
 /// These have a field for a node selector, and none for an affinity that is added.

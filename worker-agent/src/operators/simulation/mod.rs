@@ -13,7 +13,7 @@
 //! | `faults` | what goes wrong at a write, and what happens beside it |
 //! | `run` | an agent over a world, until nothing moves any more |
 //! | `scenario` | objects that are operated, and what must be true in the end |
-//! | `crash_tests`, `odd_spec_tests`, `refusal_tests`, `failure_tests` | the tests |
+//! | `crash_tests`, `odd_spec_tests`, `refusal_tests`, `failure_tests`, `sample_tests` | the tests |
 
 mod api;
 mod crash_tests;
@@ -25,5 +25,6 @@ mod odd_spec_tests;
 mod refusal_tests;
 mod request;
 mod run;
+mod sample_tests;
 mod scenario;
 mod world;
