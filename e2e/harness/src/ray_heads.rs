@@ -69,6 +69,8 @@ struct PlayedHeads {
     /// By namespace: tests that share the server fail their own heads only.
     faults: HashMap<String, HeadFault>,
     status: String,
+    /// By namespace, in place of that of all jobs.
+    statuses: HashMap<String, String>,
     submissions: Vec<Submission>,
     stopped: Vec<String>,
     configs: Vec<ServeConfig>,
@@ -131,6 +133,11 @@ impl RayHeads {
     /// The state of all jobs from now on.
     pub fn set_status(&self, status: &str) {
         status.clone_into(&mut lock(&self.heads).status);
+    }
+
+    /// The state of the jobs of a namespace from now on.
+    pub fn set_status_of(&self, namespace: &str, status: &str) {
+        lock(&self.heads).statuses.insert(namespace.to_owned(), status.to_owned());
     }
 
     /// How the heads of a namespace answer from now on.
@@ -201,8 +208,8 @@ async fn answer(
     heads: &Mutex<PlayedHeads>,
 ) -> Response<Full<Bytes>> {
     // `SERVICE.NAMESPACE.svc.DOMAIN`
-    let namespace = head.split('.').nth(1).unwrap_or_default();
-    let fault = lock(heads).faults.get(namespace).copied().unwrap_or_default();
+    let namespace = head.split('.').nth(1).unwrap_or_default().to_owned();
+    let fault = lock(heads).faults.get(&namespace).copied().unwrap_or_default();
     match fault {
         HeadFault::None => {}
         HeadFault::Hang => std::future::pending().await,
@@ -235,7 +242,7 @@ async fn answer(
             response(200, json!({"stopped": true}).to_string())
         }
         (_, id) if heads.submissions.iter().any(|it| it.id == id && it.head == head) => {
-            let status = &heads.status;
+            let status = heads.statuses.get(&namespace).unwrap_or(&heads.status);
             let info =
                 json!({"status": status, "message": format!("job is {status}"), "start_time": 1});
             response(200, info.to_string())

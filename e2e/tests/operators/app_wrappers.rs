@@ -9,7 +9,10 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::fixture::{OperatorFixture, cluster_spec};
+use crate::{
+    fixture::{OperatorFixture, cluster_spec},
+    ray_jobs::{ray_job, submitted},
+};
 
 /// A RayCluster in an AppWrapper: the agent makes the component, and operates it as well.
 #[tokio::test]
@@ -31,6 +34,28 @@ async fn a_wrapped_ray_cluster_runs_and_goes_with_its_app_wrapper() -> Result<()
     fixture.until_listed(2).await?;
     fixture.until_status(&fixture.hub, ("AppWrapper", "w"), "/status/phase", "Running").await?;
     fixture.delete("AppWrapper", "w").await?;
+    fixture.until_nothing_left().await
+}
+
+/// A RayJob in an AppWrapper runs once, and the AppWrapper ends with it on both clusters.
+#[tokio::test]
+async fn a_wrapped_ray_job_ends_its_app_wrapper() -> Result<()> {
+    let fixture = OperatorFixture::new("wrapped_job").await?;
+    let namespace = fixture.space.namespace();
+    let mut job = ray_job("wrapped");
+    job["metadata"] = json!({"name": "wrapped", "namespace": namespace});
+    fixture
+        .submit(&json!({
+            "apiVersion": "workload.codeflare.dev/v1beta2", "kind": "AppWrapper",
+            "metadata": {"name": "w", "labels": {"kueue.x-k8s.io/queue-name": "queue"}},
+            "spec": {"components": [{"template": job}]},
+        }))
+        .await?;
+    fixture.until_running("worker", 1).await?;
+    fixture.heads().set_status_of(namespace, "SUCCEEDED");
+    fixture.until_status(&fixture.hub, ("AppWrapper", "w"), "/status/phase", "Succeeded").await?;
+    let submitted = submitted(&fixture, "wrapped");
+    ensure!(submitted.len() == 1, "submitted once: {submitted:?}");
     fixture.until_nothing_left().await
 }
 

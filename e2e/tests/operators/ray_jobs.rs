@@ -20,7 +20,7 @@ pub(crate) fn ray_job(name: &str) -> Value {
 }
 
 /// The ids of jobs that were submitted for a RayJob.
-fn submitted(fixture: &OperatorFixture, name: &str) -> Vec<String> {
+pub(crate) fn submitted(fixture: &OperatorFixture, name: &str) -> Vec<String> {
     let prefix = format!("{name}-");
     let ids = fixture.heads().submissions().into_iter().map(|it| it.id);
     ids.filter(|id| id.starts_with(&prefix)).collect()
@@ -44,13 +44,12 @@ async fn a_ray_job_runs_once_over_bad_heads_and_a_killed_agent() -> Result<()> {
     let timeout = 2 * e2e::installation::TIMEOUT;
     fixture.worker.until(&api, "train", "has a head that says nothing", timeout, failing).await?;
     heads.set_fault(fixture.space.namespace(), HeadFault::None);
-    heads.set_status("SUCCEEDED");
+    heads.set_status_of(fixture.space.namespace(), "SUCCEEDED");
     fixture
         .until_status(&fixture.hub, ("RayJob", "train"), "/status/jobDeploymentStatus", "Complete")
         .await?;
     let submitted = submitted(&fixture, "train");
     ensure!(submitted.len() == 1, "submitted once: {submitted:?}");
-    heads.set_status("PENDING");
     fixture.until_nothing_left().await
 }
 
