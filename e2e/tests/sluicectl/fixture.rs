@@ -8,7 +8,7 @@ use e2e::{
     installation::{Installation, InstallationPlan, InstallationPorts, Program, TIMEOUT},
     waits,
 };
-use harness::{Cluster, Space, TestLab, program};
+use harness::{Cluster, LabPlan, Space, TestLab, program};
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 use tokio::process::Command;
@@ -31,8 +31,18 @@ pub(crate) struct CommandResult {
 }
 
 impl UnregisteredInstallation {
+    /// On the lab of all tests. Only one test may register its workers.
     pub(crate) async fn start(test: &str) -> Result<Self> {
-        let lab = TestLab::shared(2).await?;
+        Self::on(TestLab::shared(2).await?, test).await
+    }
+
+    /// On a lab of its own, which ends with the process.
+    pub(crate) async fn start_apart(test: &str) -> Result<Self> {
+        let lab = TestLab::start(LabPlan { workers: 2, audit: false }).await?;
+        Self::on(Box::leak(Box::new(lab)), test).await
+    }
+
+    async fn on(lab: &'static TestLab, test: &str) -> Result<Self> {
         let plan = InstallationPlan { workers: 2, elects: true };
         let installation = Installation::of(lab, plan, InstallationPorts::choose()?).await?;
         installation.install().await?;

@@ -28,7 +28,7 @@ fn path(namespace: &str, rest: &str) -> String {
 
 #[tokio::test]
 async fn logs_of_a_dispatched_job_come_back() -> Result<()> {
-    let fixture = UnregisteredInstallation::start("logs").await?;
+    let fixture = UnregisteredInstallation::start_apart("logs").await?;
     let joined = fixture.join(1, &["--allow-loopback"]).await?;
     ensure!(joined.code == 0, "{joined:?}");
     queue_and_nodes(&fixture).await?;
