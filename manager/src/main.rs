@@ -29,6 +29,7 @@ mod kueue_metrics;
 mod leader;
 mod listen;
 mod metrics_access;
+mod nested_places;
 mod process;
 mod ray_api;
 mod resource_names;

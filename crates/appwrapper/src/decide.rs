@@ -8,7 +8,7 @@
 //! ```
 //! Source: docs/reference/appwrapper.md §2.
 
-use std::{borrow::Borrow, time::Duration};
+use std::time::Duration;
 
 use crds::go_duration;
 use serde_json::{Value, json};
@@ -42,18 +42,7 @@ const RESUMED: &str = "Suspend is false";
 /// takes the steps in order up to the first that is refused, and calls again with the same objects and facts and with all answers of this
 /// pass, until no step is an order. Steps that are no orders come in the last call of a pass only.
 #[must_use]
-pub fn decide<C: Borrow<Value>>(
-    wrapper: &Value,
-    children: &[C],
-    answers: &[WrapperAnswer],
-    facts: &WrapperFacts,
-    settings: &WrapperSettings,
-) -> Vec<WrapperStep> {
-    let children: Vec<&Value> = children.iter().map(Borrow::borrow).collect();
-    decide_among(wrapper, &children, answers, facts, settings)
-}
-
-fn decide_among(
+pub fn decide(
     wrapper: &Value,
     children: &[&Value],
     answers: &[WrapperAnswer],

@@ -37,7 +37,13 @@ fn wrapper_in(phase: &str, components: &Value) -> Value {
 
 fn steps(wrapper: &Value, children: &[Value], answers: &[WrapperAnswer]) -> Vec<WrapperStep> {
     let facts = WrapperFacts { now: Timestamp::UNIX_EPOCH, evicted_nodes: BTreeMap::new() };
-    decide(wrapper, children, answers, &facts, &WrapperSettings::default())
+    decide(
+        wrapper,
+        &children.iter().collect::<Vec<_>>(),
+        answers,
+        &facts,
+        &WrapperSettings::default(),
+    )
 }
 
 fn status(steps: &[WrapperStep]) -> Value {

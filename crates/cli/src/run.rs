@@ -24,7 +24,7 @@ use crate::{
     fence::{self, FenceFailure},
     join::{self, HubAccount, JoinRequest, TokenRequestKind},
     leave::{self, LeaveFailure, LeaveRequest, WorkThere},
-    logs::{self, LogOutput, choice::LogWish},
+    logs::{self, LogOutput, choice::LogOptions},
     output::render,
     requests::{find, find_in, list, list_all, list_if_served},
     top::QueueList,
@@ -132,7 +132,7 @@ async fn run_logs(
 ) -> Result<(), CommandFailure> {
     let name: WorkloadQuery = args.name.parse()?;
     let namespace = args.namespace.clone().unwrap_or_else(|| hub.namespace());
-    let wish = LogWish {
+    let options = LogOptions {
         pod: args.pod.clone(),
         all_pods: args.all_pods,
         container: args.container.clone(),
@@ -145,7 +145,7 @@ async fn run_logs(
     };
     // Not among the lines of logs.
     let output = LogOutput { print, note: &|line| eprintln!("{line}") };
-    Ok(logs::logs(&hub.client, &namespace, &name, &wish, &output).await?)
+    Ok(logs::logs(&hub.client, &namespace, &name, &options, &output).await?)
 }
 
 /// Says why a name has no Workload, as far as a Job of that name shows it.

@@ -16,7 +16,6 @@ use engine::{
 };
 
 use crate::cluster_choice::ClusterRank;
-use crate::pending_placements::PlacementClass;
 use crate::{
     AssignedWorkload, Fleet, Nominated, PlacementConfig, PlacementRequest, WorkloadRequest,
 };
@@ -130,11 +129,9 @@ impl Fleet {
     /// Whether a Workload that waits for room would get this cluster now. It holds no quota, so it comes first, whatever its
     /// place in the order.
     fn is_wanted(&mut self, id: ClusterId, now: Time) -> bool {
-        let first = |class: &Arc<PlacementClass>, position| (Arc::clone(class), position);
-        let waiting: Vec<_> = self
-            .pending
-            .iter()
-            .filter_map(|(_, one)| Some(first(&one.class, one.first_position()?)))
+        let pending = self.pending.iter().map(|(_, one)| one);
+        let waiting: Vec<_> = pending
+            .filter_map(|one| Some((Arc::clone(&one.class), one.first_position()?)))
             .collect();
         waiting.into_iter().any(|(class, position)| {
             let config = self.config(&class.config);

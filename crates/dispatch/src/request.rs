@@ -59,7 +59,19 @@ impl WorkloadRequest {
     /// Whether two requests ask for the same pods of the same kind, under whatever guarantee.
     #[must_use]
     pub(crate) fn has_shape_of(&self, other: &Self) -> bool {
-        let shape = |one: &Self| Self { exactly_once: None, ..one.clone() };
-        self == other || self.exactly_once != other.exactly_once && shape(self) == shape(other)
+        // A new field is a part of the shape, unless it is left out here.
+        let Self {
+            kind,
+            namespace,
+            pod_sets,
+            affinity,
+            preferred,
+            together,
+            max_run_time,
+            exactly_once: _,
+        } = self;
+        (kind, namespace, pod_sets) == (&other.kind, &other.namespace, &other.pod_sets)
+            && (affinity, preferred) == (&other.affinity, &other.preferred)
+            && (together, max_run_time) == (&other.together, &other.max_run_time)
     }
 }

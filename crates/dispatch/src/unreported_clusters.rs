@@ -26,7 +26,7 @@ impl RacingWorkloads {
         self.0.values().filter(|clusters| clusters.contains(&cluster)).count()
     }
 
-    /// The clusters for whose queues a Workload waits.
+    /// The clusters with the queues that a Workload waits for.
     pub(crate) fn queues(&self, workload: WorkloadId) -> Vec<ClusterId> {
         self.0.get(&workload).cloned().unwrap_or_default()
     }

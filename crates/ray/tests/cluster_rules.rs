@@ -33,7 +33,13 @@ fn group(name: &str, replicas: i32) -> Value {
 
 fn steps(cluster: &Value, children: &[Value], answers: &[RayAnswer]) -> Vec<RayStep> {
     let moment = Moment { now: Timestamp::UNIX_EPOCH, seed: [1; 32] };
-    cluster::decide(cluster, children, answers, &moment, &OperatorSettings::default())
+    cluster::decide(
+        cluster,
+        &children.iter().collect::<Vec<_>>(),
+        answers,
+        &moment,
+        &OperatorSettings::default(),
+    )
 }
 
 fn created(steps: &[RayStep], kind: &str) -> Vec<Value> {
@@ -133,10 +139,11 @@ fn a_refused_pod_is_a_condition_and_a_new_attempt() {
 /// Orders of a pass with this seed: each pass has another one.
 fn pods_of(seed: u8, cluster: &Value, children: &[Value]) -> Vec<String> {
     let moment = Moment { now: Timestamp::UNIX_EPOCH, seed: [seed; 32] };
+    let children: Vec<&Value> = children.iter().collect();
     let mut answers = Vec::new();
     loop {
         let steps =
-            cluster::decide(cluster, children, &answers, &moment, &OperatorSettings::default());
+            cluster::decide(cluster, &children, &answers, &moment, &OperatorSettings::default());
         let pods = created(&steps, "Pod");
         if !pods.is_empty() || !steps.iter().any(RayStep::is_order) {
             let name = |pod: &Value| pod["metadata"]["name"].as_str().map(str::to_owned);

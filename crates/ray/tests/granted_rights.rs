@@ -25,8 +25,7 @@ fn rules_of_autoscaler() -> Vec<Value> {
         "spec": {"enableInTreeAutoscaling": true, "headGroupSpec": {"template": template}},
     });
     let moment = Moment { now: Timestamp::UNIX_EPOCH, seed: [1; 32] };
-    let children: &[Value] = &[];
-    let steps = cluster::decide(&cluster, children, &[], &moment, &OperatorSettings::default());
+    let steps = cluster::decide(&cluster, &[], &[], &moment, &OperatorSettings::default());
     let role = steps.into_iter().find_map(|step| match step {
         RayStep::Create(object) if object["kind"] == "Role" => Some(object),
         _ => None,

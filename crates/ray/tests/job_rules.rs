@@ -102,9 +102,10 @@ fn pass_with(
     let now: Timestamp = "2026-01-01T00:01:00Z".parse().expect("a time");
     let moment = Moment { now, seed: [3; 32] };
     let settings = OperatorSettings::default();
+    let children: Vec<&Value> = children.iter().collect();
     let (mut orders, mut answers) = (Vec::new(), Vec::new());
     for _ in 0..20 {
-        let steps = job::decide(job, children, &answers, &moment, &settings);
+        let steps = job::decide(job, &children, &answers, &moment, &settings);
         if !steps.iter().any(RayStep::is_order) {
             return Done { orders, end: steps };
         }

@@ -83,7 +83,14 @@ fn decide(
     answers: &[RayAnswer],
 ) -> Vec<RayStep> {
     let settings = OperatorSettings::default();
-    service::decide(service, children, memory, answers, &moment(), &settings)
+    service::decide(
+        service,
+        &children.iter().collect::<Vec<_>>(),
+        memory,
+        answers,
+        &moment(),
+        &settings,
+    )
 }
 
 /// A head with applications in this state.
@@ -247,8 +254,9 @@ fn a_cluster_of_another_owner_is_neither_used_nor_removed() {
     children.push(foreign);
     let settings = OperatorSettings::default();
     let later = Moment { now: "2027-01-01T00:00:00Z".parse().expect("a time"), seed: [1; 32] };
+    let family: Vec<&Value> = children.iter().collect();
     let steps =
-        service::decide(&service, &children, &ServiceMemory::default(), &[], &later, &settings);
+        service::decide(&service, &family, &ServiceMemory::default(), &[], &later, &settings);
     assert!(!steps.iter().any(|step| matches!(step, RayStep::Delete(_))), "{steps:?}");
     let mut deleted = service;
     deleted["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
@@ -281,9 +289,10 @@ fn a_replaced_cluster_is_removed_after_its_delay() {
     assert!(!orders.iter().any(|step| matches!(step, RayStep::Delete(_))));
     let memory = remembered(&ends).expect("a memory").clone();
     let settings = OperatorSettings::default();
+    let family: Vec<&Value> = children.iter().collect();
     for (time, is_removed) in [("2026-01-02T00:00:29Z", false), ("2026-01-02T00:00:30Z", true)] {
         let later = Moment { now: time.parse().expect("a time"), seed: [1; 32] };
-        let steps = service::decide(&service, &children, &memory, &[], &later, &settings);
+        let steps = service::decide(&service, &family, &memory, &[], &later, &settings);
         assert_eq!(matches!(steps.as_slice(), [RayStep::Delete(_)]), is_removed, "{time}");
     }
 }

@@ -110,7 +110,7 @@ fn verb(method: &Method, named: bool, watch: bool) -> &'static str {
     }
 }
 
-/// An extension of a request whose answer lasts for as long as there is a reader, such as a log. It has a connection to itself, and
+/// An extension of a request for an answer that lasts as long as its reader, such as a log. It has a connection to itself, and
 /// no limits of its length or its time other than those of the reader.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamedAnswer;

@@ -37,10 +37,14 @@ pub(crate) fn groups() -> Value {
 
 /// `/apis/visibility.kueue.x-k8s.io`.
 pub(crate) fn group() -> Value {
-    let mut group = fields_of_group();
-    group["kind"] = json!("APIGroup");
-    group["apiVersion"] = json!("v1");
-    group
+    api_group(fields_of_group())
+}
+
+/// A group as a document of its own.
+fn api_group(mut fields: Value) -> Value {
+    fields["kind"] = json!("APIGroup");
+    fields["apiVersion"] = json!("v1");
+    fields
 }
 
 fn fields_of_group() -> Value {
@@ -55,10 +59,7 @@ fn fields_of_group() -> Value {
 
 /// `/apis/visibility.sluice.dev`.
 pub(crate) fn sluice_group() -> Value {
-    let mut group = fields_of_sluice_group();
-    group["kind"] = json!("APIGroup");
-    group["apiVersion"] = json!("v1");
-    group
+    api_group(fields_of_sluice_group())
 }
 
 fn fields_of_sluice_group() -> Value {

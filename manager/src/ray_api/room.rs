@@ -2,11 +2,12 @@
 //!
 //! A head that never answers fills its own room only, and all heads of a namespace fill a part of the room. Watches last long and have room of their own, so that they do not keep others out.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
-use parking_lot::Mutex;
 use ray_api::RayApiRefusal;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::nested_places::{NestedPermit, NestedPlaces};
 
 /// Requests in flight that are no watches.
 const REQUESTS: usize = 256;
@@ -20,14 +21,12 @@ const PER_HEAD: usize = 16;
 /// Requests in flight to all Services of a namespace.
 const PER_NAMESPACE: usize = 64;
 
-/// Requests in flight to Services, by namespace and by name.
-type RequestsToHeads = HashMap<Box<str>, HashMap<Box<str>, usize>>;
-
 /// See the module.
 pub(super) struct RequestRoom {
     requests: Arc<Semaphore>,
     watches: Arc<Semaphore>,
-    heads: Arc<Mutex<RequestsToHeads>>,
+    /// By namespace and Service.
+    heads: NestedPlaces,
 }
 
 /// A place for one request. Dropping it makes it free.
@@ -35,19 +34,12 @@ pub(super) struct RequestPermit {
     _permit: OwnedSemaphorePermit,
 }
 
-/// A place for one request to a head.
-pub(super) struct HeadPermit {
-    heads: Arc<Mutex<RequestsToHeads>>,
-    namespace: Box<str>,
-    service: Box<str>,
-}
-
 impl Default for RequestRoom {
     fn default() -> Self {
         Self {
             requests: Arc::new(Semaphore::new(REQUESTS)),
             watches: Arc::new(Semaphore::new(WATCHES)),
-            heads: Arc::default(),
+            heads: NestedPlaces::default(),
         }
     }
 }
@@ -72,32 +64,11 @@ impl RequestRoom {
         &self,
         namespace: &str,
         service: &str,
-    ) -> Result<HeadPermit, RayApiRefusal> {
-        let mut heads = self.heads.lock();
-        let of_namespace = heads.get(namespace);
-        let all: usize = of_namespace.map_or(0, |it| it.values().sum());
-        let taken = of_namespace.and_then(|it| it.get(service)).copied().unwrap_or_default();
-        if taken >= PER_HEAD || all >= PER_NAMESPACE {
-            return Err(RayApiRefusal::TooManyRequests);
-        }
-        let (namespace, service): (Box<str>, Box<str>) = (namespace.into(), service.into());
-        *heads.entry(namespace.clone()).or_default().entry(service.clone()).or_default() += 1;
-        Ok(HeadPermit { heads: self.heads.clone(), namespace, service })
-    }
-}
-
-impl Drop for HeadPermit {
-    fn drop(&mut self) {
-        let mut heads = self.heads.lock();
-        let Some(of_namespace) = heads.get_mut(&self.namespace) else { return };
-        if let Some(taken) = of_namespace.get_mut(&self.service) {
-            *taken = taken.saturating_sub(1);
-        }
-        // Names come from callers, so the map must not grow with them.
-        of_namespace.retain(|_, taken| *taken > 0);
-        if of_namespace.is_empty() {
-            heads.remove(&self.namespace);
-        }
+    ) -> Result<NestedPermit, RayApiRefusal> {
+        let place = self.heads.enter(namespace, service, |taken| {
+            taken.by_both < PER_HEAD && taken.by_outer < PER_NAMESPACE
+        });
+        place.ok_or(RayApiRefusal::TooManyRequests)
     }
 }
 
@@ -108,13 +79,13 @@ mod tests {
     #[test]
     fn a_head_fills_its_own_room_only() {
         let room = RequestRoom::default();
-        let full: Vec<HeadPermit> =
+        let full: Vec<NestedPermit> =
             (0..PER_HEAD).map(|_| room.enter_head("ml", "hung").expect("room")).collect();
         assert!(room.enter_head("ml", "hung").is_err());
         assert!(room.enter_head("ml", "other").is_ok() && room.enter_head("x", "hung").is_ok());
         drop(full);
         assert!(room.enter_head("ml", "hung").is_ok());
-        assert!(room.heads.lock().is_empty());
+        assert!(room.heads.is_empty());
     }
 
     #[test]
@@ -122,7 +93,7 @@ mod tests {
         let room = RequestRoom::default();
         let enter =
             |namespace: &str, number: usize| room.enter_head(namespace, &format!("hung-{number}"));
-        let full: Vec<HeadPermit> =
+        let full: Vec<NestedPermit> =
             (0..PER_NAMESPACE).map(|number| enter("ml", number).expect("room")).collect();
         assert!(enter("ml", PER_NAMESPACE).is_err() && enter("other", 0).is_ok());
         drop(full);

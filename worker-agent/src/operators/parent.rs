@@ -103,17 +103,18 @@ impl ParentKind {
         moment: &Moment,
         settings: &AllSettings,
     ) -> Vec<PassStep> {
+        let children: Vec<&Value> = children.iter().map(|child| &**child).collect();
         let ray_answers = || answers.iter().map(OrderAnswer::for_ray).collect::<Vec<_>>();
         let steps = match self {
             Self::RayCluster => {
-                ray::cluster::decide(parent, children, &ray_answers(), moment, &settings.ray)
+                ray::cluster::decide(parent, &children, &ray_answers(), moment, &settings.ray)
             }
             Self::RayJob => {
-                ray::job::decide(parent, children, &ray_answers(), moment, &settings.ray)
+                ray::job::decide(parent, &children, &ray_answers(), moment, &settings.ray)
             }
             Self::RayService => {
                 let (answers, settings) = (ray_answers(), &settings.ray);
-                ray::service::decide(parent, children, &facts.memory, &answers, moment, settings)
+                ray::service::decide(parent, &children, &facts.memory, &answers, moment, settings)
             }
             Self::RayCronJob => {
                 let zone = time_zone(parent);
@@ -125,7 +126,7 @@ impl ParentKind {
                 let evicted_nodes = facts.evicted_nodes.clone();
                 let facts = WrapperFacts { now: moment.now, evicted_nodes };
                 let wrapper = &settings.wrapper;
-                let steps = appwrapper::decide(parent, children, &answers, &facts, wrapper);
+                let steps = appwrapper::decide(parent, &children, &answers, &facts, wrapper);
                 return steps.into_iter().map(|step| of_wrapper(parent, step)).collect();
             }
         };

@@ -7,7 +7,7 @@ use super::LogsFailure;
 
 /// What the command line asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LogWish {
+pub struct LogOptions {
     /// The pod.
     pub pod: Option<String>,
     /// All pods.
@@ -99,22 +99,25 @@ pub fn newest<'a>(workloads: &[&'a Workload]) -> Option<&'a str> {
 pub fn chosen(
     workload: &str,
     pods: &PodsOfWorkload,
-    wish: &LogWish,
+    options: &LogOptions,
 ) -> Result<(Vec<ChosenLog>, Vec<String>), LogsFailure> {
     let mut notes = Vec::new();
-    let pods = chosen_pods(workload, pods, wish, &mut notes)?;
+    let pods = chosen_pods(workload, pods, options, &mut notes)?;
     let mut logs = Vec::new();
     for pod in &pods {
-        let (shares_pod, containers) = containers_of(pod, wish);
+        let (shares_pod, containers) = containers_of(pod, options);
         let log = |container| ChosenLog { pod: pod.name.clone(), container, shares_pod };
         logs.extend(containers.into_iter().map(log));
         let running: Vec<&str> = pod.running().collect();
-        if pods.len() == 1 && running.len() > 1 && wish.container.is_none() && !wish.all_containers
+        if pods.len() == 1
+            && running.len() > 1
+            && options.container.is_none()
+            && !options.all_containers
         {
             notes.push(format!("Defaulted container {} out of: {}", running[0], names(pod)));
         }
     }
-    match (&wish.container, logs.is_empty()) {
+    match (&options.container, logs.is_empty()) {
         (Some(container), true) => {
             let mut containers: Vec<String> = pods
                 .iter()
@@ -132,12 +135,12 @@ pub fn chosen(
 fn chosen_pods<'a>(
     workload: &str,
     pods: &'a PodsOfWorkload,
-    wish: &LogWish,
+    options: &LogOptions,
     notes: &mut Vec<String>,
 ) -> Result<Vec<&'a PodOfWorkload>, LogsFailure> {
     let (workload, cluster) = (workload.to_owned(), pods.cluster.clone());
     let all = || pods.items.iter().map(|pod| pod.name.clone()).collect::<Vec<_>>();
-    if let Some(name) = &wish.pod {
+    if let Some(name) = &options.pod {
         let found = pods.items.iter().find(|pod| pod.name == *name);
         let absent = || LogsFailure::NoPod { workload, pod: name.clone(), cluster, pods: all() };
         return found.map(|pod| vec![pod]).ok_or_else(absent);
@@ -145,7 +148,7 @@ fn chosen_pods<'a>(
     let Some(first) = pods.items.first() else {
         return Err(LogsFailure::NoPods { workload, cluster });
     };
-    if wish.all_pods {
+    if options.all_pods {
         return Ok(pods.items.iter().collect());
     }
     if pods.items.len() > 1 {
@@ -154,13 +157,13 @@ fn chosen_pods<'a>(
     Ok(vec![first])
 }
 
-/// The containers whose logs are read, and whether they are several of the pod. A pod without a known container is asked without one.
-fn containers_of(pod: &PodOfWorkload, wish: &LogWish) -> (bool, Vec<Option<String>>) {
+/// The containers to read logs of, and whether they are several of the pod. A pod without a known container is asked without one.
+fn containers_of(pod: &PodOfWorkload, options: &LogOptions) -> (bool, Vec<Option<String>>) {
     let named = |name: &str| Some(name.to_owned());
-    if wish.all_containers {
+    if options.all_containers {
         return (true, pod.containers.iter().map(|one| named(&one.name)).collect());
     }
-    match &wish.container {
+    match &options.container {
         Some(wanted) => {
             let found = pod.containers.iter().find(|one| one.name == *wanted);
             (false, found.map(|one| named(&one.name)).into_iter().collect())
@@ -196,8 +199,11 @@ mod tests {
     }
 
     /// The prefixes of the chosen logs, and the notes.
-    fn lines(pods: &PodsOfWorkload, wish: &LogWish) -> Result<(Vec<String>, Vec<String>), String> {
-        let (logs, notes) = chosen("w", pods, wish).map_err(|failure| failure.to_string())?;
+    fn lines(
+        pods: &PodsOfWorkload,
+        options: &LogOptions,
+    ) -> Result<(Vec<String>, Vec<String>), String> {
+        let (logs, notes) = chosen("w", pods, options).map_err(|failure| failure.to_string())?;
         let line = |log: &ChosenLog| {
             format!("{}{}", log.prefix(), log.container.as_deref().unwrap_or_default())
         };
@@ -207,7 +213,7 @@ mod tests {
     #[test]
     fn the_first_pod_and_container_are_taken_and_others_are_named() {
         let two = pods(&[("head", &["init-a", "main", "side"]), ("worker-1", &["main"])]);
-        let (logs, notes) = lines(&two, &LogWish::default()).expect("logs");
+        let (logs, notes) = lines(&two, &LogOptions::default()).expect("logs");
         assert_eq!(logs, ["[head] main"]);
         assert_eq!(
             notes,
@@ -217,22 +223,25 @@ mod tests {
             ]
         );
         let one = pods(&[("only", &["main"])]);
-        assert_eq!(lines(&one, &LogWish::default()), Ok((vec!["[only] main".to_owned()], vec![])));
+        assert_eq!(
+            lines(&one, &LogOptions::default()),
+            Ok((vec!["[only] main".to_owned()], vec![]))
+        );
     }
 
     #[test]
     fn all_means_every_pod_and_container() {
         let two = pods(&[("head", &["init-a", "main"]), ("worker-1", &["main"])]);
-        let wish = LogWish { all_pods: true, ..LogWish::default() };
-        let (logs, notes) = lines(&two, &wish).expect("logs");
+        let options = LogOptions { all_pods: true, ..LogOptions::default() };
+        let (logs, notes) = lines(&two, &options).expect("logs");
         assert_eq!(logs, ["[head] main", "[worker-1] main"]);
         assert!(notes.is_empty(), "{notes:?}");
         let (logs, _) =
-            lines(&two, &LogWish { all_containers: true, ..wish.clone() }).expect("logs");
+            lines(&two, &LogOptions { all_containers: true, ..options.clone() }).expect("logs");
         assert_eq!(logs, ["[head/init-a] init-a", "[head/main] main", "[worker-1/main] main"]);
         // A container that some of the pods have.
         let container = Some("init-a".to_owned());
-        let (logs, _) = lines(&two, &LogWish { container, ..wish }).expect("logs");
+        let (logs, _) = lines(&two, &LogOptions { container, ..options }).expect("logs");
         assert_eq!(logs, ["[head] init-a"]);
     }
 
@@ -240,13 +249,14 @@ mod tests {
     fn what_is_not_there_is_said_with_what_is() {
         let one = pods(&[("a", &["main"]), ("b", &["side"])]);
         let pod = Some("c".to_owned());
-        let failure = lines(&one, &LogWish { pod, ..LogWish::default() });
+        let failure = lines(&one, &LogOptions { pod, ..LogOptions::default() });
         let expected = "Workload w has no pod c on cluster east; it has a, b";
         assert_eq!(failure, Err(expected.to_owned()));
         let container = Some("x".to_owned());
-        let failure = lines(&one, &LogWish { container, all_pods: true, ..LogWish::default() });
+        let failure =
+            lines(&one, &LogOptions { container, all_pods: true, ..LogOptions::default() });
         assert_eq!(failure, Err("no pod has a container x; there are main, side".to_owned()));
-        let failure = lines(&pods(&[]), &LogWish::default());
+        let failure = lines(&pods(&[]), &LogOptions::default());
         assert_eq!(failure, Err("Workload w has no pods on cluster east".to_owned()));
     }
 

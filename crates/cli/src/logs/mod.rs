@@ -12,7 +12,7 @@ use futures::future::try_join_all;
 use kube::{Api, Client, api::ListParams};
 
 use self::{
-    choice::{ChosenLog, LogWish, PodOfWorkload, chosen, newest},
+    choice::{ChosenLog, LogOptions, PodOfWorkload, chosen, newest},
     text::LogText,
 };
 use crate::{
@@ -110,7 +110,7 @@ pub async fn logs(
     client: &Client,
     namespace: &str,
     name: &WorkloadQuery,
-    wish: &LogWish,
+    options: &LogOptions,
     output: &LogOutput<'_>,
 ) -> Result<(), LogsFailure> {
     let workloads: Api<Workload> = Api::namespaced(client.clone(), namespace);
@@ -131,31 +131,31 @@ pub async fn logs(
     }
     // A job that is a pod, alone or in a group, means the pod.
     let of_name = name.names("Pod").then(|| name.name().to_owned());
-    let pod = wish.pod.clone().or_else(|| {
-        of_name.filter(|name| !wish.all_pods && pods.items.iter().any(|pod| pod.name == *name))
+    let pod = options.pod.clone().or_else(|| {
+        of_name.filter(|name| !options.all_pods && pods.items.iter().any(|pod| pod.name == *name))
     });
-    let wish = LogWish { pod, ..wish.clone() };
-    let (logs, notes) = chosen(workload, &pods, &wish)?;
+    let options = LogOptions { pod, ..options.clone() };
+    let (logs, notes) = chosen(workload, &pods, &options)?;
     notes.iter().for_each(|note| (output.note)(note));
-    read_all(client, &path, (&logs, &pods.cluster), &wish, output).await
+    read_all(client, &path, (&logs, &pods.cluster), &options, output).await
 }
 
 async fn read_all(
     client: &Client,
     path: &str,
     (logs, cluster): (&[ChosenLog], &str),
-    wish: &LogWish,
+    options: &LogOptions,
     output: &LogOutput<'_>,
 ) -> Result<(), LogsFailure> {
     let with_prefix = logs.len() > 1;
     let read = |log: ChosenLog| async move {
-        let target = requests::target(path, &log, wish);
+        let target = requests::target(path, &log, options);
         let mut text = LogText::new(with_prefix.then(|| log.prefix()));
         let whole = requests::log(client, &target, |bytes| (output.print)(&text.add(bytes))).await;
         (output.print)(&text.end());
         whole.map_err(|failure| failure.of(&log.pod, cluster))
     };
-    if !wish.follow {
+    if !options.follow {
         for log in logs {
             read(log.clone()).await?;
         }

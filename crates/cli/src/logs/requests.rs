@@ -9,7 +9,7 @@ use runtime::error_chain;
 
 use super::{
     LogsFailure,
-    choice::{ChosenLog, LogWish, PodsOfWorkload},
+    choice::{ChosenLog, LogOptions, PodsOfWorkload},
 };
 use crate::requests::RequestFailure;
 
@@ -41,7 +41,7 @@ pub(super) fn path(namespace: &str, workload: &str) -> String {
 }
 
 /// Path and query of a log.
-pub(super) fn target(path: &str, log: &ChosenLog, wish: &LogWish) -> String {
+pub(super) fn target(path: &str, log: &ChosenLog, options: &LogOptions) -> String {
     let mut target = format!("{path}/log?pod={}", log.pod);
     let mut add = |name: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -51,11 +51,11 @@ pub(super) fn target(path: &str, log: &ChosenLog, wish: &LogWish) -> String {
     };
     let flag = |is_set: bool| is_set.then(|| "true".to_owned());
     add("container", log.container.clone());
-    add("follow", flag(wish.follow));
-    add("previous", flag(wish.previous));
-    add("timestamps", flag(wish.timestamps));
-    add("tailLines", wish.tail.map(|count| count.to_string()));
-    add("sinceSeconds", wish.since_seconds.map(|count| count.to_string()));
+    add("follow", flag(options.follow));
+    add("previous", flag(options.previous));
+    add("timestamps", flag(options.timestamps));
+    add("tailLines", options.tail.map(|count| count.to_string()));
+    add("sinceSeconds", options.since_seconds.map(|count| count.to_string()));
     target
 }
 
@@ -127,21 +127,21 @@ mod tests {
         let pod =
             serde_json::from_str(r#"{"items": [{"name": "a", "containers": [{"name": "m"}]}]}"#);
         let pods: PodsOfWorkload = pod.expect("a list");
-        let wish = LogWish { follow: true, tail: Some(5), ..LogWish::default() };
-        let (logs, _) = super::super::chosen("w", &pods, &wish).expect("logs");
+        let options = LogOptions { follow: true, tail: Some(5), ..LogOptions::default() };
+        let (logs, _) = super::super::chosen("w", &pods, &options).expect("logs");
         let path = path("ml", "w");
         assert_eq!(
-            target(&path, &logs[0], &wish),
+            target(&path, &logs[0], &options),
             format!("{path}/log?pod=a&container=m&follow=true&tailLines=5")
         );
-        let wish = LogWish {
+        let options = LogOptions {
             previous: true,
             timestamps: true,
             since_seconds: Some(60),
-            ..LogWish::default()
+            ..LogOptions::default()
         };
         assert!(
-            target(&path, &logs[0], &wish)
+            target(&path, &logs[0], &options)
                 .ends_with("container=m&previous=true&timestamps=true&sinceSeconds=60")
         );
     }

@@ -11,7 +11,7 @@ pub struct LogText {
 }
 
 impl LogText {
-    /// A log whose lines have this prefix.
+    /// A log with this prefix before each line.
     #[must_use]
     pub fn new(prefix: Option<String>) -> Self {
         Self { prefix, pending: Vec::new() }

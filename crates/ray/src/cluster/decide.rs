@@ -2,7 +2,7 @@
 //!
 //! Source: docs/reference/ray.md §3.
 
-use std::{borrow::Borrow, time::Duration};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -44,18 +44,7 @@ const SOON: Duration = Duration::from_secs(2);
 /// order up to the first that is refused, and calls again with the same objects and moment and with all answers of this pass, until no
 /// step is an order. Steps that are no orders come in the last call of a pass only.
 #[must_use]
-pub fn decide<C: Borrow<Value>>(
-    cluster: &Value,
-    children: &[C],
-    answers: &[RayAnswer],
-    moment: &Moment,
-    settings: &OperatorSettings,
-) -> Vec<RayStep> {
-    let children: Vec<&Value> = children.iter().map(Borrow::borrow).collect();
-    decide_among(cluster, &children, answers, moment, settings)
-}
-
-fn decide_among(
+pub fn decide(
     cluster: &Value,
     children: &[&Value],
     answers: &[RayAnswer],

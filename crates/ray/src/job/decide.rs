@@ -2,7 +2,7 @@
 //!
 //! Source: docs/reference/ray.md §8.
 
-use std::{borrow::Borrow, time::Duration};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -36,18 +36,7 @@ const POLL: Duration = Duration::from_secs(3);
 /// `children` are the objects of its namespace that it may own or meet: RayClusters, Services and Jobs by name, and the pod of the head
 /// of its cluster. The protocol of steps and answers is that of [`crate::cluster::decide`]; a request to a head is an order as well.
 #[must_use]
-pub fn decide<C: Borrow<Value>>(
-    job: &Value,
-    children: &[C],
-    answers: &[RayAnswer],
-    moment: &Moment,
-    settings: &OperatorSettings,
-) -> Vec<RayStep> {
-    let children: Vec<&Value> = children.iter().map(Borrow::borrow).collect();
-    decide_among(job, &children, answers, moment, settings)
-}
-
-fn decide_among(
+pub fn decide(
     job: &Value,
     children: &[&Value],
     answers: &[RayAnswer],

@@ -2,7 +2,7 @@
 //!
 //! Source: docs/reference/ray.md §9.
 
-use std::{borrow::Borrow, time::Duration};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -46,19 +46,7 @@ const POLL: Duration = Duration::from_secs(2);
 /// name. `memory` is what the last pass left in [`RayStep::Remember`]. The protocol of steps and answers is that of
 /// [`crate::cluster::decide`]; a request to a head is an order as well.
 #[must_use]
-pub fn decide<C: Borrow<Value>>(
-    service: &Value,
-    children: &[C],
-    memory: &ServiceMemory,
-    answers: &[RayAnswer],
-    moment: &Moment,
-    settings: &OperatorSettings,
-) -> Vec<RayStep> {
-    let children: Vec<&Value> = children.iter().map(Borrow::borrow).collect();
-    decide_among(service, &children, memory, answers, moment, settings)
-}
-
-fn decide_among(
+pub fn decide(
     service: &Value,
     children: &[&Value],
     memory: &ServiceMemory,

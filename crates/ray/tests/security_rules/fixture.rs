@@ -69,7 +69,7 @@ pub(crate) fn decide(
     settings: &OperatorSettings,
 ) -> Vec<RayStep> {
     let moment = Moment { now: Timestamp::UNIX_EPOCH, seed: [1; 32] };
-    cluster::decide(cluster, children, answers, &moment, settings)
+    cluster::decide(cluster, &children.iter().collect::<Vec<_>>(), answers, &moment, settings)
 }
 
 /// The objects that secure a cluster, as `Kind/name`.

@@ -8,26 +8,26 @@
 //! |---|---|
 //! | [`WorkloadCall`], [`LogQuery`] | what a request asks for |
 //! | `reviews` | the rights on the manager cluster that it needs |
-//! | [`place_of`], [`check_copy`] | the cluster that runs a Workload, and the copy there |
+//! | [`location_of`], [`check_copy`] | the cluster that runs a Workload, and the copy there |
 //! | [`PodOwners`] | which pods belong to the Workload |
 //! | [`WorkloadPodList`] | the list of pods |
 //! | [`PodsRefusal`] | why there is no answer |
 
 mod call;
 mod list;
+mod location;
 mod log_query;
 mod observed;
 mod owners;
-mod place;
 mod refusal;
 mod reviews;
 
 pub use self::{
     call::{WorkloadCall, WorkloadPart},
     list::{WorkloadPod, WorkloadPodList},
+    location::{WorkloadLocation, check_copy, location_of},
     log_query::LogQuery,
     observed::{ObservedObject, ObservedPod, ObservedPodPage},
     owners::{PodBelonging, PodOwners, owner_path},
-    place::{WorkloadPlace, check_copy, place_of},
     refusal::PodsRefusal,
 };

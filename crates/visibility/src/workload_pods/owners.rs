@@ -1,4 +1,4 @@
-//! Which pods belong to a Workload: those whose controllers lead to a job of it.
+//! Which pods belong to a Workload: the controllers of each lead to a job of it.
 //!
 //! Labels and annotations of pods are copied from templates, and any pod can bear them, so that they prove nothing. They only exclude: a
 //! pod that names another Workload costs no search. An owner is read, and counts only if it has the uid that the reference says.

@@ -124,7 +124,7 @@ pub enum PodsRefusal {
 }
 
 impl PodsRefusal {
-    /// A refusal of a request for a log by its cluster, whose texts are not trusted: only the first characters of one line count.
+    /// A refusal of a request for a log by its cluster. Texts of a cluster are not trusted: only the first characters of one line count.
     #[must_use]
     pub fn of_cluster(cluster: &str, code: StatusCode, message: &str) -> Self {
         let line = message.lines().next().unwrap_or_default();

@@ -346,6 +346,7 @@ impl RayWorld {
         let kind = id.split('/').next().expect("a kind");
         let Some(parent) = self.objects.get(id).cloned() else { return };
         let children = self.children(kind);
+        let children: Vec<&Value> = children.iter().collect();
         let mut seed = [7; 32];
         seed[..8].copy_from_slice(&self.now.as_millisecond().to_le_bytes());
         let moment = Moment { now: self.now, seed };

@@ -182,6 +182,7 @@ impl WrapperWorld {
     fn one_pass(&mut self, id: &str) {
         let wrapper = self.objects[id].clone();
         let children: Vec<Value> = self.objects.values().cloned().collect();
+        let children: Vec<&Value> = children.iter().collect();
         let evicted =
             self.node_labels.iter().filter(|(_, labels)| labels.as_str() == Some("EVICT"));
         let gpu = BTreeSet::from(["nvidia.com/gpu".to_owned()]);

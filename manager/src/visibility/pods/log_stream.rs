@@ -30,7 +30,7 @@ pub(super) enum LogSource {
     Awaited(BoxFuture<'static, Result<ClientBody, PodsRefusal>>),
 }
 
-/// The pod whose log is read.
+/// The pod that a log is of.
 #[derive(Clone)]
 pub(super) struct LogPod {
     pub(super) reads: ClusterReads,

@@ -33,8 +33,8 @@ use tokio::time::timeout;
 use visibility::{
     VisibilityAnswer,
     workload_pods::{
-        LogQuery, PodOwners, PodsRefusal, WorkloadCall, WorkloadPart, WorkloadPlace,
-        WorkloadPodList, check_copy, place_of,
+        LogQuery, PodOwners, PodsRefusal, WorkloadCall, WorkloadLocation, WorkloadPart,
+        WorkloadPodList, check_copy, location_of,
     },
 };
 
@@ -42,11 +42,14 @@ pub(crate) use self::metrics::PodsMetrics;
 use self::{
     log_stream::{LogPod, LogSource, LogStream},
     reads::{ClusterReads, JSON, WantedObject},
-    room::{PodsPermit, PodsRoom},
+    room::PodsRoom,
     search::{FoundPods, PodSearch},
 };
 use super::server::respond;
-use crate::answer_body::{AnswerLimits, passed_on};
+use crate::{
+    answer_body::{AnswerLimits, passed_on},
+    nested_places::NestedPermit,
+};
 
 /// The time from a request to a list, or to the pod of a log.
 const SEARCH_WITHIN: Duration = Duration::from_secs(30);
@@ -73,7 +76,7 @@ struct RunningWorkload {
     reads: ClusterReads,
     workload: Workload,
     owners: PodOwners,
-    permit: PodsPermit,
+    permit: NestedPermit,
 }
 
 impl WorkloadPodsApi {
@@ -138,9 +141,9 @@ impl WorkloadPodsApi {
         })?;
         let workload =
             workload.ok_or_else(|| PodsRefusal::UnknownWorkload(call.workload.to_owned()))?;
-        let worker = match place_of(&workload)? {
-            WorkloadPlace::Home => String::new(),
-            WorkloadPlace::Worker(name) => name,
+        let worker = match location_of(&workload)? {
+            WorkloadLocation::Home => String::new(),
+            WorkloadLocation::Worker(name) => name,
         };
         let name = &*cluster.insert(worker);
         let permit = self.room.enter(name, call.namespace)?;
@@ -194,7 +197,7 @@ impl WorkloadPodsApi {
         &self,
         pod: LogPod,
         (call, query): (&WorkloadCall<'_>, &LogQuery),
-        permit: PodsPermit,
+        permit: NestedPermit,
     ) -> Result<Response, PodsRefusal> {
         let target = query.target(&pod.namespace, &pod.name);
         let reads = pod.reads.clone();

@@ -1,12 +1,11 @@
 //! Room for requests about pods: of all, of one cluster, and of one namespace on one cluster. A log that is followed has its place until
 //! its end.
 //!
-//! A worker that never answers fills its own room only, and so does a namespace whose users follow many logs.
+//! A worker that never answers fills its own room only, and so does a namespace of users that follow many logs.
 
-use std::{collections::HashMap, sync::Arc};
-
-use parking_lot::Mutex;
 use visibility::workload_pods::PodsRefusal;
+
+use crate::nested_places::{NestedPermit, NestedPlaces};
 
 /// Requests of all clusters. Connections of API servers have room for more.
 const ALL: usize = 160;
@@ -17,51 +16,24 @@ const PER_CLUSTER: usize = 32;
 /// Requests of one namespace to one cluster.
 const PER_NAMESPACE: usize = 16;
 
-/// Requests in flight, by cluster and namespace.
-type RequestsToClusters = HashMap<Box<str>, HashMap<Box<str>, usize>>;
-
 /// See the module.
 #[derive(Default)]
-pub(super) struct PodsRoom(Arc<Mutex<RequestsToClusters>>);
-
-/// A place for one request. Dropping it makes it free.
-pub(super) struct PodsPermit {
-    requests: Arc<Mutex<RequestsToClusters>>,
-    cluster: Box<str>,
-    namespace: Box<str>,
-}
+pub(super) struct PodsRoom(NestedPlaces);
 
 impl PodsRoom {
     /// A place for a request to a cluster.
     ///
     /// # Errors
     /// If there is none.
-    pub(super) fn enter(&self, cluster: &str, namespace: &str) -> Result<PodsPermit, PodsRefusal> {
-        let mut requests = self.0.lock();
-        let all: usize = requests.values().flat_map(HashMap::values).sum();
-        let there = requests.get(cluster);
-        let of_cluster: usize = there.map_or(0, |it| it.values().sum());
-        let of_namespace = there.and_then(|it| it.get(namespace)).copied().unwrap_or_default();
-        if all >= ALL || of_cluster >= PER_CLUSTER || of_namespace >= PER_NAMESPACE {
-            return Err(PodsRefusal::TooMany(cluster.to_owned()));
-        }
-        let (cluster, namespace): (Box<str>, Box<str>) = (cluster.into(), namespace.into());
-        *requests.entry(cluster.clone()).or_default().entry(namespace.clone()).or_default() += 1;
-        Ok(PodsPermit { requests: self.0.clone(), cluster, namespace })
-    }
-}
-
-impl Drop for PodsPermit {
-    fn drop(&mut self) {
-        let mut requests = self.requests.lock();
-        let Some(there) = requests.get_mut(&self.cluster) else { return };
-        if let Some(taken) = there.get_mut(&self.namespace) {
-            *taken = taken.saturating_sub(1);
-        }
-        there.retain(|_, taken| *taken > 0);
-        if there.is_empty() {
-            requests.remove(&self.cluster);
-        }
+    pub(super) fn enter(
+        &self,
+        cluster: &str,
+        namespace: &str,
+    ) -> Result<NestedPermit, PodsRefusal> {
+        let place = self.0.enter(cluster, namespace, |taken| {
+            taken.by_all < ALL && taken.by_outer < PER_CLUSTER && taken.by_both < PER_NAMESPACE
+        });
+        place.ok_or_else(|| PodsRefusal::TooMany(cluster.to_owned()))
     }
 }
 
@@ -69,7 +41,7 @@ impl Drop for PodsPermit {
 mod tests {
     use super::*;
 
-    fn fill(room: &PodsRoom, cluster: &str, namespace: &str, count: usize) -> Vec<PodsPermit> {
+    fn fill(room: &PodsRoom, cluster: &str, namespace: &str, count: usize) -> Vec<NestedPermit> {
         (0..count).map(|_| room.enter(cluster, namespace).expect("room")).collect()
     }
 
@@ -85,14 +57,14 @@ mod tests {
         drop(first);
         assert!(room.enter("hung", "c").is_ok());
         drop(second);
-        assert!(room.0.lock().is_empty());
+        assert!(room.0.is_empty());
     }
 
     #[test]
     fn all_clusters_together_have_a_limit() {
         let room = PodsRoom::default();
         let clusters: Vec<String> = (0..ALL / PER_NAMESPACE).map(|one| one.to_string()).collect();
-        let full: Vec<Vec<PodsPermit>> =
+        let full: Vec<Vec<NestedPermit>> =
             clusters.iter().map(|cluster| fill(&room, cluster, "a", PER_NAMESPACE)).collect();
         assert!(room.enter("one-more", "a").is_err());
         drop(full);

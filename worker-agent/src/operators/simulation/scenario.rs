@@ -18,7 +18,7 @@ pub(super) enum OperatedObject {
     HostsCluster,
     /// One with its state in Redis.
     StoredCluster,
-    /// One whose pods are made again when its spec changes, which it does once.
+    /// One with pods that are made again when its spec changes, which it does once.
     UpgradedCluster,
     /// A RayJob that the agent submits.
     HttpJob,

@@ -9,25 +9,25 @@ use crds::{
 };
 use runtime::watch::Key;
 
-use super::FleetRegistry;
 use crate::control::workloads::{WorkloadChange, WorkloadPhase};
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct WantedGuarantees(BTreeSet<Key>);
 
-impl FleetRegistry {
-    /// Records whether a Workload asks for ExactlyOnce. One that has finished asks for nothing.
-    pub(crate) fn observe_guarantee(&mut self, change: &WorkloadChange) {
+impl WantedGuarantees {
+    /// Records whether a Workload asks for ExactlyOnce. One that has finished asks for nothing. Returns whether that changes
+    /// anything.
+    pub(super) fn observe(&mut self, change: &WorkloadChange) -> bool {
         let open = change.after.as_ref().filter(|_| change.phase != Some(WorkloadPhase::Finished));
         let asks = open.is_some_and(|workload| {
             annotation(&workload.metadata, EXECUTION) == Some(EXACTLY_ONCE)
         });
-        let all = &mut self.guarantees.0;
-        let changed = if asks { all.insert(change.key.clone()) } else { all.remove(&change.key) };
-        if changed {
-            let wants = !all.is_empty();
-            self.fleet.set_wants_leases(wants);
-        }
+        if asks { self.0.insert(change.key.clone()) } else { self.0.remove(&change.key) }
+    }
+
+    /// Whether any Workload asks for it.
+    pub(super) fn is_wanted(&self) -> bool {
+        !self.0.is_empty()
     }
 }

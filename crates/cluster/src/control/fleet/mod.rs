@@ -58,7 +58,7 @@ use super::{
     elastic_slices::extending,
     outbox::{Purpose, Subject, Ticket, Tracked, upsert},
     timers::{Agenda, Reevaluation},
-    workloads::Workloads,
+    workloads::{WorkloadChange, Workloads},
 };
 use crate::control::{key_map::KeyMap, measurement::Measurement};
 
@@ -98,6 +98,13 @@ pub(crate) struct FleetRegistry {
 }
 
 impl FleetRegistry {
+    /// Records whether a Workload asks for ExactlyOnce itself.
+    pub(crate) fn observe_guarantee(&mut self, change: &WorkloadChange) {
+        if self.guarantees.observe(change) {
+            self.fleet.set_wants_leases(self.guarantees.is_wanted());
+        }
+    }
+
     pub(crate) fn fleet(&self) -> &Fleet {
         &self.fleet
     }

@@ -19,9 +19,6 @@ use crate::control::time::{SECOND, engine_time, nanos};
 const DEFAULT_RESERVATION: GangReservationPolicy =
     GangReservationPolicy { after: 30 * SECOND, max_share: 100 };
 
-/// `leaseDuration` of a policy without one.
-const DEFAULT_LEASE_SECONDS: u64 = 60;
-
 /// How queued work moves under a policy that says no more than that it does.
 const DEFAULT_REBALANCE: RebalancePolicy =
     RebalancePolicy { min_gain: 0, cooldown: 30 * SECOND, max_moves: 1 };
@@ -81,9 +78,10 @@ fn read_leases(spec: &Disconnection, lost_after: Option<Duration>) -> Option<Lea
         _ => Fencing::Confirmed,
     };
     let duration = GoDuration::parse(&spec.lease_duration).and_then(GoDuration::positive);
-    let seconds = duration.map_or(DEFAULT_LEASE_SECONDS, |one| one.as_secs());
-    let seconds =
-        i64::try_from(seconds).unwrap_or(i64::MAX).clamp(MIN_LEASE_SECONDS, i64::from(i32::MAX));
+    let seconds = duration.map_or(LeasePolicy::DEFAULT.duration / SECOND, |one| {
+        i64::try_from(one.as_secs()).unwrap_or(i64::MAX)
+    });
+    let seconds = seconds.clamp(MIN_LEASE_SECONDS, i64::from(i32::MAX));
     (spec.execution == EXACTLY_ONCE).then(|| LeasePolicy {
         fencing,
         duration: seconds.saturating_mul(SECOND),

@@ -21,6 +21,8 @@ use crate::control::{
 #[derive(Debug)]
 pub(super) struct Owners {
     kinds: Kinds,
+    /// Those of them with jobs that are sets of pods.
+    sets: Kinds,
     /// Workloads by the job that owns them.
     owned: KeyMap<JobKey, BTreeSet<Key>>,
     /// Jobs by the Workload that they name.
@@ -30,7 +32,8 @@ pub(super) struct Owners {
 impl Owners {
     /// Owners of these kinds.
     pub(super) fn new(kinds: Kinds) -> Self {
-        Self { kinds, owned: KeyMap::new(), naming: KeyMap::new() }
+        let sets = kinds.iter().filter(|kind| kind.members().is_some()).cloned();
+        Self { sets: Kinds::new(sets), kinds, owned: KeyMap::new(), naming: KeyMap::new() }
     }
 
     /// Records the owners of a Workload.
@@ -143,13 +146,8 @@ impl Owners {
         key: &'w Key,
         workload: &'w Workload,
     ) -> impl Iterator<Item = (JobKey, &'w str)> {
-        let sets: Vec<&Kind> = self.kinds.iter().filter(|kind| kind.members().is_some()).collect();
         let references = self.references(workload).iter();
-        references.filter_map(move |owner| {
-            let kind = sets.iter().find(|kind| kind.is_kind_of(&owner.api_version, &owner.kind))?;
-            let set = Key { namespace: key.namespace.clone(), name: owner.name.as_str().into() };
-            Some((JobKey::new(kind, &set), owner.uid.as_str()))
-        })
+        references.filter_map(|owner| Some((job_key(&self.sets, key, owner)?, owner.uid.as_str())))
     }
 
     /// The controller alone, if it is a job, or all owners.
@@ -165,10 +163,15 @@ impl Owners {
 
     /// The job that an owner reference of an object in a namespace names.
     pub(super) fn owner_key(&self, owned: &Key, owner: &OwnerReference) -> Option<JobKey> {
-        let kind = self.kinds.find(&owner.api_version, &owner.kind)?;
-        let key = Key { namespace: owned.namespace.clone(), name: owner.name.as_str().into() };
-        Some(JobKey::new(kind, &key))
+        job_key(&self.kinds, owned, owner)
     }
+}
+
+/// The job of one of these kinds that an owner reference names.
+fn job_key(kinds: &Kinds, owned: &Key, owner: &OwnerReference) -> Option<JobKey> {
+    let kind = kinds.find(&owner.api_version, &owner.kind)?;
+    let key = Key { namespace: owned.namespace.clone(), name: owner.name.as_str().into() };
+    Some(JobKey::new(kind, &key))
 }
 
 /// Whether a Workload can be this job's. One that the job only names must be of the same epoch, and no other job's.

@@ -151,8 +151,8 @@ fn find_move(
 }
 
 impl DispatchEvaluation<'_> {
-    /// Keeps a Workload among those that wait for queues: one of an earlier process, and one whose race began before any report
-    /// counted.
+    /// Keeps a Workload among those that wait for queues: one of an earlier process, and one in a race that began before any
+    /// report counted.
     pub(super) fn remember_queued(&mut self, hub: &LocalWorkload) {
         let Some(id) =
             self.inputs.workloads.id_of(self.key).filter(|_| self.races_beside_reports())

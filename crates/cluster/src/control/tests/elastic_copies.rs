@@ -46,22 +46,32 @@ fn manager(pods: i32, (clone_pods, job_pods): (i32, i32)) -> ManagerControl {
     control
 }
 
-/// Resizes as `where subject fields`, and every other order that ends work.
-fn resizes(step: &Decisions) -> Vec<String> {
+/// Orders that end work, by their purposes, and those that write a size, as this describes their bodies.
+pub(super) fn ends_and_sizes(
+    step: &Decisions,
+    describe: impl Fn(&Ticket, &Value) -> Option<String>,
+) -> Vec<String> {
     let ends = ["stop", "retry", "evict", "job-delete", "clone-delete", "workload-delete"];
     let words = step.orders.iter().filter_map(|order| {
         let purpose = order.ticket.purpose;
         if ends.contains(&purpose.name()) {
             return Some(purpose.to_string());
         }
-        let is_resize = [Purpose::Resize, Purpose::ResizeCopy].contains(&purpose);
+        let is_size = [Purpose::Resize, Purpose::ResizeCopy].contains(&purpose);
         let body: Value = serde_json::from_slice(order.write.request().body()).ok()?;
-        let pods = body.pointer(PODS).or(body.pointer("/spec/parallelism"));
-        let what = if body.pointer(PODS).is_some() { "workload" } else { "job" };
-        let to = if order.ticket.target.to == Destination::Home { "hub" } else { "east" };
-        is_resize.then(|| format!("{to} {what} {}", pods.unwrap_or(&body)))
+        describe(&order.ticket, &body).filter(|_| is_size)
     });
     words.collect()
+}
+
+/// Resizes as `where subject fields`, and every other order that ends work.
+fn resizes(step: &Decisions) -> Vec<String> {
+    ends_and_sizes(step, |ticket, body| {
+        let pods = body.pointer(PODS).or(body.pointer("/spec/parallelism"));
+        let what = if body.pointer(PODS).is_some() { "workload" } else { "job" };
+        let to = if ticket.target.to == Destination::Home { "hub" } else { "east" };
+        Some(format!("{to} {what} {}", pods.unwrap_or(body)))
+    })
 }
 
 fn refuse(control: &mut ManagerControl, step: &Decisions) {

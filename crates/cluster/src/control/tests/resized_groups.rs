@@ -2,6 +2,7 @@
 
 use super::{
     dispatched::{connect, dispatching_lists, done, east},
+    elastic_copies::ends_and_sizes,
     *,
 };
 
@@ -116,18 +117,11 @@ fn manager(workers: i32, (clone_workers, copy_workers): (i32, i32)) -> ManagerCo
 
 /// Sizes that are written, as `what workers`, and every order that ends work.
 fn resizes(step: &Decisions) -> Vec<String> {
-    let ends = ["stop", "retry", "evict", "job-delete", "clone-delete", "workload-delete"];
-    let words = step.orders.iter().filter_map(|order| {
-        let purpose = order.ticket.purpose;
-        if ends.contains(&purpose.name()) {
-            return Some(purpose.to_string());
-        }
-        let body: Value = serde_json::from_slice(order.write.request().body()).ok()?;
+    ends_and_sizes(step, |_, body| {
         let clone = body.pointer("/spec/podSets/1/count").map(|n| format!("clone {n}"));
         let copy = body.pointer("/spec/workerGroupSpecs/0/replicas").map(|n| format!("copy {n}"));
-        clone.or(copy).filter(|_| purpose == Purpose::ResizeCopy)
-    });
-    words.collect()
+        clone.or(copy)
+    })
 }
 
 fn ticket(step: &Decisions) -> Ticket {

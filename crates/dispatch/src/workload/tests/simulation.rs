@@ -283,7 +283,7 @@ enum SimulatedDispatcher {
     Single,
     /// All that are usable.
     Race,
-    /// One, whose queues decide within [`QUEUE_TIME`]. The Workload may move to others meanwhile.
+    /// One, and its queues decide within [`QUEUE_TIME`]. The Workload may move to others meanwhile.
     Queue,
 }
 
@@ -373,7 +373,7 @@ impl DispatchSimulation {
         }
     }
 
-    /// The clusters whose queues decide, with the one that the Workload moves to, and until when.
+    /// The clusters with the queues that decide, with the one that the Workload moves to, and until when.
     fn queues(&self, hub: &LocalWorkload) -> Option<(Vec<ClusterId>, Time)> {
         let is_queued = self.dispatcher == SimulatedDispatcher::Queue;
         let mut race = Some(hub.nominated_clusters.clone()).filter(|_| is_queued)?;
@@ -1004,32 +1004,36 @@ fn a_dispatch_without_faults_raises_no_epoch() {
     }
 }
 
+/// What agents do that admit nothing by themselves.
+const WITHOUT_ADMISSION: [SimulatedAgent; 3] =
+    [SimulatedAgent::Start, SimulatedAgent::Stop, SimulatedAgent::Remove];
+
+/// A Workload that waits for the queue of the first cluster and moves to the second one.
+fn waiting_on_both() -> DispatchSimulation {
+    let mut simulation = DispatchSimulation::new(2, SimulatedDispatcher::Queue, SETTINGS);
+    let waits = |worker: &SimulatedWorker| worker.seen.clone.is_some();
+    until(&mut simulation, &WITHOUT_ADMISSION, |simulation| waits(&simulation.workers[0]));
+    simulation.play(&InjectedFault::Move { worker: 1 });
+    until(&mut simulation, &WITHOUT_ADMISSION, |simulation| waits(&simulation.workers[1]));
+    simulation
+}
+
 #[test]
 fn a_move_takes_the_workload_to_another_cluster_within_its_epoch() {
-    let mut simulation = DispatchSimulation::new(2, SimulatedDispatcher::Queue, SETTINGS);
-    let start = [SimulatedAgent::Start, SimulatedAgent::Stop, SimulatedAgent::Remove];
-    let waits = |worker: &SimulatedWorker| worker.seen.clone.is_some();
-    until(&mut simulation, &start, |simulation| waits(&simulation.workers[0]));
-    simulation.play(&InjectedFault::Move { worker: 1 });
-    until(&mut simulation, &start, |simulation| waits(&simulation.workers[1]));
-    assert!(waits(&simulation.workers[0]), "it keeps its place in the queue");
+    let mut simulation = waiting_on_both();
+    assert!(simulation.workers[0].seen.clone.is_some(), "it keeps its place in the queue");
     simulation.agent(1, SimulatedAgent::Admit);
-    until(&mut simulation, &start, |simulation| simulation.workers[1].runs());
+    until(&mut simulation, &WITHOUT_ADMISSION, |simulation| simulation.workers[1].runs());
     assert!(simulation.workers[0].is_empty());
     assert_eq!(simulation.truth.hub.epoch, 1);
 }
 
 #[test]
 fn a_queue_that_decides_during_a_move_keeps_the_workload() {
-    let mut simulation = DispatchSimulation::new(2, SimulatedDispatcher::Queue, SETTINGS);
-    let start = [SimulatedAgent::Start, SimulatedAgent::Stop, SimulatedAgent::Remove];
-    let waits = |worker: &SimulatedWorker| worker.seen.clone.is_some();
-    until(&mut simulation, &start, |simulation| waits(&simulation.workers[0]));
-    simulation.play(&InjectedFault::Move { worker: 1 });
-    until(&mut simulation, &start, |simulation| waits(&simulation.workers[1]));
+    let mut simulation = waiting_on_both();
     simulation.agent(0, SimulatedAgent::Admit);
     simulation.now += 1;
     simulation.agent(1, SimulatedAgent::Admit);
-    until(&mut simulation, &start, |simulation| simulation.workers[0].runs());
+    until(&mut simulation, &WITHOUT_ADMISSION, |simulation| simulation.workers[0].runs());
     assert!(simulation.workers[1].is_empty());
 }

@@ -17,7 +17,7 @@ use super::{
 
 /// Where the pods of a Workload are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WorkloadPlace {
+pub enum WorkloadLocation {
     /// On the manager cluster.
     Home,
     /// On this worker.
@@ -28,10 +28,10 @@ pub enum WorkloadPlace {
 ///
 /// # Errors
 /// If no cluster runs it yet; with what it waits for.
-pub fn place_of(workload: &Workload) -> Result<WorkloadPlace, PodsRefusal> {
+pub fn location_of(workload: &Workload) -> Result<WorkloadLocation, PodsRefusal> {
     let status = &workload.status;
     if let Some(name) = status.cluster_name.as_ref().filter(|name| !name.is_empty()) {
-        return Ok(WorkloadPlace::Worker(name.clone()));
+        return Ok(WorkloadLocation::Worker(name.clone()));
     }
     let waits = |why: String| {
         Err(PodsRefusal::NotPlaced { workload: name_of(&workload.metadata).to_owned(), why })
@@ -42,7 +42,7 @@ pub fn place_of(workload: &Workload) -> Result<WorkloadPlace, PodsRefusal> {
     }
     let is = |condition: &str| is_true(&status.conditions, condition);
     if is(ADMITTED) || is(FINISHED) {
-        return Ok(WorkloadPlace::Home);
+        return Ok(WorkloadLocation::Home);
     }
     if is(QUOTA_RESERVED) {
         let checks: Vec<&str> = status.admission_checks.iter().map(|one| &*one.name).collect();
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_workload_without_a_cluster_says_what_it_waits_for() {
         let refused = |status: &Value| {
-            let refusal = place_of(&workload(status)).expect_err("no place");
+            let refusal = location_of(&workload(status)).expect_err("no place");
             assert_eq!(refusal.code(), 409);
             refusal.to_string()
         };
@@ -126,20 +126,20 @@ mod tests {
         );
         let mut deactivated = workload(&json!({}));
         deactivated.spec.active = Some(false);
-        let refusal = place_of(&deactivated).expect_err("no place").to_string();
+        let refusal = location_of(&deactivated).expect_err("no place").to_string();
         assert_eq!(refusal, says("it is deactivated"));
     }
 
     #[test]
     fn pods_are_on_the_recorded_cluster_or_at_home() {
-        let place = |status: &Value| place_of(&workload(status)).expect("a place");
-        let worker = WorkloadPlace::Worker("east".to_owned());
+        let place = |status: &Value| location_of(&workload(status)).expect("a place");
+        let worker = WorkloadLocation::Worker("east".to_owned());
         assert_eq!(place(&json!({"clusterName": "east"})), worker);
         let finished = condition("Finished", "True", "");
         assert_eq!(place(&json!({"clusterName": "east", "conditions": [finished]})), worker);
         for of_home in ["Admitted", "Finished"] {
             let conditions = json!({"conditions": [condition(of_home, "True", "")]});
-            assert_eq!(place(&conditions), WorkloadPlace::Home, "{of_home}");
+            assert_eq!(place(&conditions), WorkloadLocation::Home, "{of_home}");
         }
     }
 
