@@ -370,3 +370,28 @@ fn a_refused_head_of_a_nested_cohort_competes_for_the_others() {
         assert_eq!(decisions(&world.play(step)), decisions(&reevaluating.play(step)));
     }
 }
+
+/// The change that makes a target of it came without a priority class, which requeues nothing, as in upstream. The
+/// class that follows changes no priority.
+#[test]
+fn a_target_whose_class_came_after_its_priority_is_not_missed() -> Result<(), TestCaseError> {
+    let objects = [
+        "cohort c0 gpu/h100=1",
+        "cq q0 cohort=c0 gpu/h100=2",
+        "cq q1 cohort=c0 within=lower reclaim=any borrow-within-cohort=1 gpu/h100=2",
+        "cq q2 cohort=c0 gpu/h100=1",
+    ]
+    .map(str::to_owned);
+    let mut world = World::new("settings", &objects);
+    for line in [
+        "wl w7 q=q1 pods=1 gpu=1 prio=1 t=2",
+        "wl w0 q=q1 pods=1 gpu=6 prio=1 t=3",
+        "cycle",
+        "cycle",
+        "wl w7 q=q0 pods=1 gpu=1 prio=0 t=6",
+        "wl w7 q=q0 pods=1 gpu=1 prio=0 t=6 class",
+    ] {
+        world.say(line);
+    }
+    world.requeueing_never_misses()
+}

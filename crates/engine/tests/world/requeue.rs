@@ -48,7 +48,7 @@ impl World {
         }
     }
 
-    /// A target may have been older before, or of higher priority without a priority class.
+    /// A target may have been older before, or of higher priority at a time without a priority class.
     fn has_new_targets(&self, entry: &CycleEntry) -> bool {
         let names = self.player.engine.names();
         let known = |kind, name: &str| self.player.known.get(&(kind, name.to_owned()));
@@ -56,14 +56,12 @@ impl World {
             Some(Event::Workload(_, spec)) => Some(spec.priority),
             _ => None,
         };
-        let said_again = |id| {
+        let lines_of = |id| {
             let prefix = format!("wl {} ", names.workloads.name(id));
-            self.lines.iter().filter(|line| line.starts_with(&prefix)).count() > 1
+            self.lines.iter().filter(move |line| line.starts_with(&prefix))
         };
-        let classless = |id| match known("wl", names.workloads.name(id)) {
-            Some(Event::Workload(_, spec)) => !spec.has_priority_class,
-            _ => true,
-        };
+        let said_again = |id| lines_of(id).count() > 1;
+        let classless = |id| lines_of(id).any(|line| !line.split(' ').any(|word| word == "class"));
         let equal = |id| priority(id) == priority(entry.workload);
         let mut targets = entry.targets.iter().map(|target| target.workload);
         targets.any(|id| (equal(id) || classless(id)) && said_again(id))
