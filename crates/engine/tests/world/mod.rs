@@ -131,12 +131,18 @@ impl World {
 
     /// Submits a Workload again with a changed line.
     fn resubmit(&mut self, index: usize, change: impl FnOnce(&str) -> String) {
-        let prefix = format!("wl w{index} ");
-        let known = self.player.known.contains_key(&("wl", format!("w{index}")));
-        let last = self.lines.iter().rev().find(|line| line.starts_with(&prefix));
-        if let Some(line) = last.filter(|_| known).map(|line| change(line)) {
+        let name = format!("w{index}");
+        let last = self.lines_of(&name).next_back();
+        let known = self.player.known.contains_key(&("wl", name));
+        if let Some(line) = last.filter(|_| known).map(change) {
             self.say(&line);
         }
+    }
+
+    /// The lines that submitted a Workload and changed it, in order.
+    pub(crate) fn lines_of(&self, workload: &str) -> impl DoubleEndedIterator<Item = &str> {
+        let prefix = format!("wl {workload} ");
+        self.lines.iter().map(String::as_str).filter(move |line| line.starts_with(&prefix))
     }
 
     fn id(&self, index: usize) -> Option<engine::ids::WorkloadId> {

@@ -48,7 +48,7 @@ impl World {
         }
     }
 
-    /// A target may have been older before, or of higher priority at a time without a priority class.
+    /// A target may have been older before, or of higher priority before a change without a priority class.
     fn has_new_targets(&self, entry: &CycleEntry) -> bool {
         let names = self.player.engine.names();
         let known = |kind, name: &str| self.player.known.get(&(kind, name.to_owned()));
@@ -56,15 +56,13 @@ impl World {
             Some(Event::Workload(_, spec)) => Some(spec.priority),
             _ => None,
         };
-        let lines_of = |id| {
-            let prefix = format!("wl {} ", names.workloads.name(id));
-            self.lines.iter().filter(move |line| line.starts_with(&prefix))
-        };
-        let said_again = |id| lines_of(id).count() > 1;
-        let classless = |id| lines_of(id).any(|line| !line.split(' ').any(|word| word == "class"));
-        let equal = |id| priority(id) == priority(entry.workload);
+        let has_class = |line: &str| line.split(' ').any(|word| word == "class");
         let mut targets = entry.targets.iter().map(|target| target.workload);
-        targets.any(|id| (equal(id) || classless(id)) && said_again(id))
+        targets.any(|id| {
+            let mut changes = self.lines_of(names.workloads.name(id)).skip(1).peekable();
+            let is_younger = changes.peek().is_some() && priority(id) == priority(entry.workload);
+            is_younger || changes.any(|line| !has_class(line))
+        })
     }
 
     /// The cycle of the last trace line that matches.
