@@ -56,6 +56,8 @@ pub struct Installation<'a> {
     ray_security: Option<PathBuf>,
     /// Kinds that an administrator declares, and the file with their definitions.
     declared: Option<(Kinds, PathBuf)>,
+    /// Agents admit by the queues of their workers.
+    queues: bool,
 }
 
 /// Ports of the first manager, which are part of the manifests.
@@ -113,6 +115,7 @@ impl<'a> Installation<'a> {
             head_proxy: None,
             ray_security: None,
             declared: None,
+            queues: false,
         })
     }
 
@@ -135,6 +138,7 @@ impl<'a> Installation<'a> {
             head_proxy: None,
             ray_security: None,
             declared: None,
+            queues: false,
         })
     }
 
@@ -158,6 +162,12 @@ impl<'a> Installation<'a> {
     #[must_use]
     pub fn built_in(self, folder: PathBuf) -> Self {
         Self { build: Some(folder), ..self }
+    }
+
+    /// The same with agents that admit by the queues of their workers.
+    #[must_use]
+    pub fn with_queues(self) -> Self {
+        Self { queues: true, ..self }
     }
 
     /// The same with agents that operate Ray and AppWrapper, and reach Ray heads by this proxy.
@@ -188,6 +198,9 @@ impl<'a> Installation<'a> {
     }
 
     fn worker_folder(&self) -> &'static str {
+        if self.queues {
+            return "config/worker/quota";
+        }
         match (&self.head_proxy, &self.ray_security) {
             (Some(_), Some(_)) => "config/worker/ray-security",
             (Some(_), None) => "config/worker/operators",

@@ -2,7 +2,11 @@
 
 use std::{net::SocketAddr, path::PathBuf};
 
-use clap::{Parser, ValueEnum};
+use clap::{
+    Parser,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+};
+use cluster::control::AdmissionMode;
 
 use crate::operators::OperatorMode;
 
@@ -23,7 +27,7 @@ pub(crate) struct AgentArgs {
     pub(crate) kubeconfig: Option<PathBuf>,
 
     /// How dispatched Workloads are admitted.
-    #[arg(long, value_enum, default_value = "thin")]
+    #[arg(long, value_parser = admission_modes(), default_value = "thin")]
     pub(crate) admission: AdmissionMode,
 
     /// Whether the agent operates RayClusters, RayJobs, RayServices, RayCronJobs and AppWrappers itself.
@@ -55,11 +59,15 @@ pub(crate) struct AgentArgs {
     pub(crate) log_format: String,
 }
 
-/// How dispatched Workloads are admitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AdmissionMode {
-    /// By the free capacity of nodes.
-    Thin,
-    /// By ClusterQueues of the worker.
-    Quota,
+/// The modes of admission by their names.
+fn admission_modes() -> impl TypedValueParser<Value = AdmissionMode> {
+    let names = [
+        PossibleValue::new("thin").help("By the free capacity of nodes"),
+        PossibleValue::new("quota")
+            .help("By the ClusterQueues of the worker, and the free capacity of nodes"),
+    ];
+    PossibleValuesParser::new(names).map(|name| match name.as_str() {
+        "quota" => AdmissionMode::Quota,
+        _ => AdmissionMode::Thin,
+    })
 }

@@ -21,10 +21,7 @@ use clap::Parser;
 use mimalloc::MiMalloc;
 use runtime::telemetry::{self, LogFormat};
 
-use crate::{
-    args::{AdmissionMode, AgentArgs},
-    config::AgentConfiguration,
-};
+use crate::{args::AgentArgs, config::AgentConfiguration};
 
 /// Most allocations are strings of decoded objects, made by one thread and dropped by another: less CPU per Workload
 /// than with the allocator of the C library, for the same memory.
@@ -53,10 +50,6 @@ async fn main() -> ExitCode {
 }
 
 async fn run(args: &AgentArgs) -> anyhow::Result<()> {
-    anyhow::ensure!(
-        args.admission == AdmissionMode::Thin,
-        "--admission=quota: this version admits by the room on the nodes only"
-    );
     let config = AgentConfiguration::load(args.config.as_deref())?;
     let stop = runtime::on_signal().context("signals")?;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "starting");

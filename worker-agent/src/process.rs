@@ -47,7 +47,8 @@ pub(crate) async fn run(
     serve(args, &counters, &stop, &mut tasks).await?;
     let known = Kinds::built_in().with(&declared_kinds(args.job_kinds.as_deref())?);
     let settings = AgentSettings::new(config.policy(), &known.with_workloads())
-        .with_lease(&config.namespace, &identity().context("identity of the agent's Lease")?);
+        .with_lease(&config.namespace, &identity().context("identity of the agent's Lease")?)
+        .admitting(args.admission);
     let mut stores = Stores::new(client.clone(), &counters.watches, stop.clone());
     let reporter = Reporter {
         component: COMPONENT.to_owned(),
@@ -63,15 +64,13 @@ pub(crate) async fn run(
         security: ray_security(args.ray_security.as_deref())?,
         namespace: config.namespace.clone(),
     };
+    // The label with any value: several managers may share the worker.
+    let sources =
+        Sources::agent(&mut stores, settings.kinds(), MULTI_KUEUE_ORIGIN, &config.namespace);
+    let sources = if settings.has_queues() { sources.with_queues(&mut stores) } else { sources };
     let leader = Leader {
         client,
-        // The label with any value: several managers may share the worker.
-        sources: Sources::agent(
-            &mut stores,
-            settings.kinds(),
-            MULTI_KUEUE_ORIGIN,
-            &config.namespace,
-        ),
+        sources,
         control: AgentControl::new(settings),
         election: election(config)?,
         metrics: counters,

@@ -328,6 +328,10 @@ impl Fleet {
     /// Removes a finished or deleted Workload. Its id may be reused.
     pub fn workload_removed(&mut self, workload: WorkloadId) {
         self.unplace(workload);
+        // The number may be given to another Workload.
+        for local in self.clusters.iter_mut().filter_map(|cluster| cluster.local.as_mut()) {
+            local.set_bound(workload, Vec::new());
+        }
     }
 
     /// Excludes a cluster that did not take a Workload, for everything of this cause: a minute at first, then longer and

@@ -61,7 +61,7 @@ pub use lease::{
     AgentBeat, CopyVerdict, FENCE_MARGIN, FenceRecord, Fencing, GrantHolder, GrantIssuer,
     GrantTiming, HubGrant, IssuerStep, LeaseStamp, LeasedCopy, STOP_TIME, WorkerLeases,
 };
-pub use local_nodes::LocalNode;
+pub use local_nodes::{LocalNode, NodeUsage};
 pub use node_class_reduction::{join_equal_classes, reduce_classes};
 pub use orphan_cleanup::{HubWorkload, ListedCopy, OrphanScan, find_orphans};
 pub use placement_message::placement_message;

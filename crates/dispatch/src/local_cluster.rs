@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use engine::ids::ClusterId;
+use engine::ids::{ClusterId, WorkloadId};
 
-use crate::{AssignedPodSet, AssignedWorkload, Fleet, LocalNode, NodeClassCapacity};
+use crate::{AssignedPodSet, AssignedWorkload, Fleet, LocalNode, NodeClassCapacity, NodeUsage};
 
 impl Fleet {
     /// Makes a cluster one with known nodes. Its report says what it runs, and has no nodes.
@@ -16,6 +16,16 @@ impl Fleet {
     pub fn set_local_node(&mut self, id: ClusterId, name: &str, node: Option<LocalNode>) {
         if let Some(local) = &mut self.mark_changed(id).local {
             local.set_node(name, node);
+        }
+    }
+
+    /// Records what the bound pods of a Workload take on the agent's cluster, by node; what they take is not free, and would be if the
+    /// Workload was preempted.
+    pub fn set_bound(&mut self, id: ClusterId, workload: WorkloadId, pods: Vec<NodeUsage>) {
+        let cluster = self.mark_changed(id);
+        if cluster.local.as_mut().is_some_and(|local| local.set_bound(workload, pods)) {
+            // Another Workload may have room now once this one is gone.
+            cluster.placed_at = cluster.changed;
         }
     }
 

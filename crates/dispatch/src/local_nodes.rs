@@ -16,9 +16,11 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use engine::{Amount, ids::ResourceId, node_selection::NodeTaint, topology::HOSTNAME_LABEL};
+use engine::ids::{ResourceId, WorkloadId};
+use engine::{Amount, node_selection::NodeTaint, topology::HOSTNAME_LABEL};
 
 use crate::node_class_reduction::join_equal_classes;
+use crate::refusal::CapacityShortage;
 use crate::worker_cluster::PlacementSerial;
 use crate::{AssignedWorkload, NodeClassCapacity};
 
@@ -40,6 +42,23 @@ impl LocalNode {
         let label = self.labels.iter().find(|(key, _)| **key == *HOSTNAME_LABEL);
         label.map(|(_, value)| &**value)
     }
+
+    fn release(&mut self, amounts: &[(ResourceId, Amount)]) {
+        for (resource, amount) in amounts {
+            if let Some((_, free)) = self.free.iter_mut().find(|(one, _)| one == resource) {
+                *free += *amount;
+            }
+        }
+    }
+}
+
+/// What pods take on a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeUsage {
+    /// The name of the node.
+    pub node: Box<str>,
+    /// Amounts by resource.
+    pub amounts: Vec<(ResourceId, Amount)>,
 }
 
 /// Amounts of pods that are counted on a node, by resource. They are 128 bits wide, so that what was added is subtracted exactly.
@@ -54,7 +73,7 @@ struct PodsOnNode {
 }
 
 /// A placed Workload.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct CountedWorkload {
     work: Arc<AssignedWorkload>,
     pods: Vec<PodsOnNode>,
@@ -63,12 +82,14 @@ struct CountedWorkload {
 }
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct LocalNodes {
     nodes: BTreeMap<Box<str>, LocalNode>,
     /// What is counted, by node. Nodes without any have no entry; a node that is gone may have one.
     counted: BTreeMap<Box<str>, CountedAmounts>,
     placed: BTreeMap<PlacementSerial, CountedWorkload>,
+    /// What bound pods of Workloads take, of those that may be preempted. Free amounts of nodes are without it.
+    bound: BTreeMap<WorkloadId, Vec<NodeUsage>>,
     /// Placed Workloads with pods that have no assigned nodes.
     unassigned: BTreeSet<PlacementSerial>,
     /// Names of nodes by their hostname label.
@@ -151,6 +172,44 @@ impl LocalNodes {
     /// Counts the pods of a Workload no longer.
     pub(crate) fn remove(&mut self, serial: PlacementSerial) {
         self.uncount(serial);
+    }
+
+    /// Records what the bound pods of a Workload take. Returns whether that differs.
+    pub(crate) fn set_bound(&mut self, workload: WorkloadId, pods: Vec<NodeUsage>) -> bool {
+        if self.bound.get(&workload).map_or(&[][..], Vec::as_slice) == pods {
+            return false;
+        }
+        match pods.is_empty() {
+            true => self.bound.remove(&workload),
+            false => self.bound.insert(workload, pods),
+        };
+        true
+    }
+
+    /// Workloads with bound pods.
+    pub(crate) fn with_bound_pods(&self) -> impl Iterator<Item = WorkloadId> {
+        self.bound.keys().copied()
+    }
+
+    /// Whether a Workload would fit without the counted pods of these placements and the bound pods of these Workloads.
+    ///
+    /// # Errors
+    /// If its pods would not fit.
+    pub(crate) fn check_fit_without(
+        &self,
+        work: &AssignedWorkload,
+        counted: &BTreeSet<PlacementSerial>,
+        bound: impl Fn(WorkloadId) -> bool,
+    ) -> Result<(), CapacityShortage> {
+        let mut after = self.clone();
+        counted.iter().for_each(|serial| after.remove(*serial));
+        let leaving = self.bound.iter().filter(|(workload, _)| bound(**workload));
+        for usage in leaving.flat_map(|(_, pods)| pods) {
+            if let Some(node) = after.nodes.get_mut(&usage.node) {
+                node.release(&usage.amounts);
+            }
+        }
+        after.assign(work).map(drop)
     }
 
     /// The nodes with what bound and counted pods leave, in classes by labels with these keys.

@@ -13,6 +13,7 @@ use engine::{
 
 use crate::cluster_choice::PlacementRequest;
 use crate::fleet::Fleet;
+use crate::local_nodes::LocalNodes;
 use crate::pending_placements::PlacementClass;
 use crate::queue_order::WaitingPosition;
 use crate::refusal::{ClusterRefusal, PlacementRefusal};
@@ -55,8 +56,8 @@ impl Fleet {
         let mut reasons = Vec::new();
         let config = self.config(request.config);
         for cluster in class.clusters(&config) {
-            let leaves = self.serials_on(cluster, |workload| gone.contains(&workload));
-            match self.evaluate_without(&class, position, cluster, &leaves, now) {
+            let leaving = self.leaving_on(cluster, |workload| gone.contains(&workload));
+            match self.evaluate_without(&class, position, cluster, &leaving, now) {
                 Ok(()) => return None,
                 Err(refusal) => reasons.push((cluster, refusal)),
             }
@@ -75,9 +76,11 @@ impl Fleet {
         let mut found = Vec::new();
         let config = self.config(request.config);
         for cluster in class.clusters(&config) {
-            let all = self.serials_on(cluster, |_| true);
+            let all = self.leaving_on(cluster, |_| true);
             if self.evaluate_without(&class, position, cluster, &all, now).is_ok() {
-                found.push(self.placed_workloads(cluster).map(|(workload, _)| workload).collect());
+                let placed = self.placed_workloads(cluster).map(|(workload, _)| workload);
+                let all: BTreeSet<WorkloadId> = placed.chain(all.bound).collect();
+                found.push(all.into_iter().collect());
             }
         }
         found
@@ -97,7 +100,10 @@ impl Fleet {
         let priority = position.0.priority;
         let leaves = |placed: &PlacedWorkload| grown || placed.priority < Some(priority);
         let leaving = cluster.placed().filter(|(_, placed)| leaves(placed));
-        let leaving: BTreeSet<PlacementSerial> = leaving.map(|(serial, _)| serial).collect();
+        let placements = leaving.map(|(serial, _)| serial).collect();
+        // The priority of one whose pods are all bound is not known here; a cycle decides.
+        let bound = cluster.local.iter().flat_map(LocalNodes::with_bound_pods).collect();
+        let leaving = Leaving { placements, bound };
         (grown || placed) && self.evaluate_without(class, position, id, &leaving, now).is_ok()
     }
 
@@ -106,26 +112,39 @@ impl Fleet {
         class: &PlacementClass,
         position: WaitingPosition,
         id: ClusterId,
-        gone: &BTreeSet<PlacementSerial>,
+        gone: &Leaving,
         now: Time,
     ) -> Result<(), ClusterRefusal> {
         let policy = &self.config(&class.config).policy;
         self.check_eligible(class, policy, id, now)?;
         let cluster = &mut self.clusters[id.index()];
+        if let Some(local) = &cluster.local {
+            let bound = |workload| gone.bound.contains(&workload);
+            local
+                .check_fit_without(&class.work, &gone.placements, bound)
+                .map_err(ClusterRefusal::InsufficientCapacity)?;
+            return self.check_reservations(&class.work, false, position, id, now);
+        }
         let mut nodes = cluster.nodes().ok_or(ClusterRefusal::NoReport)?.clone();
-        for (_, placed) in cluster.placed().filter(|(serial, _)| gone.contains(serial)) {
+        for (_, placed) in cluster.placed().filter(|(serial, _)| gone.placements.contains(serial)) {
             nodes.release(&placed.work);
         }
         nodes.check_fit(&class.work).map_err(ClusterRefusal::InsufficientCapacity)?;
         self.check_reservations(&class.work, false, position, id, now)
     }
 
-    fn serials_on(
-        &self,
-        cluster: ClusterId,
-        leaves: impl Fn(WorkloadId) -> bool,
-    ) -> BTreeSet<PlacementSerial> {
+    fn leaving_on(&self, cluster: ClusterId, leaves: impl Fn(WorkloadId) -> bool) -> Leaving {
         let placed = self.placed_workloads(cluster).filter(|(workload, _)| leaves(*workload));
-        placed.map(|(_, serial)| serial).collect()
+        let local = self.clusters[cluster.index()].local.iter();
+        let bound = local.flat_map(LocalNodes::with_bound_pods).filter(|one| leaves(*one));
+        Leaving { placements: placed.map(|(_, serial)| serial).collect(), bound: bound.collect() }
     }
+}
+
+/// What leaves a cluster by a preemption.
+#[derive(Debug, Default)]
+struct Leaving {
+    placements: BTreeSet<PlacementSerial>,
+    /// Workloads with bound pods, on the cluster of this agent.
+    bound: BTreeSet<WorkloadId>,
 }

@@ -58,13 +58,27 @@ pub struct IndexConfig {
     /// Gate KueueDRARejectWorkloadsWhenDRADisabled: a Workload whose pods claim devices is not admitted, since devices are not
     /// charged.
     pub refuse_device_claims: bool,
-    /// The worker runs in agent mode: one internal queue takes every Workload (docs/reference/dispatch.md §4).
-    pub agent_mode: bool,
+    /// How the agent of a worker admits clones; `None` in a manager (docs/reference/dispatch.md §4).
+    pub agent: Option<AdmissionMode>,
     /// Labels of metrics that come from Workloads (`metrics.customLabels` of `sourceKind: Workload`).
     pub workload_labels: WorkloadLabelRules,
 }
 
+/// How the agent of a worker admits clones (docs/reference/dispatch.md §4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AdmissionMode {
+    /// One internal queue takes every clone; its quota is the capacity of the cluster.
+    Thin,
+    /// Clones queue in the LocalQueues of the worker, under the quotas of its ClusterQueues.
+    Quota,
+}
+
 impl IndexConfig {
+    /// One internal queue takes every Workload.
+    pub(crate) fn has_internal_queue(&self) -> bool {
+        self.agent == Some(AdmissionMode::Thin)
+    }
+
     /// Whether a Workload has variants that compete in its place.
     #[must_use]
     pub fn is_parent(&self, workload: &Workload) -> bool {
@@ -85,7 +99,7 @@ impl Default for IndexConfig {
             concurrent_admission: false,
             admission_gated_by: true,
             refuse_device_claims: true,
-            agent_mode: false,
+            agent: None,
             workload_labels: WorkloadLabelRules::default(),
         }
     }

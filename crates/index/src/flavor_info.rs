@@ -52,7 +52,8 @@ impl Index {
     }
 
     /// Additions of an assignment's flavors, by pod set. A deleted flavor adds nothing.
-    pub(crate) fn assigned_pod_sets(
+    #[must_use]
+    pub fn assigned_pod_sets(
         &self,
         pod_sets: &[engine::PodSetFlavorAssignment],
     ) -> Vec<AssignedPodSet> {

@@ -17,7 +17,7 @@ impl Index {
     /// agent mode.
     #[must_use]
     pub fn blocker(&self, workload: &Workload) -> Option<(&'static str, String)> {
-        if self.config.agent_mode {
+        if self.config.has_internal_queue() {
             return None;
         }
         if let Some(gates) = admission_gates(&self.config, workload) {

@@ -32,6 +32,7 @@ mod namespace;
 mod node;
 mod node_capacity;
 pub mod queue_status;
+mod quota_report;
 mod requests;
 mod resource_flavor;
 mod resource_groups;
@@ -43,7 +44,7 @@ mod workload;
 
 pub use crate::active_condition::QueueActiveCondition;
 pub use crate::capacity_report::{capacity_report, job_gvk};
-pub use crate::config::{IndexConfig, InputRetention, ResourceTransformation};
+pub use crate::config::{AdmissionMode, IndexConfig, InputRetention, ResourceTransformation};
 pub use crate::epoch::epoch;
 pub use crate::flavor_info::{FlavorInfo, assigned_pod_set};
 pub use crate::inactive_queue::GATED_BY;
@@ -58,5 +59,6 @@ pub use crate::node::NodeWithUsage;
 pub use crate::node_capacity::{
     allocatable_amount, pod_requests, quantity, selects, taints, tolerates,
 };
+pub use crate::quota_report::quota_report;
 pub use crate::variant_rules::VariantRules;
 pub use crate::workload::{FinishedRun, finished_run, job_kind, pending_order, run_time_group};

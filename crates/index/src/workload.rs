@@ -110,7 +110,7 @@ impl Index {
         // Usage of a parent is that of its variants; charging both would count it twice.
         let mut admission = admission::admission(names, workload).filter(|_| !is_parent);
         // The nodes that an agent assigns are in no topology of its engine.
-        if self.config.agent_mode {
+        if self.config.agent.is_some() {
             let sets = admission.iter_mut().flat_map(|one| &mut one.pod_sets);
             sets.for_each(|one| one.domains.clear());
         }
@@ -181,7 +181,7 @@ impl Index {
     fn covered(&self, workload: &Workload) -> Option<&std::collections::BTreeSet<String>> {
         // The quota of an agent covers what its cluster has; ignoring the rest would admit pods
         // that cannot run.
-        if !self.config.ignore_uncovered_resources || self.config.agent_mode {
+        if !self.config.ignore_uncovered_resources || self.config.has_internal_queue() {
             return None;
         }
         let target = self.cluster_queue_of(key_of(workload).0, &workload.spec.queue_name)?;
@@ -191,7 +191,7 @@ impl Index {
     fn local_queue_key(&self, workload: &Workload) -> Option<String> {
         // An agent has one internal queue, whatever the clone names (docs/reference/dispatch.md
         // §4).
-        if self.config.agent_mode {
+        if self.config.has_internal_queue() {
             return Some(THIN_QUEUE.to_owned());
         }
         let queue = &workload.spec.queue_name;

@@ -33,7 +33,9 @@ pub type FlavorsByName = BTreeMap<String, ResourceFlavorSpec>;
 pub enum AssignedFlavors<'a> {
     /// The cluster's ResourceFlavors: its own queues assigned them, also to clones of other managers.
     Own(&'a FlavorsByName),
-    /// The annotation of the clone: an agent-mode worker has no flavors.
+    /// The same, on the nodes that an agent assigned.
+    OwnOnNodes(&'a FlavorsByName),
+    /// The annotation of the clone, on the nodes that an agent assigned: an agent-mode worker has no flavors.
     Carried,
 }
 
@@ -99,7 +101,7 @@ fn pod_set_info(
     let mut info = PodSetInfo { name: pod_set.name.clone(), count, ..PodSetInfo::default() };
     info.add(additions(workload, assignment, flavors)?)?;
     // The agent's assignment names nodes, not domains that an ungater chooses among.
-    let ungated = matches!(flavors, AssignedFlavors::Carried);
+    let ungated = !matches!(flavors, AssignedFlavors::Own(_));
     // A delayed assignment gates the pods as well, until the second pass has found their domains.
     let has_domains = assignment.topology_assignment.is_some();
     if !ungated && (has_domains || assignment.delayed_topology_request.is_some()) {
@@ -122,18 +124,18 @@ fn additions(
     flavors: AssignedFlavors<'_>,
 ) -> Result<PodSetInfo, PodSetsInfoError> {
     let name = || workload.metadata.name.clone().unwrap_or_default();
-    match flavors {
-        AssignedFlavors::Own(flavors) => {
-            clone_assignment::of_flavors(assignment, flavors).map_err(|error| error.of(name()))
-        }
+    let own = |flavors| {
+        clone_assignment::of_flavors(assignment, flavors).map_err(|error| error.of(name()))
+    };
+    let mut info = match flavors {
+        AssignedFlavors::Own(flavors) => return own(flavors),
+        AssignedFlavors::OwnOnNodes(flavors) => own(flavors)?,
         // Pods without the additions might run on nodes of another flavor.
-        AssignedFlavors::Carried => {
-            let mut info = clone_assignment::read(workload, &assignment.name)
-                .ok_or_else(|| PodSetsInfoError::NoAssignment { workload: name() })?;
-            info.add(on_hosts(assignment))?;
-            Ok(info)
-        }
-    }
+        AssignedFlavors::Carried => clone_assignment::read(workload, &assignment.name)
+            .ok_or_else(|| PodSetsInfoError::NoAssignment { workload: name() })?,
+    };
+    info.add(on_hosts(assignment))?;
+    Ok(info)
 }
 
 /// The nodes that the agent has assigned. A single one is selected by its label: every kind of job carries a node selector.

@@ -14,8 +14,8 @@
 use std::pin::Pin;
 
 use cluster::control::{
-    AgentInput, ManagerInput, NodeReachability, Observed, REFUSED_PODS_FIELDS, WatchedElasticPod,
-    WatchedTerminatingPod,
+    AgentInput, ManagerInput, NodeReachability, Observed, QueueInput, REFUSED_PODS_FIELDS,
+    WatchedElasticPod, WatchedTerminatingPod,
 };
 use crds::{
     decode::Decode,
@@ -173,6 +173,18 @@ impl Sources<AgentInput> {
         let refused = Watch::of("events", Decode::decode, &refused, stores.metrics()).optional();
         sources.feed(&stores.start(refused), AgentInput::RefusedPods);
         sources
+    }
+
+    /// The same for an agent that admits by the queues of its cluster.
+    #[must_use]
+    pub fn with_queues(mut self, stores: &mut Stores) -> Self {
+        self.all(stores, |change| AgentInput::Queue(QueueInput::Namespace(change)));
+        self.all(stores, |change| AgentInput::Queue(QueueInput::ResourceFlavor(change)));
+        self.all(stores, |change| AgentInput::Queue(QueueInput::Cohort(change)));
+        self.all(stores, |change| AgentInput::Queue(QueueInput::AdmissionCheck(change)));
+        self.all(stores, |change| AgentInput::Queue(QueueInput::ClusterQueue(change)));
+        self.all(stores, |change| AgentInput::Queue(QueueInput::LocalQueue(change)));
+        self
     }
 }
 

@@ -194,6 +194,7 @@ async fn prepare_agent(
         .arg(kubeconfig)
         .arg(format!("--health-probe-bind-address={health}"))
         .arg(format!("--metrics-bind-address={metrics}"));
+    let launch = if installation.queues { launch.arg("--admission=quota") } else { launch };
     let launch = match &installation.head_proxy {
         Some(proxy) => launch.args(["--operators=auto", "--ray-head-proxy", proxy]),
         None => launch,

@@ -2,6 +2,7 @@
 
 mod adopted_result;
 mod agent_mode;
+mod agent_queues;
 mod assigned_nodes;
 mod broken_workers;
 mod cluster_profiles;

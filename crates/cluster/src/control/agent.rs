@@ -1,13 +1,13 @@
 //! The control loop of an agent: the machines of the core, and the capacity of its cluster in place of queues.
 //!
-//! Clones queue in one queue that is not in the API, whose quota is the capacity of the cluster. Nothing is decided before
-//! everything was listed.
+//! In mode Thin clones queue in one queue that is not in the API, whose quota is the capacity of the cluster; in mode Quota in the
+//! LocalQueues of the cluster (`agent_queues`). In both a clone is admitted only if its pods have room on nodes. Nothing is decided
+//! before everything was listed.
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use ::jobs::{
-    GenericJob, JobGates, Kind, Kinds, integrations::controller, pod_sets_info::AssignedFlavors,
-    prebuilt::prebuilt_name,
+    GenericJob, JobGates, Kind, Kinds, integrations::controller, prebuilt::prebuilt_name,
 };
 use crds::v1beta2::Workload;
 use jiff::{SignedDuration, Timestamp};
@@ -20,19 +20,20 @@ use runtime::{
 
 use super::{
     agent_policy::{AgentPolicy, job_kind},
+    agent_queues::AgentQueues,
     agent_settings::AgentSettings,
     capacity::{
         CapacityInputs, LocalCapacity, ObjectName, OwnerSearch, RefusedOwners, RefusedPodsEvent,
-        ReportInputs, work_of,
+        ReportInputs,
     },
     change::for_each_object,
     core::{Core, JobEnvironment, MAX_ROUNDS},
     decisions::{Control, Decisions},
     elastic_pods::ElasticPods,
     grants::AgentGrants,
-    input::AgentInput,
+    input::{AgentInput, QueueInput},
     job_key::JobKey,
-    listing::{AGENT_KINDS, Listing, listed_name, listed_names},
+    listing::{AGENT_KINDS, Listing, QUEUE_KINDS, listed_name, listed_names},
     namespaces_and_priorities::NamespacesAndPriorities,
     observed::Observed,
     outbox::{Purpose, Subject, Ticket},
@@ -47,6 +48,7 @@ pub struct AgentControl {
     policy: AgentPolicy,
     origin: String,
     listing: Listing,
+    queues: AgentQueues,
     capacity: LocalCapacity,
     elastic_pods: ElasticPods,
     grants: AgentGrants,
@@ -64,14 +66,17 @@ impl AgentControl {
     /// An agent that has observed nothing.
     #[must_use]
     pub fn new(settings: AgentSettings) -> Self {
-        let names = AGENT_KINDS.iter().copied().map(Box::from);
+        let queues = if settings.has_queues() { QUEUE_KINDS } else { &[] };
+        let names = AGENT_KINDS.iter().chain(queues).copied().map(Box::from);
+        let job_kinds: Vec<_> = settings.kinds.iter().map(job_kind).collect();
         Self {
             core: Core::new(settings.core),
             policy: settings.policy,
             origin: settings.origin,
             listing: Listing::new(names.chain(listed_names(&settings.kinds))),
             owners: RefusedOwners::default(),
-            capacity: LocalCapacity::new(&settings.kinds.iter().map(job_kind).collect::<Vec<_>>()),
+            queues: AgentQueues::new(settings.mode),
+            capacity: LocalCapacity::new(&job_kinds, settings.mode),
             elastic_pods: ElasticPods::default(),
             grants: AgentGrants::new(settings.namespace, settings.boot),
             kinds: settings.kinds,
@@ -127,6 +132,7 @@ impl Control for AgentControl {
             AgentInput::Capacity(change) => self.each(change, |this, key, object| {
                 this.capacity.observe_report(key, object);
             }),
+            AgentInput::Queue(input) => self.observe_queues(input),
             AgentInput::Lease(change) => {
                 let listed = change.is_list().then(|| Lease::kind(&()));
                 self.grants.observe(change, &mut self.core.ctx);
@@ -163,14 +169,14 @@ impl Control for AgentControl {
                     self.pods_refused(owner, search);
                 }
             }
-            // Kinds that an agent never writes.
             Subject::ClusterQueue
             | Subject::Cohort
             | Subject::ResourceFlavor
-            | Subject::Topology
             | Subject::LocalQueue
+            | Subject::AdmissionCheck => self.queues.answered(ticket, answer),
+            // Kinds that an agent never writes.
+            Subject::Topology
             | Subject::MultiKueueCluster
-            | Subject::AdmissionCheck
             | Subject::ProvisioningRequest
             | Subject::PodTemplate
             | Subject::Incarnation => {}
@@ -199,8 +205,7 @@ impl Control for AgentControl {
                 break;
             }
         }
-        // No status of a queue is in the API.
-        self.core.ctx.agenda.take_queues();
+        self.queues.evaluate(&self.core.scheduler, &mut self.core.ctx);
         let clones = |key: &Key| self.core.workloads.get(key).map(|one| &**one.object());
         self.grants.beat(clones, &mut self.core.ctx);
         self.elastic_pods.ungate(&self.core.workloads, &mut self.core.ctx);
@@ -249,8 +254,20 @@ impl AgentControl {
         change.iter().for_each(|change| self.route(change));
     }
 
-    /// The agent's queue takes clones from every namespace, whatever its labels.
+    fn observe_queues(&mut self, input: QueueInput) {
+        let (listed, affected) = self.queues.observe(input, &mut self.core);
+        let changes = self.core.workloads.reenter_affected(&affected);
+        changes.iter().for_each(|change| self.route(change));
+        // The report shows quotas.
+        self.capacity.quotas_changed();
+        self.listed(listed.as_deref());
+    }
+
+    /// The internal queue takes clones from every namespace, whatever its labels. Queues of the cluster select namespaces.
     fn open_namespace(&mut self, key: &Key) {
+        if self.queues.are_used() {
+            return;
+        }
         let namespace = key.namespace.as_deref().unwrap_or_default();
         let labels = Default::default();
         self.core.scheduler.update(&mut self.core.ctx.agenda, |index, names| {
@@ -271,6 +288,7 @@ impl AgentControl {
         }
         self.held.remove(&change.key);
         self.elastic_pods.workload_changed(change, &mut self.core.ctx);
+        self.queues.workload_changed(change, &mut self.core.ctx);
         self.capacity.clone_changed(change);
         if let Some(id) = change.id.filter(|_| change.voids_reservation) {
             self.capacity.fleet_mut().unplace(id);
@@ -331,7 +349,7 @@ impl AgentControl {
         // A clone without a grant starts nothing before its eviction is written; then its jobs are stopped.
         let fenced = self.grants.fenced(&self.core.workloads, &self.core.ctx);
         let environment = JobEnvironment {
-            flavors: AssignedFlavors::Carried,
+            flavors: self.queues.flavors(),
             priority: &|source| self.configuration.priority(source),
             managed: &|key, job, _| {
                 let clone = || key.in_namespace(prebuilt_name(job, JobGates::default()).name);
@@ -370,14 +388,25 @@ impl AgentControl {
             let pod_failure = fence.or_else(|| self.capacity.pod_failure(key));
             let pod_starts = self.capacity.pod_starts(key, &mut self.core.ctx);
             let inputs = StatusInputs { pod_failure, pod_starts, ..StatusInputs::default() };
-            self.core.evaluate_workload(key, inputs, self.capacity.fleet_mut());
+            self.evaluate_workload(key, inputs);
         }
         keys.len()
+    }
+
+    fn evaluate_workload(&mut self, key: &Key, inputs: StatusInputs) {
+        let Some(clone) = self.core.workloads.get(key).map(|one| Arc::clone(one.object())) else {
+            return;
+        };
+        let inputs = self.queues.add_to(inputs, (key, &clone), &self.core.scheduler);
+        if self.core.evaluate_workload(key, inputs, self.capacity.fleet_mut()) {
+            self.queues.reservation_withdrawn(key, &clone, &mut self.core.ctx);
+        }
     }
 
     /// Runs scheduling cycles. Returns whether a clone got something.
     fn run_cycles(&mut self) -> bool {
         let Core { ctx, scheduler, workloads, .. } = &mut self.core;
+        let work_of = self.capacity.work_of();
         let run = scheduler.run_cycles(self.capacity.fleet_mut(), workloads, work_of, ctx);
         // The only cluster of this fleet is no MultiKueueCluster: the reservation names none.
         for key in &run.reserved {

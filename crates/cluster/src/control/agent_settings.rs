@@ -2,10 +2,11 @@
 
 use ::jobs::Kinds;
 use config::{Configuration, JobKinds, gates::Gates};
+use index::AdmissionMode;
 
 use super::{agent_policy::AgentPolicy, core::CoreConfig, manager_settings::core_config};
 
-/// Settings of an agent: the defaults of a manager, without a PodsReady policy, and with one queue that is not in the API.
+/// Settings of an agent: the defaults of a manager, without a PodsReady policy.
 #[derive(Clone, Debug)]
 pub struct AgentSettings {
     pub(super) core: CoreConfig,
@@ -14,6 +15,8 @@ pub struct AgentSettings {
     pub(super) kinds: Kinds,
     /// The origin that the counts of a report call its own.
     pub(super) origin: String,
+    /// How clones are admitted.
+    pub(super) mode: AdmissionMode,
     /// The namespace of the agent's Lease.
     pub(super) namespace: String,
     /// Differs for each process.
@@ -21,7 +24,7 @@ pub struct AgentSettings {
 }
 
 impl AgentSettings {
-    /// Settings of an agent that runs what `policy` allows, of the known kinds of jobs.
+    /// Settings of an agent that runs what `policy` allows, of the known kinds of jobs, and admits by the room of the nodes.
     #[must_use]
     pub fn new(policy: AgentPolicy, known: &Kinds) -> Self {
         let file = Configuration::default();
@@ -31,14 +34,28 @@ impl AgentSettings {
         core.jobs.without_queue_name = true;
         // A copy without its clone waits for it, or for its end.
         core.jobs.creates_workloads = false;
-        core.scheduler.index.agent_mode = true;
+        core.scheduler.index.agent = Some(AdmissionMode::Thin);
         // The manager decides about claims; a clone that is here was accepted.
         core.scheduler.index.refuse_device_claims = false;
         core.pods_ready = None;
         core.scheduler.block_admission = false;
         core.owns_workloads = false;
         let (namespace, boot) = (String::new(), "".into());
-        Self { core, policy, kinds, origin: file.multi_kueue.origin, namespace, boot }
+        let (mode, origin) = (AdmissionMode::Thin, file.multi_kueue.origin);
+        Self { core, policy, kinds, origin, mode, namespace, boot }
+    }
+
+    /// The same of an agent that admits in this mode.
+    #[must_use]
+    pub fn admitting(mut self, mode: AdmissionMode) -> Self {
+        self.core.scheduler.index.agent = Some(mode);
+        Self { mode, ..self }
+    }
+
+    /// Whether clones are admitted by the ClusterQueues of the cluster.
+    #[must_use]
+    pub fn has_queues(&self) -> bool {
+        self.mode == AdmissionMode::Quota
     }
 
     /// The same of an agent in this namespace and with this id of its process.

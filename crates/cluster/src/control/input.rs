@@ -153,4 +153,23 @@ pub enum AgentInput {
     Capacity(Change<ClusterCapacity>),
     /// Leases between this agent and managers.
     Lease(Change<Lease>),
+    /// Something about the queues of its cluster, if it admits by quota.
+    Queue(QueueInput),
+}
+
+/// What an agent observes that admits by quota, beside what every agent observes.
+#[derive(Debug)]
+pub enum QueueInput {
+    /// Namespaces.
+    Namespace(Change<Namespace>),
+    /// ResourceFlavors.
+    ResourceFlavor(Change<ResourceFlavor>),
+    /// Cohorts.
+    Cohort(Change<Cohort>),
+    /// AdmissionChecks.
+    AdmissionCheck(Change<AdmissionCheck>),
+    /// ClusterQueues.
+    ClusterQueue(Change<ClusterQueue>),
+    /// LocalQueues.
+    LocalQueue(Change<LocalQueue>),
 }

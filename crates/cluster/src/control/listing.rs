@@ -32,6 +32,10 @@ pub(crate) const DISPATCH_KINDS: &[&str] =
 /// Kinds that an agent lists, beside those of jobs.
 pub(crate) const AGENT_KINDS: &[&str] = &["Workload", "Node", "Pod", "ClusterCapacity", "Lease"];
 
+/// Kinds that an agent lists that admits by quota.
+pub(crate) const QUEUE_KINDS: &[&str] =
+    &["Namespace", "ResourceFlavor", "Cohort", "AdmissionCheck", "ClusterQueue", "LocalQueue"];
+
 /// The name of a kind of jobs in the listing.
 pub(crate) fn listed_name(kind: &Kind) -> Box<str> {
     kind.to_string().into()

@@ -29,6 +29,7 @@
 
 mod agent;
 mod agent_policy;
+mod agent_queues;
 mod agent_settings;
 mod capacity;
 mod change;
@@ -61,6 +62,7 @@ mod pod_end;
 mod pod_failure;
 mod pod_on_node;
 mod provisioning;
+mod queue_objects;
 mod queues;
 mod quota_automation;
 mod scheduler_settings;
@@ -74,6 +76,8 @@ mod topology;
 mod workload_measurements;
 mod workloads;
 
+pub use index::AdmissionMode;
+
 pub use self::{
     agent::AgentControl,
     agent_policy::AgentPolicy,
@@ -83,7 +87,7 @@ pub use self::{
     elastic_pods::WatchedElasticPod,
     failure_recovery::{NodeReachability, WatchedTerminatingPod},
     fleet::{ClaimAnswer, ClaimResult, ConnectionPlan, ConnectionPlans, WorkerRegistration},
-    input::{AgentInput, Connection, ManagerInput, WorkerInput},
+    input::{AgentInput, Connection, ManagerInput, QueueInput, WorkerInput},
     job_key::JobKey,
     manager::ManagerControl,
     manager_settings::ManagerSettings,

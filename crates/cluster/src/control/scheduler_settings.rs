@@ -63,7 +63,7 @@ pub fn index_settings(file: &Configuration, gates: &Gates) -> index::IndexConfig
         concurrent_admission: on(Gate::ConcurrentAdmission),
         admission_gated_by: on(Gate::AdmissionGatedBy),
         refuse_device_claims: on(Gate::KueueDRARejectWorkloadsWhenDRADisabled),
-        agent_mode: false,
+        agent: None,
         workload_labels: workload_labels(file, gates),
     }
 }

@@ -313,3 +313,23 @@ proptest! {
         prop_assert_eq!(counted, 0, "nothing waits, and nothing is counted");
     }
 }
+
+#[test]
+fn the_room_of_a_preemption_is_where_the_targets_are_bound() {
+    // Two cpus of each node are bound pods of Workload 1 and 2; Workload 3 is counted on the second node.
+    let mut nodes = nodes(&[("a", 1, 0), ("b", 2, 0)]);
+    let on = |node: &str| vec![NodeUsage { node: node.into(), amounts: vec![(CPU, Amount(2))] }];
+    assert!(nodes.set_bound(WorkloadId(1), on("a")) && !nodes.set_bound(WorkloadId(1), on("a")));
+    nodes.set_bound(WorkloadId(2), on("b"));
+    let third: PlacementSerial = 3;
+    assert_eq!(place(&mut nodes, third, &work(vec![pods("main", 1, 2, 0)])), "main=b:1");
+    let large = work(vec![pods("main", 1, 4, 0)]);
+    let fits = |counted: &[PlacementSerial], bound: &[u32]| {
+        let counted = counted.iter().copied().collect();
+        let leaves = |workload: WorkloadId| bound.contains(&workload.0);
+        nodes.check_fit_without(&large, &counted, leaves).is_ok()
+    };
+    assert!(!fits(&[], &[1, 2]), "the counted pods stay");
+    assert!(!fits(&[third], &[1]), "the bound pods of b stay");
+    assert!(fits(&[third], &[2]));
+}

@@ -3,7 +3,7 @@ use engine::spec::{CheckState, QueueEligibility, WorkloadInfo};
 use engine::{AcceptAll, Amount, CycleOutcome, Engine, Event, Time};
 use serde_json::{Value, json};
 
-use crate::{AffectedWorkloads, Index, IndexConfig};
+use crate::{AdmissionMode, AffectedWorkloads, Index, IndexConfig};
 
 const NOON: i64 = 1_767_268_800_000_000_000;
 const SECOND: i64 = 1_000_000_000;
@@ -548,7 +548,7 @@ fn an_assignment_adds_labels_and_tolerations() {
 #[test]
 fn an_agent_mode_worker_has_one_queue() {
     let mut fixture = IndexFixture::new(IndexConfig {
-        agent_mode: true,
+        agent: Some(AdmissionMode::Thin),
         ignore_uncovered_resources: true,
         ..IndexConfig::default()
     });

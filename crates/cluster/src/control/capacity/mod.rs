@@ -43,7 +43,7 @@ use dispatch::{
     NodeClassCapacity, PlacementConfig,
 };
 use engine::ids::{ClusterId, WorkloadId};
-use index::{FlavorInfo, Index};
+use index::{AdmissionMode, FlavorInfo, Index};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use runtime::{watch::Key, writer::WriteOutcome};
@@ -68,7 +68,7 @@ use super::{
     jobs::Jobs,
     outbox::{Purpose, Ticket, Tracked, after, answer_single, upsert_single},
     pod_failure::PodFailure,
-    scheduling::Scheduler,
+    scheduling::{Scheduler, WorkOf},
     start_failure::PodStarts,
     timers::Reevaluation,
     workloads::{TrackedWorkload, WorkloadChange, Workloads},
@@ -80,6 +80,9 @@ const REPORT_PERIOD: Duration = Duration::from_secs(1);
 
 /// The time between two reports while nothing changes.
 const HEARTBEAT: Duration = Duration::from_secs(10);
+
+/// The mode of a report with quotas.
+const QUOTA: &str = "Quota";
 
 /// The only cluster of an agent's fleet: its own.
 const LOCAL: &str = "local";
@@ -104,6 +107,7 @@ pub(crate) struct ReportInputs<'a> {
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct LocalCapacity {
+    mode: AdmissionMode,
     fleet: Fleet,
     id: ClusterId,
     nodes: Nodes,
@@ -138,7 +142,7 @@ struct UnboundPods {
 
 impl LocalCapacity {
     /// A cluster that runs jobs of these kinds.
-    pub(crate) fn new(kinds: &[ReportedKind]) -> Self {
+    pub(crate) fn new(kinds: &[ReportedKind], mode: AdmissionMode) -> Self {
         let mut fleet = Fleet::new();
         let id = fleet.cluster(LOCAL);
         fleet.set_connected(id, true);
@@ -151,6 +155,7 @@ impl LocalCapacity {
             Some(PlacementConfig { clusters: vec![id], ..PlacementConfig::default() }),
         );
         Self {
+            mode,
             fleet,
             id,
             nodes: Nodes::default(),
@@ -245,6 +250,19 @@ impl LocalCapacity {
         starts
     }
 
+    /// Quotas of ClusterQueues may differ from those of the last report.
+    pub(crate) fn quotas_changed(&mut self) {
+        self.report_stale = true;
+    }
+
+    /// What an entry of a cycle needs of the cluster.
+    pub(crate) fn work_of(&self) -> WorkOf {
+        match self.mode {
+            AdmissionMode::Thin => work_of_carried,
+            AdmissionMode::Quota => work_of_assigned,
+        }
+    }
+
     /// Brings engine and fleet up to date: total quota, free room, and unbound pods.
     pub(crate) fn refresh(&mut self, inputs: &mut CapacityInputs<'_>, ctx: &mut Context) {
         // A clone on the agenda, or its job, has changed, and with it the pods that are still to be
@@ -256,6 +274,7 @@ impl LocalCapacity {
         }
         for key in std::mem::take(&mut self.touched) {
             self.refresh_unbound(&key, inputs);
+            self.refresh_bound(&key, inputs);
             let chain = self.chains.of(&key);
             if self.refused.of(chain).is_some() {
                 self.refused.compare(chain, wanted_pods(&key, inputs));
@@ -303,7 +322,7 @@ impl LocalCapacity {
     fn refresh_nodes(&mut self, scheduler: &mut Scheduler, ctx: &mut Context) {
         // A cluster without any nodes has a queue as well.
         let totals = self.nodes.take_totals().or_else(|| (!self.has_quota).then(Vec::new));
-        if let Some(totals) = totals {
+        if let Some(totals) = totals.filter(|_| self.mode == AdmissionMode::Thin) {
             self.has_quota = true;
             let quota = |index: &mut Index, names: &mut _| index.agent_mode_quota(names, &totals);
             scheduler.update(&mut ctx.agenda, quota);
@@ -352,6 +371,21 @@ impl LocalCapacity {
         };
     }
 
+    /// Records what the bound pods of a clone take, in mode Quota: the room of a preemption. The pods of slices are those of one of
+    /// them.
+    fn refresh_bound(&mut self, key: &Key, inputs: &mut CapacityInputs<'_>) {
+        let id = inputs.workloads.id_of(key).filter(|_| self.mode == AdmissionMode::Quota);
+        let Some(id) = id else {
+            return;
+        };
+        let chain = self.chains.of(key);
+        let taken = match self.chains.clones_of(chain).last() == Some(key) {
+            true => self.nodes.taken_by(chain, inputs.scheduler.names_mut()),
+            false => Vec::new(),
+        };
+        self.fleet.set_bound(self.id, id, taken);
+    }
+
     /// Pods of a clone that are still to be bound; `None` if there are none.
     fn unbound_pods(&self, key: &Key, inputs: &CapacityInputs<'_>) -> Option<UnboundPods> {
         let record = inputs.workloads.get(key)?;
@@ -360,13 +394,19 @@ impl LocalCapacity {
         let request = inputs.scheduler.request(record.id()?)?;
         let reclaimable = inputs.jobs.reclaimable_pods(key, workload);
         let earlier = replaced(workload, inputs.workloads).map(|one| counts_of(one.object()));
-        let given = request.pod_sets.iter().map(|pods| {
+        let additions = self.flavor_additions(workload, inputs.scheduler);
+        let given = request.pod_sets.iter().enumerate().map(|(n, pods)| {
             let bound = self.nodes.bound(self.chains.of(key), &pods.name);
             let done = n_done(&reclaimable, &pods.name);
             // Pods of the slice that it extends are counted with that one until they are bound.
             let further = earlier.as_ref().map_or(i64::MAX, |held| pods.count - held(&pods.name));
             let left = (pods.count - done - bound).min(further).max(0);
-            let left = carried(workload, &pods.name, left);
+            let left = match self.mode {
+                AdmissionMode::Thin => carried(workload, &pods.name, left),
+                AdmissionMode::Quota => {
+                    AssignedPodSet { count: left, ..additions.get(n).cloned().unwrap_or_default() }
+                }
+            };
             AssignedPodSet { nodes: recorded_nodes(workload, &pods.name), ..left }
         });
         let given: Vec<AssignedPodSet> = given.collect();
@@ -374,6 +414,16 @@ impl LocalCapacity {
             let work = Arc::new(AssignedWorkload::new(Arc::clone(request), given));
             UnboundPods { work, holds_quota: record.phase().holds_quota() }
         })
+    }
+
+    /// What flavors of ClusterQueues add to the pod sets of a clone; nothing while it is pending, and in mode Thin.
+    fn flavor_additions(&self, clone: &Workload, scheduler: &Scheduler) -> Vec<AssignedPodSet> {
+        match &clone.status.admission {
+            Some(admission) if self.mode == AdmissionMode::Quota => {
+                scheduler.admitted_pod_sets(admission, &clone.spec.pod_sets)
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// What is free beside clones, in classes by these labels at least.
@@ -405,7 +455,15 @@ impl LocalCapacity {
         let newest = self.newest;
         let counts = report::counts(records.map(|one| &**one.object()), inputs.origin);
         let kinds = std::mem::take(&mut inputs.kinds);
-        report::status(inputs.scheduler.names(), &left, keys, newest, kinds, counts)
+        let status = report::status(inputs.scheduler.names(), &left, keys, newest, kinds, counts);
+        match self.mode {
+            AdmissionMode::Thin => status,
+            AdmissionMode::Quota => ClusterCapacityStatus {
+                mode: QUOTA.to_owned(),
+                flavors: inputs.scheduler.quota_report(),
+                ..status
+            },
+        }
     }
 }
 
@@ -424,8 +482,8 @@ fn wanted_pods(key: &Key, inputs: &CapacityInputs<'_>) -> Option<i64> {
     Some(wanted.sum())
 }
 
-/// What an entry of a cycle needs of the cluster: the pods of its clone.
-pub(crate) fn work_of(
+/// The pods of the clone of an entry, with what the clone carries for them.
+fn work_of_carried(
     index: &Index,
     workloads: &Workloads,
     entry: &engine::CycleEntry,
@@ -434,6 +492,28 @@ pub(crate) fn work_of(
     let (_, record) = workloads.by_id(entry.workload)?;
     let given = request.pod_sets.iter().zip(&entry.assignment.pod_sets);
     let given = given.map(|(pods, one)| carried(record.object(), &pods.name, one.count)).collect();
+    work_with(given, index, workloads, entry)
+}
+
+/// The pods of the clone of an entry, with what its assigned flavors add.
+fn work_of_assigned(
+    index: &Index,
+    workloads: &Workloads,
+    entry: &engine::CycleEntry,
+) -> Option<DispatchedEntry> {
+    let given = index.assigned_pod_sets(&entry.assignment.pod_sets);
+    work_with(given, index, workloads, entry)
+}
+
+/// What an entry of a cycle needs of the cluster: the pods of its clone, which get this.
+fn work_with(
+    given: Vec<AssignedPodSet>,
+    index: &Index,
+    workloads: &Workloads,
+    entry: &engine::CycleEntry,
+) -> Option<DispatchedEntry> {
+    let request = index.request(entry.workload)?;
+    let (_, record) = workloads.by_id(entry.workload)?;
     let whole = AssignedWorkload::new(Arc::clone(request), given);
     let work = match replaced(record.object(), workloads) {
         Some(old) => whole.beyond(counts_of(old.object())),

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dispatch::LocalNode;
+use dispatch::{LocalNode, NodeUsage};
 use engine::{Amount, Names, ids::ResourceId};
 use runtime::watch::Key;
 
@@ -22,6 +22,8 @@ pub(super) struct Nodes {
     pods: KeyMap<Key, BoundPod>,
     /// Bound pods of clones, by pod set.
     bound: KeyMap<Key, KeyMap<Box<str>, i64>>,
+    /// What bound pods of clones take, by node.
+    taken: KeyMap<Key, BTreeMap<Box<str>, ResourceSums>>,
     totals: ResourceSums,
     totals_changed: bool,
     /// Nodes that changed since they were last taken.
@@ -72,6 +74,16 @@ impl Nodes {
         self.bound.get(clone).and_then(|all| all.get(pod_set)).copied().unwrap_or_default()
     }
 
+    /// What bound pods of a clone take, by node.
+    pub(super) fn taken_by(&self, clone: &Key, names: &mut Names) -> Vec<NodeUsage> {
+        let nodes = self.taken.get(clone).into_iter().flatten();
+        let usage = nodes.map(|(node, sums)| {
+            let sums = sums.iter().map(|(resource, sum)| (resource.clone(), narrow(*sum)));
+            NodeUsage { node: node.clone(), amounts: amounts(names, sums) }
+        });
+        usage.collect()
+    }
+
     /// What usable nodes have in all, less what pods of others take; `None` if it is as it was when it was last taken.
     pub(super) fn take_totals(&mut self) -> Option<Vec<(&str, Amount)>> {
         let changed = std::mem::take(&mut self.totals_changed);
@@ -100,7 +112,18 @@ impl Nodes {
     }
 
     fn count(&mut self, pod: &BoundPod, sign: i64) {
-        let (Some(clone), Some(pod_set)) = (&pod.workload, &pod.pod_set) else {
+        let Some(clone) = &pod.workload else {
+            return;
+        };
+        let on_nodes = self.taken.entry(clone.clone()).or_default();
+        let sums = on_nodes.entry(pod.node.clone()).or_default();
+        add(sums, pod, sign);
+        sums.retain(|_, sum| *sum != 0);
+        on_nodes.retain(|_, sums| !sums.is_empty());
+        if on_nodes.is_empty() {
+            self.taken.remove(clone);
+        }
+        let Some(pod_set) = &pod.pod_set else {
             return;
         };
         let sets = self.bound.entry(clone.clone()).or_default();
@@ -147,13 +170,18 @@ impl TrackedNode {
     }
 
     fn take(&mut self, pod: &BoundPod, sign: i64) {
-        for (resource, amount) in &pod.requests {
-            let amount = i128::from(amount.0) * i128::from(sign);
-            *self.taken.entry(resource.clone()).or_default() += amount;
-            if pod.workload.is_none() {
-                *self.foreign.entry(resource.clone()).or_default() += amount;
-            }
+        add(&mut self.taken, pod, sign);
+        if pod.workload.is_none() {
+            add(&mut self.foreign, pod, sign);
         }
+    }
+}
+
+/// Adds what a pod requests, or subtracts it.
+fn add(sums: &mut ResourceSums, pod: &BoundPod, sign: i64) {
+    for (resource, amount) in &pod.requests {
+        let amount = i128::from(amount.0) * i128::from(sign);
+        *sums.entry(resource.clone()).or_default() += amount;
     }
 }
 
@@ -287,6 +315,14 @@ mod tests {
             for clone in 0..2 {
                 let of = pods.values().flatten().filter(|pod| pod.2 == Some(clone)).count();
                 prop_assert_eq!(sums.bound(&key(clone), "main"), of as i64);
+                let taken = |name: u8| -> i128 {
+                    on(name).filter(|pod| pod.2 == Some(clone)).map(|pod| i128::from(pod.1)).sum()
+                };
+                let taken = (0..3_u8).map(|name| (name, taken(name))).filter(|(_, sum)| *sum != 0);
+                let taken: Vec<_> = taken.map(|(name, sum)| (name.to_string(), narrow(sum))).collect();
+                let found = sums.taken_by(&key(clone), &mut names).into_iter();
+                let found: Vec<_> = found.map(|one| (String::from(one.node), one.amounts[0].1)).collect();
+                prop_assert_eq!(found, taken);
             }
         }
     }

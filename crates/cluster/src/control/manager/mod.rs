@@ -15,7 +15,6 @@
 mod answers;
 mod dispatching;
 mod pod_machines;
-mod queue_objects;
 mod rounds;
 mod workload_changes;
 
@@ -44,7 +43,7 @@ use runtime::{
     writer::WriteOutcome,
 };
 
-use self::{dispatching::Dispatching, pod_machines::PodMachines, queue_objects::QueueObjects};
+use self::{dispatching::Dispatching, pod_machines::PodMachines};
 
 use super::{
     change::for_each_object,
@@ -60,6 +59,7 @@ use super::{
     namespaces_and_priorities::NamespacesAndPriorities,
     outbox::{Destination, Subject, Ticket},
     provisioning::Provisioning,
+    queue_objects::QueueObjects,
     queues::Queues,
     quota_automation::QuotaAutomation,
     timers::Reevaluation,
@@ -361,10 +361,7 @@ impl ManagerControl {
     }
 
     fn namespace(&mut self, key: &Key, object: Option<&Namespace>) {
-        let labels = object.map(|one| one.metadata.labels.clone().unwrap_or_default());
-        self.core.scheduler.update(&mut self.core.ctx.agenda, |index, names| {
-            index.namespace(names, &key.name, labels.as_ref())
-        });
+        self.queue_objects().namespace(key, object);
         let uid = object.and_then(|one| one.metadata.uid.as_deref());
         if let (Some(multikueue), Some(uid)) = (&mut self.dispatching.multikueue, uid)
             && *key.name == *KUBE_SYSTEM
@@ -406,10 +403,7 @@ impl ManagerControl {
         self.queues.observe_check(&key.name, object.clone(), agenda);
         self.provisioning.observe_check(&key.name, object.clone(), agenda);
         let newest = self.dispatching.registry.observe_check(&key.name, object, agenda);
-        self.core.scheduler.update(agenda, |index, names| {
-            index.admission_check(names, &key.name, newest.as_deref())
-        });
-        self.core.evaluate_all_workloads();
+        self.queue_objects().admission_check(key, newest.as_deref());
         self.reenter(Index::take_workloads_to_reenter);
     }
 

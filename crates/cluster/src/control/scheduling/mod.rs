@@ -27,6 +27,7 @@ mod verdict;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crds::v1alpha1::FlavorCapacity;
 use crds::v1beta2::{
     Admission, AdmissionFairSharingStatus, LocalQueue, PodSet, PodSetRequest, Workload,
 };
@@ -356,6 +357,11 @@ impl Scheduler {
     /// Queues and quota as text.
     pub(crate) fn dump(&self) -> String {
         dump::dump(&self.engine)
+    }
+
+    /// Quota of every ClusterQueue.
+    pub(crate) fn quota_report(&self) -> Vec<FlavorCapacity> {
+        index::quota_report(&self.index, &self.engine)
     }
 
     pub(crate) fn index(&self) -> &Index {

@@ -23,10 +23,12 @@ pub(super) struct Worker {
 
 impl Worker {
     pub(super) fn new(nodes: &[(&'static str, i64)]) -> Self {
-        let control =
-            AgentControl::new(AgentSettings::new(AgentPolicy::default(), &kinds().handled));
+        Self::with(AgentSettings::new(AgentPolicy::default(), &kinds().handled), nodes)
+    }
+
+    pub(super) fn with(settings: AgentSettings, nodes: &[(&'static str, i64)]) -> Self {
         let mut worker = Self {
-            control,
+            control: AgentControl::new(settings),
             clones: BTreeMap::new(),
             jobs: BTreeMap::new(),
             nodes: nodes.to_vec(),
@@ -42,7 +44,7 @@ impl Worker {
     pub(super) fn list(&mut self, pods: Vec<Value>) {
         let node = |(name, cpus): &(&str, i64)| {
             json!({
-                "metadata": {"name": name, "resourceVersion": "1", "labels": {HOST: name}},
+                "metadata": {"name": name, "resourceVersion": "1", "labels": {HOST: name, "pool": "a100"}},
                 "status": {
                     "allocatable": {"cpu": cpus.to_string(), "pods": "10"},
                     "conditions": [{"type": "Ready", "status": "True"}],
@@ -64,6 +66,17 @@ impl Worker {
 
     /// The manager makes a clone of `pods` pods of so many cpus, and its Job.
     pub(super) fn dispatch(&mut self, name: &str, pods: i64, cpus: i64, fields: &Value) {
+        self.dispatch_as(name, (pods, cpus), fields, &json!({}));
+    }
+
+    /// The same with further fields of the clone.
+    pub(super) fn dispatch_as(
+        &mut self,
+        name: &str,
+        (pods, cpus): (i64, i64),
+        fields: &Value,
+        of_clone: &Value,
+    ) {
         let mut job = json!(job());
         job["metadata"]["name"] = json!(name);
         job["metadata"]["uid"] = json!(format!("uid-{name}"));
@@ -73,7 +86,7 @@ impl Worker {
         spec["containers"][0]["resources"]["requests"]["cpu"] = json!(cpus.to_string());
         cluster::json_merge(spec, fields);
         let sets = object::<Job>(job.clone()).pod_sets(::jobs::JobGates::default());
-        let clone = json!({
+        let mut clone = json!({
             "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
             "metadata": {
                 "name": name, "namespace": "ns", "uid": format!("wl-{name}"),
@@ -85,6 +98,7 @@ impl Worker {
             },
             "spec": {"priority": 0, "podSets": sets}, "status": {},
         });
+        cluster::json_merge(&mut clone, of_clone);
         self.store(name, clone, job);
         let job = Arc::new(batch_job().decode(self.jobs[name].clone()).expect("a Job"));
         self.control.observe(AgentInput::Job(batch_job(), Change::Apply(job)), NOW);
@@ -102,8 +116,13 @@ impl Worker {
 
     /// Decides and answers until nothing is written any more.
     pub(super) fn settle(&mut self) {
+        self.settle_at(NOW);
+    }
+
+    /// The same at another time.
+    pub(super) fn settle_at(&mut self, now: Timestamp) {
         for _ in 0..20 {
-            let Decisions { orders, events, .. } = self.control.decide(NOW);
+            let Decisions { orders, events, .. } = self.control.decide(now);
             self.events.extend(events.into_iter().map(|event| event.reason));
             if orders.is_empty() {
                 return;
@@ -132,6 +151,32 @@ impl Worker {
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         let answer = WriteOutcome::Done(object.clone());
         self.control.answered(&order.ticket, answer, NOW);
+    }
+
+    /// The status of a clone changes.
+    pub(super) fn clone_status(&mut self, name: &str, change: impl FnOnce(&mut Value)) {
+        let (mut clone, job) = (self.clones[name].clone(), self.jobs[name].clone());
+        change(&mut clone["status"]);
+        self.store(name, clone, job);
+        let clone = shared(self.clones[name].clone());
+        self.control.observe(AgentInput::Workload(Change::Apply(clone)), NOW);
+    }
+
+    /// A bound pod is gone.
+    pub(super) fn pod_ends(&mut self, name: &str) {
+        let gone = Key { namespace: Some("ns".into()), name: name.into() };
+        self.control.observe(AgentInput::Pod(Change::Delete(gone)), NOW);
+    }
+
+    /// A clone is finished.
+    pub(super) fn clone_ends(&mut self, name: &str) {
+        self.clone_status(name, |status| {
+            let conditions = status["conditions"].as_array_mut().expect("conditions");
+            conditions.push(json!({
+                "type": "Finished", "status": "True", "reason": "Succeeded", "message": "",
+                "lastTransitionTime": "1970-01-01T00:00:00Z",
+            }));
+        });
     }
 
     pub(super) fn is_started(&self, name: &str) -> bool {

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use crds::v1beta2::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Topology};
+use crds::v1beta2::{AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Topology};
+use k8s_openapi::api::core::v1::Namespace;
 use runtime::watch::Key;
 
-use crate::control::{core::Core, queues::Queues, timers::Reevaluation};
+use super::{core::Core, queues::Queues, timers::Reevaluation};
 
 /// See the module. `None` in place of an object means that it is gone.
 pub(super) struct QueueObjects<'a> {
@@ -14,6 +15,23 @@ pub(super) struct QueueObjects<'a> {
 }
 
 impl QueueObjects<'_> {
+    /// Records the labels of a Namespace, which ClusterQueues select.
+    pub(super) fn namespace(&mut self, key: &Key, object: Option<&Namespace>) {
+        let labels = object.map(|one| one.metadata.labels.clone().unwrap_or_default());
+        self.core.scheduler.update(&mut self.core.ctx.agenda, |index, names| {
+            index.namespace(names, &key.name, labels.as_ref())
+        });
+    }
+
+    /// Records an AdmissionCheck as ClusterQueues read it. [`Queues::observe_check`] takes the object itself.
+    pub(super) fn admission_check(&mut self, key: &Key, newest: Option<&AdmissionCheck>) {
+        let agenda = &mut self.core.ctx.agenda;
+        self.core
+            .scheduler
+            .update(agenda, |index, names| index.admission_check(names, &key.name, newest));
+        self.core.evaluate_all_workloads();
+    }
+
     pub(super) fn resource_flavor(&mut self, key: &Key, object: Option<Arc<ResourceFlavor>>) {
         let agenda = &mut self.core.ctx.agenda;
         self.core.scheduler.update(agenda, |index, names| {
