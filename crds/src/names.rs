@@ -56,6 +56,12 @@ names! {
     EXACTLY_ONCE = "ExactlyOnce";
     /// The other value of both.
     KEEP_RUNNING = "KeepRunning";
+    /// The cluster with the checkpoint of a job: it is not considered,
+    CHECKPOINT_ANYWHERE = "anywhere";
+    /// it is taken before others with room,
+    CHECKPOINT_PREFERRED = "preferred";
+    /// or no other one is taken.
+    CHECKPOINT_REQUIRED = "required";
     /// The Lease in which an agent writes beats.
     AGENT_LEASE = "sluice-agent";
     /// Start of the name of the Lease by which a manager grants; its origin follows.
@@ -282,6 +288,10 @@ pub mod annotations {
         AFFINITY = "sluice.dev/affinity";
         /// Label selector over clusters that are taken before others with room.
         PREFERRED_AFFINITY = "sluice.dev/preferred-affinity";
+        /// Whether a job that is placed again goes to the cluster with its checkpoint: `anywhere`, `preferred` or `required`.
+        CHECKPOINT = "sluice.dev/checkpoint";
+        /// The cluster that a Workload was last withdrawn from, where the checkpoint of its job is.
+        LAST_CLUSTER = "sluice.dev/last-cluster";
         /// The uid of the clone from which a job and its Workload are being rebuilt; the manager decides nothing about either.
         REBUILD = "sluice.dev/rebuild";
     }

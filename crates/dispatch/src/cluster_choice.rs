@@ -2,7 +2,7 @@
 //!
 //! A cluster is eligible if it is connected, has a fresh report, runs the kind, is allowed by policy and affinity,
 //! and is not excluded after a refusal. An eligible cluster is a candidate if its nodes fit the Workload, or if the
-//! Workload can reuse capacity of an ended one. Those that the Workload prefers rank first, then the cheapest, then the policy's strategy ranks candidates, then weight, then the
+//! Workload can reuse capacity of an ended one. The one that holds its checkpoint ranks first, then those that the Workload prefers, then the cheapest, then the policy's strategy ranks candidates, then weight, then the
 //! order of the configuration. Score: the minimum over requested resources of `free_after / reported_free`, compared
 //! exactly. Source: docs/reference/dispatch.md §1-3, §5.
 //!
@@ -89,7 +89,7 @@ impl Fleet {
             // other Workload of its class does.
             let gets = |fleet: &mut Self, id| {
                 fleet.evaluate(&class, first, &config.policy, id, now).is_ok()
-                    || fleet.is_blind(&class.config)
+                    || fleet.races_blind((&class.config, &class.work.request), now)
                     || fleet.waits_for(id, (&class.work.request, &config.policy), now)
                     || preempts && fleet.may_preempt_on(&class, first, (id, checked), now)
             };
@@ -144,9 +144,7 @@ impl Fleet {
                 }
             }
         }
-        if let Some(only) = class.only.filter(|one| !config.clusters.contains(one)) {
-            reasons.push((only, ClusterRefusal::NotConfigured));
-        }
+        self.put_required_first((class, &config), &mut reasons);
         best.map(|(_, cluster)| cluster).ok_or(reasons)
     }
 
@@ -187,7 +185,8 @@ impl Fleet {
         let labels = &self.clusters[id.index()].labels;
         let meets_all = request.preferred.iter().all(|requirement| requirement.matches(labels));
         let is_preferred = meets_all && !request.preferred.is_empty();
-        ClusterRank { is_preferred, score: ClusterScore::new(policy, id, share) }
+        let holds_checkpoint = self.holds_checkpoint(request, id);
+        ClusterRank { holds_checkpoint, is_preferred, score: ClusterScore::new(policy, id, share) }
     }
 
     /// Checks all conditions except capacity.
@@ -244,6 +243,9 @@ impl Fleet {
         let mut affinity = request.affinity.iter();
         if !is_own && !affinity.all(|requirement| requirement.matches(&cluster.labels)) {
             return Err(ClusterRefusal::AffinityMismatch);
+        }
+        if !is_own {
+            self.check_checkpoint(request, id)?;
         }
         let set = request.together.as_deref();
         if set.is_some_and(|set| self.companions.are_elsewhere(set, id)) {
@@ -358,6 +360,8 @@ impl Eq for FreeShare {}
 /// Rank of a candidate. Candidates with equal rank keep the order of the configuration.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ClusterRank {
+    /// It holds the checkpoint of the job.
+    holds_checkpoint: bool,
     /// The Workload prefers it.
     is_preferred: bool,
     score: ClusterScore,

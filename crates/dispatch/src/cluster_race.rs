@@ -57,6 +57,8 @@ impl Fleet {
             if steps.by_name {
                 clusters.sort_unstable_by_key(|id| self.name(*id));
             }
+            // The sort is stable: the others keep their order.
+            clusters.sort_by_key(|id| !self.holds_checkpoint(request, *id));
             round_ends = keep_round(&mut clusters, steps, nominated, now);
         }
         clusters.sort_unstable_by_key(|id| self.name(*id));

@@ -51,6 +51,14 @@ impl ExclusionCause {
             Self::Shape(shape) => shape.has_shape_of(request),
         }
     }
+
+    /// Whether two causes concern the same Workloads.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Shape(shape), Self::Shape(other)) => shape.has_shape_of(other),
+            _ => self == other,
+        }
+    }
 }
 
 impl Exclusions {
@@ -63,7 +71,8 @@ impl Exclusions {
         why: Box<str>,
     ) {
         self.all.retain(|one| now.0.saturating_sub(one.until.0) < LONGEST);
-        let known = self.all.iter_mut().find(|one| one.cluster == cluster && one.cause == cause);
+        let known =
+            self.all.iter_mut().find(|one| one.cluster == cluster && one.cause.is_same(&cause));
         let Some(known) = known else {
             let until = Time(now.0.saturating_add(FIRST));
             self.all.push(ClusterExclusion { cluster, cause, until, lasted: FIRST, why });

@@ -67,6 +67,11 @@ impl<'a> FleetPlacer<'a> {
         key
     }
 
+    fn races_blind(&self, dispatched: &DispatchedEntry) -> bool {
+        let request = &dispatched.work.request;
+        self.fleet.races_blind((&dispatched.config, request), self.now)
+    }
+
     /// The clusters without reports. Their queues decide about an entry that has no room elsewhere.
     fn unreported_candidates(&self, dispatched: &DispatchedEntry) -> Vec<ClusterId> {
         let request = &dispatched.work.request;
@@ -110,7 +115,7 @@ impl Placer for FleetPlacer<'_> {
             return Ok(None);
         };
         // Nothing is known of any cluster: they race after the reservation.
-        if self.fleet.is_blind(&dispatched.config) {
+        if self.races_blind(&dispatched) {
             return Ok(None);
         }
         let request = dispatched.request(entry.workload, self.fleet);
@@ -130,7 +135,7 @@ impl Placer for FleetPlacer<'_> {
     fn fits_after(&mut self, entry: &CycleEntry, gone: &[WorkloadId]) -> bool {
         let dispatched = self.dispatched(entry);
         let fits = |one: DispatchedEntry| {
-            self.fleet.is_blind(&one.config) || !self.unreported_candidates(&one).is_empty() || {
+            self.races_blind(&one) || !self.unreported_candidates(&one).is_empty() || {
                 let request = one.request(entry.workload, self.fleet);
                 self.fleet.fits_after(&request, gone, self.now)
             }

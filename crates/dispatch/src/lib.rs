@@ -13,6 +13,7 @@
 mod admission_check;
 mod assigned_workload;
 mod capacity_report;
+mod checkpoint;
 mod cluster_choice;
 mod cluster_race;
 mod companions;
@@ -48,6 +49,7 @@ pub mod workload;
 pub use admission_check::{CheckStatus, ClusterAvailability, bad_config, check_status};
 pub use assigned_workload::{AssignedPodSet, AssignedWorkload};
 pub use capacity_report::{CapacityReport, NodeClassCapacity, PROTOCOL, WorkerMode};
+pub use checkpoint::CheckpointCluster;
 pub use cluster_choice::PlacementRequest;
 pub use cluster_race::{ClusterRace, Nominated, ROUND};
 pub use dispatcher::{Dispatcher, IncrementalSteps};

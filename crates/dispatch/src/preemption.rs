@@ -62,11 +62,12 @@ impl Fleet {
                 Err(refusal) => reasons.push((cluster, refusal)),
             }
         }
+        self.put_required_first((&class, &config), &mut reasons);
         Some(reasons)
     }
 
-    /// Per cluster that has room for a Workload if everything there is gone, in the order of the configuration: what is
-    /// placed on it, sorted.
+    /// Per cluster that has room for a Workload if everything there is gone: what is placed on it, sorted. The cluster with its
+    /// checkpoint comes first, the others follow in the order of the configuration.
     pub fn preemptible(
         &mut self,
         request: &PlacementRequest<'_>,
@@ -75,7 +76,9 @@ impl Fleet {
         let (class, position) = (request.class(), (request.order, request.workload));
         let mut found = Vec::new();
         let config = self.config(request.config);
-        for cluster in class.clusters(&config) {
+        let mut clusters: Vec<ClusterId> = class.clusters(&config).collect();
+        clusters.sort_by_key(|id| !self.holds_checkpoint(&class.work.request, *id));
+        for cluster in clusters {
             let all = self.leaving_on(cluster, |_| true);
             if self.evaluate_without(&class, position, cluster, &all, now).is_ok() {
                 let placed = self.placed_workloads(cluster).map(|(workload, _)| workload);

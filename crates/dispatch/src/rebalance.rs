@@ -46,7 +46,7 @@ pub struct QueuedWorkload<'a> {
 /// Why a queued Workload stays where it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StayReason {
-    /// Its policy does not move queued work, or it waits for no queue.
+    /// Its policy does not move queued work, or it waits for no queue, or for that of the cluster with its checkpoint.
     NotMoved,
     /// It was moved as often as its policy allows.
     MovesUsedUp,
@@ -89,6 +89,11 @@ impl Fleet {
         let rests_until = Time(nominated.at.0.saturating_add(policy.cooldown));
         if now < rests_until {
             return Err(StayReason::CoolingDown(rests_until));
+        }
+        // The cluster with its checkpoint decides about it before any other one.
+        let stays = |id: &ClusterId| self.holds_checkpoint(&request.work.request, *id);
+        if nominated.clusters.iter().any(stays) {
+            return Err(StayReason::NotMoved);
         }
         self.update_reservations(now);
         let target = self.best_target(queued, (&config, policy), leaves, now);

@@ -49,7 +49,8 @@ pub struct CapacityShortage {
 pub enum ClusterRefusal {
     /// The cluster is not connected.
     NotConnected,
-    /// The slice that the Workload extends runs on this cluster, which its MultiKueueConfig does not have any more.
+    /// The slice that the Workload extends runs on this cluster, or its checkpoint is there, and its MultiKueueConfig does not have
+    /// the cluster any more.
     NotConfigured,
     /// The cluster has no report.
     NoReport,
@@ -71,6 +72,8 @@ pub enum ClusterRefusal {
     NamespaceNotAllowed(Box<str>),
     /// The cluster's labels do not match the Workload's affinity.
     AffinityMismatch,
+    /// This other cluster holds the checkpoint that the Workload requires.
+    CheckpointElsewhere(Box<str>),
     /// Other Workloads of its set are on another cluster.
     SetElsewhere,
     /// The cluster refused the Workload before.
@@ -138,6 +141,9 @@ impl fmt::Display for RefusalMessage<'_> {
                 write!(f, "the policy does not allow namespace {namespace}")
             }
             ClusterRefusal::AffinityMismatch => f.write_str("does not match the cluster affinity"),
+            ClusterRefusal::CheckpointElsewhere(name) => {
+                write!(f, "the checkpoint that its job requires is on {name}")
+            }
             ClusterRefusal::SetElsewhere => {
                 f.write_str("other replicas of its set are on another cluster")
             }

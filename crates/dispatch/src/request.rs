@@ -6,6 +6,8 @@ use engine::{
     node_selection::{LabelRequirement, NodeSelection},
 };
 
+use crate::CheckpointCluster;
+
 /// Group, version and kind of a job.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct JobGvk {
@@ -47,6 +49,8 @@ pub struct WorkloadRequest {
     pub affinity: Vec<LabelRequirement>,
     /// Requirements on the labels of clusters that are taken before others with room; none is if empty.
     pub preferred: Vec<LabelRequirement>,
+    /// The cluster that holds the checkpoint of its job, if the Workload stays there.
+    pub checkpoint: Option<CheckpointCluster>,
     /// What it has in common with Workloads that run on the same cluster.
     pub together: Option<Box<str>>,
     /// Maximum run time in nanoseconds, if bounded.
@@ -56,7 +60,7 @@ pub struct WorkloadRequest {
 }
 
 impl WorkloadRequest {
-    /// Whether two requests ask for the same pods of the same kind, under whatever guarantee.
+    /// Whether two requests ask for the same pods of the same kind, under whatever guarantee and wherever they ran before.
     #[must_use]
     pub(crate) fn has_shape_of(&self, other: &Self) -> bool {
         // A new field is a part of the shape, unless it is left out here.
@@ -66,6 +70,7 @@ impl WorkloadRequest {
             pod_sets,
             affinity,
             preferred,
+            checkpoint: _,
             together,
             max_run_time,
             exactly_once: _,

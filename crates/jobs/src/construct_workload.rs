@@ -6,8 +6,9 @@ use crds::{
     names::{
         KUEUE_GROUP, RESOURCE_IN_USE_FINALIZER,
         annotations::{
-            ADMISSION_GATED_BY, AFFINITY, ELASTIC_JOB, EXECUTION, PREFERRED_AFFINITY,
-            PROVISIONING_PREFIX, WORKLOAD_SLICE_NAME, WORKLOAD_SLICE_REPLACEMENT_FOR,
+            ADMISSION_GATED_BY, AFFINITY, CHECKPOINT, ELASTIC_JOB, EXECUTION, LAST_CLUSTER,
+            PREFERRED_AFFINITY, PROVISIONING_PREFIX, WORKLOAD_SLICE_NAME,
+            WORKLOAD_SLICE_REPLACEMENT_FOR,
         },
         labels::{JOB_UID, MAX_EXEC_TIME_SECONDS, PRIORITY_CLASS},
     },
@@ -99,6 +100,8 @@ pub struct ReplacedSlice {
     key: String,
     /// Name of the first slice of the chain, which the pods of all slices carry.
     chain: String,
+    /// The cluster that it runs on, or was withdrawn from.
+    last_cluster: Option<String>,
 }
 
 impl ReplacedSlice {
@@ -109,7 +112,10 @@ impl ReplacedSlice {
         let namespace = slice.metadata.namespace.as_deref().unwrap_or_default();
         let annotations = slice.metadata.annotations.as_ref();
         let chain = annotations.and_then(|all| all.get(WORKLOAD_SLICE_NAME));
-        Self { key: format!("{namespace}/{name}"), chain: chain.cloned().unwrap_or(name) }
+        let recorded = annotations.and_then(|all| all.get(LAST_CLUSTER));
+        let last_cluster = slice.status.cluster_name.as_ref().or(recorded).cloned();
+        let key = format!("{namespace}/{name}");
+        Self { key, chain: chain.cloned().unwrap_or(name), last_cluster }
     }
 
     /// A new slice as the replacement of this one.
@@ -118,6 +124,9 @@ impl ReplacedSlice {
         let annotations = slice.metadata.annotations.get_or_insert_default();
         annotations.insert(WORKLOAD_SLICE_NAME.to_owned(), self.chain.clone());
         annotations.insert(WORKLOAD_SLICE_REPLACEMENT_FOR.to_owned(), self.key.clone());
+        // The checkpoint is that of the job, whatever its size is.
+        let last_cluster = self.last_cluster.clone();
+        annotations.extend(last_cluster.map(|name| (LAST_CLUSTER.to_owned(), name)));
         slice
     }
 }
@@ -211,6 +220,7 @@ pub(crate) fn annotations<J: GenericJob>(
             // Dispatch reads them from the Workload (docs/reference/dispatch.md §3).
             || key == AFFINITY
             || key == PREFERRED_AFFINITY
+            || key == CHECKPOINT
             || key == EXECUTION
             || (key == ADMISSION_GATED_BY && gates.admission_gated_by)
             || (key == ELASTIC_JOB && job.is_elastic(gates))
@@ -260,7 +270,8 @@ mod tests {
         let job = job(&json!({
             "kueue.x-k8s.io/admission-gated-by": "a/b", "provreq.kueue.x-k8s.io/p": "1", "no": "no",
             "sluice.dev/affinity": "region=eu", "sluice.dev/preferred-affinity": "tier=gold",
-            "sluice.dev/execution": "ExactlyOnce",
+            "sluice.dev/execution": "ExactlyOnce", "sluice.dev/checkpoint": "required",
+            "sluice.dev/last-cluster": "not for the job to say",
         }));
         let gates = JobGates::default();
         let source = priority_source(&job, gates);
@@ -282,7 +293,7 @@ mod tests {
                     "annotations": {
                         "kueue.x-k8s.io/admission-gated-by": "a/b", "provreq.kueue.x-k8s.io/p": "1",
                         "sluice.dev/affinity": "region=eu", "sluice.dev/preferred-affinity": "tier=gold",
-                        "sluice.dev/execution": "ExactlyOnce",
+                        "sluice.dev/execution": "ExactlyOnce", "sluice.dev/checkpoint": "required",
                     },
                     "finalizers": ["kueue.x-k8s.io/resource-in-use"],
                     "ownerReferences": [{

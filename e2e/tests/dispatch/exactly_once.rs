@@ -4,11 +4,10 @@
 use anyhow::{Context, Result, ensure};
 use crds::{v1alpha1::DispatchPolicy, v1beta2::Workload};
 use e2e::installation::TIMEOUT;
-use harness::{Fault, FaultProxy, Run, RunVerdict, program};
+use harness::{Fault, FaultProxy, Run, RunVerdict};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
-use tokio::process::Command;
 
 use crate::{
     cut_off::{self, worker_behind_proxy},
@@ -99,16 +98,6 @@ async fn is_fenced_by_time(fixture: &DispatchFixture, proxy: &FaultProxy) -> Res
     Ok(())
 }
 
-/// Runs `sluicectl` against the manager cluster. Gives its exit code and what it printed.
-async fn sluicectl(fixture: &DispatchFixture, arguments: &[&str]) -> Result<(i32, String)> {
-    let hub = fixture.hub().state().kubeconfig();
-    let mut command = Command::new(program("sluicectl")?);
-    let output = command.env("KUBECONFIG", hub).args(arguments).output().await?;
-    let printed = [output.stdout, output.stderr].concat();
-    let code = output.status.code().context("an exit code")?;
-    Ok((code, String::from_utf8_lossy(&printed).into_owned()))
-}
-
 fn waits_for_fence(workload: &Workload) -> bool {
     let mut checks = workload.status.admission_checks.iter();
     checks.any(|check| check.state == "Ready" && check.message.contains("WaitingForFence"))
@@ -129,17 +118,17 @@ async fn the_job_of_a_lost_worker_waits_until_a_person_confirms_that_nothing_run
 async fn is_fenced_by_a_person(fixture: &DispatchFixture, proxy: &FaultProxy) -> Result<()> {
     cut_off(fixture, proxy).await?;
     fixture.until_workload("train", "says that it waits", waits_for_fence).await?;
-    let (_, text) = sluicectl(fixture, &["explain", "train", "-n", fixture.namespace()]).await?;
+    let (_, text) = fixture.sluicectl(&["explain", "train", "-n", fixture.namespace()]).await?;
     ensure!(text.contains("WaitingForFence"), "{text}");
     for (arguments, part) in [
         (["fence", "worker-1", "--yes"].as_slice(), "worker-1 is active"),
         (&["fence", "worker-2"], "1 Workload will run twice"),
     ] {
-        let (code, text) = sluicectl(fixture, arguments).await?;
+        let (code, text) = fixture.sluicectl(arguments).await?;
         ensure!(code == 4 && text.contains(part), "{arguments:?}: {code}, {text}");
     }
     let confirmed = Timestamp::now();
-    let (code, text) = sluicectl(fixture, &["fence", "worker-2", "--yes"]).await?;
+    let (code, text) = fixture.sluicectl(&["fence", "worker-2", "--yes"]).await?;
     ensure!(code == 0 && text.contains("1 Workload under ExactlyOnce"), "{code}, {text}");
     fixture.until_running("train", 2, 1).await?;
     let [_, second] = both_runs(fixture).await?;

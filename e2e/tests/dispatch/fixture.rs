@@ -2,7 +2,7 @@
 
 use std::{fmt::Debug, time::Duration};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use crds::{
     v1alpha1::{ClusterCapacity, LOCAL},
     v1beta2::{MultiKueueCluster, Workload},
@@ -11,7 +11,7 @@ use e2e::{
     installation::{Installation, TIMEOUT},
     waits,
 };
-use harness::{Cluster, RunVerdict, Space};
+use harness::{Cluster, RunVerdict, Space, program};
 use k8s_openapi::{NamespaceResourceScope, api::batch::v1::Job, api::core::v1::Pod};
 use kube::{
     Api, Resource,
@@ -19,6 +19,7 @@ use kube::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
+use tokio::process::Command;
 
 use crate::{objects, shared_installation::SharedInstallation};
 
@@ -93,6 +94,23 @@ impl DispatchFixture {
         let reports = self.worker(number).cluster_api::<ClusterCapacity>();
         let read = |report: &ClusterCapacity| !report.spec.all_label_keys().is_empty();
         self.worker(number).until(&reports, LOCAL, "was read", TIMEOUT, read).await?;
+        Ok(())
+    }
+
+    /// Waits until the manager knows that so much cpu is free on this test's nodes of a worker.
+    pub(crate) async fn until_free(&self, number: usize, cpu: i64) -> Result<()> {
+        let namespace = self.namespace();
+        let free = |report: &ClusterCapacity| {
+            let classes = report.status.node_classes.iter();
+            let own = classes
+                .filter(|class| class.labels.get(objects::OWN).is_some_and(|own| own == namespace));
+            own.filter_map(|class| Some(class.free.get("cpu")?.units() * i64::from(class.count)))
+                .sum::<i64>()
+        };
+        let (hub, worker) = (self.hub(), self.worker(number).name());
+        let what = format!("has {cpu} cpus free");
+        let reports = hub.cluster_api::<ClusterCapacity>();
+        hub.until(&reports, worker, &what, 2 * TIMEOUT, |report| free(report) == cpu).await?;
         Ok(())
     }
 
@@ -185,6 +203,16 @@ impl DispatchFixture {
         Ok(())
     }
 
+    /// Runs `sluicectl` against the manager cluster. Gives its exit code and what it printed.
+    pub(crate) async fn sluicectl(&self, arguments: &[&str]) -> Result<(i32, String)> {
+        let hub = self.hub().state().kubeconfig();
+        let mut command = Command::new(program("sluicectl")?);
+        let output = command.env("KUBECONFIG", hub).args(arguments).output().await?;
+        let printed = [output.stdout, output.stderr].concat();
+        let code = output.status.code().context("an exit code")?;
+        Ok((code, String::from_utf8_lossy(&printed).into_owned()))
+    }
+
     /// Changes fields of an object on the hub.
     pub(crate) async fn change<K>(&self, name: &str, fields: &Value) -> Result<()>
     where
@@ -229,6 +257,12 @@ pub(crate) fn said(conditions: &[crds::meta::Condition], kind: &str) -> Option<R
 /// Whether a condition of a Workload is true.
 pub(crate) fn holds(workload: &Workload, kind: &str) -> bool {
     crds::meta::is_true(&workload.status.conditions, kind)
+}
+
+/// A Job with one more annotation.
+pub(crate) fn with_annotation(mut job: Value, annotation: &str, value: &str) -> Value {
+    job["metadata"]["annotations"][annotation] = json!(value);
+    job
 }
 
 /// A Job with one more label.

@@ -9,6 +9,7 @@ mod backoff;
 mod bad_input;
 mod block_admission;
 mod capacity_waits;
+mod checkpoint;
 mod cluster;
 mod connections;
 mod credentials;
@@ -241,10 +242,13 @@ fn an_agent_runs_only_the_namespaces_and_kinds_of_its_policy() {
 
 #[test]
 fn an_agent_leaves_to_the_manager_what_the_manager_has_decided() {
-    for annotation in ["sluice.dev/affinity", "sluice.dev/execution"] {
-        let value = if annotation.contains("affinity") { "region=eu" } else { "ExactlyOnce" };
-        let purposes = agent_orders_about(AgentPolicy::default(), &json!({annotation: value}));
-        assert!(purposes.contains(&"reserve"), "{annotation}: {purposes:?}");
+    for annotations in [
+        json!({"sluice.dev/affinity": "region=eu"}),
+        json!({"sluice.dev/execution": "ExactlyOnce"}),
+        json!({"sluice.dev/checkpoint": "required", "sluice.dev/last-cluster": "east"}),
+    ] {
+        let purposes = agent_orders_about(AgentPolicy::default(), &annotations);
+        assert!(purposes.contains(&"reserve"), "{annotations}: {purposes:?}");
     }
 }
 

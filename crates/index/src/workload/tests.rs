@@ -436,6 +436,35 @@ fn an_invalid_workload_has_a_message() {
     let events = fixture.enter(&workload);
     let wrong = "annotation sluice.dev/execution: \"Once\" is neither ExactlyOnce nor KeepRunning";
     assert_eq!(spec(&events).invalid.as_deref(), Some(wrong));
+    workload.metadata.annotations =
+        Some([("sluice.dev/checkpoint".to_owned(), "here".to_owned())].into());
+    let events = fixture.enter(&workload);
+    let wrong =
+        "annotation sluice.dev/checkpoint: \"here\" is none of anywhere, preferred and required";
+    assert_eq!(spec(&events).invalid.as_deref(), Some(wrong));
+}
+
+#[test]
+fn a_workload_stays_with_the_cluster_that_it_was_last_withdrawn_from_if_its_job_says_so() {
+    let mut fixture = IndexFixture::new(IndexConfig::default());
+    let mut asks = |value: Option<&str>, last: Option<&str>| {
+        let mut workload: Workload = from(asking(json!({"cpu": "1"})));
+        let all = [("sluice.dev/checkpoint", value), ("sluice.dev/last-cluster", last)];
+        let all =
+            all.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.to_owned())));
+        workload.metadata.annotations = Some(all.collect());
+        fixture.enter(&workload);
+        let id = fixture.engine.names().workloads.get("ns/w").expect("an id");
+        let request = fixture.index.request(id).expect("a request");
+        request.checkpoint.clone().map(|one| (one.name.into_string(), one.required))
+    };
+    let east = Some("east");
+    for value in [None, Some("anywhere")] {
+        assert_eq!(asks(value, east), None, "{value:?}");
+    }
+    assert_eq!(asks(Some("required"), None), None, "it was placed nowhere yet");
+    assert_eq!(asks(Some("preferred"), east), Some(("east".into(), false)));
+    assert_eq!(asks(Some("required"), east), Some(("east".into(), true)));
 }
 
 #[test]

@@ -3,12 +3,14 @@
 
 use crds::meta::annotation;
 use crds::names::annotations::{
-    AFFINITY, COMPONENT_WORKLOAD_INDEX, EXECUTION, JOB_OWNER_GVK, JOB_OWNER_NAME,
-    PREFERRED_AFFINITY,
+    AFFINITY, CHECKPOINT, COMPONENT_WORKLOAD_INDEX, EXECUTION, JOB_OWNER_GVK, JOB_OWNER_NAME,
+    LAST_CLUSTER, PREFERRED_AFFINITY,
 };
-use crds::names::{EXACTLY_ONCE, KEEP_RUNNING};
+use crds::names::{
+    CHECKPOINT_ANYWHERE, CHECKPOINT_PREFERRED, CHECKPOINT_REQUIRED, EXACTLY_ONCE, KEEP_RUNNING,
+};
 use crds::v1beta2::Workload;
-use dispatch::{JobGvk, RequestedPodSet, WorkloadRequest};
+use dispatch::{CheckpointCluster, JobGvk, RequestedPodSet, WorkloadRequest};
 use engine::node_selection::LabelRequirement;
 use engine::{Amount, Names};
 
@@ -27,11 +29,14 @@ pub(super) fn workload_request(
 ) -> (WorkloadRequest, Option<String>) {
     let required = clusters(workload, AFFINITY);
     let preferred = clusters(workload, PREFERRED_AFFINITY);
-    let problem = required.as_ref().err().or(preferred.as_ref().err()).cloned();
-    let (exactly_once, wrong_execution) = match execution(workload) {
-        Ok(execution) => (execution, None),
-        Err(problem) => (None, Some(problem)),
-    };
+    let (exactly_once, checkpoint) = (execution(workload), checkpoint(workload));
+    let problems = [
+        required.as_ref().err(),
+        preferred.as_ref().err(),
+        exactly_once.as_ref().err(),
+        checkpoint.as_ref().err(),
+    ];
+    let problem = problems.into_iter().flatten().next().cloned();
     let kind = kind(workload);
     let other_pods = more_than_room::may_get_other_pods(workload, &kind);
     let request = WorkloadRequest {
@@ -40,11 +45,12 @@ pub(super) fn workload_request(
         pod_sets: pod_sets.all.iter().map(|one| pods(names, one, other_pods)).collect(),
         affinity: required.unwrap_or_default(),
         preferred: preferred.unwrap_or_default(),
+        checkpoint: checkpoint.unwrap_or_default(),
         together: set(workload),
         max_run_time: runs(workload),
-        exactly_once,
+        exactly_once: exactly_once.unwrap_or_default(),
     };
-    (request, problem.or(wrong_execution))
+    (request, problem)
 }
 
 /// Whether a Workload asks for ExactlyOnce, or against it.
@@ -57,6 +63,23 @@ fn execution(workload: &Workload) -> Result<Option<bool>, String> {
             "annotation {EXECUTION}: \"{other}\" is neither {EXACTLY_ONCE} nor {KEEP_RUNNING}"
         )),
     }
+}
+
+/// The cluster with the checkpoint of the job. The first placement knows none.
+fn checkpoint(workload: &Workload) -> Result<Option<CheckpointCluster>, String> {
+    let required = match annotation(&workload.metadata, CHECKPOINT) {
+        None | Some(CHECKPOINT_ANYWHERE) => return Ok(None),
+        Some(CHECKPOINT_PREFERRED) => false,
+        Some(CHECKPOINT_REQUIRED) => true,
+        Some(other) => {
+            return Err(format!(
+                "annotation {CHECKPOINT}: \"{other}\" is none of {CHECKPOINT_ANYWHERE}, {CHECKPOINT_PREFERRED} and \
+                 {CHECKPOINT_REQUIRED}"
+            ));
+        }
+    };
+    let last = annotation(&workload.metadata, LAST_CLUSTER);
+    Ok(last.map(|name| CheckpointCluster { name: name.into(), required }))
 }
 
 /// The set of replicas that a Workload is one of: one copy of it makes the pods of all replicas.

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use ::jobs::{GenericJob, JobObject, elastic_copies::is_of_elastic_job};
 use dispatch::{
-    ClusterRace, Dispatcher, HubIncarnation, Nominated, PlacementRequest, ROUND,
+    ClusterRace, Dispatcher, HubIncarnation, Nominated, PlacementRequest, ROUND, WorkloadRequest,
     workload::{
         self as dispatch_workload, DispatchCheckState, DispatchStep, LocalWorkload, RemoteCopy,
         RetryReason, SlicePredecessor,
@@ -150,7 +150,7 @@ impl<'a> DispatchEvaluation<'a> {
         let fleet = self.inputs.registry.fleet();
         let waits = || self.inputs.workloads.id_of(self.key).is_some_and(|id| fleet.is_racing(id));
         let races = match hub.nominated_clusters.as_slice() {
-            [] => hub.recorded_cluster.is_none() && (self.is_blind() || waits()),
+            [] => hub.recorded_cluster.is_none() && (self.races_blind() || waits()),
             // Whether a cluster reports is not known while it is not reached.
             [single] => fleet.is_unreported(*single) || self.state.races && !fleet.reports(*single),
             _ => true,
@@ -159,9 +159,16 @@ impl<'a> DispatchEvaluation<'a> {
         races
     }
 
-    fn is_blind(&self) -> bool {
-        let fleet = self.inputs.registry.fleet();
-        self.multikueue_config().is_some_and(|config| fleet.is_blind(config))
+    fn races_blind(&self) -> bool {
+        let (fleet, now) = (self.inputs.registry.fleet(), engine_time(self.ctx.now));
+        let asked = self.multikueue_config().zip(self.request());
+        asked.is_some_and(|(config, request)| fleet.races_blind((config, request), now))
+    }
+
+    /// The request of the Workload to a cluster.
+    fn request(&self) -> Option<&'a WorkloadRequest> {
+        let id = self.inputs.workloads.id_of(self.key)?;
+        self.inputs.scheduler.request(id).map(|request| &**request)
     }
 
     pub(super) fn races_beside_reports(&self) -> bool {
@@ -227,20 +234,21 @@ impl<'a> DispatchEvaluation<'a> {
         hub
     }
 
-    /// A program that may write a Workload's status may not send it to a cluster that its queue does not dispatch to.
+    /// A program that may write a Workload's status may not send it to a cluster that its queue does not dispatch to, nor away from
+    /// the checkpoint that its job requires.
     fn drop_strange_nominations(&self, hub: &mut LocalWorkload) {
         if self.config.dispatcher != Dispatcher::External || hub.nominated_clusters.is_empty() {
             return;
         }
         let fleet = self.inputs.registry.fleet();
-        let config = self.multikueue_config();
+        let (config, request) = (self.multikueue_config(), self.request());
         hub.nominated_clusters.retain(|id| {
-            let known = config.is_some_and(|config| fleet.is_configured(config, *id));
-            if !known {
+            let may = config.is_some_and(|config| fleet.may_be_nominated((config, request), *id));
+            if !may {
                 let cluster = fleet.name(*id);
-                tracing::warn!(workload = %self.key, cluster, "nominated, but not in the MultiKueueConfig");
+                tracing::warn!(workload = %self.key, cluster, "nominated, but not in the MultiKueueConfig, or without the checkpoint");
             }
-            known
+            may
         });
     }
 

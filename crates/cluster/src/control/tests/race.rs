@@ -281,6 +281,20 @@ fn an_external_dispatcher_cannot_nominate_a_cluster_of_another_config() {
 }
 
 #[test]
+fn an_external_dispatcher_cannot_nominate_a_cluster_without_the_checkpoint_that_a_job_requires() {
+    let mut control = external();
+    let mut workload = reserved("50", &["east", "west"]);
+    workload["metadata"]["annotations"] =
+        json!({"sluice.dev/checkpoint": "required", "sluice.dev/last-cluster": "west"});
+    observe(&mut control, workload.clone());
+    assert_eq!(orders(&control.decide(NOW)), ["west clone-create"]);
+    workload["metadata"]["annotations"]["sluice.dev/checkpoint"] = json!("preferred");
+    let mut control = external();
+    observe(&mut control, workload);
+    assert_eq!(orders(&control.decide(NOW)), ["east clone-create", "west clone-create"]);
+}
+
+#[test]
 fn a_cluster_that_was_nominated_stays_so() {
     let mut control = manager();
     observe(&mut control, reserved("50", &["east"]));

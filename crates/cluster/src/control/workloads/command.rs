@@ -3,7 +3,7 @@
 use crds::{
     names::{
         ADMISSION_MANAGER, EXACTLY_ONCE, RECLAIMABLE_PODS_MANAGER, RESOURCE_IN_USE_FINALIZER,
-        annotations::{ADMISSION_GATED_BY, EPOCH, EXECUTION, TERM},
+        annotations::{ADMISSION_GATED_BY, EPOCH, EXECUTION, LAST_CLUSTER, TERM},
         labels::{CONCURRENT_ADMISSION_PARENT, JOB_UID},
     },
     v1beta2::{ReclaimablePod, Workload, WorkloadStatus},
@@ -50,7 +50,7 @@ pub(crate) enum WorkloadCommand {
     MarkParent,
     /// Further owners: pods that joined a group.
     AddOwners(Vec<OwnerReference>),
-    /// A higher epoch, which voids copies of the present one.
+    /// A higher epoch, which voids copies of the present one, and the cluster that the Workload is withdrawn from.
     RaiseEpoch(u64),
     /// The term of the leader that is about to create copies, and the guarantee under which it does. Like every write here it
     /// succeeds on the observed version only.
@@ -169,7 +169,12 @@ impl WorkloadCommand {
                 json!({ "metadata": { "ownerReferences": owners } })
             }
             Self::RaiseEpoch(epoch) => {
-                json!({ "metadata": { "annotations": { EPOCH: epoch.to_string() } } })
+                let mut annotations = json!({ EPOCH: epoch.to_string() });
+                // The release clears the cluster name. A withdrawal before any cluster was recorded keeps the earlier one.
+                if let Some(cluster) = &workload.status.cluster_name {
+                    annotations[LAST_CLUSTER] = json!(cluster);
+                }
+                json!({ "metadata": { "annotations": annotations } })
             }
             Self::ConfirmVersion { term, exactly_once } => {
                 let mut annotations = json!({ TERM: term.to_string() });

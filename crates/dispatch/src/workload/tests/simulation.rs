@@ -6,6 +6,7 @@
 //! are given up without an answer and may be applied as long as no later read was answered. The bookkeeping of creates is
 //! [`UnsettledCreates`], as in the manager. Agents admit, refuse, evict, run and stop at any time.
 //!
+//! A Workload that requires its checkpoint is recorded on one cluster only: the write that raises the epoch names the next one.
 //! Two clusters never run pods at the same time, except for one that was lost for `worker_lost_timeout`. After the
 //! faults stop, the Workload finishes once, and no copy is left.
 
@@ -274,6 +275,8 @@ struct HubObjects {
     hub: LocalWorkload,
     /// Epoch, activity and end in the job's status.
     status: Option<(u64, bool, bool)>,
+    /// The cluster that the Workload was last withdrawn from.
+    last_cluster: Option<ClusterId>,
 }
 
 /// How clusters are nominated.
@@ -295,6 +298,10 @@ struct DispatchSimulation {
     settings: DispatchTimeouts,
     now: i64,
     dispatcher: SimulatedDispatcher,
+    /// No cluster but the one with the checkpoint takes the Workload.
+    requires_checkpoint: bool,
+    /// Every cluster that was recorded.
+    recorded: BTreeSet<ClusterId>,
     /// Memory: the cluster that the Workload moves to.
     moves_to: Option<ClusterId>,
     truth: HubObjects,
@@ -315,11 +322,13 @@ impl DispatchSimulation {
     fn new(workers: usize, dispatcher: SimulatedDispatcher, settings: DispatchTimeouts) -> Self {
         let job = LocalJob { exists: true, suspended: true, ..LocalJob::default() };
         let hub = LocalWorkload { exists: true, epoch: 1, job, ..LocalWorkload::default() };
-        let truth = HubObjects { version: 1, hub, status: None };
+        let truth = HubObjects { version: 1, hub, status: None, last_cluster: None };
         Self {
             settings,
             now: 0,
             dispatcher,
+            requires_checkpoint: false,
+            recorded: BTreeSet::new(),
             moves_to: None,
             seen: truth.clone(),
             truth,
@@ -378,7 +387,7 @@ impl DispatchSimulation {
         let is_queued = self.dispatcher == SimulatedDispatcher::Queue;
         let mut race = Some(hub.nominated_clusters.clone()).filter(|_| is_queued)?;
         // What is not nominated yet waits for no queue.
-        match self.moves_to.filter(|one| !race.contains(one)) {
+        match self.moves_to.filter(|one| !race.contains(one) && self.may_take(*one)) {
             _ if race.is_empty() => race = self.usable_clusters(),
             Some(target) => race.push(target),
             None => {}
@@ -460,7 +469,11 @@ impl DispatchSimulation {
             }
             DispatchStep::WaitUntil(time) => self.wake_at = Some(time.0),
             DispatchStep::RaiseEpoch(epoch) => {
-                if self.state(false, |stated| stated.hub.epoch = epoch) && !lost {
+                let raised = self.state(false, |stated| {
+                    stated.hub.epoch = epoch;
+                    stated.last_cluster = stated.hub.recorded_cluster.or(stated.last_cluster);
+                });
+                if raised && !lost {
                     // The write was answered. No create was sent with the new epoch.
                     (self.raised, self.sent) = (true, false);
                 }
@@ -477,11 +490,12 @@ impl DispatchSimulation {
                 });
             }
             DispatchStep::SetCheckReady(one) => {
-                self.state(lost, |stated| {
+                let recorded = self.state(lost, |stated| {
                     (stated.hub.recorded_cluster, stated.hub.check) =
                         (Some(one), DispatchCheckState::Ready);
                     stated.hub.nominated_clusters.clear();
                 });
+                self.recorded.extend(recorded.then_some(one));
             }
             DispatchStep::SetCheckRetry(_) => {
                 self.state(lost, |stated| stated.hub.check = DispatchCheckState::Retry);
@@ -603,8 +617,14 @@ impl DispatchSimulation {
         let first = usize::try_from(self.truth.hub.epoch - 1).expect("a small number");
         let all = (0..count).map(|at| (at + first) % count);
         let most = if self.dispatcher == SimulatedDispatcher::Race { count } else { 1 };
-        let usable = all.filter(|&at| usable(&self.workers[at])).take(most);
+        let may_take = |at: usize| self.may_take(ClusterId::from(at));
+        let usable = all.filter(|&at| usable(&self.workers[at]) && may_take(at)).take(most);
         usable.map(ClusterId::from).collect()
+    }
+
+    /// Whether a cluster has the checkpoint, if that is required.
+    fn may_take(&self, cluster: ClusterId) -> bool {
+        !self.requires_checkpoint || self.truth.last_cluster.is_none_or(|last| last == cluster)
     }
 
     fn agent(&mut self, at: usize, agent: SimulatedAgent) {
@@ -740,6 +760,8 @@ impl DispatchSimulation {
         let running = self.workers.iter().filter(|one| one.runs() && !one.excused).count();
         prop_assert!(running <= 1, "{} clusters run it: {:#?}", running, self);
         prop_assert!(self.finishes <= 1);
+        let stays = !self.requires_checkpoint || self.recorded.len() <= 1;
+        prop_assert!(stays, "its checkpoint is elsewhere: {:#?}", self);
         Ok(())
     }
 
@@ -921,9 +943,11 @@ proptest! {
     fn one_cluster_runs_the_workload_and_it_finishes_once(
         workers in 2..4_usize,
         dispatcher in prop::sample::select(&DISPATCHERS[..]),
+        requires_checkpoint in any::<bool>(),
         faults in prop::collection::vec(fault(), 1..300),
     ) {
         let mut simulation = DispatchSimulation::new(workers, dispatcher, SETTINGS);
+        simulation.requires_checkpoint = requires_checkpoint;
         for fault in &faults {
             simulation.play(fault);
             simulation.check()?;

@@ -84,6 +84,22 @@ fn a_replacement_names_the_old_slice_and_the_first_one() {
 }
 
 #[test]
+fn a_replacement_knows_the_cluster_that_its_job_last_ran_on() {
+    let recorded = |name: &str, runs_on: Option<&str>, withdrawn_from: Option<&str>| {
+        let mut old = slice(name, 3, None, HOLDS);
+        old.status.cluster_name = runs_on.map(str::to_owned);
+        let annotations = old.metadata.annotations.get_or_insert_default();
+        let last = withdrawn_from.map(str::to_owned);
+        annotations.extend(last.map(|last| ("sluice.dev/last-cluster".to_owned(), last)));
+        let new = ReplacedSlice::of(&old).replaced_by(slice("b", 5, None, &[]));
+        new.metadata.annotations.and_then(|all| all.get("sluice.dev/last-cluster").cloned())
+    };
+    assert_eq!(recorded("a", None, None), None);
+    assert_eq!(recorded("a", None, Some("west")).as_deref(), Some("west"));
+    assert_eq!(recorded("a", Some("east"), Some("west")).as_deref(), Some("east"));
+}
+
+#[test]
 fn a_job_starts_with_the_slice_that_holds_quota_whatever_its_size() {
     let (three, pending) = (slice("a", 3, None, HOLDS), slice("b", 5, Some("a"), &[]));
     assert_eq!(steps(&elastic(5, true), &[&three]), ["start", "create slice"]);
