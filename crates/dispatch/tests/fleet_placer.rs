@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use dispatch::{
-    AssignedWorkload, CapacityReport, DispatchedEntry, Fleet, FleetPlacer, JobGvk,
-    NodeClassCapacity, PlacementConfig, QueueOrder, RequestedPodSet, UNREPORTED_WINDOW,
+    AssignedWorkload, CapacityReport, CheckpointCluster, DispatchedEntry, Fleet, FleetPlacer,
+    JobGvk, NodeClassCapacity, PlacementConfig, QueueOrder, RequestedPodSet, UNREPORTED_WINDOW,
     WorkloadRequest,
 };
 use engine::ids::{ResourceId, WorkloadId};
@@ -205,6 +205,38 @@ fn only_a_few_workloads_without_known_room_wait_for_the_queues_of_a_cluster_with
     assert_eq!(fleet.woken_keys(Time(2)), [key]);
     engine.apply(Event::ClusterCapacity(key));
     assert_eq!(outcome(&mut engine, &mut fleet), races);
+}
+
+#[test]
+fn a_blind_race_needs_no_cluster_but_the_one_with_a_required_checkpoint() {
+    let outcome = |checkpoint: Option<bool>, connected: bool| {
+        let (mut engine, cpu) = engine(100);
+        let mut fleet = Fleet::new();
+        let clusters: Vec<_> = ["east", "west"].map(|name| fleet.cluster(name)).into();
+        for &cluster in &clusters {
+            fleet.set_report_listed(cluster, true);
+        }
+        fleet.set_connected(clusters[0], true);
+        fleet.set_connected(clusters[1], connected);
+        fleet.set_config("all", Some(PlacementConfig { clusters, ..PlacementConfig::default() }));
+        submit(&mut engine, "ns/train", cpu, 3);
+        let lookup = |_: &engine::CycleEntry| {
+            let plain = one_pod((cpu, 3), 0);
+            let checkpoint =
+                checkpoint.map(|required| CheckpointCluster { name: "west".into(), required });
+            let request = WorkloadRequest { checkpoint, ..(*plain.work.request).clone() };
+            let work = Arc::new(AssignedWorkload::new(Arc::new(request), Vec::new()));
+            Some(DispatchedEntry { work, ..plain })
+        };
+        let entries = engine.cycle(Time(1), &mut FleetPlacer::new(&mut fleet, &lookup, Time(1)));
+        entries.first().expect("an entry").outcome
+    };
+    let races = CycleOutcome::Reserved { cluster: None };
+    for (checkpoint, connected) in [(None, false), (Some(false), false), (Some(true), true)] {
+        assert_eq!(outcome(checkpoint, connected), races, "{checkpoint:?} {connected}");
+    }
+    let waits = outcome(Some(true), false);
+    assert!(matches!(waits, CycleOutcome::NoClusterCapacity(_)), "{waits:?}");
 }
 
 /// Two clusters, each with one node of 4 cpus, all of it in use: `small-1` and `small-3` are on the first, `small-2` and
