@@ -11,6 +11,7 @@
 //!
 //! Nothing here decides about an object.
 
+mod autoscaler_sources;
 mod clock;
 pub mod control_loop;
 pub mod decision_metrics;

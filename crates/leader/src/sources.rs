@@ -172,6 +172,7 @@ impl Sources<AgentInput> {
         let refused = stores.source().with_config(Config::default().fields(REFUSED_PODS_FIELDS));
         let refused = Watch::of("events", Decode::decode, &refused, stores.metrics()).optional();
         sources.feed(&stores.start(refused), AgentInput::RefusedPods);
+        sources.autoscalers(stores);
         sources
     }
 
@@ -311,7 +312,7 @@ impl<I: Send + 'static> Sources<I> {
         self.feed(&stores.of::<K>(K::decode), wrap);
     }
 
-    fn feed<K: Send + Sync + 'static>(
+    pub(crate) fn feed<K: Send + Sync + 'static>(
         &mut self,
         store: &Store<K>,
         wrap: impl Fn(Change<K>) -> I + Send + Sync + 'static,

@@ -5,9 +5,7 @@
 use std::collections::BTreeMap;
 
 use crds::{decode::Decode, meta::Condition, pod::PodTemplate};
-use k8s_openapi::{
-    Metadata, NamespaceResourceScope, Resource, apimachinery::pkg::apis::meta::v1::ObjectMeta,
-};
+use k8s_openapi::{NamespaceResourceScope, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use serde::{Deserialize, Serialize};
 use serde_json::{Error, Value};
 
@@ -83,39 +81,48 @@ pub struct EntryTemplate {
     pub template: PodTemplate,
 }
 
+/// Makes a type with `metadata` the kind of an API.
 macro_rules! resource {
-    ($name:ident = $group:literal, $version:literal, $api_version:literal, $kind:literal, $plural:literal) => {
-        impl Resource for $name {
+    ($name:ident in $scope:ty = $group:literal, $version:literal, $api_version:literal, $kind:literal, $plural:literal) => {
+        impl k8s_openapi::Resource for $name {
             const API_VERSION: &'static str = $api_version;
             const GROUP: &'static str = $group;
             const KIND: &'static str = $kind;
             const VERSION: &'static str = $version;
             const URL_PATH_SEGMENT: &'static str = $plural;
-            type Scope = NamespaceResourceScope;
+            type Scope = $scope;
         }
 
-        impl Metadata for $name {
-            type Ty = ObjectMeta;
+        impl k8s_openapi::Metadata for $name {
+            type Ty = k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-            fn metadata(&self) -> &ObjectMeta {
+            fn metadata(&self) -> &Self::Ty {
                 &self.metadata
             }
 
-            fn metadata_mut(&mut self) -> &mut ObjectMeta {
+            fn metadata_mut(&mut self) -> &mut Self::Ty {
                 &mut self.metadata
             }
         }
     };
 }
 
+pub(crate) use resource;
+
 resource!(
-    ProvisioningRequest = "autoscaling.x-k8s.io",
+    ProvisioningRequest in NamespaceResourceScope = "autoscaling.x-k8s.io",
     "v1",
     "autoscaling.x-k8s.io/v1",
     "ProvisioningRequest",
     "provisioningrequests"
 );
-resource!(EntryTemplate = "", "v1", "v1", "PodTemplate", "podtemplates");
+resource!(
+    EntryTemplate in NamespaceResourceScope = "",
+    "v1",
+    "v1",
+    "PodTemplate",
+    "podtemplates"
+);
 
 impl Decode for ProvisioningRequest {
     #[inline(never)]

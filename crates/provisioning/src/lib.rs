@@ -13,6 +13,7 @@
 //! | [`requested_pods`] | pod sets that a request covers, and which share an entry |
 //! | [`template`] | the pod template of an entry |
 //! | [`request`] | the request of an attempt |
+//! | [`headroom`] | the nodes that an autoscaler can still add, from its own objects |
 //! | [`active`] | whether a check is usable: the condition `Active` of the AdmissionCheck |
 //! | [`api`] | the kinds that are written |
 
@@ -21,6 +22,7 @@ pub mod api;
 pub mod attempt;
 pub mod check_state;
 pub mod decide;
+pub mod headroom;
 pub mod pod_set_updates;
 pub mod request;
 pub mod requested_pods;

@@ -133,6 +133,9 @@ impl Control for AgentControl {
                 this.capacity.observe_report(key, object);
             }),
             AgentInput::Queue(input) => self.observe_queues(input),
+            AgentInput::Autoscaler(input) => {
+                self.capacity.observe_autoscaler(input, &mut self.core.ctx);
+            }
             AgentInput::Lease(change) => {
                 let listed = change.is_list().then(|| Lease::kind(&()));
                 self.grants.observe(change, &mut self.core.ctx);

@@ -20,6 +20,7 @@ use provisioning::{EntryTemplate, ProvisioningRequest};
 use runtime::{credential_expiry::CredentialExpiry, watch::Change};
 
 use super::{
+    autoscaler_input::AutoscalerInput,
     capacity::{PodInfo, RefusedPodsEvent},
     elastic_pods::WatchedElasticPod,
     failure_recovery::{NodeReachability, WatchedTerminatingPod},
@@ -155,6 +156,8 @@ pub enum AgentInput {
     Lease(Change<Lease>),
     /// Something about the queues of its cluster, if it admits by quota.
     Queue(QueueInput),
+    /// Objects of autoscalers. Nothing waits for them: most clusters have none.
+    Autoscaler(AutoscalerInput),
 }
 
 /// What an agent observes that admits by quota, beside what every agent observes.

@@ -14,6 +14,7 @@
 //! | `queues` | [`queues::Queues`] | the status of queues; finalizers of queues and flavors |
 //! | `quota_automation` | [`quota_automation::QuotaAutomation`] | which quota of the hub follows that of its workers |
 //! | `capacity` | [`capacity::LocalCapacity`] | the room of an agent's cluster, and its report |
+//! | `autoscalers` | [`autoscalers::Autoscalers`] | the nodes that autoscalers can still add |
 //! | `grants` | [`grants::AgentGrants`] | which clones an agent may start under ExactlyOnce, and which it stops |
 //! | `topology` | [`topology::NodesAndPods`] | the nodes of topologies, the domains of gated pods, failed nodes |
 //! | `provisioning` | [`provisioning::Provisioning`] | what Workloads ask of an autoscaler, the states of their provisioning checks |
@@ -31,6 +32,8 @@ mod agent;
 mod agent_policy;
 mod agent_queues;
 mod agent_settings;
+mod autoscaler_input;
+mod autoscalers;
 mod capacity;
 mod change;
 mod concurrent_admission;
@@ -82,6 +85,7 @@ pub use self::{
     agent::AgentControl,
     agent_policy::AgentPolicy,
     agent_settings::AgentSettings,
+    autoscaler_input::AutoscalerInput,
     capacity::{PodInfo, REFUSED_PODS_FIELDS, RefusedPodsEvent},
     decisions::{Control, Decisions},
     elastic_pods::WatchedElasticPod,

@@ -26,6 +26,7 @@ mod gang_reservation;
 mod grants;
 mod grouped_sets;
 mod grown_slices;
+mod headroom;
 mod incarnation;
 mod job_kinds;
 mod label_keys;

@@ -63,6 +63,8 @@ use self::{
     unschedulable::UnschedulablePods,
 };
 use super::{
+    autoscaler_input::AutoscalerInput,
+    autoscalers::Autoscalers,
     context::Context,
     elastic_slices::{counts_of, replaced},
     jobs::Jobs,
@@ -115,6 +117,7 @@ pub(crate) struct LocalCapacity {
     unschedulable: UnschedulablePods,
     failing: FailingPods,
     refused: RefusedPods,
+    autoscalers: Autoscalers,
     /// Clones whose unbound pods may have changed.
     touched: BTreeSet<Key>,
     /// Pods that are still to be bound, of clones that are not finished.
@@ -163,6 +166,7 @@ impl LocalCapacity {
             unschedulable: UnschedulablePods::default(),
             failing: FailingPods::default(),
             refused: RefusedPods::default(),
+            autoscalers: Autoscalers::default(),
             touched: BTreeSet::new(),
             unbound: KeyMap::new(),
             placed: KeyMap::new(),
@@ -217,6 +221,12 @@ impl LocalCapacity {
     pub(crate) fn pods_refused(&mut self, clone: Key, message: &str, ctx: &mut Context) {
         self.refused.refuse(self.chains.of(&clone).clone(), message, ctx.now);
         ctx.agenda.now(Reevaluation::Workload(clone));
+    }
+
+    /// Records objects of autoscalers.
+    pub(crate) fn observe_autoscaler(&mut self, input: AutoscalerInput, ctx: &mut Context) {
+        self.autoscalers.observe(input, ctx.now);
+        ctx.agenda.now(Reevaluation::Capacity);
     }
 
     /// Records a ClusterCapacity. Only the object `local` is this cluster's.
@@ -306,7 +316,7 @@ impl LocalCapacity {
         }
         let (before, base) = (Arc::clone(tracked.object()), tracked.stamp());
         self.report_stale = false;
-        let mut status = self.status(&before.spec.all_label_keys(), inputs);
+        let mut status = self.status(&before.spec.all_label_keys(), inputs, ctx.now);
         if same(&before.status, &status) && !beats {
             return;
         }
@@ -445,7 +455,12 @@ impl LocalCapacity {
         dispatch::free_capacity(&known, pending)
     }
 
-    fn status(&mut self, keys: &[String], inputs: &mut ReportInputs<'_>) -> ClusterCapacityStatus {
+    fn status(
+        &mut self,
+        keys: &[String],
+        inputs: &mut ReportInputs<'_>,
+        now: Timestamp,
+    ) -> ClusterCapacityStatus {
         let left = self.free_classes(keys, inputs.workloads);
         let records = inputs.workloads.iter().map(|(_, record)| record);
         // The newest Workload may be deleted, and what an earlier report has counted must not count twice.
@@ -455,7 +470,11 @@ impl LocalCapacity {
         let newest = self.newest;
         let counts = report::counts(records.map(|one| &**one.object()), inputs.origin);
         let kinds = std::mem::take(&mut inputs.kinds);
-        let status = report::status(inputs.scheduler.names(), &left, keys, newest, kinds, counts);
+        let names = inputs.scheduler.names_mut();
+        let elastic = self.autoscalers.groups(self.nodes.existing(), names, now);
+        let elastic = report::elastic(names, elastic, keys);
+        let status = report::status(names, &left, keys, newest, kinds, counts);
+        let status = ClusterCapacityStatus { elastic, ..status };
         match self.mode {
             AdmissionMode::Thin => status,
             AdmissionMode::Quota => ClusterCapacityStatus {

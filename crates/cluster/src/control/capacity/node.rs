@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ::jobs::Pod;
+use ::jobs::{Pod, integrations::controller};
 use crds::names::labels::POD_SET;
 use engine::Amount;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -48,6 +48,8 @@ pub(super) struct BoundPod {
     /// The chain of the clone that it belongs to, if any.
     pub(super) workload: Option<Key>,
     pub(super) pod_set: Option<Box<str>>,
+    /// It is one of a DaemonSet: a new node of the same kind gets one as well.
+    pub(super) of_daemon_set: bool,
 }
 
 impl Reduced for PodInfo {
@@ -94,6 +96,7 @@ impl BoundPod {
             requests,
             workload: chain_of_pod(pod),
             pod_set: labels.and_then(|labels| labels.get(POD_SET)).map(|name| name.as_str().into()),
+            of_daemon_set: controller(&pod.metadata).is_some_and(|owner| owner.kind == "DaemonSet"),
         })
     }
 }

@@ -9,7 +9,7 @@ use engine::{Amount, Names, ids::ResourceId};
 use runtime::watch::Key;
 
 use super::node::BoundPod;
-use crate::control::{key_map::KeyMap, node_info::NodeInfo};
+use crate::control::{autoscalers::ExistingNode, key_map::KeyMap, node_info::NodeInfo};
 
 /// Sums by resource.
 type ResourceSums = BTreeMap<String, i128>;
@@ -37,6 +37,8 @@ struct TrackedNode {
     taken: ResourceSums,
     /// The part of it that pods other than those of clones take.
     foreign: ResourceSums,
+    /// The part of it that pods of DaemonSets take.
+    daemons: ResourceSums,
 }
 
 impl Nodes {
@@ -111,6 +113,13 @@ impl Nodes {
         })
     }
 
+    /// Nodes that take pods, in the order of their names.
+    pub(super) fn existing(&self) -> impl Iterator<Item = ExistingNode<'_>> {
+        self.nodes.iter().filter_map(|(name, node)| {
+            Some(ExistingNode { name, info: node.usable()?, daemons: &node.daemons })
+        })
+    }
+
     fn count(&mut self, pod: &BoundPod, sign: i64) {
         let Some(clone) = &pod.workload else {
             return;
@@ -173,6 +182,9 @@ impl TrackedNode {
         add(&mut self.taken, pod, sign);
         if pod.workload.is_none() {
             add(&mut self.foreign, pod, sign);
+        }
+        if pod.of_daemon_set {
+            add(&mut self.daemons, pod, sign);
         }
     }
 }
@@ -249,7 +261,7 @@ mod tests {
     fn pod((node, amount, workload): (u8, i64, Option<u8>)) -> BoundPod {
         let pod_set = workload.map(|_| "main".into());
         let (node, workload) = (node.to_string().into(), workload.map(key));
-        BoundPod { node, requests: cpu(amount), workload, pod_set }
+        BoundPod { node, requests: cpu(amount), workload, pod_set, of_daemon_set: false }
     }
 
     #[test]

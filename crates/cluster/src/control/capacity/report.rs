@@ -6,7 +6,10 @@ use crds::{
         conditions::{ADMITTED, FINISHED},
         labels::MULTI_KUEUE_ORIGIN,
     },
-    v1alpha1::{self, ClusterCapacity, ClusterCapacityStatus, JobKind, LOCAL, WorkloadCounts},
+    v1alpha1::{
+        self, ClusterCapacity, ClusterCapacityStatus, ElasticCapacity, JobKind, LOCAL, NodeShape,
+        WorkloadCounts,
+    },
     v1beta2::Workload,
 };
 use dispatch::{NodeClassCapacity, PROTOCOL, join_equal_classes, reduce_classes};
@@ -19,7 +22,7 @@ use crate::control::{
     timers::Reevaluation,
 };
 
-/// The most node classes of a report.
+/// The most node classes of a report, and the most shapes of new nodes.
 const MOST_CLASSES: usize = 64;
 
 /// How much a resource counts when nodes share a class. Accelerators and other extended resources are scarce, and cpus are what most
@@ -43,11 +46,7 @@ pub(super) fn status(
     (pending, running): (WorkloadCounts, WorkloadCounts),
 ) -> ClusterCapacityStatus {
     // Classes that differ in labels outside of `keys` only are one class of the report.
-    let reported = left.iter().map(|class| {
-        let labels = class.labels.iter();
-        let labels = labels.filter(|(key, _)| keys.iter().any(|known| **known == **key));
-        NodeClassCapacity { labels: labels.cloned().collect(), ..class.clone() }
-    });
+    let reported = left.iter().map(|class| with_labels(class, keys));
     let weight = |resource| weight(names.resources.name(resource));
     let reported = reduce_classes(join_equal_classes(reported), MOST_CLASSES, weight);
     let mut classes: Vec<v1alpha1::NodeClass> =
@@ -63,6 +62,30 @@ pub(super) fn status(
         running,
         ..ClusterCapacityStatus::default()
     }
+}
+
+/// A class with the labels of these keys only.
+fn with_labels(class: &NodeClassCapacity, keys: &[String]) -> NodeClassCapacity {
+    let labels = class.labels.iter();
+    let labels = labels.filter(|(key, _)| keys.iter().any(|known| **known == **key));
+    NodeClassCapacity { labels: labels.cloned().collect(), ..class.clone() }
+}
+
+/// New nodes as the status shows them. Equal shapes are one; beyond the limit those with the fewest nodes are left out.
+pub(super) fn elastic(
+    names: &Names,
+    groups: impl IntoIterator<Item = NodeClassCapacity>,
+    keys: &[String],
+) -> Vec<ElasticCapacity> {
+    let groups = groups.into_iter().filter(|group| group.count > 0);
+    let mut shapes = join_equal_classes(groups.map(|group| with_labels(&group, keys)));
+    shapes.sort_by_key(|shape| std::cmp::Reverse(shape.count));
+    let shapes = shapes.iter().take(MOST_CLASSES).map(|shape| in_api(names, shape));
+    let in_api = shapes.map(|v1alpha1::NodeClass { count, labels, taints, free, .. }| {
+        let node_shape = NodeShape { labels, taints, allocatable: free };
+        ElasticCapacity { node_shape, max_more: count }
+    });
+    in_api.collect()
 }
 
 fn in_api(names: &Names, class: &NodeClassCapacity) -> v1alpha1::NodeClass {
