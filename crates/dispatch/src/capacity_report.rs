@@ -48,4 +48,6 @@ pub struct CapacityReport {
     pub kinds: Vec<JobGvk>,
     /// The node classes.
     pub classes: Vec<NodeClassCapacity>,
+    /// Nodes that an autoscaler can still add, by shape. All that they have is free.
+    pub elastic: Vec<NodeClassCapacity>,
 }

@@ -4,7 +4,7 @@
 //! and is not excluded after a refusal. An eligible cluster is a candidate if its nodes fit the Workload, or if the
 //! Workload can reuse capacity of an ended one. The one that holds its checkpoint ranks first, then those that the Workload prefers, then the cheapest, then the policy's strategy ranks candidates, then weight, then the
 //! order of the configuration. Score: the minimum over requested resources of `free_after / reported_free`, compared
-//! exactly. Source: docs/reference/dispatch.md §1-3, §5.
+//! exactly. A cluster that fits it only with new nodes of an autoscaler is a candidate after all others; its score is the share of new nodes that are left. Source: docs/reference/dispatch.md §1-3, §5.
 //!
 //! Wake-ups are precise: a key is returned if and only if a Workload that waits under it would get a cluster now, or if it may
 //! preempt and would have room without the Workloads of lower priority. A change of a cluster re-evaluates the keys of
@@ -19,7 +19,7 @@ use engine::{
 };
 
 use crate::fleet::Fleet;
-use crate::node_packing::PackedNodes;
+use crate::node_packing::{NewNodes, PackedNodes};
 use crate::pending_placements::{PendingClass, PlacementClass};
 use crate::policy::{PlacementPolicy, PlacementStrategy};
 use crate::queue_order::{QueueOrder, WaitingPosition};
@@ -67,7 +67,8 @@ impl Fleet {
                 self.pending.remove(request.workload);
                 Ok(cluster)
             }
-            Err(reasons) => {
+            Err(mut reasons) => {
+                self.find_never_fitting(&class, &mut reasons);
                 let key = self.pending.add(position, class, self.changes, now);
                 Err(PlacementRefusal { key, reasons })
             }
@@ -136,8 +137,8 @@ impl Fleet {
         for cluster in class.clusters(&config) {
             match self.evaluate(class, position, policy, cluster, now) {
                 Err(refusal) => reasons.push((cluster, refusal)),
-                Ok(share) => {
-                    let rank = self.rank(&class.work.request, policy, cluster, share);
+                Ok(fit) => {
+                    let rank = self.rank(&class.work.request, policy, cluster, fit);
                     if best.as_ref().is_none_or(|(old, _)| rank > *old) {
                         best = Some((rank, cluster));
                     }
@@ -148,7 +149,25 @@ impl Fleet {
         best.map(|(_, cluster)| cluster).ok_or(reasons)
     }
 
-    /// Free share that remains if the cluster takes the Workload.
+    /// Tells a shortage of nodes that are busy from one that no end of other work changes.
+    fn find_never_fitting(
+        &mut self,
+        class: &PlacementClass,
+        reasons: &mut [(ClusterId, ClusterRefusal)],
+    ) {
+        for (id, refusal) in reasons {
+            let cluster = &mut self.clusters[id.index()];
+            // An agent keeps its nodes by name.
+            let lacks_room = matches!(refusal, ClusterRefusal::InsufficientCapacity(_))
+                && cluster.local.is_none();
+            let nodes = cluster.nodes().filter(|_| lacks_room);
+            if let Some(shortage) = nodes.and_then(|nodes| nodes.never_fits(&class.work)) {
+                *refusal = ClusterRefusal::NeverFits(shortage);
+            }
+        }
+    }
+
+    /// What remains if the cluster takes the Workload.
     pub(crate) fn evaluate(
         &mut self,
         class: &PlacementClass,
@@ -156,37 +175,44 @@ impl Fleet {
         policy: &PlacementPolicy,
         id: ClusterId,
         now: Time,
-    ) -> Result<FreeShare, ClusterRefusal> {
+    ) -> Result<PlacementFit, ClusterRefusal> {
         self.check_eligible(class, policy, id, now)?;
         let cluster = &mut self.clusters[id.index()];
         if let Some(local) = &cluster.local {
             local.assign(&class.work).map_err(ClusterRefusal::InsufficientCapacity)?;
-            return Ok(FreeShare::ALL);
+            return Ok(PlacementFit::FreeRoom(FreeShare::ALL));
         }
         let credited = cluster.covers_from_released(&class.work);
         let nodes = cluster.nodes().ok_or(ClusterRefusal::NoReport)?;
         // Reused capacity of an ended Workload is not in the free capacity of the nodes.
-        if !credited {
-            nodes.check_fit(&class.work).map_err(ClusterRefusal::InsufficientCapacity)?;
-        }
-        let share = FreeShare::after(nodes, &class.work);
+        let fit = if credited || nodes.check_fit(&class.work).is_ok() {
+            PlacementFit::FreeRoom(FreeShare::after(nodes, &class.work))
+        } else {
+            let new_nodes = nodes.check_fit_with_new_nodes(&class.work);
+            PlacementFit::NewNodes(new_nodes.map_err(ClusterRefusal::InsufficientCapacity)?)
+        };
         self.check_reservations(&class.work, credited, position, id, now)?;
-        Ok(share)
+        Ok(fit)
     }
 
-    /// The rank of a candidate that keeps this share free.
+    /// The rank of a candidate.
     pub(crate) fn rank(
         &self,
         request: &WorkloadRequest,
         policy: &PlacementPolicy,
         id: ClusterId,
-        share: FreeShare,
+        fit: PlacementFit,
     ) -> ClusterRank {
         let labels = &self.clusters[id.index()].labels;
         let meets_all = request.preferred.iter().all(|requirement| requirement.matches(labels));
         let is_preferred = meets_all && !request.preferred.is_empty();
         let holds_checkpoint = self.holds_checkpoint(request, id);
-        ClusterRank { holds_checkpoint, is_preferred, score: ClusterScore::new(policy, id, share) }
+        let (has_room, share) = match fit {
+            PlacementFit::FreeRoom(share) => (true, share),
+            PlacementFit::NewNodes(nodes) => (false, FreeShare { left: nodes.left, of: nodes.of }),
+        };
+        let score = ClusterScore::new(policy, id, share);
+        ClusterRank { holds_checkpoint, has_room, is_preferred, score }
     }
 
     /// Checks all conditions except capacity.
@@ -307,6 +333,15 @@ fn check_allowed(
     Ok(())
 }
 
+/// How a cluster fits a Workload.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum PlacementFit {
+    /// On nodes that are there; this share stays free.
+    FreeRoom(FreeShare),
+    /// With nodes that its autoscaler has to add.
+    NewNodes(NewNodes),
+}
+
 /// A fraction between zero and one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FreeShare {
@@ -362,6 +397,8 @@ impl Eq for FreeShare {}
 pub(crate) struct ClusterRank {
     /// It holds the checkpoint of the job.
     holds_checkpoint: bool,
+    /// It needs no new nodes.
+    has_room: bool,
     /// The Workload prefers it.
     is_preferred: bool,
     score: ClusterScore,

@@ -5,8 +5,13 @@
 //! group with a count. Placing pods splits a group, so the cost depends on the number of different nodes and not on
 //! the number of pods.
 //!
+//! A report may list new nodes as well, which an autoscaler can still add. Pods are packed onto them only after the present nodes
+//! ([`new_nodes`]), and they count as free capacity nowhere else.
+//!
 //! Invariants: a node never receives more than it has free; equal calls give equal results. A negative result may be
 //! wrong, since exact packing of several sizes is too expensive; a positive result is always right.
+
+mod new_nodes;
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -14,11 +19,20 @@ use std::sync::Arc;
 use engine::{Amount, ids::ResourceId};
 use smallvec::SmallVec;
 
+pub(crate) use self::new_nodes::NewNodes;
+
 use crate::refusal::{CapacityShortage, ShortageCause};
 use crate::{AssignedPodSet, AssignedWorkload, CapacityReport, NodeClassCapacity, RequestedPodSet};
 
 /// Sizes and free capacity are compared in this many parts of the largest node.
 pub(crate) const PARTS: i128 = 1_000_000;
+
+/// Present nodes, or those that an autoscaler can add.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum NodeTier {
+    New,
+    Present,
+}
 
 /// Nodes of one cluster with their free capacity. A clone costs O(different nodes).
 #[derive(Debug, Clone)]
@@ -33,11 +47,11 @@ struct NodeTable {
     report: Arc<CapacityReport>,
     /// Resources that any class lists, sorted.
     columns: Vec<ResourceId>,
-    /// Allocatable amounts of a node per class, without dispatched pods.
+    /// Allocatable amounts of a node per class, without dispatched pods. Classes of new nodes follow those of present ones.
     allocatable: Vec<NodeAmounts>,
-    /// Largest free amount on one node per resource, before any placement.
+    /// Largest free amount on one present node per resource, before any placement.
     largest: Vec<Amount>,
-    /// Free amount of all nodes per resource, before any placement.
+    /// Free amount of all present nodes per resource, before any placement.
     totals: Vec<i64>,
 }
 
@@ -64,7 +78,7 @@ impl PackedNodes {
         let row = |class: &NodeClassCapacity| -> NodeAmounts {
             columns.iter().map(|&resource| listed_amount(&class.free, resource)).collect()
         };
-        let classes = report.classes.iter().enumerate().filter(|(_, class)| class.count > 0);
+        let classes = all_classes(&report).enumerate().filter(|(_, class)| class.count > 0);
         let groups: Vec<NodeGroup> = classes
             .map(|(index, class)| NodeGroup { class: index, count: class.count, free: row(class) })
             .collect();
@@ -75,44 +89,59 @@ impl PackedNodes {
             };
             columns.iter().map(|&resource| of(resource)).collect()
         };
-        let sizes = report.classes.iter().map(size).collect();
-        let largest = (0..columns.len()).map(|column| max_free(groups.iter(), column)).collect();
-        let totals = (0..columns.len()).map(|column| total(&groups, column)).collect();
+        let sizes = all_classes(&report).map(size).collect();
+        let n_present = report.classes.len();
+        let present = || groups.iter().filter(|group| group.class < n_present);
+        let largest = (0..columns.len()).map(|column| max_free(present(), column)).collect();
+        let totals = (0..columns.len()).map(|column| total(present(), column)).collect();
         Self {
             table: Arc::new(NodeTable { report, columns, allocatable: sizes, largest, totals }),
             groups,
         }
     }
 
-    /// Checks that every pod of `work` fits onto a node.
+    /// Checks that every pod of `work` fits onto a present node.
     pub(crate) fn check_fit(&self, work: &AssignedWorkload) -> Result<(), CapacityShortage> {
-        let mut copy = self.clone();
-        for (pods, count, assigned) in self.largest_pods_first(work) {
-            let remaining = copy.place_pods(pods, count, assigned);
-            if remaining > 0 {
-                let shortage_cause = self.shortage_cause(pods, assigned, count - remaining, count);
-                return Err(CapacityShortage { pod_set: pods.name.clone(), cause: shortage_cause });
-            }
-        }
-        Ok(())
+        self.check_fit_on(work, &[NodeTier::Present]).map(|_| ())
     }
 
-    /// Takes the capacity of `work`, as far as it fits.
+    /// The nodes with `work` on these tiers, the first one first.
+    fn check_fit_on(
+        &self,
+        work: &AssignedWorkload,
+        tiers: &[NodeTier],
+    ) -> Result<Self, CapacityShortage> {
+        let mut copy = self.clone();
+        for (pods, count, assigned) in self.largest_pods_first(work) {
+            let place = |left, &tier: &NodeTier| copy.place_pods((pods, left, assigned), tier);
+            let remaining = tiers.iter().fold(count, place);
+            if remaining > 0 {
+                let wanted = (pods, count, assigned);
+                let cause = self.shortage_cause(wanted, count - remaining, tiers);
+                return Err(CapacityShortage { pod_set: pods.name.clone(), cause });
+            }
+        }
+        Ok(copy)
+    }
+
+    /// Takes the capacity of `work`, as far as it fits: what does not fit on present nodes is packed onto new ones.
     pub(crate) fn place(&mut self, work: &AssignedWorkload) {
         for (pods, count, assigned) in self.largest_pods_first(work) {
-            self.place_pods(pods, count, assigned);
+            let remaining = self.place_pods((pods, count, assigned), NodeTier::Present);
+            self.place_pods((pods, remaining, assigned), NodeTier::New);
         }
     }
 
     /// Releases the capacity of `work`. The nodes that ran it are unknown: it is released on the fullest nodes, which
-    /// leaves the largest free nodes intact. No node gets more free capacity than its allocatable amount.
+    /// leaves the largest free nodes intact; new nodes come first, which are not there yet. No node gets more free capacity
+    /// than its allocatable amount.
     pub(crate) fn release(&mut self, work: &AssignedWorkload) {
         for (pods, count, assigned) in self.largest_pods_first(work) {
             self.release_pods(pods, count, assigned);
         }
     }
 
-    /// The current nodes as a report lists them.
+    /// The present nodes as a report lists them.
     pub(crate) fn classes(&self) -> Vec<NodeClassCapacity> {
         let class = |group: &NodeGroup| {
             let before = self.table.report.classes.get(group.class)?;
@@ -144,11 +173,11 @@ impl PackedNodes {
         sizes.fold(0, |sum: i64, size| sum.saturating_add(size.clip().0))
     }
 
-    /// Free amount of a resource on all nodes: now, and at the time of the report.
+    /// Free amount of a resource on all present nodes: now, and at the time of the report.
     pub(crate) fn free(&self, resource: ResourceId) -> (i64, i64) {
         self.column(resource).map_or((0, 0), |column| {
             let before = self.table.totals.get(column).copied().unwrap_or_default();
-            (total(&self.groups, column), before)
+            (total(self.on_tier(NodeTier::Present), column), before)
         })
     }
 
@@ -172,24 +201,31 @@ impl PackedNodes {
         pods.requests.iter().map(part).max().unwrap_or_default()
     }
 
+    fn tier(&self, group: &NodeGroup) -> NodeTier {
+        if group.class < self.table.report.classes.len() {
+            NodeTier::Present
+        } else {
+            NodeTier::New
+        }
+    }
+
+    fn on_tier(&self, tier: NodeTier) -> impl Iterator<Item = &NodeGroup> {
+        self.groups.iter().filter(move |group| self.tier(group) == tier)
+    }
+
     fn column(&self, resource: ResourceId) -> Option<usize> {
         self.table.columns.binary_search(&resource).ok()
     }
 
-    /// Places up to `count` pods. Returns the number of pods that did not fit.
-    fn place_pods(
-        &mut self,
-        pods: &RequestedPodSet,
-        count: i64,
-        assigned: Option<&AssignedPodSet>,
-    ) -> i64 {
+    /// Places up to `count` pods on one tier. Returns the number of pods that did not fit.
+    fn place_pods(&mut self, (pods, count, assigned): AssignedPods<'_>, tier: NodeTier) -> i64 {
         let mut remaining = count.max(0);
         let Some(need) = self.pod_need(pods) else {
             return remaining;
         };
         let suitable = self.suitable(pods, assigned);
         while remaining > 0 {
-            let Some(index) = self.tightest(&need, &suitable, remaining) else {
+            let Some(index) = self.tightest(&need, (&suitable, tier), remaining) else {
                 break;
             };
             remaining -= self.fill_nodes(index, &need, remaining);
@@ -221,7 +257,7 @@ impl PackedNodes {
                     !label_keys.contains(&requests.0) || class.labels.contains(requests)
                 })
         };
-        report.classes.iter().map(suits).collect()
+        all_classes(report).map(suits).collect()
     }
 
     fn release_pods(
@@ -255,14 +291,19 @@ impl PackedNodes {
             let used: NodeAmounts =
                 size.iter().zip(&group.free).map(|(&size, &free)| size - free).collect();
             let pods = pods_per_node(&used, need);
-            (pods > 0).then(|| (self.waste(&group.free, need, 0), index, pods))
+            (pods > 0).then(|| (self.tier(group), self.waste(&group.free, need, 0), index, pods))
         });
-        found.min().map(|(_, index, pods)| (index, pods))
+        found.min().map(|(_, _, index, pods)| (index, pods))
     }
 
-    /// The group with the least free capacity after the placement; the first of equal groups.
-    fn tightest(&self, need: &PodNeed, suitable: &[bool], remaining: i64) -> Option<usize> {
-        let groups = self.groups.iter().enumerate();
+    /// The group of a tier with the least free capacity after the placement; the first of equal groups.
+    fn tightest(
+        &self,
+        need: &PodNeed,
+        (suitable, tier): (&[bool], NodeTier),
+        remaining: i64,
+    ) -> Option<usize> {
+        let groups = self.groups.iter().enumerate().filter(|(_, group)| self.tier(group) == tier);
         let candidates = groups.filter(|(_, group)| suitable.get(group.class) == Some(&true));
         let wastes = candidates.filter_map(|(index, group)| {
             let pods = pods_per_node(&group.free, need).min(remaining);
@@ -321,16 +362,18 @@ impl PackedNodes {
         }
     }
 
-    /// Why not all pods of a pod set fit.
+    /// Why not all pods of a pod set fit on nodes of these tiers.
     fn shortage_cause(
         &self,
-        pods: &RequestedPodSet,
-        assigned: Option<&AssignedPodSet>,
+        (pods, count, assigned): AssignedPods<'_>,
         fit: i64,
-        count: i64,
+        tiers: &[NodeTier],
     ) -> ShortageCause {
         let suitable = self.suitable(pods, assigned);
-        let groups = || self.groups.iter().filter(|group| suitable.get(group.class) == Some(&true));
+        let groups = || {
+            let groups = self.groups.iter().filter(|group| tiers.contains(&self.tier(group)));
+            groups.filter(|group| suitable.get(group.class) == Some(&true))
+        };
         if groups().next().is_none() {
             return ShortageCause::NoSuitableNode;
         }
@@ -344,11 +387,16 @@ impl PackedNodes {
 }
 
 fn resource_columns(report: &CapacityReport) -> Vec<ResourceId> {
-    let listed = report.classes.iter().flat_map(|class| class.free.iter().chain(&class.size));
+    let listed = all_classes(report).flat_map(|class| class.free.iter().chain(&class.size));
     let mut columns: Vec<ResourceId> = listed.map(|(resource, _)| *resource).collect();
     columns.sort_unstable();
     columns.dedup();
     columns
+}
+
+/// The classes of present nodes, then those of new ones.
+fn all_classes(report: &CapacityReport) -> impl Iterator<Item = &NodeClassCapacity> {
+    report.classes.iter().chain(&report.elastic)
 }
 
 /// Amount of a resource in a list; zero if it is not listed.
@@ -362,8 +410,8 @@ fn max_free<'a>(groups: impl Iterator<Item = &'a NodeGroup>, column: usize) -> A
 }
 
 /// Free amount of all nodes. An overcommitted node counts as zero.
-fn total(groups: &[NodeGroup], column: usize) -> i64 {
-    let free = groups.iter().filter_map(|group| Some((group.free.get(column)?, group.count)));
+fn total<'a>(groups: impl Iterator<Item = &'a NodeGroup>, column: usize) -> i64 {
+    let free = groups.filter_map(|group| Some((group.free.get(column)?, group.count)));
     free.fold(0, |sum: i64, (free, count)| sum.saturating_add(free.clip().times(count).0))
 }
 

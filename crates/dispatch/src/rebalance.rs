@@ -15,7 +15,7 @@ use engine::{
     ids::{ClusterId, WorkloadId},
 };
 
-use crate::cluster_choice::ClusterRank;
+use crate::cluster_choice::{ClusterRank, PlacementFit};
 use crate::{
     AssignedWorkload, Fleet, Nominated, PlacementConfig, PlacementRequest, WorkloadRequest,
 };
@@ -115,10 +115,12 @@ impl Fleet {
         let mut best: Option<(ClusterRank, ClusterId)> = None;
         let others = class.clusters(config).filter(|id| !nominated.clusters.contains(id));
         for id in others {
-            let Ok(share) = self.evaluate(&class, position, &config.policy, id, now) else {
+            // Nodes that are not there yet are no reason to move.
+            let fit = self.evaluate(&class, position, &config.policy, id, now);
+            let Ok(fit @ PlacementFit::FreeRoom(share)) = fit else {
                 continue;
             };
-            let rank = self.rank(&class.work.request, &config.policy, id, share);
+            let rank = self.rank(&class.work.request, &config.policy, id, fit);
             let better = best.as_ref().is_none_or(|(old, _)| rank > *old);
             let is_left = better
                 && share.is_at_least(rebalance.min_gain)

@@ -83,8 +83,10 @@ pub enum ClusterRefusal {
         /// The worker's message.
         why: Box<str>,
     },
-    /// The nodes do not fit the Workload.
+    /// The nodes do not fit the Workload, and neither do new ones of its autoscaler.
     InsufficientCapacity(CapacityShortage),
+    /// The same if nothing else that was dispatched were there.
+    NeverFits(CapacityShortage),
     /// The capacity is reserved for a gang with an earlier queue position.
     ReservedForGang {
         /// The gang.
@@ -148,7 +150,10 @@ impl fmt::Display for RefusalMessage<'_> {
                 f.write_str("other replicas of its set are on another cluster")
             }
             ClusterRefusal::Excluded { why, .. } => write!(f, "left out for now: {why}"),
-            ClusterRefusal::InsufficientCapacity(misfit) => {
+            ClusterRefusal::InsufficientCapacity(misfit) | ClusterRefusal::NeverFits(misfit) => {
+                if matches!(self.refusal, ClusterRefusal::NeverFits(_)) {
+                    f.write_str("never fits: ")?;
+                }
                 write!(f, "pod set {}: ", misfit.pod_set)?;
                 write_shortage(f, &misfit.cause, self.names)
             }

@@ -30,6 +30,7 @@ pub fn capacity_report(names: &mut Names, capacity: &ClusterCapacity) -> Capacit
         label_keys,
         kinds,
         classes: status.node_classes.iter().map(|class| node_class(names, class)).collect(),
+        elastic: status.elastic.iter().map(|one| new_nodes(names, one)).collect(),
     }
 }
 
@@ -50,6 +51,18 @@ fn node_class(names: &mut Names, class: &v1alpha1::NodeClass) -> NodeClassCapaci
         taints: selectors::taints(&class.taints),
         free: amounts(names, &class.free),
         size: amounts(names, &class.size),
+    }
+}
+
+fn new_nodes(names: &mut Names, one: &v1alpha1::ElasticCapacity) -> NodeClassCapacity {
+    let shape = &one.node_shape;
+    let free = amounts(names, &shape.allocatable);
+    NodeClassCapacity {
+        count: i64::from(one.max_more),
+        labels: selectors::pairs(&shape.labels),
+        taints: selectors::taints(&shape.taints),
+        size: free.clone(),
+        free,
     }
 }
 
@@ -79,6 +92,7 @@ mod tests {
                 "nodeClasses": [{"count": 3, "labels": {"zone": "a"},
                     "taints": [{"key": "k", "effect": "NoExecute"}],
                     "free": {"memory": "1500m", "cpu": "1999u"}, "size": {"cpu": "4"}}],
+                "elastic": [{"maxMore": 2, "nodeShape": {"labels": {"zone": "b"}, "allocatable": {"cpu": "8"}}}],
             },
         }))
         .expect("a ClusterCapacity");
@@ -91,5 +105,11 @@ mod tests {
         let class = report.classes.first().expect("a class");
         assert_eq!(class.free, [(memory, Amount(1)), (cpu, Amount(1))]);
         assert_eq!(class.size, [(cpu, Amount(4000))]);
+        let new = report.elastic.first().expect("new nodes");
+        assert_eq!((new.count, &*new.labels), (2, &[("zone".into(), "b".into())][..]));
+        assert_eq!(
+            (&new.free, &new.size),
+            (&vec![(cpu, Amount(8000))], &vec![(cpu, Amount(8000))])
+        );
     }
 }

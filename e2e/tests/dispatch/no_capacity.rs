@@ -31,8 +31,9 @@ async fn four_nodes_with_two_free_each_take_no_pod_of_four_and_the_jobs_behind_i
         })
         .await?;
     let why = said(&waits.status.conditions, "QuotaReserved").context("a reason")?;
-    let east = "worker-1: pod set main: one pod needs 4 cpu, the most free on a node is 2";
-    let west = "worker-2: pod set main: no node has suitable labels and taints";
+    let east =
+        "worker-1: never fits: pod set main: one pod needs 4 cpu, the most free on a node is 2";
+    let west = "worker-2: never fits: pod set main: no node has suitable labels and taints";
     ensure!(why.message == format!("no cluster has room: {east}; {west}"), "{why:?}");
     ensure!(waits.status.admission.is_none(), "it holds quota");
 

@@ -432,7 +432,7 @@ fn hazard_12_every_refusal_has_a_reason() {
         (
             &|fleet, id| fleet.set_report(id, Some(report(1, 0, 0))),
             &plain,
-            ClusterRefusal::InsufficientCapacity(misfit),
+            ClusterRefusal::NeverFits(misfit),
         ),
     ];
     for (change, work, expected) in table {
@@ -457,8 +457,8 @@ fn a_placement_message_names_clusters_up_to_its_maximum_length() {
     let refused = choose(&mut fleet, 1, &work(1, 4000), NOW).expect_err("no room");
     assert_eq!(
         placement_message(&refused, &fleet, &names),
-        "no cluster has room: worker-1: pod set main: one pod needs 4 cpu, the most free on a node is 2; worker-2: \
-         not connected"
+        "no cluster has room: worker-1: never fits: pod set main: one pod needs 4 cpu, the most free on a node is 2; \
+         worker-2: not connected"
     );
     let many: Vec<_> = (0..200)
         .map(|one| (fleet.cluster(&format!("c-{one}")), ClusterRefusal::NoReport))
