@@ -179,8 +179,13 @@ impl Fleet {
         self.check_eligible(class, policy, id, now)?;
         let cluster = &mut self.clusters[id.index()];
         if let Some(local) = &cluster.local {
-            local.assign(&class.work).map_err(ClusterRefusal::InsufficientCapacity)?;
-            return Ok(PlacementFit::FreeRoom(FreeShare::ALL));
+            return match local.assign(&class.work) {
+                Ok(_) => Ok(PlacementFit::FreeRoom(FreeShare::ALL)),
+                Err(shortage) => {
+                    let new_nodes = local.with_new_nodes(&class.work).map(PlacementFit::NewNodes);
+                    new_nodes.ok_or(ClusterRefusal::InsufficientCapacity(shortage))
+                }
+            };
         }
         let credited = cluster.covers_from_released(&class.work);
         let nodes = cluster.nodes().ok_or(ClusterRefusal::NoReport)?;

@@ -351,6 +351,10 @@ impl Fleet {
         self.placements.get(&workload).map(|(cluster, _)| *cluster)
     }
 
+    pub(crate) fn placement(&self, workload: WorkloadId) -> Option<(ClusterId, PlacementSerial)> {
+        self.placements.get(&workload).copied()
+    }
+
     /// Workloads that are placed on a cluster, sorted.
     pub(crate) fn placed_workloads(
         &self,

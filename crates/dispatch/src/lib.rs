@@ -56,7 +56,7 @@ pub use dispatcher::{Dispatcher, IncrementalSteps};
 pub use exclusions::ExclusionCause;
 pub use fleet::Fleet;
 pub use fleet_placer::{DispatchLookup, DispatchedEntry, FleetPlacer};
-pub use free_capacity::free_capacity;
+pub use free_capacity::{RemainingNodes, free_capacity};
 pub use gang_reservation::CapacityReservation;
 pub use incarnation::{AcceptedIncarnation, CopyHistory, CopyStamp, HubIncarnation, SharedHistory};
 pub use lease::{

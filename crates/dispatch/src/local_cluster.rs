@@ -29,13 +29,34 @@ impl Fleet {
         }
     }
 
+    /// Records the nodes that the autoscaler of the agent's cluster can still add, those that are on their way included.
+    pub fn set_local_new_nodes(&mut self, id: ClusterId, new_nodes: Vec<NodeClassCapacity>) {
+        if let Some(local) = &mut self.mark_changed(id).local {
+            local.set_new_nodes(new_nodes);
+        }
+    }
+
+    /// The new nodes of the agent's cluster that no placed Workload waits for, in the same order.
+    pub fn local_unused_new_nodes(&self, id: ClusterId) -> Vec<NodeClassCapacity> {
+        let local = self.clusters[id.index()].local.as_ref();
+        local.map(|local| local.unused_new_nodes()).unwrap_or_default()
+    }
+
+    /// Whether pods of a Workload that is placed in the agent's cluster fit on no present node, but on those that can still come.
+    pub fn waits_for_new_nodes(&self, workload: WorkloadId) -> bool {
+        self.placement(workload).is_some_and(|(cluster, serial)| {
+            let local = self.clusters[cluster.index()].local.as_ref();
+            local.is_some_and(|local| local.waits_for_new_nodes(serial))
+        })
+    }
+
     /// Nodes of the agent's cluster with what is free beside bound and placed pods, in classes by labels with these keys.
     pub fn local_classes(&self, id: ClusterId, keys: &[Box<str>]) -> Vec<NodeClassCapacity> {
         let local = self.clusters[id.index()].local.as_ref();
         local.map(|local| local.classes(keys)).unwrap_or_default()
     }
 
-    /// Every label key of any node of the agent's cluster.
+    /// Every label key of any node of the agent's cluster, present or new.
     pub fn local_label_keys(&self, id: ClusterId) -> &[Box<str>] {
         self.clusters[id.index()].local.as_ref().map_or(&[], |local| local.known_keys())
     }

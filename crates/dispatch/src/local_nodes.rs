@@ -7,9 +7,12 @@
 //!
 //! Pods without assigned nodes are counted where they fit most tightly. That is a guess, made again when a node of it changes.
 //!
+//! New nodes that an autoscaler can still add take what fits on no present node ([`new_nodes`]).
+//!
 //! Costs: a change of a node costs what is counted on it, an assignment O(nodes).
 
 mod assignment;
+mod new_nodes;
 #[cfg(test)]
 mod tests;
 
@@ -77,8 +80,8 @@ struct PodsOnNode {
 struct CountedWorkload {
     work: Arc<AssignedWorkload>,
     pods: Vec<PodsOnNode>,
-    /// Pods without assigned nodes fit nowhere.
-    short: bool,
+    /// Pods without assigned nodes that fit on no present node, by pod set.
+    short: Vec<(usize, i64)>,
 }
 
 /// See the module.
@@ -96,8 +99,10 @@ pub(crate) struct LocalNodes {
     hosts: BTreeMap<Box<str>, BTreeSet<Box<str>>>,
     /// Number of nodes that have a label key.
     label_keys: BTreeMap<Box<str>, usize>,
-    /// The same keys, sorted.
+    /// The same keys and those of new nodes, sorted.
     known_keys: Vec<Box<str>>,
+    /// Nodes that can still be added, those that are on their way included.
+    new_nodes: Vec<NodeClassCapacity>,
 }
 
 impl LocalNodes {
@@ -113,7 +118,7 @@ impl LocalNodes {
         if !same_labels {
             self.index_labels(name, before.as_ref(), -1);
             self.index_labels(name, node.as_ref(), 1);
-            self.known_keys = self.label_keys.keys().cloned().collect();
+            self.update_known_keys();
         }
         if let Some(node) = node {
             self.nodes.insert(name.into(), node);
@@ -123,16 +128,26 @@ impl LocalNodes {
             // A node with the name of a host came or went.
             false => self.guessed_on(name).chain(self.assigned_to(&hosts)).collect(),
         };
-        for serial in affected {
+        self.recount(affected);
+    }
+
+    fn recount(&mut self, serials: Vec<PlacementSerial>) {
+        for serial in serials {
             if let Some(counted) = self.uncount(serial) {
                 self.count(serial, counted.work);
             }
         }
     }
 
+    fn update_known_keys(&mut self) {
+        let new = self.new_nodes.iter().flat_map(|class| class.labels.iter().map(|(key, _)| key));
+        let all: BTreeSet<&Box<str>> = self.label_keys.keys().chain(new).collect();
+        self.known_keys = all.into_iter().cloned().collect();
+    }
+
     /// Counts the pods of a Workload: those of a set with assigned nodes there.
     pub(crate) fn count(&mut self, serial: PlacementSerial, work: Arc<AssignedWorkload>) {
-        let (mut pods, mut short) = (Vec::new(), false);
+        let (mut pods, mut short) = (Vec::new(), Vec::new());
         let sets: Vec<(usize, i64, bool)> = work
             .pod_sets()
             .enumerate()
@@ -143,7 +158,7 @@ impl LocalNodes {
         for &(at, count, unassigned) in &sets {
             let on_nodes = if unassigned {
                 let (guess, left) = self.guess(&work, at);
-                short |= left > 0;
+                short.extend((left > 0).then_some((at, left)));
                 guess
             } else {
                 let hosts = work.assigned.get(at).map(|given| given.nodes.as_slice());
@@ -231,7 +246,7 @@ impl LocalNodes {
         join_equal_classes(self.nodes.iter().map(|(name, node)| class((name, node))))
     }
 
-    /// Every label key of any node.
+    /// Every label key of any node, present or new.
     pub(crate) fn known_keys(&self) -> &[Box<str>] {
         &self.known_keys
     }
@@ -262,7 +277,7 @@ impl LocalNodes {
     fn guessed_on(&self, name: &str) -> impl Iterator<Item = PlacementSerial> {
         let concerns = move |serial: &&PlacementSerial| {
             self.placed.get(serial).is_some_and(|counted| {
-                counted.short || counted.pods.iter().any(|one| *one.node == *name)
+                !counted.short.is_empty() || counted.pods.iter().any(|one| *one.node == *name)
             })
         };
         self.unassigned.iter().filter(concerns).copied()

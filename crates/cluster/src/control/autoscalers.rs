@@ -31,6 +31,15 @@ pub(crate) struct ExistingNode<'a> {
     pub(crate) daemons: &'a BTreeMap<String, i128>,
 }
 
+/// The nodes of a group that can still come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewNodeGroup {
+    /// Those that were requested and are not ready, and those that were not requested yet.
+    pub(crate) class: NodeClassCapacity,
+    /// Those that were not requested yet.
+    pub(crate) max_more: i64,
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Autoscalers {
@@ -68,14 +77,20 @@ impl Autoscalers {
         }
     }
 
-    /// The nodes that can still be added: one class per node group whose shape is known.
+    /// When the status of cluster-autoscaler counts no longer, unless it is written again.
+    pub(crate) fn counts_until(&self) -> Option<Timestamp> {
+        self.status.as_ref().map(|(_, at)| after(*at, STATUS_AGE))
+    }
+
+    /// The nodes that can still be added, by node group whose shape is known.
     pub(crate) fn groups<'a>(
         &self,
         nodes: impl Iterator<Item = ExistingNode<'a>>,
         names: &mut Names,
         now: Timestamp,
-    ) -> Vec<NodeClassCapacity> {
-        let status = self.status.as_ref().filter(|(_, at)| now <= after(*at, STATUS_AGE));
+    ) -> Vec<NewNodeGroup> {
+        let counts = self.counts_until().is_some_and(|until| now < until);
+        let status = self.status.as_ref().filter(|_| counts);
         let deployments: Vec<_> = self.deployments.values().map(|one| &**one).collect();
         let groups = status.map(|(status, _)| headroom::group_headroom(status, &deployments));
         let claims: Vec<_> = self.claims.values().map(|one| &**one).collect();
@@ -101,7 +116,7 @@ fn class(
     group: &GroupHeadroom,
     nodes: &[ExistingNode<'_>],
     names: &mut Names,
-) -> Option<NodeClassCapacity> {
+) -> Option<NewNodeGroup> {
     let is_own = |node: &&ExistingNode<'_>| match &group.node {
         Some(own) => **own == *node.name,
         None => headroom::has_node(&group.name, node.name, &node.info.labels),
@@ -131,11 +146,12 @@ fn class(
     let mut free: Vec<_> =
         amounts.into_iter().map(|(name, amount)| (names.resources.intern(&name), amount)).collect();
     free.sort_unstable_by_key(|(resource, _)| *resource);
-    Some(NodeClassCapacity {
-        count: group.max_more,
+    let class = NodeClassCapacity {
+        count: group.max_more.saturating_add(group.upcoming),
         labels: labels.map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect(),
         taints: index::taints(&taints.collect::<Vec<_>>()),
         size: free.clone(),
         free,
-    })
+    };
+    Some(NewNodeGroup { class, max_more: group.max_more })
 }

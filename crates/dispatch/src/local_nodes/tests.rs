@@ -94,6 +94,52 @@ fn too_large(need: i64, most: i64) -> crate::ShortageCause {
     crate::ShortageCause::PodTooLarge { resource: CPU, need, most }
 }
 
+/// New nodes of so many cpus, with this label.
+fn new_nodes(count: i64, cpu: i64, pool: &str) -> NodeClassCapacity {
+    let free = vec![(CPU, Amount(cpu))];
+    let labels = vec![("pool".into(), pool.into())];
+    NodeClassCapacity { count, labels, size: free.clone(), free, taints: Vec::new() }
+}
+
+fn n_unused(nodes: &LocalNodes) -> Vec<i64> {
+    nodes.unused_new_nodes().iter().map(|class| class.count).collect()
+}
+
+#[test]
+fn new_nodes_take_what_fits_on_no_present_node() {
+    let mut nodes = nodes(&[("n1", 4, 0)]);
+    let gang = work(vec![pods("gang", 3, 4, 0)]);
+    assert!(nodes.with_new_nodes(&gang).is_none(), "there are none");
+    nodes.set_new_nodes(vec![new_nodes(3, 4, "a")]);
+    assert_eq!(nodes.with_new_nodes(&gang).map(|new| new.needed), Some(2));
+    assert!(nodes.with_new_nodes(&work(vec![pods("one", 1, 4, 0)])).is_none(), "it fits");
+    nodes.count(1, Arc::clone(&gang));
+    assert_eq!((n_unused(&nodes), nodes.waits_for_new_nodes(1)), (vec![1], true));
+    assert!(nodes.with_new_nodes(&gang).is_none(), "one new node is left");
+    // Two of the nodes come: the autoscaler has three to add, and one of them is not ready.
+    nodes.set_node("n2", Some(node("n2", 4, 0)));
+    nodes.set_node("n3", Some(node("n3", 4, 0)));
+    nodes.set_new_nodes(vec![new_nodes(1, 4, "a")]);
+    assert_eq!((n_unused(&nodes), nodes.waits_for_new_nodes(1)), (vec![1], false));
+    // Nodes that cannot come any more are not waited for.
+    nodes.set_node("n3", None);
+    assert!(nodes.waits_for_new_nodes(1));
+    nodes.set_new_nodes(Vec::new());
+    assert!(!nodes.waits_for_new_nodes(1));
+}
+
+#[test]
+fn a_label_of_new_nodes_is_one_that_present_nodes_lack() {
+    let mut nodes = nodes(&[("n1", 4, 0)]);
+    let mut selected = pods("one", 1, 2, 0);
+    selected.selection.node_selector = vec![("pool".into(), "a".into())];
+    let selected = work(vec![selected]);
+    nodes.count(1, Arc::clone(&selected));
+    assert!(!nodes.waits_for_new_nodes(1), "any node may have the label");
+    nodes.set_new_nodes(vec![new_nodes(1, 2, "b"), new_nodes(1, 2, "a")]);
+    assert_eq!((n_unused(&nodes), nodes.waits_for_new_nodes(1)), (vec![1, 0], true));
+}
+
 #[test]
 fn pods_that_ask_for_other_resources_may_share_a_node_with_a_gang() {
     let mut nodes = nodes(&[("n1", 8, 2), ("n2", 8, 2)]);

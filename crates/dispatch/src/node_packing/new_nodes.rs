@@ -1,7 +1,7 @@
 //! New nodes: those that an autoscaler can still add, and what fits with them (docs/reference/dispatch.md §2).
 
 use super::{NodeGroup, NodeTier, PackedNodes};
-use crate::{AssignedWorkload, refusal::CapacityShortage};
+use crate::{AssignedWorkload, NodeClassCapacity, refusal::CapacityShortage};
 
 /// The new nodes that a Workload needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,9 +39,30 @@ impl PackedNodes {
         empty.check_fit_on(work, &[NodeTier::Present, NodeTier::New]).err()
     }
 
+    /// Takes the capacity of `work` on new nodes only, as far as it fits.
+    pub(crate) fn place_on_new_nodes(&mut self, work: &AssignedWorkload) {
+        for pods in self.largest_pods_first(work) {
+            self.place_pods(pods, NodeTier::New);
+        }
+    }
+
+    /// The new nodes of the report with the number of those that nothing is placed on, in the same order.
+    pub(crate) fn unused_new_nodes(&self) -> Vec<NodeClassCapacity> {
+        let report = &self.table.report;
+        let classes = report.elastic.iter().enumerate();
+        let unused = classes.map(|(index, class)| {
+            let own = self.unused_groups().filter(|one| one.class == report.classes.len() + index);
+            NodeClassCapacity { count: own.map(|group| group.count).sum(), ..class.clone() }
+        });
+        unused.collect()
+    }
+
     fn n_unused_new_nodes(&self) -> i64 {
-        let unused =
-            |group: &&NodeGroup| self.table.allocatable.get(group.class) == Some(&group.free);
-        self.on_tier(NodeTier::New).filter(unused).map(|group| group.count).sum()
+        self.unused_groups().map(|group| group.count).sum()
+    }
+
+    fn unused_groups(&self) -> impl Iterator<Item = &NodeGroup> {
+        let size = |group: &NodeGroup| self.table.allocatable.get(group.class);
+        self.on_tier(NodeTier::New).filter(move |group| size(group) == Some(&group.free))
     }
 }

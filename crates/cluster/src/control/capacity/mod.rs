@@ -27,7 +27,11 @@ mod refused_pods;
 mod report;
 mod unschedulable;
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use ::jobs::Pod;
 use crds::{
@@ -40,9 +44,12 @@ use crds::{
 };
 use dispatch::{
     AssignedPodSet, AssignedWorkload, CapacityReport, DispatchedEntry, Fleet, JobGvk,
-    NodeClassCapacity, PlacementConfig,
+    NodeClassCapacity, PlacementConfig, RemainingNodes,
 };
-use engine::ids::{ClusterId, WorkloadId};
+use engine::{
+    Amount, Names,
+    ids::{ClusterId, WorkloadId},
+};
 use index::{AdmissionMode, FlavorInfo, Index};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -59,12 +66,15 @@ pub(crate) use self::refused_owners::{ObjectName, OwnerSearch, RefusedOwners};
 pub(crate) use self::report::same;
 
 use self::{
-    chains::SliceChains, failing_pods::FailingPods, nodes::Nodes, refused_pods::RefusedPods,
-    unschedulable::UnschedulablePods,
+    chains::SliceChains,
+    failing_pods::FailingPods,
+    nodes::Nodes,
+    refused_pods::RefusedPods,
+    unschedulable::{NewNodeWait, UnschedulablePods},
 };
 use super::{
     autoscaler_input::AutoscalerInput,
-    autoscalers::Autoscalers,
+    autoscalers::{Autoscalers, NewNodeGroup},
     context::Context,
     elastic_slices::{counts_of, replaced},
     jobs::Jobs,
@@ -118,6 +128,9 @@ pub(crate) struct LocalCapacity {
     failing: FailingPods,
     refused: RefusedPods,
     autoscalers: Autoscalers,
+    new_nodes: Vec<NewNodeGroup>,
+    /// Clones that wait for new nodes, or did.
+    waited: KeyMap<Key, NewNodeWait>,
     /// Clones whose unbound pods may have changed.
     touched: BTreeSet<Key>,
     /// Pods that are still to be bound, of clones that are not finished.
@@ -167,6 +180,8 @@ impl LocalCapacity {
             failing: FailingPods::default(),
             refused: RefusedPods::default(),
             autoscalers: Autoscalers::default(),
+            new_nodes: Vec::new(),
+            waited: KeyMap::new(),
             touched: BTreeSet::new(),
             unbound: KeyMap::new(),
             placed: KeyMap::new(),
@@ -227,6 +242,9 @@ impl LocalCapacity {
     pub(crate) fn observe_autoscaler(&mut self, input: AutoscalerInput, ctx: &mut Context) {
         self.autoscalers.observe(input, ctx.now);
         ctx.agenda.now(Reevaluation::Capacity);
+        if let Some(until) = self.autoscalers.counts_until() {
+            ctx.agenda.at(until, Reevaluation::Capacity);
+        }
     }
 
     /// Records a ClusterCapacity. Only the object `local` is this cluster's.
@@ -248,7 +266,12 @@ impl LocalCapacity {
     pub(crate) fn pod_failure(&self, key: &Key) -> Option<PodFailure> {
         let chain = self.chains.of(key);
         let refused = self.refused.of(chain).into_iter();
-        refused.chain(self.unschedulable.of(chain)).min_by_key(|one| one.at)
+        let unschedulable = self.unschedulable.of(chain, self.waited.get(key).copied());
+        refused.chain(unschedulable).min_by_key(|one| one.at)
+    }
+
+    fn waits_for_new_nodes(&self, key: &Key) -> bool {
+        self.placed.get(key).is_some_and(|(id, _)| self.fleet.waits_for_new_nodes(*id))
     }
 
     /// What a clone shows about the start of its pods. It is evaluated again when that changes.
@@ -291,6 +314,29 @@ impl LocalCapacity {
             }
             self.report_stale = true;
         }
+        self.refresh_waiting(ctx);
+    }
+
+    /// Records which clones wait for new nodes, and evaluates those that wait no longer.
+    fn refresh_waiting(&mut self, ctx: &mut Context) {
+        let placed = self.placed.iter().map(|(key, _)| key);
+        let asked = placed.filter(|_| !self.new_nodes.is_empty());
+        let waiting: BTreeSet<Key> =
+            asked.filter(|key| self.waits_for_new_nodes(key)).cloned().collect();
+        // The pods of a clone are bound some time after the last of its nodes came.
+        let known = std::mem::take(&mut self.waited);
+        for (key, wait) in known.iter() {
+            if self.placed.contains_key(key) && !waiting.contains(key) {
+                let until = wait.until.unwrap_or(ctx.now);
+                self.waited.insert(key.clone(), NewNodeWait { until: Some(until) });
+                if wait.until.is_none() {
+                    ctx.agenda.now(Reevaluation::Workload(key.clone()));
+                }
+            }
+        }
+        for key in waiting {
+            self.waited.insert(key, NewNodeWait { until: None });
+        }
     }
 
     /// Whether something of the report may differ from the last one, or that is old.
@@ -316,7 +362,7 @@ impl LocalCapacity {
         }
         let (before, base) = (Arc::clone(tracked.object()), tracked.stamp());
         self.report_stale = false;
-        let mut status = self.status(&before.spec.all_label_keys(), inputs, ctx.now);
+        let mut status = self.status(&before.spec.all_label_keys(), inputs);
         if same(&before.status, &status) && !beats {
             return;
         }
@@ -330,18 +376,42 @@ impl LocalCapacity {
     }
 
     fn refresh_nodes(&mut self, scheduler: &mut Scheduler, ctx: &mut Context) {
+        let groups = self.autoscalers.groups(self.nodes.existing(), scheduler.names_mut(), ctx.now);
+        let scales_otherwise = groups != self.new_nodes;
+        self.new_nodes = groups;
         // A cluster without any nodes has a queue as well.
-        let totals = self.nodes.take_totals().or_else(|| (!self.has_quota).then(Vec::new));
-        if let Some(totals) = totals.filter(|_| self.mode == AdmissionMode::Thin) {
+        let changed = self.nodes.take_totals_changed() | scales_otherwise || !self.has_quota;
+        if changed && self.mode == AdmissionMode::Thin {
             self.has_quota = true;
+            let totals = self.totals(scheduler.names_mut());
+            let totals: Vec<_> = totals.iter().map(|(name, sum)| (name.as_str(), *sum)).collect();
             let quota = |index: &mut Index, names: &mut _| index.agent_mode_quota(names, &totals);
             scheduler.update(&mut ctx.agenda, quota);
+        }
+        if scales_otherwise {
+            let classes = self.new_nodes.iter().map(|group| group.class.clone());
+            self.fleet.set_local_new_nodes(self.id, classes.collect());
+            let clones = self.unschedulable.clones();
+            ctx.agenda.workloads(clones.flat_map(|chain| self.chains.clones_of(chain)));
         }
         for name in self.nodes.take_changed() {
             let node = self.nodes.local(&name, scheduler.names_mut());
             self.fleet.set_local_node(self.id, &name, node);
         }
         self.report_stale = true;
+    }
+
+    /// What present nodes have in all for clones, and the nodes that can still be added.
+    fn totals(&self, names: &Names) -> BTreeMap<String, Amount> {
+        let mut totals: BTreeMap<String, Amount> =
+            self.nodes.totals().map(|(name, sum)| (name.to_owned(), sum)).collect();
+        for class in self.new_nodes.iter().map(|group| &group.class) {
+            for (resource, amount) in &class.free {
+                let sum = totals.entry(names.resources.name(*resource).to_owned()).or_default();
+                *sum += amount.times(class.count);
+            }
+        }
+        totals
     }
 
     /// The nodes that the pods of a placed clone are assigned, by pod set; `None` where the scheduler chooses the nodes.
@@ -437,7 +507,7 @@ impl LocalCapacity {
     }
 
     /// What is free beside clones, in classes by these labels at least.
-    fn free_classes(&self, keys: &[String], workloads: &Workloads) -> Vec<NodeClassCapacity> {
+    fn free_classes(&self, keys: &[String], workloads: &Workloads) -> RemainingNodes {
         // Pending clones count as well: up to `asOf` the manager does not count a clone as in
         // flight (docs/reference/dispatch.md §2).
         let is_pending =
@@ -446,21 +516,20 @@ impl LocalCapacity {
         let mut pending = pending.map(|(_, one)| one.work.as_ref()).peekable();
         if pending.peek().is_none() {
             let keys: Vec<Box<str>> = keys.iter().map(|key| key.as_str().into()).collect();
-            return self.fleet.local_classes(self.id, &keys);
+            return RemainingNodes {
+                classes: self.fleet.local_classes(self.id, &keys),
+                elastic: self.fleet.local_unused_new_nodes(self.id),
+            };
         }
         // Any label may decide where they fit.
         let label_keys = self.fleet.local_label_keys(self.id).to_vec();
         let classes = self.fleet.local_classes(self.id, &label_keys);
-        let known = CapacityReport { label_keys, classes, ..CapacityReport::default() };
+        let elastic = self.fleet.local_unused_new_nodes(self.id);
+        let known = CapacityReport { label_keys, classes, elastic, ..CapacityReport::default() };
         dispatch::free_capacity(&known, pending)
     }
 
-    fn status(
-        &mut self,
-        keys: &[String],
-        inputs: &mut ReportInputs<'_>,
-        now: Timestamp,
-    ) -> ClusterCapacityStatus {
+    fn status(&mut self, keys: &[String], inputs: &mut ReportInputs<'_>) -> ClusterCapacityStatus {
         let left = self.free_classes(keys, inputs.workloads);
         let records = inputs.workloads.iter().map(|(_, record)| record);
         // The newest Workload may be deleted, and what an earlier report has counted must not count twice.
@@ -470,10 +539,15 @@ impl LocalCapacity {
         let newest = self.newest;
         let counts = report::counts(records.map(|one| &**one.object()), inputs.origin);
         let kinds = std::mem::take(&mut inputs.kinds);
-        let names = inputs.scheduler.names_mut();
-        let elastic = self.autoscalers.groups(self.nodes.existing(), names, now);
+        let names = inputs.scheduler.names();
+        // Nodes that are on their way are requested already, for the pods that wait for them or for pods of others.
+        let unused = left.elastic.into_iter().zip(&self.new_nodes);
+        let elastic = unused.map(|(class, group)| NodeClassCapacity {
+            count: class.count.min(group.max_more),
+            ..class
+        });
         let elastic = report::elastic(names, elastic, keys);
-        let status = report::status(names, &left, keys, newest, kinds, counts);
+        let status = report::status(names, &left.classes, keys, newest, kinds, counts);
         let status = ClusterCapacityStatus { elastic, ..status };
         match self.mode {
             AdmissionMode::Thin => status,

@@ -86,11 +86,14 @@ impl Nodes {
         usage.collect()
     }
 
-    /// What usable nodes have in all, less what pods of others take; `None` if it is as it was when it was last taken.
-    pub(super) fn take_totals(&mut self) -> Option<Vec<(&str, Amount)>> {
-        let changed = std::mem::take(&mut self.totals_changed);
-        changed
-            .then(|| self.totals.iter().map(|(name, sum)| (name.as_str(), narrow(*sum))).collect())
+    /// Whether the totals changed since this was last asked.
+    pub(super) fn take_totals_changed(&mut self) -> bool {
+        std::mem::take(&mut self.totals_changed)
+    }
+
+    /// What usable nodes have in all, less what pods of others take.
+    pub(super) fn totals(&self) -> impl Iterator<Item = (&str, Amount)> {
+        self.totals.iter().map(|(name, sum)| (name.as_str(), narrow(*sum)))
     }
 
     /// Names of nodes that changed since they were last taken.
@@ -270,13 +273,13 @@ mod tests {
         for number in 0..1000 {
             sums.set_node(&number.to_string(), Some(info((100, true))));
         }
-        assert_eq!((sums.take_changed().len(), sums.take_totals().is_some()), (1000, true));
+        assert_eq!((sums.take_changed().len(), sums.take_totals_changed()), (1000, true));
         sums.set_pod(key(1), Some(pod((7, 3, Some(1)))));
         assert_eq!(sums.take_changed(), ["7".into()].into());
-        assert!(sums.take_totals().is_none(), "the pod is one of a clone");
+        assert!(!sums.take_totals_changed(), "the pod is one of a clone");
         sums.set_pod(key(1), Some(pod((8, 3, None))));
         assert_eq!(sums.take_changed(), ["7".into(), "8".into()].into());
-        assert!(sums.take_totals().is_some());
+        assert!(sums.take_totals_changed());
         sums.set_node("9", Some(info((100, true))));
         assert!(sums.take_changed().is_empty(), "a heartbeat");
     }
@@ -321,9 +324,10 @@ mod tests {
             let found: Vec<i64> = local.iter().map(|node| node.size[0].1.0).collect();
             prop_assert_eq!(&found, &sizes);
             let total: i64 = sizes.iter().sum();
-            let found = sums.take_totals().and_then(|all| Some(all.first()?.1.0)).unwrap_or(0);
+            let found = sums.totals().next().map_or(0, |one| one.1.0);
             prop_assert_eq!(found, total);
-            prop_assert!(sums.take_totals().is_none(), "unchanged");
+            sums.take_totals_changed();
+            prop_assert!(!sums.take_totals_changed(), "unchanged");
             for clone in 0..2 {
                 let of = pods.values().flatten().filter(|pod| pod.2 == Some(clone)).count();
                 prop_assert_eq!(sums.bound(&key(clone), "main"), of as i64);

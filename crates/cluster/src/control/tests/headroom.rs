@@ -1,18 +1,22 @@
-//! The headroom that an agent reports (docs/reference/dispatch.md §2).
+//! The headroom that an agent reports (docs/reference/dispatch.md §2), and clones that it admits on it (§4).
 
 use crds::decode::Decode;
 use jiff::{Timestamp, ToSpan};
 use provisioning::headroom::{AutoscalerStatus, MachineDeployment, NodeClaim, NodePool};
 use serde_json::{Value, json};
 
-use super::{NOW, batch_job, jobs, kinds, list};
+use super::{
+    NOW, batch_job, jobs, kinds, list,
+    unschedulable::{evictions, pod as unschedulable_pod},
+    workload,
+};
 use crate::control::{
     AgentControl, AgentInput, AgentPolicy, AgentSettings, AutoscalerInput, Control, Purpose,
 };
 use runtime::watch::Change;
 
 const STATUS: &str = "autoscalerStatus: Running\nnodeGroups:\n\
-- name: pool\n  health: {status: Healthy, cloudProviderTarget: 1, maxSize: 4}\n\
+- name: pool\n  health: {status: Healthy, nodeCounts: {registered: {ready: 1}}, cloudProviderTarget: 1, maxSize: 4}\n\
 - name: MachineDeployment/fleet/gpu\n  health: {status: Healthy, cloudProviderTarget: 0, maxSize: 2}\n\
 - name: unknown\n  health: {status: Healthy, cloudProviderTarget: 0, maxSize: 9}\n";
 
@@ -22,13 +26,28 @@ fn listed<K: Decode>(objects: Vec<Value>) -> Change<K> {
 }
 
 fn status(text: &str) -> AgentInput {
-    let meta = json!({"namespace": "kube-system", "name": "cluster-autoscaler-status", "resourceVersion": "1"});
+    status_of_version("1", text)
+}
+
+fn status_of_version(version: &str, text: &str) -> AgentInput {
+    let meta = json!({
+        "namespace": "kube-system", "name": "cluster-autoscaler-status", "resourceVersion": version,
+    });
     let map = json!({"metadata": meta, "data": {"status": text}});
     AgentInput::Autoscaler(AutoscalerInput::Status(listed::<AutoscalerStatus>(vec![map])))
 }
 
 /// An agent of one node of the group `pool`, on which a DaemonSet has a pod.
 fn agent(autoscalers: Vec<AgentInput>) -> AgentControl {
+    agent_of("4", (vec![], vec![]), autoscalers)
+}
+
+/// The same with so many cpus on the node, and further pods and clones.
+fn agent_of(
+    cpu: &str,
+    (more_pods, clones): (Vec<Value>, Vec<Value>),
+    autoscalers: Vec<AgentInput>,
+) -> AgentControl {
     let mut control =
         AgentControl::new(AgentSettings::new(AgentPolicy::default(), &kinds().handled));
     let node = json!({
@@ -37,7 +56,7 @@ fn agent(autoscalers: Vec<AgentInput>) -> AgentControl {
         }},
         "spec": {"taints": [{"key": "team", "value": "ml", "effect": "NoSchedule"}]},
         "status": {
-            "allocatable": {"cpu": "4", "pods": "10"},
+            "allocatable": {"cpu": cpu, "pods": "10"},
             "conditions": [{"type": "Ready", "status": "True"}],
         },
     });
@@ -48,7 +67,8 @@ fn agent(autoscalers: Vec<AgentInput>) -> AgentControl {
             "spec": {"nodeName": "node", "containers": [{"name": "c", "resources": {"requests": {"cpu": "500m"}}}]},
         })
     };
-    let pods = vec![pod("daemon", owner("DaemonSet")), pod("other", owner("ReplicaSet"))];
+    let mut pods = vec![pod("daemon", owner("DaemonSet")), pod("other", owner("ReplicaSet"))];
+    pods.extend(more_pods);
     let local = json!({
         "metadata": {"name": "local", "resourceVersion": "2"},
         "spec": {"labelKeys": ["zone", "gpu"]},
@@ -59,7 +79,7 @@ fn agent(autoscalers: Vec<AgentInput>) -> AgentControl {
         AgentInput::Capacity(list(vec![local])),
         AgentInput::Lease(list(vec![])),
         AgentInput::Job(batch_job(), jobs(vec![])),
-        AgentInput::Workload(list(vec![])),
+        AgentInput::Workload(list(clones)),
     ]
     .into_iter()
     .chain(autoscalers)
@@ -131,4 +151,80 @@ fn node_pools_have_headroom_within_their_limits() {
     let shape = json!({"labels": {"zone": "b"}, "allocatable": {"cpu": "3500m"}});
     let wanted = json!([{"maxMore": 3, "nodeShape": shape}]);
     assert_eq!(elastic(&mut control, NOW), Some(wanted));
+}
+
+/// The clone of a Job of two pods with a cpu each. It tolerates the taint of the nodes.
+fn clone(status: Option<Value>) -> Value {
+    let mut clone = workload();
+    clone["metadata"]["ownerReferences"] = json!([]);
+    clone["spec"]["podSets"][0]["template"]["spec"]["tolerations"] =
+        json!([{"key": "team", "operator": "Exists"}]);
+    if let Some(status) = status {
+        clone["status"] = status;
+    }
+    clone
+}
+
+#[test]
+fn a_clone_that_fits_no_present_node_is_admitted_on_headroom() {
+    let pending = || (vec![], vec![clone(Some(json!({})))]);
+    let admits = |control: &mut AgentControl| {
+        let step = control.decide(NOW);
+        let reserves = step.orders.iter().any(|one| one.ticket.purpose == Purpose::Reserve);
+        let report = step.orders.iter().find(|one| one.ticket.purpose == Purpose::Capacity);
+        let body = report.expect("a report").write.request().body();
+        let body: Value = serde_json::from_slice(body).expect("JSON");
+        (reserves, body["status"]["elastic"][0]["maxMore"].clone())
+    };
+    // A new node has one cpu beside the pod of the DaemonSet.
+    let mut control = agent_of("1500m", pending(), vec![status(STATUS)]);
+    assert_eq!(admits(&mut control), (true, json!(1)), "two of three new nodes are for the clone");
+    let mut control = agent_of("1500m", pending(), vec![]);
+    assert_eq!(admits(&mut control), (false, Value::Null));
+    let full = STATUS.replace("maxSize: 4", "maxSize: 2");
+    let mut control = agent_of("1500m", pending(), vec![status(&full)]);
+    assert_eq!(admits(&mut control), (false, Value::Null), "one new node is too few");
+}
+
+#[test]
+fn a_clone_that_waits_for_new_nodes_is_evicted_when_they_do_not_come() {
+    let waiting = || {
+        let running = (vec![unschedulable_pod("Unschedulable")], vec![clone(None)]);
+        agent_of("1500m", running, vec![status(STATUS)])
+    };
+    assert_eq!(evictions(&waiting().decide(NOW + 200.seconds())), 0, "the group can grow");
+    // The status is written again, and the group is in backoff.
+    let failed = STATUS.replace("maxSize: 4}", "maxSize: 4}\n  scaleUp: {status: Backoff}");
+    let newer = || status_of_version("2", &failed);
+    for (second, wanted) in [(69, 0), (70, 1)] {
+        let mut control = waiting();
+        control.decide(NOW);
+        control.observe(newer(), NOW + 5.seconds());
+        assert_eq!(evictions(&control.decide(NOW + 5.seconds())), 0, "it has its minute");
+        let later = control.decide(NOW + second.seconds());
+        assert_eq!(evictions(&later), wanted, "at {second}");
+    }
+}
+
+#[test]
+fn a_clone_waits_for_new_nodes_for_a_quarter_of_an_hour() {
+    let pool = json!({
+        "metadata": {"name": "gpu"},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+    });
+    let claim = json!({
+        "metadata": {"name": "gpu-x", "labels": {"karpenter.sh/nodepool": "gpu"}},
+        "status": {"capacity": {"cpu": "5"}, "allocatable": {"cpu": "4", "pods": "10"}},
+    });
+    let pools = || AutoscalerInput::NodePool(listed::<NodePool>(vec![pool.clone()]));
+    let claims = || AutoscalerInput::NodeClaim(listed::<NodeClaim>(vec![claim.clone()]));
+    // The pod is unschedulable since second 10.
+    for (second, wanted) in [(909, 0), (910, 1)] {
+        let running = (vec![unschedulable_pod("Unschedulable")], vec![clone(None)]);
+        let autoscalers = [pools(), claims()].map(AgentInput::Autoscaler).into();
+        let mut control = agent_of("1500m", running, autoscalers);
+        control.decide(NOW);
+        let step = control.decide(NOW + second.seconds());
+        assert_eq!(evictions(&step), wanted, "at {second}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn pod(reason: &str) -> Value {
+pub(super) fn pod(reason: &str) -> Value {
     json!({
         "metadata": {
             "name": "train-1", "namespace": "ns", "resourceVersion": "30",
@@ -17,7 +17,7 @@ fn pod(reason: &str) -> Value {
     })
 }
 
-fn evictions(step: &Decisions) -> usize {
+pub(super) fn evictions(step: &Decisions) -> usize {
     step.orders.iter().filter(|order| order.ticket.purpose == Purpose::Evict).count()
 }
 
