@@ -29,6 +29,15 @@ pub trait Decode: Sized {
     /// # Errors
     /// If a field has another type than the kind says.
     fn decode(value: Value) -> Result<Self, Error>;
+
+    /// Decodes the text of an object. Kinds of which a cluster has many decode it directly: a tree of JSON would cost more than the
+    /// object itself.
+    ///
+    /// # Errors
+    /// If the text is no JSON, or as [`decode`](Self::decode).
+    fn decode_text(text: &str) -> Result<Self, Error> {
+        serde_json::from_str(text).and_then(Self::decode)
+    }
 }
 
 macro_rules! decode {
@@ -45,6 +54,18 @@ macro_rules! decode {
 
 decode! {
     AdmissionCheck, ClusterCapacity, ClusterQueue, Cohort, DispatchPolicy, LocalQueue, MultiKueueCluster, MultiKueueConfig,
-    ProvisioningRequestConfig, ResourceFlavor, Topology, Workload, WorkloadPriorityClass,
+    ProvisioningRequestConfig, ResourceFlavor, Topology, WorkloadPriorityClass,
     ConfigMap, Event, Lease, LimitRange, Namespace, Node, PriorityClass, RuntimeClass,
+}
+
+impl Decode for Workload {
+    #[inline(never)]
+    fn decode(value: Value) -> Result<Self, Error> {
+        serde_json::from_value(value)
+    }
+
+    #[inline(never)]
+    fn decode_text(text: &str) -> Result<Self, Error> {
+        serde_json::from_str(text)
+    }
 }

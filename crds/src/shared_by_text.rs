@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    hash::{BuildHasher, Hasher, RandomState},
+    hash::{BuildHasher, Hash, Hasher, RandomState},
     io,
     sync::{Arc, LazyLock, Mutex, PoisonError, Weak},
 };
@@ -15,41 +15,88 @@ static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 /// The number of entries below which unused ones are kept.
 const MIN_PRUNE: usize = 1024;
 
-/// Values by the hash of their text. An entry does not keep its value in memory.
+/// Values by key. An entry does not keep its value in memory.
 #[derive(Debug)]
-pub(crate) struct SharedByText<T> {
-    by_text: HashMap<u64, Weak<T>>,
+struct WeakValues<K, T> {
+    by_key: HashMap<K, Weak<T>>,
     /// The number of entries at which unused ones are removed next: twice those that were left, so that a decoded value costs a
     /// constant.
     prune_at: usize,
 }
 
+impl<K, T> Default for WeakValues<K, T> {
+    fn default() -> Self {
+        Self { by_key: HashMap::new(), prune_at: 0 }
+    }
+}
+
+impl<K: Eq + Hash, T> WeakValues<K, T> {
+    fn get(&self, key: &K) -> Option<Arc<T>> {
+        self.by_key.get(key).and_then(Weak::upgrade)
+    }
+
+    fn insert(&mut self, key: K, value: &Arc<T>) {
+        self.by_key.insert(key, Arc::downgrade(value));
+        if self.by_key.len() < self.prune_at.max(MIN_PRUNE) {
+            return;
+        }
+        self.by_key.retain(|_, value| value.strong_count() > 0);
+        self.prune_at = self.by_key.len() * 2;
+    }
+}
+
+/// Values by the hash of their text.
+#[derive(Debug)]
+pub(crate) struct SharedByText<T>(WeakValues<u64, T>);
+
 impl<T> Default for SharedByText<T> {
     fn default() -> Self {
-        Self { by_text: HashMap::new(), prune_at: 0 }
+        Self(WeakValues::default())
     }
 }
 
 impl<T: PartialEq> SharedByText<T> {
     /// The known value of the text with this hash, else this one.
     pub(crate) fn share(&mut self, hash: u64, value: T) -> Arc<T> {
-        let known = self.by_text.get(&hash).and_then(Weak::upgrade);
         // Quantities are equal by value. Their texts differ in the hash.
-        if let Some(known) = known.filter(|known| **known == value) {
+        if let Some(known) = self.0.get(&hash).filter(|known| **known == value) {
             return known;
         }
         let value = Arc::new(value);
-        self.by_text.insert(hash, Arc::downgrade(&value));
-        self.prune();
+        self.0.insert(hash, &value);
         value
     }
+}
 
-    fn prune(&mut self) {
-        if self.by_text.len() < self.prune_at.max(MIN_PRUNE) {
-            return;
-        }
-        self.by_text.retain(|_, value| value.strong_count() > 0);
-        self.prune_at = self.by_text.len() * 2;
+/// Values by the digest of the texts that they were decoded from, which may have spaces and an order of fields of their own. A text
+/// that was decoded before is not read again.
+#[derive(Debug)]
+pub(crate) struct DecodedTexts<T>(WeakValues<TextDigest, T>);
+
+impl<T> Default for DecodedTexts<T> {
+    fn default() -> Self {
+        Self(WeakValues::default())
+    }
+}
+
+impl<T> DecodedTexts<T> {
+    pub(crate) fn get(&self, digest: &TextDigest) -> Option<Arc<T>> {
+        self.0.get(digest)
+    }
+
+    pub(crate) fn insert(&mut self, digest: TextDigest, value: &Arc<T>) {
+        self.0.insert(digest, value);
+    }
+}
+
+/// Two hashes with different seeds. Values are not compared with their text, so one hash would be too few.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(crate) struct TextDigest([u64; 2]);
+
+impl TextDigest {
+    pub(crate) fn of(text: &str) -> Self {
+        static OTHER_SEED: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+        Self([SEED.hash_one(text), OTHER_SEED.hash_one(text)])
     }
 }
 
@@ -97,7 +144,18 @@ mod tests {
         for value in 4..3 * MIN_PRUNE {
             share(&mut values, value);
         }
-        assert!(values.by_text.len() <= MIN_PRUNE, "{}", values.by_text.len());
+        assert!(values.0.by_key.len() <= MIN_PRUNE, "{}", values.0.by_key.len());
         assert!(Arc::ptr_eq(&kept[0], &share(&mut values, 1)));
+    }
+
+    #[test]
+    fn a_decoded_text_has_its_value_for_as_long_as_it_is_used() {
+        let mut texts = DecodedTexts::default();
+        let (digest, value) = (TextDigest::of("one"), Arc::new(1));
+        texts.insert(digest, &value);
+        let known = texts.get(&TextDigest::of("one")).expect("it is used");
+        assert!(Arc::ptr_eq(&known, &value) && texts.get(&TextDigest::of("other")).is_none());
+        drop((value, known));
+        assert_eq!(texts.get(&digest), None);
     }
 }

@@ -6,14 +6,15 @@
 
 use std::{
     ops::{Deref, DerefMut},
-    sync::{Arc, LazyLock, Mutex},
+    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
 };
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde_json::value::RawValue;
 
 use crate::{
     pod::PodSpec,
-    shared_by_text::{SharedByText, share_decoded},
+    shared_by_text::{DecodedTexts, SharedByText, TextDigest, share_decoded},
 };
 
 /// A pod spec that may be shared. Dereferences to [`PodSpec`].
@@ -74,12 +75,34 @@ impl Serialize for SharedPodSpec {
 
 impl<'de> Deserialize<'de> for SharedPodSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(share_decoded(&SHARED, PodSpec::deserialize(deserializer)?)))
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        let digest = TextDigest::of(text.get());
+        let known = lock(&TEXTS).get(&digest);
+        if let Some(known) = known {
+            return Ok(Self(known));
+        }
+        let spec = decode(text.get()).map_err(D::Error::custom)?;
+        let spec = share_decoded(&SHARED, spec);
+        lock(&TEXTS).insert(digest, &spec);
+        Ok(Self(spec))
     }
+}
+
+fn decode(text: &str) -> Result<PodSpec, serde_json::Error> {
+    // A position in the text of the spec would mislead in the error of an object, so the error is that of the decoded JSON.
+    serde_json::from_str(text)
+        .or_else(|_| serde_json::from_str(text).and_then(serde_json::from_value::<PodSpec>))
+}
+
+fn lock<T>(table: &Mutex<T>) -> MutexGuard<'_, T> {
+    table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The decoded specs of a process. They only save memory: no behaviour depends on what is here.
 static SHARED: LazyLock<Mutex<SharedByText<PodSpec>>> = LazyLock::new(Mutex::default);
+
+/// The texts of the decoded specs. An object changes more often than its pod spec, and all jobs of a template have one.
+static TEXTS: LazyLock<Mutex<DecodedTexts<PodSpec>>> = LazyLock::new(Mutex::default);
 
 #[cfg(test)]
 mod tests {
@@ -116,5 +139,26 @@ mod tests {
         assert_eq!(one, other, "by value");
         assert_eq!(serde_json::to_value(&*other).ok(), serde_json::to_value(spec("1Ki")).ok());
         assert!(!Arc::ptr_eq(&one, &other));
+    }
+
+    #[test]
+    fn a_text_is_decoded_once_and_its_spec_shared_with_those_of_other_texts() {
+        let decoded = |text: &str| serde_json::from_str::<SharedPodSpec>(text).expect("a pod spec");
+        let text = r#"{"containers":[{"name":"once","image":"i"}]}"#;
+        let (one, again) = (decoded(text), decoded(text));
+        assert!(Arc::ptr_eq(&one.0, &again.0));
+        let reordered = decoded(r#"{"containers": [{"image": "i", "name": "once"}]}"#);
+        assert!(Arc::ptr_eq(&one.0, &reordered.0));
+        let value = serde_json::to_value(&one).expect("encodes");
+        let of_value: SharedPodSpec = serde_json::from_value(value).expect("a pod spec");
+        assert!(Arc::ptr_eq(&one.0, &of_value.0));
+    }
+
+    #[test]
+    fn the_error_of_a_text_has_no_position_in_the_spec() {
+        let error = serde_json::from_value::<SharedPodSpec>(json!({"containers": 1}));
+        let expected = serde_json::from_value::<PodSpec>(json!({"containers": 1}));
+        let text = |error: serde_json::Error| error.to_string();
+        assert_eq!(error.map_err(text).err(), expected.map_err(text).err());
     }
 }

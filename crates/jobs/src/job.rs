@@ -61,6 +61,11 @@ impl Decode for Job {
     fn decode(value: Value) -> Result<Self, Error> {
         serde_json::from_value(value)
     }
+
+    #[inline(never)]
+    fn decode_text(text: &str) -> Result<Self, Error> {
+        serde_json::from_str(text)
+    }
 }
 
 /// Desired state of a Job; unknown fields are in `rest`.

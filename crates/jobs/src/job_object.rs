@@ -69,6 +69,22 @@ impl JobObject {
         DeclaredJob::decode(kind, object).map(Self::Declared)
     }
 
+    /// Decodes the text of a job. Kinds with a type of their own decode it without a tree of JSON.
+    ///
+    /// # Errors
+    /// If the text is no JSON, or the object does not decode.
+    pub(crate) fn decode_text(kind: &Kind, text: &str) -> Result<Self, String> {
+        let decoded = if kind == job::kind() {
+            Job::decode_text(text).map(Self::Batch)
+        } else if kind == pods::kind() {
+            Pod::decode_text(text).map(Self::Pod)
+        } else {
+            let object = serde_json::from_str(text).map_err(|error| error.to_string())?;
+            return Self::decode(kind, object);
+        };
+        decoded.map_err(|error| error.to_string())
+    }
+
     /// The pod, if it is one.
     #[must_use]
     pub fn as_pod(&self) -> Option<&Pod> {

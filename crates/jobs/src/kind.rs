@@ -228,6 +228,14 @@ impl Kind {
         JobObject::decode(self, object)
     }
 
+    /// Decodes the text of a job of this kind.
+    ///
+    /// # Errors
+    /// If the text is no JSON, or as [`decode`](Self::decode).
+    pub fn decode_text(&self, text: &str) -> Result<JobObject, String> {
+        JobObject::decode_text(self, text)
+    }
+
     /// Name in the configuration.
     #[must_use]
     pub fn framework(&self) -> &str {

@@ -14,13 +14,13 @@ pub(crate) fn job_watch(
 ) -> Watch<JobObject> {
     let name = format!("{prefix}{}", watch_name(kind));
     let decoder = kind.clone();
-    let decode = move |value| decoder.decode(value);
+    let decode = move |text: &str| decoder.decode_text(text);
     let resource = ApiResource::erase::<JobObject>(kind);
     let source = match kind.selector() {
         Some(selector) => source.clone().selecting(selector),
         None => source.clone(),
     };
-    Watch::dynamic(&name, (&resource, decode), &source, metrics).optional()
+    Watch::of_texts(&name, (&resource, decode), &source, metrics).optional()
 }
 
 /// Watches the pods with a label that names their set.
@@ -30,10 +30,10 @@ pub(crate) fn members_watch(
     source: &WatchSource,
     metrics: &WatchMetrics,
 ) -> Watch<JobObject> {
-    let decode = |value| pods::kind().decode(value);
+    let decode = |text: &str| pods::kind().decode_text(text);
     let resource = ApiResource::erase::<JobObject>(pods::kind());
     let source = source.clone().selecting(label);
-    Watch::dynamic(&format!("{prefix}pods"), (&resource, decode), &source, metrics).optional()
+    Watch::of_texts(&format!("{prefix}pods"), (&resource, decode), &source, metrics).optional()
 }
 
 /// Watches objects that jobs need. A kind that the cluster does not serve, or forbids, holds up no other.

@@ -81,7 +81,7 @@ impl Sources<ManagerInput> {
         sources.of_topologies("topologies/nodes", stores, topologies, ManagerInput::Node);
         sources.of_topologies("topologies/pods", stores, topologies, ManagerInput::Pod);
         if slices {
-            let workloads = stores.of::<Workload>(Workload::decode);
+            let workloads = stores.of::<Workload>(Workload::decode_text);
             sources.of_slices(stores, workloads, ManagerInput::ElasticPod);
         }
         if failure_recovery {
@@ -105,7 +105,8 @@ impl Sources<ManagerInput> {
             let name = format!("metadata.name={INCARNATION_CONFIG_MAP}");
             let record = stores.source().in_namespace(namespace);
             let record = record.with_config(Config::default().fields(&name));
-            let record = Watch::of("incarnation", ConfigMap::decode, &record, stores.metrics());
+            let record =
+                Watch::of("incarnation", ConfigMap::decode_text, &record, stores.metrics());
             sources.feed(&stores.start(record), ManagerInput::Incarnation);
         }
         sources
@@ -116,9 +117,10 @@ impl Sources<ManagerInput> {
         let (source, metrics) = (stores.source(), stores.metrics());
         // Optional: without the right to read them, such pods stay and all else goes on.
         let name = "failure-recovery/nodes";
-        let nodes = Watch::of(name, Observed::<NodeReachability>::decode, &source, metrics);
+        let nodes = Watch::of(name, Observed::<NodeReachability>::decode_text, &source, metrics);
         let name = "failure-recovery/pods";
-        let pods = Watch::of(name, Observed::<WatchedTerminatingPod>::decode, &source, metrics);
+        let pods =
+            Watch::of(name, Observed::<WatchedTerminatingPod>::decode_text, &source, metrics);
         let (nodes, pods) = (nodes.optional(), pods.optional());
         self.feed(&stores.start(nodes), ManagerInput::NodeReachability);
         self.feed(&stores.start(pods), ManagerInput::TerminatingPod);
@@ -131,18 +133,18 @@ impl Sources<ManagerInput> {
     fn provisioning(&mut self, stores: &mut Stores) {
         let requests = Watch::of(
             "provisioningrequests",
-            ProvisioningRequest::decode,
+            ProvisioningRequest::decode_text,
             &stores.source(),
             stores.metrics(),
         );
-        let checks = stores.of::<AdmissionCheck>(AdmissionCheck::decode);
+        let checks = stores.of::<AdmissionCheck>(AdmissionCheck::decode_text);
         let first = (checks.clone(), is_provisioning as fn(&AdmissionCheck) -> bool);
         self.after_first(first, stores, requests.optional(), ManagerInput::ProvisioningRequest);
         // Other templates are none of ours, and there may be many.
         let managed = format!("{MANAGED}=true");
         let managed = stores.source().with_config(Config::default().labels(&managed));
         let templates =
-            Watch::of("podtemplates", EntryTemplate::decode, &managed, stores.metrics());
+            Watch::of("podtemplates", EntryTemplate::decode_text, &managed, stores.metrics());
         let first = (checks, is_provisioning as fn(&AdmissionCheck) -> bool);
         self.after_first(first, stores, templates.optional(), ManagerInput::PodTemplate);
     }
@@ -154,7 +156,7 @@ impl Sources<AgentInput> {
     pub fn agent(stores: &mut Stores, kinds: &Kinds, origin_label: &str, namespace: &str) -> Self {
         let mut sources = Self { feeds: Vec::new() };
         let ours = stores.source().with_config(Config::default().labels(origin_label));
-        let clones = Watch::of("workloads", Workload::decode, &ours, stores.metrics());
+        let clones = Watch::of("workloads", Workload::decode_text, &ours, stores.metrics());
         let clones = stores.start(clones);
         sources.feed(&clones, AgentInput::Workload);
         sources.of_slices(stores, clones, AgentInput::ElasticPod);
@@ -166,11 +168,12 @@ impl Sources<AgentInput> {
         sources.all::<ClusterCapacity>(stores, AgentInput::Capacity);
         let grants = Config::default().labels(&format!("{GRANTS}=true"));
         let leases = stores.source().in_namespace(namespace).with_config(grants);
-        let leases = Watch::of("leases", Lease::decode, &leases, stores.metrics());
+        let leases = Watch::of("leases", Lease::decode_text, &leases, stores.metrics());
         sources.feed(&stores.start(leases), AgentInput::Lease);
         // Optional: without the right to read Events, refused pods wait for the PodsReady timeout.
         let refused = stores.source().with_config(Config::default().fields(REFUSED_PODS_FIELDS));
-        let refused = Watch::of("events", Decode::decode, &refused, stores.metrics()).optional();
+        let refused =
+            Watch::of("events", Decode::decode_text, &refused, stores.metrics()).optional();
         sources.feed(&stores.start(refused), AgentInput::RefusedPods);
         sources.autoscalers(stores);
         sources
@@ -221,7 +224,8 @@ impl<I: Send + 'static> Sources<I> {
     ) {
         // Every pod that a Workload started has this label.
         let started = stores.source().with_config(Config::default().labels(POD_SET));
-        let watch = Watch::of("slices/pods", Decode::decode, &started, stores.metrics()).optional();
+        let watch =
+            Watch::of("slices/pods", Decode::decode_text, &started, stores.metrics()).optional();
         self.after_first((workloads, is_slice), stores, watch, wrap);
     }
 
@@ -240,9 +244,9 @@ impl<I: Send + 'static> Sources<I> {
             self.feeds.push(Box::new(move |inputs| Box::pin(send_nothing(inputs, wrap))));
             return;
         }
-        let topologies = stores.of::<Topology>(Topology::decode);
+        let topologies = stores.of::<Topology>(Topology::decode_text);
         // Optional: without the right to read them, topologies have no nodes and all else goes on.
-        let watch = Watch::of(name, K::decode, &stores.source(), stores.metrics()).optional();
+        let watch = Watch::of(name, K::decode_text, &stores.source(), stores.metrics()).optional();
         self.after_first((topologies, |_| true), stores, watch, wrap);
     }
 
@@ -309,7 +313,7 @@ impl<I: Send + 'static> Sources<I> {
     where
         K: Resource<DynamicType = ()> + Decode + Send + Sync + 'static,
     {
-        self.feed(&stores.of::<K>(K::decode), wrap);
+        self.feed(&stores.of::<K>(K::decode_text), wrap);
     }
 
     pub(crate) fn feed<K: Send + Sync + 'static>(

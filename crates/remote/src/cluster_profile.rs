@@ -45,8 +45,10 @@ impl ClusterProfiles {
     #[must_use]
     pub fn watch(stores: &mut Stores, namespace: &str, providers: &[AccessProvider]) -> Self {
         let source = stores.source().in_namespace(namespace);
-        let decode = serde_json::from_value;
-        let watch = Watch::of("cluster-profiles", decode, &source, stores.metrics()).optional();
+        let metrics = stores.metrics();
+        let watch =
+            Watch::of("cluster-profiles", |text| serde_json::from_str(text), &source, metrics);
+        let watch = watch.optional();
         let store = stores.start(watch);
         Self { store, providers: providers.into(), running: Arc::new(Semaphore::new(MAX_RUNNING)) }
     }

@@ -51,7 +51,8 @@ pub struct KubeconfigSecret {
 #[must_use]
 pub fn kubeconfig_secrets(stores: &mut Stores, namespace: &str) -> Store<KubeconfigSecret> {
     let source = stores.source().in_namespace(namespace);
-    let watch = Watch::of("worker-secrets", serde_json::from_value, &source, stores.metrics());
+    let watch =
+        Watch::of("worker-secrets", |text| serde_json::from_str(text), &source, stores.metrics());
     stores.start(watch)
 }
 

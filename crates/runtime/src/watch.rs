@@ -30,6 +30,7 @@ mod key;
 mod known_objects;
 mod metrics;
 mod missed_events;
+mod object_text;
 mod source;
 mod store;
 mod stores;

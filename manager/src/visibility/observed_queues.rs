@@ -91,9 +91,9 @@ impl ObservedQueues {
         stores: &mut Stores,
         stop: Stop,
     ) -> impl Future<Output = ()> + Send + use<> {
-        let workloads = self.clone().follow_store(stores.of(Workload::decode));
-        let local_queues = self.clone().follow_store(stores.of(LocalQueue::decode));
-        let cluster_queues = self.clone().follow_store(stores.of(ClusterQueue::decode));
+        let workloads = self.clone().follow_store(stores.of(Workload::decode_text));
+        let local_queues = self.clone().follow_store(stores.of(LocalQueue::decode_text));
+        let cluster_queues = self.clone().follow_store(stores.of(ClusterQueue::decode_text));
         async move {
             tokio::select! {
                 () = stop.cancelled() => {}

@@ -74,15 +74,24 @@ impl<'de, T: Reduced> Deserialize<'de> for Observed<T> {
 
 impl<T: Reduced> Decode for Observed<T> {
     fn decode(value: Value) -> Result<Self, Error> {
-        let object = T::Object::decode(value)?;
-        let meta = T::metadata(&object);
+        T::Object::decode(value).map(|object| Self::reduced(&object))
+    }
+
+    fn decode_text(text: &str) -> Result<Self, Error> {
+        T::Object::decode_text(text).map(|object| Self::reduced(&object))
+    }
+}
+
+impl<T: Reduced> Observed<T> {
+    fn reduced(object: &T::Object) -> Self {
+        let meta = T::metadata(object);
         let metadata = ObjectMeta {
             name: meta.name.clone(),
             namespace: meta.namespace.clone(),
             resource_version: meta.resource_version.clone(),
             ..ObjectMeta::default()
         };
-        Ok(Self { metadata, content: T::of(&object) })
+        Self { metadata, content: T::of(object) }
     }
 }
 

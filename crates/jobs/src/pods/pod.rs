@@ -67,6 +67,11 @@ impl Decode for Pod {
     fn decode(value: Value) -> Result<Self, Error> {
         serde_json::from_value(value)
     }
+
+    #[inline(never)]
+    fn decode_text(text: &str) -> Result<Self, Error> {
+        serde_json::from_str(text)
+    }
 }
 
 /// Observed state of a pod; unknown fields are in `rest`.

@@ -107,7 +107,7 @@ pub(super) fn supervised(
 ) -> WorkerContext {
     let client = client(home);
     let mut stores = Stores::new(client.clone(), &WatchMetrics::default(), Stop::new());
-    let mut clusters = stores.of(MultiKueueCluster::decode).subscribe();
+    let mut clusters = stores.of(MultiKueueCluster::decode_text).subscribe();
     let secrets = kubeconfig_secrets(&mut stores, "kueue-system");
     tokio::spawn(stores.run());
     let context = WorkerContext { secrets, ..unregistered_context(client, lost_after, seen) };

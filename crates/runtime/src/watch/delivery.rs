@@ -6,7 +6,6 @@
 use std::{any::Any, sync::Arc};
 
 use futures::future::BoxFuture;
-use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
 use super::{Change, Key, WatchChange, store::SharedStore};
@@ -21,8 +20,8 @@ pub(super) struct ErasedObject {
     pub(super) object: SharedObject,
 }
 
-/// Decodes an object; the error is a message for the log.
-pub(super) type Decoder<T> = Box<dyn Fn(&Key, Value) -> Result<T, String> + Send>;
+/// Decodes the text of an object; the error is a message for the log.
+pub(super) type Decoder<T> = Box<dyn Fn(&Key, &str) -> Result<T, String> + Send>;
 
 /// Delivers one change. Fails if nothing receives changes any more.
 pub(super) type Delivery =
@@ -37,13 +36,13 @@ pub(super) struct ReceiverClosed;
 
 /// A decoder that hides the type of its objects.
 pub(super) fn erased<K, E>(
-    decode: impl Fn(Value) -> Result<K, E> + Send + 'static,
+    decode: impl Fn(&str) -> Result<K, E> + Send + 'static,
 ) -> Decoder<ErasedObject>
 where
     K: Send + Sync + 'static,
     E: ToString,
 {
-    Box::new(move |key, value| match decode(value) {
+    Box::new(move |key, text| match decode(text) {
         Ok(object) => Ok(ErasedObject { key: key.clone(), object: Arc::new(object) }),
         Err(error) => Err(error.to_string()),
     })

@@ -142,7 +142,7 @@ impl<K> KnownObjects<K> {
             self.listing.seen.insert(key, version);
             return WatchEffect::Nothing;
         }
-        match (self.decode)(&key, object.into_value()) {
+        match (self.decode)(&key, object.text()) {
             Ok(object) => {
                 self.listing.objects.push(object);
                 self.listing.seen.insert(key, version);
@@ -176,7 +176,7 @@ impl<K> KnownObjects<K> {
             self.unreadable.remove(&key);
             return WatchEffect::Nothing;
         }
-        match (self.decode)(&key, object.into_value()) {
+        match (self.decode)(&key, object.text()) {
             Ok(object) => {
                 self.unreadable.remove(&key);
                 self.known.insert(key, version);
@@ -232,8 +232,8 @@ mod tests {
     }
 
     fn known_objects() -> KnownObjects<ConfigMap> {
-        KnownObjects::new(Box::new(|_, value| {
-            serde_json::from_value(value).map_err(|error| error.to_string())
+        KnownObjects::new(Box::new(|_, text| {
+            serde_json::from_str(text).map_err(|error| error.to_string())
         }))
     }
 

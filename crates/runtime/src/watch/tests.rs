@@ -103,7 +103,7 @@ fn watch_of(server: &Server, metrics: &WatchMetrics) -> Watch<ConfigMap> {
     let service = server.clone();
     let service = tower::service_fn(move |request| service.clone().answer(request));
     let source = WatchSource::all(Client::new(service, "here"));
-    Watch::of("maps", serde_json::from_value, &source, metrics)
+    Watch::of("maps", |text| serde_json::from_str(text), &source, metrics)
         .check_every(Some(Duration::from_secs(60)))
 }
 
@@ -193,7 +193,8 @@ async fn the_log_names_the_causes_of_a_failure() {
     });
     let source = WatchSource::all(Client::new(unreachable, "here"));
     let metrics = WatchMetrics::default();
-    let watch: Watch<ConfigMap> = Watch::of("maps", serde_json::from_value, &source, &metrics);
+    let watch: Watch<ConfigMap> =
+        Watch::of("maps", |text| serde_json::from_str(text), &source, &metrics);
     let (sender, _receiver) = mpsc::channel(1);
     let ended = time::timeout(Duration::from_millis(1), watch.run(sender, Stop::new())).await;
     assert!(ended.is_err(), "the watch tries again");
@@ -397,11 +398,12 @@ async fn a_kind_is_watched_once_however_many_components_read_it() {
     let client = Client::new(service, "here");
     let mut stores = Stores::new(client, &metrics, stop.clone());
     let mut subscriptions =
-        [(); 2].map(|()| stores.of::<ConfigMap>(serde_json::from_value).subscribe());
+        [(); 2].map(|()| stores.of::<ConfigMap>(|text| serde_json::from_str(text)).subscribe());
     for subscription in &mut subscriptions {
         assert_eq!(text(&subscription.next().await), r#"reset ["a"] without []"#);
     }
-    let late = text(&stores.of::<ConfigMap>(serde_json::from_value).subscribe().next().await);
+    let late =
+        text(&stores.of::<ConfigMap>(|text| serde_json::from_str(text)).subscribe().next().await);
     assert_eq!(late, r#"reset ["a"] without []"#);
     assert_eq!(server.asked(), ["list"]);
     stop.cancel();

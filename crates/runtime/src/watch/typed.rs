@@ -12,10 +12,10 @@ use super::{
     delivery::{Decoder, Delivery, ErasedObject, erased, to_channel, to_store},
     task::WatchTask,
 };
-use crate::Stop;
+use crate::{Stop, api_object::ApiObject};
 
-/// A decoder of the objects of a kind.
-pub type DecodeFn<K> = fn(Value) -> Result<K, serde_json::Error>;
+/// A decoder of the texts of the objects of a kind.
+pub type DecodeFn<K> = fn(&str) -> Result<K, serde_json::Error>;
 
 /// A watch of one kind, to be started with [`run`](Self::run).
 pub struct Watch<K> {
@@ -26,18 +26,30 @@ pub struct Watch<K> {
 
 impl<K: Send + Sync + 'static> Watch<K> {
     /// Watches the objects of a kind that is known at compile time. `name` labels logs and metrics: the kind, with the cluster
-    /// if there are several. `decode` is as with [`dynamic`](Self::dynamic).
+    /// if there are several. `decode` is as with [`of_texts`](Self::of_texts).
     #[must_use]
     pub fn of(name: &str, decode: DecodeFn<K>, source: &WatchSource, metrics: &WatchMetrics) -> Self
     where
         K: Resource<DynamicType = ()>,
     {
         let resource = ApiResource::erase::<K>(&());
-        Self::dynamic(name, (&resource, decode), source, metrics)
+        Self::of_texts(name, (&resource, decode), source, metrics)
     }
 
-    /// Watches the objects of a kind that is known at run time. `decode` gets the object without `managedFields`; items of a
-    /// list of a built-in kind have no `apiVersion` and `kind`.
+    /// Watches the objects of a kind that is known at run time. `decode` gets the text of the object without `managedFields`; items
+    /// of a list of a built-in kind have no `apiVersion` and `kind`.
+    #[must_use]
+    pub fn of_texts<E: ToString>(
+        name: &str,
+        (resource, decode): (&ApiResource, impl Fn(&str) -> Result<K, E> + Send + 'static),
+        source: &WatchSource,
+        metrics: &WatchMetrics,
+    ) -> Self {
+        let task = WatchTask::new(name, resource, source, metrics);
+        Self { task, decode: erased(decode), kind: PhantomData }
+    }
+
+    /// The same for a decoder of JSON.
     #[must_use]
     pub fn dynamic<E: ToString>(
         name: &str,
@@ -45,8 +57,11 @@ impl<K: Send + Sync + 'static> Watch<K> {
         source: &WatchSource,
         metrics: &WatchMetrics,
     ) -> Self {
-        let task = WatchTask::new(name, resource, source, metrics);
-        Self { task, decode: erased(decode), kind: PhantomData }
+        let decode = move |text: &str| match serde_json::from_str(text) {
+            Ok(ApiObject(object)) => decode(object).map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        Self::of_texts(name, (resource, decode), source, metrics)
     }
 
     /// Also lists names and versions once per interval, and restarts the stream if a change was not delivered. An API server

@@ -1,49 +1,126 @@
 //! An object of a watch before it is decoded into the type of its kind.
 //!
-//! Streams and lists carry this type whatever the kind, so that the watcher and the client are compiled once.
+//! Streams and lists carry this type whatever the kind, so that the watcher and the client are compiled once. It keeps the text of
+//! the object: the decoder of a kind reads it directly, and an object whose version is known is not decoded at all.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, ops::Range};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{
     Resource,
     core::{ApiResource, DynamicResourceScope},
 };
-use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, Visitor},
+};
+use serde_json::{Value, value::RawValue};
 
-use crate::api_object;
+use super::object_text;
+use crate::api_object::ApiObject;
 
 /// An object as the API server sent it, without `managedFields`. Every JSON value decodes.
 #[derive(Clone)]
 pub(super) struct WatchedObject {
     /// Name, namespace and resourceVersion only.
     metadata: ObjectMeta,
-    value: Value,
+    text: String,
+}
+
+/// The fields of an object before its spec that are read here.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WatchedMetadata<'a> {
+    #[serde(borrow)]
+    name: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    namespace: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    resource_version: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    managed_fields: Option<&'a RawValue>,
 }
 
 impl WatchedObject {
-    /// The whole object.
-    pub(super) fn into_value(self) -> Value {
-        self.value
+    /// The whole object, as JSON.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn of_text(text: Box<RawValue>) -> Self {
+        match read_metadata(text.get()) {
+            Some((metadata, managed_fields)) => {
+                let mut text = String::from(Box::<str>::from(text));
+                if let Some(range) = managed_fields {
+                    text.replace_range(range, "null");
+                }
+                Self { metadata, text }
+            }
+            None => Self::of_value(&text),
+        }
+    }
+
+    /// Metadata of another shape is read field by field: one such object would fail a whole list.
+    fn of_value(text: &RawValue) -> Self {
+        let ApiObject(value) = serde_json::from_str(text.get()).unwrap_or_default();
+        let field = |field: &str| {
+            let value = value.get("metadata").and_then(|metadata| metadata.get(field));
+            value.and_then(Value::as_str).map(str::to_owned)
+        };
+        let metadata = ObjectMeta {
+            name: field("name"),
+            namespace: field("namespace"),
+            resource_version: field("resourceVersion"),
+            ..ObjectMeta::default()
+        };
+        Self { metadata, text: value.to_string() }
+    }
+}
+
+/// The metadata, and where the value of `managedFields` is in the text. `None` if they have another shape.
+fn read_metadata(text: &str) -> Option<(ObjectMeta, Option<Range<usize>>)> {
+    let mut found = None;
+    // Fails after the metadata: the API server sends them before the rest, which is left to the decoder of the kind.
+    let _ = serde_json::Deserializer::from_str(text).deserialize_map(MetadataVisitor(&mut found));
+    let WatchedMetadata { name, namespace, resource_version, managed_fields } = found?;
+    let metadata = ObjectMeta {
+        name: name.map(Cow::into_owned),
+        namespace: namespace.map(Cow::into_owned),
+        resource_version: resource_version.map(Cow::into_owned),
+        ..ObjectMeta::default()
+    };
+    let range = managed_fields.map(|fields| {
+        let start = fields.get().as_ptr().addr() - text.as_ptr().addr();
+        start..start + fields.get().len()
+    });
+    Some((metadata, range))
+}
+
+/// Reads an object up to its metadata.
+struct MetadataVisitor<'a, 'de>(&'a mut Option<WatchedMetadata<'de>>);
+
+impl<'de> Visitor<'de> for MetadataVisitor<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        while let Some(name) = fields.next_key::<Cow<'de, str>>()? {
+            if name == "metadata" {
+                *self.0 = Some(fields.next_value()?);
+                return Ok(());
+            }
+            fields.next_value::<IgnoredAny>()?;
+        }
+        Ok(())
     }
 }
 
 impl<'de> Deserialize<'de> for WatchedObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = api_object::deserialize(deserializer)?;
-        let text = |field: &str| {
-            let value = value.get("metadata").and_then(|metadata| metadata.get(field));
-            value.and_then(Value::as_str).map(str::to_owned)
-        };
-        // Field by field: one object with metadata of another shape would fail a whole list.
-        let metadata = ObjectMeta {
-            name: text("name"),
-            namespace: text("namespace"),
-            resource_version: text("resourceVersion"),
-            ..ObjectMeta::default()
-        };
-        Ok(Self { metadata, value })
+        object_text::deserialize(deserializer).map(Self::of_text)
     }
 }
 
@@ -89,38 +166,71 @@ impl Resource for WatchedObject {
 
 #[cfg(test)]
 mod tests {
+    use kube::core::WatchEvent;
     use serde_json::json;
 
     use super::*;
 
-    fn read(value: &Value) -> WatchedObject {
-        serde_json::from_value(value.clone()).expect("every value decodes")
+    fn read(text: &str) -> WatchedObject {
+        serde_json::from_str(text).expect("every value decodes")
+    }
+
+    fn value(object: &WatchedObject) -> Value {
+        let ApiObject(value) = serde_json::from_str(object.text()).expect("JSON");
+        value
     }
 
     #[test]
     fn an_object_keeps_everything_but_managed_fields() {
-        let mut value = json!({
-            "metadata": {
-                "name": "a", "namespace": "here", "resourceVersion": "7", "uid": "u",
-                "managedFields": [{"manager": "x"}],
-            },
+        let mut expected = json!({
+            "kind": "Secret",
+            "metadata": {"name": "a", "namespace": "here", "resourceVersion": "7", "uid": "u"},
             "data": {"secret": "hush"},
         });
-        let object = read(&value);
-        let meta = object.meta().clone();
-        assert_eq!(meta.name.as_deref(), Some("a"));
-        assert_eq!(meta.namespace.as_deref(), Some("here"));
-        assert_eq!(meta.resource_version.as_deref(), Some("7"));
-        assert!(!format!("{object:?}").contains("hush"));
-        value["metadata"].as_object_mut().expect("metadata").remove("managedFields");
-        assert_eq!(object.into_value(), value);
+        // Before other fields of the metadata, after them, and after the rest of the object.
+        let managed = r#""managedFields": [{"manager": "x", "fieldsV1": {"f:a": {}}}]"#;
+        let identity = r#""name": "a", "namespace": "here", "resourceVersion": "7", "uid": "u""#;
+        let rest = r#""kind": "Secret", "data": {"secret": "hush"}"#;
+        for text in [
+            format!("{{{rest}, \"metadata\": {{{managed}, {identity}}}}}"),
+            format!("{{\"metadata\": {{{identity}, {managed}}}, {rest}}}"),
+            format!("{{\"metadata\": {{{identity}}}, {rest}}}"),
+        ] {
+            let object = read(&text);
+            let meta = object.meta();
+            assert_eq!(meta.name.as_deref(), Some("a"));
+            assert_eq!(meta.namespace.as_deref(), Some("here"));
+            assert_eq!(meta.resource_version.as_deref(), Some("7"));
+            assert!(!format!("{object:?}").contains("hush"));
+            assert!(!object.text().contains("manager"), "{}", object.text());
+            assert_eq!(value(&object), expected);
+        }
+        expected["metadata"]["managedFields"] = json!([{"manager": "x"}]);
+        let of_value: WatchedObject = serde_json::from_value(expected).expect("decodes");
+        assert!(!of_value.text().contains("manager"), "a decoded value is read in the same way");
     }
 
     #[test]
-    fn a_malformed_object_has_no_name() {
-        for value in [json!({}), json!({"metadata": 3}), json!({"metadata": {"name": 3}}), json!(1)]
-        {
-            assert_eq!(read(&value).meta().name, None, "{value}");
+    fn a_malformed_object_has_the_fields_of_its_metadata_that_are_text() {
+        for text in ["{}", r#"{"metadata": 3}"#, r#"{"metadata": {"name": 3}}"#, "1", "[{}]"] {
+            assert_eq!(read(text).meta().name, None, "{text}");
+            assert_eq!(value(&read(text)), serde_json::from_str::<Value>(text).expect("JSON"));
+        }
+        let object = read(r#"{"metadata": {"name": "a", "namespace": 3, "managedFields": [1]}}"#);
+        assert_eq!((object.meta().name.as_deref(), &object.meta().namespace), (Some("a"), &None));
+        assert_eq!(value(&object), json!({"metadata": {"name": "a", "namespace": 3}}));
+    }
+
+    #[test]
+    fn an_event_carries_the_text_of_its_object() {
+        let object = r#"{"metadata":{"name":"a"},"n":1}"#;
+        for text in [
+            format!(r#"{{"type":"MODIFIED","object":{object}}}"#),
+            format!(r#"{{"object":{object},"type":"MODIFIED"}}"#),
+        ] {
+            let event: WatchEvent<WatchedObject> = serde_json::from_str(&text).expect("an event");
+            let WatchEvent::Modified(watched) = event else { panic!("{event:?}") };
+            assert_eq!(watched.text(), object);
         }
     }
 }

@@ -18,11 +18,11 @@ pub fn follow_stores(
     cache: SharedWebhookCache,
     stop: Stop,
 ) -> impl Future<Output = ()> + Send + use<> {
-    let local_queues = follow(stores.of(LocalQueue::decode), cache.clone());
-    let cluster_queues = follow(stores.of(ClusterQueue::decode), cache.clone());
-    let checks = follow(stores.of(AdmissionCheck::decode), cache.clone());
-    let namespaces = follow(stores.of(Namespace::decode), cache.clone());
-    let classes = follow(stores.of(WorkloadPriorityClass::decode), cache);
+    let local_queues = follow(stores.of(LocalQueue::decode_text), cache.clone());
+    let cluster_queues = follow(stores.of(ClusterQueue::decode_text), cache.clone());
+    let checks = follow(stores.of(AdmissionCheck::decode_text), cache.clone());
+    let namespaces = follow(stores.of(Namespace::decode_text), cache.clone());
+    let classes = follow(stores.of(WorkloadPriorityClass::decode_text), cache);
     async move {
         tokio::select! {
             () = stop.cancelled() => {}
