@@ -50,4 +50,6 @@ pub struct CapacityReport {
     pub classes: Vec<NodeClassCapacity>,
     /// Nodes that an autoscaler can still add, by shape. All that they have is free.
     pub elastic: Vec<NodeClassCapacity>,
+    /// What each ClusterQueue can still use without preemption over all of its flavors, sorted by resource; in mode Quota.
+    pub queues: Vec<Vec<(ResourceId, Amount)>>,
 }

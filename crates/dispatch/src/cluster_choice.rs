@@ -138,7 +138,7 @@ impl Fleet {
             match self.evaluate(class, position, policy, cluster, now) {
                 Err(refusal) => reasons.push((cluster, refusal)),
                 Ok(fit) => {
-                    let rank = self.rank(&class.work.request, policy, cluster, fit);
+                    let rank = self.rank(&class.work, policy, cluster, fit);
                     if best.as_ref().is_none_or(|(old, _)| rank > *old) {
                         best = Some((rank, cluster));
                     }
@@ -203,12 +203,13 @@ impl Fleet {
     /// The rank of a candidate.
     pub(crate) fn rank(
         &self,
-        request: &WorkloadRequest,
+        work: &AssignedWorkload,
         policy: &PlacementPolicy,
         id: ClusterId,
         fit: PlacementFit,
     ) -> ClusterRank {
-        let labels = &self.clusters[id.index()].labels;
+        let (request, cluster) = (&work.request, &self.clusters[id.index()]);
+        let labels = &cluster.labels;
         let meets_all = request.preferred.iter().all(|requirement| requirement.matches(labels));
         let is_preferred = meets_all && !request.preferred.is_empty();
         let holds_checkpoint = self.holds_checkpoint(request, id);
@@ -217,7 +218,8 @@ impl Fleet {
             PlacementFit::NewNodes(nodes) => (false, FreeShare { left: nodes.left, of: nodes.of }),
         };
         let score = ClusterScore::new(policy, id, share);
-        ClusterRank { holds_checkpoint, has_room, is_preferred, score }
+        let has_quota = cluster.has_quota_for(work);
+        ClusterRank { holds_checkpoint, has_room, has_quota, is_preferred, score }
     }
 
     /// Checks all conditions except capacity.
@@ -404,6 +406,8 @@ pub(crate) struct ClusterRank {
     holds_checkpoint: bool,
     /// It needs no new nodes.
     has_room: bool,
+    /// One of its ClusterQueues has the quota, or it has no queues.
+    has_quota: bool,
     /// The Workload prefers it.
     is_preferred: bool,
     score: ClusterScore,

@@ -38,6 +38,7 @@ mod queue_order;
 mod rebalance;
 mod refusal;
 mod released_capacity;
+mod reported_quota;
 mod request;
 mod run_times;
 mod slice_extension;

@@ -120,7 +120,11 @@ impl Fleet {
             let Ok(fit @ PlacementFit::FreeRoom(share)) = fit else {
                 continue;
             };
-            let rank = self.rank(&class.work.request, &config.policy, id, fit);
+            // A place in one queue for a place in another one is no gain.
+            if !self.clusters[id.index()].has_quota_for(&class.work) {
+                continue;
+            }
+            let rank = self.rank(&class.work, &config.policy, id, fit);
             let better = best.as_ref().is_none_or(|(old, _)| rank > *old);
             let is_left = better
                 && share.is_at_least(rebalance.min_gain)

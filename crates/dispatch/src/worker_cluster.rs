@@ -189,6 +189,13 @@ impl WorkerCluster {
         self.invalidate(before)
     }
 
+    /// What is placed and not in the report yet.
+    pub(crate) fn in_flight_works(&self) -> impl Iterator<Item = &AssignedWorkload> {
+        let as_of = self.report.as_ref().map_or(0, |report| report.as_of);
+        let in_flight = self.placed.values().filter(move |placed| placed.in_flight(as_of));
+        in_flight.map(|placed| &*placed.work)
+    }
+
     fn in_flight(&self, serial: PlacementSerial) -> bool {
         let as_of = self.report.as_ref().map_or(0, |report| report.as_of);
         self.placed.get(&serial).is_some_and(|placed| placed.in_flight(as_of))

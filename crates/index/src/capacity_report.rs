@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crds::quantity::Quantity;
-use crds::v1alpha1::{self, ClusterCapacity, JobKind};
+use crds::v1alpha1::{self, ClusterCapacity, FlavorCapacity, JobKind};
 use dispatch::{CapacityReport, JobGvk, NodeClassCapacity, PROTOCOL, WorkerMode};
 use engine::{Amount, Names, ids::ResourceId};
 
@@ -31,6 +31,7 @@ pub fn capacity_report(names: &mut Names, capacity: &ClusterCapacity) -> Capacit
         kinds,
         classes: status.node_classes.iter().map(|class| node_class(names, class)).collect(),
         elastic: status.elastic.iter().map(|one| new_nodes(names, one)).collect(),
+        queues: queues(names, &status.flavors),
     }
 }
 
@@ -66,6 +67,19 @@ fn new_nodes(names: &mut Names, one: &v1alpha1::ElasticCapacity) -> NodeClassCap
     }
 }
 
+/// What each ClusterQueue can still use, over all of its flavors.
+fn queues(names: &mut Names, flavors: &[FlavorCapacity]) -> Vec<Vec<(ResourceId, Amount)>> {
+    let mut queues = BTreeMap::<&str, BTreeMap<ResourceId, Amount>>::new();
+    for one in flavors {
+        let amount = |quantity| allocatable_amount(&one.resource, quantity);
+        let own = (amount(&one.nominal) - amount(&one.used)).max(Amount::ZERO);
+        let resource = names.resources.intern(&one.resource);
+        let of_queue = queues.entry(&one.cluster_queue).or_default();
+        *of_queue.entry(resource).or_default() += own + amount(&one.borrowable);
+    }
+    queues.into_values().map(|queue| queue.into_iter().collect()).collect()
+}
+
 fn amounts(names: &mut Names, all: &BTreeMap<String, Quantity>) -> Vec<(ResourceId, Amount)> {
     let amount = |(name, quantity): (&String, _)| {
         (names.resources.intern(name), allocatable_amount(name, quantity))
@@ -92,6 +106,11 @@ mod tests {
                 "nodeClasses": [{"count": 3, "labels": {"zone": "a"},
                     "taints": [{"key": "k", "effect": "NoExecute"}],
                     "free": {"memory": "1500m", "cpu": "1999u"}, "size": {"cpu": "4"}}],
+                "flavors": [
+                    {"clusterQueue": "b", "flavor": "x", "resource": "cpu", "nominal": "4", "used": "6", "borrowable": "1"},
+                    {"clusterQueue": "b", "flavor": "y", "resource": "cpu", "nominal": "2", "used": "1"},
+                    {"clusterQueue": "a", "flavor": "x", "resource": "memory", "nominal": "8", "used": "3"},
+                ],
                 "elastic": [{"maxMore": 2, "nodeShape": {"labels": {"zone": "b"}, "allocatable": {"cpu": "8"}}}],
             },
         }))
@@ -105,6 +124,7 @@ mod tests {
         let class = report.classes.first().expect("a class");
         assert_eq!(class.free, [(memory, Amount(1)), (cpu, Amount(1))]);
         assert_eq!(class.size, [(cpu, Amount(4000))]);
+        assert_eq!(report.queues, [vec![(memory, Amount(5))], vec![(cpu, Amount(2000))]]);
         let new = report.elastic.first().expect("new nodes");
         assert_eq!((new.count, &*new.labels), (2, &[("zone".into(), "b".into())][..]));
         assert_eq!(
