@@ -14,10 +14,10 @@ use crate::{
     objects,
 };
 
-/// A Job of two pods without an end. It runs on the second worker, and the first one has more room from then on.
+/// A Job of two pods without an end. It runs on the second worker, and the first one has room from then on.
 async fn on_second_worker(fixture: &DispatchFixture, checkpoint: &str) -> Result<String> {
     fixture.nodes(2, 1, "2").await?;
-    fixture.queue("40").await?;
+    fixture.ordered_queue("40").await?;
     fixture.submit(&training(checkpoint)).await?;
     fixture.until_running("train", 2, 2).await?;
     fixture.nodes(1, 1, "20").await?;
@@ -45,7 +45,7 @@ async fn activate(fixture: &DispatchFixture, workload: &str) -> Result<()> {
     fixture.change::<Workload>(workload, &json!({"spec": {"active": true}})).await
 }
 
-/// A Job without a checkpoint runs on the first worker while the second one is empty: it ranks better.
+/// A Job without a checkpoint runs on the first worker while the second one is empty: the first one ranks better.
 async fn first_worker_ranks_better(fixture: &DispatchFixture) -> Result<()> {
     fixture.submit(&objects::job("other", 1, "1", objects::LONG)).await?;
     fixture.until_running("other", 1, 1).await

@@ -13,21 +13,8 @@ pub(crate) async fn worker_behind_proxy(
 ) -> Result<FaultProxy> {
     let proxy = FaultProxy::start(fixture.worker(2)).await?;
     fixture.installation.register_behind(&proxy, fixture.worker(2)).await?;
-    let name = fixture.namespace();
     fixture.nodes(2, 1, "2").await?;
-    fixture.queue("4").await?;
-    let text = [
-        json!({
-            "apiVersion": "sluice.dev/v1alpha1", "kind": "DispatchPolicy",
-            "metadata": {"name": name}, "spec": {"disconnection": disconnection},
-        }),
-        json!({
-            "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "MultiKueueConfig",
-            "metadata": {"name": name, "annotations": {"sluice.dev/policy": name}},
-            "spec": {"clusters": ["worker-1", "worker-2"]},
-        }),
-    ];
-    fixture.hub().apply(&text.map(|one| one.to_string()).join("\n---\n"), name).await?;
+    fixture.queue_under("4", &json!({"disconnection": disconnection})).await?;
     Ok(proxy)
 }
 

@@ -89,6 +89,29 @@ impl DispatchFixture {
         objects::own_queue(self.hub(), self.namespace(), cpu, &["worker-1", "worker-2"]).await
     }
 
+    /// The same queue under a DispatchPolicy.
+    pub(crate) async fn queue_under(&self, cpu: &str, policy: &Value) -> Result<()> {
+        self.queue(cpu).await?;
+        let name = self.namespace();
+        let text = [
+            json!({
+                "apiVersion": "sluice.dev/v1alpha1", "kind": "DispatchPolicy",
+                "metadata": {"name": name}, "spec": policy,
+            }),
+            json!({
+                "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "MultiKueueConfig",
+                "metadata": {"name": name, "annotations": {"sluice.dev/policy": name}},
+                "spec": {"clusters": ["worker-1", "worker-2"]},
+            }),
+        ];
+        Ok(self.hub().apply(&text.map(|one| one.to_string()).join("\n---\n"), name).await?)
+    }
+
+    /// The same queue. The first worker ranks before the second one, whatever nodes other tests have there.
+    pub(crate) async fn ordered_queue(&self, cpu: &str) -> Result<()> {
+        self.queue_under(cpu, &json!({"strategy": "Ordered"})).await
+    }
+
     /// Waits until the manager has a worker's nodes: the worker then reports the requested labels.
     pub(crate) async fn until_reported(&self, number: usize) -> Result<()> {
         let reports = self.worker(number).cluster_api::<ClusterCapacity>();

@@ -42,12 +42,12 @@ async fn until_waiting(fixture: &DispatchFixture, job: &str, part: &str) -> Resu
     Ok(())
 }
 
-/// The second worker has one node, the first one more room.
+/// Both workers have room. The first one ranks better, and the second one has the label.
 async fn two_workers(test: &str) -> Result<DispatchFixture> {
     let fixture = DispatchFixture::shared(test).await?;
     fixture.nodes(1, 1, "20").await?;
     fixture.nodes(2, 1, "2").await?;
-    fixture.queue("40").await?;
+    fixture.ordered_queue("40").await?;
     label(&fixture, "worker-2", "gold").await?;
     fixture.until_free(1, 20).await?;
     fixture.until_free(2, 2).await?;
