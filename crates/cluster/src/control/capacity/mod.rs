@@ -12,6 +12,7 @@
 //! | `node` | a Pod as far as it decides about room |
 //! | `nodes` | nodes and bound pods |
 //! | `chains` | clones that share pods |
+//! | `cycle_entries` | the pods that a cycle places |
 //! | `report` | node classes, and the ClusterCapacity |
 //! | `unschedulable` | pods that no node takes |
 //! | `failing_pods` | pods that cannot start |
@@ -19,6 +20,7 @@
 //! | `refused_owners` | the job whose child got no pods |
 
 mod chains;
+mod cycle_entries;
 mod failing_pods;
 mod node;
 mod nodes;
@@ -43,14 +45,14 @@ use crds::{
     v1beta2::{PodSetAssignment, ReclaimablePod, TopologyAssignment, Workload},
 };
 use dispatch::{
-    AssignedPodSet, AssignedWorkload, CapacityReport, DispatchedEntry, Fleet, JobGvk,
-    NodeClassCapacity, PlacementConfig, RemainingNodes,
+    AssignedPodSet, AssignedWorkload, CapacityReport, Fleet, JobGvk, NodeClassCapacity,
+    PlacementConfig, RemainingNodes,
 };
 use engine::{
     Amount, Names,
     ids::{ClusterId, WorkloadId},
 };
-use index::{AdmissionMode, FlavorInfo, Index};
+use index::{AdmissionMode, Index};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use runtime::{watch::Key, writer::WriteOutcome};
@@ -67,6 +69,7 @@ pub(crate) use self::report::same;
 
 use self::{
     chains::SliceChains,
+    cycle_entries::carried,
     failing_pods::FailingPods,
     nodes::Nodes,
     refused_pods::RefusedPods,
@@ -290,10 +293,7 @@ impl LocalCapacity {
 
     /// What an entry of a cycle needs of the cluster.
     pub(crate) fn work_of(&self) -> WorkOf {
-        match self.mode {
-            AdmissionMode::Thin => work_of_carried,
-            AdmissionMode::Quota => work_of_assigned,
-        }
+        cycle_entries::work_of(self.mode)
     }
 
     /// Brings engine and fleet up to date: total quota, free room, and unbound pods.
@@ -575,54 +575,6 @@ fn wanted_pods(key: &Key, inputs: &CapacityInputs<'_>) -> Option<i64> {
     Some(wanted.sum())
 }
 
-/// The pods of the clone of an entry, with what the clone carries for them.
-fn work_of_carried(
-    index: &Index,
-    workloads: &Workloads,
-    entry: &engine::CycleEntry,
-) -> Option<DispatchedEntry> {
-    let request = index.request(entry.workload)?;
-    let (_, record) = workloads.by_id(entry.workload)?;
-    let given = request.pod_sets.iter().zip(&entry.assignment.pod_sets);
-    let given = given.map(|(pods, one)| carried(record.object(), &pods.name, one.count)).collect();
-    work_with(given, index, workloads, entry)
-}
-
-/// The pods of the clone of an entry, with what its assigned flavors add.
-fn work_of_assigned(
-    index: &Index,
-    workloads: &Workloads,
-    entry: &engine::CycleEntry,
-) -> Option<DispatchedEntry> {
-    let given = index.assigned_pod_sets(&entry.assignment.pod_sets);
-    work_with(given, index, workloads, entry)
-}
-
-/// What an entry of a cycle needs of the cluster: the pods of its clone, which get this.
-fn work_with(
-    given: Vec<AssignedPodSet>,
-    index: &Index,
-    workloads: &Workloads,
-    entry: &engine::CycleEntry,
-) -> Option<DispatchedEntry> {
-    let request = index.request(entry.workload)?;
-    let (_, record) = workloads.by_id(entry.workload)?;
-    let whole = AssignedWorkload::new(Arc::clone(request), given);
-    let work = match replaced(record.object(), workloads) {
-        Some(old) => whole.beyond(counts_of(old.object())),
-        None => whole,
-    };
-    Some(DispatchedEntry {
-        config: LOCAL.to_owned(),
-        work: Arc::new(work),
-        order: index.queue_order(entry.workload),
-        // Run times are learned by the manager, which sees all clusters.
-        group: None,
-        // Pods that are still to be bound are counted again with every change of a clone.
-        extends: None,
-    })
-}
-
 /// The nodes that the admission of a clone assigns to a pod set.
 fn recorded_nodes(clone: &Workload, pod_set: &str) -> Vec<(Box<str>, i64)> {
     let assigned = clone.status.admission.iter().flat_map(|one| &one.pod_set_assignments);
@@ -630,13 +582,6 @@ fn recorded_nodes(clone: &Workload, pod_set: &str) -> Vec<(Box<str>, i64)> {
     let hosts = of_set.filter_map(|one| one.topology_assignment.as_ref());
     let hosts = hosts.flat_map(TopologyAssignment::hosts);
     hosts.map(|(host, pods)| (host.into(), i64::from(pods))).collect()
-}
-
-/// `count` pods of a pod set, with the node labels and tolerations that a clone carries for it: its flavors are not here.
-fn carried(clone: &Workload, pod_set: &str, count: i64) -> AssignedPodSet {
-    let info = ::jobs::clone_assignment::read(clone, pod_set).unwrap_or_default();
-    let (name, labels) = (pod_set.to_owned(), info.node_selector);
-    index::assigned_pod_set(&FlavorInfo { name, count, labels, tolerations: info.tolerations })
 }
 
 /// What a pod of a clone is counted for: the chain of slices that it names, or else its clone.
