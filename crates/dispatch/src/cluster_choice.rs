@@ -150,7 +150,7 @@ impl Fleet {
     }
 
     /// Tells a shortage of nodes that are busy from one that no end of other work changes.
-    fn find_never_fitting(
+    pub(crate) fn find_never_fitting(
         &mut self,
         class: &PlacementClass,
         reasons: &mut [(ClusterId, ClusterRefusal)],
@@ -190,11 +190,13 @@ impl Fleet {
         let credited = cluster.covers_from_released(&class.work);
         let nodes = cluster.nodes().ok_or(ClusterRefusal::NoReport)?;
         // Reused capacity of an ended Workload is not in the free capacity of the nodes.
-        let fit = if credited || nodes.check_fit(&class.work).is_ok() {
-            PlacementFit::FreeRoom(FreeShare::after(nodes, &class.work))
-        } else {
-            let new_nodes = nodes.check_fit_with_new_nodes(&class.work);
-            PlacementFit::NewNodes(new_nodes.map_err(ClusterRefusal::InsufficientCapacity)?)
+        let present = if credited { Ok(()) } else { nodes.check_fit(&class.work) };
+        let fit = match present {
+            Ok(()) => PlacementFit::FreeRoom(FreeShare::after(nodes, &class.work)),
+            Err(shortage) => {
+                let new_nodes = nodes.check_fit_with_new_nodes(&class.work, shortage);
+                PlacementFit::NewNodes(new_nodes.map_err(ClusterRefusal::InsufficientCapacity)?)
+            }
         };
         self.check_reservations(&class.work, credited, position, id, now)?;
         Ok(fit)

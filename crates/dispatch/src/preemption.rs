@@ -37,7 +37,8 @@ impl Fleet {
         gone: &[WorkloadId],
         now: Time,
     ) -> PlacementRefusal {
-        let reasons = self.refusals_after(request, gone, now).unwrap_or_default();
+        let mut reasons = self.refusals_after(request, gone, now).unwrap_or_default();
+        self.find_never_fitting(&request.class(), &mut reasons);
         let position = (request.order, request.workload);
         let key = self.pending.add(position, request.class(), self.changes, now);
         self.pending.set_preempts(key);

@@ -121,6 +121,15 @@ fn never_fits_is_said_with_new_nodes_included() {
     let busy =
         "no cluster has room: a: pod set main: one pod needs 4 cpu, the most free on a node is 0";
     assert_eq!(put(&mut fleet, 3, (1, 4000)), busy, "other work may end");
+    let (large, order, only) = (work((1, 8000)), QueueOrder::default(), None);
+    let workload = WorkloadId(9);
+    let request = PlacementRequest { workload, config: "all", work: &large, order, only };
+    let refused = fleet.refuse_after(&request, &[], Time(0));
+    let mut names = Names::default();
+    names.resources.intern("cpu");
+    let message = placement_message(&refused, &fleet, &names);
+    assert!(message.starts_with("no cluster has room: a: never fits: "), "{message}");
+    fleet.workload_removed(workload);
     let many = "no cluster has room: a: never fits: pod set main: only 3 of 4 pods fit";
     assert_eq!(put(&mut fleet, 4, (4, 4000)), many);
     let large = "no cluster has room: a: never fits: pod set main: one pod needs 8 cpu, the most free on a node is 4";

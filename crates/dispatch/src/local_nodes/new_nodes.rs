@@ -34,10 +34,8 @@ impl LocalNodes {
         }
         let nodes = self.packed();
         // Room that is free, but cannot be assigned now, is waited for.
-        if nodes.check_fit(work).is_ok() {
-            return None;
-        }
-        nodes.check_fit_with_new_nodes(work).ok()
+        let present = nodes.check_fit(work).err()?;
+        nodes.check_fit_with_new_nodes(work, present).ok()
     }
 
     /// Whether pods of a placed Workload wait for nodes that can still come.
@@ -49,7 +47,7 @@ impl LocalNodes {
                 elastic: self.new_nodes.clone(),
                 ..CapacityReport::default()
             };
-            PackedNodes::new(Arc::new(report)).check_fit_with_new_nodes(&placed.left_over()).is_ok()
+            PackedNodes::new(Arc::new(report)).never_fits(&placed.left_over()).is_none()
         })
     }
 

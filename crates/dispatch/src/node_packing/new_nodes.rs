@@ -15,11 +15,16 @@ pub(crate) struct NewNodes {
 }
 
 impl PackedNodes {
-    /// The new nodes that `work` needs beside the present ones.
+    /// The new nodes that `work` needs beside the present ones, on which it does not fit for this reason.
     pub(crate) fn check_fit_with_new_nodes(
         &self,
         work: &AssignedWorkload,
+        present: CapacityShortage,
     ) -> Result<NewNodes, CapacityShortage> {
+        // Most clusters have none, and packing costs.
+        if self.table.report.elastic.is_empty() {
+            return Err(present);
+        }
         let after = self.check_fit_on(work, &[NodeTier::Present, NodeTier::New])?;
         let (before, left) = (self.n_unused_new_nodes(), after.n_unused_new_nodes());
         let of = self.table.report.elastic.iter().map(|class| class.count).sum();
