@@ -35,12 +35,7 @@ use std::{
     time::Duration,
 };
 
-use ::jobs::Pod;
 use crds::{
-    names::{
-        annotations::{WORKLOAD, WORKLOAD_SLICE_NAME},
-        labels::MULTI_KUEUE_WORKER_POD,
-    },
     v1alpha1::{ClusterCapacity, ClusterCapacityStatus, JobKind as ReportedKind},
     v1beta2::{PodSetAssignment, ReclaimablePod, TopologyAssignment, Workload},
 };
@@ -582,23 +577,4 @@ fn recorded_nodes(clone: &Workload, pod_set: &str) -> Vec<(Box<str>, i64)> {
     let hosts = of_set.filter_map(|one| one.topology_assignment.as_ref());
     let hosts = hosts.flat_map(TopologyAssignment::hosts);
     hosts.map(|(host, pods)| (host.into(), i64::from(pods))).collect()
-}
-
-/// What a pod of a clone is counted for: the chain of slices that it names, or else its clone.
-fn chain_of_pod(pod: &Pod) -> Option<Key> {
-    let clone = workload_of(pod)?;
-    let annotations = pod.metadata.annotations.as_ref();
-    let chain = annotations.and_then(|all| all.get(WORKLOAD_SLICE_NAME));
-    Some(chain.map(|name| Key { name: name.as_str().into(), ..clone.clone() }).unwrap_or(clone))
-}
-
-/// The clone that a pod belongs to.
-pub(crate) fn workload_of(pod: &Pod) -> Option<Key> {
-    let labels = pod.metadata.labels.as_ref()?;
-    // The annotation is on pods of every admitted Workload, the label on pods of clones only
-    // (docs/reference/multikueue.md §1.6).
-    labels.get(MULTI_KUEUE_WORKER_POD)?;
-    let name = pod.metadata.annotations.as_ref()?.get(WORKLOAD)?;
-    let namespace = pod.metadata.namespace.as_deref().map(Into::into);
-    Some(Key { namespace, name: name.as_str().into() })
 }

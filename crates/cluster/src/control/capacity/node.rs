@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use ::jobs::{Pod, integrations::controller};
-use crds::names::labels::POD_SET;
+use crds::names::{
+    annotations::{WORKLOAD, WORKLOAD_SLICE_NAME},
+    labels::{MULTI_KUEUE_WORKER_POD, POD_SET},
+};
 use engine::Amount;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::watch::Key;
 
-use super::{
-    chain_of_pod, failing_pods::PodSymptom, unschedulable::UnschedulableSince, workload_of,
-};
+use super::{failing_pods::PodSymptom, unschedulable::UnschedulableSince};
 use crate::control::{
     observed::Reduced,
     pod_on_node::{has_ended, node_of, requests_on_node},
@@ -99,6 +100,25 @@ impl BoundPod {
             of_daemon_set: controller(&pod.metadata).is_some_and(|owner| owner.kind == "DaemonSet"),
         })
     }
+}
+
+/// What a pod of a clone is counted for: the chain of slices that it names, or else its clone.
+fn chain_of_pod(pod: &Pod) -> Option<Key> {
+    let clone = workload_of(pod)?;
+    let annotations = pod.metadata.annotations.as_ref();
+    let chain = annotations.and_then(|all| all.get(WORKLOAD_SLICE_NAME));
+    Some(chain.map(|name| Key { name: name.as_str().into(), ..clone.clone() }).unwrap_or(clone))
+}
+
+/// The clone that a pod belongs to.
+fn workload_of(pod: &Pod) -> Option<Key> {
+    let labels = pod.metadata.labels.as_ref()?;
+    // The annotation is on pods of every admitted Workload, the label on pods of clones only
+    // (docs/reference/multikueue.md §1.6).
+    labels.get(MULTI_KUEUE_WORKER_POD)?;
+    let name = pod.metadata.annotations.as_ref()?.get(WORKLOAD)?;
+    let namespace = pod.metadata.namespace.as_deref().map(Into::into);
+    Some(Key { namespace, name: name.as_str().into() })
 }
 
 /// A pod of the clone `ns/clone` with this status.
