@@ -38,7 +38,7 @@ fn fleet(clusters: &[(&str, &[i64])]) -> Fleet {
     let clusters = ids.collect();
     let policy =
         PlacementPolicy { strategy: PlacementStrategy::Ordered, ..PlacementPolicy::default() };
-    fleet.set_config("all", Some(PlacementConfig { clusters, policy, ..Default::default() }));
+    fleet.set_config("all", Some(PlacementConfig { clusters, policy }));
     fleet
 }
 

@@ -128,15 +128,15 @@ impl<K> KnownObjects<K> {
                 self.suspects = Suspects::default();
                 WatchEffect::Nothing
             }
-            Event::InitApply(object) => self.list(object),
+            Event::InitApply(object) => self.list(&object),
             Event::InitDone => WatchEffect::Change(self.finish_list()),
-            Event::Apply(object) => self.apply(object),
+            Event::Apply(object) => self.apply(&object),
             Event::Delete(object) => self.delete(&Key::of(&object)),
         }
     }
 
-    fn list(&mut self, object: WatchedObject) -> WatchEffect<K> {
-        let (key, version) = (Key::of(&object), version(&object));
+    fn list(&mut self, object: &WatchedObject) -> WatchEffect<K> {
+        let (key, version) = (Key::of(object), version(object));
         // An object that was sent decodes, so it is not decoded again.
         if same(self.known.get(&key), &version) {
             self.listing.seen.insert(key, version);
@@ -169,8 +169,8 @@ impl<K> KnownObjects<K> {
         WatchChange::Reset { objects, removed }
     }
 
-    fn apply(&mut self, object: WatchedObject) -> WatchEffect<K> {
-        let (key, version) = (Key::of(&object), version(&object));
+    fn apply(&mut self, object: &WatchedObject) -> WatchEffect<K> {
+        let (key, version) = (Key::of(object), version(object));
         if same(self.known.get(&key), &version) {
             // The version that the consumer has came back, after one that did not decode.
             self.unreadable.remove(&key);
