@@ -17,6 +17,7 @@ mod external_frameworks;
 mod fixture;
 mod garbage;
 mod growth;
+mod headroom;
 mod hub_account;
 mod manager_quota;
 mod mixed_workers;
