@@ -82,7 +82,7 @@ async fn a_job_that_requires_its_checkpoint_waits_for_the_worker_that_holds_it()
     let elsewhere = "worker-1: the checkpoint that its job requires is on worker-2";
     let waits = |one: &Workload| {
         said(&one.status.conditions, "QuotaReserved").is_some_and(|said| {
-            said.message.starts_with("no cluster has room: worker-2: pod set main: ")
+            said.message.starts_with("no cluster has room: worker-2: never fits: pod set main: ")
                 && said.message.contains(elsewhere)
         })
     };
