@@ -22,8 +22,10 @@ impl Fleet {
     /// Records what the bound pods of a Workload take on the agent's cluster, by node; what they take is not free, and would be if the
     /// Workload was preempted.
     pub fn set_bound(&mut self, id: ClusterId, workload: WorkloadId, pods: Vec<NodeUsage>) {
-        let cluster = self.mark_changed(id);
-        if cluster.local.as_mut().is_some_and(|local| local.set_bound(workload, pods)) {
+        let local = self.clusters[id.index()].local.as_mut();
+        // Pending Workloads are evaluated again for a cluster that changed, so an equal record marks nothing.
+        if local.is_some_and(|local| local.set_bound(workload, pods)) {
+            let cluster = self.mark_changed(id);
             // Another Workload may have room now once this one is gone.
             cluster.placed_at = cluster.changed;
         }

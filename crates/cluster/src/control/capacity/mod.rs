@@ -476,10 +476,10 @@ impl LocalCapacity {
             // Pods of the slice that it extends are counted with that one until they are bound.
             let further = earlier.as_ref().map_or(i64::MAX, |held| pods.count - held(&pods.name));
             let left = (pods.count - done - bound).min(further).max(0);
-            let left = match self.mode {
-                AdmissionMode::Thin => carried(workload, &pods.name, left),
-                AdmissionMode::Quota => {
-                    AssignedPodSet { count: left, ..additions.get(n).cloned().unwrap_or_default() }
+            let left = match &additions {
+                None => carried(workload, &pods.name, left),
+                Some(all) => {
+                    AssignedPodSet { count: left, ..all.get(n).cloned().unwrap_or_default() }
                 }
             };
             AssignedPodSet { nodes: recorded_nodes(workload, &pods.name), ..left }
@@ -491,14 +491,16 @@ impl LocalCapacity {
         })
     }
 
-    /// What flavors of ClusterQueues add to the pod sets of a clone; nothing while it is pending, and in mode Thin.
-    fn flavor_additions(&self, clone: &Workload, scheduler: &Scheduler) -> Vec<AssignedPodSet> {
-        match &clone.status.admission {
-            Some(admission) if self.mode == AdmissionMode::Quota => {
-                scheduler.admitted_pod_sets(admission, &clone.spec.pod_sets)
-            }
-            _ => Vec::new(),
-        }
+    /// What flavors of ClusterQueues add to the pod sets of a clone, nothing while it is pending; `None` in mode Thin, where the
+    /// clone carries it.
+    fn flavor_additions(
+        &self,
+        clone: &Workload,
+        scheduler: &Scheduler,
+    ) -> Option<Vec<AssignedPodSet>> {
+        let admission = (self.mode == AdmissionMode::Quota).then_some(&clone.status.admission)?;
+        let added = |one| scheduler.admitted_pod_sets(one, &clone.spec.pod_sets);
+        Some(admission.as_ref().map(added).unwrap_or_default())
     }
 
     /// What is free beside clones, in classes by these labels at least.

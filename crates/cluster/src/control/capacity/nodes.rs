@@ -20,14 +20,21 @@ pub(super) struct Nodes {
     nodes: KeyMap<Box<str>, TrackedNode>,
     /// Pods that are bound and not over.
     pods: KeyMap<Key, BoundPod>,
-    /// Bound pods of clones, by pod set.
-    bound: KeyMap<Key, KeyMap<Box<str>, i64>>,
-    /// What bound pods of clones take, by node.
-    taken: KeyMap<Key, BTreeMap<Box<str>, ResourceSums>>,
+    /// Bound pods of clones.
+    bound: KeyMap<Key, PodsOfClone>,
     totals: ResourceSums,
     totals_changed: bool,
     /// Nodes that changed since they were last taken.
     changed: BTreeSet<Box<str>>,
+}
+
+/// The bound pods of a clone.
+#[derive(Debug, Default)]
+struct PodsOfClone {
+    /// Their number, by pod set.
+    counts: KeyMap<Box<str>, i64>,
+    /// What they take, by node.
+    taken: BTreeMap<Box<str>, ResourceSums>,
 }
 
 /// A node and what its pods take. Either may be observed first.
@@ -73,12 +80,12 @@ impl Nodes {
 
     /// Bound pods of one pod set of a clone.
     pub(super) fn bound(&self, clone: &Key, pod_set: &str) -> i64 {
-        self.bound.get(clone).and_then(|all| all.get(pod_set)).copied().unwrap_or_default()
+        self.bound.get(clone).and_then(|pods| pods.counts.get(pod_set)).copied().unwrap_or_default()
     }
 
     /// What bound pods of a clone take, by node.
     pub(super) fn taken_by(&self, clone: &Key, names: &mut Names) -> Vec<NodeUsage> {
-        let nodes = self.taken.get(clone).into_iter().flatten();
+        let nodes = self.bound.get(clone).into_iter().flat_map(|pods| &pods.taken);
         let usage = nodes.map(|(node, sums)| {
             let sums = sums.iter().map(|(resource, sum)| (resource.clone(), narrow(*sum)));
             NodeUsage { node: node.clone(), amounts: amounts(names, sums) }
@@ -127,24 +134,9 @@ impl Nodes {
         let Some(clone) = &pod.workload else {
             return;
         };
-        let on_nodes = self.taken.entry(clone.clone()).or_default();
-        let sums = on_nodes.entry(pod.node.clone()).or_default();
-        add(sums, pod, sign);
-        sums.retain(|_, sum| *sum != 0);
-        on_nodes.retain(|_, sums| !sums.is_empty());
-        if on_nodes.is_empty() {
-            self.taken.remove(clone);
-        }
-        let Some(pod_set) = &pod.pod_set else {
-            return;
-        };
-        let sets = self.bound.entry(clone.clone()).or_default();
-        let count = sets.entry(pod_set.clone()).or_default();
-        *count += sign;
-        if *count == 0 {
-            sets.remove(pod_set);
-        }
-        if sets.is_empty() {
+        let pods = self.bound.entry(clone.clone()).or_default();
+        pods.count(pod, sign);
+        if pods.counts.is_empty() && pods.taken.is_empty() {
             self.bound.remove(clone);
         }
     }
@@ -167,6 +159,24 @@ impl Nodes {
         // The watch of pods may be ahead of that of nodes: sums of bound pods outlive the node.
         if node.info.is_none() && node.taken.values().all(|taken| *taken == 0) {
             self.nodes.remove(name);
+        }
+    }
+}
+
+impl PodsOfClone {
+    fn count(&mut self, pod: &BoundPod, sign: i64) {
+        let taken = self.taken.entry(pod.node.clone()).or_default();
+        add(taken, pod, sign);
+        taken.retain(|_, sum| *sum != 0);
+        if taken.is_empty() {
+            self.taken.remove(&pod.node);
+        }
+        if let Some(pod_set) = &pod.pod_set {
+            let count = self.counts.entry(pod_set.clone()).or_default();
+            *count += sign;
+            if *count == 0 {
+                self.counts.remove(pod_set);
+            }
         }
     }
 }
