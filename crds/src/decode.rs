@@ -58,14 +58,22 @@ decode! {
     ConfigMap, Event, Lease, LimitRange, Namespace, Node, PriorityClass, RuntimeClass,
 }
 
-impl Decode for Workload {
-    #[inline(never)]
-    fn decode(value: Value) -> Result<Self, Error> {
-        serde_json::from_value(value)
-    }
+/// Implements [`Decode`] for a kind of which a cluster has many: text decodes without a tree of JSON.
+#[macro_export]
+macro_rules! decode_from_text {
+    ($kind:ty) => {
+        impl $crate::decode::Decode for $kind {
+            #[inline(never)]
+            fn decode(value: serde_json::Value) -> Result<Self, serde_json::Error> {
+                serde_json::from_value(value)
+            }
 
-    #[inline(never)]
-    fn decode_text(text: &str) -> Result<Self, Error> {
-        serde_json::from_str(text)
-    }
+            #[inline(never)]
+            fn decode_text(text: &str) -> Result<Self, serde_json::Error> {
+                serde_json::from_str(text)
+            }
+        }
+    };
 }
+
+decode_from_text!(Workload);

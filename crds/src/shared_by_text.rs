@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     hash::{BuildHasher, Hash, Hasher, RandomState},
     io,
-    sync::{Arc, LazyLock, Mutex, PoisonError, Weak},
+    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak},
 };
 
 use serde::Serialize;
@@ -106,7 +106,12 @@ pub(crate) fn share_decoded<T: PartialEq + Serialize>(
     value: T,
 ) -> Arc<T> {
     let Some(hash) = text_hash(&value) else { return Arc::new(value) };
-    table.lock().unwrap_or_else(PoisonError::into_inner).share(hash, value)
+    lock(table).share(hash, value)
+}
+
+/// Locks a table. An unwound insertion leaves it usable: at worst an entry is missing.
+pub(crate) fn lock<T>(table: &Mutex<T>) -> MutexGuard<'_, T> {
+    table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The hash of the text of a value; `None` if it has none.

@@ -6,7 +6,7 @@
 
 use std::{
     ops::{Deref, DerefMut},
-    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, LazyLock, Mutex},
 };
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     pod::PodSpec,
-    shared_by_text::{DecodedTexts, SharedByText, TextDigest, share_decoded},
+    shared_by_text::{DecodedTexts, SharedByText, TextDigest, lock, share_decoded},
 };
 
 /// A pod spec that may be shared. Dereferences to [`PodSpec`].
@@ -92,10 +92,6 @@ fn decode(text: &str) -> Result<PodSpec, serde_json::Error> {
     // A position in the text of the spec would mislead in the error of an object, so the error is that of the decoded JSON.
     serde_json::from_str(text)
         .or_else(|_| serde_json::from_str(text).and_then(serde_json::from_value::<PodSpec>))
-}
-
-fn lock<T>(table: &Mutex<T>) -> MutexGuard<'_, T> {
-    table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The decoded specs of a process. They only save memory: no behaviour depends on what is here.

@@ -14,7 +14,6 @@ mod validate;
 use std::sync::LazyLock;
 
 use crds::{
-    decode::Decode,
     meta::Condition,
     names::{
         JOB_CONTROLLER,
@@ -26,7 +25,7 @@ use crds::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
-use serde_json::{Error, Map, Value};
+use serde_json::{Map, Value};
 
 use crate::{
     GenericJob, JobGates, Kind,
@@ -56,17 +55,7 @@ pub struct Job {
     pub status: JobStatus,
 }
 
-impl Decode for Job {
-    #[inline(never)]
-    fn decode(value: Value) -> Result<Self, Error> {
-        serde_json::from_value(value)
-    }
-
-    #[inline(never)]
-    fn decode_text(text: &str) -> Result<Self, Error> {
-        serde_json::from_str(text)
-    }
-}
+crds::decode_from_text!(Job);
 
 /// Desired state of a Job; unknown fields are in `rest`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]

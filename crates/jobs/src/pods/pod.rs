@@ -3,7 +3,6 @@
 use std::{borrow::Cow, sync::LazyLock};
 
 use crds::{
-    decode::Decode,
     names::{
         MANAGED,
         annotations::{
@@ -20,7 +19,6 @@ use crds::{
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde::{Deserialize, Serialize};
-use serde_json::{Error, Value};
 
 use super::{role_hash::role_hash, start_and_stop, validate};
 use crate::{
@@ -62,17 +60,7 @@ pub struct Pod {
     pub status: PodStatus,
 }
 
-impl Decode for Pod {
-    #[inline(never)]
-    fn decode(value: Value) -> Result<Self, Error> {
-        serde_json::from_value(value)
-    }
-
-    #[inline(never)]
-    fn decode_text(text: &str) -> Result<Self, Error> {
-        serde_json::from_str(text)
-    }
-}
+crds::decode_from_text!(Pod);
 
 /// Observed state of a pod; unknown fields are in `rest`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]

@@ -20,7 +20,7 @@ use crate::api::resource;
 /// The prefix of the annotations.
 const PREFIX: &str = "capacity.cluster-autoscaler.kubernetes.io/";
 
-/// Pods of a node whose number is not declared.
+/// The number of pods of a node that declares none.
 const DEFAULT_PODS: &str = "110";
 
 /// A MachineDeployment, of which only annotations are read.
@@ -67,10 +67,10 @@ impl MachineDeployment {
     pub fn is_group(&self, name: &str) -> bool {
         let mut parts = name.split('/');
         let mut next = || parts.next().unwrap_or_default();
-        let named = (next(), next(), next());
-        let own = |text: &Option<String>| text.clone().unwrap_or_default();
-        let (namespace, deployment) = (own(&self.metadata.namespace), own(&self.metadata.name));
-        named == ("MachineDeployment", &*namespace, &*deployment)
+        let ObjectMeta { namespace, name, .. } = &self.metadata;
+        let (namespace, name) = (namespace.as_deref(), name.as_deref());
+        (next(), next(), next())
+            == ("MachineDeployment", namespace.unwrap_or_default(), name.unwrap_or_default())
     }
 
     /// The shape that its annotations declare; `None` unless they declare cpu and memory and all of them parse.
