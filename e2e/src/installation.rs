@@ -104,19 +104,7 @@ impl<'a> Installation<'a> {
         for number in 1..=plan.workers {
             workers.push(lab.cluster(&format!("worker-{number}")).await?);
         }
-        Ok(Self {
-            lab,
-            hub,
-            workers,
-            plan,
-            ports,
-            hasty: true,
-            build: None,
-            head_proxy: None,
-            ray_security: None,
-            declared: None,
-            queues: false,
-        })
+        Ok(Self::with_defaults((lab, plan, ports), hub, workers))
     }
 
     /// The same in a worker cluster, with a manager of its own that knows no other cluster.
@@ -126,8 +114,15 @@ impl<'a> Installation<'a> {
     pub async fn of_worker(lab: &'a TestLab, name: &str, ports: InstallationPorts) -> Result<Self> {
         let (hub, plan) =
             (lab.cluster(name).await?, InstallationPlan { workers: 0, elects: false });
-        let workers = Vec::new();
-        Ok(Self {
+        Ok(Self::with_defaults((lab, plan, ports), hub, Vec::new()))
+    }
+
+    fn with_defaults(
+        (lab, plan, ports): (&'a TestLab, InstallationPlan, InstallationPorts),
+        hub: Cluster,
+        workers: Vec<Cluster>,
+    ) -> Self {
+        Self {
             lab,
             hub,
             workers,
@@ -139,7 +134,7 @@ impl<'a> Installation<'a> {
             ray_security: None,
             declared: None,
             queues: false,
-        })
+        }
     }
 
     /// The same with the manager in another cluster of the lab, which is none of its workers.

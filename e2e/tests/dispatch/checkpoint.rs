@@ -67,18 +67,24 @@ async fn set_unschedulable(fixture: &DispatchFixture, unschedulable: bool) -> Re
     Ok(())
 }
 
+/// An evicted Job returns to the second worker, although the first one ranks better. Then it is evicted again, and the second worker
+/// has no room when it is activated.
+async fn returns_and_loses_its_room(fixture: &DispatchFixture, checkpoint: &str) -> Result<()> {
+    let workload = on_second_worker(fixture, checkpoint).await?;
+    deactivate(fixture, &workload).await?;
+    first_worker_ranks_better(fixture).await?;
+    activate(fixture, &workload).await?;
+    fixture.until_running("train", 2, 2).await?;
+
+    deactivate(fixture, &workload).await?;
+    cordon(fixture).await?;
+    activate(fixture, &workload).await
+}
+
 #[tokio::test]
 async fn a_job_that_requires_its_checkpoint_waits_for_the_worker_that_holds_it() -> Result<()> {
     let fixture = DispatchFixture::shared("checkpoint_required").await?;
-    let workload = on_second_worker(&fixture, "required").await?;
-    deactivate(&fixture, &workload).await?;
-    first_worker_ranks_better(&fixture).await?;
-    activate(&fixture, &workload).await?;
-    fixture.until_running("train", 2, 2).await?;
-
-    deactivate(&fixture, &workload).await?;
-    cordon(&fixture).await?;
-    activate(&fixture, &workload).await?;
+    returns_and_loses_its_room(&fixture, "required").await?;
     let elsewhere = "worker-1: the checkpoint that its job requires is on worker-2";
     let waits = |one: &Workload| {
         said(&one.status.conditions, "QuotaReserved").is_some_and(|said| {
@@ -97,15 +103,7 @@ async fn a_job_that_requires_its_checkpoint_waits_for_the_worker_that_holds_it()
 #[tokio::test]
 async fn a_job_that_prefers_its_checkpoint_moves_when_its_worker_has_no_room() -> Result<()> {
     let fixture = DispatchFixture::shared("checkpoint_preferred").await?;
-    let workload = on_second_worker(&fixture, "preferred").await?;
-    deactivate(&fixture, &workload).await?;
-    first_worker_ranks_better(&fixture).await?;
-    activate(&fixture, &workload).await?;
-    fixture.until_running("train", 2, 2).await?;
-
-    deactivate(&fixture, &workload).await?;
-    cordon(&fixture).await?;
-    activate(&fixture, &workload).await?;
+    returns_and_loses_its_room(&fixture, "preferred").await?;
     fixture.until_running("train", 2, 1).await?;
     end(&fixture).await
 }
