@@ -2,9 +2,9 @@
 //!
 //! A cluster is eligible if it is connected, has a fresh report, runs the kind, is allowed by policy and affinity,
 //! and is not excluded after a refusal. An eligible cluster is a candidate if its nodes fit the Workload, or if the
-//! Workload can reuse capacity of an ended one. The one that holds its checkpoint ranks first, then those that the Workload prefers, then the cheapest, then the policy's strategy ranks candidates, then weight, then the
-//! order of the configuration. Score: the minimum over requested resources of `free_after / reported_free`, compared
-//! exactly. A cluster that fits it only with new nodes of an autoscaler is a candidate after all others; its score is the share of new nodes that are left. Source: docs/reference/dispatch.md §1-3, §5.
+//! Workload can reuse capacity of an ended one. The one that holds its checkpoint ranks first, then those that need no new nodes, then those with the quota in their queues, then those that the Workload prefers,
+//! then the cheapest, then the policy's strategy ranks candidates, then weight, then the order of the configuration. Score: the minimum over requested resources of `free_after / reported_free`, compared
+//! exactly. The score of a cluster that fits it only with new nodes of an autoscaler is the share of new nodes that are left. Source: docs/reference/dispatch.md §1-3, §5.
 //!
 //! Wake-ups are precise: a key is returned if and only if a Workload that waits under it would get a cluster now, or if it may
 //! preempt and would have room without the Workloads of lower priority. A change of a cluster re-evaluates the keys of

@@ -105,7 +105,7 @@ impl Fleet {
         let leaves = |placed: &PlacedWorkload| grown || placed.priority < Some(priority);
         let leaving = cluster.placed().filter(|(_, placed)| leaves(placed));
         let placements = leaving.map(|(serial, _)| serial).collect();
-        // The priority of one whose pods are all bound is not known here; a cycle decides.
+        // The priority of a Workload without unbound pods is not known here; a cycle decides.
         let bound = cluster.local.iter().flat_map(LocalNodes::with_bound_pods).collect();
         let leaving = Leaving { placements, bound };
         (grown || placed) && self.evaluate_without(class, position, id, &leaving, now).is_ok()

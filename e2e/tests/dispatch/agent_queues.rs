@@ -1,4 +1,4 @@
-//! A worker whose agent admits by the ClusterQueues of that cluster (docs/reference/dispatch.md §4): clones as Kueue's manager makes
+//! A worker with an agent that admits by the ClusterQueues of the worker (docs/reference/dispatch.md §4): clones as Kueue's manager makes
 //! them, and Jobs of a manager of this project.
 
 use anyhow::{Context, Result, ensure};

@@ -1,4 +1,4 @@
-//! Work that fits on no present node goes to the worker whose autoscaler can add some (docs/reference/dispatch.md §2, §4). The
+//! Work that fits on no present node goes to the worker with an autoscaler that can add some (docs/reference/dispatch.md §2, §4). The
 //! autoscaler is played: the test writes its status and adds the nodes.
 
 use anyhow::Result;

@@ -1,7 +1,7 @@
 //! The control loop of an agent: the machines of the core, and the capacity of its cluster in place of queues.
 //!
-//! In mode Thin clones queue in one queue that is not in the API, whose quota is the capacity of the cluster; in mode Quota in the
-//! LocalQueues of the cluster (`agent_queues`). In both a clone is admitted only if its pods have room on nodes. Nothing is decided
+//! In mode Thin clones queue in one queue that is not in the API; its quota is the capacity of the cluster. In mode Quota they queue
+//! in the LocalQueues of the cluster (`agent_queues`). In both a clone is admitted only if its pods have room on nodes. Nothing is decided
 //! before everything was listed.
 
 use std::{collections::BTreeSet, sync::Arc};

@@ -42,8 +42,8 @@ impl AgentQueues {
         self.queues.is_some()
     }
 
-    /// Records a change of one kind. Returns the kind if all of its objects were listed, and the Workloads whose requests are read
-    /// differently now.
+    /// Records a change of one kind. Returns the kind if all of its objects were listed, and the Workloads with requests that are
+    /// read differently now.
     pub(super) fn observe(
         &mut self,
         input: QueueInput,

@@ -82,7 +82,7 @@ impl Autoscalers {
         self.status.as_ref().map(|(_, at)| after(*at, STATUS_AGE))
     }
 
-    /// The nodes that can still be added, by node group whose shape is known.
+    /// The nodes that can still be added, by node group with a known shape.
     pub(crate) fn groups<'a>(
         &self,
         nodes: impl Iterator<Item = ExistingNode<'a>>,

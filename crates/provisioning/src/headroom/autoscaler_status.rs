@@ -118,7 +118,7 @@ impl NodeGroupStatus {
 }
 
 impl Decode for AutoscalerStatus {
-    /// A document that is not of the known format has no groups: it is written by another program, for people.
+    /// A document that is not of the known format has no groups: it is free text of another program.
     #[inline(never)]
     fn decode(value: Value) -> Result<Self, Error> {
         let map = ConfigMap::decode(value)?;

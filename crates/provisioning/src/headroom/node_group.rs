@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-/// Labels whose value is the name of the node's group.
+/// Labels with the name of the node's group as their value.
 const GROUP_LABELS: &[&str] =
     &["doks.digitalocean.com/node-pool-id", "hcloud/node-group", "kwok-nodegroup"];
 

@@ -1,7 +1,7 @@
 //! The text of a JSON value, from any deserializer.
 //!
-//! `RawValue` alone reads from text and from `Value`. An event whose `object` precedes its `type` is buffered by serde: its object is
-//! encoded again.
+//! `RawValue` alone reads from text and from `Value`. serde buffers an event if its `object` precedes its `type`; the object
+//! is encoded again.
 
 use std::{fmt, iter};
 

@@ -1,7 +1,7 @@
 //! An object of a watch before it is decoded into the type of its kind.
 //!
 //! Streams and lists carry this type whatever the kind, so that the watcher and the client are compiled once. It keeps the text of
-//! the object: the decoder of a kind reads it directly, and an object whose version is known is not decoded at all.
+//! the object: the decoder of a kind reads it directly, and an object of a known version is not decoded at all.
 
 use std::{borrow::Cow, fmt, ops::Range};
 
