@@ -12,6 +12,7 @@ mod pod_template;
 mod topology_assignment;
 mod workload;
 
+use crate::decode::from_value;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
@@ -203,7 +204,7 @@ fn through<T: DeserializeOwned + Serialize>(
 ) -> Result<Object, serde_json::Error> {
     // An explicit null is an unset field.
     drop_nulls(&mut object);
-    let value: T = serde_json::from_value(Value::Object(object))?;
+    let value: T = from_value(&Value::Object(object))?;
     Ok(match serde_json::to_value(value)? {
         Value::Object(object) => object,
         _ => Object::new(),

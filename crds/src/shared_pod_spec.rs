@@ -12,6 +12,7 @@ use std::{
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::value::RawValue;
 
+use crate::decode::from_value;
 use crate::{
     pod::PodSpec,
     shared_by_text::{DecodedTexts, SharedByText, TextDigest, lock, share_decoded},
@@ -91,7 +92,7 @@ impl<'de> Deserialize<'de> for SharedPodSpec {
 fn decode(text: &str) -> Result<PodSpec, serde_json::Error> {
     // A position in the text of the spec would mislead in the error of an object, so the error is that of the decoded JSON.
     serde_json::from_str(text)
-        .or_else(|_| serde_json::from_str(text).and_then(serde_json::from_value::<PodSpec>))
+        .or_else(|_| serde_json::from_str(text).and_then(|spec| from_value(&spec)))
 }
 
 /// The decoded specs of a process. They only save memory: no behaviour depends on what is here.

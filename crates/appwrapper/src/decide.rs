@@ -8,6 +8,7 @@
 //! ```
 //! Source: docs/reference/appwrapper.md §2.
 
+use crds::decode::from_value;
 use std::time::Duration;
 
 use crds::go_duration;
@@ -50,7 +51,7 @@ pub fn decide(
     settings: &WrapperSettings,
 ) -> Vec<WrapperStep> {
     let mut pass = WrapperPass::new(answers);
-    let spec = match serde_json::from_value::<AppWrapperSpec>(wrapper["spec"].clone()) {
+    let spec = match from_value::<AppWrapperSpec>(&wrapper["spec"]) {
         Ok(spec) => spec,
         Err(error) => {
             let message = format!("InvalidSpec: {error}");
@@ -62,7 +63,7 @@ pub fn decide(
     if spec.managed_by.as_deref().is_some_and(|by| by != names::BUILT_IN_CONTROLLER) {
         return Vec::new();
     }
-    let status = serde_json::from_value::<AppWrapperStatus>(wrapper["status"].clone());
+    let status = from_value::<AppWrapperStatus>(&wrapper["status"]);
     let status = status.unwrap_or_default();
     let mut state = WrapperState { wrapper, spec: &spec, children, facts, settings, status };
     if wrapper["metadata"]["deletionTimestamp"].is_null() {

@@ -2,6 +2,7 @@
 //!
 //! Source: docs/reference/appwrapper.md §5.
 
+use crds::decode::from_value;
 use std::collections::BTreeSet;
 
 use crds::validation::{Errors, FieldError};
@@ -57,7 +58,7 @@ fn label_value(text: &str) -> String {
 }
 
 fn spec_of(wrapper: &Value) -> Result<AppWrapperSpec, FieldError> {
-    let spec = serde_json::from_value(wrapper["spec"].clone());
+    let spec = from_value(&wrapper["spec"]);
     spec.map_err(|error| FieldError::invalid_together("spec", error.to_string()))
 }
 

@@ -55,7 +55,7 @@ pub struct Job {
     pub status: JobStatus,
 }
 
-crds::decode_from_text!(Job);
+crds::decode!(Job);
 
 /// Desired state of a Job; unknown fields are in `rest`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]

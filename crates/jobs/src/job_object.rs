@@ -58,10 +58,10 @@ impl JobObject {
     /// If the object does not decode.
     pub(crate) fn decode(kind: &Kind, object: Value) -> Result<Self, String> {
         if kind == job::kind() {
-            return Job::decode(object).map(Self::Batch).map_err(|error| error.to_string());
+            return Job::decode(&object).map(Self::Batch).map_err(|error| error.to_string());
         }
         if kind == pods::kind() {
-            return Pod::decode(object).map(Self::Pod).map_err(|error| error.to_string());
+            return Pod::decode(&object).map(Self::Pod).map_err(|error| error.to_string());
         }
         if kind == leader_worker_set::kind() {
             return LeaderWorkerSet::decode(object).map(Self::LeaderWorkerSet);

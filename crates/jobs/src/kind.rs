@@ -3,6 +3,7 @@
 //! Everything that handles jobs is written against this value: webhooks, watches, Workloads, copies on workers, roles and the
 //! documentation. A kind is one file of data in `kinds/`; code stands beside it only where a kind differs in meaning.
 
+use crds::decode::from_value;
 use std::{cmp::Ordering, fmt, sync::Arc};
 
 use serde::Deserialize;
@@ -176,10 +177,10 @@ impl Kind {
     /// # Errors
     /// If the text is no definition, or contradicts itself.
     pub fn parse(text: &str) -> Result<Self, KindError> {
-        // One decoder for the text, and another for the tree: the second one is shared with everything that is JSON.
+        // One decoder for the text, and another for the tree: the second one is that of everything that is JSON.
         let tree: Value = serde_saphyr::from_str(text)
             .map_err(|error| KindError::Unreadable(error.to_string()))?;
-        let definition = KindDefinition::deserialize(tree)
+        let definition = from_value::<KindDefinition>(&tree)
             .map_err(|error| KindError::Unreadable(error.to_string()))?;
         Self::new(definition)
     }

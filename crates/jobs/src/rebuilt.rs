@@ -7,6 +7,7 @@
 #[cfg(test)]
 mod tests;
 
+use crds::decode::from_value;
 use std::collections::BTreeMap;
 
 use crds::{
@@ -139,7 +140,7 @@ fn restore_pod(pod: &mut Pod, clone: &Workload) -> Result<(), String> {
     OF_POD.iter().for_each(|field| put(&mut spec, field, None));
     without_token(&mut spec);
     hold(&mut spec);
-    pod.spec = serde_json::from_value(spec).map_err(|error| error.to_string())?;
+    pod.spec = from_value(&spec).map_err(|error| error.to_string())?;
     forget_identity(&mut pod.metadata);
     pod.metadata.finalizers = Some(vec![MANAGED.to_owned()]);
     Ok(())

@@ -1,5 +1,6 @@
 //! An object that is kept whole: its metadata is typed, and all other fields stay as they came.
 
+use crds::decode::from_value;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Map, Value};
 
@@ -12,8 +13,7 @@ pub(crate) fn split(object: Value) -> Result<(ObjectMeta, Value), String> {
         return Err("it is no object".to_owned());
     };
     let metadata = fields.remove("metadata").unwrap_or_else(|| Value::Object(Map::new()));
-    let metadata =
-        serde_json::from_value(metadata).map_err(|error| format!("metadata: {error}"))?;
+    let metadata = from_value(&metadata).map_err(|error| format!("metadata: {error}"))?;
     Ok((metadata, Value::Object(fields)))
 }
 

@@ -45,9 +45,9 @@ pub(crate) fn lookup_watch(
     let Gvk { group, version, kind: name } = &kind.gvk;
     let gvk = GroupVersionKind::gvk(group, version, name);
     let resource = ApiResource::from_gvk_with_plural(&gvk, &kind.plural);
-    let decode = serde_json::from_value::<DynamicObject>;
+    let decode = |text: &str| serde_json::from_str::<DynamicObject>(text);
     let name = format!("needed/{}.{group}", kind.plural);
-    Watch::dynamic(&name, (&resource, decode), source, metrics).optional()
+    Watch::of_texts(&name, (&resource, decode), source, metrics).optional()
 }
 
 /// The name of the watch of a kind in logs and metrics. Those of Kubernetes itself go by their plural name.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crds::{decode::Decode, meta::Condition, pod::PodTemplate};
 use k8s_openapi::{NamespaceResourceScope, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use serde::{Deserialize, Serialize};
-use serde_json::{Error, Value};
+use serde_json::Error;
 
 /// Pods for which an autoscaler is asked to provide room, all or none.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -124,20 +124,21 @@ resource!(
     "podtemplates"
 );
 
-impl Decode for ProvisioningRequest {
-    #[inline(never)]
-    fn decode(value: Value) -> Result<Self, Error> {
-        serde_json::from_value(value)
-    }
+crds::decode!(ProvisioningRequest);
+
+/// An object of which only the metadata are decoded.
+#[derive(Deserialize)]
+pub(crate) struct OnlyMetadata {
+    #[serde(default)]
+    pub(crate) metadata: Option<ObjectMeta>,
 }
 
 /// Of a template that exists, no decision reads the pods.
 impl Decode for EntryTemplate {
     #[inline(never)]
-    fn decode(mut value: Value) -> Result<Self, Error> {
-        let metadata = value.get_mut("metadata").map(Value::take).unwrap_or_default();
-        let metadata = serde_json::from_value::<Option<ObjectMeta>>(metadata)?;
-        Ok(Self { metadata: metadata.unwrap_or_default(), template: PodTemplate::default() })
+    fn decode_text(text: &str) -> Result<Self, Error> {
+        let metadata = serde_json::from_str::<OnlyMetadata>(text)?.metadata.unwrap_or_default();
+        Ok(Self { metadata, template: PodTemplate::default() })
     }
 }
 
@@ -149,14 +150,14 @@ mod tests {
 
     #[test]
     fn an_object_decodes_whatever_it_holds() {
-        let request = ProvisioningRequest::decode(json!({
+        let request = ProvisioningRequest::decode(&json!({
             "apiVersion": "autoscaling.x-k8s.io/v1", "kind": "ProvisioningRequest",
             "metadata": { "name": "w-c-1" },
             "spec": { "podSets": [{ "count": 2, "podTemplateRef": { "name": "t" }, "new": 1 }] },
         }));
         let request = request.expect("a request decodes");
         assert_eq!(request.spec.pod_sets[0].pod_template_ref.name, "t");
-        assert!(ProvisioningRequest::decode(json!({})).is_ok());
-        assert!(EntryTemplate::decode(json!({ "template": { "spec": { "x": 1 } } })).is_ok());
+        assert!(ProvisioningRequest::decode(&json!({})).is_ok());
+        assert!(EntryTemplate::decode(&json!({ "template": { "spec": { "x": 1 } } })).is_ok());
     }
 }

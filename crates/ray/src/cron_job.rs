@@ -2,6 +2,7 @@
 //!
 //! Source: docs/reference/ray.md §10.
 
+use crds::decode::from_value;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
@@ -57,7 +58,7 @@ fn check<'a>(
     zone: Option<&'a TimeZone>,
     settings: &OperatorSettings,
 ) -> Result<CheckedCronJob<'a>, String> {
-    let spec = serde_json::from_value::<RayCronJobSpec>(cron_job["spec"].clone());
+    let spec = from_value::<RayCronJobSpec>(&cron_job["spec"]);
     let spec = spec.map_err(|error| error.to_string())?;
     check_name("RayCronJob", name(cron_job), LONGEST_NAME)?;
     // The official operator's parser takes a zone from this prefix; `timeZone` is the field for it.

@@ -6,6 +6,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use crds::decode::Decode;
 use crds::{
     meta::is_true,
     names::conditions::ACTIVE,
@@ -127,7 +128,7 @@ impl WorkerClients {
         let answer = tokio::time::timeout(DEADLINE, json_object::find(&self.home, request)).await;
         let answer = answer.map_err(|_| unread(format!("no answer within {DEADLINE:?}")))?;
         let found = answer.map_err(|error| unread(describe(&error)))?;
-        let found = found.and_then(|one| serde_json::from_value::<MultiKueueCluster>(one).ok());
+        let found = found.and_then(|one| MultiKueueCluster::decode(&one).ok());
         let is_active = |cluster: &MultiKueueCluster| is_true(&cluster.status.conditions, ACTIVE);
         match found.filter(is_active) {
             Some(cluster) => Ok(cluster.spec),

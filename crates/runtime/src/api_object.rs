@@ -1,156 +1,268 @@
-//! Objects as an API server sends them, without `managedFields`.
+//! An object as an API server sends it, before it is decoded into the type of its kind.
 //!
-//! Nothing reads these fields, and they may be larger than the rest of an object. They are passed over while the text is read, so that
-//! no memory is allocated for them.
+//! Streams, lists and answers to writes carry this type whatever the kind, so that the watcher and the client are compiled once. It
+//! keeps the text of the object: the decoder of a kind reads it directly, and an object of a known version is not decoded at all.
+//!
+//! `managedFields` are removed: nothing reads them, and they may be larger than the rest of an object.
 
-use std::fmt;
+mod raw_text;
+mod tree;
 
+use std::{borrow::Cow, fmt, ops::Range};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::{
+    Resource,
+    core::{ApiResource, DynamicResourceScope, TypeMeta},
+};
 use serde::{
     Deserialize, Deserializer,
-    de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor},
+    de::{IgnoredAny, MapAccess, Visitor},
 };
-use serde_json::{Map, Value};
+use serde_json::{Error, Value, value::RawValue};
 
-/// An object of an API server. Every JSON value decodes.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ApiObject(pub Value);
+pub use tree::{deserialize as deserialize_tree, parse as parse_tree};
+
+/// An object as the API server sent it, without `managedFields`. Every JSON value decodes.
+#[derive(Clone, PartialEq)]
+pub struct ApiObject {
+    /// Name, namespace and resourceVersion only.
+    metadata: Box<ObjectMeta>,
+    text: String,
+}
+
+/// The fields of an object before its spec that are read here.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReadMetadata<'a> {
+    #[serde(borrow)]
+    name: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    namespace: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    resource_version: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    managed_fields: Option<&'a RawValue>,
+}
+
+impl ApiObject {
+    /// Reads the text of an object.
+    ///
+    /// # Errors
+    /// If the text is no JSON.
+    pub fn parse(text: String) -> Result<Self, Error> {
+        serde_json::from_str::<IgnoredAny>(&text)?;
+        Ok(Self::of_text(text))
+    }
+
+    /// The whole object, as JSON.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it is the status of a request, as the answer to a deletion that is done, and no object.
+    #[must_use]
+    pub fn is_status(&self) -> bool {
+        serde_json::from_str::<TypeMeta>(&self.text).is_ok_and(|types| types.kind == "Status")
+    }
+
+    /// The whole object as a tree, for those that read a few fields of any kind.
+    #[must_use]
+    pub fn tree(&self) -> Value {
+        parse_tree(&self.text).unwrap_or_default()
+    }
+
+    /// `text` is JSON.
+    fn of_text(mut text: String) -> Self {
+        match read_metadata(&text) {
+            Some((metadata, managed_fields)) => {
+                if let Some(range) = managed_fields {
+                    text.replace_range(range, "null");
+                }
+                Self { metadata: Box::new(metadata), text }
+            }
+            None => Self::of_tree(&parse_tree(&text).unwrap_or_default()),
+        }
+    }
+
+    /// Metadata of another shape is read field by field: one such object would fail a whole list.
+    fn of_tree(value: &Value) -> Self {
+        let field = |field: &str| {
+            let value = value.get("metadata").and_then(|metadata| metadata.get(field));
+            value.and_then(Value::as_str).map(str::to_owned)
+        };
+        let metadata = ObjectMeta {
+            name: field("name"),
+            namespace: field("namespace"),
+            resource_version: field("resourceVersion"),
+            ..ObjectMeta::default()
+        };
+        Self { metadata: Box::new(metadata), text: value.to_string() }
+    }
+}
+
+/// The metadata, and where the value of `managedFields` is in the text. `None` if they have another shape.
+fn read_metadata(text: &str) -> Option<(ObjectMeta, Option<Range<usize>>)> {
+    let mut found = None;
+    // Fails after the metadata: the API server sends them before the rest, which is left to the decoder of the kind.
+    let _ = serde_json::Deserializer::from_str(text).deserialize_map(MetadataVisitor(&mut found));
+    let ReadMetadata { name, namespace, resource_version, managed_fields } = found?;
+    let metadata = ObjectMeta {
+        name: name.map(Cow::into_owned),
+        namespace: namespace.map(Cow::into_owned),
+        resource_version: resource_version.map(Cow::into_owned),
+        ..ObjectMeta::default()
+    };
+    let range = managed_fields.map(|fields| {
+        let start = fields.get().as_ptr().addr() - text.as_ptr().addr();
+        start..start + fields.get().len()
+    });
+    Some((metadata, range))
+}
+
+/// Reads an object up to its metadata.
+struct MetadataVisitor<'a, 'de>(&'a mut Option<ReadMetadata<'de>>);
+
+impl<'de> Visitor<'de> for MetadataVisitor<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        while let Some(name) = fields.next_key::<Cow<'de, str>>()? {
+            if name == "metadata" {
+                *self.0 = Some(fields.next_value()?);
+                return Ok(());
+            }
+            fields.next_value::<IgnoredAny>()?;
+        }
+        Ok(())
+    }
+}
 
 impl<'de> Deserialize<'de> for ApiObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserialize(deserializer).map(Self)
+        let text = raw_text::deserialize(deserializer)?;
+        Ok(Self::of_text(Box::<str>::from(text).into()))
     }
 }
 
-/// Reads an object for a field of type [`Value`].
-///
-/// # Errors
-/// If the text is no JSON.
-pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
-    Without { path: &["metadata", "managedFields"] }.deserialize(deserializer)
-}
-
-/// Any value, without the field at a path if it is an object.
-#[derive(Clone, Copy)]
-struct Without {
-    path: &'static [&'static str],
-}
-
-impl<'de> DeserializeSeed<'de> for Without {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
+/// An object that is made here.
+impl From<Value> for ApiObject {
+    fn from(value: Value) -> Self {
+        Self::of_text(value.to_string())
     }
 }
 
-impl<'de> Visitor<'de> for Without {
-    type Value = Value;
+/// Without the content, which may be that of a Secret.
+impl fmt::Debug for ApiObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiObject").field("metadata", &self.metadata).finish_non_exhaustive()
+    }
+}
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any JSON value")
+impl Resource for ApiObject {
+    type DynamicType = ApiResource;
+    type Scope = DynamicResourceScope;
+
+    fn kind(resource: &ApiResource) -> Cow<'_, str> {
+        resource.kind.as_str().into()
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
-        let mut object = Map::new();
-        while let Some(name) = fields.next_key::<String>()? {
-            let value = match self.path.split_first() {
-                Some((first, [])) if *first == name => {
-                    fields.next_value::<IgnoredAny>()?;
-                    continue;
-                }
-                Some((first, path)) if *first == name => fields.next_value_seed(Self { path })?,
-                _ => fields.next_value()?,
-            };
-            object.insert(name, value);
-        }
-        Ok(Value::Object(object))
+    fn group(resource: &ApiResource) -> Cow<'_, str> {
+        resource.group.as_str().into()
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element()? {
-            list.push(item);
-        }
-        Ok(Value::Array(list))
+    fn version(resource: &ApiResource) -> Cow<'_, str> {
+        resource.version.as_str().into()
     }
 
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn api_version(resource: &ApiResource) -> Cow<'_, str> {
+        resource.api_version.as_str().into()
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
+    fn plural(resource: &ApiResource) -> Cow<'_, str> {
+        resource.plural.as_str().into()
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(value.into())
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use kube::core::WatchEvent;
     use serde_json::json;
 
     use super::*;
 
-    fn read(value: &Value) -> Value {
-        let object: ApiObject = serde_json::from_str(&value.to_string()).expect("it decodes");
-        object.0
+    fn read(text: &str) -> ApiObject {
+        serde_json::from_str(text).expect("every value decodes")
+    }
+
+    fn value(object: &ApiObject) -> Value {
+        object.tree()
     }
 
     #[test]
-    fn an_object_has_everything_but_its_managed_fields() {
-        let managed = json!([{"manager": "kubectl", "fieldsV1": {"f:metadata": {}}}]);
-        let mut object = json!({
-            "metadata": {"name": "a", "managedFields": managed, "labels": {"managedFields": "x"}},
-            "spec": {
-                "metadata": {"managedFields": managed}, "count": 3, "low": -3, "share": 0.5,
-                "on": true, "none": null, "list": [1, "two", [], {}],
-            },
-            "managedFields": managed,
+    fn an_object_keeps_everything_but_managed_fields() {
+        let mut expected = json!({
+            "kind": "Secret",
+            "metadata": {"name": "a", "namespace": "here", "resourceVersion": "7", "uid": "u"},
+            "data": {"secret": "hush"},
         });
-        let found = read(&object);
-        let metadata = object["metadata"].as_object_mut().expect("an object");
-        metadata.remove("managedFields");
-        assert_eq!(found, object);
-        // A decoded value is read in the same way.
-        object["metadata"]["managedFields"] = managed;
-        let of_value: ApiObject = serde_json::from_value(object).expect("it decodes");
-        assert_eq!(of_value.0, found);
+        // Before other fields of the metadata, after them, and after the rest of the object.
+        let managed = r#""managedFields": [{"manager": "x", "fieldsV1": {"f:a": {}}}]"#;
+        let identity = r#""name": "a", "namespace": "here", "resourceVersion": "7", "uid": "u""#;
+        let rest = r#""kind": "Secret", "data": {"secret": "hush"}"#;
+        for text in [
+            format!("{{{rest}, \"metadata\": {{{managed}, {identity}}}}}"),
+            format!("{{\"metadata\": {{{identity}, {managed}}}, {rest}}}"),
+            format!("{{\"metadata\": {{{identity}}}, {rest}}}"),
+        ] {
+            let object = read(&text);
+            let meta = object.meta();
+            assert_eq!(meta.name.as_deref(), Some("a"));
+            assert_eq!(meta.namespace.as_deref(), Some("here"));
+            assert_eq!(meta.resource_version.as_deref(), Some("7"));
+            assert!(!format!("{object:?}").contains("hush"));
+            assert!(!object.text().contains("manager"), "{}", object.text());
+            assert_eq!(value(&object), expected);
+        }
+        expected["metadata"]["managedFields"] = json!([{"manager": "x"}]);
+        let of_value: ApiObject = serde_json::from_value(expected).expect("decodes");
+        assert!(!of_value.text().contains("manager"), "a decoded value is read in the same way");
     }
 
     #[test]
-    fn every_value_decodes() {
-        for value in [
-            json!(null),
-            json!(true),
-            json!(-1),
-            json!(u64::MAX),
-            json!(1.5),
-            json!("text"),
-            json!([{"metadata": {"managedFields": 1}}]),
-            json!({"metadata": 1}),
-            json!({"metadata": null}),
-            json!({"metadata": ["managedFields"]}),
-        ] {
-            assert_eq!(read(&value), value);
+    fn a_malformed_object_has_the_fields_of_its_metadata_that_are_text() {
+        for text in ["{}", r#"{"metadata": 3}"#, r#"{"metadata": {"name": 3}}"#, "1", "[{}]"] {
+            assert_eq!(read(text).meta().name, None, "{text}");
+            assert_eq!(value(&read(text)), serde_json::from_str::<Value>(text).expect("JSON"));
         }
-        assert!(serde_json::from_str::<ApiObject>("{").is_err());
+        let object = read(r#"{"metadata": {"name": "a", "namespace": 3, "managedFields": [1]}}"#);
+        assert_eq!((object.meta().name.as_deref(), &object.meta().namespace), (Some("a"), &None));
+        assert_eq!(value(&object), json!({"metadata": {"name": "a", "namespace": 3}}));
+    }
+
+    #[test]
+    fn an_event_carries_the_text_of_its_object() {
+        let object = r#"{"metadata":{"name":"a"},"n":1}"#;
+        for text in [
+            format!(r#"{{"type":"MODIFIED","object":{object}}}"#),
+            format!(r#"{{"object":{object},"type":"MODIFIED"}}"#),
+        ] {
+            let event: WatchEvent<ApiObject> = serde_json::from_str(&text).expect("an event");
+            let WatchEvent::Modified(watched) = event else { panic!("{event:?}") };
+            assert_eq!(watched.text(), object);
+        }
     }
 }

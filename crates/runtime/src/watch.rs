@@ -12,7 +12,7 @@
 //! * A kind may be [optional](Watch::optional): while a cluster does not serve it, or forbids it, the watch says so with
 //!   [`Change::Unavailable`] and tries again.
 //!
-//! Objects of every kind travel as `watched_object` and are decoded once, by a function. So `task` is compiled once, and a
+//! Objects of every kind travel as [`ApiObject`](crate::api_object::ApiObject) and are decoded once, by a function. So `task` is compiled once, and a
 //! kind may be known at run time only.
 //!
 //! Changes go to a channel, or into a [`Store`] that several tasks subscribe to.
@@ -30,7 +30,6 @@ mod key;
 mod known_objects;
 mod metrics;
 mod missed_events;
-mod object_text;
 mod source;
 mod store;
 mod stores;
@@ -38,7 +37,6 @@ mod task;
 #[cfg(test)]
 mod tests;
 mod typed;
-mod watched_object;
 
 pub use availability::Unavailable;
 pub use change::{Change, WatchChange};

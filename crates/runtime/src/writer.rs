@@ -17,7 +17,7 @@ use crate::{api_object::ApiObject, failpoint, lease::Leadership, write::Write};
 #[derive(Clone, Debug, PartialEq)]
 pub enum WriteOutcome {
     /// The write succeeded: the new object, or the `Status` of a deletion.
-    Done(Value),
+    Done(ApiObject),
     /// The object exists already.
     Exists,
     /// The object changed since the write was decided.
@@ -126,9 +126,13 @@ impl Writer {
         if !self.leadership.leads() {
             return unknown("this process does not lead".to_owned());
         }
-        let request = self.client.request::<ApiObject>(request);
+        let request = self.client.request_text(request);
         match failpoint::with_failpoints(purpose, time::timeout_at(until, request)).await {
-            Ok(Ok(ApiObject(object))) => WriteOutcome::Done(object),
+            Ok(Ok(text)) => match ApiObject::parse(text) {
+                Ok(object) => WriteOutcome::Done(object),
+                // The API server may have stored the object; a program between may have answered.
+                Err(error) => unknown(format!("the answer is no JSON: {error}")),
+            },
             Ok(Err(error)) => classify(error),
             Err(_) => unknown(format!("no answer within {:?}", self.deadline)),
         }
@@ -152,6 +156,12 @@ impl Writer {
 }
 
 impl WriteOutcome {
+    /// Success with this object.
+    #[must_use]
+    pub fn done(object: Value) -> Self {
+        Self::Done(object.into())
+    }
+
     fn label(&self) -> &'static str {
         match self {
             Self::Done(_) => "done",
@@ -248,7 +258,7 @@ mod tests {
         let (writer, requests) = slow_writer(Leadership::alone());
         let sent = |writer: Writer| async move { writer.send(write()).await };
         let (first, second) = tokio::join!(sent(writer.clone()), sent(writer));
-        assert_eq!(first, WriteOutcome::Done(serde_json::json!({})));
+        assert_eq!(first, WriteOutcome::done(serde_json::json!({})));
         // Six seconds of waiting leave four for a response that takes six.
         assert_eq!(second, WriteOutcome::Unknown("no answer within 10s".to_owned()));
         assert_eq!(requests.load(Ordering::Relaxed), 2);
@@ -260,7 +270,7 @@ mod tests {
         let (writer, requests) = slow_writer(leadership);
         let sent = |writer: Writer| async move { writer.send(write()).await };
         let (first, second) = tokio::join!(sent(writer.clone()), sent(writer));
-        assert_eq!(first, WriteOutcome::Done(serde_json::json!({})), "it was sent in time");
+        assert_eq!(first, WriteOutcome::done(serde_json::json!({})), "it was sent in time");
         assert_eq!(second, WriteOutcome::Unknown("this process does not lead".to_owned()));
         assert_eq!(requests.load(Ordering::Relaxed), 1);
         drop(announcer);

@@ -10,5 +10,5 @@ pub(super) fn object<T: Decode>(mut object: Value) -> Result<T, String> {
     schema_check::check(&object).map_err(|mismatch| mismatch.to_string())?;
     schema_check::check_quantities(&object).map_err(|invalid| invalid.to_string())?;
     remove_nulls(&mut object);
-    T::decode(object).map_err(|error| error.to_string())
+    T::decode(&object).map_err(|error| error.to_string())
 }

@@ -28,9 +28,9 @@ pub(super) struct AdmissionRequest {
     pub(super) operation: Operation,
     #[serde(default)]
     pub(super) namespace: String,
-    #[serde(default, deserialize_with = "api_object::deserialize")]
+    #[serde(default, deserialize_with = "api_object::deserialize_tree")]
     pub(super) object: Value,
-    #[serde(default, deserialize_with = "api_object::deserialize")]
+    #[serde(default, deserialize_with = "api_object::deserialize_tree")]
     pub(super) old_object: Value,
 }
 

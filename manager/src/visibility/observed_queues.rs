@@ -165,7 +165,7 @@ mod tests {
 
     const ALL: PendingPage = PendingPage { offset: 0, limit: 10 };
 
-    fn list<K: Decode>(object: Value) -> Change<K> {
+    fn list<K: Decode>(object: &Value) -> Change<K> {
         let object = K::decode(object).expect("an object");
         Change::Reset { objects: vec![Arc::new(object)], removed: Vec::new() }
     }
@@ -179,11 +179,11 @@ mod tests {
     fn queues_are_answered_about_once_every_kind_was_listed() {
         let queues = ObservedQueues::new(index::IndexConfig::default());
         let object = |name: &str, spec: Value| json!({"metadata": {"namespace": "ns", "name": name}, "spec": spec});
-        queues.handle(list::<ClusterQueue>(object("cq", json!({}))));
-        queues.handle(list::<LocalQueue>(object("lq", json!({"clusterQueue": "cq"}))));
+        queues.handle(list::<ClusterQueue>(&object("cq", json!({}))));
+        queues.handle(list::<LocalQueue>(&object("lq", json!({"clusterQueue": "cq"}))));
         assert_eq!(names(&queues), Err(PageFailure::NotReady));
         let spec = json!({"queueName": "lq", "podSets": []});
-        queues.handle(list::<Workload>(object("one", spec)));
+        queues.handle(list::<Workload>(&object("one", spec)));
         assert_eq!(names(&queues), Ok(vec!["one".to_owned()]));
         let key = Key { namespace: Some("ns".into()), name: "one".into() };
         queues.handle(Change::<Workload>::Delete(key));

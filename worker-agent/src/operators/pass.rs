@@ -272,7 +272,7 @@ impl OperatorPass {
         let sent = Instant::now();
         Ok(match self.io.writer.send(write).await {
             WriteOutcome::Done(stored) => {
-                let stored = Arc::new(stored);
+                let stored = Arc::new(stored.tree());
                 self.report.stored.push(StoredObject { sent, object: Arc::clone(&stored) });
                 OrderAnswer::Done(stored)
             }

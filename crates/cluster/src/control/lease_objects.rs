@@ -12,6 +12,7 @@
 //! Both Leases are in the namespace of the agent and have the label `sluice.dev/grants: "true"`
 //! (docs/reference/dispatch.md §7).
 
+use crds::decode::Decode;
 use crds::meta::annotation;
 use crds::names::{
     AGENT_LEASE, HUB_LEASE_PREFIX,
@@ -108,7 +109,7 @@ pub(crate) fn submit(
     if let Some(annotations) = metadata["annotations"].as_object_mut() {
         annotations.retain(|_, value| !value.is_null());
     }
-    let lease: Lease = serde_json::from_value(fields).unwrap_or_default();
+    let lease = Lease::decode(&fields).unwrap_or_default();
     ctx.outbox.submit(intent, |purpose, _| Write::create(purpose, &lease))
 }
 

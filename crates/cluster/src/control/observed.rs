@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use runtime::writer::WriteOutcome;
 use serde::{Deserialize, Deserializer, de};
-use serde_json::{Error, Value};
+use serde_json::{Error, value::RawValue};
 
 /// What is kept of an object.
 pub trait Reduced: Sized {
@@ -55,7 +55,7 @@ impl<T: Reduced> AnsweredObject<T> {
     /// Of this answer.
     pub(crate) fn of(answer: WriteOutcome) -> Self {
         match answer {
-            WriteOutcome::Done(value) => Observed::decode(value)
+            WriteOutcome::Done(object) => Observed::decode_text(object.text())
                 .map_or(Self::Unknown, |object| Self::Known(Some(Arc::new(object)))),
             WriteOutcome::Gone => Self::Known(None),
             WriteOutcome::Stale | WriteOutcome::Exists | WriteOutcome::Refused { .. } => {
@@ -68,15 +68,12 @@ impl<T: Reduced> AnsweredObject<T> {
 
 impl<'de, T: Reduced> Deserialize<'de> for Observed<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::decode(Value::deserialize(deserializer)?).map_err(de::Error::custom)
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        Self::decode_text(text.get()).map_err(de::Error::custom)
     }
 }
 
 impl<T: Reduced> Decode for Observed<T> {
-    fn decode(value: Value) -> Result<Self, Error> {
-        T::Object::decode(value).map(|object| Self::reduced(&object))
-    }
-
     fn decode_text(text: &str) -> Result<Self, Error> {
         T::Object::decode_text(text).map(|object| Self::reduced(&object))
     }

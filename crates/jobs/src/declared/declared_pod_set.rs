@@ -1,5 +1,6 @@
 //! A pod set that an object of a declared kind has.
 
+use crds::decode::from_value;
 use crds::pod::PodTemplate;
 use serde::Deserialize;
 use serde_json::Value;
@@ -46,7 +47,7 @@ impl DeclaredPodSet {
 
 /// Decodes a template; an absent one is empty.
 pub(super) fn decode_template(value: Option<&Value>, at: &Pointer) -> Result<PodTemplate, String> {
-    let decode = |value| serde_json::from_value(without_nulls(value));
+    let decode = |value| from_value(&without_nulls(value));
     let decoded = value.map_or_else(|| Ok(PodTemplate::default()), decode);
     decoded.map_err(|error| format!("{}: {error}", at.field_path()))
 }

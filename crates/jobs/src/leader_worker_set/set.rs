@@ -1,5 +1,6 @@
 //! A LeaderWorkerSet.
 
+use crds::decode::from_value;
 use std::sync::LazyLock;
 
 use crds::{pod::PodTemplate, v1beta2::PodSet, validation::Errors};
@@ -79,7 +80,7 @@ impl LeaderWorkerSet {
         let (metadata, object) = stored_fields::split(object)?;
         let template = |name: &str| {
             let stored = template_of(&object, name)?;
-            let decoded = serde_json::from_value(without_nulls(stored));
+            let decoded = from_value(&without_nulls(stored));
             Some(decoded.map_err(|error| format!("spec.leaderWorkerTemplate.{name}: {error}")))
         };
         let leader: Option<PodTemplate> = template(LEADER).transpose()?;

@@ -60,7 +60,7 @@ pub struct Pod {
     pub status: PodStatus,
 }
 
-crds::decode_from_text!(Pod);
+crds::decode!(Pod);
 
 /// Observed state of a pod; unknown fields are in `rest`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]

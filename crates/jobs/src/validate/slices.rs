@@ -1,5 +1,6 @@
 //! Topology slices of pods: one topology and size, or up to three layers as JSON.
 
+use crds::decode::from_value;
 use crds::{
     names::annotations::{
         POD_SET_SLICE_REQUIRED_TOPOLOGY, POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS,
@@ -110,7 +111,7 @@ fn check_each(field: &str, layers: &[PodSetSliceTopologyConstraint], count: i32)
 pub(crate) fn layers(text: &str) -> Result<Vec<PodSetSliceTopologyConstraint>, String> {
     // In two steps: a syntax error gets Go's words, which the recorded refusals of upstream have.
     let value: Value = serde_json::from_str(text).map_err(|error| syntax_problem(text, &error))?;
-    serde_json::from_value(value).map_err(|error| error.to_string())
+    from_value(&value).map_err(|error| error.to_string())
 }
 
 fn syntax_problem(text: &str, error: &serde_json::Error) -> String {

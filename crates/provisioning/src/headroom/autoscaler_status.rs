@@ -8,7 +8,7 @@ use k8s_openapi::{
     NamespaceResourceScope, api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 use serde::Deserialize;
-use serde_json::{Error, Value};
+use serde_json::Error;
 
 use super::GroupHeadroom;
 use crate::api::resource;
@@ -120,8 +120,8 @@ impl NodeGroupStatus {
 impl Decode for AutoscalerStatus {
     /// A document that is not of the known format has no groups: it is free text of another program.
     #[inline(never)]
-    fn decode(value: Value) -> Result<Self, Error> {
-        let map = ConfigMap::decode(value)?;
+    fn decode_text(text: &str) -> Result<Self, Error> {
+        let map = ConfigMap::decode_text(text)?;
         let text = map.data.as_ref().and_then(|data| data.get(STATUS_KEY));
         let document = text.and_then(|text| serde_saphyr::from_str(text).ok());
         let StatusDocument { autoscaler_status, node_groups } = document.unwrap_or_default();
@@ -142,7 +142,7 @@ mod tests {
     fn decoded(text: &str) -> Vec<GroupHeadroom> {
         let map =
             json!({"metadata": {"name": "cluster-autoscaler-status"}, "data": {"status": text}});
-        AutoscalerStatus::decode(map).expect("a ConfigMap").scalable_groups().collect()
+        AutoscalerStatus::decode(&map).expect("a ConfigMap").scalable_groups().collect()
     }
 
     fn group(name: &str, health: &str, scale_up: &str) -> String {
@@ -175,6 +175,6 @@ mod tests {
         let text =
             "Cluster-autoscaler status at 2020-11-25:\nCluster-wide:\n  Health: Healthy (ready=4)";
         assert_eq!(decoded(text), []);
-        assert_eq!(AutoscalerStatus::decode(json!({})).expect("total").groups, []);
+        assert_eq!(AutoscalerStatus::decode(&json!({})).expect("total").groups, []);
     }
 }

@@ -5,13 +5,11 @@
 use std::collections::BTreeMap;
 
 use crds::{
-    decode::Decode,
     meta::{Condition, Taint, is_true},
     quantity::Quantity,
 };
 use k8s_openapi::{ClusterResourceScope, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use serde::Deserialize;
-use serde_json::{Error, Value};
 
 use super::{GroupHeadroom, NewNodeShape};
 use crate::api::resource;
@@ -103,19 +101,7 @@ resource!(
     "nodeclaims"
 );
 
-impl Decode for NodePool {
-    #[inline(never)]
-    fn decode(value: Value) -> Result<Self, Error> {
-        serde_json::from_value(value)
-    }
-}
-
-impl Decode for NodeClaim {
-    #[inline(never)]
-    fn decode(value: Value) -> Result<Self, Error> {
-        serde_json::from_value(value)
-    }
-}
+crds::decode!(NodePool, NodeClaim);
 
 /// The headroom of a NodePool; `None` if it makes no nodes, or if their shape is not known.
 #[must_use]
@@ -194,12 +180,13 @@ impl NodeClaim {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use crds::decode::Decode;
+    use serde_json::{Value, json};
 
     use super::*;
 
     fn pool(spec: &Value, resources: &Value) -> NodePool {
-        NodePool::decode(json!({
+        NodePool::decode(&json!({
             "metadata": {"name": "gpu"},
             "spec": spec,
             "status": {"resources": resources, "conditions": [{"type": "Ready", "status": "True"}]},
@@ -208,7 +195,7 @@ mod tests {
     }
 
     fn claim(name: &str, pool: &str, cpu: u32, initialized: &str) -> NodeClaim {
-        NodeClaim::decode(json!({
+        NodeClaim::decode(&json!({
             "metadata": {"name": name, "labels": {"karpenter.sh/nodepool": pool, "zone": "a"}},
             "spec": {"taints": [{"key": "gpu", "effect": "NoSchedule"}]},
             "status": {

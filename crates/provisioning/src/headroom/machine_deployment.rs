@@ -12,10 +12,10 @@ use crds::{
 };
 use k8s_openapi::{NamespaceResourceScope, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use serde::Deserialize;
-use serde_json::{Error, Value};
+use serde_json::Error;
 
 use super::NewNodeShape;
-use crate::api::resource;
+use crate::api::{OnlyMetadata, resource};
 
 /// The prefix of the annotations.
 const PREFIX: &str = "capacity.cluster-autoscaler.kubernetes.io/";
@@ -41,9 +41,8 @@ resource!(
 
 impl Decode for MachineDeployment {
     #[inline(never)]
-    fn decode(mut value: Value) -> Result<Self, Error> {
-        let metadata = value.get_mut("metadata").map(Value::take).unwrap_or_default();
-        let metadata = serde_json::from_value::<Option<ObjectMeta>>(metadata)?.unwrap_or_default();
+    fn decode_text(text: &str) -> Result<Self, Error> {
+        let metadata = serde_json::from_str::<OnlyMetadata>(text)?.metadata.unwrap_or_default();
         // Managed fields and labels would be most of what a store keeps.
         let ObjectMeta { name, namespace, annotations, resource_version, uid, .. } = metadata;
         let annotations = annotations
@@ -125,7 +124,7 @@ mod tests {
     fn deployment(annotations: &[(&str, &str)]) -> MachineDeployment {
         let annotations: BTreeMap<String, &str> =
             annotations.iter().map(|(key, value)| (format!("{PREFIX}{key}"), *value)).collect();
-        MachineDeployment::decode(json!({
+        MachineDeployment::decode(&json!({
             "metadata": {"namespace": "fleet", "name": "gpu", "annotations": annotations},
             "spec": {"replicas": 0, "clusterName": "east"},
         }))

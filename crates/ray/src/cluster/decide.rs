@@ -2,6 +2,7 @@
 //!
 //! Source: docs/reference/ray.md §3.
 
+use crds::decode::from_value;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -66,7 +67,7 @@ pub fn decide(
 
 /// The spec of a cluster that is run here.
 fn run_spec(cluster: &Value, pass: &mut Pass<'_>) -> Option<RayClusterSpec> {
-    let spec = match serde_json::from_value::<RayClusterSpec>(cluster["spec"].clone()) {
+    let spec = match from_value::<RayClusterSpec>(&cluster["spec"]) {
         Ok(spec) => spec,
         Err(error) => {
             let namespace = text(&cluster["metadata"]["namespace"]);

@@ -2,6 +2,7 @@
 //!
 //! Source: docs/reference/ray.md §8 "Children of RayJob".
 
+use crds::decode::from_value;
 use serde_json::{Value, json};
 
 use super::submission::{Submitter, dashboard_address, submitter_container};
@@ -211,7 +212,7 @@ impl JobAttempt<'_> {
 }
 
 fn cluster_spec(cluster: &Value) -> Result<RayClusterSpec, String> {
-    serde_json::from_value(cluster["spec"].clone()).map_err(|error| error.to_string())
+    from_value(&cluster["spec"]).map_err(|error| error.to_string())
 }
 
 fn default_container(spec: &RayClusterSpec) -> Value {

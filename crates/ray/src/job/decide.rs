@@ -2,6 +2,7 @@
 //!
 //! Source: docs/reference/ray.md §8.
 
+use crds::decode::from_value;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -125,7 +126,7 @@ fn begin(context: &JobContext<'_>, status: &mut AttemptStatus) {
 }
 
 fn checked(job: &Value, settings: &OperatorSettings) -> Result<RayJobSpec, InvalidJob> {
-    let spec = serde_json::from_value::<RayJobSpec>(job["spec"].clone()).map_err(|error| {
+    let spec = from_value::<RayJobSpec>(&job["spec"]).map_err(|error| {
         let message = format!("The RayJob spec is invalid: {error}");
         InvalidJob { reason: "InvalidRayJobSpec", message }
     })?;

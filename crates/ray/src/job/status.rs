@@ -2,6 +2,7 @@
 //!
 //! Source: docs/reference/ray.md §8.
 
+use crds::decode::from_value;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -54,7 +55,7 @@ impl AttemptStatus {
             Some(cluster) if cluster.is_object() => cluster,
             _ => no_cluster_status(),
         };
-        let fields: RayJobStatus = serde_json::from_value(value).unwrap_or_default();
+        let fields: RayJobStatus = from_value(&value).unwrap_or_default();
         Self { phase: JobPhase::parse(&fields.job_deployment_status), fields, cluster }
     }
 

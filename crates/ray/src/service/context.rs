@@ -1,5 +1,6 @@
 //! What all steps for a RayService read.
 
+use crds::decode::from_value;
 use crds::meta::is_controlled_by;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -105,7 +106,7 @@ impl<'a> ServiceContext<'a> {
         cluster: &Value,
         make: impl FnOnce(&ClusterContext<'_>) -> T,
     ) -> Option<T> {
-        let spec: RayClusterSpec = serde_json::from_value(cluster["spec"].clone()).ok()?;
+        let spec: RayClusterSpec = from_value(&cluster["spec"]).ok()?;
         let (settings, moment) = (self.settings, self.moment);
         Some(make(&ClusterContext {
             cluster,

@@ -2,6 +2,7 @@
 //!
 //! Source: docs/reference/ray.md §9.
 
+use crds::decode::from_value;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -60,7 +61,7 @@ pub fn decide(
         return Vec::new();
     }
     let mut pass = Pass::new(answers);
-    let decoded = serde_json::from_value::<RayServiceSpec>(service["spec"].clone());
+    let decoded = from_value::<RayServiceSpec>(&service["spec"]);
     let spec = decoded.as_ref().ok().cloned().unwrap_or_default();
     let context = ServiceContext { service, spec: &spec, children, settings, moment };
     // Before the validation, so that a service that became invalid can still be deleted.

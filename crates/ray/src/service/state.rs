@@ -2,6 +2,7 @@
 //!
 //! Source: docs/reference/ray.md §9.
 
+use crds::decode::from_value;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -64,7 +65,7 @@ impl ClusterSlot {
         // Without it, because the copy is not decoded.
         let copy = value.as_object_mut().and_then(|fields| fields.remove("rayClusterStatus"));
         let copy = copy.filter(Value::is_object);
-        let fields: RayServiceStatus = serde_json::from_value(value).unwrap_or_default();
+        let fields: RayServiceStatus = from_value(&value).unwrap_or_default();
         Self {
             cluster: fields.ray_cluster_name,
             applications: fields.application_statuses,

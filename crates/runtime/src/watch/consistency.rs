@@ -12,8 +12,8 @@ use tokio::time;
 use super::{
     Key,
     missed_events::{ObjectVersions, number},
-    watched_object::WatchedObject,
 };
+use crate::api_object::ApiObject;
 
 /// Timeout of a page.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -53,7 +53,7 @@ enum ListError {
 /// Repeats the check forever, once per interval. Without an interval the stream is always pending.
 pub(super) fn consistency_checks<'a>(
     watch: &'a str,
-    api: &'a Api<WatchedObject>,
+    api: &'a Api<ApiObject>,
     config: &'a Config,
     interval: Option<Duration>,
 ) -> impl Stream<Item = ConsistencyCheck> + 'a {
@@ -82,7 +82,7 @@ pub(super) fn consistency_checks<'a>(
     })
 }
 
-async fn list(api: &Api<WatchedObject>, config: &Config) -> Result<ObjectVersions, ListError> {
+async fn list(api: &Api<ApiObject>, config: &Config) -> Result<ObjectVersions, ListError> {
     let mut params = ListParams {
         label_selector: config.label_selector.clone(),
         field_selector: config.field_selector.clone(),
@@ -103,6 +103,6 @@ async fn list(api: &Api<WatchedObject>, config: &Config) -> Result<ObjectVersion
     }
 }
 
-fn entry(object: &PartialObjectMeta<WatchedObject>) -> Option<(Key, u64)> {
+fn entry(object: &PartialObjectMeta<ApiObject>) -> Option<(Key, u64)> {
     Some((Key::of(object), number(object.metadata.resource_version.as_deref()?)?))
 }

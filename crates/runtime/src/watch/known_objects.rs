@@ -10,8 +10,8 @@ use super::{
     Key, Unavailable, WatchChange,
     delivery::Decoder,
     missed_events::{ObjectVersions, Suspects, number},
-    watched_object::WatchedObject,
 };
+use crate::api_object::ApiObject;
 
 type ResourceVersion = Box<str>;
 
@@ -119,7 +119,7 @@ impl<K> KnownObjects<K> {
         self.unreadable.len()
     }
 
-    pub(super) fn handle(&mut self, event: Event<WatchedObject>) -> WatchEffect<K> {
+    pub(super) fn handle(&mut self, event: Event<ApiObject>) -> WatchEffect<K> {
         match event {
             Event::Init => {
                 // A list that was interrupted starts again with its first page.
@@ -135,7 +135,7 @@ impl<K> KnownObjects<K> {
         }
     }
 
-    fn list(&mut self, object: &WatchedObject) -> WatchEffect<K> {
+    fn list(&mut self, object: &ApiObject) -> WatchEffect<K> {
         let (key, version) = (Key::of(object), version(object));
         // An object that was sent decodes, so it is not decoded again.
         if same(self.known.get(&key), &version) {
@@ -169,7 +169,7 @@ impl<K> KnownObjects<K> {
         WatchChange::Reset { objects, removed }
     }
 
-    fn apply(&mut self, object: &WatchedObject) -> WatchEffect<K> {
+    fn apply(&mut self, object: &ApiObject) -> WatchEffect<K> {
         let (key, version) = (Key::of(object), version(object));
         if same(self.known.get(&key), &version) {
             // The version that the consumer has came back, after one that did not decode.
@@ -237,11 +237,11 @@ mod tests {
         }))
     }
 
-    fn good(name: &str, version: &str) -> WatchedObject {
+    fn good(name: &str, version: &str) -> ApiObject {
         serde_json::from_value(json_map(name, version)).expect("an object")
     }
 
-    fn bad(name: &str, version: &str) -> WatchedObject {
+    fn bad(name: &str, version: &str) -> ApiObject {
         let mut object = json_map(name, version);
         object["data"] = json!("not a map");
         assert!(serde_json::from_value::<ConfigMap>(object.clone()).is_err());
@@ -255,7 +255,7 @@ mod tests {
     /// Delivers a list. Returns name and version of each object sent, and the name of each object removed.
     fn list(
         known_objects: &mut KnownObjects<ConfigMap>,
-        objects: Vec<WatchedObject>,
+        objects: Vec<ApiObject>,
     ) -> (Vec<String>, Vec<String>) {
         known_objects.handle(Event::Init);
         for object in objects {

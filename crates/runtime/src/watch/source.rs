@@ -2,7 +2,7 @@
 
 use kube::{Api, Client, core::ApiResource, runtime::watcher::Config};
 
-use super::watched_object::WatchedObject;
+use crate::api_object::ApiObject;
 
 /// The objects of a watch: the cluster, all namespaces or one, and selectors.
 #[derive(Clone)]
@@ -45,7 +45,7 @@ impl WatchSource {
     }
 
     /// The objects of this kind.
-    pub(super) fn api(&self, resource: &ApiResource) -> Api<WatchedObject> {
+    pub(super) fn api(&self, resource: &ApiResource) -> Api<ApiObject> {
         match &self.namespace {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, resource),
             None => Api::all_with(self.client.clone(), resource),

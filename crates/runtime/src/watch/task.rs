@@ -17,8 +17,8 @@ use super::{
     delivery::{Decoder, Delivered, Delivery, ErasedObject, ReceiverClosed},
     known_objects::{KnownObjects, WatchEffect},
     metrics::SingleWatchMetrics,
-    watched_object::WatchedObject,
 };
+use crate::api_object::ApiObject;
 use crate::{Stop, error_chain::describe, jitter};
 
 /// Why a watch ended.
@@ -33,7 +33,7 @@ pub enum WatchEnd {
 /// A watch of objects of one resource.
 pub(super) struct WatchTask {
     name: String,
-    api: Api<WatchedObject>,
+    api: Api<ApiObject>,
     config: Config,
     metrics: SingleWatchMetrics,
     /// The interval of consistency checks, if any.
@@ -151,7 +151,7 @@ impl WatchTask {
         &self,
         known_objects: &mut KnownObjects<ErasedObject>,
         backoff: &mut WatchBackoff,
-        event: Event<WatchedObject>,
+        event: Event<ApiObject>,
         deliver: &Delivery,
     ) -> Delivered {
         // `Init` precedes the first request, so it is no sign of success.
@@ -229,7 +229,7 @@ impl WatchTask {
     async fn handle(
         &self,
         known_objects: &mut KnownObjects<ErasedObject>,
-        event: Event<WatchedObject>,
+        event: Event<ApiObject>,
         deliver: &Delivery,
     ) -> Delivered {
         let effect = known_objects.handle(event);

@@ -12,7 +12,7 @@ use super::{
     delivery::{Decoder, Delivery, ErasedObject, erased, to_channel, to_store},
     task::WatchTask,
 };
-use crate::{Stop, api_object::ApiObject};
+use crate::{Stop, api_object::parse_tree};
 
 /// A decoder of the texts of the objects of a kind.
 pub type DecodeFn<K> = fn(&str) -> Result<K, serde_json::Error>;
@@ -57,8 +57,8 @@ impl<K: Send + Sync + 'static> Watch<K> {
         source: &WatchSource,
         metrics: &WatchMetrics,
     ) -> Self {
-        let decode = move |text: &str| match serde_json::from_str(text) {
-            Ok(ApiObject(object)) => decode(object).map_err(|error| error.to_string()),
+        let decode = move |text: &str| match parse_tree(text) {
+            Ok(object) => decode(object).map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };
         Self::of_texts(name, (resource, decode), source, metrics)

@@ -10,7 +10,7 @@ fn object<K: CachedKind>(kind: &str, name: &str, spec: &Value) -> K {
     let version = if kind == "Namespace" { "v1" } else { "kueue.x-k8s.io/v1beta2" };
     let metadata = json!({"namespace": "team", "name": name, "labels": {"kueue": "yes"}});
     let object = json!({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec});
-    K::decode(object).expect("an object")
+    K::decode(&object).expect("an object")
 }
 
 fn local_queue(name: &str, cluster_queue: &str) -> LocalQueue {

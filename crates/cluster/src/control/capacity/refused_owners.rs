@@ -6,10 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ::jobs::{Gvk, integrations::controller};
+use crds::decode::from_value;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::core::{ApiResource, GroupVersionKind};
 use runtime::{watch::Key, write::Write, writer::WriteOutcome};
-use serde::Deserialize;
 
 use crate::control::{
     context::Context,
@@ -95,7 +95,8 @@ impl RefusedOwners {
         let WriteOutcome::Done(list) = answer else {
             return None;
         };
-        let metadata = ObjectMeta::deserialize(&listed_object(list)?["metadata"]).ok()?;
+        let metadata = listed_object(list)?.tree()["metadata"].take();
+        let metadata = from_value::<ObjectMeta>(&metadata).ok()?;
         if metadata.uid.as_deref() != Some(&*search.uid) {
             return None;
         }

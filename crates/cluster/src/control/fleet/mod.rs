@@ -332,7 +332,7 @@ impl FleetRegistry {
             self.identity_answered(name, &answer);
         }
         if let (Some(tracked), WriteOutcome::Done(value)) = (self.clusters.get_mut(name), answer) {
-            tracked.observe_answer(value);
+            tracked.observe_answer(&value);
             self.connections.registration_observed(name, tracked.object());
         }
     }
@@ -345,7 +345,7 @@ impl FleetRegistry {
     ) -> Option<Arc<AdmissionCheck>> {
         let tracked = self.checks.get_mut(&*ticket.target.key.name)?;
         if let WriteOutcome::Done(value) = answer {
-            tracked.observe_answer(value);
+            tracked.observe_answer(&value);
         }
         Some(Arc::clone(tracked.object()))
     }
@@ -353,6 +353,7 @@ impl FleetRegistry {
     fn identity_answered(&mut self, name: &str, answer: &WriteOutcome) {
         match answer {
             WriteOutcome::Done(object) => {
+                let object = object.tree();
                 let uid = object["metadata"]["annotations"][CLUSTER_UID].as_str();
                 self.connections.noted(name, uid.unwrap_or_default());
             }

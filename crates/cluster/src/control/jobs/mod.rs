@@ -491,7 +491,7 @@ impl Jobs {
             return self.remove(key, ctx);
         }
         if let WriteOutcome::Done(value) = answer {
-            tracked.observe_decoded(decode_job(kind, value));
+            tracked.observe_decoded(decode_job(kind, &value));
             if ticket.purpose == Purpose::Start {
                 self.announce_start(key, workloads, ctx);
             }

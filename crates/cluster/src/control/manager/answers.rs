@@ -43,7 +43,7 @@ impl ManagerControl {
 
     fn workload_created(&mut self, ticket: &Ticket, answer: WriteOutcome) {
         if let WriteOutcome::Done(value) = answer
-            && let Some(workload) = decode(value)
+            && let Some(workload) = decode(&value)
         {
             if ticket.purpose == Purpose::VariantCreate {
                 let event = ConcurrentAdmission::creation(ticket, &self.core);

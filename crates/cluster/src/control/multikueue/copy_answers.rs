@@ -2,8 +2,8 @@
 
 use ::jobs::JobGates;
 use crds::names::reasons::NAME_TAKEN;
-use runtime::{watch::Key, writer::WriteOutcome};
-use serde_json::Value;
+use kube::Resource;
+use runtime::{api_object::ApiObject, watch::Key, writer::WriteOutcome};
 
 use super::{
     DispatchInputs,
@@ -53,16 +53,16 @@ impl CopyAnswer<'_> {
                 ctx.agenda.workloads(concerned);
             }
             // The copy is gone, and only the watch may report it; until then it is not deleted again.
-            WriteOutcome::Done(value) if is_status(&value) && self.is_observed() => {
+            WriteOutcome::Done(value) if value.is_status() && self.is_observed() => {
                 let until = after(ctx.now, REMOVAL_SHOWN_WITHIN);
                 ctx.outbox.writes_mut().await_removal(ticket.target.clone(), until);
                 ctx.agenda.at(until, ticket.waiter.clone());
             }
             WriteOutcome::Done(value) => {
                 self.count_dispatch(workload, inputs.workloads, ctx);
-                let value = Some(value).filter(|value| !is_status(value));
+                let object = Some(&value).filter(|object| !object.is_status());
                 // The clone of an earlier slice goes once no job names it.
-                ctx.agenda.workloads(self.copy_written(value, gates));
+                ctx.agenda.workloads(self.copy_written(object, gates));
             }
             WriteOutcome::Gone if !ticket.purpose.is_create() => {
                 ctx.agenda.workloads(self.copy_gone(gates));
@@ -105,24 +105,26 @@ impl CopyAnswer<'_> {
     }
 
     /// Records the object that a write was answered with. Returns the Workloads that a job named or names.
-    fn copy_written(&mut self, value: Option<Value>, gates: JobGates) -> Vec<Key> {
+    fn copy_written(&mut self, object: Option<&ApiObject>, gates: JobGates) -> Vec<Key> {
         let (worker, key) = (&mut *self.worker, &self.ticket.target.key);
         match &self.ticket.target.subject {
             Subject::Job(kind) => {
                 let job = JobKey::new(kind, key);
-                worker.jobs.observe_answer(&job, value.and_then(|value| decode_job(kind, value)));
+                worker
+                    .jobs
+                    .observe_answer(&job, object.and_then(|object| decode_job(kind, object)));
                 worker.job_observed(&job, gates)
             }
             _ => {
-                worker.clones.observe_answer(key, value.and_then(decode));
+                worker.clones.observe_answer(key, object.and_then(decode));
                 Vec::new()
             }
         }
     }
 
     /// Records what a read of one name found. Without an object the copy is gone, unless a newer version of it was observed.
-    fn copy_read(&mut self, list: &Value, gates: JobGates) -> Vec<Key> {
-        let version = list["metadata"]["resourceVersion"].as_str();
+    fn copy_read(&mut self, list: &ApiObject, gates: JobGates) -> Vec<Key> {
+        let version = list.meta().resource_version.as_deref();
         let read_at = version.and_then(|text| text.parse().ok());
         let (worker, key) = (&*self.worker, &self.ticket.target.key);
         let known = match &self.ticket.target.subject {
@@ -130,7 +132,7 @@ impl CopyAnswer<'_> {
             _ => worker.clones.get(key).map(|one| one.version()),
         };
         match listed_object(list) {
-            Some(object) => self.copy_written(Some(object.clone()), gates),
+            Some(object) => self.copy_written(Some(&object), gates),
             None if known.is_none_or(|known| Some(known) <= read_at) => self.copy_gone(gates),
             None => Vec::new(),
         }
@@ -248,11 +250,6 @@ fn create_refusal(
         | WriteOutcome::Stale
         | WriteOutcome::Unknown(_) => None,
     }
-}
-
-/// Whether an answer is the status of a deletion that is done, and no object.
-fn is_status(answer: &Value) -> bool {
-    answer.get("kind").and_then(Value::as_str) == Some("Status")
 }
 
 fn subject_name(subject: &Subject) -> String {

@@ -119,7 +119,7 @@ impl IncarnationRecord {
     pub(super) fn answered(&mut self, answer: WriteOutcome) -> bool {
         match answer {
             WriteOutcome::Done(value) => {
-                let Some(object) = decode::<ConfigMap>(value) else {
+                let Some(object) = decode::<ConfigMap>(&value) else {
                     return false;
                 };
                 self.observed = Some(Tracked::new(object));

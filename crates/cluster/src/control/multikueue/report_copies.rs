@@ -90,10 +90,10 @@ impl ReportCopy {
             // A user deleted it, or the registration did; it is created again with the next report.
             (written, WriteOutcome::Gone) => *written = None,
             (Some(tracked), WriteOutcome::Done(value)) => {
-                tracked.observe_answer(value);
+                tracked.observe_answer(&value);
             }
             (written, WriteOutcome::Done(value)) => {
-                *written = decode::<ClusterCapacity>(value).map(Tracked::new);
+                *written = decode::<ClusterCapacity>(&value).map(Tracked::new);
                 // A created copy has no status yet.
                 self.not_before = None;
             }

@@ -361,9 +361,9 @@ impl WorkerClusters {
         };
         if let WriteOutcome::Done(value) = answer {
             // Written again, it would be dropped again.
-            worker.drops_entries = !label_keys::has_entry(&value, &self.origin);
+            worker.drops_entries = !label_keys::has_entry(&value.tree(), &self.origin);
             if let Some(capacity) = worker.capacity_mut() {
-                capacity.observe_answer(value);
+                capacity.observe_answer(&value);
             }
         }
         worker.note_heartbeat(ctx.now);

@@ -46,7 +46,7 @@ fn an_object_is_free_again_when_its_write_is_done() {
     let ticket = submit(&mut outbox, &target, stamp(5));
     assert!(!outbox.writes().is_free(&target, &stamp(5), NOW));
     assert!(outbox.writes().is_in_flight(&target));
-    let settled = outbox.settle(&ticket, &WriteOutcome::Done(Value::Null), NOW, &mut agenda);
+    let settled = outbox.settle(&ticket, &WriteOutcome::done(Value::Null), NOW, &mut agenda);
     assert_eq!(settled.base, Some(stamp(5)));
     assert!(outbox.writes().is_free(&target, &stamp(5), NOW));
     assert!(agenda.take_jobs().contains(&job("waiter")), "the waiter is evaluated");
@@ -62,11 +62,11 @@ fn another_machine_writes_an_object_after_the_answer_to_the_first() {
     let (newer, object) = (stamp(6), &target);
     assert!(!outbox.is_free_or_wait((object, &newer), &other, NOW, &mut agenda));
     assert!(agenda.take_jobs().is_empty());
-    outbox.settle(&ticket, &WriteOutcome::Done(Value::Null), NOW, &mut agenda);
+    outbox.settle(&ticket, &WriteOutcome::done(Value::Null), NOW, &mut agenda);
     assert!(agenda.take_jobs().contains(&job("other")));
     assert!(outbox.is_free_or_wait((object, &newer), &other, NOW, &mut agenda));
     let ticket = submit(&mut outbox, &target, stamp(6));
-    outbox.settle(&ticket, &WriteOutcome::Done(Value::Null), NOW, &mut agenda);
+    outbox.settle(&ticket, &WriteOutcome::done(Value::Null), NOW, &mut agenda);
     assert!(!agenda.take_jobs().contains(&job("other")), "it waited once");
 }
 
@@ -101,7 +101,7 @@ fn backoff_doubles_with_failures_and_ends_with_success() {
     }
     assert_eq!(pauses, [200, 400, 800, 1600, 3200, 6400, 12800, 25600, 30000]);
     let ticket = submit(&mut outbox, &target, stamp(5));
-    outbox.settle(&ticket, &WriteOutcome::Done(Value::Null), now, &mut agenda);
+    outbox.settle(&ticket, &WriteOutcome::done(Value::Null), now, &mut agenda);
     let ticket = submit(&mut outbox, &target, stamp(6));
     let settled = outbox.settle(&ticket, &unknown(), now, &mut agenda);
     assert_eq!(settled.retry_at, Some(now + 200.milliseconds()));
@@ -123,7 +123,7 @@ fn a_create_on_a_worker_without_an_answer_may_be_applied_until_a_read_settles_it
     outbox.settle(&read, &unknown(), much_later, &mut agenda);
     assert!(outbox.writes().is_unsettled(&target), "the read had no answer either");
     let read = submit_for(Purpose::Settle, &mut outbox, &target, Stamp::default());
-    outbox.settle(&read, &WriteOutcome::Done(json!({"items": []})), much_later, &mut agenda);
+    outbox.settle(&read, &WriteOutcome::done(json!({"items": []})), much_later, &mut agenda);
     assert!(!outbox.writes().is_unsettled(&target));
     assert!(outbox.writes().is_free(&target, &Stamp::default(), much_later));
     assert_eq!(outbox.writes().failures(&target), 1, "the failures count on");
@@ -136,7 +136,7 @@ fn an_answer_to_an_earlier_write_of_the_same_name_settles_nothing() {
     let create = submit(&mut outbox, &target, Stamp::default());
     assert!(outbox.writes().is_free(&target, &stamp(7), NOW), "the watch has reported the object");
     submit(&mut outbox, &target, stamp(7));
-    let settled = outbox.settle(&create, &WriteOutcome::Done(Value::Null), NOW, &mut agenda);
+    let settled = outbox.settle(&create, &WriteOutcome::done(Value::Null), NOW, &mut agenda);
     assert_eq!(settled.base, None);
     assert!(outbox.writes().is_in_flight(&target));
     assert!(agenda.take_jobs().contains(&job("waiter")), "the waiter is evaluated all the same");

@@ -9,8 +9,7 @@ use ::jobs::{JobObject, Kind};
 use crds::decode::Decode;
 use jiff::{SignedDuration, Timestamp};
 use kube::Resource;
-use runtime::writer::WriteOutcome;
-use serde_json::Value;
+use runtime::{api_object::ApiObject, writer::WriteOutcome};
 
 use super::writes::Stamp;
 use crate::control::key_map::KeyMap;
@@ -87,19 +86,19 @@ impl<K: Resource> Tracked<K> {
 
 impl<K: Resource + Decode> Tracked<K> {
     /// The same for an answer that is not decoded yet. The answer to a deletion is a status and is ignored.
-    pub(crate) fn observe_answer(&mut self, answer: Value) -> bool {
+    pub(crate) fn observe_answer(&mut self, answer: &ApiObject) -> bool {
         self.observe_decoded(decode::<K>(answer))
     }
 }
 
 /// The object of an answer.
-pub(crate) fn decode<K: Decode>(answer: Value) -> Option<K> {
-    K::decode(answer).ok()
+pub(crate) fn decode<K: Decode>(answer: &ApiObject) -> Option<K> {
+    K::decode_text(answer.text()).ok()
 }
 
 /// The job of an answer.
-pub(crate) fn decode_job(kind: &Kind, answer: Value) -> Option<JobObject> {
-    kind.decode(answer).ok()
+pub(crate) fn decode_job(kind: &Kind, answer: &ApiObject) -> Option<JobObject> {
+    kind.decode_text(answer.text()).ok()
 }
 
 /// Records an object in the map of its kind; `None` removes it.
@@ -140,11 +139,11 @@ pub(crate) fn answer_single<K: Resource + Decode>(
 ) {
     match (&mut *known, answer) {
         (Some(tracked), WriteOutcome::Done(value)) => {
-            tracked.observe_answer(value);
+            tracked.observe_answer(&value);
         }
         // The watch has shown the deletion before the answer to an earlier write: the object in it does not exist any more.
         (None, WriteOutcome::Done(value)) if is_create => {
-            *known = decode::<K>(value).map(Tracked::new);
+            *known = decode::<K>(&value).map(Tracked::new);
         }
         (_, WriteOutcome::Gone) => *known = None,
         _ => {}
@@ -170,7 +169,7 @@ mod tests {
 
     use super::*;
 
-    fn value(version: &str) -> Value {
+    fn value(version: &str) -> serde_json::Value {
         json!({
             "apiVersion": "v1", "kind": "ConfigMap",
             "metadata": { "name": "a", "uid": "u", "resourceVersion": version, "managedFields": [] },
@@ -184,7 +183,7 @@ mod tests {
     #[test]
     fn an_older_observation_does_not_replace_a_newer_one() {
         let mut tracked = Tracked::new(object("5"));
-        assert!(tracked.observe_answer(value("9")));
+        assert!(tracked.observe_answer(&value("9").into()));
         assert!(!tracked.observe(object("7")));
         assert!(!tracked.observe(object("9")), "the watch repeats the answer");
         assert!(tracked.observe(object("10")));
@@ -196,8 +195,8 @@ mod tests {
         let mut tracked = Tracked::new(object("5"));
         let mut other = value("9");
         other["metadata"]["uid"] = json!("another");
-        assert!(!tracked.observe_answer(other.clone()));
-        assert!(!tracked.observe_answer(json!({"kind": "Status"})));
+        assert!(!tracked.observe_answer(&other.clone().into()));
+        assert!(!tracked.observe_answer(&json!({"kind": "Status"}).into()));
         assert!(tracked.observe(serde_json::from_value::<ConfigMap>(other).expect("decodes")));
     }
 }

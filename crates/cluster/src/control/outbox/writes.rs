@@ -14,13 +14,12 @@ use std::time::Duration;
 
 use dispatch::{CreateAnswer, ReadAnswer, UnsettledCreates};
 use jiff::Timestamp;
-use runtime::writer::WriteOutcome;
-use serde_json::Value;
+use runtime::{api_object::ApiObject, writer::WriteOutcome};
 
 use super::{
     order::{Target, Ticket, TicketId},
     purpose::Purpose,
-    tracked::after,
+    tracked::{after, version},
 };
 use crate::control::{key_map::KeyMap, time::engine_time, timers::Reevaluation};
 
@@ -288,7 +287,7 @@ impl Writes {
 
 fn create_answer(answer: &WriteOutcome) -> CreateAnswer {
     match answer {
-        WriteOutcome::Done(object) => CreateAnswer::Stored(version_of(object)),
+        WriteOutcome::Done(object) => CreateAnswer::Stored(version(object)),
         WriteOutcome::Gone | WriteOutcome::Refused { .. } => CreateAnswer::Refused,
         // The object may be ours, and the watch late.
         WriteOutcome::Exists | WriteOutcome::Stale | WriteOutcome::Unknown(_) => {
@@ -301,7 +300,7 @@ fn create_answer(answer: &WriteOutcome) -> CreateAnswer {
 fn read_answer(answer: &WriteOutcome) -> ReadAnswer {
     match answer {
         WriteOutcome::Done(list) => match listed_object(list) {
-            Some(object) => ReadAnswer::Present(version_of(object)),
+            Some(object) => ReadAnswer::Present(version(&object)),
             None => ReadAnswer::Absent,
         },
         // The worker does not serve the kind.
@@ -314,13 +313,10 @@ fn read_answer(answer: &WriteOutcome) -> ReadAnswer {
 }
 
 /// The object of a list of one name.
-pub(crate) fn listed_object(list: &Value) -> Option<&Value> {
-    list["items"].as_array()?.first()
-}
-
-fn version_of(object: &Value) -> u64 {
-    let version = object["metadata"]["resourceVersion"].as_str();
-    version.and_then(|text| text.parse().ok()).unwrap_or(0)
+pub(crate) fn listed_object(list: &ApiObject) -> Option<ApiObject> {
+    let mut list = list.tree();
+    let items = list["items"].as_array_mut()?;
+    items.drain(..).next().map(ApiObject::from)
 }
 
 impl WriteState {

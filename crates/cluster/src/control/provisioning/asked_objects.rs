@@ -4,8 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use crds::{decode::Decode, names::KUEUE_GROUP};
 use kube::Resource;
-use runtime::watch::Key;
-use serde_json::Value;
+use runtime::{api_object::ApiObject, watch::Key};
 
 use crate::control::{
     key_map::KeyMap,
@@ -59,10 +58,9 @@ impl<K: Resource<DynamicType = ()> + Decode> AskedObjects<K> {
     }
 
     /// Records the object that a write was answered with. Returns the Workloads that it concerns.
-    pub(super) fn observe_answer(&mut self, key: &Key, answer: Value) -> Vec<Key> {
+    pub(super) fn observe_answer(&mut self, key: &Key, answer: &ApiObject) -> Vec<Key> {
         // A deletion without finalizers is answered with a status.
-        let is_object = answer["kind"] == *K::kind(&());
-        let object = decode::<K>(answer).filter(|_| is_object);
+        let object = Some(answer).filter(|answer| !answer.is_status()).and_then(decode::<K>);
         self.observe(key, object.map(Arc::new))
     }
 

@@ -96,7 +96,7 @@ impl ProvisioningChecks {
     /// Takes the answer to a write of a check.
     pub(super) fn answered(&mut self, name: &str, answer: WriteOutcome) {
         if let (Some(tracked), WriteOutcome::Done(value)) = (self.checks.get_mut(name), answer) {
-            tracked.observe_answer(value);
+            tracked.observe_answer(&value);
         }
     }
 

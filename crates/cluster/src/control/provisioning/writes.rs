@@ -137,8 +137,8 @@ impl Provisioning {
                         .for_each(|one| ctx.outbox.publish(creation(one, &key.name)));
                 }
                 match is_request {
-                    true => self.requests.observe_answer(key, value),
-                    false => self.templates.observe_answer(key, value),
+                    true => self.requests.observe_answer(key, &value),
+                    false => self.templates.observe_answer(key, &value),
                 }
             }
             // Only if nothing newer was observed: a successor of the name stays.

@@ -292,27 +292,27 @@ impl Queues {
         match ticket.target.subject {
             Subject::ClusterQueue => {
                 let queue = self.cluster_queues.get_mut(&*key.name);
-                queue.is_some_and(|queue| queue.tracked.observe_answer(value))
+                queue.is_some_and(|queue| queue.tracked.observe_answer(&value))
             }
             Subject::LocalQueue => {
                 let queue = self.local_queues.get_mut(key);
-                queue.is_some_and(|queue| queue.tracked.observe_answer(value))
+                queue.is_some_and(|queue| queue.tracked.observe_answer(&value))
             }
             Subject::Cohort => {
                 let cohort = self.cohorts.get_mut(&*key.name);
-                cohort.is_some_and(|cohort| cohort.tracked.observe_answer(value))
+                cohort.is_some_and(|cohort| cohort.tracked.observe_answer(&value))
             }
             Subject::AdmissionCheck => {
                 let check = self.checks.get_mut(&*key.name);
-                check.is_some_and(|check| check.observe_answer(value))
+                check.is_some_and(|check| check.observe_answer(&value))
             }
             Subject::Topology => {
                 let topology = self.topologies.get_mut(&*key.name);
-                topology.is_some_and(|topology| topology.observe_answer(value))
+                topology.is_some_and(|topology| topology.observe_answer(&value))
             }
             Subject::ResourceFlavor => {
                 let flavor = self.resource_flavors.get_mut(&*key.name);
-                flavor.is_some_and(|flavor| flavor.observe_answer(value))
+                flavor.is_some_and(|flavor| flavor.observe_answer(&value))
             }
             _ => false,
         };

@@ -149,7 +149,7 @@ impl Worker {
         }
         self.version += 1;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
-        let answer = WriteOutcome::Done(object.clone());
+        let answer = WriteOutcome::done(object.clone());
         self.control.answered(&order.ticket, answer, NOW);
     }
 

@@ -58,7 +58,7 @@ fn admission_is_blocked_while_admitted_pods_are_not_ready_if_configured() {
     assert_eq!(reserved(&step), ["a"]);
     let order = step.orders.into_iter().find(|order| order.ticket.purpose == Purpose::Reserve);
     let ticket = order.expect("the order").ticket;
-    let answer = WriteOutcome::Done(admitted("a", "40", false));
+    let answer = WriteOutcome::done(admitted("a", "40", false));
     control.answered(&ticket, answer, NOW);
     let later = NOW + jiff::SignedDuration::from_secs(5);
     let step = control.decide(later);
@@ -76,7 +76,7 @@ fn admission_is_blocked_while_admitted_pods_are_not_ready_if_configured() {
     let status = json!({"conditions": [
         {"type": "QuotaReserved", "status": "False", "reason": "WaitingForPodsReady", "message": ""},
     ]});
-    let answer = WriteOutcome::Done(alone("bb", "42", &status));
+    let answer = WriteOutcome::done(alone("bb", "42", &status));
     control.answered(&pending.ticket.clone(), answer, later);
     assert_eq!(reserved(&control.decide(later)), ["bb"]);
 }

@@ -155,7 +155,7 @@ impl Cluster {
             json_merge(&mut object, &body);
         }
         self.store(&name, object);
-        let answer = WriteOutcome::Done(self.workloads[&name].clone());
+        let answer = WriteOutcome::done(self.workloads[&name].clone());
         self.control.answered(&order.ticket, answer, self.now);
     }
 

@@ -160,7 +160,7 @@ fn note(control: &mut ManagerControl, answer: impl Fn(&Value) -> WriteOutcome) -
 }
 
 fn done(body: &Value) -> WriteOutcome {
-    WriteOutcome::Done(body.clone())
+    WriteOutcome::done(body.clone())
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn conditions(control: &mut ManagerControl, now: Timestamp) -> Vec<(String, Stri
         object["metadata"]["resourceVersion"] = json!(now.as_second().to_string());
         object["spec"] = json!({});
         let active = object["status"]["conditions"][0].clone();
-        control.answered(&order.ticket, WriteOutcome::Done(object), now);
+        control.answered(&order.ticket, WriteOutcome::done(object), now);
         let text = |field: &str| active[field].as_str().unwrap_or_default().to_owned();
         (text("status"), text("message"))
     };

@@ -35,7 +35,7 @@ fn written(control: &mut ManagerControl, now: Timestamp) -> Option<Vec<String>> 
     let object = json!({
         "metadata": {"name": "east", "resourceVersion": version}, "spec": {}, "status": body["status"],
     });
-    control.answered(&order.ticket.clone(), WriteOutcome::Done(object), now);
+    control.answered(&order.ticket.clone(), WriteOutcome::done(object), now);
     Some(words)
 }
 

@@ -132,7 +132,7 @@ pub(super) fn done(
 ) {
     let order = step.orders.iter().find(|order| order.ticket.purpose.name() == purpose);
     let ticket = order.expect("it was ordered").ticket.clone();
-    control.answered(&ticket, WriteOutcome::Done(value), now);
+    control.answered(&ticket, WriteOutcome::done(value), now);
 }
 
 fn gone(control: &mut ManagerControl) {
@@ -263,7 +263,7 @@ fn a_create_in_flight_when_a_worker_is_lost_may_still_be_applied() {
     assert_eq!(orders(&reads), ["east settle", "east settle"], "time settles nothing");
     for order in &reads.orders {
         let nothing = json!({"metadata": {"resourceVersion": "90"}, "items": []});
-        control.answered(&order.ticket, WriteOutcome::Done(nothing), later);
+        control.answered(&order.ticket, WriteOutcome::done(nothing), later);
     }
     let late = orders(&control.decide(later));
     assert!(late.contains(&"hub raise-epoch".to_owned()), "nothing came of them: {late:?}");
@@ -285,7 +285,7 @@ fn a_read_finds_the_copy_that_a_create_without_an_answer_has_made() {
     for order in reads.orders.iter().filter(|order| order.ticket.purpose == Purpose::Settle) {
         let object = if order.ticket.target.subject == Subject::Workload { &clone } else { &copy };
         let list = json!({"metadata": {"resourceVersion": "90"}, "items": [object]});
-        control.answered(&order.ticket, WriteOutcome::Done(list), later);
+        control.answered(&order.ticket, WriteOutcome::done(list), later);
     }
     assert!(orders(&control.decide(later)).contains(&"hub dispatched".to_owned()));
 }
@@ -449,7 +449,7 @@ fn hazard_6_a_job_of_another_owner_under_the_name_of_a_copy_is_a_refusal() {
         let step = match read {
             Some(read) => {
                 let nothing = json!({"metadata": {"resourceVersion": "90"}, "items": []});
-                control.answered(&read.ticket, WriteOutcome::Done(nothing), now);
+                control.answered(&read.ticket, WriteOutcome::done(nothing), now);
                 control.decide(now)
             }
             None => step,

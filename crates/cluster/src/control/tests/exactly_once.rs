@@ -135,7 +135,7 @@ fn the_leader_claims_a_worker_before_it_writes_there_and_creates_after_the_first
     for order in &step.orders {
         if order.ticket.purpose == Purpose::Settle {
             let nothing = json!({"metadata": {"resourceVersion": "63"}, "items": []});
-            control.answered(&order.ticket, WriteOutcome::Done(nothing), NOW);
+            control.answered(&order.ticket, WriteOutcome::done(nothing), NOW);
         }
     }
     let step = control.decide(NOW);
@@ -200,7 +200,7 @@ fn message_written(control: &mut ManagerControl, step: &Decisions, now: Timestam
 fn condition_written(control: &mut ManagerControl, step: &Decisions, now: Timestamp) {
     for order in &step.orders {
         if order.ticket.purpose == Purpose::ClusterCondition {
-            control.answered(&order.ticket, WriteOutcome::Done(json!({})), now);
+            control.answered(&order.ticket, WriteOutcome::done(json!({})), now);
         }
     }
 }
@@ -293,7 +293,7 @@ fn a_job_that_asks_for_exactly_once_gets_leases_and_stamps_under_any_policy() {
         for order in &step.orders {
             if order.ticket.purpose == Purpose::Settle {
                 let nothing = json!({"metadata": {"resourceVersion": "63"}, "items": []});
-                control.answered(&order.ticket, WriteOutcome::Done(nothing), NOW);
+                control.answered(&order.ticket, WriteOutcome::done(nothing), NOW);
             }
         }
         let step = control.decide(NOW);

@@ -54,7 +54,7 @@ fn stored<C: Control>(
     let mut after = object.clone();
     after["metadata"]["resourceVersion"] = json!(version.to_string());
     after["status"] = status.clone();
-    control.answered(ticket, WriteOutcome::Done(after), now);
+    control.answered(ticket, WriteOutcome::done(after), now);
     let events = control.decide(now).events.into_iter();
     let about_pods = events.filter(|event| event.reason == "PodsFailing").map(|event| event.note);
     (failing(&status), about_pods.collect())

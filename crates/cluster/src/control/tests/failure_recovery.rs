@@ -76,7 +76,7 @@ fn it_is_ended_a_minute_after_its_grace_period_and_then_deleted() {
     );
     let event = format!("p kueue-pod-termination-controller KueueForcefullyDeleted: {message}");
     assert_eq!(cluster.take_events(), [event]);
-    answer(&mut cluster, &orders[0], WriteOutcome::Done(marked(11)));
+    answer(&mut cluster, &orders[0], WriteOutcome::done(marked(11)));
     let orders = decide(&mut cluster);
     assert_eq!(purposes(&orders), ["forcefully-delete"]);
     let delete: Value = serde_json::from_slice(orders[0].write.request().body()).expect("JSON");
@@ -87,7 +87,7 @@ fn it_is_ended_a_minute_after_its_grace_period_and_then_deleted() {
     // A finalizer keeps it. The watch is late.
     let mut kept = marked(12);
     kept["metadata"]["deletionGracePeriodSeconds"] = json!(0);
-    answer(&mut cluster, &orders[0], WriteOutcome::Done(kept));
+    answer(&mut cluster, &orders[0], WriteOutcome::done(kept));
     assert!(decide(&mut cluster).is_empty());
 }
 
@@ -96,7 +96,7 @@ fn a_late_watch_does_not_undo_the_answer_to_a_write() {
     let mut cluster = Cluster::new();
     cluster.observe(unreachable()).observe(shown(pod(10, &json!({})))).wait(90);
     let orders = decide(&mut cluster);
-    answer(&mut cluster, &orders[0], WriteOutcome::Done(marked(12)));
+    answer(&mut cluster, &orders[0], WriteOutcome::done(marked(12)));
     cluster.observe(shown(pod(11, &json!({}))));
     assert_eq!(purposes(&decide(&mut cluster)), ["forcefully-delete"]);
 }
@@ -159,6 +159,6 @@ fn a_refused_write_is_repeated_later_and_a_successor_of_the_name_is_left_alone()
         "uid": "other", "deletionTimestamp": null, "deletionGracePeriodSeconds": null,
     }});
     cluster.observe(shown(pod(20, &successor)));
-    answer(&mut cluster, &orders[0], WriteOutcome::Done(marked(11)));
+    answer(&mut cluster, &orders[0], WriteOutcome::done(marked(11)));
     assert!(decide(&mut cluster).is_empty());
 }

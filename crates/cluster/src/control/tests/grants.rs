@@ -56,7 +56,7 @@ impl ManagedAgent {
                 let version = (100 + self.beats).to_string();
                 let spec = json!({"holderIdentity": "boot"});
                 let beat = lease("sluice-agent", &version, &number, &spec);
-                self.control.answered(&order.ticket, WriteOutcome::Done(beat), now);
+                self.control.answered(&order.ticket, WriteOutcome::done(beat), now);
             }
             purposes.push(purpose.name());
         }

@@ -21,7 +21,7 @@ const STATUS: &str = "autoscalerStatus: Running\nnodeGroups:\n\
 - name: unknown\n  health: {status: Healthy, cloudProviderTarget: 0, maxSize: 9}\n";
 
 fn listed<K: Decode>(objects: Vec<Value>) -> Change<K> {
-    let decode = |value| std::sync::Arc::new(K::decode(value).expect("an object"));
+    let decode = |value: Value| std::sync::Arc::new(K::decode(&value).expect("an object"));
     Change::Reset { objects: objects.into_iter().map(decode).collect(), removed: vec![] }
 }
 

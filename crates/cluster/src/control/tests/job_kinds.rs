@@ -297,7 +297,7 @@ fn reported_kinds(
         stored["status"][field] = value.clone();
     }
     stored["metadata"]["resourceVersion"] = json!((now.as_second() + 2).to_string());
-    control.answered(&order.ticket, WriteOutcome::Done(stored.clone()), now);
+    control.answered(&order.ticket, WriteOutcome::done(stored.clone()), now);
     // The answer is compared with the capacity once, so that only a change makes another report.
     assert!(control.decide(now + Duration::from_secs(9)).orders.is_empty());
     let kinds = stored["status"]["kinds"].as_array()?.iter();

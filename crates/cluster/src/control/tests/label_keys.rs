@@ -110,7 +110,7 @@ fn two_managers_of_one_worker_write_their_own_entries_only() {
     let mut stored = capacity();
     stored["metadata"]["resourceVersion"] = json!("21");
     stored["spec"] = json!({"managers": [other, own]});
-    control.answered(&ticket, WriteOutcome::Done(stored), NOW);
+    control.answered(&ticket, WriteOutcome::done(stored), NOW);
     assert!(asked(&control.decide(NOW)).is_none());
     // The other manager writes: nothing of ours has changed.
     let grown = json!({"origin": "other", "cluster": "hub-2", "labelKeys": ["rack", "row"]});
@@ -151,6 +151,6 @@ fn a_worker_that_drops_the_entry_is_not_asked_at_api_speed() {
     let ticket = asked(&step).expect("a write").ticket.clone();
     let mut stored = capacity();
     stored["metadata"]["resourceVersion"] = json!("21");
-    control.answered(&ticket, WriteOutcome::Done(stored), NOW);
+    control.answered(&ticket, WriteOutcome::done(stored), NOW);
     assert!(asked(&control.decide(NOW)).is_none(), "its CRD is of an earlier version");
 }

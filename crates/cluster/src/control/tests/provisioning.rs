@@ -102,7 +102,7 @@ impl Scene {
         let outcome = match target.subject {
             Subject::AdmissionCheck => {
                 self.change_check(&body(order));
-                WriteOutcome::Done(self.check.clone())
+                WriteOutcome::done(self.check.clone())
             }
             Subject::ProvisioningRequest | Subject::PodTemplate => {
                 self.writes.push(format!("{} {name}", purpose.name()));
@@ -125,7 +125,7 @@ impl Scene {
         }
         if order.write.request().method() == "DELETE" {
             self.objects.remove(name);
-            return WriteOutcome::Done(json!({"kind": "Status", "status": "Success"}));
+            return WriteOutcome::done(json!({"kind": "Status", "status": "Success"}));
         }
         let version = self.version();
         let mut object = self.objects.get(name).cloned().unwrap_or_else(|| json!({}));
@@ -135,7 +135,7 @@ impl Scene {
             object["metadata"]["uid"] = json!(format!("uid-{name}-{version}"));
         }
         self.objects.insert(name.to_owned(), object.clone());
-        WriteOutcome::Done(object)
+        WriteOutcome::done(object)
     }
 
     /// The autoscaler sets a condition of a request.

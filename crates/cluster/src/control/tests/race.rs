@@ -447,7 +447,7 @@ fn an_eviction_on_a_worker_is_an_event_and_one_out_of_sync_a_warning() {
         let step = control.decide(NOW);
         let order = step.orders.iter().find(|one| one.ticket.purpose == Purpose::Retry);
         let order = order.unwrap_or_else(|| panic!("{reason}: {:?}", orders(&step)));
-        control.answered(&order.ticket, WriteOutcome::Done(recorded("90", "Retry")), NOW);
+        control.answered(&order.ticket, WriteOutcome::done(recorded("90", "Retry")), NOW);
         let step = control.decide(NOW);
         let found = events(&step);
         assert!(found.len() == 1 && found[0].starts_with(expected), "{found:?}");

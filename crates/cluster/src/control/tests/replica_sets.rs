@@ -109,7 +109,7 @@ fn create_all(control: &mut ManagerControl, step: &Decisions) -> Vec<Value> {
         })
         .collect();
     for (ticket, workload) in &created {
-        control.answered(ticket, WriteOutcome::Done(workload.clone()), NOW);
+        control.answered(ticket, WriteOutcome::done(workload.clone()), NOW);
     }
     created.into_iter().map(|(_, workload)| workload).collect()
 }
@@ -219,7 +219,7 @@ fn a_waiting_replica_shows_that_its_pods_are_not_ready_once_it_has_some() {
     let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");
     workload["status"] = body["status"].clone();
     workload["metadata"]["resourceVersion"] = json!("45");
-    control.answered(&order.ticket, WriteOutcome::Done(workload.clone()), NOW);
+    control.answered(&order.ticket, WriteOutcome::done(workload.clone()), NOW);
 
     let mut member = leader();
     member["metadata"]["labels"]["kueue.x-k8s.io/managed"] = json!("true");
@@ -237,7 +237,7 @@ fn a_waiting_replica_shows_that_its_pods_are_not_ready_once_it_has_some() {
         {"apiVersion": "v1", "kind": "Pod", "name": "d-0", "uid": "pod-1"},
     ]);
     let order = order.unwrap_or_else(|| panic!("{:?}", orders(&step)));
-    control.answered(&order.ticket, WriteOutcome::Done(workload), NOW);
+    control.answered(&order.ticket, WriteOutcome::done(workload), NOW);
     // Reasons are written every few seconds only.
     control.decide(NOW);
     let conditions = written(&control.decide(NOW + jiff::SignedDuration::from_secs(10)), "pending");

@@ -48,11 +48,11 @@ fn a_report_is_copied_at_once_and_then_every_ten_seconds_at_most() {
     let step = control.decide(NOW);
     assert_eq!(purposes(&step), ["capacity-copy-create"]);
     assert_eq!(purposes(&control.decide(NOW)), [""; 0], "it is being made");
-    answer(&mut control, &step, WriteOutcome::Done(copy("70", None)), NOW);
+    answer(&mut control, &step, WriteOutcome::done(copy("70", None)), NOW);
     report(&mut control, "7", "3", NOW);
     let step = control.decide(NOW);
     assert_eq!(purposes(&step), ["capacity-copy"], "it was empty");
-    answer(&mut control, &step, WriteOutcome::Done(copy("71", Some("3"))), NOW);
+    answer(&mut control, &step, WriteOutcome::done(copy("71", Some("3"))), NOW);
     assert_eq!(purposes(&control.decide(NOW)), [""; 0], "it says what there is to say");
 
     report(&mut control, "8", "2", NOW + 1.second());
@@ -70,9 +70,9 @@ fn a_report_is_copied_at_once_and_then_every_ten_seconds_at_most() {
 fn a_copy_is_created_for_each_registration() {
     let mut control = manager(&json!({}));
     let step = control.decide(NOW);
-    answer(&mut control, &step, WriteOutcome::Done(copy("70", None)), NOW);
+    answer(&mut control, &step, WriteOutcome::done(copy("70", None)), NOW);
     let step = control.decide(NOW);
-    answer(&mut control, &step, WriteOutcome::Done(copy("71", Some("8"))), NOW);
+    answer(&mut control, &step, WriteOutcome::done(copy("71", Some("8"))), NOW);
     let again = json!({
         "metadata": {"name": "east", "uid": "east-2", "resourceVersion": "80"}, "spec": {},
     });
@@ -86,7 +86,7 @@ fn a_copy_is_created_for_each_registration() {
 fn a_deleted_copy_is_created_again() {
     let mut control = manager(&json!({}));
     let step = control.decide(NOW);
-    answer(&mut control, &step, WriteOutcome::Done(copy("70", None)), NOW);
+    answer(&mut control, &step, WriteOutcome::done(copy("70", None)), NOW);
     let step = control.decide(NOW);
     answer(&mut control, &step, WriteOutcome::Gone, NOW);
     let step = control.decide(NOW + 10.seconds());
@@ -97,9 +97,9 @@ fn a_deleted_copy_is_created_again() {
 fn a_heartbeat_is_copied_once_a_minute() {
     let mut control = manager(&json!({}));
     let step = control.decide(NOW);
-    answer(&mut control, &step, WriteOutcome::Done(copy("70", None)), NOW);
+    answer(&mut control, &step, WriteOutcome::done(copy("70", None)), NOW);
     let step = control.decide(NOW);
-    answer(&mut control, &step, WriteOutcome::Done(copy("71", Some("8"))), NOW);
+    answer(&mut control, &step, WriteOutcome::done(copy("71", Some("8"))), NOW);
     let beat = |control: &mut ManagerControl, second: i64| {
         let now = NOW + second.seconds();
         let mut report = copy(&(80 + second).to_string(), Some("8"));

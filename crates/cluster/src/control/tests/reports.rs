@@ -181,7 +181,7 @@ fn written(control: &mut AgentControl, stored: &mut Value, now: Timestamp) -> Op
     let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");
     cluster::json_merge(&mut stored["status"], &body["status"]);
     stored["metadata"]["resourceVersion"] = json!((now.as_second() + 100).to_string());
-    control.answered(&order.ticket, WriteOutcome::Done(stored.clone()), now);
+    control.answered(&order.ticket, WriteOutcome::done(stored.clone()), now);
     Some(body["status"].clone())
 }
 
@@ -222,8 +222,8 @@ fn a_deleted_report_is_made_again() {
     let deleted = || AgentInput::Capacity(Change::Delete(local.clone()));
     // The watch shows the deletion before the answer to the last write, after it, or not within half a minute.
     for (before, answer, after, seconds) in [
-        (true, WriteOutcome::Done(stored()), false, 2),
-        (false, WriteOutcome::Done(stored()), true, 2),
+        (true, WriteOutcome::done(stored()), false, 2),
+        (false, WriteOutcome::done(stored()), true, 2),
         (false, WriteOutcome::Gone, false, 31),
     ] {
         let mut control = agent(vec![]);

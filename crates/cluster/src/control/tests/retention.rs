@@ -38,7 +38,7 @@ fn a_finished_workload_is_deleted_after_its_retention() {
     let step = cluster.control.decide(cluster.now);
     let purposes: Vec<_> = step.orders.iter().map(|order| order.ticket.purpose).collect();
     assert_eq!(purposes, [Purpose::WorkloadDelete]);
-    cluster.control.answered(&step.orders[0].ticket, WriteOutcome::Done(Value::Null), cluster.now);
+    cluster.control.answered(&step.orders[0].ticket, WriteOutcome::done(Value::Null), cluster.now);
     cluster.take(Decisions { events: step.events, ..Decisions::default() });
     let next = cluster.control.decide(cluster.now);
     cluster.take(Decisions { events: next.events, ..Decisions::default() });

@@ -266,7 +266,7 @@ fn a_domain_is_given_once_however_late_the_watch_is() {
     // Answers count before the watch shows them.
     for order in &third.orders {
         let name = order.ticket.target.key.name.to_string();
-        let answer = WriteOutcome::Done(unranked(&name, Some("a1"), 90));
+        let answer = WriteOutcome::done(unranked(&name, Some("a1"), 90));
         cluster.control.answered(&order.ticket, answer, cluster.now);
     }
     cluster.observe(gated("p3", 91));

@@ -144,7 +144,7 @@ fn owner_read(control: &mut AgentControl, uid: &str, owner: &Value) -> Option<St
     let read = step.orders.iter().find(|order| order.ticket.purpose == Purpose::Owner)?;
     let metadata = json!({"uid": uid, "ownerReferences": [owner]});
     let list = json!({"metadata": {"resourceVersion": "50"}, "items": [{"metadata": metadata}]});
-    control.answered(&read.ticket, WriteOutcome::Done(list), NOW);
+    control.answered(&read.ticket, WriteOutcome::done(list), NOW);
     Some(read.write.request().uri().to_string())
 }
 

@@ -448,7 +448,7 @@ impl Workloads {
         let WriteOutcome::Done(value) = answer else {
             return None;
         };
-        let change = self.update(key, |record| record.observe_answer(value));
+        let change = self.update(key, |record| record.observe_answer(&value));
         if let Some(record) = self.records.get_mut(key) {
             settle_purpose(record, ticket.purpose, ctx.now);
             record.settle_transitions();

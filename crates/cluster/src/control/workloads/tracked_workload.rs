@@ -8,7 +8,7 @@ use crds::{
     v1beta2::Workload,
 };
 use engine::{Time, ids::WorkloadId};
-use runtime::events::EventRecord;
+use runtime::{api_object::ApiObject, events::EventRecord};
 
 use super::{
     phase::WorkloadPhase,
@@ -103,7 +103,7 @@ impl TrackedWorkload {
     }
 
     /// Records the object that a write was answered with. Returns whether it is newer.
-    pub(super) fn observe_answer(&mut self, answer: serde_json::Value) -> bool {
+    pub(super) fn observe_answer(&mut self, answer: &ApiObject) -> bool {
         let newer = self.tracked.observe_answer(answer);
         self.parse_if(newer)
     }

@@ -5,6 +5,7 @@
 
 mod wrapped_template;
 
+use crds::decode::from_value;
 use std::collections::BTreeMap;
 
 use appwrapper::{
@@ -79,7 +80,7 @@ fn decode(
     let places = list.into_iter().flatten().enumerate();
     let decoded = places.map(|(index, component)| {
         let at = components.element(index);
-        let decoded = serde_json::from_value(component.clone());
+        let decoded = from_value(component);
         decoded
             .map(|component| (at.clone(), component))
             .map_err(|e| format!("{}: {e}", at.field_path()))

@@ -1,6 +1,7 @@
 //! What Workloads count beside the templates: containers that the operator adds to the head, and the requests of the Job that
 //! clears Redis after the cluster.
 
+use crds::decode::from_value;
 use std::collections::BTreeMap;
 
 use crds::{
@@ -90,7 +91,7 @@ fn hold_room_for_redis(head: &mut PodSpec) {
 
 fn autoscaler(cluster: &Value) -> Container {
     let own = &cluster["autoscalerOptions"]["resources"];
-    let own = serde_json::from_value(own.clone()).ok().filter(|_| own.is_object());
+    let own = from_value(own).ok().filter(|_| own.is_object());
     let usual = || ResourceRequirements {
         limits: amounts(500, 512),
         requests: amounts(500, 512),

@@ -1,5 +1,6 @@
 //! What a start adds to the pods of a role, in the fields of the role; scheduling gates have none and stand in its template.
 
+use crds::decode::from_value;
 use std::collections::BTreeMap;
 
 use crds::{
@@ -83,13 +84,13 @@ impl SparkSpec {
     /// The fields of a role that a start changes, as a template.
     fn placement(&self, object: &Value, role: Role) -> PodTemplate {
         let fields = self.role(role).get(object).unwrap_or(&Value::Null);
-        let map = |value: &Value| serde_json::from_value(value.clone()).unwrap_or_default();
+        let map = |value: &Value| from_value(value).unwrap_or_default();
         let own = &fields["nodeSelector"];
         let common = self.common_selector().get(object);
         let gates = &fields["template"]["spec"][SCHEDULING_GATES];
         let spec = PodSpec {
             node_selector: map(if own.is_null() { common.unwrap_or(own) } else { own }),
-            tolerations: serde_json::from_value(fields["tolerations"].clone()).unwrap_or_default(),
+            tolerations: from_value(&fields["tolerations"]).unwrap_or_default(),
             rest: gates
                 .is_array()
                 .then(|| (SCHEDULING_GATES.to_owned(), gates.clone()))

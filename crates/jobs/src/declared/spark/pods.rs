@@ -1,6 +1,7 @@
 //! The pod template of a role. It has the fields that the operator's webhook copies into a pod; memory beside the heap and `cores`
 //! are in no Workload of upstream, whose counts are followed.
 
+use crds::decode::from_value;
 use crds::pod::PodTemplate;
 use serde_json::{Value, json};
 
@@ -42,7 +43,7 @@ pub(super) fn template(application: &Value, role: Role) -> Result<PodTemplate, S
     }
     spec["containers"] = Value::Array(containers);
     let template = json!({ "metadata": metadata(fields), "spec": spec });
-    serde_json::from_value(template).map_err(|error| error.to_string())
+    from_value(&template).map_err(|error| error.to_string())
 }
 
 fn copy(from: &Value, into: &mut Value, field: &str) {

@@ -84,7 +84,7 @@ pub(super) struct Fixture {
 }
 
 fn list<K: CachedKind>(cache: &SharedWebhookCache, objects: &[Value]) {
-    let object = |object: &Value| Arc::new(K::decode(object.clone()).expect("an object"));
+    let object = |object: &Value| Arc::new(K::decode(object).expect("an object"));
     let objects = objects.iter().map(object).collect();
     cache.handle(Change::<K>::Reset { objects, removed: vec![] });
 }
