@@ -41,7 +41,7 @@ pub struct Workers(Arc<SharedWorkers>);
 #[derive(Default)]
 struct SharedWorkers {
     writers: parking_lot::RwLock<BTreeMap<Box<str>, Writer>>,
-    plans: watch::Sender<Option<ConnectionPlans>>,
+    plans: watch::Sender<Option<Arc<ConnectionPlans>>>,
 }
 
 impl Workers {
@@ -55,10 +55,11 @@ impl Workers {
     }
 
     /// Sets the connections that are wanted ([`Decisions::connections`]).
-    pub fn set_plans(&self, plans: ConnectionPlans) {
+    pub fn set_plans(&self, plans: Arc<ConnectionPlans>) {
         // Every decision has plans; the supervisor wakes for those that differ.
         self.0.plans.send_if_modified(|known| {
-            let changed = known.as_ref() != Some(&plans);
+            let is_same = |known: &Arc<_>| Arc::ptr_eq(known, &plans) || *known == plans;
+            let changed = !known.as_ref().is_some_and(is_same);
             *known = Some(plans);
             changed
         });
@@ -66,7 +67,7 @@ impl Workers {
 
     /// The connections that are wanted, as they change; `None` before anything is decided.
     #[must_use]
-    pub fn plans(&self) -> watch::Receiver<Option<ConnectionPlans>> {
+    pub fn plans(&self) -> watch::Receiver<Option<Arc<ConnectionPlans>>> {
         self.0.plans.subscribe()
     }
 

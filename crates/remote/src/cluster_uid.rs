@@ -4,7 +4,10 @@
 //! for Kueue, the connection is used without a claim. `cluster::control` decides and notes the identity on the
 //! MultiKueueCluster; the answer is in the plan of the connection.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use cluster::control::{ClaimResult, ConnectionPlans, ManagerInput, WorkerInput};
 use k8s_openapi::api::core::v1::Namespace;
@@ -41,13 +44,13 @@ pub(super) async fn claim(
     let mut plans = context.workers.plans();
     let identity = WorkerInput::Identity { request, uid: uid.as_str().into() };
     let _ = context.inputs.send(ManagerInput::Worker(name.into(), identity)).await;
-    let is_answered = |plans: &Option<_>| answer(plans.as_ref(), name, request).is_some();
+    let is_answered = |plans: &Option<Arc<_>>| answer(plans.as_deref(), name, request).is_some();
     let answered = timeout(context.timing.deadline, plans.wait_for(is_answered)).await;
     let failed = |cause: &str| Unreachable::NotNoted(cause.to_owned());
     let Ok(Ok(plans)) = answered else {
         return Err(failed(&format!("no answer within {:?}", context.timing.deadline)));
     };
-    match answer(plans.as_ref(), name, request) {
+    match answer(plans.as_deref(), name, request) {
         Some(ClaimResult::Granted) => Ok(Some(uid)),
         Some(ClaimResult::TakenBy(other)) => Err(Unreachable::TakenBy(other)),
         Some(ClaimResult::Changed { known, found }) => Err(Unreachable::Changed { known, found }),

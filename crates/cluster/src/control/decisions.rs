@@ -1,5 +1,7 @@
 //! What a composition of machines promises, and what it decides.
 
+use std::sync::Arc;
+
 use jiff::{SignedDuration, Timestamp};
 use runtime::{events::EventRecord, writer::WriteOutcome};
 
@@ -54,7 +56,7 @@ pub struct Decisions {
     /// What happened since the last decision.
     pub measurements: Vec<Measurement>,
     /// The connections to workers that are wanted; `None` before anything is decided.
-    pub connections: Option<ConnectionPlans>,
+    pub connections: Option<Arc<ConnectionPlans>>,
     /// When to decide again, if nothing is observed before.
     pub wake: Option<Timestamp>,
 }

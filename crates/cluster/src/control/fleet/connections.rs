@@ -6,6 +6,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    sync::Arc,
     time::Duration,
 };
 
@@ -73,6 +74,8 @@ pub(super) struct Connections {
     requests: KeyMap<Box<str>, ClaimRequest>,
     /// Workers that were registered, and since when they are not.
     unregistered: KeyMap<Box<str>, Timestamp>,
+    /// The plans, until something changes that they follow from. There is one for each worker, and few decisions change any.
+    planned: Option<Arc<ConnectionPlans>>,
 }
 
 /// A reported identity.
@@ -87,11 +90,13 @@ struct ClaimRequest {
 impl Connections {
     /// A MultiKueueCluster is new or changed.
     pub(super) fn registration_observed(&mut self, name: &str, object: &MultiKueueCluster) {
+        self.planned = None;
         self.claims.update(name, object);
     }
 
     /// Whether a worker is registered has changed.
     pub(super) fn set_registered(&mut self, name: &str, registered: bool, now: Timestamp) {
+        self.planned = None;
         if registered {
             self.unregistered.remove(name);
         } else {
@@ -101,6 +106,7 @@ impl Connections {
 
     /// The connection to a worker ended.
     pub(super) fn given_up(&mut self, name: &str) {
+        self.planned = None;
         self.unregistered.remove(name);
         self.requests.remove(name);
     }
@@ -112,6 +118,7 @@ impl Connections {
         (number, uid): (u64, Box<str>),
         work_is_recorded: impl FnOnce() -> bool,
     ) {
+        self.planned = None;
         let open = self.requests.get(name);
         let open = open.is_some_and(|request| request.uid == uid && request.result.is_none());
         let result = match self.claims.claim(name, &uid, work_is_recorded) {
@@ -135,6 +142,7 @@ impl Connections {
 
     /// The uid of a worker's cluster was noted.
     pub(super) fn noted(&mut self, name: &str, uid: &str) {
+        self.planned = None;
         // The connection may lead to another cluster by now.
         if let Some(request) = self.requests.get_mut(name).filter(|one| *one.uid == *uid) {
             // An answer that was decided meanwhile stays, e.g. that the cluster belongs to another MultiKueueCluster.
@@ -144,6 +152,7 @@ impl Connections {
 
     /// The identity of a worker could not be noted. The claim is withdrawn.
     pub(super) fn not_noted(&mut self, name: &str, cause: String) {
+        self.planned = None;
         // A claim that is not written must not keep the cluster from another MultiKueueCluster.
         self.claims.withdraw(name);
         if let Some(request) = self.requests.get_mut(name) {
@@ -154,6 +163,27 @@ impl Connections {
     /// The plans. `clean` workers have nothing of ours; others keep their connection while they run work of ours, and then for
     /// `keep_for`.
     pub(super) fn plan(
+        &mut self,
+        registered: impl Iterator<Item = (Box<str>, WorkerRegistration)>,
+        (clean, keep_for): (&WorkerNames, Duration),
+        runs_work: impl Fn(&str) -> bool,
+        ctx: &mut Context,
+    ) -> Arc<ConnectionPlans> {
+        // Time, and the copies on it, decide about a worker that is not registered.
+        let known = self.planned.take().filter(|_| !self.has_unregistered());
+        let plans = known.unwrap_or_else(|| {
+            Arc::new(self.plan_all(registered, (clean, keep_for), runs_work, ctx))
+        });
+        self.planned = Some(Arc::clone(&plans));
+        plans
+    }
+
+    /// Whether a worker was registered that is not now.
+    pub(super) fn has_unregistered(&self) -> bool {
+        !self.unregistered.is_empty()
+    }
+
+    fn plan_all(
         &mut self,
         registered: impl Iterator<Item = (Box<str>, WorkerRegistration)>,
         (clean, keep_for): (&WorkerNames, Duration),

@@ -172,6 +172,11 @@ impl FleetRegistry {
         }
     }
 
+    /// Whether a worker was registered that is not now.
+    pub(crate) fn has_unregistered(&self) -> bool {
+        self.connections.has_unregistered()
+    }
+
     /// The connections that are wanted. Unregistered workers that are not `clean` keep theirs while Workloads are recorded
     /// there, and then for `keep_for`.
     pub(crate) fn plan_connections(
@@ -180,7 +185,7 @@ impl FleetRegistry {
         keep_for: Duration,
         workloads: &Workloads,
         ctx: &mut Context,
-    ) -> ConnectionPlans {
+    ) -> Arc<ConnectionPlans> {
         let registered = self.clusters.iter().filter_map(|(name, tracked)| {
             let object = tracked.object();
             let uid = object.metadata.uid.as_deref().map(Into::into);

@@ -49,6 +49,11 @@ impl ReportCopy {
         self.stale = true;
     }
 
+    /// Whether there may be something to write.
+    pub(super) fn is_stale(&self) -> bool {
+        self.stale
+    }
+
     /// Writes the copy if it differs from the report. `owner` is `None` for a worker that is not registered.
     pub(super) fn evaluate(
         &mut self,
@@ -57,9 +62,6 @@ impl ReportCopy {
         owner: Option<OwnerReference>,
         ctx: &mut Context,
     ) {
-        if !self.stale {
-            return;
-        }
         if let Some(later) = self.not_before.filter(|at| *at > ctx.now) {
             return ctx.agenda.at(later, Reevaluation::Report);
         }

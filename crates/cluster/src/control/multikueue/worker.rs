@@ -302,7 +302,7 @@ impl Worker {
         self.clones.get(key).is_some()
             || self.naming.jobs_of(key).next().is_some()
             // A create without an answer may have made a clone.
-            || writes.is_unsettled(&self.target(Subject::Workload, key))
+            || !writes.all_are_settled() && writes.is_unsettled(&self.target(Subject::Workload, key))
     }
 
     /// Why the clone of a Workload was evicted.

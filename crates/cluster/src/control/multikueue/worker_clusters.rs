@@ -389,6 +389,9 @@ impl WorkerClusters {
             if **name == *crds::v1alpha1::LOCAL {
                 continue;
             }
+            if !worker.report_copy.is_stale() {
+                continue;
+            }
             let report = worker.capacity().map(|tracked| Arc::clone(tracked.object()));
             let owner = registry.owner_reference(name);
             worker.report_copy.evaluate(name, report.as_deref(), owner, ctx);

@@ -154,6 +154,11 @@ impl Writes {
         !self.unsettled.is_settled(target)
     }
 
+    /// The same for any copy: the answer for most, without a target.
+    pub(crate) fn all_are_settled(&self) -> bool {
+        self.unsettled.objects().next().is_none()
+    }
+
     /// A former leader may have created a copy that the watch does not show yet: it is read.
     pub(crate) fn doubt(&mut self, target: Target, observed: Option<u64>, waiter: Reevaluation) {
         self.unsettled.doubt(target, observed.unwrap_or(0), waiter);

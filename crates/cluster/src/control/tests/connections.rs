@@ -1,6 +1,6 @@
 //! Which connections to workers are wanted, and which of them may use their cluster.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::{
     dispatched::{connect, dispatching, east, hub_job, orders},
@@ -65,6 +65,19 @@ fn unclean(control: &mut ManagerControl) {
 fn nothing_is_planned_before_everything_was_listed() {
     let mut control = leading(settings());
     assert_eq!(control.decide(NOW).connections, None);
+}
+
+#[test]
+fn plans_are_made_once_until_a_registration_changes() {
+    let mut control = control();
+    control.observe(cluster("west", "30", &json!({})), NOW);
+    let mut plans = || control.decide(NOW).connections.expect("everything was listed");
+    let (first, second) = (plans(), plans());
+    assert!(Arc::ptr_eq(&first, &second), "a decision that concerns no worker makes none");
+    control.observe(cluster("west", "31", &json!({"uid": "again"})), NOW);
+    let third = control.decide(NOW).connections.expect("everything was listed");
+    let target = third["west"].target.clone().expect("a target");
+    assert_eq!(target.uid.as_deref(), Some("again"));
 }
 
 #[test]
