@@ -268,6 +268,11 @@ impl LocalCapacity {
         refused.chain(unschedulable).min_by_key(|one| one.at)
     }
 
+    /// Whether a clone that was placed fits only with new nodes.
+    pub(crate) fn needs_new_nodes(&self, id: WorkloadId) -> bool {
+        self.fleet.waits_for_new_nodes(id)
+    }
+
     fn waits_for_new_nodes(&self, key: &Key) -> bool {
         self.placed.get(key).is_some_and(|(id, _)| self.fleet.waits_for_new_nodes(*id))
     }
