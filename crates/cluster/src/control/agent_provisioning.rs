@@ -7,12 +7,14 @@
 //!
 //! Without a class, or while the cluster does not serve ProvisioningRequests, clones are admitted without the check.
 
+use std::time::Duration;
+
 use ::jobs::pod_sets_info::AssignedFlavors;
 use crds::{
     meta::is_true,
     names::{
         AGENT_PROVISIONING_CHECK,
-        check_states::{READY, REJECTED},
+        check_states::{PENDING, READY, REJECTED},
         conditions::{EVICTED, QUOTA_RESERVED, REFUSED},
         reasons::PROVISIONING_FAILED,
     },
@@ -20,7 +22,10 @@ use crds::{
 };
 use index::status::find;
 use jiff::Timestamp;
-use provisioning::{CheckUpdate, EntryTemplate, ProvisioningRequest, requested_pods::covered};
+use provisioning::{
+    CheckUpdate, EntryTemplate, ProvisioningRequest, asks, attempt::is_owned,
+    requested_pods::covered,
+};
 use runtime::{
     watch::{Change, Key},
     writer::WriteOutcome,
@@ -28,11 +33,15 @@ use runtime::{
 
 use super::{
     context::Context,
-    outbox::{Settled, Ticket},
+    outbox::{Settled, Ticket, after},
     pod_failure::PodFailure,
     provisioning::Provisioning,
+    timers::Reevaluation,
     workloads::{WorkloadChange, Workloads},
 };
+
+/// How long a request may be without an answer: as long as pods may wait for a node that an autoscaler can add.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// See the module.
 #[derive(Debug)]
@@ -130,7 +139,8 @@ impl AgentProvisioning {
         if machine.config(AGENT_PROVISIONING_CHECK).is_none() {
             return Ok(Vec::new());
         }
-        match updates.iter().find_map(refusal) {
+        let refused = updates.iter().find_map(refusal);
+        match refused.or_else(|| unanswered(machine, key, clone, ctx)) {
             Some(message) => Err(message),
             None => Ok(updates),
         }
@@ -178,6 +188,29 @@ impl AgentProvisioning {
 
 fn own_check(clone: &Workload) -> Option<&AdmissionCheckState> {
     clone.status.admission_checks.iter().find(|one| one.name == AGENT_PROVISIONING_CHECK)
+}
+
+/// The message about a request that no autoscaler has answered for long: none may serve its class. One that is accepted takes its time.
+fn unanswered(
+    machine: &Provisioning,
+    key: &Key,
+    clone: &Workload,
+    ctx: &mut Context,
+) -> Option<String> {
+    own_check(clone).filter(|known| known.state == PENDING && asks(clone))?;
+    let requests = machine.requests_of(key);
+    let request = requests.iter().find(|one| is_owned(one, clone))?;
+    if request.status.conditions.iter().any(|one| one.status == "True") {
+        return None;
+    }
+    let until = after(request.metadata.creation_timestamp.as_ref()?.0, ANSWER_TIMEOUT);
+    if until > ctx.now {
+        ctx.agenda.at(until, Reevaluation::Workload(key.clone()));
+        return None;
+    }
+    let (name, seconds) = (request.metadata.name.as_deref(), ANSWER_TIMEOUT.as_secs());
+    let name = name.unwrap_or_default();
+    Some(format!("no autoscaler has answered ProvisioningRequest {name:?} for {seconds}s"))
 }
 
 /// The message of a refusal; `None` if the request goes on.

@@ -138,6 +138,11 @@ impl Provisioning {
         self.checks.config(check)
     }
 
+    /// The requests that a Workload controls. One of the same name may have controlled them before.
+    pub(crate) fn requests_of(&self, workload: &Key) -> Vec<Arc<ProvisioningRequest>> {
+        self.requests.of_workload(workload)
+    }
+
     /// Why no request can be made.
     pub(crate) fn obstacle(&self) -> Option<Obstacle> {
         self.checks.obstacle()

@@ -73,22 +73,48 @@ impl Scene {
     }
 
     fn settle(&mut self) {
-        for _ in 0..20 {
+        assert!(!self.settle_until(None), "no write ends it");
+    }
+
+    /// Decides and answers until nothing is written any more, or until a write: its number, and whether the API server takes it
+    /// before the agent ends. Returns whether that write was reached.
+    fn settle_until(&mut self, mut end: Option<(usize, bool)>) -> bool {
+        for _ in 0..30 {
             let orders = self.worker.control.decide(self.now).orders;
             if orders.is_empty() {
-                return;
+                return false;
             }
             for order in &orders {
-                match order.ticket.target.subject {
-                    Subject::ProvisioningRequest | Subject::PodTemplate => {
-                        let answer = self.api.write(order);
-                        self.worker.control.answered(&order.ticket, answer, self.now);
+                match &mut end {
+                    Some((0, taken)) => {
+                        if *taken {
+                            self.accept(order);
+                        }
+                        return true;
                     }
-                    _ => self.worker.accept(order),
+                    Some((further, _)) => *further -= 1,
+                    None => {}
                 }
+                self.accept(order);
             }
         }
         panic!("the agent does not come to rest: {:?}", self.api.writes);
+    }
+
+    fn accept(&mut self, order: &Order) {
+        match order.ticket.target.subject {
+            Subject::ProvisioningRequest | Subject::PodTemplate => {
+                let answer = self.api.write(order);
+                self.worker.control.answered(&order.ticket, answer, self.now);
+            }
+            _ => self.worker.accept(order),
+        }
+    }
+
+    /// How often an object was created.
+    fn creates(&self, name: &str) -> usize {
+        let created = |write: &&String| write.contains("-create ") && write.ends_with(name);
+        self.api.writes.iter().filter(created).count()
     }
 
     /// The autoscaler sets a condition of the request.
@@ -286,6 +312,58 @@ fn another_process_continues_with_the_same_request() {
     });
     scene.restart(settings(&config()));
     scene.expect_refused("none");
+}
+
+/// Ends the agent before or after a write, while it asks or after the answer, and lets another process continue. Returns whether there
+/// was such a write.
+fn ends_at(number: usize, taken: bool, (provided, answered): (bool, bool)) -> bool {
+    let mut scene = Scene::new();
+    scene.worker.dispatch("train", 2, 2, &json!({}));
+    let end = Some((number, taken));
+    let mut ended = scene.settle_until(end.filter(|_| !answered));
+    scene.restart(settings(&config()));
+    assert_eq!((scene.creates(REQUEST), scene.creates(TEMPLATE)), (1, 1), "at {number}");
+    let condition = if provided { "Provisioned" } else { "Failed" };
+    let change = scene.api.answer(REQUEST, condition, "so");
+    scene.observe(AgentInput::ProvisioningRequest(change));
+    ended |= scene.settle_until(end.filter(|_| answered));
+    scene.restart(settings(&config()));
+    assert_eq!((scene.creates(REQUEST), scene.creates(TEMPLATE)), (1, 1), "at {number}");
+    match provided {
+        true => assert!(scene.worker.is_started("train"), "at {number}"),
+        false => scene.expect_refused("the autoscaler provides no nodes: so"),
+    }
+    ended
+}
+
+#[test]
+fn an_agent_that_ends_at_any_write_leaves_one_request_and_one_refusal() {
+    for taken in [true, false] {
+        for (moment, least) in [((true, false), 4), ((true, true), 2), ((false, true), 4)] {
+            let n_ends = (0..20).filter(|number| ends_at(*number, taken, moment)).count();
+            assert!(n_ends >= least, "{n_ends} ends at {moment:?}");
+        }
+    }
+}
+
+#[test]
+fn a_request_that_no_autoscaler_answers_is_a_refusal_after_a_quarter_of_an_hour() {
+    let after = |scene: &mut Scene, seconds| {
+        scene.now = NOW + jiff::SignedDuration::from_secs(seconds);
+        scene.settle();
+    };
+    let mut scene = Scene::new().dispatch(2);
+    let wake = scene.worker.control.decide(NOW).wake.expect("the end of the wait");
+    assert!(wake <= NOW + jiff::SignedDuration::from_secs(900), "{wake}");
+    after(&mut scene, 899);
+    assert!(!scene.holds("sluice.dev/Refused"));
+    after(&mut scene, 900);
+    let message = format!("no autoscaler has answered ProvisioningRequest {REQUEST:?} for 900s");
+    scene.expect_refused(&message);
+    let mut scene = Scene::new().dispatch(2);
+    scene.answer("Accepted", "");
+    after(&mut scene, 9000);
+    assert!(scene.holds("QuotaReserved") && !scene.holds("sluice.dev/Refused"));
 }
 
 #[test]

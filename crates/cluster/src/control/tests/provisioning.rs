@@ -170,6 +170,7 @@ impl AskedApi {
         object["metadata"]["resourceVersion"] = json!(version);
         if object["metadata"]["uid"].is_null() {
             object["metadata"]["uid"] = json!(format!("uid-{name}-{version}"));
+            object["metadata"]["creationTimestamp"] = json!(NOW.to_string());
         }
         self.objects.insert(name.to_owned(), object.clone());
         WriteOutcome::done(object)
