@@ -160,7 +160,7 @@ impl AgentProvisioning {
         Self::eviction(clone, now).is_some() && is(EVICTED) && is(QUOTA_RESERVED)
     }
 
-    /// No check of an agent is an object, so no condition is written.
+    /// Takes the mark of checks whose conditions may differ. No check of an agent is an object, so nothing is written.
     pub(super) fn write_conditions(&self, ctx: &mut Context) {
         if let Some(machine) = &self.machine {
             machine.write_conditions(ctx);
