@@ -49,8 +49,9 @@ CRATE_SUITES := $(basename $(notdir $(wildcard crates/*/tests/*.rs crds/tests/*.
 others:
 	$(MAKE) --no-print-directory -j3 --output-sync=target lab-lane-1 lab-lane-2 crate-suites
 
-# More threads than cores. Errors of lab tests say where they waited for what; a stack says no more.
-LAB_TEST := RUST_TEST_THREADS=8 RUST_LIB_BACKTRACE=0 $(CARGO) test --workspace --locked
+# More threads than cores, and few enough that labs do not start all at once. Errors of lab tests say where they waited for what; a
+# stack says no more.
+LAB_TEST := RUST_TEST_THREADS=6 RUST_LIB_BACKTRACE=0 $(CARGO) test --workspace --locked
 
 lab-lane-1:
 	$(LAB_TEST) $(LAB_LANE_1:%=--test=%)

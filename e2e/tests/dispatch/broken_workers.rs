@@ -20,7 +20,8 @@ async fn prepare(fixture: &DispatchFixture) -> Result<()> {
 
 /// The large Job runs on the second worker.
 async fn start_large(fixture: &DispatchFixture) -> Result<()> {
-    fixture.submit(&objects::job("large", 1, "4", 15)).await?;
+    // Longer than the small Jobs take on a slow machine: once it ends, they have room beside it.
+    fixture.submit(&objects::job("large", 1, "4", 40)).await?;
     fixture.until_running("large", 1, 2).await
 }
 

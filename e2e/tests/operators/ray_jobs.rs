@@ -19,11 +19,12 @@ pub(crate) fn ray_job(name: &str) -> Value {
     })
 }
 
-/// The ids of jobs that were submitted for a RayJob.
+/// The ids of jobs that were submitted for a RayJob. Tests share the server of the heads, and may give their jobs one name.
 pub(crate) fn submitted(fixture: &OperatorFixture, name: &str) -> Vec<String> {
-    let prefix = format!("{name}-");
-    let ids = fixture.heads().submissions().into_iter().map(|it| it.id);
-    ids.filter(|id| id.starts_with(&prefix)).collect()
+    let (prefix, namespace) = (format!("{name}-"), fixture.space.namespace());
+    let here = fixture.heads().submissions().into_iter();
+    let here = here.filter(|it| it.head.split('.').nth(1) == Some(namespace));
+    here.map(|it| it.id).filter(|id| id.starts_with(&prefix)).collect()
 }
 
 /// A RayJob is submitted once, although its heads fail in every way and the agent is killed, and its end is on the manager's object.
