@@ -56,14 +56,6 @@ impl DispatchFixture {
         Ok(Self { shared, installation, space })
     }
 
-    /// With agents that ask an autoscaler for nodes. A worker has one status of its autoscaler, so the tests take turns.
-    pub(crate) async fn asking(test: &str) -> Result<Self> {
-        let shared = SharedInstallation::asking().await?;
-        let installation = shared.installation().await?;
-        let space = installation.lab.space_alone(test).await?;
-        Ok(Self { shared, installation, space })
-    }
-
     pub(crate) fn namespace(&self) -> &str {
         self.space.namespace()
     }

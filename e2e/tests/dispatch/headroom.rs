@@ -18,7 +18,7 @@ const GROUP_LABEL: &str = "kwok-nodegroup";
 const STATUS_CONFIG_MAP: &str = "cluster-autoscaler-status";
 
 /// The status of an autoscaler with one group of the test's nodes.
-pub(crate) fn status(group: &str, target: usize, scale_up: &str) -> String {
+fn status(group: &str, target: usize, scale_up: &str) -> String {
     let health = json!({
         "status": "Healthy", "cloudProviderTarget": target, "maxSize": 3,
         "nodeCounts": {"registered": {"ready": target}},
@@ -35,7 +35,7 @@ pub(crate) fn status(group: &str, target: usize, scale_up: &str) -> String {
 }
 
 /// Adds a node of the group to a worker.
-pub(crate) async fn add_node(fixture: &DispatchFixture, number: usize, name: &str) -> Result<()> {
+async fn add_node(fixture: &DispatchFixture, number: usize, name: &str) -> Result<()> {
     let mut spec = objects::own_nodes(fixture.namespace(), 1, "2");
     spec.prefix = format!("{}-{name}", spec.prefix);
     spec.labels.insert(GROUP_LABEL.to_owned(), fixture.namespace().to_owned());

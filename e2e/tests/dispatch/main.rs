@@ -25,7 +25,6 @@ mod no_capacity;
 mod own_cluster;
 mod placement_annotations;
 mod pods_ready;
-mod provisioned;
 mod queued_moves;
 mod queued_workers;
 mod race;

@@ -1,17 +1,11 @@
-//! The shared installations: one for tests that run in parallel, one with agents that ask an autoscaler for nodes, and two for tests with faults, which have one of them at a time.
+//! The shared installations: one for tests that run in parallel, and two for tests with faults, which have one of them at a time.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Result;
-use e2e::installation::{
-    Installation, InstallationPlan, InstallationPorts, NAMESPACE, Program, root,
-};
+use e2e::installation::{Installation, InstallationPlan, InstallationPorts, Program};
 use harness::{LabPlan, TestLab};
-use serde_json::{Value, json};
 use tokio::sync::{Mutex, OnceCell};
-
-/// The kind that an autoscaler serves.
-const PROVISIONING_REQUESTS: &str = include_str!("../provisioning/provisioning-request-crd.yaml");
 
 /// A lab with two workers and the installation on it.
 pub(crate) struct SharedInstallation {
@@ -46,19 +40,7 @@ impl SharedInstallation {
         Installation::of(&self.lab, PLAN, self.ports).await
     }
 
-    /// With agents that ask an autoscaler for nodes, and the kind by which they do.
-    pub(crate) async fn asking() -> Result<&'static Self> {
-        static ASKING: OnceCell<SharedInstallation> = OnceCell::const_new();
-        let block = json!({"provisioningRequest": {"provisioningClassName": "atomic.lab"}});
-        ASKING.get_or_try_init(|| Self::build_with(block)).await
-    }
-
     async fn build() -> Result<Self> {
-        Self::build_with(Value::Null).await
-    }
-
-    /// With these blocks in the configuration of agents.
-    async fn build_with(blocks: Value) -> Result<Self> {
         let lab = TestLab::start(LabPlan { workers: PLAN.workers, audit: true }).await?;
         let ports = InstallationPorts::choose()?;
         let installation = Installation::of(&lab, PLAN, ports).await?;
@@ -67,13 +49,7 @@ impl SharedInstallation {
         installation.register().await?;
         let mut agents = Vec::new();
         for worker in &installation.workers {
-            if !blocks.is_null() {
-                worker.apply(PROVISIONING_REQUESTS, "default").await?;
-                worker
-                    .apply_kustomization(&root().join("config/worker/provisioning"), NAMESPACE)
-                    .await?;
-            }
-            agents.push(installation.agent_with(worker, &blocks, &[]).await?);
+            agents.push(installation.agent(worker, &[]).await?);
         }
         drop(installation);
         Ok(Self { lab, ports, manager: Mutex::new(Some(manager)), _agents: agents })

@@ -2,7 +2,6 @@
 
 mod admission_fair_sharing;
 mod adopted_results;
-mod agent_provisioning;
 mod agent_queues;
 mod agent_slices;
 mod assigned_nodes;

@@ -15,7 +15,6 @@ use std::collections::BTreeMap;
 
 use crds::v1beta2::{ProvisioningRequestConfigSpec, Workload};
 use expect_test::Expect;
-use jobs::pod_sets_info::AssignedFlavors;
 use provisioning::{
     AskedCheck, AskingWorkload, CheckDecision, EntryTemplate, ProvisioningRequest, RequestStep,
     decide,
@@ -152,7 +151,7 @@ impl Scene {
             workload: &workload,
             requests: &requests,
             templates: &templates,
-            flavors: AssignedFlavors::Own(&flavors),
+            flavors: &flavors,
         };
         let known = &workload.status.admission_checks[0];
         decide(asking, AskedCheck { known, config: config.as_ref() })
