@@ -142,7 +142,7 @@ bench: programs
 	$(TARGET)/debug/sluice-bench matrix
 	$(TARGET)/debug/sluice-bench balance --programs $(TARGET)/release --out $(TARGET)/bench --runs $(BALANCE_RUNS)
 
-# The images of manager and agent with their bills of materials, in target/images. About ten minutes on two cores, once.
+# The images of manager and agent with their bills of materials, in target/images. About a quarter of an hour on two cores, once.
 images:
 	$(CARGO) run --quiet --locked -p images
 
