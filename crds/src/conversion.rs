@@ -12,11 +12,11 @@ mod pod_template;
 mod topology_assignment;
 mod workload;
 
-use crate::decode::from_value;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
 use crate::{
+    decode::from_value,
     schema_check::{self, Mismatch},
     v1beta1, v1beta2,
 };

@@ -43,7 +43,7 @@ pub trait Decode: Sized {
     }
 }
 
-/// Decodes a value: a part of an object, or an object whose type has no [`Decode`].
+/// Decodes a value: a part of an object, or an object of a type without [`Decode`].
 ///
 /// # Errors
 /// If a field has another type. No error names a position in a text.

@@ -12,8 +12,8 @@ use std::{
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::value::RawValue;
 
-use crate::decode::from_value;
 use crate::{
+    decode::from_value,
     pod::PodSpec,
     shared_by_text::{DecodedTexts, SharedByText, TextDigest, lock, share_decoded},
 };

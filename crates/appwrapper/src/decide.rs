@@ -8,10 +8,9 @@
 //! ```
 //! Source: docs/reference/appwrapper.md §2.
 
-use crds::decode::from_value;
 use std::time::Duration;
 
-use crds::go_duration;
+use crds::{decode::from_value, go_duration};
 use serde_json::{Value, json};
 
 use crate::{

@@ -2,9 +2,9 @@
 //!
 //! Source: docs/reference/appwrapper.md §5.
 
-use crds::decode::from_value;
 use std::collections::BTreeSet;
 
+use crds::decode::from_value;
 use crds::validation::{Errors, FieldError};
 use serde_json::{Value, json};
 

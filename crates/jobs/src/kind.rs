@@ -3,9 +3,9 @@
 //! Everything that handles jobs is written against this value: webhooks, watches, Workloads, copies on workers, roles and the
 //! documentation. A kind is one file of data in `kinds/`; code stands beside it only where a kind differs in meaning.
 
-use crds::decode::from_value;
 use std::{cmp::Ordering, fmt, sync::Arc};
 
+use crds::decode::from_value;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -177,7 +177,7 @@ impl Kind {
     /// # Errors
     /// If the text is no definition, or contradicts itself.
     pub fn parse(text: &str) -> Result<Self, KindError> {
-        // One decoder for the text, and another for the tree: the second one is that of everything that is JSON.
+        // YAML is decoded into a tree only: the decoder of the type is that of JSON.
         let tree: Value = serde_saphyr::from_str(text)
             .map_err(|error| KindError::Unreadable(error.to_string()))?;
         let definition = from_value::<KindDefinition>(&tree)

@@ -7,10 +7,10 @@
 #[cfg(test)]
 mod tests;
 
-use crds::decode::from_value;
 use std::collections::BTreeMap;
 
 use crds::{
+    decode::from_value,
     names::{
         MANAGED, MULTI_KUEUE_CONTROLLER, RESOURCE_IN_USE_FINALIZER,
         annotations::{

@@ -2,9 +2,9 @@
 //!
 //! Source: docs/reference/ray.md §10.
 
-use crds::decode::from_value;
 use std::time::Duration;
 
+use crds::decode::from_value;
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use serde_json::{Value, json};
 

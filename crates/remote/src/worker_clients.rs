@@ -6,8 +6,8 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use crds::decode::Decode;
 use crds::{
+    decode::Decode,
     meta::is_true,
     names::conditions::ACTIVE,
     v1beta2::{MultiKueueCluster, MultiKueueClusterSpec},

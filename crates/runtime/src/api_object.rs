@@ -64,7 +64,10 @@ impl ApiObject {
     /// Whether it is the status of a request, as the answer to a deletion that is done, and no object.
     #[must_use]
     pub fn is_status(&self) -> bool {
-        serde_json::from_str::<TypeMeta>(&self.text).is_ok_and(|types| types.kind == "Status")
+        // Every object has a name, so that few texts are read for this.
+        self.metadata.name.is_none()
+            && serde_json::from_str::<TypeMeta>(&self.text)
+                .is_ok_and(|types| types.kind == "Status")
     }
 
     /// The whole object as a tree, for those that read a few fields of any kind.
@@ -208,10 +211,6 @@ mod tests {
         serde_json::from_str(text).expect("every value decodes")
     }
 
-    fn value(object: &ApiObject) -> Value {
-        object.tree()
-    }
-
     #[test]
     fn an_object_keeps_everything_but_managed_fields() {
         let mut expected = json!({
@@ -235,7 +234,7 @@ mod tests {
             assert_eq!(meta.resource_version.as_deref(), Some("7"));
             assert!(!format!("{object:?}").contains("hush"));
             assert!(!object.text().contains("manager"), "{}", object.text());
-            assert_eq!(value(&object), expected);
+            assert_eq!(object.tree(), expected);
         }
         expected["metadata"]["managedFields"] = json!([{"manager": "x"}]);
         let of_value: ApiObject = serde_json::from_value(expected).expect("decodes");
@@ -243,14 +242,33 @@ mod tests {
     }
 
     #[test]
+    fn the_answer_to_a_deletion_is_a_status_and_no_object() {
+        for (text, is_status) in [
+            (
+                r#"{"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}"#,
+                true,
+            ),
+            (r#"{"metadata": {}, "kind": "Status", "apiVersion": "v1"}"#, true),
+            (r#"{"kind": "Job", "apiVersion": "batch/v1", "metadata": {"name": "a"}}"#, false),
+            (
+                r#"{"kind": "JobList", "apiVersion": "batch/v1", "metadata": {}, "items": []}"#,
+                false,
+            ),
+            ("1", false),
+        ] {
+            assert_eq!(read(text).is_status(), is_status, "{text}");
+        }
+    }
+
+    #[test]
     fn a_malformed_object_has_the_fields_of_its_metadata_that_are_text() {
         for text in ["{}", r#"{"metadata": 3}"#, r#"{"metadata": {"name": 3}}"#, "1", "[{}]"] {
             assert_eq!(read(text).meta().name, None, "{text}");
-            assert_eq!(value(&read(text)), serde_json::from_str::<Value>(text).expect("JSON"));
+            assert_eq!(read(text).tree(), serde_json::from_str::<Value>(text).expect("JSON"));
         }
         let object = read(r#"{"metadata": {"name": "a", "namespace": 3, "managedFields": [1]}}"#);
         assert_eq!((object.meta().name.as_deref(), &object.meta().namespace), (Some("a"), &None));
-        assert_eq!(value(&object), json!({"metadata": {"name": "a", "namespace": 3}}));
+        assert_eq!(object.tree(), json!({"metadata": {"name": "a", "namespace": 3}}));
     }
 
     #[test]

@@ -12,8 +12,8 @@
 //! * A kind may be [optional](Watch::optional): while a cluster does not serve it, or forbids it, the watch says so with
 //!   [`Change::Unavailable`] and tries again.
 //!
-//! Objects of every kind travel as [`ApiObject`](crate::api_object::ApiObject) and are decoded once, by a function. So `task` is compiled once, and a
-//! kind may be known at run time only.
+//! Objects of every kind travel as [`ApiObject`](crate::api_object::ApiObject) and are decoded once, by a function. So `task`
+//! is compiled once, and a kind may be known at run time only.
 //!
 //! Changes go to a channel, or into a [`Store`] that several tasks subscribe to.
 //!

@@ -41,6 +41,14 @@ pub struct Submission {
     pub id: String,
 }
 
+impl Submission {
+    /// The namespace of the head.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        namespace_of(&self.head)
+    }
+}
+
 /// A configuration of Serve that was sent to a head.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServeConfig {
@@ -202,13 +210,17 @@ async fn serve(
     }
 }
 
+/// That of `SERVICE.NAMESPACE.svc.DOMAIN`.
+fn namespace_of(head: &str) -> &str {
+    head.split('.').nth(1).unwrap_or_default()
+}
+
 async fn answer(
     request: Request<Incoming>,
     head: String,
     heads: &Mutex<PlayedHeads>,
 ) -> Response<Full<Bytes>> {
-    // `SERVICE.NAMESPACE.svc.DOMAIN`
-    let namespace = head.split('.').nth(1).unwrap_or_default().to_owned();
+    let namespace = namespace_of(&head).to_owned();
     let fault = lock(heads).faults.get(&namespace).copied().unwrap_or_default();
     match fault {
         HeadFault::None => {}

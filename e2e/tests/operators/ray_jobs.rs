@@ -22,8 +22,8 @@ pub(crate) fn ray_job(name: &str) -> Value {
 /// The ids of jobs that were submitted for a RayJob. Tests share the server of the heads, and may give their jobs one name.
 pub(crate) fn submitted(fixture: &OperatorFixture, name: &str) -> Vec<String> {
     let (prefix, namespace) = (format!("{name}-"), fixture.space.namespace());
-    let here = fixture.heads().submissions().into_iter();
-    let here = here.filter(|it| it.head.split('.').nth(1) == Some(namespace));
+    let all = fixture.heads().submissions().into_iter();
+    let here = all.filter(|it| it.namespace() == namespace);
     here.map(|it| it.id).filter(|id| id.starts_with(&prefix)).collect()
 }
 

@@ -1,7 +1,6 @@
 //! A pod set that an object of a declared kind has.
 
-use crds::decode::from_value;
-use crds::pod::PodTemplate;
+use crds::{decode::from_value, pod::PodTemplate};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -1,9 +1,8 @@
 //! A LeaderWorkerSet.
 
-use crds::decode::from_value;
 use std::sync::LazyLock;
 
-use crds::{pod::PodTemplate, v1beta2::PodSet, validation::Errors};
+use crds::{decode::from_value, pod::PodTemplate, v1beta2::PodSet, validation::Errors};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! Topology slices of pods: one topology and size, or up to three layers as JSON.
 
-use crds::decode::from_value;
 use crds::{
+    decode::from_value,
     names::annotations::{
         POD_SET_SLICE_REQUIRED_TOPOLOGY, POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS,
         POD_SET_SLICE_SIZE,

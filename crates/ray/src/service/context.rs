@@ -1,7 +1,6 @@
 //! What all steps for a RayService read.
 
-use crds::decode::from_value;
-use crds::meta::is_controlled_by;
+use crds::{decode::from_value, meta::is_controlled_by};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

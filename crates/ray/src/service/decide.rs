@@ -2,9 +2,9 @@
 //!
 //! Source: docs/reference/ray.md §9.
 
-use crds::decode::from_value;
 use std::time::Duration;
 
+use crds::decode::from_value;
 use serde_json::{Value, json};
 
 use super::{

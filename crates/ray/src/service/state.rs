@@ -2,9 +2,9 @@
 //!
 //! Source: docs/reference/ray.md §9.
 
-use crds::decode::from_value;
 use std::collections::BTreeMap;
 
+use crds::decode::from_value;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 

@@ -23,7 +23,10 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, 
 /// # Errors
 /// If the text is no JSON.
 pub fn parse(text: &str) -> Result<Value, Error> {
-    deserialize(&mut serde_json::Deserializer::from_str(text))
+    let mut text = serde_json::Deserializer::from_str(text);
+    let object = deserialize(&mut text)?;
+    text.end()?;
+    Ok(object)
 }
 
 /// Any value, without the field at a path if it is an object.
@@ -147,5 +150,6 @@ mod tests {
             assert_eq!(read(&value), value);
         }
         assert!(parse("{").is_err());
+        assert!(parse("{} {}").is_err());
     }
 }

@@ -62,7 +62,7 @@ async fn read_into<K: CachedKind>(
     let Some(object) = api.get_opt(name).await.map_err(failed)? else {
         return Ok(false);
     };
-    let object = serde_json::to_string(&object).and_then(|text| K::decode_text(&text));
+    let object = serde_json::to_value(object).and_then(|object| K::decode(&object));
     read.apply(&object.map_err(|error| failed(Error::SerdeError(error)))?);
     Ok(true)
 }

@@ -1,9 +1,6 @@
 //! Dispatch as the composition uses it: the registered workers, and the copies on them if the component is configured.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use crds::v1beta2::{MultiKueueCluster, Workload};
 use engine::ids::WorkloadId;
@@ -379,10 +376,7 @@ impl Dispatching {
     pub(super) fn plan_connections(&mut self, core: &mut Core) -> Option<Arc<ConnectionPlans>> {
         let multikueue = self.multikueue.as_mut()?;
         multikueue.write_report_copies(&self.registry, &mut core.ctx);
-        let clean = match self.registry.has_unregistered() {
-            true => multikueue.clean_workers(&self.registry, &core.ctx),
-            false => BTreeSet::new(),
-        };
+        let clean = multikueue.clean_workers(&self.registry, &core.ctx);
         let keep_for = multikueue.keep_connections_for();
         let Core { workloads, ctx, .. } = core;
         Some(self.registry.plan_connections(&clean, keep_for, workloads, ctx))

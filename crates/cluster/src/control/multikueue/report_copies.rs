@@ -54,7 +54,7 @@ impl ReportCopy {
         self.stale
     }
 
-    /// Writes the copy if it differs from the report. `owner` is `None` for a worker that is not registered.
+    /// Writes a stale copy if it differs from the report. `owner` is `None` for a worker that is not registered.
     pub(super) fn evaluate(
         &mut self,
         name: &str,

@@ -323,6 +323,10 @@ impl WorkerClusters {
         registry: &FleetRegistry,
         ctx: &Context,
     ) -> BTreeSet<Box<str>> {
+        // Every decision asks, and mostly all are registered.
+        if !registry.has_unregistered() {
+            return BTreeSet::new();
+        }
         let unregistered = self.workers.iter().filter(|(name, _)| !registry.is_registered(name));
         let clean = unregistered.filter(|(_, worker)| worker.is_clean(ctx.outbox.writes()));
         clean.map(|(name, _)| name.clone()).collect()
@@ -386,10 +390,7 @@ impl WorkerClusters {
     pub(super) fn write_report_copies(&mut self, registry: &FleetRegistry, ctx: &mut Context) {
         for (name, worker) in &mut self.workers {
             // The hub's own report, if it is a worker of others, has that name.
-            if **name == *crds::v1alpha1::LOCAL {
-                continue;
-            }
-            if !worker.report_copy.is_stale() {
+            if **name == *crds::v1alpha1::LOCAL || !worker.report_copy.is_stale() {
                 continue;
             }
             let report = worker.capacity().map(|tracked| Arc::clone(tracked.object()));

@@ -5,7 +5,6 @@
 
 mod wrapped_template;
 
-use crds::decode::from_value;
 use std::collections::BTreeMap;
 
 use appwrapper::{
@@ -14,7 +13,7 @@ use appwrapper::{
     template_path,
     v1beta2::{AppWrapperComponent, AppWrapperPodSet},
 };
-use crds::{pod::PodTemplate, v1beta2::PodSet};
+use crds::{decode::from_value, pod::PodTemplate, v1beta2::PodSet};
 use serde_json::{Map, Value, json};
 
 use self::wrapped_template::wrapped_template;

@@ -1,10 +1,10 @@
 //! What Workloads count beside the templates: containers that the operator adds to the head, and the requests of the Job that
 //! clears Redis after the cluster.
 
-use crds::decode::from_value;
 use std::collections::BTreeMap;
 
 use crds::{
+    decode::from_value,
     pod::{Container, PodSpec, ResourceRequirements},
     quantity::{Format, Quantity},
     v1beta2::PodSet,

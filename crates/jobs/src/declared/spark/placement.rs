@@ -1,9 +1,9 @@
 //! What a start adds to the pods of a role, in the fields of the role; scheduling gates have none and stand in its template.
 
-use crds::decode::from_value;
 use std::collections::BTreeMap;
 
 use crds::{
+    decode::from_value,
     pod::{PodMetadata, PodSpec, PodTemplate},
     v1beta2::PodSet,
 };

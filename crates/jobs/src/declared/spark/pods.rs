@@ -1,8 +1,7 @@
 //! The pod template of a role. It has the fields that the operator's webhook copies into a pod; memory beside the heap and `cores`
 //! are in no Workload of upstream, whose counts are followed.
 
-use crds::decode::from_value;
-use crds::pod::PodTemplate;
+use crds::{decode::from_value, pod::PodTemplate};
 use serde_json::{Value, json};
 
 use super::{Role, memory};
