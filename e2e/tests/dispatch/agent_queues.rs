@@ -8,7 +8,7 @@ use crds::{
     v1beta2::{ClusterQueue, Workload},
 };
 use e2e::{
-    audit_log::asked,
+    audit_log::forbidden,
     installation::{Installation, InstallationPlan, InstallationPorts, TIMEOUT},
 };
 use harness::{Cluster, LabPlan, RunVerdict, Space, TestLab};
@@ -42,8 +42,8 @@ async fn an_agent_admits_by_its_queues_for_managers_of_kueue_and_of_this_project
     for_kueue(worker, &space).await?;
     for_this_project(&installation, (worker, &space)).await?;
 
-    let forbidden = asked(worker, "sluice-agent", Some(403))?;
-    ensure!(forbidden.is_empty(), "{forbidden:#?}");
+    let refused = forbidden(worker, "sluice-agent")?;
+    ensure!(refused.is_empty(), "{refused:#?}");
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! The programs send no request that their roles forbid.
 
 use anyhow::{Result, ensure};
-use e2e::audit_log::asked;
+use e2e::audit_log::{asked, forbidden};
 
 use crate::{fixture::DispatchFixture, objects};
 
@@ -18,8 +18,8 @@ async fn no_request_is_forbidden_from_submission_to_the_end_of_a_job() -> Result
     {
         let n_asked = asked(cluster, account, None)?.len();
         ensure!(n_asked > 0, "{account} asked {} for nothing", cluster.name());
-        let forbidden = asked(cluster, account, Some(403))?;
-        ensure!(forbidden.is_empty(), "{account} on {}: {forbidden:#?}", cluster.name());
+        let refused = forbidden(cluster, account)?;
+        ensure!(refused.is_empty(), "{account} on {}: {refused:#?}", cluster.name());
     }
     Ok(())
 }

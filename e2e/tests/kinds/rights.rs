@@ -1,7 +1,7 @@
 //! The generated roles of a declared kind.
 
 use anyhow::{Result, ensure};
-use e2e::audit_log::asked;
+use e2e::audit_log::{asked, forbidden};
 
 use crate::{
     fixture::KindFixture,
@@ -23,8 +23,8 @@ async fn no_request_about_a_declared_kind_is_forbidden() -> Result<()> {
         let own = asked(cluster, account, None)?;
         let trainings = own.iter().filter(|request| request.contains("/trainings"));
         ensure!(trainings.count() > 0, "{account} asked {} for no Training", cluster.name());
-        let forbidden = asked(cluster, account, Some(403))?;
-        ensure!(forbidden.is_empty(), "{account} on {}: {forbidden:#?}", cluster.name());
+        let refused = forbidden(cluster, account)?;
+        ensure!(refused.is_empty(), "{account} on {}: {refused:#?}", cluster.name());
     }
     Ok(())
 }

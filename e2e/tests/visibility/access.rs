@@ -1,7 +1,7 @@
 //! Users with and without rights, by the API server and at a manager itself.
 
 use anyhow::{Context, Result, ensure};
-use e2e::audit_log::asked;
+use e2e::audit_log::{asked, forbidden, forbidden_to};
 use http::StatusCode;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
@@ -152,15 +152,22 @@ async fn set_front_proxies(
 async fn the_managers_ask_for_nothing_that_their_roles_forbid() -> Result<()> {
     let fixture = VisibilityFixture::new("rights").await?;
     let token = fixture.token("reviewed").await?;
-    let client = fixture.at_manager(fixture.first_port(), token).await?;
-    assert_eq!(get(&client, &fixture.of_cluster_queue("v1beta2"), &[]).await?.code, 403);
+    let clients = [
+        fixture.at_manager(fixture.first_port(), token.clone()).await?,
+        fixture.at_api_server(token).await?,
+    ];
+    for client in &clients {
+        assert_eq!(get(client, &fixture.of_cluster_queue("v1beta2"), &[]).await?.code, 403);
+    }
     let hub = &fixture.installation.hub;
+    let reviewed = format!("system:serviceaccount:{}:reviewed", fixture.namespace);
+    assert_eq!(forbidden_to(hub, &reviewed)?.len(), 1, "the log has what a role does not allow");
     let own = asked(hub, "sluice-manager", None)?;
     for resource in ["/tokenreviews", "/subjectaccessreviews", "/apiservices/"] {
         let found = own.iter().any(|request| request.contains(resource));
         ensure!(found, "{resource} was not asked for: {own:#?}");
     }
-    let forbidden = asked(hub, "sluice-manager", Some(403))?;
-    ensure!(forbidden.is_empty(), "{forbidden:#?}");
+    let refused = forbidden(hub, "sluice-manager")?;
+    ensure!(refused.is_empty(), "{refused:#?}");
     Ok(())
 }
