@@ -104,6 +104,13 @@ impl Fleet {
         }
     }
 
+    /// Sets whether a cluster has an agent that has not reported yet. Such a cluster takes no new work, not by a race either.
+    pub fn set_report_awaited(&mut self, id: ClusterId, awaited: bool) {
+        if self.clusters[id.index()].report_awaited != awaited {
+            self.mark_changed(id).report_awaited = awaited;
+        }
+    }
+
     /// Sets whether the report of a cluster is stale. A cluster with a stale report takes no new work.
     pub fn set_stale(&mut self, id: ClusterId, stale: bool) {
         if self.clusters[id.index()].stale != stale {
@@ -174,7 +181,8 @@ impl Fleet {
         let clusters = config.clusters.iter().map(|id| &self.clusters[id.index()]);
         let mut connected = clusters.filter(|cluster| cluster.connected).peekable();
         connected.peek().is_some()
-            && connected.all(|one| one.report_listed && (one.stale || one.report().is_none()))
+            && connected
+                .all(|one| one.report_listed && one.stale || one.is_known_to_report_nothing())
     }
 
     /// Sets a MultiKueueConfig with its policy; `None` removes it.

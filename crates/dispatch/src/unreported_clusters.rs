@@ -41,7 +41,7 @@ impl Fleet {
     /// Whether a cluster is connected and known to report nothing.
     pub fn is_unreported(&self, id: ClusterId) -> bool {
         let cluster = &self.clusters[id.index()];
-        cluster.connected && cluster.report_listed && cluster.report().is_none()
+        cluster.connected && cluster.is_known_to_report_nothing()
     }
 
     /// Whether a race is one of clusters without reports, beside others that report.

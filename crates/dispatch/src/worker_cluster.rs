@@ -49,6 +49,8 @@ pub(crate) struct WorkerCluster {
     pub(crate) connected: bool,
     /// Whether it reports its capacity is known: its ClusterCapacity was listed, or cannot be.
     pub(crate) report_listed: bool,
+    /// It has an agent that has not reported yet.
+    pub(crate) report_awaited: bool,
     /// Its report is too old to place anything by it.
     pub(crate) stale: bool,
     /// Its agent gets grants from this manager.
@@ -72,6 +74,11 @@ pub(crate) struct WorkerCluster {
 impl WorkerCluster {
     pub(crate) fn report(&self) -> Option<&CapacityReport> {
         self.report.as_deref()
+    }
+
+    /// Whether its queues decide alone, as those of a cluster that runs Kueue.
+    pub(crate) fn is_known_to_report_nothing(&self) -> bool {
+        self.report_listed && !self.report_awaited && self.report.is_none()
     }
 
     pub(crate) fn set_report(&mut self, mut report: Option<CapacityReport>) {

@@ -256,6 +256,12 @@ impl LocalCapacity {
 
     /// Takes the answer to a write of the report.
     pub(crate) fn report_answered(&mut self, ticket: &Ticket, answer: WriteOutcome) {
+        match &answer {
+            WriteOutcome::Done(_) => {}
+            // The label keys of a manager have changed. Until the first report the cluster takes nothing.
+            WriteOutcome::Stale => (self.not_before, self.heartbeat_at) = (None, None),
+            _ => self.heartbeat_at = None,
+        }
         answer_single(&mut self.report, ticket.purpose == Purpose::CapacityCreate, answer);
         self.report_stale = true;
     }

@@ -422,8 +422,10 @@ impl WorkerClusters {
         };
         worker.report_copy.mark_stale();
         let report = worker.capacity().map(|tracked| tracked.object());
+        let object_exists = report.is_some();
         // A report without a protocol does not count (docs/reference/dispatch.md §2).
         let report = report.filter(|one| one.status.protocol > 0);
+        registry.fleet_mut().set_report_awaited(worker.id, object_exists && report.is_none());
         let report = report.map(|capacity| index::capacity_report(scheduler.names_mut(), capacity));
         registry.fleet_mut().set_report(worker.id, report);
         ctx.agenda.now(Reevaluation::LabelKeys);

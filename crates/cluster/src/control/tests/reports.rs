@@ -144,6 +144,29 @@ fn clusters_do_not_race_before_it_is_known_whether_they_report() {
     assert!(!is_reserved(&submit(&mut control, NOW)), "the report is not listed");
 }
 
+#[test]
+fn clusters_do_not_race_before_the_first_report_of_an_agent() {
+    // Without an agent, before its first report, with it. Labels that a manager asks for are written before it as well.
+    let object = json!({
+        "metadata": {"name": "local", "resourceVersion": "60"},
+        "spec": {"managers": [{"origin": "multikueue", "labelKeys": ["zone"]}]},
+    });
+    let local = Key { namespace: None, name: "local".into() };
+    let without_agent = WorkerInput::Capacity(Change::Delete(local));
+    for (input, races) in
+        [(without_agent, true), (WorkerInput::Capacity(Change::Apply(shared(object))), false)]
+    {
+        let mut control = manager(&json!({}));
+        control.observe(east(input), NOW);
+        assert_eq!(is_reserved(&submit(&mut control, NOW)), races, "{}", reasons(&control));
+        if !races {
+            assert!(reasons(&control).contains("does not report its capacity"));
+            control.observe(east(report(61, 0)), NOW);
+            assert!(is_reserved(&orders(&control.decide(NOW))), "{}", reasons(&control));
+        }
+    }
+}
+
 /// An agent of one node.
 fn agent(clones: Vec<Value>) -> AgentControl {
     let mut control =
@@ -196,6 +219,24 @@ fn an_agent_reports_every_ten_seconds_though_nothing_changes() {
     let beat = written(&mut control, &mut stored, NOW + 10.seconds()).expect("a heartbeat");
     assert_eq!(beat["reportedAt"], "1970-01-01T00:00:10Z");
     assert_eq!(written(&mut control, &mut stored, NOW + 19.seconds()), None);
+}
+
+#[test]
+fn a_report_that_was_not_written_is_due_at_once() {
+    for (answer, seconds) in [(WriteOutcome::Stale, 0), (WriteOutcome::Unknown("lost".into()), 2)] {
+        let mut control = agent(vec![]);
+        let step = control.decide(NOW);
+        let write = step.orders.iter().find(|one| one.ticket.purpose == Purpose::Capacity);
+        control.answered(&write.expect("a report").ticket, answer, NOW);
+        // Another writer has changed the spec.
+        let changed = json!({
+            "metadata": {"name": "local", "resourceVersion": "3"}, "spec": {"labelKeys": ["zone"]},
+        });
+        control.observe(AgentInput::Capacity(Change::Apply(shared(changed))), NOW);
+        let mut stored = stored();
+        let report = written(&mut control, &mut stored, NOW + seconds.seconds());
+        assert!(report.is_some_and(|one| one["protocol"] == 1), "{seconds}");
+    }
 }
 
 #[test]
