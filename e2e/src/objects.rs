@@ -1,6 +1,7 @@
 //! Queues, nodes and Jobs of tests.
 
 use anyhow::Result;
+use crds::v1alpha1::{ClusterCapacity, NodeClass};
 use crds::v1beta2::ClusterQueue;
 use harness::{Cluster, NodeSpec, annotation};
 use k8s_openapi::api::{batch::v1::Job, core::v1::Taint};
@@ -171,4 +172,16 @@ pub fn own_nodes(namespace: &str, count: usize, cpu: &str) -> NodeSpec {
         taints: vec![taint],
         ..nodes(namespace, count, cpu)
     }
+}
+
+/// The classes of such nodes in a report where pods may start: a new node has a taint until its cluster has seen that it is ready.
+pub fn own_classes<'a>(
+    report: &'a ClusterCapacity,
+    namespace: &'a str,
+) -> impl Iterator<Item = &'a NodeClass> {
+    let is_own = move |class: &&NodeClass| {
+        class.labels.get(OWN).is_some_and(|own| own == namespace)
+            && !class.taints.iter().any(|taint| taint.key.starts_with("node.kubernetes.io/"))
+    };
+    report.status.node_classes.iter().filter(is_own)
 }

@@ -75,6 +75,12 @@ where
         self
     }
 
+    /// The namespace that `api` shows; `None` for all of them.
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        let (_, path) = self.api.resource_url().split_once("/namespaces/")?;
+        path.split_once('/').map(|(namespace, _)| namespace)
+    }
+
     /// What the server last refused, if nothing has succeeded since.
     pub fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()

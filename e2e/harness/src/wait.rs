@@ -112,7 +112,8 @@ impl Cluster {
         loop {
             let Ok(change) = timeout_at(deadline, follow.next()).await else {
                 let trouble = follow.trouble().map(str::to_owned);
-                return Err(self.gave_up(what, within, LastSeen::of(known.as_deref()), trouble));
+                let seen = LastSeen::of(known.as_deref(), follow.namespace());
+                return Err(self.gave_up(what, within, seen, trouble));
             };
             let mut objects = known.take().unwrap_or_default();
             take(&mut objects, change);
@@ -140,7 +141,7 @@ impl Cluster {
 /// What was seen last.
 pub(crate) struct LastSeen {
     text: String,
-    /// The namespace of the objects.
+    /// The namespace of the objects, or the one that was watched.
     namespace: Option<String>,
 }
 
@@ -149,9 +150,9 @@ impl LastSeen {
         Self { text: text.to_owned(), namespace: None }
     }
 
-    fn of<K: Watched>(known: Option<&[K]>) -> Self {
+    fn of<K: Watched>(known: Option<&[K]>, watched: Option<&str>) -> Self {
         let first = known.and_then(<[K]>::first);
-        let namespace = first.and_then(|object| key(object).0).map(str::to_owned);
+        let namespace = first.and_then(|object| key(object).0).or(watched).map(str::to_owned);
         Self { text: describe(known), namespace }
     }
 }

@@ -29,8 +29,7 @@ impl DispatchFixture {
         self.worker(1).add_nodes(&small).await?;
         let copies = self.hub().cluster_api::<ClusterCapacity>();
         let has_both = |copy: &ClusterCapacity| {
-            let own = copy.status.node_classes.iter();
-            let own = own.filter(|one| one.labels.values().any(|value| value == namespace));
+            let own = objects::own_classes(copy, namespace);
             own.map(|class| class.count).sum::<i32>() == 2
         };
         self.hub().until(&copies, "worker-1", "has both nodes", TIMEOUT, has_both).await?;

@@ -20,6 +20,7 @@ async fn on_second_worker(fixture: &DispatchFixture, checkpoint: &str) -> Result
     fixture.ordered_queue("40").await?;
     fixture.submit(&training(checkpoint)).await?;
     fixture.until_running("train", 2, 2).await?;
+    fixture.until_free(2, 0).await?;
     fixture.nodes(1, 1, "20").await?;
     fixture.until_free(1, 20).await?;
     let admitted = |one: &Workload| holds(one, "Admitted");
@@ -31,7 +32,8 @@ fn training(checkpoint: &str) -> Value {
     with_annotation(job, "sluice.dev/checkpoint", checkpoint)
 }
 
-/// Evicts the Workload, which then waits until it is activated. The manager knows that the second worker is empty.
+/// Evicts the Workload, which then waits until it is activated. The manager knew that the second worker was full, and knows then that
+/// it is empty.
 async fn deactivate(fixture: &DispatchFixture, workload: &str) -> Result<()> {
     fixture.change::<Workload>(workload, &json!({"spec": {"active": false}})).await?;
     let idle = |one: &Workload| one.status.admission.is_none() && holds(one, "Evicted");
@@ -75,6 +77,7 @@ async fn returns_and_loses_its_room(fixture: &DispatchFixture, checkpoint: &str)
     first_worker_ranks_better(fixture).await?;
     activate(fixture, &workload).await?;
     fixture.until_running("train", 2, 2).await?;
+    fixture.until_free(2, 0).await?;
 
     deactivate(fixture, &workload).await?;
     cordon(fixture).await?;

@@ -14,8 +14,8 @@ use e2e::{
 use harness::{Cluster, RunVerdict, Space, program};
 use k8s_openapi::{NamespaceResourceScope, api::batch::v1::Job, api::core::v1::Pod};
 use kube::{
-    Api, Resource,
-    api::{DeleteParams, Patch, PatchParams},
+    Api, Resource, ResourceExt,
+    api::{DeleteParams, ListParams, Patch, PatchParams},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -120,13 +120,11 @@ impl DispatchFixture {
         Ok(())
     }
 
-    /// Waits until the manager knows that so much cpu is free on this test's nodes of a worker.
+    /// Waits until the manager knows that so much cpu is free on this test's nodes of a worker. The manager's copy of a report may be
+    /// ten seconds old.
     pub(crate) async fn until_free(&self, number: usize, cpu: i64) -> Result<()> {
-        let namespace = self.namespace();
         let free = |report: &ClusterCapacity| {
-            let classes = report.status.node_classes.iter();
-            let own = classes
-                .filter(|class| class.labels.get(objects::OWN).is_some_and(|own| own == namespace));
+            let own = objects::own_classes(report, self.namespace());
             own.filter_map(|class| Some(class.free.get("cpu")?.units() * i64::from(class.count)))
                 .sum::<i64>()
         };
@@ -154,8 +152,21 @@ impl DispatchFixture {
         };
         let what = format!("{pods} pods of {job} run");
         let all = worker.api::<Pod>(self.namespace());
-        worker.until_all(&all, &labels, &what, TIMEOUT, running).await?;
-        Ok(())
+        let Err(error) = worker.until_all(&all, &labels, &what, TIMEOUT, running).await else {
+            return Ok(());
+        };
+        Err(error).context(self.workloads_at_manager().await)
+    }
+
+    /// For errors: what the manager says about the Workloads of this test.
+    async fn workloads_at_manager(&self) -> String {
+        let workloads = self.hub().api::<Workload>(self.namespace());
+        match workloads.list(&ListParams::default()).await {
+            Ok(all) => {
+                all.iter().map(|one| format!("{}: {:#?}\n", one.name_any(), one.status)).collect()
+            }
+            Err(error) => format!("the Workloads at the manager: {error}"),
+        }
     }
 
     /// Waits until a Job is complete on the hub.

@@ -67,10 +67,7 @@ pub(crate) async fn until_known(
     let active = |one: &MultiKueueCluster| is_true(&one.status.conditions, "Active");
     hub.until(&clusters, queues.name(), "is active", 2 * TIMEOUT, active).await?;
     let copies = hub.cluster_api::<ClusterCapacity>();
-    let has_nodes = |one: &ClusterCapacity| {
-        let mut classes = one.status.node_classes.iter();
-        classes.any(|class| class.labels.get(objects::OWN).is_some_and(|own| own == namespace))
-    };
+    let has_nodes = |one: &ClusterCapacity| objects::own_classes(one, namespace).next().is_some();
     hub.until(&copies, rooms.name(), "has the nodes", 2 * TIMEOUT, has_nodes).await?;
     Ok(())
 }
