@@ -11,6 +11,7 @@
 //! | `ray_api` | callers that reach Ray heads of the worker through the manager cluster |
 //! | `app_wrappers` | an AppWrapper with a RayJob in it |
 //! | `ray_security` | what secures RayClusters, on a plain Kubernetes and on OpenShift |
+//! | `samples` | the samples at real API servers |
 //! | `fixture` | the installation, and what all scenarios do |
 
 mod admission;
@@ -21,3 +22,4 @@ mod ray_clusters;
 mod ray_jobs;
 mod ray_security;
 mod ray_services;
+mod samples;
