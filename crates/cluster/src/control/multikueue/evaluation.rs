@@ -72,10 +72,11 @@ impl<'a> DispatchEvaluation<'a> {
     pub(super) fn run(mut self) -> Vec<DispatchEffect> {
         let record = self.inputs.workloads.get(self.key);
         let check = record.and_then(|record| multikueue_check(record, self.inputs.scheduler));
-        let writes = self.ctx.outbox.writes();
         // Copies may outlive quota and check, so the workers count as well.
-        let somewhere = self.workers.concerned(self.key, writes).next().is_some();
-        if !somewhere && check.is_none() && self.inputs.jobs.orphan_of(self.key).is_none() {
+        let writes = self.ctx.outbox.writes();
+        let is_somewhere = || self.workers.concerned(self.key, writes).next().is_some();
+        let is_orphan = || self.inputs.jobs.orphan_of(self.key).is_some();
+        if check.is_none() && !is_orphan() && !is_somewhere() {
             return Vec::new();
         }
         if let Some(message) =

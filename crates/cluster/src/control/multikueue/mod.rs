@@ -450,7 +450,8 @@ impl MultiKueueDispatch {
     ) -> Vec<DispatchEffect> {
         // Without a copy anywhere the uid decides nothing. Kept, it would stay for every Workload that ever was
         // deleted.
-        if self.workers.concerned(key, ctx.outbox.writes()).next().is_none() {
+        let has_copies = || self.workers.concerned(key, ctx.outbox.writes()).next().is_some();
+        if self.departed.contains_key(key) && !has_copies() {
             self.departed.remove(key);
         }
         // Nothing happens on any worker before this leader has written its term.
