@@ -48,6 +48,8 @@ names! {
     DEFAULT_WORKLOAD_PRIORITY_CLASS = "default";
     /// The generated queue, and flavor, of an agent-mode worker.
     THIN_QUEUE = "sluice-thin";
+    /// The generated check of a clone for which an agent asks an autoscaler.
+    AGENT_PROVISIONING_CHECK = "sluice-provisioning";
     /// The ConfigMap of the manager's incarnation.
     INCARNATION_CONFIG_MAP = "sluice-incarnation";
     /// Field manager of `sluicectl`, and value of the label `managed-by` of what `sluicectl join` makes.

@@ -1,11 +1,14 @@
 //! The configuration file: what managers may use of this worker. The administrator of the worker decides, not the manager
 //! (docs/reference/dispatch.md §4).
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Context;
 use cluster::control::AgentPolicy;
-use crds::v1alpha1::JobKind;
+use crds::{
+    v1alpha1::JobKind, v1beta2::ProvisioningRequestConfigSpec,
+    validation::labels::subdomain_problems,
+};
 use serde::Deserialize;
 
 /// The namespace outside a pod, unless configured.
@@ -26,6 +29,9 @@ pub(crate) struct AgentConfiguration {
     /// Job kinds that may run; all supported ones if unset.
     #[serde(default)]
     pub(crate) kinds: Option<AllowedKinds>,
+    /// How an autoscaler is asked for nodes before a clone is admitted that needs new ones; not at all if unset.
+    #[serde(default)]
+    provisioning_request: Option<AgentProvisioningRequest>,
     /// Leader election among replicas.
     #[serde(default)]
     pub(crate) leader_election: AgentLeaderElection,
@@ -68,6 +74,20 @@ struct AllowedKind {
     kind: String,
 }
 
+/// ProvisioningRequests of the agent. The fields are those of Kueue's ProvisioningRequestConfig. An attempt is never repeated here: the
+/// manager tries another worker.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct AgentProvisioningRequest {
+    provisioning_class_name: String,
+    /// Parameters handed to the class.
+    #[serde(default)]
+    parameters: BTreeMap<String, String>,
+    /// Only pods that use one of these resources are asked for; all pods if empty.
+    #[serde(default)]
+    managed_resources: Vec<String>,
+}
+
 /// Leader election among replicas.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -94,6 +114,7 @@ impl Default for AgentConfiguration {
             namespace: default_namespace(),
             namespaces: None,
             kinds: None,
+            provisioning_request: None,
             leader_election: AgentLeaderElection::default(),
         }
     }
@@ -125,6 +146,29 @@ impl AgentConfiguration {
             namespaces: self.namespaces.as_ref().map(|names| names.allow.clone()),
             kinds: self.kinds.as_ref().map(|kinds| kinds.allow.iter().map(kind).collect()),
         }
+    }
+
+    /// How an autoscaler is asked for nodes.
+    ///
+    /// # Errors
+    /// If the name of the class is none.
+    pub(crate) fn provisioning_request(
+        &self,
+    ) -> anyhow::Result<Option<ProvisioningRequestConfigSpec>> {
+        let Some(AgentProvisioningRequest { provisioning_class_name: class, .. }) =
+            &self.provisioning_request
+        else {
+            return Ok(None);
+        };
+        if let Some(problem) = subdomain_problems(class).first() {
+            anyhow::bail!("provisioningRequest.provisioningClassName {class:?}: {problem}");
+        }
+        Ok(self.provisioning_request.clone().map(|one| ProvisioningRequestConfigSpec {
+            provisioning_class_name: one.provisioning_class_name,
+            parameters: one.parameters,
+            managed_resources: one.managed_resources,
+            ..ProvisioningRequestConfigSpec::default()
+        }))
     }
 
     fn read(text: &str) -> anyhow::Result<Self> {
@@ -159,6 +203,27 @@ mod tests {
         let named = |one: &JobKind| format!("{}/{} {}", one.group, one.version, one.kind);
         let kinds: Vec<String> = allowed.kinds.iter().flatten().map(named).collect();
         assert_eq!((kinds, allowed.namespaces), (vec!["batch/v1 Job".to_owned()], None));
+    }
+
+    #[test]
+    fn nodes_are_asked_for_with_a_class() {
+        let read = |block: &str| {
+            let text = format!("{HEADER}provisioningRequest: {block}\n");
+            AgentConfiguration::read(&text).expect("a file").provisioning_request()
+        };
+        let config = read(
+            "{provisioningClassName: check-capacity.autoscaling.x-k8s.io, parameters: {a: b}, managedResources: [gpu]}",
+        );
+        let config = config.expect("a class").expect("a config");
+        assert_eq!(config.provisioning_class_name, "check-capacity.autoscaling.x-k8s.io");
+        assert_eq!(config.parameters.get("a").map(String::as_str), Some("b"));
+        assert_eq!(config.managed_resources, ["gpu"]);
+        for class in ["\"\"", "Upper"] {
+            let error = read(&format!("{{provisioningClassName: {class}}}")).expect_err("refused");
+            assert!(error.to_string().contains("provisioningClassName"), "{error}");
+        }
+        let absent = AgentConfiguration::default().provisioning_request().expect("no class");
+        assert_eq!(absent, None);
     }
 
     #[test]

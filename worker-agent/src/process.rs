@@ -48,7 +48,8 @@ pub(crate) async fn run(
     let known = Kinds::built_in().with(&declared_kinds(args.job_kinds.as_deref())?);
     let settings = AgentSettings::new(config.policy(), &known.with_workloads())
         .with_lease(&config.namespace, &identity().context("identity of the agent's Lease")?)
-        .admitting(args.admission);
+        .admitting(args.admission)
+        .provisioning(config.provisioning_request()?);
     let mut stores = Stores::new(client.clone(), &counters.watches, stop.clone());
     let reporter = Reporter {
         component: COMPONENT.to_owned(),
@@ -68,6 +69,10 @@ pub(crate) async fn run(
     let sources =
         Sources::agent(&mut stores, settings.kinds(), MULTI_KUEUE_ORIGIN, &config.namespace);
     let sources = if settings.has_queues() { sources.with_queues(&mut stores) } else { sources };
+    let sources = match settings.asks_for_nodes() {
+        true => sources.with_provisioning(&mut stores),
+        false => sources,
+    };
     let leader = Leader {
         client,
         sources,

@@ -102,6 +102,11 @@ impl Fleet {
         woken
     }
 
+    /// The key under which a Workload waits. Once its request is another one, the verdict about its class says nothing about it.
+    pub fn requeue_key(&self, workload: WorkloadId) -> Option<RequeueKey> {
+        self.pending.key_of(workload)
+    }
+
     /// Next time at which [`Fleet::woken_keys`] can return a key without a change of the fleet: an exclusion ends, or
     /// a reservation moves.
     pub fn next_wake_at(&self) -> Option<Time> {

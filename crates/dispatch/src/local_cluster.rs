@@ -44,12 +44,11 @@ impl Fleet {
         local.map(|local| local.unused_new_nodes()).unwrap_or_default()
     }
 
-    /// Whether pods of a Workload that is placed in the agent's cluster fit on no present node, but on those that can still come.
-    pub fn waits_for_new_nodes(&self, workload: WorkloadId) -> bool {
-        self.placement(workload).is_some_and(|(cluster, serial)| {
-            let local = self.clusters[cluster.index()].local.as_ref();
-            local.is_some_and(|local| local.waits_for_new_nodes(serial))
-        })
+    /// How many of the nodes that can still come a Workload needs that is placed in the agent's cluster; `None` if its pods fit on
+    /// present nodes, or not even on those.
+    pub fn awaited_new_nodes(&self, workload: WorkloadId) -> Option<i64> {
+        let (cluster, serial) = self.placement(workload)?;
+        self.clusters[cluster.index()].local.as_ref()?.awaited_new_nodes(serial)
     }
 
     /// Nodes of the agent's cluster with what is free beside bound and placed pods, in classes by labels with these keys.

@@ -128,6 +128,11 @@ impl PendingPlacements {
         RequeueKey(key)
     }
 
+    /// The key under which a Workload waits.
+    pub(crate) fn key_of(&self, workload: WorkloadId) -> Option<RequeueKey> {
+        self.placements.get(&workload).map(|one| RequeueKey(one.key))
+    }
+
     fn open_class(&mut self, class: PlacementClass, checked: u64, at: Time) -> u64 {
         self.last_key += 1;
         let class = Arc::new(class);

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use crds::{
     meta::Toleration,
     names::annotations::ASSIGNMENT,
-    pod::PodTemplate,
     v1beta2::{PodSetAssignment, Workload},
 };
 use serde::{Deserialize, Serialize};
@@ -72,20 +71,6 @@ impl FlavorInfoError {
             Self::Conflict(error) => PodSetsInfoError::Start(error),
         }
     }
-}
-
-/// Adds what the flavors of an assignment add to a template.
-///
-/// # Errors
-/// If a flavor is missing, or flavors and template contradict each other.
-pub fn add_flavors(
-    template: &mut PodTemplate,
-    workload: &str,
-    assignment: &PodSetAssignment,
-    flavors: &FlavorsByName,
-) -> Result<(), PodSetsInfoError> {
-    let info = of_flavors(assignment, flavors).map_err(|error| error.of(workload.to_owned()))?;
-    Ok(info.merge_into(template, false)?)
 }
 
 /// Additions of one pod set's flavors.

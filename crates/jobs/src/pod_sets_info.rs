@@ -118,6 +118,19 @@ fn pod_set_info(
     Ok(info)
 }
 
+/// Adds what the flavors of an assignment add to a template, and the nodes that an agent assigned.
+///
+/// # Errors
+/// If a flavor or the annotation of the clone is missing, or flavors and template contradict each other.
+pub fn add_flavors(
+    template: &mut PodTemplate,
+    workload: &Workload,
+    assignment: &PodSetAssignment,
+    flavors: AssignedFlavors<'_>,
+) -> Result<(), PodSetsInfoError> {
+    Ok(additions(workload, assignment, flavors)?.merge_into(template, false)?)
+}
+
 fn additions(
     workload: &Workload,
     assignment: &PodSetAssignment,

@@ -131,20 +131,11 @@ impl Sources<ManagerInput> {
     /// ProvisioningRequests and their templates, from the time at which a check makes them: most clusters have no autoscaler that
     /// serves them.
     fn provisioning(&mut self, stores: &mut Stores) {
-        let requests = Watch::of(
-            "provisioningrequests",
-            ProvisioningRequest::decode_text,
-            &stores.source(),
-            stores.metrics(),
-        );
+        let requests = provisioning_requests(stores);
         let checks = stores.of::<AdmissionCheck>(AdmissionCheck::decode_text);
         let first = (checks.clone(), is_provisioning as fn(&AdmissionCheck) -> bool);
         self.after_first(first, stores, requests.optional(), ManagerInput::ProvisioningRequest);
-        // Other templates are none of ours, and there may be many.
-        let managed = format!("{MANAGED}=true");
-        let managed = stores.source().with_config(Config::default().labels(&managed));
-        let templates =
-            Watch::of("podtemplates", EntryTemplate::decode_text, &managed, stores.metrics());
+        let templates = managed_templates(stores);
         let first = (checks, is_provisioning as fn(&AdmissionCheck) -> bool);
         self.after_first(first, stores, templates.optional(), ManagerInput::PodTemplate);
     }
@@ -177,6 +168,16 @@ impl Sources<AgentInput> {
         sources.feed(&stores.start(refused), AgentInput::RefusedPods);
         sources.autoscalers(stores);
         sources
+    }
+
+    /// The same for an agent that asks an autoscaler for nodes. Optional: a cluster may have no such kind, or the agent no right.
+    #[must_use]
+    pub fn with_provisioning(mut self, stores: &mut Stores) -> Self {
+        let requests = provisioning_requests(stores).optional();
+        self.feed(&stores.start(requests), AgentInput::ProvisioningRequest);
+        let templates = managed_templates(stores).optional();
+        self.feed(&stores.start(templates), AgentInput::PodTemplate);
+        self
     }
 
     /// The same for an agent that admits by the queues of its cluster.
@@ -330,6 +331,18 @@ impl<I: Send + 'static> Sources<I> {
             })
         }));
     }
+}
+
+fn provisioning_requests(stores: &Stores) -> Watch<ProvisioningRequest> {
+    let (source, decode) = (stores.source(), ProvisioningRequest::decode_text);
+    Watch::of("provisioningrequests", decode, &source, stores.metrics())
+}
+
+/// Other templates are none of ours, and there may be many.
+fn managed_templates(stores: &Stores) -> Watch<EntryTemplate> {
+    let managed = Config::default().labels(&format!("{MANAGED}=true"));
+    let source = stores.source().with_config(managed);
+    Watch::of("podtemplates", EntryTemplate::decode_text, &source, stores.metrics())
 }
 
 /// Whether a check makes ProvisioningRequests.

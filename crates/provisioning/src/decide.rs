@@ -18,7 +18,7 @@ use crds::{
     },
     v1beta2::{AdmissionCheckState, ProvisioningRequestConfigSpec, Workload},
 };
-use jobs::pod_sets_info::FlavorsByName;
+use jobs::pod_sets_info::AssignedFlavors;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use crate::{
@@ -39,8 +39,8 @@ pub struct AskingWorkload<'a> {
     pub requests: &'a [&'a ProvisioningRequest],
     /// Templates of its namespace with the label `kueue.x-k8s.io/managed` that it or one of the requests may use.
     pub templates: &'a [&'a EntryTemplate],
-    /// The cluster's flavors.
-    pub flavors: &'a FlavorsByName,
+    /// What the assigned flavors add to the pods.
+    pub flavors: AssignedFlavors<'a>,
 }
 
 impl<'a> AskingWorkload<'a> {

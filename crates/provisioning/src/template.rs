@@ -13,10 +13,7 @@ use crds::{
     pod::{Container, PodTemplate, ResourceRequirements},
     v1beta2::Workload,
 };
-use jobs::{
-    clone_assignment::add_flavors,
-    pod_sets_info::{FlavorsByName, PodSetsInfoError},
-};
+use jobs::pod_sets_info::{AssignedFlavors, PodSetsInfoError, add_flavors};
 use k8s_openapi::{
     Resource,
     apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
@@ -40,7 +37,7 @@ pub fn entry_template(
     workload: &Workload,
     request: &str,
     entry: &EntryPods<'_>,
-    flavors: &FlavorsByName,
+    flavors: AssignedFlavors<'_>,
 ) -> Result<EntryTemplate, PodSetsInfoError> {
     let mut template = entry.pod_set.template.clone();
     // An autoscaler makes no room for pods with a gate.
@@ -50,8 +47,7 @@ pub fn entry_template(
     if let Some(metadata) = &mut template.metadata {
         metadata.annotations.retain(|key, _| !OF_EARLIER_ADMISSIONS.contains(&key.as_str()));
     }
-    let name = workload.metadata.name.as_deref().unwrap_or_default();
-    add_flavors(&mut template, name, entry.assignment, flavors)?;
+    add_flavors(&mut template, workload, entry.assignment, flavors)?;
     complete_requests(&mut template);
     let metadata = ObjectMeta {
         name: Some(template_name(request, &entry.pod_set.name)),

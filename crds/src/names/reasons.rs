@@ -63,6 +63,9 @@ names! {
     UNSCHEDULABLE = "Unschedulable";
     /// The API server of a worker refuses pods of a remote copy: the reason of its eviction.
     PODS_REFUSED = "PodsRefused";
+    /// The autoscaler of a worker does not provide the nodes of a remote copy, or takes them back: the reason of its refusal and of
+    /// its eviction.
+    PROVISIONING_FAILED = "ProvisioningFailed";
     /// Of an event: pods of a dispatched Workload cannot start.
     PODS_FAILING = "PodsFailing";
     /// Of a waiting container: its image could not be pulled.

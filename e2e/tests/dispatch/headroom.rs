@@ -15,10 +15,10 @@ use crate::{
 /// The label by which nodes belong to the group of their name.
 const GROUP_LABEL: &str = "kwok-nodegroup";
 
-const STATUS_CONFIG_MAP: &str = "cluster-autoscaler-status";
+pub(crate) const STATUS_CONFIG_MAP: &str = "cluster-autoscaler-status";
 
 /// The status of an autoscaler with one group of the test's nodes.
-fn status(group: &str, target: usize, scale_up: &str) -> String {
+pub(crate) fn status(group: &str, target: usize, scale_up: &str) -> String {
     let health = json!({
         "status": "Healthy", "cloudProviderTarget": target, "maxSize": 3,
         "nodeCounts": {"registered": {"ready": target}},
@@ -35,7 +35,7 @@ fn status(group: &str, target: usize, scale_up: &str) -> String {
 }
 
 /// Adds a node of the group to a worker.
-async fn add_node(fixture: &DispatchFixture, number: usize, name: &str) -> Result<()> {
+pub(crate) async fn add_node(fixture: &DispatchFixture, number: usize, name: &str) -> Result<()> {
     let mut spec = objects::own_nodes(fixture.namespace(), 1, "2");
     spec.prefix = format!("{}-{name}", spec.prefix);
     spec.labels.insert(GROUP_LABEL.to_owned(), fixture.namespace().to_owned());

@@ -13,7 +13,8 @@ pub(crate) struct SharedInstallation {
     ports: InstallationPorts,
     /// The manager that answers the webhooks. Not there while a test that is alone has it; it puts another back.
     pub(crate) manager: Mutex<Option<Program>>,
-    _agents: Vec<Program>,
+    /// The agents of the workers, in order. A test that is alone may put others in their place; it puts these back.
+    pub(crate) agents: Mutex<Vec<Program>>,
 }
 
 const PLAN: InstallationPlan = InstallationPlan { workers: 2, elects: true };
@@ -52,6 +53,6 @@ impl SharedInstallation {
             agents.push(installation.agent(worker, &[]).await?);
         }
         drop(installation);
-        Ok(Self { lab, ports, manager: Mutex::new(Some(manager)), _agents: agents })
+        Ok(Self { lab, ports, manager: Mutex::new(Some(manager)), agents: Mutex::new(agents) })
     }
 }

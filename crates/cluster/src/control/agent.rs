@@ -9,10 +9,15 @@ use std::{collections::BTreeSet, sync::Arc};
 use ::jobs::{
     GenericJob, JobGates, Kind, Kinds, integrations::controller, prebuilt::prebuilt_name,
 };
-use crds::v1beta2::Workload;
+use crds::{
+    meta::is_true,
+    names::{conditions::EVICTED, reasons::PROVISIONING_FAILED},
+    v1beta2::Workload,
+};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Resource;
+use provisioning::{CheckUpdate, EntryTemplate, ProvisioningRequest};
 use runtime::{
     watch::{Change, Key},
     writer::WriteOutcome,
@@ -20,6 +25,7 @@ use runtime::{
 
 use super::{
     agent_policy::{AgentPolicy, job_kind},
+    agent_provisioning::AgentProvisioning,
     agent_queues::AgentQueues,
     agent_settings::AgentSettings,
     capacity::{
@@ -30,15 +36,16 @@ use super::{
     core::{Core, JobEnvironment, MAX_ROUNDS},
     decisions::{Control, Decisions},
     elastic_pods::ElasticPods,
+    elastic_slices::replaced,
     grants::AgentGrants,
     input::{AgentInput, QueueInput},
     job_key::JobKey,
-    listing::{AGENT_KINDS, Listing, QUEUE_KINDS, listed_name, listed_names},
+    listing::{AGENT_KINDS, ASKING_KINDS, Listing, QUEUE_KINDS, listed_name, listed_names},
     namespaces_and_priorities::NamespacesAndPriorities,
     observed::Observed,
     outbox::{Purpose, Subject, Ticket},
     timers::Reevaluation,
-    workloads::{StatusInputs, WorkloadChange},
+    workloads::{StatusInputs, Transition, WorkloadChange},
 };
 
 /// See the module.
@@ -50,6 +57,7 @@ pub struct AgentControl {
     listing: Listing,
     queues: AgentQueues,
     capacity: LocalCapacity,
+    provisioning: AgentProvisioning,
     elastic_pods: ElasticPods,
     grants: AgentGrants,
     /// Children of jobs that got no pods.
@@ -67,7 +75,8 @@ impl AgentControl {
     #[must_use]
     pub fn new(settings: AgentSettings) -> Self {
         let queues = if settings.has_queues() { QUEUE_KINDS } else { &[] };
-        let names = AGENT_KINDS.iter().chain(queues).copied().map(Box::from);
+        let asked = if settings.asks_for_nodes() { ASKING_KINDS } else { &[] };
+        let names = AGENT_KINDS.iter().chain(queues).chain(asked).copied().map(Box::from);
         let job_kinds: Vec<_> = settings.kinds.iter().map(job_kind).collect();
         Self {
             core: Core::new(settings.core),
@@ -77,6 +86,7 @@ impl AgentControl {
             owners: RefusedOwners::default(),
             queues: AgentQueues::new(settings.mode),
             capacity: LocalCapacity::new(&job_kinds, settings.mode),
+            provisioning: AgentProvisioning::new(settings.provisioning),
             elastic_pods: ElasticPods::default(),
             grants: AgentGrants::new(settings.namespace, settings.boot),
             kinds: settings.kinds,
@@ -133,6 +143,18 @@ impl Control for AgentControl {
                 this.capacity.observe_report(key, object);
             }),
             AgentInput::Queue(input) => self.observe_queues(input),
+            AgentInput::ProvisioningRequest(change) => {
+                let listed = change.is_list().then(|| ProvisioningRequest::kind(&()));
+                let Core { ctx, workloads, .. } = &mut self.core;
+                self.provisioning.observe_requests(change, (workloads, ctx));
+                self.listed(listed.as_deref());
+            }
+            AgentInput::PodTemplate(change) => {
+                let listed = change.is_list().then(|| EntryTemplate::kind(&()));
+                let Core { ctx, workloads, .. } = &mut self.core;
+                self.provisioning.observe_templates(change, (workloads, ctx));
+                self.listed(listed.as_deref());
+            }
             AgentInput::Autoscaler(input) => {
                 self.capacity.observe_autoscaler(input, &mut self.core.ctx);
             }
@@ -177,12 +199,13 @@ impl Control for AgentControl {
             | Subject::ResourceFlavor
             | Subject::LocalQueue
             | Subject::AdmissionCheck => self.queues.answered(ticket, answer),
+            Subject::ProvisioningRequest | Subject::PodTemplate => {
+                let Reevaluation::Workload(key) = &ticket.waiter else { return };
+                let clone = workloads.get(key).map(|record| &**record.object());
+                self.provisioning.answered(ticket, answer, &settled, (clone, ctx));
+            }
             // Kinds that an agent never writes.
-            Subject::Topology
-            | Subject::MultiKueueCluster
-            | Subject::ProvisioningRequest
-            | Subject::PodTemplate
-            | Subject::Incarnation => {}
+            Subject::Topology | Subject::MultiKueueCluster | Subject::Incarnation => {}
         }
     }
 
@@ -211,6 +234,7 @@ impl Control for AgentControl {
         self.queues.evaluate(&self.core.scheduler, &mut self.core.ctx);
         let clones = |key: &Key| self.core.workloads.get(key).map(|one| &**one.object());
         self.grants.beat(clones, &mut self.core.ctx);
+        self.provisioning.write_conditions(&mut self.core.ctx);
         self.elastic_pods.ungate(&self.core.workloads, &mut self.core.ctx);
         self.write_report();
         self.core.complete(Decisions::default())
@@ -293,6 +317,7 @@ impl AgentControl {
         self.elastic_pods.workload_changed(change, &mut self.core.ctx);
         self.queues.workload_changed(change, &mut self.core.ctx);
         self.capacity.clone_changed(change);
+        self.provisioning.workload_changed(change);
         if let Some(id) = change.id.filter(|_| change.voids_reservation) {
             self.capacity.fleet_mut().unplace(id);
         }
@@ -380,6 +405,10 @@ impl AgentControl {
             }
             let refusal = self.core.workloads.get(key);
             let refusal = refusal.and_then(|record| self.refusal(key, record.object()));
+            let (check_updates, refusal) = match self.ask_for_nodes(key) {
+                Ok(updates) => (updates, refusal),
+                Err(message) => (Vec::new(), refusal.or(Some((PROVISIONING_FAILED, message)))),
+            };
             if let Some((reason, message)) = refusal {
                 let Core { workloads, ctx, .. } = &mut self.core;
                 if workloads.refuse(key, (reason, &message), ctx) {
@@ -388,12 +417,28 @@ impl AgentControl {
             }
             let record = self.core.workloads.get(key);
             let fence = record.and_then(|one| self.grants.fence(key, one.object(), &self.core.ctx));
-            let pod_failure = fence.or_else(|| self.capacity.pod_failure(key));
+            let refused =
+                record.and_then(|one| AgentProvisioning::eviction(one.object(), self.core.ctx.now));
+            let pod_failure = fence.or(refused).or_else(|| self.capacity.pod_failure(key));
             let pod_starts = self.capacity.pod_starts(key, &mut self.core.ctx);
-            let inputs = StatusInputs { pod_failure, pod_starts, ..StatusInputs::default() };
+            let inputs =
+                StatusInputs { pod_failure, pod_starts, check_updates, ..StatusInputs::default() };
             self.evaluate_workload(key, inputs);
         }
         keys.len()
+    }
+
+    /// Takes the next step of a clone towards new nodes. One without a grant waits for that first.
+    fn ask_for_nodes(&mut self, key: &Key) -> Result<Vec<CheckUpdate>, String> {
+        let Core { ctx, workloads, .. } = &mut self.core;
+        let Some(clone) = workloads.get(key).map(|record| record.object()) else {
+            return Ok(Vec::new());
+        };
+        let evicted = is_true(&clone.status.conditions, EVICTED);
+        if !evicted && self.grants.holds_back(key, clone, ctx) {
+            return Ok(Vec::new());
+        }
+        self.provisioning.evaluate(key, clone, self.queues.flavors(), ctx)
     }
 
     fn evaluate_workload(&mut self, key: &Key, inputs: StatusInputs) {
@@ -401,6 +446,15 @@ impl AgentControl {
             return;
         };
         let inputs = self.queues.add_to(inputs, (key, &clone), &self.core.scheduler);
+        let required_checks = self.provisioning.add_to(inputs.required_checks, &clone);
+        let inputs = StatusInputs { required_checks, ..inputs };
+        // The end of its job releases the quota of a clone. In a race there is no job before the admission.
+        let Core { ctx, workloads, jobs, .. } = &mut self.core;
+        if AgentProvisioning::holds_after_eviction(&clone, ctx.now)
+            && jobs.of(key, &clone).is_none()
+        {
+            workloads.propose_quietly(key, Transition::Release);
+        }
         if self.core.evaluate_workload(key, inputs, self.capacity.fleet_mut()) {
             self.queues.reservation_withdrawn(key, &clone, &mut self.core.ctx);
         }
@@ -417,6 +471,13 @@ impl AgentControl {
             let id = workloads.id_of(key);
             let nodes = id.map(|id| self.capacity.assigned_nodes(id)).unwrap_or_default();
             workloads.assign_nodes(key, &nodes);
+            let needed = id.is_some_and(|id| self.capacity.needs_new_nodes(id));
+            let clone = workloads.get(key).filter(|_| needed).map(|one| Arc::clone(one.object()));
+            // The pods of a slice that grows run; a request would ask for their room once more.
+            let clone = clone.filter(|clone| replaced(clone, workloads).is_none());
+            if let Some(check) = clone.and_then(|clone| self.provisioning.check_for(&clone)) {
+                workloads.require_check(key, check);
+            }
         }
         run.progress
     }

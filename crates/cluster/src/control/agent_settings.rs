@@ -2,6 +2,7 @@
 
 use ::jobs::Kinds;
 use config::{Configuration, JobKinds, gates::Gates};
+use crds::v1beta2::ProvisioningRequestConfigSpec;
 use index::AdmissionMode;
 
 use super::{agent_policy::AgentPolicy, core::CoreConfig, manager_settings::core_config};
@@ -17,6 +18,8 @@ pub struct AgentSettings {
     pub(super) origin: String,
     /// How clones are admitted.
     pub(super) mode: AdmissionMode,
+    /// How it asks an autoscaler for nodes, if it does.
+    pub(super) provisioning: Option<ProvisioningRequestConfigSpec>,
     /// The namespace of the agent's Lease.
     pub(super) namespace: String,
     /// Differs for each process.
@@ -42,7 +45,19 @@ impl AgentSettings {
         core.owns_workloads = false;
         let (namespace, boot) = (String::new(), "".into());
         let (mode, origin) = (AdmissionMode::Thin, file.multi_kueue.origin);
-        Self { core, policy, kinds, origin, mode, namespace, boot }
+        Self { core, policy, kinds, origin, mode, provisioning: None, namespace, boot }
+    }
+
+    /// The same of an agent that asks an autoscaler for nodes with this config.
+    #[must_use]
+    pub fn provisioning(self, config: Option<ProvisioningRequestConfigSpec>) -> Self {
+        Self { provisioning: config, ..self }
+    }
+
+    /// Whether it asks an autoscaler for nodes.
+    #[must_use]
+    pub fn asks_for_nodes(&self) -> bool {
+        self.provisioning.is_some()
     }
 
     /// The same of an agent that admits in this mode.

@@ -156,6 +156,10 @@ pub enum AgentInput {
     Lease(Change<Lease>),
     /// Something about the queues of its cluster, if it admits by quota.
     Queue(QueueInput),
+    /// ProvisioningRequests, if it asks for nodes with them.
+    ProvisioningRequest(Change<ProvisioningRequest>),
+    /// Managed PodTemplates, if it does.
+    PodTemplate(Change<EntryTemplate>),
     /// Objects of autoscalers. Nothing waits for them: most clusters have none.
     Autoscaler(AutoscalerInput),
 }

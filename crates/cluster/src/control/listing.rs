@@ -32,6 +32,9 @@ pub(crate) const DISPATCH_KINDS: &[&str] =
 /// Kinds that an agent lists, beside those of jobs.
 pub(crate) const AGENT_KINDS: &[&str] = &["Workload", "Node", "Pod", "ClusterCapacity", "Lease"];
 
+/// Kinds that an agent lists that asks an autoscaler for nodes.
+pub(crate) const ASKING_KINDS: &[&str] = &["ProvisioningRequest", "PodTemplate"];
+
 /// Kinds that an agent lists that admits by quota.
 pub(crate) const QUEUE_KINDS: &[&str] =
     &["Namespace", "ResourceFlavor", "Cohort", "AdmissionCheck", "ClusterQueue", "LocalQueue"];

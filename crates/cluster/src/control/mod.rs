@@ -15,6 +15,7 @@
 //! | `quota_automation` | [`quota_automation::QuotaAutomation`] | which quota of the hub follows that of its workers |
 //! | `capacity` | [`capacity::LocalCapacity`] | the room of an agent's cluster, and its report |
 //! | `autoscalers` | [`autoscalers::Autoscalers`] | the nodes that autoscalers can still add |
+//! | `agent_provisioning` | [`agent_provisioning::AgentProvisioning`] | the nodes that an agent asks an autoscaler for, and their refusal |
 //! | `grants` | [`grants::AgentGrants`] | which clones an agent may start under ExactlyOnce, and which it stops |
 //! | `topology` | [`topology::NodesAndPods`] | the nodes of topologies, the domains of gated pods, failed nodes |
 //! | `provisioning` | [`provisioning::Provisioning`] | what Workloads ask of an autoscaler, the states of their provisioning checks |
@@ -30,6 +31,7 @@
 
 mod agent;
 mod agent_policy;
+mod agent_provisioning;
 mod agent_queues;
 mod agent_settings;
 mod autoscaler_input;

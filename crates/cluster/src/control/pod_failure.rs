@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-/// Why a clone is evicted unless its pods run before: no node takes one, or the API server refuses them.
+/// Why a clone is evicted unless its pods run before: no node takes one, the API server refuses them, or their nodes are not provided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PodFailure {
     /// When the clone is evicted.

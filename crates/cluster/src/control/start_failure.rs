@@ -32,6 +32,16 @@ impl StartFailure {
         let reason = REASONS.into_iter().find(|known| *known == reason)?;
         Some(Self { reason, message: shortened(message) })
     }
+
+    /// The failure of a pod whose clone waits for so many nodes of an autoscaler.
+    pub(crate) fn awaiting(self, nodes: i64) -> Self {
+        if self.reason != reasons::UNSCHEDULABLE {
+            return self;
+        }
+        let plural = if nodes == 1 { "" } else { "s" };
+        let message = shortened(&format!("needs {nodes} new node{plural}: {}", self.message));
+        Self { message, ..self }
+    }
 }
 
 /// What is known of the pods of a Workload.

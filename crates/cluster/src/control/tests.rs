@@ -2,6 +2,7 @@
 
 mod admission_fair_sharing;
 mod adopted_results;
+mod agent_provisioning;
 mod agent_queues;
 mod agent_slices;
 mod assigned_nodes;

@@ -38,17 +38,15 @@ impl LocalNodes {
         nodes.check_fit_with_new_nodes(work, present).ok()
     }
 
-    /// Whether pods of a placed Workload wait for nodes that can still come.
-    pub(crate) fn waits_for_new_nodes(&self, serial: PlacementSerial) -> bool {
-        let placed = self.placed.get(&serial).filter(|one| !one.short.is_empty());
-        placed.is_some_and(|placed| {
-            let report = CapacityReport {
-                label_keys: self.keys_of_classes(),
-                elastic: self.new_nodes.clone(),
-                ..CapacityReport::default()
-            };
-            PackedNodes::new(Arc::new(report)).never_fits(&placed.left_over()).is_none()
-        })
+    /// How many nodes the pods of a placed Workload wait for; `None` if they wait for none, or too few can still come.
+    pub(crate) fn awaited_new_nodes(&self, serial: PlacementSerial) -> Option<i64> {
+        let placed = self.placed.get(&serial).filter(|one| !one.short.is_empty())?;
+        let report = CapacityReport {
+            label_keys: self.keys_of_classes(),
+            elastic: self.new_nodes.clone(),
+            ..CapacityReport::default()
+        };
+        PackedNodes::new(Arc::new(report)).n_needed_new_nodes(&placed.left_over())
     }
 
     /// The new nodes that no placed Workload waits for.

@@ -111,21 +111,21 @@ fn new_nodes_take_what_fits_on_no_present_node() {
     let gang = work(vec![pods("gang", 3, 4, 0)]);
     assert!(nodes.with_new_nodes(&gang).is_none(), "there are none");
     nodes.set_new_nodes(vec![new_nodes(3, 4, "a")]);
-    assert_eq!(nodes.with_new_nodes(&gang).map(|new| new.needed), Some(2));
+    assert!(nodes.with_new_nodes(&gang).is_some());
     assert!(nodes.with_new_nodes(&work(vec![pods("one", 1, 4, 0)])).is_none(), "it fits");
     nodes.count(1, Arc::clone(&gang));
-    assert_eq!((n_unused(&nodes), nodes.waits_for_new_nodes(1)), (vec![1], true));
+    assert_eq!((n_unused(&nodes), nodes.awaited_new_nodes(1)), (vec![1], Some(2)));
     assert!(nodes.with_new_nodes(&gang).is_none(), "one new node is left");
     // Two of the nodes come: the autoscaler has three to add, and one of them is not ready.
     nodes.set_node("n2", Some(node("n2", 4, 0)));
     nodes.set_node("n3", Some(node("n3", 4, 0)));
     nodes.set_new_nodes(vec![new_nodes(1, 4, "a")]);
-    assert_eq!((n_unused(&nodes), nodes.waits_for_new_nodes(1)), (vec![1], false));
+    assert_eq!((n_unused(&nodes), nodes.awaited_new_nodes(1)), (vec![1], None));
     // Nodes that cannot come any more are not waited for.
     nodes.set_node("n3", None);
-    assert!(nodes.waits_for_new_nodes(1));
+    assert_eq!(nodes.awaited_new_nodes(1), Some(1));
     nodes.set_new_nodes(Vec::new());
-    assert!(!nodes.waits_for_new_nodes(1));
+    assert!(nodes.awaited_new_nodes(1).is_none());
 }
 
 #[test]
@@ -135,9 +135,9 @@ fn a_label_of_new_nodes_is_one_that_present_nodes_lack() {
     selected.selection.node_selector = vec![("pool".into(), "a".into())];
     let selected = work(vec![selected]);
     nodes.count(1, Arc::clone(&selected));
-    assert!(!nodes.waits_for_new_nodes(1), "any node may have the label");
+    assert!(nodes.awaited_new_nodes(1).is_none(), "any node may have the label");
     nodes.set_new_nodes(vec![new_nodes(1, 2, "b"), new_nodes(1, 2, "a")]);
-    assert_eq!((n_unused(&nodes), nodes.waits_for_new_nodes(1)), (vec![1, 0], true));
+    assert_eq!((n_unused(&nodes), nodes.awaited_new_nodes(1)), (vec![1, 0], Some(1)));
 }
 
 #[test]

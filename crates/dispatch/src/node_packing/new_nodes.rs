@@ -3,11 +3,9 @@
 use super::{NodeGroup, NodeTier, PackedNodes};
 use crate::{AssignedWorkload, NodeClassCapacity, refusal::CapacityShortage};
 
-/// The new nodes that a Workload needs.
+/// The new nodes that a Workload leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NewNodes {
-    /// How many it needs. Zero if it fits beside others on new nodes that those need.
-    pub(crate) needed: i64,
     /// How many can be added when these are used.
     pub(crate) left: i64,
     /// How many could be added at the time of the report.
@@ -26,9 +24,14 @@ impl PackedNodes {
             return Err(present);
         }
         let after = self.check_fit_on(work, &[NodeTier::Present, NodeTier::New])?;
-        let (before, left) = (self.n_unused_new_nodes(), after.n_unused_new_nodes());
         let of = self.table.report.elastic.iter().map(|class| class.count).sum();
-        Ok(NewNodes { needed: before - left, left, of })
+        Ok(NewNodes { left: after.n_unused_new_nodes(), of })
+    }
+
+    /// How many new nodes `work` needs beside the present ones; `None` if it does not fit with them.
+    pub(crate) fn n_needed_new_nodes(&self, work: &AssignedWorkload) -> Option<i64> {
+        let after = self.check_fit_on(work, &[NodeTier::Present, NodeTier::New]).ok()?;
+        Some(self.n_unused_new_nodes() - after.n_unused_new_nodes())
     }
 
     /// Why `work` does not fit even without all other dispatched work and with every new node; `None` if it does.

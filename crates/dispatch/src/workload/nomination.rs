@@ -154,16 +154,21 @@ impl<'a> DispatchDecision<'a> {
                 NominationProgress::Rejected
             }
             RemoteConnection::Connected => {
-                let deadline = self.admission_deadline(single_cluster);
+                let deadline = self.admission_deadline(copy, single_cluster);
                 NominationProgress::Ongoing(self.create(copy, single_cluster), deadline)
             }
         }
     }
 
-    /// A cluster that was chosen by its room has to admit soon; in a race its queues may need longer.
-    fn admission_deadline(&self, single_cluster: bool) -> Option<Time> {
+    /// A cluster that was chosen by its room has to admit soon; in a race its queues may need longer. The nodes of an autoscaler
+    /// take minutes or hours: they are waited for as long as the agent says so, which a dead one does not.
+    fn admission_deadline(&self, copy: &RemoteCopy, single_cluster: bool) -> Option<Time> {
+        if !single_cluster {
+            return self.hub.race_until;
+        }
         let chosen = Time(self.hub.nominated_at.0.saturating_add(self.settings.admission_timeout));
-        if single_cluster { Some(chosen) } else { self.hub.race_until }
+        let asked = self.usable_clone(copy).and_then(|clone| clone.awaits_nodes_until);
+        Some(asked.map_or(chosen, |until| until.max(chosen)))
     }
 
     /// Whether a connected cluster refuses the Workload or exceeds the admission timeout.
@@ -171,7 +176,7 @@ impl<'a> DispatchDecision<'a> {
         let against =
             self.usable_clone(copy).and_then(|clone| refusal_of(clone, single_cluster)).is_some();
         let ended = self.usable_clone(copy).is_some_and(|clone| clone.stamp == StampState::Ended);
-        let deadline = self.admission_deadline(single_cluster);
+        let deadline = self.admission_deadline(copy, single_cluster);
         let late = deadline.is_some_and(|deadline| self.now >= deadline);
         copy.refused.is_some() || against || ended || late
     }

@@ -191,6 +191,9 @@ pub struct RemoteWorkload {
     pub deleting: bool,
     /// Time of its admission.
     pub admitted_at: Option<Time>,
+    /// It waits for new nodes, which its agent has asked an autoscaler for, and the agent reports until this time at least. `None` if
+    /// it does not wait for any.
+    pub awaits_nodes_until: Option<Time>,
     /// It was evicted there.
     pub evicted: bool,
     /// The worker's refusal.

@@ -147,6 +147,7 @@ fn clone_word(clone: &mut RemoteWorkload, key: &str, value: &str) {
         "unknown" => clone.history = CopyHistory::Unknown,
         "departed" => clone.history = CopyHistory::Departed,
         "admitted" => clone.admitted_at = Some(Time(number(value))),
+        "awaits-nodes" => clone.awaits_nodes_until = Some(Time(number(value))),
         "evicted" => clone.evicted = true,
         "refused" => clone.refused = Some(value.into()),
         "clone-finished" => clone.finished = Some((value.into(), "all done".into())),
@@ -491,6 +492,25 @@ fn a_nomination_is_cancelled_after_the_job_is_gone() {
             "quota nominated=a,b",
             &["a live clone=1 refused=x", "b live clone=1 refused=y"],
             &["raise-epoch 2"],
+        ),
+    ]);
+}
+
+#[test]
+fn a_clone_that_waits_for_new_nodes_is_waited_for_while_its_agent_reports() {
+    let hub = "quota nominated=a";
+    check(&[
+        (1, hub, &["a live clone=1 job=1 awaits-nodes=30"], &["wait-until 50"]),
+        (60, hub, &["a live clone=1 job=1 awaits-nodes=80"], &["wait-until 80"]),
+        (80, hub, &["a live clone=1 job=1 awaits-nodes=80"], &["delete-job a"]),
+        (60, hub, &["a live clone=1 job=1 awaits-nodes=80 refused=none"], &["delete-job a"]),
+        (60, hub, &["a live clone=1 job=1 awaits-nodes=80 admitted=55"], &["ready a"]),
+        // A clone of an earlier epoch is not this Workload's.
+        (
+            60,
+            "quota nominated=a epoch=2",
+            &["a live clone=1 job=1 awaits-nodes=80"],
+            &["delete-job a"],
         ),
     ]);
 }

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 
 use crds::v1beta2::{ProvisioningRequestConfigSpec, Workload};
 use expect_test::Expect;
+use jobs::pod_sets_info::AssignedFlavors;
 use provisioning::{
     AskedCheck, AskingWorkload, CheckDecision, EntryTemplate, ProvisioningRequest, RequestStep,
     decide,
@@ -151,7 +152,7 @@ impl Scene {
             workload: &workload,
             requests: &requests,
             templates: &templates,
-            flavors: &flavors,
+            flavors: AssignedFlavors::Own(&flavors),
         };
         let known = &workload.status.admission_checks[0];
         decide(asking, AskedCheck { known, config: config.as_ref() })

@@ -274,8 +274,14 @@ impl LocalCapacity {
         refused.chain(unschedulable).min_by_key(|one| one.at)
     }
 
-    fn waits_for_new_nodes(&self, key: &Key) -> bool {
-        self.placed.get(key).is_some_and(|(id, _)| self.fleet.waits_for_new_nodes(*id))
+    /// Whether a clone that was placed fits only with new nodes.
+    pub(crate) fn needs_new_nodes(&self, id: WorkloadId) -> bool {
+        self.fleet.awaited_new_nodes(id).is_some()
+    }
+
+    /// How many new nodes a clone waits for.
+    fn awaited_new_nodes(&self, key: &Key) -> Option<i64> {
+        self.placed.get(key).and_then(|(id, _)| self.fleet.awaited_new_nodes(*id))
     }
 
     /// What a clone shows about the start of its pods. It is evaluated again when that changes.
@@ -284,7 +290,13 @@ impl LocalCapacity {
         if let Some(until) = until {
             ctx.agenda.at(until, Reevaluation::Workload(key.clone()));
         }
-        starts
+        let PodStarts::Failing(failure) = starts else {
+            return starts;
+        };
+        PodStarts::Failing(match self.awaited_new_nodes(key) {
+            Some(nodes) => failure.awaiting(nodes),
+            None => failure,
+        })
     }
 
     /// Quotas of ClusterQueues may differ from those of the last report.
@@ -323,7 +335,7 @@ impl LocalCapacity {
         let placed = self.placed.iter().map(|(key, _)| key);
         let asked = placed.filter(|_| !self.new_nodes.is_empty());
         let waiting: BTreeSet<Key> =
-            asked.filter(|key| self.waits_for_new_nodes(key)).cloned().collect();
+            asked.filter(|key| self.awaited_new_nodes(key).is_some()).cloned().collect();
         // The pods of a clone are bound some time after the last of its nodes came.
         let known = std::mem::take(&mut self.waited);
         for (key, wait) in known.iter() {

@@ -58,8 +58,7 @@ impl ManagerControl {
             false => {
                 let ctx = &mut self.core.ctx;
                 let failed = self.pods.topologies.failed_nodes((key, &workload), flavors, ctx);
-                let flavors = self.queues.flavors();
-                (failed, self.provisioning.evaluate(key, &workload, flavors, ctx))
+                (failed, self.provisioning.evaluate(key, &workload, flavors.0, ctx))
             }
         };
         let inputs = StatusInputs {

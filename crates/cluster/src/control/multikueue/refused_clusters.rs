@@ -41,6 +41,12 @@ impl DispatchEvaluation<'_> {
 
     /// The reservation ends, and the cluster is excluded for a while.
     pub(super) fn unreserve(&mut self, cluster: ClusterId, why: Box<str>) -> DispatchEffect {
+        // The clone that holds the reason may be gone before the end of the reservation is written. The first reason counts.
+        let pending =
+            self.inputs.workloads.get(self.key).and_then(|one| one.transitions().unreserve());
+        if let Some(message) = pending {
+            return DispatchEffect::Unreserve(message.to_owned());
+        }
         let name = self.inputs.registry.fleet().name(cluster);
         let message = format!("worker cluster \"{name}\" did not take it: {why}");
         if let Some(record) = self.inputs.workloads.get(self.key) {

@@ -7,7 +7,10 @@ use ::jobs::{
 };
 use crds::{
     meta::{Condition, is_true},
-    names::conditions::{ADMITTED, EVICTED, FINISHED, REFUSED},
+    names::{
+        AGENT_PROVISIONING_CHECK,
+        conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, REFUSED},
+    },
     v1beta2::{PodSet, Workload, WorkloadSpec},
 };
 use dispatch::{
@@ -202,6 +205,10 @@ pub(super) fn copy_view(
             .refusal(key, nominated_epoch(hub))
             .map(|refused| refused.message.as_str().into()),
         clone: clone.map(|tracked| RemoteWorkload {
+            awaits_nodes_until: worker
+                .report_counts_until()
+                .filter(|_| awaits_nodes(tracked.object()))
+                .map(engine_time),
             stale_priority: has_stale_priority(worker, key, (tracked.object(), expected)),
             stale_size: sizes.of_clone().is_some(),
             stamp: stamp_state(tracked.object(), leases.stamp),
@@ -275,6 +282,7 @@ fn clone_view(clone: &Workload, inputs: &CopyInputs<'_>) -> RemoteWorkload {
         history: inputs.history(&clone.metadata),
         deleting: clone.metadata.deletion_timestamp.is_some(),
         admitted_at: admitted.map(|one| at(one).unwrap_or_default()),
+        awaits_nodes_until: None,
         evicted: is_true(conditions, EVICTED),
         refused: find(REFUSED).map(|one| one.message.as_str().into()),
         finished: find(FINISHED)
@@ -285,6 +293,13 @@ fn clone_view(clone: &Workload, inputs: &CopyInputs<'_>) -> RemoteWorkload {
         stale_size: false,
         stamp: StampState::default(),
     }
+}
+
+/// Whether an agent holds quota for a clone and has asked an autoscaler for its nodes.
+fn awaits_nodes(clone: &Workload) -> bool {
+    let is = |condition| is_true(&clone.status.conditions, condition);
+    let mut checks = clone.status.admission_checks.iter();
+    is(QUOTA_RESERVED) && !is(ADMITTED) && checks.any(|one| one.name == AGENT_PROVISIONING_CHECK)
 }
 
 /// How the stamp of a clone compares with the one that it would get now.

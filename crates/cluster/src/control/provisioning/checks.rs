@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ::provisioning::active::{CheckActivity, Obstacle, activity, config_name};
 use crds::{
-    names::{PROVISIONING_CONTROLLER, conditions::ACTIVE},
+    names::{AGENT_PROVISIONING_CHECK, PROVISIONING_CONTROLLER, conditions::ACTIVE},
     v1beta2::{
         AdmissionCheck, AdmissionCheckStatus, ProvisioningRequestConfig,
         ProvisioningRequestConfigSpec,
@@ -26,6 +26,8 @@ pub(super) struct ProvisioningChecks {
     /// Those of this controller.
     checks: KeyMap<Box<str>, Tracked<AdmissionCheck>>,
     configs: KeyMap<Box<str>, Arc<ProvisioningRequestConfig>>,
+    /// The config of an agent, for a check that is no object.
+    of_agent: Option<ProvisioningRequestConfigSpec>,
     /// Why requests cannot be observed.
     requests: Option<Obstacle>,
     /// Why templates cannot be observed.
@@ -33,6 +35,11 @@ pub(super) struct ProvisioningChecks {
 }
 
 impl ProvisioningChecks {
+    /// The only check of an agent.
+    pub(super) fn of_agent(config: ProvisioningRequestConfigSpec) -> Self {
+        Self { of_agent: Some(config), ..Self::default() }
+    }
+
     /// Records an AdmissionCheck; `None` if it is gone. Returns whether the controller is this one.
     pub(super) fn observe(&mut self, name: &str, object: Option<Arc<AdmissionCheck>>) -> bool {
         let ours = |one: &Arc<AdmissionCheck>| one.spec.controller_name == PROVISIONING_CONTROLLER;
@@ -66,13 +73,20 @@ impl ProvisioningChecks {
 
     /// Whether a check is one of this controller.
     pub(super) fn is_provisioning(&self, check: &str) -> bool {
-        self.checks.contains_key(check)
+        self.agent_config(check).is_some() || self.checks.contains_key(check)
+    }
+
+    fn agent_config(&self, check: &str) -> Option<&ProvisioningRequestConfigSpec> {
+        self.of_agent.as_ref().filter(|_| check == AGENT_PROVISIONING_CHECK)
     }
 
     /// The config of a check; `None` while the check is not usable.
     pub(super) fn config(&self, check: &str) -> Option<&ProvisioningRequestConfigSpec> {
         if self.obstacle().is_some() {
             return None;
+        }
+        if let Some(config) = self.agent_config(check) {
+            return Some(config);
         }
         let parameters = self.checks.get(check)?.object().spec.parameters.as_ref();
         self.configs.get(config_name(parameters).ok()?).map(|config| &config.spec)
@@ -112,7 +126,8 @@ impl ProvisioningChecks {
         AdmissionCheckStatus { conditions }
     }
 
-    fn obstacle(&self) -> Option<Obstacle> {
+    /// Why no request can be made.
+    pub(super) fn obstacle(&self) -> Option<Obstacle> {
         self.requests.or(self.templates)
     }
 }

@@ -7,7 +7,7 @@ use ::provisioning::{
     attempt::template_name, decide, is_over, next_names, unclaimed,
 };
 use crds::v1beta2::{AdmissionCheckState, Workload};
-use jobs::pod_sets_info::FlavorsByName;
+use jobs::pod_sets_info::AssignedFlavors;
 use runtime::watch::Key;
 
 use super::Provisioning;
@@ -19,7 +19,7 @@ impl Provisioning {
         &mut self,
         key: &Key,
         workload: &Workload,
-        flavors: &FlavorsByName,
+        flavors: AssignedFlavors<'_>,
         ctx: &mut Context,
     ) -> Vec<CheckUpdate> {
         if !asks(workload) {
@@ -46,7 +46,7 @@ impl Provisioning {
         key: &Key,
         workload: &Workload,
         (requests, checks): (Vec<Arc<ProvisioningRequest>>, &[&AdmissionCheckState]),
-        (flavors, ctx): (&FlavorsByName, &mut Context),
+        (flavors, ctx): (AssignedFlavors<'_>, &mut Context),
     ) -> Vec<CheckUpdate> {
         let (requests, templates) = self.known_objects(key, workload, requests, checks, flavors);
         let requests: Vec<&ProvisioningRequest> = requests.iter().map(|one| &**one).collect();
@@ -84,7 +84,7 @@ impl Provisioning {
         workload: &Workload,
         mut requests: Vec<Arc<ProvisioningRequest>>,
         checks: &[&AdmissionCheckState],
-        flavors: &FlavorsByName,
+        flavors: AssignedFlavors<'_>,
     ) -> (Vec<Arc<ProvisioningRequest>>, Vec<Arc<EntryTemplate>>) {
         let owned: Vec<&ProvisioningRequest> = requests.iter().map(|one| &**one).collect();
         let asking = AskingWorkload { workload, requests: &owned, templates: &[], flavors };

@@ -2,7 +2,7 @@
 //!
 //! Inputs: AdmissionChecks, ProvisioningRequestConfigs, ProvisioningRequests, PodTemplates, Workloads as they are evaluated. Outputs: the next
 //! states of checks, which go out with the status of the Workload; writes of requests and templates; conditions `Active`. What follows is
-//! decided by the crate `provisioning`. Nothing is remembered over a restart.
+//! decided by the crate `provisioning`. Nothing is remembered over a restart. An agent runs it for one check that is no object.
 //!
 //! | file | concept |
 //! |---|---|
@@ -19,7 +19,10 @@ mod writes;
 use std::{collections::BTreeMap, sync::Arc};
 
 use ::provisioning::{EntryTemplate, ProvisioningRequest, active::Obstacle};
-use crds::v1beta2::{AdmissionCheck, ProvisioningRequestConfig};
+use crds::v1beta2::{
+    AdmissionCheck, ProvisioningRequestConfig, ProvisioningRequestConfigSpec,
+    ProvisioningRequestRetryStrategy,
+};
 use runtime::{
     watch::{Change, Key, Unavailable},
     writer::WriteOutcome,
@@ -55,9 +58,24 @@ pub(crate) struct Provisioning {
 
 impl Provisioning {
     pub(crate) fn new(cleans_up_evicted: bool) -> Self {
+        Self::of(ProvisioningChecks::default(), cleans_up_evicted)
+    }
+
+    /// The machine of an agent. Its only check is no object of the cluster. An attempt that fails is not repeated: the manager tries
+    /// another cluster.
+    pub(crate) fn of_agent(config: ProvisioningRequestConfigSpec) -> Self {
+        let once = ProvisioningRequestRetryStrategy {
+            backoff_limit_count: Some(0),
+            ..ProvisioningRequestRetryStrategy::default()
+        };
+        let config = ProvisioningRequestConfigSpec { retry_strategy: Some(once), ..config };
+        Self::of(ProvisioningChecks::of_agent(config), true)
+    }
+
+    fn of(checks: ProvisioningChecks, cleans_up_evicted: bool) -> Self {
         Self {
             cleans_up_evicted,
-            checks: ProvisioningChecks::default(),
+            checks,
             requests: AskedObjects::default(),
             templates: AskedObjects::default(),
             refusals: KeyMap::default(),
@@ -113,6 +131,21 @@ impl Provisioning {
         for_each_object(change, |key, object| {
             ctx.agenda.workloads(self.templates.observe(&key, object));
         });
+    }
+
+    /// The config of a check; `None` while the check is not usable.
+    pub(crate) fn config(&self, check: &str) -> Option<&ProvisioningRequestConfigSpec> {
+        self.checks.config(check)
+    }
+
+    /// The requests that a Workload controls. One of the same name may have controlled them before.
+    pub(crate) fn requests_of(&self, workload: &Key) -> Vec<Arc<ProvisioningRequest>> {
+        self.requests.of_workload(workload)
+    }
+
+    /// Why no request can be made.
+    pub(crate) fn obstacle(&self) -> Option<Obstacle> {
+        self.checks.obstacle()
     }
 
     /// Takes a change of a Workload.

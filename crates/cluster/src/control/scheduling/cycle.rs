@@ -4,7 +4,10 @@
 //! head of a StrictFIFO queue, or one whose targets are being evicted, would be evaluated forever. The next event runs
 //! cycles again.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use dispatch::{DispatchedEntry, Fleet, FleetPlacer};
 use engine::{CycleEntry, Engine, Event, ids::WorkloadId};
@@ -83,6 +86,8 @@ pub(super) struct SchedulingCycles<'a> {
     pub(super) explain_after: Duration,
     /// Since when messages may have old numbers.
     pub(super) stale_since: &'a mut Option<Timestamp>,
+    /// Workloads whose requests to a cluster were changed.
+    pub(super) edited: &'a mut BTreeSet<WorkloadId>,
     /// Something changed since the last cycle that cycles depend on.
     pub(super) pending: &'a mut bool,
 }
@@ -114,11 +119,14 @@ impl SchedulingCycles<'_> {
         run
     }
 
-    /// Requeues Workloads whose wake-up key has room now.
+    /// Requeues Workloads whose wake-up key has room now, and those that wait with another request than they have now.
     fn wake(&mut self, ctx: &mut Context) {
         *self.pending |= ctx.agenda.take_fleet();
         let woken = self.fleet.woken_keys(engine_time(ctx.now));
-        for key in self.gate.take_opened().into_iter().chain(woken) {
+        let edited = std::mem::take(self.edited);
+        let edited = edited.into_iter().filter_map(|id| self.fleet.requeue_key(id));
+        let edited: Vec<_> = edited.collect();
+        for key in self.gate.take_opened().into_iter().chain(woken).chain(edited) {
             self.engine.apply(Event::ClusterCapacity(key));
             *self.pending = true;
         }

@@ -24,6 +24,7 @@ mod slices;
 mod usage_sampling;
 mod verdict;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -82,6 +83,8 @@ pub(crate) struct Scheduler {
     fair_sharing: bool,
     /// Since when messages may have old numbers.
     stale_since: Option<Timestamp>,
+    /// Workloads whose requests to a cluster were changed since the last cycle.
+    edited: BTreeSet<WorkloadId>,
     /// Something changed since the last cycle that cycles depend on.
     pending: bool,
 }
@@ -98,6 +101,7 @@ impl Scheduler {
             explain_after: config.explain_after,
             fair_sharing: config.engine.fair_sharing.is_some(),
             stale_since: None,
+            edited: BTreeSet::new(),
             pending: true,
         }
     }
@@ -154,6 +158,7 @@ impl Scheduler {
         events.extend(voided.map(Event::WriteFailed));
         let namespace = change.key.namespace.as_deref().unwrap_or_default();
         let name = &change.key.name;
+        let before = change.id.and_then(|id| self.index.request(id).cloned());
         let over = match &change.after {
             Some(after) => {
                 let now = engine_time(ctx.now);
@@ -165,6 +170,12 @@ impl Scheduler {
                 true
             }
         };
+        // The engine knows nothing of annotations that select clusters.
+        let differs = |id: &WorkloadId| {
+            before.is_some()
+                && self.index.request(*id).is_some_and(|one| Some(one) != before.as_ref())
+        };
+        self.edited.extend(change.id.filter(differs));
         let shown = change.id.filter(|_| change.shows_topology);
         events.extend(shown.map(Event::Written));
         // The end of a backoff is no event of any watch; at that time the Workload is entered
@@ -195,7 +206,8 @@ impl Scheduler {
             // Another LocalQueue may come first now.
             self.pending |= sampled;
         }
-        let Self { engine, index, gate, pending, preemption_counts, stale_since, .. } = self;
+        let Self { engine, index, gate, pending, edited, preemption_counts, stale_since, .. } =
+            self;
         let explain_after = self.explain_after;
         let cycles = SchedulingCycles {
             engine,
@@ -206,6 +218,7 @@ impl Scheduler {
             preemption_counts,
             explain_after,
             stale_since,
+            edited,
             pending,
         };
         cycles.run(workloads, ctx)

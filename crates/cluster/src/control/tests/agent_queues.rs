@@ -12,7 +12,7 @@ fn worker(quota: &str, nodes: &[(&'static str, i64)]) -> Worker {
     worker
 }
 
-fn list_queues(worker: &mut Worker, quota: &str) {
+pub(super) fn list_queues(worker: &mut Worker, quota: &str) {
     let namespace = json!({"metadata": {"name": "ns", "labels": {"team": "ml"}}});
     let local_queue = json!({
         "metadata": {"name": "lq", "namespace": "ns", "resourceVersion": "1"},
@@ -56,7 +56,13 @@ fn queue(quota: &str, checks: &Value) -> Value {
 }
 
 /// The clone of an upstream manager.
-fn dispatch(worker: &mut Worker, name: &str, size: (i64, i64), queue: &str, priority: i64) {
+pub(super) fn dispatch(
+    worker: &mut Worker,
+    name: &str,
+    size: (i64, i64),
+    queue: &str,
+    priority: i64,
+) {
     worker.dispatch_as(
         name,
         size,

@@ -132,8 +132,8 @@ impl Worker {
         panic!("the agent does not come to rest");
     }
 
-    fn accept(&mut self, order: &Order) {
-        let Ticket { target, .. } = &order.ticket;
+    pub(super) fn accept(&mut self, order: &Order) {
+        let Ticket { target, purpose, .. } = &order.ticket;
         let body: Value = serde_json::from_slice(order.write.request().body()).unwrap_or_default();
         let objects = match &target.subject {
             Subject::Workload => &mut self.clones,
@@ -142,8 +142,21 @@ impl Worker {
             _ => return,
         };
         let object = objects.get_mut(&*target.key.name).expect("it exists");
-        if order.write.request().uri().path().ends_with("/status") {
+        if *purpose == Purpose::Refuse {
+            // Applied by a field manager of its own, beside the other conditions.
+            let mut conditions =
+                object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            conditions
+                .extend(body["status"]["conditions"].as_array().into_iter().flatten().cloned());
+            object["status"]["conditions"] = json!(conditions);
+        } else if order.write.request().uri().path().ends_with("/status") {
+            let refused = object["status"]["conditions"].as_array().into_iter().flatten();
+            let refused = refused.filter(|one| one["type"] == "sluice.dev/Refused").cloned();
+            let refused: Vec<Value> = refused.collect();
             object["status"] = body["status"].clone();
+            if let Some(conditions) = object["status"]["conditions"].as_array_mut() {
+                conditions.extend(refused);
+            }
         } else {
             cluster::json_merge(object, &body);
         }

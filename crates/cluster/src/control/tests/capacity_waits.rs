@@ -56,6 +56,27 @@ fn new_room_wakes_a_workload_whose_queue_was_inactive_meanwhile() {
 }
 
 #[test]
+fn an_edited_choice_of_clusters_is_looked_at_at_once() {
+    let elsewhere = json!({"sluice.dev/checkpoint": "required", "sluice.dev/last-cluster": "west"});
+    let of_checkpoint = (elsewhere, json!({"sluice.dev/checkpoint": "anywhere"}));
+    let of_affinity = (json!({"sluice.dev/affinity": "region=eu"}), json!({}));
+    for (without, with) in [of_affinity, of_checkpoint] {
+        let mut control = manager(&json!({}));
+        let mut submit = |version: &str, annotations: &Value| {
+            let mut small = waiting("train", 1, 8);
+            small["metadata"]["resourceVersion"] = json!(version);
+            small["metadata"]["annotations"] = annotations.clone();
+            let change = Change::Apply(shared(small));
+            control.observe(ManagerInput::Workload(change), NOW);
+            reserves(&mut control)
+        };
+        assert!(!submit("60", &without), "{without} selects no cluster");
+        assert!(!submit("61", &without), "nothing that decides about clusters has changed");
+        assert!(submit("62", &with), "{with} selects any cluster");
+    }
+}
+
+#[test]
 fn an_older_state_of_a_check_is_ignored() {
     let mut control = without_room();
     control.observe(check("51", true), NOW);

@@ -496,3 +496,37 @@ fn hazard_3_a_status_is_copied_in_the_decision_that_observes_it() {
     let step = control.decide(NOW);
     assert!(step.orders.iter().any(|order| order.ticket.purpose == Purpose::SyncStatus));
 }
+
+#[test]
+fn a_reservation_that_ends_after_a_refusal_keeps_its_first_reason() {
+    let waiting = hub_job("20", true, &json!({}));
+    let mut control = dispatching(&waiting, &[nominated("21", false)]);
+    let (mut clone, _) = copies();
+    clone["status"]["conditions"] = json!([{
+        "type": "sluice.dev/Refused", "status": "True", "reason": "ProvisioningFailed",
+        "message": "no nodes", "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }]);
+    connect(&mut control, vec![clone], vec![]);
+    let step = control.decide(NOW);
+    let mut raised = nominated("22", false);
+    raised["metadata"]["annotations"] = json!({"sluice.dev/epoch": "2"});
+    done(&mut control, &step, "raise-epoch", raised, NOW);
+    let ends = control.decide(NOW);
+    let message = |step: &Decisions| {
+        let order = step.orders.iter().find(|order| {
+            order.ticket.target.subject == Subject::Workload
+                && order.ticket.target.to == Destination::Home
+        });
+        let body = order.map(|order| order.write.request().body().clone()).unwrap_or_default();
+        String::from_utf8(body).expect("UTF-8")
+    };
+    assert!(message(&ends).contains("did not take it: no nodes"), "{}", message(&ends));
+    // The clone goes, and the end of the reservation was not written.
+    let key = Key { namespace: Some("ns".into()), name: name().into() };
+    control.observe(east(WorkerInput::Workload(Change::Delete(key))), NOW);
+    for order in &ends.orders {
+        control.answered(&order.ticket, WriteOutcome::Unknown(String::new()), NOW);
+    }
+    let again = control.decide(NOW + jiff::SignedDuration::from_secs(90));
+    assert!(message(&again).contains("did not take it: no nodes"), "{}", message(&again));
+}

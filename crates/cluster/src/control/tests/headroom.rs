@@ -207,6 +207,25 @@ fn a_clone_that_waits_for_new_nodes_is_evicted_when_they_do_not_come() {
 }
 
 #[test]
+fn a_clone_says_how_many_nodes_its_pods_wait_for() {
+    let shown = |autoscalers: Vec<AgentInput>| {
+        let running = (vec![unschedulable_pod("Unschedulable")], vec![clone(None)]);
+        let mut control = agent_of("1500m", running, autoscalers);
+        control.decide(NOW);
+        let step = control.decide(NOW + 10.seconds());
+        let order = step.orders.iter().find(|one| one.ticket.purpose == Purpose::PodsReady);
+        let body = order.expect("the condition").write.request().body();
+        let body: Value = serde_json::from_slice(body).expect("JSON");
+        let mut all = body["status"]["conditions"].as_array().cloned().expect("a list").into_iter();
+        let failing = all.find(|one| one["type"] == "sluice.dev/PodsFailing");
+        failing.expect("the condition")["message"].clone()
+    };
+    let said = "pod train-1: 0/1 nodes";
+    assert_eq!(shown(vec![status(STATUS)]), format!("needs 2 new nodes: {said}"));
+    assert_eq!(shown(vec![]), said, "none can come");
+}
+
+#[test]
 fn a_clone_waits_for_new_nodes_for_a_quarter_of_an_hour() {
     let pool = json!({
         "metadata": {"name": "gpu"},

@@ -11,12 +11,18 @@ const API: &str = "kueue.x-k8s.io/v1beta2";
 struct Scene {
     cluster: Cluster,
     check: Value,
+    api: AskedApi,
+}
+
+/// The API server for requests and templates: it accepts every write.
+#[derive(Default)]
+pub(super) struct AskedApi {
     /// Requests and templates by name.
-    objects: BTreeMap<String, Value>,
+    pub(super) objects: BTreeMap<String, Value>,
     /// Names of purposes with the object, in order.
-    writes: Vec<String>,
+    pub(super) writes: Vec<String>,
     /// Creates of these names are refused.
-    refused: Vec<String>,
+    pub(super) refused: Vec<String>,
     /// Creates of these names meet an object that no watch shows.
     existing: Vec<String>,
     version: u64,
@@ -45,16 +51,13 @@ impl Scene {
                 },
             },
         });
-        let (writes, refused, existing) = (vec![], vec![], vec![]);
-        let objects = BTreeMap::new();
-        let mut scene = Self { cluster, check, objects, writes, refused, existing, version: 1000 };
+        let mut scene = Self { cluster, check, api: AskedApi::default() };
         scene.change_check(&json!({}));
         scene
     }
 
     fn version(&mut self) -> String {
-        self.version += 1;
-        self.version.to_string()
+        self.api.version()
     }
 
     fn change_check(&mut self, fields: &Value) {
@@ -93,62 +96,26 @@ impl Scene {
                 return;
             }
         }
-        panic!("the manager does not come to rest: {:?}", self.writes);
+        panic!("the manager does not come to rest: {:?}", self.api.writes);
     }
 
     fn accept(&mut self, order: &Order) {
-        let Ticket { target, purpose, .. } = &order.ticket;
-        let name = target.key.name.to_string();
-        let outcome = match target.subject {
+        let outcome = match order.ticket.target.subject {
             Subject::AdmissionCheck => {
                 self.change_check(&body(order));
                 WriteOutcome::done(self.check.clone())
             }
-            Subject::ProvisioningRequest | Subject::PodTemplate => {
-                self.writes.push(format!("{} {name}", purpose.name()));
-                self.object_written(order, &name)
-            }
+            Subject::ProvisioningRequest | Subject::PodTemplate => self.api.write(order),
             // Status of queues.
             _ => return,
         };
         self.cluster.control.answered(&order.ticket, outcome, self.cluster.now);
     }
 
-    /// What the API server answers to the write of a request or a template.
-    fn object_written(&mut self, order: &Order, name: &str) -> WriteOutcome {
-        if self.refused.iter().any(|one| one == name) {
-            let (reason, message) = ("Forbidden".to_owned(), "the quota is used up".to_owned());
-            return WriteOutcome::Refused { code: 403, reason, message };
-        }
-        if self.existing.iter().any(|one| one == name) {
-            return WriteOutcome::Exists;
-        }
-        if order.write.request().method() == "DELETE" {
-            self.objects.remove(name);
-            return WriteOutcome::done(json!({"kind": "Status", "status": "Success"}));
-        }
-        let version = self.version();
-        let mut object = self.objects.get(name).cloned().unwrap_or_else(|| json!({}));
-        cluster::json_merge(&mut object, &body(order));
-        object["metadata"]["resourceVersion"] = json!(version);
-        if object["metadata"]["uid"].is_null() {
-            object["metadata"]["uid"] = json!(format!("uid-{name}-{version}"));
-        }
-        self.objects.insert(name.to_owned(), object.clone());
-        WriteOutcome::done(object)
-    }
-
     /// The autoscaler sets a condition of a request.
     fn answer(&mut self, request: &str, condition: &str, message: &str) {
-        let version = self.version();
-        let object = self.objects.get_mut(request).expect("the request exists");
-        object["metadata"]["resourceVersion"] = json!(version);
-        object["status"] = json!({
-            "provisioningClassDetails": {"zone": "a"},
-            "conditions": [{"type": condition, "status": "True", "message": message}],
-        });
-        let request = shared(object.clone());
-        self.cluster.observe(ManagerInput::ProvisioningRequest(Change::Apply(request)));
+        let change = self.api.answer(request, condition, message);
+        self.cluster.observe(ManagerInput::ProvisioningRequest(change));
         self.settle();
     }
 
@@ -168,11 +135,62 @@ impl Scene {
     }
 
     fn take_writes(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.writes)
+        std::mem::take(&mut self.api.writes)
     }
 
     fn names(&self) -> Vec<&str> {
-        self.objects.keys().map(String::as_str).collect()
+        self.api.objects.keys().map(String::as_str).collect()
+    }
+}
+
+impl AskedApi {
+    fn version(&mut self) -> String {
+        self.version += 1;
+        (1000 + self.version).to_string()
+    }
+
+    /// What the API server answers to the write of a request or a template.
+    pub(super) fn write(&mut self, order: &Order) -> WriteOutcome {
+        let name = &*order.ticket.target.key.name;
+        self.writes.push(format!("{} {name}", order.ticket.purpose.name()));
+        if self.refused.iter().any(|one| one == name) {
+            let (reason, message) = ("Forbidden".to_owned(), "the quota is used up".to_owned());
+            return WriteOutcome::Refused { code: 403, reason, message };
+        }
+        if self.existing.iter().any(|one| one == name) {
+            return WriteOutcome::Exists;
+        }
+        if order.write.request().method() == "DELETE" {
+            self.objects.remove(name);
+            return WriteOutcome::done(json!({"kind": "Status", "status": "Success"}));
+        }
+        let version = self.version();
+        let mut object = self.objects.get(name).cloned().unwrap_or_else(|| json!({}));
+        cluster::json_merge(&mut object, &body(order));
+        object["metadata"]["resourceVersion"] = json!(version);
+        if object["metadata"]["uid"].is_null() {
+            object["metadata"]["uid"] = json!(format!("uid-{name}-{version}"));
+            object["metadata"]["creationTimestamp"] = json!(NOW.to_string());
+        }
+        self.objects.insert(name.to_owned(), object.clone());
+        WriteOutcome::done(object)
+    }
+
+    /// The autoscaler sets a condition of a request, which the watch shows.
+    pub(super) fn answer(
+        &mut self,
+        request: &str,
+        condition: &str,
+        message: &str,
+    ) -> Change<ProvisioningRequest> {
+        let version = self.version();
+        let object = self.objects.get_mut(request).expect("the request exists");
+        object["metadata"]["resourceVersion"] = json!(version);
+        object["status"] = json!({
+            "provisioningClassDetails": {"zone": "a"},
+            "conditions": [{"type": condition, "status": "True", "message": message}],
+        });
+        Change::Apply(shared(object.clone()))
     }
 }
 
@@ -195,10 +213,10 @@ fn templates_and_their_request_are_created_and_the_room_admits_the_workload() {
             "provisioning-template-owner ppt-train-prov-1-main",
         ]
     );
-    let request = &scene.objects["train-prov-1"];
+    let request = &scene.api.objects["train-prov-1"];
     assert_eq!(request["spec"]["podSets"][0]["count"], 2);
     assert_eq!(request["metadata"]["ownerReferences"][0]["uid"], "uid-train");
-    let owner = &scene.objects["ppt-train-prov-1-main"]["metadata"]["ownerReferences"];
+    let owner = &scene.api.objects["ppt-train-prov-1-main"]["metadata"]["ownerReferences"];
     assert_eq!(owner[0]["uid"], request["metadata"]["uid"]);
     assert_eq!(owner.as_array().map(Vec::len), Some(1));
     assert_eq!(scene.active(), "True Active: The admission check is active");
@@ -285,7 +303,7 @@ fn a_check_is_active_once_its_config_exists_and_requests_can_be_made() {
 #[test]
 fn a_refused_create_is_reported_and_tried_again() {
     let mut scene = Scene::of(settings());
-    scene.refused.push("ppt-train-prov-1-main".to_owned());
+    scene.api.refused.push("ppt-train-prov-1-main".to_owned());
     scene.config(&json!({}));
     scene.cluster.workload("train", 2, &json!({}));
     scene.settle();
@@ -296,7 +314,7 @@ fn a_refused_create_is_reported_and_tried_again() {
     scene.take_writes();
     scene.settle();
     assert!(scene.take_writes().is_empty(), "not at once");
-    scene.refused.clear();
+    scene.api.refused.clear();
     scene.cluster.wait(60);
     scene.settle();
     assert!(scene.names().contains(&"train-prov-1"), "{:?}", scene.names());
@@ -329,7 +347,7 @@ fn a_foreign_request_of_the_name_is_left_alone() {
 #[test]
 fn a_template_without_the_label_is_in_the_way() {
     let mut scene = Scene::of(settings());
-    scene.existing.push("ppt-train-prov-1-main".to_owned());
+    scene.api.existing.push("ppt-train-prov-1-main".to_owned());
     scene.config(&json!({}));
     scene.cluster.workload("train", 2, &json!({}));
     scene.settle();
@@ -372,15 +390,15 @@ fn requests_of_evicted_workloads_stay_without_the_gate() {
 fn a_new_manager_goes_on_where_the_old_one_ended() {
     let mut old = Scene::new();
     // Its template is still that of the Workload.
-    let owners = old.objects["train-prov-1"]["metadata"]["ownerReferences"].clone();
-    let template = old.objects.get_mut("ppt-train-prov-1-main").expect("a template");
+    let owners = old.api.objects["train-prov-1"]["metadata"]["ownerReferences"].clone();
+    let template = old.api.objects.get_mut("ppt-train-prov-1-main").expect("a template");
     template["metadata"]["ownerReferences"] = owners;
     let mut new = Scene::of(settings());
-    (new.version, new.check) = (old.version, old.check.clone());
+    (new.api.version, new.check) = (old.api.version, old.check.clone());
     new.change_check(&json!({}));
     new.config(&json!({}));
-    new.objects = old.objects.clone();
-    let decoded = |name: &str| old.objects[name].clone();
+    new.api.objects = old.api.objects.clone();
+    let decoded = |name: &str| old.api.objects[name].clone();
     let requests: Change<ProvisioningRequest> = list(vec![decoded("train-prov-1")]);
     let templates: Change<EntryTemplate> = list(vec![decoded("ppt-train-prov-1-main")]);
     new.cluster.observe(ManagerInput::ProvisioningRequest(requests));

@@ -70,10 +70,12 @@ impl<'a> Draft<'a> {
 
     /// Admitted, with quota that it is not about to lose.
     pub(super) fn runs(&self) -> bool {
-        self.is(ADMITTED)
-            && self.holds_quota()
-            && !self.is(EVICTED)
-            && self.workload.spec.active != Some(false)
+        self.is(ADMITTED) && self.keeps_quota()
+    }
+
+    /// With quota that it is not about to lose.
+    pub(super) fn keeps_quota(&self) -> bool {
+        self.holds_quota() && !self.is(EVICTED) && self.workload.spec.active != Some(false)
     }
 
     /// Applies a transition. Its purpose names the write unless an earlier transition did.

@@ -427,6 +427,13 @@ impl Workloads {
         }
     }
 
+    /// Adds a check to the pending reservation.
+    pub(crate) fn require_check(&mut self, key: &Key, check: &str) {
+        if let Some(record) = self.records.get_mut(key) {
+            record.transitions_mut().require_check(check);
+        }
+    }
+
     /// Takes the answer to a write of an existing Workload.
     pub(crate) fn answered(
         &mut self,

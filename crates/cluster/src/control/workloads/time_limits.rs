@@ -22,13 +22,16 @@ use super::{
     status::{StatusInputs, at},
     tracked_workload::TrackedWorkload,
 };
-use crate::control::outbox::{Purpose, after};
+use crate::control::{
+    outbox::{Purpose, after},
+    pod_failure::PodFailure,
+};
 
 /// Backoff of a clone with pods that no node takes or the API server refuses, before the agent admits it again.
 const POD_FAILURE_BACKOFF: Duration = Duration::from_secs(60);
 
 /// Ten years, which no clone lives.
-const FENCED_BACKOFF: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+const FINAL_BACKOFF: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
 /// When an admitted Workload reaches the first of its limits.
 pub(crate) fn deadline(record: &TrackedWorkload, inputs: &StatusInputs) -> Option<Timestamp> {
@@ -112,12 +115,16 @@ fn enforce(draft: &mut Draft<'_>, inputs: &StatusInputs) {
 /// The clone goes back to its manager, which excludes this worker for about as long as the backoff.
 fn evict_for_pods(draft: &mut Draft<'_>, inputs: &StatusInputs) {
     let failure = inputs.pod_failure.as_ref().filter(|failure| failure.at <= draft.now());
-    let Some(failure) = failure.filter(|_| draft.runs()) else {
+    // Nodes that do not come end the wait for them, before any admission.
+    let ends = |failure: &&PodFailure| {
+        draft.runs() || failure.reason == reasons::PROVISIONING_FAILED && draft.keeps_quota()
+    };
+    let Some(failure) = failure.filter(ends) else {
         return;
     };
-    // A clone never starts again after the end of its grant: the manager may have started the work elsewhere.
-    let fenced = failure.reason == reasons::FENCED;
-    let backoff = if fenced { FENCED_BACKOFF } else { POD_FAILURE_BACKOFF };
+    // A clone never starts again after the end of its grant, or after a refusal: the manager may have started the work elsewhere.
+    let is_final = [reasons::FENCED, reasons::PROVISIONING_FAILED].contains(&failure.reason);
+    let backoff = if is_final { FINAL_BACKOFF } else { POD_FAILURE_BACKOFF };
     let until = after(draft.now(), backoff);
     // Not counted: the count limits requeues after PodsReadyTimeout (docs/reference/kueue.md §2.4).
     let status = status::back_off(draft.status().clone(), until, false);

@@ -257,6 +257,15 @@ impl PendingTransitions {
         }
     }
 
+    /// Adds a check to the reservation.
+    pub(crate) fn require_check(&mut self, check: &str) {
+        for one in &mut self.0 {
+            if let Transition::Reserve(reservation) = one {
+                reservation.checks.push(check.to_owned());
+            }
+        }
+    }
+
     /// Withdraws the reservation. Returns whether there was one.
     pub(crate) fn withdraw_reservation(&mut self) -> bool {
         self.withdraw(|one| matches!(one, Transition::Reserve(_)))
