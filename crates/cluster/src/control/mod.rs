@@ -65,6 +65,7 @@ mod observed;
 mod outbox;
 mod pod_end;
 mod pod_failure;
+mod pod_fields;
 mod pod_on_node;
 mod provisioning;
 mod queue_objects;

@@ -14,6 +14,7 @@ use runtime::watch::Key;
 use super::{failing_pods::PodSymptom, unschedulable::UnschedulableSince};
 use crate::control::{
     observed::Reduced,
+    pod_fields::PodFields,
     pod_on_node::{has_ended, node_of, requests_on_node},
 };
 
@@ -55,14 +56,13 @@ pub(super) struct BoundPod {
 
 impl Reduced for PodInfo {
     type Kind = k8s_openapi::api::core::v1::Pod;
-    // With the fields that jobs have: those of volumes and probes are not decoded.
-    type Object = Pod;
+    type Object = PodFields;
 
-    fn metadata(pod: &Pod) -> &ObjectMeta {
-        &pod.metadata
+    fn metadata(pod: &PodFields) -> &ObjectMeta {
+        &pod.0.metadata
     }
 
-    fn of(pod: &Pod) -> Self {
+    fn of(PodFields(pod): &PodFields) -> Self {
         let since = || Some((chain_of_pod(pod)?, UnschedulableSince::of(pod)?));
         let lives = pod.metadata.deletion_timestamp.is_none() && !has_ended(pod);
         let lives_for = chain_of_pod(pod).filter(|_| lives);

@@ -11,7 +11,7 @@ use crds::names::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::watch::Key;
 
-use crate::control::{observed::Reduced, pod_on_node::has_ended};
+use crate::control::{observed::Reduced, pod_fields::PodFields, pod_on_node::has_ended};
 
 /// A pod. Without a slice, or at its end, nothing is kept of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,14 +38,13 @@ impl WatchedElasticPod {
 
 impl Reduced for WatchedElasticPod {
     type Kind = k8s_openapi::api::core::v1::Pod;
-    // With the fields that jobs have: those of volumes and probes are not decoded.
-    type Object = Pod;
+    type Object = PodFields;
 
-    fn metadata(pod: &Pod) -> &ObjectMeta {
-        &pod.metadata
+    fn metadata(pod: &PodFields) -> &ObjectMeta {
+        &pod.0.metadata
     }
 
-    fn of(pod: &Pod) -> Self {
+    fn of(PodFields(pod): &PodFields) -> Self {
         Self(SlicePod::of(pod).filter(|_| !has_ended(pod)).map(Arc::new))
     }
 }

@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::control::{
     observed::Reduced,
+    pod_fields::PodFields,
     pod_on_node::{has_ended, node_of},
 };
 
@@ -39,14 +40,13 @@ impl WatchedTerminatingPod {
 
 impl Reduced for WatchedTerminatingPod {
     type Kind = k8s_openapi::api::core::v1::Pod;
-    // With the fields that jobs have: those of volumes and probes are not decoded.
-    type Object = Pod;
+    type Object = PodFields;
 
-    fn metadata(pod: &Pod) -> &ObjectMeta {
-        &pod.metadata
+    fn metadata(pod: &PodFields) -> &ObjectMeta {
+        &pod.0.metadata
     }
 
-    fn of(pod: &Pod) -> Self {
+    fn of(PodFields(pod): &PodFields) -> Self {
         Self(TerminatingPod::of(pod).map(Arc::new))
     }
 }

@@ -17,6 +17,7 @@ use runtime::watch::Key;
 
 use crate::control::{
     observed::Reduced,
+    pod_fields::PodFields,
     pod_on_node::{has_ended, node_of, requests_on_node},
 };
 
@@ -85,14 +86,13 @@ impl WatchedPod {
 
 impl Reduced for WatchedPod {
     type Kind = k8s_openapi::api::core::v1::Pod;
-    // With the fields that jobs have: those of volumes and probes are not decoded.
-    type Object = Pod;
+    type Object = PodFields;
 
-    fn metadata(pod: &Pod) -> &ObjectMeta {
-        &pod.metadata
+    fn metadata(pod: &PodFields) -> &ObjectMeta {
+        &pod.0.metadata
     }
 
-    fn of(pod: &Pod) -> Self {
+    fn of(PodFields(pod): &PodFields) -> Self {
         if has_ended(pod) {
             return Self::Other;
         }
