@@ -10,13 +10,13 @@ use e2e::{
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::{
     ResourceExt,
-    api::{DeleteParams, ListParams, Patch, PatchParams},
+    api::{ListParams, Patch, PatchParams},
 };
 use provisioning::{EntryTemplate, ProvisioningRequest};
 use serde_json::{Value, json};
 
 use crate::{
-    fixture::{DispatchFixture, said},
+    fixture::{DispatchFixture, delete, said},
     headroom::{STATUS_CONFIG_MAP, add_node, status},
     objects::{self, LONG, OWN},
 };
@@ -111,20 +111,27 @@ async fn two_autoscalers(fixture: &DispatchFixture) -> Result<()> {
 /// The installation is as before for other tests.
 async fn without_autoscalers(fixture: &DispatchFixture) -> Result<()> {
     for worker in &fixture.installation.workers {
-        let status = worker.api::<ConfigMap>("kube-system");
-        status.delete(STATUS_CONFIG_MAP, &DeleteParams::default()).await?;
+        delete(&worker.api::<ConfigMap>("kube-system"), STATUS_CONFIG_MAP).await?;
     }
     replace_agents(fixture, &Value::Null).await
+}
+
+/// Runs a scenario between the two.
+async fn with_autoscalers(
+    test: &str,
+    scenario: impl AsyncFnOnce(&DispatchFixture) -> Result<()>,
+) -> Result<()> {
+    let fixture = DispatchFixture::alone(test).await?;
+    two_autoscalers(&fixture).await?;
+    let outcome = scenario(&fixture).await;
+    without_autoscalers(&fixture).await?;
+    outcome
 }
 
 #[tokio::test]
 async fn work_runs_on_the_nodes_that_were_provided_and_goes_elsewhere_where_none_are() -> Result<()>
 {
-    let fixture = DispatchFixture::alone("provisioned").await?;
-    two_autoscalers(&fixture).await?;
-    let outcome = refused_and_provided(&fixture).await;
-    without_autoscalers(&fixture).await?;
-    outcome
+    with_autoscalers("provisioned", refused_and_provided).await
 }
 
 async fn refused_and_provided(fixture: &DispatchFixture) -> Result<()> {
@@ -163,11 +170,7 @@ async fn refused_and_provided(fixture: &DispatchFixture) -> Result<()> {
 
 #[tokio::test]
 async fn the_reason_of_a_refusal_reaches_the_workload() -> Result<()> {
-    let fixture = DispatchFixture::alone("unprovided").await?;
-    two_autoscalers(&fixture).await?;
-    let outcome = refused_twice(&fixture).await;
-    without_autoscalers(&fixture).await?;
-    outcome
+    with_autoscalers("unprovided", refused_twice).await
 }
 
 async fn refused_twice(fixture: &DispatchFixture) -> Result<()> {

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// A Pod with these fields only.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(from = "PodText")]
 pub struct PodFields(pub(crate) Pod);
 
@@ -61,8 +61,6 @@ struct SpecText {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ContainerText {
-    #[serde(default)]
-    name: String,
     resources: Option<ResourcesText>,
     restart_policy: Option<String>,
 }
@@ -154,7 +152,6 @@ impl From<SpecText> for PodSpec {
 impl From<ContainerText> for Container {
     fn from(container: ContainerText) -> Self {
         Self {
-            name: container.name,
             resources: container.resources.map(ResourceRequirements::from),
             restart_policy: container.restart_policy,
             ..Self::default()

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     NOW, batch_job, jobs, kinds, list,
+    reports::report_order,
     unschedulable::{evictions, pod as unschedulable_pod},
     workload,
 };
@@ -92,7 +93,7 @@ fn agent_of(
 /// What the report that is written now says about new nodes; `None` if none is written.
 fn elastic(control: &mut AgentControl, now: Timestamp) -> Option<Value> {
     let step = control.decide(now);
-    let order = step.orders.iter().find(|one| one.ticket.purpose == Purpose::Capacity)?;
+    let order = report_order(&step)?;
     let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");
     Some(body["status"]["elastic"].clone())
 }
@@ -171,8 +172,7 @@ fn a_clone_that_fits_no_present_node_is_admitted_on_headroom() {
     let admits = |control: &mut AgentControl| {
         let step = control.decide(NOW);
         let reserves = step.orders.iter().any(|one| one.ticket.purpose == Purpose::Reserve);
-        let report = step.orders.iter().find(|one| one.ticket.purpose == Purpose::Capacity);
-        let body = report.expect("a report").write.request().body();
+        let body = report_order(&step).expect("a report").write.request().body();
         let body: Value = serde_json::from_slice(body).expect("JSON");
         (reserves, body["status"]["elastic"][0]["maxMore"].clone())
     };

@@ -197,10 +197,15 @@ fn stored() -> Value {
     json!({"metadata": {"name": "local"}, "spec": {}, "status": {}})
 }
 
+/// The write of an agent's report.
+pub(super) fn report_order(step: &Decisions) -> Option<&Order> {
+    step.orders.iter().find(|one| one.ticket.purpose == Purpose::Capacity)
+}
+
 /// The report that an agent writes now, as far as it differs. It is stored.
 fn written(control: &mut AgentControl, stored: &mut Value, now: Timestamp) -> Option<Value> {
     let step = control.decide(now);
-    let order = step.orders.iter().find(|one| one.ticket.purpose == Purpose::Capacity)?;
+    let order = report_order(&step)?;
     let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");
     cluster::json_merge(&mut stored["status"], &body["status"]);
     stored["metadata"]["resourceVersion"] = json!((now.as_second() + 100).to_string());
@@ -226,8 +231,7 @@ fn a_report_that_was_not_written_is_due_at_once() {
     for (answer, seconds) in [(WriteOutcome::Stale, 0), (WriteOutcome::Unknown("lost".into()), 2)] {
         let mut control = agent(vec![]);
         let step = control.decide(NOW);
-        let write = step.orders.iter().find(|one| one.ticket.purpose == Purpose::Capacity);
-        control.answered(&write.expect("a report").ticket, answer, NOW);
+        control.answered(&report_order(&step).expect("a report").ticket, answer, NOW);
         // Another writer has changed the spec.
         let changed = json!({
             "metadata": {"name": "local", "resourceVersion": "3"}, "spec": {"labelKeys": ["zone"]},
@@ -269,8 +273,7 @@ fn a_deleted_report_is_made_again() {
     ] {
         let mut control = agent(vec![]);
         let step = control.decide(NOW);
-        let write = step.orders.iter().find(|one| one.ticket.purpose == Purpose::Capacity);
-        let ticket = &write.expect("a report").ticket;
+        let ticket = &report_order(&step).expect("a report").ticket;
         if before {
             control.observe(deleted(), NOW);
         }
