@@ -24,8 +24,8 @@ pub use servers::first_user;
 /// The namespace of managers and agents.
 pub const NAMESPACE: &str = "kueue-system";
 
-/// Two cores with other work on them are slow.
-pub const TIMEOUT: Duration = secs(60);
+/// Two cores with other work on them are slow, and stand still at times.
+pub const TIMEOUT: Duration = secs(180);
 
 /// What is to be there.
 #[derive(Clone, Copy, Debug)]

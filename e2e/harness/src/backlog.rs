@@ -1,11 +1,11 @@
-//! The logs that a failed test prints: those of all programs that tests of this process run.
+//! The logs that a failed test prints: those of the programs that tests of this process run on its lab.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use lab::identity::Liveness;
+use lab::identity::{self, Liveness};
 use lab::{ClusterState, LabState, logs};
 
 /// Last lines per program.
@@ -14,11 +14,13 @@ const LINES: usize = 15;
 /// Where the lines of one namespace are searched, from the end.
 const SEARCHED_LINES: usize = 2000;
 
-static LOGS: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
+/// Name and pid of the program that writes a log.
+static LOGS: Mutex<BTreeMap<PathBuf, (String, u32)>> = Mutex::new(BTreeMap::new());
 
 /// A program called `name` writes to `path` from now on.
-pub(crate) fn add(name: &str, path: &Path) {
-    LOGS.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), name.to_owned());
+pub(crate) fn add(name: &str, pid: u32, path: &Path) {
+    let mut logs = LOGS.lock().unwrap_or_else(PoisonError::into_inner);
+    logs.insert(path.to_owned(), (name.to_owned(), pid));
 }
 
 /// The program has ended, and its log is not printed.
@@ -26,17 +28,26 @@ pub(crate) fn remove(path: &Path) {
     LOGS.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
 }
 
-/// The last lines of every program's log, those of managers first; with a namespace, the lines that name it.
-pub(crate) fn tails(namespace: Option<&str>) -> String {
+/// The last lines of the log of every program of a cluster's lab, those of managers first; with a namespace, the lines that name it.
+pub(crate) fn tails(cluster: &ClusterState, namespace: Option<&str>) -> String {
+    let lab = cluster.directory.parent().unwrap_or(&cluster.directory);
     let logs = LOGS.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let mut logs: Vec<(String, PathBuf)> =
-        logs.into_iter().map(|(path, name)| (name, path)).collect();
+    let mut logs: Vec<((String, u32), PathBuf)> = logs
+        .into_iter()
+        .filter(|(path, _)| path.starts_with(lab))
+        .map(|(path, program)| (program, path))
+        .collect();
     logs.sort_unstable_by(|one, other| other.cmp(one));
     let mut text = String::new();
-    for (name, path) in logs {
+    for ((name, pid), path) in logs {
         let lines = namespace.map(|namespace| about(&path, namespace)).unwrap_or_default();
         let lines = if lines.is_empty() { logs::tail(&path, LINES) } else { lines };
-        let _ = writeln!(text, "last lines of {name}:\n{}", indented(&lines));
+        let cpu = identity::cpu_seconds(pid).unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "last lines of {name} (pid {pid}, {cpu:.0} s of CPU):\n{}",
+            indented(&lines)
+        );
     }
     text
 }

@@ -13,6 +13,7 @@ use tokio::sync::{OnceCell, RwLock};
 
 use crate::cluster::{Cluster, ClusterError};
 use crate::healing::{Servers, servers};
+use crate::machine;
 use crate::space::{Peace, Space};
 use crate::wait::GaveUp;
 
@@ -162,6 +163,7 @@ impl TestLab {
 
 async fn start(plan: LabPlan, real_nodes: RealNodeCounts) -> Result<TestLab, LabError> {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    machine::watch();
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let sluice_lab = program("sluice-lab")?;
     let executable = std::env::current_exe().unwrap_or_default();

@@ -23,6 +23,7 @@ mod healing;
 mod lab;
 mod lasting_program;
 mod ledger;
+mod machine;
 mod manifests;
 mod observer;
 mod operator;

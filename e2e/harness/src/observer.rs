@@ -15,9 +15,11 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
+use crate::backlog;
 use crate::cluster::Cluster;
 use crate::follow::{Follow, FollowedChange};
 use crate::ledger::{Judgement, Ledger, RunVerdict};
+use crate::machine;
 use crate::wait::{Circumstances, GaveUp, LastSeen};
 
 /// Pause between two attempts to reach a server.
@@ -153,14 +155,17 @@ impl Observer {
     }
 
     fn gave_up(&self, what: &str, within: Duration, judgement: &Judgement) -> GaveUp {
-        let ailing = self.clusters.iter().map(|cluster| crate::backlog::ailing(cluster.state()));
+        let ailing = self.clusters.iter().map(|cluster| backlog::ailing(cluster.state()));
+        // All are of one lab.
+        let tails = self.clusters.first().map(|cluster| backlog::tails(cluster.state(), None));
         GaveUp(Box::new(Circumstances {
             what: what.to_owned(),
             place: "all clusters".to_owned(),
             within,
             seen: judgement.to_string(),
             trouble: None,
-            processes: ailing.collect::<String>() + &crate::backlog::tails(None),
+            machine: machine::describe(),
+            processes: ailing.chain(tails).collect(),
         }))
     }
 }

@@ -149,7 +149,7 @@ impl Launch {
             .stderr(errors);
         // The tether names its parent by pid, and the spawner is a thread of this process.
         let child = spawner::spawn(command).map_err(failed("start"))?;
-        backlog::add(&format!("{} (pid {})", self.program, child.id()), &log);
+        backlog::add(&self.program, child.id(), &log);
         Process::adopt(self.program, child, log)
     }
 }

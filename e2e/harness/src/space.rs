@@ -88,7 +88,9 @@ impl Drop for Space {
             for cluster in &self.clusters {
                 eprint!("{}", backlog::ailing(cluster.state()));
             }
-            eprint!("{}", backlog::tails(Some(&self.namespace)));
+            if let Some(cluster) = self.clusters.first() {
+                eprint!("{}", backlog::tails(cluster.state(), Some(&self.namespace)));
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::backlog;
 use crate::cluster::Cluster;
 use crate::follow::{Follow, FollowedChange};
+use crate::machine;
 
 /// Maximum number of objects in an error message.
 const SHOW_AT_MOST: usize = 5;
@@ -25,13 +26,14 @@ pub(crate) struct Circumstances {
     pub(crate) within: Duration,
     pub(crate) seen: String,
     pub(crate) trouble: Option<String>,
+    pub(crate) machine: String,
     pub(crate) processes: String,
 }
 
 impl fmt::Display for GaveUp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Circumstances { what, place, within, seen, trouble, processes } = &*self.0;
-        writeln!(f, "gave up after {within:?} on {place}: {what}")?;
+        let Circumstances { what, place, within, seen, trouble, machine, processes } = &*self.0;
+        writeln!(f, "gave up after {within:?} on {place}: {what}\n{machine}")?;
         if let Some(trouble) = trouble {
             writeln!(f, "the API server last said: {trouble}")?;
         }
@@ -132,9 +134,11 @@ impl Cluster {
         trouble: Option<String>,
     ) -> GaveUp {
         let LastSeen { text: seen, namespace } = seen;
-        let processes = backlog::ailing(self.state()) + &backlog::tails(namespace.as_deref());
+        let processes =
+            backlog::ailing(self.state()) + &backlog::tails(self.state(), namespace.as_deref());
         let (what, place) = (what.to_owned(), self.name().to_owned());
-        GaveUp(Box::new(Circumstances { what, place, within, seen, trouble, processes }))
+        let machine = machine::describe();
+        GaveUp(Box::new(Circumstances { what, place, within, seen, trouble, machine, processes }))
     }
 }
 

@@ -9,6 +9,9 @@ use rustix::io::Errno;
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 
+/// The kernel's unit of CPU time on all supported architectures.
+const TICKS_PER_SECOND: f64 = 100.0;
+
 /// A pid and when it started, in the kernel's ticks since boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ProcessId {
@@ -104,6 +107,19 @@ impl ProcessId {
     }
 }
 
+/// User and system time of a process in seconds; none if it has ended.
+pub fn cpu_seconds(pid: u32) -> Option<f64> {
+    cpu_of(&std::fs::read_to_string(proc_file(pid, "stat")).ok()?)
+}
+
+/// The name before the fields may hold anything but ends with the last parenthesis.
+fn cpu_of(stat: &str) -> Option<f64> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace().skip(11);
+    let ticks: f64 = fields.next()?.parse::<f64>().ok()? + fields.next()?.parse::<f64>().ok()?;
+    Some(ticks / TICKS_PER_SECOND)
+}
+
 /// The pids of the children of a process; none if it has ended.
 pub(crate) fn children(parent: u32) -> Vec<u32> {
     let file = proc_file(parent, &format!("task/{parent}/children"));
@@ -166,5 +182,11 @@ mod tests {
         child.wait().unwrap();
         assert_eq!(id.liveness(), Liveness::Gone);
         assert!(!id.signal(Signal::KILL).unwrap());
+    }
+
+    #[test]
+    fn a_process_name_with_spaces_does_not_shift_the_cpu_times() {
+        let stat = "7 (a ) b) S 1 2 3 4 5 6 7 8 9 10 150 50 0 0 20 0";
+        assert_eq!(cpu_of(stat), Some(2.0));
     }
 }

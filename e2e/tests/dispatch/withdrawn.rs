@@ -57,8 +57,7 @@ async fn preempts(test: &str, quota: &str) -> Result<()> {
         "metadata": {"name": urgent}, "value": 1000,
     });
     fixture.hub().apply(&class.to_string(), fixture.namespace()).await?;
-    // Longer than a busy machine takes to decide about the urgent one.
-    fixture.submit(&objects::job("victim", 2, "1", 45)).await?;
+    fixture.submit(&objects::job("victim", 2, "1", objects::LONG)).await?;
     fixture.until_running("victim", 2, 1).await?;
 
     let job = objects::job("urgent", 2, "1", 1);
@@ -70,5 +69,5 @@ async fn preempts(test: &str, quota: &str) -> Result<()> {
     fixture.until_complete("urgent", e2e::installation::TIMEOUT).await?;
     let once = fixture.space.observer().judge("urgent", 2, e2e::installation::TIMEOUT).await?;
     ensure!(once.verdict == harness::RunVerdict::Once, "{once}");
-    fixture.expect_once_in_the_end("victim", 2).await
+    fixture.expect_once_when_ended("victim", 2).await
 }

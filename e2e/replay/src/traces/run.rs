@@ -25,7 +25,7 @@ use crate::{
 const PARALLEL: usize = 6;
 
 /// How long the objects of a step may take.
-const SETTLE_TIMEOUT: Duration = Duration::from_secs(20);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Between two looks at the cluster.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
