@@ -100,7 +100,7 @@ macro_rules! kind {
             #[serde(default)]
             pub kind: $crate::kind::KindName<$name>,
             /// Name, labels, annotations and the like.
-            #[serde(default)]
+            #[serde(default, deserialize_with = "crate::exact::metadata")]
             pub metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
             $($(#[$field_attribute])* pub $field: $ty,)*
         }

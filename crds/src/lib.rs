@@ -5,7 +5,7 @@
 //! | [`v1beta2`], [`v1beta1`] | Kueue's kinds: the stored version, and the one served for old clients |
 //! | [`v1alpha1`] | Sluice's kinds: ClusterCapacity and DispatchPolicy |
 //! | [`conversion`] | conversion between v1beta1 and v1beta2 |
-//! | [`decode`] | decoders of objects, compiled once |
+//! | [`decode`], [`exact`] | decoders of objects, compiled once; lists without spare room |
 //! | [`crd`] | the CustomResourceDefinitions, generated from the types |
 //! | [`names`] | labels, annotations, finalizers, conditions and reasons |
 //! | [`kind`], [`meta`], [`pod`], [`quantity`] | API kinds, shared Kubernetes types, pod templates, quantities |
@@ -18,6 +18,7 @@
 pub mod conversion;
 pub mod crd;
 pub mod decode;
+pub mod exact;
 pub mod go_duration;
 pub mod kind;
 pub mod meta;
@@ -30,6 +31,7 @@ pub mod schema_check;
 mod shared_by_text;
 mod shared_fields;
 mod shared_pod_spec;
+mod shared_resources;
 mod stored_time;
 pub mod v1alpha1;
 pub mod v1beta1;

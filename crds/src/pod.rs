@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{meta::Toleration, quantity::Quantity};
+use crate::{exact, meta::Toleration, quantity::Quantity};
 pub use crate::{
     shared_fields::{NamedItem, SharedFields},
     shared_pod_spec::SharedPodSpec,
+    shared_resources::SharedResources,
 };
 
 /// A pod template.
@@ -41,23 +42,23 @@ pub struct PodMetadata {
 #[serde(rename_all = "camelCase")]
 pub struct PodSpec {
     /// Containers.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "exact::list", skip_serializing_if = "Vec::is_empty")]
     pub containers: Vec<Container>,
     /// Containers that run before the others, or beside them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "exact::list", skip_serializing_if = "Vec::is_empty")]
     pub init_containers: Vec<Container>,
     /// Labels that a node must have.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub node_selector: BTreeMap<String, String>,
     /// Tolerations.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "exact::list", skip_serializing_if = "Vec::is_empty")]
     pub tolerations: Vec<Toleration>,
     /// What the runtime itself costs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub overhead: BTreeMap<String, Quantity>,
     /// Requests and limits of the pod as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resources: Option<ResourceRequirements>,
+    pub resources: Option<SharedResources>,
     /// The priority class.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub priority_class_name: String,
@@ -65,7 +66,11 @@ pub struct PodSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime_class_name: Option<String>,
     /// Volumes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "exact::optional_list",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub volumes: Option<Vec<NamedItem>>,
     /// Everything else.
     #[serde(flatten)]
@@ -81,12 +86,16 @@ pub struct Container {
     pub name: String,
     /// Requests and limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resources: Option<ResourceRequirements>,
+    pub resources: Option<SharedResources>,
     /// `Always` makes an init container a sidecar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart_policy: Option<String>,
     /// Mounts of volumes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "exact::optional_list",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub volume_mounts: Option<Vec<NamedItem>>,
     /// Everything else.
     #[serde(flatten)]

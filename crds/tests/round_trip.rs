@@ -68,7 +68,8 @@ prop_compose! {
 
 fn template(cpu: Quantity) -> PodTemplate {
     let requests = BTreeMap::from([("cpu".into(), cpu)]);
-    let resources = Some(ResourceRequirements { requests, ..ResourceRequirements::default() });
+    let resources =
+        Some(ResourceRequirements { requests, ..ResourceRequirements::default() }.into());
     let container = Container { name: "c".into(), resources, ..Container::default() };
     let spec = PodSpec { containers: vec![container], ..PodSpec::default() };
     PodTemplate { metadata: None, spec: Some(spec.into()) }

@@ -6,7 +6,7 @@
 use crds::{
     meta::is_true,
     names::conditions::ADMITTED,
-    pod::{Container, PodSpec, PodTemplate, ResourceRequirements},
+    pod::{Container, PodSpec, PodTemplate, SharedResources},
     v1beta2::{PodSet, Workload},
 };
 
@@ -151,7 +151,7 @@ fn same_containers(left: &[Container], right: &[Container]) -> bool {
 
 /// Absent resources equal empty resources.
 fn same_container(left: &Container, right: &Container) -> bool {
-    let none = ResourceRequirements::default();
+    let none = SharedResources::default();
     let Container { name, resources, restart_policy, volume_mounts, rest } = left;
     *name == right.name
         && *restart_policy == right.restart_policy

@@ -102,9 +102,9 @@ fn are_scheduled_alike(one: &PodSpec, other: &PodSpec) -> bool {
 
 /// Whether containers request the same, one by one. Limits and everything else may differ.
 fn request_alike(some: &[Container], others: &[Container]) -> bool {
-    let requests = |one: &Container| one.resources.clone().unwrap_or_default().requests;
-    some.len() == others.len()
-        && some.iter().zip(others).all(|(one, other)| requests(one) == requests(other))
+    let resources = |one: &Container| one.resources.clone().unwrap_or_default();
+    let alike = |(one, other)| resources(one).requests == resources(other).requests;
+    some.len() == others.len() && some.iter().zip(others).all(alike)
 }
 
 /// A field that is null is not given.

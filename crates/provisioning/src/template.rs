@@ -131,7 +131,8 @@ fn complete_requests(template: &mut PodTemplate) {
     let Some(spec) = template.spec.as_deref_mut() else { return };
     let containers = spec.init_containers.iter_mut().chain(&mut spec.containers);
     let of_containers = containers.filter_map(|one: &mut Container| one.resources.as_mut());
-    for ResourceRequirements { limits, requests, .. } in of_containers.chain(&mut spec.resources) {
+    for resources in of_containers.chain(&mut spec.resources) {
+        let ResourceRequirements { limits, requests, .. } = &mut **resources;
         for (name, limit) in limits {
             requests.entry(name.clone()).or_insert_with(|| limit.clone());
         }

@@ -174,7 +174,11 @@ pub struct WorkloadSpec {
     #[schemars(extend("minimum" = 1))]
     pub maximum_execution_time_seconds: Option<i32>,
     /// The pods.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "crate::exact::list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     #[schemars(extend("minItems" = 1, "maxItems" = 18, "x-list" = "map name"))]
     pub pod_sets: Vec<PodSet>,
     /// Gates that keep the Workload from preempting.

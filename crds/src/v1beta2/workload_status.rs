@@ -38,7 +38,11 @@ pub struct WorkloadStatus {
     #[schemars(with = "Text<0, 256>")]
     pub cluster_name: Option<String>,
     /// Conditions, one of a type.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "crate::exact::list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     #[schemars(with = "Vec<ConditionShape>", extend("maxItems" = 16, "x-list" = "map type"))]
     pub conditions: Vec<Condition>,
     /// The nominated clusters.
@@ -117,7 +121,11 @@ pub struct Admission {
     #[schemars(with = "DnsSubdomain")]
     pub cluster_queue: String,
     /// Flavors and usage by pod set.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "crate::exact::list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     #[schemars(extend("maxItems" = 18, "x-list" = "map name"))]
     pub pod_set_assignments: Vec<PodSetAssignment>,
 }

@@ -10,7 +10,7 @@ use ::jobs::{
     pods::pod::{PodCondition, PodStatus},
 };
 use crds::{
-    pod::{Container, PodSpec, ResourceRequirements, SharedFields},
+    pod::{Container, PodSpec, ResourceRequirements, SharedFields, SharedResources},
     quantity::Quantity,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
@@ -142,7 +142,7 @@ impl From<SpecText> for PodSpec {
             init_containers: spec.init_containers.into_iter().map(Container::from).collect(),
             node_selector: spec.node_selector,
             overhead: spec.overhead,
-            resources: spec.resources.map(ResourceRequirements::from),
+            resources: spec.resources.map(SharedResources::from),
             rest: present(rest),
             ..Self::default()
         }
@@ -152,17 +152,17 @@ impl From<SpecText> for PodSpec {
 impl From<ContainerText> for Container {
     fn from(container: ContainerText) -> Self {
         Self {
-            resources: container.resources.map(ResourceRequirements::from),
+            resources: container.resources.map(SharedResources::from),
             restart_policy: container.restart_policy,
             ..Self::default()
         }
     }
 }
 
-impl From<ResourcesText> for ResourceRequirements {
+impl From<ResourcesText> for SharedResources {
     fn from(resources: ResourcesText) -> Self {
         let ResourcesText { limits, requests } = resources;
-        Self { limits, requests, ..Self::default() }
+        ResourceRequirements { limits, requests, ..ResourceRequirements::default() }.into()
     }
 }
 

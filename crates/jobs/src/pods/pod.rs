@@ -3,6 +3,7 @@
 use std::{borrow::Cow, sync::LazyLock};
 
 use crds::{
+    exact,
     names::{
         MANAGED,
         annotations::{
@@ -50,7 +51,7 @@ const MAIN: &str = "main";
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Pod {
     /// Object metadata.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "exact::metadata")]
     pub metadata: ObjectMeta,
     /// Desired state.
     #[serde(default)]
@@ -73,7 +74,7 @@ pub struct PodStatus {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// Conditions.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "exact::list", skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<PodCondition>,
     /// Everything else.
     #[serde(flatten)]

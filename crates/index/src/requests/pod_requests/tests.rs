@@ -134,7 +134,8 @@ fn container() -> impl Strategy<Value = Container> {
             resources.requests = amounts;
         }
         let restart_policy = always.then(|| ALWAYS.to_owned());
-        Container { resources: Some(resources), restart_policy, ..Container::default() }
+        let resources = Some(resources.into());
+        Container { resources, restart_policy, ..Container::default() }
     })
 }
 

@@ -92,10 +92,9 @@ fn hold_room_for_redis(head: &mut PodSpec) {
 fn autoscaler(cluster: &Value) -> Container {
     let own = &cluster["autoscalerOptions"]["resources"];
     let own = from_value(own).ok().filter(|_| own.is_object());
-    let usual = || ResourceRequirements {
-        limits: amounts(500, 512),
-        requests: amounts(500, 512),
-        ..ResourceRequirements::default()
+    let usual = || {
+        let (limits, requests) = (amounts(500, 512), amounts(500, 512));
+        ResourceRequirements { limits, requests, ..ResourceRequirements::default() }.into()
     };
     Container {
         name: "autoscaler".to_owned(),

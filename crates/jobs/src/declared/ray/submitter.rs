@@ -55,7 +55,7 @@ pub(super) fn container(image: Option<&Value>) -> Container {
     };
     Container {
         name: "ray-job-submitter".to_owned(),
-        resources: Some(resources),
+        resources: Some(resources.into()),
         rest: image.map(|image| ("image".to_owned(), image.clone())).into_iter().collect(),
         ..Container::default()
     }
