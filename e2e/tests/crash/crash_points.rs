@@ -1,18 +1,33 @@
 //! The crash points: before and after every write, with a scenario that leads to it.
 
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
 use cluster::control::Purpose;
+use e2e::installation::root;
 use runtime::failpoint::{CA_BUNDLE, CERT_SECRET, EVENT_CREATE, EVENT_SERIES, LEASE};
 
 use crate::scenario::Scenario;
 
-/// Writes of the operators, and how often the agent survives each before it ends: the finalizer of a RayJob and its end, the
-/// RayCluster, its Service, its head, a worker and the Service of the RayJob, statuses of both, the removal of the cluster.
-const OPERATOR_WRITES: &[(&str, &[usize])] = &[
-    ("operator-patch", &[0, 1]),
-    ("operator-create", &[0, 1, 2, 3, 4]),
-    ("operator-status", &[0, 1, 2, 4]),
-    ("operator-delete", &[0]),
+/// Writes of the operators, and how often the agent survives each before it ends.
+const OPERATOR_WRITES: &[(Scenario, &str, &[usize])] = &[
+    // The finalizer of a RayJob and its end, the RayCluster, its Service, its head, a worker and the Service of the RayJob,
+    // statuses of both, the removal of the cluster.
+    (Scenario::Operated, "operator-patch", &[0, 1]),
+    (Scenario::Operated, "operator-create", &[0, 1, 2, 3, 4]),
+    (Scenario::Operated, "operator-status", &[0, 1, 2, 4]),
+    (Scenario::Operated, "operator-delete", &[0]),
+    // The spec of a RayCluster, two NetworkPolicies, the Secret with its CA, two Ingresses.
+    (Scenario::Secured, "operator-patch", &[0]),
+    (Scenario::Secured, "operator-apply", &[0, 1, 2, 3]),
+    (Scenario::Secured, "operator-create", &[0]),
 ];
+
+/// The source of the agent. Its own writes are those of its operators; the others are in `cluster::control`.
+const AGENT: &str = "worker-agent/src";
 
 /// The program that ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,7 +196,10 @@ fn written(
         }
         (CrashingProgram::Agent, Scenario::Forbidden) => (&[P::Refuse], &[]),
         (CrashingProgram::Agent, Scenario::Registered) => (&[P::CapacityCreate], &[]),
-        (CrashingProgram::Manager, Scenario::Forbidden | Scenario::Fenced | Scenario::Operated)
+        (
+            CrashingProgram::Manager,
+            Scenario::Forbidden | Scenario::Fenced | Scenario::Operated | Scenario::Secured,
+        )
         | (CrashingProgram::Agent, _) => (&[], &[]),
     }
 }
@@ -218,8 +236,8 @@ fn all() -> Vec<CrashPoint> {
 }
 
 fn of_operators() -> impl Iterator<Item = CrashPoint> {
-    let (program, scenario) = (CrashingProgram::Agent, Scenario::Operated);
-    OPERATOR_WRITES.iter().flat_map(move |(write, counts)| {
+    let program = CrashingProgram::Agent;
+    OPERATOR_WRITES.iter().flat_map(move |&(scenario, write, counts)| {
         counts.iter().flat_map(move |&survived| {
             ["before", "after"].map(|moment| CrashPoint {
                 program,
@@ -230,6 +248,34 @@ fn of_operators() -> impl Iterator<Item = CrashPoint> {
             })
         })
     })
+}
+
+/// The purposes of the operators' writes, read from their source. A purpose that is not a literal is an error: the search
+/// would miss it.
+fn written_by_operators() -> Result<BTreeSet<String>> {
+    let mut purposes = BTreeSet::new();
+    for path in sources(&root().join(AGENT))? {
+        for call in std::fs::read_to_string(&path)?.split("Write::of(").skip(1) {
+            let literal = call.trim_start().strip_prefix('"').and_then(|rest| rest.split_once('"'));
+            let where_found = || format!("{}: a purpose that is not a literal", path.display());
+            purposes.insert(literal.with_context(where_found)?.0.to_owned());
+        }
+    }
+    Ok(purposes)
+}
+
+/// The files of Rust in a folder and below it.
+fn sources(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        if path.is_dir() {
+            files.extend(sources(&path)?);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    Ok(files)
 }
 
 #[test]
@@ -243,7 +289,14 @@ fn every_write_has_a_crash_point() {
     for write in purposes.chain(own) {
         assert!(
             crash_points.iter().any(|crash_point| crash_point.write == write),
-            "nobody dies at {write}"
+            "no program ends at {write}"
         );
     }
+}
+
+#[test]
+fn every_write_of_the_operators_has_a_crash_point() -> Result<()> {
+    let tested: BTreeSet<String> = of_operators().map(|point| point.write.to_owned()).collect();
+    assert_eq!(written_by_operators()?, tested);
+    Ok(())
 }

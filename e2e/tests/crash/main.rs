@@ -1,7 +1,8 @@
 //! Manager and agent crash before and after every write; every Job runs to its end, and no object remains.
 //!
 //! [`crash_points`] lists the writes, each with a [`scenario`] that leads to it. A write without a crash point fails
-//! [`crash_points::every_write_has_a_crash_point`], and a crash point that is not reached fails the loop.
+//! [`crash_points::every_write_has_a_crash_point`], one of an operator [`crash_points::every_write_of_the_operators_has_a_crash_point`],
+//! and a crash point that is not reached fails the loop.
 
 mod crash_points;
 mod observed_job;
@@ -33,6 +34,9 @@ use self::{
 
 const PLAN: InstallationPlan = InstallationPlan { workers: 1, elects: false };
 
+/// How the agent secures RayClusters. The manager has no such setting: the RayClusters are made on the worker.
+const RAY_SECURITY: &str = "kuberay: {rayDashboardOAuthEnabled: false, ingressDomain: example.com, certGeneratorImage: certs}";
+
 /// Number of environments in parallel. In each, the test mostly waits.
 const ENVIRONMENTS: usize = 5;
 
@@ -42,6 +46,10 @@ const CRASH_TIMEOUT: Duration = secs(5);
 /// The installation of one loop, whose programs are restarted after a crash.
 struct CrashEnvironment<'a> {
     installation: Installation<'a>,
+    /// The same installation with agents that secure RayClusters.
+    secured: Installation<'a>,
+    /// Whether the next agent secures RayClusters.
+    secures: bool,
     manager: Option<Program>,
     agent: Option<Program>,
     heads: RayHeads,
@@ -52,8 +60,10 @@ impl<'a> CrashEnvironment<'a> {
     async fn open(lab: &'a TestLab) -> Result<Self> {
         let heads = RayHeads::start().context("playing Ray heads")?;
         heads.set_status("SUCCEEDED");
-        let installation = Installation::of(lab, PLAN, InstallationPorts::choose()?).await?;
-        let installation = installation.with_operators(heads.proxy());
+        let ports = InstallationPorts::choose()?;
+        let installation = Installation::of(lab, PLAN, ports).await?.with_operators(heads.proxy());
+        let secured = Installation::of(lab, PLAN, ports).await?.with_operators(heads.proxy());
+        let secured = secured.with_ray_security(RAY_SECURITY)?;
         installation.install().await?;
         let manager = installation.manager_with(true, &configured(Value::Null), &[]).await?;
         let agent =
@@ -62,7 +72,7 @@ impl<'a> CrashEnvironment<'a> {
         setup::prepare(&installation).await?;
         let observer = setup::observe(&installation).await?;
         let (manager, agent) = (Some(manager), Some(agent));
-        Ok(Self { installation, manager, agent, heads, observer })
+        Ok(Self { installation, secured, secures: false, manager, agent, heads, observer })
     }
 
     /// Starts a program, in place of the running one, optionally with a crash point.
@@ -79,9 +89,9 @@ impl<'a> CrashEnvironment<'a> {
                 self.manager = Some(manager);
             }
             CrashingProgram::Agent => {
-                let worker = self.installation.workers.first().context("a worker")?;
-                self.agent =
-                    Some(self.installation.agent_with(worker, &blocks, &environment).await?);
+                let installation = if self.secures { &self.secured } else { &self.installation };
+                let worker = installation.workers.first().context("a worker")?;
+                self.agent = Some(installation.agent_with(worker, &blocks, &environment).await?);
             }
         }
         Ok(())
@@ -101,6 +111,7 @@ impl<'a> CrashEnvironment<'a> {
     /// The program crashes at its crash point during the scenario, and is restarted.
     async fn die_at(&mut self, number: usize, crash_point: &CrashPoint) -> Result<()> {
         let name = format!("job-{number}");
+        self.secures = crash_point.scenario == Scenario::Secured;
         if crash_point.scenario == Scenario::Untrusted {
             self.stop(crash_point.program).await?;
             let secrets = self.installation.hub.api::<Secret>(NAMESPACE);

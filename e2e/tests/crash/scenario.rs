@@ -15,6 +15,7 @@ mod own_cluster;
 mod provisioned;
 mod refused;
 mod scaled;
+mod secured;
 mod shrunk;
 mod unreachable;
 mod variants;
@@ -83,6 +84,8 @@ pub(crate) enum Scenario {
     Fenced,
     /// No Job: a RayJob on a worker, which the agent operates.
     Operated,
+    /// No Job: a RayCluster on a worker, which the agent secures.
+    Secured,
 }
 
 impl Scenario {
@@ -112,6 +115,7 @@ impl Scenario {
         Self::Untrusted,
         Self::TakenOver,
         Self::Operated,
+        Self::Secured,
         // From here on there are Leases.
         Self::Leased,
         Self::LeasedTakenOver,
@@ -132,6 +136,7 @@ impl Scenario {
             | Self::Grown
             | Self::FailingNode
             | Self::Operated
+            | Self::Secured
             | Self::Unreachable => return None,
             Self::Interrupted | Self::AtHome | Self::Variants | Self::Robbed | Self::Fenced => {
                 &[RunVerdict::Once, RunVerdict::Moved]
@@ -193,6 +198,7 @@ impl ObservedJob<'_> {
             Scenario::Grown => self.grown().await,
             Scenario::FailingNode => self.failing_node().await,
             Scenario::Operated => self.operated().await,
+            Scenario::Secured => self.secured().await,
             Scenario::Provisioned => self.provisioned().await,
             Scenario::Variants => self.variants().await,
             Scenario::Unreachable => self.unreachable().await,

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Label of the pods of a RayCluster.
-const CLUSTER: &str = "ray.io/cluster";
+pub(super) const CLUSTER: &str = "ray.io/cluster";
 
 impl ObservedJob<'_> {
     /// The RayJob is made, ends and is deleted. Meanwhile no RayCluster has a second head, and no job is submitted twice.
@@ -78,32 +78,37 @@ impl ObservedJob<'_> {
         cluster.starts_with(&format!("{}-", self.name))
     }
 
-    fn of_ray(&self, kind: &str, plural: &str) -> Result<Api<DynamicObject>> {
+    pub(super) fn of_ray(&self, kind: &str, plural: &str) -> Result<Api<DynamicObject>> {
         let kind = GroupVersionKind::gvk("ray.io", "v1", kind);
         let resource = ApiResource::from_gvk_with_plural(&kind, plural);
         Ok(Api::namespaced_with(self.worker()?.client(), NAMESPACE, &resource))
     }
 
     fn operated_job(&self) -> Value {
-        let template = |name: &str| {
-            json!({"spec": {
-                "terminationGracePeriodSeconds": 1,
-                "containers": [{"name": name, "image": "ray"}],
-            }})
-        };
         json!({
             "apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": self.name},
             "spec": {
                 "submissionMode": "HTTPMode", "entrypoint": "main",
                 "shutdownAfterJobFinishes": true,
-                "rayClusterSpec": {
-                    "headGroupSpec": {"rayStartParams": {}, "template": template("head")},
-                    "workerGroupSpecs": [{
-                        "groupName": "workers", "replicas": 1, "minReplicas": 0, "maxReplicas": 1,
-                        "rayStartParams": {}, "template": template("worker"),
-                    }],
-                },
+                "rayClusterSpec": cluster_spec(),
             },
         })
     }
+}
+
+/// The spec of a RayCluster: a head and a worker.
+pub(super) fn cluster_spec() -> Value {
+    let template = |name: &str| {
+        json!({"spec": {
+            "terminationGracePeriodSeconds": 1,
+            "containers": [{"name": name, "image": "ray"}],
+        }})
+    };
+    json!({
+        "headGroupSpec": {"rayStartParams": {}, "template": template("head")},
+        "workerGroupSpecs": [{
+            "groupName": "workers", "replicas": 1, "minReplicas": 0, "maxReplicas": 1,
+            "rayStartParams": {}, "template": template("worker"),
+        }],
+    })
 }
