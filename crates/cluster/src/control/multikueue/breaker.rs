@@ -3,9 +3,10 @@
 //! A copy is deleted when its Workload is not on the hub. But a hub that was restored from a backup misses many Workloads at
 //! once. So copies are counted before anything is decided whenever many may be found: when the worker was listed, when all
 //! Workloads of the hub were, and when a later list of either shows what no watch reported. If too many are unknown, the
-//! breaker trips, and nothing is deleted there before a user confirms it. It trips as well for a single copy of a higher epoch
+//! breaker trips, and none of these is deleted before a user confirms it. It trips as well for a single copy of a higher epoch
 //! or of a history that the hub does not know. In between each copy is decided about when it or its Workload changes, and
-//! every `gcInterval` all of them are compared.
+//! every `gcInterval` all of them are compared. A Workload that the hub had at the last comparison, and that is deleted since, takes
+//! its copies with it.
 //!
 //! Cost: one look at every copy per list and interval.
 
@@ -18,8 +19,8 @@ pub(super) struct Breaker {
     tripped: bool,
     /// The worker was compared with the hub since this process began.
     compared: bool,
-    /// Unknown and disputed copies at the last comparison.
-    n_unknown: usize,
+    /// What the last comparison found. The Workloads of orphans may have vanished from the hub by a restore.
+    found: OrphanScan,
 }
 
 impl Breaker {
@@ -42,9 +43,22 @@ impl Breaker {
     /// Takes the comparison of a garbage collection. All of its orphans were counted when they were first observed. Returns
     /// whether their number changed.
     pub(super) fn recount(&mut self, name: &str, sweep: &OrphanScan) -> bool {
-        let before = (self.tripped, self.n_unknown);
+        let before = (self.tripped, self.n_unknown());
         self.count(name, sweep, !sweep.disputed.is_empty());
-        before != (self.tripped, self.n_unknown)
+        before != (self.tripped, self.n_unknown())
+    }
+
+    /// Whether the copies of a Workload that the hub does not have must stay. `is_departed` says whether they belong to the Workload
+    /// whose end this process observed: a rebuild may have made them known since the last comparison.
+    pub(super) fn holds(&self, workload: &str, is_departed: bool) -> bool {
+        let is_orphan = || self.found.orphans.iter().any(|(name, _)| **name == *workload);
+        let was_disputed = || self.found.disputed.iter().any(|name| **name == *workload);
+        self.tripped && (is_orphan() || !is_departed && was_disputed())
+    }
+
+    /// Unknown and disputed copies at the last comparison.
+    fn n_unknown(&self) -> usize {
+        self.found.orphans.len() + self.found.disputed.len()
     }
 
     fn count(&mut self, cluster: &str, sweep: &OrphanScan, trips: bool) {
@@ -58,12 +72,12 @@ impl Breaker {
         }
         // Fewer unknown copies do not close it again: the first deletions would make the rest look harmless.
         self.tripped = trips || self.tripped && n_unknown > 0;
-        self.n_unknown = n_unknown;
+        self.found = sweep.clone();
     }
 
     /// The message of the worker's condition: that of its connection, and what a user is asked to confirm.
     pub(super) fn message(&self, connection: &str) -> String {
-        let n_unknown = self.n_unknown;
+        let n_unknown = self.n_unknown();
         format!(
             "{connection}; it has copies of {n_unknown} workloads that are not known here, which stay until the annotation {CLEANUP}=confirmed is set"
         )

@@ -96,7 +96,9 @@ impl<'a> DispatchEvaluation<'a> {
         }
         // A hub that was restored from a backup must not delete running work
         // (docs/reference/dispatch.md §9).
-        if !hub.exists && breaker_holds(self.workers, self.key, self.inputs.registry, self.ctx) {
+        if !hub.exists
+            && breaker_holds(self.workers, self.key, self.hub, self.inputs.registry, self.ctx)
+        {
             return Vec::new();
         }
         self.shrink_placement();

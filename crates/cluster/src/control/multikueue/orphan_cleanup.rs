@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use dispatch::{HubIncarnation, HubWorkload, OrphanScan, find_orphans};
+use dispatch::{CopyHistory, CopyStamp, HubIncarnation, HubWorkload, OrphanScan, find_orphans};
 use jiff::Timestamp;
 use runtime::watch::Key;
 
@@ -107,16 +107,24 @@ pub(super) fn compare_all(
     compared.count() > 0
 }
 
-/// Whether copies of a deleted Workload must stay: the breaker of their worker has tripped and no user has confirmed.
+/// Whether copies of a deleted Workload must stay: the breaker of their worker has tripped for them and no user has confirmed.
+/// `departed` is the uid of the Workload whose end was observed.
 pub(super) fn breaker_holds(
     workers: &WorkerClusters,
     key: &Key,
+    (incarnation, departed): (&HubIncarnation, Option<&str>),
     registry: &FleetRegistry,
     ctx: &Context,
 ) -> bool {
+    let workload = key.to_string();
+    let is_departed =
+        |stamp: CopyStamp| incarnation.history(&stamp, None, departed) == CopyHistory::Departed;
+    let holds = |worker: &Worker| {
+        worker.breaker.is_tripped()
+            && worker.breaker.holds(&workload, worker.stamps(key).all(is_departed))
+    };
     let mut concerned = workers.concerned(key, ctx.outbox.writes());
-    concerned
-        .any(|(name, worker)| worker.breaker.is_tripped() && !registry.is_cleanup_confirmed(name))
+    concerned.any(|(name, worker)| holds(worker) && !registry.is_cleanup_confirmed(name))
 }
 
 /// Compares what a worker has with the hub. `n_on_hub` is given for the first comparison.

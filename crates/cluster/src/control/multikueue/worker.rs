@@ -357,6 +357,13 @@ impl Worker {
         clones.chain(jobs).map(listed).collect()
     }
 
+    /// The stamps of the copies of a Workload.
+    pub(super) fn stamps(&self, key: &Key) -> impl Iterator<Item = CopyStamp> {
+        let clone = self.clones.get(key).map(|tracked| copy_stamp(&tracked.object().metadata));
+        let jobs = self.naming.jobs_of(key).filter_map(|job| self.jobs.get(job));
+        clone.into_iter().chain(jobs.map(|tracked| copy_stamp(tracked.object().metadata())))
+    }
+
     pub(super) fn name(&self) -> &str {
         &self.name
     }

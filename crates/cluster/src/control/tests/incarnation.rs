@@ -13,8 +13,8 @@ use super::{
     *,
 };
 
-/// The copies, with one more annotation each.
-fn stamped(annotations: &[(&str, &str)]) -> (Value, Value) {
+/// The copies, with more annotations each.
+pub(super) fn stamped(annotations: &[(&str, &str)]) -> (Value, Value) {
     let (mut clone, mut copy) = copies();
     for object in [&mut clone, &mut copy] {
         for (name, value) in annotations {

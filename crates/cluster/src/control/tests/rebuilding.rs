@@ -3,7 +3,9 @@
 use jiff::ToSpan;
 
 use super::{
-    dispatched::{connect, copies, dispatching, hub_job, hub_workload, orders},
+    dispatched::{connect, copies, dispatching, east, hub_job, hub_workload, name, orders},
+    incarnation::stamped,
+    orphan_cleanup::{asks, on_east},
     *,
 };
 
@@ -81,5 +83,40 @@ fn a_deleted_workload_is_released_in_spite_of_its_mark() {
         let (clone, copy) = copies();
         connect(&mut control, vec![clone], vec![copy]);
         assert_eq!(orders(&control.decide(NOW)), ["hub unfinalize"]);
+    }
+}
+
+/// A hub that was rebuilt: first the copies have stamps of the lost hub, then of this incarnation and this Workload.
+fn rebuilt(workload_uid: &str) -> ManagerControl {
+    let mut control = dispatching(&marked(waiting()), &[marked(hub_workload())]);
+    let (clone, copy) = stamped(&[("sluice.dev/incarnation", "6")]);
+    connect(&mut control, vec![clone], vec![copy]);
+    assert_eq!(orders(&control.decide(NOW)), [""; 0]);
+    assert!(asks(&control), "this hub does not know the copies");
+    let known = [("sluice.dev/incarnation", "7"), ("sluice.dev/workload-uid", workload_uid)];
+    let (mut clone, mut copy) = stamped(&known);
+    clone["metadata"]["resourceVersion"] = json!("901");
+    copy["metadata"]["resourceVersion"] = json!("902");
+    let copy = Change::Apply(Arc::new(batch_job().decode(copy).expect("a Job")));
+    control.observe(east(WorkerInput::Job(batch_job(), copy)), NOW);
+    control.observe(east(WorkerInput::Workload(Change::Apply(shared(clone)))), NOW);
+    let (mut job, mut workload) = (waiting(), hub_workload());
+    job["metadata"]["resourceVersion"] = json!("30");
+    workload["metadata"]["resourceVersion"] = json!("31");
+    let job = Change::Apply(Arc::new(batch_job().decode(job).expect("a Job")));
+    control.observe(ManagerInput::Job(batch_job(), job), NOW);
+    control.observe(ManagerInput::Workload(Change::Apply(shared(workload))), NOW);
+    assert_eq!(on_east(&control.decide(NOW)), [""; 0]);
+    control
+}
+
+/// The Workload is deleted before its worker is compared again.
+#[test]
+fn a_workload_that_is_deleted_after_its_rebuild_takes_its_copies_with_it() {
+    for (uid, removed) in [("wl-1", true), ("wl-0", false)] {
+        let mut control = rebuilt(uid);
+        let key = Key { namespace: Some("ns".into()), name: name().into() };
+        control.observe(ManagerInput::Workload(Change::Delete(key)), NOW);
+        assert_eq!(!on_east(&control.decide(NOW)).is_empty(), removed, "copies of {uid}");
     }
 }
