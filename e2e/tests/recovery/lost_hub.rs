@@ -1,7 +1,10 @@
-//! Jobs and a group of pods run on two workers. Their manager ends for good; another control plane without any of their objects becomes
-//! the manager cluster. The command is killed before and after each of its writes.
+//! Jobs, a group of pods and jobs of other kinds run on two workers. Their manager ends for good; another control plane without any
+//! of their objects becomes the manager cluster. The command is killed before and after each of its writes.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use anyhow::{Context, Result, ensure};
 use crds::{
@@ -10,20 +13,33 @@ use crds::{
     v1beta2::{ClusterQueue, MultiKueueCluster, Workload},
 };
 use e2e::{
-    installation::{Installation, InstallationPlan, InstallationPorts, NAMESPACE, TIMEOUT},
-    objects,
+    installation::{
+        Installation, InstallationPlan, InstallationPorts, NAMESPACE, Program, TIMEOUT,
+    },
+    objects::{self, LONG},
 };
-use harness::{Cluster, Space, TestLab, program, secs};
+use harness::{Cluster, RayHeads, Space, TestLab, annotation, program, secs};
 use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};
-use kube::{Api, api::ListParams};
+use kube::{
+    Api, ResourceExt,
+    api::{ListParams, Patch, PatchParams},
+};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-/// Longer than the manager is away and the command dies at every write.
-const RUN: u32 = 200;
+use crate::other_kinds;
 
 /// The end of the work, on a busy machine.
 const END: Duration = secs(400);
+
+/// Number of pods of all work.
+const PODS: usize = 4 + other_kinds::PODS;
+
+/// Number of Workloads of all work.
+const WORKLOADS: usize = 6;
+
+/// Cpu of the queue.
+const QUOTA: &str = "16";
 
 /// Writes about a Workload, in their order.
 const WRITES: [&str; 8] = [
@@ -42,47 +58,64 @@ async fn running_work_goes_on_under_a_new_manager_cluster() -> Result<()> {
     let lab = TestLab::shared(3).await?;
     let space = lab.space("lost_hub").await?;
     let namespace = space.namespace();
+    let heads = RayHeads::start().context("playing Ray heads")?;
     let plan = InstallationPlan { workers: 2, elects: true };
     let lost = Installation::of(lab, plan, InstallationPorts::choose()?).await?;
+    let lost = lost.with_operators(heads.proxy());
     lost.install().await?;
+    other_kinds::install(&lost.hub).await?;
+    let _controllers = other_kinds::play(&lost.workers, namespace).await?;
     lost.register().await?;
-    let manager = lost.manager_with(true, &with_pods(), &[]).await?;
+    let manager = lost.manager_with(true, &enabled(), &[]).await?;
     let mut agents = Vec::new();
     for worker in &lost.workers {
-        worker.add_nodes(&objects::own_nodes(namespace, 2, "2")).await?;
+        worker.add_nodes(&objects::own_nodes(namespace, 4, "2")).await?;
         agents.push(lost.agent(worker, &[]).await?);
     }
-    objects::own_queue(&lost.hub, namespace, "8", &["worker-1", "worker-2"]).await?;
+    objects::own_queue(&lost.hub, namespace, QUOTA, &["worker-1", "worker-2"]).await?;
     start_work(&lost.hub, namespace).await?;
     let before = until_running(&lost, namespace).await?;
+    let admitted_before = admitted(&lost.hub, namespace).await?;
+    let submitted = other_kinds::submitted(&lost.hub, namespace).await?;
     manager.process.terminate(TIMEOUT).await?;
 
     let next = Installation::of(lab, plan, InstallationPorts::choose()?).await?;
-    let next = next.led_from("worker-3").await?;
-    next.install().await?;
-    enable_pods(&next.hub).await?;
-    next.register().await?;
-    let manager = next.manager_with(true, &with_pods(), &[]).await?;
-    objects::own_queue(&next.hub, namespace, "8", &["worker-1", "worker-2"]).await?;
-    until_shared(&next.hub).await?;
-
+    let next = next.with_operators(heads.proxy()).led_from("worker-3").await?;
+    let manager = take_over(&next, namespace).await?;
     let lab = RebuiltLab { hub: &next.hub, workers: &next.workers, space: &space };
     lab.plan_only().await?;
     lab.die_at_every_write().await?;
     lab.rebuild().await?;
     ensure!(before == running(&next.workers, namespace).await?, "a pod was started again");
+    let admitted_after = admitted(&next.hub, namespace).await?;
+    ensure!(admitted_before == admitted_after, "{admitted_before:?}, then {admitted_after:?}");
+    other_kinds::until_restored(&next.hub, namespace, &submitted).await?;
     lab.expect_end(&before).await?;
     drop((manager, agents));
     Ok(())
 }
 
-fn with_pods() -> Value {
-    json!({ "integrations": { "frameworks": ["batch/job", "pod"] } })
+/// The new manager cluster, with everything but jobs and Workloads.
+async fn take_over(next: &Installation<'_>, namespace: &str) -> Result<Program> {
+    next.install().await?;
+    other_kinds::install(&next.hub).await?;
+    configure(&next.hub).await?;
+    next.register().await?;
+    let manager = next.manager_with(true, &enabled(), &[]).await?;
+    objects::own_queue(&next.hub, namespace, QUOTA, &["worker-1", "worker-2"]).await?;
+    until_shared(&next.hub).await?;
+    Ok(manager)
+}
+
+fn enabled() -> Value {
+    let frameworks: Vec<&str> =
+        ["batch/job", "pod"].into_iter().chain(other_kinds::FRAMEWORKS).collect();
+    json!({ "integrations": { "frameworks": frameworks } })
 }
 
 /// The ConfigMap that the command reads, and that a manager in a pod would read.
-async fn enable_pods(hub: &Cluster) -> Result<()> {
-    let mut text = with_pods();
+async fn configure(hub: &Cluster) -> Result<()> {
+    let mut text = enabled();
     text["apiVersion"] = json!("config.kueue.x-k8s.io/v1beta2");
     text["kind"] = json!("Configuration");
     let map = json!({
@@ -93,19 +126,19 @@ async fn enable_pods(hub: &Cluster) -> Result<()> {
     Ok(hub.apply(&map.to_string(), NAMESPACE).await?)
 }
 
-/// Two Jobs that fill a worker, and a group of pods.
+/// Two Jobs, a group of pods, and jobs of other kinds.
 async fn start_work(hub: &Cluster, namespace: &str) -> Result<()> {
     for name in ["train-a", "train-b"] {
-        let mut job = objects::job(name, 1, "2", RUN);
+        let mut job = objects::job(name, 1, "2", LONG);
         job["spec"]["managedBy"] = json!("kueue.x-k8s.io/multikueue");
         job["spec"]["ttlSecondsAfterFinished"] = json!(3600);
         hub.apply(&job.to_string(), namespace).await?;
     }
     for name in ["member-0", "member-1"] {
-        let pod = objects::in_group(objects::pod(name, "queue", RUN), "group", 2);
+        let pod = objects::in_group(objects::pod(name, "queue", LONG), "group", 2);
         hub.apply(&pod.to_string(), namespace).await?;
     }
-    Ok(())
+    other_kinds::submit(hub, namespace).await
 }
 
 fn is_running(pod: &Pod) -> bool {
@@ -137,9 +170,31 @@ async fn until_running(lost: &Installation<'_>, namespace: &str) -> Result<PodUi
     for name in ["member-0", "member-1"] {
         lost.hub.until(&pods, name, "runs", 3 * TIMEOUT, is_running).await?;
     }
+    other_kinds::until_running(&lost.hub, namespace).await?;
     let uids = running(&lost.workers, namespace).await?;
-    ensure!(uids.len() == 4, "{uids:?}");
+    ensure!(uids.len() == PODS, "{uids:?}");
     Ok(uids)
+}
+
+/// Lets all pods of the workers end, but for those of RayClusters, which would be made again.
+async fn end_pods(workers: &[Cluster], namespace: &str) -> Result<()> {
+    let ends = Patch::Merge(json!({"metadata": {"annotations": {annotation::RUN_SECONDS: "1"}}}));
+    for worker in workers {
+        let pods: Api<Pod> = worker.api(namespace);
+        let ending = ListParams::default().labels("!ray.io/cluster");
+        for pod in pods.list(&ending).await?.items {
+            pods.patch(&pod.name_any(), &PatchParams::default(), &ends).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The worker of each admitted Workload, by name.
+async fn admitted(hub: &Cluster, namespace: &str) -> Result<BTreeMap<String, String>> {
+    let workloads: Api<Workload> = hub.api(namespace);
+    let all = workloads.list(&ListParams::default()).await?.items.into_iter();
+    let admitted = all.filter(|one| is_true(&one.status.conditions, "Admitted"));
+    Ok(admitted.filter_map(|one| Some((one.metadata.name?, one.status.cluster_name?))).collect())
 }
 
 /// Waits until the new manager has observed that the workers name another one.
@@ -189,7 +244,7 @@ impl RebuiltLab<'_> {
     /// A dry run and a run without consent write nothing.
     async fn plan_only(&self) -> Result<()> {
         let states = self.states(&["--dry-run"]).await?;
-        ensure!(states == vec!["Rebuild null"; 3], "{states:?}");
+        ensure!(states == vec!["Rebuild null"; WORKLOADS], "{states:?}");
         let (ok, errors) = self.run(&[], None).await?;
         ensure!(!ok && errors.contains("--yes"), "{errors}");
         let workloads: Api<Workload> = self.hub.api(self.space.namespace());
@@ -216,7 +271,7 @@ impl RebuiltLab<'_> {
     async fn rebuild(&self) -> Result<()> {
         self.states(&["--yes"]).await?;
         let states = self.states(&["--yes"]).await?;
-        ensure!(states == vec!["Present null"; 3], "{states:?}");
+        ensure!(states == vec!["Present null"; WORKLOADS], "{states:?}");
         for worker in self.workers {
             let capacities: Api<ClusterCapacity> = worker.cluster_api();
             let managers = capacities.get("local").await?.spec.managers;
@@ -229,11 +284,15 @@ impl RebuiltLab<'_> {
     /// The work ends once, its results arrive, and nothing is left on the workers.
     async fn expect_end(&self, before: &PodUids) -> Result<()> {
         let namespace = self.space.namespace();
+        end_pods(self.workers, namespace).await?;
         let jobs: Api<Job> = self.hub.api(namespace);
         for name in ["train-a", "train-b"] {
             let complete = |job: &Job| objects::job_is(job, "Complete");
             self.hub.until(&jobs, name, "is complete", END, complete).await?;
         }
+        other_kinds::expect_results(self.hub, namespace).await?;
+        other_kinds::delete_ray_cluster(self.hub, self.workers, namespace).await?;
+        other_kinds::expect_no_copy(self.workers, namespace).await?;
         let workloads: Api<Workload> = self.hub.api(namespace);
         let finished =
             |all: &[Workload]| all.iter().all(|one| is_true(&one.status.conditions, "Finished"));
