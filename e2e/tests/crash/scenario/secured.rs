@@ -1,4 +1,4 @@
-//! A RayCluster on a worker whose agent secures it, on a plain Kubernetes: NetworkPolicies, a CA, and Ingresses.
+//! A RayCluster that the agent of its worker secures, on a plain Kubernetes: NetworkPolicies, a CA, and Ingresses.
 
 use anyhow::{Context, Result, ensure};
 use e2e::installation::TIMEOUT;

@@ -48,8 +48,8 @@ impl Breaker {
         before != (self.tripped, self.n_unknown())
     }
 
-    /// Whether the copies of a Workload that the hub does not have must stay. `is_departed` says whether they belong to the Workload
-    /// whose end this process observed: a rebuild may have made them known since the last comparison.
+    /// Whether the copies of a Workload that the hub does not have must stay. `is_departed`: they belong to the Workload that this
+    /// process observed until it was deleted. A rebuild may have made them known since the last comparison.
     pub(super) fn holds(&self, workload: &str, is_departed: bool) -> bool {
         let is_orphan = || self.found.orphans.iter().any(|(name, _)| **name == *workload);
         let was_disputed = || self.found.disputed.iter().any(|name| **name == *workload);

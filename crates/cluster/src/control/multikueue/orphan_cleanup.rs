@@ -108,7 +108,7 @@ pub(super) fn compare_all(
 }
 
 /// Whether copies of a deleted Workload must stay: the breaker of their worker has tripped for them and no user has confirmed.
-/// `departed` is the uid of the Workload whose end was observed.
+/// `departed` is the uid of the last Workload of the name.
 pub(super) fn breaker_holds(
     workers: &WorkerClusters,
     key: &Key,
