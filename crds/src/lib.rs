@@ -28,6 +28,7 @@ pub mod quantity;
 mod rules;
 pub mod schema;
 pub mod schema_check;
+mod shared;
 mod shared_by_text;
 mod shared_fields;
 mod shared_pod_spec;

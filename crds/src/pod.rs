@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::{exact, meta::Toleration, quantity::Quantity};
 pub use crate::{
+    shared::Shared,
     shared_fields::{NamedItem, SharedFields},
     shared_pod_spec::SharedPodSpec,
     shared_resources::SharedResources,

@@ -4,21 +4,19 @@
 //! specs of one text share their memory, and so do clones; a comparison of shared specs compares pointers. A change copies the spec
 //! first, so that sharing is never observed.
 
-use std::{
-    ops::{Deref, DerefMut},
-    sync::{Arc, LazyLock, Mutex},
-};
+use std::sync::{LazyLock, Mutex};
 
-use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::value::RawValue;
 
 use crate::{
     decode::from_value,
     pod::PodSpec,
+    shared::Shared,
     shared_by_text::{DecodedTexts, SharedByText, TextDigest, lock, share_decoded},
 };
 
-/// A pod spec that may be shared. Dereferences to [`PodSpec`].
+/// A pod spec that may be shared.
 ///
 /// ```
 /// use crds::pod::PodTemplate;
@@ -31,48 +29,7 @@ use crate::{
 /// assert_ne!(one, other);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone, Debug, Default)]
-pub struct SharedPodSpec(Arc<PodSpec>);
-
-impl SharedPodSpec {
-    /// The spec, copied if it is shared.
-    #[must_use]
-    pub fn into_owned(self) -> PodSpec {
-        Arc::unwrap_or_clone(self.0)
-    }
-}
-
-impl Deref for SharedPodSpec {
-    type Target = PodSpec;
-
-    fn deref(&self) -> &PodSpec {
-        &self.0
-    }
-}
-
-impl DerefMut for SharedPodSpec {
-    fn deref_mut(&mut self) -> &mut PodSpec {
-        Arc::make_mut(&mut self.0)
-    }
-}
-
-impl From<PodSpec> for SharedPodSpec {
-    fn from(spec: PodSpec) -> Self {
-        Self(Arc::new(spec))
-    }
-}
-
-impl PartialEq for SharedPodSpec {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
-    }
-}
-
-impl Serialize for SharedPodSpec {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
-    }
-}
+pub type SharedPodSpec = Shared<PodSpec>;
 
 impl<'de> Deserialize<'de> for SharedPodSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -103,6 +60,8 @@ static TEXTS: LazyLock<Mutex<DecodedTexts<PodSpec>>> = LazyLock::new(Mutex::defa
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::json;
 
     use super::*;
@@ -122,8 +81,8 @@ mod tests {
     #[test]
     fn specs_of_one_text_are_one_until_one_changes() {
         let mut specs = SharedByText::default();
-        let one = SharedPodSpec(share(&mut specs, "1"));
-        let mut other = SharedPodSpec(share(&mut specs, "1"));
+        let one = Shared(share(&mut specs, "1"));
+        let mut other = Shared(share(&mut specs, "1"));
         assert!(Arc::ptr_eq(&one.0, &other.0));
         other.priority_class_name = "high".to_owned();
         assert!(one.priority_class_name.is_empty() && one != other);

@@ -3,19 +3,17 @@
 //! The containers of a queue have few different requests, and a map of one quantity takes 800 bytes. Decoded requirements of one text
 //! share their memory, and so do clones. A change copies them first, so that sharing is never observed.
 
-use std::{
-    ops::{Deref, DerefMut},
-    sync::{Arc, LazyLock, Mutex},
-};
+use std::sync::{LazyLock, Mutex};
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 
 use crate::{
     pod::ResourceRequirements,
+    shared::Shared,
     shared_by_text::{SharedByText, share_decoded},
 };
 
-/// Requirements that may be shared. Dereferences to [`ResourceRequirements`].
+/// Requirements that may be shared.
 ///
 /// ```
 /// use crds::pod::Container;
@@ -28,43 +26,10 @@ use crate::{
 /// assert_ne!(one, other);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone, Debug, Default)]
-pub struct SharedResources(Arc<ResourceRequirements>);
+pub type SharedResources = Shared<ResourceRequirements>;
 
 /// The decoded requirements of a process. They only save memory: no behaviour depends on what is here.
 static SHARED: LazyLock<Mutex<SharedByText<ResourceRequirements>>> = LazyLock::new(Mutex::default);
-
-impl Deref for SharedResources {
-    type Target = ResourceRequirements;
-
-    fn deref(&self) -> &ResourceRequirements {
-        &self.0
-    }
-}
-
-impl DerefMut for SharedResources {
-    fn deref_mut(&mut self) -> &mut ResourceRequirements {
-        Arc::make_mut(&mut self.0)
-    }
-}
-
-impl From<ResourceRequirements> for SharedResources {
-    fn from(requirements: ResourceRequirements) -> Self {
-        Self(Arc::new(requirements))
-    }
-}
-
-impl PartialEq for SharedResources {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
-    }
-}
-
-impl Serialize for SharedResources {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
-    }
-}
 
 impl<'de> Deserialize<'de> for SharedResources {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -75,6 +40,8 @@ impl<'de> Deserialize<'de> for SharedResources {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::{Value, json};
 
     use super::*;
