@@ -8,6 +8,8 @@ use crate::compare::Difference;
 #[derive(Debug, Default)]
 pub struct ReplayReport {
     pub(crate) passed: usize,
+    /// Those of them that failed beside others, and passed alone.
+    pub(crate) passed_alone: usize,
     pub(crate) failed: Vec<(String, Vec<Difference>)>,
     pub(crate) excepted: BTreeMap<&'static str, usize>,
     pub(crate) skipped: BTreeMap<String, usize>,
@@ -29,6 +31,7 @@ impl ReplayReport {
     /// Adds the outcome of another replay.
     pub fn absorb(&mut self, other: Self) {
         self.passed += other.passed;
+        self.passed_alone += other.passed_alone;
         self.failed.extend(other.failed);
         for (reason, count) in other.excepted {
             *self.excepted.entry(reason).or_default() += count;
@@ -49,6 +52,9 @@ impl fmt::Display for ReplayReport {
         }
         for (reason, count) in &self.excepted {
             writeln!(f, "{count} passed with an expected difference: {reason}")?;
+        }
+        if self.passed_alone > 0 {
+            writeln!(f, "{} passed alone, after a failure beside others", self.passed_alone)?;
         }
         for (reason, count) in &self.skipped {
             writeln!(f, "{count} skipped: {reason}")?;
