@@ -109,15 +109,7 @@ impl ProcessId {
 
 /// User and system time of a process in seconds; none if it has ended.
 pub fn cpu_seconds(pid: u32) -> Option<f64> {
-    cpu_of(&std::fs::read_to_string(proc_file(pid, "stat")).ok()?)
-}
-
-/// The name before the fields may hold anything but ends with the last parenthesis.
-fn cpu_of(stat: &str) -> Option<f64> {
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut fields = rest.split_whitespace().skip(11);
-    let ticks: f64 = fields.next()?.parse::<f64>().ok()? + fields.next()?.parse::<f64>().ok()?;
-    Some(ticks / TICKS_PER_SECOND)
+    Some(Stat::read(pid)?.cpu_seconds)
 }
 
 /// The pids of the children of a process; none if it has ended.
@@ -129,6 +121,8 @@ pub(crate) fn children(parent: u32) -> Vec<u32> {
 
 struct Stat {
     state: char,
+    /// User and system time.
+    cpu_seconds: f64,
     start_time: u64,
 }
 
@@ -142,8 +136,11 @@ impl Stat {
         let (_, after_name) = line.rsplit_once(") ")?;
         let mut fields = after_name.split(' ');
         let state = fields.next()?.chars().next()?;
-        let start_time = fields.nth(18)?.parse().ok()?;
-        Some(Self { state, start_time })
+        let user: f64 = fields.nth(10)?.parse().ok()?;
+        let system: f64 = fields.next()?.parse().ok()?;
+        let cpu_seconds = (user + system) / TICKS_PER_SECOND;
+        let start_time = fields.nth(6)?.parse().ok()?;
+        Some(Self { state, cpu_seconds, start_time })
     }
 }
 
@@ -186,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_process_name_with_spaces_does_not_shift_the_cpu_times() {
-        let stat = "7 (a ) b) S 1 2 3 4 5 6 7 8 9 10 150 50 0 0 20 0";
-        assert_eq!(cpu_of(stat), Some(2.0));
+        let line = "7 (a ) b) S 1 2 3 4 5 6 7 8 9 10 150 50 0 0 20 0 1 0 777 20";
+        assert_eq!(Stat::parse(line).map(|stat| stat.cpu_seconds), Some(2.0));
     }
 }

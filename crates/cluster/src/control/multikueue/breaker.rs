@@ -12,6 +12,7 @@
 
 use crds::names::annotations::CLEANUP;
 use dispatch::OrphanScan;
+use runtime::watch::Key;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -50,10 +51,14 @@ impl Breaker {
 
     /// Whether the copies of a Workload that the hub does not have must stay. `is_departed`: they belong to the Workload that this
     /// process observed until it was deleted. A rebuild may have made them known since the last comparison.
-    pub(super) fn holds(&self, workload: &str, is_departed: bool) -> bool {
-        let is_orphan = || self.found.orphans.iter().any(|(name, _)| **name == *workload);
+    pub(super) fn holds(&self, key: &Key, is_departed: impl FnOnce() -> bool) -> bool {
+        if !self.tripped {
+            return false;
+        }
+        let workload = key.to_string();
+        let is_orphan = self.found.orphans.iter().any(|(name, _)| **name == *workload);
         let was_disputed = || self.found.disputed.iter().any(|name| **name == *workload);
-        self.tripped && (is_orphan() || !is_departed && was_disputed())
+        is_orphan || was_disputed() && !is_departed()
     }
 
     /// Unknown and disputed copies at the last comparison.
@@ -62,7 +67,8 @@ impl Breaker {
     }
 
     fn count(&mut self, cluster: &str, sweep: &OrphanScan, trips: bool) {
-        let n_unknown = sweep.orphans.len() + sweep.disputed.len();
+        self.found = sweep.clone();
+        let n_unknown = self.n_unknown();
         if trips && !self.tripped {
             tracing::error!(
                 cluster,
@@ -72,7 +78,6 @@ impl Breaker {
         }
         // Fewer unknown copies do not close it again: the first deletions would make the rest look harmless.
         self.tripped = trips || self.tripped && n_unknown > 0;
-        self.found = sweep.clone();
     }
 
     /// The message of the worker's condition: that of its connection, and what a user is asked to confirm.

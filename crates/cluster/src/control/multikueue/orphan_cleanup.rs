@@ -5,11 +5,15 @@
 
 use std::time::Duration;
 
-use dispatch::{CopyHistory, CopyStamp, HubIncarnation, HubWorkload, OrphanScan, find_orphans};
+use dispatch::{CopyHistory, HubIncarnation, HubWorkload, OrphanScan, find_orphans};
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::watch::Key;
 
-use super::{incarnation::IncarnationRecord, worker::Worker, worker_clusters::WorkerClusters};
+use super::{
+    copy_stamp::copy_stamp, incarnation::IncarnationRecord, worker::Worker,
+    worker_clusters::WorkerClusters,
+};
 use crate::control::{
     context::Context, fleet::FleetRegistry, key_map::KeyMap, outbox::after, timers::Reevaluation,
     workloads::Workloads,
@@ -116,15 +120,14 @@ pub(super) fn breaker_holds(
     registry: &FleetRegistry,
     ctx: &Context,
 ) -> bool {
-    let workload = key.to_string();
-    let is_departed =
-        |stamp: CopyStamp| incarnation.history(&stamp, None, departed) == CopyHistory::Departed;
-    let holds = |worker: &Worker| {
-        worker.breaker.is_tripped()
-            && worker.breaker.holds(&workload, worker.stamps(key).all(is_departed))
+    let is_departed = |copy: &ObjectMeta| {
+        incarnation.history(&copy_stamp(copy), None, departed) == CopyHistory::Departed
     };
     let mut concerned = workers.concerned(key, ctx.outbox.writes());
-    concerned.any(|(name, worker)| holds(worker) && !registry.is_cleanup_confirmed(name))
+    concerned.any(|(name, worker)| {
+        worker.breaker.holds(key, || worker.metadata_of(key).all(is_departed))
+            && !registry.is_cleanup_confirmed(name)
+    })
 }
 
 /// Compares what a worker has with the hub. `n_on_hub` is given for the first comparison.

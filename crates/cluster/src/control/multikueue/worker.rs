@@ -357,11 +357,11 @@ impl Worker {
         clones.chain(jobs).map(listed).collect()
     }
 
-    /// The stamps of the copies of a Workload.
-    pub(super) fn stamps(&self, key: &Key) -> impl Iterator<Item = CopyStamp> {
-        let clone = self.clones.get(key).map(|tracked| copy_stamp(&tracked.object().metadata));
+    /// The metadata of the copies of a Workload: of its clone and of its jobs.
+    pub(super) fn metadata_of(&self, key: &Key) -> impl Iterator<Item = &ObjectMeta> {
+        let clone = self.clones.get(key).map(|tracked| &tracked.object().metadata);
         let jobs = self.naming.jobs_of(key).filter_map(|job| self.jobs.get(job));
-        clone.into_iter().chain(jobs.map(|tracked| copy_stamp(tracked.object().metadata())))
+        clone.into_iter().chain(jobs.map(|tracked| tracked.object().metadata()))
     }
 
     pub(super) fn name(&self) -> &str {
@@ -385,14 +385,10 @@ impl Worker {
 
     /// Whether something of a Workload is being removed here.
     fn is_leaving(&self, key: &Key, writes: &Writes) -> bool {
-        let clone: Option<&ObjectMeta> =
-            self.clones.get(key).map(|tracked| &tracked.object().metadata);
-        let jobs = self.naming.jobs_of(key).filter_map(|job| self.jobs.get(job));
-        let mut seen = clone.into_iter().chain(jobs.map(|tracked| tracked.object().metadata()));
-        seen.any(|metadata| metadata.deletion_timestamp.is_some())
+        self.metadata_of(key).any(|metadata| metadata.deletion_timestamp.is_some())
             // The watch may report an answered deletion late. Meanwhile the copy must not count as an orphan for the
             // breaker.
-            || clone.is_some() && writes.is_changing(&self.target(Subject::Workload, key))
+            || self.clones.get(key).is_some() && writes.is_changing(&self.target(Subject::Workload, key))
             || self.naming.jobs_of(key).any(|job| writes.is_changing(&self.job_target(job)))
     }
 }
