@@ -1,9 +1,14 @@
 //! Headers that are passed on, of requests and of answers.
 //!
 //! Headers of one connection end at the proxy. Credentials and names of users of the caller end there, too: the request is sent
-//! with the account of the proxy, and no head gets a token.
+//! with the account of the proxy, and no head gets a token. A handshake has the headers of its upgrade again.
 
-use http::{HeaderMap, HeaderName, header::CONNECTION};
+use http::{
+    HeaderMap, HeaderName, HeaderValue,
+    header::{CONNECTION, CONTENT_LENGTH, SEC_WEBSOCKET_PROTOCOL, UPGRADE},
+};
+
+use crate::upgrade::WEBSOCKET;
 
 /// Headers of one connection.
 const HOP_BY_HOP: &[&str] = &[
@@ -27,6 +32,9 @@ const OF_HEAD: &[&str] = &["set-cookie"];
 /// Beginnings of headers by which an API server learns about another user.
 const USERS: &[&str] = &["impersonate-", "x-remote-"];
 
+/// The beginning of a protocol of a WebSocket that is a token: an API server takes one from a page, which cannot set headers.
+const TOKEN_PROTOCOL: &str = "base64url.bearer.authorization.k8s.io.";
+
 /// The headers of a request that are sent on.
 #[must_use]
 pub fn of_request(headers: &HeaderMap) -> HeaderMap {
@@ -38,6 +46,41 @@ pub fn of_request(headers: &HeaderMap) -> HeaderMap {
 #[must_use]
 pub fn of_answer(headers: &HeaderMap) -> HeaderMap {
     without(headers, |name| OF_HEAD.contains(&name))
+}
+
+/// The headers of a handshake that are sent on.
+#[must_use]
+pub fn of_handshake(headers: &HeaderMap) -> HeaderMap {
+    let mut passed = of_request(headers);
+    let protocols = without_tokens(&passed);
+    passed.remove(SEC_WEBSOCKET_PROTOCOL);
+    if let Some(protocols) = HeaderValue::from_str(&protocols).ok().filter(|it| !it.is_empty()) {
+        passed.insert(SEC_WEBSOCKET_PROTOCOL, protocols);
+    }
+    upgraded(passed)
+}
+
+/// The headers of the answer to a handshake that are passed on.
+#[must_use]
+pub fn of_upgrade(headers: &HeaderMap) -> HeaderMap {
+    let mut passed = of_answer(headers);
+    // The answer has no body.
+    passed.remove(CONTENT_LENGTH);
+    upgraded(passed)
+}
+
+fn upgraded(mut headers: HeaderMap) -> HeaderMap {
+    headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+    headers.insert(UPGRADE, HeaderValue::from_static(WEBSOCKET));
+    headers
+}
+
+fn without_tokens(headers: &HeaderMap) -> String {
+    let values = headers.get_all(SEC_WEBSOCKET_PROTOCOL).into_iter();
+    let values = values.filter_map(|value| value.to_str().ok());
+    let protocols = values.flat_map(|value| value.split(',')).map(str::trim);
+    let kept = protocols.filter(|name| !name.starts_with(TOKEN_PROTOCOL));
+    kept.collect::<Vec<_>>().join(", ")
 }
 
 fn without(headers: &HeaderMap, refused: impl Fn(&str) -> bool) -> HeaderMap {
@@ -54,8 +97,6 @@ fn without(headers: &HeaderMap, refused: impl Fn(&str) -> bool) -> HeaderMap {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
-
     use super::*;
 
     fn headers(given: &[(&'static str, &'static str)]) -> HeaderMap {
@@ -105,5 +146,51 @@ mod tests {
             ("set-cookie", "a=b"),
         ]);
         assert_eq!(names(&of_answer(&given)), ["content-length", "content-type"]);
+    }
+
+    #[test]
+    fn a_handshake_has_its_upgrade_and_no_token() {
+        let given = headers(&[
+            ("authorization", "Bearer hush"),
+            ("connection", "Upgrade, X-Hop"),
+            ("cookie", "a=b"),
+            ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+            ("sec-websocket-protocol", "a, base64url.bearer.authorization.k8s.io.aHVzaA,b"),
+            ("sec-websocket-version", "13"),
+            ("upgrade", "WebSocket"),
+            ("x-hop", "1"),
+        ]);
+        let passed = of_handshake(&given);
+        assert_eq!(
+            names(&passed),
+            [
+                "connection",
+                "sec-websocket-key",
+                "sec-websocket-protocol",
+                "sec-websocket-version",
+                "upgrade"
+            ]
+        );
+        assert_eq!(
+            (&passed["connection"], &passed["upgrade"]),
+            (&HeaderValue::from_static("Upgrade"), &HeaderValue::from_static("websocket"))
+        );
+        assert_eq!(passed["sec-websocket-protocol"], "a, b");
+        let token = "base64url.bearer.authorization.k8s.io.aHVzaA";
+        let only = of_handshake(&headers(&[("sec-websocket-protocol", token)]));
+        assert!(!only.contains_key("sec-websocket-protocol"));
+    }
+
+    #[test]
+    fn the_answer_to_a_handshake_sets_no_cookies() {
+        let given = headers(&[
+            ("connection", "Upgrade"),
+            ("content-length", "0"),
+            ("sec-websocket-accept", "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="),
+            ("set-cookie", "a=b"),
+            ("upgrade", "websocket"),
+        ]);
+        let passed = of_upgrade(&given);
+        assert_eq!(names(&passed), ["connection", "sec-websocket-accept", "upgrade"]);
     }
 }

@@ -13,6 +13,7 @@
 //! | `service_owner` | the Ray object that a Service belongs to |
 //! | [`compute_template`], `object_body` | resources of a group by the name of a template |
 //! | [`headers`](mod@headers) | headers that are passed on |
+//! | `upgrade` | upgrades to WebSockets |
 //! | [`retry`] | which answers are asked for again |
 //! | `refusal` | answers of the API itself |
 
@@ -26,6 +27,7 @@ pub mod retry;
 mod reviews;
 mod service_owner;
 mod service_reference;
+mod upgrade;
 
 pub use events::with_ray_events;
 pub use object_body::ObjectBody;
@@ -34,3 +36,4 @@ pub use request::{RayApiRequest, ServiceCall};
 pub use reviews::template_review;
 pub use service_owner::{RayOwnerKind, ServiceOwner, owner_candidates, owns_service};
 pub use service_reference::ServiceReference;
+pub use upgrade::{asks_for_upgrade, is_upgraded};

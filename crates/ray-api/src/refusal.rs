@@ -19,6 +19,15 @@ pub enum RayApiRefusal {
     /// A segment of the path would change the meaning of the others.
     #[error("the path has an empty, relative or encoded segment")]
     AmbiguousPath,
+    /// The protocol of the upgrade is not WebSocket.
+    #[error("an upgrade to {0:?} is not passed on, only one to websocket")]
+    UnknownUpgrade(String),
+    /// A request for objects or events asks for an upgrade.
+    #[error("only requests to Services of Ray clusters are upgraded")]
+    NoUpgrade,
+    /// A head changed the protocol otherwise than it was asked to.
+    #[error("the server changed to a protocol that was not asked for")]
+    WrongUpgrade,
     /// The name of a Service is neither `name`, `name:port` nor `scheme:name:port`.
     #[error("invalid service request {0:?}")]
     MalformedService(String),
@@ -83,6 +92,8 @@ impl RayApiRefusal {
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
             Self::AmbiguousPath
             | Self::MalformedService(_)
+            | Self::UnknownUpgrade(_)
+            | Self::NoUpgrade
             | Self::UnreadableBody(_)
             | Self::UnknownContentType(_)
             | Self::BodyNotReceived => StatusCode::BAD_REQUEST,
@@ -94,7 +105,9 @@ impl RayApiRefusal {
             Self::TooLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
             Self::NotConnected(_) => StatusCode::SERVICE_UNAVAILABLE,
-            Self::NotReached | Self::AnswerTooLong(_) => StatusCode::BAD_GATEWAY,
+            Self::NotReached | Self::AnswerTooLong(_) | Self::WrongUpgrade => {
+                StatusCode::BAD_GATEWAY
+            }
             Self::Late => StatusCode::GATEWAY_TIMEOUT,
         }
     }
@@ -138,6 +151,7 @@ mod tests {
     fn a_refusal_is_a_status_with_its_code() {
         for (refusal, code, reason) in [
             (RayApiRefusal::MalformedService("a:b:c:d".to_owned()), 400, "BadRequest"),
+            (RayApiRefusal::UnknownUpgrade("h2c".to_owned()), 400, "BadRequest"),
             (RayApiRefusal::Unauthorized, 401, "Unauthorized"),
             (RayApiRefusal::NotRayService("db".to_owned()), 404, "NotFound"),
             (RayApiRefusal::WrongMethod, 405, "MethodNotAllowed"),

@@ -1,7 +1,7 @@
 //! An HTTP server: a [`Router`] behind TLS or plain TCP, with a connection limit and graceful shutdown.
 //!
 //! A slow handshake or slow headers block only their own task. After the stop token is cancelled no connection is accepted;
-//! requests in flight are completed within the drain time.
+//! requests in flight are completed within the drain time. A connection that a handler upgrades belongs to the handler, which ends it at the stop.
 
 use std::{sync::Arc, time::Duration};
 
@@ -166,7 +166,8 @@ impl ServerConnection {
         // A client that disappeared does not answer the ping, and its permit becomes free.
         builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(30));
         let service = TowerToHyperService::new(self.service);
-        let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+        let connection =
+            builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
         if let Err(error) = watcher.watch(connection).await {
             tracing::debug!(%error, "connection ended");
         }

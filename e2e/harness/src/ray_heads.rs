@@ -15,14 +15,17 @@ use std::{
 
 use http_body_util::{BodyExt, Full};
 use hyper::{
-    Request, Response,
+    Request, Response, StatusCode,
     body::{Bytes, Incoming},
+    header::{CONNECTION, HeaderValue, UPGRADE},
     server::conn::http1,
     service::service_fn,
+    upgrade::{self, OnUpgrade},
 };
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::{
+    io::{AsyncWriteExt, copy, split},
     net::TcpListener,
     runtime::{Builder, Handle},
     sync::oneshot,
@@ -205,7 +208,8 @@ async fn serve(
                 async move { Ok::<_, Infallible>(answer(request, head, &heads).await) }
             });
             // A client that goes away is none of the heads' concern.
-            drop(http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await);
+            let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), answer);
+            drop(connection.with_upgrades().await);
         });
     }
 }
@@ -216,7 +220,7 @@ fn namespace_of(head: &str) -> &str {
 }
 
 async fn answer(
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
     head: String,
     heads: &Mutex<PlayedHeads>,
 ) -> Response<Full<Bytes>> {
@@ -227,6 +231,10 @@ async fn answer(
         HeadFault::Hang => std::future::pending().await,
         HeadFault::Html => return response(200, "<html><body>Sign in</body></html>".to_owned()),
         HeadFault::Endless => return response(200, " ".repeat(50 << 20)),
+    }
+    if let Some(id) = followed_job(&request, &head, heads) {
+        tokio::spawn(log(upgrade::on(&mut request), id));
+        return upgraded();
     }
     let (parts, body) = request.into_parts();
     let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
@@ -263,6 +271,37 @@ async fn answer(
     }
 }
 
+/// The job whose log a request follows. The head of a Ray cluster sends it through a WebSocket.
+fn followed_job(
+    request: &Request<Incoming>,
+    head: &str,
+    heads: &Mutex<PlayedHeads>,
+) -> Option<String> {
+    request.headers().get(UPGRADE)?;
+    let id = request.uri().path().strip_prefix("/api/jobs/")?.strip_suffix("/logs/tail")?;
+    let heads = lock(heads);
+    let mut known = heads.submissions.iter();
+    known.any(|it| it.id == id && it.head == head).then(|| id.to_owned())
+}
+
+/// Sends the name of the job, then what comes. Bytes here are no frames of a WebSocket: nothing between the ends reads them.
+async fn log(upgrade: OnUpgrade, id: String) {
+    let Ok(stream) = upgrade.await else { return };
+    let (mut reads, mut writes) = split(TokioIo::new(stream));
+    if writes.write_all(format!("log of {id}").as_bytes()).await.is_ok() {
+        // Ends with the other side.
+        drop(copy(&mut reads, &mut writes).await);
+    }
+}
+
+fn upgraded() -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::default());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+    response.headers_mut().insert(UPGRADE, HeaderValue::from_static("websocket"));
+    response
+}
+
 /// The applications of the last configuration that a head was sent. All of them run.
 fn applications(configs: &[ServeConfig], head: &str) -> Value {
     let last = configs.iter().rfind(|config| config.head == head);
@@ -278,6 +317,6 @@ fn applications(configs: &[ServeConfig], head: &str) -> Value {
 
 fn response(code: u16, body: String) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::from(body));
-    *response.status_mut() = hyper::StatusCode::from_u16(code).unwrap_or_default();
+    *response.status_mut() = StatusCode::from_u16(code).unwrap_or_default();
     response
 }

@@ -5,14 +5,21 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use e2e::installation::TIMEOUT;
 use harness::HeadFault;
-use http::Request;
+use http::{Request, StatusCode};
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
 use k8s_openapi::api::core::v1::{Endpoints, Pod};
 use kube::{
     Api, Client, ResourceExt,
     api::{DynamicObject, Patch, PatchParams},
     client::Body,
 };
+use runtime::requests::StreamedAnswer;
 use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    time::timeout,
+};
 
 use crate::fixture::{OperatorFixture, cluster_spec};
 
@@ -142,6 +149,17 @@ async fn a_caller_submits_to_the_head_of_the_worker_that_runs_it() -> Result<()>
     let (code, body) = ask(&caller, ("GET", &format!("{jobs}by-api")), None).await?;
     ensure!(code == 200 && body["status"].is_string(), "{code} {body}");
 
+    let tail = format!("{jobs}by-api/logs/tail");
+    let (code, _) = follow(&stranger, &tail).await?;
+    ensure!(code == 403, "{code}");
+    let (code, _) = follow(&caller, &format!("{jobs}absent/logs/tail")).await?;
+    ensure!(code == 404, "{code}");
+    let (code, log) = follow(&caller, &tail).await?;
+    let mut log = log.with_context(|| format!("no upgrade: {code}"))?;
+    expect(&mut log, b"log of by-api").await?;
+    log.write_all(b"to the head").await?;
+    expect(&mut log, b"to the head").await?;
+
     // Services that are not of Ray, on either cluster.
     let service = json!({
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "db"},
@@ -172,8 +190,33 @@ async fn a_caller_submits_to_the_head_of_the_worker_that_runs_it() -> Result<()>
     ensure!(hung.0 == 504, "a head that says nothing: {hung:?}");
     ensure!(other? < Duration::from_secs(10), "another request waited");
     fixture.heads().set_fault(namespace, HeadFault::None);
+    // Other requests and their faults do not end it; its object does.
+    log.write_all(b"still there").await?;
+    expect(&mut log, b"still there").await?;
     fixture.delete("RayCluster", "c").await?;
+    timeout(2 * TIMEOUT, log.read_to_end(&mut Vec::new())).await.context("it is still open")??;
     fixture.until_nothing_left().await
+}
+
+/// Asks for a WebSocket, over HTTP/1.1. Returns the code of the answer, and the connection if it was upgraded.
+async fn follow(client: &Client, path: &str) -> Result<(u16, Option<TokioIo<Upgraded>>)> {
+    let request = Request::get(path).header("connection", "Upgrade").header("upgrade", "websocket");
+    let mut request = request.body(Body::empty())?;
+    request.extensions_mut().insert(StreamedAnswer);
+    let mut response = client.send(request).await?;
+    let code = response.status();
+    let upgraded = match code == StatusCode::SWITCHING_PROTOCOLS {
+        true => Some(TokioIo::new(hyper::upgrade::on(&mut response).await?)),
+        false => None,
+    };
+    Ok((code.as_u16(), upgraded))
+}
+
+async fn expect(stream: &mut TokioIo<Upgraded>, text: &[u8]) -> Result<()> {
+    let mut read = vec![0; text.len()];
+    timeout(TIMEOUT, stream.read_exact(&mut read)).await.context("nothing arrives")??;
+    ensure!(read == text, "{}", String::from_utf8_lossy(&read));
+    Ok(())
 }
 
 /// The manager cluster has the object that a user submitted, and neither its RayCluster nor its Service.

@@ -4,8 +4,10 @@ use axum::{body::Body, response::Response};
 use http::{
     HeaderMap, HeaderValue, Method, header::CONTENT_LENGTH, header::X_CONTENT_TYPE_OPTIONS,
 };
+use hyper::upgrade::{self, OnUpgrade};
 use kube::{Client, client::Body as ClientBody};
-use ray_api::{RayApiRefusal, headers, retry};
+use ray_api::{RayApiRefusal, headers, is_upgraded, retry};
+use runtime::requests::StreamedAnswer;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::request_body::HeldBody;
@@ -21,6 +23,16 @@ pub(super) struct ForwardedRequest {
     pub(super) headers: HeaderMap,
     /// The body.
     pub(super) body: HeldBody,
+    /// Whether it is the handshake of an upgrade.
+    pub(super) upgrade: bool,
+}
+
+/// An answer.
+pub(super) struct ForwardedAnswer {
+    /// What the caller gets.
+    pub(super) response: Response,
+    /// The connection to the server, if it changes its protocol.
+    pub(super) upgraded: Option<OnUpgrade>,
 }
 
 /// Sends the request. `held` is dropped at the end of the answer.
@@ -32,8 +44,15 @@ pub(super) async fn forward(
     request: ForwardedRequest,
     limits: AnswerLimits,
     held: impl Send + 'static,
-) -> Result<Response, RayApiRefusal> {
-    let answer = answer(client, &request).await?;
+) -> Result<ForwardedAnswer, RayApiRefusal> {
+    let mut answer = answer(client, &request).await?;
+    if is_upgraded(request.upgrade, answer.status(), answer.headers())? {
+        let upgraded = Some(upgrade::on(&mut answer));
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = answer.status();
+        *response.headers_mut() = headers::of_upgrade(answer.headers());
+        return Ok(ForwardedAnswer { response, upgraded });
+    }
     let length = answer.headers().get(CONTENT_LENGTH).and_then(|it| it.to_str().ok());
     let length = length.and_then(|text| text.parse::<usize>().ok());
     if length.is_some_and(|length| length > limits.most) && request.method != Method::HEAD {
@@ -44,7 +63,7 @@ pub(super) async fn forward(
     *response.status_mut() = parts.status;
     *response.headers_mut() = headers::of_answer(&parts.headers);
     response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    Ok(response)
+    Ok(ForwardedAnswer { response, upgraded: None })
 }
 
 /// The answer that stands.
@@ -79,6 +98,13 @@ fn attempt(request: &ForwardedRequest) -> Result<http::Request<ClientBody>, RayA
     *attempt.method_mut() = request.method.clone();
     // The target comes from a request that was read already, so it is one.
     *attempt.uri_mut() = request.target.parse().map_err(|_| RayApiRefusal::AmbiguousPath)?;
-    *attempt.headers_mut() = headers::of_request(&request.headers);
+    *attempt.headers_mut() = match request.upgrade {
+        true => headers::of_handshake(&request.headers),
+        false => headers::of_request(&request.headers),
+    };
+    if request.upgrade {
+        // A connection over HTTP/1.1 that no other request uses.
+        attempt.extensions_mut().insert(StreamedAnswer);
+    }
     Ok(attempt)
 }

@@ -14,8 +14,11 @@
 //! | `service_place` | the cluster of a Service, and whether it is one of Ray |
 //! | `json_objects` | reads of single fields of objects |
 //! | `forward` | attempts to send a request |
+//! | `open_upgrade`, `passed_bytes` | WebSockets to heads, while they are open |
 
 mod forward;
+mod open_upgrade;
+mod passed_bytes;
 mod request_body;
 mod room;
 mod server;
@@ -93,7 +96,7 @@ pub(crate) async fn start(
     let files = KubeconfigDirectory::new(settings.kubeconfig_directory.clone());
     let namespace = settings.file.namespace();
     let workers = WorkerClients::new(client.clone(), namespace, files, requests.clone());
-    let router = server::router(RayApiServer::new(client, workers));
+    let router = server::router(RayApiServer::new(client, workers, stop));
     let tls = tls::server_config(slot, &settings.tls()).context("tls")?;
     tasks.spawn(Server::tls(router, tls).run(listener, stop.clone()));
     Ok(())

@@ -16,6 +16,9 @@ pub(super) const OBJECT: usize = 3 << 20;
 /// The longest body of a request to a head. Longer packages belong into a store that the head reads.
 pub(super) const FOR_HEAD: usize = 16 << 20;
 
+/// A handshake has no body.
+pub(super) const OF_HANDSHAKE: usize = 0;
+
 /// KiB of all bodies together.
 const ALL: usize = 128 << 10;
 

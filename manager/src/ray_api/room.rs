@@ -1,4 +1,4 @@
-//! Room for requests in flight: all together, for watches, per head, and for the heads of a namespace.
+//! Room for requests in flight: all together, for watches, per head, and for the heads of a namespace. Open WebSockets have room of their own.
 //!
 //! A head that never answers fills its own room only, and all heads of a namespace fill a part of the room. Watches last long and have room of their own, so that they do not keep others out.
 
@@ -21,12 +21,23 @@ const PER_HEAD: usize = 16;
 /// Requests in flight to all Services of a namespace.
 const PER_NAMESPACE: usize = 64;
 
+/// Open upgrades.
+const UPGRADES: usize = 128;
+
+/// Open upgrades to Services of one name.
+const UPGRADES_PER_HEAD: usize = 8;
+
+/// Open upgrades to all Services of a namespace.
+const UPGRADES_PER_NAMESPACE: usize = 32;
+
 /// See the module.
 pub(super) struct RequestRoom {
     requests: Arc<Semaphore>,
     watches: Arc<Semaphore>,
     /// By namespace and Service.
     heads: NestedPlaces,
+    /// By namespace and Service.
+    upgrades: NestedPlaces,
 }
 
 /// A place for one request. Dropping it makes it free.
@@ -40,6 +51,7 @@ impl Default for RequestRoom {
             requests: Arc::new(Semaphore::new(REQUESTS)),
             watches: Arc::new(Semaphore::new(WATCHES)),
             heads: NestedPlaces::default(),
+            upgrades: NestedPlaces::default(),
         }
     }
 }
@@ -67,6 +79,23 @@ impl RequestRoom {
     ) -> Result<NestedPermit, RayApiRefusal> {
         let place = self.heads.enter(namespace, service, |taken| {
             taken.by_both < PER_HEAD && taken.by_outer < PER_NAMESPACE
+        });
+        place.ok_or(RayApiRefusal::TooManyRequests)
+    }
+
+    /// A place for an upgrade to a head.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(super) fn enter_upgrade(
+        &self,
+        namespace: &str,
+        service: &str,
+    ) -> Result<NestedPermit, RayApiRefusal> {
+        let place = self.upgrades.enter(namespace, service, |taken| {
+            taken.by_both < UPGRADES_PER_HEAD
+                && taken.by_outer < UPGRADES_PER_NAMESPACE
+                && taken.by_all < UPGRADES
         });
         place.ok_or(RayApiRefusal::TooManyRequests)
     }
@@ -106,5 +135,19 @@ mod tests {
         let _all: Vec<RequestPermit> =
             (0..WATCHES).map(|_| room.enter(true).expect("room")).collect();
         assert!(room.enter(true).is_err() && room.enter(false).is_ok());
+    }
+
+    #[test]
+    fn open_upgrades_have_room_of_their_own() {
+        let room = RequestRoom::default();
+        let enter = |namespace: usize, service: usize| {
+            room.enter_upgrade(&namespace.to_string(), &service.to_string())
+        };
+        let heads = UPGRADES_PER_NAMESPACE / UPGRADES_PER_HEAD;
+        let places = (0..UPGRADES).map(|at| (at / UPGRADES_PER_NAMESPACE, at % heads));
+        let _all: Vec<NestedPermit> =
+            places.map(|(namespace, service)| enter(namespace, service).expect("room")).collect();
+        assert!(enter(0, 0).is_err() && enter(0, heads).is_err() && enter(99, 0).is_err());
+        assert!(room.enter_head("0", "0").is_ok() && room.enter(false).is_ok());
     }
 }

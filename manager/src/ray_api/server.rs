@@ -14,17 +14,22 @@ use http::{
     header::{CONTENT_TYPE, RETRY_AFTER},
     request::Parts,
 };
+use hyper::upgrade::OnUpgrade;
 use kube::Client;
-use ray_api::{ObjectBody, RayApiRefusal, RayApiRequest, ServiceCall, with_ray_events};
+use ray_api::{
+    ObjectBody, RayApiRefusal, RayApiRequest, ServiceCall, asks_for_upgrade, with_ray_events,
+};
 use remote::WorkerClients;
+use runtime::Stop;
 use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{
     forward::{ForwardedRequest, forward},
+    open_upgrade::OpenUpgrade,
     request_body::{self, BodyMemory, HeldBody},
     room::{RequestPermit, RequestRoom},
-    service_place::ServiceSearch,
+    service_place::{ServicePlace, ServiceSearch},
     templates,
 };
 use crate::{
@@ -57,6 +62,8 @@ pub(super) struct RayApiServer {
     services: ServiceSearch,
     room: RequestRoom,
     bodies: BodyMemory,
+    /// Open upgrades end with the process.
+    pub(super) stop: Stop,
 }
 
 /// Why a request is refused: by a rule of the API, or by a review.
@@ -91,7 +98,7 @@ impl IntoResponse for Refused {
 }
 
 impl RayApiServer {
-    pub(super) fn new(home: &Client, workers: WorkerClients) -> Self {
+    pub(super) fn new(home: &Client, workers: WorkerClients, stop: &Stop) -> Self {
         Self {
             home: home.clone(),
             tokens: TokenAuthenticator::new(home.clone()),
@@ -99,6 +106,7 @@ impl RayApiServer {
             services: ServiceSearch::new(home.clone(), workers),
             room: RequestRoom::default(),
             bodies: BodyMemory::default(),
+            stop: stop.clone(),
         }
     }
 }
@@ -123,7 +131,7 @@ async fn serve(State(server): State<Arc<RayApiServer>>, request: Request) -> Res
 impl RayApiServer {
     /// Answers a request. A path without meaning is refused after the authentication only.
     async fn answer(
-        &self,
+        self: &Arc<Self>,
         request: Result<RayApiRequest<'_>, RayApiRefusal>,
         parts: Parts,
         body: Body,
@@ -134,7 +142,12 @@ impl RayApiServer {
         let watch = !of_head && asks_for_watch(query);
         let permit = self.room.enter(watch)?;
         let user = self.user(&parts.headers).await?;
-        match request? {
+        let request = request?;
+        let upgrade = asks_for_upgrade(&request, (&parts.method, parts.version), &parts.headers)?;
+        match request {
+            RayApiRequest::Service(call) if upgrade => {
+                self.upgraded(&call, user, parts, body, permit).await
+            }
             RayApiRequest::Service(call) => {
                 self.of_service(&call, &user, parts, body, permit).await
             }
@@ -162,7 +175,7 @@ impl RayApiServer {
         permit: RequestPermit,
     ) -> Result<Response, Refused> {
         let limits = if watch { OF_WATCH } else { OF_OBJECTS };
-        Ok(forward(&self.home, request, limits, permit).await?)
+        Ok(forward(&self.home, request, limits, permit).await?.response)
     }
 
     /// A request to a Service of a Ray cluster, on the cluster that runs it.
@@ -176,13 +189,49 @@ impl RayApiServer {
     ) -> Result<Response, Refused> {
         self.review(user, &call.review(&parts.method)).await?;
         let head = self.room.enter_head(call.namespace, call.service.name)?;
+        let place = self.place(call, user).await?;
+        let body = self.bodies.read(body, request_body::FOR_HEAD).await?;
+        let request = forwarded(parts, body);
+        Ok(forward(&place.client, request, OF_HEAD, (permit, head)).await?.response)
+    }
+
+    /// The handshake of an upgrade. The connection has a place of its own while it is open.
+    async fn upgraded(
+        self: &Arc<Self>,
+        call: &ServiceCall<'_>,
+        user: RequestUser,
+        mut parts: Parts,
+        body: Body,
+        permit: RequestPermit,
+    ) -> Result<Response, Refused> {
+        let caller = parts.extensions.remove::<OnUpgrade>().ok_or(RayApiRefusal::NoUpgrade)?;
+        self.review(&user, &call.review(&parts.method)).await?;
+        let head = self.room.enter_head(call.namespace, call.service.name)?;
+        let room = self.room.enter_upgrade(call.namespace, call.service.name)?;
+        let place = self.place(call, &user).await?;
+        let body = self.bodies.read(body, request_body::OF_HANDSHAKE).await?;
+        let path = parts.uri.path().to_owned();
+        let request = ForwardedRequest { upgrade: true, ..forwarded(parts, body) };
+        let answer = forward(&place.client, request, OF_HEAD, (permit, head)).await?;
+        if let Some(head) = answer.upgraded {
+            let (server, ServicePlace { cluster, owner, .. }) = (Arc::clone(self), place);
+            let open = OpenUpgrade { server, user, path, cluster, owner, room };
+            tokio::spawn(open.run(caller, head));
+        }
+        Ok(answer.response)
+    }
+
+    /// The place of a Service whose object the user may get.
+    pub(super) async fn place(
+        &self,
+        call: &ServiceCall<'_>,
+        user: &RequestUser,
+    ) -> Result<ServicePlace, Refused> {
         let place = self.services.place(call).await?;
         if let Some(owner) = &place.owner {
             self.review(user, &owner.review(call.namespace)).await?;
         }
-        let body = self.bodies.read(body, request_body::FOR_HEAD).await?;
-        let request = forwarded(parts, body);
-        Ok(forward(&place.client, request, OF_HEAD, (permit, head)).await?)
+        Ok(place)
     }
 
     /// The user of the request's token.
@@ -204,7 +253,11 @@ impl RayApiServer {
     }
 
     /// Whether the user may make the request.
-    async fn review(&self, user: &RequestUser, request: &ReviewedRequest) -> Result<(), Refused> {
+    pub(super) async fn review(
+        &self,
+        user: &RequestUser,
+        request: &ReviewedRequest,
+    ) -> Result<(), Refused> {
         let decision = timeout(REVIEW_TIMEOUT, self.authorizer.decide(user, request)).await;
         let decision = decision.map_err(|_| RayApiRefusal::NotReviewed)?;
         let decision = decision.map_err(|error| unreviewed(&error))?;
@@ -244,7 +297,7 @@ impl RayApiServer {
 
 fn forwarded(parts: Parts, body: HeldBody) -> ForwardedRequest {
     let target = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
-    ForwardedRequest { method: parts.method, target, headers: parts.headers, body }
+    ForwardedRequest { method: parts.method, target, headers: parts.headers, body, upgrade: false }
 }
 
 /// Without a review access is refused, and the client tries again.
@@ -255,3 +308,5 @@ fn unreviewed(error: &kube::Error) -> Refused {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod upgrade_tests;

@@ -34,6 +34,8 @@ const WORKLOADS: &str = "/apis/kueue.x-k8s.io/v1beta2";
 pub(super) struct ServicePlace {
     /// The client of its cluster.
     pub(super) client: Client,
+    /// The worker; none on the manager cluster.
+    pub(super) cluster: Option<String>,
     /// The object that it belongs to; none of a RayCluster that the manager cluster does not know.
     pub(super) owner: Option<ServiceOwner>,
 }
@@ -72,10 +74,10 @@ impl ServiceSearch {
             Some((_, object)) => self.cluster(call.namespace, object).await.map_err(failed)?,
             None => None,
         };
-        let client = match cluster {
-            Some(name) => self.workers.client(&name).await.map_err(|error| {
+        let client = match &cluster {
+            Some(name) => self.workers.client(name).await.map_err(|error| {
                 tracing::warn!(cluster = name, %error, "a worker cannot be reached for the Ray API");
-                RayApiRefusal::NotConnected(name)
+                RayApiRefusal::NotConnected(name.clone())
             })?,
             None => self.home.clone(),
         };
@@ -84,7 +86,7 @@ impl ServiceSearch {
         let (label, value) = LABEL;
         let of_ray = service.is_some_and(|service| service["metadata"]["labels"][label] == value);
         match of_ray {
-            true => Ok(ServicePlace { client, owner: found.map(|(owner, _)| owner) }),
+            true => Ok(ServicePlace { client, cluster, owner: found.map(|(owner, _)| owner) }),
             false => Err(RayApiRefusal::NotRayService(call.service.name.to_owned())),
         }
     }

@@ -21,16 +21,16 @@ const JOBS: &str = "/apis/ray.io/v1/namespaces/ml/rayjobs";
 
 /// A request that reached the API server and is no review.
 #[derive(Clone, Debug)]
-struct Reached {
+pub(super) struct Reached {
     method: Method,
     target: String,
-    headers: HeaderMap,
+    pub(super) headers: HeaderMap,
     body: Value,
 }
 
 /// An API server that knows the token `jane`. Its user may do all but what contains `forbidden`.
 #[derive(Clone, Default)]
-struct PlayedServer {
+pub(super) struct PlayedServer {
     /// Objects by path.
     objects: Arc<BTreeMap<String, Value>>,
     reached: Arc<Mutex<Vec<Reached>>>,
@@ -39,7 +39,7 @@ struct PlayedServer {
 
 impl PlayedServer {
     /// A server with a RayCluster and its head, Services that are no heads, and a compute template.
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let (services, core) = ("/api/v1/namespaces/ml/services", "/api/v1/namespaces/ml");
         let of_ray = json!({"metadata": {"labels": {"app.kubernetes.io/name": "kuberay"}}});
         let other = json!({"metadata": {"labels": {"app.kubernetes.io/name": "db"}}});
@@ -73,13 +73,17 @@ impl PlayedServer {
             let this = this.clone();
             async move { this.answer(request).await }
         });
-        let client = Client::new(service, "default");
-        let files = KubeconfigDirectory::default();
-        let workers = WorkerClients::new(client.clone(), "ns", files, RequestMetrics::default());
-        router(RayApiServer::new(&client, workers))
+        router(self.server(&Client::new(service, "default"), &Stop::new()))
     }
 
-    async fn answer(
+    /// The server of the API, with a client of this API server.
+    pub(super) fn server(&self, client: &Client, stop: &Stop) -> RayApiServer {
+        let files = KubeconfigDirectory::default();
+        let workers = WorkerClients::new(client.clone(), "ns", files, RequestMetrics::default());
+        RayApiServer::new(client, workers, stop)
+    }
+
+    pub(super) async fn answer(
         &self,
         request: http::Request<ClientBody>,
     ) -> Result<http::Response<ClientBody>, BoxError> {
@@ -110,6 +114,8 @@ impl PlayedServer {
                 answer.headers_mut().insert(CONTENT_LENGTH, (OF_HEAD.most + 1).into());
                 Ok(answer)
             }
+            "ws" => Ok(upgraded("websocket")),
+            "other-ws" => Ok(upgraded("other")),
             code => Ok(coded(code.parse().unwrap_or(200), b"of the head".to_vec())),
         }
     }
@@ -121,10 +127,18 @@ impl PlayedServer {
     }
 
     /// Requests with this part in their target.
-    fn reached(&self, part: &str) -> Vec<Reached> {
+    pub(super) fn reached(&self, part: &str) -> Vec<Reached> {
         let reached = self.reached.lock();
         reached.iter().filter(|it| it.target.contains(part)).cloned().collect()
     }
+}
+
+fn upgraded(protocol: &'static str) -> http::Response<ClientBody> {
+    let mut answer = coded(101, Vec::new());
+    let headers = answer.headers_mut();
+    headers.insert("connection", HeaderValue::from_static("Upgrade"));
+    headers.insert("upgrade", HeaderValue::from_static(protocol));
+    answer
 }
 
 fn coded(code: u16, body: Vec<u8>) -> http::Response<ClientBody> {
@@ -153,7 +167,7 @@ async fn code(router: &Router, request: Request) -> u16 {
     router.clone().oneshot(request).await.expect("an answer").status().as_u16()
 }
 
-fn head(service: &str, path: &str) -> String {
+pub(super) fn head(service: &str, path: &str) -> String {
     format!("/api/v1/namespaces/ml/services/{service}/proxy/{path}")
 }
 
