@@ -9,8 +9,9 @@
 //! | `ray_services` | a RayService that serves, is changed, and is upgraded |
 //! | `admission` | what the policies refuse |
 //! | `ray_api` | callers that reach Ray heads of the worker through the manager cluster |
-//! | `app_wrappers` | an AppWrapper with a RayJob in it |
+//! | `app_wrappers` | AppWrappers with a RayCluster or a RayJob in them |
 //! | `ray_security` | what secures RayClusters, on a plain Kubernetes and on OpenShift |
+//! | `ray_oauth` | a RayCluster with OAuth, dispatched to an OpenShift |
 //! | `samples` | the samples at real API servers |
 //! | `fixture` | the installation, and what all scenarios do |
 
@@ -20,6 +21,7 @@ mod fixture;
 mod ray_api;
 mod ray_clusters;
 mod ray_jobs;
+mod ray_oauth;
 mod ray_security;
 mod ray_services;
 mod samples;

@@ -1,5 +1,5 @@
 //! RayClusters with what CodeFlare's operator adds: on a plain Kubernetes by the manager's webhooks and the agent, on OpenShift, which is
-//! a worker with the definition of Routes, by the agent alone.
+//! a worker with the definition of Routes, by the agent alone and then by both.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use crate::fixture::cluster_spec;
+use crate::{fixture::cluster_spec, ray_oauth};
 
 const PLAN: InstallationPlan = InstallationPlan { workers: 1, elects: false };
 
@@ -38,13 +38,13 @@ const OPENSHIFT: &str =
 /// Of its own: other tests have RayClusters as they are submitted.
 static LAB: OnceCell<TestLab> = OnceCell::const_new();
 
-fn ray_clusters(cluster: &Cluster, space: &Space) -> Api<DynamicObject> {
+pub(crate) fn ray_clusters(cluster: &Cluster, space: &Space) -> Api<DynamicObject> {
     let gvk = GroupVersionKind::gvk("ray.io", "v1", "RayCluster");
     let resource = ApiResource::from_gvk_with_plural(&gvk, "rayclusters");
     Api::namespaced_with(cluster.client(), space.namespace(), &resource)
 }
 
-fn ray_cluster(name: &str) -> Result<DynamicObject> {
+pub(crate) fn ray_cluster(name: &str) -> Result<DynamicObject> {
     Ok(serde_json::from_value(json!({
         "apiVersion": "ray.io/v1", "kind": "RayCluster",
         "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": "queue"}},
@@ -53,7 +53,7 @@ fn ray_cluster(name: &str) -> Result<DynamicObject> {
 }
 
 /// The objects with a prefix of their name, once there are so many.
-async fn found<K>(worker: &Cluster, api: &Api<K>, prefixes: &[&str]) -> Result<Vec<K>>
+pub(crate) async fn found<K>(worker: &Cluster, api: &Api<K>, prefixes: &[&str]) -> Result<Vec<K>>
 where
     K: Resource<DynamicType = ()>
         + Clone
@@ -71,13 +71,13 @@ where
     Ok(worker.until_all(api, "", &what, 2 * TIMEOUT, named).await?)
 }
 
-fn names(list: &Value) -> Vec<&str> {
+pub(crate) fn names(list: &Value) -> Vec<&str> {
     let items = list.as_array().into_iter().flatten();
     items.filter_map(|item| item["name"].as_str()).collect()
 }
 
 /// The head and the worker of a cluster, once both are there; pods of a dispatched cluster run as well.
-async fn both_pods(
+pub(crate) async fn both_pods(
     worker: &Cluster,
     space: &Space,
     (cluster, run): (&str, bool),
@@ -113,7 +113,7 @@ async fn ray_clusters_are_secured() -> Result<()> {
     let folder = root().join("crates/ray/manifests");
     installation.hub.apply_kustomization(&folder, NAMESPACE).await?;
     let frameworks = json!({"integrations": {"frameworks": ["batch/job", "ray.io/raycluster"]}});
-    let _manager = installation.manager_with(true, &frameworks, &[]).await?;
+    let manager = installation.manager_with(true, &frameworks, &[]).await?;
     installation.register().await?;
     let worker = installation.workers.first().context("a worker")?;
     let agent = installation.agent(worker, &[]).await?;
@@ -133,8 +133,16 @@ async fn ray_clusters_are_secured() -> Result<()> {
     }
     let roles = root().join("config/worker/ray-security-openshift/roles.yaml");
     worker.kubectl(&["apply", "-f", &roles.display().to_string()]).await?;
-    let _agent = secured(OPENSHIFT).await?.agent(worker, &[]).await?;
-    on_openshift(worker, &space).await.context("OpenShift")
+    let on_routes = secured(OPENSHIFT).await?;
+    let _agent = on_routes.agent(worker, &[]).await?;
+    on_openshift(worker, &space).await.context("OpenShift")?;
+
+    // The manager reads no Routes: what it adds for OAuth follows from its file.
+    manager.process.kill().await?;
+    let _manager = on_routes.manager_with(true, &frameworks, &[]).await?;
+    ray_oauth::dispatched(&installation.hub, worker, &space)
+        .await
+        .context("dispatched to OpenShift")
 }
 
 async fn on_plain_kubernetes(hub: &Cluster, worker: &Cluster, space: &Space) -> Result<()> {
