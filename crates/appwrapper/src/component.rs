@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 
 use crate::{
+    autoscaled::limit_groups,
     json::{field, items, list, name, object, text},
     names,
     pod_sets::pod_sets,
@@ -48,6 +49,7 @@ pub(crate) fn component_object(
         }
         prepare_pod(field(template, "spec"), settings);
     }
+    limit_groups(&mut made, component);
     let metadata = field(&mut made, "metadata");
     *field(field(metadata, "labels"), names::WRAPPER_LABEL) = label;
     // The object lives in the namespace of its AppWrapper; for a kind without namespaces the API server ignores this.

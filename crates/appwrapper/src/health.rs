@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use crate::{
+    autoscaled::expected_pods,
     component::requests,
     json::{items, text},
     pod_sets::total,
@@ -33,9 +34,7 @@ pub(crate) struct ComponentCounts {
 
 /// Counts the pods of an AppWrapper.
 pub(crate) fn count_pods(state: &WrapperState<'_>) -> PodCounts {
-    // Those of the status include the inferred ones.
-    let pod_sets = state.status.component_status.iter().flat_map(|it| &it.pod_sets);
-    let mut counts = PodCounts { expected: total(pod_sets), ..PodCounts::default() };
+    let mut counts = PodCounts { expected: expected_pods(state), ..PodCounts::default() };
     for pod in state.pods() {
         match text(&pod["status"]["phase"]) {
             "Running" => {

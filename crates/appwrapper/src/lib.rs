@@ -8,10 +8,12 @@
 //! | [`step`] | what a decision asks for, and the answers |
 //! | [`pod_sets`], [`template_path`] | the pods of a component |
 //! | `component`, `creation`, `deletion`, `health` | objects of components: made, removed, judged |
+//! | `autoscaled` | worker groups that Ray's autoscaler sizes |
 //! | [`evicted_nodes`](fn@evicted_nodes) | nodes that pods must leave |
 //! | [`webhook`] | what is refused and defaulted at admission |
 //! | [`settings`], [`names`] | what an administrator may set; labels, annotations, conditions |
 
+mod autoscaled;
 mod component;
 mod creation;
 mod decide;

@@ -172,3 +172,110 @@ fn a_complete_ray_job_is_not_run_again() {
     foreign["metadata"]["ownerReferences"] = Value::Null;
     assert_eq!(status(&steps(&wrapper, &[foreign], &[]))["phase"], "Failed", "not its RayJob");
 }
+
+/// A RayCluster whose autoscaler sizes its group of three workers, from one to five of them.
+fn autoscaled_cluster() -> Value {
+    let template = json!({"spec": {"containers": [{"name": "main"}]}});
+    let group = json!({
+        "groupName": "w", "replicas": 3, "minReplicas": 1, "maxReplicas": 5, "template": template,
+    });
+    json!({
+        "apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": "c"},
+        "spec": {
+            "enableInTreeAutoscaling": true, "headGroupSpec": {"template": template},
+            "workerGroupSpecs": [group],
+        },
+    })
+}
+
+/// The limits of a group, as its object is made.
+fn limits(cluster: &Value, infos: &Value) -> Value {
+    let component = json!({"template": cluster, "podSetInfos": infos});
+    let steps = steps(&wrapper_in("Resuming", &json!([component])), &[], &[]);
+    let made = steps.iter().find_map(|step| match step {
+        WrapperStep::Create(made) => Some(made),
+        _ => None,
+    });
+    let group = &made.expect("a component")["spec"]["workerGroupSpecs"][0];
+    json!([group["minReplicas"], group["replicas"], group["maxReplicas"]])
+}
+
+#[test]
+fn an_autoscaler_gets_no_more_workers_than_were_admitted() {
+    let admitted = json!([{}, {}]);
+    assert_eq!(limits(&autoscaled_cluster(), &admitted), json!([1, 3, 3]));
+    assert_eq!(limits(&autoscaled_cluster(), &json!([])), json!([1, 3, 5]), "no queue admitted it");
+    let changed = |field: &str, value: Value| {
+        let mut cluster = autoscaled_cluster();
+        cluster["spec"]["workerGroupSpecs"][0][field] = value;
+        limits(&cluster, &admitted)
+    };
+    assert_eq!(changed("maxReplicas", json!(2)), json!([1, 3, 2]));
+    assert_eq!(changed("maxReplicas", Value::Null), json!([1, 3, 3]));
+    assert_eq!(changed("minReplicas", json!(4)), json!([3, 3, 3]));
+    assert_eq!(changed("replicas", json!(0)), json!([0, 0, 0]));
+    let mut fixed = autoscaled_cluster();
+    fixed["spec"]["enableInTreeAutoscaling"] = json!(false);
+    assert_eq!(limits(&fixed, &admitted), json!([1, 3, 5]), "its user alone sizes it");
+}
+
+/// The phase and whether pods are ready, an hour after the cluster was made, with a head and so many workers.
+fn autoscaled(workers: usize, was_ready: bool, cluster_status: &Value, job: bool) -> [Value; 2] {
+    let (mut object, mut path) = (autoscaled_cluster(), "template.spec");
+    object["status"] = cluster_status.clone();
+    if job {
+        object["kind"] = json!("RayJob");
+        object["status"] = json!({"rayClusterStatus": cluster_status});
+        object["spec"] = json!({"rayClusterSpec": object["spec"]});
+        path = "template.spec.rayClusterSpec";
+    }
+    let mut wrapper = wrapper_in("Running", &json!([{"template": object}]));
+    let group = format!("{path}.workerGroupSpecs[0].template");
+    wrapper["status"]["componentStatus"] = json!([{
+        "name": "c", "kind": object["kind"], "apiVersion": "ray.io/v1",
+        "podSets": [
+            {"replicas": 1, "path": format!("{path}.headGroupSpec.template")},
+            {"replicas": 3, "path": group},
+        ],
+    }]);
+    let conditions = wrapper["status"]["conditions"].as_array_mut().expect("conditions");
+    conditions[0]["lastTransitionTime"] = json!("1969-12-31T23:00:00Z");
+    let mut ready = conditions[0].clone();
+    ready["type"] = json!("PodsReady");
+    ready["status"] = json!(if was_ready { "True" } else { "False" });
+    conditions.push(ready);
+    object["metadata"]["ownerReferences"] = json!([{"uid": "u1", "controller": true}]);
+    let pods = (0..=workers).map(|index| {
+        let mut pod = pod(&format!("p{index}"));
+        pod["metadata"]["labels"] = json!({"workload.codeflare.dev/appwrapper": "aw1"});
+        pod["status"] = json!({"phase": "Running"});
+        pod
+    });
+    let children: Vec<Value> = std::iter::once(object).chain(pods).collect();
+    let after = status(&steps(&wrapper, &children, &[]));
+    let conditions = after["conditions"].as_array().cloned().unwrap_or_default();
+    let ready = conditions.iter().find(|condition| condition["type"] == "PodsReady");
+    [after["phase"].clone(), ready.map(|it| it["status"].clone()).unwrap_or_default()]
+}
+
+#[test]
+fn workers_that_the_autoscaler_gave_up_are_not_missing() {
+    let unknown = json!({});
+    let wants = |number: i64| json!({"state": "ready", "desiredWorkerReplicas": number});
+    let (ready, reset) = (json!(["Running", "True"]), json!(["Resetting", "False"]));
+    for (workers, was_ready, status, expected) in [
+        (3, false, &unknown, &ready),
+        (2, false, &unknown, &reset),
+        (2, false, &wants(2), &ready),
+        (0, false, &json!({"state": "ready"}), &ready),
+        (2, false, &wants(9), &reset),
+        // What the autoscaler wants may be more than what is there: it gets its time.
+        (1, true, &wants(3), &ready),
+        (0, true, &wants(3), &reset),
+    ] {
+        for job in [false, true] {
+            let after = autoscaled(workers, was_ready, status, job);
+            assert_eq!(json!(after), *expected, "{workers} {was_ready} {status} {job}");
+        }
+    }
+}

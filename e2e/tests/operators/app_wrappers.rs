@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use e2e::{installation::TIMEOUT, objects::OWN};
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::{
     Api, ResourceExt,
     api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
@@ -35,6 +35,85 @@ async fn a_wrapped_ray_cluster_runs_and_goes_with_its_app_wrapper() -> Result<()
     fixture.until_status(&fixture.hub, ("AppWrapper", "w"), "/status/phase", "Running").await?;
     fixture.delete("AppWrapper", "w").await?;
     fixture.until_nothing_left().await
+}
+
+/// An autoscaler sizes a RayCluster below the number that was admitted, and not beyond it. Its AppWrapper stays as it is.
+#[tokio::test]
+async fn a_wrapped_ray_cluster_scales_within_what_was_admitted() -> Result<()> {
+    let fixture = OperatorFixture::new("wrapped_scaling").await?;
+    let mut spec = cluster_spec(2);
+    spec["enableInTreeAutoscaling"] = json!(true);
+    fixture
+        .submit(&json!({
+            "apiVersion": "workload.codeflare.dev/v1beta2", "kind": "AppWrapper",
+            "metadata": {"name": "w", "labels": {"kueue.x-k8s.io/queue-name": "queue"}},
+            "spec": {"components": [{"template": {
+                "apiVersion": "ray.io/v1", "kind": "RayCluster",
+                "metadata": {"name": "scaled", "namespace": fixture.space.namespace()},
+                "spec": spec,
+            }}]},
+        }))
+        .await?;
+    fixture.until_running("worker", 2).await?;
+    until_pods_ready(&fixture, 3).await?;
+    let clusters = fixture.api(&fixture.worker, "RayCluster");
+    let made = clusters.get("scaled").await?;
+
+    let grown = scale(&fixture, 5).await?;
+    let seen = |it: &DynamicObject| {
+        it.data.pointer("/status/observedGeneration") == Some(&json!(grown.metadata.generation))
+    };
+    let seen = fixture.worker.until(&clusters, "scaled", "was seen", 2 * TIMEOUT, seen).await?;
+    let desired = seen.data.pointer("/status/desiredWorkerReplicas");
+    ensure!(desired == Some(&json!(2)), "no worker beyond the quota: {desired:?}");
+    fixture.until_running("worker", 2).await?;
+
+    scale(&fixture, 0).await?;
+    fixture.until_running("worker", 0).await?;
+    until_pods_ready(&fixture, 1).await?;
+    scale(&fixture, 2).await?;
+    fixture.until_running("worker", 2).await?;
+    until_pods_ready(&fixture, 3).await?;
+    let now = clusters.get("scaled").await?;
+    ensure!(now.metadata.uid == made.metadata.uid, "it was made again");
+    let wrapper = fixture.api(&fixture.worker, "AppWrapper").get("w").await?;
+    let resets = wrapper.data.pointer("/status/resettingCount").and_then(Value::as_i64);
+    ensure!(resets.unwrap_or_default() == 0, "{resets:?}");
+    fixture.delete("AppWrapper", "w").await?;
+    fixture.until_nothing_left().await
+}
+
+/// Does what Ray's autoscaler does: writes the number of workers that it wants, and the names of those that it gives up.
+async fn scale(fixture: &OperatorFixture, replicas: usize) -> Result<DynamicObject> {
+    let pods: Api<Pod> = fixture.worker.api(fixture.space.namespace());
+    let workers = ListParams::default().labels("ray.io/node-type=worker");
+    let workers = pods.list(&workers).await?.items.into_iter();
+    let given_up: Vec<String> = workers.skip(replicas).map(|pod| pod.name_any()).collect();
+    let group = "/spec/workerGroupSpecs/0";
+    let patch: json_patch::Patch = serde_json::from_value(json!([
+        {"op": "replace", "path": format!("{group}/replicas"), "value": replicas},
+        {"op": "add", "path": format!("{group}/scaleStrategy"), "value": {"workersToDelete": given_up}},
+    ]))?;
+    let clusters = fixture.api(&fixture.worker, "RayCluster");
+    let patch = Patch::Json::<()>(patch);
+    let patched = clusters.patch("scaled", &PatchParams::default(), &patch).await;
+    patched.with_context(|| format!("scaling to {replicas} workers"))
+}
+
+/// Until the AppWrapper is ready on both clusters with so many running pods.
+async fn until_pods_ready(fixture: &OperatorFixture, number: usize) -> Result<()> {
+    let message = format!("{number} pods running; 0 pods succeeded");
+    let ready = |wrapper: &DynamicObject| {
+        let conditions = wrapper.data.pointer("/status/conditions").and_then(Value::as_array);
+        conditions.into_iter().flatten().any(|it| {
+            it["type"] == "PodsReady" && it["status"] == "True" && it["message"] == message
+        })
+    };
+    for cluster in [&fixture.worker, &fixture.hub] {
+        let api = fixture.api(cluster, "AppWrapper");
+        cluster.until(&api, "w", &message, 2 * TIMEOUT, ready).await?;
+    }
+    Ok(())
 }
 
 /// A RayJob in an AppWrapper runs once, and the AppWrapper ends with it on both clusters.

@@ -1,0 +1,93 @@
+//! Worker groups of Ray clusters that Ray's autoscaler sizes (`enableInTreeAutoscaling`).
+//!
+//! The pod set of a group counts its `replicas`. Admission is about that number, so it is the most that the autoscaler gets. Below it the
+//! autoscaler is free: workers that it gives up are not missing.
+//! The official controller does neither: workers beyond the number run without quota, and a cluster that became smaller is made again until no retry is
+//! left.
+
+use serde_json::{Value, json};
+
+use crate::{
+    json::{field, text},
+    names,
+    pod_sets::{pod_sets, total},
+    state::WrapperState,
+    v1beta2::{AppWrapperComponent, AppWrapperComponentStatus, AppWrapperPodSet},
+};
+
+/// Where a component has the status of its RayCluster: a RayCluster, a RayJob, a RayService.
+const CLUSTER_STATUS: [&str; 3] =
+    ["/status", "/status/rayClusterStatus", "/status/activeServiceStatus/rayClusterStatus"];
+
+/// Limits the groups of an object to the numbers that were admitted. One that no queue admitted has no limit but its own.
+pub(crate) fn limit_groups(made: &mut Value, component: &AppWrapperComponent) {
+    if component.pod_set_infos.is_empty() {
+        return;
+    }
+    for pod_set in pod_sets(component) {
+        let pointer = group_pointer(made, &pod_set.path);
+        let Some(group) = pointer.and_then(|pointer| made.pointer_mut(&pointer)) else { continue };
+        let admitted = i64::from(pod_set.replicas.unwrap_or(1));
+        // Groups that admit fewer keep their limit, and a minimum beyond the limit would be refused.
+        for bound in ["minReplicas", "maxReplicas"] {
+            let own = group[bound].as_i64();
+            if own.is_some_and(|own| own > admitted) || own.is_none() && bound == "maxReplicas" {
+                *field(group, bound) = json!(admitted);
+            }
+        }
+    }
+}
+
+/// How many pods a running AppWrapper should have.
+pub(crate) fn expected_pods(state: &WrapperState<'_>) -> i64 {
+    // Those of the status include the inferred ones.
+    let components = state.spec.components.iter().zip(&state.status.component_status);
+    components.map(|(component, status)| expected_of(state, component, status)).sum()
+}
+
+fn expected_of(
+    state: &WrapperState<'_>,
+    component: &AppWrapperComponent,
+    status: &AppWrapperComponentStatus,
+) -> i64 {
+    let (mut fixed, mut sized, mut least) = (Vec::new(), Vec::new(), 0);
+    for pod_set in &status.pod_sets {
+        match group_pointer(&component.template, &pod_set.path) {
+            Some(pointer) => {
+                let minimum = component.template.pointer(&pointer).map(|it| &it["minReplicas"]);
+                least += minimum.and_then(Value::as_i64).unwrap_or(0).clamp(0, replicas(pod_set));
+                sized.push(pod_set);
+            }
+            None => fixed.push(pod_set),
+        }
+    }
+    let sized = total(sized.into_iter());
+    // A cluster that was ready once may have shrunk, and grows again at any time: pods are not missing while they are awaited.
+    let workers = match state.is_true(names::PODS_READY) {
+        true => least,
+        false => desired_workers(state, component).map_or(sized, |desired| desired.min(sized)),
+    };
+    total(fixed.into_iter()) + workers
+}
+
+fn replicas(pod_set: &AppWrapperPodSet) -> i64 {
+    i64::from(pod_set.replicas.unwrap_or(1)).max(0)
+}
+
+/// The workers that the autoscaler wants at present, as the operator of Ray reports them; none before it does.
+fn desired_workers(state: &WrapperState<'_>, component: &AppWrapperComponent) -> Option<i64> {
+    let object = state.object_of(&component.template).filter(|object| state.owns(object))?;
+    let mut reported = CLUSTER_STATUS.iter().filter_map(|pointer| object.pointer(pointer));
+    // No number beside a state means zero.
+    let status = reported.find(|status| !text(&status["state"]).is_empty())?;
+    Some(status["desiredWorkerReplicas"].as_i64().unwrap_or(0))
+}
+
+/// The JSON pointer of the group with this pod template, if an autoscaler sizes it.
+fn group_pointer(template: &Value, path: &str) -> Option<String> {
+    let path = path.strip_prefix("template.")?.strip_suffix("].template")?;
+    let (cluster, index) = path.rsplit_once(".workerGroupSpecs[")?;
+    let cluster = format!("/{}", cluster.replace(['.', '['], "/").replace(']', ""));
+    let autoscales = template.pointer(&cluster)?["enableInTreeAutoscaling"] == true;
+    autoscales.then(|| format!("{cluster}/workerGroupSpecs/{index}"))
+}
