@@ -238,11 +238,10 @@ impl Core {
             }
             let mut rebuilding = false;
             let members = self.jobs.members_of(group).filter(|key| {
-                let child = matches!(self.jobs.managed_ancestor(key), Ok(Some(_)));
-                let job = self.jobs.get(key).map(|(_, job)| job);
-                rebuilding |= job.is_some_and(|job| is_rebuilding(job.metadata()));
-                let job = job.filter(|job| !child || is_deleted(job));
-                job.is_some_and(|job| (environment.managed)(key, job, false))
+                let Some((key, job)) = self.jobs.get(key) else { return false };
+                let child = matches!(self.jobs.managed_ancestor_of((key, job)), Ok(Some(_)));
+                rebuilding |= is_rebuilding(job.metadata());
+                (!child || is_deleted(job)) && (environment.managed)(key, job, false)
             });
             let members: Vec<JobKey> = members.cloned().collect();
             // Without the members that are still to be made, the others would look like a group that has lost pods.

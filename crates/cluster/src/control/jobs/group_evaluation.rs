@@ -1,5 +1,7 @@
 //! What a group of pods needs next.
 
+use std::collections::HashSet;
+
 use ::jobs::{
     GenericJob, JobObject, Pod,
     construct_workload::priority_source,
@@ -42,23 +44,24 @@ impl GroupEvaluation<'_> {
         refused: &mut Refusals<Key>,
         ctx: &mut Context,
     ) -> Vec<(Key, WorkloadEffect)> {
-        let pods = self.pods();
-        let mut steps = self.steps(&pods, ctx);
+        let members = self.members();
+        let pods: Vec<&Pod> = members.iter().map(|member| member.pod).collect();
+        let busy = self.busy(&members, ctx);
         self.wait(&pods, ctx);
+        let mut steps = self.steps(&pods, &busy, ctx);
         refused.report_once(self.group, &mut steps);
         self.take(steps, &pods, ctx)
     }
 
     /// The next steps.
-    fn steps(&self, pods: &[&Pod], ctx: &Context) -> Vec<ReconcileStep<JobObject>> {
+    fn steps(
+        &self,
+        pods: &[&Pod],
+        busy: &HashSet<&str>,
+        ctx: &Context,
+    ) -> Vec<ReconcileStep<JobObject>> {
         let record = self.inputs.workloads.get(self.group);
-        let is_free = |pod: &Pod| {
-            let key = self.key_of(pod);
-            let tracked = self.jobs.get(&key);
-            tracked.is_some_and(|one| {
-                ctx.outbox.writes().is_free(&Target::job(&key), &one.stamp(), ctx.now)
-            })
-        };
+        let is_free = |pod: &Pod| !busy.contains(name_of(pod));
         let steps = group::reconcile(GroupContext {
             group: &self.group.name,
             pods,
@@ -71,14 +74,19 @@ impl GroupEvaluation<'_> {
         steps.into_iter().map(|step| step.map(JobObject::from)).collect()
     }
 
-    /// Evaluates the group again when members may be written that may not now, and when pods on a silent node count no longer.
+    /// Names of members that may not be written now. The group is evaluated again when they may.
+    fn busy<'a>(&self, members: &[GroupMember<'a>], ctx: &mut Context) -> HashSet<&'a str> {
+        let waiter = Reevaluation::PodGroup(self.group.clone());
+        let mut is_busy = |member: &GroupMember<'_>| {
+            !ctx.is_free(&Target::job(member.key), &member.tracked.stamp(), &waiter)
+        };
+        let busy = members.iter().filter(|member| is_busy(member));
+        busy.map(|member| name_of(member.pod)).collect()
+    }
+
+    /// Evaluates the group again when pods on a silent node count no longer.
     fn wait(&self, pods: &[&Pod], ctx: &mut Context) {
         let waiter = Reevaluation::PodGroup(self.group.clone());
-        for key in self.managed {
-            if let Some(tracked) = self.jobs.get(key) {
-                ctx.is_free(&Target::job(key), &tracked.stamp(), &waiter);
-            }
-        }
         let until = group::active_until(pods, ctx.now, self.config.gates);
         if let Some(until) = until.filter(|until| *until < Timestamp::MAX) {
             ctx.agenda.at(until, waiter);
@@ -122,14 +130,28 @@ impl GroupEvaluation<'_> {
         steps.into_iter().filter_map(|step| taker.take(step, ctx)).collect()
     }
 
-    fn pods(&self) -> Vec<&Pod> {
-        let members = self.managed.iter().filter_map(|key| self.jobs.get(key));
-        members.filter_map(|tracked| tracked.object().as_pod()).collect()
+    /// The members, each looked up once: there may be thousands.
+    fn members(&self) -> Vec<GroupMember<'_>> {
+        let member = |key| {
+            let tracked = self.jobs.get(key)?;
+            Some(GroupMember { key, tracked, pod: tracked.object().as_pod()? })
+        };
+        self.managed.iter().filter_map(member).collect()
     }
 
     fn key_of(&self, pod: &Pod) -> JobKey {
-        let name = pod.metadata().name.as_deref().unwrap_or_default();
-        let key = Key { namespace: self.group.namespace.clone(), name: name.into() };
+        let key = Key { namespace: self.group.namespace.clone(), name: name_of(pod).into() };
         JobKey::new(pods::kind(), &key)
     }
+}
+
+/// A member, as it was last observed.
+struct GroupMember<'a> {
+    key: &'a JobKey,
+    tracked: &'a Tracked<JobObject>,
+    pod: &'a Pod,
+}
+
+fn name_of(pod: &Pod) -> &str {
+    pod.metadata().name.as_deref().unwrap_or_default()
 }

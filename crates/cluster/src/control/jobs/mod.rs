@@ -240,10 +240,17 @@ impl Jobs {
 
     /// The topmost managed job of which this one is a child. A pod of a set is none: its group starts it.
     pub(crate) fn managed_ancestor(&self, key: &JobKey) -> Result<Option<JobKey>, AncestorError> {
-        let controlled = self.get(key).filter(|(_, job)| controller(job.metadata()).is_some());
-        let Some((key, job)) = controlled.filter(|(key, job)| !self.is_of_set(key, job)) else {
+        self.get(key).map_or(Ok(None), |job| self.managed_ancestor_of(job))
+    }
+
+    /// The same of a job that is known.
+    pub(crate) fn managed_ancestor_of(
+        &self,
+        (key, job): (&JobKey, &Arc<JobObject>),
+    ) -> Result<Option<JobKey>, AncestorError> {
+        if controller(job.metadata()).is_none() || self.is_of_set(key, job) {
             return Ok(None);
-        };
+        }
         ancestors::managed_ancestor((key, job), &self.jobs, &self.owners, &self.config)
     }
 

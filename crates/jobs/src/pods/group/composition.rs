@@ -93,19 +93,23 @@ pub fn compose<'a>(
     let mut active: Vec<&Pod> =
         pods.iter().copied().filter(|pod| pod.is_runnable_or_succeeded()).collect();
     let incomplete = || ComposeError::Incomplete { group: group.to_owned() };
-    sort_active(&mut active);
     // The others are compared with the oldest, so that the order of the watch does not decide about the error.
     let oldest = active.iter().copied().min_by_key(|pod| age(pod)).ok_or_else(incomplete)?;
+    let total = oldest.group_total().map(|total| usize::try_from(total).unwrap_or(usize::MAX));
+    // A group of thousands is looked at with each of its first members. Their order, which costs more than all else here, decides nothing yet.
+    if total.is_some_and(|total| active.len() < total)
+        && !oldest.wants_fast_admission()
+        && active.iter().all(|pod| agree(pod, oldest))
+    {
+        return Err(incomplete());
+    }
+    sort_active(&mut active);
     check_agreement(group, oldest, &active)?;
-    let Some(total) = oldest.group_total() else {
+    let Some(total) = total else {
         return Err(ComposeError::NoTotal { group: group.to_owned(), pod: name(oldest) });
     };
-    let total = usize::try_from(total).unwrap_or(usize::MAX);
     if active.len() < total {
         // The first pod stands for all of them.
-        if !oldest.wants_fast_admission() {
-            return Err(incomplete());
-        }
         let count = i32::try_from(total).unwrap_or(i32::MAX);
         let pod_sets = vec![oldest.pod_set(&oldest.role(), count, gates)];
         return Ok(Composition { pod_sets, members: active, excess: Vec::new() });
@@ -132,6 +136,12 @@ pub(super) fn pod_sets(pods: &[&Pod], gates: JobGates) -> Vec<PodSet> {
         Some(oldest.pod_set(&role, count, gates))
     });
     sets.collect()
+}
+
+/// Whether two members name one queue and one number of members.
+fn agree(one: &Pod, other: &Pod) -> bool {
+    one.queue_name() == other.queue_name()
+        && one.annotation(POD_GROUP_TOTAL_COUNT) == other.annotation(POD_GROUP_TOTAL_COUNT)
 }
 
 fn check_agreement(group: &str, one: &Pod, pods: &[&Pod]) -> Result<(), ComposeError> {

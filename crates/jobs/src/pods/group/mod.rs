@@ -69,7 +69,7 @@ type Steps = Vec<ReconcileStep<Pod>>;
 
 /// Members that one evaluation writes at most. A group has thousands, and nothing else is decided while their writes are made; the
 /// answers bring the next evaluation, long before the API server has taken this number.
-const MAX_WRITES: usize = 128;
+const MAX_WRITES: usize = 64;
 
 /// Returns the next steps of a group.
 #[must_use]

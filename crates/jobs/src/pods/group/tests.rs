@@ -378,7 +378,7 @@ fn one_evaluation_writes_some_members_and_the_next_one_goes_on() {
     let pods: Vec<&Pod> = pods.iter().collect();
     let admitted = workload(&pods, &["QuotaReserved", "Admitted"]);
     let mut busy: Vec<&str> = Vec::new();
-    for expected in [128, 128, 128, 128, 88, 0] {
+    for expected in [64; 9].into_iter().chain([24, 0]) {
         let steps = steps(&pods, Some(&admitted), &busy);
         assert_eq!(steps.len(), expected);
         let n_started = busy.len();
