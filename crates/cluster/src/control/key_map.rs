@@ -7,12 +7,14 @@
 
 use std::{
     borrow::Borrow,
-    collections::{BTreeMap, BTreeSet, btree_map},
+    collections::{BTreeMap, btree_map},
     fmt,
     ops::Index,
 };
 
 use slab::Slab;
+
+use super::key_set::KeySet;
 
 /// See the module.
 pub(crate) struct KeyMap<K, V> {
@@ -102,7 +104,7 @@ impl<K: Ord, V> KeyMap<K, V> {
     }
 }
 
-impl<K: Ord, M: Ord> KeyMap<K, BTreeSet<M>> {
+impl<K: Ord, M: Ord> KeyMap<K, KeySet<M>> {
     /// Removes a member of the set of a key, and the key with its last member. Returns whether that was the last one.
     pub(crate) fn remove_member<Q: Ord + ?Sized>(&mut self, key: &Q, member: &M) -> bool
     where

@@ -53,6 +53,7 @@ mod job_key;
 mod job_selection;
 mod jobs;
 mod key_map;
+mod key_set;
 mod lease_objects;
 mod listing;
 mod manager;

@@ -3,19 +3,17 @@
 //! The pods of a job are made from one template, which names the slice that started them; all slices and all pods name the chain. So
 //! pods are counted for the chain, by the key of its first slice, and the clone of any other job is a chain of its own.
 
-use std::collections::BTreeSet;
-
 use ::jobs::elastic_ungater::chain_of;
 use crds::v1beta2::Workload;
 use runtime::watch::Key;
 
-use crate::control::{key_map::KeyMap, workloads::WorkloadChange};
+use crate::control::{key_map::KeyMap, key_set::KeySet, workloads::WorkloadChange};
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct SliceChains {
     chains: KeyMap<Key, Key>,
-    clones: KeyMap<Key, BTreeSet<Key>>,
+    clones: KeyMap<Key, KeySet<Key>>,
 }
 
 impl SliceChains {

@@ -4,7 +4,7 @@
 //! The controller reports them by an Event of its job and tries again. Pods of a clone are *refused* from such an Event on,
 //! until all of its pods exist.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
 use crds::names::reasons::PODS_REFUSED;
 use jiff::Timestamp;
@@ -12,7 +12,9 @@ use k8s_openapi::{api::core::v1::Event, apimachinery::pkg::apis::meta::v1::Objec
 use runtime::watch::Key;
 
 use super::{node::PodInfo, refused_owners::ObjectName};
-use crate::control::{key_map::KeyMap, observed::Reduced, outbox::after, pod_failure::PodFailure};
+use crate::control::{
+    key_map::KeyMap, key_set::KeySet, observed::Reduced, outbox::after, pod_failure::PodFailure,
+};
 
 /// How long pods may be refused before their clone is evicted. The controller of Jobs has tried five times by then.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
@@ -59,7 +61,7 @@ impl Reduced for RefusedPodsEvent {
 #[derive(Debug, Default)]
 pub(super) struct RefusedPods {
     clones: KeyMap<Key, Key>,
-    pods: KeyMap<Key, BTreeSet<Key>>,
+    pods: KeyMap<Key, KeySet<Key>>,
     refused: KeyMap<Key, (Timestamp, String)>,
 }
 
@@ -92,7 +94,7 @@ impl RefusedPods {
 
     /// Compares the pods of a clone with the number that it should have; `None` if it should have none.
     pub(super) fn compare(&mut self, clone: &Key, wanted: Option<i64>) {
-        let pods = self.pods.get(clone).map_or(0, BTreeSet::len);
+        let pods = self.pods.get(clone).map_or(0, KeySet::len);
         let is_short = wanted.is_some_and(|wanted| i64::try_from(pods).is_ok_and(|n| n < wanted));
         if !is_short {
             self.refused.remove(clone);

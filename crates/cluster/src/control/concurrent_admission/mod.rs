@@ -10,7 +10,7 @@
 
 mod steps;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use crds::v1beta2::Workload;
 use runtime::{events::EventRecord, watch::Key};
@@ -21,6 +21,7 @@ use variants::{
 use super::{
     core::Core,
     key_map::KeyMap,
+    key_set::KeySet,
     outbox::Ticket,
     timers::{Agenda, Reevaluation},
     workloads::{EvictionRequest, Transition, WorkloadChange, WorkloadCommand},
@@ -34,7 +35,7 @@ pub(crate) struct ConcurrentAdmission {
     /// Gate ShortWorkloadNames.
     short_names: bool,
     /// Variants by the parent that they name.
-    variants: KeyMap<Key, BTreeSet<Key>>,
+    variants: KeyMap<Key, KeySet<Key>>,
 }
 
 impl ConcurrentAdmission {

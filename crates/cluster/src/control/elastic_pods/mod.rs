@@ -8,7 +8,7 @@
 
 mod slice_pod;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use ::jobs::{
     elastic_ungater::{ElasticPod, chain_of, granting_slice, pods_to_start},
@@ -24,6 +24,7 @@ use super::{
     context::Context,
     jobs::resource,
     key_map::KeyMap,
+    key_set::KeySet,
     observed::{AnsweredObject, Observed},
     outbox::{Intent, Purpose, Settled, Stamp, Subject, Target, Ticket, version},
     timers::Reevaluation,
@@ -35,9 +36,9 @@ use super::{
 pub(crate) struct ElasticPods {
     pods: KeyMap<Key, TrackedSlicePod>,
     /// Pods by the chain of their slice.
-    by_chain: KeyMap<Key, BTreeSet<Key>>,
+    by_chain: KeyMap<Key, KeySet<Key>>,
     /// Workloads by their chain.
-    slices: KeyMap<Key, BTreeSet<Key>>,
+    slices: KeyMap<Key, KeySet<Key>>,
 }
 
 /// A pod as it was last observed.

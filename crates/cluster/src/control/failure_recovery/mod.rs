@@ -30,6 +30,7 @@ use super::{
     context::Context,
     jobs::resource,
     key_map::KeyMap,
+    key_set::KeySet,
     observed::{AnsweredObject, Observed},
     outbox::{Intent, Purpose, Settled, Stamp, Subject, Target, Ticket, after, version},
     pod_end::PodEnd,
@@ -43,7 +44,7 @@ const FORCEFUL_TERMINATION_GRACE: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 pub(crate) struct FailureRecovery {
     pods: KeyMap<Key, TrackedTerminatingPod>,
-    by_node: KeyMap<Box<str>, BTreeSet<Key>>,
+    by_node: KeyMap<Box<str>, KeySet<Key>>,
     unreachable: BTreeSet<Box<str>>,
 }
 

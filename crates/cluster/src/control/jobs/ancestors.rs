@@ -21,6 +21,7 @@ use crate::control::{
     context::Context,
     job_key::JobKey,
     key_map::KeyMap,
+    key_set::KeySet,
     outbox::{Purpose, Target, Tracked},
     timers::Reevaluation,
 };
@@ -28,7 +29,7 @@ use crate::control::{
 /// Children by the observed job that controls them.
 #[derive(Debug, Default)]
 pub(super) struct ChildJobs {
-    by_owner: KeyMap<JobKey, BTreeSet<JobKey>>,
+    by_owner: KeyMap<JobKey, KeySet<JobKey>>,
 }
 
 impl ChildJobs {

@@ -1,8 +1,6 @@
 //! Which Workloads belong to which job: by controller reference, or by the name that the job gives. A Workload may have many
 //! jobs, and a job many Workloads.
 
-use std::collections::BTreeSet;
-
 use ::jobs::{GenericJob, JobObject, Kind, Kinds, equivalence, pods::group};
 use crds::v1beta2::Workload;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -13,6 +11,7 @@ use crate::control::{
     context::Context,
     job_key::JobKey,
     key_map::KeyMap,
+    key_set::KeySet,
     timers::Reevaluation,
     workloads::{WorkloadCommand, Workloads},
 };
@@ -24,9 +23,9 @@ pub(super) struct Owners {
     /// Those of them with jobs that are sets of pods.
     sets: Kinds,
     /// Workloads by the job that owns them.
-    owned: KeyMap<JobKey, BTreeSet<Key>>,
+    owned: KeyMap<JobKey, KeySet<Key>>,
     /// Jobs by the Workload that they name.
-    naming: KeyMap<Key, BTreeSet<JobKey>>,
+    naming: KeyMap<Key, KeySet<JobKey>>,
 }
 
 impl Owners {

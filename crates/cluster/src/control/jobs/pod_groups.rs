@@ -2,18 +2,18 @@
 
 mod group_pauses;
 
-use std::collections::BTreeSet;
-
 use ::jobs::{JobGates, JobObject};
 use runtime::watch::Key;
 
 use self::group_pauses::GroupPauses;
-use crate::control::{context::Context, job_key::JobKey, key_map::KeyMap, timers::Reevaluation};
+use crate::control::{
+    context::Context, job_key::JobKey, key_map::KeyMap, key_set::KeySet, timers::Reevaluation,
+};
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct PodGroups {
-    members: KeyMap<Key, BTreeSet<JobKey>>,
+    members: KeyMap<Key, KeySet<JobKey>>,
     pauses: GroupPauses,
 }
 
@@ -43,7 +43,7 @@ impl PodGroups {
         match until {
             Some(until) => ctx.agenda.at(until, Reevaluation::PodGroup(group.clone())),
             None => {
-                let members = self.members.get(group).map_or(0, BTreeSet::len);
+                let members = self.members.get(group).map_or(0, KeySet::len);
                 self.pauses.evaluated(group, members, ctx.now);
             }
         }

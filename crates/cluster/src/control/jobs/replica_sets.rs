@@ -1,6 +1,6 @@
 //! Which pods are of which set.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use ::jobs::{
     JobObject, Kinds,
@@ -10,14 +10,14 @@ use crds::v1beta2::Workload;
 
 use super::owners::Owners;
 use crate::control::{
-    context::Context, job_key::JobKey, key_map::KeyMap, timers::Reevaluation,
+    context::Context, job_key::JobKey, key_map::KeyMap, key_set::KeySet, timers::Reevaluation,
     workloads::WorkloadChange,
 };
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct ReplicaSets {
-    members: KeyMap<JobKey, BTreeSet<JobKey>>,
+    members: KeyMap<JobKey, KeySet<JobKey>>,
 }
 
 impl ReplicaSets {

@@ -3,17 +3,15 @@
 //! One job does, or the members of a group. A job that a user made by hand and that names a clone counts as well, so that
 //! removal reaches it.
 
-use std::collections::BTreeSet;
-
 use runtime::watch::Key;
 
 use crate::control::job_key::JobKey;
-use crate::control::key_map::KeyMap;
+use crate::control::{key_map::KeyMap, key_set::KeySet};
 
 /// Jobs by clone, and clones by job.
 #[derive(Debug, Default)]
 pub(super) struct Naming {
-    jobs: KeyMap<Key, BTreeSet<JobKey>>,
+    jobs: KeyMap<Key, KeySet<JobKey>>,
     clones: KeyMap<JobKey, Key>,
 }
 

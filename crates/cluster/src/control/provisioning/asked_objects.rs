@@ -8,6 +8,7 @@ use runtime::{api_object::ApiObject, watch::Key};
 
 use crate::control::{
     key_map::KeyMap,
+    key_set::KeySet,
     outbox::{Stamp, Tracked, decode},
 };
 
@@ -16,7 +17,7 @@ use crate::control::{
 pub(super) struct AskedObjects<K> {
     objects: KeyMap<Key, Tracked<K>>,
     /// By the Workload that controls them.
-    of_workload: KeyMap<Key, BTreeSet<Key>>,
+    of_workload: KeyMap<Key, KeySet<Key>>,
     /// Workloads that would use the name of an object which is not theirs.
     awaited_by: KeyMap<Key, BTreeSet<Key>>,
 }

@@ -36,7 +36,7 @@ use super::{
     timers::{Agenda, QueuesToEvaluate, Reevaluation},
     workloads::{StopPolicy, WorkloadChange},
 };
-use crate::control::key_map::KeyMap;
+use crate::control::{key_map::KeyMap, key_set::KeySet};
 
 /// A queue, and when its status may be written again.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ pub(crate) struct Queues {
     checks: KeyMap<Box<str>, Tracked<AdmissionCheck>>,
     topologies: KeyMap<Box<str>, Tracked<Topology>>,
     /// LocalQueues by the ClusterQueue that they name.
-    pointing: KeyMap<Box<str>, BTreeSet<Key>>,
+    pointing: KeyMap<Box<str>, KeySet<Key>>,
     /// By ClusterQueue, if quotas follow workers.
     managed_quotas: KeyMap<Box<str>, ManagedQuota>,
 }

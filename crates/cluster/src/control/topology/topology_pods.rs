@@ -16,6 +16,7 @@ use runtime::watch::Key;
 use super::watched_pod::{AssignedPod, WatchedPod};
 use crate::control::{
     key_map::KeyMap,
+    key_set::KeySet,
     observed::Observed,
     outbox::{Stamp, version},
 };
@@ -24,7 +25,7 @@ use crate::control::{
 #[derive(Debug, Default)]
 pub(super) struct TopologyPods {
     pods: KeyMap<Key, TrackedPod>,
-    by_workload: KeyMap<Key, BTreeSet<Key>>,
+    by_workload: KeyMap<Key, KeySet<Key>>,
 }
 
 /// A pod as it was last observed.
