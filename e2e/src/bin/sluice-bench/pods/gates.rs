@@ -51,6 +51,9 @@ pub(super) async fn measure(field: &BenchEnvironment<'_>, pods: usize) -> Result
     };
     hub.until_all(&hub.api(NAME), "", "all pods have ended", ENDED_WITHIN, over).await?;
     let counters = Counters::read(field).await?.since(&before);
+    for (write, count) in &counters.writes {
+        println!("  {} ({}): {count}", write.purpose, write.answer);
+    }
     let of_manager = counters.writes_of(|resource| OBJECTS.contains(&resource));
     let writes = per(of_manager, pods) + 1.0;
     Ok(StartedPods { ungated: Quantiles::of(took), writes })
