@@ -9,8 +9,8 @@ use crate::{exact, meta::Toleration, quantity::Quantity};
 pub use crate::{
     shared::Shared,
     shared_fields::{NamedItem, SharedFields},
+    shared_parts::{SharedPodMetadata, SharedResources},
     shared_pod_spec::SharedPodSpec,
-    shared_resources::SharedResources,
 };
 
 /// A pod template.
@@ -18,7 +18,7 @@ pub use crate::{
 pub struct PodTemplate {
     /// Labels and annotations of the pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<PodMetadata>,
+    pub metadata: Option<SharedPodMetadata>,
     /// The pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<SharedPodSpec>,

@@ -109,6 +109,26 @@ pub(crate) fn share_decoded<T: PartialEq + Serialize>(
     lock(table).share(hash, value)
 }
 
+/// Decodes values of these types into shared ones. The decoded values of a process only save memory: no behaviour depends on what
+/// is there.
+macro_rules! share_parts {
+    ($($value:ty),* $(,)?) => {$(
+        impl<'de> serde::Deserialize<'de> for $crate::shared::Shared<$value> {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                use std::sync::{LazyLock, Mutex};
+                use $crate::shared_by_text::{SharedByText, share_decoded};
+
+                static DECODED: LazyLock<Mutex<SharedByText<$value>>> =
+                    LazyLock::new(Mutex::default);
+                let value = <$value>::deserialize(deserializer)?;
+                Ok(Self(share_decoded(&DECODED, value)))
+            }
+        }
+    )*};
+}
+
+pub(crate) use share_parts;
+
 /// Locks a table. An unwound insertion leaves it usable: at worst an entry is missing.
 pub(crate) fn lock<T>(table: &Mutex<T>) -> MutexGuard<'_, T> {
     table.lock().unwrap_or_else(PoisonError::into_inner)

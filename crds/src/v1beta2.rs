@@ -17,6 +17,8 @@ mod workload;
 mod workload_priority_class;
 mod workload_status;
 
+pub use crate::shared_maps::{SharedNames, SharedQuantities};
+
 pub use self::{
     admission_check::*, admission_check_state::*, cluster_queue::*, cluster_queue_status::*,
     cohort::*, fair_sharing::*, local_queue::*, multi_kueue::*, provisioning_request_config::*,

@@ -118,8 +118,8 @@ prop_compose! {
         let assignment = PodSetAssignment {
             name: "main".into(),
             count: Some(count),
-            flavors: BTreeMap::from([("cpu".into(), "f".into())]),
-            resource_usage: BTreeMap::from([("cpu".into(), usage)]),
+            flavors: BTreeMap::from([("cpu".into(), "f".into())]).into(),
+            resource_usage: BTreeMap::from([("cpu".into(), usage)]).into(),
             topology_assignment: topology,
             ..PodSetAssignment::default()
         };

@@ -82,7 +82,7 @@ impl PodSetInfo {
     /// The info of a Workload's pod set, for a restore.
     #[must_use]
     pub fn of(pod_set: &PodSet) -> Self {
-        let metadata = pod_set.template.metadata.clone().unwrap_or_default();
+        let metadata = pod_set.template.metadata.clone().unwrap_or_default().into_owned();
         let spec = pod_set.template.spec.clone().unwrap_or_default();
         Self {
             name: pod_set.name.clone(),

@@ -193,8 +193,8 @@ fn forget_identity(metadata: &mut ObjectMeta) {
         annotations: text(&metadata.annotations),
         ..PodMetadata::default()
     };
-    let mut template = PodTemplate { metadata: Some(of_pod), spec: None };
+    let mut template = PodTemplate { metadata: Some(of_pod.into()), spec: None };
     remove_identity(&mut template);
-    let rest = template.metadata.unwrap_or_default();
+    let rest = template.metadata.unwrap_or_default().into_owned();
     (metadata.labels, metadata.annotations) = (Some(rest.labels), Some(rest.annotations));
 }

@@ -14,6 +14,7 @@ use crate::{
     quantity::Quantity,
     rules,
     schema::{ConditionShape, DnsLabel, DnsSubdomain},
+    shared_maps::{self, SharedNames, SharedQuantities},
 };
 
 /// Observed state of a Workload.
@@ -89,16 +90,17 @@ pub struct PodSetAssignment {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delayed_topology_request: Option<String>,
     /// Flavor by resource.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "shared_maps::is_empty")]
     #[schemars(with = "BTreeMap<String, DnsSubdomain>")]
-    pub flavors: BTreeMap<String, String>,
+    pub flavors: SharedNames,
     /// Name of the pod set.
     #[serde(default)]
     #[schemars(with = "DnsLabel", extend("x-default" = "main"))]
     pub name: String,
     /// Usage of the whole pod set by resource.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub resource_usage: BTreeMap<String, Quantity>,
+    #[serde(default, skip_serializing_if = "shared_maps::is_empty")]
+    #[schemars(with = "BTreeMap<String, Quantity>")]
+    pub resource_usage: SharedQuantities,
     /// The domains of the pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology_assignment: Option<TopologyAssignment>,

@@ -16,6 +16,7 @@ use crate::{
     quantity::Quantity,
     rules,
     schema::{ConditionShape, DnsLabel, DnsSubdomain, Text, Timestamp},
+    shared_maps::{self, SharedNames, SharedQuantities},
 };
 
 /// Observed state of a Workload.
@@ -143,16 +144,17 @@ pub struct PodSetAssignment {
     #[schemars(with = "Text<0, 7>", extend("enum" = ["Pending", "Ready"]))]
     pub delayed_topology_request: Option<String>,
     /// Flavor by resource.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "shared_maps::is_empty")]
     #[schemars(with = "BTreeMap<String, DnsSubdomain>")]
-    pub flavors: BTreeMap<String, String>,
+    pub flavors: SharedNames,
     /// Name of the pod set.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(with = "DnsLabel", extend("x-default" = "main"))]
     pub name: String,
     /// Usage of the whole pod set by resource.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub resource_usage: BTreeMap<String, Quantity>,
+    #[serde(default, skip_serializing_if = "shared_maps::is_empty")]
+    #[schemars(with = "BTreeMap<String, Quantity>")]
+    pub resource_usage: SharedQuantities,
     /// The domains of the pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-validations" = rules::TOPOLOGY_ASSIGNMENT))]
@@ -202,8 +204,9 @@ pub struct PodSetRequest {
     #[schemars(with = "DnsLabel")]
     pub name: String,
     /// Requested amount by resource.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub resources: BTreeMap<String, Quantity>,
+    #[serde(default, skip_serializing_if = "shared_maps::is_empty")]
+    #[schemars(with = "BTreeMap<String, Quantity>")]
+    pub resources: SharedQuantities,
 }
 
 /// Counters over the lifetime of a Workload.

@@ -237,11 +237,13 @@ fn pod_sets(workload: &Workload) -> Vec<PodSetLine> {
         let assignment = assigned.get(pod_set.name.as_str());
         let pending = status.resource_requests.iter().find(|one| one.name == pod_set.name);
         let requested = || pending.map(|one| one.resources.clone()).unwrap_or_default();
+        let resources = assignment.map_or_else(requested, |one| one.resource_usage.clone());
+        let flavors = assignment.map(|one| one.flavors.clone()).unwrap_or_default();
         PodSetLine {
             name: pod_set.name.clone(),
             count: assignment.and_then(|one| one.count).or(pod_set.count).unwrap_or(1),
-            flavors: assignment.map(|one| one.flavors.clone()).unwrap_or_default(),
-            resources: assignment.map_or_else(requested, |one| one.resource_usage.clone()),
+            flavors: flavors.into_owned(),
+            resources: resources.into_owned(),
         }
     });
     pod_sets.collect()

@@ -109,7 +109,11 @@ struct ContainerStateText {
 impl From<PodText> for PodFields {
     fn from(pod: PodText) -> Self {
         let PodText { metadata, spec, status } = pod;
-        Self(Pod { metadata: metadata.into(), spec: spec.into(), status: status.into() })
+        Self(Pod {
+            metadata: metadata.into(),
+            spec: PodSpec::from(spec).into(),
+            status: status.into(),
+        })
     }
 }
 

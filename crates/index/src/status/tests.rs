@@ -1,5 +1,7 @@
 //! Statuses as text: a line per condition, then check states, then other fields.
 
+use std::collections::BTreeMap;
+
 use crds::names::reasons;
 use crds::v1beta2::{
     Admission, AdmissionCheckState, PodSetAssignment, PodSetRequest, WorkloadStatus,
@@ -120,7 +122,7 @@ fn ready_checks_admit_at_once() {
 fn a_pending_workload_shows_reason_and_requests() {
     let requests = vec![PodSetRequest {
         name: "main".into(),
-        resources: [("cpu".to_owned(), "2".parse().expect("a quantity"))].into(),
+        resources: BTreeMap::from([("cpu".to_owned(), "2".parse().expect("a quantity"))]).into(),
     }];
     let first =
         pending(WorkloadStatus::default(), "WaitingForQuota", "one", requests.clone(), at(1));

@@ -38,7 +38,7 @@ fn pod_set(names: &mut Names, workload: &Workload, one: &PodSetAssignment) -> Po
     let reclaimable =
         workload.status.reclaimable_pods.iter().find(|reclaimable| reclaimable.name == one.name);
     let mut resources = Vec::new();
-    for (resource, usage) in &one.resource_usage {
+    for (resource, usage) in one.resource_usage.iter() {
         // A usage without a flavor can be charged to no pair.
         if let Some(flavor) = one.flavors.get(resource) {
             let flavor = names.flavors.intern(flavor);

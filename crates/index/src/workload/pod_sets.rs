@@ -1,6 +1,6 @@
 //! Pod sets of a Workload with their requests. Source: docs/reference/kueue.md §2.7.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crds::names::check_states::READY;
 use crds::pod::PodSpec;
@@ -128,7 +128,8 @@ impl<'a> CountedPodSets<'a> {
                 .quota_requests
                 .iter()
                 .map(|(name, each)| (name.to_string(), quantity(name, each.times(one.count))))
-                .collect(),
+                .collect::<BTreeMap<_, _>>()
+                .into(),
         };
         self.all.iter().map(whole).collect()
     }

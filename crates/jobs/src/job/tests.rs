@@ -58,7 +58,7 @@ fn labels_of_the_job_controller_are_not_in_the_pod_set() {
     } } } }));
     let set = job.pod_sets(JobGates::default()).remove(0);
     let labels: Vec<String> =
-        set.template.metadata.unwrap_or_default().labels.into_keys().collect();
+        set.template.metadata.unwrap_or_default().into_owned().labels.into_keys().collect();
     assert_eq!(labels, ["app", "batch.kubernetes.io/job-name"]);
 }
 

@@ -13,7 +13,7 @@ use crds::{
         gates::ADMISSION,
         labels::{POD_GROUP_NAME, POD_GROUP_POD_INDEX},
     },
-    pod::{PodMetadata, PodSpec, PodTemplate, SharedFields},
+    pod::{PodMetadata, PodTemplate, SharedFields, SharedPodSpec},
     v1beta2::PodSet,
     validation::Errors,
 };
@@ -55,7 +55,7 @@ pub struct Pod {
     pub metadata: ObjectMeta,
     /// Desired state.
     #[serde(default)]
-    pub spec: PodSpec,
+    pub spec: SharedPodSpec,
     /// Observed state.
     #[serde(default)]
     pub status: PodStatus,
@@ -251,17 +251,15 @@ impl Pod {
     /// The pod set of pods like this one.
     pub(super) fn pod_set(&self, name: &str, count: i32, gates: JobGates) -> PodSet {
         // Without metadata: labels and annotations of one pod are not those of the others.
-        let mut template = PodTemplate { metadata: None, spec: Some(self.spec.clone().into()) };
+        let mut template = PodTemplate { metadata: None, spec: Some(self.spec.clone()) };
         container_env::deduplicate(&mut template);
         if let Some(spec) = template.spec.as_mut() {
             // The node of one pod is not that of the others.
             spec.rest.remove("nodeName");
         }
         let annotations = self.metadata.annotations.clone().unwrap_or_default();
-        let annotated = PodTemplate {
-            metadata: Some(PodMetadata { annotations, ..PodMetadata::default() }),
-            spec: None,
-        };
+        let metadata = PodMetadata { annotations, ..PodMetadata::default() };
+        let annotated = PodTemplate { metadata: Some(metadata.into()), spec: None };
         let labels = PodIndexLabels { pod: Some(POD_GROUP_POD_INDEX), ..PodIndexLabels::default() };
         PodSet {
             name: name.to_owned(),

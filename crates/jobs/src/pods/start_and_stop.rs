@@ -27,20 +27,19 @@ pub fn gates(spec: &PodSpec) -> impl Iterator<Item = &str> {
 
 /// Starts a gated pod: merges the info and removes the gates. On an error the pod is unchanged.
 pub(super) fn start(pod: &mut Pod, info: &PodSetInfo) -> Result<(), StartError> {
-    let mut template = PodTemplate {
-        metadata: Some(PodMetadata {
-            labels: pod.metadata.labels.clone().unwrap_or_default(),
-            annotations: pod.metadata.annotations.clone().unwrap_or_default(),
-            ..PodMetadata::default()
-        }),
-        spec: Some(pod.spec.clone().into()),
+    let metadata = PodMetadata {
+        labels: pod.metadata.labels.clone().unwrap_or_default(),
+        annotations: pod.metadata.annotations.clone().unwrap_or_default(),
+        ..PodMetadata::default()
     };
+    let mut template =
+        PodTemplate { metadata: Some(metadata.into()), spec: Some(pod.spec.clone()) };
     info.merge_into(&mut template, false)?;
-    let metadata = template.metadata.unwrap_or_default();
+    let metadata = template.metadata.unwrap_or_default().into_owned();
     // An empty map in place of an absent one would be a change of its own.
     pod.metadata.labels = Some(metadata.labels).filter(|labels| !labels.is_empty());
     pod.metadata.annotations = Some(metadata.annotations).filter(|all| !all.is_empty());
-    pod.spec = template.spec.unwrap_or_default().into_owned();
+    pod.spec = template.spec.unwrap_or_default();
     // The gate of the topology stays if the admission assigns domains: they are chosen later.
     let assigned = info.scheduling_gates.iter().any(|gate| gate == TOPOLOGY);
     remove_gates(&mut pod.spec, |gate| gate == ADMISSION || (gate == TOPOLOGY && !assigned));

@@ -98,15 +98,13 @@ impl SparkSpec {
                 .collect(),
             ..PodSpec::default()
         };
+        let metadata = PodMetadata {
+            labels: map(&fields["labels"]),
+            annotations: map(&fields["annotations"]),
+            ..PodMetadata::default()
+        };
         let set = PodSet {
-            template: PodTemplate {
-                metadata: Some(PodMetadata {
-                    labels: map(&fields["labels"]),
-                    annotations: map(&fields["annotations"]),
-                    ..PodMetadata::default()
-                }),
-                spec: Some(spec.into()),
-            },
+            template: PodTemplate { metadata: Some(metadata.into()), spec: Some(spec.into()) },
             ..PodSet::default()
         };
         set.template

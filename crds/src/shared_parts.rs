@@ -1,16 +1,13 @@
-//! Requests and limits, of which equal ones are kept once.
+//! Parts of pod templates of which equal ones are kept once.
 //!
-//! The containers of a queue have few different requests, and a map of one quantity takes 800 bytes. Decoded requirements of one text
-//! share their memory, and so do clones. A change copies them first, so that sharing is never observed.
-
-use std::sync::{LazyLock, Mutex};
-
-use serde::{Deserialize, Deserializer};
+//! The templates of a queue have few different requests and labels, and a map takes the room of eleven entries: one quantity takes
+//! 800 bytes. Decoded parts of one text share their memory, and so do clones. A change copies the part first, so that sharing is never
+//! observed.
 
 use crate::{
-    pod::ResourceRequirements,
+    pod::{PodMetadata, ResourceRequirements},
     shared::Shared,
-    shared_by_text::{SharedByText, share_decoded},
+    shared_by_text::share_parts,
 };
 
 /// Requirements that may be shared.
@@ -28,15 +25,10 @@ use crate::{
 /// ```
 pub type SharedResources = Shared<ResourceRequirements>;
 
-/// The decoded requirements of a process. They only save memory: no behaviour depends on what is here.
-static SHARED: LazyLock<Mutex<SharedByText<ResourceRequirements>>> = LazyLock::new(Mutex::default);
+/// Labels and annotations of a template that may be shared.
+pub type SharedPodMetadata = Shared<PodMetadata>;
 
-impl<'de> Deserialize<'de> for SharedResources {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let requirements = ResourceRequirements::deserialize(deserializer)?;
-        Ok(Self(share_decoded(&SHARED, requirements)))
-    }
-}
+share_parts!(ResourceRequirements, PodMetadata);
 
 #[cfg(test)]
 mod tests {
@@ -45,6 +37,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::pod::PodTemplate;
 
     fn decode(requirements: Value) -> SharedResources {
         serde_json::from_value(requirements).expect("requirements")
@@ -64,5 +57,13 @@ mod tests {
         assert_eq!(one, other, "by value");
         let text = serde_json::to_value(&other).expect("it encodes");
         assert_eq!(text, json!({"limits": {"memory": "1Ki"}}));
+    }
+
+    #[test]
+    fn templates_share_equal_labels() {
+        let text = json!({"metadata": {"labels": {"app": "a"}}}).to_string();
+        let decode = || serde_json::from_str::<PodTemplate>(&text).expect("a template");
+        let [one, other] = [(); 2].map(|()| decode().metadata.expect("metadata"));
+        assert!(Arc::ptr_eq(&one.0, &other.0));
     }
 }
