@@ -22,13 +22,13 @@ const PER_HEAD: usize = 16;
 const PER_NAMESPACE: usize = 64;
 
 /// Open upgrades.
-const UPGRADES: usize = 128;
+const UPGRADES: usize = 256;
 
 /// Open upgrades to Services of one name.
-const UPGRADES_PER_HEAD: usize = 8;
+pub(super) const UPGRADES_PER_HEAD: usize = 32;
 
 /// Open upgrades to all Services of a namespace.
-const UPGRADES_PER_NAMESPACE: usize = 32;
+const UPGRADES_PER_NAMESPACE: usize = 64;
 
 /// See the module.
 pub(super) struct RequestRoom {

@@ -24,6 +24,7 @@ use super::{
     tests::{PlayedServer, head},
     *,
 };
+use crate::ray_api::room::UPGRADES_PER_HEAD;
 
 /// For a busy machine.
 const WITHIN: Duration = Duration::from_secs(30);
@@ -183,7 +184,7 @@ async fn a_handshake_is_reviewed_and_may_have_another_answer() {
 async fn open_websockets_of_a_head_have_a_number() {
     let api = ServedApi::new().await;
     let mut open = Vec::new();
-    for _ in 0..8 {
+    for _ in 0..UPGRADES_PER_HEAD {
         open.push(api.open().await);
     }
     let path = head("c-head-svc:8265", "ws");
