@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 use crate::{
     json::{field, text},
     names,
-    pod_sets::{pod_sets, total},
+    pod_sets::{pod_sets, replicas},
     state::WrapperState,
-    v1beta2::{AppWrapperComponent, AppWrapperComponentStatus, AppWrapperPodSet},
+    template_path::pointer,
+    v1beta2::{AppWrapperComponent, AppWrapperComponentStatus},
 };
 
 /// Where a component has the status of its RayCluster: a RayCluster, a RayJob, a RayService.
@@ -27,7 +28,7 @@ pub(crate) fn limit_groups(made: &mut Value, component: &AppWrapperComponent) {
     for pod_set in pod_sets(component) {
         let pointer = group_pointer(made, &pod_set.path);
         let Some(group) = pointer.and_then(|pointer| made.pointer_mut(&pointer)) else { continue };
-        let admitted = i64::from(pod_set.replicas.unwrap_or(1));
+        let admitted = replicas(&pod_set);
         // Groups that admit fewer keep their limit, and a minimum beyond the limit would be refused.
         for bound in ["minReplicas", "maxReplicas"] {
             let own = group[bound].as_i64();
@@ -50,28 +51,24 @@ fn expected_of(
     component: &AppWrapperComponent,
     status: &AppWrapperComponentStatus,
 ) -> i64 {
-    let (mut fixed, mut sized, mut least) = (Vec::new(), Vec::new(), 0);
+    let (mut fixed, mut sized, mut least) = (0, 0, 0);
     for pod_set in &status.pod_sets {
+        let number = replicas(pod_set);
         match group_pointer(&component.template, &pod_set.path) {
             Some(pointer) => {
                 let minimum = component.template.pointer(&pointer).map(|it| &it["minReplicas"]);
-                least += minimum.and_then(Value::as_i64).unwrap_or(0).clamp(0, replicas(pod_set));
-                sized.push(pod_set);
+                least += minimum.and_then(Value::as_i64).unwrap_or(0).min(number).max(0);
+                sized += number;
             }
-            None => fixed.push(pod_set),
+            None => fixed += number,
         }
     }
-    let sized = total(sized.into_iter());
     // A cluster that was ready once may have shrunk, and grows again at any time: pods are not missing while they are awaited.
     let workers = match state.is_true(names::PODS_READY) {
         true => least,
         false => desired_workers(state, component).map_or(sized, |desired| desired.min(sized)),
     };
-    total(fixed.into_iter()) + workers
-}
-
-fn replicas(pod_set: &AppWrapperPodSet) -> i64 {
-    i64::from(pod_set.replicas.unwrap_or(1)).max(0)
+    fixed + workers
 }
 
 /// The workers that the autoscaler wants at present, as the operator of Ray reports them; none before it does.
@@ -85,9 +82,8 @@ fn desired_workers(state: &WrapperState<'_>, component: &AppWrapperComponent) ->
 
 /// The JSON pointer of the group with this pod template, if an autoscaler sizes it.
 fn group_pointer(template: &Value, path: &str) -> Option<String> {
-    let path = path.strip_prefix("template.")?.strip_suffix("].template")?;
-    let (cluster, index) = path.rsplit_once(".workerGroupSpecs[")?;
-    let cluster = format!("/{}", cluster.replace(['.', '['], "/").replace(']', ""));
-    let autoscales = template.pointer(&cluster)?["enableInTreeAutoscaling"] == true;
-    autoscales.then(|| format!("{cluster}/workerGroupSpecs/{index}"))
+    let group = path.strip_suffix(".template").filter(|group| group.ends_with(']'))?;
+    let (cluster, _) = group.rsplit_once(".workerGroupSpecs[")?;
+    let cluster = template.pointer(&pointer(cluster).ok()?)?;
+    (cluster["enableInTreeAutoscaling"] == true).then(|| pointer(group).ok()).flatten()
 }

@@ -108,5 +108,10 @@ fn ray_cluster(spec: &Value, path: &str) -> Vec<AppWrapperPodSet> {
 
 /// How many pods a list of pod sets has.
 pub(crate) fn total<'a>(pod_sets: impl Iterator<Item = &'a AppWrapperPodSet>) -> i64 {
-    pod_sets.map(|pod_set| i64::from(pod_set.replicas.unwrap_or(1))).sum()
+    pod_sets.map(replicas).sum()
+}
+
+/// How many pods a pod set has.
+pub(crate) fn replicas(pod_set: &AppWrapperPodSet) -> i64 {
+    i64::from(pod_set.replicas.unwrap_or(1))
 }

@@ -56,12 +56,9 @@ pub fn value_at<'a>(
     template: &'a mut Value,
     path: &str,
 ) -> Result<&'a mut Value, TemplatePathError> {
-    let rest =
-        path.strip_prefix("template").filter(|rest| rest.is_empty() || rest.starts_with('.'));
-    let rest = rest.ok_or(TemplatePathError::NoTemplate)?;
     let mut value = template;
     let mut at = "template".to_owned();
-    for step in moves(rest, path)? {
+    for step in moves(path)? {
         match step {
             Move::Field(field) => {
                 at.push('.');
@@ -80,7 +77,22 @@ pub fn value_at<'a>(
     Ok(value)
 }
 
-fn moves<'a>(rest: &'a str, path: &str) -> Result<Vec<Move<'a>>, TemplatePathError> {
+/// The JSON pointer of a path of a component.
+///
+/// # Errors
+/// If it is none.
+pub(crate) fn pointer(path: &str) -> Result<String, TemplatePathError> {
+    let part = |step| match step {
+        Move::Field(field) => format!("/{}", field.replace('~', "~0").replace('/', "~1")),
+        Move::Item(index) => format!("/{index}"),
+    };
+    Ok(moves(path)?.into_iter().map(part).collect())
+}
+
+fn moves(path: &str) -> Result<Vec<Move<'_>>, TemplatePathError> {
+    let rest =
+        path.strip_prefix("template").filter(|rest| rest.is_empty() || rest.starts_with('.'));
+    let rest = rest.ok_or(TemplatePathError::NoTemplate)?;
     let malformed = || TemplatePathError::Malformed(path.to_owned());
     let mut moves = Vec::new();
     for part in rest.split('.').skip(1) {
@@ -108,6 +120,18 @@ mod tests {
         let mut template = json!({"spec": {"jobs": [{"template": 1}, {"template": 2}]}});
         let found = value_at(&mut template, "template.spec.jobs[1].template");
         assert_eq!(found.map(|value| value.clone()), Ok(json!(2)));
+    }
+
+    #[test]
+    fn a_pointer_leads_where_its_path_does() {
+        let mut template = json!({"a/b": [[1, {"~": 2}]]});
+        let path = "template.a/b[0][1].~";
+        let found = value_at(&mut template, path).cloned();
+        assert_eq!(template.pointer(&pointer(path).expect("a path")).cloned(), found.ok());
+        assert_eq!(
+            pointer("template.a..b"),
+            Err(TemplatePathError::Malformed("template.a..b".into()))
+        );
     }
 
     #[test]

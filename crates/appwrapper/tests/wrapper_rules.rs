@@ -173,7 +173,7 @@ fn a_complete_ray_job_is_not_run_again() {
     assert_eq!(status(&steps(&wrapper, &[foreign], &[]))["phase"], "Failed", "not its RayJob");
 }
 
-/// A RayCluster whose autoscaler sizes its group of three workers, from one to five of them.
+/// A RayCluster with an autoscaler, which sizes its group of three workers from one to five.
 fn autoscaled_cluster() -> Value {
     let template = json!({"spec": {"containers": [{"name": "main"}]}});
     let group = json!({

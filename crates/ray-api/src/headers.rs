@@ -76,17 +76,22 @@ fn upgraded(mut headers: HeaderMap) -> HeaderMap {
 }
 
 fn without_tokens(headers: &HeaderMap) -> String {
-    let values = headers.get_all(SEC_WEBSOCKET_PROTOCOL).into_iter();
-    let values = values.filter_map(|value| value.to_str().ok());
-    let protocols = values.flat_map(|value| value.split(',')).map(str::trim);
+    let protocols = listed(headers, &SEC_WEBSOCKET_PROTOCOL);
     let kept = protocols.filter(|name| !name.starts_with(TOKEN_PROTOCOL));
     kept.collect::<Vec<_>>().join(", ")
 }
 
+/// The items of a header that is a list, which may be given several times.
+pub(crate) fn listed<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> impl Iterator<Item = &'a str> + use<'a> {
+    let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).map(str::trim)
+}
+
 fn without(headers: &HeaderMap, refused: impl Fn(&str) -> bool) -> HeaderMap {
-    let values = headers.get_all(CONNECTION).into_iter().filter_map(|value| value.to_str().ok());
-    let named: Vec<String> =
-        values.flat_map(|value| value.split(',')).map(|name| name.trim().to_lowercase()).collect();
+    let named: Vec<String> = listed(headers, &CONNECTION).map(str::to_lowercase).collect();
     let is_passed = |name: &HeaderName| {
         let name = name.as_str();
         !HOP_BY_HOP.contains(&name) && !named.iter().any(|other| other == name) && !refused(name)

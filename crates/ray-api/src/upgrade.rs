@@ -7,7 +7,7 @@ use http::{
     header::{CONNECTION, UPGRADE},
 };
 
-use crate::{refusal::RayApiRefusal, request::RayApiRequest};
+use crate::{headers::listed, refusal::RayApiRefusal, request::RayApiRequest};
 
 /// The protocol that is passed on.
 pub(crate) const WEBSOCKET: &str = "websocket";
@@ -66,10 +66,7 @@ impl RayApiRefusal {
 }
 
 fn names_upgrade(headers: &HeaderMap) -> bool {
-    let values = headers.get_all(CONNECTION).into_iter().filter_map(|value| value.to_str().ok());
-    values
-        .flat_map(|value| value.split(','))
-        .any(|name| name.trim().eq_ignore_ascii_case("upgrade"))
+    listed(headers, &CONNECTION).any(|name| name.eq_ignore_ascii_case("upgrade"))
 }
 
 /// The protocols of the header, as one text; `None` without any.

@@ -271,7 +271,7 @@ async fn answer(
     }
 }
 
-/// The job whose log a request follows. The head of a Ray cluster sends it through a WebSocket.
+/// The job of the log that a request follows. The head of a Ray cluster sends it through a WebSocket.
 fn followed_job(
     request: &Request<Incoming>,
     head: &str,

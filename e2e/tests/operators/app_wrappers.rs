@@ -14,21 +14,28 @@ use crate::{
     ray_jobs::{ray_job, submitted},
 };
 
+/// Submits the AppWrapper `w` around a component.
+async fn submit_around(fixture: &OperatorFixture, component: &Value) -> Result<()> {
+    let wrapper = json!({
+        "apiVersion": "workload.codeflare.dev/v1beta2", "kind": "AppWrapper",
+        "metadata": {"name": "w", "labels": {"kueue.x-k8s.io/queue-name": "queue"}},
+        "spec": {"components": [{"template": component}]},
+    });
+    fixture.submit(&wrapper).await
+}
+
+fn ray_cluster(fixture: &OperatorFixture, name: &str, spec: &Value) -> Value {
+    json!({
+        "apiVersion": "ray.io/v1", "kind": "RayCluster",
+        "metadata": {"name": name, "namespace": fixture.space.namespace()}, "spec": spec,
+    })
+}
+
 /// A RayCluster in an AppWrapper: the agent makes the component, and operates it as well.
 #[tokio::test]
 async fn a_wrapped_ray_cluster_runs_and_goes_with_its_app_wrapper() -> Result<()> {
     let fixture = OperatorFixture::new("app_wrapper").await?;
-    fixture
-        .submit(&json!({
-            "apiVersion": "workload.codeflare.dev/v1beta2", "kind": "AppWrapper",
-            "metadata": {"name": "w", "labels": {"kueue.x-k8s.io/queue-name": "queue"}},
-            "spec": {"components": [{"template": {
-                "apiVersion": "ray.io/v1", "kind": "RayCluster",
-                "metadata": {"name": "inner", "namespace": fixture.space.namespace()},
-                "spec": cluster_spec(1),
-            }}]},
-        }))
-        .await?;
+    submit_around(&fixture, &ray_cluster(&fixture, "inner", &cluster_spec(1))).await?;
     fixture.until_running("head", 1).await?;
     fixture.until_running("worker", 1).await?;
     fixture.until_listed(2).await?;
@@ -43,17 +50,7 @@ async fn a_wrapped_ray_cluster_scales_within_what_was_admitted() -> Result<()> {
     let fixture = OperatorFixture::new("wrapped_scaling").await?;
     let mut spec = cluster_spec(2);
     spec["enableInTreeAutoscaling"] = json!(true);
-    fixture
-        .submit(&json!({
-            "apiVersion": "workload.codeflare.dev/v1beta2", "kind": "AppWrapper",
-            "metadata": {"name": "w", "labels": {"kueue.x-k8s.io/queue-name": "queue"}},
-            "spec": {"components": [{"template": {
-                "apiVersion": "ray.io/v1", "kind": "RayCluster",
-                "metadata": {"name": "scaled", "namespace": fixture.space.namespace()},
-                "spec": spec,
-            }}]},
-        }))
-        .await?;
+    submit_around(&fixture, &ray_cluster(&fixture, "scaled", &spec)).await?;
     fixture.until_running("worker", 2).await?;
     until_pods_ready(&fixture, 3).await?;
     let clusters = fixture.api(&fixture.worker, "RayCluster");
@@ -123,13 +120,7 @@ async fn a_wrapped_ray_job_ends_its_app_wrapper() -> Result<()> {
     let namespace = fixture.space.namespace();
     let mut job = ray_job("wrapped");
     job["metadata"] = json!({"name": "wrapped", "namespace": namespace});
-    fixture
-        .submit(&json!({
-            "apiVersion": "workload.codeflare.dev/v1beta2", "kind": "AppWrapper",
-            "metadata": {"name": "w", "labels": {"kueue.x-k8s.io/queue-name": "queue"}},
-            "spec": {"components": [{"template": job}]},
-        }))
-        .await?;
+    submit_around(&fixture, &job).await?;
     fixture.until_running("worker", 1).await?;
     fixture.heads().set_status_of(namespace, "SUCCEEDED");
     fixture.until_status(&fixture.hub, ("AppWrapper", "w"), "/status/phase", "Succeeded").await?;

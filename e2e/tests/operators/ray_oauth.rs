@@ -10,19 +10,10 @@ use k8s_openapi::api::{
 use kube::{
     Api, ResourceExt,
     api::{DeleteParams, DynamicObject, PostParams},
-    core::{ApiResource, GroupVersionKind},
 };
 use serde_json::{Value, json};
 
-use crate::ray_security::{both_pods, found, names, ray_cluster, ray_clusters};
-
-const FINALIZER: &str = "ray.openshift.ai/oauth-finalizer";
-
-fn routes(worker: &Cluster, space: &Space) -> Api<DynamicObject> {
-    let gvk = GroupVersionKind::gvk("route.openshift.io", "v1", "Route");
-    let routes = ApiResource::from_gvk_with_plural(&gvk, "routes");
-    Api::namespaced_with(worker.client(), space.namespace(), &routes)
-}
+use crate::ray_security::{FINALIZER, both_pods, found, names, ray_cluster, ray_clusters, routes};
 
 /// What the webhook of the manager adds is what the copy has, the agent makes the rest on the worker, and all of it goes with the
 /// RayCluster of the manager cluster.

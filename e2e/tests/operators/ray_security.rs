@@ -35,6 +35,9 @@ const PLAIN: &str = "kuberay: {rayDashboardOAuthEnabled: false, ingressDomain: e
 const OPENSHIFT: &str =
     "kuberay: {ingressDomain: example.com, certGeneratorImage: certs, oauthProxyImage: proxy}";
 
+/// The finalizer of a RayCluster with OAuth.
+pub(crate) const FINALIZER: &str = "ray.openshift.ai/oauth-finalizer";
+
 /// Of its own: other tests have RayClusters as they are submitted.
 static LAB: OnceCell<TestLab> = OnceCell::const_new();
 
@@ -42,6 +45,12 @@ pub(crate) fn ray_clusters(cluster: &Cluster, space: &Space) -> Api<DynamicObjec
     let gvk = GroupVersionKind::gvk("ray.io", "v1", "RayCluster");
     let resource = ApiResource::from_gvk_with_plural(&gvk, "rayclusters");
     Api::namespaced_with(cluster.client(), space.namespace(), &resource)
+}
+
+pub(crate) fn routes(worker: &Cluster, space: &Space) -> Api<DynamicObject> {
+    let gvk = GroupVersionKind::gvk("route.openshift.io", "v1", "Route");
+    let routes = ApiResource::from_gvk_with_plural(&gvk, "routes");
+    Api::namespaced_with(worker.client(), space.namespace(), &routes)
 }
 
 pub(crate) fn ray_cluster(name: &str) -> Result<DynamicObject> {
@@ -213,14 +222,11 @@ async fn on_openshift(worker: &Cluster, space: &Space) -> Result<()> {
     let bindings: Api<ClusterRoleBinding> = worker.cluster_api();
     let binding = format!("o-{}-auth-", space.namespace());
     found(worker, &bindings, &[&binding]).await?;
-    let gvk = GroupVersionKind::gvk("route.openshift.io", "v1", "Route");
-    let routes = ApiResource::from_gvk_with_plural(&gvk, "routes");
-    let routes: Api<DynamicObject> =
-        Api::namespaced_with(worker.client(), space.namespace(), &routes);
+    let routes = routes(worker, space);
     let all = |all: &[DynamicObject]| all.len() == 2;
     worker.until_all(&routes, "", "two Routes are there", 2 * TIMEOUT, all).await?;
     let stored = clusters.get("o").await?;
-    ensure!(stored.finalizers().iter().any(|it| it == "ray.openshift.ai/oauth-finalizer"));
+    ensure!(stored.finalizers().iter().any(|it| it == FINALIZER));
 
     clusters.delete("o", &DeleteParams::background()).await?;
     let gone = <[DynamicObject]>::is_empty;

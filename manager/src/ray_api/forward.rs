@@ -98,13 +98,12 @@ fn attempt(request: &ForwardedRequest) -> Result<http::Request<ClientBody>, RayA
     *attempt.method_mut() = request.method.clone();
     // The target comes from a request that was read already, so it is one.
     *attempt.uri_mut() = request.target.parse().map_err(|_| RayApiRefusal::AmbiguousPath)?;
-    *attempt.headers_mut() = match request.upgrade {
-        true => headers::of_handshake(&request.headers),
-        false => headers::of_request(&request.headers),
-    };
     if request.upgrade {
+        *attempt.headers_mut() = headers::of_handshake(&request.headers);
         // A connection over HTTP/1.1 that no other request uses.
         attempt.extensions_mut().insert(StreamedAnswer);
+    } else {
+        *attempt.headers_mut() = headers::of_request(&request.headers);
     }
     Ok(attempt)
 }

@@ -221,7 +221,7 @@ impl RayApiServer {
         Ok(answer.response)
     }
 
-    /// The place of a Service whose object the user may get.
+    /// The place of a Service. The user may get the object that it belongs to.
     pub(super) async fn place(
         &self,
         call: &ServiceCall<'_>,
