@@ -5,10 +5,7 @@ use std::collections::HashSet;
 use ::jobs::{
     GenericJob, JobObject, Pod,
     construct_workload::priority_source,
-    pods::{
-        self,
-        group::{self, GroupContext},
-    },
+    pods::group::{self, GroupContext},
     reconcile::ReconcileStep,
 };
 use jiff::Timestamp;
@@ -50,7 +47,7 @@ impl GroupEvaluation<'_> {
         self.wait(&pods, ctx);
         let mut steps = self.steps(&pods, &busy, ctx);
         refused.report_once(self.group, &mut steps);
-        self.take(steps, &pods, ctx)
+        self.take(steps, (&members, &pods), ctx)
     }
 
     /// The next steps.
@@ -76,7 +73,7 @@ impl GroupEvaluation<'_> {
 
     /// Names of members that may not be written now. The group is evaluated again when they may.
     fn busy<'a>(&self, members: &[GroupMember<'a>], ctx: &mut Context) -> HashSet<&'a str> {
-        let waiter = Reevaluation::PodGroup(self.group.clone());
+        let waiter = self.waiter();
         let mut is_busy = |member: &GroupMember<'_>| {
             !ctx.is_free(&Target::job(member.key), &member.tracked.stamp(), &waiter)
         };
@@ -86,10 +83,9 @@ impl GroupEvaluation<'_> {
 
     /// Evaluates the group again when pods on a silent node count no longer.
     fn wait(&self, pods: &[&Pod], ctx: &mut Context) {
-        let waiter = Reevaluation::PodGroup(self.group.clone());
         let until = group::active_until(pods, ctx.now, self.config.gates);
         if let Some(until) = until.filter(|until| *until < Timestamp::MAX) {
-            ctx.agenda.at(until, waiter);
+            ctx.agenda.at(until, self.waiter());
         }
     }
 
@@ -97,24 +93,21 @@ impl GroupEvaluation<'_> {
     fn take(
         &self,
         steps: Vec<ReconcileStep<JobObject>>,
-        pods: &[&Pod],
+        (members, pods): (&[GroupMember<'_>], &[&Pod]),
         ctx: &mut Context,
     ) -> Vec<(Key, WorkloadEffect)> {
         let gates = self.config.gates;
         // Without members no job can be written, but quota and finalizer of the Workload are still released.
-        let Some(oldest) = group::oldest(pods) else {
+        let member_of = |pod: &Pod| members.iter().find(|member| std::ptr::eq(member.pod, pod));
+        let Some(oldest) = group::oldest(pods).and_then(member_of) else {
             return steps.iter().filter_map(|step| release(self.group, step)).collect();
         };
-        let key = self.key_of(oldest);
-        let Some(first) = self.jobs.get(&key).map(Tracked::object) else {
-            return Vec::new();
-        };
         let unit = Unit {
-            waiter: Reevaluation::PodGroup(self.group.clone()),
-            first,
-            key: &key,
+            waiter: self.waiter(),
+            first: oldest.tracked.object(),
+            key: oldest.key,
             had: self.inputs.workloads.get(self.group).map(|record| &**record.object()),
-            priority: priority_source(oldest, gates),
+            priority: priority_source(oldest.pod, gates),
             workload: &|_, priority| {
                 let composition = group::compose(&self.group.name, pods, gates).ok()?;
                 let copied = &self.config.keys_to_copy;
@@ -139,9 +132,8 @@ impl GroupEvaluation<'_> {
         self.managed.iter().filter_map(member).collect()
     }
 
-    fn key_of(&self, pod: &Pod) -> JobKey {
-        let key = Key { namespace: self.group.namespace.clone(), name: name_of(pod).into() };
-        JobKey::new(pods::kind(), &key)
+    fn waiter(&self) -> Reevaluation {
+        Reevaluation::PodGroup(self.group.clone())
     }
 }
 

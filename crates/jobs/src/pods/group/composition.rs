@@ -14,7 +14,7 @@ use crds::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
-use super::members::{age, sort_active};
+use super::members::{active_order, age, sort_active};
 use crate::{
     GenericJob, JobGates,
     construct_workload::{KeysToCopy, WorkloadPriority, annotations, workload_spec},
@@ -95,20 +95,18 @@ pub fn compose<'a>(
     let incomplete = || ComposeError::Incomplete { group: group.to_owned() };
     // The others are compared with the oldest, so that the order of the watch does not decide about the error.
     let oldest = active.iter().copied().min_by_key(|pod| age(pod)).ok_or_else(incomplete)?;
-    let total = oldest.group_total().map(|total| usize::try_from(total).unwrap_or(usize::MAX));
-    // A group of thousands is looked at with each of its first members. Their order, which costs more than all else here, decides nothing yet.
-    if total.is_some_and(|total| active.len() < total)
-        && !oldest.wants_fast_admission()
-        && active.iter().all(|pod| agree(pod, oldest))
-    {
-        return Err(incomplete());
-    }
-    sort_active(&mut active);
     check_agreement(group, oldest, &active)?;
-    let Some(total) = total else {
+    let Some(total) = oldest.group_total() else {
         return Err(ComposeError::NoTotal { group: group.to_owned(), pod: name(oldest) });
     };
-    if active.len() < total {
+    let total = usize::try_from(total).unwrap_or(usize::MAX);
+    let is_incomplete = active.len() < total;
+    if is_incomplete && !oldest.wants_fast_admission() {
+        return Err(incomplete());
+    }
+    // Not before: a group of thousands is looked at with each of its first members, and the sort costs more than all else here.
+    sort_active(&mut active);
+    if is_incomplete {
         // The first pod stands for all of them.
         let count = i32::try_from(total).unwrap_or(i32::MAX);
         let pod_sets = vec![oldest.pod_set(&oldest.role(), count, gates)];
@@ -138,25 +136,20 @@ pub(super) fn pod_sets(pods: &[&Pod], gates: JobGates) -> Vec<PodSet> {
     sets.collect()
 }
 
-/// Whether two members name one queue and one number of members.
-fn agree(one: &Pod, other: &Pod) -> bool {
-    one.queue_name() == other.queue_name()
-        && one.annotation(POD_GROUP_TOTAL_COUNT) == other.annotation(POD_GROUP_TOTAL_COUNT)
-}
-
+/// Compares members with one of them. The first that differs is named, in the order of `sort_active`.
 fn check_agreement(group: &str, one: &Pod, pods: &[&Pod]) -> Result<(), ComposeError> {
-    let names = |other: &Pod| (group.to_owned(), name(one), name(other));
-    for other in pods {
-        if other.queue_name() != one.queue_name() {
-            let (group, first, second) = names(other);
-            return Err(ComposeError::Queues { group, first, second });
-        }
-        if other.annotation(POD_GROUP_TOTAL_COUNT) != one.annotation(POD_GROUP_TOTAL_COUNT) {
-            let (group, first, second) = names(other);
-            return Err(ComposeError::Totals { group, first, second });
-        }
-    }
-    Ok(())
+    let other_queue = |pod: &Pod| pod.queue_name() != one.queue_name();
+    let other_total =
+        |pod: &Pod| pod.annotation(POD_GROUP_TOTAL_COUNT) != one.annotation(POD_GROUP_TOTAL_COUNT);
+    let differing = pods.iter().filter(|pod| other_queue(pod) || other_total(pod));
+    let Some(other) = differing.min_by_key(|pod| active_order(pod)) else {
+        return Ok(());
+    };
+    let (group, first, second) = (group.to_owned(), name(one), name(other));
+    Err(match other_queue(other) {
+        true => ComposeError::Queues { group, first, second },
+        false => ComposeError::Totals { group, first, second },
+    })
 }
 
 /// Constructs the Workload of a composed group. Its priority and time limit are those of the first member.

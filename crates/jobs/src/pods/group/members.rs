@@ -3,8 +3,12 @@
 use std::{borrow::Cow, cmp::Reverse, collections::BTreeMap};
 
 use crds::v1beta2::PodSet;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::pods::Pod;
+
+/// Creation and name.
+type Age<'a> = (Option<&'a Time>, Option<&'a str>);
 
 /// The members of a group by what they are to its Workload.
 #[derive(Debug, Default, PartialEq)]
@@ -65,7 +69,12 @@ fn assign_role<'a>(pods: Vec<&'a Pod>, count: usize, members: &mut Members<'a>) 
 
 /// The first ones are kept: with a finalizer, without a gate, the oldest.
 pub(super) fn sort_active(pods: &mut [&Pod]) {
-    pods.sort_by_key(|pod| (!pod.has_finalizer(), pod.is_gated(), age(pod)));
+    pods.sort_by_key(|pod| active_order(pod));
+}
+
+/// The order of [`sort_active`].
+pub(super) fn active_order(pod: &Pod) -> (bool, bool, Age<'_>) {
+    (!pod.has_finalizer(), pod.is_gated(), age(pod))
 }
 
 /// The last ones are replaced first: those without a finalizer, those that are being deleted, and those that have been inactive the
@@ -77,8 +86,6 @@ fn sort_inactive(pods: &mut [&Pod]) {
 }
 
 /// Orders by creation. Times have a precision of seconds, so that the name decides between equal ones.
-pub(super) fn age(
-    pod: &Pod,
-) -> (Option<&k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>, Option<&str>) {
+pub(super) fn age(pod: &Pod) -> Age<'_> {
     (pod.metadata.creation_timestamp.as_ref(), pod.metadata.name.as_deref())
 }
