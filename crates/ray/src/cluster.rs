@@ -39,6 +39,7 @@ mod start_command;
 mod status;
 mod suspension;
 mod validate;
+mod validate_network_policy;
 mod validate_storage;
 mod worker_pod;
 mod workload_slice;
@@ -53,8 +54,10 @@ pub(crate) use pod_health::is_running_and_ready;
 pub(crate) use ray_env::token_secret;
 pub(crate) use ray_env::{add_token, token_volume};
 pub(crate) use services::{
-    dashboard_port, head_service as head_service_of, named_serve_port, serve_port,
+    dashboard_port, head_service as head_service_of, serve_port, serve_ports as serve_ports_of,
 };
 pub(crate) use spec_hash::recreate_hash;
 pub(crate) use status::{no_cluster_status, same_status};
-pub(crate) use validate::{LONGEST_NAME, check_cluster_spec, check_name};
+pub(crate) use validate::{
+    LONGEST_NAME, check_cluster_spec, check_name, check_no_kubernetes_token,
+};

@@ -9,7 +9,6 @@ use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::check_name,
     cron_schedule::CronSchedule,
     job::check_job_spec,
     json::{name, text},
@@ -60,9 +59,12 @@ fn check<'a>(
 ) -> Result<CheckedCronJob<'a>, String> {
     let spec = from_value::<RayCronJobSpec>(&cron_job["spec"]);
     let spec = spec.map_err(|error| error.to_string())?;
-    check_name("RayCronJob", name(cron_job), LONGEST_NAME)?;
+    // The name is checked by its length only; its RayJobs are refused if they cannot have it.
+    if name(cron_job).chars().count() > LONGEST_NAME {
+        return Err(format!("RayCronJob name should be no more than {LONGEST_NAME} characters"));
+    }
     // The official operator's parser takes a zone from this prefix; `timeZone` is the field for it.
-    if spec.schedule.contains("TZ=") {
+    if spec.schedule.contains("TZ") {
         return Err("cannot use TZ or CRON_TZ in schedule, use timeZone field instead".to_owned());
     }
     let schedule = CronSchedule::parse(&spec.schedule)

@@ -8,7 +8,11 @@ use serde_json::Value;
 
 use crate::security::SecuritySettings;
 
-/// Settings of the operator. The default is that of the official one, release 1.7.
+/// The version of this operator. It must differ from those of official releases and change with `cluster::spec_hash`: hashes of another
+/// version are not compared, so that a change of operators makes no pod and no cluster again.
+const VERSION: &str = "v1.7.0-sluice";
+
+/// Settings of the operator. The default is that of the official one, release 1.7, except for its name.
 #[derive(Clone, Debug)]
 pub struct OperatorSettings {
     /// The version that pods and usage statistics name.
@@ -86,7 +90,7 @@ pub struct RayPodDefaults {
 impl Default for OperatorSettings {
     fn default() -> Self {
         Self {
-            version: "v1.7.0".to_owned(),
+            version: VERSION.to_owned(),
             cluster_domain: "cluster.local".to_owned(),
             gates: RayGates::default(),
             head_cluster_ip_service: false,

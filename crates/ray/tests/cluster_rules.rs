@@ -202,3 +202,20 @@ fn a_worker_that_was_given_up_leaves_its_name() {
     assert_eq!(second[0], first[0], "the head");
     assert_ne!(second[1], first[1], "it would be deleted at once");
 }
+
+#[test]
+fn the_head_of_another_operator_stays() {
+    let mut cluster = cluster_with(&json!([]));
+    cluster["spec"]["upgradeStrategy"] = json!({"type": "Recreate"});
+    let deleted = |version: &str| {
+        let mut head = head_of("u1");
+        head["metadata"]["annotations"] = json!({
+            "ray.io/upgrade-strategy-recreate-hash": "HASHOFANOTHER",
+            "ray.io/kuberay-version": version,
+        });
+        let steps = steps(&cluster, &[head], &[]);
+        steps.iter().any(|step| matches!(step, RayStep::Delete(_)))
+    };
+    assert!(!deleted("v1.7.0"));
+    assert!(deleted(&OperatorSettings::default().version), "a changed spec of an own cluster");
+}

@@ -49,6 +49,22 @@ fn options_are_not_expanded_by_the_shell() {
 }
 
 #[test]
+fn an_entrypoint_that_ends_with_a_line_break_is_one_command() {
+    let script = script(&json!({"entrypoint": "\n python main.py\n"}));
+    assert!(script.contains(" -- python main.py ; fi ;"), "{script}");
+}
+
+#[test]
+fn options_are_written_as_the_official_operator_writes_json() {
+    let of = |spec: Value| script(&spec);
+    let yaml = of(json!({"runtimeEnvYAML": "pip: [\"ray>=2.0\"]\n"}));
+    assert!(yaml.contains(r#"--runtime-env-json "{\"pip\":[\"ray\\u003e=2.0\"]}""#), "{yaml}");
+    assert!(of(json!({"runtimeEnvYAML": "{}"})).contains(r#"--runtime-env-json "{}""#));
+    let none = of(json!({"metadata": {}}));
+    assert!(!none.contains("json"), "{none}");
+}
+
+#[test]
 fn a_submitter_is_not_restarted_in_its_pod_by_default() {
     let template = json!({"spec": {"containers": [{"name": "s", "image": "i"}]}});
     let [_, submitter, _] =

@@ -52,8 +52,12 @@ fn moment() -> Moment {
 
 /// The cluster that a RayService with this image makes, ready, with its head.
 fn cluster(name: &str, image: &str) -> Vec<Value> {
-    let pending = json!({"pendingServiceStatus": {"rayClusterName": name}});
-    let steps = decide(&ray_service(image, &pending), &[], &ServiceMemory::default(), &[]);
+    cluster_of(ray_service(image, &Value::Null), name)
+}
+
+fn cluster_of(mut service: Value, name: &str) -> Vec<Value> {
+    service["status"] = json!({"pendingServiceStatus": {"rayClusterName": name}});
+    let steps = decide(&service, &[], &ServiceMemory::default(), &[]);
     let [RayStep::Create(cluster)] = steps.as_slice() else { unreachable!("{steps:?}") };
     let mut cluster = cluster.clone();
     cluster["metadata"]["uid"] = json!(format!("uid of {name}"));
@@ -333,4 +337,100 @@ fn a_service_whose_pods_are_gone_is_not_ready() {
     let (_, ends) = pass(&service, &children, &ServiceMemory::default(), head("RUNNING"));
     let status = status(&ends).expect("a status");
     assert_eq!(status["conditions"][0]["reason"], "ZeroServeEndpoints");
+}
+
+/// The clusters that a pass makes.
+fn new_clusters(orders: &[RayStep]) -> usize {
+    let is_new =
+        |step: &&RayStep| matches!(step, RayStep::Create(it) if it["kind"] == "RayCluster");
+    orders.iter().filter(is_new).count()
+}
+
+#[test]
+fn the_cluster_of_another_operator_is_taken_over_as_it_is() {
+    let service = ray_service("ray:1", &active("rs-a"));
+    let mut children = cluster("rs-a", "ray:1");
+    let annotations = &mut children[0]["metadata"]["annotations"];
+    annotations["ray.io/kuberay-version"] = json!("v1.7.0");
+    annotations["ray.io/hash-without-replicas-and-workers-to-delete"] = json!("HASHOFANOTHER");
+    let (orders, ends) = pass(&service, &children, &ServiceMemory::default(), head("RUNNING"));
+    assert_eq!(new_clusters(&orders), 0);
+    let is_deletion = |step: &RayStep| matches!(step, RayStep::Delete(_));
+    assert!(!orders.iter().any(is_deletion), "{orders:?}");
+    if let Some(status) = status(&ends) {
+        assert_eq!(status["pendingServiceStatus"]["rayClusterName"], Value::Null);
+    }
+    let refreshed = orders.iter().find_map(|step| match step {
+        RayStep::Patch { target, patch } if target.kind == "RayCluster" => Some(patch),
+        _ => None,
+    });
+    let annotations = &refreshed.expect("a patch")["metadata"]["annotations"];
+    assert_eq!(annotations["ray.io/kuberay-version"], OperatorSettings::default().version);
+    assert_ne!(OperatorSettings::default().version, "v1.7.0", "the name of an official release");
+}
+
+#[test]
+fn an_upgrade_of_another_operator_goes_on_with_its_clusters() {
+    let mut state = active("rs-a");
+    state["pendingServiceStatus"] = json!({"rayClusterName": "rs-b"});
+    state["conditions"][1]["status"] = json!("True");
+    let service = ray_service("ray:2", &state);
+    let mut children = cluster("rs-a", "ray:1");
+    children.extend(cluster("rs-b", "ray:2"));
+    for child in children.iter_mut().filter(|it| it["kind"] == "RayCluster") {
+        let annotations = &mut child["metadata"]["annotations"];
+        annotations["ray.io/kuberay-version"] = json!("v1.7.0");
+        annotations["ray.io/hash-without-replicas-and-workers-to-delete"] = json!("HASHOFANOTHER");
+    }
+    let (orders, _) = pass(&service, &children, &ServiceMemory::default(), head("RUNNING"));
+    assert_eq!(new_clusters(&orders), 0);
+    let patched: Vec<&str> = orders
+        .iter()
+        .filter_map(|step| match step {
+            RayStep::Patch { target, .. } if target.kind == "RayCluster" => Some(&*target.name),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(patched, ["rs-b"], "the active one keeps its spec");
+}
+
+#[test]
+fn all_ports_of_the_head_for_serve_are_in_its_service() {
+    let ports = |ports: Value, given: Value| {
+        let mut service = ray_service("ray:1", &active("rs-a"));
+        service["spec"]["serveService"] = given;
+        let container = "/spec/rayClusterConfig/headGroupSpec/template/spec/containers/0";
+        service.pointer_mut(container).expect("a container")["ports"] = ports.clone();
+        let children = cluster_of(service.clone(), "rs-a");
+        let (orders, _) = pass(&service, &children, &ServiceMemory::default(), head("RUNNING"));
+        orders.into_iter().find_map(|step| match step {
+            RayStep::Create(it) if it["metadata"]["name"] == "rs-serve-svc" => {
+                let ports = it["spec"]["ports"].as_array().cloned().unwrap_or_default();
+                Some(ports.iter().map(|port| port["port"].clone()).collect::<Vec<_>>())
+            }
+            _ => None,
+        })
+    };
+    let named = |name: &str, number: u16| json!({"name": name, "containerPort": number});
+    let two = json!([named("serve", 8000), named("serve-grpc", 9000), named("dashboard", 8265)]);
+    assert_eq!(ports(two, Value::Null), Some(vec![json!(8000), json!(9000)]));
+    // A port of the given Service counts only if the head has none.
+    let given = json!({"spec": {"ports": [{"name": "serve", "port": 80}]}});
+    assert_eq!(ports(Value::Null, given.clone()), Some(vec![json!(8000)]));
+    assert_eq!(ports(json!([named("dashboard", 8265)]), given), Some(vec![json!(80)]));
+}
+
+#[test]
+fn an_unknown_type_of_upgrade_and_a_token_of_kubernetes_are_refused() {
+    let refused = |part: Value| {
+        let mut service = ray_service("ray:1", &Value::Null);
+        json_patch::merge(&mut service["spec"], &part);
+        let spec = serde_json::from_value(service["spec"].clone()).expect("a spec decodes");
+        service::check_service(&service, &spec, &OperatorSettings::default()).is_err()
+    };
+    assert!(refused(json!({"upgradeStrategy": {"type": ""}})));
+    assert!(!refused(json!({"upgradeStrategy": {}})));
+    let options = json!({"mode": "token", "enableK8sTokenAuth": true});
+    let config = json!({"rayVersion": "2.55.0", "authOptions": options});
+    assert!(refused(json!({"rayClusterConfig": config})));
 }

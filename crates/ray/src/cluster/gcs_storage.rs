@@ -16,6 +16,9 @@ use crate::{
 /// The name of the volume in the head.
 pub(crate) const VOLUME: &str = "gcs-storage";
 
+/// Where the head mounts it.
+pub(crate) const PATH: &str = "/data/gcs";
+
 fn storage(context: &ClusterContext<'_>) -> Option<GcsStorage> {
     let options = context.spec.gcs_fault_tolerance_options.as_ref();
     let options = options.filter(|_| context.has_embedded_storage())?;
@@ -35,7 +38,7 @@ pub(crate) fn mount(context: &ClusterContext<'_>, spec: &mut Value) {
     let claim = claim_name(context, &storage);
     list(spec, "volumes")
         .push(json!({"name": VOLUME, "persistentVolumeClaim": {"claimName": claim}}));
-    let mut mount = json!({"name": VOLUME, "mountPath": "/data/gcs"});
+    let mut mount = json!({"name": VOLUME, "mountPath": PATH});
     if !storage.sub_path.is_empty() {
         mount["subPath"] = json!(storage.sub_path);
     }

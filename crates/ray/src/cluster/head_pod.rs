@@ -9,7 +9,7 @@ use super::{
     autoscaler,
     context::ClusterContext,
     gcs_storage,
-    pod_metadata::{PodIdentity, pod_metadata, pod_name},
+    pod_metadata::{PodIdentity, keeps_command, pod_metadata, pod_name},
     ray_container::{self, set_default},
     ray_env::{add_token, append_head_address, token_volume},
     spec_hash::recreate_hash,
@@ -17,7 +17,7 @@ use super::{
     workload_slice,
 };
 use crate::{
-    json::{annotation, field, list, list_if_any, name, object},
+    json::{field, list, list_if_any, name, object},
     names,
 };
 
@@ -40,15 +40,11 @@ pub(crate) fn head_pod(context: &ClusterContext<'_>) -> Value {
         let known: Vec<String> = context.heads().map(|pod| name(pod).to_owned()).collect();
         metadata["name"] = json!(pod_name(context, &metadata, "head", &known));
     }
-    json!({
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": metadata,
-        "spec": pod_spec(context),
-    })
+    let spec = pod_spec(context, keeps_command(&metadata));
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
 }
 
-fn pod_spec(context: &ClusterContext<'_>) -> Value {
+fn pod_spec(context: &ClusterContext<'_>, keeps_command: bool) -> Value {
     let group = &context.spec.head_group_spec;
     let mut spec = group.template["spec"].clone();
     // As recorded: of a head only the init containers have these variables.
@@ -66,6 +62,7 @@ fn pod_spec(context: &ClusterContext<'_>) -> Value {
         params: &group.ray_start_params,
         resources: &group.resources,
         labels: &group.labels,
+        keeps_command,
     };
     if context.is_autoscaling() {
         set_default(&mut spec, "serviceAccountName", json!(service_account_name(context)));
@@ -96,10 +93,6 @@ fn annotate(context: &ClusterContext<'_>, metadata: &mut Value) {
     // Clusters share a Redis, and tell their keys apart by a prefix; a volume has one cluster.
     if context.is_fault_tolerant() && !context.has_embedded_storage() {
         set(names::STORAGE_NAMESPACE, context.storage_namespace());
-    }
-    if !annotation(context.cluster, names::OVERWRITE_COMMAND).is_empty() {
-        let value = annotation(context.cluster, names::OVERWRITE_COMMAND);
-        set(names::OVERWRITE_COMMAND, value.to_owned());
     }
     set(names::RECREATE_HASH, recreate_hash(&context.cluster["spec"]));
     set(names::OPERATOR_VERSION, context.settings.version.clone());

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::context::{ClusterContext, Origin, label_value, letters};
 use crate::{
-    json::{text, texts},
+    json::{annotation, text, texts},
     names,
     settings::RayPodDefaults,
 };
@@ -47,8 +47,16 @@ pub(crate) fn pod_metadata(
     for (key, value) in reserved_labels(context, identity) {
         labels.insert(key.to_owned(), value);
     }
+    if context.origin() == Origin::Service {
+        // The head serves only after its proxy was seen healthy.
+        let serves = identity.node_type == "worker";
+        labels.insert(names::SERVE_LABEL.to_owned(), serves.to_string());
+    }
     let mut annotations = defaults.annotations.clone();
     annotations.extend(texts(&given["annotations"]));
+    if annotation(context.cluster, names::OVERWRITE_COMMAND).eq_ignore_ascii_case("true") {
+        annotations.insert(names::OVERWRITE_COMMAND.to_owned(), "true".to_owned());
+    }
     let mut metadata = json!({
         "generateName": generate_name(&identity.prefix, identity.node_type),
         "namespace": context.namespace(),
@@ -59,6 +67,11 @@ pub(crate) fn pod_metadata(
         metadata["annotations"] = json!(annotations);
     }
     metadata
+}
+
+/// Whether the annotation of the cluster, or of a template, leaves the command of its container as it is.
+pub(crate) fn keeps_command(metadata: &Value) -> bool {
+    text(&metadata["annotations"][names::OVERWRITE_COMMAND]).eq_ignore_ascii_case("true")
 }
 
 /// The name of a pod: what `generateName` says, and characters that follow from the cluster and from the place of the pod in it.
@@ -92,17 +105,12 @@ fn generate_name(prefix: &str, node_type: &str) -> String {
 
 fn base_labels(context: &ClusterContext<'_>, identity: &PodIdentity<'_>) -> Vec<(String, String)> {
     let identifier = label_value(&format!("{}-{}", context.name(), identity.node_type));
-    let mut labels = vec![
+    let labels = [
         (names::IS_RAY_NODE_LABEL, "yes".to_owned()),
         (names::IDENTIFIER_LABEL, identifier),
         (names::APP_NAME_LABEL, names::APPLICATION.to_owned()),
         (names::CREATED_BY_LABEL, names::CREATED_BY.to_owned()),
     ];
-    if context.origin() == Origin::Service {
-        // The head serves only after its proxy was seen healthy.
-        let serves = identity.node_type == "worker";
-        labels.push((names::SERVE_LABEL, serves.to_string()));
-    }
     labels.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 

@@ -7,7 +7,10 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::context::{ClusterContext, Origin};
-use crate::json::object;
+use crate::json::{named, object};
+
+/// Where Serve listens by default.
+const DEFAULT_SERVE_PORT: u64 = 8000;
 
 /// The first version with one health endpoint for everything.
 const ONE_ENDPOINT_SINCE: (u64, u64, u64) = (2, 53, 0);
@@ -23,16 +26,19 @@ pub(crate) fn add_probes(
         return;
     }
     let serves = !is_head && context.origin() == Origin::Service;
+    let serve_port = named(&container["ports"], "serve")
+        .and_then(|port| port["containerPort"].as_u64())
+        .unwrap_or(DEFAULT_SERVE_PORT);
     let container = object(container);
     let timeout = if is_head { 5 } else { 2 };
     let is_unset = |value: Option<&Value>| value.is_none_or(Value::is_null);
     // A probe of the template is taken as a whole, no field of it is completed.
     if is_unset(container.get("livenessProbe")) {
-        let check = health_check(context, is_head, params, false);
+        let check = health_check(context, is_head, params, None);
         container.insert("livenessProbe".into(), probe(check, 30, timeout, 120));
     }
     if is_unset(container.get("readinessProbe")) {
-        let check = health_check(context, is_head, params, serves);
+        let check = health_check(context, is_head, params, serves.then_some(serve_port));
         let failures = if serves { 1 } else { 10 };
         container.insert("readinessProbe".into(), probe(check, 10, timeout, failures));
     }
@@ -56,37 +62,44 @@ fn health_check(
     context: &ClusterContext<'_>,
     is_head: bool,
     params: &BTreeMap<String, String>,
-    serves: bool,
+    serve_port: Option<u64>,
 ) -> Value {
-    let port = |name: &str, default: u16| {
+    let port = |name: &str, default: u64| {
         params.get(name).and_then(|port| port.parse().ok()).unwrap_or(default)
     };
     let agent = port("dashboard-agent-listen-port", 52365);
     let has_one = version(&context.spec.ray_version).is_some_and(|at| at >= ONE_ENDPOINT_SINCE);
     // As recorded, a worker of a RayService asks the single endpoints also from Ray 2.53 on.
-    if has_one && !serves {
+    if has_one && serve_port.is_none() {
         return json!({"httpGet": {"path": "/api/healthz", "port": agent}});
     }
     let mut commands = vec![ask(2, agent, "api/local_raylet_healthz")];
     if is_head {
         commands.push(ask(10, port("dashboard-port", 8265), "api/gcs_healthz"));
     }
-    if serves {
-        commands.push(ask(10, 8000, "-/healthz"));
+    if let Some(serve_port) = serve_port {
+        commands.push(ask(10, serve_port, "-/healthz"));
     }
     json!({"exec": {"command": ["bash", "-c", commands.join(" && ")]}})
 }
 
-fn ask(timeout: u32, port: u16, path: &str) -> String {
+fn ask(timeout: u32, port: u64, path: &str) -> String {
     format!("wget --tries 1 -T {timeout} -q -O- http://localhost:{port}/{path} | grep success")
 }
 
-/// The three numbers of a version; none for other texts such as `nightly`.
+/// The first three numbers of a version, at least two of which are there: `2.53.0rc1` is 2.53.0. None for other texts such as `nightly`.
 pub(crate) fn version(text: &str) -> Option<(u64, u64, u64)> {
-    let text = text.strip_prefix('v').unwrap_or(text);
-    let numbers = text.split(['-', '+']).next()?;
-    let mut parts = numbers.split('.').map(|part| part.parse().ok());
-    let version =
-        (parts.next()??, parts.next().unwrap_or(Some(0))?, parts.next().unwrap_or(Some(0))?);
-    parts.next().is_none().then_some(version)
+    let text = text.trim();
+    let mut rest = text.strip_prefix('v').unwrap_or(text);
+    let mut numbers = Vec::new();
+    loop {
+        let end = rest.find(|it: char| !it.is_ascii_digit()).unwrap_or(rest.len());
+        let (digits, behind) = rest.split_at(end);
+        let Ok(number) = digits.parse::<u64>() else { break };
+        numbers.push(number);
+        let Some(behind) = behind.strip_prefix('.') else { break };
+        rest = behind;
+    }
+    let number = |index: usize| numbers.get(index).copied();
+    Some((number(0)?, number(1)?, number(2).unwrap_or_default()))
 }

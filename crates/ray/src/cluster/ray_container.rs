@@ -12,10 +12,7 @@ use super::{
     ray_env::{add_common, add_storage},
     start_command::{RayNode, start_command, start_params},
 };
-use crate::{
-    json::{annotation, field, items, list, named, object, text},
-    names,
-};
+use crate::json::{field, items, list, named, object, text};
 
 /// What raises the limit of open files before Ray starts.
 const ULIMIT: &str = "ulimit -n ${RAY_START_ULIMIT_OPEN_FILES:-65536}";
@@ -27,7 +24,10 @@ pub(crate) fn complete(context: &ClusterContext<'_>, node: RayNode<'_>, pod_spec
     };
     let params = start_params(context, node, &container);
     let command = start_command(node.is_head, &params);
-    set_command(context, &command, &mut container);
+    // The container's own command may run the generated one from KUBERAY_GEN_RAY_START_CMD.
+    if !node.keeps_command {
+        set_command(context, &command, &mut container);
+    }
     if node.is_head {
         add_storage(context, node.params, &mut container);
     }
@@ -42,10 +42,6 @@ pub(crate) fn complete(context: &ClusterContext<'_>, node: RayNode<'_>, pod_spec
 
 /// Starts Ray after the command of the template, if that does not start it itself.
 fn set_command(context: &ClusterContext<'_>, start: &str, container: &mut Value) {
-    // The container's own command may run the generated one from KUBERAY_GEN_RAY_START_CMD.
-    if annotation(context.cluster, names::OVERWRITE_COMMAND).eq_ignore_ascii_case("true") {
-        return;
-    }
     let words = ["command", "args"].into_iter().flat_map(|list| items(&container[list]));
     let given: String = words.map(|word| format!(" {} ", text(word))).collect();
     if given.contains("ray start") {

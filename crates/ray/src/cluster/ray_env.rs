@@ -1,13 +1,16 @@
 //! Variables of Ray's containers.
 //!
-//! A variable of the spec wins, but for the two addresses of the head, which are always appended.
+//! A variable of the spec wins, but for the addresses of the head and what a node is, which are always appended.
 //! Source: docs/reference/ray.md §3 "Ray container".
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::context::{ClusterContext, Origin, object_name};
+use super::{
+    context::{ClusterContext, Origin, object_name},
+    gcs_storage,
+};
 use crate::{
     json::list,
     v1::{AuthOptions, RedisCredential},
@@ -55,19 +58,24 @@ pub(crate) fn add_common(
     } else {
         format!("{}:{port}", context.head_address())
     };
-    let mut variables = vec![
+    let identity = [
         from_field("RAY_CLUSTER_NAME", "metadata.labels['ray.io/cluster']"),
         from_field("RAY_CLUSTER_NAMESPACE", "metadata.namespace"),
         from_field("RAY_CLOUD_INSTANCE_ID", "metadata.name"),
         from_field("RAY_NODE_TYPE_NAME", "metadata.labels['ray.io/group']"),
         plain("KUBERAY_GEN_RAY_START_CMD", command),
-        plain("RAY_PORT", port),
-        plain("RAY_ADDRESS", &address),
-        plain("RAY_USAGE_STATS_KUBERAY_IN_USE", "1"),
     ];
-    if is_head {
-        variables.push(plain("RAY_USAGE_STATS_EXTRA_TAGS", &usage_tags(context)));
+    // Of two variables of one name the last one counts.
+    list(container, "env").extend(identity);
+    for (name, value) in
+        [("RAY_PORT", port), ("RAY_ADDRESS", &address), ("RAY_USAGE_STATS_KUBERAY_IN_USE", "1")]
+    {
+        add_variable(container, plain(name, value));
     }
+    if is_head {
+        list(container, "env").push(plain("RAY_USAGE_STATS_EXTRA_TAGS", &usage_tags(context)));
+    }
+    let mut variables = Vec::new();
     variables.push(plain("RAY_DASHBOARD_ENABLE_K8S_DISK_USAGE", "1"));
     if context.origin() == Origin::Service {
         variables.push(plain("RAY_timeout_ms_task_wait_for_death_info", "0"));
@@ -103,7 +111,7 @@ pub(crate) fn add_storage(
     }
     if context.has_embedded_storage() {
         add_variable(container, plain("RAY_gcs_storage", "rocksdb"));
-        add_variable(container, plain("RAY_gcs_storage_path", "/data/gcs"));
+        add_variable(container, plain("RAY_gcs_storage_path", gcs_storage::PATH));
         return;
     }
     if let Some(options) = &context.spec.gcs_fault_tolerance_options {

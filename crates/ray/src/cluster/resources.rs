@@ -7,10 +7,8 @@ use std::collections::BTreeMap;
 use crds::quantity::{Format, Quantity};
 use serde_json::Value;
 
-use crate::{
-    json::items,
-    v1::{RayClusterSpec, WorkerGroupSpec},
-};
+use super::groups::{desired_replicas, hosts};
+use crate::{json::items, v1::RayClusterSpec};
 
 /// A quantity as text or number; none if it is neither.
 pub(crate) fn quantity(value: &Value) -> Option<Quantity> {
@@ -18,6 +16,17 @@ pub(crate) fn quantity(value: &Value) -> Option<Quantity> {
         return None;
     }
     serde_json::from_value(value.clone()).ok()
+}
+
+/// Whether a resource is a GPU of any vendor, or a part of one: `nvidia.com/mig-1g.5gb`.
+pub(crate) fn is_gpu(resource: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    let parts = resource
+        .strip_prefix("nvidia.com/mig-")
+        .and_then(|slice| slice.strip_suffix("gb"))
+        .and_then(|slice| slice.split_once("g."));
+    resource.ends_with("gpu")
+        || parts.is_some_and(|(slices, size)| is_number(slices) && is_number(size))
 }
 
 /// What all pods of a cluster request.
@@ -28,17 +37,21 @@ pub(crate) struct DesiredResources {
     pub(crate) tpu: Quantity,
 }
 
-/// Sums over the head and all groups that are not suspended. Replicas count as written, without the bounds of the group.
+/// Sums over the head and all groups that are not suspended. Replicas count within the bounds of their group, as their pods do.
 pub(crate) fn desired_resources(spec: &RayClusterSpec) -> DesiredResources {
     let mut sums: BTreeMap<String, ResourceSum> = BTreeMap::new();
     add(&mut sums, &spec.head_group_spec.template, 1);
     for group in spec.worker_group_specs.iter().filter(|group| group.suspend != Some(true)) {
-        add(&mut sums, &group.template, written_pods(group));
+        add(
+            &mut sums,
+            &group.template,
+            i128::from(desired_replicas(group)) * i128::from(hosts(group)),
+        );
     }
     let named = |name: &str| sums.get(name).map_or_else(Quantity::default, ResourceSum::quantity);
     let mut gpu = ResourceSum::default();
     // Each vendor has a resource of its own, such as `nvidia.com/gpu` and `amd.com/gpu`.
-    for (_, amount) in sums.iter().filter(|(name, _)| name.ends_with("gpu")) {
+    for (_, amount) in sums.iter().filter(|(name, _)| is_gpu(name)) {
         gpu.add(amount);
     }
     DesiredResources {
@@ -47,10 +60,6 @@ pub(crate) fn desired_resources(spec: &RayClusterSpec) -> DesiredResources {
         gpu: gpu.quantity(),
         tpu: named("google.com/tpu"),
     }
-}
-
-fn written_pods(group: &WorkerGroupSpec) -> i128 {
-    i128::from(group.replicas.unwrap_or_default()) * i128::from(group.num_of_hosts.unwrap_or(1))
 }
 
 /// A sum that keeps the format of its first part.

@@ -9,7 +9,7 @@ use super::{
     failure::Failure,
 };
 use crate::{
-    json::{field, items, label, list, name, named, text, texts},
+    json::{field, items, label, list, name, named, object, text, texts},
     names,
     pass::{OrderOutcome, Pass},
     step::RayStep,
@@ -31,7 +31,7 @@ pub(crate) fn reconcile_services(
     // By labels and not by name, because the spec may name the Service.
     let heads = context.of_kind("Service").filter(|service| is_head_service(context, service));
     match heads.count() {
-        0 => create(context, pass, head_service(context))?,
+        0 => create(context, pass, annotated_head_service(context))?,
         1 => {}
         count => {
             return Err(Failure::plain(format!(
@@ -86,6 +86,17 @@ fn head_labels(context: &ClusterContext<'_>) -> Value {
     })
 }
 
+/// The Service of the head, with the annotations of the cluster for it.
+fn annotated_head_service(context: &ClusterContext<'_>) -> Value {
+    let mut service = head_service(context);
+    let annotations = &context.spec.head_service_annotations;
+    if !annotations.is_empty() {
+        merge(field(field(&mut service, "metadata"), "annotations"), &json!(annotations));
+    }
+    service
+}
+
+/// The Service of the head. Those of a RayJob and a RayService are made of it.
 pub(crate) fn head_service(context: &ClusterContext<'_>) -> Value {
     let group = &context.spec.head_group_spec;
     let labels = head_labels(context);
@@ -96,10 +107,6 @@ pub(crate) fn head_service(context: &ClusterContext<'_>) -> Value {
     // Over those of the spec: the Service is found by these labels and selects the head by them.
     merge(field(field(&mut service, "metadata"), "labels"), &labels);
     merge(field(field(&mut service, "spec"), "selector"), &labels);
-    let annotations = &context.spec.head_service_annotations;
-    if !annotations.is_empty() {
-        merge(field(field(&mut service, "metadata"), "annotations"), &json!(annotations));
-    }
     service
 }
 
@@ -192,9 +199,19 @@ pub(crate) fn serve_port(context: &ClusterContext<'_>) -> i64 {
     ports.into_iter().find(|(name, _)| name == "serve").map_or(8000, |(_, port)| port)
 }
 
-/// The number of the port `serve` of the head's Service. None if the head names ports, and none of them so.
-pub(crate) fn named_serve_port(context: &ClusterContext<'_>) -> Option<i64> {
-    named(&head_ports(context).into(), "serve").and_then(|port| port["port"].as_i64())
+/// The ports of the head that are named `serve` or begin with `serve-`, or the default one. None if the head names ports, and none of them
+/// so.
+pub(crate) fn serve_ports(context: &ClusterContext<'_>) -> Vec<Value> {
+    let is_serve = |port: &Value| {
+        let name = text(&port["name"]);
+        name == "serve" || name.starts_with("serve-")
+    };
+    let mut ports: Vec<Value> = head_ports(context).into_iter().filter(is_serve).collect();
+    for port in &mut ports {
+        // As recorded, only the Service of the head names the protocol.
+        object(port).remove("appProtocol");
+    }
+    ports
 }
 
 fn headless_service(context: &ClusterContext<'_>, name: &str) -> Value {
@@ -224,11 +241,7 @@ fn reconcile_serve_service(
     if annotation != "true" || context.child("Service", &name).is_some() {
         return Ok(());
     }
-    let is_serve = |port: &Value| {
-        let name = text(&port["name"]);
-        name == "serve" || name.starts_with("serve-")
-    };
-    let mut ports: Vec<Value> = head_ports(context).into_iter().filter(is_serve).collect();
+    let ports = serve_ports(context);
     if ports.is_empty() {
         let message = format!(
             "RayCluster {} asks for a serve service, but its head has no port that is named serve or begins with serve-",
@@ -236,10 +249,6 @@ fn reconcile_serve_service(
         );
         pass.warning("FailedToCreateService", message);
         return Ok(());
-    }
-    for port in &mut ports {
-        // As recorded, only the Service of the head names the protocol.
-        crate::json::object(port).remove("appProtocol");
     }
     let selector = json!({names::CLUSTER_LABEL: context.name()});
     let mut service = service(context, &name, &json!({"ports": ports, "selector": selector}));

@@ -4,14 +4,20 @@
 
 use std::collections::BTreeMap;
 
+use crds::quantity::Quantity;
 use serde_json::{Map, Value, json};
 
-use super::{context::ClusterContext, resources::quantity};
+use super::{
+    context::ClusterContext,
+    resources::{is_gpu, quantity},
+};
 
 /// Parameters that are written out although they are false.
 const WRITTEN_IF_FALSE: &[&str] = &["log-color", "include-dashboard", "include-log-monitor"];
 
-/// Resources of containers that Ray counts under a name of its own.
+const NANOS_PER_UNIT: i128 = 1_000_000_000;
+
+/// Resources of containers that Ray counts under a name of its own, in the order of their names: a pod counts the first one.
 const ACCELERATORS: &[(&str, &str)] =
     &[("aws.amazon.com/neuroncore", "neuron_cores"), ("google.com/tpu", "TPU")];
 
@@ -22,10 +28,12 @@ pub(crate) struct RayNode<'a> {
     pub(crate) is_head: bool,
     /// Parameters of `ray start` from the spec.
     pub(crate) params: &'a BTreeMap<String, String>,
-    /// Resources from the spec, in place of those of the container.
+    /// Resources from the spec, which precede those of the container.
     pub(crate) resources: &'a BTreeMap<String, String>,
     /// Labels of the Ray node.
     pub(crate) labels: &'a BTreeMap<String, String>,
+    /// Whether the command of the template stays as it is.
+    pub(crate) keeps_command: bool,
 }
 
 /// The parameters of `ray start`, with defaults.
@@ -35,15 +43,15 @@ pub(crate) fn start_params(
     container: &Value,
 ) -> BTreeMap<String, String> {
     let mut params = node.params.clone();
+    if node.is_head && context.is_autoscaling() {
+        // The autoscaler is the sidecar, so the head starts none of its own.
+        params.insert("no-monitor".to_owned(), "true".to_owned());
+    }
     let mut default = |name: &str, value: String| {
         params.entry(name.to_owned()).or_insert(value);
     };
     if node.is_head {
         default("dashboard-host", "0.0.0.0".to_owned());
-        if context.is_autoscaling() {
-            // The autoscaler is the sidecar, so the head starts none of its own.
-            default("no-monitor", "true".to_owned());
-        }
         for (name, value) in redis_params(context) {
             default(name, value.to_owned());
         }
@@ -57,15 +65,14 @@ pub(crate) fn start_params(
             node.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
         default("labels", labels.join(","));
     }
-    if node.resources.is_empty() {
-        for (name, value) in container_resources(container) {
-            default(name, value);
-        }
-    } else {
-        for (name, value) in given_resources(node.resources) {
-            default(name, value);
-        }
+    // The field of the spec first; what it leaves open comes from the container.
+    for (name, value) in given_resources(node.resources) {
+        default(name, value);
     }
+    for (name, value) in container_amounts(container) {
+        default(name, value);
+    }
+    add_accelerators(&container["resources"]["limits"], &mut params);
     // Ray must stay in the foreground of its container.
     params.insert("block".to_owned(), "true".to_owned());
     params
@@ -80,28 +87,49 @@ fn redis_params(context: &ClusterContext<'_>) -> Vec<(&'static str, &'static str
     username.into_iter().chain(password.map(|_| ("redis-password", "$REDIS_PASSWORD"))).collect()
 }
 
-/// What Ray counts, from the limits of its container; CPUs also from the requests.
-fn container_resources(container: &Value) -> Vec<(&'static str, String)> {
-    let limits = &container["resources"]["limits"];
-    let requests = &container["resources"]["requests"];
-    let mut found = Vec::new();
-    let cpu = quantity(&limits["cpu"]).or_else(|| quantity(&requests["cpu"]));
-    found.extend(cpu.map(|cpu| ("num-cpus", cpu.units().to_string())));
-    let memory = quantity(&limits["memory"]);
-    found.extend(memory.map(|memory| ("memory", memory.units().to_string())));
-    let entries = || limits.as_object().into_iter().flatten();
-    let gpu = entries().find(|(name, _)| name.ends_with("gpu"));
-    let gpu = gpu.and_then(|(_, amount)| quantity(amount)).filter(|amount| !amount.is_zero());
-    found.extend(gpu.map(|gpu| ("num-gpus", gpu.units().to_string())));
-    let accelerators: Map<String, Value> = ACCELERATORS
-        .iter()
-        .filter_map(|(resource, name)| {
-            let amount = quantity(&limits[*resource]).filter(|amount| !amount.is_zero())?;
-            Some(((*name).to_owned(), json!(amount.units())))
-        })
-        .collect();
-    found.extend(custom_resources(accelerators));
+/// CPUs and memory, from the limits of the container; CPUs also from the requests.
+fn container_amounts(container: &Value) -> Vec<(&'static str, String)> {
+    let amount = |list: &str, name: &str| counted(&container["resources"][list][name]);
+    let cpu = amount("limits", "cpu").or_else(|| amount("requests", "cpu"));
+    let memory = amount("limits", "memory");
+    let found = cpu.map(|cpu| ("num-cpus", cpu)).into_iter();
     found
+        .chain(memory.map(|memory| ("memory", memory)))
+        .map(|(name, it)| (name, it.to_string()))
+        .collect()
+}
+
+/// The whole units of an amount, if there is one and it is more than nothing.
+fn counted(amount: &Value) -> Option<i64> {
+    quantity(amount).filter(|amount| !amount.is_zero()).map(|amount| amount.units())
+}
+
+/// Adds GPUs and the first accelerator that Ray counts under a name of its own.
+fn add_accelerators(limits: &Value, params: &mut BTreeMap<String, String>) {
+    let given = params.get("resources").map(|text| custom_resources_of(text));
+    // As the official operator: with resources that cannot be read nothing is added to them, and no GPUs either.
+    let Some(mut custom) = given.unwrap_or_else(|| Some(Map::new())) else {
+        return;
+    };
+    let gpus = limits.as_object().into_iter().flatten();
+    let gpus = gpus.filter(|(name, _)| is_gpu(name)).find_map(|(_, amount)| counted(amount));
+    if let Some(gpus) = gpus {
+        params.entry("num-gpus".to_owned()).or_insert_with(|| gpus.to_string());
+    }
+    if ACCELERATORS.iter().any(|(_, name)| custom.contains_key(*name)) {
+        return;
+    }
+    let first =
+        ACCELERATORS.iter().find_map(|(resource, name)| Some((name, counted(&limits[*resource])?)));
+    if let Some((name, amount)) = first {
+        custom.insert((*name).to_owned(), json!(amount));
+        params.insert("resources".to_owned(), quoted(custom));
+    }
+}
+
+/// The custom resources of a parameter; none if the text is not a JSON object.
+fn custom_resources_of(text: &str) -> Option<Map<String, Value>> {
+    serde_json::from_str(text.trim_matches(['\'', '"', '`', ' '])).ok()
 }
 
 /// What Ray counts, from the field `resources` of a group.
@@ -113,20 +141,30 @@ fn given_resources(resources: &BTreeMap<String, String>) -> Vec<(&'static str, S
         match name.to_ascii_lowercase().as_str() {
             "cpu" => found.push(("num-cpus", amount.units().to_string())),
             "memory" => found.push(("memory", amount.units().to_string())),
-            "gpu" => found.push(("num-gpus", amount.units().to_string())),
+            name if is_gpu(name) => found.push(("num-gpus", amount.units().to_string())),
             _ => {
-                custom.insert(name.clone(), json!(amount.units()));
+                custom.insert(name.clone(), fractional(&amount));
             }
         }
     }
-    found.extend(custom_resources(custom));
+    if !custom.is_empty() {
+        found.push(("resources", quoted(custom)));
+    }
     found
 }
 
-fn custom_resources(resources: Map<String, Value>) -> Option<(&'static str, String)> {
-    let text = Value::Object(resources);
-    let is_empty = text.as_object().is_none_or(Map::is_empty);
-    (!is_empty).then(|| ("resources", format!("'{text}'")))
+/// A number of a custom resource, which may be a part of one.
+#[expect(clippy::cast_precision_loss, reason = "Ray counts custom resources in floating point")]
+fn fractional(amount: &Quantity) -> Value {
+    match amount.nanos() % NANOS_PER_UNIT {
+        0 => json!(amount.units()),
+        _ => json!(amount.nanos() as f64 / NANOS_PER_UNIT as f64),
+    }
+}
+
+/// As an argument of the shell.
+fn quoted(resources: Map<String, Value>) -> String {
+    format!("'{}'", Value::Object(resources))
 }
 
 /// `ray start` with parameters in the order of their names.

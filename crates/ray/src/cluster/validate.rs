@@ -13,6 +13,7 @@ use super::{
     context::{ClusterContext, Moment, Origin},
     groups::MOST_PODS_PER_PASS,
     probes::version,
+    validate_network_policy::check_network_policy,
     validate_storage::check_storage,
 };
 use crate::{
@@ -201,7 +202,7 @@ fn check_autoscaler(context: &ClusterContext<'_>) -> Checked {
             "environment variable {AUTOSCALER_V2} cannot be set to 'true' when enableInTreeAutoscaling is false. Please set enableInTreeAutoscaling: true to use autoscaler v2"
         ));
     }
-    if options.version.is_some() && by_variable.is_some() {
+    if context.is_autoscaling() && options.version.is_some() && by_variable.is_some() {
         return Err(format!(
             "both .spec.autoscalerOptions.version and head Pod env var {AUTOSCALER_V2} are set, please only use the former"
         ));
@@ -255,17 +256,26 @@ fn check_scaled(context: &ClusterContext<'_>, group: &WorkerGroupSpec) -> Checke
     if group.priority.is_none_or(|priority| priority == 0) {
         return Ok(());
     }
-    if !is_v2 {
-        return Err(not_v2("priority"));
-    }
     let present = &context.spec.ray_version;
-    // A version without numbers, such as `nightly`, counts as new enough.
-    if version(present).is_some_and(|at| at < (2, 56, 0)) {
+    // A version without numbers, such as `nightly`, is refused like an old one, as in the official operator.
+    if version(present).is_none_or(|at| at < (2, 56, 0)) {
         return Err(format!(
             "worker group {name}: priority is set, but minimum Ray version is 2.56.0, got {present}"
         ));
     }
+    if !is_v2 {
+        return Err(not_v2("priority"));
+    }
     Ok(())
+}
+
+/// Pods of a submitter and of Serve have no token of Kubernetes, so objects that make clusters cannot use one.
+pub(crate) fn check_no_kubernetes_token(kind: &str, spec: &RayClusterSpec) -> Checked {
+    let options = spec.auth_options.as_ref();
+    match options.is_some_and(|options| options.enable_k8s_token_auth == Some(true)) {
+        true => Err(format!("authOptions.enableK8sTokenAuth is not supported by a {kind}")),
+        false => Ok(()),
+    }
 }
 
 fn check_token(context: &ClusterContext<'_>) -> Checked {
@@ -292,16 +302,19 @@ fn check_token(context: &ClusterContext<'_>) -> Checked {
             "authOptions.mode is 'token' but minimum Ray version is 2.52.0, got {present}"
         ));
     }
-    if by_kubernetes && options.secret_name.as_ref().is_some_and(|name| !name.is_empty()) {
+    if !by_kubernetes {
+        return Ok(());
+    }
+    if at < (2, 55, 0) {
+        return Err(format!(
+            "authOptions.enableK8sTokenAuth is enabled but minimum Ray version is 2.55.0, got {present}"
+        ));
+    }
+    if options.secret_name.as_ref().is_some_and(|name| !name.is_empty()) {
         return Err(
             "authOptions.enableK8sTokenAuth is enabled and authOptions.secretName is also set"
                 .to_owned(),
         );
-    }
-    if by_kubernetes && at < (2, 55, 0) {
-        return Err(format!(
-            "authOptions.enableK8sTokenAuth is enabled but minimum Ray version is 2.55.0, got {present}"
-        ));
     }
     Ok(())
 }
@@ -309,8 +322,8 @@ fn check_token(context: &ClusterContext<'_>) -> Checked {
 /// Fields behind gates.
 fn check_gates(context: &ClusterContext<'_>) -> Checked {
     let (spec, gates) = (context.spec, context.settings.gates);
-    if spec.tls_options.as_ref().is_some_and(|options| options.enabled == Some(true)) && !gates.mtls
-    {
+    // Also where they are not enabled, as in the official operator.
+    if spec.tls_options.is_some() && !gates.mtls {
         return Err(
             "spec.tlsOptions requires the RayClusterMTLS feature gate to be enabled".to_owned()
         );
@@ -319,23 +332,21 @@ fn check_gates(context: &ClusterContext<'_>) -> Checked {
         if !gates.history_server {
             return Err("RayClusterHistoryServer feature gate is not enabled".to_owned());
         }
-        let collector = options.collector_options.clone().unwrap_or_default();
-        check_collector(&collector.env.into())?;
-    }
-    let Some(policy) = &spec.network_policy else { return Ok(()) };
-    if !gates.network_policy {
-        return Err("RayClusterNetworkPolicy feature gate is not enabled".to_owned());
-    }
-    for group in items(&policy["workerGroups"]) {
-        let wanted = text(&group["groupName"]);
-        // A misspelt name would leave the group with the rules of all workers.
-        if !spec.worker_group_specs.iter().any(|group| group.group_name == wanted) {
-            return Err(format!(
-                "networkPolicy.workerGroups[{wanted:?}] does not match any group name in workerGroupSpecs"
-            ));
+        let Some(collector) = &options.collector_options else {
+            return Err("historyServerOptions.collectorOptions is required".to_owned());
+        };
+        if collector.image.as_ref().is_none_or(String::is_empty) {
+            return Err("historyServerOptions.collectorOptions.image is required".to_owned());
         }
+        check_collector(&collector.env.clone().into())?;
     }
-    Ok(())
+    match &spec.network_policy {
+        Some(_) if !gates.network_policy => {
+            Err("RayClusterNetworkPolicy feature gate is not enabled".to_owned())
+        }
+        Some(policy) => check_network_policy(spec, policy),
+        None => Ok(()),
+    }
 }
 
 /// The collector cannot store anything without these variables.
@@ -354,7 +365,7 @@ fn check_collector(env: &Value) -> Checked {
 }
 
 fn check_upgrade(context: &ClusterContext<'_>) -> Checked {
-    if context.spec.upgrade_strategy.is_none() {
+    if context.spec.upgrade_strategy.as_ref().is_none_or(|it| it.r#type.is_none()) {
         return Ok(());
     }
     let maker = match context.origin() {

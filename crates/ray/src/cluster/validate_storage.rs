@@ -2,9 +2,11 @@
 //!
 //! Source: docs/reference/ray.md §5 "Controller-side rules", §7.
 
+use serde_json::Value;
+
 use super::{context::ClusterContext, gcs_storage};
 use crate::{
-    json::{annotation, named},
+    json::{annotation, items, named},
     names,
     v1::GcsFaultToleranceOptions,
 };
@@ -30,9 +32,6 @@ pub(crate) fn check_storage(context: &ClusterContext<'_>) -> Result<(), String> 
         return Err("cannot set redis username in rayStartParams or environment variables - use GcsFaultToleranceOptions.RedisUsername instead".to_owned());
     }
     let Some(options) = options else { return Ok(()) };
-    if context.has_embedded_storage() {
-        return check_embedded(context, options);
-    }
     if has_param("redis-password") {
         return Err("cannot set `redis-password` in rayStartParams when GcsFaultToleranceOptions is enabled - use GcsFaultToleranceOptions.RedisPassword instead".to_owned());
     }
@@ -51,7 +50,14 @@ pub(crate) fn check_storage(context: &ClusterContext<'_>) -> Result<(), String> 
             names::STORAGE_NAMESPACE
         ));
     }
-    Ok(())
+    if context.has_embedded_storage() {
+        return check_embedded(context, options);
+    }
+    // It would be ignored, and the state lost that its user takes for stored.
+    match options.storage {
+        Some(_) => Err("GcsFaultToleranceOptions.Storage needs the backend 'rocksdb'".to_owned()),
+        None => Ok(()),
+    }
 }
 
 fn check_embedded(
@@ -73,12 +79,29 @@ fn check_embedded(
             ));
         }
     }
+    let storage = options.storage.clone().unwrap_or_default();
+    let is_described = storage.size.is_some()
+        || storage.storage_class_name.is_some()
+        || !storage.access_modes.is_empty();
+    if !storage.claim_name.is_empty() && is_described {
+        return Err("GcsFaultToleranceOptions.Storage.ClaimName names a claim that exists, so size, storageClassName and accessModes must not be set".to_owned());
+    }
     let variables = ["RAY_gcs_storage", "RAY_gcs_storage_path"];
     if variables.iter().any(|name| context.head_variable(name).is_some()) {
         return Err("cannot set `RAY_gcs_storage` or `RAY_gcs_storage_path` env var in head Pod when the embedded GCS FT backend is used - these are managed by KubeRay".to_owned());
     }
-    let volumes = &context.spec.head_group_spec.template["spec"]["volumes"];
-    if named(volumes, gcs_storage::VOLUME).is_some() {
+    let pod = &context.spec.head_group_spec.template["spec"];
+    let is_reserved = |mount: &Value| {
+        mount["name"] == gcs_storage::VOLUME || mount["mountPath"] == gcs_storage::PATH
+    };
+    if items(&pod["containers"][0]["volumeMounts"]).iter().any(is_reserved) {
+        return Err(format!(
+            "the head container must mount nothing that is named {:?} or mounted at {}: the operator mounts the storage there",
+            gcs_storage::VOLUME,
+            gcs_storage::PATH
+        ));
+    }
+    if named(&pod["volumes"], gcs_storage::VOLUME).is_some() {
         return Err(format!(
             "cannot set a volume named {:?} in the head Pod when the embedded GCS FT backend is used - it is managed by KubeRay",
             gcs_storage::VOLUME

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{
     context::ClusterContext,
     head_pod::set_restart_policy,
-    pod_metadata::{PodIdentity, pod_metadata, pod_name},
+    pod_metadata::{PodIdentity, keeps_command, pod_metadata, pod_name},
     ray_container::{self, shell},
     ray_env::{add_token, append_head_address, token_volume},
     start_command::RayNode,
@@ -52,12 +52,8 @@ pub(crate) fn worker_pod(
     if let Some(name) = worker_name(context, group, place, &metadata) {
         metadata["name"] = json!(name);
     }
-    json!({
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": metadata,
-        "spec": pod_spec(context, group),
-    })
+    let spec = pod_spec(context, group, keeps_command(&metadata));
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
 }
 
 /// The name of a worker, which follows from its place; none without indexes, since pods without them have no place.
@@ -90,7 +86,7 @@ fn worker_name(
     }
 }
 
-fn pod_spec(context: &ClusterContext<'_>, group: &WorkerGroupSpec) -> Value {
+fn pod_spec(context: &ClusterContext<'_>, group: &WorkerGroupSpec, keeps_command: bool) -> Value {
     let mut spec = group.template["spec"].clone();
     if let Some(container) = list(&mut spec, "containers").first_mut() {
         add_token(context, container);
@@ -114,6 +110,7 @@ fn pod_spec(context: &ClusterContext<'_>, group: &WorkerGroupSpec) -> Value {
         params: &group.ray_start_params,
         resources: &group.resources,
         labels: &group.labels,
+        keeps_command,
     };
     ray_container::complete(context, node, &mut spec);
     set_restart_policy(context, &mut spec);

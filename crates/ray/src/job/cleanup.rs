@@ -100,10 +100,11 @@ fn applies(rule: &DeletionRule, status: &AttemptStatus) -> bool {
 }
 
 fn legacy(strategy: &DeletionStrategy, status: &AttemptStatus) -> Option<Removal> {
-    let policy = match status.phase {
-        JobPhase::Failed => strategy.on_failure.as_ref(),
-        _ if status.job_succeeded() => strategy.on_success.as_ref(),
-        _ => None,
+    // By the job and not by the phase: an attempt that fails before its job ends keeps its objects.
+    let policy = if status.job_failed() {
+        strategy.on_failure.as_ref()
+    } else {
+        strategy.on_success.as_ref().filter(|_| status.job_succeeded())
     };
     policy?.policy.as_deref().map(removal)
 }

@@ -43,7 +43,10 @@ pub(super) fn run<'a>(context: &JobContext<'a>, pass: &mut Pass<'a>, status: &mu
         ensure_submitter(context, pass, status, &cluster);
         submitter = SubmitterState::Running;
     }
-    if pass.is_pending() || has_failed(&submitter, status) {
+    if pass.is_pending()
+        || outlives_submitter(context, status, &submitter)
+        || has_failed(&submitter, status)
+    {
         return;
     }
     check_job(context, pass, status, &submitter, &cluster);
@@ -124,7 +127,7 @@ fn check_job(
         HeadJob::Known(info) => {
             status.fields.job_status_check_failure_start_time = None;
             status.take(&info);
-            follow(context, status, submitter);
+            follow(status, submitter);
             if cluster["status"].is_object() {
                 status.cluster = cluster["status"].clone();
             }
@@ -154,17 +157,23 @@ fn note_failure(context: &JobContext<'_>, status: &mut AttemptStatus) {
 }
 
 /// What follows from the state of the job and of its submitter.
-fn follow(context: &JobContext<'_>, status: &mut AttemptStatus, submitter: &SubmitterState) {
+fn follow(status: &mut AttemptStatus, submitter: &SubmitterState) {
     // A submitter that still follows the logs would lose their end with the cluster.
     let is_submitting = matches!(submitter, SubmitterState::Running);
-    if status.job_ended() {
-        if !is_submitting {
-            end_with(status, reasons::APP_FAILED);
-        }
-        return;
+    if status.job_ended() && !is_submitting {
+        end_with(status, reasons::APP_FAILED);
     }
-    let SubmitterState::Finished(Some(finished)) = submitter else { return };
-    if is_over(Some(*finished), SUBMITTER_GRACE, context.now()) {
+}
+
+/// Whether the submitter finished long ago, and the job is not known to have ended. A head that does not answer must not hold this up.
+fn outlives_submitter(
+    context: &JobContext<'_>,
+    status: &mut AttemptStatus,
+    submitter: &SubmitterState,
+) -> bool {
+    let SubmitterState::Finished(Some(finished)) = submitter else { return false };
+    let is_late = !status.job_ended() && is_over(Some(*finished), SUBMITTER_GRACE, context.now());
+    if is_late {
         let message = format!(
             "The RayJob submitter finished at {} but the ray job did not reach terminal state within {}",
             rfc3339(*finished),
@@ -173,6 +182,7 @@ fn follow(context: &JobContext<'_>, status: &mut AttemptStatus, submitter: &Subm
         status.give_up_job();
         status.fail(reasons::GRACE_EXCEEDED, Some(message));
     }
+    is_late
 }
 
 /// Ends an attempt whose job ended. A job that was stopped counts as complete.

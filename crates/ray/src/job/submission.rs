@@ -88,7 +88,8 @@ fn script(attempt: &JobAttempt<'_>, submitter: &Submitter) -> String {
         submitter.health
     );
     let options = options(attempt);
-    let entrypoint = &attempt.spec.entrypoint;
+    // A line break behind it would end the command before its `;`.
+    let entrypoint = attempt.spec.entrypoint.trim();
     let submit = format!("ray job submit --address {address}");
     // Without `--no-wait` the command follows the logs itself, and its end is that of the job.
     if !submitter.restarts {
@@ -109,10 +110,10 @@ pub(super) fn submission_body(attempt: &JobAttempt<'_>) -> serde_json::Result<Va
     let mut add = |name: &str, value: Value| {
         object(&mut body).insert(name.to_owned(), value);
     };
-    if let Some(env) = runtime_env(attempt) {
+    if let Some(env) = runtime_env(attempt).filter(|env| !env.is_empty()) {
         add("runtime_env", env.into());
     }
-    if let Some(metadata) = spec.metadata.as_ref().filter(|it| it.is_object()) {
+    if let Some(metadata) = metadata(attempt) {
         add("metadata", metadata.clone());
     }
     if spec.entrypoint_num_cpus > 0.0 {
@@ -133,9 +134,15 @@ fn number(value: f32) -> Value {
     whole.map_or_else(|_| json!(f64::from(value)), |whole| json!(whole))
 }
 
+/// The runtime environment, if the spec has one.
 fn runtime_env(attempt: &JobAttempt<'_>) -> Option<Map<String, Value>> {
-    let env = serde_saphyr::from_str::<Map<String, Value>>(&attempt.spec.runtime_env_yaml).ok()?;
-    (!env.is_empty()).then_some(env)
+    let yaml = Some(&attempt.spec.runtime_env_yaml).filter(|yaml| !yaml.is_empty())?;
+    serde_saphyr::from_str(yaml).ok()
+}
+
+fn metadata<'a>(attempt: &'a JobAttempt<'_>) -> Option<&'a Value> {
+    let is_empty = |it: &Value| it.as_object().is_none_or(Map::is_empty);
+    attempt.spec.metadata.as_ref().filter(|it| !is_empty(it))
 }
 
 fn options(attempt: &JobAttempt<'_>) -> String {
@@ -145,10 +152,10 @@ fn options(attempt: &JobAttempt<'_>) -> String {
         let _ = write!(options, " --{name} {value}");
     };
     if let Some(env) = runtime_env(attempt) {
-        add("runtime-env-json", &quoted(&Value::Object(env).to_string()));
+        add("runtime-env-json", &quoted(&go_json(&Value::Object(env))));
     }
-    if let Some(metadata) = spec.metadata.as_ref().filter(|it| it.is_object()) {
-        add("metadata-json", &quoted(&metadata.to_string()));
+    if let Some(metadata) = metadata(attempt) {
+        add("metadata-json", &quoted(&go_json(metadata)));
     }
     if !attempt.job_id.is_empty() {
         add("submission-id", attempt.job_id);
@@ -165,6 +172,12 @@ fn options(attempt: &JobAttempt<'_>) -> String {
         add("entrypoint-resources", &quoted(&spec.entrypoint_resources));
     }
     options
+}
+
+/// JSON as Go writes it, which escapes what HTML would read.
+fn go_json(value: &Value) -> String {
+    let text = value.to_string();
+    text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 
 /// A text as one word of a shell in which nothing is expanded.

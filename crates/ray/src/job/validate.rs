@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::validate_deletion::check_deletion;
 use crate::{
-    cluster::{check_cluster_spec, check_name},
+    cluster::{check_cluster_spec, check_name, check_no_kubernetes_token},
     json::text,
     names,
     settings::OperatorSettings,
@@ -50,14 +50,15 @@ pub(crate) fn check_job_spec(
 ) -> Result<(), String> {
     // The order of the official operator: the first message is the one that is reported.
     check_end(spec)?;
+    check_deletion(spec, settings)?;
     check_cluster_choice(spec)?;
     check_mode(spec)?;
     if let Some(cluster) = &spec.ray_cluster_spec {
+        check_no_kubernetes_token("RayJob", cluster).map_err(|why| invalid(&why))?;
         check_cluster_spec(owner, cluster, settings).map_err(|why| invalid(&why))?;
     }
     check_runtime_env(&spec.runtime_env_yaml)?;
-    check_limits(spec)?;
-    check_deletion(spec, settings)
+    check_limits(spec)
 }
 
 pub(super) fn invalid(why: &str) -> String {
@@ -115,11 +116,11 @@ fn check_mode(spec: &RayJobSpec) -> Result<(), String> {
     if spec.submission_mode != "SidecarMode" {
         return Ok(());
     }
-    if spec.submitter_pod_template.is_some() {
-        return Err("Currently, SidecarMode doesn't support SubmitterPodTemplate".to_owned());
-    }
     if has_selector(spec) {
         return Err("ClusterSelector is not supported in SidecarMode".to_owned());
+    }
+    if spec.submitter_pod_template.is_some() {
+        return Err("Currently, SidecarMode doesn't support SubmitterPodTemplate".to_owned());
     }
     if spec.submitter_config.is_some() {
         return Err("Currently, SidecarMode doesn't support SubmitterConfig".to_owned());

@@ -15,8 +15,7 @@ use super::{
 };
 use crate::{
     cluster::is_terminating,
-    json::{annotation, items, label, merge_difference, name, object, texts},
-    names,
+    json::{items, label, merge_difference, name, object, texts},
     pass::{OrderOutcome, Pass},
     step::{RayStep, RayTarget},
 };
@@ -53,12 +52,12 @@ pub(super) fn reconcile_clusters<'a>(
     }
     // During an upgrade the spec is that of the pending cluster.
     let upgrades = state.is_true(UPGRADE_IN_PROGRESS);
-    if let Some(cluster) = active.filter(|cluster| !upgrades && is_outdated(context, cluster)) {
+    if let Some(cluster) = active.filter(|cluster| !upgrades && needs_update(context, cluster)) {
         let active = Some(update(context, pass, state, cluster, "active")?);
         return Ok(ServiceClusters { active, pending });
     }
     let pending = match pending {
-        Some(cluster) if fit(context, cluster) == ClusterFit::GroupsAppended => {
+        Some(cluster) if needs_update(context, cluster) => {
             Some(update(context, pass, state, cluster, "pending")?)
         }
         pending => pending,
@@ -80,10 +79,8 @@ fn resumes(context: &ServiceContext<'_>, cluster: &Value) -> bool {
         && context.head_pod(cluster).is_none()
 }
 
-/// Whether a cluster needs new groups, or bears the hash of another version, which cannot be compared.
-fn is_outdated(context: &ServiceContext<'_>, cluster: &Value) -> bool {
-    annotation(cluster, names::OPERATOR_VERSION) != context.settings.version
-        || fit(context, cluster) == ClusterFit::GroupsAppended
+fn needs_update(context: &ServiceContext<'_>, cluster: &Value) -> bool {
+    fit(context, cluster) == ClusterFit::InPlace
 }
 
 fn create<'a>(

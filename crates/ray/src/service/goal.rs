@@ -19,14 +19,18 @@ use crate::{
 pub(super) enum ClusterFit {
     /// Not at all, or in its scale only.
     Same,
-    /// The spec has more worker groups, behind those of the cluster.
-    GroupsAppended,
+    /// The spec has more worker groups, behind those of the cluster, or another version of the operator made it. It is changed in place.
+    InPlace,
     /// A new cluster is needed.
     Other,
 }
 
 /// Compares a cluster with the spec of the RayService.
 pub(super) fn fit(context: &ServiceContext<'_>, cluster: &Value) -> ClusterFit {
+    // Hashes of another version cannot be compared: the cluster is completed, and bears ours from then on.
+    if annotation(cluster, names::OPERATOR_VERSION) != context.settings.version {
+        return ClusterFit::InPlace;
+    }
     let spec = &context.service["spec"]["rayClusterConfig"];
     let made_from = annotation(cluster, names::SPEC_HASH);
     if made_from == recreate_hash(spec) {
@@ -34,7 +38,7 @@ pub(super) fn fit(context: &ServiceContext<'_>, cluster: &Value) -> ClusterFit {
     }
     let Ok(count) = annotation(cluster, names::GROUP_COUNT).parse::<usize>() else {
         // A cluster that does not say what it is made of is completed and not replaced.
-        return ClusterFit::GroupsAppended;
+        return ClusterFit::InPlace;
     };
     if items(&spec["workerGroupSpecs"]).len() < count {
         return ClusterFit::Other;
@@ -44,7 +48,7 @@ pub(super) fn fit(context: &ServiceContext<'_>, cluster: &Value) -> ClusterFit {
         list(&mut without_new, "workerGroupSpecs").truncate(count);
     }
     match made_from == recreate_hash(&without_new) {
-        true => ClusterFit::GroupsAppended,
+        true => ClusterFit::InPlace,
         false => ClusterFit::Other,
     }
 }

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::context::{ServiceContext, Unfinished};
 use crate::{
-    cluster::{head_service_of, label_value, named_serve_port},
-    json::{field, items, merge_difference, name, object, text, texts},
+    cluster::{head_service_of, label_value, serve_ports_of},
+    json::{field, merge_difference, name, named, object, text, texts},
     names,
     pass::{OrderOutcome, Pass},
     step::{RayStep, RayTarget},
@@ -164,23 +164,17 @@ pub(super) fn serve_service(
     }))
 }
 
-/// The port of the head named `serve`; else that of the given Service, else the default one.
+/// The ports of the head for Serve; else that of the given Service.
 fn serve_ports(
     context: &ServiceContext<'_>,
     cluster: &Value,
     given: &Value,
 ) -> Result<Value, &'static str> {
-    let of_head = context.of_cluster(cluster, named_serve_port).ok_or("the cluster is invalid")?;
-    let port = |port: &Value| json!([{"name": "serve", "protocol": "TCP", "port": port, "targetPort": port}]);
-    let is_explicit =
-        items(&cluster["spec"]["headGroupSpec"]["template"]["spec"]["containers"][0]["ports"])
-            .iter()
-            .any(|port| port["name"] == "serve");
-    let of_given = items(&given["spec"]["ports"]).iter().find(|port| port["name"] == "serve");
-    match (of_head, of_given) {
-        (Some(number), _) if is_explicit => Ok(port(&json!(number))),
-        (_, Some(given)) => Ok(port(&given["port"])),
-        (Some(number), None) => Ok(port(&json!(number))),
-        (None, None) => Err("the head has no port that is named serve"),
+    let of_head = context.of_cluster(cluster, serve_ports_of).ok_or("the cluster is invalid")?;
+    if !of_head.is_empty() {
+        return Ok(of_head.into());
     }
+    let given = named(&given["spec"]["ports"], "serve").map(|given| &given["port"]);
+    let port = |port: &Value| json!([{"name": "serve", "protocol": "TCP", "port": port, "targetPort": port}]);
+    given.map(port).ok_or("the head has no port that is named serve")
 }

@@ -8,7 +8,7 @@ use crds::go_duration;
 use serde_json::Value;
 
 use crate::{
-    cluster::{check_cluster_spec, check_name},
+    cluster::{check_cluster_spec, check_name, check_no_kubernetes_token},
     json::{annotation, name},
     names::INCREMENTAL_UPGRADE as INCREMENTAL,
     settings::OperatorSettings,
@@ -82,6 +82,7 @@ fn check_spec(
     settings: &OperatorSettings,
 ) -> Result<(), String> {
     let cluster = &spec.ray_cluster_config;
+    check_no_kubernetes_token("RayService", cluster)?;
     check_cluster_spec(service, cluster, settings)?;
     let head_service = cluster.head_group_spec.head_service.as_ref();
     if head_service.is_some_and(|service| !name(service).is_empty()) {
@@ -96,7 +97,7 @@ fn check_spec(
     }
     let Some(upgrade) = &spec.upgrade_strategy else { return Ok(()) };
     match upgrade.r#type.as_deref() {
-        None | Some("" | "NewCluster" | "None") => Ok(()),
+        None | Some("NewCluster" | "None") => Ok(()),
         Some(INCREMENTAL) if !settings.gates.incremental_upgrade => Ok(()),
         Some(INCREMENTAL) => {
             if cluster.enable_in_tree_autoscaling != Some(true) {
@@ -105,7 +106,7 @@ fn check_spec(
             check_steps(upgrade.cluster_upgrade_options.as_ref())
         }
         Some(other) => Err(format!(
-            "upgradeStrategy.type {other} is unknown: NewCluster, {INCREMENTAL} and None are known"
+            "upgradeStrategy.type {other:?} is unknown: NewCluster, {INCREMENTAL} and None are known"
         )),
     }
 }
