@@ -138,14 +138,20 @@ impl OperatorLoop {
         }
         // Unchanged objects of a further list start no pass.
         if self.cache.observe(Arc::clone(object)) {
-            concerned(object).into_iter().for_each(|id| self.queue.note_change(id));
+            self.note_changes(object);
         }
+    }
+
+    fn note_changes(&mut self, object: &Value) {
+        let now = Instant::now();
+        concerned(object).into_iter().for_each(|id| self.queue.note_change(id, now));
     }
 
     /// A node was marked, or is not marked any more: pods of any AppWrapper may be on it.
     fn wake_wrappers(&mut self) {
         for key in self.cache.keys_of(ParentKind::AppWrapper.name()) {
-            self.queue.note_change(ParentId { kind: ParentKind::AppWrapper, key });
+            let id = ParentId { kind: ParentKind::AppWrapper, key };
+            self.queue.note_change(id, Instant::now());
         }
     }
 
@@ -170,7 +176,7 @@ impl OperatorLoop {
             self.wake_wrappers();
         }
         if let Some(object) = self.cache.remove(id, Instant::now()) {
-            concerned(&object).into_iter().for_each(|id| self.queue.note_change(id));
+            self.note_changes(&object);
         }
     }
 
@@ -199,7 +205,7 @@ impl OperatorLoop {
             let concerned = concerned(&object);
             // An object that was only met again starts no pass: a refused create would be repeated without a pause.
             if self.cache.take_answer(object, sent) {
-                concerned.into_iter().for_each(|id| self.queue.note_change(id));
+                concerned.into_iter().for_each(|id| self.queue.note_change(id, now));
             }
         }
         // The watch may show a deleted object once more.

@@ -3,6 +3,9 @@
 //! An object has at most one pass at a time. A change during a pass brings another one after it. A pass that was interrupted, because
 //! an answer is unknown, is repeated with a growing delay. After a pass the object rests for a time that grows with what the pass has
 //! read: the pods of a large RayCluster change one by one, and a pass for each of them would read all others.
+//!
+//! The object that has waited longest is next. One whose last pass was slow, such as that of a RayJob whose head hangs, may take half of the
+//! passes at most: hundreds of hung heads delay no object whose head answers.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -14,6 +17,9 @@ use super::parent::ParentId;
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 /// The longest delay.
 const LONGEST_DELAY: Duration = Duration::from_secs(30);
+
+/// A pass that took this long waits for something, such as the answer of a head.
+const SLOW_PASS: Duration = Duration::from_secs(1);
 
 /// How long an object rests for each object that its pass has read.
 const REST_PER_CHILD: Duration = Duration::from_micros(500);
@@ -37,8 +43,11 @@ pub(super) enum PassOutcome {
 
 #[derive(Default)]
 struct Entry {
-    running: bool,
-    changed: bool,
+    /// When its pass began.
+    running: Option<Instant>,
+    /// The first change that no pass has seen.
+    changed: Option<Instant>,
+    is_slow: bool,
     due: Option<Instant>,
     /// No pass begins before.
     rests_until: Option<Instant>,
@@ -46,9 +55,20 @@ struct Entry {
 }
 
 impl Entry {
+    /// Since when the object waits for a pass that may begin now.
+    fn since(&self, now: Instant) -> Option<Instant> {
+        // The delay after an interrupted pass holds against changes as well: they may come from that pass.
+        let delayed = self.interrupted > 0 && self.due.is_some_and(|due| due > now);
+        let rests = self.rests_until.is_some_and(|until| until > now);
+        if self.running.is_some() || delayed || rests {
+            return None;
+        }
+        self.changed.into_iter().chain(self.due.filter(|due| *due <= now)).min()
+    }
+
     fn next_due(&self) -> Option<Instant> {
         // Without a rest a change waits for the end of another pass, or for the delay after an interrupted one.
-        let changed = self.rests_until.filter(|_| self.changed && self.interrupted == 0);
+        let changed = self.rests_until.filter(|_| self.changed.is_some() && self.interrupted == 0);
         let due = self.due.map(|due| self.rests_until.map_or(due, |until| due.max(until)));
         changed.into_iter().chain(due).min()
     }
@@ -58,33 +78,54 @@ impl Entry {
 #[derive(Default)]
 pub(super) struct PassQueue {
     entries: BTreeMap<ParentId, Entry>,
-    n_running: usize,
+    running: RunningPasses,
+}
+
+/// Numbers of passes.
+#[derive(Clone, Copy, Default)]
+struct RunningPasses {
+    all: usize,
+    slow: usize,
+}
+
+impl RunningPasses {
+    /// Whether one more may begin, if so many may run.
+    fn has_room(self, is_slow: bool, most: usize) -> bool {
+        self.all < most && (!is_slow || self.slow < most.div_ceil(2))
+    }
+
+    fn begin(&mut self, is_slow: bool) {
+        self.all += 1;
+        self.slow += usize::from(is_slow);
+    }
+
+    fn end(&mut self, was_slow: bool) {
+        self.all -= 1;
+        self.slow -= usize::from(was_slow);
+    }
 }
 
 impl PassQueue {
     /// Asks for a pass after a change.
-    pub(super) fn note_change(&mut self, id: ParentId) {
-        self.entries.entry(id).or_default().changed = true;
+    pub(super) fn note_change(&mut self, id: ParentId, now: Instant) {
+        self.entries.entry(id).or_default().changed.get_or_insert(now);
     }
 
     /// The objects whose pass may begin, so many at most.
     pub(super) fn take_due(&mut self, now: Instant, most: usize) -> Vec<ParentId> {
-        let room = most.saturating_sub(self.n_running);
-        let is_due = |entry: &Entry| {
-            // The delay after an interrupted pass holds against changes as well: they may come from that pass.
-            let delayed = entry.interrupted > 0 && entry.due.is_some_and(|due| due > now);
-            let wanted = entry.changed || entry.due.is_some_and(|due| due <= now);
-            let rests = entry.rests_until.is_some_and(|until| until > now);
-            !entry.running && wanted && !delayed && !rests
-        };
+        let waiting = self.entries.iter().filter_map(|(id, entry)| Some((entry.since(now)?, id)));
+        let mut waiting: Vec<(Instant, ParentId)> =
+            waiting.map(|(since, id)| (since, id.clone())).collect();
+        waiting.sort_by_key(|(since, _)| *since);
         let mut taken = Vec::new();
-        for (id, entry) in self.entries.iter_mut().filter(|(_, entry)| is_due(entry)).take(room) {
-            entry.running = true;
-            entry.changed = false;
-            entry.due = None;
-            taken.push(id.clone());
+        for (_, id) in waiting {
+            let Some(entry) = self.entries.get_mut(&id) else { continue };
+            if self.running.has_room(entry.is_slow, most) {
+                self.running.begin(entry.is_slow);
+                (entry.running, entry.changed, entry.due) = (Some(now), None, None);
+                taken.push(id);
+            }
         }
-        self.n_running += taken.len();
         taken
     }
 
@@ -97,8 +138,9 @@ impl PassQueue {
         now: Instant,
     ) {
         let Some(entry) = self.entries.get_mut(id) else { return };
-        if std::mem::take(&mut entry.running) {
-            self.n_running -= 1;
+        if let Some(began) = entry.running.take() {
+            self.running.end(entry.is_slow);
+            entry.is_slow = now.duration_since(began) >= SLOW_PASS;
         }
         let after = match outcome {
             PassOutcome::Complete(after) => {
@@ -113,7 +155,7 @@ impl PassQueue {
         };
         entry.due = after.map(|after| now + after);
         entry.rests_until = (!rest.is_zero()).then(|| now + rest);
-        if entry.due.is_none() && !entry.changed && rest.is_zero() {
+        if entry.due.is_none() && entry.changed.is_none() && rest.is_zero() {
             self.entries.remove(id);
         }
     }
@@ -121,10 +163,8 @@ impl PassQueue {
     /// When the next pass is due without a further change. None while so many passes run: the end of one of them comes first, and a time
     /// that is over would wake the loop without end.
     pub(super) fn next_due(&self, most: usize) -> Option<Instant> {
-        if self.n_running >= most {
-            return None;
-        }
-        let waiting = self.entries.values().filter(|entry| !entry.running);
+        let waiting = self.entries.values().filter(|entry| entry.running.is_none());
+        let waiting = waiting.filter(|entry| self.running.has_room(entry.is_slow, most));
         waiting.filter_map(Entry::next_due).min()
     }
 }
@@ -148,9 +188,9 @@ mod tests {
     #[test]
     fn a_change_during_a_pass_brings_another_one_after_it() {
         let (mut queue, now) = (PassQueue::default(), Instant::now());
-        queue.note_change(id("a"));
+        queue.note_change(id("a"), now);
         assert_eq!(queue.take_due(now, 8), [id("a")]);
-        queue.note_change(id("a"));
+        queue.note_change(id("a"), now);
         assert_eq!(queue.take_due(now, 8), []);
         queue.finish(&id("a"), PassOutcome::Complete(None), Duration::ZERO, now);
         assert_eq!(queue.take_due(now, 8), [id("a")]);
@@ -162,7 +202,7 @@ mod tests {
     fn passes_in_progress_are_bounded() {
         let (mut queue, now) = (PassQueue::default(), Instant::now());
         for name in ["a", "b", "c"] {
-            queue.note_change(id(name));
+            queue.note_change(id(name), now);
         }
         assert_eq!(queue.take_due(now, 2), [id("a"), id("b")]);
         assert_eq!(queue.take_due(now, 2), []);
@@ -176,13 +216,13 @@ mod tests {
     #[test]
     fn an_interrupted_pass_is_repeated_later_and_later() {
         let (mut queue, mut now) = (PassQueue::default(), Instant::now());
-        queue.note_change(id("a"));
+        queue.note_change(id("a"), now);
         let mut delays = Vec::new();
         for _ in 0..7 {
             assert_eq!(queue.take_due(now, 8), [id("a")]);
             queue.finish(&id("a"), PassOutcome::Interrupted, Duration::ZERO, now);
             // What the pass wrote comes back as a change, and does not shorten the delay.
-            queue.note_change(id("a"));
+            queue.note_change(id("a"), now);
             assert_eq!(queue.take_due(now, 8), []);
             let due = queue.next_due(8).expect("a delay");
             delays.push(due.duration_since(now).as_secs());
@@ -195,7 +235,7 @@ mod tests {
     fn nothing_is_due_while_no_pass_can_begin() {
         let (mut queue, now) = (PassQueue::default(), Instant::now());
         for name in ["a", "b"] {
-            queue.note_change(id(name));
+            queue.note_change(id(name), now);
         }
         assert_eq!(queue.take_due(now, 8), [id("a"), id("b")]);
         queue.finish(&id("b"), PassOutcome::Complete(Some(secs(2))), Duration::ZERO, now);
@@ -210,16 +250,65 @@ mod tests {
         let rest = rest_after(1000);
         assert_eq!(rest, Duration::from_millis(500));
         assert_eq!((rest_after(0), rest_after(1_000_000)), (Duration::ZERO, LONGEST_REST));
-        queue.note_change(id("a"));
+        queue.note_change(id("a"), now);
         assert_eq!(queue.take_due(now, 8), [id("a")]);
         queue.finish(&id("a"), PassOutcome::Complete(None), rest, now);
         assert_eq!(queue.next_due(8), None, "nothing is wanted");
-        queue.note_change(id("a"));
-        queue.note_change(id("b"));
+        queue.note_change(id("a"), now);
+        queue.note_change(id("b"), now);
         assert_eq!(queue.take_due(now, 8), [id("b")], "others do not wait");
         assert_eq!(queue.next_due(8), Some(now + rest));
         assert_eq!(queue.take_due(now + rest, 8), [id("a")]);
         queue.finish(&id("a"), PassOutcome::Complete(None), Duration::ZERO, now + rest);
         assert!(!queue.entries.contains_key(&id("a")), "it is forgotten");
+    }
+
+    /// Objects whose passes take two seconds, like those with a head that hangs, and one whose passes take none: how long it waits.
+    fn longest_wait(n_hung: usize) -> Duration {
+        let (mut queue, mut now, begin) = (PassQueue::default(), Instant::now(), Instant::now());
+        let hung: Vec<ParentId> = (0..n_hung).map(|index| id(&format!("hung-{index}"))).collect();
+        hung.iter().for_each(|id| queue.note_change(id.clone(), now));
+        let mut running: Vec<(Instant, ParentId)> = Vec::new();
+        let (mut asked, mut longest) = (None, Duration::ZERO);
+        while now < begin + secs(60) {
+            let (ended, others) = running.into_iter().partition(|(end, _)| *end <= now);
+            running = others;
+            for (_, id) in ended {
+                queue.finish(&id, PassOutcome::Complete(Some(secs(2))), Duration::ZERO, now);
+            }
+            // Its name is behind all others.
+            if asked.is_none() && now > begin + secs(30) {
+                queue.note_change(id("well"), now);
+                asked = Some(now);
+            }
+            for taken in queue.take_due(now, 32) {
+                if taken == id("well") {
+                    longest =
+                        longest.max(now.duration_since(asked.take().expect("it was asked for")));
+                    queue.finish(&taken, PassOutcome::Complete(None), Duration::ZERO, now);
+                } else {
+                    running.push((now + secs(2), taken));
+                }
+            }
+            now += Duration::from_millis(100);
+        }
+        longest.max(asked.map_or(Duration::ZERO, |asked| now.duration_since(asked)))
+    }
+
+    #[test]
+    fn heads_that_hang_delay_no_other_object() {
+        for n_hung in [1, 40, 200] {
+            assert_eq!(longest_wait(n_hung), Duration::ZERO, "{n_hung}");
+        }
+    }
+
+    #[test]
+    fn the_object_that_has_waited_longest_is_next() {
+        let (mut queue, now) = (PassQueue::default(), Instant::now());
+        queue.note_change(id("z"), now);
+        queue.note_change(id("a"), now + secs(1));
+        assert_eq!(queue.take_due(now + secs(1), 1), [id("z")]);
+        queue.finish(&id("z"), PassOutcome::Complete(None), Duration::ZERO, now + secs(1));
+        assert_eq!(queue.take_due(now + secs(1), 1), [id("a")]);
     }
 }
