@@ -162,6 +162,19 @@ async fn a_component_of_an_unknown_kind_fails_its_app_wrapper() {
     failed_wrapper(json!({"template": template}), "makes no objects of example.com/v1 Thing").await;
 }
 
+/// The agent could make them: it makes the roles of autoscalers.
+#[tokio::test(start_paused = true)]
+async fn a_component_that_grants_rights_fails_its_app_wrapper() {
+    for kind in ["Role", "RoleBinding"] {
+        let template = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": "r"},
+        });
+        failed_wrapper(json!({"template": template}), "makes no objects of rbac").await;
+    }
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}});
+    failed_wrapper(json!({"template": secret}), "makes no objects of v1 Secret").await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_zone_in_the_schedule_of_a_ray_cron_job_is_refused() {
     let spec = json!({

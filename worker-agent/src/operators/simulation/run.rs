@@ -43,6 +43,18 @@ const QUIET: Duration = Duration::from_secs(40);
 /// The longest time until then.
 const LONGEST: Duration = Duration::from_secs(1_200);
 
+/// The jobs that the agent starts.
+fn job_kinds() -> Vec<(String, String)> {
+    let kinds = [
+        ("", "Pod"),
+        ("batch", "Job"),
+        ("jobset.x-k8s.io", "JobSet"),
+        ("ray.io", "RayCluster"),
+        ("ray.io", "RayJob"),
+    ];
+    kinds.map(|(group, kind)| (group.to_owned(), kind.to_owned())).to_vec()
+}
+
 /// An agent, and what it has seen.
 pub(super) struct SimulatedRun {
     pub(super) world: SharedWorld,
@@ -185,7 +197,7 @@ impl SimulatedRun {
             client,
             recorder,
             heads: Box::new(self.world.clone()),
-            kinds: ComponentKinds::new(vec![("jobset.x-k8s.io".into(), "JobSet".into())]),
+            kinds: ComponentKinds::new(job_kinds()),
             settings: AllSettings::default(),
             clock: Box::new(move || clock.lock().now()),
         })
