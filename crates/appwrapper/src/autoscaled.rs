@@ -43,13 +43,18 @@ pub(crate) fn limit_groups(made: &mut Value, component: &AppWrapperComponent) {
 pub(crate) fn expected_pods(state: &WrapperState<'_>) -> i64 {
     // Those of the status include the inferred ones.
     let components = state.spec.components.iter().zip(&state.status.component_status);
-    components.map(|(component, status)| expected_of(state, component, status)).sum()
+    let expected = components.enumerate().map(|(index, (component, status))| {
+        let desired = || desired_workers(state.object_of(index)?);
+        expected_of(component, status, state.is_true(names::PODS_READY), desired)
+    });
+    expected.sum()
 }
 
 fn expected_of(
-    state: &WrapperState<'_>,
     component: &AppWrapperComponent,
     status: &AppWrapperComponentStatus,
+    was_ready: bool,
+    desired: impl FnOnce() -> Option<i64>,
 ) -> i64 {
     let (mut fixed, mut sized, mut least) = (0, 0, 0);
     for pod_set in &status.pod_sets {
@@ -64,16 +69,15 @@ fn expected_of(
         }
     }
     // A cluster that was ready once may have shrunk, and grows again at any time: pods are not missing while they are awaited.
-    let workers = match state.is_true(names::PODS_READY) {
+    let workers = match was_ready {
         true => least,
-        false => desired_workers(state, component).map_or(sized, |desired| desired.min(sized)),
+        false => desired().map_or(sized, |desired| desired.min(sized)),
     };
     fixed + workers
 }
 
 /// The workers that the autoscaler wants at present, as the operator of Ray reports them; none before it does.
-fn desired_workers(state: &WrapperState<'_>, component: &AppWrapperComponent) -> Option<i64> {
-    let object = state.object_of(&component.template).filter(|object| state.owns(object))?;
+fn desired_workers(object: &Value) -> Option<i64> {
     let mut reported = CLUSTER_STATUS.iter().filter_map(|pointer| object.pointer(pointer));
     // No number beside a state means zero.
     let status = reported.find(|status| !text(&status["state"]).is_empty())?;

@@ -14,6 +14,9 @@ use crate::{
     v1beta2::{AppWrapperComponent, AppWrapperPodSetInfo},
 };
 
+/// The most characters of a name that is made here: those of a generated name.
+const LONGEST_NAME: usize = 63;
+
 /// Why an object cannot be made from its component.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ComponentError {
@@ -26,15 +29,41 @@ pub(crate) enum ComponentError {
     /// An AppWrapper within an AppWrapper.
     #[error("an AppWrapper cannot contain the AppWrapper {0}")]
     Nested(String),
+    /// A component of another namespace.
+    #[error("the component is of the namespace {component:?}, and its AppWrapper of {own:?}")]
+    Namespace { component: String, own: String },
+}
+
+/// The name of the object of a component: that of its template, or one that follows from `generateName`.
+///
+/// With a name of the API server a create without an answer would be repeated under another name.
+#[must_use]
+pub fn component_name(wrapper: &Value, index: usize, template: &Value) -> String {
+    let prefix = text(&template["metadata"]["generateName"]);
+    if !name(template).is_empty() || prefix.is_empty() {
+        return name(template).to_owned();
+    }
+    let uid: String = text(&wrapper["metadata"]["uid"]).chars().take(8).collect();
+    let suffix = format!("{uid}{index}");
+    let prefix: String = prefix.chars().take(LONGEST_NAME.saturating_sub(suffix.len())).collect();
+    format!("{prefix}{suffix}")
 }
 
 /// The object with the label of its AppWrapper, what admission added, and the AppWrapper as controller.
 pub(crate) fn component_object(
     wrapper: &Value,
-    component: &AppWrapperComponent,
+    (index, component): (usize, &AppWrapperComponent),
     settings: &WrapperSettings,
 ) -> Result<Value, ComponentError> {
     let mut made = component.template.clone();
+    let (namespace, own) =
+        (text(&made["metadata"]["namespace"]), text(&wrapper["metadata"]["namespace"]));
+    if !namespace.is_empty() && namespace != own {
+        return Err(ComponentError::Namespace {
+            component: namespace.to_owned(),
+            own: own.to_owned(),
+        });
+    }
     // The webhook refuses this as well, but may be switched off.
     if is_app_wrapper(&made) {
         return Err(ComponentError::Nested(name(&made).to_owned()));
@@ -50,7 +79,12 @@ pub(crate) fn component_object(
         prepare_pod(field(template, "spec"), settings);
     }
     limit_groups(&mut made, component);
+    let name = component_name(wrapper, index, &component.template);
     let metadata = field(&mut made, "metadata");
+    if !name.is_empty() {
+        object(metadata).remove("generateName");
+        *field(metadata, "name") = json!(name);
+    }
     *field(field(metadata, "labels"), names::WRAPPER_LABEL) = label;
     // The object lives in the namespace of its AppWrapper; for a kind without namespaces the API server ignores this.
     *field(metadata, "namespace") = wrapper["metadata"]["namespace"].clone();
@@ -133,12 +167,17 @@ fn prepare_pod(spec: &mut Value, settings: &WrapperSettings) {
     }
 }
 
-/// Whether a container of a pod has a limit or a request for a resource.
-pub(crate) fn requests(spec: &Value, resource: &str) -> bool {
-    let containers = items(&spec["containers"]).iter().chain(items(&spec["initContainers"]));
+/// Whether a container or an init container of a pod has a limit or a request for a resource.
+fn requests(spec: &Value, resource: &str) -> bool {
+    ["containers", "initContainers"].iter().any(|list| any_requests(&spec[*list], resource))
+}
+
+/// Whether one of these containers has a limit or a request for a resource.
+pub(crate) fn any_requests(containers: &Value, resource: &str) -> bool {
+    let containers = items(containers).iter();
     let mut lists =
         containers.flat_map(|it| [&it["resources"]["limits"], &it["resources"]["requests"]]);
-    lists.any(|list| !list[resource].is_null() && list[resource] != "0")
+    lists.any(|list| !list[resource].is_null() && list[resource] != "0" && list[resource] != 0)
 }
 
 fn avoid_marked_nodes(spec: &mut Value, weight: i64) {

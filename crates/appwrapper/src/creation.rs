@@ -46,7 +46,7 @@ pub(crate) fn create_components(
         if is_deployed(state, index) {
             continue;
         }
-        let made = component_object(state.wrapper, component, state.settings);
+        let made = component_object(state.wrapper, (index, component), state.settings);
         let made =
             // Final, because a template cannot be changed.
             made.map_err(|error| CreationError { message: error.to_string(), is_final: true })?;
@@ -62,7 +62,7 @@ fn create_component(
     index: usize,
     made: Value,
 ) -> Result<(), CreationError> {
-    if let Some(present) = state.object_of(&made) {
+    if let Some(present) = state.object_named_as(index) {
         // The object was made before a crash, or its create was not answered.
         if state.owns(present) {
             mark(state, index, "True", names::CREATED);

@@ -119,9 +119,7 @@ fn has_late_component(state: &WrapperState<'_>, phase: &str) -> bool {
     let has_none = has_ended || phase == names::SUSPENDED && state.spec.suspend;
     has_none
         && !state.is_true(names::RESOURCES_DEPLOYED)
-        && state.spec.components.iter().any(|component| {
-            state.object_of(&component.template).is_some_and(|object| state.owns(object))
-        })
+        && (0..state.spec.components.len()).any(|index| state.object_of(index).is_some())
 }
 
 fn finalizers(state: &WrapperState<'_>) -> Vec<Value> {
@@ -210,8 +208,7 @@ fn report(
 
 fn reset_or_fail(state: &mut WrapperState<'_>, is_final: bool, retries: i32) {
     let limit = annotation(state.wrapper, &format!("{ANNOTATION_PREFIX}retryLimit"));
-    let limit = limit.parse().ok().filter(|limit| *limit >= 0);
-    let limit = limit.unwrap_or(state.limits().retry_limit);
+    let limit = limit.parse().unwrap_or(state.limits().retry_limit);
     let again = !is_final && state.status.resetting_count < limit;
     if again {
         state.status.resetting_count = state.status.resetting_count.saturating_add(retries);
@@ -253,12 +250,17 @@ fn watch(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>) {
 
 fn watch_pods(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>, pods: PodCounts) {
     if pods.failed > 0 {
-        report(state, pass, "FoundFailedPods", "", &format!("{} failed pods", pods.failed));
+        const REASON: &str = "FoundFailedPods";
+        state.set(names::UNHEALTHY, true, REASON, "");
         // The owner of the pods may replace one that failed within this time.
         let grace = state.period("failureGracePeriodDuration", state.limits().failure_grace);
         match state.remaining(names::UNHEALTHY, grace) {
             Some(left) => pass.note(WrapperStep::RequeueAfter(left)),
-            None => reset_or_fail(state, pods.is_final, 1),
+            None => {
+                let message = format!("{REASON}: {} failed pods", pods.failed);
+                pass.note(WrapperStep::Event { reason: names::UNHEALTHY, message });
+                reset_or_fail(state, pods.is_final, 1);
+            }
         }
         return;
     }
@@ -313,6 +315,7 @@ fn suspend(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>) {
     // After the deletion, because Kueue then gives the quota to other work.
     state.set(names::QUOTA_RESERVED, false, names::SUSPENDED, MESSAGE);
     state.clear(names::PODS_READY, names::SUSPENDED, "");
+    state.clear(names::UNHEALTHY, names::SUSPENDED, "");
     state.status.phase = names::SUSPENDED.to_owned();
 }
 
@@ -362,7 +365,7 @@ fn clean_up_failure(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>) {
         if !delete_components(state, pass) {
             return;
         }
-        let message = if state.spec.suspend {
+        let message = if state.spec.suspend && !period.is_zero() {
             "Kueue forced resource deletion by suspending AppWrapper"
         } else {
             "Resources deleted for failed AppWrapper"
@@ -379,8 +382,9 @@ fn clean_up_success(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>) {
     }
     let ceiling = state.limits().success_ttl;
     let text = annotation(state.wrapper, &format!("{ANNOTATION_PREFIX}successTTLDuration"));
-    // The annotation can only shorten the time of the administrator.
-    let period = go_duration::parse(text).map_or(ceiling, |period| period.min(ceiling));
+    // The annotation can only shorten the time of the administrator, and not to nothing.
+    let period = go_duration::parse(text).filter(|period| !period.is_zero());
+    let period = period.map_or(ceiling, |period| period.min(ceiling));
     // The condition became false at the success, so its age is the time since then.
     if let Some(left) = state.remaining(names::QUOTA_RESERVED, period) {
         pass.note(WrapperStep::RequeueAfter(left));

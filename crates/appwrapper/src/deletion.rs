@@ -29,9 +29,8 @@ pub(crate) fn delete_components(state: &mut WrapperState<'_>, pass: &mut Wrapper
     let grace = state.period("forcefulDeletionGracePeriodDuration", grace);
     let force = state.remaining(names::DELETING_RESOURCES, grace).is_none();
     let mut is_done = true;
-    let spec = state.spec;
-    for (index, component) in spec.components.iter().enumerate() {
-        match state.object_of(&component.template).filter(|object| state.owns(object)) {
+    for index in 0..state.spec.components.len() {
+        match state.object_of(index) {
             Some(object) => {
                 is_done = false;
                 delete(pass, object, force);

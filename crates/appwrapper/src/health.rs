@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     autoscaled::expected_pods,
-    component::requests,
+    component::any_requests,
     json::{items, text},
     pod_sets::total,
     state::WrapperState,
@@ -37,6 +37,8 @@ pub(crate) fn count_pods(state: &WrapperState<'_>) -> PodCounts {
     let mut counts = PodCounts { expected: expected_pods(state), ..PodCounts::default() };
     for pod in state.pods() {
         match text(&pod["status"]["phase"]) {
+            // It is neither: its end is awaited.
+            "Running" if is_terminating(pod) => {}
             "Running" => {
                 counts.running += 1;
                 counts.evicted += i64::from(must_leave(state, pod));
@@ -57,10 +59,8 @@ pub(crate) fn count_pods(state: &WrapperState<'_>) -> PodCounts {
 ///
 /// The official controller misses them, and runs a RayJob that succeeded again.
 fn pods_of_complete_jobs(state: &WrapperState<'_>) -> i64 {
-    let components = state.spec.components.iter().zip(&state.status.component_status);
-    let complete = components.filter(|(component, _)| {
-        let object = state.object_of(&component.template).filter(|object| state.owns(object));
-        object.is_some_and(|object| deployment_of_ray_job(object) == "Complete")
+    let complete = state.status.component_status.iter().enumerate().filter(|(index, _)| {
+        state.object_of(*index).is_some_and(|object| deployment_of_ray_job(object) == "Complete")
     });
     complete.map(|(_, status)| total(status.pod_sets.iter())).sum()
 }
@@ -76,7 +76,12 @@ fn deployment_of_ray_job(object: &Value) -> &str {
 fn must_leave(state: &WrapperState<'_>, pod: &Value) -> bool {
     let node = text(&pod["spec"]["nodeName"]);
     let resources = state.facts.evicted_nodes.get(node);
-    resources.is_some_and(|resources| resources.iter().any(|name| requests(&pod["spec"], name)))
+    let containers = &pod["spec"]["containers"];
+    resources.is_some_and(|names| names.iter().any(|name| any_requests(containers, name)))
+}
+
+fn is_terminating(object: &Value) -> bool {
+    !object["metadata"]["deletionTimestamp"].is_null()
 }
 
 /// Whether an exit code of a pod is final: it is listed as final, or others are listed as the ones worth another attempt.
@@ -95,10 +100,9 @@ fn is_final_failure(state: &WrapperState<'_>, pod: &Value) -> bool {
 /// Counts the components that are there, and those that failed.
 pub(crate) fn count_components(state: &WrapperState<'_>) -> ComponentCounts {
     let mut counts = ComponentCounts { deployed: 0, failed: 0 };
-    let spec = state.spec;
-    let objects = spec.components.iter().filter_map(|it| state.object_of(&it.template));
-    // An object of another controller that has the name is not the component.
-    for object in objects.filter(|object| state.owns(object)) {
+    let objects = (0..state.spec.components.len()).filter_map(|index| state.object_of(index));
+    // One that is being deleted will not run again.
+    for object in objects.filter(|object| !is_terminating(object)) {
         counts.deployed += 1;
         counts.failed += usize::from(has_failed(object));
     }

@@ -31,6 +31,7 @@ pub mod template_path;
 pub mod v1beta2;
 pub mod webhook;
 
+pub use component::component_name;
 pub use decide::decide;
 pub use evicted_nodes::evicted_nodes;
 pub use state::WrapperFacts;

@@ -11,6 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::Value;
 
 use crate::{
+    component::component_name,
     json::{annotation, label, name},
     names::{self, ANNOTATION_PREFIX},
     settings::{FaultTolerance, WrapperSettings},
@@ -53,13 +54,20 @@ impl<'a> WrapperState<'a> {
         self.children.iter().copied().filter(|child| child["kind"] == "Pod").filter(of_wrapper)
     }
 
-    /// The object of a component, if it is there.
-    pub(crate) fn object_of(&self, template: &Value) -> Option<&'a Value> {
+    /// The object with the kind and the name of a component, also one of another controller.
+    pub(crate) fn object_named_as(&self, index: usize) -> Option<&'a Value> {
+        let template = &self.spec.components.get(index)?.template;
+        let wanted = component_name(self.wrapper, index, template);
         self.children.iter().copied().find(|child| {
             child["kind"] == template["kind"]
                 && child["apiVersion"] == template["apiVersion"]
-                && child["metadata"]["name"] == template["metadata"]["name"]
+                && name(child) == wanted
         })
+    }
+
+    /// The object of a component, if it is there.
+    pub(crate) fn object_of(&self, index: usize) -> Option<&'a Value> {
+        self.object_named_as(index).filter(|object| self.owns(object))
     }
 
     /// Whether the AppWrapper is the controller of an object. Others are not its to delete.
@@ -99,16 +107,18 @@ impl<'a> WrapperState<'a> {
         period.checked_sub(age).filter(|left| !left.is_zero())
     }
 
-    /// A duration of an annotation, within its ceiling; the default if it is missing or no duration.
+    /// A duration of an annotation, within its ceiling; the default if it is missing or no duration. One below zero is over at once.
     pub(crate) fn period(&self, annotation_name: &str, default: Duration) -> Duration {
         let text = annotation(self.wrapper, &format!("{ANNOTATION_PREFIX}{annotation_name}"));
-        go_duration::parse(text).unwrap_or(default).min(self.limits().grace_ceiling)
+        let negative = text.strip_prefix('-').and_then(go_duration::parse);
+        let given = negative.map(|_| Duration::ZERO).or_else(|| go_duration::parse(text));
+        given.unwrap_or(default).min(self.limits().grace_ceiling)
     }
 
-    /// The integers of an annotation.
+    /// The integers of an annotation, between commas without spaces.
     pub(crate) fn codes(&self, annotation_name: &str) -> Vec<i64> {
         let text = annotation(self.wrapper, &format!("{ANNOTATION_PREFIX}{annotation_name}"));
-        text.split(',').filter_map(|code| code.trim().parse().ok()).collect()
+        text.split(',').filter_map(|code| code.parse().ok()).collect()
     }
 }
 

@@ -160,31 +160,41 @@ fn difference(declared: &[AppWrapperPodSet], known: &AppWrapperPodSet) -> Option
 /// What is wrong with a change. Of the spec only `suspend`, annotations and what admission adds may change.
 #[must_use]
 pub fn validate_update(new: &Value, old: &Value) -> Errors {
+    let (now, before) = (items(&new["spec"]["components"]), items(&old["spec"]["components"]));
+    if now.len() != before.len() {
+        // Alone: nothing else says which component is which.
+        return vec![FieldError::forbidden("spec.components", IMMUTABLE)];
+    }
+    let mut errors = Errors::new();
+    for (index, (now, before)) in now.iter().zip(before).enumerate() {
+        errors.extend(changes(&format!("spec.components[{index}]"), now, before));
+    }
+    let labels = USER_LABELS.iter().filter(|name| label(new, name) != label(old, name));
+    let labels = labels.map(|name| format!("metadata.labels[{name}]"));
+    let manager =
+        (new["spec"]["managedBy"] != old["spec"]["managedBy"]).then(|| "spec.managedBy".to_owned());
+    let changed = labels.chain(manager);
+    errors.extend(changed.map(|path| FieldError::forbidden(path, IMMUTABLE)));
+    errors
+}
+
+/// What has changed in a component.
+fn changes(path: &str, now: &Value, before: &Value) -> Errors {
     let mut errors = Errors::new();
     let mut check = |path: String, same: bool| {
         if !same {
             errors.push(FieldError::forbidden(path, IMMUTABLE));
         }
     };
-    check("spec.managedBy".to_owned(), new["spec"]["managedBy"] == old["spec"]["managedBy"]);
-    let (now, before) = (items(&new["spec"]["components"]), items(&old["spec"]["components"]));
-    check("spec.components".to_owned(), now.len() == before.len());
-    if now.len() == before.len() {
-        for (index, (now, before)) in now.iter().zip(before).enumerate() {
-            let path = format!("spec.components[{index}]");
-            // The paths are those of the recorded messages; `raw` and `podsets` are no fields.
-            check(format!("{path}.template.raw"), now["template"] == before["template"]);
-            let (sets, old_sets) = (items(&now["podSets"]), items(&before["podSets"]));
-            check(format!("{path}.podsets"), sets.len() == old_sets.len());
-            for (at, (set, old_set)) in sets.iter().zip(old_sets).enumerate() {
-                for part in ["replicas", "path"] {
-                    check(format!("{path}.podsets[{at}].{part}"), set[part] == old_set[part]);
-                }
-            }
-        }
-    }
-    for name in USER_LABELS {
-        check(format!("metadata.labels[{name}]"), label(new, name) == label(old, name));
+    // The paths are those of the recorded messages; `raw` and `podsets` are no fields.
+    check(format!("{path}.template.raw"), now["template"] == before["template"]);
+    let (sets, old_sets) = (items(&now["podSets"]), items(&before["podSets"]));
+    check(format!("{path}.podsets"), sets.len() == old_sets.len());
+    let replicas = |set: &Value| set["replicas"].as_i64().unwrap_or(1);
+    for (at, (set, old_set)) in sets.iter().zip(old_sets).enumerate() {
+        let path = format!("{path}.podsets[{at}]");
+        check(format!("{path}.replicas"), replicas(set) == replicas(old_set));
+        check(format!("{path}.path"), set["path"] == old_set["path"]);
     }
     errors
 }

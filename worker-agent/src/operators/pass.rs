@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use appwrapper::component_name;
 use crds::meta::is_controlled_by;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
@@ -183,6 +184,10 @@ impl OperatorPass {
 
     async fn create(&mut self, mut object: Value) -> Result<OrderAnswer, Interruption> {
         let target = RayTarget::of(&object);
+        let is_component = self.id.kind == ParentKind::AppWrapper;
+        if is_component && !self.io.kinds.may_be_component(&target.api_version, &target.kind) {
+            return Ok(unknown_kind(&target));
+        }
         let Some(resource) = self.resource(&target).await? else {
             return Ok(unknown_kind(&target));
         };
@@ -425,7 +430,11 @@ fn appwrapper_components(parent: &Value) -> Vec<RayTarget> {
         return Vec::new();
     }
     let components = parent["spec"]["components"].as_array().into_iter().flatten();
-    components.map(|component| RayTarget::of(&component["template"])).collect()
+    let target = |(index, component): (usize, &Value)| {
+        let template = &component["template"];
+        RayTarget { name: component_name(parent, index, template), ..RayTarget::of(template) }
+    };
+    components.enumerate().map(target).collect()
 }
 
 /// The Gateway and the HTTPRoute of a RayService with incremental upgrades; none of another object.
