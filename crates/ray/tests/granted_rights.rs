@@ -6,14 +6,18 @@ use jiff::Timestamp;
 use ray::{Moment, cluster, settings::OperatorSettings, step::RayStep};
 use serde_json::{Value, json};
 
-/// The rules of the agent's role.
-fn rules_of_agent() -> Vec<Value> {
-    let path =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/worker/operators/roles.yaml");
+/// The rules of the roles of a file below `config/worker`.
+fn rules(file: &str) -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/worker").join(file);
     let text = std::fs::read_to_string(path).expect("the manifest is there");
-    let first = text.split("\n---\n").next().expect("a document");
-    let role: Value = serde_saphyr::from_str(first).expect("the role decodes");
-    role["rules"].as_array().expect("rules").clone()
+    let documents = text.split("\n---\n");
+    let documents = documents.map(|text| serde_saphyr::from_str(text).expect("it decodes"));
+    documents.flat_map(|document: Value| items(&document, "rules")).collect()
+}
+
+/// The rules of the role that operators add.
+fn rules_of_agent() -> Vec<Value> {
+    rules("operators/roles.yaml")
 }
 
 /// The rules of the role that an autoscaler gets.
@@ -62,4 +66,25 @@ fn the_agent_has_every_right_that_it_grants_to_an_autoscaler() {
         }
     }
     assert_eq!(n_checked, 7, "four verbs for pods, one for their size, two for the RayCluster");
+}
+
+#[test]
+fn an_agent_without_operators_makes_only_reports_and_reads_no_secret() {
+    let [agent, jobs] = ["agent/roles.yaml", "agent/job-kinds.yaml"].map(rules);
+    assert!(!agent.is_empty() && !jobs.is_empty());
+    let mut made = Vec::new();
+    for rule in agent.iter().chain(&jobs) {
+        assert!(!has(&rule["resources"], &json!("*")) && !has(&rule["verbs"], &json!("*")));
+        for resource in ["secrets", "roles", "rolebindings", "serviceaccounts", "ingresses"] {
+            assert!(!has(&rule["resources"], &json!(resource)), "{rule}");
+        }
+        if has(&rule["verbs"], &json!("create")) {
+            made.extend(items(rule, "resources"));
+        }
+    }
+    assert_eq!(made, ["clustercapacities", "events", "leases"]);
+    // The rights to make what a RayCluster needs come with the operators.
+    let operators = rules_of_agent();
+    let makes = |rule: &Value| has(&rule["verbs"], &json!("create"));
+    assert!(operators.iter().any(|rule| makes(rule) && has(&rule["resources"], &json!("secrets"))));
 }

@@ -8,7 +8,9 @@ use kube::{Api, Client, ResourceExt, api::ListParams};
 
 use super::{
     parent::ParentKind,
-    takeover::{AGENT, ClusterFacts, FOREIGN_LEASE, OPERATED_BY},
+    takeover::{
+        AGENT, ClusterFacts, FOREIGN_OPERATORS, ForeignLease, ForeignOperator, OPERATED_BY,
+    },
 };
 
 /// What `takeover` decides from. What cannot be read counts as not labelled, so that nothing is operated by mistake.
@@ -26,22 +28,31 @@ pub(super) async fn cluster_facts(client: &Client) -> ClusterFacts {
             Err(error) => tracing::warn!(name, %error, "cannot read a definition"),
         }
     }
-    let leases: Api<Lease> = Api::all(client.clone());
-    let params = ListParams::default().fields(&format!("metadata.name={FOREIGN_LEASE}"));
-    match leases.list(&params).await {
-        Ok(found) => {
-            let renewal = |lease: Lease| {
-                let spec = lease.spec?;
-                // A lease that was released has no holder.
-                spec.holder_identity.filter(|holder| !holder.is_empty())?;
-                Some((spec.renew_time?.0, spec.lease_duration_seconds))
-            };
-            facts.foreign_leases = found.items.into_iter().filter_map(renewal).collect();
-        }
-        Err(error) => {
-            tracing::warn!(%error, "cannot read the leases of official operators");
-            facts.labelled.clear();
+    for operator in FOREIGN_OPERATORS {
+        match foreign_leases(client, operator).await {
+            Ok(held) => facts.foreign_leases.extend(held),
+            Err(error) => {
+                let lease = operator.lease;
+                tracing::warn!(lease, %error, "cannot read the lease of an official operator");
+                facts.labelled.clear();
+            }
         }
     }
     facts
+}
+
+async fn foreign_leases(
+    client: &Client,
+    operator: ForeignOperator,
+) -> kube::Result<Vec<ForeignLease>> {
+    let leases: Api<Lease> = Api::all(client.clone());
+    let params = ListParams::default().fields(&format!("metadata.name={}", operator.lease));
+    let held = |lease: Lease| {
+        let spec = lease.spec?;
+        // A lease that was released has no holder.
+        spec.holder_identity.filter(|holder| !holder.is_empty())?;
+        let renewed = spec.renew_time?.0;
+        Some(ForeignLease { operator, renewed, seconds: spec.lease_duration_seconds })
+    };
+    Ok(leases.list(&params).await?.items.into_iter().filter_map(held).collect())
 }

@@ -169,7 +169,7 @@ impl Operators {
         let io = self.io(settings, leadership, &until, &mut tasks);
         let mut work = OperatorLoop::new(io, n_watches);
         let (noticed, mut lease) = mpsc::channel(1);
-        self.watch_lease(noticed, &until, &mut tasks);
+        self.watch_leases(noticed, &until, &mut tasks);
         let rechecked = async {
             loop {
                 tokio::select! {
@@ -192,22 +192,25 @@ impl Operators {
         tasks.shutdown().await;
     }
 
-    /// Reports every change of the official operator's lease; none without the right to watch it.
-    fn watch_lease(&self, noticed: mpsc::Sender<()>, stop: &Stop, tasks: &mut JoinSet<()>) {
+    /// Reports every change of a lease of an official operator; none without the right to watch it.
+    fn watch_leases(&self, noticed: mpsc::Sender<()>, stop: &Stop, tasks: &mut JoinSet<()>) {
         if self.mode != OperatorMode::Auto {
             return;
         }
         let resource = resource("coordination.k8s.io", "v1", "Lease", "leases");
-        let only = Config::default().fields(&format!("metadata.name={}", takeover::FOREIGN_LEASE));
-        let source = WatchSource::all(self.client.clone()).with_config(only);
-        let decode = decoder(resource.clone());
-        let metrics = &self.metrics.watches;
-        let watch = Watch::dynamic("operated/foreign-lease", (&resource, decode), &source, metrics);
         let (sender, mut receiver) = mpsc::channel(CHANGES);
-        let run = watch.optional().run(sender, stop.clone());
-        tasks.spawn(async move {
-            run.await;
-        });
+        for operator in takeover::FOREIGN_OPERATORS {
+            let only = Config::default().fields(&format!("metadata.name={}", operator.lease));
+            let source = WatchSource::all(self.client.clone()).with_config(only);
+            let decode = decoder(resource.clone());
+            let metrics = &self.metrics.watches;
+            let name = format!("operated/{}", operator.lease);
+            let watch = Watch::dynamic(&name, (&resource, decode), &source, metrics);
+            let run = watch.optional().run(sender.clone(), stop.clone());
+            tasks.spawn(async move {
+                run.await;
+            });
+        }
         tasks.spawn(async move {
             while let Some(change) = receiver.recv().await {
                 // The state at the start is known; one notice that waits stands for all later ones.

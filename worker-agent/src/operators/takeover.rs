@@ -1,7 +1,7 @@
 //! Whether this agent operates a cluster, decided from facts.
 //!
 //! Two operators on one object are worse than none: each would replace what the other makes. So `auto` operates only kinds whose
-//! definition says so, and only while no official operator renews its lease.
+//! definition says so, and only while the official operator of a kind does not renew its lease.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -10,8 +10,20 @@ pub(super) const OPERATED_BY: &str = "sluice.dev/operated-by";
 /// Its value.
 pub(super) const AGENT: &str = "sluice-agent";
 
-/// The lease of the official operator of Ray.
-pub(super) const FOREIGN_LEASE: &str = "ray-operator-leader";
+/// An official operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ForeignOperator {
+    /// The name of its lease, in any namespace.
+    pub(super) lease: &'static str,
+    /// Whether it operates a kind.
+    operates: fn(&str) -> bool,
+}
+
+/// The official operators.
+pub(super) const FOREIGN_OPERATORS: [ForeignOperator; 2] = [
+    ForeignOperator { lease: "ray-operator-leader", operates: |kind| kind != "AppWrapper" },
+    ForeignOperator { lease: "f134c674.codeflare.dev", operates: |kind| kind == "AppWrapper" },
+];
 
 /// How long a lease counts as held after its last renewal, if it names no duration.
 const DEFAULT_LEASE_SECONDS: i64 = 15;
@@ -32,8 +44,18 @@ pub(crate) enum OperatorMode {
 pub(super) struct ClusterFacts {
     /// Kinds whose definition bears our label.
     pub(super) labelled: Vec<&'static str>,
-    /// The renewals of leases of official operators, and how long each holds in seconds.
-    pub(super) foreign_leases: Vec<(Timestamp, Option<i32>)>,
+    /// The leases of official operators.
+    pub(super) foreign_leases: Vec<ForeignLease>,
+}
+
+/// A lease that has a holder.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ForeignLease {
+    pub(super) operator: ForeignOperator,
+    /// The last renewal.
+    pub(super) renewed: Timestamp,
+    /// How long it holds.
+    pub(super) seconds: Option<i32>,
 }
 
 /// Why nothing is operated.
@@ -42,9 +64,9 @@ pub(super) enum NotOperated {
     /// No kind is there for agents.
     #[error("no CustomResourceDefinition bears the label sluice.dev/operated-by=sluice-agent")]
     NoLabel,
-    /// An official operator runs.
-    #[error("an official operator holds the lease ray-operator-leader")]
-    ForeignOperator,
+    /// An official operator runs for each of the kinds.
+    #[error("an official operator holds the lease {0}")]
+    ForeignOperator(&'static str),
 }
 
 /// The kinds that are operated: all of them, or those with the label.
@@ -55,18 +77,29 @@ pub(super) fn operated(
 ) -> Result<Option<Vec<&'static str>>, NotOperated> {
     match mode {
         OperatorMode::On | OperatorMode::Off => Ok(None),
-        OperatorMode::Auto if facts.labelled.is_empty() => Err(NotOperated::NoLabel),
-        OperatorMode::Auto if facts.foreign_leases.iter().any(|lease| is_held(*lease, now)) => {
-            Err(NotOperated::ForeignOperator)
-        }
-        OperatorMode::Auto => Ok(Some(facts.labelled.clone())),
+        OperatorMode::Auto => without_foreign(facts, now).map(Some),
     }
 }
 
-fn is_held((renewed, seconds): (Timestamp, Option<i32>), now: Timestamp) -> bool {
-    let seconds = seconds.map_or(DEFAULT_LEASE_SECONDS, i64::from);
+/// The labelled kinds that no official operator operates.
+fn without_foreign(facts: &ClusterFacts, now: Timestamp) -> Result<Vec<&'static str>, NotOperated> {
+    if facts.labelled.is_empty() {
+        return Err(NotOperated::NoLabel);
+    }
+    let held = facts.foreign_leases.iter().filter(|lease| is_held(lease, now));
+    let held: Vec<ForeignOperator> = held.map(|lease| lease.operator).collect();
+    let is_foreign = |kind: &str| held.iter().any(|operator| (operator.operates)(kind));
+    let kinds: Vec<_> = facts.labelled.iter().copied().filter(|kind| !is_foreign(kind)).collect();
+    match held.first() {
+        Some(operator) if kinds.is_empty() => Err(NotOperated::ForeignOperator(operator.lease)),
+        _ => Ok(kinds),
+    }
+}
+
+fn is_held(lease: &ForeignLease, now: Timestamp) -> bool {
+    let seconds = lease.seconds.map_or(DEFAULT_LEASE_SECONDS, i64::from);
     // Clocks differ: twice the duration, so that a late renewal is not taken for an end.
-    now.duration_since(renewed) < SignedDuration::from_secs(2 * seconds)
+    now.duration_since(lease.renewed) < SignedDuration::from_secs(2 * seconds)
 }
 
 #[cfg(test)]
@@ -76,16 +109,27 @@ mod tests {
     #[test]
     fn auto_waits_for_labelled_definitions_and_the_end_of_an_official_operator() {
         let now = Timestamp::from_second(1_000).expect("a time");
-        let renewed = |second| (Timestamp::from_second(second).expect("a time"), Some(15));
-        let facts = |labelled: &[&'static str], leases: &[i64]| ClusterFacts {
+        let [ray, wrapper] = FOREIGN_OPERATORS;
+        let held = |operator, second| {
+            let renewed = Timestamp::from_second(second).expect("a time");
+            ForeignLease { operator, renewed, seconds: Some(15) }
+        };
+        let facts = |labelled: &[&'static str], leases: &[ForeignLease]| ClusterFacts {
             labelled: labelled.to_vec(),
-            foreign_leases: leases.iter().copied().map(renewed).collect(),
+            foreign_leases: leases.to_vec(),
         };
         let decide = |facts| operated(OperatorMode::Auto, &facts, now);
         assert_eq!(decide(facts(&[], &[])), Err(NotOperated::NoLabel));
         let labelled = &["RayCluster"];
-        assert_eq!(decide(facts(labelled, &[900, 980])), Err(NotOperated::ForeignOperator));
-        assert_eq!(decide(facts(labelled, &[900])), Ok(Some(vec!["RayCluster"])));
-        assert_eq!(operated(OperatorMode::On, &facts(&[], &[980]), now), Ok(None));
+        let foreign = Err(NotOperated::ForeignOperator("ray-operator-leader"));
+        assert_eq!(decide(facts(labelled, &[held(ray, 900), held(ray, 980)])), foreign);
+        assert_eq!(decide(facts(labelled, &[held(ray, 900)])), Ok(Some(vec!["RayCluster"])));
+        assert_eq!(operated(OperatorMode::On, &facts(&[], &[held(ray, 980)]), now), Ok(None));
+        // Each operator takes its own kinds only.
+        let both = &["RayJob", "AppWrapper"];
+        assert_eq!(decide(facts(both, &[held(ray, 980)])), Ok(Some(vec!["AppWrapper"])));
+        assert_eq!(decide(facts(both, &[held(wrapper, 980)])), Ok(Some(vec!["RayJob"])));
+        let all = decide(facts(both, &[held(ray, 980), held(wrapper, 980)]));
+        assert!(matches!(all, Err(NotOperated::ForeignOperator(_))));
     }
 }
