@@ -1,7 +1,8 @@
-//! The policies of `config/worker/admission`: what they refuse, and for whom.
+//! The policies of `config/worker/admission` and `config/appwrapper-rights`: what they refuse, and for whom.
 
 use anyhow::{Context, Result, ensure};
 use e2e::installation::{NAMESPACE, TIMEOUT, root};
+use harness::Cluster;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -9,7 +10,7 @@ use crate::fixture::{OperatorFixture, cluster_spec};
 
 /// Tries an object as a user, without storing it. The refusal is the answer, if there is one.
 async fn refusal(
-    fixture: &OperatorFixture,
+    (fixture, cluster): (&OperatorFixture, &Cluster),
     object: &Value,
     user: &[&str],
 ) -> Result<Option<String>> {
@@ -19,7 +20,7 @@ async fn refusal(
     let namespace = fixture.space.namespace();
     let mut arguments = vec!["-n", namespace, "create", "--dry-run=server", "-f", &path];
     arguments.extend(user);
-    Ok(fixture.worker.kubectl(&arguments).await.err().map(|error| error.to_string()))
+    Ok(cluster.kubectl(&arguments).await.err().map(|error| error.to_string()))
 }
 
 fn ray(kind: &str, name: &str, spec: &Value) -> Value {
@@ -38,16 +39,26 @@ fn pod() -> Value {
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": containers}})
 }
 
-/// Names, groups, timeouts and components are refused with the words of the official webhooks, and a user wraps only what they may make.
+fn role_binding() -> Value {
+    let rbac = "rbac.authorization.k8s.io";
+    json!({
+        "apiVersion": format!("{rbac}/v1"), "kind": "RoleBinding", "metadata": {"name": "b"},
+        "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"apiGroup": rbac, "kind": "User", "name": "bob"}],
+    })
+}
+
+/// Names, groups, timeouts and components are refused with the words of the official webhooks.
 #[tokio::test]
 async fn policies_refuse_what_official_webhooks_refuse() -> Result<()> {
     let fixture = OperatorFixture::new("admission").await?;
     fixture.worker.apply_kustomization(&root().join("config/worker/admission"), NAMESPACE).await?;
+    let worker = (&fixture, &fixture.worker);
     let long = ray("RayCluster", &"n".repeat(54), &cluster_spec(1));
     let end = Instant::now() + TIMEOUT;
     // A policy holds a moment after it was stored.
     let refused = loop {
-        match refusal(&fixture, &long, &[]).await? {
+        match refusal(worker, &long, &[]).await? {
             Some(refused) => break refused,
             None if Instant::now() > end => anyhow::bail!("the policies do not hold"),
             None => sleep(std::time::Duration::from_millis(200)).await,
@@ -77,7 +88,7 @@ async fn policies_refuse_what_official_webhooks_refuse() -> Result<()> {
         (wrapper(&wrapper(&pod())), "Nested AppWrappers are forbidden"),
         (wrapper(&foreign), "AppWrappers cannot create objects in other namespaces"),
     ] {
-        let refused = refusal(&fixture, &object, &[]).await?;
+        let refused = refusal(worker, &object, &[]).await?;
         ensure!(refused.as_ref().is_some_and(|it| it.contains(words)), "{words}: {refused:?}");
     }
     late["metadata"]["annotations"] = json!({"ray.io/initializing-timeout": "1h30m"});
@@ -87,34 +98,64 @@ async fn policies_refuse_what_official_webhooks_refuse() -> Result<()> {
         late,
         wrapper(&pod()),
     ] {
-        let refused = refusal(&fixture, &object, &[]).await?;
+        let refused = refusal(worker, &object, &[]).await?;
         ensure!(refused.is_none(), "{object}: {refused:?}");
     }
 
-    let namespace = fixture.space.namespace();
-    for resource in ["appwrappers.workload.codeflare.dev", "pods"] {
-        let name = format!("bob-{}", resource.split('.').next().unwrap_or_default());
-        let resource = format!("--resource={resource}");
-        fixture
-            .worker
-            .kubectl(&["-n", namespace, "create", "role", &name, "--verb=create,get", &resource])
-            .await?;
-        // With the first role alone, bob may wrap what he may not make.
-        if name == "bob-pods" {
-            let refused = refusal(&fixture, &wrapper(&pod()), &["--as=bob"]).await?;
-            let words = "user \"bob\" may not create every component";
-            ensure!(refused.as_ref().is_some_and(|it| it.contains(words)), "{refused:?}");
-        }
-        let role = format!("--role={name}");
-        fixture
-            .worker
-            .kubectl(&["-n", namespace, "create", "rolebinding", &name, &role, "--user=bob"])
-            .await?;
+    Ok(())
+}
+
+/// A user wraps only what the user may make, on the manager cluster and on a worker, without a further manifest.
+#[tokio::test]
+async fn an_app_wrapper_has_only_components_that_its_submitter_may_make() -> Result<()> {
+    let fixture = OperatorFixture::new("wrapper_rights").await?;
+    for cluster in [&fixture.hub, &fixture.worker] {
+        bob_wraps_only_pods((&fixture, cluster)).await?;
     }
+    Ok(())
+}
+
+async fn bob_wraps_only_pods(place: (&OperatorFixture, &Cluster)) -> Result<()> {
+    let namespace = place.0.space.namespace();
+    let bob = &["--as=bob"];
+    let words = "user \"bob\" may not create every component";
+    grant(place, "appwrappers.workload.codeflare.dev").await?;
     let end = Instant::now() + TIMEOUT;
-    while let Some(refused) = refusal(&fixture, &wrapper(&pod()), &["--as=bob"]).await? {
+    // A role holds a moment after it was stored.
+    let refused = loop {
+        match refusal(place, &wrapper(&pod()), bob).await? {
+            Some(refused) if refused.contains(words) => break refused,
+            other => ensure!(Instant::now() < end, "in {namespace}: {other:?}"),
+        }
+        sleep(std::time::Duration::from_millis(200)).await;
+    };
+    ensure!(refused.contains("Forbidden"), "{refused}");
+    let refused = refusal(place, &wrapper(&role_binding()), bob).await?;
+    ensure!(refused.as_ref().is_some_and(|it| it.contains(words)), "{refused:?}");
+
+    grant(place, "pods").await?;
+    let end = Instant::now() + TIMEOUT;
+    while let Some(refused) = refusal(place, &wrapper(&pod()), bob).await? {
         ensure!(Instant::now() < end, "bob may make pods: {refused}");
         sleep(std::time::Duration::from_millis(200)).await;
     }
+    // Rights for one kind of component are none for another one.
+    let refused = refusal(place, &wrapper(&role_binding()), bob).await?;
+    ensure!(refused.as_ref().is_some_and(|it| it.contains(words)), "{refused:?}");
+    Ok(())
+}
+
+/// Lets bob create and get objects of a resource.
+async fn grant((fixture, cluster): (&OperatorFixture, &Cluster), resource: &str) -> Result<()> {
+    let namespace = fixture.space.namespace();
+    let name = format!("bob-{}", resource.split('.').next().unwrap_or_default());
+    let resource = format!("--resource={resource}");
+    cluster
+        .kubectl(&["-n", namespace, "create", "role", &name, "--verb=create,get", &resource])
+        .await?;
+    let role = format!("--role={name}");
+    cluster
+        .kubectl(&["-n", namespace, "create", "rolebinding", &name, &role, "--user=bob"])
+        .await?;
     Ok(())
 }

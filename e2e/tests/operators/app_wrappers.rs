@@ -56,19 +56,21 @@ async fn a_wrapped_ray_cluster_scales_within_what_was_admitted() -> Result<()> {
     let clusters = fixture.api(&fixture.worker, "RayCluster");
     let made = clusters.get("scaled").await?;
 
-    let grown = scale(&fixture, 5).await?;
-    let seen = |it: &DynamicObject| {
-        it.data.pointer("/status/observedGeneration") == Some(&json!(grown.metadata.generation))
-    };
-    let seen = fixture.worker.until(&clusters, "scaled", "was seen", 2 * TIMEOUT, seen).await?;
+    // A worker that is given up is replaced, and shows that the number was seen.
+    let given_up = scale(&fixture, (5, 1)).await?;
+    let pods: Api<Pod> = fixture.worker.api(fixture.space.namespace());
+    let is_left = |pod: &Pod| given_up.contains(&pod.name_any());
+    let gone = |all: &[Pod]| !all.iter().any(is_left);
+    fixture.worker.until_all(&pods, "", "a worker was given up", 2 * TIMEOUT, gone).await?;
+    fixture.until_running("worker", 2).await?;
+    let seen = clusters.get("scaled").await?;
     let desired = seen.data.pointer("/status/desiredWorkerReplicas");
     ensure!(desired == Some(&json!(2)), "no worker beyond the quota: {desired:?}");
-    fixture.until_running("worker", 2).await?;
 
-    scale(&fixture, 0).await?;
+    scale(&fixture, (0, 0)).await?;
     fixture.until_running("worker", 0).await?;
     until_pods_ready(&fixture, 1).await?;
-    scale(&fixture, 2).await?;
+    scale(&fixture, (2, 2)).await?;
     fixture.until_running("worker", 2).await?;
     until_pods_ready(&fixture, 3).await?;
     let now = clusters.get("scaled").await?;
@@ -80,12 +82,13 @@ async fn a_wrapped_ray_cluster_scales_within_what_was_admitted() -> Result<()> {
     fixture.until_nothing_left().await
 }
 
-/// Does what Ray's autoscaler does: writes the number of workers that it wants, and the names of those that it gives up.
-async fn scale(fixture: &OperatorFixture, replicas: usize) -> Result<DynamicObject> {
+/// Does what Ray's autoscaler does: writes the number of workers that it wants, and the names of those that it gives up, which are
+/// returned. So many are kept.
+async fn scale(fixture: &OperatorFixture, (replicas, kept): (usize, usize)) -> Result<Vec<String>> {
     let pods: Api<Pod> = fixture.worker.api(fixture.space.namespace());
     let workers = ListParams::default().labels("ray.io/node-type=worker");
     let workers = pods.list(&workers).await?.items.into_iter();
-    let given_up: Vec<String> = workers.skip(replicas).map(|pod| pod.name_any()).collect();
+    let given_up: Vec<String> = workers.skip(kept).map(|pod| pod.name_any()).collect();
     let group = "/spec/workerGroupSpecs/0";
     let patch: json_patch::Patch = serde_json::from_value(json!([
         {"op": "replace", "path": format!("{group}/replicas"), "value": replicas},
@@ -94,7 +97,8 @@ async fn scale(fixture: &OperatorFixture, replicas: usize) -> Result<DynamicObje
     let clusters = fixture.api(&fixture.worker, "RayCluster");
     let patch = Patch::Json::<()>(patch);
     let patched = clusters.patch("scaled", &PatchParams::default(), &patch).await;
-    patched.with_context(|| format!("scaling to {replicas} workers"))
+    patched.with_context(|| format!("scaling to {replicas} workers"))?;
+    Ok(given_up)
 }
 
 /// Until the AppWrapper is ready on both clusters with so many running pods.

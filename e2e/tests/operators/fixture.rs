@@ -1,6 +1,6 @@
-//! The installation that all tests share: a manager cluster, and one worker whose agent operates Ray and AppWrapper.
+//! The installation that all tests share: a manager cluster, and two workers whose agents operate Ray and AppWrapper. Most tests use one.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use crds::v1beta2::Workload;
 use e2e::{
     installation::{
@@ -21,7 +21,7 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, OnceCell};
 
-const PLAN: InstallationPlan = InstallationPlan { workers: 1, elects: false };
+const PLAN: InstallationPlan = InstallationPlan { workers: 2, elects: false };
 
 const FRAMEWORKS: &[&str] = &[
     "batch/job",
@@ -38,7 +38,7 @@ struct SharedInstallation {
     agent: Mutex<Option<Program>>,
     /// Where the API of Ray clusters is served.
     ray_api: u16,
-    _programs: [Program; 2],
+    _programs: [Program; 3],
 }
 
 static SHARED: OnceCell<SharedInstallation> = OnceCell::const_new();
@@ -49,6 +49,8 @@ pub(crate) struct OperatorFixture {
     pub(crate) space: Space,
     pub(crate) hub: Cluster,
     pub(crate) worker: Cluster,
+    /// The other worker, which has no nodes for the namespace.
+    pub(crate) second: Cluster,
 }
 
 impl SharedInstallation {
@@ -62,12 +64,13 @@ impl SharedInstallation {
         let frameworks = json!({"integrations": {"frameworks": FRAMEWORKS}});
         let manager = installation.manager_with(true, &frameworks, &[]).await?;
         installation.register().await?;
-        let worker = installation.workers.first().context("a worker")?;
-        let agent = installation.agent(worker, &[]).await?;
+        let [first, second] = &installation.workers[..] else { bail!("two workers") };
+        let agent = installation.agent(first, &[]).await?;
+        let other = installation.agent(second, &[]).await?;
         let ray_api = free_port()?;
         let served = installation.ray_api(ray_api).await?;
         drop(installation);
-        let (agent, programs) = (Mutex::new(Some(agent)), [manager, served]);
+        let (agent, programs) = (Mutex::new(Some(agent)), [manager, served, other]);
         Ok(Self { lab, ports, heads, agent, ray_api, _programs: programs })
     }
 
@@ -78,15 +81,22 @@ impl SharedInstallation {
 }
 
 impl OperatorFixture {
+    /// With a queue over the first worker.
     pub(crate) async fn new(test: &str) -> Result<Self> {
+        Self::over(test, &["worker-1"]).await
+    }
+
+    /// With a queue over these workers.
+    pub(crate) async fn over(test: &str, workers: &[&str]) -> Result<Self> {
         let shared = SHARED.get_or_try_init(SharedInstallation::build).await?;
         let installation = shared.installation().await?;
         let space = installation.lab.space(test).await?;
         let (hub, namespace) = (installation.hub, space.namespace());
-        let worker = installation.workers.into_iter().next().context("a worker")?;
+        let mut all = installation.workers.into_iter();
+        let (worker, second) = all.next().zip(all.next()).context("two workers")?;
         worker.add_nodes(&objects::own_nodes(namespace, 1, "8")).await?;
-        objects::own_queue(&hub, namespace, "8", &["worker-1"]).await?;
-        Ok(Self { shared, space, hub, worker })
+        objects::own_queue(&hub, namespace, "8", workers).await?;
+        Ok(Self { shared, space, hub, worker, second })
     }
 
     pub(crate) fn heads(&self) -> &RayHeads {
@@ -157,7 +167,16 @@ impl OperatorFixture {
 
     /// Until so many pods of a type of Ray's nodes run on the worker.
     pub(crate) async fn until_running(&self, node_type: &str, count: usize) -> Result<Vec<Pod>> {
-        let pods: Api<Pod> = self.worker.api(self.space.namespace());
+        self.until_running_on(&self.worker, node_type, count).await
+    }
+
+    pub(crate) async fn until_running_on(
+        &self,
+        cluster: &Cluster,
+        node_type: &str,
+        count: usize,
+    ) -> Result<Vec<Pod>> {
+        let pods: Api<Pod> = cluster.api(self.space.namespace());
         let of_type =
             |pod: &Pod| pod.labels().get("ray.io/node-type").is_some_and(|it| it == node_type);
         let holds = |all: &[Pod]| {
@@ -166,7 +185,7 @@ impl OperatorFixture {
                 && all.iter().filter(|pod| of_type_runs(pod, node_type)).count() == count
         };
         let what = format!("{count} pods of {node_type} run");
-        let all = self.worker.until_all(&pods, "", &what, 2 * TIMEOUT, holds).await?;
+        let all = cluster.until_all(&pods, "", &what, 2 * TIMEOUT, holds).await?;
         Ok(all.into_iter().filter(of_type).collect())
     }
 
@@ -180,15 +199,17 @@ impl OperatorFixture {
         are_listed(&installation, (namespace, &workload), number).await
     }
 
-    /// Until no pod is left on the worker, and the queue on the manager cluster has all of its quota.
+    /// Until no pod and no operated object is left on the workers.
     pub(crate) async fn until_nothing_left(&self) -> Result<()> {
-        let pods: Api<Pod> = self.worker.api(self.space.namespace());
-        self.worker.until_all(&pods, "", "no pod is left", 2 * TIMEOUT, <[Pod]>::is_empty).await?;
-        for kind in ["AppWrapper", "RayJob", "RayService", "RayCluster"] {
-            let api = self.api(&self.worker, kind);
-            let what = format!("no {kind} is left");
-            let gone = <[DynamicObject]>::is_empty;
-            self.worker.until_all(&api, "", &what, 2 * TIMEOUT, gone).await?;
+        for worker in [&self.worker, &self.second] {
+            let pods: Api<Pod> = worker.api(self.space.namespace());
+            worker.until_all(&pods, "", "no pod is left", 2 * TIMEOUT, <[Pod]>::is_empty).await?;
+            for kind in ["AppWrapper", "RayJob", "RayService", "RayCluster"] {
+                let api = self.api(worker, kind);
+                let what = format!("no {kind} is left");
+                let gone = <[DynamicObject]>::is_empty;
+                worker.until_all(&api, "", &what, 2 * TIMEOUT, gone).await?;
+            }
         }
         Ok(())
     }

@@ -10,6 +10,7 @@
 //! | `admission` | what the policies refuse |
 //! | `ray_api` | callers that reach Ray heads of the worker through the manager cluster |
 //! | `app_wrappers` | AppWrappers with a RayCluster or a RayJob in them |
+//! | `moved` | an AppWrapper that is evicted from one worker and runs on the other |
 //! | `ray_security` | what secures RayClusters, on a plain Kubernetes and on OpenShift |
 //! | `ray_oauth` | a RayCluster with OAuth, dispatched to an OpenShift |
 //! | `samples` | the samples at real API servers |
@@ -18,6 +19,7 @@
 mod admission;
 mod app_wrappers;
 mod fixture;
+mod moved;
 mod ray_api;
 mod ray_clusters;
 mod ray_jobs;
