@@ -11,7 +11,7 @@ pub(super) const OPERATED_BY: &str = "sluice.dev/operated-by";
 pub(super) const AGENT: &str = "sluice-agent";
 
 /// An official operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct ForeignOperator {
     /// The name of its lease, in any namespace.
     pub(super) lease: &'static str,
