@@ -11,15 +11,19 @@ use serde_json::{Value, json};
 use super::{run::SimulatedRun, world::SharedWorld};
 
 /// A sample, its state, its pods then, and the kinds of all objects that were made for it.
-const LIVES: [(&str, &str, usize, &str); 13] = [
+const LIVES: [(&str, &str, usize, &str); 20] = [
     ("cluster-autoscaling", "ready", 2, "Pod Role RoleBinding Service ServiceAccount"),
+    ("cluster-exposed", "ready", 2, "Ingress Pod Service"),
     ("cluster-multi-host", "ready", 5, "Pod Service"),
     ("cluster-redis", "ready", 2, "Pod Service"),
+    ("cluster-token", "ready", 2, "Pod Secret Service"),
     ("cluster", "ready", 3, "Pod Service"),
     ("cron-job", "made 1", 0, "Pod RayCluster RayJob Service"),
     ("job-deletion-rules", "Complete", 0, "Pod RayCluster Service"),
     ("job-http", "Complete", 0, "Pod RayCluster Service"),
     ("job-interactive", "Waiting", 2, "Pod RayCluster Service"),
+    ("job-retries", "Complete", 0, "Pod RayCluster Service"),
+    ("job-selector", "Initializing", 0, ""),
     ("job-sidecar", "Complete", 0, "Pod RayCluster Service"),
     ("job-submitter", "Complete", 0, "Job Pod RayCluster Service"),
     (
@@ -28,8 +32,11 @@ const LIVES: [(&str, &str, usize, &str); 13] = [
         2,
         "Gateway HTTPRoute Pod RayCluster Role RoleBinding Service ServiceAccount",
     ),
+    ("service-workers", "Running", 2, "Pod RayCluster Service"),
     ("service", "Running", 2, "Pod RayCluster Service"),
+    ("wrapped-cluster", "Running", 2, "Pod RayCluster Service"),
     ("wrapped-job", "Succeeded", 0, "Pod RayCluster RayJob Service"),
+    ("wrapped-pods", "Running", 2, "Pod Service"),
 ];
 
 /// Until the RayJob of the first night has ended.
