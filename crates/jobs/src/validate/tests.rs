@@ -164,3 +164,22 @@ fn the_copy_of_a_dispatched_job_may_name_its_clone() {
     assert_eq!(refusals(&json!({})), 1, "its kind has no prebuilt Workloads");
     assert_eq!(refusals(&json!({ "kueue.x-k8s.io/multikueue-origin": "hub" })), 0);
 }
+
+#[test]
+fn a_number_with_a_sign_is_the_name_of_a_group_of_pod_sets() {
+    let refusals = |name: &str| {
+        let annotations = BTreeMap::from([
+            ("kueue.x-k8s.io/podset-group-name", name),
+            ("kueue.x-k8s.io/podset-required-topology", "rack"),
+        ]);
+        let owned = annotations.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let annotations = owned.collect();
+        let path = "spec.template.metadata".to_owned();
+        let template = AnnotatedTemplate { path, annotations: Some(&annotations), count: 1 };
+        let errors = topology::check(std::slice::from_ref(&template), JobGates::default());
+        errors.iter().filter(|error| error.to_string().contains("must not be a number")).count()
+    };
+    assert_eq!(refusals("1"), 1);
+    assert_eq!(refusals("+1"), 0);
+    assert_eq!(refusals("a1"), 0);
+}

@@ -65,7 +65,7 @@ fn check_group_name(template: &AnnotatedTemplate<'_>) -> Errors {
     let mut errors = Errors::new();
     // Upstream groups a pod set without this annotation under its index: a number could name
     // two groups.
-    if name.parse::<u64>().is_ok() {
+    if !name.starts_with('+') && name.parse::<u64>().is_ok() {
         errors.push(FieldError::invalid(&field, name, "must not be a number"));
     }
     for key in SLICES.into_iter().filter(|key| template.get(key).is_some()) {
