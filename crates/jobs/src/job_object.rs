@@ -108,13 +108,10 @@ impl JobObject {
         }
     }
 
-    /// The defaults of a changed job. Only a set passes on to its templates what was changed.
+    /// Whether a changed object gets the defaults of a new one: its pod templates follow its queue and its class.
     #[must_use]
-    pub fn defaults_of_update(&self) -> Vec<PatchAdd> {
-        match self {
-            Self::LeaderWorkerSet(set) => set.defaults_of_update(),
-            Self::Batch(_) | Self::Pod(_) | Self::Declared(_) => Vec::new(),
-        }
+    pub fn is_defaulted_again(&self) -> bool {
+        matches!(self, Self::LeaderWorkerSet(_)) || self.kind().pods().is_some()
     }
 
     /// Whether the defaults depend on `namespace_managed`, which may cost a request.
@@ -131,9 +128,7 @@ impl JobObject {
             Self::Pod(pod) => pods::defaulting::needs_ancestors(pod, facts),
             // Such an object has no switch. Its answer to `spec_suspended`, that no pod is ready, does not hold the
             // next pod.
-            Self::Declared(job) if job.kind().pods().is_some() => {
-                defaulting::may_suspend(self, facts)
-            }
+            _ if self.is_defaulted_again() => defaulting::may_suspend(self, facts),
             Self::Batch(_) | Self::LeaderWorkerSet(_) | Self::Declared(_) => {
                 defaulting::needs_ancestors(self, facts)
             }

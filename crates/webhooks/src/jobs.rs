@@ -124,11 +124,8 @@ async fn decide_defaults(
     if job.as_pod().is_some_and(|pod| webhooks.settings.kinds.managed.leaves_alone(pod)) {
         return AdmissionResponse::allowed();
     }
-    // Marked pods follow their parent in all that decides about a new one.
-    if request.operation == Operation::Update && kind.pods().is_none() {
-        let steps = job.defaults_of_update();
-        let patch = steps.iter().map(defaulting::PatchAdd::to_json).collect();
-        return AdmissionResponse::Allowed { patch };
+    if request.operation == Operation::Update && !job.is_defaulted_again() {
+        return AdmissionResponse::allowed();
     }
     let namespace = request.namespace.as_str();
     let facts = match defaulting_facts::gather(webhooks, &job, namespace).await {

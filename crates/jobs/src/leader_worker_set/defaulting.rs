@@ -13,12 +13,17 @@ use crate::{
     template_metadata,
 };
 
-/// Labels of the set that are decided as for every job, and the templates of a managed set.
-pub(super) fn of_creation(
+/// Labels of the set that are decided as for every job, and the templates of a managed set. The same for a changed set: its
+/// templates follow queue and class.
+pub(super) fn of_set(
     set: &LeaderWorkerSet,
     facts: DefaultingFacts,
     gates: JobGates,
 ) -> Vec<PatchAdd> {
+    // No gate could hold the pods that run already.
+    if !set.spec_suspended() && !set.is_marked() {
+        return Vec::new();
+    }
     let mut steps = defaulting::default(set, facts, gates);
     let labelled = defaulting::with_labels(set, &steps);
     // The marks hold the pods of a set, which nothing would ever start if the set is not managed.
@@ -29,7 +34,7 @@ pub(super) fn of_creation(
 }
 
 /// The templates carry queue and priority class of the set, and what says that the set holds their pods.
-pub(super) fn templates(set: &LeaderWorkerSet) -> Vec<PatchAdd> {
+fn templates(set: &LeaderWorkerSet) -> Vec<PatchAdd> {
     let names = [LEADER, WORKER].into_iter();
     names.filter_map(|name| template(set, name, set.stored_template(name)?)).collect()
 }

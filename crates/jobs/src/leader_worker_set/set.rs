@@ -2,7 +2,10 @@
 
 use std::sync::LazyLock;
 
-use crds::{decode::from_value, pod::PodTemplate, v1beta2::PodSet, validation::Errors};
+use crds::{
+    decode::from_value, names::annotations::POD_SUSPENDING_PARENT, pod::PodTemplate,
+    v1beta2::PodSet, validation::Errors,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
@@ -154,14 +157,16 @@ impl LeaderWorkerSet {
         &self.object
     }
 
-    /// The defaults of a new set: its own labels, and the templates.
+    /// The defaults of a new or changed set: its own labels, and the templates.
     pub(crate) fn defaults_by(&self, facts: DefaultingFacts, gates: JobGates) -> Vec<PatchAdd> {
-        defaulting::of_creation(self, facts, gates)
+        defaulting::of_set(self, facts, gates)
     }
 
-    /// The templates of a changed set.
-    pub(crate) fn defaults_of_update(&self) -> Vec<PatchAdd> {
-        if self.queue_name().is_empty() { Vec::new() } else { defaulting::templates(self) }
+    /// Whether the webhook has marked the templates.
+    pub(super) fn is_marked(&self) -> bool {
+        let annotations = self.worker.metadata.as_ref().map(|metadata| &metadata.annotations);
+        let parent = annotations.and_then(|all| all.get(POD_SUSPENDING_PARENT));
+        parent.is_some_and(|parent| parent == FRAMEWORK)
     }
 }
 

@@ -7,8 +7,8 @@ use crate::{GenericJob, JobGates, pods::template_shape};
 
 /// Errors of an update: what decides about the placement of pods is that of the admitted Workloads.
 pub(super) fn update(set: &LeaderWorkerSet, old: &LeaderWorkerSet, gates: JobGates) -> Errors {
-    // A set without a queue has no Workloads that its pods could differ from.
-    if set.queue_name().is_empty() {
+    // A set without a queue has no Workloads that its pods could differ from, unless every job is managed.
+    if set.queue_name().is_empty() && !old.is_marked() {
         return Errors::new();
     }
     let at = "spec.leaderWorkerTemplate";
@@ -60,5 +60,24 @@ mod tests {
             "{refusal}"
         );
         assert_eq!(refused(false), [""; 0]);
+    }
+
+    #[test]
+    fn a_set_without_a_queue_is_bound_if_its_pods_are_held() {
+        let set = |size: i64, parent: &str| -> LeaderWorkerSet {
+            let annotations = json!({ "kueue.x-k8s.io/pod-suspending-parent": parent });
+            let object = json!({
+                "metadata": { "name": "d", "namespace": "ns", "uid": "u" },
+                "spec": { "leaderWorkerTemplate": { "size": size, "workerTemplate": {
+                    "metadata": { "annotations": annotations },
+                    "spec": { "containers": [{ "name": "c" }] },
+                } } },
+            });
+            LeaderWorkerSet::decode(object).expect("a set decodes")
+        };
+        let gates = JobGates { immutable_group_size: true, ..JobGates::default() };
+        let n_errors = |parent: &str| update(&set(4, parent), &set(3, parent), gates).len();
+        assert_eq!(n_errors("leaderworkerset.x-k8s.io/leaderworkerset"), 1);
+        assert_eq!(n_errors(""), 0);
     }
 }

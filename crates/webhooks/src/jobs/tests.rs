@@ -166,6 +166,40 @@ async fn defaults_are_set_if_their_objects_exist() {
     assert_eq!(fixture.create(&child).await, Ok(vec![]), "its owner is of a managed kind");
 }
 
+/// A LeaderWorkerSet with a ready replica or without any.
+fn leader_worker_set(labels: &Value, annotations: &Value, ready: bool) -> Value {
+    json!({
+        "metadata": {"name": "d", "namespace": "team", "labels": labels},
+        "spec": {"leaderWorkerTemplate": {"size": 2, "workerTemplate": {
+            "metadata": {"annotations": annotations}, "spec": {"containers": [{"name": "c"}]},
+        }}},
+        "status": {"readyReplicas": usize::from(ready)},
+    })
+}
+
+#[tokio::test]
+async fn a_changed_leader_worker_set_gets_the_defaults_of_a_new_one() {
+    let config = "integrations: {frameworks: [pod, leaderworkerset.x-k8s.io/leaderworkerset]}";
+    let fixture = Fixture::new(config).with_default_queue();
+    let update = async |set: Value| {
+        let path = "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset";
+        let answer = fixture.call(path, review("team", &set, &set)).await;
+        assert_eq!(answer["allowed"], true, "{answer}");
+        answer["patch"].as_str().map(fixture::patch_text)
+    };
+    let held = json!({
+        "kueue.x-k8s.io/pod-suspending-parent": "leaderworkerset.x-k8s.io/leaderworkerset",
+        "kueue.x-k8s.io/pod-group-serving": "true",
+    });
+    let (none, queue) = (json!({}), json!({"kueue.x-k8s.io/queue-name": "near"}));
+    let removed = update(leader_worker_set(&none, &held, true)).await.expect("a patch");
+    assert!(removed.contains("queue-name=\"default\""), "{removed}");
+    let added = update(leader_worker_set(&queue, &none, false)).await.expect("a patch");
+    assert!(added.contains("pod-suspending-parent"), "{added}");
+    let runs = update(leader_worker_set(&queue, &none, true)).await;
+    assert_eq!(runs, None, "no gate holds the pods that run");
+}
+
 #[tokio::test]
 async fn jobs_without_a_queue_name_are_suspended_in_managed_namespaces() {
     let fixture = Fixture::new("manageJobsWithoutQueueName: true");

@@ -160,17 +160,27 @@ impl Fixture {
             return Err(answer["status"].clone());
         }
         let Some(patch) = answer["patch"].as_str() else { return Ok(vec![]) };
-        let patch: k8s_openapi::ByteString = serde_json::from_value(json!(patch)).expect("base64");
-        let steps: Vec<Value> = serde_json::from_slice(&patch.0).expect("a patch");
-        let text = |step: &Value| {
-            let path = step["path"].as_str().expect("a path").replace("~1", "/");
-            format!("{}={}", path.trim_start_matches("/metadata/labels/"), step["value"])
-        };
-        Ok(steps.iter().map(text).collect())
+        Ok(patch_steps(patch))
     }
 
     pub(super) async fn refusal(&self, new: &Value, old: &Value) -> Option<String> {
         let answer = self.call("/validate-batch-v1-job", review("team", new, old)).await;
         answer["status"]["message"].as_str().map(str::to_owned)
     }
+}
+
+/// The steps of an answered patch, as `path=value`.
+fn patch_steps(patch: &str) -> Vec<String> {
+    let patch: k8s_openapi::ByteString = serde_json::from_value(json!(patch)).expect("base64");
+    let steps: Vec<Value> = serde_json::from_slice(&patch.0).expect("a patch");
+    let text = |step: &Value| {
+        let path = step["path"].as_str().expect("a path").replace("~1", "/");
+        format!("{}={}", path.trim_start_matches("/metadata/labels/"), step["value"])
+    };
+    steps.iter().map(text).collect()
+}
+
+/// The same as one text.
+pub(super) fn patch_text(patch: &str) -> String {
+    patch_steps(patch).join(" ")
 }
