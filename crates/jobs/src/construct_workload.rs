@@ -53,6 +53,14 @@ pub struct KeysToCopy {
 
 /// Source of the priority of a job.
 pub fn priority_source<J: GenericJob>(job: &J, gates: JobGates) -> PrioritySource {
+    priority_source_among(job, || job.pod_sets(gates))
+}
+
+/// The same of a job with these pod sets, which are made only if they decide.
+pub(crate) fn priority_source_among<J: GenericJob>(
+    job: &J,
+    pod_sets: impl FnOnce() -> Vec<PodSet>,
+) -> PrioritySource {
     // In upstream's order (docs/reference/kueue.md §7.5).
     if let Some(class) = job.label(PRIORITY_CLASS).filter(|class| !class.is_empty()) {
         return PrioritySource::WorkloadPriorityClass(class.to_owned());
@@ -60,7 +68,7 @@ pub fn priority_source<J: GenericJob>(job: &J, gates: JobGates) -> PrioritySourc
     if let Some(class) = job.priority_class() {
         return PrioritySource::PriorityClass(class.to_owned());
     }
-    let classes = job.pod_sets(gates).into_iter().filter_map(|set| set.template.spec);
+    let classes = pod_sets().into_iter().filter_map(|set| set.template.spec);
     let mut classes = classes.filter(|pod| !pod.priority_class_name.is_empty());
     match classes.next() {
         Some(pod) => PrioritySource::PriorityClass(pod.priority_class_name.clone()),

@@ -98,7 +98,7 @@ pub enum ReconcileStep<J> {
     CreateSlice(ReplacedSlice),
     /// Make a pod of a set a member of the group of its replica.
     AdoptMember(Box<J>),
-    /// Update the spec of a Workload without quota.
+    /// Update the spec of a Workload without quota. Unless it is that of a set, its priority is resolved again.
     UpdateWorkload(Box<Workload>),
     /// Change the size of a slice of an elastic job. One without quota follows its job in everything.
     ResizeSlice(Box<Workload>),

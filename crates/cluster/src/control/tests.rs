@@ -61,6 +61,7 @@ mod unschedulable;
 mod variant_families;
 mod variants;
 mod waiting_workloads;
+mod workloads_of_groups;
 mod workloads_of_jobs;
 
 use std::{collections::BTreeMap, sync::Arc};

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use ::jobs::{
     GenericJob, JobObject, Pod,
-    construct_workload::priority_source,
     pods::group::{self, GroupContext},
     reconcile::ReconcileStep,
 };
@@ -107,7 +106,7 @@ impl GroupEvaluation<'_> {
             first: oldest.tracked.object(),
             key: oldest.key,
             had: self.inputs.workloads.get(self.group).map(|record| &**record.object()),
-            priority: priority_source(oldest.pod, gates),
+            priority: &|| group::priority_source(&self.group.name, pods, gates),
             workload: &|_, priority| {
                 let composition = group::compose(&self.group.name, pods, gates).ok()?;
                 let copied = &self.config.keys_to_copy;

@@ -107,7 +107,7 @@ impl JobEvaluation<'_> {
             first: self.job,
             key: self.key,
             had: had.map(|record| &**record.object()),
-            priority: priority_source(self.job, gates),
+            priority: &|| priority_source(self.job, gates),
             workload: &|new, priority| {
                 let copied = &self.config.keys_to_copy;
                 let workload = construct_workload(self.job, priority, copied, gates);

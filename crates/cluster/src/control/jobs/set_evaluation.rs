@@ -42,7 +42,7 @@ impl SetEvaluation<'_> {
             first: self.set,
             key: self.key,
             had: None,
-            priority: priority_source(self.set, gates),
+            priority: &|| priority_source(self.set, gates),
             workload: &|new, priority| {
                 let copied = &self.config.keys_to_copy;
                 Some(match new {
@@ -57,7 +57,7 @@ impl SetEvaluation<'_> {
         };
         let mut steps = self.steps();
         steps.retain(|step| self.may_be_taken(step, ctx));
-        if (self.inputs.priority)(&unit.priority).is_none() {
+        if (self.inputs.priority)(&(unit.priority)()).is_none() {
             // One Event says that the class is missing, not one for each replica.
             let mut creates = 0;
             steps.retain(|step| {

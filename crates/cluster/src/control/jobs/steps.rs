@@ -33,8 +33,8 @@ pub(super) struct Unit<'a> {
     pub(super) key: &'a JobKey,
     /// The Workload that it had before the evaluation, if any.
     pub(super) had: Option<&'a Workload>,
-    /// Where the priority of the Workload comes from.
-    pub(super) priority: PrioritySource,
+    /// Where the priority of the Workload comes from; read by the steps that need it.
+    pub(super) priority: &'a dyn Fn() -> PrioritySource,
     /// The Workload with this priority; `None` if it cannot be made any more.
     pub(super) workload: &'a dyn Fn(&NewWorkload, WorkloadPriority) -> Option<Workload>,
 }
@@ -93,6 +93,7 @@ impl StepTaker<'_> {
             }
             ReconcileStep::AnnotateJob(after) => self.write(after, Purpose::JobAnnotate, ctx),
             ReconcileStep::AdoptMember(after) => self.write(after, Purpose::Adopt, ctx),
+            ReconcileStep::UpdateWorkload(after) => return self.update_workload(after, ctx),
             ReconcileStep::UpdatePriority(name) => {
                 let priority = self.priority(ctx)?;
                 return Some(self.perform(&name, WorkloadCommand::SetPriorityClass(priority)));
@@ -123,8 +124,7 @@ impl StepTaker<'_> {
                 ctx.outbox.publish(event(first, EventType::Warning, reason, message));
             }
             // Writes of the Workload, above.
-            ReconcileStep::UpdateWorkload(_)
-            | ReconcileStep::ResizeSlice(_)
+            ReconcileStep::ResizeSlice(_)
             | ReconcileStep::DeleteWorkload(_)
             | ReconcileStep::RemoveFinalizer(_)
             | ReconcileStep::UpdateReclaimablePods(..)
@@ -134,6 +134,20 @@ impl StepTaker<'_> {
             | ReconcileStep::TakeOwnership(_) => {}
         }
         None
+    }
+
+    /// The priority follows from the job like the rest of the spec. That of a set stays as it was at the creation.
+    fn update_workload(
+        &self,
+        mut after: Box<Workload>,
+        ctx: &mut Context,
+    ) -> Option<(Key, WorkloadEffect)> {
+        if self.unit.first.set_size().is_none() {
+            let WorkloadPriority { value, class } = self.priority(ctx)?;
+            (after.spec.priority, after.spec.priority_class_ref) = (Some(value), class);
+        }
+        let name = after.metadata.name.clone().unwrap_or_default();
+        Some(self.perform(&name, WorkloadCommand::UpdateSpec(after)))
     }
 
     fn perform(&self, name: &str, command: WorkloadCommand) -> (Key, WorkloadEffect) {
@@ -217,11 +231,11 @@ impl StepTaker<'_> {
 
     /// The priority of the unit, or an Event that its class does not exist.
     fn priority(&self, ctx: &mut Context) -> Option<WorkloadPriority> {
-        let priority = (self.inputs.priority)(&self.unit.priority);
+        let source = (self.unit.priority)();
+        let priority = (self.inputs.priority)(&source);
         if priority.is_none() {
             // No retry: a class that is created evaluates every job (docs/reference/kueue.md §7.5).
-            let (first, source) = (self.unit.first, &self.unit.priority);
-            ctx.outbox.publish(announcements::class_not_found(first, source));
+            ctx.outbox.publish(announcements::class_not_found(self.unit.first, &source));
         }
         priority
     }

@@ -14,10 +14,6 @@ pub(super) fn workload_command(
     step: &ReconcileStep<JobObject>,
 ) -> Option<(String, WorkloadCommand)> {
     let (name, command) = match step {
-        ReconcileStep::UpdateWorkload(after) => {
-            let name = after.metadata.name.clone().unwrap_or_default();
-            return Some((name, WorkloadCommand::UpdateSpec(after.clone())));
-        }
         ReconcileStep::ResizeSlice(after) => {
             let name = after.metadata.name.clone().unwrap_or_default();
             return Some((name, WorkloadCommand::Resize(after.clone())));
@@ -41,6 +37,7 @@ pub(super) fn workload_command(
             (name, WorkloadCommand::AddOwners(owners.clone()))
         }
         ReconcileStep::CreateWorkload
+        | ReconcileStep::UpdateWorkload(_)
         | ReconcileStep::CreateReplicaWorkload(_)
         | ReconcileStep::CreateSlice(_)
         | ReconcileStep::AnnotateJob(_)

@@ -106,6 +106,30 @@ fn a_prebuilt_workload_gets_the_first_job_that_names_it_as_its_owner() {
 }
 
 #[test]
+fn a_changed_job_that_waits_gets_its_priority_again() {
+    // It does not fit: a start would be in flight.
+    let of_class = |class: Value, parallelism: usize| {
+        let template = json!({"spec": {"priorityClassName": class}});
+        json!({"spec": {"parallelism": parallelism, "template": template}})
+    };
+    let mut cluster = Cluster::new();
+    let class = json!({"metadata": {"name": "pod-high", "resourceVersion": "1"}, "value": 500});
+    cluster.observe(ManagerInput::PriorityClass(Change::Apply(shared(class))));
+    observe_job(&mut cluster, "20", &of_class(json!("pod-high"), 9));
+    cluster.settle();
+    let spec = the_workload(&cluster)["spec"].clone();
+    assert_eq!(
+        (&spec["priorityClassRef"]["name"], &spec["priority"]),
+        (&json!("pod-high"), &json!(500))
+    );
+    observe_job(&mut cluster, "21", &of_class(Value::Null, 10));
+    cluster.settle();
+    let spec = &the_workload(&cluster)["spec"];
+    assert_eq!(spec["podSets"][0]["count"], 10);
+    assert_eq!((spec.get("priorityClassRef"), &spec["priority"]), (None, &json!(0)));
+}
+
+#[test]
 fn a_job_without_a_queue_name_is_managed_with_its_children_where_that_is_configured() {
     let mut file = Configuration::default();
     file.manage_jobs_without_queue_name = true;

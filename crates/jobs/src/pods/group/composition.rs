@@ -17,7 +17,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use super::members::{active_order, age, sort_active};
 use crate::{
     GenericJob, JobGates,
-    construct_workload::{KeysToCopy, WorkloadPriority, annotations, workload_spec},
+    construct_workload::{
+        KeysToCopy, PrioritySource, WorkloadPriority, annotations, priority_source_among,
+        workload_spec,
+    },
     pods::Pod,
 };
 
@@ -150,6 +153,15 @@ fn check_agreement(group: &str, one: &Pod, pods: &[&Pod]) -> Result<(), ComposeE
         true => ComposeError::Queues { group, first, second },
         false => ComposeError::Totals { group, first, second },
     })
+}
+
+/// Source of the priority of a group: the class of Workloads of the oldest member, or else the class of pods of the first pod set
+/// that has one.
+#[must_use]
+pub fn priority_source(group: &str, pods: &[&Pod], gates: JobGates) -> PrioritySource {
+    let pod_sets = || compose(group, pods, gates).map(|one| one.pod_sets).unwrap_or_default();
+    let oldest = pods.iter().min_by_key(|pod| age(pod));
+    oldest.map_or(PrioritySource::ClusterDefault, |pod| priority_source_among(*pod, pod_sets))
 }
 
 /// Constructs the Workload of a composed group. Its priority and time limit are those of the first member.

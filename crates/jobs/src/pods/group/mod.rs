@@ -30,7 +30,7 @@ use crds::{
 use jiff::Timestamp;
 
 pub(crate) use self::composition::owner_references;
-pub use self::composition::{ComposeError, Composition, compose, group_workload};
+pub use self::composition::{ComposeError, Composition, compose, group_workload, priority_source};
 
 use self::members::Members;
 use crate::{
@@ -41,7 +41,7 @@ use crate::{
     pods::{Pod, kind},
     prebuilt::prebuilt_name,
     reconcile::{
-        ReconcileStep, StopReason, clamped_reclaimable_pods, finish, is_dispatched,
+        ReconcileStep, StopReason, clamped_reclaimable_pods, finish, follow_keys, is_dispatched,
         remove_finalizer, stop_of,
     },
 };
@@ -283,6 +283,7 @@ fn with_workload(workload: &Workload, members: &Members<'_>, context: GroupConte
         steps.extend(finish(workload, &outcome));
         return steps;
     }
+    steps.extend(followed(workload, context));
     let name = workload.metadata.name.clone().unwrap_or_default();
     let reclaimable =
         clamped_reclaimable_pods(status::reclaimable(context.pods), workload, context.gates);
@@ -306,6 +307,12 @@ fn with_workload(workload: &Workload, members: &Members<'_>, context: GroupConte
         steps.extend(moved(workload, members, context));
     }
     steps
+}
+
+/// Admission gates and priority class of the oldest member. A prebuilt Workload has its own, and that of a set follows the set.
+fn followed(workload: &Workload, context: GroupContext<'_>) -> Steps {
+    let oldest = oldest(context.pods).filter(|_| !context.is_prebuilt());
+    oldest.map(|pod| follow_keys(pod, workload, context.gates)).unwrap_or_default()
 }
 
 /// Members that do not own the Workload yet.
