@@ -34,6 +34,7 @@ use crate::{
     pod_counts::pods_of,
     pod_set_info::PodSetInfo,
     pod_sets_info::{self, AssignedFlavors, PodSetsInfoError},
+    prebuilt::prebuilt_name,
 };
 
 /// The inputs of a reconciliation besides the job.
@@ -68,9 +69,16 @@ pub enum StopReason {
 
 /// Why a job is stopped, in the words of upstream's Events; `workload` is the one that it had.
 #[must_use]
-pub fn stop_message(reason: StopReason, workload: Option<&Workload>) -> String {
+pub fn stop_message<J: GenericJob>(
+    job: &J,
+    workload: Option<&Workload>,
+    reason: StopReason,
+    gates: JobGates,
+) -> String {
     let evicted = workload.and_then(|one| find(&one.status.conditions, EVICTED));
+    let is_prebuilt = !prebuilt_name(job, gates).name.is_empty();
     let note = match (reason, workload) {
+        (StopReason::NoMatchingWorkload, _) if is_prebuilt => "missing workload",
         (StopReason::NoMatchingWorkload, Some(_)) => {
             "No matching Workload; restoring pod templates according to existent Workload"
         }
@@ -446,7 +454,7 @@ pub(crate) fn stop_of<J: GenericJob>(
         Some(one) => format!("WorkloadEvictedDueTo{}", one.reason),
         None => format!("{reason:?}"),
     };
-    let message = stop_message(reason, workload);
+    let message = stop_message(job, workload, reason, gates);
     let stop = Stop {
         infos: &infos,
         reason: &cause,

@@ -3,17 +3,20 @@
 use std::time::Duration;
 
 use ::jobs::{
-    GenericJob, JobObject,
+    GenericJob, JobGates, JobObject,
     ancestor_search::{AncestorError, MAX_ANCESTORS},
     construct_workload::PrioritySource,
     pods::pod::FRAMEWORK,
+    prebuilt::prebuilt_name,
 };
 use crds::{
     meta::{find, is_true},
     names::{
         conditions::{ADMITTED, FINISHED, QUOTA_RESERVED},
         gates::ADMISSION,
-        reasons::{OWNER_REFERENCES_ADDED, WORKLOAD_SLICE_REPLACED},
+        reasons::{
+            OUT_OF_SYNC, OWNER_REFERENCES_ADDED, WORKLOAD_NAME_CONFLICT, WORKLOAD_SLICE_REPLACED,
+        },
         reporters,
     },
     v1beta2::Workload,
@@ -24,7 +27,7 @@ use runtime::{
     watch::Key,
 };
 
-use super::{change::event, inputs::JobInputs};
+use super::{change::event, inputs::JobInputs, workload_jobs::WorkloadJobs};
 use crate::control::{
     context::Context, measurement::Measurement, workload_measurements::gate_removed,
     workloads::WorkloadCommand,
@@ -72,11 +75,63 @@ pub(super) fn of_command(
         }
         // The finalizer of a finished Workload goes last.
         WorkloadCommand::RemoveFinalizer if finished() => {
-            ("FinishedWorkload", format!("Workload '{workload}' is declared finished"))
+            return Some(declared_finished(job, workload));
         }
         _ => return None,
     };
     Some(event(job, EventType::Normal, reason, note))
+}
+
+/// Events about the jobs of a Workload that follow from a change of it.
+pub(super) fn of_change(
+    before: Option<&Workload>,
+    jobs: WorkloadJobs<'_, '_>,
+    gates: JobGates,
+) -> Vec<EventRecord> {
+    let message = waiting_checks(before, jobs.workload);
+    let waiting = message.iter().flat_map(|message| {
+        let waiting = jobs.all().filter(|(_, job)| job.is_suspended());
+        waiting.map(|(_, job)| checks(job, message.clone()))
+    });
+    let over = before.is_some_and(|before| ends_job(before, jobs.workload));
+    let ended = over.then(|| oldest_naming(jobs, gates)).flatten();
+    waiting.chain(ended.map(|job| declared_finished(job, jobs.key))).collect()
+}
+
+/// Whether the job of a Workload has ended with this change. A slice that another one replaced and a Workload that does not match
+/// are not the end of the job.
+fn ends_job(before: &Workload, after: &Workload) -> bool {
+    let over = find(&after.status.conditions, FINISHED).filter(|over| over.status == "True");
+    let others = [OUT_OF_SYNC, WORKLOAD_SLICE_REPLACED];
+    let is_end = over.is_some_and(|over| !others.contains(&over.reason.as_str()));
+    is_end && !is_true(&before.status.conditions, FINISHED)
+}
+
+/// The oldest job that names its Workload itself. Of any other Workload the removal of the finalizer is announced as its end; that of
+/// a prebuilt one is not the job's to remove.
+fn oldest_naming<'s>(jobs: WorkloadJobs<'s, '_>, gates: JobGates) -> Option<&'s JobObject> {
+    let all = jobs.all().map(|(_, job)| &**job);
+    let naming = all.filter(|job| prebuilt_name(*job, gates).name == &*jobs.key.name);
+    naming.min_by_key(|job| {
+        let metadata = job.metadata();
+        (metadata.creation_timestamp.clone(), metadata.name.clone())
+    })
+}
+
+/// The Event about the end of a Workload.
+fn declared_finished(job: &JobObject, workload: &Key) -> EventRecord {
+    let note = format!("Workload '{workload}' is declared finished");
+    event(job, EventType::Normal, "FinishedWorkload", note)
+}
+
+/// The Event about a job that gets no Workload or does not start.
+pub(super) fn refusal(job: &JobObject, reason: &'static str, message: String) -> EventRecord {
+    let mut refusal = event(job, EventType::Warning, reason, message);
+    // Of all reasons that jobs report this is the only one with an action of another name.
+    if reason == WORKLOAD_NAME_CONFLICT {
+        "Admission".clone_into(&mut refusal.action);
+    }
+    refusal
 }
 
 /// Announces the start of a job, and measures that of a pod. `workload` is the one with quota.
@@ -105,7 +160,7 @@ pub(super) fn creation_latency(job: &JobObject, now: Timestamp) -> Option<Measur
 }
 
 /// The Event about checks that a suspended job waits for.
-pub(super) fn checks(job: &JobObject, message: String) -> EventRecord {
+fn checks(job: &JobObject, message: String) -> EventRecord {
     event(job, EventType::Normal, "UpdatedAdmissionCheck", message)
 }
 
@@ -135,7 +190,7 @@ pub(crate) fn nesting(job: &JobObject, error: AncestorError) -> EventRecord {
 }
 
 /// Messages of the pending checks of a Workload that waits for them, if they differ from before.
-pub(super) fn waiting_checks(before: Option<&Workload>, after: &Workload) -> Option<String> {
+fn waiting_checks(before: Option<&Workload>, after: &Workload) -> Option<String> {
     let messages = |workload: &Workload| {
         let checks = workload.status.admission_checks.iter();
         let waiting = checks.filter(|one| one.state == "Pending" && !one.message.is_empty());

@@ -121,6 +121,7 @@ impl JobEvaluation<'_> {
             unit,
             jobs: self.jobs,
             inputs: self.inputs,
+            gates,
             creates_workloads: self.config.creates_workloads,
         };
         steps.into_iter().filter_map(|step| taker.take(step, ctx)).collect()

@@ -334,13 +334,11 @@ impl Jobs {
             (Some(before), None) => self.workload_removed(&change.key, before),
             (None, None) => {}
         }
-        if let Some(after) = &change.after
-            && let Some(message) = announcements::waiting_checks(change.before.as_deref(), after)
-        {
-            let jobs = self.of_workload(&change.key, after).all();
-            let waiting = jobs.filter(|(_, job)| job.is_suspended());
-            let events = waiting.map(|(_, job)| announcements::checks(job, message.clone()));
-            events.for_each(|event| ctx.outbox.publish(event));
+        if let Some(after) = &change.after {
+            let jobs = self.of_workload(&change.key, after);
+            let before = change.before.as_deref();
+            let events = announcements::of_change(before, jobs, self.config.gates);
+            events.into_iter().for_each(|event| ctx.outbox.publish(event));
         }
         if let Some(workload) = change.after.as_ref().or(change.before.as_ref()) {
             self.evaluate_jobs_of(&change.key, workload, ctx);

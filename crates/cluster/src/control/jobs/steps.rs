@@ -1,7 +1,7 @@
 //! The steps of one unit of work, a job or a group of pods, as writes and Events.
 
 use ::jobs::{
-    GenericJob, JobObject, StopWrite,
+    GenericJob, JobGates, JobObject, StopWrite,
     construct_workload::{PrioritySource, ReplacedSlice, WorkloadPriority},
     reconcile::{ReconcileStep, StopReason, stop_message},
 };
@@ -54,6 +54,7 @@ pub(super) struct StepTaker<'a> {
     pub(super) unit: Unit<'a>,
     pub(super) jobs: &'a KeyMap<JobKey, Tracked<JobObject>>,
     pub(super) inputs: &'a JobInputs<'a>,
+    pub(super) gates: JobGates,
     /// See [`JobsConfig`](super::inputs::JobsConfig).
     pub(super) creates_workloads: bool,
 }
@@ -120,8 +121,7 @@ impl StepTaker<'_> {
                 self.delete(&job, ctx);
             }
             ReconcileStep::Refuse { reason, message } => {
-                let first = self.unit.first;
-                ctx.outbox.publish(event(first, EventType::Warning, reason, message));
+                ctx.outbox.publish(announcements::refusal(self.unit.first, reason, message));
             }
             // Writes of the Workload, above.
             ReconcileStep::ResizeSlice(_)
@@ -162,7 +162,7 @@ impl StepTaker<'_> {
 
     fn stop(&self, write: StopWrite<JobObject>, reason: StopReason, ctx: &mut Context) {
         let stopped = |job: &JobObject, ctx: &mut Context| {
-            let note = stop_message(reason, self.unit.had);
+            let note = stop_message(job, self.unit.had, reason, self.gates);
             ctx.outbox.publish(event(job, EventType::Normal, "Stopped", note));
         };
         match write {

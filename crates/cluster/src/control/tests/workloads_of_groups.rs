@@ -127,6 +127,33 @@ fn a_prebuilt_workload_has_gates_and_priority_of_its_own() {
 }
 
 #[test]
+fn the_end_of_a_prebuilt_workload_of_a_group_is_announced_about_the_oldest_member() {
+    let mut cluster = cluster();
+    let of_group = json!({
+        "metadata": {"annotations": {"kueue.x-k8s.io/is-group-workload": "true"}},
+        "spec": {"podSets": [{"name": "role", "count": 2, "template": {"spec": {"containers": [
+            {"name": "main", "resources": {"requests": {"cpu": "9"}}},
+        ]}}}]},
+    });
+    cluster.workload("team", 2, &of_group).settle();
+    let prebuilt = json!({"metadata": {"annotations": {PREBUILT: "team"}}});
+    members(&mut cluster, 20, &prebuilt);
+    cluster.take_events();
+    let mut succeeded = prebuilt;
+    json_merge(
+        &mut succeeded,
+        &json!({"spec": {"schedulingGates": []}, "status": {"phase": "Succeeded"}}),
+    );
+    members(&mut cluster, 21, &succeeded);
+    assert!(cluster.condition("team", "Finished").starts_with("True Succeeded"));
+    let finished =
+        "a pod-kueue-controller FinishedWorkload: Workload 'ns/team' is declared finished";
+    assert_eq!(events_of_pods(&mut cluster), [finished]);
+    members(&mut cluster, 22, &succeeded);
+    assert_eq!(events_of_pods(&mut cluster), [""; 0], "once");
+}
+
+#[test]
 fn the_priority_of_a_group_is_that_of_the_first_pod_set_with_a_class() {
     let mut cluster = cluster();
     let role =
@@ -148,4 +175,14 @@ fn a_waiting_group_of_other_members_has_their_priority() {
     members(&mut cluster, 21, &role);
     assert_eq!(cluster.workloads["team"]["spec"]["podSets"][0]["name"], "other");
     assert_eq!(priority(&cluster), (0, ""));
+}
+
+#[test]
+fn a_conflict_of_names_is_an_event_of_the_admission() {
+    let mut cluster = cluster();
+    cluster.workload("team", 2, &json!({})).settle();
+    members(&mut cluster, 20, &json!({}));
+    let events = cluster.events.iter().filter(|event| event.reason == "WorkloadNameConflict");
+    let actions: Vec<&str> = events.map(|event| event.action.as_str()).collect();
+    assert_eq!(actions, ["Admission"]);
 }

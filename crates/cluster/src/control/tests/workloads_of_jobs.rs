@@ -105,6 +105,62 @@ fn a_prebuilt_workload_gets_the_first_job_that_names_it_as_its_owner() {
     assert!(cluster.condition("made", "Finished").starts_with("none"));
 }
 
+/// A job of so many pods that names the Workload `made`.
+fn of_prebuilt(parallelism: usize) -> Value {
+    let mut fields = labels("kueue.x-k8s.io/prebuilt-workload-name", "made");
+    fields["spec"] = json!({"parallelism": parallelism});
+    fields
+}
+
+#[test]
+fn the_end_of_a_prebuilt_workload_is_announced_once() {
+    // It does not fit: a start would be in flight.
+    let mut cluster = Cluster::new();
+    cluster.workload("made", 9, &json!({}));
+    observe_job(&mut cluster, "20", &of_prebuilt(9));
+    cluster.settle();
+    cluster.take_events();
+    let mut complete = of_prebuilt(9);
+    complete["status"] = json!({"conditions": [
+        {"type": "Complete", "status": "True", "message": "done", "reason": "CompletionsReached"},
+    ]});
+    observe_job(&mut cluster, "21", &complete);
+    cluster.settle();
+    assert!(cluster.condition("made", "Finished").starts_with("True Succeeded"));
+    let finished = "train batch/job-kueue-controller FinishedWorkload: Workload 'ns/made' is declared finished";
+    assert_eq!(cluster.take_events(), [finished]);
+    observe_job(&mut cluster, "22", &complete);
+    cluster.settle();
+    assert_eq!(cluster.take_events(), [""; 0]);
+}
+
+#[test]
+fn a_prebuilt_workload_that_differs_from_its_job_does_not_end_the_job() {
+    let mut cluster = Cluster::new();
+    cluster.workload("made", 9, &json!({}));
+    observe_job(&mut cluster, "20", &of_prebuilt(10));
+    cluster.settle();
+    assert!(cluster.condition("made", "Finished").starts_with("True OutOfSync"));
+    let events = cluster.take_events();
+    assert!(events.iter().all(|event| !event.contains("FinishedWorkload")), "{events:?}");
+}
+
+#[test]
+fn a_job_without_its_prebuilt_workload_is_stopped() {
+    let stops = |fields: &Value| {
+        let mut cluster = Cluster::new();
+        let mut running = fields.clone();
+        running["spec"] = json!({"suspend": false});
+        observe_job(&mut cluster, "20", &running);
+        cluster.settle();
+        cluster.take_events()
+    };
+    let stopped = |note: &str| format!("train batch/job-kueue-controller Stopped: {note}");
+    assert_eq!(stops(&of_prebuilt(2)), [stopped("missing workload")]);
+    let note = "Missing Workload; unable to restore pod templates";
+    assert_eq!(stops(&json!({})), [stopped(note)]);
+}
+
 #[test]
 fn a_changed_job_that_waits_gets_its_priority_again() {
     // It does not fit: a start would be in flight.
