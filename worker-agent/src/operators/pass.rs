@@ -199,7 +199,7 @@ impl OperatorPass {
             && let Some(object) = self.read(&target).await?
         {
             let object = Arc::new(object);
-            self.report.stored.push(StoredObject { sent, object: Arc::clone(&object) });
+            self.keep(sent, &object);
             // The object of an earlier pass that had no answer.
             if is_own(&self.parent, &object) {
                 return Ok(OrderAnswer::Done(object));
@@ -262,6 +262,20 @@ impl OperatorPass {
         Ok(answer)
     }
 
+    /// Keeps an object for the next pass, unless each pass reads it. No watch would ever change or remove such an object: a Gateway
+    /// would never be accepted, and after its deletion never be gone.
+    fn keep(&mut self, sent: Instant, object: &Arc<Value>) {
+        let is_kind = |kind: &str| object["kind"] == kind;
+        let is_read = match self.id.kind {
+            ParentKind::RayService => route_kinds().iter().any(|route| is_kind(&route.kind)),
+            ParentKind::AppWrapper => !ParentKind::ALL.iter().any(|kind| is_kind(kind.name())),
+            ParentKind::RayCluster | ParentKind::RayJob | ParentKind::RayCronJob => false,
+        };
+        if !is_read {
+            self.report.stored.push(StoredObject { sent, object: Arc::clone(object) });
+        }
+    }
+
     async fn send(
         &mut self,
         write: Result<Write, WriteError>,
@@ -278,7 +292,7 @@ impl OperatorPass {
         Ok(match self.io.writer.send(write).await {
             WriteOutcome::Done(stored) => {
                 let stored = Arc::new(stored.tree());
-                self.report.stored.push(StoredObject { sent, object: Arc::clone(&stored) });
+                self.keep(sent, &stored);
                 OrderAnswer::Done(stored)
             }
             WriteOutcome::Exists => refused(409, &format!("{object} already exists")),
