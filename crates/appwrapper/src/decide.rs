@@ -111,7 +111,8 @@ fn advance(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>) {
     }
 }
 
-/// Whether a component is there although the AppWrapper has none: its create was carried out after the end of the deletion.
+/// Whether a component or a pod is there although the AppWrapper has none: the create of the component was carried out after the end of
+/// the deletion. Its pods may stay when it goes, and need a forced deletion.
 ///
 /// The official controller does not notice it, and its pods run without quota.
 fn has_late_component(state: &WrapperState<'_>, phase: &str) -> bool {
@@ -119,7 +120,8 @@ fn has_late_component(state: &WrapperState<'_>, phase: &str) -> bool {
     let has_none = has_ended || phase == names::SUSPENDED && state.spec.suspend;
     has_none
         && !state.is_true(names::RESOURCES_DEPLOYED)
-        && (0..state.spec.components.len()).any(|index| state.object_of(index).is_some())
+        && (state.pods().next().is_some()
+            || (0..state.spec.components.len()).any(|index| state.object_of(index).is_some()))
 }
 
 fn finalizers(state: &WrapperState<'_>) -> Vec<Value> {
