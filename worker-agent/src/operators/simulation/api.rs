@@ -1,6 +1,9 @@
 //! The API server: objects, versions, finalizers, and the order of changes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -9,7 +12,7 @@ use super::request::{OperatorAnswer, OperatorRequest, refusal};
 use crate::operators::object_cache::ObjectId;
 
 /// A change, as a watch reports it: the object, or nothing once it is gone.
-pub(super) type LoggedChange = (ObjectId, Option<Value>);
+pub(super) type LoggedChange = (ObjectId, Option<Arc<Value>>);
 
 /// The quota of pods.
 const MOST_PODS: usize = 20;
@@ -41,6 +44,7 @@ impl SimulatedApi {
         match (request.method.as_str(), known) {
             ("POST", _) if request.id.kind == "Event" => self.record(&request.body),
             ("POST", _) => self.create(request),
+            ("PATCH", None) if request.is_apply => self.create(request),
             (_, None) => refusal(404, "NotFound", &format!("{} not found", request.line())),
             ("GET", Some(object)) => (200, object),
             ("PATCH", Some(object)) => self.patch(request, object),
@@ -113,7 +117,10 @@ impl SimulatedApi {
         if !wanted.is_null() && *wanted != object["metadata"]["uid"] {
             return refusal(409, "Conflict", "the uid in the precondition is another one");
         }
-        self.delete(&request.id);
+        match request.id.kind.as_str() {
+            "Pod" if request.body["gracePeriodSeconds"] == 0 => self.remove(&request.id),
+            _ => self.delete(&request.id),
+        }
         (200, json!({"kind": "Status", "status": "Success"}))
     }
 
@@ -141,7 +148,7 @@ impl SimulatedApi {
         object["metadata"]["resourceVersion"] = json!(version.to_string());
         let id = ObjectId::of(&object);
         self.objects.insert(id.clone(), object.clone());
-        self.log.push((id.clone(), Some(object.clone())));
+        self.log.push((id.clone(), Some(Arc::new(object.clone()))));
         let is_deleted = !object["metadata"]["deletionTimestamp"].is_null();
         if is_deleted && is_free(&object) && id.kind != "Pod" {
             self.remove(&id);
@@ -186,11 +193,11 @@ fn is_free(object: &Value) -> bool {
 }
 
 /// The objects that a list shows once the first `n` changes have happened.
-pub(super) fn listed(log: &[LoggedChange], n: usize) -> BTreeMap<ObjectId, Value> {
+pub(super) fn listed(log: &[LoggedChange], n: usize) -> BTreeMap<ObjectId, Arc<Value>> {
     let mut objects = BTreeMap::new();
     for (id, object) in log.iter().take(n) {
         match object {
-            Some(object) => objects.insert(id.clone(), object.clone()),
+            Some(object) => objects.insert(id.clone(), Arc::clone(object)),
             None => objects.remove(id),
         };
     }

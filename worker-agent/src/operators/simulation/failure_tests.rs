@@ -4,8 +4,10 @@ use serde_json::{Value, json};
 
 use super::{
     faults::{Disturbance, FaultPoint, WriteFault},
+    life::play,
     run::SimulatedRun,
-    scenario::{OperatedObject, cluster_spec, ray},
+    scenario::{LifePart, OperatedObject},
+    specs::{cluster_spec, ray},
     world::{ReadFault, SharedWorld},
 };
 
@@ -98,4 +100,21 @@ async fn a_ray_cron_job_makes_each_of_its_ray_jobs_once() {
             assert_eq!(world.heads.ledger.len(), 3, "{plan:?}: {:#?}", world.heads.ledger);
         }
     }
+}
+
+/// The Gateway that the agent made is accepted later, and gone after its deletion, although no watch says so.
+#[tokio::test(start_paused = true)]
+async fn an_incremental_upgrade_ends_and_so_does_a_suspension_after_it() {
+    let life = [LifePart::Begin, LifePart::Upgrade, LifePart::Suspend];
+    let end = play(OperatedObject::IncrementalService, &life, None).await;
+    assert!(end.faults.is_empty(), "{:#?}", end.faults);
+}
+
+/// The Job of a suspended AppWrapper is created late, and its pods go only if they are forced to.
+#[tokio::test(start_paused = true)]
+async fn stuck_pods_of_a_late_component_are_forced_to_go() {
+    let (fault, disturbance) = (WriteFault::CrashLate, Disturbance::Suspend);
+    let plan = FaultPoint { write: 3, fault, disturbance };
+    let end = play(OperatedObject::StuckWrapper, &[LifePart::Begin], Some(plan)).await;
+    assert!(end.faults.is_empty(), "{:#?}", end.faults);
 }

@@ -50,7 +50,7 @@ impl WriteFault {
 }
 
 /// What happens at the moment of the fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Disturbance {
     Nothing,
     /// The object is suspended.
@@ -59,10 +59,13 @@ pub(super) enum Disturbance {
     Delete,
     /// Every head fails.
     HeadDies,
+    /// No head answers for a while. Each request takes its deadline.
+    HeadHangs,
 }
 
 impl Disturbance {
-    pub(super) const ALL: [Self; 4] = [Self::Nothing, Self::Suspend, Self::Delete, Self::HeadDies];
+    pub(super) const ALL: [Self; 5] =
+        [Self::Nothing, Self::Suspend, Self::Delete, Self::HeadDies, Self::HeadHangs];
 }
 
 /// A write by its number, and what goes wrong there.

@@ -1,6 +1,6 @@
 //! Ray heads, with a ledger of what was submitted to them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use ray::head::{HeadAnswer, HeadMethod, HeadRequest};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::api::SimulatedApi;
 
 /// How long a job runs.
-const RUN: SignedDuration = SignedDuration::from_secs(6);
+const RUN: SignedDuration = SignedDuration::from_secs(5);
 
 /// A job that a head took.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub(super) struct LedgerEntry {
     /// The uid of the head's pod.
     pub(super) head: String,
     pub(super) id: String,
+    /// The uid of its RayCluster.
+    cluster: String,
     pub(super) since: Timestamp,
 }
 
@@ -26,6 +28,11 @@ pub(super) struct SimulatedHeads {
     pub(super) ledger: Vec<LedgerEntry>,
     /// The body of every answer, in place of the head's own.
     pub(super) page: Option<String>,
+    /// The first job fails.
+    pub(super) fails_first: bool,
+    /// Jobs that were submitted twice.
+    pub(super) violations: BTreeSet<String>,
+    hangs_until: Timestamp,
     configs: BTreeMap<String, Value>,
     stopped: Vec<String>,
 }
@@ -42,15 +49,61 @@ pub(super) fn living_head(api: &SimulatedApi, cluster: &str) -> Option<String> {
     pods.next().and_then(|pod| pod["metadata"]["uid"].as_str()).map(str::to_owned)
 }
 
+/// The uid of the RayCluster of a head.
+fn cluster_of(api: &SimulatedApi, head: &str) -> String {
+    let pod = api.of_kind("Pod").find(|pod| pod["metadata"]["uid"] == head);
+    let owner = pod.map(|pod| &pod["metadata"]["ownerReferences"][0]["uid"]);
+    owner.and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// Whether a job may be submitted to a cluster under the id of an earlier one.
+///
+/// Ray's head forgets its jobs when it dies. The official operator then submits the job to the next head of the same cluster under the
+/// same id, and so does its submitter, which asks the head for the id first (docs/reference/ray.md §8). All else runs a job twice.
+fn may_follow(api: &SimulatedApi, earlier: &LedgerEntry, cluster: &str) -> bool {
+    let head = api.of_kind("Pod").find(|pod| pod["metadata"]["uid"] == earlier.head.as_str());
+    let is_dead = head.is_none_or(|pod| pod["status"]["phase"] == "Failed");
+    let mut ended = api.of_kind("RayJob").filter(|job| {
+        let status = &job["status"];
+        status["jobId"] == earlier.id.as_str()
+            && matches!(status["jobStatus"].as_str(), Some("SUCCEEDED" | "FAILED" | "STOPPED"))
+    });
+    is_dead && earlier.cluster == cluster && ended.next().is_none()
+}
+
 impl SimulatedHeads {
+    /// From now on until then no head answers.
+    pub(super) fn hang(&mut self, until: Timestamp) {
+        self.hangs_until = until;
+    }
+
+    pub(super) fn hangs(&self, now: Timestamp) -> bool {
+        now < self.hangs_until
+    }
+
     /// Takes a job, unless this head has one of the same id already.
-    pub(super) fn submit(&mut self, head: &str, id: &str, now: Timestamp) -> bool {
+    pub(super) fn submit(&mut self, api: &SimulatedApi, head: &str, id: &str) -> bool {
         let is_new = !self.ledger.iter().any(|entry| entry.head == head && entry.id == id);
         if is_new {
+            let cluster = cluster_of(api, head);
+            let repeated = self
+                .ledger
+                .iter()
+                .filter(|earlier| earlier.id == id && !may_follow(api, earlier, &cluster));
+            let repeated =
+                repeated.map(|it| format!("{id} was submitted to {} and to {head}", it.head));
+            self.violations.extend(repeated);
             let (head, id) = (head.to_owned(), id.to_owned());
-            self.ledger.push(LedgerEntry { head, id, since: now });
+            self.ledger.push(LedgerEntry { head, id, cluster, since: api.now });
         }
         is_new
+    }
+
+    /// Takes a job of its user, which may have run before.
+    pub(super) fn submit_by_user(&mut self, api: &SimulatedApi, head: &str, id: &str) {
+        let violations = self.violations.clone();
+        self.submit(api, head, id);
+        self.violations = violations;
     }
 
     /// The state of a job; none if this head does not know it.
@@ -61,6 +114,7 @@ impl SimulatedHeads {
             () if self.stopped.iter().any(|stopped| stopped == id) => "STOPPED",
             () if age < SignedDuration::from_secs(1) => "PENDING",
             () if age < RUN => "RUNNING",
+            () if self.fails_first && self.ledger.first().is_some_and(|it| it.id == id) => "FAILED",
             () => "SUCCEEDED",
         })
     }
@@ -94,7 +148,7 @@ impl SimulatedHeads {
             (HeadMethod::Post, "api/jobs/") => {
                 let id = body["submission_id"].as_str().unwrap_or_default();
                 // Ray's own rule.
-                match self.submit(&head, id, now) {
+                match self.submit(api, &head, id) {
                     true => response(200, &json!({"submission_id": id})),
                     false => response(500, &json!("Job with submission_id already exists")),
                 }
@@ -113,7 +167,7 @@ impl SimulatedHeads {
             return response(404, &json!({}));
         };
         let mut info = json!({"status": status, "message": "", "start_time": 1});
-        if status == "SUCCEEDED" || status == "STOPPED" {
+        if matches!(status, "SUCCEEDED" | "FAILED" | "STOPPED") {
             info["end_time"] = json!(now.as_millisecond());
         }
         response(200, &info)

@@ -12,7 +12,8 @@
 //! | `world` | all of them together, and what goes wrong |
 //! | `faults` | what goes wrong at a write, and what happens beside it |
 //! | `run` | an agent over a world, until nothing moves any more |
-//! | `scenario` | objects that are operated, and what must be true in the end |
+//! | `scenario`, `specs` | objects that are operated, and what happens in their lives |
+//! | `life`, `rest_checks` | one life with at most one fault, and what must be true once nothing moves any more |
 //! | `crash_tests`, `odd_spec_tests`, `refusal_tests`, `failure_tests`, `sample_tests` | the tests |
 
 mod api;
@@ -21,10 +22,13 @@ mod environment;
 mod failure_tests;
 mod faults;
 mod heads;
+mod life;
 mod odd_spec_tests;
 mod refusal_tests;
 mod request;
+mod rest_checks;
 mod run;
 mod sample_tests;
 mod scenario;
+mod specs;
 mod world;

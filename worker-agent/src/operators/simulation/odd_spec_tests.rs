@@ -2,11 +2,12 @@
 
 use std::{cell::Cell, panic, sync::Once};
 
+use appwrapper::{settings::WrapperSettings, webhook::WrapperRequester};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 
-use super::{faults::Disturbance, run::SimulatedRun, scenario::OperatedObject, world::SharedWorld};
+use super::{faults::Disturbance, run::SimulatedRun, scenario::OperatedObject};
 
 /// The most writes beside pods in a minute and a half, with a suspension, a return and a deletion.
 const MOST_WRITES: usize = 100;
@@ -85,11 +86,13 @@ async fn live(
     of_status: &SpoiledPlaces,
     late: bool,
 ) {
-    let mut parent = object.object();
+    let world = object.world(None);
     if !late {
-        spoil(&mut parent, "spec", of_spec);
+        let mut world = world.lock();
+        let id = world.parent.clone();
+        world.api.change(&id, |parent| spoil(parent, "spec", of_spec));
     }
-    let mut run = SimulatedRun::start(SharedWorld::new(parent, None));
+    let mut run = SimulatedRun::start(world);
     run.run_for(15).await;
     {
         let mut world = run.world.lock();
@@ -117,7 +120,7 @@ async fn live(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(250))]
 
     #[test]
     fn odd_objects_end_no_pass_and_no_loop(
@@ -128,5 +131,36 @@ proptest! {
     ) {
         count_panics();
         runtime().block_on(live(object, &of_spec, &of_status, late));
+    }
+
+    /// Webhooks see objects before the API server has checked their types.
+    #[test]
+    fn odd_objects_end_no_webhook(
+        object in prop::sample::select(OperatedObject::ALL.to_vec()),
+        of_spec in prop::collection::vec((any::<prop::sample::Index>(), odd_value()), 0..4),
+        of_metadata in prop::collection::vec((any::<prop::sample::Index>(), odd_value()), 0..3),
+        odd in odd_value(),
+    ) {
+        let old = object.object();
+        let mut new = old.clone();
+        spoil(&mut new, "spec", &of_spec);
+        spoil(&mut new, "metadata", &of_metadata);
+        for one in [&new, &odd] {
+            for other in [&old, &new, &odd] {
+                review(one, other);
+            }
+        }
+    }
+}
+
+/// Asks all webhooks that change no pods of RayClusters.
+fn review(new: &Value, old: &Value) {
+    let (requester, settings) = (WrapperRequester::default(), WrapperSettings::default());
+    let _ = ray::webhook::validate(new);
+    let _ = appwrapper::webhook::validate_create(new, &requester, &settings);
+    let _ = appwrapper::webhook::validate_update(new, old);
+    // The API server refuses what is no object before any webhook.
+    if new.is_object() {
+        appwrapper::webhook::default(&mut new.clone(), &requester, &settings);
     }
 }

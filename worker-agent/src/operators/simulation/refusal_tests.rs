@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::{
     run::SimulatedRun,
-    scenario::{OperatedObject, cluster_spec, ray},
+    scenario::OperatedObject,
+    specs::{cluster_spec, ray},
     world::SharedWorld,
 };
 

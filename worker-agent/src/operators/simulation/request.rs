@@ -18,6 +18,8 @@ pub(super) struct OperatorRequest {
     /// The name is empty for a creation.
     pub(super) id: ObjectId,
     pub(super) is_status: bool,
+    /// A server-side apply, which creates an object that is not there.
+    pub(super) is_apply: bool,
     pub(super) body: Value,
 }
 
@@ -39,7 +41,9 @@ impl OperatorRequest {
         };
         let id = ObjectId { kind: kind_of(plural)?, key };
         let is_status = rest.get(1) == Some(&"status");
-        Some(Self { method: parts.method.to_string(), id, is_status, body })
+        let kind_of_patch = parts.headers.get(hyper::header::CONTENT_TYPE);
+        let is_apply = kind_of_patch.is_some_and(|it| it == "application/apply-patch+yaml");
+        Some(Self { method: parts.method.to_string(), id, is_status, is_apply, body })
     }
 
     pub(super) fn is_write(&self) -> bool {

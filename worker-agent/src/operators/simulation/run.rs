@@ -27,19 +27,23 @@ use crate::operators::{
     decoder,
     object_cache::ObjectId,
     operator_loop::{NumberedChange, OperatorLoop},
-    parent::{AllSettings, ParentKind},
+    parent::ParentKind,
     pass::PassIo,
     resources::watched_children,
 };
 
 /// How often the environment moves.
-const TICK: Duration = Duration::from_millis(500);
+const TICK: Duration = Duration::from_secs(1);
 /// How long an agent is down after a crash.
 const DOWN: Duration = Duration::from_secs(1);
 /// How long the watch lags after a lost answer or behind a stale list: longer than the first delay after it.
 const LAG: Duration = Duration::from_secs(4);
-/// Without a change for so long, nothing moves any more. Longer than any delay of a pass that was interrupted once.
-const QUIET: Duration = Duration::from_secs(40);
+/// Without a change for so long, nothing moves any more: longer than what operators wait for if nothing went wrong.
+const QUIET: Duration = Duration::from_secs(10);
+/// The same while a write may still arrive late.
+const QUIET_IF_LATE: Duration = Duration::from_secs(30);
+/// How long that is.
+const LATE: Duration = Duration::from_secs(40);
 /// The longest time until then.
 const LONGEST: Duration = Duration::from_secs(1_200);
 
@@ -91,21 +95,39 @@ impl SimulatedRun {
 
     /// Lets everything work until nothing moves any more.
     pub(super) async fn until_quiet(&mut self) {
+        self.until(|_| false).await;
+    }
+
+    /// Lets everything work until the job of a RayJob runs, or until nothing moves any more.
+    pub(super) async fn until_at_work(&mut self) {
+        self.until(|run| run.world.lock().parent()["status"]["jobStatus"] == "RUNNING").await;
+    }
+
+    async fn until(&mut self, is_met: impl Fn(&Self) -> bool) {
         let (mut seen, mut moved) = (self.progress(), Instant::now());
         let end = moved + LONGEST;
-        while moved.elapsed() < QUIET {
+        while !is_met(self) && !self.is_quiet_since(moved) {
             assert!(Instant::now() < end, "no rest: {:#?}", self.world.lock().lines);
             self.tick().await;
             let progress = self.progress();
-            if progress != seen {
+            // Nothing moves while heads hang, and much does afterwards.
+            if progress != seen || self.heads_hang() {
                 (seen, moved) = (progress, Instant::now());
             }
         }
     }
 
-    /// Ends the suspension of the object.
-    pub(super) fn resume(&self) {
-        self.suspend_any(false);
+    fn is_quiet_since(&self, moved: Instant) -> bool {
+        let world = self.world.lock();
+        let is_late = world.plan.is_some_and(|plan| plan.fault == WriteFault::Late)
+            && world.disturbed.is_some_and(|at| at.elapsed() < LATE);
+        let quiet = if is_late { QUIET_IF_LATE } else { QUIET };
+        moved.elapsed() >= quiet
+    }
+
+    fn heads_hang(&self) -> bool {
+        let world = self.world.lock();
+        world.heads.hangs(world.now())
     }
 
     /// Suspends an object, or ends that, if its spec is one.
@@ -198,7 +220,7 @@ impl SimulatedRun {
             recorder,
             heads: Box::new(self.world.clone()),
             kinds: ComponentKinds::new(job_kinds()),
-            settings: AllSettings::default(),
+            settings: self.world.lock().settings.clone(),
             clock: Box::new(move || clock.lock().now()),
         })
     }
@@ -212,7 +234,7 @@ impl SimulatedRun {
         self.n_sent += changes.len();
         for (id, object) in changes {
             for (number, (resource, selector)) in self.watches.iter().enumerate() {
-                if let Some(change) = watched_change(&id, object.as_ref(), resource, *selector) {
+                if let Some(change) = watched_change(&id, object.as_deref(), resource, *selector) {
                     self.send(number, change);
                 }
             }

@@ -1,7 +1,8 @@
 //! API server, kubelets and heads together, and what goes wrong between them and an agent.
 
 use std::{
-    convert::Infallible, future::Future, future::pending, pin::Pin, sync::Arc, time::Duration,
+    collections::BTreeSet, convert::Infallible, future::Future, future::pending, pin::Pin,
+    sync::Arc, time::Duration,
 };
 
 use jiff::{SignedDuration, Timestamp};
@@ -18,10 +19,13 @@ use super::{
     heads::SimulatedHeads,
     request::{OperatorAnswer, OperatorRequest, refusal},
 };
-use crate::operators::{head_client::AskHead, object_cache::ObjectId};
+use crate::operators::{head_client::AskHead, object_cache::ObjectId, parent::AllSettings};
 
 /// How long an agent waits for a head.
 const HEAD_DEADLINE: Duration = Duration::from_secs(2);
+
+/// How long heads hang.
+const HANG: SignedDuration = SignedDuration::from_secs(15);
 
 /// The most requests of an agent at one moment.
 const MOST_REQUESTS: usize = 500;
@@ -33,6 +37,11 @@ pub(super) struct OperatorWorld {
     /// The object that disturbances concern.
     pub(super) parent: ObjectId,
     pub(super) plan: Option<FaultPoint>,
+    pub(super) settings: AllSettings,
+    /// What has happened to the object so far.
+    pub(super) happened: BTreeSet<Disturbance>,
+    /// When something went wrong the last time.
+    pub(super) disturbed: Option<Instant>,
     /// The writes of all agents, requests to heads that change something included.
     pub(super) lines: Vec<String>,
     /// What becomes of reads.
@@ -83,8 +92,14 @@ impl OperatorWorld {
         self.api.objects.get(&self.parent).unwrap_or(&Value::Null)
     }
 
+    /// Whether the user has named the job of a RayJob.
+    pub(super) fn is_job_named(&self) -> bool {
+        self.parent()["spec"]["jobId"].is_string()
+    }
+
     pub(super) fn disturb(&mut self, disturbance: Disturbance) {
         self.api.now = self.now();
+        self.happened.insert(disturbance);
         let parent = self.parent.clone();
         match disturbance {
             Disturbance::Nothing => {}
@@ -93,6 +108,7 @@ impl OperatorWorld {
             }
             Disturbance::Delete => self.api.delete(&parent),
             Disturbance::HeadDies => kill_heads(&mut self.api),
+            Disturbance::HeadHangs => self.heads.hang(self.api.now + HANG),
         }
     }
 
@@ -124,6 +140,9 @@ impl SharedWorld {
             heads: SimulatedHeads::default(),
             parent: ObjectId::of(&parent),
             plan,
+            settings: AllSettings::default(),
+            happened: BTreeSet::new(),
+            disturbed: None,
             lines: Vec::new(),
             reads: ReadFault::None,
             tripped: None,
@@ -146,7 +165,8 @@ impl SharedWorld {
         world.api.now = world.now();
         let id = ObjectId::of(&object);
         let method = "POST".to_owned();
-        let request = OperatorRequest { method, id, is_status: false, body: object };
+        let request =
+            OperatorRequest { method, id, is_status: false, is_apply: false, body: object };
         let answer = world.api.answer(&request);
         assert_eq!(answer.0, 201, "{answer:?}");
     }
@@ -223,6 +243,7 @@ impl SharedWorld {
     fn trip(&self, point: FaultPoint) {
         let mut world = self.lock();
         world.crashed = point.fault.is_crash();
+        world.disturbed = Some(Instant::now());
         world.disturb(point.disturbance);
     }
 
@@ -246,6 +267,14 @@ impl AskHead for SharedWorld {
                 HeadMethod::Get => None,
                 HeadMethod::Post | HeadMethod::Put => self.lock().count(request.url.clone()),
             };
+            let hangs = {
+                let world = self.lock();
+                world.heads.hangs(world.now())
+            };
+            if hangs && point.is_none() {
+                time::sleep(HEAD_DEADLINE).await;
+                return HeadAnswer::Unreachable("no answer within 2s".to_owned());
+            }
             let Some(point) = point else { return self.answer_of_head(request) };
             let (heads, sent) = (self.clone(), request.clone());
             let failed = self.fail(point, move || drop(heads.answer_of_head(&sent)));
