@@ -400,7 +400,7 @@ fn all_ports_of_the_head_for_serve_are_in_its_service() {
         let mut service = ray_service("ray:1", &active("rs-a"));
         service["spec"]["serveService"] = given;
         let container = "/spec/rayClusterConfig/headGroupSpec/template/spec/containers/0";
-        service.pointer_mut(container).expect("a container")["ports"] = ports.clone();
+        service.pointer_mut(container).expect("a container")["ports"] = ports;
         let children = cluster_of(service.clone(), "rs-a");
         let (orders, _) = pass(&service, &children, &ServiceMemory::default(), head("RUNNING"));
         orders.into_iter().find_map(|step| match step {
