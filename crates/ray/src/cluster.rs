@@ -4,9 +4,9 @@
 //! |---|---|
 //! | `decide` | the order of the steps |
 //! | `cluster_children` | the objects around a cluster, sorted once |
-//! | `validate`, `validate_storage` | what a controller refuses |
+//! | `validate`, `validate_storage`, `validate_network_policy` | what a controller refuses |
 //! | `head_pod`, `worker_pod`, `ray_container`, `start_command`, `probes`, `autoscaler`, `workload_slice` | pods |
-//! | `groups`, `multi_host`, `pod_health` | which pods are made and deleted |
+//! | `groups`, `group_size`, `multi_host`, `pod_health` | which pods are made and deleted |
 //! | `services`, `ingress`, `access`, `network_policy`, `gcs_storage` | other objects |
 //! | `suspension`, `redis_cleanup` | removal of pods |
 //! | `status`, `conditions`, `resources` | the status |
@@ -21,6 +21,7 @@ mod context;
 mod decide;
 mod failure;
 mod gcs_storage;
+mod group_size;
 mod groups;
 mod head_pod;
 mod ingress;

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::{
     context::ClusterContext,
     failure::Failure,
+    group_size::{MOST_PODS_PER_PASS, desired_replicas, hosts},
     head_pod::head_pod,
     multi_host,
     pod_health::{end_of, must_be_replaced},
@@ -23,9 +24,6 @@ use crate::{
     step::RayStep,
     v1::WorkerGroupSpec,
 };
-
-/// The most pods that one pass makes in a group. The next pass makes the others.
-pub(crate) const MOST_PODS_PER_PASS: usize = 1000;
 
 /// Makes and deletes pods of a cluster that is not suspended. Adds the new ones to `created`.
 pub(crate) fn reconcile_pods<'a>(
@@ -176,23 +174,6 @@ fn delete_later_heads(
     }
     let cluster = context.path(context.name());
     Err(Failure::plain(format!("{} head pods of cluster {cluster}", heads.len())))
-}
-
-/// How many replicas a group has by its spec, within its bounds.
-pub(crate) fn desired_replicas(group: &WorkerGroupSpec) -> i64 {
-    if group.suspend == Some(true) {
-        return 0;
-    }
-    let most = i64::from(group.max_replicas.unwrap_or(i32::MAX));
-    let fewest = i64::from(group.min_replicas.unwrap_or_default());
-    // No validation compares `replicas` with the bounds, so it is clamped here.
-    let wanted = group.replicas.or(group.min_replicas).map_or(0, i64::from);
-    wanted.max(fewest).min(most).max(0)
-}
-
-/// How many pods a replica has.
-pub(crate) fn hosts(group: &WorkerGroupSpec) -> i64 {
-    group.num_of_hosts.map_or(1, i64::from).max(0)
 }
 
 fn reconcile_group<'a>(

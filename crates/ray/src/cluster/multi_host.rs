@@ -9,10 +9,8 @@ use serde_json::Value;
 use super::{
     context::{ClusterContext, letters},
     failure::Failure,
-    groups::{
-        MOST_PODS_PER_PASS, create_workers, delete_worker, desired_replicas, hosts, is_terminating,
-        replica_index,
-    },
+    group_size::{MOST_PODS_PER_PASS, desired_replicas, hosts},
+    groups::{create_workers, delete_worker, is_terminating, replica_index},
     pod_health::{must_be_replaced, phase},
     worker_pod::WorkerPlace,
 };

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crds::quantity::{Format, Quantity};
 use serde_json::Value;
 
-use super::groups::{desired_replicas, hosts};
+use super::group_size::{desired_replicas, hosts};
 use crate::{json::items, v1::RayClusterSpec};
 
 /// A quantity as text or number; none if it is neither.

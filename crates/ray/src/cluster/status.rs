@@ -8,7 +8,7 @@ use super::{
     conditions::{self, rfc3339},
     context::ClusterContext,
     failure::Failure,
-    groups::{desired_replicas, hosts},
+    group_size::{desired_replicas, hosts},
     pod_health::{is_running_and_ready, phase, readiness},
     resources::desired_resources,
     services::is_head_service,

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{
     cluster_children::ClusterChildren,
     context::{ClusterContext, Moment, Origin},
-    groups::MOST_PODS_PER_PASS,
+    group_size::MOST_PODS_PER_PASS,
     probes::version,
     validate_network_policy::check_network_policy,
     validate_storage::check_storage,
