@@ -35,6 +35,9 @@ const JOB: &str = "train";
 /// The Lease of the managers, as the configuration file names it.
 const LEASE: &str = "c1f6bfd2.kueue.x-k8s.io";
 
+/// The name of a Service that every cluster has.
+const SERVICE: &str = "kubernetes.default.svc.cluster.local";
+
 /// Replicas of each Deployment.
 const REPLICAS: usize = 2;
 
@@ -67,6 +70,7 @@ async fn installed_and_used(clusters: &TestClusters) -> Result<()> {
     until_active(hub, workers).await?;
 
     let worker = job_runs_on(hub, workers).await?;
+    service_resolves(worker).await?;
     logs_come_back(clusters).await?;
     leader_is_deleted(hub).await?;
     job_ends(hub, worker).await?;
@@ -156,6 +160,21 @@ async fn job_runs_on<'a>(hub: &Cluster, workers: &'a [Cluster]) -> Result<&'a Cl
     let (pods, place, _) = futures::future::select_all(waits).await;
     pods?;
     workers.get(place).context("the worker")
+}
+
+/// A container of the Job finds a Service by its name.
+async fn service_resolves(worker: &Cluster) -> Result<()> {
+    let pods = until_two_run(worker).await?;
+    let pod = pods.first().context("a pod")?;
+    let look_up = ["exec", "-n", TEAM, pod, "--", "busybox", "nslookup", "-type=a", SERVICE];
+    let resolved = async {
+        // The servers of names may still start.
+        while worker.kubectl(&look_up).await.is_err() {
+            sleep(PAUSE).await;
+        }
+    };
+    let late = format!("{SERVICE} does not resolve in a pod of {}", worker.name());
+    timeout(TIMEOUT, resolved).await.context(late)
 }
 
 /// The manager's pods pass on what the containers of the Job write. The API server may not know yet that they serve it.

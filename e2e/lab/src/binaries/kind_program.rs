@@ -1,4 +1,4 @@
-//! kind and kubeadm, built from their Go modules, and the files that kind's module has for nodes.
+//! kind, kubeadm and CoreDNS, built from their Go modules, and the files that kind's module has for nodes.
 
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,9 @@ const VERSION: &str = "v0.33.0";
 
 /// The files of a node's image, below kind's module.
 const BASE_FILES: &str = "images/base/files";
+
+/// Tags with which programs resolve names and users themselves, and need no C library.
+const STATIC: &str = "netgo,osusergo";
 
 /// Finds kind; builds it when needed. `report` gets a line of progress now and then.
 ///
@@ -40,22 +43,54 @@ pub fn base_files(directory: &Path) -> Result<PathBuf, BinariesError> {
     })
 }
 
-/// Finds kubeadm; builds it from its module when needed.
+/// Finds a program that nodes of kind have and those of the lab do not; builds it when needed. Its module is the folder `name` in `modules`.
 ///
 /// # Errors
 /// As [`find`].
-pub fn kubeadm(module: &Path, report: &dyn Fn(&str)) -> Result<PathBuf, BinariesError> {
-    let mut inputs = build::LINKER_FLAGS.join(" ");
+pub fn node_program(
+    modules: &Path,
+    name: &str,
+    report: &dyn Fn(&str),
+) -> Result<PathBuf, BinariesError> {
+    let module = modules.join(name);
+    let directory = cache::root()?.join(format!("{name}-{}", key_of(&module)?));
+    once::filled(&directory, &once::has_programs(&[name]), report, |into| {
+        report(&format!("building {name} from its Go module; a minute or two, once"));
+        let (flags, output) = (build::LINKER_FLAGS.join(" "), into.join(name));
+        let output = output.display().to_string();
+        let how = ["-trimpath", "-tags", STATIC, "-ldflags", &flags];
+        let arguments = [&["build"][..], &how, &["-o", &output, "."]].concat();
+        build::go(&module, &arguments).map(drop)
+    })?;
+    Ok(directory.join(name))
+}
+
+/// A digest of what a program is built of.
+fn key_of(module: &Path) -> Result<String, BinariesError> {
+    let mut inputs = format!("{STATIC} {}", build::LINKER_FLAGS.join(" "));
     for file in ["go.mod", "go.sum", "main.go"] {
         let path = module.join(file);
         inputs += &std::fs::read_to_string(&path).map_err(cache::io("read", &path))?;
     }
-    let directory = cache::root()?.join(format!("kubeadm-{}", short_digest(&inputs)));
-    once::filled(&directory, &once::has_programs(&["kubeadm"]), report, |into| {
-        report("building kubeadm from its Go module; a minute or two, once");
-        let (flags, output) = (build::LINKER_FLAGS.join(" "), into.join("kubeadm"));
-        let output = output.display().to_string();
-        build::go(module, &["build", "-trimpath", "-ldflags", &flags, "-o", &output, "."]).map(drop)
-    })?;
-    Ok(directory.join("kubeadm"))
+    Ok(short_digest(&inputs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_a_module_changes_its_key() {
+        let module = tempfile::tempdir().unwrap();
+        let write = |file: &str, text: &str| std::fs::write(module.path().join(file), text);
+        let files = ["go.mod", "go.sum", "main.go"];
+        files.iter().try_for_each(|file| write(file, "first")).unwrap();
+        let first = key_of(module.path()).unwrap();
+        for file in files {
+            write(file, "second").unwrap();
+            assert_ne!(key_of(module.path()).unwrap(), first, "{file}");
+            write(file, "first").unwrap();
+        }
+        assert_eq!(key_of(module.path()).unwrap(), first);
+    }
 }

@@ -26,8 +26,7 @@ pub fn lacking(demand: InotifyDemand) -> Vec<String> {
         // Without it all further points fail as well.
         return lacking;
     }
-    let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
-    lacking.extend(other_release(&release));
+    lacking.extend(foreign_release());
     lacking.extend(programs());
     lacking.extend(controllers());
     lacking.extend(filesystem());
@@ -54,6 +53,11 @@ pub fn misplaced(directory: &Path, socket: &Path) -> Option<String> {
             socket.display()
         )
     })
+}
+
+/// What is wrong with the release of this machine.
+pub fn foreign_release() -> Option<String> {
+    other_release(&std::fs::read_to_string("/etc/os-release").unwrap_or_default())
 }
 
 /// The packages are pinned, and apt of another release has none of their versions.

@@ -1,7 +1,7 @@
 //! The image of kind's nodes, made here: `kind create cluster` then needs no registry.
 //!
-//! A node is Debian's systemd, containerd and runc of unpacked packages, the files of kind's own module, kubeadm, and the lab's programs as the images
-//! that kubeadm starts. The archive is kept in the machine's cache under a key of all of its inputs. kind/README.md says what it lacks.
+//! A node is Debian's systemd, containerd and runc of unpacked packages, the files of kind's own module, kubeadm, and the images
+//! that kubeadm starts: the lab's programs and CoreDNS. The archive is kept in the machine's cache under a key of all of its inputs. kind/README.md says what it lacks.
 //!
 //! | module | concept |
 //! |---|---|
@@ -17,7 +17,7 @@ mod root_folder;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail};
 use cache::{once, short_digest};
 use containerd::RunningContainerd;
 use e2e::installation::root;
@@ -25,6 +25,7 @@ use images::archive::is_complete;
 use images::folder_image::FolderImage;
 use lab::binaries::node_programs::NodePrograms;
 use lab::binaries::{Binaries, kind_program};
+use lab::real_nodes::preflight;
 
 /// The name of the image.
 pub(crate) const NODE_IMAGE: &str = "lab.sluice.dev/kind-node:v1.36.3";
@@ -36,7 +37,7 @@ const PACKAGES: &str = include_str!("../../../../../kind/node/packages.txt");
 const NETWORK: &str = include_str!("../../../../../kind/node/network.yaml");
 
 /// Part of the key: it changes with the code of this module.
-const RECIPE: &str = "1";
+const RECIPE: &str = "2";
 
 /// The file in a directory of the cache.
 const ARCHIVE: &str = "kind-node.tar";
@@ -46,17 +47,19 @@ struct NodeParts {
     kubernetes: Binaries,
     node: NodePrograms,
     kubeadm: PathBuf,
+    coredns: PathBuf,
     kind_files: PathBuf,
 }
 
 impl NodeParts {
     fn find(report: &dyn Fn(&str)) -> Result<Self> {
-        let module = root().join("kind/node/kubeadm");
+        let modules = root().join("kind/node");
         Ok(Self {
             kubernetes: Binaries::find(report)?,
             node: NodePrograms::find(report)?,
-            kubeadm: kind_program::kubeadm(&module, report)?,
-            kind_files: kind_program::base_files(&module)?,
+            kubeadm: kind_program::node_program(&modules, "kubeadm", report)?,
+            coredns: kind_program::node_program(&modules, "coredns", report)?,
+            kind_files: kind_program::base_files(&modules.join("kubeadm"))?,
         })
     }
 
@@ -66,6 +69,7 @@ impl NodeParts {
             self.kubernetes.kubectl(),
             self.node.kubelet(),
             self.kubeadm.clone(),
+            self.coredns.clone(),
             self.kind_files.clone(),
         ];
         let programs = programs.map(|path| path.display().to_string()).join("\n");
@@ -73,10 +77,20 @@ impl NodeParts {
     }
 }
 
+/// Why the image cannot be made on this machine, in one line.
+pub(crate) fn lacking() -> Option<String> {
+    let machine = std::env::consts::ARCH;
+    if machine != "x86_64" {
+        return Some(format!("the image of nodes is for x86_64, and this machine is {machine}"));
+    }
+    preflight::foreign_release()
+}
+
 /// Finds the archive of the image in the cache, or makes it.
 pub(crate) fn find(report: &dyn Fn(&str)) -> Result<PathBuf> {
-    let machine = std::env::consts::ARCH;
-    ensure!(machine == "x86_64", "the image of nodes is for x86_64, and this machine is {machine}");
+    if let Some(why) = lacking() {
+        bail!(why);
+    }
     let parts = NodeParts::find(report)?;
     let directory = cache::root()?.join(format!("kind-node-{}", parts.key()));
     let is_made = |directory: &Path| is_complete(&directory.join(ARCHIVE)).unwrap_or_default();

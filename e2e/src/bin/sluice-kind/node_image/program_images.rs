@@ -1,4 +1,4 @@
-//! The images that kubeadm names, made of the lab's programs with the C libraries of the node, and that of the network of pods.
+//! The images that kubeadm names, made of the lab's programs with the C libraries of the node and of CoreDNS, and that of the network of pods.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,6 +54,7 @@ fn images(root: &Path, parts: &NodeParts) -> Vec<(String, Vec<ImageProgram>)> {
         (named("kube-scheduler", KUBERNETES_VERSION), vec![("bin/kube-scheduler", scheduler)]),
         (named("kube-proxy", KUBERNETES_VERSION), proxy),
         (named("etcd", "3.6.8-0"), vec![("bin/etcd", of(Component::Etcd))]),
+        (named("coredns/coredns", "v1.14.2"), vec![("bin/coredns", parts.coredns.clone())]),
         (named("pause", "3.10.2"), vec![("bin/pause", parts.node.pause())]),
         (
             NETWORK_IMAGE.to_owned(),
@@ -82,8 +83,9 @@ fn image(reference: &str, programs: &[ImageProgram], root: &Path) -> Result<LabI
         reference: reference.to_owned(),
         programs: files,
         links: if is_shell { TOOLS.map(str::to_owned).to_vec() } else { Vec::new() },
-        // The sandbox of a pod names no command.
-        command: vec![if is_shell { "/bin/sh".to_owned() } else { format!("/{first}") }],
+        // The sandbox of a pod names no command, and the pods of CoreDNS name arguments only.
+        entrypoint: if is_shell { Vec::new() } else { vec![format!("/{first}")] },
+        command: if is_shell { vec!["/bin/sh".to_owned()] } else { Vec::new() },
         ..LabImage::default()
     })
 }
