@@ -10,6 +10,7 @@
 //! | [`local_webhooks`] | manifests for a manager that runs outside the lab |
 //! | [`manager_lab`] | one cluster with a manager that tests share, and may start again |
 //! | [`objects`] | queues, nodes and Jobs of tests |
+//! | [`program_image`] | images of manager and agent for tests |
 //! | [`replays`] | recorded requests against a fresh control plane |
 //! | [`trace_replays`] | recorded lives of jobs against a complete installation |
 //! | [`waits`] | what many tests wait for |
@@ -23,6 +24,7 @@ pub mod listed_pods;
 pub mod local_webhooks;
 pub mod manager_lab;
 pub mod objects;
+pub mod program_image;
 pub mod replays;
 pub mod trace_replays;
 pub mod waits;

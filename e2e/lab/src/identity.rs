@@ -113,7 +113,7 @@ pub fn cpu_seconds(pid: u32) -> Option<f64> {
 }
 
 /// The pids of the children of a process; none if it has ended.
-pub(crate) fn children(parent: u32) -> Vec<u32> {
+pub fn children(parent: u32) -> Vec<u32> {
     let file = proc_file(parent, &format!("task/{parent}/children"));
     let children = std::fs::read_to_string(file).unwrap_or_default();
     children.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()

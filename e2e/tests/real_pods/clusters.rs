@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use e2e::installation::{NAMESPACE, TIMEOUT, root};
+use e2e::program_image;
 use harness::{Cluster, GivenClusters, LabPlan, TestLab, program, secs};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use lab::real_nodes::node::{GATEWAY, RealNodeCounts};
 use tempfile::TempDir;
-
-use crate::program_image;
 
 const PLAN: LabPlan = LabPlan { workers: 2, audit: false };
 

@@ -6,4 +6,3 @@
 
 mod clusters;
 mod installation;
-mod program_image;

@@ -35,7 +35,7 @@ const DEADLINE: Duration = Duration::from_secs(120);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Settings of the whole kernel that a kubelet changes unless they have these values. It sees files of the node in their place.
-const KERNEL_SETTINGS: [(&str, &str); 6] = [
+pub const KERNEL_SETTINGS: [(&str, &str); 6] = [
     ("vm/overcommit_memory", "1"),
     ("vm/panic_on_oom", "0"),
     ("kernel/panic", "10"),

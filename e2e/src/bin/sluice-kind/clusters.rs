@@ -5,24 +5,22 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use e2e::installation::root;
+use e2e::program_image;
 use kube::config::Kubeconfig;
-use lab::binaries::{Binaries, kind_program};
+use lab::binaries::Binaries;
 use lab::real_nodes::configuration::BUSYBOX_IMAGE;
 
+use crate::node_counts::{INOTIFY_LIMIT, KindNodeCounts};
 use crate::node_image::{self, NODE_IMAGE};
 use crate::programs::{feed, read, run};
 use crate::registration;
+use crate::variables::{NODE_IMAGE_VARIABLE, kind_program, named_by};
 
 /// The files of the clusters in `kind/`, without their extension. The manager is the first.
 const FILES: [&str; 3] = ["manager", "worker-1", "worker-2"];
 
 /// The public image with the shell that the containers of the test run.
 const PUBLIC_BUSYBOX: &str = "busybox:1.36.1";
-
-/// What kind's own documentation asks for.
-const INOTIFY_INSTANCES: u32 = 512;
-
-const INOTIFY_LIMIT: &str = "/proc/sys/fs/inotify/max_user_instances";
 
 /// See the module.
 pub(crate) struct KindClusters {
@@ -34,10 +32,7 @@ pub(crate) struct KindClusters {
 
 impl KindClusters {
     pub(crate) fn of_workspace() -> Result<Self> {
-        let kind = match std::env::var_os("SLUICE_KIND").filter(|path| !path.is_empty()) {
-            Some(path) => PathBuf::from(path),
-            None => kind_program::find(&|line| println!("{line}"))?,
-        };
+        let kind = kind_program()?;
         let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
         let target = root().join(target.unwrap_or_else(|| PathBuf::from("target")));
         Ok(Self { kind, docker: PathBuf::from("docker"), folder: target.join("kind") })
@@ -46,6 +41,7 @@ impl KindClusters {
     /// Makes all of them, or none.
     pub(crate) fn up(
         &self,
+        nodes: KindNodeCounts,
         ignore_inotify: bool,
         own_node_image: Option<Option<PathBuf>>,
     ) -> Result<()> {
@@ -54,13 +50,14 @@ impl KindClusters {
         if let Some(name) = taken {
             bail!("kind cluster {name} exists already; `make kind-down` deletes it");
         }
-        let limit = std::fs::read_to_string(INOTIFY_LIMIT).ok().filter(|_| !ignore_inotify);
-        check_inotify(limit.as_deref())?;
+        if !ignore_inotify {
+            nodes.check_inotify(std::fs::read_to_string(INOTIFY_LIMIT).ok().as_deref())?;
+        }
         // Clusters that were deleted by other means left their files.
         self.remove_folder()?;
         std::fs::create_dir_all(&self.folder)
             .with_context(|| format!("creating {}", self.folder.display()))?;
-        let made = self.create_all(own_node_image);
+        let made = self.create_all(nodes, own_node_image);
         if made.is_err() {
             println!("not all clusters could be made; deleting those that were");
             self.down()?;
@@ -68,14 +65,18 @@ impl KindClusters {
         made
     }
 
-    fn create_all(&self, own_node_image: Option<Option<PathBuf>>) -> Result<()> {
+    fn create_all(
+        &self,
+        nodes: KindNodeCounts,
+        own_node_image: Option<Option<PathBuf>>,
+    ) -> Result<()> {
         let image = own_node_image.map(|archive| self.load_node_image(archive)).transpose()?;
-        FILES.iter().try_for_each(|file| self.create(file, image))
+        FILES.iter().try_for_each(|file| self.create(file, nodes, image))
     }
 
     /// Gives Docker the image of the nodes, and notes that they have it.
     fn load_node_image(&self, archive: Option<PathBuf>) -> Result<&'static str> {
-        let archive = match archive {
+        let archive = match archive.or_else(|| named_by(NODE_IMAGE_VARIABLE)) {
             Some(archive) => archive,
             None => node_image::find(&|line| println!("{line}"))?,
         };
@@ -91,8 +92,8 @@ impl KindClusters {
     }
 
     /// Makes a cluster, with nodes of this image or of kind's.
-    fn create(&self, file: &str, image: Option<&str>) -> Result<()> {
-        let configuration = root().join("kind").join(format!("{file}.yaml"));
+    fn create(&self, file: &str, nodes: KindNodeCounts, image: Option<&str>) -> Result<()> {
+        let configuration = root().join("kind").join(format!("{}.yaml", nodes.file(file)));
         let [configuration, kubeconfig] = [configuration, self.kubeconfig(file)].map(text);
         let (name, wait) = (cluster_name(file), "180s");
         let create = ["create", "cluster", "--name", &name, "--config", &configuration];
@@ -101,15 +102,15 @@ impl KindClusters {
         run(&self.kind, &[&create[..], &place[..], &image[..]].concat())
     }
 
-    /// Loads the images that the test needs.
-    pub(crate) fn load(&self) -> Result<()> {
+    /// Loads the images that the test needs, those of manager and agent of the debug programs or of `make images`.
+    pub(crate) fn load(&self, debug: bool) -> Result<()> {
         self.ensure_up()?;
-        let images = self.folder.with_file_name("images");
         for (place, file) in FILES.iter().enumerate() {
             let image = if place == 0 { "sluice-manager" } else { "sluice-agent" };
-            let archive = images.join(format!("{image}.tar"));
-            let there = archive.is_file();
-            ensure!(there, "{} is not there; `make images` makes it", archive.display());
+            let archive = match debug {
+                true => program_image::debug_archive(&self.folder, image)?,
+                false => self.released(image)?,
+            };
             let (archive, name) = (text(archive), cluster_name(file));
             run(&self.kind, &["load", "image-archive", &archive, "--name", &name])?;
         }
@@ -123,6 +124,17 @@ impl KindClusters {
             let name = cluster_name(file);
             run(&self.kind, &["load", "docker-image", BUSYBOX_IMAGE, "--name", &name])
         })
+    }
+
+    /// The archive that `make images` has made of a program.
+    fn released(&self, image: &str) -> Result<PathBuf> {
+        let archive = self.folder.with_file_name("images").join(format!("{image}.tar"));
+        ensure!(
+            archive.is_file(),
+            "{} is not there; `make images` makes it, and `load --debug` needs none",
+            archive.display()
+        );
+        Ok(archive)
     }
 
     /// Registers the workers at the manager, and replaces the tokens of those that are registered.
@@ -169,7 +181,8 @@ impl KindClusters {
         let mut command = Command::new(cargo);
         command.current_dir(root()).env("SLUICE_E2E_KUBECONFIGS", kubeconfigs);
         command.env("SLUICE_E2E_SERVERS", servers);
-        let test = ["test", "--locked", "-p", "e2e", "--test", "real_pods", "--", "--ignored"];
+        // The features of all members, as every other build has them.
+        let test = ["test", "--workspace", "--locked", "--test", "real_pods", "--", "--ignored"];
         let status = command.args(test).status().context("running cargo test")?;
         ensure!(status.success(), "the test failed");
         Ok(())
@@ -216,17 +229,10 @@ impl KindClusters {
         self.folder.join(format!("{file}.kubeconfig"))
     }
 
-    /// The address of an API server on Docker's network, where pods of the other clusters reach it.
+    /// The address of an API server on Docker's network, where pods of the other clusters reach it: Docker resolves the name of the container.
     fn internal_server(&self, file: &str) -> Result<String> {
-        let name = cluster_name(file);
-        if self.own_nodes().exists() {
-            // Pods of our nodes resolve no names of containers: there is no CoreDNS that would ask Docker.
-            let format = "{{.NetworkSettings.Networks.kind.IPAddress}}";
-            let container = format!("{name}-control-plane");
-            let address = read(&self.docker, &["inspect", "--format", format, &container])?;
-            return Ok(format!("https://{}:6443", address.trim()));
-        }
         let server = server_of(&self.internal_kubeconfig(file)?);
+        let name = cluster_name(file);
         server.with_context(|| format!("the kubeconfig of kind cluster {name} has no server"))
     }
 
@@ -250,18 +256,6 @@ fn server_of(kubeconfig: &str) -> Option<String> {
     clusters.into_iter().find_map(|named| named.cluster?.server)
 }
 
-/// Nodes without watches do not become ready, and do not say why. `limit` is unknown where the kernel has none.
-fn check_inotify(limit: Option<&str>) -> Result<()> {
-    let limit = limit.and_then(|limit| limit.trim().parse::<u32>().ok());
-    if let Some(limit) = limit.filter(|limit| *limit < INOTIFY_INSTANCES) {
-        bail!(
-            "fs.inotify.max_user_instances is {limit}, and five nodes of kind need {INOTIFY_INSTANCES}: \
-             `sysctl fs.inotify.max_user_instances={INOTIFY_INSTANCES}`, or `--ignore-inotify`"
-        );
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -272,13 +266,5 @@ mod tests {
         let server = server_of(kubeconfig);
         assert_eq!(server.as_deref(), Some("https://sluice-worker-1-control-plane:6443"));
         assert_eq!(server_of("clusters: []\n"), None);
-    }
-
-    #[test]
-    fn a_low_limit_of_inotify_is_named_with_the_command_that_raises_it() {
-        assert!(check_inotify(Some("512\n")).is_ok() && check_inotify(None).is_ok());
-        let said = check_inotify(Some("128\n")).unwrap_err().to_string();
-        assert!(said.starts_with("fs.inotify.max_user_instances is 128, and five nodes"), "{said}");
-        assert!(said.contains("`sysctl fs.inotify.max_user_instances=512`"), "{said}");
     }
 }

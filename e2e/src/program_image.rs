@@ -1,24 +1,36 @@
 //! The images of manager and agent for the nodes of a test.
 //!
-//! `make images` takes ten minutes, so the tests pack the programs that were built with them: the same name, user and entry point,
-//! with the libraries that a debug build needs. `SLUICE_IMAGES` names a folder with the archives of `make images` instead, from
-//! the root of the workspace.
+//! `make images` takes ten minutes, so tests pack the programs that were built with them: the same name, user and entry point,
+//! with the libraries that a debug build needs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use e2e::installation::root;
 use harness::program;
 use images::archive::is_complete;
 use images::layer::USER;
 use lab::real_nodes::container_image::{ImageFile, LabImage};
 
-/// The archive of a program, in `folder` unless it is there already.
-pub(crate) fn archive(folder: &Path, name: &str) -> Result<PathBuf> {
+use crate::installation::root;
+
+/// The archive of a program: the one of `make images` in the folder that `SLUICE_IMAGES` names, from the root of the workspace, or else
+/// one of the debug program in `folder`.
+///
+/// # Errors
+/// If the archive is not complete, or cannot be made.
+pub fn archive(folder: &Path, name: &str) -> Result<PathBuf> {
     if let Some(made) = std::env::var_os("SLUICE_IMAGES").filter(|folder| !folder.is_empty()) {
         return made_archive(&root().join(made), name);
     }
+    debug_archive(folder, name)
+}
+
+/// The archive of a debug program, in `folder`.
+///
+/// # Errors
+/// If the program is not built, or the archive cannot be written.
+pub fn debug_archive(folder: &Path, name: &str) -> Result<PathBuf> {
     let path = folder.join(format!("{name}.tar"));
     let archive = debug_image(name)?.archive()?;
     std::fs::write(&path, archive).with_context(|| format!("writing {}", path.display()))?;
