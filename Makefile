@@ -5,7 +5,7 @@ CARGO ?= cargo
 # The target directory of cargo.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: test test-real test-real-ray test-clusters kind-up kind-register kind-test kind-down lint build unit crash crash-and-counts others lab-lane-1 lab-lane-2 crate-suites counts recount demo bench images programs generate clean-lab
+.PHONY: test test-real test-real-ray test-real-kind kind-short test-clusters kind-up kind-register kind-test kind-down lint build unit crash crash-and-counts others lab-lane-1 lab-lane-2 crate-suites counts recount demo bench images programs generate clean-lab
 
 test: lint build unit
 
@@ -84,6 +84,7 @@ test-real: build
 	  echo "make test-real: SKIPPED, no test was run"; \
 	fi
 	@$(MAKE) --no-print-directory test-real-ray
+	@$(MAKE) --no-print-directory test-real-kind
 
 # The real Ray on real nodes, about four minutes with the image of Ray, which is made once. `RAY=no` leaves it out.
 RAY ?= yes
@@ -98,13 +99,38 @@ test-real-ray: build
 	  echo "make test-real-ray: SKIPPED, no test with the real Ray was run"; \
 	fi
 
+# The installation in pods on clusters of kind, with the Docker that answers or a daemon that is started for it, and the tests of that
+# daemon: less than four minutes with the image of the nodes, which is made once. `KIND=no` leaves it out.
+KIND ?= yes
+
+# A client with this address finds no Docker.
+NO_DOCKER := DOCKER_HOST=unix:///absent
+
+test-real-kind: build
+	@if [ "$(KIND)" = no ]; then \
+	  echo "make test-real-kind: SKIPPED, no test on kind was run: KIND=no"; \
+	else \
+	  $(CARGO) test --workspace --locked --test kind --test real_pods --no-run && \
+	  if [ "$$($(NO_DOCKER) $(TARGET)/debug/sluice-kind with-docker -- echo started | tail -n 1)" = started ]; then \
+	    $(CARGO) test --workspace --locked --test kind -- --ignored; \
+	  fi && \
+	  $(TARGET)/debug/sluice-kind with-docker --own-node-image -- $(MAKE) --no-print-directory kind-short; \
+	fi
+
+# What `test-real-kind` runs with a Docker. The clusters are deleted after a failed test as well.
+kind-short:
+	@$(TARGET)/debug/sluice-kind up --own-node-image --single-nodes
+	@$(TARGET)/debug/sluice-kind load --debug && $(TARGET)/debug/sluice-kind test; \
+	  tested=$$?; $(TARGET)/debug/sluice-kind down && exit $$tested
+
 # The installation in pods, on the three clusters whose kubeconfigs SLUICE_E2E_KUBECONFIGS names. kind/README.md says more.
 test-clusters:
 	@test -n "$(SLUICE_E2E_KUBECONFIGS)" || { echo "SLUICE_E2E_KUBECONFIGS is not set: manager:worker-1:worker-2"; exit 1; }
-	$(CARGO) test --locked -p e2e --test real_pods -- --ignored
+	$(CARGO) test --workspace --locked --test real_pods -- --ignored
 
 # Three clusters of kind, made, tested and deleted. Where Docker does not run, each says SKIPPED and does nothing.
-# `KIND_UP=--own-node-image` makes the image of the nodes instead of pulling it.
+# `KIND_UP=--own-node-image` makes the image of the nodes instead of pulling it, and `KIND_LOAD=--debug` loads the programs of `make build`
+# instead of the images of `make images`.
 kind-up: build
 	$(TARGET)/debug/sluice-kind up $(KIND_UP)
 
@@ -113,7 +139,7 @@ kind-register: build
 	$(TARGET)/debug/sluice-kind register
 
 kind-test: build
-	$(TARGET)/debug/sluice-kind load
+	$(TARGET)/debug/sluice-kind load $(KIND_LOAD)
 	$(TARGET)/debug/sluice-kind test
 
 kind-down: build
