@@ -23,6 +23,7 @@ use containerd::RunningContainerd;
 use e2e::installation::root;
 use images::archive::is_complete;
 use images::folder_image::FolderImage;
+use lab::binaries::kind_program::{COREDNS, KUBEADM};
 use lab::binaries::node_programs::NodePrograms;
 use lab::binaries::{Binaries, kind_program};
 use lab::real_nodes::preflight;
@@ -57,8 +58,8 @@ impl NodeParts {
         Ok(Self {
             kubernetes: Binaries::find(report)?,
             node: NodePrograms::find(report)?,
-            kubeadm: kind_program::node_program(&modules, "kubeadm", report)?,
-            coredns: kind_program::node_program(&modules, "coredns", report)?,
+            kubeadm: kind_program::node_program(&modules, KUBEADM, report)?,
+            coredns: kind_program::node_program(&modules, COREDNS, report)?,
             kind_files: kind_program::base_files(&modules.join("kubeadm"))?,
         })
     }
