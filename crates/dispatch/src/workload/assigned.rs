@@ -31,6 +31,18 @@ impl DispatchDecision<'_> {
         steps
     }
 
+    /// Steps of a Workload with a recorded cluster whose check is not Ready: its ClusterQueue has another check by now, or none, or a client has
+    /// set the state. The work goes on where it runs, and the check becomes Ready again (docs/reference/multikueue.md §2.3 step 6b).
+    pub(super) fn follow_unready(&self) -> Vec<DispatchStep> {
+        let copy = self.hub.recorded_cluster.and_then(|cluster| self.copy(cluster));
+        let runs = |copy: &&RemoteCopy| {
+            self.living_clone(copy).is_some() && self.admitted_at(copy).is_some()
+        };
+        let ready = copy.filter(runs).filter(|_| !self.hub.awaits_other_checks);
+        let ready = ready.map(|copy| DispatchStep::SetCheckReady(copy.cluster));
+        ready.into_iter().chain(self.follow_recorded()).collect()
+    }
+
     fn follow(&self, copy: &RemoteCopy) -> Vec<DispatchStep> {
         match copy.connection {
             // A clone that is not listed yet must not count as missing.
@@ -77,7 +89,8 @@ impl DispatchDecision<'_> {
                 Some(DispatchStep::SetCheckRetry(RetryReason::RemoteMissing))
             }
             Some((reason, message)) => self.finish(copy, reason, message),
-            None if !clone.same_spec => self.removal(copy),
+            // Its eviction says why the worker has deactivated it (docs/reference/multikueue.md §2.3 step 4b, before step 5).
+            None if !clone.same_spec && !clone.evicted => self.removal(copy),
             None => self.run(copy, clone),
         }
     }

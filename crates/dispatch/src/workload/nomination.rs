@@ -101,7 +101,7 @@ impl<'a> DispatchDecision<'a> {
     }
 
     /// Admission time of the clone. A cluster whose API server refuses the job has nothing to run and does not count.
-    fn admitted_at(&self, copy: &RemoteCopy) -> Option<Time> {
+    pub(super) fn admitted_at(&self, copy: &RemoteCopy) -> Option<Time> {
         let can_start = copy.connection == RemoteConnection::Connected && copy.refused.is_none();
         let clone = self.usable_clone(copy).filter(|_| can_start)?;
         let has_ended = clone.evicted || clone.stamp == StampState::Ended;

@@ -1041,3 +1041,30 @@ fn a_leader_stamps_what_its_predecessor_created_and_takes_back_what_was_fenced()
         ),
     ]);
 }
+
+/// A Workload that runs on `a`, with a check that is not Ready.
+#[test]
+fn work_goes_on_where_it_is_recorded_whatever_its_check_says() {
+    const GONE: &str = "retry Admitting remote no longer exists, Previously: \"Ready\"";
+    let running = &["a live clone=1 admitted=1 job=1 synced"][..];
+    check(&[
+        // Another check took the place of the one that was Ready, or a client has set its state.
+        (1, "epoch=1 quota started recorded=a", running, &["ready a"]),
+        (1, "epoch=1 quota started recorded=a nominated=a", running, &["ready a"]),
+        // A further check is open: nothing is taken back, and nothing starts.
+        (1, "epoch=1 quota started recorded=a awaits-checks", running, &[]),
+        (1, "epoch=1 quota started recorded=a", &["a live clone=1 job=1 synced"], &[]),
+        (1, "epoch=1 quota started recorded=a", &["a live"], &[GONE]),
+        (1, "epoch=1 quota started recorded=a", &["a lost=0 clone=1 job=1"], &["wait-until 100"]),
+    ]);
+}
+
+#[test]
+fn a_clone_that_its_worker_has_deactivated_is_reported_as_evicted() {
+    let hub = "epoch=1 quota ready started recorded=a";
+    let evicted = "retry Workload evicted on worker cluster: \"a\", resetting for re-admission. Previously: \"Ready\"";
+    check(&[
+        (1, hub, &["a live clone=1 other-spec evicted job=1 synced"], &[evicted]),
+        (1, hub, &["a live clone=1 other-spec job=1 synced"], &["delete-job a"]),
+    ]);
+}

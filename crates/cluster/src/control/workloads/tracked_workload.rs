@@ -112,7 +112,8 @@ impl TrackedWorkload {
     pub(super) fn settle_transitions(&mut self) {
         let status = &self.tracked.object().status;
         let cluster = status.cluster_name.as_deref();
-        self.transitions.settle(self.phase, cluster);
+        let all_ready = status.admission_checks.iter().all(|check| check.state == "Ready");
+        self.transitions.settle(self.phase, cluster, all_ready);
         if status.open_gate(CONCURRENT_ADMISSION).is_some() {
             self.transitions.end_opening();
         }

@@ -277,7 +277,12 @@ impl PendingTransitions {
     }
 
     /// Removes what a status shows by now, and what it makes impossible.
-    pub(crate) fn settle(&mut self, phase: WorkloadPhase, cluster_name: Option<&str>) {
+    pub(crate) fn settle(
+        &mut self,
+        phase: WorkloadPhase,
+        cluster_name: Option<&str>,
+        all_checks_ready: bool,
+    ) {
         self.0.retain(|one| match (phase, one) {
             (WorkloadPhase::Finished, _) => false,
             // Every change of the Workload evaluates its job and its copies, which ask again.
@@ -292,8 +297,10 @@ impl PendingTransitions {
             (_, Transition::AssignTopology(_)) => phase.keeps_quota(),
             // The eviction resets the checks. A Retry that is decided late must not evict the next reservation.
             (_, Transition::Evict(_) | Transition::CheckRetry(_)) => phase.keeps_quota(),
+            // A check may be another one than when the cluster was recorded.
             (_, Transition::CheckReady(cluster)) => {
-                phase.keeps_quota() && cluster_name != Some(&**cluster)
+                let is_shown = all_checks_ready && cluster_name == Some(&**cluster);
+                phase.keeps_quota() && !is_shown
             }
             // The API server refuses a nomination beside a cluster name (docs/reference/multikueue.md §1.5).
             (_, Transition::Nominate(_)) => phase.keeps_quota() && cluster_name.is_none(),
@@ -391,7 +398,7 @@ mod tests {
         };
         let left = |phase, cluster| {
             let mut pending = all();
-            pending.settle(phase, cluster);
+            pending.settle(phase, cluster, true);
             (
                 pending.reservation().is_some(),
                 pending.pending_message().is_some(),
