@@ -91,6 +91,16 @@ impl<'a> GatedPlacer<'a> {
     pub(super) fn new(placing: FleetPlacer<'a>, gate: &'a mut PodsReadyGate) -> Self {
         Self { placing, gate, admitted: false, refused: BTreeSet::new() }
     }
+
+    /// Whether an entry waits behind the gate: one that was refused, and every later one of the cycle. Upstream's scheduler evicts nothing
+    /// either while it stands still.
+    fn holds(&mut self, entry: &CycleEntry) -> bool {
+        let holds = !self.refused.is_empty();
+        if holds {
+            self.refused.insert(entry.workload);
+        }
+        holds
+    }
 }
 
 impl Placer for GatedPlacer<'_> {
@@ -110,15 +120,22 @@ impl Placer for GatedPlacer<'_> {
     }
 
     fn fits_after(&mut self, entry: &CycleEntry, gone: &[WorkloadId]) -> bool {
-        self.placing.fits_after(entry, gone)
+        !self.holds(entry) && self.placing.fits_after(entry, gone)
     }
 
     fn refuse_after(&mut self, entry: &CycleEntry, gone: &[WorkloadId]) -> RequeueKey {
+        // The fleet has no room to wait for: the gate wakes the Workload.
+        if self.holds(entry) {
+            return PODS_READY_KEY;
+        }
         self.placing.refuse_after(entry, gone)
     }
 
     fn preemptible(&mut self, entry: &CycleEntry) -> Vec<Vec<WorkloadId>> {
-        self.placing.preemptible(entry)
+        match self.holds(entry) {
+            true => Vec::new(),
+            false => self.placing.preemptible(entry),
+        }
     }
 }
 

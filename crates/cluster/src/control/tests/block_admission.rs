@@ -140,3 +140,45 @@ fn a_workload_that_was_kept_out_and_does_not_fit_any_more_keeps_no_other_out() {
     let writes = cluster.take_writes();
     assert!(writes.contains(&"reserve behind".to_owned()), "{writes:?}");
 }
+
+/// The gate is closed by `late`; the only queue may preempt.
+fn with_preemption() -> Cluster {
+    let file = WaitForPodsReady { block_admission: true, ..WaitForPodsReady::default() };
+    let mut settings = settings();
+    settings.core.pods_ready = Some(PodsReadyPolicy::from(&file));
+    settings.core.scheduler.block_admission = true;
+    let mut cluster = Cluster::with(settings);
+    cluster.queue(&json!({"preemption": {"withinClusterQueue": "LowerPriority"}}));
+    cluster.workload("late", 5, &json!({"spec": {"priority": -5}})).settle();
+    assert!(cluster.condition("late", "Admitted").starts_with("True"));
+    cluster
+}
+
+#[test]
+fn a_gate_that_opens_wakes_workloads_of_a_queue_that_may_preempt() {
+    let mut cluster = with_preemption();
+    cluster.wait(10).workload("kept-out", 3, &json!({})).settle();
+    cluster.wait(10).settle();
+    assert!(
+        cluster.condition("kept-out", "QuotaReserved").starts_with("False WaitingForPodsReady")
+    );
+    let mut status = cluster.workloads["late"]["status"].clone();
+    let conditions = status["conditions"].as_array_mut().expect("conditions");
+    conditions.retain(|one| one["type"] != "PodsReady");
+    conditions
+        .push(json!({"type": "PodsReady", "status": "True", "reason": "Started", "message": ""}));
+    let spec = json!({"priority": -5});
+    cluster.workload("late", 5, &json!({"spec": spec, "status": status})).settle();
+    cluster.wait(10).settle();
+    assert!(cluster.condition("kept-out", "Admitted").starts_with("True"));
+}
+
+#[test]
+fn nothing_is_preempted_behind_a_closed_gate() {
+    let mut cluster = with_preemption();
+    cluster.workload("fits", 1, &json!({"spec": {"priority": 9}}));
+    cluster.workload("preempts", 9, &json!({"spec": {"priority": 7}})).settle();
+    cluster.wait(10).settle();
+    assert!(cluster.condition("fits", "QuotaReserved").starts_with("False WaitingForPodsReady"));
+    assert!(cluster.condition("late", "Evicted").starts_with("none"));
+}
