@@ -185,8 +185,8 @@ fn classify(error: kube::Error) -> WriteOutcome {
         (409, _) => WriteOutcome::Stale,
         // A 404 for the namespace means that the object can never be created there, not that it is absent.
         (404, _) if !is_namespace(&status) => WriteOutcome::Gone,
-        // A 5xx may come after the object was stored.
-        (408 | 429, _) | (500.., _) => WriteOutcome::Unknown(status.message),
+        // A 401 says nothing about the object: other credentials may be accepted. A 5xx may come after the object was stored.
+        (401 | 408 | 429, _) | (500.., _) => WriteOutcome::Unknown(status.message),
         (code, reason) => {
             WriteOutcome::Refused { code, reason: reason.to_owned(), message: status.message }
         }
@@ -222,6 +222,7 @@ mod tests {
         assert_eq!(label(404, "NotFound", "namespaces"), "refused");
         assert_eq!(label(403, "Forbidden", "jobs"), "refused");
         assert_eq!(label(422, "Invalid", "jobs"), "refused");
+        assert_eq!(label(401, "Unauthorized", "jobs"), "unknown");
         assert_eq!(label(429, "TooManyRequests", "jobs"), "unknown");
         assert_eq!(label(503, "ServiceUnavailable", "jobs"), "unknown");
         assert_eq!(classify(kube::Error::LinesCodecMaxLineLengthExceeded).label(), "unknown");
