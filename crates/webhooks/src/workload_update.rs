@@ -25,8 +25,9 @@ pub(super) fn check(new: &Workload, old: &Workload, rules: &Rules) -> Errors {
         errors.extend(check_reclaimable(new, old, rules));
     }
     errors.extend(check_admission(new, old, rules));
-    for (at, check) in new.status.admission_checks.iter().enumerate() {
-        errors.extend(check_ready(at, check, &old.status.admission_checks));
+    // By the place in the former list, as upstream reports it.
+    for (at, before) in old.status.admission_checks.iter().enumerate() {
+        errors.extend(check_ready(at, before, &new.status.admission_checks));
     }
     errors.extend(check_cluster_name(new, old));
     if rules.admission_gated_by {
@@ -111,10 +112,10 @@ fn check_admission(new: &Workload, old: &Workload, rules: &Rules) -> Option<Fiel
 /// The pod set updates of an admission check are immutable once the check is ready.
 fn check_ready(
     at: usize,
-    now: &AdmissionCheckState,
-    before: &[AdmissionCheckState],
+    before: &AdmissionCheckState,
+    now: &[AdmissionCheckState],
 ) -> Option<FieldError> {
-    let before = before.iter().find(|check| check.name == now.name)?;
+    let now = now.iter().find(|check| check.name == before.name)?;
     // Until then the controller of the check may still change them.
     let ready = now.state == "Ready" && before.state == "Ready";
     // The message prints an empty list as null, as Go does.

@@ -28,10 +28,13 @@ pub(super) fn create(job: &Job, gates: JobGates) -> Errors {
 /// below it.
 pub(super) fn update(job: &Job, old: &Job, gates: JobGates) -> Errors {
     let mut errors = check_elastic(job, gates);
-    if job.annotation(JOB_MIN_PARALLELISM) != old.annotation(JOB_MIN_PARALLELISM) {
+    let minimum = |job: &Job| job.annotation(JOB_MIN_PARALLELISM).unwrap_or_default().to_owned();
+    if minimum(job) != minimum(old) {
         errors.extend(check_min_parallelism(job));
-        errors.extend(check_sync(job));
-    } else if job.spec_suspended() && changes_counts(job, old) {
+    }
+    // A running job is compared with its Workload when its counts change.
+    let sync = |job: &Job| job.annotation(JOB_COMPLETIONS_EQUAL_PARALLELISM).map(str::to_owned);
+    if job.spec_suspended() || sync(job) != sync(old) {
         errors.extend(check_sync(job));
     }
     // Partial admission writes the admitted count into parallelism (docs/reference/kueue.md §7.8),
@@ -55,11 +58,6 @@ pub(super) fn update(job: &Job, old: &Job, gates: JobGates) -> Errors {
         errors.push(immutable("spec.managedBy", &job.spec.managed_by));
     }
     errors
-}
-
-/// Whether parallelism or completions change. Of a synced Job both must change together.
-fn changes_counts(job: &Job, old: &Job) -> bool {
-    (job.parallelism(), job.spec.completions) != (old.parallelism(), old.spec.completions)
 }
 
 /// Elastic jobs and partial admission exclude each other.

@@ -32,7 +32,8 @@ pub(super) fn update(pod: &Pod, old: &Pod, gates: JobGates) -> Errors {
     errors.extend(check_group_change(pod, old, gates));
     errors.extend(check_prebuilt(pod, gates));
     // The group may have ended because of the mark (docs/reference/kueue.md §7.9).
-    if old.is_unretriable() && !pod.is_unretriable() {
+    let is_member = !pod.group(gates).name.is_empty();
+    if is_member && old.is_unretriable() && !pod.is_unretriable() {
         let field = format!("metadata.annotations[{RETRIABLE_IN_GROUP}]");
         let detail = "unretriable pod group can't be converted to retriable";
         errors.push(FieldError::forbidden(field, detail));

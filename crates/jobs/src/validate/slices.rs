@@ -19,12 +19,16 @@ const MAX_LAYERS: usize = 3;
 
 /// Errors of a template's slice annotations.
 pub(super) fn check(template: &AnnotatedTemplate<'_>, gates: JobGates) -> Errors {
-    let layers =
-        template.get(POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS).filter(|_| gates.topology_layers);
-    match layers {
-        Some(text) => check_layers(template, text),
-        None => check_pair(template),
+    let mut errors = check_pair(template);
+    match template.get(POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS) {
+        Some(text) if gates.topology_layers => errors.extend(check_layers(template, text)),
+        Some(_) => errors.push(FieldError::forbidden(
+            template.field_of(POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS),
+            "needs the feature gate TASMultiLayerTopology",
+        )),
+        None => {}
     }
+    errors
 }
 
 fn check_pair(template: &AnnotatedTemplate<'_>) -> Errors {
@@ -42,9 +46,9 @@ fn check_pair(template: &AnnotatedTemplate<'_>) -> Errors {
             template.field_of(POD_SET_SLICE_SIZE),
             format!("may not be set when '{POD_SET_SLICE_REQUIRED_TOPOLOGY}' is not specified"),
         )),
-        (Some(_), Some(size)) => errors.extend(check_size(template, size)),
-        (None, None) => {}
+        (Some(_), Some(_)) | (None, None) => {}
     }
+    errors.extend(pair.1.and_then(|size| check_size(template, size)));
     errors
 }
 

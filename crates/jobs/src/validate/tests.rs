@@ -127,6 +127,28 @@ fn the_counts_of_a_synced_job_change_together_while_it_is_suspended() {
 }
 
 #[test]
+fn a_sync_that_is_switched_on_later_is_checked_like_one_of_a_new_job() {
+    let spec = json!({ "parallelism": 3, "completions": 4, "suspend": true });
+    let old = job(&json!({}), &json!({}), &spec);
+    let n_errors = |sync: &str| {
+        let annotations = json!({ "kueue.x-k8s.io/job-completions-equal-parallelism": sync });
+        let new = job(&json!({}), &annotations, &spec);
+        update(&new, &old, false, JobGates::default()).len()
+    };
+    assert_eq!([n_errors("yes"), n_errors("false")], [1, 0]);
+    assert_eq!(n_errors("true"), 2, "neither indexed nor of equal counts");
+}
+
+#[test]
+fn an_empty_minimum_is_none() {
+    let spec = json!({ "parallelism": 3, "suspend": true });
+    let old = job(&json!({}), &json!({}), &spec);
+    let empty = json!({ "kueue.x-k8s.io/job-min-parallelism": "" });
+    let new = job(&json!({}), &empty, &spec);
+    assert_eq!(texts(&update(&new, &old, false, JobGates::default())), Vec::<String>::new());
+}
+
+#[test]
 fn a_job_that_is_being_stopped_counts_as_suspended() {
     let stopping = json!({ "kueue.x-k8s.io/stopping": "true" });
     let labels = |queue: &str| json!({ "kueue.x-k8s.io/queue-name": queue });
