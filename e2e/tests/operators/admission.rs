@@ -139,6 +139,15 @@ async fn bob_wraps_only_pods(place: (&OperatorFixture, &Cluster)) -> Result<()> 
         ensure!(Instant::now() < end, "bob may make pods: {refused}");
         sleep(std::time::Duration::from_millis(200)).await;
     }
+    let mut many = wrapper(&pod());
+    let components = many["spec"]["components"].as_array_mut().context("components")?;
+    for index in 0..7 {
+        let mut pod = pod();
+        pod["metadata"]["name"] = json!(format!("p{index}"));
+        components.push(json!({"template": pod}));
+    }
+    let refused = refusal(place, &many, bob).await?;
+    ensure!(refused.is_none(), "eight pods: {refused:?}");
     // Rights for one kind of component are none for another one.
     let refused = refusal(place, &wrapper(&role_binding()), bob).await?;
     ensure!(refused.as_ref().is_some_and(|it| it.contains(words)), "{refused:?}");
