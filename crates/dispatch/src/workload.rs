@@ -95,7 +95,13 @@ impl<'a> DispatchDecision<'a> {
     fn dispatch(&self) -> Vec<DispatchStep> {
         let Self { hub, copies, .. } = *self;
         match hub.check {
-            DispatchCheckState::Pending if hub.recorded_cluster.is_some() => self.follow_unready(),
+            // A later slice has the cluster of its predecessor from the start.
+            DispatchCheckState::Pending
+                if hub.recorded_cluster.is_some()
+                    && hub.predecessor == SlicePredecessor::Absent =>
+            {
+                self.follow_unready()
+            }
             // Nothing may start on a worker before, say, its nodes are provisioned; what exists there is taken back
             // (docs/reference/multikueue.md §2.4).
             DispatchCheckState::Pending if hub.awaits_other_checks => self.removals(copies.iter()),

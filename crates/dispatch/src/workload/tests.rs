@@ -1056,6 +1056,13 @@ fn work_goes_on_where_it_is_recorded_whatever_its_check_says() {
         (1, "epoch=1 quota started recorded=a", &["a live clone=1 job=1 synced"], &[]),
         (1, "epoch=1 quota started recorded=a", &["a live"], &[GONE]),
         (1, "epoch=1 quota started recorded=a", &["a lost=0 clone=1 job=1"], &["wait-until 100"]),
+        // A later slice gets a clone of its own where its predecessor runs.
+        (
+            1,
+            "epoch=1 quota started recorded=a nominated=a extends",
+            &["a live job=1 synced"],
+            &["create-clone a", "wait-until 50"],
+        ),
     ]);
 }
 
