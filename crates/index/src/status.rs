@@ -50,7 +50,9 @@ pub use self::{
     pods_failing::{pods_failing, pods_not_failing},
     pods_ready::pods_ready,
     preempted::{preempted, preemption_message},
-    quota_released::{nomination_cancelled, quota_released, quota_released_for_good},
+    quota_released::{
+        nomination_cancelled, quota_released, quota_released_for_good, reservation_dropped,
+    },
     quota_reserved::{QuotaReservation, quota_reserved},
     requeue_backoff::{back_off, backoff_ended, queued_at, requeued},
     status_stamp::StatusStamp,

@@ -22,6 +22,10 @@ pub fn deactivation_target(
 ) -> WorkloadStatus {
     let all = &mut status.conditions;
     condition::set(all, conditions::DEACTIVATION_TARGET, true, reason, message, at);
+    // Of the time that was too long only the last run counts from now on.
+    if reason == reasons::MAXIMUM_EXECUTION_TIME_EXCEEDED {
+        status.accumulated_past_execution_time_seconds = None;
+    }
     status
 }
 

@@ -51,6 +51,16 @@ pub fn nomination_cancelled(
     at: StatusStamp,
 ) -> WorkloadStatus {
     check_states::reset(&mut status, at);
+    reservation_dropped(status, message, at)
+}
+
+/// Drops a reservation without an eviction. The states of checks stay.
+#[must_use]
+pub fn reservation_dropped(
+    mut status: WorkloadStatus,
+    message: &str,
+    at: StatusStamp,
+) -> WorkloadStatus {
     give_up(&mut status, reasons::WAITING_FOR_QUOTA, message, at);
     forget_clusters(&mut status);
     status

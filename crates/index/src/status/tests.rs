@@ -285,6 +285,31 @@ fn a_cancelled_nomination_is_no_eviction() {
 }
 
 #[test]
+fn a_reservation_that_a_stopped_queue_drops_leaves_checks_as_they_are() {
+    let mut status = reserve(WorkloadStatus::default(), &["nodes", "mk"], &["west"], 10);
+    status.admission_checks[0].state = "Ready".to_owned();
+    check(
+        &reservation_dropped(status, "The queue is stopped", at(20)),
+        expect![[r#"
+        20 QuotaReserved=False WaitingForQuota: The queue is stopped
+        10 Admitted=False NoReservation: The workload has no reservation
+        10 check nodes=Ready: 
+        10 check mk=Pending: 
+    "#]],
+    );
+}
+
+#[test]
+fn the_time_before_a_deactivation_for_its_length_is_forgotten() {
+    let mut status = running();
+    status.accumulated_past_execution_time_seconds = Some(10);
+    let of = |reason| deactivation_target(status.clone(), reason, "", at(20));
+    let past = |reason| of(reason).accumulated_past_execution_time_seconds;
+    assert_eq!(past(reasons::MAXIMUM_EXECUTION_TIME_EXCEEDED), None);
+    assert_eq!(past(reasons::ADMISSION_CHECK), Some(10));
+}
+
+#[test]
 fn a_deactivation_names_its_cause_and_can_be_reverted() {
     let status = deactivation_target(running(), "RequeuingLimitExceeded", "too often", at(20));
     let status = back_off(status, at(99).now, true);

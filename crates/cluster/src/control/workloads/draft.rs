@@ -293,15 +293,7 @@ impl<'a> Draft<'a> {
             let message = format!("Evicted due to {checks}");
             return Some(EvictionRequest::new(reasons::ADMISSION_CHECK, message));
         }
-        let (reason, message) = match stop {
-            StopPolicy::DrainClusterQueue => {
-                (reasons::CLUSTER_QUEUE_STOPPED, "The ClusterQueue is stopped")
-            }
-            StopPolicy::DrainLocalQueue => {
-                (reasons::LOCAL_QUEUE_STOPPED, "The LocalQueue is stopped")
-            }
-            _ => return None,
-        };
+        let (reason, message) = stop.eviction()?;
         // A Workload that is not admitted drops its reservation without Evicted
         // (docs/reference/kueue.md §2.2), in `release`.
         self.is(ADMITTED).then(|| EvictionRequest::new(reason, message))
@@ -328,10 +320,10 @@ impl<'a> Draft<'a> {
             // Nothing of it ran on a worker, so there is nothing to evict.
             let status = status::nomination_cancelled(self.status.clone(), message, self.at());
             self.apply(status, Purpose::Unplace);
-        } else if inputs.stop != StopPolicy::None && !self.is(ADMITTED) {
-            // A stopped queue ends a reservation without Evicted (docs/reference/kueue.md §2.2).
+        } else if inputs.stop.stops_any() && !self.is(ADMITTED) {
+            // A stopped queue ends a reservation without Evicted, and checks stay as they are (docs/reference/kueue.md §2.2).
             let message = "The queue is stopped";
-            let status = status::nomination_cancelled(self.status.clone(), message, self.at());
+            let status = status::reservation_dropped(self.status.clone(), message, self.at());
             let status = status::pending(status, reasons::SUSPENDED, message, vec![], self.at());
             self.apply(status, Purpose::Suspend);
         }

@@ -1,40 +1,93 @@
-//! The stop policy that counts for a Workload: that of its ClusterQueue or of its LocalQueue, the stricter first.
+//! The stop policies of the two queues of a Workload. Each queue stops and restarts by itself; of two that evict, the LocalQueue is the
+//! reason, as upstream looks at it first.
+
+use crds::names::reasons;
+
+/// What a queue does with its Workloads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum QueueStop {
+    /// It is not stopped.
+    #[default]
+    None,
+    /// It reserves no quota.
+    Hold,
+    /// It evicts its Workloads.
+    Drain,
+}
+
+impl QueueStop {
+    fn of(policy: Option<&str>) -> Self {
+        match policy {
+            Some("HoldAndDrain") => Self::Drain,
+            Some("Hold") => Self::Hold,
+            _ => Self::None,
+        }
+    }
+}
 
 /// What keeps a Workload from getting or keeping quota.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum StopPolicy {
-    /// Neither queue is stopped.
-    #[default]
-    None,
-    /// The ClusterQueue reserves no quota.
-    HoldClusterQueue,
-    /// The LocalQueue reserves no quota.
-    HoldLocalQueue,
-    /// The ClusterQueue evicts its Workloads.
-    DrainClusterQueue,
-    /// The LocalQueue evicts its Workloads.
-    DrainLocalQueue,
+pub(crate) struct StopPolicy {
+    cluster_queue: QueueStop,
+    local_queue: QueueStop,
 }
 
 impl StopPolicy {
-    /// The policy of two queues, by their `stopPolicy`.
+    /// The policies of two queues, by their `stopPolicy`.
     pub(crate) fn of(cluster_queue: Option<&str>, local_queue: Option<&str>) -> Self {
-        match (cluster_queue, local_queue) {
-            (Some("HoldAndDrain"), _) => Self::DrainClusterQueue,
-            (_, Some("HoldAndDrain")) => Self::DrainLocalQueue,
-            (Some("Hold"), _) => Self::HoldClusterQueue,
-            (_, Some("Hold")) => Self::HoldLocalQueue,
-            _ => Self::None,
+        Self {
+            cluster_queue: QueueStop::of(cluster_queue),
+            local_queue: QueueStop::of(local_queue),
         }
+    }
+
+    /// Reason and message of the eviction of an admitted Workload.
+    pub(crate) fn eviction(self) -> Option<(&'static str, &'static str)> {
+        match (self.local_queue, self.cluster_queue) {
+            (QueueStop::Drain, _) => {
+                Some((reasons::LOCAL_QUEUE_STOPPED, "The LocalQueue is stopped"))
+            }
+            (_, QueueStop::Drain) => {
+                Some((reasons::CLUSTER_QUEUE_STOPPED, "The ClusterQueue is stopped"))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether one of the queues is stopped.
+    pub(crate) fn stops_any(self) -> bool {
+        self != Self::default()
     }
 
     /// Whether the ClusterQueue is stopped.
     pub(crate) fn stops_cluster_queue(self) -> bool {
-        matches!(self, Self::HoldClusterQueue | Self::DrainClusterQueue)
+        self.cluster_queue != QueueStop::None
     }
 
-    /// Whether the LocalQueue is stopped and the ClusterQueue is not.
+    /// Whether the LocalQueue is stopped.
     pub(crate) fn stops_local_queue(self) -> bool {
-        matches!(self, Self::HoldLocalQueue | Self::DrainLocalQueue)
+        self.local_queue != QueueStop::None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_queue_stops_by_itself() {
+        let (hold, drain) = (Some("Hold"), Some("HoldAndDrain"));
+        let reason = |cluster_queue, local_queue| {
+            StopPolicy::of(cluster_queue, local_queue).eviction().map(|one| one.0)
+        };
+        assert_eq!(reason(drain, drain), Some("LocalQueueStopped"));
+        assert_eq!(reason(drain, hold), Some("ClusterQueueStopped"));
+        assert_eq!(reason(hold, None), None);
+        // A LocalQueue that is still stopped has not restarted because its ClusterQueue is stopped as well.
+        let both = StopPolicy::of(drain, drain);
+        assert!(both.stops_local_queue() && both.stops_cluster_queue());
+        let one = StopPolicy::of(None, hold);
+        assert!(one.stops_any() && one.stops_local_queue() && !one.stops_cluster_queue());
+        assert!(!StopPolicy::of(Some("None"), None).stops_any());
     }
 }

@@ -200,7 +200,7 @@ mod tests {
             variant: None,
             unhealthy_nodes: None,
             replacement: None,
-            stop: StopPolicy::None,
+            stop: StopPolicy::default(),
             multikueue_check: None,
             required_checks: None,
             check_updates: vec![],
