@@ -103,7 +103,7 @@ test-real-ray: build
 # daemon: less than four minutes with the image of the nodes, which is made once. `KIND=no` leaves it out.
 KIND ?= yes
 
-# A client with this address finds no Docker.
+# A client with this address finds no Docker. Two daemons at once count each other's inotify instances.
 NO_DOCKER := DOCKER_HOST=unix:///absent
 
 test-real-kind: build
@@ -112,7 +112,7 @@ test-real-kind: build
 	else \
 	  $(CARGO) test --workspace --locked --test kind --test real_pods --no-run && \
 	  if [ "$$($(NO_DOCKER) $(TARGET)/debug/sluice-kind with-docker -- echo started | tail -n 1)" = started ]; then \
-	    $(CARGO) test --workspace --locked --test kind -- --ignored; \
+	    $(CARGO) test --workspace --locked --test kind -- --ignored --test-threads=1; \
 	  fi && \
 	  $(TARGET)/debug/sluice-kind with-docker --own-node-image -- $(MAKE) --no-print-directory kind-short; \
 	fi
