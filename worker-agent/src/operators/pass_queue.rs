@@ -4,8 +4,8 @@
 //! an answer is unknown, is repeated with a growing delay. After a pass the object rests for a time that grows with what the pass has
 //! read: the pods of a large RayCluster change one by one, and a pass for each of them would read all others.
 //!
-//! The object that has waited longest is next. One whose last pass was slow, such as that of a RayJob whose head hangs, may take half of the
-//! passes at most: hundreds of hung heads delay no object whose head answers.
+//! The object that has waited longest is next. Objects with a slow last pass, such as RayJobs with a head that hangs, may take half of the
+//! passes at most: hundreds of hung heads delay no object with a head that answers.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -113,17 +113,20 @@ impl PassQueue {
 
     /// The objects whose pass may begin, so many at most.
     pub(super) fn take_due(&mut self, now: Instant, most: usize) -> Vec<ParentId> {
-        let waiting = self.entries.iter().filter_map(|(id, entry)| Some((entry.since(now)?, id)));
-        let mut waiting: Vec<(Instant, ParentId)> =
-            waiting.map(|(since, id)| (since, id.clone())).collect();
-        waiting.sort_by_key(|(since, _)| *since);
+        // Each change of a watched object comes here, and most of them while all passes run.
+        if !self.running.has_room(false, most) {
+            return Vec::new();
+        }
+        let waiting = self.entries.iter_mut();
+        let waiting = waiting.filter_map(|(id, entry)| Some((entry.since(now)?, id, entry)));
+        let mut waiting: Vec<_> = waiting.collect();
+        waiting.sort_by_key(|(since, ..)| *since);
         let mut taken = Vec::new();
-        for (_, id) in waiting {
-            let Some(entry) = self.entries.get_mut(&id) else { continue };
+        for (_, id, entry) in waiting {
             if self.running.has_room(entry.is_slow, most) {
                 self.running.begin(entry.is_slow);
                 (entry.running, entry.changed, entry.due) = (Some(now), None, None);
-                taken.push(id);
+                taken.push(id.clone());
             }
         }
         taken
@@ -263,7 +266,7 @@ mod tests {
         assert!(!queue.entries.contains_key(&id("a")), "it is forgotten");
     }
 
-    /// Objects whose passes take two seconds, like those with a head that hangs, and one whose passes take none: how long it waits.
+    /// Objects with passes of two seconds, like those with a head that hangs, and one with passes of none: how long it waits.
     fn longest_wait(n_hung: usize) -> Duration {
         let (mut queue, mut now, begin) = (PassQueue::default(), Instant::now(), Instant::now());
         let hung: Vec<ParentId> = (0..n_hung).map(|index| id(&format!("hung-{index}"))).collect();
