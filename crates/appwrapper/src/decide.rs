@@ -17,7 +17,7 @@ use crate::{
     creation::{create_components, initialize},
     deletion::delete_components,
     health::{PodCounts, count_components, count_pods},
-    json::{annotation, items},
+    json::{annotation, is_terminating, items},
     names::{self, ANNOTATION_PREFIX},
     settings::WrapperSettings,
     state::{WrapperFacts, WrapperState},
@@ -65,10 +65,10 @@ pub fn decide(
     let status = from_value::<AppWrapperStatus>(&wrapper["status"]);
     let status = status.unwrap_or_default();
     let mut state = WrapperState { wrapper, spec: &spec, children, facts, settings, status };
-    if wrapper["metadata"]["deletionTimestamp"].is_null() {
-        advance(&mut state, &mut pass);
-    } else {
+    if is_terminating(wrapper) {
         terminate(&mut state, &mut pass);
+    } else {
+        advance(&mut state, &mut pass);
     }
     if pass.is_pending() {
         return pass.finish();

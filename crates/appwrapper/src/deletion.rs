@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     creation::mark,
-    json::text,
+    json::{is_terminating, text},
     names,
     state::WrapperState,
     step::{WrapperPass, WrapperStep},
@@ -55,8 +55,7 @@ pub(crate) fn delete_components(state: &mut WrapperState<'_>, pass: &mut Wrapper
 
 /// A deletion that was sent is not repeated, but a forced one replaces it.
 fn delete(pass: &mut WrapperPass<'_>, object: &Value, force: bool) {
-    let is_terminating = !object["metadata"]["deletionTimestamp"].is_null();
-    if is_terminating && !force {
+    if is_terminating(object) && !force {
         return;
     }
     let owned = |value: &Value| text(value).to_owned();

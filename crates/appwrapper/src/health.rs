@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{
     autoscaled::expected_pods,
     component::any_requests,
-    json::{items, text},
+    json::{is_terminating, items, text},
     pod_sets::total,
     state::WrapperState,
 };
@@ -78,10 +78,6 @@ fn must_leave(state: &WrapperState<'_>, pod: &Value) -> bool {
     let resources = state.facts.evicted_nodes.get(node);
     let containers = &pod["spec"]["containers"];
     resources.is_some_and(|names| names.iter().any(|name| any_requests(containers, name)))
-}
-
-fn is_terminating(object: &Value) -> bool {
-    !object["metadata"]["deletionTimestamp"].is_null()
 }
 
 /// Whether an exit code of a pod is final: it is listed as final, or others are listed as the ones worth another attempt.

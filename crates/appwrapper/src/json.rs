@@ -48,3 +48,8 @@ pub(crate) fn label<'a>(object: &'a Value, key: &str) -> &'a str {
 pub(crate) fn annotation<'a>(object: &'a Value, key: &str) -> &'a str {
     text(&object["metadata"]["annotations"][key])
 }
+
+/// Whether an object is being deleted.
+pub(crate) fn is_terminating(object: &Value) -> bool {
+    !object["metadata"]["deletionTimestamp"].is_null()
+}

@@ -1,4 +1,4 @@
-//! The policies of `config/worker/admission` and `config/appwrapper-rights`: what they refuse, and for whom.
+//! The policies of `config/worker/admission` and `config/appwrapper-rights`: what they refuse, and for which users.
 
 use anyhow::{Context, Result, ensure};
 use e2e::installation::{NAMESPACE, TIMEOUT, root};

@@ -1,6 +1,6 @@
 //! A hash of a spec that tells whether pods must be made again.
 //!
-//! Source: docs/reference/ray.md §3 "Pod metadata". Values differ from the official operator's, whose hash covers another encoding. Either
+//! Source: docs/reference/ray.md §3 "Pod metadata". Values differ from the official operator's hash, which covers another encoding. Either
 //! operator compares hashes of its own version only, so ours has a name that no official release has (`settings::VERSION`).
 
 use serde_json::Value;

@@ -57,7 +57,7 @@ impl OperatedObject {
         }
         let pods = world.api.of_kind("Pod").count();
         let wanted = if state == "Waiting" { 2 } else { self.pods() };
-        // A worker whose create had no answer may be made twice. The autoscaler, which is not played, removes a surplus one of its groups.
+        // A worker may be made twice if its create had no answer. The autoscaler, which is not played, removes a surplus one of its groups.
         let is_surplus = self == Self::IncrementalService && pods > wanted;
         if pods != wanted && !is_surplus {
             found.push(format!("{pods} pods at rest"));
@@ -168,7 +168,7 @@ fn service_state(status: &Value) -> String {
     }
 }
 
-/// Times of a schedule with more than one RayJob. An agent may make one whose RayCronJob is gone; the garbage collector removes it.
+/// Times of a schedule with more than one RayJob. An agent may make one after its RayCronJob is gone; the garbage collector removes it.
 fn repeated_schedule(world: &OperatorWorld) -> Vec<String> {
     let made = world.api.log.iter().filter_map(|(_, object)| object.as_ref());
     let made = made.filter_map(|object| {

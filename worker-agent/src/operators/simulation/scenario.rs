@@ -34,7 +34,7 @@ pub(super) enum OperatedObject {
     SubmittedJob,
     /// A RayJob that a container beside the head submits.
     SidecarJob,
-    /// A RayJob with another attempt, whose first job fails.
+    /// A RayJob with another attempt after its first job has failed.
     RetriedJob,
     /// A RayJob that its user submits.
     InteractiveJob,
@@ -50,9 +50,9 @@ pub(super) enum OperatedObject {
     IncrementalService,
     /// An AppWrapper with a Job and a RayCluster.
     Wrapper,
-    /// One whose pods fail at their first attempt.
+    /// One with pods that fail at their first attempt.
     ResetWrapper,
-    /// One whose pods fail, and that keeps its components for a while.
+    /// One with pods that fail, which keeps its components for a while.
     FailedWrapper,
     /// One with pods that go only if they are forced to.
     StuckWrapper,

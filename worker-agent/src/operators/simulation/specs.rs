@@ -29,7 +29,7 @@ pub(super) fn cluster_spec(workers: u32) -> Value {
     })
 }
 
-/// A RayCluster whose spec has further fields.
+/// A RayCluster with further fields in its spec.
 pub(super) fn cluster_with(workers: u32, fields: &Value) -> Value {
     let mut spec = cluster_spec(workers);
     json_patch::merge(&mut spec, fields);
@@ -45,7 +45,7 @@ pub(super) fn full_spec() -> Value {
     spec
 }
 
-/// A RayJob whose spec has further fields; null removes one.
+/// A RayJob with further fields in its spec; null removes one.
 pub(super) fn job_with(mode: &str, fields: &Value) -> Value {
     let mut spec = json!({
         "submissionMode": mode, "entrypoint": "python main.py",
@@ -68,7 +68,7 @@ pub(super) fn cron_job() -> Value {
     ray("RayCronJob", "cron", &json!({"schedule": "* * * * *", "jobTemplate": template}))
 }
 
-/// A RayService whose spec has further fields.
+/// A RayService with further fields in its spec.
 pub(super) fn service_with(fields: &Value) -> Value {
     let mut spec = json!({
         "rayClusterConfig": cluster_spec(1),

@@ -55,8 +55,7 @@ pub(super) fn of_command(
     // The end of a slice that another one replaced is not the end of the job.
     let finished = || {
         let record = inputs.workloads.get(workload);
-        let over = record.and_then(|one| find(&one.object().status.conditions, FINISHED));
-        over.is_some_and(|over| over.status == "True" && over.reason != WORKLOAD_SLICE_REPLACED)
+        record.is_some_and(|one| has_ended(one.object(), &[WORKLOAD_SLICE_REPLACED]))
     };
     let (reason, note) = match command {
         WorkloadCommand::UpdateSpec(_) => {
@@ -101,10 +100,14 @@ pub(super) fn of_change(
 /// Whether the job of a Workload has ended with this change. A slice that another one replaced and a Workload that does not match
 /// are not the end of the job.
 fn ends_job(before: &Workload, after: &Workload) -> bool {
-    let over = find(&after.status.conditions, FINISHED).filter(|over| over.status == "True");
-    let others = [OUT_OF_SYNC, WORKLOAD_SLICE_REPLACED];
-    let is_end = over.is_some_and(|over| !others.contains(&over.reason.as_str()));
-    is_end && !is_true(&before.status.conditions, FINISHED)
+    has_ended(after, &[OUT_OF_SYNC, WORKLOAD_SLICE_REPLACED])
+        && !is_true(&before.status.conditions, FINISHED)
+}
+
+/// Whether a Workload is finished for a reason other than these.
+fn has_ended(workload: &Workload, others: &[&str]) -> bool {
+    find(&workload.status.conditions, FINISHED)
+        .is_some_and(|over| over.status == "True" && !others.contains(&over.reason.as_str()))
 }
 
 /// The oldest job that names its Workload itself. Of any other Workload the removal of the finalizer is announced as its end; that of

@@ -60,6 +60,17 @@ fn members(cluster: &mut Cluster, version: u32, fields: &Value) {
     cluster.settle();
 }
 
+/// Makes the Workload that the members of the group name.
+fn prebuilt(cluster: &mut Cluster) {
+    let of_group = json!({
+        "metadata": {"annotations": {"kueue.x-k8s.io/is-group-workload": "true"}},
+        "spec": {"podSets": [{"name": "role", "count": 2, "template": {"spec": {"containers": [
+            {"name": "main", "resources": {"requests": {"cpu": "9"}}},
+        ]}}}]},
+    });
+    cluster.workload("team", 2, &of_group).settle();
+}
+
 fn label(name: &str, value: &str) -> Value {
     json!({"metadata": {"labels": {name: value}}})
 }
@@ -113,13 +124,7 @@ fn a_prebuilt_workload_has_gates_and_priority_of_its_own() {
         &mut fields,
         &json!({"metadata": {"annotations": {PREBUILT: "team", "kueue.x-k8s.io/admission-gated-by": "a.b/c"}}}),
     );
-    let of_group = json!({
-        "metadata": {"annotations": {"kueue.x-k8s.io/is-group-workload": "true"}},
-        "spec": {"podSets": [{"name": "role", "count": 2, "template": {"spec": {"containers": [
-            {"name": "main", "resources": {"requests": {"cpu": "9"}}},
-        ]}}}]},
-    });
-    cluster.workload("team", 2, &of_group).settle();
+    prebuilt(&mut cluster);
     members(&mut cluster, 20, &fields);
     assert_eq!(priority(&cluster), (0, ""));
     let annotations = &cluster.workloads["team"]["metadata"]["annotations"];
@@ -129,13 +134,7 @@ fn a_prebuilt_workload_has_gates_and_priority_of_its_own() {
 #[test]
 fn the_end_of_a_prebuilt_workload_of_a_group_is_announced_about_the_oldest_member() {
     let mut cluster = cluster();
-    let of_group = json!({
-        "metadata": {"annotations": {"kueue.x-k8s.io/is-group-workload": "true"}},
-        "spec": {"podSets": [{"name": "role", "count": 2, "template": {"spec": {"containers": [
-            {"name": "main", "resources": {"requests": {"cpu": "9"}}},
-        ]}}}]},
-    });
-    cluster.workload("team", 2, &of_group).settle();
+    prebuilt(&mut cluster);
     let prebuilt = json!({"metadata": {"annotations": {PREBUILT: "team"}}});
     members(&mut cluster, 20, &prebuilt);
     cluster.take_events();
