@@ -52,36 +52,31 @@ async fn set_active(fixture: &OperatorFixture, active: bool) -> Result<()> {
     Ok(())
 }
 
-/// What the queue of the test says that its Workloads use.
-async fn used(fixture: &OperatorFixture) -> Result<String> {
-    let queues: Api<ClusterQueue> = fixture.hub.cluster_api();
-    let queue = queues.get(fixture.space.namespace()).await?;
-    let status = serde_json::to_value(&queue.status)?;
-    let total = status.pointer("/flavorsUsage/0/resources/0/total").and_then(Value::as_str);
-    Ok(total.unwrap_or("0").to_owned())
+/// The quota that Workloads hold, by the status of their queue. Its usage is that of admitted ones only, and ends with the eviction.
+fn used_of(queue: &ClusterQueue) -> String {
+    let status = serde_json::to_value(&queue.status).unwrap_or_default();
+    let total = status.pointer("/flavorsReservation/0/resources/0/total").and_then(Value::as_str);
+    total.unwrap_or("0").to_owned()
 }
 
 /// Until the status of the queue, which follows by seconds, says so.
 async fn until_used(fixture: &OperatorFixture, wanted: &str) -> Result<()> {
-    let end = Instant::now() + TIMEOUT;
-    loop {
-        let used = used(fixture).await?;
-        if used == wanted {
-            return Ok(());
-        }
-        ensure!(Instant::now() < end, "the queue uses {used}");
-        sleep(std::time::Duration::from_millis(100)).await;
-    }
+    let queues: Api<ClusterQueue> = fixture.hub.cluster_api();
+    let what = format!("uses {wanted}");
+    let uses = |queue: &ClusterQueue| used_of(queue) == wanted;
+    fixture.hub.until(&queues, fixture.space.namespace(), &what, TIMEOUT, uses).await?;
+    Ok(())
 }
 
 /// Until the queue has all of its quota, which is not before the last pod is gone.
 async fn until_quota_returns(fixture: &OperatorFixture) -> Result<()> {
+    let queues: Api<ClusterQueue> = fixture.hub.cluster_api();
     let pods: Api<Pod> = fixture.worker.api(fixture.space.namespace());
     let end = Instant::now() + 2 * TIMEOUT;
     let mut held_while_stopping = false;
     loop {
         // The quota first: pods that are gone do not come back.
-        let used = used(fixture).await?;
+        let used = used_of(&queues.get(fixture.space.namespace()).await?);
         let all = pods.list(&ListParams::default()).await?.items;
         let is_stopping = all.iter().any(|pod| pod.metadata.deletion_timestamp.is_some());
         held_while_stopping |= used != "0" && is_stopping;
