@@ -2,14 +2,17 @@
 
 use ::jobs::JobGates;
 use crds::names::reasons::NAME_TAKEN;
+use jiff::Timestamp;
 use kube::Resource;
 use runtime::{api_object::ApiObject, watch::Key, writer::WriteOutcome};
 
 use super::{
     DispatchInputs,
     copy_sizes::{CopySizes, refused_event},
+    refused_writes::{CopyRefusal, RefusedScope},
+    state::{CreatedObject, DispatchState},
     view::expected_spec,
-    worker::{CopyRefusal, RefusedScope, Worker},
+    worker::Worker,
 };
 use crate::control::{
     context::Context,
@@ -32,6 +35,8 @@ pub(super) struct CopyAnswer<'a> {
     pub(super) cluster: &'a str,
     pub(super) worker: &'a mut Worker,
     pub(super) ticket: &'a Ticket,
+    /// What is remembered of the Workload that waits for it.
+    pub(super) state: Option<&'a DispatchState>,
 }
 
 impl CopyAnswer<'_> {
@@ -43,7 +48,7 @@ impl CopyAnswer<'_> {
         ctx: &mut Context,
     ) {
         let ticket = self.ticket;
-        let Reevaluation::Workload(workload) = &ticket.waiter else {
+        let Some(workload) = waiting_workload(ticket) else {
             return;
         };
         let gates = inputs.jobs.gates();
@@ -68,7 +73,7 @@ impl CopyAnswer<'_> {
                 ctx.agenda.workloads(self.copy_gone(gates));
             }
             WriteOutcome::Refused { message, .. } if ticket.purpose == Purpose::Priority => {
-                self.priority_refused(workload, &message, inputs.workloads);
+                self.priority_refused(workload, &message, (inputs.workloads, ctx));
             }
             WriteOutcome::Refused { message, .. } if ticket.purpose == Purpose::ResizeCopy => {
                 self.size_refused(workload, &message, (inputs, ctx));
@@ -76,7 +81,7 @@ impl CopyAnswer<'_> {
             answer => {
                 let n_conflicts = ctx.outbox.writes().conflicts(&ticket.target);
                 if let Some(refusal) = create_refusal(ticket, answer, n_conflicts) {
-                    self.refuse(workload, refusal, inputs.workloads);
+                    self.refuse(workload, refusal, ctx.now);
                 }
             }
         }
@@ -155,10 +160,17 @@ impl CopyAnswer<'_> {
     }
 
     /// Records a refused priority, which says nothing about the work.
-    fn priority_refused(&mut self, workload: &Key, message: &str, workloads: &Workloads) {
+    fn priority_refused(
+        &mut self,
+        workload: &Key,
+        message: &str,
+        (workloads, ctx): (&Workloads, &mut Context),
+    ) {
         tracing::warn!(cluster = self.cluster, %workload, message, "the priority was refused");
         let priority = workloads.get(workload).and_then(|record| record.object().spec.priority);
-        self.worker.refuse_priority(workload.clone(), priority.unwrap_or_default());
+        let priority = priority.unwrap_or_default();
+        let until = self.worker.refused.refuse_priority(workload.clone(), priority, ctx.now);
+        ctx.agenda.at(until, self.ticket.waiter.clone());
     }
 
     /// Records a refused size, which is no reason to end the work. An Event about the Workload names it.
@@ -174,7 +186,8 @@ impl CopyAnswer<'_> {
         let expected = expected_spec(record.object());
         let (expected, gates) = (expected.as_ref(), inputs.jobs.gates());
         let heirs = inputs.heirs();
-        let sizes = CopySizes { worker: self.worker, key: workload, expected, heirs, gates };
+        let now = ctx.now;
+        let sizes = CopySizes { worker: self.worker, key: workload, expected, heirs, gates, now };
         let refused = match &self.ticket.target.subject {
             Subject::Job(kind) => {
                 let job_key = JobKey::new(kind, &self.ticket.target.key);
@@ -188,19 +201,27 @@ impl CopyAnswer<'_> {
             return;
         };
         ctx.outbox.publish(refused_event(record.object(), self.cluster, message));
-        self.worker.refuse_size(workload.clone(), fields);
+        let until = self.worker.refused.refuse_size(workload.clone(), fields, now);
+        ctx.agenda.at(until, self.ticket.waiter.clone());
     }
 
-    /// Records a refusal. It counts for this epoch; a later nomination may try the cluster again.
-    fn refuse(
-        &mut self,
-        workload: &Key,
-        (message, scope): (String, RefusedScope),
-        workloads: &Workloads,
-    ) {
-        let record = workloads.get(workload);
-        let epoch = record.map_or(1, |record| index::epoch(record.object()));
-        self.worker.refuse(workload.clone(), CopyRefusal { epoch, message, scope });
+    /// Records a refusal. It counts for the epoch of the create; a later nomination may try the cluster again.
+    fn refuse(&mut self, workload: &Key, (message, scope): (String, RefusedScope), now: Timestamp) {
+        // Sent for an earlier Workload of the name, it says nothing about this one.
+        let Some(epoch) = self.state.and_then(|state| state.sent_epoch(&self.object())) else {
+            return;
+        };
+        let refusal = CopyRefusal { epoch, message, scope };
+        self.worker.refused.refuse_copy(workload.clone(), refusal, now);
+    }
+
+    /// What the write was about.
+    fn object(&self) -> CreatedObject {
+        let job = match &self.ticket.target.subject {
+            Subject::Job(kind) => Some(JobKey::new(kind, &self.ticket.target.key)),
+            _ => None,
+        };
+        (self.worker.id, job)
     }
 
     /// The answer may be the first observation of the clone: reports of this version and later ones include it
@@ -214,6 +235,14 @@ impl CopyAnswer<'_> {
         if let (Some(id), Some(clone)) = (id, clone) {
             inputs.registry.fleet_mut().clone_created(id, clone.version());
         }
+    }
+}
+
+/// The Workload that waits for an answer.
+pub(super) fn waiting_workload(ticket: &Ticket) -> Option<&Key> {
+    match &ticket.waiter {
+        Reevaluation::Workload(key) => Some(key),
+        _ => None,
     }
 }
 

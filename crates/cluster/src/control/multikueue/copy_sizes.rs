@@ -11,6 +11,7 @@ use crds::{
     names::reasons::RESIZE_REFUSED,
     v1beta2::{Workload, WorkloadSpec},
 };
+use jiff::Timestamp;
 use runtime::{
     events::{EventRecord, EventType, Regarding},
     watch::Key,
@@ -29,6 +30,7 @@ pub(super) struct CopySizes<'a> {
     pub(super) expected: Option<&'a WorkloadSpec>,
     pub(super) heirs: SliceHeirs<'a>,
     pub(super) gates: JobGates,
+    pub(super) now: Timestamp,
 }
 
 /// What the copy of a job lacks.
@@ -81,7 +83,7 @@ impl CopySizes<'_> {
     }
 
     fn unless_refused(self, fields: Value) -> Option<Value> {
-        (!self.worker.refuses_size(self.key, &fields)).then_some(fields)
+        (!self.worker.refused.has_size(self.key, &fields, self.now)).then_some(fields)
     }
 }
 

@@ -29,7 +29,7 @@ impl<'a> DispatchEvaluation<'a> {
         if self.may_create(&(cluster, None))
             && worker_writes::create_clone(worker, clone, (self.inputs.flavors, mark), self.ctx)
         {
-            self.state.created((cluster, None), self.ctx.now);
+            self.state.created((cluster, None), index::epoch(workload), self.ctx.now);
             self.state.sent = true;
         }
     }
@@ -64,7 +64,8 @@ impl<'a> DispatchEvaluation<'a> {
         };
         let workload = (self.key, &**record.object());
         let stamp = self.lease_stamp(cluster);
-        let mark = self.identity(index::epoch(record.object()), stamp.as_deref());
+        let epoch = index::epoch(record.object());
+        let mark = self.identity(epoch, stamp.as_deref());
         let jobs = self.inputs.jobs;
         for (key, job) in jobs.dispatched(self.key, record.object()) {
             let object = (cluster, Some(key.clone()));
@@ -76,7 +77,7 @@ impl<'a> DispatchEvaluation<'a> {
             let (job, mark) = ((key, &**job), (mark, jobs.gates()));
             let holds = worker.has_agent() || !self.config.dispatcher.races();
             if worker_writes::create_job(worker, workload, job, (mark, holds), self.ctx) {
-                self.state.created(object, self.ctx.now);
+                self.state.created(object, epoch, self.ctx.now);
             }
         }
         self.state.sent = true;

@@ -22,6 +22,7 @@ use super::{
     grants::LeasedDispatch,
     multikueue_check,
     orphan_cleanup::breaker_holds,
+    refused_writes::RefusedScope,
     state::DispatchState,
     status_sync::StatusNews,
     unregistered,
@@ -29,7 +30,7 @@ use super::{
         CopyInputs, HubJob, copy_view, expected_spec, hub_view, jobs_of, observed_jobs,
         orphan_view, undispatchable, unknown_cluster,
     },
-    worker::{RefusedScope, Worker},
+    worker::Worker,
     worker_clusters::WorkerClusters,
     worker_writes,
 };
@@ -107,6 +108,7 @@ impl<'a> DispatchEvaluation<'a> {
         self.follow_move(&hub, &copies);
         hub.race = self.race(&hub);
         hub.race_until = self.race_until(&hub);
+        self.end_refusals(&hub, &mut copies);
         hub.drained_at = self.drained_at(&hub);
         hub.start_awaited_since = self.start_awaited_since(&hub, &copies);
         hub.newer_copy_until = self.newer_copy_until(&hub, &copies);
@@ -308,6 +310,7 @@ impl<'a> DispatchEvaluation<'a> {
             uid: on_hub.and_then(|record| record.object().metadata.uid.as_deref()),
             departed: self.hub.1,
             writes,
+            now: self.ctx.now,
         };
         let workers = self.workers.iter().map(|(_, worker)| worker);
         let concerned = workers

@@ -8,6 +8,7 @@
 //! | `worker_clusters` | all workers: connections and watches |
 //! | `copy_answers` | answers to writes of copies |
 //! | `worker`, `copies`, `job_copies`, `naming` | one worker: connection, clones and jobs, which job names which clone |
+//! | `refused_writes` | what the API server of a worker has refused, and for how long that counts |
 //! | `evaluation`, `create_copies`, `refused_clusters` | one evaluation of a Workload, step by step |
 //! | `queued_moves` | work that waits for the queues of workers, and moves to a worker with room |
 //! | `set_siblings`, `slice_heirs` | the other replicas of a set, and other slices of an elastic job, which share its copy |
@@ -41,6 +42,7 @@ mod orphan_cleanup;
 mod push_sizes;
 pub(super) mod queued_moves;
 mod refused_clusters;
+mod refused_writes;
 mod report_copies;
 mod set_siblings;
 mod slice_heirs;
@@ -65,8 +67,10 @@ use runtime::{
     writer::WriteOutcome,
 };
 
+pub(crate) use self::view::multikueue_check;
 use self::{
     admitted_work::place_admitted,
+    copy_answers::waiting_workload,
     evaluation::DispatchEvaluation,
     grants::{Grants, LeasedDispatch},
     incarnation::IncarnationRecord,
@@ -368,7 +372,7 @@ impl MultiKueueDispatch {
                 self.departed.insert(key.clone(), uid.into());
             }
             // A Workload that is created again under the name is another one; the worker may take it.
-            self.workers.iter_mut().for_each(|(_, worker)| worker.forget_refusal(key));
+            self.workers.iter_mut().for_each(|(_, worker)| worker.refused.forget(key));
         } else if change.releases_quota() {
             // The release waited for the withdrawal, so nothing of the Workload is on any worker.
             self.states.insert(key.clone(), DispatchState::fresh(now));
@@ -483,7 +487,8 @@ impl MultiKueueDispatch {
         inputs: &mut DispatchInputs<'_>,
         ctx: &mut Context,
     ) {
-        self.workers.answered(ticket, answer, inputs, ctx);
+        let state = waiting_workload(ticket).and_then(|key| self.states.get(key));
+        self.workers.answered((ticket, state), answer, inputs, ctx);
     }
 
     /// Takes the answer to a write of a worker's ClusterCapacity.
@@ -590,11 +595,4 @@ impl MultiKueueDispatch {
     fn state_mut(&mut self, key: &Key, now: Timestamp) -> &mut DispatchState {
         self.states.entry(key.clone()).or_insert_with(|| DispatchState::unknown(now))
     }
-}
-
-/// The MultiKueue check of a Workload that holds quota.
-pub(crate) fn multikueue_check(record: &TrackedWorkload, scheduler: &Scheduler) -> Option<String> {
-    let admission = record.object().status.admission.as_ref();
-    let admission = admission.filter(|_| record.phase().holds_quota())?;
-    scheduler.multikueue_check(&admission.cluster_queue).map(str::to_owned)
 }

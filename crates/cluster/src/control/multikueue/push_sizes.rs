@@ -26,7 +26,7 @@ impl DispatchEvaluation<'_> {
         let expected = expected_spec(record.object());
         let (expected, gates) = (expected.as_ref(), self.inputs.jobs.gates());
         let heirs = self.inputs.heirs();
-        let sizes = CopySizes { worker, key: self.key, expected, heirs, gates };
+        let sizes = CopySizes { worker, key: self.key, expected, heirs, gates, now: self.ctx.now };
         let jobs = jobs_of(self.key, self.inputs.workloads, self.inputs.jobs);
         let workload = record.object();
         let mark = self.identity(index::epoch(workload), None);

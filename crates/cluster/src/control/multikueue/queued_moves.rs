@@ -19,7 +19,7 @@ use runtime::watch::Key;
 use self::move_report::report_move;
 use super::{
     DispatchInputs, MultiKueueDispatch, admitted_work::admitted_work,
-    evaluation::DispatchEvaluation, state::QueuedMove, worker::RefusedScope,
+    evaluation::DispatchEvaluation, refused_writes::RefusedScope, state::QueuedMove,
 };
 use crate::control::{
     context::Context,

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use crds::names::{conditions::EVICTED, reasons::PODS_READY_TIMEOUT};
-use dispatch::ExclusionCause;
+use dispatch::{
+    ExclusionCause,
+    workload::{LocalWorkload, RemoteCopy},
+};
 use engine::ids::ClusterId;
 use index::status::find;
 
-use super::{DispatchEffect, evaluation::DispatchEvaluation, worker::RefusedScope};
-use crate::control::time::engine_time;
+use super::{DispatchEffect, evaluation::DispatchEvaluation, refused_writes::RefusedScope};
+use crate::control::{time::engine_time, timers::Reevaluation};
 
 impl DispatchEvaluation<'_> {
     pub(super) fn exclude(&mut self, cluster: ClusterId) {
@@ -19,7 +22,7 @@ impl DispatchEvaluation<'_> {
         let epoch = index::epoch(record.object());
         let evicted =
             || format!("evicted there: {}", worker.eviction(self.key).unwrap_or_default());
-        let refused = worker.refusal(self.key, epoch).map(|refused| refused.message.clone());
+        let refused = worker.refused.copy(self.key, epoch).map(|refused| refused.message.clone());
         let scope = worker.refused_scope(self.key, epoch);
         self.exclude_for(cluster, scope, refused.unwrap_or_else(evicted).into());
     }
@@ -65,6 +68,24 @@ impl DispatchEvaluation<'_> {
         DispatchEffect::Unreserve(message)
     }
 
+    /// A race goes on without an end, so a cluster that refused a copy is asked again after a pause.
+    pub(super) fn end_refusals(&mut self, hub: &LocalWorkload, copies: &mut [RemoteCopy]) {
+        if hub.race.is_none() || hub.recorded_cluster.is_some() {
+            return;
+        }
+        for copy in copies.iter_mut().filter(|copy| copy.refused.is_some()) {
+            let worker = self.worker(copy.cluster);
+            let until = worker.and_then(|one| one.refused.copy_until(self.key, hub.epoch));
+            match until {
+                Some(until) if until <= self.ctx.now => copy.refused = None,
+                Some(until) => {
+                    self.ctx.agenda.at(until, Reevaluation::Workload(self.key.clone()));
+                }
+                None => {}
+            }
+        }
+    }
+
     /// In a race no other nominated cluster took the Workload either, with a refusal or without.
     fn exclude_others(&mut self, cluster: ClusterId, epoch: u64, why: &str) {
         let record = self.inputs.workloads.get(self.key);
@@ -74,7 +95,7 @@ impl DispatchEvaluation<'_> {
         let refused: Vec<_> = others
             .filter(|worker| worker.id != cluster)
             .filter_map(|worker| {
-                let refusal = worker.refusal(self.key, epoch).map(|one| one.message.as_str());
+                let refusal = worker.refused.copy(self.key, epoch).map(|one| one.message.as_str());
                 let silent = || nominated.contains(&worker.name()).then_some(why);
                 let why = refusal.or_else(silent)?.into();
                 Some((worker.id, worker.refused_scope(self.key, epoch), why))

@@ -39,6 +39,15 @@ impl QueuedMove {
     }
 }
 
+/// The creates of one object on a cluster.
+#[derive(Debug)]
+struct SentCreates {
+    times: u32,
+    last: Timestamp,
+    /// The epoch of the last one.
+    epoch: u64,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct DispatchState {
@@ -54,8 +63,7 @@ pub(super) struct DispatchState {
     pub(super) highest_epoch: u64,
     /// Since when a copy has a higher epoch than the observed Workload.
     pub(super) newer_copy_since: Option<Timestamp>,
-    /// How often each object was sent to a cluster, and when last.
-    pub(super) creates: BTreeMap<CreatedObject, (u32, Timestamp)>,
+    creates: BTreeMap<CreatedObject, SentCreates>,
     /// The epoch was raised for the withdrawal that is under way.
     pub(super) epoch_raised: bool,
     /// Nothing of the Workload runs on any worker.
@@ -117,19 +125,25 @@ impl DispatchState {
             *at = at.map(|at| moved(at, by));
         }
         self.moved.iter_mut().for_each(|one| one.at = moved(one.at, by));
-        self.creates.values_mut().for_each(|(_, last)| *last = moved(*last, by));
+        self.creates.values_mut().for_each(|one| one.last = moved(one.last, by));
     }
 
     /// Until when an object is not created again: what vanishes as fast as it is created is created more and more slowly.
     pub(super) fn create_not_before(&self, object: &CreatedObject) -> Option<Timestamp> {
-        let (times, last) = self.creates.get(object)?;
+        let SentCreates { times, last, .. } = self.creates.get(object)?;
         let pause = Duration::from_secs(1 << times.saturating_sub(1).min(5)).min(LONGEST_PAUSE);
         Some(after(*last, pause))
     }
 
-    /// Records that a create is sent.
-    pub(super) fn created(&mut self, object: CreatedObject, now: Timestamp) {
-        let (times, last) = self.creates.entry(object).or_insert((0, now));
-        (*times, *last) = (times.saturating_add(1), now);
+    /// Records that a create of this epoch is sent.
+    pub(super) fn created(&mut self, object: CreatedObject, epoch: u64, now: Timestamp) {
+        let times = self.creates.get(&object).map_or(0, |one| one.times).saturating_add(1);
+        self.creates.insert(object, SentCreates { times, last: now, epoch });
+    }
+
+    /// The epoch of the create that an answer is about: of one object only one is in flight. `None` if it was sent for an earlier
+    /// Workload of the name, or before its quota was given back.
+    pub(super) fn sent_epoch(&self, object: &CreatedObject) -> Option<u64> {
+        self.creates.get(object).map(|one| one.epoch)
     }
 }

@@ -34,6 +34,7 @@ use crate::control::{
     jobs::Jobs,
     lease_objects::stamp_of,
     outbox::{Subject, Writes},
+    scheduling::Scheduler,
     time::engine_time,
     workloads::{TrackedWorkload, WorkloadPhase, Workloads},
 };
@@ -167,6 +168,7 @@ pub(super) struct CopyInputs<'a> {
     /// Whether another Workload has a set that both are replicas of on a cluster.
     pub(super) is_needed: &'a dyn Fn(&JobKey, &str) -> bool,
     pub(super) heirs: SliceHeirs<'a>,
+    pub(super) now: Timestamp,
 }
 
 /// What a worker has of a Workload.
@@ -175,8 +177,8 @@ pub(super) fn copy_view(
     key: &Key,
     inputs: &CopyInputs<'_>,
 ) -> RemoteCopy {
-    let CopyInputs { hub, hub_jobs, expected, gates, writes, heirs, .. } = *inputs;
-    let sizes = CopySizes { worker, key, expected, heirs, gates };
+    let CopyInputs { hub, hub_jobs, expected, gates, writes, heirs, now, .. } = *inputs;
+    let sizes = CopySizes { worker, key, expected, heirs, gates, now };
     // A job that the worker hides may run there.
     let hidden = hub_jobs.iter().filter_map(|(key, _)| worker.hides_since(&key.kind)).min();
     let connection = match worker.lost_since().or(hidden).map(engine_time) {
@@ -202,14 +204,15 @@ pub(super) fn copy_view(
             && !job_pending,
         lease: leases.lease,
         refused: worker
-            .refusal(key, nominated_epoch(hub))
+            .refused
+            .copy(key, nominated_epoch(hub))
             .map(|refused| refused.message.as_str().into()),
         clone: clone.map(|tracked| RemoteWorkload {
             awaits_nodes_until: worker
                 .report_counts_until()
                 .filter(|_| awaits_nodes(tracked.object()))
                 .map(engine_time),
-            stale_priority: has_stale_priority(worker, key, (tracked.object(), expected)),
+            stale_priority: has_stale_priority(worker, key, (tracked.object(), expected, now)),
             stale_size: sizes.of_clone().is_some(),
             stamp: stamp_state(tracked.object(), leases.stamp),
             ..clone_view(tracked.object(), inputs)
@@ -316,12 +319,12 @@ fn stamp_state(clone: &Workload, present: LeaseStamp) -> StampState {
 fn has_stale_priority(
     worker: &Worker,
     key: &Key,
-    (clone, expected): (&Workload, Option<&WorkloadSpec>),
+    (clone, expected, now): (&Workload, Option<&WorkloadSpec>, Timestamp),
 ) -> bool {
     let priority = |spec: &WorkloadSpec| (spec.priority, spec.priority_class_ref.clone());
     let stale = expected.filter(|expected| priority(expected) != priority(&clone.spec));
     let value = stale.map(|expected| expected.priority.unwrap_or_default());
-    value.is_some_and(|value| !worker.refuses_priority(key, value))
+    value.is_some_and(|value| !worker.refused.has_priority(key, value, now))
 }
 
 /// Whether a clone asks for what the hub's Workload asks for. Preemption gates are the manager's to change and no difference. A
@@ -413,4 +416,11 @@ pub(super) fn observed_jobs<'a>(
 pub(super) fn jobs_of<'a>(key: &Key, workloads: &Workloads, jobs: &'a Jobs) -> Vec<HubJob<'a>> {
     let observed = observed_jobs(key, workloads, jobs).into_iter();
     observed.map(|(key, job)| (key, &**job)).collect()
+}
+
+/// The MultiKueue check of a Workload that holds quota.
+pub(crate) fn multikueue_check(record: &TrackedWorkload, scheduler: &Scheduler) -> Option<String> {
+    let admission = record.object().status.admission.as_ref();
+    let admission = admission.filter(|_| record.phase().holds_quota())?;
+    scheduler.multikueue_check(&admission.cluster_queue).map(str::to_owned)
 }

@@ -20,17 +20,20 @@ use index::status::find;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use runtime::watch::{Change, Key};
-use serde_json::Value;
 
 use super::{
-    breaker::Breaker, copies::Copies, copy_stamp::copy_stamp, job_copies::JobCopies,
-    naming::Naming, report_copies::ReportCopy,
+    breaker::Breaker,
+    copies::Copies,
+    copy_stamp::copy_stamp,
+    job_copies::JobCopies,
+    naming::Naming,
+    refused_writes::{RefusedScope, RefusedWrites},
+    report_copies::ReportCopy,
 };
 use crate::control::{
     change::for_each_object,
     input::Connection,
     job_key::JobKey,
-    key_map::KeyMap,
     outbox::{Subject, Target, Tracked, Writes, after, upsert_single},
     start_failure::{PodStarts, StartFailure},
     time::moved,
@@ -41,23 +44,6 @@ pub(super) const LISTED_WITHIN: Duration = Duration::from_secs(30);
 
 /// How long a report counts after its last heartbeat: three of ten seconds each.
 const REPORT_COUNTS_FOR: Duration = Duration::from_secs(30);
-
-/// A refusal of a copy by the API server of a worker.
-#[derive(Debug)]
-pub(super) struct CopyRefusal {
-    /// The epoch of the copy.
-    pub(super) epoch: u64,
-    pub(super) message: String,
-    pub(super) scope: RefusedScope,
-}
-
-/// What else a worker does not take that has refused a Workload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RefusedScope {
-    Namespace,
-    Kind,
-    Shape,
-}
 
 /// See the module.
 #[derive(Debug)]
@@ -74,12 +60,7 @@ pub(super) struct Worker {
     pub(super) clones: Copies<Workload>,
     pub(super) jobs: JobCopies,
     naming: Naming,
-    /// By Workload: the last refusal of a copy by the API server.
-    refused: KeyMap<Key, CopyRefusal>,
-    /// By Workload: the priority that the API server refused on the clone.
-    refused_priorities: KeyMap<Key, i32>,
-    /// By Workload: the fields of a size that the API server refused.
-    refused_sizes: KeyMap<Key, Value>,
+    pub(super) refused: RefusedWrites,
     pub(super) breaker: Breaker,
     capacity: Option<Tracked<ClusterCapacity>>,
     /// The worker does not keep the entries of managers: its CRD is of an earlier version.
@@ -104,9 +85,7 @@ impl Worker {
             clones: Copies::default(),
             jobs: JobCopies::new(kinds),
             naming: Naming::default(),
-            refused: KeyMap::new(),
-            refused_priorities: KeyMap::new(),
-            refused_sizes: KeyMap::new(),
+            refused: RefusedWrites::new(),
             breaker: Breaker::default(),
             capacity: None,
             heartbeat: None,
@@ -145,6 +124,7 @@ impl Worker {
 
     /// The clock jumped: what lasts goes on.
     pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.refused.clock_jumped(by);
         if let Some((_, seen)) = &mut self.heartbeat {
             *seen = moved(*seen, by);
         }
@@ -247,18 +227,9 @@ impl Worker {
         self.naming.note(key, now)
     }
 
-    /// The API server's refusal of a copy of this epoch.
-    pub(super) fn refusal(&self, key: &Key, epoch: u64) -> Option<&CopyRefusal> {
-        self.refused.get(key).filter(|refused| refused.epoch == epoch)
-    }
-
-    pub(super) fn refuse(&mut self, workload: Key, refusal: CopyRefusal) {
-        self.refused.insert(workload, refusal);
-    }
-
     /// What the worker refuses with a Workload: by its API server, or by the condition of its agent.
     pub(super) fn refused_scope(&self, key: &Key, epoch: u64) -> RefusedScope {
-        let refused = self.refusal(key, epoch).map(|refused| refused.scope);
+        let refused = self.refused.copy(key, epoch).map(|refused| refused.scope);
         let clone = self.clones.get(key);
         let condition = clone.and_then(|clone| find(&clone.object().status.conditions, REFUSED));
         refused.unwrap_or_else(|| match condition.map(|one| one.reason.as_str()) {
@@ -267,34 +238,6 @@ impl Worker {
             // A refusal for any other reason may be about the size of this work, so other work is still sent here.
             _ => RefusedScope::Shape,
         })
-    }
-
-    /// Whether the API server refused this priority on the clone.
-    pub(super) fn refuses_priority(&self, key: &Key, priority: i32) -> bool {
-        self.refused_priorities.get(key) == Some(&priority)
-    }
-
-    /// Records that the API server refused a priority: it is not written again, and the work goes on without it.
-    pub(super) fn refuse_priority(&mut self, workload: Key, priority: i32) {
-        self.refused_priorities.insert(workload, priority);
-    }
-
-    /// Whether the API server refused these fields of a copy.
-    pub(super) fn refuses_size(&self, key: &Key, fields: &Value) -> bool {
-        self.refused_sizes.get(key) == Some(fields)
-    }
-
-    /// Records that the API server refused a size: it is not written again, and the work goes on as it is. The next size is another
-    /// one.
-    pub(super) fn refuse_size(&mut self, workload: Key, fields: Value) {
-        self.refused_sizes.insert(workload, fields);
-    }
-
-    /// Forgets refusals of a Workload that is gone.
-    pub(super) fn forget_refusal(&mut self, key: &Key) {
-        self.refused.remove(key);
-        self.refused_priorities.remove(key);
-        self.refused_sizes.remove(key);
     }
 
     /// Whether it has, or may get, anything of a Workload.

@@ -20,6 +20,7 @@ use super::{
     DispatchInputs,
     copy_answers::CopyAnswer,
     label_keys::{self, OwnEntry},
+    state::DispatchState,
     worker::{LISTED_WITHIN, Worker},
 };
 use crate::control::{
@@ -335,7 +336,7 @@ impl WorkerClusters {
     /// Takes the answer to a write on a worker.
     pub(super) fn answered(
         &mut self,
-        ticket: &Ticket,
+        (ticket, state): (&Ticket, Option<&DispatchState>),
         answer: WriteOutcome,
         inputs: &mut DispatchInputs<'_>,
         ctx: &mut Context,
@@ -346,7 +347,7 @@ impl WorkerClusters {
         let Some(worker) = self.workers.get_mut(name) else {
             return;
         };
-        CopyAnswer { cluster: name, worker, ticket }.record(answer, inputs, ctx);
+        CopyAnswer { cluster: name, worker, ticket, state }.record(answer, inputs, ctx);
     }
 
     /// Takes the answer to a write of a worker's ClusterCapacity.

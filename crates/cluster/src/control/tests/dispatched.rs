@@ -530,3 +530,34 @@ fn a_reservation_that_ends_after_a_refusal_keeps_its_first_reason() {
     let again = control.decide(NOW + jiff::SignedDuration::from_secs(90));
     assert!(message(&again).contains("did not take it: no nodes"), "{}", message(&again));
 }
+
+#[test]
+fn a_late_refusal_says_nothing_about_a_later_workload_of_the_name() {
+    let waiting = hub_job("20", true, &json!({}));
+    let mut control = dispatching(&waiting, &[nominated("21", false)]);
+    connect(&mut control, vec![], vec![]);
+    let step = control.decide(NOW);
+    let create = step.orders.iter().find(|one| one.ticket.purpose == Purpose::CloneCreate);
+    let create = create.expect("the clone is created").ticket.clone();
+    let job = step.orders.iter().find(|one| one.ticket.purpose == Purpose::JobCreate);
+    let job = job.expect("the job is created").ticket.clone();
+
+    let key = Key { namespace: Some("ns".into()), name: name().into() };
+    control.observe(ManagerInput::Workload(Change::Delete(key)), NOW);
+    control.decide(NOW);
+    let mut successor = nominated("40", false);
+    successor["metadata"]["uid"] = json!("wl-2");
+    control.observe(ManagerInput::Workload(Change::Apply(shared(successor))), NOW);
+    let message = "exceeded quota: small".to_owned();
+    for ticket in [create, job] {
+        let refused = WriteOutcome::Refused {
+            code: 403,
+            reason: "Forbidden".to_owned(),
+            message: message.clone(),
+        };
+        control.answered(&ticket, refused, NOW);
+    }
+    let later = NOW + jiff::SignedDuration::from_secs(2);
+    let ordered = orders(&control.decide(later));
+    assert!(ordered.contains(&"east clone-create".to_owned()), "{ordered:?}");
+}

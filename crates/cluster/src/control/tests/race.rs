@@ -453,3 +453,35 @@ fn an_eviction_on_a_worker_is_an_event_and_one_out_of_sync_a_warning() {
         assert!(found.len() == 1 && found[0].starts_with(expected), "{found:?}");
     }
 }
+
+#[test]
+fn a_cluster_that_refused_the_clone_is_asked_again_while_the_race_goes_on() {
+    let mut control = manager();
+    connect(&mut control, "east");
+    connect(&mut control, "west");
+    let step = control.decide(NOW);
+    dispatched::done(&mut control, &step, "reserve", reserved("51", &["east", "west"]), NOW);
+    let step = control.decide(NOW);
+    assert_eq!(orders(&step), ["east clone-create", "west clone-create"]);
+    let absent = || WriteOutcome::Refused {
+        code: 404,
+        reason: "NotFound".to_owned(),
+        message: "namespaces \"ns\" not found".to_owned(),
+    };
+    let on_west = |order: &&Order| order.ticket.target.to == Destination::Worker("west".into());
+    for order in &step.orders {
+        let answer =
+            if on_west(&order) { absent() } else { WriteOutcome::done(clone("60", false)) };
+        control.answered(&order.ticket, answer, NOW);
+    }
+    let mut asked = vec![];
+    for second in 1..=420_i64 {
+        let now = NOW + second.seconds();
+        let step = control.decide(now);
+        for order in step.orders.iter().filter(on_west) {
+            asked.push(second);
+            control.answered(&order.ticket, absent(), now);
+        }
+    }
+    assert_eq!(asked, [60, 180, 420], "after 1, 2 and 4 minutes");
+}
