@@ -1,4 +1,4 @@
-//! Which Workloads need a second pass, and the rollback of its result.
+//! Which Workloads need a second pass.
 //!
 //! A Workload needs one if it holds quota, all its admission checks are ready, and the topology assignment of a pod set is
 //! delayed to this cluster. Source: docs/reference/kueue.md §3.7.
@@ -7,7 +7,6 @@ use crate::checks;
 use crate::ids::{QueueId, WorkloadId};
 use crate::queues::layer::QueueLayer;
 use crate::spec::{CheckState, PodSetAdmission, TopologyTiming};
-use crate::state::State;
 use crate::topology::layer::TopologyLayer;
 use crate::workloads::layer::WorkloadLayer;
 use crate::workloads::record::WorkloadRecord;
@@ -41,29 +40,6 @@ pub(crate) fn is_delayed_here(
         && !flavors.any(|flavor| {
             checks::topology_timing(queues, queue, flavor) == TopologyTiming::OnWorker
         })
-}
-
-/// Rolls back a topology assignment whose write failed; the second pass starts again. Returns whether there was one.
-pub(crate) fn roll_back(state: &mut State, id: WorkloadId) -> bool {
-    let Some(found) = state.workloads.second_passes().assigned(id).map(<[usize]>::to_vec) else {
-        return false;
-    };
-    let Some(admission) = state.workloads.admission(id) else {
-        return false;
-    };
-    let (queue, mut pod_sets) = (admission.queue, admission.pod_sets.clone());
-    for index in found {
-        if let Some(one) = pod_sets.get_mut(index) {
-            one.domains.clear();
-            one.delayed_topology = true;
-        }
-    }
-    set_pod_sets(&mut state.workloads, &mut state.topology, id, pod_sets);
-    // The domains are free for other Workloads again.
-    state.queues.requeue_cohort_tree(queue);
-    state.workloads.second_passes_mut().remove(id);
-    update(&mut state.workloads, &state.queues, id);
-    true
 }
 
 /// Replaces the pod sets of an admission; the charged quota stays.

@@ -63,6 +63,7 @@ pub enum Event {
     RefreshMessages,
     /// The last decision about this Workload is written.
     Written(WorkloadId),
-    /// The last decision about this Workload could not be written: it is rolled back.
-    WriteFailed(WorkloadId),
+    /// The reservation of this Workload is not going to be written: its quota and topology usage are given back, and the Workload
+    /// waits as its last observation says.
+    ReservationWithdrawn(WorkloadId),
 }

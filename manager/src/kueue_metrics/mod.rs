@@ -64,6 +64,8 @@ pub(crate) struct MetricsSettings {
     pub(crate) cohorts: bool,
     /// The time from a job to its Workload is measured (gate MetricForWorkloadCreationLatency).
     pub(crate) creation_latency: bool,
+    /// Workloads that are not admitted are counted by reason (gate UnadmittedWorkloadsObservability).
+    pub(crate) unadmitted: bool,
     /// Labels of objects that series have.
     pub(crate) custom_labels: Vec<CustomLabel>,
     /// The process competes for a lease.
@@ -79,6 +81,7 @@ impl MetricsSettings {
             local_queues: enabled.then(|| local.local_queue_selector.clone().unwrap_or_default()),
             cohorts: gates.enabled(Gate::MetricsForCohorts),
             creation_latency: gates.enabled(Gate::MetricForWorkloadCreationLatency),
+            unadmitted: gates.enabled(Gate::UnadmittedWorkloadsObservability),
             custom_labels: custom_labels::configured(file, gates),
             elects: file.leader_election.leader_elect,
         }

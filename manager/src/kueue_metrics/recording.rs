@@ -15,7 +15,7 @@ use super::{
     custom_labels::{CustomLabels, counts_workloads},
     families::{self as f, Family},
     series::{LabelValues, Series},
-    totals::{RemovedSeries, Totals},
+    totals::{RemovedSeries, Totals, UnadmittedReason},
 };
 
 /// Changes series.
@@ -213,6 +213,10 @@ impl Recording<'_> {
 impl Recording<'_> {
     fn finished(&mut self, cluster_queue: String, local_queue: LocalQueueName, count: usize) {
         let total = self.totals.set_finished(&cluster_queue, &local_queue, count);
+        // Its series begin with the first measurement of the queue itself.
+        if !self.totals.has_queue(&cluster_queue) {
+            return;
+        }
         self.series.set(&f::FINISHED_NOW, vec![cluster_queue], total as f64);
         if self.totals.has_series(&local_queue) {
             let (namespace, name) = local_queue;
@@ -223,12 +227,71 @@ impl Recording<'_> {
     fn unadmitted(&mut self, labels: UnadmittedLabels, count: usize) {
         let total = self.totals.set_unadmitted(&labels, count);
         let UnadmittedLabels { cluster_queue, local_queue, reason, underlying_cause } = labels;
-        let own = vec![cluster_queue.clone(), reason.clone(), underlying_cause.clone()];
-        self.series.set(&f::UNADMITTED, own, total as f64);
+        if !self.settings.unadmitted || !self.totals.has_queue(&cluster_queue) {
+            return;
+        }
+        let reason = (cluster_queue, reason, underlying_cause);
+        self.show_unadmitted(reason.clone(), total);
         if self.totals.has_series(&local_queue) {
-            let (namespace, name) = local_queue;
-            let labels = vec![namespace, name, cluster_queue, reason, underlying_cause];
-            self.series.set(&f::LQ_UNADMITTED, labels, count as f64);
+            self.show_unadmitted_of(&local_queue, reason, count);
+        }
+    }
+
+    /// A reason that no Workload has any more is no series.
+    fn show_unadmitted(&mut self, (queue, reason, cause): UnadmittedReason, count: usize) {
+        let labels =
+            [("cluster_queue", &*queue), ("reason", &*reason), ("underlying_cause", &*cause)];
+        match count {
+            0 => self.series.remove_from(&f::UNADMITTED, &labels),
+            _ => {
+                let labels = values(labels.map(|(_, value)| value));
+                self.series.set(&f::UNADMITTED, labels, count as f64);
+            }
+        }
+    }
+
+    fn show_unadmitted_of(
+        &mut self,
+        (namespace, name): &LocalQueueName,
+        (queue, reason, cause): UnadmittedReason,
+        count: usize,
+    ) {
+        let labels = [
+            ("namespace", &**namespace),
+            ("name", &**name),
+            ("cluster_queue", &*queue),
+            ("reason", &*reason),
+            ("underlying_cause", &*cause),
+        ];
+        match count {
+            0 => self.series.remove_from(&f::LQ_UNADMITTED, &labels),
+            _ => {
+                let labels = values(labels.map(|(_, value)| value));
+                self.series.set(&f::LQ_UNADMITTED, labels, count as f64);
+            }
+        }
+    }
+
+    /// Numbers of Workloads that were measured before the queue was, as at a start.
+    fn workloads_of_queue(&mut self, queue: &str) {
+        let finished = self.totals.finished(queue) as f64;
+        self.series.set(&f::FINISHED_NOW, values([queue]), finished);
+        for (reason, count) in self.totals.unadmitted(queue) {
+            if self.settings.unadmitted {
+                self.show_unadmitted(reason, count);
+            }
+        }
+    }
+
+    fn workloads_of_local_queue(&mut self, own: &LocalQueueName, queue: &str) {
+        if let Some(count) = self.totals.finished_of(queue, own) {
+            let labels = vec![own.0.clone(), own.1.clone()];
+            self.series.set(&f::LQ_FINISHED_NOW, labels, count as f64);
+        }
+        for (reason, count) in self.totals.unadmitted_of(queue, own) {
+            if self.settings.unadmitted {
+                self.show_unadmitted_of(own, reason, count);
+            }
         }
     }
 
@@ -268,6 +331,7 @@ impl Recording<'_> {
         let local_queues: Vec<_> = local_queues.iter().filter(selected).collect();
         let names = local_queues.iter().map(|one| (one.namespace.clone(), one.name.clone()));
         let removed = self.totals.set_queue(queue, names.collect());
+        self.workloads_of_queue(name);
         self.remove(removed);
         local_queues.into_iter().for_each(|one| self.local_queue(one, name));
     }
@@ -316,6 +380,8 @@ impl Recording<'_> {
             let labels = values([own[0], own[1], cluster_queue]);
             self.series.set(&f::LQ_FAIR_SHARING_USAGE, labels, usage);
         }
+        let key = (queue.namespace.clone(), queue.name.clone());
+        self.workloads_of_local_queue(&key, cluster_queue);
         for one in &queue.resources {
             let labels = || values([own[0], own[1], &one.flavor, &one.resource]);
             self.series.set(&f::LQ_RESERVATION, labels(), one.reserved);

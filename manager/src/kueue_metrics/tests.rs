@@ -228,7 +228,6 @@ fn values_follow_measurements() {
         r#"kueue_cluster_queue_status{cluster_queue="a",status="pending",replica_role="standalone"} 0.0"#,
         r#"kueue_local_queue_admission_fair_sharing_usage{namespace="ns",name="lq",cluster_queue="a",replica_role="standalone"} 2.5"#,
         r#"kueue_finished_workloads{cluster_queue="a",replica_role="standalone"} 1.0"#,
-        r#"kueue_unadmitted_workloads{cluster_queue="a",reason="NoReservation",underlying_cause="WaitingForQuota",replica_role="standalone"} 0.0"#,
         r#"kueue_cohort_subtree_admitted_active_workloads{cohort="root",replica_role="standalone"} 6.0"#,
         r#"kueue_cluster_queue_borrowing_limit{cluster_queue="a",cohort="team",flavor="plain",resource="cpu",replica_role="standalone"} inf"#,
         r#"kueue_admission_wait_time_seconds_bucket{le="2.5",cluster_queue="a",priority_class="high",replica_role="standalone"} 0"#,
@@ -239,6 +238,37 @@ fn values_follow_measurements() {
     ] {
         assert!(body.lines().any(|one| one == line), "{line}\n{body}");
     }
+    assert!(!body.contains("kueue_unadmitted_workloads{"), "no Workload has a reason\n{body}");
+    assert!(!body.contains("kueue_local_queue_unadmitted_workloads{"), "{body}");
+}
+
+/// A start counts the Workloads before their queue, and so does a queue that comes back.
+#[test]
+fn numbers_of_workloads_are_shown_with_the_first_measurement_of_their_queue() {
+    let metrics = everything();
+    let lines = [
+        r#"kueue_finished_workloads{cluster_queue="a",replica_role="standalone"} 1.0"#,
+        r#"kueue_local_queue_finished_workloads{namespace="ns",name="lq",replica_role="standalone"} 1.0"#,
+        r#"kueue_unadmitted_workloads{cluster_queue="a",reason="NoReservation",underlying_cause="WaitingForQuota",replica_role="standalone"} 2.0"#,
+        r#"kueue_local_queue_unadmitted_workloads{namespace="ns",name="lq",cluster_queue="a",reason="NoReservation",underlying_cause="WaitingForQuota",replica_role="standalone"} 2.0"#,
+    ];
+    let shows = |body: &str, line: &str| body.lines().any(|one| one == line);
+    metrics.measure(vec![finished(1), unadmitted(2)], Duration::ZERO);
+    assert!(!scrape(&metrics).contains("cluster_queue=\"a\""), "the queue is not measured yet");
+    metrics.measure(vec![queue(0)], Duration::ZERO);
+    lines.iter().for_each(|line| assert!(shows(&scrape(&metrics), line), "{line}"));
+    metrics.measure(vec![Measurement::ClusterQueueGone("a".into())], Duration::ZERO);
+    assert!(!scrape(&metrics).contains("cluster_queue=\"a\""));
+    metrics.measure(vec![queue(0)], Duration::ZERO);
+    lines.iter().for_each(|line| assert!(shows(&scrape(&metrics), line), "{line}"));
+}
+
+#[test]
+fn a_queue_without_finished_workloads_shows_none() {
+    let metrics = everything();
+    metrics.measure(vec![queue(0)], Duration::ZERO);
+    let line = r#"kueue_finished_workloads{cluster_queue="a",replica_role="standalone"} 0.0"#;
+    assert!(scrape(&metrics).lines().any(|one| one == line));
 }
 
 #[test]
@@ -295,6 +325,7 @@ fn gates_select_families() {
     for (gate, family) in [
         ("MetricsForCohorts", "kueue_cohort_"),
         ("MetricForWorkloadCreationLatency", "kueue_workload_creation_latency_seconds"),
+        ("UnadmittedWorkloadsObservability", "kueue_unadmitted_workloads"),
     ] {
         assert!(body("").contains(family), "{gate}");
         let without = body(&format!("{gate}=false"));

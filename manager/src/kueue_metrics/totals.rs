@@ -43,7 +43,7 @@ pub(super) struct Totals {
 }
 
 /// ClusterQueue, reason and underlying cause.
-type UnadmittedReason = (String, String, String);
+pub(super) type UnadmittedReason = (String, String, String);
 
 /// What no ClusterQueue has any more.
 #[derive(Debug, Default, PartialEq)]
@@ -73,8 +73,7 @@ impl Totals {
 
     /// Removes a ClusterQueue. Returns the Cohorts and LocalQueues that it was the last one of.
     pub(super) fn remove_queue(&mut self, name: &str) -> RemovedSeries {
-        self.finished.remove(name);
-        self.unadmitted.retain(|(queue, ..), _| queue != name);
+        // The numbers of Workloads stay: they are not measured again if the queue comes back.
         self.queues
             .remove(name)
             .map(|before| self.take_from_parents(name, before))
@@ -149,17 +148,73 @@ impl Totals {
         local_queue: &LocalQueueName,
         count: usize,
     ) -> usize {
-        let of_queue = self.finished.entry(queue.to_owned()).or_default();
-        of_queue.insert(local_queue.clone(), count);
-        of_queue.values().sum()
+        set_number(&mut self.finished, queue.to_owned(), local_queue, count)
+    }
+
+    /// Whether a ClusterQueue has series.
+    pub(super) fn has_queue(&self, name: &str) -> bool {
+        self.queues.contains_key(name)
+    }
+
+    /// The finished Workloads of a ClusterQueue.
+    pub(super) fn finished(&self, queue: &str) -> usize {
+        self.finished.get(queue).into_iter().flat_map(BTreeMap::values).sum()
+    }
+
+    /// The finished Workloads of a LocalQueue; `None` if it has none.
+    pub(super) fn finished_of(&self, queue: &str, local_queue: &LocalQueueName) -> Option<usize> {
+        self.finished.get(queue)?.get(local_queue).copied()
+    }
+
+    /// Numbers of Workloads of a ClusterQueue that are not admitted, by reason.
+    pub(super) fn unadmitted(&self, queue: &str) -> Vec<(UnadmittedReason, usize)> {
+        let of_queue = self.of_queue(queue);
+        of_queue.map(|(reason, all)| (reason.clone(), all.values().sum())).collect()
+    }
+
+    /// Numbers of Workloads of a LocalQueue that are not admitted, by reason.
+    pub(super) fn unadmitted_of(
+        &self,
+        queue: &str,
+        local_queue: &LocalQueueName,
+    ) -> Vec<(UnadmittedReason, usize)> {
+        let of_queue = self.of_queue(queue);
+        of_queue
+            .filter_map(|(reason, all)| Some((reason.clone(), *all.get(local_queue)?)))
+            .collect()
+    }
+
+    fn of_queue(
+        &self,
+        queue: &str,
+    ) -> impl Iterator<Item = (&UnadmittedReason, &BTreeMap<LocalQueueName, usize>)> {
+        let first = (queue.to_owned(), String::new(), String::new());
+        self.unadmitted.range(first..).take_while(move |((name, ..), _)| name == queue)
     }
 
     /// Sets the Workloads that are not admitted for these reasons. Returns those of the whole ClusterQueue.
     pub(super) fn set_unadmitted(&mut self, labels: &UnadmittedLabels, count: usize) -> usize {
         let UnadmittedLabels { cluster_queue, local_queue, reason, underlying_cause } = labels;
         let reason = (cluster_queue.clone(), reason.clone(), underlying_cause.clone());
-        let of_queue = self.unadmitted.entry(reason).or_default();
-        of_queue.insert(local_queue.clone(), count);
-        of_queue.values().sum()
+        set_number(&mut self.unadmitted, reason, local_queue, count)
     }
+}
+
+/// Sets the number of a LocalQueue. Returns the sum of its group; a group without any is forgotten.
+fn set_number<K: Ord>(
+    numbers: &mut BTreeMap<K, BTreeMap<LocalQueueName, usize>>,
+    group: K,
+    local_queue: &LocalQueueName,
+    count: usize,
+) -> usize {
+    let mut of_group = numbers.remove(&group).unwrap_or_default();
+    match count {
+        0 => drop(of_group.remove(local_queue)),
+        count => drop(of_group.insert(local_queue.clone(), count)),
+    }
+    let sum = of_group.values().sum();
+    if sum > 0 {
+        numbers.insert(group, of_group);
+    }
+    sum
 }

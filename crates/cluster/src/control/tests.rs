@@ -34,6 +34,7 @@ mod label_keys;
 mod life_cycle;
 mod lookups;
 mod loss_clock;
+mod lost_answers;
 mod managed_quotas;
 mod measured;
 mod mirrored_kinds;

@@ -9,7 +9,8 @@ mod workload;
 use crate::admission_fair_sharing::consumption;
 use crate::apply::cluster_queue::{cluster_queue, cluster_queue_gone, cohort, local_queue};
 use crate::apply::workload::{
-    cluster_capacity, released, unhealthy_nodes, workload, workload_gone, write_failed, written,
+    cluster_capacity, released, reservation_withdrawn, unhealthy_nodes, workload, workload_gone,
+    written,
 };
 use crate::checks::rules;
 use crate::event::Event;
@@ -59,7 +60,7 @@ pub(crate) fn apply(state: &mut State, event: Event) {
         Event::ClusterCapacity(key) => cluster_capacity(workloads, queues, key),
         Event::RefreshMessages => queues.refresh_predicted(quota.tree()),
         Event::Written(id) => written(workloads, topology, id),
-        Event::WriteFailed(id) => write_failed(state, id),
+        Event::ReservationWithdrawn(id) => reservation_withdrawn(state, id),
     }
 }
 

@@ -223,17 +223,12 @@ pub(crate) fn written(workloads: &mut WorkloadLayer, topology: &mut TopologyLaye
     topology.node_failures_mut().written(id);
 }
 
-pub(crate) fn write_failed(state: &mut State, id: WorkloadId) {
-    // A second pass or a node replacement gives back only what it assigned; the quota stays
-    // reserved.
-    if crate::delayed_topology::roll_back(state, id)
-        || crate::node_moves::roll_back(&mut state.workloads, &mut state.topology, id)
-    {
-        return;
-    }
-    if state.workloads.get(id).is_some_and(|workload| workload.admission.is_some()) {
-        let queued_at = state.workloads.at(id).queued_at;
-        released(state, id, QueueEligibility::Eligible, queued_at);
+/// Gives back a reservation that is not written, with the topology assignment of its second pass. A Workload that was put on hold
+/// meanwhile, say, does not go back into its queue.
+pub(crate) fn reservation_withdrawn(state: &mut State, id: WorkloadId) {
+    let known = state.workloads.get(id).map(|one| (one.eligibility, one.queued_at));
+    if let Some((eligibility, queued_at)) = known {
+        released(state, id, eligibility, queued_at);
     }
 }
 

@@ -19,7 +19,7 @@ use crate::state::State;
 use crate::topology;
 use crate::topology::PlacementFailure;
 use crate::topology::layer::TopologyLayer;
-use crate::topology::node_failures::{NodeFailure, NodeReplacement};
+use crate::topology::node_failures::NodeFailure;
 use crate::workloads::layer::WorkloadLayer;
 
 /// Failures to attempt now; the most urgent Workload comes last. Workloads that are being evicted are dropped.
@@ -66,8 +66,7 @@ fn decide(state: &mut State, failure: &mut NodeFailure) -> Option<CycleEntry> {
     }
     Some(match topology::find_replacement_assignment(state, id, first) {
         Ok(moved) => {
-            let replacement = NodeReplacement { node: first, before: held };
-            state.topology.node_failures_mut().replaced(id, replacement);
+            state.topology.node_failures_mut().replaced(id, held);
             move_pods(&mut state.workloads, &mut state.topology, id, moved);
             entry(state, id, queue, CycleOutcome::NodeReplaced)
         }

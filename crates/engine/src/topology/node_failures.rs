@@ -21,20 +21,14 @@ pub(crate) struct NodeFailure {
     tried: Option<u64>,
 }
 
-/// A replacement: the failed node, and the pod sets as they were assigned before.
-#[derive(Debug, Clone)]
-pub(crate) struct NodeReplacement {
-    pub(crate) node: TopologyNodeId,
-    pub(crate) before: Vec<PodSetAdmission>,
-}
-
 /// Node failures and replacements of all Workloads.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct NodeFailures {
     open: Vec<NodeFailure>,
     /// Counts how often capacity that may serve as a replacement was freed or added.
     capacity_generation: u64,
-    replacements: BTreeMap<WorkloadId, NodeReplacement>,
+    /// The pod sets as they were assigned before their replacement.
+    replacements: BTreeMap<WorkloadId, Vec<PodSetAdmission>>,
 }
 
 impl NodeFailures {
@@ -85,19 +79,14 @@ impl NodeFailures {
         self.open.append(failures);
     }
 
-    /// Records a replacement that is not written yet.
-    pub(crate) fn replaced(&mut self, workload: WorkloadId, replacement: NodeReplacement) {
-        self.replacements.insert(workload, replacement);
+    /// Records a replacement that is not written yet, with the pod sets as they were assigned before.
+    pub(crate) fn replaced(&mut self, workload: WorkloadId, before: Vec<PodSetAdmission>) {
+        self.replacements.insert(workload, before);
     }
 
     /// Forgets a replacement that is written.
     pub(crate) fn written(&mut self, workload: WorkloadId) {
         self.replacements.remove(&workload);
-    }
-
-    /// Removes and returns a replacement whose write failed.
-    pub(crate) fn take_replacement(&mut self, workload: WorkloadId) -> Option<NodeReplacement> {
-        self.replacements.remove(&workload)
     }
 
     /// Applies a replacement that is not written yet to an observed admission. If the observed pods are neither where they
@@ -108,12 +97,11 @@ impl NodeFailures {
         current: &AdmissionRecord,
         mut observed: AdmissionSpec,
     ) -> AdmissionSpec {
-        let Some(replacement) = self.replacements.get(&id) else {
+        let Some(before) = self.replacements.get(&id) else {
             return observed;
         };
         let (mut stale, mut elsewhere) = (Vec::new(), false);
-        let before = replacement.before.iter();
-        let pairs = before.zip(&current.pod_sets).zip(&observed.pod_sets).enumerate();
+        let pairs = before.iter().zip(&current.pod_sets).zip(&observed.pod_sets).enumerate();
         for (index, ((before, current), observed)) in pairs {
             let observed = pods_by_node(&observed.domains);
             if observed == pods_by_node(&current.domains) {
@@ -165,8 +153,7 @@ mod tests {
     /// A Workload whose pod on node `a` was moved to `b`.
     fn replaced() -> (NodeFailures, AdmissionRecord) {
         let mut failures = NodeFailures::default();
-        let from = NodeReplacement { node: TopologyNodeId::from(0), before: on(&["a", "c"]) };
-        failures.replaced(WorkloadId::from(0), from);
+        failures.replaced(WorkloadId::from(0), on(&["a", "c"]));
         let AdmissionSpec { queue, reserved_at, evicted, pod_sets } = admission(&["b", "c"]);
         let (taken_over, usage) = (false, Default::default());
         (failures, AdmissionRecord { queue, reserved_at, evicted, taken_over, usage, pod_sets })
@@ -191,6 +178,7 @@ mod tests {
             failures.complete(id, &current, admission(&["d", "c"])).pod_sets,
             on(&["d", "c"])
         );
-        assert!(failures.take_replacement(id).is_none());
+        let observed = failures.complete(id, &current, admission(&["a", "c"]));
+        assert_eq!(observed.pod_sets, on(&["a", "c"]), "it is forgotten");
     }
 }

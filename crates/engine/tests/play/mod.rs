@@ -20,7 +20,7 @@
 //!    gated (a preemption gate is closed) replaces=OTHER (the workload slice that it replaces)
 //!    family=NAME allowed=FLAVOR,FLAVOR (a variant and its allowed flavors; a cq says last=FLAVOR)
 //!    group=g hold=requeue hold=out invalid uid=u template=1 check=NAME:STATE
-//! finish one, evict one, write-failed one, release one t=9 hold=requeue, reclaim one 2
+//! finish one, evict one, withdraw one, release one t=9 hold=requeue, reclaim one 2
 //! unhealthy one h1 h2                          (its failed nodes)
 //! delete KIND NAME
 //! check nodes inactive topology=after-checks   (or topology=on-worker; a cq says check=NAME[:FLAVOR,FLAVOR])
@@ -61,7 +61,6 @@ mod words;
 use std::collections::BTreeMap;
 
 use engine::ids::{ClusterId, FlavorId};
-use engine::spec::QueueEligibility;
 use engine::{CycleEntry, CycleOutcome, Engine, EngineSettings, Event, Placer, RequeueKey, Time};
 
 use crate::play::words::Words;
@@ -166,7 +165,7 @@ impl Player {
                 let id = self.engine.names_mut().workloads.intern(name);
                 self.engine.apply(Event::Evicting(id));
             }
-            "write-failed" => self.write_failed(name),
+            "withdraw" => self.withdraw(name),
             "unhealthy" => {
                 let names = self.engine.names_mut();
                 let hosts = words.rest().iter().map(|host| names.nodes.intern(host)).collect();
@@ -229,14 +228,9 @@ impl Player {
         self.engine.apply(Event::Released { workload, eligibility, queued_at });
     }
 
-    fn write_failed(&mut self, name: &str) {
+    fn withdraw(&mut self, name: &str) {
         let workload = self.engine.names_mut().workloads.intern(name);
-        if let Some(Event::Workload(_, spec)) = self.known.get_mut(&("wl", name.into()))
-            && self.engine.admission(workload).is_some()
-        {
-            spec.eligibility = QueueEligibility::Eligible;
-        }
-        self.engine.apply(Event::WriteFailed(workload));
+        self.engine.apply(Event::ReservationWithdrawn(workload));
     }
 
     /// Makes pods of the first pod set reclaimable.

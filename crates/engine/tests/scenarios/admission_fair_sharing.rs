@@ -125,7 +125,7 @@ fn a_penalty_is_consumed_with_the_admission_and_dropped_with_the_quota() {
         usage one
         admitted stays
         usage one
-        write-failed fails
+        withdraw fails
         usage one
         admitted stays
         usage one

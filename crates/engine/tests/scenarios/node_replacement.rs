@@ -544,37 +544,6 @@ fn an_evicted_workload_gets_no_node_replacement() {
 }
 
 #[test]
-fn a_node_replacement_that_cannot_be_written_is_reverted() {
-    check(
-        "
-        topology racks levels=rack,node
-        flavor tas topology=racks
-        node h1 rack=r1 gpu=2
-        node h2 rack=r1 gpu=2
-        cq team-a gpu/tas=9
-        wl one q=team-a pods=2 gpu=1 required=rack t=1
-        cycle
-        node h1 rack=r1 gpu=2 down
-        unhealthy one h1
-        cycle
-        write-failed one
-        node h2 rack=r1 gpu=2 down
-        node h3 rack=r1 gpu=2
-        cycle
-        written one
-        cycle
-        show team-a
-        ",
-        &expect![[r#"
-            1  reserve one team-a gpu=tas:2 at r1/h1:2
-            2  replace-node one team-a gpu=tas:2 at r1/h2:2
-            3  replace-node one team-a gpu=tas:2 at r1/h3:2
-            -  team-a uses gpu/tas=2, reserving one
-        "#]],
-    );
-}
-
-#[test]
 fn an_aborted_cycle_leaves_replacements_to_the_next() {
     check(
         "

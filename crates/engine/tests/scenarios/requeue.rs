@@ -98,13 +98,32 @@ fn a_failed_write_releases_quota_and_requeues() {
         cycle
         wl two q=team-a gpu=2 t=1
         cycle
-        write-failed one
+        withdraw one
         cycle
         ",
         &expect![[r#"
             1  reserve one team-a gpu=h100:2
             2  inadmissible-class two team-a NoCandidates
             3  reserve two team-a gpu=h100:2
+        "#]],
+    );
+}
+
+#[test]
+fn a_workload_that_is_held_since_its_reservation_does_not_queue_without_it() {
+    check(
+        "
+        cq team-a gpu/h100=2
+        wl one q=team-a gpu=2 t=1
+        cycle
+        wl one q=team-a gpu=2 t=1 hold=out
+        withdraw one
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:2
+            -  team-a uses nothing
         "#]],
     );
 }
@@ -348,7 +367,7 @@ fn an_update_of_unused_quota_requeues_nothing() {
         wl one q=team-a gpu=3 t=1
         cycle
         evict one
-        write-failed one
+        withdraw one
         release one t=9
         cycle
         show team-a

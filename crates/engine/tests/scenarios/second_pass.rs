@@ -96,7 +96,7 @@ fn the_second_pass_charges_its_domains() {
 }
 
 #[test]
-fn a_failed_write_releases_the_domains_and_keeps_the_quota() {
+fn a_withdrawn_reservation_gives_back_quota_and_domains_of_its_second_pass() {
     play(
         "
         node h1 rack=r1 gpu=4
@@ -105,19 +105,11 @@ fn a_failed_write_releases_the_domains_and_keeps_the_quota() {
         second-pass
         wait 1
         second-pass
-        write-failed one
-        show team-a
-        second-pass
-        wait 1
-        second-pass
-        written one
-        write-failed one
+        withdraw one
         show team-a
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:4, needs nodes
-            =  topology of one at r1/h1:1, passed nodes
-            -  team-a uses gpu/tas=4, reserving one
             =  topology of one at r1/h1:1, passed nodes
             -  team-a uses nothing, pending one
         "#]],

@@ -99,7 +99,7 @@ fn every_what_if_starts_from_the_same_state() {
     for _ in 0..3 {
         let outcome = suppose(&mut player, "waits", |what_if| {
             let large = what_if.names().workloads.get("large").expect("known");
-            what_if.apply(Event::WriteFailed(large));
+            what_if.apply(Event::ReservationWithdrawn(large));
         });
         assert_eq!(outcome, None, "the other is first in line again");
     }

@@ -166,7 +166,7 @@ fn a_failed_write_restores_the_old_slice() {
         wl new q=team-a pods=5 gpu=1 t=2 replaces=old
         cycle
         show team-a
-        write-failed new
+        withdraw new
         show team-a
         cycle
         finish old

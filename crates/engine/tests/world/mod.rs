@@ -89,7 +89,7 @@ impl World {
             WorldStep::Finish(index) => self.say(&format!("finish w{index}")),
             WorldStep::Evict(index) if self.holds(*index) => self.say(&format!("evict w{index}")),
             WorldStep::Fail(index) if self.holds(*index) => {
-                self.say(&format!("write-failed w{index}"));
+                self.say(&format!("withdraw w{index}"));
             }
             WorldStep::Reclaim(index) if self.has_pods_to_spare(*index) => {
                 self.say(&format!("reclaim w{index} 1"));

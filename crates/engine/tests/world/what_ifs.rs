@@ -60,7 +60,7 @@ impl World {
             (0, Event::LocalQueue(id, _), _) => Event::LocalQueue(*id, None),
             (0 | 1, Event::Workload(id, _), _) => Event::WorkloadGone(*id),
             (2, Event::Workload(id, _), _) => Event::Evicting(*id),
-            (3, Event::Workload(id, _), _) => Event::WriteFailed(*id),
+            (3, Event::Workload(id, _), _) => Event::ReservationWithdrawn(*id),
             (4, Event::Workload(id, _), _) => {
                 let eligibility = if model % 2 == 0 {
                     QueueEligibility::Eligible

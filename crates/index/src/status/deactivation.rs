@@ -34,6 +34,10 @@ pub fn deactivation_target(
 pub fn deactivated_without_quota(mut status: WorkloadStatus, at: StatusStamp) -> WorkloadStatus {
     // After a reactivation the backoff starts again from the first step (§2.4).
     status.requeue_state = None;
+    // It was evicted for another reason before it was deactivated. The mark would deactivate it after every activation.
+    if !was_deactivated(&status) {
+        remove_target(&mut status);
+    }
     pending::give_up(&mut status, reasons::DEACTIVATED, MESSAGE, at);
     status
 }

@@ -28,7 +28,10 @@ fn release(
     requeues: impl FnOnce(&str) -> bool,
     at: StatusStamp,
 ) -> WorkloadStatus {
-    let evicted = condition::find(&status.conditions, conditions::EVICTED).cloned();
+    // A Workload on hold gives its quota back without an eviction; that of an earlier reservation is over.
+    let evicted = condition::find(&status.conditions, conditions::EVICTED)
+        .filter(|one| one.status == "True")
+        .cloned();
     let (reason, message) = evicted.map(|one| (one.reason, one.message)).unwrap_or_default();
     if !reason.is_empty() {
         let at_once = requeues(&reason);

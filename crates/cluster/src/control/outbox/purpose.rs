@@ -88,7 +88,7 @@ purposes! {
     Release = "release";
     /// Releases the quota of a Workload that no worker took.
     Unplace = "unplace";
-    /// Releases quota in a stopped queue before admission.
+    /// Releases quota before admission: a queue is stopped, or gone.
     Suspend = "suspend";
     /// Takes a Workload out of its queue while its job is on hold, or puts it back.
     Hold = "hold";

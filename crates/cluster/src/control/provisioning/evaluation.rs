@@ -71,8 +71,14 @@ impl Provisioning {
             let refusals = self.refusals.get(key);
             let refusal = created.iter().find_map(|name| refusals?.get(name.as_str()));
             let failure = refusal.map(|message| CheckUpdate::failure(known, message.clone()));
-            let failure = failure.and_then(|one| one.if_differing(known));
-            updates.extend(decision.update.or(failure));
+            // Of two messages for one state each would replace the other, with every answer.
+            let changes = |one: &&CheckUpdate| one.state != known.state;
+            updates.extend(match (failure, decision.update) {
+                (Some(failure), update) if update.as_ref().filter(changes).is_none() => {
+                    failure.if_differing(known)
+                }
+                (_, update) => update,
+            });
         }
         updates
     }

@@ -226,10 +226,12 @@ impl Queues {
         let admitted = workload.status.admission.as_ref().map(|one| &one.cluster_queue);
         let name = admitted.or(local_queue.map(|queue| &queue.spec.cluster_queue));
         let cluster_queue = name.and_then(|name| self.cluster_queues.get(name.as_str()));
-        StopPolicy::of(
+        let stop = StopPolicy::of(
             cluster_queue.and_then(|queue| queue.tracked.object().spec.stop_policy.as_deref()),
             local_queue.and_then(|queue| queue.spec.stop_policy.as_deref()),
-        )
+        );
+        let exists = |queue: &LocalQueue| queue.metadata.deletion_timestamp.is_none();
+        if local_queue.is_some_and(exists) { stop } else { stop.without_local_queue() }
     }
 
     /// Writes the status of marked queues and of Cohorts, and the finalizers that follow.

@@ -17,7 +17,7 @@ use engine::{
 use jiff::Timestamp;
 use runtime::watch::Key;
 
-use crate::control::workloads::{PendingMessage, TrackedWorkload};
+use crate::control::workloads::{PendingMessage, TrackedWorkload, is_set_elsewhere};
 
 /// The wake-up key of Workloads that the gate refuses. The fleet counts its keys from one.
 const PODS_READY_KEY: RequeueKey = RequeueKey(u64::MAX);
@@ -44,7 +44,12 @@ impl PodsReadyGate {
         if !self.blocks {
             return;
         }
-        if record.is_some_and(|one| one.holds_or_reserves() && !one.is(PODS_READY)) {
+        // No status of a set on a worker comes back, so its pods would never be ready.
+        let awaits = |one: &TrackedWorkload| {
+            let elsewhere = is_set_elsewhere(one.object(), &one.object().status);
+            one.holds_or_reserves() && !one.is(PODS_READY) && !elsewhere
+        };
+        if record.is_some_and(awaits) {
             self.not_ready.insert(key.clone());
         } else {
             self.not_ready.remove(key);

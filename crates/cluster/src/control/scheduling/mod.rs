@@ -155,7 +155,7 @@ impl Scheduler {
         let mut events = Vec::new();
         // The assumed usage goes first: the new spec may request another amount.
         let voided = change.id.filter(|_| change.voids_reservation);
-        events.extend(voided.map(Event::WriteFailed));
+        events.extend(voided.map(Event::ReservationWithdrawn));
         let namespace = change.key.namespace.as_deref().unwrap_or_default();
         let name = &change.key.name;
         let before = change.id.and_then(|id| self.index.request(id).cloned());
@@ -190,7 +190,7 @@ impl Scheduler {
 
     /// Takes back what the engine assumed for a decision that is not going to be written.
     pub(crate) fn withdraw(&mut self, id: WorkloadId, agenda: &mut Agenda) {
-        self.apply(vec![Event::WriteFailed(id)], agenda);
+        self.apply(vec![Event::ReservationWithdrawn(id)], agenda);
     }
 
     /// Runs cycles if something changed that they depend on.
@@ -414,7 +414,7 @@ fn leaves_queues(event: &Event) -> bool {
         | Event::Released { .. }
         | Event::ClusterCapacity(_)
         | Event::Written(_)
-        | Event::WriteFailed(_)
+        | Event::ReservationWithdrawn(_)
         | Event::RefreshMessages
         | Event::UnhealthyNodes(..)
         | Event::Admitted(..)

@@ -182,3 +182,16 @@ fn nothing_is_preempted_behind_a_closed_gate() {
     assert!(cluster.condition("fits", "QuotaReserved").starts_with("False WaitingForPodsReady"));
     assert!(cluster.condition("late", "Evicted").starts_with("none"));
 }
+
+#[test]
+fn a_set_on_a_worker_blocks_nothing_for_its_pods_are_ready_there() {
+    let (mut control, step) = two_wait(true);
+    let order = step.orders.into_iter().find(|order| order.ticket.purpose == Purpose::Reserve);
+    let mut set = admitted("a", "40", false);
+    set["metadata"]["annotations"] = json!({
+        "kueue.x-k8s.io/is-group-workload": "true", "kueue.x-k8s.io/job-owner-name": "a",
+    });
+    set["status"]["clusterName"] = json!("east");
+    control.answered(&order.expect("the order").ticket, WriteOutcome::done(set), NOW);
+    assert_eq!(reserved(&control.decide(NOW)), ["bb"]);
+}

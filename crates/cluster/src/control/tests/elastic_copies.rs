@@ -161,10 +161,12 @@ fn a_refused_size_is_named_on_the_workload_and_not_written_again() {
         refuse(&mut control, &step);
         let step = control.decide(NOW);
         assert_eq!(said(&step), [format!("Workload {expected}")]);
-        let later = NOW + std::time::Duration::from_secs(600);
+        let later = NOW + std::time::Duration::from_secs(599);
         for step in [step, control.decide(later)] {
             assert_eq!(resizes(&step), [""; 0], "{copies:?} {:?}", orders(&step));
         }
+        let later = NOW + std::time::Duration::from_secs(600);
+        assert_eq!(resizes(&control.decide(later)).len(), 1, "the cause may have ended");
     }
     let mut control = manager(1, (2, 2));
     let step = control.decide(NOW);

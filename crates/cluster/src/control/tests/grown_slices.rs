@@ -463,7 +463,7 @@ fn a_refused_name_leaves_the_copy_with_the_clone_that_it_names() {
     assert_eq!(said(&step), [""; 0]);
     assert!(step.events.iter().any(|one| one.reason == "ResizeRefused"), "{:?}", step.events);
     observe(&mut control, later("43", Stage::Admitted));
-    let later = NOW + std::time::Duration::from_secs(600);
+    let later = NOW + std::time::Duration::from_secs(599);
     assert_eq!(said(&control.decide(later)), [""; 0], "another version is no other size");
 }
 

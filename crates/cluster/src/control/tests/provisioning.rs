@@ -387,6 +387,27 @@ fn requests_of_evicted_workloads_stay_without_the_gate() {
 }
 
 #[test]
+fn a_refused_attempt_after_a_failed_one_is_reported_once() {
+    let gates = Gates::parse("CleanupProvisioningRequestsOnEviction=false").expect("gates");
+    let settings = ManagerSettings::new(&Configuration::default(), &gates, &kinds(), false);
+    let mut scene = Scene::of(settings);
+    scene.config(&json!({}));
+    scene.api.refused.push("train-prov-2".to_owned());
+    scene.cluster.workload("train", 2, &json!({}));
+    scene.settle();
+    scene.answer("train-prov-1", "Failed", "no room");
+    let core = &mut scene.cluster.control.core;
+    let key = Key { namespace: Some("ns".into()), name: "train".into() };
+    core.workloads.propose(&key, workloads::Transition::Release, &mut core.ctx);
+    scene.settle();
+    scene.cluster.wait(60);
+    // The manager comes to rest, although two texts fit the state.
+    scene.settle();
+    let message = "ProvisioningRequest \"train-prov-2\" was not created: the quota is used up";
+    assert_eq!(scene.state_and_message(), format!("Pending: {message}"));
+}
+
+#[test]
 fn a_new_manager_goes_on_where_the_old_one_ended() {
     let mut old = Scene::new();
     // Its template is still that of the Workload.

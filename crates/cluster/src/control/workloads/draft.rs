@@ -266,7 +266,8 @@ impl<'a> Draft<'a> {
             let status = status::deactivated(self.status.clone(), self.at());
             return self.apply(status, Purpose::Evict);
         }
-        if !self.holds_quota() {
+        // After another eviction nothing would take the mark off again.
+        if !self.holds_quota() || self.is_marked() {
             return;
         }
         let Some(request) = request.cloned().or_else(|| self.eviction_by_status(stop)) else {
@@ -284,6 +285,12 @@ impl<'a> Draft<'a> {
             }
         };
         self.apply(status, Purpose::Evict);
+    }
+
+    /// Whether it is to be deactivated: that evicts it next.
+    fn is_marked(&self) -> bool {
+        let active = self.workload.spec.active != Some(false);
+        active && self.is(DEACTIVATION_TARGET) && !status::was_deactivated(&self.status)
     }
 
     /// Evictions that follow from the status itself: a check in Retry, a stopped queue.
@@ -320,11 +327,19 @@ impl<'a> Draft<'a> {
             // Nothing of it ran on a worker, so there is nothing to evict.
             let status = status::nomination_cancelled(self.status.clone(), message, self.at());
             self.apply(status, Purpose::Unplace);
-        } else if inputs.stop.stops_any() && !self.is(ADMITTED) {
-            // A stopped queue ends a reservation without Evicted, and checks stay as they are (docs/reference/kueue.md §2.2).
-            let message = "The queue is stopped";
-            let status = status::reservation_dropped(self.status.clone(), message, self.at());
-            let status = status::pending(status, reasons::SUSPENDED, message, vec![], self.at());
+        } else if !self.is(ADMITTED) {
+            self.end_reservation(inputs.stop);
+        }
+    }
+
+    /// A queue that is stopped or gone ends a reservation without Evicted, and checks stay as they are (docs/reference/kueue.md §2.2).
+    fn end_reservation(&mut self, stop: StopPolicy) {
+        let admission = self.status.admission.as_ref();
+        let cluster_queue = admission.map_or("", |one| one.cluster_queue.as_str());
+        let queues = (self.workload.spec.queue_name.as_str(), cluster_queue);
+        if let Some((reason, message)) = stop.end_of_reservation(queues) {
+            let status = status::reservation_dropped(self.status.clone(), &message, self.at());
+            let status = status::pending(status, reason, &message, vec![], self.at());
             self.apply(status, Purpose::Suspend);
         }
     }

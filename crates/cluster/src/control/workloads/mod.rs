@@ -47,6 +47,7 @@ use runtime::{events::EventRecord, watch::Key, writer::WriteOutcome};
 use serde_json::json;
 
 pub use self::pods_ready::PodsReadyPolicy;
+pub(crate) use self::pods_ready::is_set_elsewhere;
 pub(crate) use self::{
     command::WorkloadCommand,
     phase::WorkloadPhase,
@@ -315,20 +316,24 @@ impl Workloads {
         let Some(record) = self.records.get_mut(key) else {
             return Evaluation::Done;
         };
-        // The engine gives the assumed usage back first; the next evaluation writes the rest.
-        if let Some(id) = record.id()
-            && rules_out_reservation(record)
-            && record.transitions_mut().withdraw_reservation()
-        {
-            ctx.agenda.now(Reevaluation::Workload(key.clone()));
-            return Evaluation::ReservationWithdrawn(id);
-        }
+        let withdrawn =
+            rules_out_reservation(record) && record.transitions_mut().withdraw_reservation();
+        let id = record.id().filter(|_| withdrawn);
+        // What rules the reservation out is written at once: the engine may reserve again until it is.
+        self.write_next(key, inputs, ctx);
+        id.map_or(Evaluation::Done, Evaluation::ReservationWithdrawn)
+    }
+
+    /// Writes the next status, or deletes a Workload at the end of its retention.
+    fn write_next(&mut self, key: &Key, inputs: &StatusInputs, ctx: &mut Context) {
+        let Some(record) = self.records.get_mut(key) else {
+            return;
+        };
         let expires_at = retention::expires_at(record.object(), inputs.retention);
         self.deadlines.set(key, expires_at.or_else(|| time_limits::deadline(record, inputs)));
         if expires_at.is_some_and(|at| at <= ctx.now) {
             let event = retention::deleted(record.object());
-            self.perform(key, &WorkloadCommand::Delete, Some(event), ctx);
-            return Evaluation::Done;
+            return self.perform(key, &WorkloadCommand::Delete, Some(event), ctx);
         }
         tracing::trace!(workload = %key, transitions = ?record.transitions(), "evaluated");
         match next_status(record, inputs, ctx.now) {
@@ -363,7 +368,6 @@ impl Workloads {
             }
             NextStatus::Nothing => {}
         }
-        Evaluation::Done
     }
 
     /// Writes what another machine asks for, if the Workload may be written and it changes anything. A deletion takes the
@@ -476,6 +480,8 @@ impl Workloads {
         if !observe(record) {
             return None;
         }
+        // The answer to the write of a transition may be lost. Left over, it would be written for the next reservation.
+        record.settle_transitions();
         let after = Arc::clone(record.object());
         let voids_reservation =
             before.spec != after.spec && record.transitions_mut().withdraw_reservation();

@@ -112,7 +112,7 @@ pub(crate) fn time_limits(
 
 /// Whether the pods are those of a set on a worker: no status of them comes back (docs/reference/multikueue.md §2.7), so that
 /// the gated pods here would look as if they never became ready.
-fn is_set_elsewhere(workload: &Workload, status: &WorkloadStatus) -> bool {
+pub(crate) fn is_set_elsewhere(workload: &Workload, status: &WorkloadStatus) -> bool {
     let annotations = workload.metadata.annotations.as_ref();
     let of_set = annotations
         .is_some_and(|all| all.contains_key(IS_GROUP_WORKLOAD) && all.contains_key(JOB_OWNER_NAME));

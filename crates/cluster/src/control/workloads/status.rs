@@ -90,7 +90,7 @@ pub(crate) fn needs_deactivation(record: &TrackedWorkload) -> bool {
         && !status::was_deactivated(&workload.status)
 }
 
-/// Whether the object rules a pending reservation out: it is finished, deleted, deactivated, or about to finish.
+/// Whether the object rules a pending reservation out: it is finished, deleted, deactivated or on hold, or about to be.
 pub(crate) fn rules_out_reservation(record: &TrackedWorkload) -> bool {
     let workload = record.object();
     record.phase() == WorkloadPhase::Finished
@@ -98,6 +98,7 @@ pub(crate) fn rules_out_reservation(record: &TrackedWorkload) -> bool {
         || workload.spec.active == Some(false)
         || record.transitions().finish().is_some()
         || record.transitions().hold().is_some()
+        || workload.status.is_on_hold() && !record.transitions().ends_hold()
 }
 
 /// See the module.

@@ -1,5 +1,5 @@
 //! The stop policies of the two queues of a Workload. Each queue stops and restarts by itself; of two that evict, the LocalQueue is the
-//! reason, as upstream looks at it first.
+//! reason, as upstream looks at it first. A LocalQueue that does not exist reserves no quota either, and evicts nothing.
 
 use crds::names::reasons;
 
@@ -13,6 +13,8 @@ enum QueueStop {
     Hold,
     /// It evicts its Workloads.
     Drain,
+    /// It does not exist, or is being deleted.
+    Absent,
 }
 
 impl QueueStop {
@@ -41,6 +43,31 @@ impl StopPolicy {
         }
     }
 
+    /// The same of a Workload whose LocalQueue does not exist.
+    pub(crate) fn without_local_queue(self) -> Self {
+        Self { local_queue: QueueStop::Absent, ..self }
+    }
+
+    /// Reason and message of a reservation that ends before the admission, with the names of the LocalQueue and the ClusterQueue. They are
+    /// those of a pending Workload (docs/reference/kueue.md §4.2).
+    pub(crate) fn end_of_reservation(
+        self,
+        (local_queue, cluster_queue): (&str, &str),
+    ) -> Option<(&'static str, String)> {
+        Some(match self.local_queue {
+            QueueStop::Absent => {
+                (reasons::MISCONFIGURED, format!("LocalQueue {local_queue} doesn't exist"))
+            }
+            QueueStop::Hold | QueueStop::Drain => {
+                (reasons::SUSPENDED, format!("LocalQueue {local_queue} is inactive"))
+            }
+            QueueStop::None if self.stops_cluster_queue() => {
+                (reasons::SUSPENDED, format!("ClusterQueue {cluster_queue} is inactive"))
+            }
+            QueueStop::None => return None,
+        })
+    }
+
     /// Reason and message of the eviction of an admitted Workload.
     pub(crate) fn eviction(self) -> Option<(&'static str, &'static str)> {
         match (self.local_queue, self.cluster_queue) {
@@ -52,11 +79,6 @@ impl StopPolicy {
             }
             _ => None,
         }
-    }
-
-    /// Whether one of the queues is stopped.
-    pub(crate) fn stops_any(self) -> bool {
-        self != Self::default()
     }
 
     /// Whether the ClusterQueue is stopped.
@@ -87,7 +109,28 @@ mod tests {
         let both = StopPolicy::of(drain, drain);
         assert!(both.stops_local_queue() && both.stops_cluster_queue());
         let one = StopPolicy::of(None, hold);
-        assert!(one.stops_any() && one.stops_local_queue() && !one.stops_cluster_queue());
-        assert!(!StopPolicy::of(Some("None"), None).stops_any());
+        assert!(one.stops_local_queue() && !one.stops_cluster_queue());
+        assert_eq!(StopPolicy::of(Some("None"), None), StopPolicy::default());
+    }
+
+    #[test]
+    fn a_reservation_ends_with_the_reason_that_a_pending_workload_has() {
+        let end = |stop: StopPolicy| {
+            let (reason, message) = stop.end_of_reservation(("lq", "cq"))?;
+            Some(format!("{reason}: {message}"))
+        };
+        let (hold, drain) = (Some("Hold"), Some("HoldAndDrain"));
+        for (stop, expected) in [
+            (StopPolicy::default(), None),
+            (StopPolicy::of(hold, None), Some("Suspended: ClusterQueue cq is inactive")),
+            (StopPolicy::of(hold, drain), Some("Suspended: LocalQueue lq is inactive")),
+            (
+                StopPolicy::of(hold, None).without_local_queue(),
+                Some("Misconfigured: LocalQueue lq doesn't exist"),
+            ),
+        ] {
+            assert_eq!(end(stop).as_deref(), expected);
+        }
+        assert_eq!(StopPolicy::default().without_local_queue().eviction(), None);
     }
 }

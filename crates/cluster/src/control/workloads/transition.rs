@@ -266,9 +266,16 @@ impl PendingTransitions {
         }
     }
 
-    /// Withdraws the reservation. Returns whether there was one.
+    /// Withdraws the reservation, with what was decided about it. Returns whether there was one.
     pub(crate) fn withdraw_reservation(&mut self) -> bool {
-        self.withdraw(|one| matches!(one, Transition::Reserve(_)))
+        let withdrawn = self.withdraw(|one| matches!(one, Transition::Reserve(_)));
+        if withdrawn {
+            // The next reservation is another one: neither its preemption nor its nodes were decided.
+            self.withdraw(|one| {
+                matches!(one, Transition::Evict(_) | Transition::AssignTopology(_))
+            });
+        }
+        withdrawn
     }
 
     /// Withdraws the readiness of the MultiKueue check, which was that of an earlier epoch.
@@ -283,6 +290,9 @@ impl PendingTransitions {
         cluster_name: Option<&str>,
         all_checks_ready: bool,
     ) {
+        // The engine may evict a Workload, or find its nodes, while its reservation is being written.
+        let reserving = self.reservation().is_some() && !phase.holds_quota();
+        let keeps_quota = phase.keeps_quota() || reserving;
         self.0.retain(|one| match (phase, one) {
             (WorkloadPhase::Finished, _) => false,
             // Every change of the Workload evaluates its job and its copies, which ask again.
@@ -294,9 +304,9 @@ impl PendingTransitions {
             // Until the quota is visible the engine counts it by assumption alone, so the reservation is written until
             // then.
             (_, Transition::Reserve(_) | Transition::Wait(_)) => !phase.holds_quota(),
-            (_, Transition::AssignTopology(_)) => phase.keeps_quota(),
+            (_, Transition::AssignTopology(_) | Transition::Evict(_)) => keeps_quota,
             // The eviction resets the checks. A Retry that is decided late must not evict the next reservation.
-            (_, Transition::Evict(_) | Transition::CheckRetry(_)) => phase.keeps_quota(),
+            (_, Transition::CheckRetry(_)) => phase.keeps_quota(),
             // A check may be another one than when the cluster was recorded.
             (_, Transition::CheckReady(cluster)) => {
                 let is_shown = all_checks_ready && cluster_name == Some(&**cluster);
@@ -407,10 +417,25 @@ mod tests {
                 pending.check().is_some(),
             )
         };
-        assert_eq!(left(WorkloadPhase::Pending, None), (true, true, false, false, false));
+        assert_eq!(left(WorkloadPhase::Pending, None), (true, true, true, false, false));
         assert_eq!(left(WorkloadPhase::QuotaReserved, None), (false, false, true, true, true));
         assert_eq!(left(WorkloadPhase::Admitted, Some("east")), (false, false, true, true, false));
         assert_eq!(left(WorkloadPhase::Evicting, None), (false, false, false, true, false));
         assert_eq!(left(WorkloadPhase::Finished, None), (false, false, false, false, false));
+    }
+
+    #[test]
+    fn what_was_decided_about_a_reservation_ends_with_it() {
+        let mut pending = PendingTransitions::default();
+        pending.propose(reserve());
+        pending.propose(Transition::Evict(EvictionRequest::new("Preempted", "")));
+        pending.propose(Transition::AssignTopology(vec![]));
+        pending.settle(WorkloadPhase::Pending, None, true);
+        assert!(
+            pending.eviction().is_some() && pending.topology().is_some(),
+            "it is being written"
+        );
+        assert!(pending.withdraw_reservation());
+        assert!(pending.eviction().is_none() && pending.topology().is_none());
     }
 }

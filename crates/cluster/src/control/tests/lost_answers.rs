@@ -1,0 +1,183 @@
+//! Decisions about a Workload whose write has no answer, or is made impossible before it is written.
+
+use super::{
+    cluster::Cluster,
+    workloads::{EvictionRequest, TrackedWorkload, Transition},
+    *,
+};
+
+fn key() -> Key {
+    Key { namespace: Some("ns".into()), name: "w".into() }
+}
+
+fn propose(cluster: &mut Cluster, transition: Transition) {
+    let core = &mut cluster.control.core;
+    core.workloads.propose(&key(), transition, &mut core.ctx);
+}
+
+fn evict(cluster: &mut Cluster, message: &str) {
+    let core = &mut cluster.control.core;
+    let id = core.workloads.get(&key()).and_then(TrackedWorkload::id).expect("its number");
+    core.workloads.evict(id, EvictionRequest::new("Preempted", message), &mut core.ctx);
+}
+
+/// Decides once. The orders about the Workload, which stay without an answer.
+fn orders(cluster: &mut Cluster) -> Vec<Order> {
+    let step = cluster.control.decide(cluster.now);
+    assert!(step.wake.is_none_or(|wake| wake > cluster.now), "the manager comes to rest");
+    let of_workload = |order: &Order| order.ticket.target.key == key();
+    step.orders.into_iter().filter(of_workload).collect()
+}
+
+fn purposes(orders: &[Order]) -> Vec<&'static str> {
+    orders.iter().map(|order| order.ticket.purpose.name()).collect()
+}
+
+/// The answer to these orders is lost.
+fn lose(cluster: &mut Cluster, orders: &[Order]) {
+    for order in orders {
+        let lost = WriteOutcome::Unknown("no answer within 10s".to_owned());
+        cluster.control.answered(&order.ticket, lost, cluster.now);
+    }
+}
+
+fn status_of(order: &Order) -> Value {
+    let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");
+    body["status"].clone()
+}
+
+#[test]
+fn a_release_that_the_watch_shows_does_not_release_the_next_reservation() {
+    let mut cluster = Cluster::new();
+    cluster.workload("w", 1, &json!({})).settle();
+    evict(&mut cluster, "first");
+    cluster.settle();
+    propose(&mut cluster, Transition::Release);
+    let release = orders(&mut cluster);
+    assert_eq!(purposes(&release), ["release"]);
+    lose(&mut cluster, &release);
+    cluster.workloads.get_mut("w").expect("it is stored")["status"] = status_of(&release[0]);
+    cluster.workload("w", 1, &json!({})).wait(60).settle();
+    assert!(cluster.condition("w", "Admitted").starts_with("True"));
+
+    evict(&mut cluster, "second");
+    cluster.settle();
+    assert!(cluster.condition("w", "Evicted").starts_with("True"));
+    assert!(cluster.condition("w", "QuotaReserved").starts_with("True"), "its pods still run");
+}
+
+/// The Workload has quota in the engine, and its write has no answer.
+fn reserving() -> Cluster {
+    let mut cluster = Cluster::new();
+    cluster.workload("w", 1, &json!({}));
+    let reserve = orders(&mut cluster);
+    assert_eq!(purposes(&reserve), ["reserve"]);
+    lose(&mut cluster, &reserve);
+    cluster.wait(60);
+    cluster
+}
+
+#[test]
+fn a_workload_that_is_over_is_finished_although_its_reservation_is_not_written() {
+    let mut cluster = reserving();
+    let (reason, message) = ("Succeeded".to_owned(), "done".to_owned());
+    propose(&mut cluster, Transition::Finish { reason, message });
+    assert_eq!(purposes(&orders(&mut cluster)), ["finish"]);
+}
+
+#[test]
+fn a_workload_on_hold_gets_no_quota() {
+    let mut cluster = reserving();
+    propose(&mut cluster, Transition::Hold("on hold".to_owned()));
+    let hold = orders(&mut cluster);
+    assert_eq!(purposes(&hold), ["hold"]);
+    cluster.workloads.get_mut("w").expect("it is stored")["status"] = status_of(&hold[0]);
+    lose(&mut cluster, &hold);
+    cluster.workload("w", 1, &json!({})).wait(60).settle();
+    assert_eq!(cluster.condition("w", "QuotaReserved"), "False OnHold: on hold");
+    assert_eq!(cluster.take_writes(), [""; 0]);
+}
+
+#[test]
+fn an_eviction_ends_with_the_reservation_that_it_was_decided_for() {
+    let mut cluster = reserving();
+    evict(&mut cluster, "for another one");
+    // A changed spec voids the reservation.
+    cluster.workload("w", 1, &json!({"spec": {"priority": 7}})).settle();
+    assert!(cluster.condition("w", "Admitted").starts_with("True"));
+    assert_eq!(cluster.condition("w", "Evicted"), "none");
+}
+
+#[test]
+fn a_rejected_check_deactivates_whatever_another_check_wants() {
+    let mut cluster = Cluster::new();
+    let checks = json!([{"name": "room"}, {"name": "budget"}]);
+    cluster.check("room").check("budget");
+    cluster.queue(&json!({"admissionChecksStrategy": {"admissionChecks": checks}}));
+    cluster.workload("w", 1, &json!({})).settle();
+    let state = |name: &str, state: &str| json!({"name": name, "state": state, "message": "no", "lastTransitionTime": "1970-01-01T00:00:00Z"});
+    let states = json!([state("budget", "Rejected"), state("room", "Retry")]);
+    cluster.workload("w", 1, &json!({"status": {"admissionChecks": states}})).settle();
+    assert!(cluster.condition("w", "Evicted").starts_with("True DeactivatedDueToAdmissionCheck"));
+    assert_eq!(cluster.condition("w", "DeactivationTarget"), "none");
+    propose(&mut cluster, Transition::Release);
+    cluster.settle();
+    cluster.workload("w", 1, &json!({"spec": {"active": true}})).settle();
+    assert_eq!(cluster.workloads["w"]["spec"]["active"], true);
+    assert!(cluster.condition("w", "QuotaReserved").starts_with("True"));
+}
+
+/// An earlier manager evicted it for another reason after the check was Rejected.
+#[test]
+fn a_mark_that_outlived_its_eviction_does_not_deactivate_for_ever() {
+    let mut cluster = Cluster::new();
+    let condition = |kind: &str, status: &str, reason: &str| {
+        json!({
+            "type": kind, "status": status, "reason": reason, "message": "",
+            "lastTransitionTime": "1970-01-01T00:00:00Z",
+        })
+    };
+    let conditions = json!([
+        condition("DeactivationTarget", "True", "AdmissionCheck"),
+        condition("Evicted", "True", "Preempted"),
+        condition("QuotaReserved", "False", "PendingEvaluation"),
+        condition("Requeued", "True", "Preempted"),
+    ]);
+    let fields = json!({"spec": {"active": false}, "status": {"conditions": conditions}});
+    cluster.workload("w", 1, &fields).settle();
+    assert_eq!(cluster.condition("w", "DeactivationTarget"), "none");
+    cluster.workload("w", 1, &json!({"spec": {"active": true}})).settle();
+    assert_eq!(cluster.workloads["w"]["spec"]["active"], true);
+    assert!(cluster.condition("w", "Admitted").starts_with("True"));
+}
+
+#[test]
+fn a_hold_does_not_repeat_an_eviction_that_is_over() {
+    let mut cluster = Cluster::new();
+    cluster.workload("w", 1, &json!({})).settle();
+    evict(&mut cluster, "first");
+    cluster.settle();
+    propose(&mut cluster, Transition::Release);
+    cluster.settle();
+    assert!(cluster.condition("w", "Evicted").starts_with("False"), "it has quota again");
+    let requeued = cluster.condition("w", "Requeued");
+    propose(&mut cluster, Transition::Hold("on hold".to_owned()));
+    cluster.settle();
+    assert_eq!(cluster.condition("w", "QuotaReserved"), "False OnHold: on hold");
+    assert_eq!(cluster.condition("w", "Requeued"), requeued);
+}
+
+#[test]
+fn a_reservation_ends_with_its_local_queue() {
+    let mut cluster = Cluster::new();
+    cluster.check("room");
+    cluster.queue(&json!({"admissionChecksStrategy": {"admissionChecks": [{"name": "room"}]}}));
+    cluster.workload("w", 1, &json!({})).settle();
+    assert!(cluster.condition("w", "QuotaReserved").starts_with("True"));
+    assert!(!cluster.condition("w", "Admitted").starts_with("True"), "its check is pending");
+    let queue = Key { namespace: Some("ns".into()), name: "lq".into() };
+    cluster.observe(ManagerInput::LocalQueue(Change::Delete(queue))).settle();
+    let gone = "False Misconfigured: LocalQueue lq doesn't exist";
+    assert_eq!(cluster.condition("w", "QuotaReserved"), gone);
+    assert_eq!(cluster.condition("w", "Evicted"), "none");
+}
