@@ -265,8 +265,8 @@ impl Core {
     pub(super) fn prepare_workload(&mut self, key: &Key, fleet: &mut Fleet) -> bool {
         self.explain_blocker(key, fleet);
         self.finish_replaced_slice(key);
-        if self.config.owns_workloads && self.config.finishes_orphans {
-            self.workloads.finish_orphan(key, &mut self.ctx);
+        if self.config.owns_workloads {
+            self.workloads.finish_orphan(key, self.config.finishes_orphans, &mut self.ctx);
         }
         self.workloads.is_free(key, &mut self.ctx)
     }

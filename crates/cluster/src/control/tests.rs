@@ -19,6 +19,7 @@ mod dead_agent;
 mod dispatched;
 mod elastic_copies;
 mod elastic_pods;
+mod ended_queues;
 mod exactly_once;
 mod failing_pods;
 mod failure_recovery;

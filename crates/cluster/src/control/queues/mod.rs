@@ -22,6 +22,7 @@ use crds::v1beta2::{
 };
 use jiff::Timestamp;
 use jobs::pod_sets_info::FlavorsByName;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::{watch::Key, writer::WriteOutcome};
 
 pub(crate) use self::managed_quota::{ManagedQuota, QuotaCondition};
@@ -226,12 +227,20 @@ impl Queues {
         let admitted = workload.status.admission.as_ref().map(|one| &one.cluster_queue);
         let name = admitted.or(local_queue.map(|queue| &queue.spec.cluster_queue));
         let cluster_queue = name.and_then(|name| self.cluster_queues.get(name.as_str()));
-        let stop = StopPolicy::of(
-            cluster_queue.and_then(|queue| queue.tracked.object().spec.stop_policy.as_deref()),
+        let cluster_queue = cluster_queue.map(|queue| queue.tracked.object());
+        // A queue that is being deleted waits for the end of its reservations.
+        let stays = |queue: &ObjectMeta| queue.deletion_timestamp.is_none();
+        let mut stop = StopPolicy::of(
+            cluster_queue.and_then(|queue| queue.spec.stop_policy.as_deref()),
             local_queue.and_then(|queue| queue.spec.stop_policy.as_deref()),
         );
-        let exists = |queue: &LocalQueue| queue.metadata.deletion_timestamp.is_none();
-        if local_queue.is_some_and(exists) { stop } else { stop.without_local_queue() }
+        if !cluster_queue.is_some_and(|queue| stays(&queue.metadata)) {
+            stop = stop.without_cluster_queue();
+        }
+        if !local_queue.is_some_and(|queue| stays(&queue.metadata)) {
+            stop = stop.without_local_queue();
+        }
+        stop
     }
 
     /// Writes the status of marked queues and of Cohorts, and the finalizers that follow.

@@ -361,6 +361,10 @@ fn a_workload_without_its_owner_is_finished_and_let_go() {
     let mut cluster = with_gates("FinishOrphanedWorkloads=false");
     cluster.workload("a", 2, &orphan).settle();
     assert!(cluster.condition("a", "Admitted").starts_with("True"));
+    // Its namespace could not end otherwise.
+    let deleted = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
+    cluster.workload("a", 2, &deleted).settle();
+    assert_eq!(cluster.workloads["a"]["metadata"]["finalizers"], json!([]));
 }
 
 #[test]

@@ -166,18 +166,3 @@ fn a_hold_does_not_repeat_an_eviction_that_is_over() {
     assert_eq!(cluster.condition("w", "QuotaReserved"), "False OnHold: on hold");
     assert_eq!(cluster.condition("w", "Requeued"), requeued);
 }
-
-#[test]
-fn a_reservation_ends_with_its_local_queue() {
-    let mut cluster = Cluster::new();
-    cluster.check("room");
-    cluster.queue(&json!({"admissionChecksStrategy": {"admissionChecks": [{"name": "room"}]}}));
-    cluster.workload("w", 1, &json!({})).settle();
-    assert!(cluster.condition("w", "QuotaReserved").starts_with("True"));
-    assert!(!cluster.condition("w", "Admitted").starts_with("True"), "its check is pending");
-    let queue = Key { namespace: Some("ns".into()), name: "lq".into() };
-    cluster.observe(ManagerInput::LocalQueue(Change::Delete(queue))).settle();
-    let gone = "False Misconfigured: LocalQueue lq doesn't exist";
-    assert_eq!(cluster.condition("w", "QuotaReserved"), gone);
-    assert_eq!(cluster.condition("w", "Evicted"), "none");
-}

@@ -1,7 +1,8 @@
 //! Sets of replicas: one object with many Workloads.
 
 use super::{
-    dispatched::{done, orders},
+    cluster::Cluster,
+    dispatched::{self, done, orders},
     *,
 };
 
@@ -242,4 +243,92 @@ fn a_waiting_replica_shows_that_its_pods_are_not_ready_once_it_has_some() {
     control.decide(NOW);
     let conditions = written(&control.decide(NOW + jiff::SignedDuration::from_secs(10)), "pending");
     assert_eq!(conditions, ["Admitted=False", "PodsReady=False", "QuotaReserved=False"]);
+}
+
+/// A manager of the worker `east`, whose clusters race. Its reports are listed, or not yet.
+fn dispatching_manager(reports_listed: bool) -> Cluster {
+    let mut file = Configuration::without_file(None).expect("defaults");
+    file.integrations.frameworks =
+        ["batch/job", "leaderworkerset.x-k8s.io/leaderworkerset"].map(str::to_owned).to_vec();
+    let kinds = JobKinds::configured(&file, &Gates::default(), &Kinds::default());
+    let dispatcher = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once";
+    let mut control = leading(dispatching_settings_for(dispatcher, &kinds));
+    let other = json!({"metadata": {"name": "other", "namespace": "ns", "uid": "o", "resourceVersion": "9"},
+        "spec": {"suspend": true, "template": {}}});
+    let lists = dispatched::dispatching_lists(&other, &[]);
+    lists.into_iter().for_each(|input| control.observe(input, NOW));
+    control.observe(ManagerInput::Job(pod_kind(), reset(&pod_kind(), vec![])), NOW);
+    control.observe(sets(1, "30"), NOW);
+    control.observe(members(vec![]), NOW);
+    dispatched::connect(&mut control, vec![], vec![]);
+    for kind in [set_kind(), pod_kind()] {
+        let none = reset(&kind, vec![]);
+        control.observe(dispatched::east(WorkerInput::Job(kind, none)), NOW);
+    }
+    let active = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "AdmissionCheck",
+        "metadata": {"name": "workers", "resourceVersion": "35"},
+        "spec": {
+            "controllerName": "kueue.x-k8s.io/multikueue",
+            "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "all"},
+        },
+        "status": {"conditions": [
+            {"type": "Active", "status": "True", "reason": "Active", "message": ""},
+        ]},
+    });
+    control.observe(ManagerInput::AdmissionCheck(Change::Apply(shared(active))), NOW);
+    if reports_listed {
+        control.observe(dispatched::east(WorkerInput::Capacity(list(vec![]))), NOW);
+    }
+    Cluster::of(control, vec![])
+}
+
+/// Decides until the hub rests. The purposes of orders on the worker, which admits every clone.
+fn on_worker(cluster: &mut Cluster) -> Vec<&'static str> {
+    let mut purposes = Vec::new();
+    for _ in 0..10 {
+        let mut step = cluster.control.decide(cluster.now);
+        let is_home = |order: &Order| order.ticket.target.to == Destination::Home;
+        let (home, there): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut step.orders).into_iter().partition(is_home);
+        purposes.extend(there.iter().map(|order| order.ticket.purpose.name()));
+        for order in there.iter().filter(|one| one.ticket.purpose == Purpose::CloneCreate) {
+            let body = order.write.request().body();
+            let mut clone: Value = serde_json::from_slice(body).expect("JSON");
+            clone["metadata"]["uid"] = json!("clone");
+            clone["metadata"]["resourceVersion"] = json!("900");
+            clone["status"] = json!({"conditions": [{
+                "type": "Admitted", "status": "True", "reason": "Admitted", "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }]});
+            let shown = Change::Apply(shared(clone.clone()));
+            cluster.control.answered(&order.ticket, WriteOutcome::done(clone), cluster.now);
+            cluster.observe(dispatched::east(WorkerInput::Workload(shown)));
+        }
+        let rests = home.is_empty() && there.is_empty();
+        cluster.take(Decisions { orders: home, ..step });
+        if rests {
+            break;
+        }
+    }
+    purposes
+}
+
+#[test]
+fn the_copy_of_a_set_waits_until_it_is_known_which_program_holds_its_pods() {
+    let mut cluster = dispatching_manager(true);
+    assert!(cluster.control.is_complete());
+    assert_eq!(
+        on_worker(&mut cluster),
+        ["clone-create", "job-create"],
+        "{:?} {:?}",
+        cluster.writes,
+        cluster.workloads
+    );
+
+    let mut cluster = dispatching_manager(false);
+    assert_eq!(on_worker(&mut cluster), ["clone-create"]);
+    let reports = dispatched::east(WorkerInput::Capacity(list(vec![])));
+    cluster.observe(reports).wait(1);
+    assert_eq!(on_worker(&mut cluster), ["job-create"]);
 }

@@ -254,9 +254,10 @@ impl Workloads {
         }
     }
 
-    /// Finishes a Workload without its owner, and lets it go then (docs/reference/kueue.md §2.5 row 1).
-    pub(crate) fn finish_orphan(&mut self, key: &Key, ctx: &mut Context) {
-        let Some(record) = self.records.get(key).filter(|record| is_orphan(record.object())) else {
+    /// Finishes a Workload without its owner, and lets it go then (docs/reference/kueue.md §2.5 row 1). Without the gate
+    /// FinishOrphanedWorkloads only those that are being deleted.
+    pub(crate) fn finish_orphan(&mut self, key: &Key, gate: bool, ctx: &mut Context) {
+        let Some(record) = self.records.get(key).filter(|one| is_orphan(one.object(), gate)) else {
             return;
         };
         if record.phase() == WorkloadPhase::Finished {
@@ -554,7 +555,7 @@ fn ends_topology(record: &mut TrackedWorkload, before: &Workload) -> bool {
 }
 
 /// Whether a Workload had an owner that is gone, or is deleted and never had one.
-fn is_orphan(workload: &Workload) -> bool {
+fn is_orphan(workload: &Workload, gate: bool) -> bool {
     let metadata = &workload.metadata;
     let labels = metadata.labels.as_ref();
     let annotations = metadata.annotations.as_ref();
@@ -563,7 +564,7 @@ fn is_orphan(workload: &Workload) -> bool {
     let names_owner = annotations.is_some_and(|all| all.contains_key(JOB_OWNER_NAME));
     metadata.owner_references.as_ref().is_none_or(Vec::is_empty)
         && !names_owner
-        && (had_owner || metadata.deletion_timestamp.is_some())
+        && (gate && had_owner || metadata.deletion_timestamp.is_some())
 }
 
 fn target(key: &Key) -> Target {

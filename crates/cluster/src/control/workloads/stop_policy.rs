@@ -1,5 +1,5 @@
 //! The stop policies of the two queues of a Workload. Each queue stops and restarts by itself; of two that evict, the LocalQueue is the
-//! reason, as upstream looks at it first. A LocalQueue that does not exist reserves no quota either, and evicts nothing.
+//! reason, as upstream looks at it first. A queue that does not exist reserves no quota either, and evicts nothing.
 
 use crds::names::reasons;
 
@@ -48,24 +48,28 @@ impl StopPolicy {
         Self { local_queue: QueueStop::Absent, ..self }
     }
 
+    /// The same of a Workload whose ClusterQueue does not exist.
+    pub(crate) fn without_cluster_queue(self) -> Self {
+        Self { cluster_queue: QueueStop::Absent, ..self }
+    }
+
     /// Reason and message of a reservation that ends before the admission, with the names of the LocalQueue and the ClusterQueue. They are
     /// those of a pending Workload (docs/reference/kueue.md §4.2).
     pub(crate) fn end_of_reservation(
         self,
         (local_queue, cluster_queue): (&str, &str),
     ) -> Option<(&'static str, String)> {
-        Some(match self.local_queue {
-            QueueStop::Absent => {
-                (reasons::MISCONFIGURED, format!("LocalQueue {local_queue} doesn't exist"))
-            }
+        let (stop, queue) = match self.local_queue {
+            QueueStop::None => (self.cluster_queue, format!("ClusterQueue {cluster_queue}")),
+            stop => (stop, format!("LocalQueue {local_queue}")),
+        };
+        match stop {
+            QueueStop::None => None,
+            QueueStop::Absent => Some((reasons::MISCONFIGURED, format!("{queue} doesn't exist"))),
             QueueStop::Hold | QueueStop::Drain => {
-                (reasons::SUSPENDED, format!("LocalQueue {local_queue} is inactive"))
+                Some((reasons::SUSPENDED, format!("{queue} is inactive")))
             }
-            QueueStop::None if self.stops_cluster_queue() => {
-                (reasons::SUSPENDED, format!("ClusterQueue {cluster_queue} is inactive"))
-            }
-            QueueStop::None => return None,
-        })
+        }
     }
 
     /// Reason and message of the eviction of an admitted Workload.
@@ -127,6 +131,10 @@ mod tests {
             (
                 StopPolicy::of(hold, None).without_local_queue(),
                 Some("Misconfigured: LocalQueue lq doesn't exist"),
+            ),
+            (
+                StopPolicy::of(hold, None).without_cluster_queue(),
+                Some("Misconfigured: ClusterQueue cq doesn't exist"),
             ),
         ] {
             assert_eq!(end(stop).as_deref(), expected);
