@@ -25,8 +25,8 @@ use super::{
     scheduling::{Scheduler, SchedulerConfig},
     timers::Reevaluation,
     workloads::{
-        Evaluation, PendingMessage, PodsReadyPolicy, StatusInputs, WorkloadChange, WorkloadCommand,
-        Workloads,
+        Evaluation, PendingMessage, PodsReadyPolicy, StatusInputs, TrackedWorkload, WorkloadChange,
+        WorkloadCommand, Workloads, not_evaluated,
     },
 };
 
@@ -333,6 +333,10 @@ impl Core {
             let (gated, by_cycle) = (false, false);
             let pending = PendingMessage { reason, message, gated, by_cycle, not_before };
             self.workloads.explain(key, pending);
+        } else if names_ended_blocker(record) {
+            // Behind others it is evaluated by no cycle for a while, which would leave the reason as it is.
+            let not_before = after(self.ctx.now, self.config.scheduler.explain_after);
+            self.workloads.explain(key, not_evaluated(not_before));
         }
     }
 
@@ -409,4 +413,12 @@ impl Core {
 
 fn is_deleted(job: &JobObject) -> bool {
     job.metadata().deletion_timestamp.is_some()
+}
+
+/// Whether what a Workload waits for by its last explanation has ended: a queue exists again, or was restarted.
+fn names_ended_blocker(record: &TrackedWorkload) -> bool {
+    let known = record.transitions().pending_message().filter(|one| !one.by_cycle);
+    known.is_some_and(|one| {
+        [reasons::MISCONFIGURED, reasons::SUSPENDED].contains(&one.reason.as_str())
+    })
 }

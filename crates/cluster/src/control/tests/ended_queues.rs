@@ -47,3 +47,26 @@ fn a_reservation_ends_when_its_cluster_queue_is_deleted() {
     assert!(cluster.condition("w", "QuotaReserved").starts_with("False"));
     assert_eq!(cluster.condition("w", "Evicted"), "none");
 }
+
+#[test]
+fn a_workload_behind_others_does_not_name_a_queue_that_exists_again() {
+    let mut cluster = Cluster::new();
+    cluster.queue(&json!({"queueingStrategy": "StrictFIFO"}));
+    cluster.workload("never-fits", 9, &json!({})).wait(1);
+    cluster.workload("w", 1, &json!({})).settle();
+    let queue = Key { namespace: Some("ns".into()), name: "lq".into() };
+    cluster.observe(ManagerInput::LocalQueue(Change::Delete(queue))).settle();
+    cluster.wait(10).settle();
+    let gone = "False Misconfigured: LocalQueue lq doesn't exist";
+    assert_eq!(cluster.condition("w", "QuotaReserved"), gone);
+    let back = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue",
+        "metadata": {"name": "lq", "namespace": "ns", "resourceVersion": "901"},
+        "spec": {"clusterQueue": "cq"},
+    });
+    cluster.observe(ManagerInput::LocalQueue(Change::Apply(shared(back)))).settle();
+    cluster.wait(10).settle();
+    assert!(cluster.condition("never-fits", "QuotaReserved").starts_with("False ExceedsMaxQuota"));
+    let waits = "False PendingEvaluation: Workload is pending evaluation in the scheduling queue";
+    assert_eq!(cluster.condition("w", "QuotaReserved"), waits);
+}

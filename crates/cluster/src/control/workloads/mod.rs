@@ -51,7 +51,7 @@ pub(crate) use self::pods_ready::is_set_elsewhere;
 pub(crate) use self::{
     command::WorkloadCommand,
     phase::WorkloadPhase,
-    status::StatusInputs,
+    status::{StatusInputs, not_evaluated},
     stop_policy::StopPolicy,
     tracked_workload::TrackedWorkload,
     transition::{EvictionRequest, PendingMessage, Preemption, ReservedQuota, Transition},

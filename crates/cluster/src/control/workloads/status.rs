@@ -165,13 +165,13 @@ fn with_reasons(status: WorkloadStatus, inputs: &StatusInputs) -> WorkloadStatus
 pub(super) const NOT_EVALUATED: &str = "Workload is pending evaluation in the scheduling queue";
 
 /// What a Workload says that no cycle has evaluated yet.
-fn not_evaluated(now: Timestamp) -> PendingMessage {
+pub(crate) fn not_evaluated(not_before: Timestamp) -> PendingMessage {
     PendingMessage {
         reason: reasons::PENDING_EVALUATION.to_owned(),
         message: NOT_EVALUATED.to_owned(),
         gated: false,
         by_cycle: false,
-        not_before: now,
+        not_before,
     }
 }
 
