@@ -1,4 +1,4 @@
-//! Workloads with quota whose queue ends before their admission.
+//! Workloads with quota that lose their queue before their admission.
 
 use super::{cluster::Cluster, *};
 

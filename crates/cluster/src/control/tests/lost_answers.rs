@@ -1,4 +1,4 @@
-//! Decisions about a Workload whose write has no answer, or is made impossible before it is written.
+//! Decisions about a Workload after a write without an answer, or before a write that becomes impossible.
 
 use super::{
     cluster::Cluster,

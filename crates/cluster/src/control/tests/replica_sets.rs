@@ -245,7 +245,7 @@ fn a_waiting_replica_shows_that_its_pods_are_not_ready_once_it_has_some() {
     assert_eq!(conditions, ["Admitted=False", "PodsReady=False", "QuotaReserved=False"]);
 }
 
-/// A manager of the worker `east`, whose clusters race. Its reports are listed, or not yet.
+/// A manager under AllAtOnce, with the worker `east`. Its reports are listed, or not yet.
 fn dispatching_manager(reports_listed: bool) -> Cluster {
     let mut file = Configuration::without_file(None).expect("defaults");
     file.integrations.frameworks =

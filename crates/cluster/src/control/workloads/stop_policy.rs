@@ -43,12 +43,12 @@ impl StopPolicy {
         }
     }
 
-    /// The same of a Workload whose LocalQueue does not exist.
+    /// The same for a LocalQueue that does not exist.
     pub(crate) fn without_local_queue(self) -> Self {
         Self { local_queue: QueueStop::Absent, ..self }
     }
 
-    /// The same of a Workload whose ClusterQueue does not exist.
+    /// The same for a ClusterQueue that does not exist.
     pub(crate) fn without_cluster_queue(self) -> Self {
         Self { cluster_queue: QueueStop::Absent, ..self }
     }
