@@ -23,6 +23,7 @@ impl From<&Gates> for JobGates {
             fast_quota_release: on(Gate::FastQuotaReleaseInPodIntegration),
             validate_group_owner: on(Gate::PodIntegrationValidateGroupOwner),
             quota_for_redis_cleanup: on(Gate::DeferRayServiceFinalizationForRedisCleanup),
+            remote_spec_sync: on(Gate::MultiKueueRemoteSpecSync),
             ..Self::default()
         }
     }

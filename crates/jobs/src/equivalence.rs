@@ -99,20 +99,28 @@ fn same_pods<J: GenericJob>(
     let Some(infos) = infos else {
         return same_sets(wanted, &theirs, compared, gates);
     };
-    let started = merged(wanted, infos, job.is_elastic(gates));
+    let started = merged(wanted, infos, (job.is_elastic(gates), gates.partial_admission));
     started.is_some_and(|started| same_sets(&started, &theirs, compared, gates))
         || (job.is_suspended() && same_sets(wanted, &theirs, compared, gates))
 }
 
-/// Pod sets merged with their infos; `None` on a conflict.
-fn merged(wanted: &[PodSet], infos: &[PodSetInfo], elastic: bool) -> Option<Vec<PodSet>> {
+/// Pod sets merged with their infos; `None` on a conflict. Only a partial admission changes the count of a job: after some of its
+/// pods have ended, quota is reserved for the others alone.
+fn merged(
+    wanted: &[PodSet],
+    infos: &[PodSetInfo],
+    (elastic, partial): (bool, bool),
+) -> Option<Vec<PodSet>> {
     if wanted.len() != infos.len() {
         return None;
     }
     let pairs = wanted.iter().zip(infos);
     pairs
         .map(|(set, info)| {
-            let mut set = PodSet { count: Some(info.count), ..set.clone() };
+            let mut set = set.clone();
+            if partial && set.min_count.is_some() {
+                set.count = Some(info.count);
+            }
             info.merge_into(&mut set.template, elastic).ok()?;
             Some(set)
         })
@@ -229,16 +237,28 @@ mod tests {
             ..PodSetInfo::default()
         };
         let infos = [info];
-        let same = |object: &Value| {
-            equivalent(&decode(object), &workload(), Some(&infos), JobGates::default())
+        let mut wanted = workload();
+        let same = |object: &Value, workload: &Workload| {
+            equivalent(&decode(object), workload, Some(&infos), JobGates::default())
         };
-        let mut started = object(false);
-        started["spec"]["parallelism"] = json!(2);
-        started["spec"]["template"]["spec"]["tolerations"] =
-            json!([{ "key": "a" }, { "key": "b" }]);
-        assert!(same(&started));
-        assert!(same(&object(true)), "while suspended, it may have its original form");
-        assert!(!same(&object(false)), "running, it must be as it was admitted");
+        let started = |pods: u32, partial: bool| {
+            let mut started = object(false);
+            started["spec"]["parallelism"] = json!(pods);
+            started["spec"]["template"]["spec"]["tolerations"] =
+                json!([{ "key": "a" }, { "key": "b" }]);
+            if partial {
+                let fewest = json!({ "kueue.x-k8s.io/job-min-parallelism": "1" });
+                started["metadata"]["annotations"] = fewest;
+            }
+            started
+        };
+        assert!(same(&object(true), &wanted), "while suspended, it may have its original form");
+        assert!(!same(&object(false), &wanted), "running, it must be as it was admitted");
+        assert!(same(&started(3, false), &wanted), "one of its pods has ended before");
+        assert!(!same(&started(2, false), &wanted));
+        wanted.spec.pod_sets[0].min_count = Some(1);
+        assert!(same(&started(2, true), &wanted), "it is admitted in part");
+        assert!(!same(&started(3, true), &wanted));
     }
 
     #[test]

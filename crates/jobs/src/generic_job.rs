@@ -9,6 +9,8 @@ use crds::{
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use serde_json::Value;
+
 use crate::{
     JobGates, Kind,
     defaulting::PatchAdd,
@@ -207,6 +209,11 @@ pub trait GenericJob: Clone {
     /// The copy of the job for a worker: suspended, without fields of this cluster, with the counts of `pod_sets`.
     #[must_use]
     fn remote_job(&self, pod_sets: &[PodSet], gates: JobGates) -> Self;
+
+    /// The fields of its copy's spec that follow this job while both run, as far as they differ.
+    fn forwarded_spec(&self, _copy: &Self) -> Option<Value> {
+        None
+    }
 
     /// The job with the status of its remote copy.
     #[must_use]

@@ -34,6 +34,8 @@ pub struct JobGates {
     pub validate_group_owner: bool,
     /// `DeferRayServiceFinalizationForRedisCleanup`.
     pub quota_for_redis_cleanup: bool,
+    /// `MultiKueueRemoteSpecSync`.
+    pub remote_spec_sync: bool,
     /// Setting `manageJobsWithoutQueueName`.
     pub manage_without_queue_name: bool,
 }
@@ -56,6 +58,7 @@ impl Default for JobGates {
             fast_quota_release: false,
             validate_group_owner: true,
             quota_for_redis_cleanup: true,
+            remote_spec_sync: true,
             manage_without_queue_name: false,
         }
     }

@@ -365,6 +365,13 @@ impl GenericJob for JobObject {
         }
     }
 
+    fn forwarded_spec(&self, copy: &Self) -> Option<Value> {
+        match (self, copy) {
+            (Self::Declared(job), Self::Declared(copy)) => job.forwarded_spec(copy),
+            _ => None,
+        }
+    }
+
     fn with_remote_status(&self, copy: &Self) -> Self {
         match (self, copy) {
             (Self::Batch(job), Self::Batch(copy)) => Self::Batch(job.with_remote_status(copy)),

@@ -378,9 +378,7 @@ fn start_or_move_to_queue<J: GenericJob + Clone>(
         return if runs_elsewhere { None } else { start(job, workload, context) };
     }
     // The API refuses another queue name while quota is reserved (docs/reference/kueue.md §1.2).
-    let moved = !context.prebuilt
-        && !is(workload, QUOTA_RESERVED)
-        && workload.spec.queue_name != job.queue_name();
+    let moved = !is(workload, QUOTA_RESERVED) && workload.spec.queue_name != job.queue_name();
     moved.then(|| ReconcileStep::UpdateQueueName {
         workload: name(workload),
         queue_name: job.queue_name().to_owned(),
@@ -521,10 +519,20 @@ pub(crate) fn clamped_reclaimable_pods(
         // The webhook refuses more reclaimable pods than the count (docs/reference/kueue.md §5.2).
         .map(|pod| ReclaimablePod { count: pod.count.min(count_of(&pod.name)), ..pod })
         .collect();
-    // The webhook refuses fewer than before while quota is reserved (docs/reference/kueue.md §5.2),
-    // so an empty list is not written.
-    let changed = !reclaimable.is_empty() && reclaimable != workload.status.reclaimable_pods;
-    (changed && is(workload, QUOTA_RESERVED)).then_some(reclaimable)
+    let known = &workload.status.reclaimable_pods;
+    if !is(workload, QUOTA_RESERVED) {
+        // The pods of the next start count anew, unless the job has still done their work.
+        let left: Vec<ReclaimablePod> =
+            reclaimable.into_iter().filter(|pod| pod.count > 0).collect();
+        return (left != *known).then_some(left);
+    }
+    // The webhook refuses fewer than before while quota is reserved (docs/reference/kueue.md §5.2).
+    let of = |pods: &[ReclaimablePod], name: &str| {
+        pods.iter().find(|pod| pod.name == name).map_or(0, |pod| pod.count)
+    };
+    let keeps = known.iter().all(|pod| of(&reclaimable, &pod.name) >= pod.count);
+    let changed = !reclaimable.is_empty() && reclaimable != *known;
+    (changed && keeps).then_some(reclaimable)
 }
 
 pub(crate) fn remove_finalizer<J>(workload: &Workload) -> Option<ReconcileStep<J>> {

@@ -97,7 +97,8 @@ pub fn remote_workload(
     })
 }
 
-/// Pod sets with their admitted counts. An elastic job that has shrunk has fewer pods than were admitted.
+/// Pod sets with the counts of a partial admission. After some pods have ended, quota is reserved for the others alone; the work is the
+/// same then, and so is its clone.
 #[must_use]
 pub fn admitted_pod_sets(workload: &Workload) -> Vec<PodSet> {
     let assignments = workload.status.admission.as_ref().map(|one| &one.pod_set_assignments);
@@ -108,7 +109,7 @@ pub fn admitted_pod_sets(workload: &Workload) -> Vec<PodSet> {
             .and_then(|assignment| assignment.count)
     };
     let sets = workload.spec.pod_sets.iter();
-    sets.map(|set| match admitted(&set.name) {
+    sets.map(|set| match admitted(&set.name).filter(|_| set.min_count.is_some()) {
         Some(count) if count < set.count.unwrap_or(1) => {
             // Without minCount the worker admits as many pods as the hub has reserved quota for.
             PodSet { count: Some(count), min_count: None, ..set.clone() }

@@ -24,6 +24,7 @@ mod exactly_once;
 mod failing_pods;
 mod failure_recovery;
 mod former_leader;
+mod forwarded_specs;
 mod gang_reservation;
 mod grants;
 mod grouped_sets;

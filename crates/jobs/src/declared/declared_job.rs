@@ -235,6 +235,10 @@ impl GenericJob for DeclaredJob {
         self.group_size().is_some()
     }
 
+    fn forwarded_spec(&self, copy: &Self) -> Option<Value> {
+        self.forwarded(copy)
+    }
+
     fn with_remote_status(&self, copy: &Self) -> Self {
         self.with_status_of(copy)
     }

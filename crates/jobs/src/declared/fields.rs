@@ -205,9 +205,24 @@ pub struct RemoteFields {
     /// Annotations that the copy lacks.
     #[serde(default)]
     pub strip_annotations: Vec<String>,
+    /// Fields below `/spec` that are written to the copy of a job when they change, also while it runs (gate MultiKueueRemoteSpecSync).
+    #[serde(default)]
+    pub forward: Vec<Pointer>,
     /// Groups of pods that the copy of an elastic job resizes with it. Without them such a job is stopped and dispatched again.
     #[serde(default)]
     pub resized_groups: Option<ResizedGroups>,
+}
+
+impl RemoteFields {
+    fn check(&self) -> Result<(), FieldsError> {
+        let resized = self.resized_groups.iter();
+        let resized = resized.map(|groups| ("remote.resizedGroups.each", &groups.each));
+        let mut fields = resized.chain(self.forward.iter().map(|at| ("remote.forward", at)));
+        match fields.find(|(_, at)| !at.is_single() || !at.is_below("spec")) {
+            Some((field, at)) => Err(FieldsError::NotSpec { field, pointer: at.clone() }),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Why a declaration is refused.
@@ -230,9 +245,14 @@ pub enum FieldsError {
     /// A template in another object needs a lookup of this name.
     #[error("podSets.from.lookup: no lookup is called {0}")]
     NoLookup(String),
-    /// Copies get their size by a change of their spec.
-    #[error("remote.resizedGroups.each: {0} is not one field below /spec")]
-    NotSpec(Pointer),
+    /// Copies follow their job by a change of their spec.
+    #[error("{field}: {pointer} is not one field below /spec")]
+    NotSpec {
+        /// The declared field.
+        field: &'static str,
+        /// The pointer.
+        pointer: Pointer,
+    },
     /// Workers write the status; what is read of a running job has to stand there.
     #[error("{field}: {pointer} is not below /status")]
     NotStatus {
@@ -267,10 +287,7 @@ impl JobFields {
         if let Some(pointer) = several {
             return Err(FieldsError::Several { field: "defaults.at", pointer: pointer.clone() });
         }
-        let resized = self.remote.resized_groups.as_ref().map(|groups| &groups.each);
-        if let Some(each) = resized.filter(|each| !each.is_single() || !each.is_below("spec")) {
-            return Err(FieldsError::NotSpec(each.clone()));
-        }
+        self.remote.check()?;
         // Quota is released when no pod is active: only the status changes while a job ends.
         let outside = self.active.fields().into_iter().find(|field| !field.is_below("status"));
         match outside {

@@ -1,10 +1,10 @@
 //! A declared job and its copy on a worker (docs/reference/multikueue.md §2.7).
 
 use crds::v1beta2::PodSet;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{DeclaredJob, training::TrainingSpec};
-use crate::{pod_set_info::PodSetInfo, remote_objects::metadata_for_creation};
+use crate::{pod_set_info::PodSetInfo, pointer::Pointer, remote_objects::metadata_for_creation};
 
 impl DeclaredJob {
     /// The copy for a worker: suspended, without fields of this cluster; of an elastic job with the counts of its Workload.
@@ -38,6 +38,18 @@ impl DeclaredJob {
             });
         }
         copy
+    }
+
+    /// The fields of its copy's spec that no longer are as in this job; `None` if all are.
+    pub(super) fn forwarded(&self, copy: &Self) -> Option<Value> {
+        let fields = self.kind.fields()?;
+        let differs = |at: &&Pointer| at.get(&self.object) != at.get(&copy.object);
+        let mut changed = json!({});
+        for at in fields.remote.forward.iter().filter(differs) {
+            // A merge patch removes what is null.
+            at.set(&mut changed, at.get(&self.object).cloned().unwrap_or_default());
+        }
+        changed.get_mut("spec").map(Value::take)
     }
 
     /// The job with the status of its copy.

@@ -95,7 +95,9 @@ fn words(steps: Vec<ReconcileStep<Job>>) -> Vec<String> {
         ReconcileStep::DeleteWorkload(_) => "delete".to_owned(),
         ReconcileStep::FinishWorkload { reason, .. } => format!("finish {reason}"),
         ReconcileStep::RemoveFinalizer(_) => "unfinalize".to_owned(),
-        ReconcileStep::UpdateReclaimablePods(_, pods) => format!("reclaim {}", pods[0].count),
+        ReconcileStep::UpdateReclaimablePods(_, pods) => {
+            format!("reclaim {}", pods.first().map_or(0, |pod| pod.count))
+        }
         ReconcileStep::StartJob(_) => "start".to_owned(),
         ReconcileStep::StopJob(StopWrite::Object(_), reason) => format!("stop {reason:?}"),
         ReconcileStep::StopJob(StopWrite::Status(_), reason) => format!("stop {reason:?} (status)"),
@@ -291,16 +293,34 @@ fn finished_pods_are_reclaimable() {
     let mut noted = admitted;
     noted.status.reclaimable_pods = vec![ReclaimablePod { name: "main".to_owned(), count: 1 }];
     assert_eq!(steps(&running, &[&noted]), [""; 0]);
+
+    // Fewer are not written while quota is reserved, and afterwards they are.
+    let again = job(&json!({ "spec": { "completions": 2, "suspend": true } }));
+    let mut waiting = workload(&[]);
+    waiting.status.reclaimable_pods = noted.status.reclaimable_pods.clone();
+    assert_eq!(steps(&again, &[&waiting]), ["reclaim 0"]);
+    let mut reserved = workload(&["QuotaReserved"]);
+    reserved.status.reclaimable_pods = noted.status.reclaimable_pods.clone();
+    assert_eq!(steps(&again, &[&reserved]), [""; 0]);
+    let done = job(&json!({
+        "spec": { "completions": 2, "suspend": true }, "status": { "succeeded": 1 },
+    }));
+    assert_eq!(steps(&done, &[&waiting]), [""; 0], "the pod does not run again");
 }
 
 #[test]
-fn a_prebuilt_workload_is_owned_followed_and_never_changed() {
+fn a_prebuilt_workload_is_owned_followed_and_changes_its_queue_alone() {
     let steps = |job: &Job, workloads: &[&Workload]| {
         words(reconcile(job, ReconcileContext { prebuilt: true, ..context(workloads, &flavors()) }))
     };
     let mut clone = workload(&["QuotaReserved", "Admitted"]);
     clone.metadata.owner_references = None;
     assert_eq!(steps(&job(&json!({})), &[&clone]), ["own", "start"]);
+    let moved = job(&json!({ "metadata": { "labels": { "kueue.x-k8s.io/queue-name": "other" } } }));
+    let mut pending = workload(&[]);
+    assert_eq!(steps(&moved, &[&pending]), ["move"]);
+    pending = workload(&["QuotaReserved"]);
+    assert_eq!(steps(&moved, &[&pending]), [""; 0], "the API refuses it");
     assert_eq!(steps(&job(&json!({})), &[]), [""; 0], "it may come");
     let running = job(&json!({ "spec": { "suspend": false } }));
     assert_eq!(steps(&running, &[]), ["stop NoMatchingWorkload"]);

@@ -1,8 +1,8 @@
-//! Sizes that copies do not have yet: of elastic jobs that have shrunk, and of sets of replicas (docs/reference/multikueue.md §2.7,
-//! §2.13).
+//! What copies do not have yet while they run: sizes of elastic jobs and of sets of replicas, and fields of a spec that are forwarded
+//! (docs/reference/multikueue.md §2.7, §2.13).
 
 use ::jobs::{
-    JobGates, JobObject,
+    GenericJob, JobGates, JobObject,
     elastic_copies::{shrunk_pod_sets, size_of_later_slice, size_to_push},
     prebuilt::prebuilt_name,
     set_copies,
@@ -65,6 +65,9 @@ impl CopySizes<'_> {
             let spec = json!({ "replicas": replicas });
             return self.job_size(JobSize { spec, renames: false });
         }
+        if let Some(spec) = self.forwarded(copy, hub) {
+            return self.job_size(JobSize { spec, renames: false });
+        }
         let clone = &self.worker.clones.get(self.key)?.object().spec.pod_sets;
         let granted =
             self.expected.map(|expected| &expected.pod_sets).filter(|all| *all == clone)?;
@@ -78,6 +81,12 @@ impl CopySizes<'_> {
         self.job_size(JobSize { spec, renames: true })
     }
 
+    /// Fields of the spec that are no size.
+    fn forwarded(self, copy: &JobObject, hub: &JobObject) -> Option<Value> {
+        let spec = hub.forwarded_spec(copy).filter(|_| self.gates.remote_spec_sync)?;
+        self.unless_refused(json!({ "spec": spec, "renames": false })).map(|_| spec)
+    }
+
     fn job_size(self, size: JobSize) -> Option<JobSize> {
         self.unless_refused(size.fields()).map(|_| size)
     }
@@ -89,7 +98,7 @@ impl CopySizes<'_> {
 
 /// The Event about a Workload after a worker refused its size.
 pub(super) fn refused_event(workload: &Workload, cluster: &str, message: &str) -> EventRecord {
-    let note = format!("worker cluster \"{cluster}\" does not take the size of the job: {message}");
+    let note = format!("worker cluster \"{cluster}\" does not take a change of the job: {message}");
     let (event_type, reason) = (EventType::Warning, RESIZE_REFUSED.to_owned());
     let regarding = Regarding::of(workload);
     EventRecord { regarding, event_type, action: reason.clone(), reason, note, controller: None }

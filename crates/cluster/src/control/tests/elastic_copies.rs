@@ -149,7 +149,7 @@ fn a_lost_answer_is_followed_by_what_the_watch_shows() {
 
 #[test]
 fn a_refused_size_is_named_on_the_workload_and_not_written_again() {
-    let expected = "worker cluster \"east\" does not take the size of the job: no";
+    let expected = "worker cluster \"east\" does not take a change of the job: no";
     let said = |step: &Decisions| {
         let events = step.events.iter().filter(|one| one.reason == "ResizeRefused");
         events.map(|one| format!("{} {}", one.regarding.kind, one.note)).collect::<Vec<_>>()

@@ -236,3 +236,21 @@ fn clusters_of_other_jobs_keep_their_size_on_workers() {
     let follows = |kind| shrinks_on_workers(&elastic(kind, &[2]), JobGates::default());
     assert!(follows("RayCluster") && !follows("RayJob") && !follows("RayService"));
 }
+
+#[test]
+fn a_running_copy_of_a_ray_service_follows_its_serve_configuration() {
+    let service = |config: Option<&str>| {
+        let mut spec = json!({ "rayClusterConfig": {}, "serveConfigV2": config });
+        if config.is_none() {
+            spec = json!({ "rayClusterConfig": { "suspend": true } });
+        }
+        let kind = Kinds::built_in().find("ray.io/v1", "RayService").expect("a built-in kind");
+        kind.decode(json!({ "metadata": { "name": "s" }, "spec": spec })).expect("a job decodes")
+    };
+    let forwarded = |copy, job| service(job).forwarded_spec(&service(copy));
+    assert_eq!(forwarded(Some("a"), Some("a")), None);
+    assert_eq!(forwarded(Some("a"), Some("b")), Some(json!({ "serveConfigV2": "b" })));
+    assert_eq!(forwarded(Some("a"), None), Some(json!({ "serveConfigV2": null })));
+    let cluster = |replicas| elastic("RayCluster", &[replicas]);
+    assert_eq!(cluster(2).forwarded_spec(&cluster(3)), None, "sizes have their own rules");
+}
