@@ -164,7 +164,8 @@ async fn webhooks(
 
 /// Metrics with authorization.
 fn guarded(router: Router, client: Client) -> Router {
-    router.layer(middleware::from_fn_with_state(client, metrics_access::check))
+    let access = metrics_access::MetricsAccess::new(client);
+    router.layer(middleware::from_fn_with_state(access, metrics_access::check))
 }
 
 /// Kueue's metrics under the prefix `kueue`, all others under `sluice`.

@@ -18,7 +18,7 @@ use runtime::{
     watch::WatchMetrics,
     writer::{WriteLimits, WriteMetrics, Writer},
 };
-use tokio::task::JoinSet;
+use tokio::{task::JoinSet, time::timeout};
 
 use crate::{
     control_loop::{self, ControlIo, Inputs, MeasurementSink, Workers},
@@ -37,6 +37,9 @@ const DEADLINE: Duration = Duration::from_secs(15);
 
 /// Maximum number of event writes in flight.
 const EVENTS_AT_A_TIME: usize = 4;
+
+/// How long the last Events may take after the stop: a little longer than their task takes by itself.
+const EVENTS_END_WITHIN: Duration = Duration::from_secs(3);
 
 /// The parameters of leader election.
 #[derive(Clone, Debug)]
@@ -128,9 +131,16 @@ impl<C: Control> Leader<C> {
         let (elector, leadership) = Elector::new(self.client.clone(), lease, identity, timing)?;
         // Not `stop`: the elector renews the lease until the tasks of the leader have ended.
         let end_of_election = Stop::new();
-        let election = tokio::spawn(elector.run(end_of_election.clone()));
+        let mut election = tokio::spawn(elector.run(end_of_election.clone()));
         let mut gained = leadership.clone();
-        let leads = stop.run_until_cancelled(gained.gained()).await.is_some();
+        let leads = tokio::select! {
+            gained = stop.run_until_cancelled(gained.gained()) => gained.is_some(),
+            // A lease that was over when it was confirmed is none. Without an elector this process would never lead.
+            _ = &mut election => {
+                tracing::error!("the leader election ended");
+                return Ok(());
+            }
+        };
         if leads {
             let mut lost = leadership.clone();
             let leading = self.lead(leadership, runnable, stop.child_token());
@@ -178,10 +188,27 @@ impl<C: Control> Leader<C> {
         };
         let context = LeaderContext { inputs, workers, leadership, stop: stop.clone() };
         tasks.spawn(runnable(context));
-        tasks.spawn(events.run(stop.clone()));
-        control_loop::run(self.control, received, io, stop.clone()).await;
+        // A set of its own, so that the last Events are written before the other tasks are dropped.
+        let mut reporting = JoinSet::new();
+        reporting.spawn(events.run(stop.clone()));
+        tokio::select! {
+            () = control_loop::run(self.control, received, io, stop.clone()) => {}
+            // What it watched is known to no decision any more.
+            () = first_panic(&mut tasks) => tracing::error!("a task of the leader has failed"),
+        }
         // The loop also ends when every sender of inputs is gone.
         stop.cancel();
+        let _ = timeout(EVENTS_END_WITHIN, reporting.join_next()).await;
         tasks.shutdown().await;
     }
+}
+
+/// Waits for a task that panics. Some end by themselves, as those of a composition without workers.
+async fn first_panic(tasks: &mut JoinSet<()>) {
+    while let Some(ended) = tasks.join_next().await {
+        if ended.is_err_and(|error| error.is_panic()) {
+            return;
+        }
+    }
+    std::future::pending().await
 }

@@ -15,7 +15,7 @@ pub(super) mod credential_plugin;
 pub(super) mod exec_credential;
 pub(super) mod renewal;
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use config::AccessProvider;
 use k8s_openapi::{NamespaceResourceScope, apimachinery::pkg::apis::meta::v1::ObjectMeta};
@@ -29,7 +29,7 @@ use crate::{
     file_watch::FileState, kubeconfig_refused::KubeconfigRefused, kubeconfig_secret::Fingerprint,
 };
 
-/// How many commands run at once.
+/// How many commands of one provider run at once: a provider that hangs delays no other.
 const MAX_RUNNING: usize = 8;
 
 /// The ClusterProfiles of the manager's namespace, and the commands for them.
@@ -37,7 +37,13 @@ const MAX_RUNNING: usize = 8;
 pub struct ClusterProfiles {
     pub(super) store: Store<ClusterProfileObject>,
     pub(super) providers: Arc<[AccessProvider]>,
-    pub(super) running: Arc<Semaphore>,
+    /// By the name of the provider.
+    running: Arc<BTreeMap<String, Semaphore>>,
+}
+
+fn permits(providers: &[AccessProvider]) -> Arc<BTreeMap<String, Semaphore>> {
+    let permits = providers.iter().map(|one| (one.name.clone(), Semaphore::new(MAX_RUNNING)));
+    Arc::new(permits.collect())
 }
 
 impl ClusterProfiles {
@@ -50,7 +56,12 @@ impl ClusterProfiles {
             Watch::of("cluster-profiles", |text| serde_json::from_str(text), &source, metrics);
         let watch = watch.optional();
         let store = stores.start(watch);
-        Self { store, providers: providers.into(), running: Arc::new(Semaphore::new(MAX_RUNNING)) }
+        Self { store, providers: providers.into(), running: permits(providers) }
+    }
+
+    /// The permits of a configured provider.
+    pub(super) fn permits(&self, provider: &AccessProvider) -> Option<&Semaphore> {
+        self.running.get(&provider.name)
     }
 
     /// The access to the cluster of a profile, by the first configured provider that the profile names.
@@ -187,7 +198,7 @@ mod tests {
         ClusterProfiles {
             store: Store::default(),
             providers: providers.iter().map(provider).collect(),
-            running: Arc::new(Semaphore::new(1)),
+            running: Arc::default(),
         }
     }
 

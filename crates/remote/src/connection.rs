@@ -107,6 +107,11 @@ impl OpenConnection {
         self.uid.as_deref().zip(uid).is_none_or(|(known, found)| known == found)
     }
 
+    /// Whether the identity of its cluster is known.
+    pub(super) fn knows_cluster(&self) -> bool {
+        self.uid.is_some()
+    }
+
     /// Uses the credentials of the endpoint from the next request on.
     pub(super) fn use_credentials_of(&self, endpoint: &WorkerEndpoint) {
         self.replaceable.replace(endpoint.client.clone());

@@ -122,7 +122,7 @@ async fn of_profile(
     if access.fingerprint() != fingerprint {
         return Err(later(&place, "it has just changed"));
     }
-    let credential = credential_plugin::run(&access, &profiles.running).await?;
+    let credential = credential_plugin::run(&access, profiles.permits(access.provider)).await?;
     let kubeconfig = Kubeconfig::read(credential.kubeconfig(&access).as_bytes())
         .map_err(|refused| KubeconfigRefused::UnsafeProfile(Box::new(refused)))?;
     // A token may say its end although the provider does not.

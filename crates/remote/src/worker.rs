@@ -73,14 +73,28 @@ struct CredentialRenewal {
 /// When the credential of a loaded kubeconfig expires; `None` if it does not say so.
 type CredentialReport = Option<CredentialExpiry>;
 
+/// How often the server of the former kubeconfig is probed at least, while the next one cannot be loaded.
+const FORMER_CHECKED_EVERY: Duration = Duration::from_secs(30);
+
 /// What the task does next.
 enum WorkerGoal {
     /// Wait for another target.
     Idle,
-    /// Load this kubeconfig.
-    Load(KubeconfigLocation, Fingerprint),
+    /// Load this kubeconfig. Until that succeeds, the connection of the former endpoint is in use.
+    Load(KubeconfigLocation, Fingerprint, Option<Box<WorkerEndpoint>>),
     /// Probe the server periodically.
     Probe(WorkerEndpoint),
+}
+
+impl WorkerGoal {
+    /// The endpoint of the connection that may be open.
+    fn endpoint(self) -> Option<Box<WorkerEndpoint>> {
+        match self {
+            Self::Idle => None,
+            Self::Load(.., former) => former,
+            Self::Probe(endpoint) => Some(Box::new(endpoint)),
+        }
+    }
 }
 
 impl WorkerLoop {
@@ -117,7 +131,8 @@ impl WorkerLoop {
                     // Another configuration is tried at once, whatever the pause of the former one.
                     self.attempts.reset();
                     self.renewal = None;
-                    self.goal = WorkerGoal::Load(location, fingerprint);
+                    let former = std::mem::replace(&mut self.goal, WorkerGoal::Idle).endpoint();
+                    self.goal = WorkerGoal::Load(location, fingerprint, former);
                 }
             }
             // Without a sender the supervisor is gone.
@@ -146,9 +161,13 @@ impl WorkerLoop {
     async fn step(&mut self) -> Option<Duration> {
         match &self.goal {
             WorkerGoal::Idle => None,
-            WorkerGoal::Load(location, fingerprint) => {
-                let (location, fingerprint) = (location.clone(), *fingerprint);
-                self.load(&location, fingerprint).await
+            WorkerGoal::Load(location, fingerprint, former) => {
+                let (place, former) = ((location.clone(), *fingerprint), former.clone());
+                let pause = self.load(&place.0, place.1).await;
+                match former.filter(|_| self.is_loading() && self.connection.is_some()) {
+                    Some(former) => self.watch_former(&former, pause).await,
+                    None => pause,
+                }
             }
             WorkerGoal::Probe(endpoint) => {
                 let endpoint = endpoint.clone();
@@ -161,6 +180,25 @@ impl WorkerLoop {
                 }
             }
         }
+    }
+
+    fn is_loading(&self) -> bool {
+        matches!(self.goal, WorkerGoal::Load(..))
+    }
+
+    /// Ends a connection whose server is gone while its next kubeconfig cannot be loaded. Returns the pause before the next attempt.
+    async fn watch_former(
+        &mut self,
+        former: &WorkerEndpoint,
+        pause: Option<Duration>,
+    ) -> Option<Duration> {
+        if let Err(error) = self.check_endpoint(former).await {
+            let next = pause.unwrap_or(self.context.timing.probe_every);
+            let link = self.attempts.status(&error.to_string(), next, Timestamp::now());
+            self.lose(link).await;
+            return pause;
+        }
+        pause.map(|pause| pause.min(FORMER_CHECKED_EVERY))
     }
 
     async fn load(
@@ -313,8 +351,16 @@ impl WorkerLoop {
                 tracing::warn!(cluster = &*self.name, %error, "the identity was not compared");
                 Ok(None)
             }
+            // Lists of this connection are held back until the identity is confirmed, which another connection does without.
+            Ok(None) if is_open && self.knows_cluster() => {
+                Err(Unreachable::Failed("it does not tell its identity any more".to_owned()))
+            }
             claimed => claimed,
         }
+    }
+
+    fn knows_cluster(&self) -> bool {
+        self.connection.as_ref().is_some_and(OpenConnection::knows_cluster)
     }
 
     /// A watch ends only with its connection, or because it failed.

@@ -3,6 +3,8 @@
 //! A slow handshake or slow headers block only their own task. After the stop token is cancelled no connection is accepted;
 //! requests in flight are completed within the drain time. A connection that a handler upgrades belongs to the handler, which ends it at the stop.
 
+mod prompt_client;
+
 use std::{sync::Arc, time::Duration};
 
 use axum::{Extension, Router};
@@ -20,6 +22,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
+use self::prompt_client::PromptClient;
 use crate::{Stop, client_certificate::PeerCertificates};
 
 /// Limits of a server.
@@ -27,7 +30,7 @@ use crate::{Stop, client_certificate::PeerCertificates};
 pub struct ServerLimits {
     /// Maximum number of connections; further ones wait to be accepted.
     pub connections: usize,
-    /// Timeout of a TLS handshake, and of the headers of a request.
+    /// Timeout of a TLS handshake, of the first bytes after it, and of the headers of a request.
     pub handshake: Duration,
     /// Time for requests in flight after the stop.
     pub drain: Duration,
@@ -166,8 +169,8 @@ impl ServerConnection {
         // A client that disappeared does not answer the ping, and its permit becomes free.
         builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(30));
         let service = TowerToHyperService::new(self.service);
-        let connection =
-            builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
+        let stream = TokioIo::new(PromptClient::new(stream, self.handshake));
+        let connection = builder.serve_connection_with_upgrades(stream, service).into_owned();
         if let Err(error) = watcher.watch(connection).await {
             tracing::debug!(%error, "connection ended");
         }

@@ -75,12 +75,15 @@ pub(crate) enum PluginFailure {
 /// If there is none.
 pub(crate) async fn run(
     access: &ProfileAccess<'_>,
-    running: &Semaphore,
+    permits: Option<&Semaphore>,
 ) -> Result<PluginCredential, PluginFailure> {
     let name = access.provider.name.clone();
     let output = async {
         // A permit for each run: 500 workers may be registered at once. The semaphore is never closed.
-        let _permit = running.acquire().await.ok();
+        let _permit = match permits {
+            Some(permits) => permits.acquire().await.ok(),
+            None => None,
+        };
         output(access).await
     };
     let hung = |_| PluginFailure::Hung { name: name.clone() };
@@ -154,7 +157,7 @@ mod tests {
     async fn outcome(provider: &AccessProvider, cluster: &Value) -> Result<String, String> {
         let access = ProfileAccess { provider, cluster };
         let credential =
-            run(&access, &Semaphore::new(1)).await.map_err(|error| error.to_string())?;
+            run(&access, None).await.map_err(|error| error.to_string())?;
         Ok(credential.kubeconfig(&access))
     }
 

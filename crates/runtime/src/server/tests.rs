@@ -202,3 +202,19 @@ async fn connections_beyond_the_limit_wait() {
     stop.cancel();
     task.await.expect("stopped");
 }
+
+#[tokio::test]
+async fn a_client_that_sends_nothing_does_not_keep_its_place() {
+    let (listener, address) = listen().await;
+    let stop = Stop::new();
+    let handshake_within = Duration::from_millis(50);
+    let limits =
+        ServerLimits { connections: 1, handshake: handshake_within, ..ServerLimits::default() };
+    let task = tokio::spawn(Server::plain(hello()).with_limits(limits).run(listener, stop.clone()));
+    let silent = TcpStream::connect(address).await.expect("connected");
+    let mut second = handshake(TcpStream::connect(address).await.expect("queued")).await;
+    assert_eq!(body(&mut second).await, "hello");
+    drop((silent, second));
+    stop.cancel();
+    task.await.expect("stopped");
+}
