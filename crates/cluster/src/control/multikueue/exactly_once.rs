@@ -24,7 +24,7 @@ use super::{
 use crate::control::{
     context::Context,
     fleet::FleetRegistry,
-    lease_objects::{session_and_term, stamp_of},
+    lease_objects::{hub_lease, session_and_term, stamp_of},
     outbox::{Destination, Subject, Ticket},
     time::engine_time,
     timers::Reevaluation,
@@ -34,7 +34,8 @@ use crate::control::{
 impl MultiKueueDispatch {
     /// Records a change of the Leases of a worker.
     pub(crate) fn leases_changed(&mut self, name: &str, change: Change<Lease>, ctx: &mut Context) {
-        self.grants.observe(name, change, ctx);
+        let own = hub_lease(&self.config.namespace, &self.config.origin);
+        self.grants.observe(name, change, &own, ctx);
     }
 
     /// Takes the answer to a write of a worker's Lease.

@@ -12,7 +12,10 @@ use dispatch::{
 use engine::Time;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease;
-use runtime::{watch::Change, writer::WriteOutcome};
+use runtime::{
+    watch::{Change, Key},
+    writer::WriteOutcome,
+};
 
 use super::lease_state::LeaseState;
 use crate::control::{
@@ -79,29 +82,35 @@ impl Grants {
         self.workers.get(name).map(|worker| worker.state).unwrap_or_default()
     }
 
-    /// Records a change of the Leases of a worker.
-    pub(super) fn observe(&mut self, name: &str, change: Change<Lease>, ctx: &mut Context) {
+    /// Records a change of the Leases of a worker. `own` is the Lease of this manager there; those of other managers do not count.
+    pub(super) fn observe(
+        &mut self,
+        name: &str,
+        change: Change<Lease>,
+        own: &Key,
+        ctx: &mut Context,
+    ) {
         let worker = self.workers.entry(name.into()).or_default();
         if let Change::Unavailable { .. } = change {
             worker.listed = false;
         } else if change.is_list() {
-            // A list of a new connection does not name what is gone.
-            (worker.beat, worker.grant, worker.listed) = (None, None, true);
+            // A further list over the same connection names only what differs and what is gone.
+            worker.listed = true;
         }
         for_each_object(change, |key, object| {
-            let known = match &*key.name {
-                AGENT_LEASE => &mut worker.beat,
-                _ => &mut worker.grant,
-            };
-            upsert_single(known, object);
+            if &*key.name == AGENT_LEASE {
+                upsert_single(&mut worker.beat, object);
+            } else if key == *own {
+                upsert_single(&mut worker.grant, object);
+            }
         });
         ctx.agenda.at(ctx.now, Reevaluation::Grants);
     }
 
-    /// The connection to a worker has changed: its Leases are listed again.
+    /// A worker was connected or disconnected: its Leases are listed again. The first list of a connection does not name what is gone.
     pub(super) fn connection_changed(&mut self, name: &str) {
         if let Some(worker) = self.workers.get_mut(name) {
-            worker.listed = false;
+            (worker.beat, worker.grant, worker.listed) = (None, None, false);
         }
     }
 

@@ -217,7 +217,9 @@ impl MultiKueueDispatch {
         registry: &mut FleetRegistry,
         ctx: &mut Context,
     ) -> bool {
-        self.grants.connection_changed(name);
+        if self.workers.is_connected(name) != connection.active {
+            self.grants.connection_changed(name);
+        }
         self.workers.connection_changed(name, connection, registry, ctx)
     }
 

@@ -330,3 +330,60 @@ fn a_job_that_declines_exactly_once_runs_without_leases() {
         assert_eq!(copy["metadata"]["annotations"]["sluice.dev/lease"], Value::Null);
     }
 }
+
+/// A worker that is used under ExactlyOnce, with grants.
+fn granted() -> ManagerControl {
+    let mut control = manager("Confirmed", marked_workload());
+    let (clone, copy) = stamped_copies();
+    connect(&mut control, vec![clone], vec![copy]);
+    open(&mut control);
+    let step = control.decide(NOW);
+    condition_written(&mut control, &step, NOW);
+    control
+}
+
+/// The next beat arrives. Returns the resourceVersion that the grant for it names.
+fn next_grant(control: &mut ManagerControl) -> Value {
+    control.observe(leases(Change::Apply(shared(beat("70", "2")))), NOW);
+    let step = control.decide(NOW);
+    let purposes: Vec<_> = step.orders.iter().map(|order| order.ticket.purpose).collect();
+    assert!(!purposes.contains(&Purpose::FenceRecord), "{purposes:?}");
+    assert!(!purposes.contains(&Purpose::GrantCreate), "{purposes:?}");
+    let fields = body(&step, Purpose::Grant);
+    assert_eq!(fields["metadata"]["annotations"]["sluice.dev/echo"], "host_1/2");
+    fields["metadata"]["resourceVersion"].clone()
+}
+
+#[test]
+fn a_further_list_of_the_leases_on_one_connection_keeps_what_it_does_not_name() {
+    let mut control = granted();
+    control.observe(leases(Change::Reset { objects: vec![], removed: vec![] }), NOW);
+    assert_eq!(next_grant(&mut control), "62");
+}
+
+#[test]
+fn leases_of_an_earlier_connection_do_not_count() {
+    let mut control = granted();
+    control.observe(linked(false), NOW);
+    let (clone, copy) = stamped_copies();
+    connect(&mut control, vec![clone], vec![copy]);
+    let step = control.decide(NOW);
+    body(&step, Purpose::GrantCreate);
+}
+
+#[test]
+fn a_report_about_the_same_connection_keeps_the_leases() {
+    let mut control = granted();
+    control.observe(linked(true), NOW);
+    assert_eq!(next_grant(&mut control), "62");
+}
+
+#[test]
+fn the_hub_lease_of_another_manager_is_no_grant_of_this_one() {
+    let mut control = granted();
+    let annotations = json!({"sluice.dev/term": "99", "sluice.dev/session": "5"});
+    let spec = json!({"leaseDurationSeconds": 30});
+    let other = grants::lease("sluice-hub-other", "65", &annotations, &spec);
+    control.observe(leases(Change::Apply(shared(other))), NOW);
+    assert_eq!(next_grant(&mut control), "62");
+}
