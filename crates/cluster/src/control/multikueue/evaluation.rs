@@ -7,8 +7,8 @@ use ::jobs::{GenericJob, JobObject, elastic_copies::is_of_elastic_job};
 use dispatch::{
     ClusterRace, Dispatcher, HubIncarnation, Nominated, PlacementRequest, ROUND, WorkloadRequest,
     workload::{
-        self as dispatch_workload, DispatchCheckState, DispatchStep, LocalWorkload, RemoteCopy,
-        RetryReason, SlicePredecessor,
+        self as dispatch_workload, DispatchCheckState, DispatchStep, DispatchTimeouts,
+        LocalWorkload, RemoteCopy, RetryReason, SlicePredecessor,
     },
 };
 use engine::{Time, ids::ClusterId};
@@ -60,8 +60,6 @@ pub(super) struct DispatchEvaluation<'a> {
     pub(super) leases: LeasedDispatch<'a>,
     /// The incarnation, and the uid of the last Workload of the name whose deletion was observed.
     pub(super) hub: (&'a HubIncarnation, Option<&'a str>),
-    /// When this process began to observe anything.
-    pub(super) began: Timestamp,
     /// Clusters that may be nominated now, if they race.
     pub(super) racing: Option<Vec<ClusterId>>,
     pub(super) inputs: DispatchInputs<'a>,
@@ -114,14 +112,19 @@ impl<'a> DispatchEvaluation<'a> {
         hub.newer_copy_until = self.newer_copy_until(&hub, &copies);
         let highest = copies.iter().filter_map(RemoteCopy::newest_epoch).max().unwrap_or(0);
         self.state.highest_epoch = self.state.highest_epoch.max(highest);
-        let fleet = self.inputs.registry.fleet();
-        let lost_after = self.multikueue_config().and_then(|config| fleet.lost_after(config));
-        let settings = self.config.timeouts(lost_after);
-        let steps = dispatch_workload::decide(&hub, &copies, &settings, engine_time(self.ctx.now));
+        let timeouts = self.timeouts();
+        let steps = dispatch_workload::decide(&hub, &copies, &timeouts, engine_time(self.ctx.now));
         tracing::trace!(workload = %self.key, ?hub, ?copies, ?steps, "dispatch");
         let message = self.fence_message(&hub, check.as_deref());
         let effects = steps.into_iter().filter_map(|step| self.take_step(step));
         effects.chain(message).collect()
+    }
+
+    /// The timeouts under the policy of the Workload.
+    fn timeouts(&self) -> DispatchTimeouts {
+        let fleet = self.inputs.registry.fleet();
+        let lost_after = self.multikueue_config().and_then(|config| fleet.lost_after(config));
+        self.config.timeouts(lost_after)
     }
 
     /// The clusters that may be nominated now, if they race.
@@ -316,12 +319,15 @@ impl<'a> DispatchEvaluation<'a> {
         let concerned = workers
             .filter(|worker| chosen.contains(&worker.id) || worker.concerns(self.key, writes));
         let registry = &self.inputs.registry;
+        let (lost_after, now) = (self.timeouts().worker_lost_timeout, self.ctx.now);
+        let lost_since = |name: &str| self.workers.lost_since(name, lost_after, now);
         let mut copies: Vec<RemoteCopy> = concerned
             .map(|worker| {
                 let leases = self.leases.grants.state(worker.name());
+                let lost_since = lost_since(worker.name());
                 RemoteCopy {
                     cleanup_confirmed: registry.is_cleanup_confirmed(worker.name()),
-                    ..copy_view((worker, &leases), self.key, &copy_inputs)
+                    ..copy_view((worker, lost_since, &leases), self.key, &copy_inputs)
                 }
             })
             .collect();
@@ -330,7 +336,7 @@ impl<'a> DispatchEvaluation<'a> {
         // A worker that was down before this process began times out as well
         // (docs/reference/multikueue.md §2.8).
         let fleet = registry.fleet();
-        let since = |cluster| self.workers.loss_before(fleet.name(cluster)).unwrap_or(self.began);
+        let since = |cluster| lost_since(fleet.name(cluster)).unwrap_or(now);
         copies.extend(unknown.map(|cluster| RemoteCopy {
             lease: self.leases.grants.state(fleet.name(*cluster)).lease,
             ..unknown_cluster(*cluster, since(*cluster))

@@ -47,7 +47,7 @@ impl MultiKueueDispatch {
 
     /// Decides about the leases of workers. Returns whether those of any have changed.
     pub(crate) fn keep_leases(&mut self, registry: &mut FleetRegistry, ctx: &mut Context) -> bool {
-        let Self { config, workers, incarnation, grants, began, .. } = self;
+        let Self { config, workers, incarnation, grants, .. } = self;
         // Before the term is written this process does nothing on a worker.
         let Some(term) = incarnation.present().map(|present| present.term) else {
             return false;
@@ -58,11 +58,9 @@ impl MultiKueueDispatch {
             lost_after: config.timeouts(None).worker_lost_timeout,
             term,
         };
-        let began = began.unwrap_or(ctx.now);
-        let lost_since = |name: &str| match workers.by_name(name) {
-            Some(worker) => worker.lost_since(),
-            None => Some(workers.loss_before(name).unwrap_or(began)),
-        };
+        let now = ctx.now;
+        let lost_since =
+            |name: &str, lost_after: i64| workers.lost_since(name, lost_after, now);
         grants.evaluate((lost_since, registry), settings, ctx)
     }
 }

@@ -138,7 +138,7 @@ impl Grants {
     /// Decides about the leases of every worker that has them. Returns whether that of any has changed.
     pub(super) fn evaluate(
         &mut self,
-        (lost_since, registry): (impl Fn(&str) -> Option<Timestamp>, &mut FleetRegistry),
+        (lost_since, registry): (impl Fn(&str, i64) -> Option<Timestamp>, &mut FleetRegistry),
         settings: LeaseSettings<'_>,
         ctx: &mut Context,
     ) -> bool {
@@ -146,13 +146,14 @@ impl Grants {
         for name in registry.leased_clusters() {
             let id = registry.fleet_mut().cluster(&name);
             let policy = registry.fleet().lease_policy(id).unwrap_or(FORMER_POLICY);
+            let lost_after = policy.lost_after.unwrap_or(settings.lost_after);
             let inputs = LeaseInputs {
                 name: &name,
-                lost_since: lost_since(&name),
+                lost_since: lost_since(&name, lost_after),
                 record: registry.fence_record(&name).unwrap_or_default(),
                 confirmation: registry.fence_confirmation(&name),
                 policy,
-                lost_after: policy.lost_after.unwrap_or(settings.lost_after),
+                lost_after,
                 term: settings.term,
             };
             let worker = self.workers.entry(name.clone()).or_default();

@@ -78,7 +78,7 @@ use self::{
     set_siblings::SetSiblings,
     slice_heirs::SliceHeirs,
     state::DispatchState,
-    worker::{LISTED_WITHIN, Worker},
+    worker::Worker,
     worker_clusters::WorkerClusters,
 };
 use super::{
@@ -87,11 +87,11 @@ use super::{
     input::Connection,
     job_key::JobKey,
     jobs::{JobChange, Jobs},
-    outbox::{Ticket, after},
+    outbox::Ticket,
     quota_automation::WorkerPresence,
     scheduling::Scheduler,
     start_failure::PodStarts,
-    time::{moved, nanos},
+    time::nanos,
     timers::Reevaluation,
     workloads::{TrackedWorkload, Transition, WorkloadChange, WorkloadPhase, Workloads},
 };
@@ -171,8 +171,6 @@ pub(crate) struct MultiKueueDispatch {
     incarnation: IncarnationRecord,
     grants: Grants,
     departed: DepartedWorkloads,
-    /// When this process began to observe anything.
-    began: Option<Timestamp>,
     /// Unregistered workers that an Event was published about.
     announced: BTreeSet<Box<str>>,
 }
@@ -188,7 +186,6 @@ impl MultiKueueDispatch {
             workers: WorkerClusters::new(kinds, config.origin.clone()),
             config,
             states: KeyMap::new(),
-            began: None,
             announced: BTreeSet::new(),
         }
     }
@@ -206,7 +203,7 @@ impl MultiKueueDispatch {
 
     /// Records when this process began to observe anything.
     pub(crate) fn begin(&mut self, now: Timestamp) {
-        self.began.get_or_insert(now);
+        self.workers.begin(now);
     }
 
     /// Records the state of a connection. Returns whether anything about it changed.
@@ -303,14 +300,13 @@ impl MultiKueueDispatch {
 
     /// The clock jumped: what lasts goes on.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.began = self.began.map(|at| moved(at, by));
         self.workers.clock_jumped(by);
         self.grants.clock_jumped(by);
         self.states.for_each_mut(|_, state| state.clock_jumped(by));
     }
 
     /// A MultiKueueCluster was created, changed or deleted. `lost` says since when its condition shows that it is not reached: the
-    /// time of a loss survives a restart. A new process has a moment to connect in any case.
+    /// time of a loss survives a restart.
     pub(crate) fn registration_changed(
         &mut self,
         name: &str,
@@ -318,9 +314,7 @@ impl MultiKueueDispatch {
         ctx: &mut Context,
     ) {
         if let Some(since) = lost {
-            let began = after(self.began.unwrap_or(ctx.now), LISTED_WITHIN);
-            let earliest = began.checked_sub(self.config.lost_after).unwrap_or(Timestamp::MIN);
-            self.workers.lost_before(name, since.max(earliest).min(ctx.now));
+            self.workers.lost_before(name, since.min(ctx.now));
         }
         // A worker that is registered again and removed once more gets another Event.
         self.announced.remove(name);
@@ -466,7 +460,6 @@ impl MultiKueueDispatch {
         };
         let departed = self.departed.get(key).map(|uid| &**uid);
         let known = inputs.workloads.get(key).is_some();
-        let began = self.began.unwrap_or(ctx.now);
         let mut absent = DispatchState::unknown(ctx.now);
         // Nothing is remembered of a Workload that does not exist.
         let state = match known {
@@ -477,8 +470,7 @@ impl MultiKueueDispatch {
         let hub = (incarnation, departed);
         let racing = None;
         let leases = LeasedDispatch { grants, exactly_once: false };
-        DispatchEvaluation { key, config, state, workers, leases, hub, began, racing, inputs, ctx }
-            .run()
+        DispatchEvaluation { key, config, state, workers, leases, hub, racing, inputs, ctx }.run()
     }
 
     /// Takes the answer to a write of a copy.

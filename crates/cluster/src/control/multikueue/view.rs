@@ -97,9 +97,9 @@ pub(super) fn expected_spec(workload: &Workload) -> Option<WorkloadSpec> {
     Some(WorkloadSpec { pod_sets, ..workload.spec.clone() })
 }
 
-/// A cluster that was never connected since this process began.
-pub(super) fn unknown_cluster(cluster: ClusterId, began: Timestamp) -> RemoteCopy {
-    let connection = RemoteConnection::Disconnected { since: engine_time(began) };
+/// A cluster that was never connected since this process began, and was not reached since this time.
+pub(super) fn unknown_cluster(cluster: ClusterId, since: Timestamp) -> RemoteCopy {
+    let connection = RemoteConnection::Disconnected { since: engine_time(since) };
     RemoteCopy {
         cluster,
         connection,
@@ -171,9 +171,9 @@ pub(super) struct CopyInputs<'a> {
     pub(super) now: Timestamp,
 }
 
-/// What a worker has of a Workload.
+/// What a worker has of a Workload. It was not reached since `lost_since`.
 pub(super) fn copy_view(
-    (worker, leases): (&Worker, &LeaseState),
+    (worker, lost_since, leases): (&Worker, Option<Timestamp>, &LeaseState),
     key: &Key,
     inputs: &CopyInputs<'_>,
 ) -> RemoteCopy {
@@ -181,7 +181,7 @@ pub(super) fn copy_view(
     let sizes = CopySizes { worker, key, expected, heirs, gates, now };
     // A job that the worker hides may run there.
     let hidden = hub_jobs.iter().filter_map(|(key, _)| worker.hides_since(&key.kind)).min();
-    let connection = match worker.lost_since().or(hidden).map(engine_time) {
+    let connection = match lost_since.or(hidden).map(engine_time) {
         Some(since) if worker.connection().active => RemoteConnection::NotSynced { since },
         Some(since) => RemoteConnection::Disconnected { since },
         None => RemoteConnection::Connected,

@@ -103,6 +103,11 @@ impl Worker {
         self.lost
     }
 
+    /// Whether this process has reached it.
+    pub(super) fn was_reached(&self) -> bool {
+        self.was_reached
+    }
+
     /// Whether clones and jobs were listed since it was connected.
     pub(super) fn is_listed(&self) -> bool {
         self.clones.is_listed() && self.jobs.is_listed()

@@ -51,13 +51,20 @@ pub(super) struct WorkerClusters {
     own_cluster: Option<Box<str>>,
     /// Since when an earlier process has not reached a worker, by its MultiKueueCluster.
     losses: KeyMap<Box<str>, Timestamp>,
+    /// When this process began to observe anything.
+    began: Option<Timestamp>,
 }
 
 impl WorkerClusters {
     /// No workers yet; jobs of these kinds will be watched on them.
     pub(super) fn new(kinds: Kinds, origin: String) -> Self {
         let (workers, losses) = (BTreeMap::new(), KeyMap::new());
-        Self { workers, kinds, origin, own_cluster: None, losses }
+        Self { workers, kinds, origin, own_cluster: None, losses, began: None }
+    }
+
+    /// Records when this process began to observe anything.
+    pub(super) fn begin(&mut self, now: Timestamp) {
+        self.began.get_or_insert(now);
     }
 
     /// The uid of this manager's cluster is known. Returns whether it is news.
@@ -84,15 +91,29 @@ impl WorkerClusters {
         }
     }
 
-    /// Since when a worker was not reached that this process was never connected to.
-    pub(super) fn loss_before(&self, name: &str) -> Option<Timestamp> {
-        self.losses.get(name).copied()
+    /// Since when a worker has not been reached, where it is lost after this many nanoseconds; `None` if it is reached. A process
+    /// that has never reached it has a moment to connect, whatever the time is and however long an earlier process has not reached it.
+    pub(super) fn lost_since(
+        &self,
+        name: &str,
+        lost_after: i64,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
+        let began = self.began.unwrap_or(now);
+        let (since, was_reached) = match self.workers.get(name) {
+            Some(worker) => (worker.lost_since()?, worker.was_reached()),
+            None => (self.losses.get(name).copied().unwrap_or(began), false),
+        };
+        let tried_until = engine_time(after(began, LISTED_WITHIN)).0;
+        let earliest = timestamp(Time(tried_until.saturating_sub(lost_after)));
+        Some(if was_reached { since } else { since.max(earliest) })
     }
 
     /// The clock jumped.
     pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
         self.workers.values_mut().for_each(|worker| worker.clock_jumped(by));
         self.losses.for_each_mut(|_, since| *since = moved(*since, by));
+        self.began = self.began.map(|at| moved(at, by));
     }
 
     /// A worker by its number in the fleet.
@@ -272,7 +293,7 @@ impl WorkerClusters {
             }
             true if worker.overdue_lists(now).is_none() => WorkerPresence::Starting,
             _ => {
-                let since = engine_time(worker.lost_since().unwrap_or(now));
+                let since = engine_time(self.lost_since(name, lost_after, now).unwrap_or(now));
                 WorkerPresence::Away(timestamp(Time(since.0.saturating_add(lost_after))))
             }
         }

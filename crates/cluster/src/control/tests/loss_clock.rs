@@ -58,6 +58,45 @@ fn a_new_process_has_a_moment_to_reach_a_worker_that_was_lost_for_long() {
 }
 
 #[test]
+fn a_new_process_has_the_same_moment_under_a_policy_with_a_shorter_time() {
+    for (lost_for, lost_after, expected) in [
+        (5.hours(), "2m", 30),
+        (10.minutes(), "2m", 30),
+        (1.minute(), "2m", 60),
+        (5.hours(), "10s", 30),
+        (0.seconds(), "10s", 30),
+    ] {
+        for tries in [false, true] {
+            let mut control = restarted(begin() - lost_for);
+            use_policy(&mut control, lost_after);
+            if tries {
+                control.observe(linked(false), begin());
+            }
+            let before = begin() + (expected - 1).seconds();
+            assert!(!is_lost(&mut control, before), "{lost_for} {lost_after} {tries}");
+            let then = begin() + expected.seconds();
+            assert!(is_lost(&mut control, then), "{lost_for} {lost_after} {tries}");
+        }
+    }
+}
+
+/// The only worker has a policy with this `lostAfter`.
+fn use_policy(control: &mut ManagerControl, lost_after: &str) {
+    let policy = json!({
+        "metadata": {"name": "quick", "resourceVersion": "8"},
+        "spec": {"disconnection": {"lostAfter": lost_after}},
+    });
+    control.observe(ManagerInput::DispatchPolicy(Change::Apply(shared(policy))), begin());
+    let config = json!({
+        "metadata": {
+            "name": "all", "resourceVersion": "9", "annotations": {"sluice.dev/policy": "quick"},
+        },
+        "spec": {"clusters": ["east"]},
+    });
+    control.observe(ManagerInput::MultiKueueConfig(Change::Apply(shared(config))), begin());
+}
+
+#[test]
 fn a_loss_that_has_ended_is_not_counted_again() {
     let mut control = restarted(begin() - 10.minutes());
     let (clone, copy) = copies();
