@@ -56,13 +56,15 @@ pub struct LeaseStamp {
     pub term: u64,
 }
 
-/// The manager's record about a worker in its own cluster: which leader writes there, in which session.
+/// The manager's record about a worker in its own cluster: which leader writes there, in which session, and for how long it grants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct FenceRecord {
     /// Term of the leader.
     pub term: u64,
     /// The session; grows each time that the worker is fenced.
     pub session: u64,
+    /// The longest `leaseDuration` of a grant that may last, in nanoseconds; 0 if it is unknown.
+    pub longest: i64,
 }
 
 /// What proves that the work of a lost worker has stopped (`fencing` of a DispatchPolicy).

@@ -7,7 +7,7 @@
 //! | | annotations `sluice.dev/{term, session}` | term of the leader, session of the worker |
 //! | | annotation `sluice.dev/echo` | the beat that the manager has seen, as `boot/number` |
 //! | clone, job | annotation `sluice.dev/lease` | `session/term` of the copy |
-//! | MultiKueueCluster | annotation `sluice.dev/fence-record` | `session/term` of the worker |
+//! | MultiKueueCluster | annotation `sluice.dev/fence-record` | `session/term/seconds` of the worker: `seconds` is the longest duration of its grants |
 //!
 //! Both Leases are in the namespace of the agent and have the label `sluice.dev/grants: "true"`
 //! (docs/reference/dispatch.md §7).
@@ -19,7 +19,7 @@ use crds::names::{
     annotations::{BEAT, ECHO, LEASE_STAMP, SESSION, TERM},
     labels::GRANTS,
 };
-use dispatch::{AgentBeat, HubGrant, LeaseStamp};
+use dispatch::{AgentBeat, FenceRecord, HubGrant, LeaseStamp};
 use k8s_openapi::{api::coordination::v1::Lease, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use runtime::{watch::Key, write::Write};
 use serde_json::{Value, json};
@@ -124,8 +124,21 @@ pub(crate) fn session_and_term(session: u64, term: u64) -> String {
     format!("{session}/{term}")
 }
 
+/// The record about a worker as an annotation. Durations are numbers of whole seconds.
+pub(crate) fn record_text(record: FenceRecord) -> String {
+    format!("{}/{}", session_and_term(record.session, record.term), record.longest / SECOND)
+}
+
+/// The record of an annotation. One of an earlier version has no duration.
+pub(crate) fn record_of(text: &str) -> Option<FenceRecord> {
+    let (session, rest) = text.split_once('/')?;
+    let (term, seconds) = rest.split_once('/').unwrap_or((rest, "0"));
+    let longest = seconds.parse::<i64>().ok()?.saturating_mul(SECOND);
+    Some(FenceRecord { session: session.parse().ok()?, term: term.parse().ok()?, longest })
+}
+
 /// Session and term of an annotation.
-pub(crate) fn pair(text: &str) -> Option<(u64, u64)> {
+fn pair(text: &str) -> Option<(u64, u64)> {
     let (session, term) = text.split_once('/')?;
     Some((session.parse().ok()?, term.parse().ok()?))
 }
@@ -146,6 +159,11 @@ mod tests {
         assert_eq!(grant_of(&lease(grant_fields(&grant))), Some(grant));
         assert_eq!(grant_of(&Lease::default()), None);
         assert_eq!(pair("2/3"), Some((2, 3)));
+        let record = FenceRecord { session: 2, term: 3, longest: 60 * SECOND };
+        assert_eq!(record_text(record), "2/3/60");
+        assert_eq!(record_of("2/3/60"), Some(record));
+        assert_eq!(record_of("2/3"), Some(FenceRecord { longest: 0, ..record }), "earlier");
+        assert_eq!((record_of("2"), record_of("2/3/long")), (None, None));
         assert_eq!(pair("2"), None);
     }
 }

@@ -12,7 +12,8 @@
 //! The record in the manager's own cluster is written before the worker depends on it: a leader claims it before it writes
 //! to the worker, so that it knows the session; the session ends there before work starts elsewhere, so that no later
 //! leader grants it again. A leader that begins counts from its beginning, because its predecessor may have echoed until
-//! then. Source: docs/reference/dispatch.md §7-8.
+//! then. A `leaseDuration` is recorded before a grant has it, and until no such grant lasts: a fence counts the longest one,
+//! although the policy may have become shorter since. Source: docs/reference/dispatch.md §7-8.
 
 use engine::Time;
 
@@ -23,8 +24,10 @@ use super::{AgentBeat, FenceRecord, Fencing, GrantTiming, HubGrant};
 pub struct GrantIssuer {
     term: u64,
     last_attempt: Time,
-    /// The longest `leaseDuration` of any attempt.
+    /// The longest `leaseDuration` of a grant that may last.
     longest: i64,
+    /// The last attempt with it, of this leader or, at its beginning, of a former one.
+    longest_at: Time,
     /// The grant whose write is not answered.
     attempted: Option<HubGrant>,
     /// The session without further echoes, after the worker was lost.
@@ -72,7 +75,8 @@ impl GrantIssuer {
     #[must_use]
     pub fn new(term: u64, now: Time) -> Self {
         let (attempted, closed, confirmed) = (None, None, false);
-        Self { term, last_attempt: now, longest: 0, attempted, closed, confirmed }
+        let (last_attempt, longest, longest_at) = (now, 0, now);
+        Self { term, last_attempt, longest, longest_at, attempted, closed, confirmed }
     }
 
     /// The write of the hub Lease was answered. After a refusal the same grant is written again.
@@ -97,7 +101,7 @@ impl GrantIssuer {
     /// copy is absent.
     #[must_use]
     pub fn writes(&self, worker: &WorkerLeases<'_>) -> bool {
-        let FenceRecord { term, session } = worker.record;
+        let FenceRecord { term, session, .. } = worker.record;
         let own = |grant: &HubGrant| grant.term == self.term && grant.session == session;
         worker.reached && term == self.term && worker.grant.is_some_and(own)
     }
@@ -105,14 +109,16 @@ impl GrantIssuer {
     /// Whether nothing that was sent to the worker runs there or can start. It holds until the worker is reached.
     #[must_use]
     pub fn is_fenced(&self, worker: &WorkerLeases<'_>, now: Time) -> bool {
-        let FenceRecord { term, session } = worker.record;
+        let FenceRecord { term, session, .. } = worker.record;
         let ended = term == self.term && self.closed.is_some_and(|closed| session > closed);
         ended && !worker.reached && self.may_end(worker, now)
     }
 
     /// The clock that times come from was set by so many nanoseconds: attempts count as if it had run steadily.
     pub fn clock_jumped(&mut self, by: i64) {
-        self.last_attempt = Time(self.last_attempt.0.saturating_add(by));
+        for at in [&mut self.last_attempt, &mut self.longest_at] {
+            *at = Time(at.0.saturating_add(by));
+        }
     }
 
     /// The next step.
@@ -120,6 +126,7 @@ impl GrantIssuer {
         if worker.record.term > self.term {
             return None;
         }
+        self.longest = self.longest.max(worker.record.longest);
         if worker.reached {
             (self.closed, self.confirmed) = (None, false);
             return self.serve(worker, now);
@@ -141,7 +148,8 @@ impl GrantIssuer {
         // The record of a MultiKueueCluster that was deleted or restored is older than what the worker knows.
         let known = worker.grant.map_or(0, |grant| grant.session);
         let session = worker.record.session.max(known);
-        let record = FenceRecord { term: self.term, session };
+        let longest = self.longest_duration(worker, now);
+        let record = FenceRecord { term: self.term, session, longest };
         if worker.record != record {
             return Some(IssuerStep::Claim(record));
         }
@@ -159,9 +167,21 @@ impl GrantIssuer {
             return None;
         }
         self.last_attempt = self.last_attempt.max(now);
-        self.longest = self.longest.max(grant.duration);
+        if grant.duration >= self.longest {
+            (self.longest, self.longest_at) = (grant.duration, self.last_attempt);
+        }
         self.attempted = Some(grant.clone());
         Some(IssuerStep::Issue(grant))
+    }
+
+    /// What the record says before the next grant. A longer duration of earlier grants is dropped when none of these lasts.
+    fn longest_duration(&mut self, worker: &WorkerLeases<'_>, now: Time) -> i64 {
+        let over = GrantTiming { duration: self.longest }.fenced_after();
+        if now.0 >= self.longest_at.0.saturating_add(over) {
+            self.longest = 0;
+        }
+        let granted = worker.grant.map_or(0, |grant| grant.duration);
+        self.longest.max(granted).max(worker.timing.duration)
     }
 
     /// A worker that is not reached.
@@ -173,8 +193,8 @@ impl GrantIssuer {
         if !self.may_end(worker, now) {
             return Some(IssuerStep::WaitUntil(self.fenced_at(worker)));
         }
-        let next = session.saturating_add(1);
-        Some(IssuerStep::EndSession(FenceRecord { term: self.term, session: next }))
+        let (next, longest) = (session.saturating_add(1), self.longest);
+        Some(IssuerStep::EndSession(FenceRecord { term: self.term, session: next, longest }))
     }
 
     fn may_end(&self, worker: &WorkerLeases<'_>, now: Time) -> bool {
@@ -184,7 +204,7 @@ impl GrantIssuer {
     /// When no grant of an earlier attempt lasts, and what ran under it has stopped.
     #[must_use]
     pub fn fenced_at(&self, worker: &WorkerLeases<'_>) -> Time {
-        let duration = self.longest.max(worker.timing.duration);
+        let duration = self.longest.max(worker.record.longest).max(worker.timing.duration);
         Time(self.last_attempt.0.saturating_add(GrantTiming { duration }.fenced_after()))
     }
 }

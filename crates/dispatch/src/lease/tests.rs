@@ -20,6 +20,11 @@ fn grant(term: u64, session: u64, echo: Option<AgentBeat>) -> HubGrant {
     HubGrant { term, session, duration: TIMING.duration, echo }
 }
 
+/// A record that a leader with grants of [`TIMING`] has written.
+fn record(term: u64, session: u64) -> FenceRecord {
+    FenceRecord { term, session, longest: TIMING.duration }
+}
+
 fn copy(session: u64, term: u64, admitted: bool) -> LeasedCopy {
     LeasedCopy { stamp: LeaseStamp { session, term }, admitted, observed_at: 0 }
 }
@@ -125,7 +130,7 @@ fn without_a_hub_lease_or_after_a_jump_of_the_clock_nothing_runs() {
 /// A worker that is reached, with the record of term 2 and session 3.
 fn worker<'a>(beat: Option<&'a AgentBeat>, grant: Option<&'a HubGrant>) -> WorkerLeases<'a> {
     WorkerLeases {
-        record: FenceRecord { term: 2, session: 3 },
+        record: record(2, 3),
         reached: true,
         lost: false,
         confirmed: false,
@@ -138,7 +143,7 @@ fn worker<'a>(beat: Option<&'a AgentBeat>, grant: Option<&'a HubGrant>) -> Worke
 
 /// The worker after `lostAfter` without a connection.
 fn lost(term: u64, session: u64) -> WorkerLeases<'static> {
-    let record = FenceRecord { term, session };
+    let record = record(term, session);
     WorkerLeases { record, reached: false, lost: true, ..worker(None, None) }
 }
 
@@ -146,9 +151,9 @@ fn lost(term: u64, session: u64) -> WorkerLeases<'static> {
 fn a_leader_claims_the_record_before_it_writes_to_the_worker() {
     let mut issuer = GrantIssuer::new(2, at(0));
     let beat = beat("a", 1);
-    let former = FenceRecord { term: 1, session: 3 };
+    let former = record(1, 3);
     let unclaimed = WorkerLeases { record: former, ..worker(Some(&beat), None) };
-    let claim = IssuerStep::Claim(FenceRecord { term: 2, session: 3 });
+    let claim = IssuerStep::Claim(record(2, 3));
     assert_eq!(issuer.decide(&unclaimed, at(1)), Some(claim));
     assert!(!issuer.writes(&unclaimed) && !issuer.is_open(&unclaimed));
     let first = grant(2, 3, Some(beat.clone()));
@@ -166,7 +171,7 @@ fn a_replaced_leader_writes_nothing() {
     let mut issuer = GrantIssuer::new(2, at(0));
     let newer = grant(3, 3, None);
     assert_eq!(issuer.decide(&worker(None, Some(&newer)), at(1)), None);
-    let record = FenceRecord { term: 3, session: 3 };
+    let record = record(3, 3);
     let taken = WorkerLeases { record, ..worker(None, None) };
     assert_eq!(issuer.decide(&taken, at(1)), None);
     assert_eq!(issuer.decide(&WorkerLeases { reached: false, lost: true, ..taken }, at(99)), None);
@@ -180,7 +185,7 @@ fn a_session_ends_when_the_last_attempt_is_old_enough_answered_or_not() {
     let wait = Some(IssuerStep::WaitUntil(fenced_at));
     assert_eq!(issuer.decide(&lost(2, 3), at(110)), wait);
     assert_eq!(issuer.decide(&lost(2, 3), Time(fenced_at.0 - 1)), wait);
-    let end = IssuerStep::EndSession(FenceRecord { term: 2, session: 4 });
+    let end = IssuerStep::EndSession(record(2, 4));
     assert_eq!(issuer.decide(&lost(2, 3), fenced_at), Some(end));
     assert!(!issuer.is_fenced(&lost(2, 3), fenced_at), "before it is recorded");
     assert!(issuer.is_fenced(&lost(2, 4), fenced_at));
@@ -206,7 +211,7 @@ fn a_new_leader_counts_from_its_beginning_and_ends_a_session_of_its_own() {
     let fenced_at = Time(at(100).0 + TIMING.fenced_after());
     assert_eq!(issuer.decide(&lost(1, 3), at(101)), Some(IssuerStep::WaitUntil(fenced_at)));
     assert!(!issuer.is_fenced(&lost(1, 4), fenced_at), "the former leader may have used it");
-    let end = IssuerStep::EndSession(FenceRecord { term: 2, session: 5 });
+    let end = IssuerStep::EndSession(record(2, 5));
     assert_eq!(issuer.decide(&lost(1, 4), fenced_at), Some(end));
     assert!(issuer.is_fenced(&lost(2, 5), fenced_at));
 }
@@ -218,8 +223,54 @@ fn confirmed_fencing_needs_a_person_and_no_time() {
     assert_eq!(issuer.decide(&silent, at(9999)), None);
     let confirmed = WorkerLeases { confirmed: true, ..silent };
     assert!(matches!(issuer.decide(&confirmed, at(1)), Some(IssuerStep::EndSession(_))));
-    let recorded = WorkerLeases { record: FenceRecord { term: 2, session: 4 }, ..silent };
+    let recorded = WorkerLeases { record: record(2, 4), ..silent };
     assert!(issuer.is_fenced(&recorded, at(1)));
+}
+
+#[test]
+fn a_duration_is_recorded_before_a_grant_has_it() {
+    let mut issuer = GrantIssuer::new(2, at(0));
+    let longer = GrantTiming { duration: 300 * SECOND };
+    let (claimed, first) = (worker(None, None), grant(2, 3, None));
+    assert_eq!(issuer.decide(&claimed, at(1)), Some(IssuerStep::Issue(first.clone())));
+    issuer.answered();
+    let changed = WorkerLeases { timing: longer, ..worker(None, Some(&first)) };
+    let recorded = FenceRecord { longest: longer.duration, ..record(2, 3) };
+    assert_eq!(issuer.decide(&changed, at(2)), Some(IssuerStep::Claim(recorded)));
+    assert_eq!(issuer.decide(&changed, at(2)), Some(IssuerStep::Claim(recorded)), "not yet");
+    let changed = WorkerLeases { record: recorded, ..changed };
+    let longer = HubGrant { duration: longer.duration, ..first };
+    assert_eq!(issuer.decide(&changed, at(3)), Some(IssuerStep::Issue(longer)));
+}
+
+#[test]
+fn a_fence_counts_the_longest_grant_of_a_policy_that_became_shorter() {
+    let former = GrantTiming { duration: 300 * SECOND };
+    let recorded = FenceRecord { longest: former.duration, ..record(1, 3) };
+    let mut issuer = GrantIssuer::new(2, at(100));
+    let silent = WorkerLeases { record: recorded, ..lost(1, 3) };
+    let fenced_at = Time(at(100).0 + former.fenced_after());
+    assert_eq!(issuer.decide(&silent, at(150)), Some(IssuerStep::WaitUntil(fenced_at)));
+    let end = FenceRecord { term: 2, session: 4, longest: former.duration };
+    assert_eq!(issuer.decide(&silent, fenced_at), Some(IssuerStep::EndSession(end)));
+}
+
+#[test]
+fn a_longer_duration_leaves_the_record_when_no_grant_of_it_lasts() {
+    let former = GrantTiming { duration: 300 * SECOND };
+    let recorded = FenceRecord { longest: former.duration, ..record(2, 3) };
+    let mut issuer = GrantIssuer::new(2, at(100));
+    let reached = WorkerLeases { record: recorded, ..worker(None, None) };
+    let short = grant(2, 3, None);
+    assert_eq!(issuer.decide(&reached, at(101)), Some(IssuerStep::Issue(short.clone())));
+    issuer.answered();
+    let reached = WorkerLeases { grant: Some(&short), ..reached };
+    let over = Time(at(100).0 + former.fenced_after());
+    assert_eq!(issuer.decide(&reached, Time(over.0 - 1)), None);
+    assert_eq!(issuer.decide(&reached, over), Some(IssuerStep::Claim(record(2, 3))));
+    let away = WorkerLeases { record: record(2, 3), ..lost(2, 3) };
+    let fenced_at = Time(at(101).0 + TIMING.fenced_after());
+    assert_eq!(issuer.decide(&away, at(102)), Some(IssuerStep::WaitUntil(fenced_at)));
 }
 
 #[test]

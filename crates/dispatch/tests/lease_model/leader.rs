@@ -1,7 +1,7 @@
 //! The manager's half: `dispatch::workload::decide` and `GrantIssuer`, with their steps as messages.
 
 use dispatch::{
-    CopyHistory, FenceRecord, Fencing, GrantIssuer, IssuerStep, LeaseStamp, WorkerLeases,
+    CopyHistory, FenceRecord, Fencing, GrantIssuer, GrantTiming, IssuerStep, LeaseStamp, WorkerLeases,
     workload::{
         DispatchCheckState, DispatchStep, DispatchTimeouts, LocalWorkload, RemoteConnection,
         RemoteCopy, RemoteJob, RemoteLease, RemoteWorkload, StampState, decide,
@@ -10,7 +10,7 @@ use dispatch::{
 use engine::{Time, ids::ClusterId};
 
 use crate::world::{
-    HubWorkload, Leader, LinkView, Message, TIMING, Versioned, Weakened, WorkerApi, WorkerCopy,
+    HubWorkload, Leader, LinkView, Message, Versioned, Weakened, WorkerApi, WorkerCopy,
     World, worker_a, worker_b,
 };
 
@@ -45,7 +45,7 @@ impl Leader {
     }
 
     /// The leases of worker `a` as this process knows them. A weakened message carries what everything carries.
-    fn leases(&self, fencing: Fencing) -> WorkerLeases<'_> {
+    fn leases(&self, fencing: Fencing, timing: GrantTiming) -> WorkerLeases<'_> {
         let reached = self.link == LinkView::Connected;
         WorkerLeases {
             record: self.record.object,
@@ -53,7 +53,7 @@ impl Leader {
             lost: !reached,
             confirmed: false,
             fencing,
-            timing: TIMING,
+            timing,
             beat: self.seen.beat.as_ref(),
             grant: self.seen.grant.as_ref().map(|(_, grant)| grant),
         }
@@ -90,7 +90,7 @@ impl World {
     fn decide_leases(&mut self, now: Time) {
         let mut issuer = self.leader.issuer.clone();
         let record_version = self.leader.record.version;
-        let step = issuer.decide(&self.leader.leases(self.setting.fencing), now);
+        let step = issuer.decide(&self.leases(), now);
         self.leader.issuer = issuer;
         let term = self.leader.term;
         match step {
@@ -130,7 +130,7 @@ impl World {
 
     fn copy_views(&self, now: Time) -> Vec<RemoteCopy> {
         let leader = &self.leader;
-        let leases = leader.leases(self.setting.fencing);
+        let leases = self.leases();
         let term = leader.term;
         let sent =
             |message: &Message| matches!(message, Message::Create { term: of, .. } if *of == term);
@@ -265,8 +265,15 @@ impl World {
 
     /// Whether the leader may place the Workload on worker `a`.
     pub(crate) fn may_nominate_a(&self) -> bool {
-        let leases = self.leader.leases(self.setting.fencing);
-        self.leader.issuer.is_open(&leases)
+        self.leader.issuer.is_open(&self.leases())
+    }
+
+    fn leases(&self) -> WorkerLeases<'_> {
+        let mut leases = self.leader.leases(self.setting.fencing, self.timing);
+        if self.setting.weakened == Weakened::Longest {
+            leases.record.longest = self.timing.duration;
+        }
+        leases
     }
 
     fn own_stamp(&self) -> LeaseStamp {

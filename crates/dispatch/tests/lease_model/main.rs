@@ -24,8 +24,15 @@ use world::{FaultBudget, Message, Setting, Weakened, World, worker_b};
 const STATES: usize = 10_000;
 const STATES_TO_VIOLATION: usize = 150_000;
 
-const NO_FAULTS: FaultBudget =
-    FaultBudget { ticks: 0, cuts: 0, takeovers: 0, agent_restarts: 0, evictions: 0, losses: 0 };
+const NO_FAULTS: FaultBudget = FaultBudget {
+    ticks: 0,
+    cuts: 0,
+    takeovers: 0,
+    agent_restarts: 0,
+    evictions: 0,
+    losses: 0,
+    shortenings: 0,
+};
 
 /// Where an exploration begins.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +41,8 @@ enum Begin {
     Created,
     /// The copy on worker `a` runs.
     Running,
+    /// The copy on worker `a` runs. The policy gets the shorter duration, the worker is cut off, and another leader begins.
+    Shortened,
     /// Worker `a` was fenced before the create arrived, and the Workload runs on worker `b`.
     Moved,
     /// After that another leader begins and reaches worker `a`. The Workload that it has watched is nominated there.
@@ -47,6 +56,10 @@ impl Begin {
         match self {
             Self::Created => world.played_until(creates),
             Self::Running => world.played_until(World::runs_on_a),
+            Self::Shortened => {
+                let faults = [WorldStep::Shorten, WorldStep::Cut, WorldStep::Takeover];
+                world.played_until(World::runs_on_a).played(faults.into_iter())
+            }
             Self::Moved | Self::Succeeded => {
                 let ticks = std::iter::repeat_n(WorldStep::Tick, 4);
                 let moves = [WorldStep::LeaderDecides, WorldStep::Nominate(worker_b())];
@@ -122,9 +135,29 @@ fn a_new_leader_starts_nothing_beside_what_the_former_one_has_sent() {
 }
 
 #[test]
+fn a_new_leader_counts_the_grants_of_a_policy_that_became_shorter() {
+    let budget = FaultBudget { ticks: 8, cuts: 1, takeovers: 1, shortenings: 1, ..NO_FAULTS };
+    check(Fencing::Timed, Begin::Running, budget);
+    check(Fencing::Timed, Begin::Shortened, FaultBudget { agent_restarts: 1, ..budget });
+}
+
+#[test]
+fn without_the_longest_duration_a_new_leader_fences_too_early() {
+    let budget = FaultBudget { ticks: 6, cuts: 1, takeovers: 1, shortenings: 1, ..NO_FAULTS };
+    assert!(violation(Weakened::Longest, Begin::Shortened, budget).starts_with("two copies run"));
+}
+
+#[test]
 fn confirmed_fencing_waits_for_the_worker() {
-    let budget =
-        FaultBudget { ticks: 2, cuts: 2, takeovers: 1, evictions: 1, agent_restarts: 1, losses: 1 };
+    let budget = FaultBudget {
+        ticks: 2,
+        cuts: 2,
+        takeovers: 1,
+        evictions: 1,
+        agent_restarts: 1,
+        losses: 1,
+        shortenings: 0,
+    };
     check(Fencing::Confirmed, Begin::Created, budget);
     check(Fencing::Confirmed, Begin::Running, budget);
 }

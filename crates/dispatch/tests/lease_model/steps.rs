@@ -32,12 +32,13 @@ pub(crate) enum WorldStep {
     Takeover,
     AgentRestarts,
     Evict,
+    Shorten,
 }
 
 impl WorldStep {
     /// Whether the leader may decide something else after it, although it sees nothing else.
     fn concerns_leader(&self) -> bool {
-        matches!(self, Self::Tick | Self::Cut | Self::Takeover | Self::Deliver(_) | Self::Lose(_))
+        matches!(self, Self::Tick | Self::Cut | Self::Takeover | Self::Deliver(_) | Self::Lose(_) | Self::Shorten)
     }
 }
 
@@ -59,6 +60,7 @@ impl Model for World {
             (budget.takeovers > 0, WorldStep::Takeover),
             (budget.agent_restarts > 0, WorldStep::AgentRestarts),
             (budget.evictions > 0 && self.may_evict(), WorldStep::Evict),
+            (budget.shortenings > 0, WorldStep::Shorten),
         ];
         steps.extend(faults.into_iter().filter(|(may, _)| *may).map(|(_, step)| step));
         steps
@@ -183,6 +185,10 @@ impl World {
             WorldStep::AgentRestarts => {
                 budget.agent_restarts -= 1;
                 self.restart_agent();
+            }
+            WorldStep::Shorten => {
+                budget.shortenings -= 1;
+                self.shorten();
             }
             WorldStep::Evict => {
                 budget.evictions -= 1;

@@ -14,7 +14,10 @@ use crate::{explorer::Model, steps::WorldStep};
 const TICK: i64 = 15_000_000_000;
 
 /// `leaseDuration`: a grant lasts two ticks.
-pub(crate) const TIMING: GrantTiming = GrantTiming { duration: 3 * TICK };
+const TIMING: GrantTiming = GrantTiming { duration: 3 * TICK };
+
+/// `leaseDuration` of a policy that becomes shorter: a grant lasted four ticks.
+pub(crate) const LONG_TIMING: GrantTiming = GrantTiming { duration: 6 * TICK };
 
 /// Origin of the hub.
 pub(crate) const ORIGIN: &str = "hub";
@@ -38,6 +41,8 @@ pub(crate) enum Weakened {
     Session,
     /// Every object on the worker carries the same term.
     Term,
+    /// The record has no durations.
+    Longest,
 }
 
 /// What a model runs with.
@@ -61,6 +66,8 @@ pub(crate) struct FaultBudget {
     pub(crate) agent_restarts: u8,
     pub(crate) evictions: u8,
     pub(crate) losses: u8,
+    /// Changes of the policy to a shorter `leaseDuration`.
+    pub(crate) shortenings: u8,
 }
 
 /// The Workload on the hub.
@@ -179,6 +186,8 @@ pub(crate) struct World {
     pub(crate) setting: Setting,
     pub(crate) budget: FaultBudget,
     pub(crate) ticks: i64,
+    /// `leaseDuration` of the policy.
+    pub(crate) timing: GrantTiming,
     pub(crate) is_cut: bool,
     pub(crate) workload: Versioned<HubWorkload>,
     pub(crate) record: Versioned<FenceRecord>,
@@ -213,6 +222,7 @@ impl World {
             setting,
             budget,
             ticks: 0,
+            timing: if budget.shortenings > 0 { LONG_TIMING } else { TIMING },
             is_cut: false,
             workload,
             record,
@@ -287,12 +297,17 @@ impl World {
         }
     }
 
+    /// The policy gets the shorter `leaseDuration`.
+    pub(crate) fn shorten(&mut self) {
+        self.timing = TIMING;
+    }
+
     /// The stamp as objects carry it.
     pub(crate) fn on_wire(&self, mut stamp: LeaseStamp) -> LeaseStamp {
         match self.setting.weakened {
             Weakened::Session => stamp.session = 0,
             Weakened::Term => stamp.term = 0,
-            Weakened::Nothing | Weakened::Echo => {}
+            Weakened::Nothing | Weakened::Echo | Weakened::Longest => {}
         }
         stamp
     }

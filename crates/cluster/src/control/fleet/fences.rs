@@ -15,7 +15,7 @@ use serde_json::json;
 use super::{FleetRegistry, conditions};
 use crate::control::{
     context::Context,
-    lease_objects::{pair, session_and_term},
+    lease_objects::{record_of, record_text},
     outbox::{Purpose, Subject},
 };
 
@@ -33,8 +33,7 @@ impl FleetRegistry {
 
     /// The record about a worker.
     pub(crate) fn fence_record(&self, name: &str) -> Option<FenceRecord> {
-        let (session, term) = pair(annotation(&self.registered(name)?.metadata, FENCE_RECORD)?)?;
-        Some(FenceRecord { term, session })
+        record_of(annotation(&self.registered(name)?.metadata, FENCE_RECORD)?)
     }
 
     /// The session of which a person has confirmed that nothing runs.
@@ -51,9 +50,8 @@ impl FleetRegistry {
         let Some(intent) = conditions::intent(name, tracked, subject, ctx) else {
             return;
         };
-        let text = session_and_term(record.session, record.term);
         let fields = json!({ "metadata": {
-            "annotations": { FENCE_RECORD: text, FENCE: null },
+            "annotations": { FENCE_RECORD: record_text(record), FENCE: null },
             "resourceVersion": tracked.object().metadata.resource_version,
         } });
         ctx.outbox.submit(intent, |purpose, key| {

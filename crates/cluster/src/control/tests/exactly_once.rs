@@ -109,8 +109,8 @@ fn open(control: &mut ManagerControl) {
     let step = control.decide(NOW);
     assert_eq!(on_east(&step), [""; 0]);
     let record = body(&step, Purpose::FenceRecord);
-    assert_eq!(record["metadata"]["annotations"]["sluice.dev/fence-record"], "0/9");
-    let claimed = cluster("30", &json!({"sluice.dev/fence-record": "0/9"}));
+    assert_eq!(record["metadata"]["annotations"]["sluice.dev/fence-record"], "0/9/30");
+    let claimed = cluster("30", &json!({"sluice.dev/fence-record": "0/9/30"}));
     done(control, &step, "fence-record", claimed, NOW);
     let step = control.decide(NOW);
     condition_written(control, &step, NOW);
@@ -214,16 +214,16 @@ fn a_lost_worker_is_replaced_when_a_person_has_confirmed_and_the_session_has_end
     let confirmed = cluster(
         "40",
         &json!({
-            "sluice.dev/fence-record": "0/9", "sluice.dev/fence": "0",
+            "sluice.dev/fence-record": "0/9/30", "sluice.dev/fence": "0",
         }),
     );
     control.observe(ManagerInput::MultiKueueCluster(Change::Apply(shared(confirmed))), later);
     let step = control.decide(later);
     let fields = body(&step, Purpose::FenceRecord);
-    assert_eq!(fields["metadata"]["annotations"]["sluice.dev/fence-record"], "1/9");
+    assert_eq!(fields["metadata"]["annotations"]["sluice.dev/fence-record"], "1/9/30");
     assert_eq!(fields["metadata"]["annotations"]["sluice.dev/fence"], Value::Null);
     assert!(!retries(&mut control, later), "the end of the session is not recorded yet");
-    let ended = cluster("41", &json!({"sluice.dev/fence-record": "1/9"}));
+    let ended = cluster("41", &json!({"sluice.dev/fence-record": "1/9/30"}));
     done(&mut control, &step, "fence-record", ended, later);
     assert!(retries(&mut control, later));
 }
@@ -255,7 +255,7 @@ fn under_timed_fencing_a_lost_worker_is_replaced_when_its_last_grant_has_ended()
     let lost = NOW + 60.seconds();
     let step = control.decide(lost);
     condition_written(&mut control, &step, lost);
-    let ended = cluster("41", &json!({"sluice.dev/fence-record": "1/9"}));
+    let ended = cluster("41", &json!({"sluice.dev/fence-record": "1/9/30"}));
     done(&mut control, &step, "fence-record", ended, lost);
     assert!(retries(&mut control, lost));
 }
@@ -268,12 +268,12 @@ fn a_confirmation_of_a_worker_that_is_reached_is_removed() {
     let confirmed = cluster(
         "40",
         &json!({
-            "sluice.dev/fence-record": "0/9", "sluice.dev/fence": "0",
+            "sluice.dev/fence-record": "0/9/30", "sluice.dev/fence": "0",
         }),
     );
     control.observe(ManagerInput::MultiKueueCluster(Change::Apply(shared(confirmed))), NOW);
     let fields = body(&control.decide(NOW), Purpose::FenceRecord);
-    let annotations = json!({"sluice.dev/fence-record": "0/9", "sluice.dev/fence": null});
+    let annotations = json!({"sluice.dev/fence-record": "0/9/30", "sluice.dev/fence": null});
     assert_eq!(fields["metadata"]["annotations"], annotations);
 }
 
