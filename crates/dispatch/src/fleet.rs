@@ -97,6 +97,13 @@ impl Fleet {
         cluster.set_report(report);
     }
 
+    /// The connection to a cluster ended: its report is forgotten, and so are the versions of its clones, which begin lower after a
+    /// restore of the cluster. Each clone is in flight until [`Self::clone_created`] is called for it again.
+    pub fn forget_report(&mut self, id: ClusterId) {
+        self.mark_changed(id).forget_versions();
+        self.set_report(id, None);
+    }
+
     /// Sets whether it is known if a cluster reports at all. Initially it is not.
     pub fn set_report_listed(&mut self, id: ClusterId, listed: bool) {
         if self.clusters[id.index()].report_listed != listed {

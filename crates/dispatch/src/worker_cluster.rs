@@ -92,6 +92,11 @@ impl WorkerCluster {
         (self.report, self.packed) = (report.map(Arc::new), None);
     }
 
+    /// Forgets which clones a report includes.
+    pub(crate) fn forget_versions(&mut self) {
+        self.placed.values_mut().for_each(|placed| placed.version = None);
+    }
+
     /// Counts a placement, with its end as far as it is known.
     pub(crate) fn place(
         &mut self,

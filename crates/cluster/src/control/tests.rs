@@ -51,6 +51,7 @@ mod queued_moves;
 mod race;
 mod rebuilding;
 mod replica_sets;
+mod relisted;
 mod report_copies;
 mod reports;
 mod resized_groups;

@@ -229,6 +229,23 @@ fn as_of_never_falls_within_a_connection() {
 }
 
 #[test]
+fn a_report_over_another_connection_includes_a_clone_whose_version_is_known_again() {
+    let mut fleet = fleet(&[("east", 1, 8)], PlacementPolicy::default());
+    let east = fleet.cluster("east");
+    put(&mut fleet, 1, &work(1, 4));
+    fleet.clone_created(WorkloadId(1), 900);
+    fleet.set_report(east, Some(report(950, 1, 4)));
+    assert_eq!(chosen(&mut fleet, 2, &work(1, 4)), "east");
+    fleet.forget_report(east);
+    fleet.set_report(east, Some(report(990, 1, 4)));
+    assert_eq!(chosen(&mut fleet, 2, &work(1, 4)), "none", "it may lack the clone");
+    fleet.forget_report(east);
+    fleet.set_report(east, Some(report(510, 1, 4)));
+    fleet.clone_created(WorkloadId(1), 500);
+    assert_eq!(chosen(&mut fleet, 2, &work(1, 4)), "east", "versions went back");
+}
+
+#[test]
 fn clusters_race_only_if_nothing_is_known_of_any_that_is_connected() {
     let mut fleet = fleet(&[("east", 1, 8), ("west", 1, 8)], PlacementPolicy::default());
     let (east, west) = (fleet.cluster("east"), fleet.cluster("west"));

@@ -55,9 +55,10 @@ impl<K> Copies<K> {
         self.forbidden_since
     }
 
-    /// The connection ended: what was observed stays, and does not count as listed.
+    /// The connection ended: what was observed stays, does not count as listed, and is older than whatever is observed next.
     pub(super) fn disconnect(&mut self) {
         self.listed = false;
+        self.objects.for_each_mut(|_, tracked| tracked.connection_ended());
     }
 
     pub(super) fn remove(&mut self, key: &Key) {
@@ -109,6 +110,10 @@ impl<K: Resource> Copies<K> {
         match self.objects.get_mut(key) {
             Some(tracked) => {
                 tracked.observe(object);
+                // An answer over the former connection is older than the next list.
+                if !self.listed {
+                    tracked.connection_ended();
+                }
             }
             // An object that is being deleted may be gone by now; only the watch knows.
             None if object.meta().deletion_timestamp.is_none() && version(&object) > 0 => {

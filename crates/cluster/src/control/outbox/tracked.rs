@@ -1,7 +1,7 @@
 //! An object of a watched kind as it was last observed.
 //!
 //! What a write is answered with counts as observed, so nothing waits for the watch to repeat it. Observations are ordered
-//! by resourceVersion: an older one never replaces a newer one, unless the uid differs.
+//! by resourceVersion: an older one never replaces a newer one, unless the uid differs or the connection has ended since.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,6 +19,8 @@ use crate::control::key_map::KeyMap;
 pub(crate) struct Tracked<K> {
     object: Arc<K>,
     version: u64,
+    /// It is of an earlier connection.
+    is_former: bool,
 }
 
 impl<K: Resource> From<Arc<K>> for Tracked<K> {
@@ -43,26 +45,31 @@ impl<K> Tracked<K> {
     pub(crate) fn version(&self) -> u64 {
         self.version
     }
+
+    /// The connection has ended: the next observation counts, whatever its version is. The versions of a cluster whose etcd was
+    /// restored begin lower.
+    pub(crate) fn connection_ended(&mut self) {
+        self.is_former = true;
+    }
 }
 
 impl<K: Resource> Tracked<K> {
     /// Tracks an object that was observed for the first time.
     pub(crate) fn new(object: impl Into<Arc<K>>) -> Self {
         let object = object.into();
-        Self { version: version(&*object), object }
+        Self { version: version(&*object), object, is_former: false }
     }
 
-    /// Records an observation. Returns whether it is newer than the last one, or of another uid.
+    /// Records an observation. Returns whether it is newer than the last one, of another uid, or of a further connection.
     pub(crate) fn observe(&mut self, object: impl Into<Arc<K>>) -> bool {
         let object = object.into();
         let version = version(&*object);
         let replaced = object.meta().uid != self.object.meta().uid;
         // A new uid is another object, whatever its version: after a restore from a backup versions begin lower.
-        if version <= self.version && !replaced {
+        if version <= self.version && !replaced && !self.is_former {
             return false;
         }
-        self.object = object;
-        self.version = version;
+        *self = Self { object, version, is_former: false };
         true
     }
 

@@ -1,0 +1,53 @@
+//! What a further connection to a worker shows: versions that went back.
+
+use super::{
+    dispatched::{
+        connect, copies, dispatching, east, hub_job, hub_workload, linked, orders, running,
+    },
+    *,
+};
+
+/// A manager with a Job that runs on `east`, whose clone and Job have this version.
+fn running_at(version: &str) -> ManagerControl {
+    let mut workload = hub_workload();
+    workload["status"]["conditions"][2]["status"] = json!("True");
+    let mut control = dispatching(&hub_job("20", false, &running()), &[workload]);
+    let (clone, copy) = copies_at(version);
+    connect(&mut control, vec![clone], vec![copy]);
+    control.decide(NOW);
+    control
+}
+
+/// Clone and Job of this version.
+fn copies_at(version: &str) -> (Value, Value) {
+    let (mut clone, mut copy) = copies();
+    for object in [&mut clone, &mut copy] {
+        object["metadata"]["resourceVersion"] = json!(version);
+    }
+    (clone, copy)
+}
+
+#[test]
+fn a_worker_whose_versions_went_back_is_followed_further() {
+    let mut control = running_at("900");
+    control.observe(linked(false), NOW);
+    control.decide(NOW);
+    let (clone, mut copy) = copies_at("500");
+    copy["status"] = json!({
+        "succeeded": 2, "startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-01T00:01:00Z",
+        "conditions": [{"type": "Complete", "status": "True"}],
+    });
+    connect(&mut control, vec![clone], vec![copy]);
+    let step = orders(&control.decide(NOW));
+    assert!(step.contains(&"hub sync-status".to_owned()), "{step:?}");
+}
+
+#[test]
+fn within_one_connection_an_older_version_is_ignored() {
+    let mut control = running_at("900");
+    let (_, mut copy) = copies_at("500");
+    copy["status"] = json!({"conditions": [{"type": "Complete", "status": "True"}]});
+    let copy = Arc::new(batch_job().decode(copy).expect("a Job"));
+    control.observe(east(WorkerInput::Job(batch_job(), Change::Apply(copy))), NOW);
+    assert_eq!(orders(&control.decide(NOW)), [""; 0]);
+}
