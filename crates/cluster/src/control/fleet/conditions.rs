@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crds::{
     meta::{Condition, is_true},
-    names::{MULTI_KUEUE_CONTROLLER, annotations::CLUSTER_UID, conditions::ACTIVE},
+    names::{MULTI_KUEUE_CONTROLLER, annotations::{CLEANUP, CLUSTER_UID}, conditions::ACTIVE},
     v1beta2::{
         AdmissionCheck, AdmissionCheckStatus, MultiKueueCluster, MultiKueueClusterStatus,
         MultiKueueConfig,
@@ -49,6 +49,26 @@ pub(super) fn write_cluster(
     credentials.set_condition(name, &mut conditions, stamp(generation, ctx));
     let after = MultiKueueClusterStatus { conditions };
     ctx.outbox.submit_status::<MultiKueueCluster, _>(intent, before, &after);
+}
+
+/// Removes the confirmation of a cleanup from a MultiKueueCluster.
+pub(super) fn remove_confirmation(
+    name: &str,
+    tracked: &Tracked<MultiKueueCluster>,
+    ctx: &mut Context,
+) {
+    let subject = (Subject::MultiKueueCluster, Purpose::ClusterCondition);
+    let Some(intent) = intent(name, tracked, subject, ctx) else {
+        return;
+    };
+    // The version keeps a confirmation that a user has just given.
+    let fields = json!({ "metadata": {
+        "annotations": { CLEANUP: null },
+        "resourceVersion": tracked.object().metadata.resource_version,
+    } });
+    ctx.outbox.submit(intent, |purpose, key| {
+        Write::merge::<MultiKueueCluster>(purpose, key, None, &fields)
+    });
 }
 
 /// Notes the uid of the cluster that a MultiKueueCluster leads to.

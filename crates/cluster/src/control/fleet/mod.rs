@@ -259,7 +259,7 @@ impl FleetRegistry {
         self.clusters.keys().map(|name| &**name)
     }
 
-    /// Whether a user has confirmed that copies of unknown Workloads on this worker may be deleted.
+    /// Whether the MultiKueueCluster has the confirmation of a user that copies of unknown Workloads may be deleted.
     pub(crate) fn is_cleanup_confirmed(&self, name: &str) -> bool {
         let annotations =
             self.clusters.get(name).and_then(|one| one.object().metadata.annotations.as_ref());
@@ -278,10 +278,14 @@ impl FleetRegistry {
         self.registered(name)?.owner_ref(&())
     }
 
-    /// Writes conditions that differ. `active` has the connection of a worker; `None` for one that was never tried.
+    /// Writes conditions that differ. `active` has the connection of a worker; `None` for one that was never tried. Removes the
+    /// confirmations of cleanups that are over.
     pub(crate) fn write_conditions(
         &mut self,
-        active: impl Fn(&str, Timestamp, bool) -> Option<ActiveCondition>,
+        (active, ends_confirmation): (
+            impl Fn(&str, Timestamp, bool) -> Option<ActiveCondition>,
+            impl Fn(&str) -> bool,
+        ),
         ctx: &mut Context,
     ) {
         if !ctx.agenda.take_clusters() {
@@ -295,7 +299,11 @@ impl FleetRegistry {
             }
         }
         for (name, tracked) in &self.clusters {
-            if let Some(active) = active(name, ctx.now, self.is_cleanup_confirmed(name)) {
+            let annotated = self.is_cleanup_confirmed(name);
+            if annotated && ends_confirmation(name) {
+                conditions::remove_confirmation(name, tracked, ctx);
+            }
+            if let Some(active) = active(name, ctx.now, annotated) {
                 conditions::write_cluster(name, tracked, (&active, &self.credentials), ctx);
             }
         }

@@ -95,7 +95,7 @@ impl Dispatching {
 
     /// Compares the copies on a worker with the hub.
     pub(super) fn compare_worker(&mut self, name: &str, core: &mut Core, listing: &Listing) {
-        let hub = (&core.workloads, listing.is_complete());
+        let hub = (&core.workloads, &self.registry, listing.is_complete());
         let multikueue = self.multikueue.as_mut();
         if multikueue.is_some_and(|one| one.compare(name, hub, &mut core.ctx)) {
             core.evaluate_all_workloads();
@@ -106,7 +106,8 @@ impl Dispatching {
     pub(super) fn compare_all_workers(&mut self, core: &mut Core, listing: &Listing) {
         let multikueue = self.multikueue.as_mut();
         let Core { workloads, ctx, .. } = core;
-        if multikueue.is_some_and(|one| one.compare_all(workloads, listing.is_complete(), ctx)) {
+        let hub = (&*workloads, &self.registry, listing.is_complete());
+        if multikueue.is_some_and(|one| one.compare_all(hub, ctx)) {
             core.evaluate_all_workloads();
         }
     }
@@ -149,7 +150,8 @@ impl Dispatching {
         core.scheduler.request_cycle();
         if let Some(multikueue) = &mut self.multikueue {
             let lost = self.registry.not_active_since(&key.name);
-            multikueue.registration_changed(&key.name, lost, ctx);
+            let annotated = self.registry.is_cleanup_confirmed(&key.name);
+            multikueue.registration_changed(&key.name, (lost, annotated), ctx);
         }
         // After a restart every registered worker may have the copy of an orphaned job, and their set has changed.
         ctx.agenda.workloads(core.jobs.orphaned_workloads().cloned());
@@ -338,8 +340,9 @@ impl Dispatching {
         let Some(multikueue) = &self.multikueue else {
             return;
         };
-        let active = |name: &str, now, confirmed| multikueue.active_condition(name, now, confirmed);
-        self.registry.write_conditions(active, &mut core.ctx);
+        let active = |name: &str, now, annotated| multikueue.active_condition(name, now, annotated);
+        let ends_confirmation = |name: &str| multikueue.ends_confirmation(name);
+        self.registry.write_conditions((active, ends_confirmation), &mut core.ctx);
         multikueue.request_label_keys(queues.flavors(), &mut core.ctx);
     }
 

@@ -275,7 +275,8 @@ impl Control for ManagerControl {
         }
         self.core.advance();
         if let Some(multikueue) = &mut self.dispatching.multikueue {
-            multikueue.keep(&self.core.workloads, &mut self.core.ctx);
+            let hub = (&self.core.workloads, &self.dispatching.registry);
+            multikueue.keep(hub, &mut self.core.ctx);
         }
         self.dispatching.keep_leases(&mut self.core);
         self.pods.topologies.update_engine(&mut self.core.scheduler, &mut self.core.ctx);

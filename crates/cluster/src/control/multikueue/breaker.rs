@@ -8,6 +8,9 @@
 //! every `gcInterval` all of them are compared. A Workload that the hub had at the last comparison, and that is deleted since, takes
 //! its copies with it.
 //!
+//! A confirmation is about what was asked: one that was there before the breaker tripped is void. It is removed when it is void, and
+//! when nothing unknown is left.
+//!
 //! Cost: one look at every copy per list and interval.
 
 use crds::names::annotations::CLEANUP;
@@ -18,6 +21,8 @@ use runtime::watch::Key;
 #[derive(Debug, Default)]
 pub(super) struct Breaker {
     tripped: bool,
+    /// The MultiKueueCluster had a confirmation already when the breaker tripped.
+    void_confirmation: bool,
     /// The worker was compared with the hub since this process began.
     compared: bool,
     /// What the last comparison found. The Workloads of orphans may have vanished from the hub by a restore.
@@ -29,6 +34,21 @@ impl Breaker {
         self.tripped
     }
 
+    /// Whether a user has confirmed what the breaker asks. `annotated`: the MultiKueueCluster has a confirmation.
+    pub(super) fn is_confirmed(&self, annotated: bool) -> bool {
+        annotated && self.tripped && !self.void_confirmation
+    }
+
+    /// Whether a confirmation says nothing: it is void, or nothing is asked.
+    pub(super) fn ends_confirmation(&self) -> bool {
+        self.void_confirmation || self.compared && !self.tripped
+    }
+
+    /// The MultiKueueCluster has changed. Without a confirmation the next one counts.
+    pub(super) fn registration_observed(&mut self, annotated: bool) {
+        self.void_confirmation &= annotated;
+    }
+
     /// Whether the next comparison is the first of this process.
     pub(super) fn is_first(&self) -> bool {
         !self.compared
@@ -36,16 +56,16 @@ impl Breaker {
 
     /// Takes a comparison after a list. A breaker that has tripped stays so until nothing unknown is left, however often the
     /// worker reconnects.
-    pub(super) fn compare(&mut self, name: &str, sweep: &OrphanScan) {
+    pub(super) fn compare(&mut self, (name, annotated): (&str, bool), sweep: &OrphanScan) {
         self.compared = true;
-        self.count(name, sweep, sweep.breaker_tripped);
+        self.count((name, annotated), sweep, sweep.breaker_tripped);
     }
 
     /// Takes the comparison of a garbage collection. All of its orphans were counted when they were first observed. Returns
     /// whether their number changed.
-    pub(super) fn recount(&mut self, name: &str, sweep: &OrphanScan) -> bool {
+    pub(super) fn recount(&mut self, (name, annotated): (&str, bool), sweep: &OrphanScan) -> bool {
         let before = (self.tripped, self.n_unknown());
-        self.count(name, sweep, !sweep.disputed.is_empty());
+        self.count((name, annotated), sweep, !sweep.disputed.is_empty());
         before != (self.tripped, self.n_unknown())
     }
 
@@ -66,10 +86,11 @@ impl Breaker {
         self.found.orphans.len() + self.found.disputed.len()
     }
 
-    fn count(&mut self, cluster: &str, sweep: &OrphanScan, trips: bool) {
+    fn count(&mut self, (cluster, annotated): (&str, bool), sweep: &OrphanScan, trips: bool) {
         self.found = sweep.clone();
         let n_unknown = self.n_unknown();
         if trips && !self.tripped {
+            self.void_confirmation = annotated;
             tracing::error!(
                 cluster,
                 n_unknown,

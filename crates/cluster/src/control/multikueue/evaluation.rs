@@ -326,7 +326,9 @@ impl<'a> DispatchEvaluation<'a> {
                 let leases = self.leases.grants.state(worker.name());
                 let lost_since = lost_since(worker.name());
                 RemoteCopy {
-                    cleanup_confirmed: registry.is_cleanup_confirmed(worker.name()),
+                    cleanup_confirmed: worker
+                        .breaker
+                        .is_confirmed(registry.is_cleanup_confirmed(worker.name())),
                     ..copy_view((worker, lost_since, &leases), self.key, &copy_inputs)
                 }
             })

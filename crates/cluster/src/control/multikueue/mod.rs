@@ -290,12 +290,17 @@ impl MultiKueueDispatch {
         &self,
         name: &str,
         now: Timestamp,
-        confirmed: bool,
+        annotated: bool,
     ) -> Option<ActiveCondition> {
-        let condition = self.workers.active_condition(name, now, confirmed)?;
+        let condition = self.workers.active_condition(name, now, annotated)?;
         let state = self.grants.state(name);
         let message = lease_state::with_fence(condition.message, name, &state);
         Some(ActiveCondition { message, ..condition })
+    }
+
+    /// Whether the confirmation of a cleanup on a worker is to be removed.
+    pub(crate) fn ends_confirmation(&self, name: &str) -> bool {
+        self.workers.by_name(name).is_some_and(|worker| worker.breaker.ends_confirmation())
     }
 
     /// The clock jumped: what lasts goes on.
@@ -310,7 +315,7 @@ impl MultiKueueDispatch {
     pub(crate) fn registration_changed(
         &mut self,
         name: &str,
-        lost: Option<Timestamp>,
+        (lost, annotated): (Option<Timestamp>, bool),
         ctx: &mut Context,
     ) {
         if let Some(since) = lost {
@@ -318,6 +323,9 @@ impl MultiKueueDispatch {
         }
         // A worker that is registered again and removed once more gets another Event.
         self.announced.remove(name);
+        if let Some(worker) = self.workers.by_name_mut(name) {
+            worker.breaker.registration_observed(annotated);
+        }
         // A user may have confirmed a cleanup.
         for (_, worker) in self.workers.iter().filter(|(_, one)| one.breaker.is_tripped()) {
             let named = worker.named_clones().map(|(clone, _)| clone);
@@ -544,33 +552,36 @@ impl MultiKueueDispatch {
     pub(crate) fn compare(
         &mut self,
         name: &str,
-        (workloads, complete): (&Workloads, bool),
+        (workloads, registry, complete): (&Workloads, &FleetRegistry, bool),
         ctx: &mut Context,
     ) -> bool {
         let Self { workers, incarnation, departed, .. } = self;
-        let mut hub = HubHistory { workloads, departed, incarnation, complete };
+        let mut hub = HubHistory { workloads, registry, departed, incarnation, complete };
         orphan_cleanup::compare(workers, name, &mut hub, ctx)
     }
 
     /// Compares every worker with the hub. Returns whether any was compared.
     pub(crate) fn compare_all(
         &mut self,
-        workloads: &Workloads,
-        complete: bool,
+        (workloads, registry, complete): (&Workloads, &FleetRegistry, bool),
         ctx: &mut Context,
     ) -> bool {
         let Self { workers, incarnation, departed, .. } = self;
-        let mut hub = HubHistory { workloads, departed, incarnation, complete };
+        let mut hub = HubHistory { workloads, registry, departed, incarnation, complete };
         orphan_cleanup::compare_all(workers, &mut hub, ctx)
     }
 
     /// Writes the term of this leader, reads copies whose creates are not settled, and every `gcInterval` evaluates what a worker has and the hub does not know. Called at
     /// each decision.
-    pub(crate) fn keep(&mut self, workloads: &Workloads, ctx: &mut Context) {
+    pub(crate) fn keep(
+        &mut self,
+        (workloads, registry): (&Workloads, &FleetRegistry),
+        ctx: &mut Context,
+    ) {
         let Self { config, workers, incarnation, departed, cleanup, .. } = self;
         incarnation.write(ctx);
         worker_writes::read_unsettled(workers, &config.origin, ctx);
-        let hub = HubHistory { workloads, departed, incarnation, complete: true };
+        let hub = HubHistory { workloads, registry, departed, incarnation, complete: true };
         cleanup.collect_garbage(workers, &hub, ctx);
     }
 

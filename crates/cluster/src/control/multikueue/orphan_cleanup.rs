@@ -25,6 +25,7 @@ pub(super) type DepartedWorkloads = KeyMap<Key, Box<str>>;
 /// What a worker is compared with.
 pub(super) struct HubHistory<'a> {
     pub(super) workloads: &'a Workloads,
+    pub(super) registry: &'a FleetRegistry,
     pub(super) departed: &'a DepartedWorkloads,
     pub(super) incarnation: &'a mut IncarnationRecord,
     /// Everything on the hub was listed.
@@ -68,7 +69,8 @@ impl OrphanCleanup {
         };
         for (name, worker) in workers.iter_mut().filter(|(_, worker)| worker.is_listed()) {
             let scan = sweep(worker, (hub, incarnation), None, ctx);
-            if worker.breaker.recount(name, &scan) {
+            let annotated = hub.registry.is_cleanup_confirmed(name);
+            if worker.breaker.recount((name, annotated), &scan) {
                 ctx.agenda.now(Reevaluation::Clusters);
             }
             ctx.agenda.workloads(scan.orphans.iter().filter_map(|(name, _)| parse_key(name)));
@@ -92,7 +94,7 @@ pub(super) fn compare(
     // (docs/reference/dispatch.md §9).
     let n_on_hub = worker.breaker.is_first().then_some(hub.workloads.len());
     let sweep = sweep(worker, (hub, incarnation), n_on_hub, ctx);
-    worker.breaker.compare(name, &sweep);
+    worker.breaker.compare((name, hub.registry.is_cleanup_confirmed(name)), &sweep);
     if sweep.hub_went_back {
         hub.incarnation.hub_went_back();
     }
@@ -126,7 +128,7 @@ pub(super) fn breaker_holds(
     let mut concerned = workers.concerned(key, ctx.outbox.writes());
     concerned.any(|(name, worker)| {
         worker.breaker.holds(key, || worker.metadata_of(key).all(is_departed))
-            && !registry.is_cleanup_confirmed(name)
+            && !worker.breaker.is_confirmed(registry.is_cleanup_confirmed(name))
     })
 }
 

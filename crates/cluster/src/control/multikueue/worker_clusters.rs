@@ -304,12 +304,12 @@ impl WorkerClusters {
         self.workers.get(name).is_some_and(|worker| worker.connection().active)
     }
 
-    /// The condition of a MultiKueueCluster; `None` if its worker was never tried.
+    /// The condition of a MultiKueueCluster; `None` if its worker was never tried. `annotated`: it has a confirmation of a cleanup.
     pub(super) fn active_condition(
         &self,
         name: &str,
         now: Timestamp,
-        confirmed: bool,
+        annotated: bool,
     ) -> Option<ActiveCondition> {
         let worker = self.workers.get(name).filter(|one| !one.connection().reason.is_empty())?;
         let Connection { active, reason, message } = worker.connection();
@@ -334,7 +334,8 @@ impl WorkerClusters {
         }
         // Nothing is deleted on a worker that is not connected, so the reason of its connection comes before the
         // question.
-        let asks = worker.breaker.is_tripped() && !confirmed && *active;
+        let breaker = &worker.breaker;
+        let asks = breaker.is_tripped() && !breaker.is_confirmed(annotated) && *active;
         let message = if asks { worker.breaker.message(message) } else { message.clone() };
         Some(ActiveCondition { status: *active, reason, message })
     }

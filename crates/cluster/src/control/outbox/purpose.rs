@@ -189,7 +189,7 @@ purposes! {
     Incarnation = "incarnation";
     /// Records the identity of a worker cluster.
     ClusterUid = "cluster-uid";
-    /// Writes the condition of a MultiKueueCluster.
+    /// Writes the condition of a MultiKueueCluster, or removes a confirmation that is over.
     ClusterCondition = "cluster-condition";
     /// Writes the condition of an AdmissionCheck.
     CheckCondition = "check-condition";

@@ -159,3 +159,64 @@ fn the_breaker_closes_when_no_orphan_is_left() {
     control.observe(east(WorkerInput::Workload(Change::Apply(orphan))), later);
     assert_eq!(on_east(&control.decide(later)), ["east clone-delete"], "it need not ask again");
 }
+
+/// The annotations that the MultiKueueCluster loses or gets by this step.
+fn annotations_written(step: &Decisions) -> Vec<Value> {
+    let about = |order: &&Order| order.ticket.target.subject == Subject::MultiKueueCluster;
+    let body = |order: &Order| -> Value {
+        serde_json::from_slice(order.write.request().body()).expect("JSON")
+    };
+    let bodies = step.orders.iter().filter(about).map(body);
+    bodies.map(|body| body["metadata"]["annotations"].clone()).filter(|one| !one.is_null()).collect()
+}
+
+/// Writes of the MultiKueueCluster are done.
+fn cluster_written(control: &mut ManagerControl, step: &Decisions) {
+    for order in &step.orders {
+        if order.ticket.target.subject == Subject::MultiKueueCluster {
+            control.answered(&order.ticket, WriteOutcome::done(json!({})), NOW);
+        }
+    }
+}
+
+#[test]
+fn a_confirmation_is_about_the_copies_that_were_asked_about() {
+    let later = NOW + 60.seconds();
+    let mut control = dispatching(&waiting(), &[]);
+    connect(&mut control, vec![copies().0], vec![]);
+    let step = control.decide(NOW);
+    assert_eq!(on_east(&step), [""; 0], "it asks");
+    cluster_written(&mut control, &step);
+    confirm(&mut control, "9", true);
+    let step = control.decide(NOW);
+    assert_eq!(on_east(&step), ["east clone-delete"]);
+    assert_eq!(annotations_written(&step), [json!(null); 0], "the cleanup goes on");
+    cluster_written(&mut control, &step);
+    done(&mut control, &step, "clone-delete", json!({"kind": "Status"}), NOW);
+    let gone = key(copies().0["metadata"]["name"].as_str().expect("a name"));
+    control.observe(east(WorkerInput::Workload(Change::Delete(gone))), NOW);
+    let step = control.decide(later);
+    assert_eq!(annotations_written(&step), [json!({"sluice.dev/cleanup": null})], "it is over");
+
+    // The annotation is still there when another history shows up.
+    let mut lost = named(copies().0, "lost");
+    lost["metadata"]["annotations"] = json!({"sluice.dev/incarnation": "6"});
+    control.observe(east(WorkerInput::Workload(list(vec![lost]))), later);
+    let step = control.decide(later);
+    assert_eq!(on_east(&step), [""; 0]);
+    assert!(asks(&control));
+    confirm(&mut control, "11", false);
+    assert_eq!(on_east(&control.decide(later)), [""; 0]);
+    confirm(&mut control, "12", true);
+    assert_eq!(on_east(&control.decide(later)), ["east clone-delete"]);
+}
+
+#[test]
+fn a_confirmation_that_is_older_than_its_question_is_void() {
+    let mut control = dispatching(&waiting(), &[]);
+    confirm(&mut control, "9", true);
+    connect(&mut control, vec![copies().0], vec![]);
+    let step = control.decide(NOW);
+    assert_eq!(on_east(&step), [""; 0], "it asks");
+    assert_eq!(annotations_written(&step), [json!({"sluice.dev/cleanup": null})]);
+}
