@@ -20,6 +20,15 @@ pub struct CopyStamp {
     pub workload_uid: Option<Box<str>>,
 }
 
+/// The hub's Workload of the name of a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PresentWorkload<'a> {
+    /// Its uid.
+    pub uid: &'a str,
+    /// Its resourceVersion.
+    pub version: u64,
+}
+
 /// An earlier incarnation of which copies are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AcceptedIncarnation {
@@ -59,7 +68,8 @@ pub enum CopyHistory {
     Known,
     /// It belongs to an earlier Workload of the name, whose deletion was observed.
     Departed,
-    /// It comes from another incarnation, or belongs to a Workload of another uid: only a person decides about it.
+    /// It comes from another incarnation, from a later version of the Workload than the hub has, or belongs to a Workload of another
+    /// uid: only a person decides about it.
     Unknown,
 }
 
@@ -90,20 +100,29 @@ impl HubIncarnation {
             && stamp.hub_version > Some(self.began_at)
     }
 
-    /// The history of a copy of a Workload. `uid` is that of the hub's Workload, `departed` that of the last one of the name.
+    /// Whether a copy was made from a version of the Workload that the hub does not have: another leader has seen it. Revisions of a
+    /// hub that were raised at its restore hide this from [`Self::is_behind`], but the Workload keeps the version that it had.
+    fn is_ahead(&self, stamp: &CopyStamp, version: u64) -> bool {
+        stamp.term != Some(self.term) && stamp.hub_version > Some(version)
+    }
+
+    /// The history of a copy of a Workload. `present` is the hub's Workload, `departed` the uid of the last one of the name.
     #[must_use]
     pub fn history(
         &self,
         stamp: &CopyStamp,
-        uid: Option<&str>,
+        present: Option<PresentWorkload<'_>>,
         departed: Option<&str>,
     ) -> CopyHistory {
         if !self.knows(stamp) {
             return CopyHistory::Unknown;
         }
         let of = stamp.workload_uid.as_deref();
-        match (of, uid) {
-            (Some(of), Some(uid)) if of == uid => CopyHistory::Known,
+        match (of, present) {
+            (Some(of), Some(one)) if of == one.uid && self.is_ahead(stamp, one.version) => {
+                CopyHistory::Unknown
+            }
+            (Some(of), Some(one)) if of == one.uid => CopyHistory::Known,
             (Some(of), _) if departed == Some(of) => CopyHistory::Departed,
             (Some(_), Some(_)) => CopyHistory::Unknown,
             // Absence of the Workload is the intent to delete its copies.
@@ -167,6 +186,21 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_of_a_later_version_than_the_hub_has_is_unknown_unless_this_leader_made_it() {
+        use CopyHistory::{Known, Unknown};
+        let of = |stamp| CopyStamp { workload_uid: Some("a".into()), ..stamp };
+        for (stamp, version, history) in [
+            (of(stamp(3, 6, 50)), 50, Known),
+            (of(stamp(3, 6, 50)), 49, Unknown),
+            (of(stamp(3, 7, 50)), 49, Known),
+            (of(CopyStamp::default()), 49, Known),
+        ] {
+            let present = Some(PresentWorkload { uid: "a", version });
+            assert_eq!(hub().history(&stamp, present, None), history, "{stamp:?} {version}");
+        }
+    }
+
+    #[test]
     fn a_copy_of_another_uid_is_unknown_unless_the_end_of_its_workload_was_observed() {
         use CopyHistory::{Departed, Known, Unknown};
         let of = |uid: &str| CopyStamp { workload_uid: Some(uid.into()), ..stamp(3, 7, 1) };
@@ -179,8 +213,9 @@ mod tests {
             (stamp(3, 7, 1), Some("b"), None, Known),
             (stamp(4, 7, 1), None, None, Unknown),
         ] {
+            let present = uid.map(|uid| PresentWorkload { uid, version: 1 });
             assert_eq!(
-                hub().history(&stamp, uid, departed),
+                hub().history(&stamp, present, departed),
                 history,
                 "{stamp:?} {uid:?} {departed:?}"
             );

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{CopyHistory, CopyStamp, HubIncarnation};
+use crate::{CopyHistory, CopyStamp, HubIncarnation, PresentWorkload};
 
 /// The breaker trips above this number and above this percentage of orphans.
 const MANY: usize = 10;
@@ -28,8 +28,8 @@ pub struct ListedCopy {
 pub struct HubWorkload<'a> {
     /// Its epoch; `None` if the hub does not have it.
     pub epoch: Option<u64>,
-    /// Its uid.
-    pub uid: Option<&'a str>,
+    /// Its uid and version.
+    pub present: Option<PresentWorkload<'a>>,
     /// The uid of the last Workload of the name whose deletion was observed.
     pub departed: Option<&'a str>,
 }
@@ -59,7 +59,7 @@ pub fn find_orphans<'a>(
 ) -> OrphanScan {
     let is_disputed = |one: &ListedCopy| {
         let hub = on_hub(&one.workload);
-        let history = incarnation.history(&one.stamp, hub.uid, hub.departed);
+        let history = incarnation.history(&one.stamp, hub.present, hub.departed);
         history == CopyHistory::Unknown || hub.epoch.is_some_and(|epoch| epoch < one.stamp.epoch)
     };
     let is_orphan =
@@ -107,7 +107,7 @@ mod tests {
         epoch_of: impl Fn(&str) -> Option<u64>,
         n_on_hub: Option<usize>,
     ) -> OrphanScan {
-        let on_hub = |name: &str| HubWorkload { epoch: epoch_of(name), uid: None, departed: None };
+        let on_hub = |name: &str| HubWorkload { epoch: epoch_of(name), present: None, departed: None };
         find_orphans(listed, on_hub, &HubIncarnation::default(), n_on_hub)
     }
 

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use dispatch::{CopyHistory, HubIncarnation, HubWorkload, OrphanScan, find_orphans};
+use dispatch::{CopyHistory, HubIncarnation, HubWorkload, OrphanScan, PresentWorkload, find_orphans};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::watch::Key;
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::control::{
     context::Context, fleet::FleetRegistry, key_map::KeyMap, outbox::after, timers::Reevaluation,
-    workloads::Workloads,
+    workloads::{TrackedWorkload, Workloads},
 };
 
 /// Uids of Workloads whose deletion this process has observed, while a worker may have copies.
@@ -132,6 +132,12 @@ pub(super) fn breaker_holds(
     })
 }
 
+/// The hub's Workload, as the stamp of a copy is compared with it.
+pub(super) fn present_workload(record: &TrackedWorkload) -> Option<PresentWorkload<'_>> {
+    let uid = record.object().metadata.uid.as_deref()?;
+    Some(PresentWorkload { uid, version: record.version() })
+}
+
 /// Compares what a worker has with the hub. `n_on_hub` is given for the first comparison.
 fn sweep(
     worker: &Worker,
@@ -144,7 +150,7 @@ fn sweep(
         let record = key.as_ref().and_then(|key| hub.workloads.get(key));
         HubWorkload {
             epoch: record.map(|record| index::epoch(record.object())),
-            uid: record.and_then(|record| record.object().metadata.uid.as_deref()),
+            present: record.and_then(present_workload),
             departed: key.and_then(|key| hub.departed.get(&key)).map(|uid| &**uid),
         }
     };

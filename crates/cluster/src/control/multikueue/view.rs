@@ -14,7 +14,7 @@ use crds::{
     v1beta2::{PodSet, Workload, WorkloadSpec},
 };
 use dispatch::{
-    CopyHistory, Fleet, HubIncarnation, LeaseStamp,
+    CopyHistory, Fleet, HubIncarnation, LeaseStamp, PresentWorkload,
     workload::{
         DispatchCheckState, LocalJob, LocalWorkload, RemoteConnection, RemoteCopy, RemoteJob,
         RemoteLease, RemoteWorkload, SlicePredecessor, StampState,
@@ -160,8 +160,8 @@ pub(super) struct CopyInputs<'a> {
     pub(super) pod_sets: Option<&'a [PodSet]>,
     pub(super) gates: JobGates,
     pub(super) incarnation: &'a HubIncarnation,
-    /// The uid of the hub's Workload.
-    pub(super) uid: Option<&'a str>,
+    /// Uid and version of the hub's Workload.
+    pub(super) present: Option<PresentWorkload<'a>>,
     /// The uid of the last Workload of the name whose deletion was observed.
     pub(super) departed: Option<&'a str>,
     pub(super) writes: &'a Writes,
@@ -270,7 +270,7 @@ fn nominated_epoch(hub: &LocalWorkload) -> u64 {
 impl CopyInputs<'_> {
     /// Whether the hub knows where a copy comes from.
     fn history(&self, of: &ObjectMeta) -> CopyHistory {
-        self.incarnation.history(&copy_stamp(of), self.uid, self.departed)
+        self.incarnation.history(&copy_stamp(of), self.present, self.departed)
     }
 }
 

@@ -73,6 +73,29 @@ fn copies_of_a_higher_epoch_or_another_uid_stay_and_a_person_is_asked() {
 }
 
 #[test]
+fn copies_of_a_later_version_of_their_workload_stay_and_a_person_is_asked() {
+    // The revisions of the hub were raised at its restore: the leader begins far above everything that was lost.
+    let lost = [
+        ("sluice.dev/incarnation", "7"),
+        ("sluice.dev/term", "8"),
+        ("sluice.dev/hub-version", "300"),
+        ("sluice.dev/workload-uid", "wl-1"),
+    ];
+    for (version, is_lost) in [("299", true), ("300", false)] {
+        let mut restored = hub_workload();
+        restored["metadata"]["resourceVersion"] = json!(version);
+        restored["metadata"]["annotations"] = json!({"sluice.dev/epoch": "2"});
+        let mut control = hub(&[restored]);
+        leads_since(&mut control, 1_000_000);
+        let (clone, copy) = stamped(&lost);
+        connect(&mut control, vec![clone], vec![copy]);
+        let step = control.decide(NOW);
+        assert_eq!(on_east(&step).is_empty(), is_lost, "{version}: {:?}", on_east(&step));
+        assert_eq!(asks(&control), is_lost, "{version}");
+    }
+}
+
+#[test]
 fn copies_of_a_workload_whose_deletion_was_observed_are_removed() {
     let mut control = hub(&[hub_workload()]);
     let (clone, copy) = stamped(&[("sluice.dev/workload-uid", "wl-1")]);
