@@ -34,7 +34,7 @@ use crds::{
     v1alpha1::DispatchPolicy,
     v1beta2::{AdmissionCheck, ClusterQueueSpec, MultiKueueCluster, MultiKueueConfig},
 };
-use dispatch::{AssignedWorkload, DispatchedEntry, Fleet, PlacementConfig};
+use dispatch::{AssignedWorkload, DispatchedEntry, FenceRecord, Fleet, PlacementConfig};
 use engine::CycleEntry;
 use index::{Index, run_time_group};
 use jiff::Timestamp;
@@ -95,6 +95,8 @@ pub(crate) struct FleetRegistry {
     connections: Connections,
     credentials: CredentialExpiries,
     guarantees: WantedGuarantees,
+    /// The last record about each worker, which outlives its MultiKueueCluster.
+    records: KeyMap<Box<str>, FenceRecord>,
 }
 
 impl FleetRegistry {
@@ -131,6 +133,7 @@ impl FleetRegistry {
         let labels = labels.unwrap_or_default().into_iter();
         self.fleet.set_labels(id, labels.map(|(key, value)| (key.into(), value.into())).collect());
         ctx.measurements.push(measured(name, object.as_deref()));
+        self.note_record(name, object.as_deref());
         upsert(&mut self.clusters, name.into(), object);
         let registered = self.is_registered(name);
         // The time for which the connection is kept begins once, not with each later event.
@@ -347,6 +350,8 @@ impl FleetRegistry {
         if let (Some(tracked), WriteOutcome::Done(value)) = (self.clusters.get_mut(name), answer) {
             tracked.observe_answer(&value);
             self.connections.registration_observed(name, tracked.object());
+            let object = Arc::clone(tracked.object());
+            self.note_record(name, Some(&object));
         }
     }
 

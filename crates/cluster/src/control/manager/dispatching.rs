@@ -317,7 +317,8 @@ impl Dispatching {
     /// Decides about the leases of workers. What they allow now is decided about every Workload.
     pub(super) fn keep_leases(&mut self, core: &mut Core) {
         let multikueue = self.multikueue.as_mut();
-        if multikueue.is_some_and(|one| one.keep_leases(&mut self.registry, &mut core.ctx)) {
+        let hub = (&mut self.registry, &core.workloads);
+        if multikueue.is_some_and(|one| one.keep_leases(hub, &mut core.ctx)) {
             core.evaluate_all_workloads();
             core.scheduler.request_cycle();
             core.ctx.agenda.now(Reevaluation::Clusters);

@@ -28,7 +28,7 @@ use crate::control::{
     outbox::{Destination, Subject, Ticket},
     time::engine_time,
     timers::Reevaluation,
-    workloads::Transition,
+    workloads::{Transition, Workloads},
 };
 
 impl MultiKueueDispatch {
@@ -46,7 +46,11 @@ impl MultiKueueDispatch {
     }
 
     /// Decides about the leases of workers. Returns whether those of any have changed.
-    pub(crate) fn keep_leases(&mut self, registry: &mut FleetRegistry, ctx: &mut Context) -> bool {
+    pub(crate) fn keep_leases(
+        &mut self,
+        (registry, workloads): (&mut FleetRegistry, &Workloads),
+        ctx: &mut Context,
+    ) -> bool {
         let Self { config, workers, incarnation, grants, .. } = self;
         // Before the term is written this process does nothing on a worker.
         let Some(term) = incarnation.present().map(|present| present.term) else {
@@ -61,7 +65,7 @@ impl MultiKueueDispatch {
         let now = ctx.now;
         let lost_since =
             |name: &str, lost_after: i64| workers.lost_since(name, lost_after, now);
-        grants.evaluate((lost_since, registry), settings, ctx)
+        grants.evaluate((lost_since, registry), (settings, workloads), ctx)
     }
 }
 

@@ -27,6 +27,7 @@ use crate::control::{
     outbox::{Intent, Purpose, Subject, Target, Tracked, answer_single, upsert_single},
     time::{engine_time, timestamp},
     timers::Reevaluation,
+    workloads::Workloads,
 };
 
 /// The leases of a worker that no policy asks for any more: its work runs on under them.
@@ -139,11 +140,11 @@ impl Grants {
     pub(super) fn evaluate(
         &mut self,
         (lost_since, registry): (impl Fn(&str, i64) -> Option<Timestamp>, &mut FleetRegistry),
-        settings: LeaseSettings<'_>,
+        (settings, workloads): (LeaseSettings<'_>, &Workloads),
         ctx: &mut Context,
     ) -> bool {
         let mut changed = false;
-        for name in registry.leased_clusters() {
+        for name in registry.leased_clusters(workloads) {
             let id = registry.fleet_mut().cluster(&name);
             let policy = registry.fleet().lease_policy(id).unwrap_or(FORMER_POLICY);
             let lost_after = policy.lost_after.unwrap_or(settings.lost_after);
@@ -170,7 +171,7 @@ impl WorkerGrants {
     fn evaluate(
         &mut self,
         inputs: &LeaseInputs<'_>,
-        (settings, registry): (LeaseSettings<'_>, &FleetRegistry),
+        (settings, registry): (LeaseSettings<'_>, &mut FleetRegistry),
         ctx: &mut Context,
     ) {
         let reached = inputs.lost_since.is_none();
@@ -227,7 +228,7 @@ impl WorkerGrants {
         issuer: &mut GrantIssuer,
         inputs: &LeaseInputs<'_>,
         leases: &WorkerLeases<'_>,
-        (settings, registry): (LeaseSettings<'_>, &FleetRegistry),
+        (settings, registry): (LeaseSettings<'_>, &mut FleetRegistry),
         ctx: &mut Context,
     ) {
         let name = inputs.name;

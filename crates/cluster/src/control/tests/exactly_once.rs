@@ -387,3 +387,12 @@ fn the_hub_lease_of_another_manager_is_no_grant_of_this_one() {
     control.observe(leases(Change::Apply(shared(other))), NOW);
     assert_eq!(next_grant(&mut control), "62");
 }
+
+#[test]
+fn a_worker_without_its_multikueue_cluster_keeps_its_grants_while_it_has_work() {
+    let mut control = granted();
+    let key = Key { namespace: None, name: "east".into() };
+    control.observe(ManagerInput::MultiKueueCluster(Change::Delete(key)), NOW);
+    control.decide(NOW);
+    assert_eq!(next_grant(&mut control), "62");
+}
