@@ -265,14 +265,15 @@ impl AgentControl {
     }
 
     fn observe_workload(&mut self, key: &Key, object: Option<Arc<Workload>>) {
-        self.grants.observe_clone(key, object.as_deref());
         let Some(object) = object else {
+            self.grants.observe_clone(key, None);
             let removed = self.core.workloads.remove(key);
             return removed.iter().for_each(|change| self.route(change));
         };
         if self.core.workloads.is_replaced_by(key, &object) {
             self.observe_workload(key, None);
         }
+        self.grants.observe_clone(key, Some(&object));
         if self.core.workloads.get(key).is_none() {
             self.open_namespace(key);
         }

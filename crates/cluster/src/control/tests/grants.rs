@@ -182,3 +182,17 @@ fn a_clone_without_a_grant_starts_no_job() {
     let step = agent.decide(NOW + GRANT.seconds());
     assert!(step.contains(&"evict") && !step.contains(&"start"), "{step:?}");
 }
+
+#[test]
+fn a_clone_that_replaces_one_of_its_name_needs_an_echo_of_its_own() {
+    let mut agent = agent(&clone(false), &copy(true));
+    agent.decide(NOW);
+    let mut next = clone(false);
+    next["metadata"]["uid"] = json!("wl-2");
+    next["metadata"]["resourceVersion"] = json!("40");
+    agent.control.observe(AgentInput::Workload(Change::Apply(shared(next))), NOW);
+    agent.echo("6", "0", NOW);
+    assert_eq!(agent.decide(NOW), ["beat"], "the echo is older than the clone");
+    agent.echo("7", "0", NOW);
+    assert_eq!(agent.decide(NOW), ["reserve"]);
+}
