@@ -274,6 +274,7 @@ impl AgentControl {
             self.observe_workload(key, None);
         }
         self.grants.observe_clone(key, Some(&object));
+        self.capacity.watch_shows(&object);
         if self.core.workloads.get(key).is_none() {
             self.open_namespace(key);
         }

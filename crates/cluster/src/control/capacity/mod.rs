@@ -549,8 +549,7 @@ impl LocalCapacity {
         let records = inputs.workloads.iter().map(|(_, record)| record);
         // The newest Workload may be deleted, and what an earlier report has counted must not count twice.
         let reported = self.report.as_ref().and_then(|one| one.object().status.as_of.parse().ok());
-        let observed = records.clone().map(TrackedWorkload::version).max();
-        self.newest = observed.into_iter().chain(reported).fold(self.newest, u64::max);
+        self.newest = self.newest.max(reported.unwrap_or(0));
         let newest = self.newest;
         let counts = report::counts(records.map(|one| &**one.object()), inputs.origin);
         let kinds = std::mem::take(&mut inputs.kinds);

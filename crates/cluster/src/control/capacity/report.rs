@@ -16,14 +16,22 @@ use dispatch::{NodeClassCapacity, PROTOCOL, join_equal_classes, reduce_classes};
 use engine::{Amount, Names, ids::ResourceId};
 use runtime::{watch::Key, write::Write};
 
+use super::LocalCapacity;
 use crate::control::{
     context::Context,
-    outbox::{Intent, Purpose, Stamp, Subject, Target},
+    outbox::{Intent, Purpose, Stamp, Subject, Target, version},
     timers::Reevaluation,
 };
 
 /// The most node classes of a report, and the most shapes of new nodes.
 const MOST_CLASSES: usize = 64;
+
+impl LocalCapacity {
+    /// The watch of Workloads shows this clone, and all that changed before it. An answer to a write proves nothing about others.
+    pub(crate) fn watch_shows(&mut self, clone: &Workload) {
+        self.newest = self.newest.max(version(clone));
+    }
+}
 
 /// How much a resource counts when nodes share a class. Accelerators and other extended resources are scarce, and cpus are what most
 /// pods ask for.

@@ -205,7 +205,17 @@ pub(super) fn report_order(step: &Decisions) -> Option<&Order> {
 /// The report that an agent writes now, as far as it differs. It is stored.
 fn written(control: &mut AgentControl, stored: &mut Value, now: Timestamp) -> Option<Value> {
     let step = control.decide(now);
-    let order = report_order(&step)?;
+    store(control, &step, stored, now)
+}
+
+/// The report of a step, as far as it differs. It is stored.
+fn store(
+    control: &mut AgentControl,
+    step: &Decisions,
+    stored: &mut Value,
+    now: Timestamp,
+) -> Option<Value> {
+    let order = report_order(step)?;
     let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");
     cluster::json_merge(&mut stored["status"], &body["status"]);
     stored["metadata"]["resourceVersion"] = json!((now.as_second() + 100).to_string());
@@ -255,6 +265,31 @@ fn as_of_never_falls() {
     control.observe(AgentInput::Workload(Change::Delete(gone)), NOW + 5.seconds());
     let later = written(&mut control, &mut stored, NOW + 5.seconds()).expect("its room is free");
     assert!(later.get("asOf").is_none(), "unchanged: {later}");
+}
+
+#[test]
+fn as_of_is_what_the_watch_has_shown_and_not_an_answer() {
+    let clone_at = |version: &str| {
+        let mut clone = workload();
+        clone["metadata"]["resourceVersion"] = json!(version);
+        clone["metadata"]["ownerReferences"] = json!([]);
+        clone["status"] = json!({});
+        clone
+    };
+    let (mut control, mut stored) = (agent(vec![clone_at("100")]), stored());
+    let step = control.decide(NOW);
+    let order = step.orders.iter().find(|one| one.ticket.target.subject == Subject::Workload);
+    let ticket = order.expect("the clone gets a status").ticket.clone();
+    control.answered(&ticket, WriteOutcome::done(clone_at("110")), NOW);
+    store(&mut control, &step, &mut stored, NOW).expect("the first report");
+    assert_eq!(stored["status"]["asOf"], "100");
+    // A heartbeat.
+    let beat = NOW + 10.seconds();
+    written(&mut control, &mut stored, beat).expect("a heartbeat");
+    assert_eq!(stored["status"]["asOf"], "100");
+    control.observe(AgentInput::Workload(Change::Apply(shared(clone_at("110")))), beat);
+    written(&mut control, &mut stored, beat + 10.seconds()).expect("a heartbeat");
+    assert_eq!(stored["status"]["asOf"], "110");
 }
 
 fn is_created(step: &Decisions) -> bool {
