@@ -18,13 +18,15 @@ pub(super) struct Copies<K> {
     objects: KeyMap<Key, Tracked<K>>,
     /// They were listed since the worker was connected.
     listed: bool,
+    /// A list of the present connection was not forbidden.
+    complete: bool,
     /// Since when the worker forbids to list them.
     forbidden_since: Option<Timestamp>,
 }
 
 impl<K> Default for Copies<K> {
     fn default() -> Self {
-        Self { objects: KeyMap::new(), listed: false, forbidden_since: None }
+        Self { objects: KeyMap::new(), listed: false, complete: false, forbidden_since: None }
     }
 }
 
@@ -57,7 +59,7 @@ impl<K> Copies<K> {
 
     /// The connection ended: what was observed stays, does not count as listed, and is older than whatever is observed next.
     pub(super) fn disconnect(&mut self) {
-        self.listed = false;
+        (self.listed, self.complete) = (false, false);
         self.objects.for_each_mut(|_, tracked| tracked.connection_ended());
     }
 
@@ -67,8 +69,8 @@ impl<K> Copies<K> {
 }
 
 impl<K: Resource> Copies<K> {
-    /// Records a change. Returns the keys that it concerns. The first list of a connection is complete: a copy that it lacks is
-    /// gone. `observe_version` gets what the watch shows, with the version, and lacks; it may object to a removal, because the watch lags
+    /// Records a change. Returns the keys that it concerns. The first list of a connection that is not forbidden is complete: a
+    /// copy that it lacks is gone. `observe_version` gets what the watch shows, with the version, and lacks; it may object to a removal, because the watch lags
     /// behind the answers.
     pub(super) fn observe(
         &mut self,
@@ -82,10 +84,11 @@ impl<K: Resource> Copies<K> {
                 matches!(change, Change::Unavailable { reason: Unavailable::Forbidden, .. });
             // The first refusal counts: from then on the worker is not reached for this kind.
             self.forbidden_since = forbidden.then(|| self.forbidden_since.unwrap_or(now));
+            self.listed = true;
         }
-        let is_hidden = self.forbidden_since.is_some();
         // A forbidden list is empty and proves no removal.
-        let first = listed && !std::mem::replace(&mut self.listed, true) && !is_hidden;
+        let is_complete = listed && self.forbidden_since.is_none();
+        let first = is_complete && !std::mem::replace(&mut self.complete, true);
         let before: BTreeSet<Key> =
             if first { self.objects.keys().cloned().collect() } else { BTreeSet::new() };
         let mut concerned = BTreeSet::new();

@@ -1,4 +1,6 @@
-//! What a further connection to a worker shows: versions that went back.
+//! What a further connection to a worker shows: versions that went back, and lists that the worker forbids for a while.
+
+use runtime::watch::Unavailable;
 
 use super::{
     dispatched::{
@@ -50,4 +52,22 @@ fn within_one_connection_an_older_version_is_ignored() {
     let copy = Arc::new(batch_job().decode(copy).expect("a Job"));
     control.observe(east(WorkerInput::Job(batch_job(), Change::Apply(copy))), NOW);
     assert_eq!(orders(&control.decide(NOW)), [""; 0]);
+}
+
+#[test]
+fn a_copy_that_vanished_while_its_list_was_forbidden_is_missed_when_the_rights_are_back() {
+    let mut control = running_at("50");
+    control.observe(linked(false), NOW);
+    control.decide(NOW);
+    control.observe(linked(true), NOW);
+    let hidden = || Change::Unavailable { reason: Unavailable::Forbidden, removed: vec![] };
+    control.observe(east(WorkerInput::Workload(hidden())), NOW);
+    let hidden = Change::Unavailable { reason: Unavailable::Forbidden, removed: vec![] };
+    control.observe(east(WorkerInput::Job(batch_job(), hidden)), NOW);
+    let step = orders(&control.decide(NOW));
+    assert!(!step.contains(&"hub retry".to_owned()), "a forbidden list proves nothing: {step:?}");
+    control.observe(east(WorkerInput::Workload(list(vec![]))), NOW);
+    control.observe(east(WorkerInput::Job(batch_job(), jobs(vec![]))), NOW);
+    let step = orders(&control.decide(NOW));
+    assert!(step.contains(&"hub retry".to_owned()), "{step:?}");
 }
