@@ -69,7 +69,7 @@ pub enum CopyHistory {
     /// It belongs to an earlier Workload of the name, whose deletion was observed.
     Departed,
     /// It comes from another incarnation, from a later version of the Workload than the hub has, or belongs to a Workload of another
-    /// uid: only a person decides about it.
+    /// uid: only a user decides about it.
     Unknown,
 }
 

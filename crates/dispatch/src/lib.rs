@@ -59,7 +59,9 @@ pub use fleet::Fleet;
 pub use fleet_placer::{DispatchLookup, DispatchedEntry, FleetPlacer};
 pub use free_capacity::{RemainingNodes, free_capacity};
 pub use gang_reservation::CapacityReservation;
-pub use incarnation::{AcceptedIncarnation, CopyHistory, CopyStamp, HubIncarnation, PresentWorkload, SharedHistory};
+pub use incarnation::{
+    AcceptedIncarnation, CopyHistory, CopyStamp, HubIncarnation, PresentWorkload, SharedHistory,
+};
 pub use lease::{
     AgentBeat, CopyVerdict, FENCE_MARGIN, FenceRecord, Fencing, GrantHolder, GrantIssuer,
     GrantTiming, HubGrant, IssuerStep, LeaseStamp, LeasedCopy, STOP_TIME, WorkerLeases,

@@ -107,7 +107,8 @@ mod tests {
         epoch_of: impl Fn(&str) -> Option<u64>,
         n_on_hub: Option<usize>,
     ) -> OrphanScan {
-        let on_hub = |name: &str| HubWorkload { epoch: epoch_of(name), present: None, departed: None };
+        let on_hub =
+            |name: &str| HubWorkload { epoch: epoch_of(name), present: None, departed: None };
         find_orphans(listed, on_hub, &HubIncarnation::default(), n_on_hub)
     }
 

@@ -229,7 +229,7 @@ fn as_of_never_falls_within_a_connection() {
 }
 
 #[test]
-fn a_report_over_another_connection_includes_a_clone_whose_version_is_known_again() {
+fn a_report_over_another_connection_includes_a_clone_once_its_version_is_known_again() {
     let mut fleet = fleet(&[("east", 1, 8)], PlacementPolicy::default());
     let east = fleet.cluster("east");
     put(&mut fleet, 1, &work(1, 4));

@@ -239,7 +239,7 @@ fn a_duration_is_recorded_before_a_grant_has_it() {
     assert_eq!(issuer.decide(&changed, at(2)), Some(IssuerStep::Claim(recorded)));
     assert_eq!(issuer.decide(&changed, at(2)), Some(IssuerStep::Claim(recorded)), "not yet");
     let changed = WorkerLeases { record: recorded, ..changed };
-    let longer = HubGrant { duration: longer.duration, ..first };
+    let longer = HubGrant { duration: longer.duration, ..first.clone() };
     assert_eq!(issuer.decide(&changed, at(3)), Some(IssuerStep::Issue(longer)));
 }
 

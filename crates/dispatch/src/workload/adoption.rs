@@ -26,16 +26,20 @@ impl DispatchDecision<'_> {
         withdrawn || copy.newest_epoch() < Some(self.hub.epoch)
     }
 
-    /// Whether all jobs of a copy have succeeded. A copy of a deleted Workload of the name has done the work of that one.
+    /// Whether all jobs of a copy have succeeded. A copy of a deleted Workload of the name has done the work of that one, so clone and
+    /// jobs have to name the uid of this one.
     fn has_result(&self, copy: &RemoteCopy) -> bool {
-        let is_own = |history| history == CopyHistory::Known;
+        let is_own = |history, same_uid| same_uid && history == CopyHistory::Known;
         let complete = !copy.missing_job && !copy.jobs.is_empty();
         let mut jobs = copy.jobs.iter();
         copy.connection == RemoteConnection::Connected
             && !self.is_disputed(copy)
-            && copy.clone.as_ref().is_some_and(|clone| clone.same_pods && is_own(clone.history))
+            && copy
+                .clone
+                .as_ref()
+                .is_some_and(|clone| clone.same_pods && is_own(clone.history, clone.same_uid))
             && complete
-            && jobs.all(|job| job.succeeded && !job.shared && is_own(job.history))
+            && jobs.all(|job| job.succeeded && !job.shared && is_own(job.history, job.same_uid))
     }
 
     /// Whether a job of the present epoch runs, has run, or may run unseen.

@@ -187,6 +187,8 @@ pub struct RemoteWorkload {
     pub epoch: u64,
     /// Whether the hub knows where it comes from.
     pub history: CopyHistory,
+    /// It names the uid of the hub's Workload.
+    pub same_uid: bool,
     /// It is being deleted.
     pub deleting: bool,
     /// Time of its admission.
@@ -231,6 +233,8 @@ pub struct RemoteJob {
     pub epoch: u64,
     /// Whether the hub knows where it comes from.
     pub history: CopyHistory,
+    /// It names the uid of the hub's Workload.
+    pub same_uid: bool,
     /// It is being deleted, after its pods.
     pub deleting: bool,
     /// It has active pods.

@@ -115,10 +115,16 @@ fn copy(line: &str) -> RemoteCopy {
                     epoch,
                     same_spec: true,
                     same_pods: true,
+                    same_uid: true,
                     ..RemoteWorkload::default()
                 });
             }
-            "job" => copy.jobs.push(RemoteJob { epoch: epoch(value), ..RemoteJob::default() }),
+            "job" => copy.jobs.push(RemoteJob {
+                epoch: epoch(value),
+                same_uid: true,
+                ..RemoteJob::default()
+            }),
+            "job-uidless" => copy.jobs.last_mut().expect("a job").same_uid = false,
             "job-suspended" => copy.jobs.last_mut().expect("a job").suspended = true,
             "job-resized" => copy.jobs.last_mut().expect("a job").stale_size = true,
             "job-abandoned" => copy.jobs.last_mut().expect("a job").abandoned = true,
@@ -144,6 +150,7 @@ fn copy(line: &str) -> RemoteCopy {
 fn clone_word(clone: &mut RemoteWorkload, key: &str, value: &str) {
     match key {
         "clone-deleting" => clone.deleting = true,
+        "uidless" => clone.same_uid = false,
         "unknown" => clone.history = CopyHistory::Unknown,
         "departed" => clone.history = CopyHistory::Departed,
         "admitted" => clone.admitted_at = Some(Time(number(value))),
@@ -313,6 +320,8 @@ fn only_the_whole_result_of_the_same_work_is_adopted() {
         (1, hub, &["b live clone=1 unknown job=1 job-succeeded"], &[]),
         (1, hub, &["b live clone=3 job=3 job-succeeded"], &[]),
         (1, hub, &["b live clone=1 departed job=1 job-succeeded"], removed),
+        (1, hub, &["b live clone=1 uidless job=1 job-succeeded"], removed),
+        (1, hub, &["b live clone=1 job=1 job-succeeded job-uidless"], removed),
         (1, hub, &["b live clone=1 job=1 job-succeeded job-departed"], removed),
         (1, hub, &["b lost=0 clone=1 job=1 job-succeeded"], &[]),
         (1, hub, &["b live clone=1"], &["delete-clone b"]),

@@ -1,7 +1,8 @@
 //! The manager's half: `dispatch::workload::decide` and `GrantIssuer`, with their steps as messages.
 
 use dispatch::{
-    CopyHistory, FenceRecord, Fencing, GrantIssuer, GrantTiming, IssuerStep, LeaseStamp, WorkerLeases,
+    CopyHistory, FenceRecord, Fencing, GrantIssuer, GrantTiming, IssuerStep, LeaseStamp,
+    WorkerLeases,
     workload::{
         DispatchCheckState, DispatchStep, DispatchTimeouts, LocalWorkload, RemoteConnection,
         RemoteCopy, RemoteJob, RemoteLease, RemoteWorkload, StampState, decide,
@@ -10,8 +11,8 @@ use dispatch::{
 use engine::{Time, ids::ClusterId};
 
 use crate::world::{
-    HubWorkload, Leader, LinkView, Message, Versioned, Weakened, WorkerApi, WorkerCopy,
-    World, worker_a, worker_b,
+    HubWorkload, Leader, LinkView, Message, Versioned, Weakened, WorkerApi, WorkerCopy, World,
+    worker_a, worker_b,
 };
 
 /// Under ExactlyOnce no time decides about a loss, and here every admission is in time.
@@ -189,10 +190,12 @@ impl World {
             finished: (!runs).then(|| ("Succeeded".into(), "".into())),
             same_spec: true,
             same_pods: true,
+            same_uid: true,
             ..RemoteWorkload::default()
         });
         let job = |(epoch, runs): (u64, bool)| RemoteJob {
             epoch,
+            same_uid: true,
             finished: !runs,
             succeeded: !runs,
             ..RemoteJob::default()
@@ -270,7 +273,7 @@ impl World {
 
     fn leases(&self) -> WorkerLeases<'_> {
         let mut leases = self.leader.leases(self.setting.fencing, self.timing);
-        if self.setting.weakened == Weakened::Longest {
+        if self.setting.weakened == Weakened::Longest && !leases.reached {
             leases.record.longest = self.timing.duration;
         }
         leases

@@ -38,7 +38,15 @@ pub(crate) enum WorldStep {
 impl WorldStep {
     /// Whether the leader may decide something else after it, although it sees nothing else.
     fn concerns_leader(&self) -> bool {
-        matches!(self, Self::Tick | Self::Cut | Self::Takeover | Self::Deliver(_) | Self::Lose(_) | Self::Shorten)
+        matches!(
+            self,
+            Self::Tick
+                | Self::Cut
+                | Self::Takeover
+                | Self::Deliver(_)
+                | Self::Lose(_)
+                | Self::Shorten
+        )
     }
 }
 

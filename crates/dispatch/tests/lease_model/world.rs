@@ -41,7 +41,7 @@ pub(crate) enum Weakened {
     Session,
     /// Every object on the worker carries the same term.
     Term,
-    /// The record has no durations.
+    /// The record of a worker that is not reached has the present duration only.
     Longest,
 }
 

@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use crds::{
     meta::{Condition, is_true},
-    names::{MULTI_KUEUE_CONTROLLER, annotations::{CLEANUP, CLUSTER_UID}, conditions::ACTIVE},
+    names::{
+        MULTI_KUEUE_CONTROLLER,
+        annotations::{CLEANUP, CLUSTER_UID},
+        conditions::ACTIVE,
+    },
     v1beta2::{
         AdmissionCheck, AdmissionCheckStatus, MultiKueueCluster, MultiKueueClusterStatus,
         MultiKueueConfig,

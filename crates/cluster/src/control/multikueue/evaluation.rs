@@ -12,7 +12,6 @@ use dispatch::{
     },
 };
 use engine::{Time, ids::ClusterId};
-use jiff::Timestamp;
 use runtime::watch::Key;
 
 use super::{

@@ -63,8 +63,7 @@ impl MultiKueueDispatch {
             term,
         };
         let now = ctx.now;
-        let lost_since =
-            |name: &str, lost_after: i64| workers.lost_since(name, lost_after, now);
+        let lost_since = |name: &str, lost_after: i64| workers.lost_since(name, lost_after, now);
         grants.evaluate((lost_since, registry), (settings, workloads), ctx)
     }
 }

@@ -37,6 +37,9 @@ use crate::control::{
 const UID: &str = "uid";
 const ACCEPTED: &str = "accepted";
 
+/// Accepted incarnations that are kept: the newest ones.
+const MAX_ACCEPTED: usize = 100;
+
 type Data = BTreeMap<String, String>;
 
 /// See the module.
@@ -157,7 +160,9 @@ impl IncarnationRecord {
         if let (true, Some(present)) = (self.went_back, &self.present) {
             let shared = format!("{}@{}/{}", present.id, present.began_at, present.term);
             let list = data.entry(ACCEPTED.to_owned()).or_default();
-            *list = if list.is_empty() { shared } else { format!("{list},{shared}") };
+            let mut all: Vec<&str> = list.split(',').filter(|one| !one.is_empty()).collect();
+            all.push(&shared);
+            *list = all.split_off(all.len().saturating_sub(MAX_ACCEPTED)).join(",");
         }
         let raised = clock.max(id.unwrap_or(0).saturating_add(1));
         let id = id.filter(|_| !restored && !self.went_back).unwrap_or(raised);

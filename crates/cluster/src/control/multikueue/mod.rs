@@ -298,11 +298,6 @@ impl MultiKueueDispatch {
         Some(ActiveCondition { message, ..condition })
     }
 
-    /// Whether the confirmation of a cleanup on a worker is to be removed.
-    pub(crate) fn ends_confirmation(&self, name: &str) -> bool {
-        self.workers.by_name(name).is_some_and(|worker| worker.breaker.ends_confirmation())
-    }
-
     /// The clock jumped: what lasts goes on.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
         self.workers.clock_jumped(by);
@@ -545,30 +540,6 @@ impl MultiKueueDispatch {
     /// Takes the answer to a write of that ConfigMap. Returns whether the incarnation is known now.
     pub(crate) fn incarnation_answered(&mut self, answer: WriteOutcome) -> bool {
         self.incarnation.answered(answer)
-    }
-
-    /// Compares a worker with the hub, after a list of either. `complete` says whether the hub was listed. Returns whether it
-    /// was compared.
-    pub(crate) fn compare(
-        &mut self,
-        name: &str,
-        (workloads, registry, complete): (&Workloads, &FleetRegistry, bool),
-        ctx: &mut Context,
-    ) -> bool {
-        let Self { workers, incarnation, departed, .. } = self;
-        let mut hub = HubHistory { workloads, registry, departed, incarnation, complete };
-        orphan_cleanup::compare(workers, name, &mut hub, ctx)
-    }
-
-    /// Compares every worker with the hub. Returns whether any was compared.
-    pub(crate) fn compare_all(
-        &mut self,
-        (workloads, registry, complete): (&Workloads, &FleetRegistry, bool),
-        ctx: &mut Context,
-    ) -> bool {
-        let Self { workers, incarnation, departed, .. } = self;
-        let mut hub = HubHistory { workloads, registry, departed, incarnation, complete };
-        orphan_cleanup::compare_all(workers, &mut hub, ctx)
     }
 
     /// Writes the term of this leader, reads copies whose creates are not settled, and every `gcInterval` evaluates what a worker has and the hub does not know. Called at

@@ -5,17 +5,23 @@
 
 use std::time::Duration;
 
-use dispatch::{CopyHistory, HubIncarnation, HubWorkload, OrphanScan, PresentWorkload, find_orphans};
+use dispatch::{
+    CopyHistory, HubIncarnation, HubWorkload, OrphanScan, PresentWorkload, find_orphans,
+};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::watch::Key;
 
 use super::{
-    copy_stamp::copy_stamp, incarnation::IncarnationRecord, worker::Worker,
+    MultiKueueDispatch, copy_stamp::copy_stamp, incarnation::IncarnationRecord, worker::Worker,
     worker_clusters::WorkerClusters,
 };
 use crate::control::{
-    context::Context, fleet::FleetRegistry, key_map::KeyMap, outbox::after, timers::Reevaluation,
+    context::Context,
+    fleet::FleetRegistry,
+    key_map::KeyMap,
+    outbox::after,
+    timers::Reevaluation,
     workloads::{TrackedWorkload, Workloads},
 };
 
@@ -78,8 +84,39 @@ impl OrphanCleanup {
     }
 }
 
+impl MultiKueueDispatch {
+    /// Compares a worker with the hub, after a list of either. `complete` says whether the hub was listed. Returns whether it
+    /// was compared.
+    pub(crate) fn compare(
+        &mut self,
+        name: &str,
+        (workloads, registry, complete): (&Workloads, &FleetRegistry, bool),
+        ctx: &mut Context,
+    ) -> bool {
+        let Self { workers, incarnation, departed, .. } = self;
+        let mut hub = HubHistory { workloads, registry, departed, incarnation, complete };
+        compare(workers, name, &mut hub, ctx)
+    }
+
+    /// Compares every worker with the hub. Returns whether any was compared.
+    pub(crate) fn compare_all(
+        &mut self,
+        (workloads, registry, complete): (&Workloads, &FleetRegistry, bool),
+        ctx: &mut Context,
+    ) -> bool {
+        let Self { workers, incarnation, departed, .. } = self;
+        let mut hub = HubHistory { workloads, registry, departed, incarnation, complete };
+        compare_all(workers, &mut hub, ctx)
+    }
+
+    /// Whether the confirmation of a cleanup on a worker is to be removed.
+    pub(crate) fn ends_confirmation(&self, name: &str) -> bool {
+        self.workers.by_name(name).is_some_and(|worker| worker.breaker.ends_confirmation())
+    }
+}
+
 /// Compares a worker with the hub, after a list of either. Returns whether it was compared.
-pub(super) fn compare(
+fn compare(
     workers: &mut WorkerClusters,
     name: &str,
     hub: &mut HubHistory<'_>,
@@ -103,11 +140,7 @@ pub(super) fn compare(
 }
 
 /// Compares every worker with the hub. Returns whether any was compared.
-pub(super) fn compare_all(
-    workers: &mut WorkerClusters,
-    hub: &mut HubHistory<'_>,
-    ctx: &mut Context,
-) -> bool {
+fn compare_all(workers: &mut WorkerClusters, hub: &mut HubHistory<'_>, ctx: &mut Context) -> bool {
     let names = workers.names();
     let compared = names.iter().filter(|name| compare(workers, name, hub, ctx));
     compared.count() > 0

@@ -229,11 +229,11 @@ pub(super) fn copy_view(
                 let handed_over = heir.is_some_and(|heir| heir != key);
                 let view = job_view(job, hub_job(job_key), inputs);
                 // Its stamps are those of the slice that it names.
-                let (epoch, history) = match heir {
-                    Some(heir) if heir == key => (hub.epoch, CopyHistory::Known),
-                    _ => (view.epoch, view.history),
+                let (epoch, history, same_uid) = match heir {
+                    Some(heir) if heir == key => (hub.epoch, CopyHistory::Known, true),
+                    _ => (view.epoch, view.history, view.same_uid),
                 };
-                RemoteJob { shared, stale_size, handed_over, epoch, history, ..view }
+                RemoteJob { shared, stale_size, handed_over, epoch, history, same_uid, ..view }
             })
             .collect(),
     }
@@ -272,6 +272,12 @@ impl CopyInputs<'_> {
     fn history(&self, of: &ObjectMeta) -> CopyHistory {
         self.incarnation.history(&copy_stamp(of), self.present, self.departed)
     }
+
+    /// Whether a copy names the uid of the hub's Workload.
+    fn is_of_present(&self, of: &ObjectMeta) -> bool {
+        let uid = copy_stamp(of).workload_uid;
+        uid.is_some() && uid.as_deref() == self.present.map(|one| one.uid)
+    }
 }
 
 fn clone_view(clone: &Workload, inputs: &CopyInputs<'_>) -> RemoteWorkload {
@@ -283,6 +289,7 @@ fn clone_view(clone: &Workload, inputs: &CopyInputs<'_>) -> RemoteWorkload {
     RemoteWorkload {
         epoch: remote_objects::epoch(&clone.metadata),
         history: inputs.history(&clone.metadata),
+        same_uid: inputs.is_of_present(&clone.metadata),
         deleting: clone.metadata.deletion_timestamp.is_some(),
         admitted_at: admitted.map(|one| at(one).unwrap_or_default()),
         awaits_nodes_until: None,
@@ -364,6 +371,7 @@ fn job_view(job: &JobObject, hub_job: Option<&JobObject>, inputs: &CopyInputs<'_
     RemoteJob {
         epoch,
         history,
+        same_uid: inputs.is_of_present(job.metadata()),
         shared: false,
         stale_size: false,
         handed_over: false,

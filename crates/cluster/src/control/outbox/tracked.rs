@@ -46,8 +46,8 @@ impl<K> Tracked<K> {
         self.version
     }
 
-    /// The connection has ended: the next observation counts, whatever its version is. The versions of a cluster whose etcd was
-    /// restored begin lower.
+    /// The connection has ended: the next observation counts, whatever its version is. After a restore of its etcd the versions of a
+    /// cluster begin lower.
     pub(crate) fn connection_ended(&mut self) {
         self.is_former = true;
     }

@@ -4,6 +4,7 @@ use super::{
     dispatched::{
         connect, copies, dispatching, done, hub_job, hub_workload, name, nominated, running,
     },
+    incarnation::stamped,
     *,
 };
 
@@ -32,8 +33,16 @@ fn succeeded() -> Value {
 
 /// A manager of this Workload. The worker comes back with the copy of a Job of this status.
 fn returned(workload: Value, status: &Value) -> ManagerControl {
+    returned_with(workload, stamped(&[("sluice.dev/workload-uid", "wl-1")]), status)
+}
+
+/// The same with this clone and this Job.
+fn returned_with(
+    workload: Value,
+    (clone, mut copy): (Value, Value),
+    status: &Value,
+) -> ManagerControl {
     let mut control = dispatching(&suspended_job(), &[workload]);
-    let (clone, mut copy) = copies();
     copy["status"] = status.clone();
     connect(&mut control, vec![clone], vec![copy]);
     control
@@ -109,6 +118,16 @@ fn the_result_of_other_pods_is_not_taken_over() {
     larger["spec"]["podSets"][0]["count"] = json!(pods + 1);
     for other in [edited, larger] {
         let step = returned(other, &succeeded()).decide(NOW);
+        assert_eq!(purposes(&step), ["job-delete"]);
+        assert_eq!(notes(&step), [""; 0]);
+    }
+}
+
+#[test]
+fn the_result_of_a_copy_that_does_not_name_the_uid_of_its_workload_is_not_taken_over() {
+    let (plain, named) = (copies(), stamped(&[("sluice.dev/workload-uid", "wl-1")]));
+    for copies in [plain.clone(), (named.0, plain.1), (plain.0, named.1)] {
+        let step = returned_with(waiting(), copies, &succeeded()).decide(NOW);
         assert_eq!(purposes(&step), ["job-delete"]);
         assert_eq!(notes(&step), [""; 0]);
     }

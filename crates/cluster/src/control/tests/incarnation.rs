@@ -221,6 +221,23 @@ fn the_incarnation_rises_when_a_copy_proves_that_the_hub_went_back() {
 }
 
 #[test]
+fn the_newest_hundred_accepted_incarnations_are_kept() {
+    let former: Vec<String> = (1000..1100).map(|id| id.to_string()).collect();
+    let data = json!({"incarnation": "7", "term": "8", "uid": "u-1", "accepted": former.join(",")});
+    let lost = [
+        ("sluice.dev/incarnation", "7"),
+        ("sluice.dev/term", "8"),
+        ("sluice.dev/hub-version", "102"),
+    ];
+    let (mut control, step) = beginning(vec![json!(record("100", &data))], &lost, 900);
+    done(&mut control, &step, "incarnation", json!(record("101", &written(&step))), NOW);
+    let step = written(&control.decide(NOW + 950.seconds()));
+    let accepted: Vec<&str> = step["accepted"].as_str().expect("text").split(',').collect();
+    assert_eq!((accepted.len(), accepted[0]), (100, "1001"));
+    assert_eq!(accepted[99], "7@101/900");
+}
+
+#[test]
 fn a_person_accepts_the_copies_of_an_earlier_incarnation() {
     let mut control = hub(&[hub_workload()]);
     let accepted = vec![AcceptedIncarnation { id: 6, shared: None }];

@@ -167,7 +167,10 @@ fn annotations_written(step: &Decisions) -> Vec<Value> {
         serde_json::from_slice(order.write.request().body()).expect("JSON")
     };
     let bodies = step.orders.iter().filter(about).map(body);
-    bodies.map(|body| body["metadata"]["annotations"].clone()).filter(|one| !one.is_null()).collect()
+    bodies
+        .map(|body| body["metadata"]["annotations"].clone())
+        .filter(|one| !one.is_null())
+        .collect()
 }
 
 /// Writes of the MultiKueueCluster are done.

@@ -9,7 +9,7 @@ use super::{
     *,
 };
 
-/// A manager with a Job that runs on `east`, whose clone and Job have this version.
+/// A manager with a Job that runs on `east`: clone and Job there have this version.
 fn running_at(version: &str) -> ManagerControl {
     let mut workload = hub_workload();
     workload["status"]["conditions"][2]["status"] = json!("True");
@@ -30,7 +30,7 @@ fn copies_at(version: &str) -> (Value, Value) {
 }
 
 #[test]
-fn a_worker_whose_versions_went_back_is_followed_further() {
+fn a_worker_is_followed_further_when_its_versions_went_back() {
     let mut control = running_at("900");
     control.observe(linked(false), NOW);
     control.decide(NOW);

@@ -152,6 +152,7 @@ impl SimulatedWorker {
                     epoch,
                     same_spec: true,
                     same_pods: true,
+                    same_uid: true,
                     ..RemoteWorkload::default()
                 };
                 stored.clone = Some(SimulatedClone { uid, view });
@@ -403,6 +404,7 @@ impl DispatchSimulation {
             stale_size: false,
             epoch: job.epoch,
             history: CopyHistory::Known,
+            same_uid: true,
             deleting: job.deleting,
             active: job.running,
             suspended: !job.running && !job.done,
