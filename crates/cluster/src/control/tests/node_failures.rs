@@ -1,8 +1,13 @@
 //! Nodes that fail under Workloads with a topology assignment.
 
+use runtime::watch::Unavailable;
+
 use super::{
     cluster::Cluster,
-    topologies::{assigned, body, member, node, on_node, pod, pods, reduced, with_workload},
+    topologies::{
+        assigned, body, member, node, on_node, pod, pods, reduced, required, topology,
+        with_workload,
+    },
     *,
 };
 
@@ -21,6 +26,34 @@ fn not_ready(name: &str, rack: &str, version: u32) -> ManagerInput {
 
 fn ready(name: &str, rack: &str, version: u32) -> ManagerInput {
     ManagerInput::Node(Change::Apply(reduced(node(name, rack, version))))
+}
+
+/// The node of a machine, with the hostname label of another name.
+fn machine(host: &str, rack: &str, ready: bool, version: u32) -> Arc<Observed<WatchedNode>> {
+    let mut node = node(host, rack, version);
+    node["metadata"]["name"] = json!(format!("machine-{host}"));
+    let status = if ready { "True" } else { "False" };
+    node["status"]["conditions"] = json!([{"type": "Ready", "status": status}]);
+    reduced(node)
+}
+
+/// A pod of the Workload `train` that runs on a machine.
+fn on_machine(name: &str, index: u32, host: &str, version: u32) -> Value {
+    let mut pod = on_node(name, index, host, version);
+    pod["spec"]["nodeName"] = json!(format!("machine-{host}"));
+    pod
+}
+
+/// A Workload of four pods on machines.
+fn on_machines() -> Cluster {
+    let mut cluster = Cluster::new();
+    topology(&mut cluster);
+    let hosts = [("a1", "a"), ("a2", "a"), ("b1", "b"), ("b2", "b")];
+    let removed = hosts.map(|(host, _)| Key { namespace: None, name: host.into() }).to_vec();
+    let objects = hosts.map(|(host, rack)| machine(host, rack, true, 60)).to_vec();
+    cluster.observe(ManagerInput::Node(Change::Reset { objects, removed }));
+    cluster.workload("train", 1, &required(4)).settle();
+    cluster
 }
 
 fn gone(name: &str) -> ManagerInput {
@@ -116,7 +149,7 @@ fn no_node_is_gone_while_nodes_cannot_be_observed() {
     let mut cluster = with_workload(4);
     running(&mut cluster);
     cluster.settle();
-    let reason = runtime::watch::Unavailable::Forbidden;
+    let reason = Unavailable::Forbidden;
     let names = ["a1", "a2", "b1", "b2"].map(|name| Key { namespace: None, name: name.into() });
     let change = Change::Unavailable { reason, removed: names.to_vec() };
     cluster.observe(ManagerInput::Node(change)).observe(gone("p0")).observe(gone("p1")).settle();
@@ -133,4 +166,50 @@ fn no_pod_is_sent_to_a_node_whose_failure_is_not_written_yet() {
     cluster.observe(not_ready("a1", "a", 90)).observe(pod(member("p0", 0, None, 91)));
     let step = cluster.control.decide(cluster.now);
     assert!(step.orders.is_empty(), "p1 still runs there, so the node has not failed");
+}
+
+/// Pods that are ungated now, with their hosts.
+fn ungated(cluster: &mut Cluster) -> Vec<(String, String)> {
+    let step = cluster.control.decide(cluster.now);
+    let writes = step.orders.iter().filter(|one| one.ticket.purpose == Purpose::UngateTopology);
+    let one = |order: &Order| {
+        let host = body(&order.write)["spec"]["nodeSelector"]["kubernetes.io/hostname"].clone();
+        (order.ticket.target.key.name.to_string(), host.as_str().expect("a host").to_owned())
+    };
+    writes.map(one).collect()
+}
+
+#[test]
+fn a_node_is_found_by_its_hostname_label() {
+    let mut cluster = on_machines();
+    assert_eq!(assigned(&cluster, "train"), [("a1".to_owned(), 2), ("a2".to_owned(), 2)]);
+    let all = [("p0", "a1"), ("p1", "a1"), ("p2", "a2")];
+    let all = all.iter().zip(0..).map(|((name, host), index)| on_machine(name, index, host, 80));
+    cluster.observe(pods(all.collect())).settle();
+    assert_eq!(unhealthy(&cluster), Value::Null);
+    assert_eq!(cluster.condition("train", "Evicted"), "none");
+    cluster.observe(pod(member("p3", 3, None, 81)));
+    assert_eq!(ungated(&mut cluster), [("p3".to_owned(), "a2".to_owned())]);
+}
+
+#[test]
+fn the_failure_of_a_node_is_found_by_its_hostname_label() {
+    let mut cluster = on_machines();
+    let apply = |host, ready, version| {
+        ManagerInput::Node(Change::Apply(machine(host, "a", ready, version)))
+    };
+    cluster.observe(apply("a3", true, 61));
+    let all = [("p0", "a1"), ("p1", "a1"), ("p2", "a2"), ("p3", "a2")];
+    let all = all.iter().zip(0..).map(|((name, host), index)| on_machine(name, index, host, 80));
+    cluster.observe(pods(all.collect())).settle().take_writes();
+    cluster.observe(apply("a1", false, 90)).settle();
+    assert_eq!(cluster.take_writes(), [""; 0], "its pods still run there");
+    cluster.observe(gone("p0")).observe(gone("p1")).settle();
+    assert_eq!(cluster.take_writes(), ["unhealthy-nodes train", "assign-topology train"]);
+    assert_eq!(assigned(&cluster, "train"), [("a2".to_owned(), 2), ("a3".to_owned(), 2)]);
+    // Two nodes for the successors, one of which leaves.
+    cluster.observe(apply("a4", true, 91)).settle();
+    let name = "machine-a3".into();
+    cluster.observe(ManagerInput::Node(Change::Delete(Key { namespace: None, name }))).settle();
+    assert_eq!(assigned(&cluster, "train"), [("a2".to_owned(), 2), ("a4".to_owned(), 2)]);
 }

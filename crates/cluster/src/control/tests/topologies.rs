@@ -23,7 +23,7 @@ pub(super) fn node(name: &str, rack: &str, version: u32) -> Value {
 }
 
 /// A pod of another owner that takes cpus of a node.
-fn other_pod(name: &str, node: &str, cpu: &str, phase: &str, version: u32) -> Value {
+pub(super) fn other_pod(name: &str, node: &str, cpu: &str, phase: &str, version: u32) -> Value {
     json!({
         "metadata": {
             "name": name, "namespace": "ns", "uid": name, "resourceVersion": version.to_string(),
@@ -73,7 +73,7 @@ where
     Arc::new(object(value))
 }
 
-fn nodes(all: Vec<Value>) -> ManagerInput {
+pub(super) fn nodes(all: Vec<Value>) -> ManagerInput {
     let objects = all.into_iter().map(reduced).collect();
     ManagerInput::Node(Change::Reset { objects, removed: vec![] })
 }
@@ -88,7 +88,7 @@ pub(super) fn pod(one: Value) -> ManagerInput {
 }
 
 /// A Topology of racks and nodes, the flavor `default` in it, and two racks of two nodes each.
-fn topology(cluster: &mut Cluster) {
+pub(super) fn topology(cluster: &mut Cluster) {
     let api = "kueue.x-k8s.io/v1beta2";
     let topology = json!({
         "apiVersion": api, "kind": "Topology", "metadata": {"name": "racks", "resourceVersion": "40"},
@@ -109,7 +109,7 @@ fn topology(cluster: &mut Cluster) {
     cluster.observe(nodes(racks.map(|(name, rack)| node(name, rack, 50)).to_vec()));
 }
 
-fn required(pods: u32) -> Value {
+pub(super) fn required(pods: u32) -> Value {
     json!({"spec": {"podSets": [{
         "name": "main", "count": pods,
         "topologyRequest": {"required": RACK, "podIndexLabel": "batch.kubernetes.io/job-completion-index"},

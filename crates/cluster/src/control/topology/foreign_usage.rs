@@ -2,6 +2,8 @@
 //!
 //! The engine gets a node at most once per decision, however many of its pods have changed. Sums are 128 bits wide, so that
 //! what was added is subtracted again exactly.
+//!
+//! Pods name the node that they are bound to by its name, topology assignments by its hostname label: nodes are found by both.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,13 +12,15 @@ use index::NodeWithUsage;
 use runtime::watch::Key;
 
 use super::{watched_node::WatchedNode, watched_pod::ForeignPod};
-use crate::control::key_map::KeyMap;
+use crate::control::{key_map::KeyMap, key_set::KeySet};
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct ForeignUsage {
     nodes: KeyMap<Box<str>, UsedNode>,
     pods: KeyMap<Key, ForeignPod>,
+    /// Names of nodes by hostname label.
+    by_hostname: KeyMap<Box<str>, KeySet<Box<str>>>,
     /// Nodes that the engine knows otherwise.
     changed: BTreeSet<Box<str>>,
 }
@@ -30,24 +34,44 @@ struct UsedNode {
 
 impl ForeignUsage {
     /// A node, as it was last observed.
-    pub(super) fn node(&self, name: &str) -> Option<&WatchedNode> {
+    fn node(&self, name: &str) -> Option<&WatchedNode> {
         self.nodes.get(name)?.node.as_ref()
     }
 
-    /// Records a node; `None` if it is gone. Returns whether it may have failed, or recovered.
-    pub(super) fn set_node(&mut self, name: &str, node: Option<&WatchedNode>) -> bool {
+    /// Nodes with a hostname label, and their names. A label may be that of several nodes.
+    pub(super) fn on_host(&self, hostname: &str) -> impl Iterator<Item = (&str, &WatchedNode)> {
+        let names = self.by_hostname.get(hostname).into_iter().flatten();
+        names.filter_map(|name| Some((&**name, self.node(name)?)))
+    }
+
+    /// Records a node; `None` if it is gone. Returns the hostnames of nodes that may have failed, or recovered.
+    pub(super) fn set_node(&mut self, name: &str, node: Option<&WatchedNode>) -> Vec<Box<str>> {
         // Most changes of a Node are heartbeats of its kubelet.
         if self.node(name) == node {
-            return false;
+            return Vec::new();
         }
-        let health = |node: Option<&WatchedNode>| {
-            node.map(|node| (node.readiness, node.info.taints.clone()))
-        };
-        let changed_health = health(self.node(name)) != health(node);
-        let known = self.nodes.entry(name.into()).or_default();
-        known.node = node.cloned();
+        let known = &mut self.nodes.entry(name.into()).or_default().node;
+        let before = std::mem::replace(known, node.cloned());
         self.changed(name);
-        changed_health
+        let health = |one: &WatchedNode| {
+            (one.hostname().map(Box::from), one.readiness, one.info.taints.clone())
+        };
+        let (before, after) = (before.as_ref().map(health), node.map(health));
+        if before == after {
+            return Vec::new();
+        }
+        let [before, after] = [before, after].map(|one| one.and_then(|(hostname, ..)| hostname));
+        self.set_hostname(name, before.as_deref(), after.as_deref());
+        before.into_iter().chain(after).collect()
+    }
+
+    fn set_hostname(&mut self, name: &str, before: Option<&str>, after: Option<&str>) {
+        if let Some(hostname) = before {
+            self.by_hostname.remove_member(hostname, &name.into());
+        }
+        if let Some(hostname) = after {
+            self.by_hostname.entry(hostname.into()).or_default().insert(name.into());
+        }
     }
 
     /// Records a pod; `None` if it is gone, or takes nothing any more.

@@ -67,7 +67,7 @@ pub(crate) struct NodesAndPods {
     pods: TopologyPods,
     /// Nodes are observed. Without the right to read them, none of them counts as gone.
     observable: bool,
-    /// Nodes that may have failed or recovered since the last decision.
+    /// Hostnames of nodes that may have failed or recovered since the last decision.
     suspects: BTreeSet<Box<str>>,
 }
 
@@ -87,8 +87,9 @@ impl NodesAndPods {
 
     /// Records a Node; `None` if it is gone.
     pub(crate) fn observe_node(&mut self, name: &str, node: Option<&WatchedNode>) {
-        if self.usage.set_node(name, node) && self.gates.enabled() {
-            self.suspects.insert(name.into());
+        let suspects = self.usage.set_node(name, node);
+        if self.gates.enabled() {
+            self.suspects.extend(suspects);
         }
     }
 
@@ -152,7 +153,7 @@ impl NodesAndPods {
         Some(failed.map(|(node, _)| node).collect())
     }
 
-    /// The nodes that a Workload has pods on, and those of them that are not healthy.
+    /// The nodes that a Workload has pods on, and those of them that are not healthy, by hostname.
     fn failing_nodes(
         &self,
         (key, workload): (&Key, &Workload),
@@ -166,14 +167,18 @@ impl NodesAndPods {
         }
         let nodes = AssignedNodes::of(workload, flavors, gates);
         let on_nodes = self.pods.of(key).map(|(_, pod)| pod).filter(|pod| pod.runs());
+        // Pods name their node by its name, the assignment by its hostname label.
         let running: BTreeSet<&str> =
             on_nodes.filter_map(|pod| pod.content().node.as_deref()).collect();
-        let health = |(node, pod_sets): (&String, &Vec<usize>)| {
-            let runs = running.contains(node.as_str());
+        let health = |(hostname, pod_sets): (&String, &Vec<usize>)| {
             let tolerations = nodes.tolerations(pod_sets);
-            (node.clone(), self.gates.health(self.usage.node(node), &tolerations, runs, now))
+            let health = self.usage.on_host(hostname).map(|(name, node)| {
+                self.gates.health(node, &tolerations, running.contains(name), now)
+            });
+            // Where several nodes have the label, pods may be bound to each of them.
+            (hostname.clone(), health.min().unwrap_or(NodeHealth::Failed))
         };
-        let all = nodes.by_name.iter().map(health);
+        let all = nodes.by_hostname.iter().map(health);
         let failing = all.filter(|(_, health)| *health != NodeHealth::Healthy).collect();
         Some((nodes, failing))
     }
@@ -188,10 +193,12 @@ impl NodesAndPods {
     ) {
         let unbindable = |pod: &TrackedPod| {
             let node = pod.awaited_node();
-            node.is_some_and(|node| failing.contains_key(node) || !nodes.by_name.contains_key(node))
+            node.is_some_and(|node| {
+                failing.contains_key(node) || !nodes.by_hostname.contains_key(node)
+            })
         };
         // Where domains are larger than nodes, no pod waits for a node.
-        let any = !nodes.by_name.is_empty();
+        let any = !nodes.by_hostname.is_empty();
         for (pod, tracked) in self.pods.of(key).filter(|(_, pod)| any && unbindable(pod)) {
             unbindable_pods::terminate(key, (pod, tracked), ctx);
         }

@@ -48,8 +48,8 @@ impl From<&Gates> for NodeReplacementGates {
     }
 }
 
-/// A node under a Workload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A node under a Workload, from the best state to the worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum NodeHealth {
     /// It is fine.
     Healthy,
@@ -66,18 +66,14 @@ impl NodeReplacementGates {
         self.enabled
     }
 
-    /// The health of a node, `None` if it is gone, for pod sets with these tolerations. `runs` says whether a pod of the
-    /// Workload runs there.
+    /// The health of a node for pod sets with these tolerations. `runs` says whether a pod of the Workload runs there.
     pub(super) fn health(
         self,
-        node: Option<&WatchedNode>,
+        node: &WatchedNode,
         tolerations: &[&[Toleration]],
         runs: bool,
         now: Timestamp,
     ) -> NodeHealth {
-        let Some(node) = node else {
-            return NodeHealth::Failed;
-        };
         match node.readiness {
             Readiness::Unknown => NodeHealth::Failed,
             Readiness::NotReady(since) => self.not_ready(since, runs, now),
@@ -128,8 +124,8 @@ impl NodeReplacementGates {
 /// The nodes that a Workload has pods on.
 #[derive(Debug)]
 pub(super) struct AssignedNodes {
-    /// Pod sets by node.
-    pub(super) by_name: BTreeMap<String, Vec<usize>>,
+    /// Pod sets by the hostname of their node.
+    pub(super) by_hostname: BTreeMap<String, Vec<usize>>,
     /// By pod set: those of the template, and those that flavors and checks add.
     tolerations: Vec<Vec<Toleration>>,
 }
@@ -138,10 +134,10 @@ impl AssignedNodes {
     pub(super) fn of(workload: &Workload, flavors: AssignedFlavors<'_>, gates: JobGates) -> Self {
         let admission = workload.status.admission.iter();
         let assigned: Vec<_> = admission.flat_map(|one| &one.pod_set_assignments).collect();
-        let mut by_name: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        let mut by_hostname: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (pod_set, one) in assigned.iter().enumerate() {
-            for node in nodes_of_pod_set(one) {
-                let pod_sets = by_name.entry(node).or_default();
+            for hostname in nodes_of_pod_set(one) {
+                let pod_sets = by_hostname.entry(hostname).or_default();
                 if pod_sets.last() != Some(&pod_set) {
                     pod_sets.push(pod_set);
                 }
@@ -157,7 +153,7 @@ impl AssignedNodes {
             own.chain(added.flat_map(|info| &info.tolerations)).cloned().collect()
         };
         let tolerations = assigned.iter().map(|one| of_pod_set(&one.name)).collect();
-        Self { by_name, tolerations }
+        Self { by_hostname, tolerations }
     }
 
     /// Tolerations of these pod sets.
@@ -201,17 +197,16 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_is_gone_or_unknown_has_failed() {
-        assert_eq!(ALL.health(None, &[], true, at(0)), NodeHealth::Failed);
+    fn a_node_without_a_condition_has_failed() {
         let unknown = node(Readiness::Unknown, None);
-        assert_eq!(ALL.health(Some(&unknown), &[], true, at(0)), NodeHealth::Failed);
+        assert_eq!(ALL.health(&unknown, &[], true, at(0)), NodeHealth::Failed);
     }
 
     #[test]
     fn a_node_that_is_not_ready_fails_with_its_last_pod_or_by_time() {
         let down = node(Readiness::NotReady(Some(at(100))), None);
         let health =
-            |gates: NodeReplacementGates, runs, now| gates.health(Some(&down), &[], runs, at(now));
+            |gates: NodeReplacementGates, runs, now| gates.health(&down, &[], runs, at(now));
         assert_eq!(health(ALL, true, 1000), NodeHealth::Failing);
         assert_eq!(health(ALL, false, 101), NodeHealth::Failed);
         let by_time = NodeReplacementGates { on_pod_termination: false, ..ALL };
@@ -226,7 +221,7 @@ mod tests {
     fn a_taint_fails_a_node_for_pods_that_do_not_tolerate_it() {
         let tainted = node(Readiness::Ready, Some("NoExecute"));
         let health = |gates: NodeReplacementGates, tolerations: &[Toleration], runs| {
-            gates.health(Some(&tainted), &[tolerations], runs, at(0))
+            gates.health(&tainted, &[tolerations], runs, at(0))
         };
         assert_eq!(health(ALL, &[], true), NodeHealth::Failing);
         assert_eq!(health(ALL, &[], false), NodeHealth::Failed);
@@ -238,6 +233,6 @@ mod tests {
         let at_once = NodeReplacementGates { on_pod_termination: false, ..ALL };
         assert_eq!(health(at_once, &[], true), NodeHealth::Failed);
         let soft = node(Readiness::Ready, Some("PreferNoSchedule"));
-        assert_eq!(ALL.health(Some(&soft), &[&[]], false, at(0)), NodeHealth::Healthy);
+        assert_eq!(ALL.health(&soft, &[&[]], false, at(0)), NodeHealth::Healthy);
     }
 }

@@ -1,5 +1,6 @@
 //! A Node, as topologies see it.
 
+use engine::topology::HOSTNAME_LABEL;
 use jiff::Timestamp;
 use k8s_openapi::{api::core::v1::Node, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 
@@ -34,6 +35,13 @@ impl Reduced for WatchedNode {
 
     fn of(node: &Node) -> Self {
         Self { info: NodeInfo::of(node), readiness: Readiness::of(node) }
+    }
+}
+
+impl WatchedNode {
+    /// The hostname label, by which topology assignments and node selectors of pods name it. Its name may be another one.
+    pub(super) fn hostname(&self) -> Option<&str> {
+        self.info.labels.get(HOSTNAME_LABEL).map(String::as_str)
     }
 }
 
