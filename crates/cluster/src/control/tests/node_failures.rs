@@ -166,6 +166,8 @@ fn no_pod_is_sent_to_a_node_whose_failure_is_not_written_yet() {
     cluster.observe(not_ready("a1", "a", 90)).observe(pod(member("p0", 0, None, 91)));
     let step = cluster.control.decide(cluster.now);
     assert!(step.orders.is_empty(), "p1 still runs there, so the node has not failed");
+    cluster.observe(ready("a1", "a", 92));
+    assert_eq!(ungated(&mut cluster), [("p0".to_owned(), "a1".to_owned())], "the node recovered");
 }
 
 /// Pods that are ungated now, with their hosts.

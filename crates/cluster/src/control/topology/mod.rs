@@ -131,7 +131,11 @@ impl NodesAndPods {
             let mut nodes = assigned_nodes(&workload.status).into_iter();
             nodes.any(|node| suspects.contains(&*node))
         };
-        ctx.agenda.workloads(workloads.select(concerned));
+        for key in workloads.select(concerned) {
+            // Gated pods get no domain on a node that fails; they may get it when the node has recovered.
+            ctx.agenda.now(Reevaluation::Ungating(key.clone()));
+            ctx.agenda.now(Reevaluation::Workload(key));
+        }
     }
 
     /// The nodes that failed under a Workload; `None` if it has no pods on nodes of a topology. Ends its pods that no node
