@@ -29,7 +29,7 @@ mod variants;
 
 pub(crate) use self::admitted::awaits_topology;
 pub use self::{
-    admission::{moved_topologies, on_hosts, topology_assignments},
+    admission::{moved_topologies, on_hosts, settled_topologies},
     admitted::admitted,
     admitted_on_cluster::{admitted_on, admitted_on_cluster},
     check_states::{
@@ -56,7 +56,9 @@ pub use self::{
     quota_reserved::{QuotaReservation, quota_reserved},
     requeue_backoff::{back_off, backoff_ended, queued_at, requeued},
     status_stamp::StatusStamp,
-    topology::{assigned_nodes, nodes_of_pod_set, with_topologies, with_unhealthy_nodes},
+    topology::{
+        PodSetTopology, assigned_nodes, nodes_of_pod_set, with_topologies, with_unhealthy_nodes,
+    },
     variants::{ShownVariant, admitted_as_variant, with_open_gate},
 };
 

@@ -7,7 +7,7 @@ use crate::queues::layer::QueueLayer;
 use crate::spec::TopologyTiming;
 use crate::topology::layer::TopologyLayer;
 
-/// Marks the pod sets whose topology is not assigned together with the quota.
+/// Marks the pod sets that get no domains together with the quota. One without pods needs none.
 pub(crate) fn delay_topology(
     topology: &TopologyLayer,
     queues: &QueueLayer,
@@ -20,10 +20,11 @@ pub(crate) fn delay_topology(
     }
     for one in &mut assignment.pod_sets {
         let mut flavors = one.flavor_assignments.iter().map(|choice| choice.flavor);
-        one.delayed_topology = flavors.any(|flavor| {
+        let delayed = flavors.any(|flavor| {
             // A flavor without a topology has nothing to delay.
             topology.tree(flavor).is_some()
                 && topology_timing(queues, queue, flavor) > TopologyTiming::WithQuota
         });
+        one.delayed_topology = one.count > 0 && delayed;
     }
 }

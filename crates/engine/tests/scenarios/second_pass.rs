@@ -40,6 +40,27 @@ fn the_second_pass_assigns_the_topology_when_nodes_exist() {
 }
 
 #[test]
+fn a_pod_set_without_pods_needs_no_second_pass() {
+    check(
+        "
+        topology racks levels=rack,node
+        flavor tas topology=racks
+        flavor plain
+        check nodes topology=after-checks
+        cq team-a gpu/tas=99 + cpu/plain=99 check=nodes
+        wl one q=team-a pods=2 cpu=1 t=1 check=nodes:ready + pods=0 gpu=4 required=rack
+        cycle
+        second-pass
+        wait 1
+        second-pass
+        ",
+        &expect![[r#"
+            1  reserve one team-a cpu=plain:2 + gpu=tas:0, passed nodes
+        "#]],
+    );
+}
+
+#[test]
 fn a_failed_second_pass_is_retried_with_backoff() {
     play(
         "

@@ -7,6 +7,7 @@ use engine::spec::PodSetAdmission;
 use engine::{AssignedTopology, CycleEntry, Engine};
 
 use super::admitted::PENDING;
+use super::topology::PodSetTopology;
 use crate::amount::quantity;
 use crate::index::Index;
 
@@ -54,27 +55,27 @@ fn assignment(
     assignment
 }
 
-/// The topology assignments of pod sets that hold quota, in their order; `None` for those without one.
+/// The topologies of pod sets after a second pass, in their order. A worker cluster assigns those that are still delayed.
 #[must_use]
-pub fn topology_assignments(
-    engine: &Engine,
-    pod_sets: &[PodSetAdmission],
-) -> Vec<Option<TopologyAssignment>> {
-    let assigned = pod_sets.iter().map(|one| {
+pub fn settled_topologies(engine: &Engine, pod_sets: &[PodSetAdmission]) -> Vec<PodSetTopology> {
+    let settled = pod_sets.iter().map(|one| {
+        if one.delayed_topology {
+            return PodSetTopology::Unchanged;
+        }
         let held = (!one.domains.is_empty()).then(|| engine.held_topology_assignment(one));
-        held.flatten().map(topology)
+        PodSetTopology::Settled(held.flatten().map(topology))
     });
-    assigned.collect()
+    settled.collect()
 }
 
-/// The topology assignments of a Workload after its pods left a failed node, by pod set.
+/// The topologies of a Workload after its pods left a failed node, by pod set.
 #[must_use]
-pub fn moved_topologies(engine: &Engine, entry: &CycleEntry) -> Vec<Option<TopologyAssignment>> {
-    let assigned = entry.assignment.pod_sets.iter().map(|one| {
-        let held = (!one.domains.is_empty()).then(|| engine.topology_assignment(one));
-        held.flatten().map(topology)
+pub fn moved_topologies(engine: &Engine, entry: &CycleEntry) -> Vec<PodSetTopology> {
+    let moved = entry.assignment.pod_sets.iter().map(|one| {
+        let held = (!one.domains.is_empty()).then(|| engine.topology_assignment(one)).flatten();
+        held.map_or(PodSetTopology::Unchanged, |one| PodSetTopology::Settled(Some(topology(one))))
     });
-    assigned.collect()
+    moved.collect()
 }
 
 /// The nodes that an agent assigned to the pods of a pod set, by hostname; `None` if there are none.

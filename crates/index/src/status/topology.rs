@@ -8,17 +8,28 @@ use super::admitted::READY;
 /// The most nodes that a status names (docs/reference/kueue.md §1.2).
 const MOST_UNHEALTHY_NODES: usize = 8;
 
+/// The topology of a pod set from now on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PodSetTopology {
+    /// What it is.
+    Unchanged,
+    /// Its pods are placed. A pod set without pods to place has no assignment.
+    Settled(Option<TopologyAssignment>),
+}
+
 /// Replaces topology assignments, by pod set: those of a second pass, or those after the replacement of a node. Failed nodes
 /// without pods are failures no longer. The caller sets Admitted.
 #[must_use]
 pub fn with_topologies(
     mut status: WorkloadStatus,
-    assignments: &[Option<TopologyAssignment>],
+    topologies: &[PodSetTopology],
 ) -> WorkloadStatus {
     let held = status.admission.iter_mut().flat_map(|one| &mut one.pod_set_assignments);
-    for (held, assigned) in held.zip(assignments) {
-        let Some(assigned) = assigned else { continue };
-        held.topology_assignment = Some(assigned.clone());
+    for (held, topology) in held.zip(topologies) {
+        let PodSetTopology::Settled(assigned) = topology else { continue };
+        if assigned.is_some() {
+            held.topology_assignment.clone_from(assigned);
+        }
         if let Some(request) = &mut held.delayed_topology_request {
             READY.clone_into(request);
         }

@@ -222,8 +222,8 @@ impl SchedulingCycles<'_> {
                     }
                 }
                 Verdict::Wait(pending) => workloads.explain(&key, pending),
-                Verdict::Move(assignments) => {
-                    workloads.propose_quietly(&key, Transition::AssignTopology(assignments));
+                Verdict::Move(topologies) => {
+                    workloads.propose_quietly(&key, Transition::AssignTopology(topologies));
                 }
                 Verdict::Evict(request) => workloads.evict(id, request, ctx),
                 Verdict::NotReplaced(message) => {

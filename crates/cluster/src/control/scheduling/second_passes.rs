@@ -2,7 +2,7 @@
 
 use crds::names::{reasons, reporters};
 use engine::{SecondPass, explain};
-use index::status::topology_assignments;
+use index::status::settled_topologies;
 use runtime::{
     events::{EventRecord, EventType, Regarding},
     watch::Key,
@@ -43,8 +43,8 @@ impl SchedulingCycles<'_> {
                 return self.preempt(pass, workloads, ctx);
             }
         };
-        let assignments = topology_assignments(self.engine, pod_sets);
-        workloads.propose(&key, Transition::AssignTopology(assignments), ctx);
+        let topologies = settled_topologies(self.engine, pod_sets);
+        workloads.propose(&key, Transition::AssignTopology(topologies), ctx);
         true
     }
 

@@ -1,15 +1,12 @@
 //! What an entry of a cycle means: a reservation, evictions of preemption targets, or a reason to be pending.
 
-use crds::{
-    names::reasons,
-    v1beta2::{TopologyAssignment, Workload},
-};
+use crds::{names::reasons, v1beta2::Workload};
 use dispatch::{Fleet, PlacementRefusal, placement_message};
 use engine::{
     CycleEntry, CycleOutcome, Engine, PreemptionTarget, explain,
     ids::{QueueId, WorkloadId},
 };
-use index::Index;
+use index::{Index, status::PodSetTopology};
 use jiff::Timestamp;
 use runtime::events::Regarding;
 
@@ -23,7 +20,7 @@ pub(super) enum Verdict {
     Preempt(Vec<(WorkloadId, EvictionRequest)>, PendingMessage),
     Wait(PendingMessage),
     /// Pods of a failed node move to others: the topology assignments by pod set.
-    Move(Vec<Option<TopologyAssignment>>),
+    Move(Vec<PodSetTopology>),
     /// It loses its quota: nodes failed under it.
     Evict(EvictionRequest),
     /// There is no replacement for a failed node yet, with the message of the Event.

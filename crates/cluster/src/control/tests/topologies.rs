@@ -376,3 +376,50 @@ fn pods_with_a_delayed_topology_wait_for_it_after_a_restart_too() {
     cluster.wait(1).settle();
     assert_eq!(assigned(&cluster, "train"), [("a1".to_owned(), 2), ("a2".to_owned(), 2)]);
 }
+
+/// The check `nodes` of a Workload is ready.
+fn checked() -> Value {
+    json!({"status": {"admissionChecks": [
+        {"name": "nodes", "state": "Ready", "message": "", "lastTransitionTime": "1970-01-01T00:00:00Z"},
+    ]}})
+}
+
+/// A Workload with a pod set of two pods and one of none.
+fn with_empty_pod_set() -> Value {
+    let mut fields = required(2);
+    let mut empty = fields["spec"]["podSets"][0].clone();
+    (empty["name"], empty["count"]) = (json!("spare"), json!(0));
+    fields["spec"]["podSets"].as_array_mut().expect("pod sets").push(empty);
+    fields
+}
+
+#[test]
+fn a_pod_set_without_pods_delays_no_topology() {
+    let mut cluster = Cluster::new();
+    topology(&mut cluster);
+    provisioning(&mut cluster);
+    cluster.workload("train", 1, &with_empty_pod_set()).settle();
+    assert_eq!(first_assignment(&cluster, "train")["delayedTopologyRequest"], "Pending");
+    let all = &cluster.workloads["train"]["status"]["admission"]["podSetAssignments"];
+    assert_eq!(all[1].get("delayedTopologyRequest"), None, "{all}");
+    cluster.workload("train", 1, &checked()).settle().wait(1).settle();
+    assert_eq!(assigned(&cluster, "train"), [("a1".to_owned(), 2)]);
+    assert!(cluster.condition("train", "Admitted").starts_with("True"));
+}
+
+#[test]
+fn a_stored_delay_of_a_pod_set_without_pods_ends_with_the_second_pass() {
+    let mut cluster = Cluster::new();
+    topology(&mut cluster);
+    provisioning(&mut cluster);
+    cluster.workload("train", 1, &with_empty_pod_set()).settle();
+    let mut admission = cluster.workloads["train"]["status"]["admission"].clone();
+    admission["podSetAssignments"][1]["delayedTopologyRequest"] = json!("Pending");
+    cluster.workload("train", 1, &json!({"status": {"admission": admission}})).settle();
+    cluster.workload("train", 1, &checked()).settle().wait(1).settle();
+    let all = &cluster.workloads["train"]["status"]["admission"]["podSetAssignments"];
+    assert_eq!(all[1]["delayedTopologyRequest"], "Ready", "{all}");
+    assert_eq!(all[1].get("topologyAssignment"), None);
+    assert_eq!(assigned(&cluster, "train"), [("a1".to_owned(), 2)]);
+    assert!(cluster.condition("train", "Admitted").starts_with("True"));
+}

@@ -140,8 +140,8 @@ impl<'a> Draft<'a> {
             let status = status::with_unhealthy_nodes(self.status.clone(), failed);
             self.apply(status, Purpose::UnhealthyNodes);
         }
-        if let Some(assignments) = transitions.topology() {
-            let status = status::with_topologies(self.status.clone(), assignments);
+        if let Some(topologies) = transitions.topology() {
+            let status = status::with_topologies(self.status.clone(), topologies);
             self.apply(status, Purpose::AssignTopology);
         }
     }

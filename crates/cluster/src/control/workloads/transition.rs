@@ -2,6 +2,7 @@
 
 use crds::v1beta2::{Admission, TopologyAssignment};
 use engine::PreemptionReason;
+use index::status::PodSetTopology;
 use jiff::Timestamp;
 use runtime::events::Regarding;
 
@@ -19,8 +20,8 @@ pub(crate) enum Transition {
     },
     /// Quota is reserved in the engine.
     Reserve(ReservedQuota),
-    /// Its pods have these topology assignments from now on, by pod set; `None` leaves one as it is.
-    AssignTopology(Vec<Option<TopologyAssignment>>),
+    /// Its pods have these topologies from now on, by pod set.
+    AssignTopology(Vec<PodSetTopology>),
     /// It gets no quota for now.
     Wait(PendingMessage),
     /// It must give its quota back.
@@ -135,10 +136,10 @@ impl PendingTransitions {
         })
     }
 
-    /// New topology assignments of a Workload with quota.
-    pub(crate) fn topology(&self) -> Option<&[Option<TopologyAssignment>]> {
+    /// New topologies of a Workload with quota.
+    pub(crate) fn topology(&self) -> Option<&[PodSetTopology]> {
         self.find(|one| match one {
-            Transition::AssignTopology(assignments) => Some(assignments.as_slice()),
+            Transition::AssignTopology(topologies) => Some(topologies.as_slice()),
             _ => None,
         })
     }
