@@ -153,14 +153,17 @@ impl Control for ManagerControl {
                 this.queue_objects().topology(key, topology);
             }),
             ManagerInput::Node(change) => {
-                self.pods.topologies.observe_availability(&change);
+                self.pods.topologies.observe_nodes(&change);
                 self.each(change, |this, key, node| {
                     this.pods.observe_node(&key.name, node.as_ref());
                 });
             }
-            ManagerInput::Pod(change) => self.each(change, |this, key, pod| {
-                this.pods.topologies.observe_pod(key, pod.as_ref(), &mut this.core.ctx);
-            }),
+            ManagerInput::Pod(change) => {
+                let change = self.pods.topologies.observe_pods(change);
+                self.each(change, |this, key, pod| {
+                    this.pods.topologies.observe_pod(key, pod.as_ref(), &mut this.core.ctx);
+                });
+            }
             ManagerInput::ElasticPod(change) => {
                 self.pods.elastic_pods(change, &mut self.core.ctx);
             }

@@ -215,3 +215,59 @@ fn the_failure_of_a_node_is_found_by_its_hostname_label() {
     cluster.observe(ManagerInput::Node(Change::Delete(Key { namespace: None, name }))).settle();
     assert_eq!(assigned(&cluster, "train"), [("a2".to_owned(), 2), ("a4".to_owned(), 2)]);
 }
+
+/// Pods cannot be observed any more.
+fn pods_unavailable(reason: Unavailable, removed: &[&str]) -> ManagerInput {
+    let key = |name: &&str| Key { namespace: Some("ns".into()), name: (*name).into() };
+    ManagerInput::Pod(Change::Unavailable { reason, removed: removed.iter().map(key).collect() })
+}
+
+#[test]
+fn no_node_fails_while_pods_cannot_be_observed() {
+    for reason in [Unavailable::NotServed, Unavailable::Forbidden] {
+        let mut cluster = with_workload(4);
+        cluster.observe(ready("a3", "a", 70));
+        running(&mut cluster);
+        cluster.settle().take_writes();
+        // What is not served any more is reported as removed; forbidden objects still exist.
+        let removed: &[&str] = match reason {
+            Unavailable::NotServed => &["p0", "p1", "p2", "p3"],
+            Unavailable::Forbidden => &[],
+        };
+        cluster.observe(not_ready("a1", "a", 90)).observe(pods_unavailable(reason, removed));
+        cluster.settle();
+        assert_eq!(cluster.take_writes(), [""; 0], "{reason:?}");
+        // The node failed meanwhile: its pods are in no list any more.
+        let left =
+            [("p2", 2), ("p3", 3)].map(|(name, index)| reduced(on_node(name, index, "a2", 80)));
+        let removed = match reason {
+            Unavailable::NotServed => Vec::new(),
+            Unavailable::Forbidden => ["p0", "p1"]
+                .map(|name| Key { namespace: Some("ns".into()), name: name.into() })
+                .to_vec(),
+        };
+        let objects = left.to_vec();
+        cluster.observe(ManagerInput::Pod(Change::Reset { objects, removed })).settle();
+        assert_eq!(
+            cluster.take_writes(),
+            ["unhealthy-nodes train", "assign-topology train"],
+            "{reason:?}"
+        );
+    }
+}
+
+#[test]
+fn a_node_that_failed_while_nodes_could_not_be_observed_is_replaced() {
+    let mut cluster = with_workload(4);
+    cluster.observe(ready("a3", "a", 70));
+    running(&mut cluster);
+    cluster.observe(not_ready("a1", "a", 90)).settle().take_writes();
+    let reason = Unavailable::Forbidden;
+    cluster.observe(ManagerInput::Node(Change::Unavailable { reason, removed: vec![] }));
+    cluster.observe(gone("p0")).observe(gone("p1")).settle();
+    assert_eq!(cluster.take_writes(), [""; 0]);
+    // The list shows the same node.
+    cluster.observe(ManagerInput::Node(Change::Reset { objects: vec![], removed: vec![] }));
+    cluster.settle();
+    assert_eq!(cluster.take_writes(), ["unhealthy-nodes train", "assign-topology train"]);
+}

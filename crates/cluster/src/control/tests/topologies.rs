@@ -1,7 +1,7 @@
 //! Topologies of a manager's own cluster: nodes and other pods decide where pods go, and gated pods get their domains.
 
 use k8s_openapi::api::core::v1::Pod;
-use runtime::write::Write;
+use runtime::{watch::Unavailable, write::Write};
 
 use super::{cluster::Cluster, *};
 
@@ -189,6 +189,66 @@ fn other_pods_take_room_until_they_end() {
     assert!(!pending.starts_with("True"), "no rack has room: {pending}");
     // The end of the pod wakes the Workload.
     cluster.observe(pod(other("b1", "Succeeded", 70))).settle();
+    assert_eq!(assigned(&cluster, "train"), [("b1".to_owned(), 2), ("b2".to_owned(), 2)]);
+}
+
+/// A manager of a cluster without a Topology, so that neither nodes nor pods are watched yet.
+fn without_topologies() -> Cluster {
+    let reason = Unavailable::NotServed;
+    let mut control = ManagerControl::new(settings());
+    for input in lists() {
+        let input = match input {
+            ManagerInput::Workload(_) => ManagerInput::Workload(list(vec![])),
+            ManagerInput::Job(..) => ManagerInput::Job(batch_job(), jobs(vec![])),
+            ManagerInput::Node(_) => {
+                ManagerInput::Node(Change::Unavailable { reason, removed: vec![] })
+            }
+            ManagerInput::Pod(_) => {
+                ManagerInput::Pod(Change::Unavailable { reason, removed: vec![] })
+            }
+            other => other,
+        };
+        control.observe(input, NOW);
+    }
+    Cluster::of(control, vec![])
+}
+
+#[test]
+fn nodes_are_not_used_before_the_pods_on_them_are_known() {
+    let mut cluster = without_topologies();
+    topology(&mut cluster);
+    cluster.workload("train", 1, &required(4)).settle();
+    let pending = cluster.condition("train", "QuotaReserved");
+    assert!(!pending.starts_with("True"), "pods were not listed: {pending}");
+    cluster.observe(pods(vec![other_pod("other", "a1", "3", "Running", 60)])).settle();
+    assert_eq!(assigned(&cluster, "train"), [("b1".to_owned(), 2), ("b2".to_owned(), 2)]);
+}
+
+#[test]
+fn nodes_are_used_where_pods_may_not_be_read() {
+    let mut cluster = without_topologies();
+    topology(&mut cluster);
+    let reason = Unavailable::Forbidden;
+    cluster.observe(ManagerInput::Pod(Change::Unavailable { reason, removed: vec![] }));
+    cluster.workload("train", 1, &required(4)).settle();
+    assert_eq!(assigned(&cluster, "train"), [("a1".to_owned(), 2), ("a2".to_owned(), 2)]);
+}
+
+#[test]
+fn pods_keep_their_room_while_they_cannot_be_observed() {
+    let mut cluster = Cluster::new();
+    topology(&mut cluster);
+    let other = |node: &str| other_pod(&format!("other-{node}"), node, "3", "Running", 60);
+    cluster.observe(pods(vec![other("a1"), other("b1")]));
+    let removed = ["other-a1", "other-b1"];
+    let removed = removed.map(|name| Key { namespace: Some("ns".into()), name: name.into() });
+    let (reason, removed) = (Unavailable::NotServed, removed.to_vec());
+    cluster.observe(ManagerInput::Pod(Change::Unavailable { reason, removed }));
+    cluster.workload("train", 1, &required(4)).settle();
+    let pending = cluster.condition("train", "QuotaReserved");
+    assert!(!pending.starts_with("True"), "no rack has room: {pending}");
+    // One of them is in no list any more.
+    cluster.observe(pods(vec![other("a1")])).settle();
     assert_eq!(assigned(&cluster, "train"), [("b1".to_owned(), 2), ("b2".to_owned(), 2)]);
 }
 

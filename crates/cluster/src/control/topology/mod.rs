@@ -7,12 +7,14 @@
 //! | file | concept |
 //! |---|---|
 //! | `watched_node`, `watched_pod` | a Node and a Pod, as far as they matter |
+//! | `availability` | whether nodes and pods can be observed |
 //! | `foreign_usage` | what pods without a topology assignment take of each node |
 //! | `topology_pods` | pods with a topology assignment, by Workload; domains that were given and are not visible yet |
 //! | `ungating` | gated pods get their domain, in one write each |
 //! | `node_health` | which nodes failed under a Workload |
 //! | `unbindable_pods` | pods that wait for a node that takes them no more |
 
+mod availability;
 mod foreign_usage;
 mod node_health;
 mod topology_pods;
@@ -43,6 +45,7 @@ pub(crate) use self::node_health::NodeReplacementGates;
 pub use self::{watched_node::WatchedNode, watched_pod::WatchedPod};
 
 use self::{
+    availability::Availability,
     foreign_usage::ForeignUsage,
     node_health::{AssignedNodes, NodeHealth},
     topology_pods::{TopologyPods, TrackedPod},
@@ -65,10 +68,11 @@ pub(crate) struct NodesAndPods {
     gates: NodeReplacementGates,
     usage: ForeignUsage,
     pods: TopologyPods,
-    /// Nodes are observed. Without the right to read them, none of them counts as gone.
-    observable: bool,
+    availability: Availability,
     /// Hostnames of nodes that may have failed or recovered since the last decision.
     suspects: BTreeSet<Box<str>>,
+    /// The nodes of every Workload may have: nodes or pods can be observed again.
+    all_suspect: bool,
 }
 
 impl NodesAndPods {
@@ -77,12 +81,18 @@ impl NodesAndPods {
     }
 
     /// Records whether nodes can be observed.
-    pub(crate) fn observe_availability(&mut self, change: &Change<Observed<WatchedNode>>) {
-        match change {
-            Change::Reset { .. } => self.observable = true,
-            Change::Unavailable { .. } => self.observable = false,
-            Change::Apply(_) | Change::Delete(_) => {}
-        }
+    pub(crate) fn observe_nodes(&mut self, change: &Change<Observed<WatchedNode>>) {
+        self.all_suspect |= self.availability.observe_nodes(change);
+    }
+
+    /// Records whether pods can be observed. Returns what changed for certain.
+    pub(crate) fn observe_pods(
+        &mut self,
+        change: Change<Observed<WatchedPod>>,
+    ) -> Change<Observed<WatchedPod>> {
+        let (change, again) = self.availability.observe_pods(change);
+        self.all_suspect |= again;
+        change
     }
 
     /// Records a Node; `None` if it is gone.
@@ -114,8 +124,11 @@ impl NodesAndPods {
         }
     }
 
-    /// Gives the engine the nodes that changed.
+    /// Gives the engine the nodes that changed, from the time at which it is known what pods take of them.
     pub(crate) fn update_engine(&mut self, scheduler: &mut Scheduler, ctx: &mut Context) {
+        if !self.availability.shows_usage() {
+            return;
+        }
         self.usage.for_each_changed(|name, node| {
             scheduler.update(&mut ctx.agenda, |index, names| index.node(names, name, node));
         });
@@ -124,12 +137,16 @@ impl NodesAndPods {
     /// Evaluates the Workloads with pods on nodes that may have failed or recovered.
     pub(crate) fn evaluate_suspects(&mut self, workloads: &Workloads, ctx: &mut Context) {
         let suspects = std::mem::take(&mut self.suspects);
-        if suspects.is_empty() {
+        let all = std::mem::take(&mut self.all_suspect);
+        if suspects.is_empty() && !all {
             return;
         }
         let concerned = |workload: &Workload| {
-            let mut nodes = assigned_nodes(&workload.status).into_iter();
-            nodes.any(|node| suspects.contains(&*node))
+            let on_suspect = || {
+                let mut nodes = assigned_nodes(&workload.status).into_iter();
+                nodes.any(|node| suspects.contains(&*node))
+            };
+            if all { has_topology(workload) } else { on_suspect() }
         };
         for key in workloads.select(concerned) {
             // Gated pods get no domain on a node that fails; they may get it when the node has recovered.
@@ -166,7 +183,8 @@ impl NodesAndPods {
     ) -> Option<(AssignedNodes, BTreeMap<String, NodeHealth>)> {
         let conditions = &workload.status.conditions;
         let runs = is_true(conditions, ADMITTED) && !is_true(conditions, EVICTED);
-        if !self.gates.enabled() || !self.observable || !runs || !has_topology(workload) {
+        let observed = self.availability.is_complete();
+        if !self.gates.enabled() || !observed || !runs || !has_topology(workload) {
             return None;
         }
         let nodes = AssignedNodes::of(workload, flavors, gates);
@@ -222,7 +240,12 @@ impl NodesAndPods {
         pod_infos: PodInfos<'_>,
         ctx: &mut Context,
     ) {
-        for key in ctx.agenda.take_ungating() {
+        let due = ctx.agenda.take_ungating();
+        // Whether a node fails is unknown without pods. All Workloads are evaluated again with the next list.
+        if !self.availability.has_pods() {
+            return;
+        }
+        for key in due {
             let workload = workloads.get(&key).map(TrackedWorkload::object);
             let Some(workload) = workload.filter(|_| self.pods.await_domains(&key)) else {
                 continue;
