@@ -48,11 +48,21 @@ pub fn domains_of_gated_pods(
     }
 }
 
-/// Whether these are the labels of a domain that the pod set has.
-#[must_use]
-pub fn is_assigned(workload: &Workload, pod_set: &str, labels: &NodeLabels) -> bool {
-    let domains = Domains::of(workload, pod_set, &BTreeSet::new());
-    domains.is_some_and(|domains| domains.find(labels).is_some())
+/// The domains that a pod set is assigned. To decode them takes as long as there are many, so one value serves all its pods.
+pub struct AssignedDomains<'a>(Option<Domains<'a>>);
+
+impl<'a> AssignedDomains<'a> {
+    /// Those of a pod set.
+    #[must_use]
+    pub fn of(workload: &'a Workload, pod_set: &str) -> Self {
+        Self(Domains::of(workload, pod_set, &BTreeSet::new()))
+    }
+
+    /// Whether these are the labels of one of them.
+    #[must_use]
+    pub fn have(&self, labels: &NodeLabels) -> bool {
+        self.0.as_ref().is_some_and(|domains| domains.find(labels).is_some())
+    }
 }
 
 /// The domains of a pod set, in the order of the assignment.

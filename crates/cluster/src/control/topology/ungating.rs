@@ -1,10 +1,10 @@
 //! Gated pods of an admitted Workload get their domains: one write per pod sets the node selector and takes the gate off.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ::jobs::{
     pods,
-    topology_ungater::{NodeLabels, UngaterPod, domains_of_gated_pods, is_assigned},
+    topology_ungater::{AssignedDomains, NodeLabels, UngaterPod, domains_of_gated_pods},
 };
 use crds::{
     meta::is_true,
@@ -55,21 +55,34 @@ pub(super) fn ungate(
 
 /// Repeats writes that may have had no effect. Those for an assignment that is over are taken back.
 fn repeat(pods: &mut TopologyPods, (key, workload): (&Key, &Workload), ctx: &mut Context) {
-    let given = pods.of(key).filter_map(|(pod, tracked)| {
-        let labels = tracked.given()?.clone();
-        let valid = is_assigned(workload, &tracked.content().pod_set, &labels);
-        Some((pod.clone(), labels, valid))
-    });
-    for (pod, labels, valid) in given.collect::<Vec<_>>() {
-        if ctx.outbox.writes().is_in_flight(&target(&pod)) {
-            continue;
-        }
+    let in_flight = |pod: &Key| ctx.outbox.writes().is_in_flight(&target(pod));
+    let domains = |pod_set: &str| AssignedDomains::of(workload, pod_set);
+    for (pod, labels, valid) in unconfirmed(pods, key, in_flight, domains) {
         if valid {
             submit(pods, key, &pod, &labels, ctx);
         } else {
             pods.take_back(&pod);
         }
     }
+}
+
+/// Pods that do not show their domain yet although their write is answered: the domain, and whether its pod set still has it. A
+/// large Workload has thousands of pods and domains, so `domains` is called once per pod set, and not for writes in flight.
+fn unconfirmed<'a>(
+    pods: &TopologyPods,
+    workload: &Key,
+    in_flight: impl Fn(&Key) -> bool,
+    mut domains: impl FnMut(&str) -> AssignedDomains<'a>,
+) -> Vec<(Key, NodeLabels, bool)> {
+    let mut by_pod_set = BTreeMap::new();
+    let given = pods.of(workload).filter_map(|(pod, one)| Some((pod, one, one.given()?)));
+    let answered = given.filter(|(pod, ..)| !in_flight(pod));
+    let unconfirmed = answered.map(|(pod, one, labels)| {
+        let pod_set = &*one.content().pod_set;
+        let assigned = by_pod_set.entry(pod_set).or_insert_with(|| domains(pod_set));
+        (pod.clone(), labels.clone(), assigned.have(labels))
+    });
+    unconfirmed.collect()
 }
 
 /// Submits the write of a pod. Returns false if it may not be written now; its Workload is evaluated when it may.
@@ -109,4 +122,64 @@ fn patch(pod: &TrackedPod, labels: &NodeLabels) -> Value {
 
 fn target(pod: &Key) -> Target {
     Target::home(Subject::Job(pods::kind().clone()), pod)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{cell::RefCell, sync::Arc};
+
+    use super::*;
+    use crate::control::{observed::Observed, topology::WatchedPod};
+
+    /// A gated pod of a pod set of the Workload `train`, which was given a domain.
+    fn give(pods: &mut TopologyPods, name: &str, pod_set: &str) {
+        let pod: Observed<WatchedPod> = serde_json::from_value(json!({
+            "metadata": {
+                "name": name, "namespace": "ns", "uid": name, "resourceVersion": "1",
+                "labels": {"kueue.x-k8s.io/podset": pod_set},
+                "annotations": {
+                    "kueue.x-k8s.io/workload": "train",
+                    "kueue.x-k8s.io/podset-unconstrained-topology": "true",
+                },
+            },
+            "spec": {"schedulingGates": [{"name": TOPOLOGY}], "containers": []},
+        }))
+        .expect("a pod decodes");
+        pods.set(&key(name), TrackedPod::of(&Arc::new(pod)));
+        pods.give(&key(name), NodeLabels::from([("rack".to_owned(), pod_set.to_owned())]));
+    }
+
+    fn key(name: &str) -> Key {
+        Key { namespace: Some("ns".into()), name: name.into() }
+    }
+
+    #[test]
+    fn domains_are_decoded_once_per_pod_set_with_answered_writes() {
+        let mut pods = TopologyPods::default();
+        for (name, pod_set) in [("a0", "a"), ("a1", "a"), ("a2", "a"), ("b0", "b"), ("b1", "b")] {
+            give(&mut pods, name, pod_set);
+        }
+        let workload: Workload = serde_json::from_value(json!({
+            "spec": {"podSets": []},
+            "status": {"admission": {"clusterQueue": "cq", "podSetAssignments": [
+                {"name": "a", "count": 2, "topologyAssignment": {"levels": ["rack"], "slices": [{
+                    "domainCount": 1,
+                    "valuesPerLevel": [{"individual": {"roots": ["a"]}}],
+                    "podCounts": {"individual": [2]},
+                }]}},
+            ]}},
+        }))
+        .expect("a Workload decodes");
+        let decoded = RefCell::new(Vec::new());
+        let domains = |pod_set: &str| {
+            decoded.borrow_mut().push(pod_set.to_owned());
+            AssignedDomains::of(&workload, pod_set)
+        };
+        let in_flight = |pod: &Key| pod.name.starts_with('b') || *pod.name == *"a0";
+        let found = unconfirmed(&pods, &key("train"), in_flight, domains);
+        let found: Vec<(&str, bool)> =
+            found.iter().map(|(pod, _, valid)| (&*pod.name, *valid)).collect();
+        assert_eq!(found, [("a1", true), ("a2", true)]);
+        assert_eq!(decoded.into_inner(), ["a"]);
+    }
 }
