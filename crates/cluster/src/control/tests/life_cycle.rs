@@ -311,7 +311,7 @@ fn resources_that_a_cluster_queue_covers_no_longer_count_no_longer() {
     assert!(cluster.condition("a", "Admitted").starts_with("True"), "cpus are not covered");
 }
 
-fn with_gates(gates: &str) -> Cluster {
+pub(super) fn with_gates(gates: &str) -> Cluster {
     let gates = Gates::parse(gates).expect("gates");
     Cluster::with(ManagerSettings::new(&Configuration::default(), &gates, &kinds(), false))
 }

@@ -4,6 +4,7 @@ use runtime::watch::Unavailable;
 
 use super::{
     cluster::Cluster,
+    life_cycle::with_gates,
     topologies::{
         assigned, body, member, node, on_node, pod, pods, reduced, required, topology,
         with_workload,
@@ -270,4 +271,55 @@ fn a_node_that_failed_while_nodes_could_not_be_observed_is_replaced() {
     cluster.observe(ManagerInput::Node(Change::Reset { objects: vec![], removed: vec![] }));
     cluster.settle();
     assert_eq!(cluster.take_writes(), ["unhealthy-nodes train", "assign-topology train"]);
+}
+
+/// A Workload of the pod `p0`, which owns it.
+fn of_single_pod(gates: &str) -> Cluster {
+    let mut cluster = with_gates(gates);
+    topology(&mut cluster);
+    let mut fields = required(1);
+    fields["metadata"] = json!({
+        "name": "train", "namespace": "ns", "uid": "uid-train",
+        "ownerReferences": [
+            {"apiVersion": "v1", "kind": "Pod", "name": "p0", "uid": "p0", "controller": true},
+        ],
+    });
+    cluster.workload("train", 1, &fields).settle();
+    assert_eq!(assigned(&cluster, "train"), [("a1".to_owned(), 1)]);
+    cluster
+}
+
+#[test]
+fn the_workload_of_a_single_pod_keeps_its_node() {
+    let mut cluster = of_single_pod("");
+    cluster.observe(pod(member("p0", 0, Some("a1"), 80))).settle().take_writes();
+    cluster.observe(not_ready("a1", "a", 90));
+    let step = cluster.control.decide(cluster.now);
+    let purposes: Vec<Purpose> = step.orders.iter().map(|one| one.ticket.purpose).collect();
+    assert_eq!(purposes, [Purpose::TerminatePod], "the pod cannot be bound");
+    cluster.take(step);
+    cluster.settle();
+    assert_eq!(cluster.take_writes(), [""; 0]);
+    assert_eq!(assigned(&cluster, "train"), [("a1".to_owned(), 1)]);
+    // Without the gate it moves like any other.
+    let mut moves = of_single_pod("SkipReassignmentForPodOwnedWorkloads=false");
+    moves.take_writes();
+    moves.observe(not_ready("a1", "a", 90)).settle();
+    assert_eq!(moves.take_writes(), ["unhealthy-nodes train", "assign-topology train"]);
+    assert_ne!(assigned(&moves, "train"), [("a1".to_owned(), 1)]);
+}
+
+#[test]
+fn a_single_pod_whose_node_is_gone_ends() {
+    let mut cluster = of_single_pod("");
+    cluster.observe(not_ready("a1", "a", 90)).observe(pod(member("p0", 0, None, 91)));
+    assert!(ungated(&mut cluster).is_empty(), "the node may recover");
+    let name = "a1".into();
+    cluster.observe(ManagerInput::Node(Change::Delete(Key { namespace: None, name })));
+    let step = cluster.control.decide(cluster.now);
+    let after = member("p0", 0, Some("a1"), 92);
+    dispatched::done(&mut cluster.control, &step, "ungate-topology", after, cluster.now);
+    let step = cluster.control.decide(cluster.now);
+    let ends = |one: &Order| one.ticket.purpose == Purpose::TerminatePod;
+    assert!(step.orders.iter().any(ends), "no node takes the pod");
 }

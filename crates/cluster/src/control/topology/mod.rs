@@ -155,8 +155,8 @@ impl NodesAndPods {
         }
     }
 
-    /// The nodes that failed under a Workload; `None` if it has no pods on nodes of a topology. Ends its pods that no node
-    /// takes.
+    /// The nodes that failed under a Workload and are to be replaced; `None` if it has no pods on nodes of a topology. Ends its
+    /// pods that no node takes.
     pub(crate) fn failed_nodes(
         &self,
         (key, workload): (&Key, &Workload),
@@ -165,6 +165,9 @@ impl NodesAndPods {
     ) -> Option<Vec<String>> {
         let (nodes, failing) = self.failing_nodes((key, workload), pod_infos, ctx.now)?;
         self.terminate_unbindable(key, &nodes, &failing, ctx);
+        if self.gates.keeps_nodes(workload) {
+            return Some(Vec::new());
+        }
         for health in failing.values() {
             if let NodeHealth::FailingUntil(at) = health {
                 ctx.agenda.at(*at, Reevaluation::Workload(key.clone()));
@@ -250,11 +253,24 @@ impl NodesAndPods {
             let Some(workload) = workload.filter(|_| self.pods.await_domains(&key)) else {
                 continue;
             };
-            // The status may not show yet that a node fails.
-            let failing = self.failing_nodes((&key, workload), pod_infos, ctx.now);
-            let failing = failing.into_iter().flat_map(|(_, failing)| failing.into_keys());
-            ungating::ungate(&mut self.pods, (&key, workload), &failing.collect(), ctx);
+            let withheld = self.withheld_nodes((&key, workload), pod_infos, ctx.now);
+            ungating::ungate(&mut self.pods, (&key, workload), &withheld, ctx);
         }
+    }
+
+    /// Nodes that get no pods of a Workload, by hostname: the status may not show yet that they fail.
+    fn withheld_nodes(
+        &self,
+        (key, workload): (&Key, &Workload),
+        pod_infos: PodInfos<'_>,
+        now: Timestamp,
+    ) -> BTreeSet<String> {
+        let failing = self.failing_nodes((key, workload), pod_infos, now);
+        let failing = failing.into_iter().flat_map(|(_, failing)| failing.into_keys());
+        let keeps_nodes = self.gates.keeps_nodes(workload);
+        // A gated pod would wait for a node that is gone for ever. Without the gate it ends, as one that cannot be bound.
+        let ends = |hostname: &String| keeps_nodes && self.usage.on_host(hostname).next().is_none();
+        failing.filter(|hostname| !ends(hostname)).collect()
     }
 
     /// Takes the answer to the write of a pod.

@@ -17,7 +17,7 @@ use index::status::nodes_of_pod_set;
 use jiff::Timestamp;
 
 use super::watched_node::{Readiness, WatchedNode};
-use crate::control::outbox::after;
+use crate::control::{outbox::after, workloads::is_of_single_pod};
 
 /// How long a node may be not Ready, where time decides.
 const NODE_FAILURE_DELAY: Duration = Duration::from_secs(30);
@@ -34,6 +34,8 @@ pub(crate) struct NodeReplacementGates {
     on_taints: bool,
     /// `TASReplaceNodeDueToNotReadyOverFixedTime`.
     over_fixed_time: bool,
+    /// `SkipReassignmentForPodOwnedWorkloads`.
+    keeps_single_pods: bool,
 }
 
 impl From<&Gates> for NodeReplacementGates {
@@ -44,6 +46,7 @@ impl From<&Gates> for NodeReplacementGates {
             on_pod_termination: gates.enabled(Gate::TASReplaceNodeOnPodTermination),
             on_taints: gates.enabled(Gate::TASReplaceNodeOnNodeTaints),
             over_fixed_time: gates.enabled(Gate::TASReplaceNodeDueToNotReadyOverFixedTime),
+            keeps_single_pods: gates.enabled(Gate::SkipReassignmentForPodOwnedWorkloads),
         }
     }
 }
@@ -64,6 +67,12 @@ pub(super) enum NodeHealth {
 impl NodeReplacementGates {
     pub(super) fn enabled(self) -> bool {
         self.enabled
+    }
+
+    /// Whether a Workload keeps its nodes when they fail. That of a single pod ends with the pod, which cannot move: another node
+    /// would only be counted as used instead of the one where the pod is.
+    pub(super) fn keeps_nodes(self, workload: &Workload) -> bool {
+        self.keeps_single_pods && is_of_single_pod(workload)
     }
 
     /// The health of a node for pod sets with these tolerations. `runs` says whether a pod of the Workload runs there.
@@ -173,6 +182,7 @@ mod tests {
         on_pod_termination: true,
         on_taints: true,
         over_fixed_time: false,
+        keeps_single_pods: true,
     };
 
     fn at(second: i64) -> Timestamp {

@@ -433,7 +433,7 @@ impl<'a> Draft<'a> {
 }
 
 /// Whether a Workload is that of one pod. Pods of a group own theirs together, without a controller.
-fn is_of_single_pod(workload: &Workload) -> bool {
+pub(crate) fn is_of_single_pod(workload: &Workload) -> bool {
     let mut owners = workload.metadata.owner_references.iter().flatten();
     let owner = owners.find(|owner| owner.controller == Some(true));
     owner.is_some_and(|owner| (&*owner.api_version, &*owner.kind) == ("v1", "Pod"))

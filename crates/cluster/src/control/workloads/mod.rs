@@ -50,6 +50,7 @@ pub use self::pods_ready::PodsReadyPolicy;
 pub(crate) use self::pods_ready::is_set_elsewhere;
 pub(crate) use self::{
     command::WorkloadCommand,
+    draft::is_of_single_pod,
     phase::WorkloadPhase,
     status::{StatusInputs, not_evaluated},
     stop_policy::StopPolicy,
