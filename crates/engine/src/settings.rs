@@ -34,6 +34,9 @@ pub struct EngineSettings {
     /// Evaluates heads even if their refusal can be predicted, as upstream does. Decisions are equal; messages of
     /// pending Workloads are newer.
     pub reevaluate_refused: bool,
+    /// A released topology assignment requeues ClusterQueues of other cohort trees that use its nodes. Upstream leaves their
+    /// Workloads inadmissible until something else requeues them.
+    pub requeue_over_shared_nodes: bool,
     /// Gate TASProfileMixed.
     pub tas_profile_mixed: bool,
     /// Gate TASBalancedPlacement.
@@ -78,6 +81,7 @@ impl Default for EngineSettings {
             priority_sorting_within_cohort: true,
             prioritize_preemptor_workloads: false,
             reevaluate_refused: false,
+            requeue_over_shared_nodes: false,
             tas_profile_mixed: true,
             tas_balanced_placement: false,
             tas_respect_node_affinity_preferred: false,

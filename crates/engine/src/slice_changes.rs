@@ -6,7 +6,7 @@
 use crate::ids::WorkloadId;
 use crate::pending::{dequeue, enqueue};
 use crate::queues::layer::QueueLayer;
-use crate::reservations::usage_of;
+use crate::reservations::{requeue_users_of_domains, usage_of};
 use crate::slices::{claim_chain, replacement_slice};
 use crate::spec::{QueueEligibility, WorkloadInfo};
 use crate::state::State;
@@ -91,11 +91,15 @@ fn update_charge(state: &mut State, id: WorkloadId) {
     let usage =
         if charged { SlotUsage::new() } else { usage_of(&mut state.quota, &admission.pod_sets) };
     let taken_over = charged && state.settings.elastic_jobs_via_workload_slices_with_tas;
-    let State { workloads, quota, topology, queues, .. } = state;
+    let State { settings, workloads, quota, topology, queues, .. } = state;
     let node = queues.at(queue).node;
     if let Some(before) = workloads.admission(id) {
         topology.release_admission(before, workloads.class(id));
         quota.uncharge(node, &before.usage);
+        if taken_over {
+            // The replacement may have fewer domains.
+            requeue_users_of_domains(settings, topology, queues, before);
+        }
     }
     workloads.set_charge(id, usage, taken_over);
     if let Some(after) = workloads.admission(id) {

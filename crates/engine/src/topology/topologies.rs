@@ -4,6 +4,8 @@
 //! change of a node's resources updates the trees in place; a change of the set of nodes, or of their labels, marks
 //! the trees stale, and they are rebuilt before the next cycle.
 
+use smallvec::SmallVec;
+
 use crate::amount::Amount;
 use crate::dense_table::DenseTable;
 use crate::ids::{DomainId, FlavorId, PODS, ResourceId, TopologyId, TopologyNodeId};
@@ -239,6 +241,39 @@ impl Topologies {
             return found;
         }
         self.trees.rows().flatten().filter(|tree| tree.leaves_are_nodes()).find_map(location)
+    }
+
+    /// Flavors that have less room in their domains because of an admission: its own, and those with the same nodes.
+    pub(crate) fn flavors_over(&self, all: &[PodSetAdmission]) -> SmallVec<[FlavorId; 4]> {
+        let mut flavors = SmallVec::new();
+        for one in all.iter().filter(|one| !one.domains.is_empty()) {
+            let mut own = one.resources.iter().map(|(_, flavor, _)| *flavor);
+            let Some(own) = own.find(|&flavor| self.tree(flavor).is_some()) else {
+                continue;
+            };
+            let nodes = self.nodes_of(own, one);
+            for flavor in self.trees.ids() {
+                let shares = || {
+                    let tree = self.tree(flavor);
+                    tree.is_some_and(|tree| nodes.iter().any(|&one| tree.node_leaf(one).is_some()))
+                };
+                if !flavors.contains(&flavor) && (flavor == own || shares()) {
+                    flavors.push(flavor);
+                }
+            }
+        }
+        flavors
+    }
+
+    /// Nodes that the pods of a pod set are charged to; none where leaves aggregate nodes.
+    fn nodes_of(&self, flavor: FlavorId, one: &PodSetAdmission) -> Vec<TopologyNodeId> {
+        let locations = one.domains.iter();
+        let locations = locations.filter_map(|domain| self.usage_location(flavor, &domain.values));
+        let nodes = locations.filter_map(|location| match location {
+            UsageLocation::Node(node) => Some(node),
+            UsageLocation::Leaf(_) => None,
+        });
+        nodes.collect()
     }
 
     /// Charges `count` pods of a pod set to their domain; a negative count releases.

@@ -232,3 +232,30 @@ fn a_slice_that_loses_its_quota_returns_the_leaves_to_the_replaced_one() {
         "#]],
     );
 }
+
+#[test]
+fn the_domains_of_a_larger_slice_requeue_other_queues_over_their_nodes() {
+    check(
+        "
+        settings elastic-tas requeue-over-nodes
+        topology hosts levels=node
+        flavor tas topology=hosts
+        node h1 gpu=4
+        cq team-a gpu/tas=9
+        cq team-b gpu/tas=9
+        wl old q=team-a pods=4 gpu=1 unconstrained t=1
+        cycle
+        wl waits q=team-b gpu=2 unconstrained t=2
+        cycle
+        wl new q=team-a pods=2 gpu=1 unconstrained t=3 replaces=old
+        cycle
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=tas:4 at h1:4
+            2  inadmissible-class waits team-b NoCandidates
+            3  reserve new team-a gpu=tas:2 at h1:2
+            4  reserve waits team-b gpu=tas:2 at h1:1
+        "#]],
+    );
+}

@@ -581,3 +581,68 @@ fn released_non_tas_usage_requeues_inadmissible_workloads() {
         "#]],
     );
 }
+
+#[test]
+fn released_domains_requeue_other_queues_over_their_nodes() {
+    check(
+        "
+        settings requeue-over-nodes
+        topology racks levels=rack,node
+        topology hosts levels=node
+        flavor day topology=racks
+        flavor night topology=hosts
+        flavor other label=pool:o topology=racks
+        node h1 rack=r1 gpu=4
+        node h2 rack=r1 pool=o gpu=1
+        cq team-a gpu/day=9
+        cq team-b gpu/day=9
+        cq team-c gpu/night=9
+        cq team-d gpu/other=9
+        wl one q=team-a gpu=4 required=node t=1
+        cycle
+        wl two q=team-b gpu=2 required=node t=2
+        wl three q=team-c gpu=2 unconstrained t=3
+        wl four q=team-d gpu=2 required=node t=4
+        cycle
+        finish one
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=day:4 at r1/h1:1
+            2  inadmissible-class two team-b NoCandidates
+            2  inadmissible-class three team-c NoCandidates
+            2  inadmissible-class four team-d TopologyPlacementFailed
+            3  reserve two team-b gpu=day:2 at r1/h1:1
+            3  reserve three team-c gpu=night:2 at h1:1
+        "#]],
+    );
+}
+
+#[test]
+fn released_domains_of_aggregated_leaves_requeue_the_queues_of_their_flavor() {
+    check(
+        "
+        settings requeue-over-nodes
+        topology racks levels=rack
+        flavor day topology=racks
+        flavor night topology=racks
+        node h1 rack=r1 gpu=4
+        cq team-a gpu/day=9
+        cq team-b gpu/day=9
+        cq team-c gpu/night=9
+        wl one q=team-a gpu=4 required=rack t=1
+        cycle
+        wl two q=team-b gpu=2 required=rack t=2
+        wl three q=team-c gpu=5 required=rack t=3
+        cycle
+        finish one
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=day:4 at r1:1
+            2  inadmissible-class two team-b NoCandidates
+            2  inadmissible-class three team-c TopologyPlacementFailed
+            3  reserve two team-b gpu=day:2 at r1:1
+        "#]],
+    );
+}
