@@ -37,6 +37,9 @@ pub struct EngineSettings {
     /// A released topology assignment requeues ClusterQueues of other cohort trees that use its nodes. Upstream leaves their
     /// Workloads inadmissible until something else requeues them.
     pub requeue_over_shared_nodes: bool,
+    /// The check of topology domains within a cycle counts all pod sets of a Workload together. Upstream checks each of them
+    /// alone, and may charge a node for more than it has.
+    pub check_pod_sets_together: bool,
     /// Gate TASProfileMixed.
     pub tas_profile_mixed: bool,
     /// Gate TASBalancedPlacement.
@@ -82,6 +85,7 @@ impl Default for EngineSettings {
             prioritize_preemptor_workloads: false,
             reevaluate_refused: false,
             requeue_over_shared_nodes: false,
+            check_pod_sets_together: false,
             tas_profile_mixed: true,
             tas_balanced_placement: false,
             tas_respect_node_affinity_preferred: false,

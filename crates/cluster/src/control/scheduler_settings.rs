@@ -33,6 +33,7 @@ pub(super) fn engine_settings(file: &Configuration, gates: &Gates) -> engine::En
         tas_profile_mixed: on(Gate::TASProfileMixed),
         reevaluate_refused: false,
         requeue_over_shared_nodes: true,
+        check_pod_sets_together: true,
         tas_balanced_placement: on(Gate::TASBalancedPlacement),
         tas_respect_node_affinity_preferred: on(Gate::TASRespectNodeAffinityPreferred),
         tas_failed_node_replacement: on(Gate::TASFailedNodeReplacement),

@@ -21,6 +21,7 @@ use crate::topology::elastic_assignment::{
     RetainedAssignments, pods_beyond_previous, previous_pod_set, unsupported_constraint,
 };
 use crate::topology::layer::TopologyLayer;
+use crate::topology::planned_usage::PlannedUsage;
 use crate::topology::{DomainAssignment, PlacementFailure};
 use crate::workloads::layer::WorkloadLayer;
 
@@ -270,6 +271,7 @@ pub(crate) fn still_fits(
     topology: &TopologyLayer,
     entry: &CycleEntry,
 ) -> bool {
+    let mut planned = PlannedUsage::of(settings, &entry.assignment);
     entry.assignment.pod_sets.iter().enumerate().all(|(index, one)| {
         let Some(flavor) = flavor_of(topology, &entry.assignment, index) else {
             return true;
@@ -287,7 +289,8 @@ pub(crate) fn still_fits(
             let pods = pods_beyond_previous(tree, previous, domain);
             spec.takes().iter().all(|&(resource, amount)| {
                 let used = topology.topologies().used(tree, leaf, resource);
-                amount.times(pods) + used <= tree.capacity_of(leaf, resource)
+                let planned = planned.add((flavor, tree, leaf), resource, amount.times(pods));
+                planned + used <= tree.capacity_of(leaf, resource)
             })
         })
     })

@@ -31,6 +31,7 @@ mod node_replacement;
 mod normalized_request;
 mod placement_probe;
 mod placement_shortfall;
+mod planned_usage;
 mod resource_table;
 mod shortfall_analysis;
 mod slice_layers;

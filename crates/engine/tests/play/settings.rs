@@ -22,6 +22,7 @@ pub(super) fn settings(words: &Words<'_>) -> EngineSettings {
             "no-topology-recompute" => settings.tas_recompute_within_cycle = false,
             "reevaluate-refused" => settings.reevaluate_refused = true,
             "requeue-over-nodes" => settings.requeue_over_shared_nodes = true,
+            "pod-sets-together" => settings.check_pod_sets_together = true,
             "no-mixed-profile" => settings.tas_profile_mixed = false,
             "no-replacement" => settings.tas_failed_node_replacement = false,
             "no-fail-fast" => settings.tas_failed_node_replacement_fail_fast = false,

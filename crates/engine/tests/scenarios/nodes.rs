@@ -646,3 +646,46 @@ fn released_domains_of_aggregated_leaves_requeue_the_queues_of_their_flavor() {
         "#]],
     );
 }
+
+#[test]
+fn pod_sets_of_a_workload_share_what_is_left_within_a_cycle() {
+    check(
+        "
+        settings pod-sets-together
+        topology racks levels=rack,node
+        flavor tas topology=racks
+        node h1 rack=r1 gpu=8
+        cq team-a gpu/tas=9
+        cq team-b gpu/tas=9
+        wl one q=team-a gpu=4 required=node t=1
+        wl two q=team-b gpu=4 required=node t=2 + gpu=4 required=node
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:4 at r1/h1:1
+            1  inadmissible-class two team-b NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn pod_sets_of_two_flavors_share_a_node_within_a_cycle() {
+    check(
+        "
+        settings pod-sets-together
+        topology racks levels=rack,node
+        flavor day topology=racks
+        flavor night topology=racks
+        node h1 rack=r1 gpu=8 cpu=9
+        cq team-a gpu/day=9
+        cq team-b gpu/day=9 + cpu/night=9
+        wl one q=team-a gpu=4 required=node t=1
+        wl two q=team-b gpu=4 required=node t=2 + cpu=4 node/gpu=4 required=node
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=day:4 at r1/h1:1
+            1  inadmissible-class two team-b NoCandidates
+        "#]],
+    );
+}
