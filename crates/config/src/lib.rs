@@ -20,6 +20,7 @@ mod job_gates;
 mod job_kinds;
 mod label_source;
 mod multikueue;
+mod null_fields;
 mod resources;
 mod selector;
 mod serving;
@@ -112,12 +113,15 @@ impl Configuration {
         expect("kind", head.kind, &[KIND], KIND)?;
         let versions = "config.kueue.x-k8s.io/v1beta1 or config.kueue.x-k8s.io/v1beta2";
         let version = expect("apiVersion", head.api_version, &[V1BETA1, V1BETA2], versions)?;
+        // As a tree, too: a decoded field does not show whether the file has it.
+        let tree = read(text)?;
         let mut loaded: Self = match version.as_str() {
-            V1BETA1 => read::<v1beta1::V1Beta1File>(text)?.into(),
-            _ => read::<Self>(text)?.with_v1beta2_blocks(),
+            V1BETA1 => {
+                null_fields::decode::<v1beta1::V1Beta1File>(text, &tree).map_err(syntax)?.into()
+            }
+            _ => null_fields::decode::<Self>(text, &tree).map_err(syntax)?.with_v1beta2_blocks(),
         };
-        // Read again as a tree: a decoded field does not show whether the file has it.
-        loaded.set = support::paths(&read(text)?);
+        loaded.set = support::paths(&tree);
         loaded.complete(own_namespace)
     }
 
@@ -200,16 +204,18 @@ impl Configuration {
 }
 
 fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, ConfigError> {
-    serde_saphyr::from_str(text).map_err(|error| {
-        // A snippet repeats several lines of the file; a log line has the position and the message.
-        let error = error.without_snippet();
-        let location = error.location();
-        ConfigError::Syntax {
-            line: location.map_or(0, |l| l.line()),
-            column: location.map_or(0, |l| l.column()),
-            message: error.to_string(),
-        }
-    })
+    serde_saphyr::from_str(text).map_err(syntax)
+}
+
+fn syntax(error: serde_saphyr::Error) -> ConfigError {
+    // A snippet repeats several lines of the file; a log line has the position and the message.
+    let error = error.without_snippet();
+    let location = error.location();
+    ConfigError::Syntax {
+        line: location.map_or(0, |l| l.line()),
+        column: location.map_or(0, |l| l.column()),
+        message: error.to_string(),
+    }
 }
 
 fn expect(

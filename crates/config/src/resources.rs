@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crds::quantity::Quantity;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -40,9 +41,24 @@ pub struct Transformation {
     pub strategy: TransformationStrategy,
     /// A resource whose amount multiplies the outputs.
     pub multiply_by: Option<String>,
-    /// Quantities per unit of the input.
+    /// Quantities per unit of the input, as text or as numbers.
     #[serde(default)]
     pub outputs: BTreeMap<String, Value>,
+}
+
+impl Transformation {
+    /// The outputs; none for one that is no quantity.
+    pub fn amounts(&self) -> impl Iterator<Item = (&str, Option<Quantity>)> {
+        self.outputs.iter().map(|(name, value)| (name.as_str(), quantity(value)))
+    }
+}
+
+fn quantity(value: &Value) -> Option<Quantity> {
+    match value {
+        Value::String(text) => text.parse().ok(),
+        Value::Number(number) => number.to_string().parse().ok(),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
 }
 
 /// Whether the input of a transformation is kept.

@@ -106,6 +106,45 @@ metrics: {customLabels: [{name: team}]}
 }
 
 #[test]
+fn a_null_field_is_absent_in_both_versions() {
+    let body = "namespace: ~
+webhook:
+health: {healthProbeBindAddress: null}
+integrations:
+  frameworks:
+  externalFrameworks: []
+waitForPodsReady:
+  timeout:
+  requeuingStrategy: {backoffBaseSeconds: , timestamp: ~}
+multiKueue:
+  gcInterval:
+  origin: null
+resources: {transformations: [{input: a/b, strategy: , outputs: }]}
+featureGates:
+";
+    for config in [load(body).expect("valid"), load_v1beta1(body)] {
+        assert_eq!(config.namespace(), "kueue-system");
+        assert_eq!(config.webhook, Webhook::default());
+        assert_eq!(config.health, Health::default());
+        assert_eq!(config.integrations, Integrations::default());
+        assert_eq!(config.multi_kueue, MultiKueue::default());
+        assert_eq!(config.resources.transformations[0].strategy, TransformationStrategy::Retain);
+        assert_eq!(config.feature_gates.len(), 0);
+    }
+    let wait = load(body).expect("valid").wait_for_pods_ready.expect("a block");
+    assert_eq!(wait.requeuing_strategy, RequeuingStrategy::default());
+    assert_eq!(wait.timeout, WaitForPodsReady::default().timeout);
+    let empty = load("integrations: {frameworks: []}\n").expect("valid");
+    assert!(empty.integrations.frameworks.is_empty());
+}
+
+#[test]
+fn a_null_field_leaves_the_positions_of_other_errors() {
+    let error = load("webhook:\n  host:\n  prot: 1\n").expect_err("an unknown field");
+    assert!(error.to_string().starts_with("line 5, column 3: "), "{error}");
+}
+
+#[test]
 fn the_namespace_is_that_of_the_file_or_of_the_process() {
     let own = |body: &str| {
         Configuration::load(&format!("{HEADER}{body}"), Some("own")).expect("valid").namespace
@@ -270,6 +309,14 @@ fn every_validation_names_its_field() {
         (
             "resources: {transformations: [{input: a}, {input: a}]}",
             "resources.transformations[1].input",
+        ),
+        (
+            "resources: {transformations: [{input: a}, {input: b, outputs: {c: 2, d: 1.5Gi, e: 5 GB}}]}",
+            "resources.transformations[1].outputs[e]",
+        ),
+        (
+            "resources: {transformations: [{input: a, outputs: {b: true}}]}",
+            "resources.transformations[0].outputs[b]",
         ),
         (
             "resources: {quotaCheckStrategy: IgnoreUndeclared, excludeResourcePrefixes: [a]}",

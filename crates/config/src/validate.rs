@@ -269,8 +269,13 @@ fn resources(config: &Configuration, problems: &mut Problems) {
     let resources = &config.resources;
     let mut inputs = BTreeSet::new();
     for (i, transformation) in resources.transformations.iter().enumerate() {
-        let path = format!("resources.transformations[{i}].input");
-        problems.unless(inputs.insert(&transformation.input), &path, "is given twice");
+        let path = format!("resources.transformations[{i}]");
+        let new = inputs.insert(&transformation.input);
+        problems.unless(new, &format!("{path}.input"), "is given twice");
+        for (name, amount) in transformation.amounts() {
+            let path = format!("{path}.outputs[{name}]");
+            problems.unless(amount.is_some(), &path, "must be a quantity");
+        }
     }
     // IgnoreUndeclared leaves out every resource without quota, so prefixes would have no effect.
     let ignores = resources.quota_check_strategy == QuotaCheckStrategy::IgnoreUndeclared;

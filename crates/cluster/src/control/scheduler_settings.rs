@@ -129,10 +129,7 @@ fn nanos(weight: f64) -> u64 {
 
 /// Outputs that are no quantities were refused with the configuration.
 fn transformation(one: &Transformation) -> index::ResourceTransformation {
-    let outputs = one.outputs.iter().filter_map(|(name, value)| {
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        Some((name.clone(), text.parse().ok()?))
-    });
+    let outputs = one.amounts().filter_map(|(name, amount)| Some((name.to_owned(), amount?)));
     index::ResourceTransformation {
         input: one.input.clone(),
         strategy: match one.strategy {
