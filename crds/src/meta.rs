@@ -41,11 +41,20 @@ pub struct Condition {
     pub r#type: String,
 }
 
+/// Seconds of the first day of the year 1: Go's time without a value.
+const ZERO_TIME: i64 = -62_135_596_800;
+
 impl Condition {
     /// When the status last changed.
     #[must_use]
     pub fn transitioned_at(&self) -> Option<Timestamp> {
         self.last_transition_time.as_ref().map(|time| time.0)
+    }
+
+    /// Whether a time is set. Go's encoder writes the zero time for none.
+    #[must_use]
+    pub fn has_transition_time(&self) -> bool {
+        self.transitioned_at().is_some_and(|time| time.as_second() != ZERO_TIME)
     }
 }
 

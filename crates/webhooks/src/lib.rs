@@ -19,6 +19,7 @@ mod conversion;
 mod decode;
 mod jobs;
 mod mutate;
+mod pod_set_meaning;
 mod ray_security;
 mod resource_flavor;
 mod resource_groups;

@@ -177,12 +177,16 @@ async fn partial_admission_of_an_elastic_workload_is_an_invalid_value() {
     );
 }
 
+fn condition(time: &str) -> Value {
+    json!({"type": "QuotaReserved", "status": "True", "reason": "R", "message": "", "lastTransitionTime": time})
+}
+
 /// A Workload of three pods with quota, of which so many are reclaimable; now it asks for `count`.
 fn with_quota(count: usize, elastic: bool, reclaimable: Option<usize>) -> Value {
     let elastic = json!({"kueue.x-k8s.io/elastic-job": elastic.to_string()});
     let pods: Vec<Value> =
         reclaimable.iter().map(|count| json!({"name": "main", "count": count})).collect();
-    let reserved = json!({"type": "QuotaReserved", "status": "True"});
+    let reserved = condition("2026-01-02T03:04:05Z");
     let assignment = json!({"name": "main", "count": 3, "resourceUsage": {"cpu": "3"}});
     let status = json!({
         "conditions": [reserved], "reclaimablePods": pods,
@@ -213,14 +217,74 @@ async fn a_workload_with_quota_may_shrink_and_reclaimable_pods_of_an_elastic_one
     );
 }
 
+/// The Workload without its quota.
+fn pending(mut workload: Value) -> Value {
+    workload["status"]["conditions"] = json!([]);
+    workload["status"]["admission"] = Value::Null;
+    workload
+}
+
 #[tokio::test]
-async fn reclaimable_pods_count_only_beside_quota() {
-    let too_many = with_quota(3, false, Some(4));
-    let mut pending = too_many.clone();
-    pending["status"]["conditions"] = json!([]);
-    pending["status"]["admission"] = Value::Null;
-    assert!(workload_refusal(too_many, with_quota(3, false, None)).await.is_some());
-    assert_eq!(workload_refusal(pending.clone(), pending).await, None);
+async fn reclaimable_pods_fit_their_pod_set_with_and_without_quota() {
+    let too_many =
+        "status.reclaimablePods[main].count: Invalid value: 4: should be less or equal to 3";
+    for at in [with_quota, |count, elastic, pods| pending(with_quota(count, elastic, pods))] {
+        let refused = workload_refusal(at(3, false, Some(4)), at(3, false, None)).await;
+        assert_eq!(refused.as_deref(), Some(too_many));
+        let mut unknown = at(3, false, Some(1));
+        unknown["status"]["reclaimablePods"][0]["name"] = json!("ps2");
+        let refused = workload_refusal(unknown, at(3, false, None)).await;
+        assert_eq!(
+            refused.as_deref(),
+            Some(
+                "status.reclaimablePods[ps2].name: Unsupported value: \"ps2\": supported values: \"main\""
+            )
+        );
+        // Such an entry that is stored already blocks no other change.
+        assert_eq!(workload_refusal(at(3, false, Some(4)), at(3, false, Some(4))).await, None);
+        assert!(workload_refusal(at(3, false, Some(5)), at(3, false, Some(4))).await.is_some());
+    }
+}
+
+#[tokio::test]
+async fn only_an_elastic_workload_keeps_reclaimable_pods_above_its_lowered_count() {
+    let no_count = |count, elastic| {
+        let mut workload = with_quota(count, elastic, Some(2));
+        workload["status"]["admission"]["podSetAssignments"][0]["count"] = Value::Null;
+        workload
+    };
+    for (elastic, refused) in [(true, false), (false, true)] {
+        let (new, old) = (with_quota(1, elastic, Some(2)), with_quota(3, elastic, Some(2)));
+        assert_eq!(workload_refusal(new, old).await.is_some(), refused);
+        // The count of an assignment is optional.
+        let refusal = workload_refusal(no_count(1, elastic), no_count(3, elastic)).await;
+        assert_eq!(refusal.is_some(), refused);
+    }
+}
+
+#[tokio::test]
+async fn a_condition_has_a_time() {
+    let zero = json!({"conditions": [condition("0001-01-01T00:00:00Z")]});
+    let mut workload = workload(&json!({}), &json!({}), &zero);
+    workload["status"]["conditions"][0]["status"] = json!("False");
+    assert_eq!(
+        workload_refusal(workload, Value::Null).await.as_deref(),
+        Some("status.conditions[0].lastTransitionTime: Required value")
+    );
+}
+
+#[tokio::test]
+async fn a_reserved_workload_accepts_another_form_of_its_pod_template() {
+    let with = |spec: &Value| {
+        let mut workload = with_quota(3, false, None);
+        workload["spec"]["podSets"][0]["template"]["spec"] = spec.clone();
+        workload
+    };
+    let one = json!({"containers": [{"name": "c", "resources": {"requests": {"cpu": "1000m"}}}]});
+    let other = json!({"hostNetwork": false, "volumes": [], "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]});
+    assert_eq!(workload_refusal(with(&other), with(&one)).await, None);
+    let changed = json!({"hostNetwork": true, "containers": one["containers"]});
+    assert!(workload_refusal(with(&changed), with(&one)).await.is_some());
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ impl Validate for Workload {
         for (at, pod_set) in self.spec.pod_sets.iter().enumerate() {
             errors.extend(check_pod_set(&format!("spec.podSets[{at}]"), pod_set, rules));
         }
-        errors.extend(workload_status::check(self, old));
+        errors.extend(workload_status::check(self, old, rules));
         if rules.priority_boost {
             errors.extend(check_priority_boost(annotations));
         }

@@ -9,7 +9,9 @@ use crds::{
     validation::{Errors, FieldError, labels},
 };
 
-use super::{resource_flavor::check_tolerations, workload_update::has_shrunk};
+use super::{
+    Rules, resource_flavor::check_tolerations, workload::is_elastic, workload_update::has_shrunk,
+};
 
 /// Whether quota is reserved for a Workload.
 pub(super) fn is_reserved(workload: &Workload) -> bool {
@@ -17,7 +19,7 @@ pub(super) fn is_reserved(workload: &Workload) -> bool {
 }
 
 /// Errors of the status.
-pub(super) fn check(workload: &Workload, old: Option<&Workload>) -> Errors {
+pub(super) fn check(workload: &Workload, old: Option<&Workload>, rules: &Rules) -> Errors {
     let status = &workload.status;
     let pod_sets: Vec<&str> =
         workload.spec.pod_sets.iter().map(|pod_set| pod_set.name.as_str()).collect();
@@ -29,20 +31,21 @@ pub(super) fn check(workload: &Workload, old: Option<&Workload>) -> Errors {
     if let Some(admission) = &status.admission {
         errors.extend(check_admission(admission, &pod_sets));
     }
-    // Reclaimable pods of a Workload without quota count for nothing.
-    if is_reserved(workload) {
-        errors.extend(check_reclaimable(workload, old, &pod_sets));
-    }
+    errors.extend(check_reclaimable(workload, old, rules));
     errors
 }
 
 fn check_conditions(workload: &Workload) -> Errors {
-    let conditions = workload.status.conditions.iter().enumerate();
-    conditions
-        .flat_map(|(at, condition)| {
-            labels::check_key(&format!("status.conditions[{at}].type"), &condition.r#type)
-        })
-        .collect()
+    let mut errors = Errors::new();
+    for (at, condition) in workload.status.conditions.iter().enumerate() {
+        let field = format!("status.conditions[{at}]");
+        errors.extend(labels::check_key(&format!("{field}.type"), &condition.r#type));
+        // The schema requires the field, and accepts the zero time that Go's encoder writes for none.
+        if !condition.has_transition_time() {
+            errors.push(FieldError::required(format!("{field}.lastTransitionTime"), ""));
+        }
+    }
+    errors
 }
 
 /// A Workload with quota needs an admission. One that was stored without it can still be changed.
@@ -108,40 +111,75 @@ fn check_usage(field: &str, assignment: &PodSetAssignment) -> Errors {
         .collect()
 }
 
+/// What is wrong with reclaimable pods.
+enum ReclaimableProblem {
+    UnknownPodSet,
+    MoreThan(i32),
+}
+
+fn reclaimable_problem(workload: &Workload, pods: &ReclaimablePod) -> Option<ReclaimableProblem> {
+    match count_of(workload, &pods.name) {
+        None => Some(ReclaimableProblem::UnknownPodSet),
+        Some(count) if pods.count > count => Some(ReclaimableProblem::MoreThan(count)),
+        Some(_) => None,
+    }
+}
+
+/// Number of pods of a pod set.
+fn count_of(workload: &Workload, pod_set: &str) -> Option<i32> {
+    let found = workload.spec.pod_sets.iter().find(|wanted| wanted.name == pod_set)?;
+    Some(found.count.unwrap_or_default())
+}
+
+fn check_reclaimable(workload: &Workload, old: Option<&Workload>, rules: &Rules) -> Errors {
+    let reclaimable = workload.status.reclaimable_pods.iter();
+    let found = reclaimable.filter_map(|pods| Some((pods, reclaimable_problem(workload, pods)?)));
+    found
+        .filter(|(pods, _)| {
+            // Such pods were stored while they were not checked. They block no other change of the object.
+            let stored = stored_with(old, pods);
+            let stood = stored.is_some_and(|old| reclaimable_problem(old, pods).is_some());
+            !stood && !is_kept_after_scale_down(workload, old, pods, rules)
+        })
+        .map(|(pods, problem)| reclaimable_error(workload, pods, &problem))
+        .collect()
+}
+
+fn reclaimable_error(
+    workload: &Workload,
+    pods: &ReclaimablePod,
+    problem: &ReclaimableProblem,
+) -> FieldError {
+    let field = format!("status.reclaimablePods[{}]", pods.name);
+    match problem {
+        ReclaimableProblem::UnknownPodSet => {
+            let supported = workload.spec.pod_sets.iter().map(|pod_set| pod_set.name.as_str());
+            FieldError::not_supported(format!("{field}.name"), &pods.name, supported)
+        }
+        ReclaimableProblem::MoreThan(count) => {
+            let detail = format!("should be less or equal to {count}");
+            FieldError::invalid(format!("{field}.count"), pods.count, detail)
+        }
+    }
+}
+
+/// The stored Workload, if it has these reclaimable pods.
+fn stored_with<'a>(old: Option<&'a Workload>, pods: &ReclaimablePod) -> Option<&'a Workload> {
+    old.filter(|old| old.status.reclaimable_pods.contains(pods))
+}
+
 /// Whether these reclaimable pods are those of before an elastic pod set was scaled down. The scale-down changes the spec
 /// alone.
 fn is_kept_after_scale_down(
     workload: &Workload,
     old: Option<&Workload>,
     pods: &ReclaimablePod,
+    rules: &Rules,
 ) -> bool {
-    let kept = old.is_some_and(|old| old.status.reclaimable_pods.contains(pods));
-    kept && has_shrunk(workload, &pods.name)
-}
-
-fn check_reclaimable(workload: &Workload, old: Option<&Workload>, pod_sets: &[&str]) -> Errors {
-    let mut errors = Errors::new();
-    for pods in &workload.status.reclaimable_pods {
-        let field = format!("status.reclaimablePods[{}]", pods.name);
-        match workload.spec.pod_sets.iter().find(|pod_set| pod_set.name == pods.name) {
-            None => {
-                let supported = pod_sets.iter().copied();
-                errors.push(FieldError::not_supported(
-                    format!("{field}.name"),
-                    &pods.name,
-                    supported,
-                ));
-            }
-            Some(pod_set)
-                if pods.count > pod_set.count.unwrap_or_default()
-                    && !is_kept_after_scale_down(workload, old, pods) =>
-            {
-                let detail =
-                    format!("should be less or equal to {}", pod_set.count.unwrap_or_default());
-                errors.push(FieldError::invalid(format!("{field}.count"), pods.count, detail));
-            }
-            Some(_) => {}
-        }
-    }
-    errors
+    let Some(old) = stored_with(old, pods).filter(|_| is_elastic(workload, rules)) else {
+        return false;
+    };
+    // The count of an assignment is optional, so the request itself is compared, too.
+    let shrinks = count_of(workload, &pods.name) < count_of(old, &pods.name);
+    shrinks || has_shrunk(workload, &pods.name)
 }

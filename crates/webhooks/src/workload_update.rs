@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::{
     Rules,
+    pod_set_meaning::mean_the_same,
     workload::{annotations, is_elastic},
     workload_status::is_reserved,
 };
@@ -45,7 +46,9 @@ fn check_pod_sets(new: &Workload, old: &Workload, rules: &Rules) -> Errors {
     }
     let pairs = new.iter().zip(old).enumerate();
     pairs
-        .filter(|(_, (new, old))| new != old && !(rules.elastic_jobs && is_smaller(old, new)))
+        .filter(|(_, (new, old))| {
+            !mean_the_same(new, old) && !(rules.elastic_jobs && is_smaller(old, new))
+        })
         .map(|(at, (new, _))| immutable(format!("spec.podSets.{at}"), as_written(new)))
         .collect()
 }
@@ -59,7 +62,7 @@ fn as_written(pod_set: &PodSet) -> Value {
 
 fn is_smaller(old: &PodSet, new: &PodSet) -> bool {
     let shrunk = PodSet { count: new.count, ..old.clone() };
-    shrunk == *new && new.count <= old.count
+    new.count <= old.count && mean_the_same(&shrunk, new)
 }
 
 /// Reclaimable pods must not decrease, except after an elastic job was scaled down.

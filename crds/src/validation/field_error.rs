@@ -133,6 +133,9 @@ impl fmt::Display for FieldError {
             FieldErrorKind::InvalidTogether { detail } => {
                 write!(f, "{field}: Invalid value: {detail}")
             }
+            FieldErrorKind::Required { detail } if detail.is_empty() => {
+                write!(f, "{field}: Required value")
+            }
             FieldErrorKind::Required { detail } => write!(f, "{field}: Required value: {detail}"),
             FieldErrorKind::Forbidden { detail } => write!(f, "{field}: Forbidden: {detail}"),
             FieldErrorKind::Duplicate { value, detail } if detail.is_empty() => {
