@@ -86,7 +86,8 @@ impl ClusterAccess {
             .await
             .map_err(|error| (file.clone(), context.clone(), reason(&error)));
         let client = config.and_then(|config| {
-            let made = Client::try_from(config);
+            // A server that accepts connections and does not answer would hold the command for ever.
+            let made = remote::with_deadlines(config);
             made.map_err(|error| (file, context.clone(), runtime::error_chain::describe(&error)))
         });
         let client = client.map_err(|(file, context, reason)| AccessFailure::Client {

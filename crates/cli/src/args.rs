@@ -61,6 +61,27 @@ pub enum CliCommand {
     },
 }
 
+impl CliCommand {
+    /// Whether the command changes objects.
+    #[must_use]
+    pub fn changes(&self) -> bool {
+        match self {
+            Self::Clusters(_)
+            | Self::Explain(_)
+            | Self::Logs(_)
+            | Self::Top(_)
+            | Self::Completion { .. } => false,
+            Self::Leave(_)
+            | Self::Cordon(_)
+            | Self::Uncordon(_)
+            | Self::Drain(_)
+            | Self::Fence(_) => true,
+            Self::Join(join) => !join.dry_run,
+            Self::Dr(RecoveryCommand::Rebuild(rebuild)) => !rebuild.dry_run,
+        }
+    }
+}
+
 /// How to print.
 #[derive(Debug, Args)]
 pub struct OutputArgs {
@@ -171,6 +192,9 @@ pub struct RebuildArgs {
     /// Origin of the copies; that of the manager's configuration if absent.
     #[arg(long)]
     pub origin: Option<String>,
+    /// File with the kinds of jobs that an administrator declares.
+    #[arg(long)]
+    pub job_kinds: Option<PathBuf>,
     /// A worker; all registered ones if absent. Can be repeated.
     #[arg(long = "cluster", value_name = "NAME")]
     pub clusters: Vec<String>,
@@ -229,6 +253,12 @@ pub struct JoinArgs {
     /// Give the manager no right to read pods and their logs.
     #[arg(long)]
     pub no_logs: bool,
+    /// The registration of this name changes to another cluster: work that is recorded there is not followed any more.
+    #[arg(long)]
+    pub replace_cluster: bool,
+    /// Take over the account that another manager cluster has made: that one is lost.
+    #[arg(long)]
+    pub take_over: bool,
     /// MultiKueueConfig that gets the worker; it is made if it does not exist.
     #[arg(long)]
     pub config: Option<String>,

@@ -116,7 +116,7 @@ fn of_drain(failure: &DrainFailure) -> u8 {
             FAILED
         }
         DrainFailure::NotDispatchedTo(_) | DrainFailure::PolicyNameTaken { .. } => REFUSED,
-        DrainFailure::StillThere { .. } => TIMED_OUT,
+        DrainFailure::StillThere { .. } | DrainFailure::NoAnswer { .. } => TIMED_OUT,
     }
 }
 
@@ -157,6 +157,7 @@ fn of_join(failure: &JoinFailure) -> u8 {
         | JoinFailure::NotOurs(_)
         | JoinFailure::SameCluster
         | JoinFailure::RegisteredAs { .. }
+        | JoinFailure::OtherCluster { .. }
         | JoinFailure::NotInstalled => REFUSED,
     }
 }
@@ -167,8 +168,10 @@ fn of_leave(failure: &LeaveFailure) -> u8 {
             FAILED
         }
         LeaveFailure::Drain(failure) => of_drain(failure),
-        LeaveFailure::CopiesLeft { .. } => TIMED_OUT,
+        LeaveFailure::CopiesLeft { .. } | LeaveFailure::NoAnswer { .. } => TIMED_OUT,
         LeaveFailure::WorkThere { .. }
+        | LeaveFailure::OtherCluster { .. }
+        | LeaveFailure::RegisteredAs { .. }
         | LeaveFailure::NotJoined(_)
         | LeaveFailure::NoWorkerAccess => REFUSED,
     }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use clap::{CommandFactory, FromArgMatches};
-use cli::args::CliArgs;
+use cli::{args::CliArgs, stdout::OutputState};
 
 /// The name under which kubectl runs a plugin `sluice`.
 const PLUGIN: &str = "kubectl-sluice";
@@ -20,8 +20,9 @@ async fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => error.exit(),
     };
-    match cli::run::run(&args, &print).await {
-        Ok(()) => ExitCode::SUCCESS,
+    let output = OutputState::new(args.command.changes());
+    match cli::run::run(&args, &|text| print(&output, text)).await {
+        Ok(()) => ExitCode::from(output.done()),
         Err(failure) => {
             eprintln!("sluicectl: {failure}");
             ExitCode::from(failure.exit_code())
@@ -40,10 +41,15 @@ fn parse() -> Result<CliArgs, clap::Error> {
     CliArgs::from_arg_matches(&command.try_get_matches()?)
 }
 
-/// A reader that has enough, such as `head`, is no failure.
-fn print(text: &str) {
+fn print(output: &OutputState, text: &str) {
     let mut out = io::stdout().lock();
-    if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
-        std::process::exit(0);
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    if let Err(error) = &written
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        eprintln!("sluicectl: cannot write the output: {error}");
+    }
+    if let Some(code) = output.after(&written) {
+        std::process::exit(code.into());
     }
 }

@@ -6,6 +6,7 @@ use clap::CommandFactory;
 use config::declared_kinds::declared_kinds;
 use crds::v1beta2::{ClusterQueue, LocalQueue, MultiKueueCluster, Workload};
 use jiff::Timestamp;
+use jobs::Kinds;
 use k8s_openapi::api::{batch::v1::Job, events::v1::Event};
 use kube::{Api, Client, api::ListParams};
 
@@ -22,7 +23,7 @@ use crate::{
     explain::{WorkloadExplanation, WorkloadQuery, WorkloadSurroundings, position, workloads_of},
     failure::CommandFailure,
     fence::{self, FenceFailure},
-    join::{self, HubAccount, JoinRequest, TokenRequestKind},
+    join::{self, HubAccount, JoinRequest, OtherHub, TokenRequestKind},
     leave::{self, LeaveFailure, LeaveRequest, WorkThere},
     logs::{self, LogOutput, choice::LogOptions},
     output::render,
@@ -63,7 +64,7 @@ pub async fn run(args: &CliArgs, print: &(dyn Fn(&str) + Sync)) -> Result<(), Co
         }
         CliCommand::Drain(args) => run_drain(&hub.client, args, print).await?,
         CliCommand::Dr(RecoveryCommand::Rebuild(args)) => {
-            let report = dr::rebuild(&hub.client, &rebuild_request(args)).await?;
+            let report = dr::rebuild(&hub.client, &rebuild_request(args)?).await?;
             print(&render(&report, args.output.output)?);
             match report.n_failed() {
                 0 => {}
@@ -224,14 +225,23 @@ async fn run_fence(
     Ok(())
 }
 
-fn rebuild_request(args: &RebuildArgs) -> RebuildRequest {
-    RebuildRequest {
+/// The kinds of jobs of a file of the command line.
+fn declared(file: Option<&Path>) -> Result<Kinds, CommandFailure> {
+    declared_kinds(file).map_err(|error| {
+        let file = file.unwrap_or(Path::new("")).display().to_string();
+        CommandFailure::File { file, reason: runtime::error_chain::describe(&error) }
+    })
+}
+
+fn rebuild_request(args: &RebuildArgs) -> Result<RebuildRequest, CommandFailure> {
+    Ok(RebuildRequest {
+        declared: declared(args.job_kinds.as_deref())?,
         namespace: args.manager_namespace.clone(),
         origin: args.origin.clone(),
         clusters: args.clusters.clone(),
         dry_run: args.dry_run,
         accepted: args.yes,
-    }
+    })
 }
 
 fn deadline(text: Option<&str>) -> Result<Option<Timestamp>, CommandFailure> {
@@ -268,10 +278,6 @@ async fn run_join(
 }
 
 fn join_request(args: &JoinArgs) -> Result<JoinRequest, CommandFailure> {
-    let declared = declared_kinds(args.job_kinds.as_deref()).map_err(|error| {
-        let file = args.job_kinds.as_deref().unwrap_or(Path::new("")).display().to_string();
-        CommandFailure::File { file, reason: runtime::error_chain::describe(&error) }
-    })?;
     let token = match args.permanent_token {
         true => TokenRequestKind::Permanent,
         false => TokenRequestKind::Expiring(args.token_duration),
@@ -287,7 +293,9 @@ fn join_request(args: &JoinArgs) -> Result<JoinRequest, CommandFailure> {
         authority: args.certificate_authority.clone(),
         allow_loopback: args.allow_loopback,
         token,
-        declared,
+        declared: declared(args.job_kinds.as_deref())?,
+        replace_cluster: args.replace_cluster,
+        other_hub: if args.take_over { OtherHub::TakeOver } else { OtherHub::Refuse },
         logs: !args.no_logs,
         config: args.config.clone(),
         wait: (!args.no_wait).then_some(args.timeout),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crds::{names::annotations::CLUSTER_UID, v1beta2::Workload};
 use http::{HeaderValue, header::USER_AGENT};
-use kube::{Api, Client, Config, api::ListParams, config::AuthInfo};
+use kube::{Api, Client, Config, api::ListParams, client::ClientBuilder, config::AuthInfo};
 
 use runtime::{error_chain, requests::RequestCounter, transport};
 
@@ -69,6 +69,14 @@ pub(super) fn build(
     let builder = transport::builder(&config(kubeconfig)).map_err(failed)?;
     let builder = builder.with_layer(&ResponseDeadline).with_layer(&ResponseLimit);
     Ok(builder.with_layer(count).build())
+}
+
+/// A client of any server that gives up requests without an answer, for callers without deadlines of their own.
+///
+/// # Errors
+/// If the certificates do not match.
+pub fn with_deadlines(config: Config) -> Result<Client, kube::Error> {
+    Ok(ClientBuilder::try_from(config)?.with_layer(&ResponseDeadline).build())
 }
 
 fn config(kubeconfig: &Kubeconfig) -> Config {

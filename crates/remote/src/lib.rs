@@ -44,6 +44,7 @@ mod worker;
 mod worker_clients;
 
 pub use self::{
+    client::with_deadlines,
     cluster_profile::{ClusterProfileObject, ClusterProfiles},
     context::{ConnectionTiming, WorkerContext},
     kubeconfig_file::{KUBECONFIG_DIRECTORY, KubeconfigDirectory},

@@ -102,6 +102,8 @@ pub enum RebuildFailure {
 pub struct RebuildRequest {
     /// The namespace of the manager.
     pub namespace: String,
+    /// Kinds that an administrator declares.
+    pub declared: Kinds,
     /// The origin; that of the manager's configuration if absent.
     pub origin: Option<String>,
     /// The workers; all if empty.
@@ -120,7 +122,7 @@ pub async fn rebuild(
     client: &Client,
     request: &RebuildRequest,
 ) -> Result<RebuildReport, RebuildFailure> {
-    let installation = HubInstallation::read(client, &request.namespace, &Kinds::default()).await?;
+    let installation = HubInstallation::read(client, &request.namespace, &request.declared).await?;
     let origin = request.origin.clone().unwrap_or_else(|| installation.origin.clone());
     let kinds = &installation.kinds;
     let hub = read_hub(client, &request.namespace, kinds).await?;

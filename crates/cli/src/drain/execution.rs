@@ -13,7 +13,7 @@ use kube::{
     core::ApiResource,
 };
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::{DrainOrder, PolicyChange, PolicyObject, holds_work_on, plan};
 use crate::amounts::counted;
@@ -57,6 +57,14 @@ pub enum DrainFailure {
         config: String,
         /// The policy.
         policy: String,
+    },
+    /// No answer in time.
+    #[error("no answer within {} s: whether work is left on {cluster} is not known", .within.as_secs())]
+    NoAnswer {
+        /// The worker.
+        cluster: String,
+        /// How long was waited.
+        within: Duration,
     },
     /// Work is still there.
     #[error("{cluster} still has {} after {} s: {}", counted(*.count, "Workload"), .within.as_secs(), .examples.join(", "))]
@@ -200,8 +208,18 @@ pub async fn work_on(client: &Client, cluster: &str) -> Result<Vec<String>, Requ
 /// Waits until no Workload is on a worker.
 ///
 /// # Errors
-/// If some are left after that time, or a request fails.
+/// If some are left after that time, or a request fails or has no answer by then.
 pub async fn wait_until_empty(
+    client: &Client,
+    cluster: &str,
+    within: Duration,
+) -> Result<(), DrainFailure> {
+    // The loop ends by itself unless a request hangs. Without any time it has that of one look.
+    let waited = timeout(within + LOOK_AGAIN, look_until_empty(client, cluster, within)).await;
+    waited.unwrap_or_else(|_| Err(DrainFailure::NoAnswer { cluster: cluster.to_owned(), within }))
+}
+
+async fn look_until_empty(
     client: &Client,
     cluster: &str,
     within: Duration,
@@ -218,5 +236,25 @@ pub async fn wait_until_empty(
             return Err(DrainFailure::StillThere { cluster, within, count, examples });
         }
         sleep(LOOK_AGAIN).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{convert::Infallible, future::pending};
+
+    use http::{Request, Response};
+    use kube::client::Body;
+    use tower::service_fn;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_does_not_answer_does_not_hold_the_command() {
+        let silent = service_fn(|_: Request<Body>| pending::<Result<Response<Body>, Infallible>>());
+        let client = Client::new(silent, "default");
+        let failure = wait_until_empty(&client, "east", Duration::from_secs(5)).await;
+        let text = failure.expect_err("no answer").to_string();
+        assert_eq!(text, "no answer within 5 s: whether work is left on east is not known");
     }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     JoinFailure,
-    ownership::{ObjectAction, action},
+    ownership::{ObjectAction, OtherHub, action},
 };
 use crate::requests::RequestFailure;
 
@@ -41,25 +41,33 @@ pub fn api_of(client: &Client, object: &Value) -> Api<DynamicObject> {
 ///
 /// # Errors
 /// If an object of another owner is in the way, or the request fails.
-pub(super) async fn check(client: &Client, wanted: &Value) -> Result<(), JoinFailure> {
+pub(super) async fn check(
+    client: &Client,
+    wanted: &Value,
+    other_hub: OtherHub,
+) -> Result<(), JoinFailure> {
     let failed = RequestFailure::of("get", identity(wanted));
     let name = wanted["metadata"]["name"].as_str().unwrap_or_default();
     let existing = api_of(client, wanted).get_opt(name).await.map_err(failed)?;
     let known = existing.and_then(|existing| serde_json::to_value(existing).ok());
-    Ok(action(wanted, known.as_ref()).map(drop)?)
+    Ok(action(wanted, known.as_ref(), other_hub).map(drop)?)
 }
 
 /// Makes the object, or makes it equal to what is wanted. Gives a line about what happened.
 ///
 /// # Errors
 /// If an object of another owner is in the way, or a request fails.
-pub(super) async fn ensure(client: &Client, wanted: &Value) -> Result<String, JoinFailure> {
+pub(super) async fn ensure(
+    client: &Client,
+    wanted: &Value,
+    other_hub: OtherHub,
+) -> Result<String, JoinFailure> {
     let (api, object) = (api_of(client, wanted), identity(wanted));
     let name = wanted["metadata"]["name"].as_str().unwrap_or_default();
     let failed = RequestFailure::of("get", object.clone());
     let existing = api.get_opt(name).await.map_err(failed)?;
     let known = existing.as_ref().and_then(|existing| serde_json::to_value(existing).ok());
-    if action(wanted, known.as_ref())? == ObjectAction::Keep {
+    if action(wanted, known.as_ref(), other_hub)? == ObjectAction::Keep {
         return Ok(format!("{object} kept"));
     }
     let params = PatchParams::apply(SLUICECTL).force();

@@ -10,7 +10,7 @@ use kube::{
 };
 use serde_json::json;
 
-use super::{JoinFailure, apply::ensure, hub_objects};
+use super::{JoinFailure, OtherHub, apply::ensure, hub_objects};
 use crate::requests::{RequestFailure, find};
 
 /// Attempts at a configuration that others change at the same time.
@@ -35,7 +35,7 @@ pub(super) async fn add_member(
 ) -> Result<String, JoinFailure> {
     for attempt in 1.. {
         let Some(found) = find::<MultiKueueConfig>(client, config).await? else {
-            return ensure(client, &hub_objects::config(config, cluster)).await;
+            return ensure(client, &hub_objects::config(config, cluster), OtherHub::Refuse).await;
         };
         if found.spec.clusters.iter().any(|one| one == cluster) {
             return Ok(format!("MultiKueueConfig {config} unchanged"));

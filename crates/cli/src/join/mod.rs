@@ -36,7 +36,7 @@ pub use apply::{api_of, identity};
 pub use endpoint::{EndpointRefused, JoinEndpoint};
 pub use installation::{HubInstallation, InstallationFailure};
 pub use membership::{MemberRemoval, joined_configs, set_members, without_member};
-pub use ownership::{NotOurs, is_joined};
+pub use ownership::{NotOurs, OtherHub, is_joined};
 pub use registration::{cluster_uid, dry_run, join};
 
 use crate::{output::RenderFailure, requests::RequestFailure};
@@ -60,6 +60,10 @@ pub struct JoinRequest {
     pub token: TokenRequestKind,
     /// Kinds that an administrator declares.
     pub declared: Kinds,
+    /// The registration may change to another cluster.
+    pub replace_cluster: bool,
+    /// What happens to objects that another manager cluster has made.
+    pub other_hub: OtherHub,
     /// The manager may read pods and their logs.
     pub logs: bool,
     /// A MultiKueueConfig that gets the worker.
@@ -125,6 +129,18 @@ pub enum JoinFailure {
     RegisteredAs {
         /// The name.
         name: String,
+    },
+    /// The registration is about another cluster.
+    #[error(
+        "MultiKueueCluster {name} is about another cluster (sluice.dev/cluster-uid: {known}) than the worker (kube-system has the uid {found}): choose another name, or add --replace-cluster if that one is gone"
+    )]
+    OtherCluster {
+        /// The registration.
+        name: String,
+        /// The uid that the manager noted.
+        known: String,
+        /// The uid of the worker.
+        found: String,
     },
     /// Kueue's kinds are missing.
     #[error(

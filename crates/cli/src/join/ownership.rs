@@ -26,12 +26,21 @@ pub enum NotOurs {
     },
     /// It belongs to another manager.
     #[error(
-        "{object} was made by join for another manager cluster: choose another account (--service-account)"
+        "{object} was made by join for another manager cluster: choose another account (--service-account), or add --take-over if that cluster is lost"
     )]
     OfOtherHub {
         /// Kind and name.
         object: String,
     },
+}
+
+/// What happens to an object that `join` made for another manager cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OtherHub {
+    /// It is in the way.
+    Refuse,
+    /// It is used by this manager cluster from now on: the other one is lost.
+    TakeOver,
 }
 
 /// What to do about a wanted object.
@@ -47,7 +56,11 @@ pub(super) enum ObjectAction {
 ///
 /// # Errors
 /// If an object of another owner is in the way.
-pub(super) fn action(wanted: &Value, existing: Option<&Value>) -> Result<ObjectAction, NotOurs> {
+pub(super) fn action(
+    wanted: &Value,
+    existing: Option<&Value>,
+    other_hub: OtherHub,
+) -> Result<ObjectAction, NotOurs> {
     let Some(existing) = existing else {
         return Ok(ObjectAction::Apply);
     };
@@ -61,11 +74,13 @@ pub(super) fn action(wanted: &Value, existing: Option<&Value>) -> Result<ObjectA
         };
     }
     let hub = |object: &Value| object["metadata"]["annotations"][JOINED_HUB].clone();
-    // Several managers may use one namespace.
-    if hub(existing) != hub(wanted) && wanted["kind"] != "Namespace" {
-        return Err(NotOurs::OfOtherHub { object: identity(wanted) });
+    match other_hub {
+        _ if hub(existing) == hub(wanted) => Ok(ObjectAction::Apply),
+        OtherHub::TakeOver => Ok(ObjectAction::Apply),
+        // Several managers may use one namespace.
+        OtherHub::Refuse if wanted["kind"] == "Namespace" => Ok(ObjectAction::Keep),
+        OtherHub::Refuse => Err(NotOurs::OfOtherHub { object: identity(wanted) }),
     }
-    Ok(if hub(existing) == hub(wanted) { ObjectAction::Apply } else { ObjectAction::Keep })
 }
 
 /// Whether `join` made an object.
@@ -193,6 +208,10 @@ mod tests {
 
     use super::*;
 
+    fn action(wanted: &Value, existing: Option<&Value>) -> Result<ObjectAction, NotOurs> {
+        super::action(wanted, existing, OtherHub::Refuse)
+    }
+
     fn role(verbs: &[&str], names: &[&str], joined_by: Option<&str>) -> Value {
         let mut rule = json!({"apiGroups": ["batch"], "resources": ["jobs"], "verbs": verbs});
         if !names.is_empty() {
@@ -216,6 +235,11 @@ mod tests {
         );
         let other = action(&wanted, Some(&role(&["get"], &[], Some("b"))));
         assert_eq!(other, Err(NotOurs::OfOtherHub { object: "ClusterRole r".to_owned() }));
+        let lost =
+            super::action(&wanted, Some(&role(&["get"], &[], Some("b"))), OtherHub::TakeOver);
+        assert_eq!(lost, Ok(ObjectAction::Apply));
+        let by_hand = super::action(&wanted, Some(&role(&[], &[], None)), OtherHub::TakeOver);
+        assert!(matches!(by_hand, Err(NotOurs::Insufficient { .. })), "{by_hand:?}");
         let namespace = |hub: &str| {
             json!({"kind": "Namespace", "metadata": {"name": "n",
             "labels": {MANAGED_BY: "sluicectl"}, "annotations": {JOINED_HUB: hub}}})

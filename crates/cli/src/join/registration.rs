@@ -9,21 +9,26 @@ use crds::{
 };
 use jobs::Kinds;
 use k8s_openapi::ByteString;
-use kube::{Api, Client, runtime::wait::await_condition};
-use serde_json::Value;
+use kube::{
+    Api, Client,
+    api::{Patch, PatchParams},
+    runtime::wait::await_condition,
+};
+use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::{
-    HubInstallation, JoinEndpoint, JoinFailure, JoinRequest, TokenRequestKind,
+    HubInstallation, JoinEndpoint, JoinFailure, JoinRequest, OtherHub, TokenRequestKind,
     apply::{check, ensure},
     endpoint::{EndpointOptions, choose, cluster_of},
     hub_objects,
     membership::{add_member, joined_configs},
     token::token_of,
-    worker_objects::{account_objects, token_secret},
+    worker_objects::{HubIdentity, account_objects, token_secret},
 };
 use crate::{
     access::ClusterAccess,
+    identity::{IdentityConflict, conflict},
     output::yaml,
     requests::{self, RequestFailure, find, list_all},
 };
@@ -34,7 +39,9 @@ const HIDDEN: &str = "(a token of the ServiceAccount)";
 /// What a registration starts from.
 struct JoinPlan {
     endpoint: JoinEndpoint,
-    hub_uid: String,
+    hub: HubIdentity,
+    /// The uid of the worker.
+    worker_uid: String,
     worker_objects: Vec<Value>,
     is_configured: bool,
 }
@@ -60,11 +67,14 @@ pub async fn join(
         );
     }
     for object in &plan.worker_objects {
-        report(&format!("worker: {}", ensure(&worker.client, object).await?));
+        report(&format!("worker: {}", ensure(&worker.client, object, request.other_hub).await?));
     }
-    let token = token_of(&worker.client, &request.account, request.token, &plan.hub_uid).await?;
+    let token = token_of(&worker.client, request, &plan.hub).await?;
     let secret = hub_objects::secret(request, &plan.endpoint, &token.text);
-    report(&format!("hub: {}", ensure(&hub.client, &secret).await?));
+    report(&format!("hub: {}", ensure(&hub.client, &secret, OtherHub::Refuse).await?));
+    if request.replace_cluster {
+        report(&format!("hub: {}", note_cluster(&hub.client, request, &plan.worker_uid).await?));
+    }
     register(&hub.client, request, token.expires.as_deref(), report).await?;
     if let Some(expires) = &token.expires {
         report(&format!("the token expires at {expires}; the same command replaces it"));
@@ -114,17 +124,18 @@ async fn prepare(
     let hub_uid = cluster_uid(&hub.client).await?;
     let installation =
         HubInstallation::read(&hub.client, &request.hub_namespace, &request.declared).await?;
-    let worker_objects = account_objects_of(request, &installation.kinds, &hub_uid)?;
-    let is_configured = installation.is_configured;
-    let plan = JoinPlan { endpoint, hub_uid, worker_objects, is_configured };
-    check_identity(&hub.client, &worker.client, request, &plan.hub_uid).await?;
+    let HubInstallation { kinds, origin, is_configured, .. } = installation;
+    let identity = HubIdentity { uid: hub_uid, origin };
+    let worker_objects = account_objects_of(request, &kinds, &identity)?;
+    let worker_uid = check_identity(&hub.client, &worker.client, request, &identity.uid).await?;
+    let plan = JoinPlan { endpoint, hub: identity, worker_uid, worker_objects, is_configured };
     // All of them before the first write: a refusal leaves nothing behind.
     for object in plan.with_token_secret(request) {
-        check(&worker.client, &object).await?;
+        check(&worker.client, &object, request.other_hub).await?;
     }
     let secret = hub_objects::secret(request, &plan.endpoint, HIDDEN);
     for object in [secret, hub_objects::cluster(request, None, &[])] {
-        check(&hub.client, &object).await?;
+        check(&hub.client, &object, OtherHub::Refuse).await?;
     }
     Ok(plan)
 }
@@ -133,7 +144,7 @@ impl JoinPlan {
     /// The objects of the worker, with the Secret of a token that does not expire.
     fn with_token_secret(&self, request: &JoinRequest) -> Vec<Value> {
         let secret = match request.token {
-            TokenRequestKind::Permanent => Some(token_secret(&request.account, &self.hub_uid)),
+            TokenRequestKind::Permanent => Some(token_secret(&request.account, &self.hub)),
             TokenRequestKind::Expiring(_) => None,
         };
         self.worker_objects.iter().cloned().chain(secret).collect()
@@ -143,9 +154,9 @@ impl JoinPlan {
 fn account_objects_of(
     request: &JoinRequest,
     kinds: &Kinds,
-    hub_uid: &str,
+    hub: &HubIdentity,
 ) -> Result<Vec<Value>, JoinFailure> {
-    let objects = account_objects(&request.account, kinds, request.logs, hub_uid);
+    let objects = account_objects(&request.account, kinds, request.logs, hub);
     objects.map_err(|error| JoinFailure::Roles(error.to_string()))
 }
 
@@ -183,25 +194,46 @@ pub async fn cluster_uid(client: &Client) -> Result<String, JoinFailure> {
     uid.ok_or_else(|| JoinFailure::NoObject { object: "Namespace kube-system".to_owned() })
 }
 
-/// A worker is another cluster than the manager's, and has one name.
+/// A worker is another cluster than the manager's, and has one name. Gives its uid.
 async fn check_identity(
     hub: &Client,
     worker: &Client,
     request: &JoinRequest,
     hub_uid: &str,
-) -> Result<(), JoinFailure> {
+) -> Result<String, JoinFailure> {
     let uid = cluster_uid(worker).await?;
     if uid == hub_uid {
         return Err(JoinFailure::SameCluster);
     }
     let clusters: Vec<MultiKueueCluster> = list_all(hub).await?;
-    let other = clusters.iter().find(|one| {
-        let noted = one.metadata.annotations.as_ref().and_then(|all| all.get(CLUSTER_UID));
-        noted == Some(&uid) && one.metadata.name.as_ref() != Some(&request.name)
-    });
-    match other.and_then(|one| one.metadata.name.clone()) {
-        Some(name) => Err(JoinFailure::RegisteredAs { name }),
-        None => Ok(()),
+    match conflict(&clusters, &request.name, &uid) {
+        Some(IdentityConflict::RegisteredAs { name }) => Err(JoinFailure::RegisteredAs { name }),
+        Some(IdentityConflict::Changed { known }) if !request.replace_cluster => {
+            Err(JoinFailure::OtherCluster { name: request.name.clone(), known, found: uid })
+        }
+        Some(IdentityConflict::Changed { .. }) | None => Ok(uid),
+    }
+}
+
+/// Notes that the registration is about this cluster. Until then the manager does not use another one than it knows.
+async fn note_cluster(
+    hub: &Client,
+    request: &JoinRequest,
+    uid: &str,
+) -> Result<String, JoinFailure> {
+    let name = &request.name;
+    let clusters: Api<MultiKueueCluster> = Api::all(hub.clone());
+    let patch = json!({"metadata": {"annotations": {CLUSTER_UID: uid}}});
+    match clusters.patch(name, &PatchParams::default(), &Patch::Merge(&patch)).await {
+        Ok(_) => Ok(format!("MultiKueueCluster {name} is about the cluster {uid}")),
+        // The manager notes the first cluster of a registration.
+        Err(kube::Error::Api(status)) if status.code == 404 => {
+            Ok(format!("MultiKueueCluster {name} is new"))
+        }
+        Err(error) => {
+            let object = format!("MultiKueueCluster {name}");
+            Err(RequestFailure::of("change", object)(error).into())
+        }
     }
 }
 
@@ -235,7 +267,7 @@ async fn register(
         }
     }
     let cluster = hub_objects::cluster(request, expires, &configs);
-    report(&format!("hub: {}", ensure(hub, &cluster).await?));
+    report(&format!("hub: {}", ensure(hub, &cluster, OtherHub::Refuse).await?));
     if let Some(config) = &request.config {
         let line = add_member(hub, config, &request.name).await?;
         report(&format!("hub: {line}"));

@@ -10,9 +10,9 @@ use kube::{Api, Client, api::PostParams, runtime::wait::await_condition};
 use tokio::time::timeout;
 
 use super::{
-    HubAccount, JoinFailure, TokenRequestKind,
+    HubAccount, JoinFailure, JoinRequest, TokenRequestKind,
     apply::ensure,
-    worker_objects::{token_secret, token_secret_name},
+    worker_objects::{HubIdentity, token_secret, token_secret_name},
 };
 use crate::requests::RequestFailure;
 
@@ -33,13 +33,12 @@ pub(super) struct AccountToken {
 /// If the API server refuses it, or does not fill the Secret.
 pub(super) async fn token_of(
     client: &Client,
-    account: &HubAccount,
-    kind: TokenRequestKind,
-    hub_uid: &str,
+    request: &JoinRequest,
+    hub: &HubIdentity,
 ) -> Result<AccountToken, JoinFailure> {
-    match kind {
-        TokenRequestKind::Expiring(duration) => expiring(client, account, duration).await,
-        TokenRequestKind::Permanent => permanent(client, account, hub_uid).await,
+    match request.token {
+        TokenRequestKind::Expiring(duration) => expiring(client, &request.account, duration).await,
+        TokenRequestKind::Permanent => permanent(client, request, hub).await,
     }
 }
 
@@ -72,10 +71,11 @@ async fn expiring(
 
 async fn permanent(
     client: &Client,
-    account: &HubAccount,
-    hub_uid: &str,
+    request: &JoinRequest,
+    hub: &HubIdentity,
 ) -> Result<AccountToken, JoinFailure> {
-    ensure(client, &token_secret(account, hub_uid)).await?;
+    let account = &request.account;
+    ensure(client, &token_secret(account, hub), request.other_hub).await?;
     let secrets: Api<Secret> = Api::namespaced(client.clone(), &account.namespace);
     let name = token_secret_name(account);
     let filled = |secret: Option<&Secret>| secret.and_then(token_in).is_some();

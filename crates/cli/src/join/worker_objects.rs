@@ -3,7 +3,7 @@
 //! The rights are those of `config/worker/hub`: its roles, that of logs if it is wanted, and the generated role and policy of the kinds
 //! of jobs that the manager handles.
 
-use crds::names::{SLUICECTL, annotations::JOINED_HUB, labels::MANAGED_BY};
+use crds::names::{HUB_LEASE_PREFIX, SLUICECTL, annotations::JOINED_HUB, labels::MANAGED_BY};
 use jobs::{Kinds, manifests};
 use serde_json::{Value, json};
 
@@ -21,8 +21,20 @@ const MODEL: &str = "sluice-hub";
 /// Its user, as conditions of the policy name it.
 const MODEL_USER: &str = "system:serviceaccount:kueue-system:sluice-hub";
 
+/// The Lease of the default origin.
+const MODEL_LEASE: &str = "sluice-hub-multikueue";
+
 /// The annotation by which the API server fills a Secret with a token.
 const ACCOUNT_OF_TOKEN: &str = "kubernetes.io/service-account.name";
+
+/// What the objects of a worker say about the manager.
+#[derive(Clone, Debug)]
+pub(super) struct HubIdentity {
+    /// The uid of its cluster.
+    pub(super) uid: String,
+    /// Its origin.
+    pub(super) origin: String,
+}
 
 /// All objects in the order in which they are made, without the token.
 ///
@@ -32,7 +44,7 @@ pub(super) fn account_objects(
     account: &HubAccount,
     kinds: &Kinds,
     logs: bool,
-    hub_uid: &str,
+    hub: &HubIdentity,
 ) -> Result<Vec<Value>, serde_saphyr::Error> {
     let logs = if logs { LOGS } else { "" };
     let text = format!("{CORE}---\n{logs}---\n{}", manifests::of_hub_account(kinds));
@@ -43,11 +55,13 @@ pub(super) fn account_objects(
         "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": account.namespace},
     });
     let objects = std::iter::once(namespace).chain(roles.into_iter().filter(has_content));
-    Ok(objects.map(|object| marked(renamed(object, account), hub_uid)).collect())
+    Ok(objects
+        .map(|object| marked(with_lease(renamed(object, account), &hub.origin), &hub.uid))
+        .collect())
 }
 
 /// The Secret that the API server fills with a token without an expiry.
-pub(super) fn token_secret(account: &HubAccount, hub_uid: &str) -> Value {
+pub(super) fn token_secret(account: &HubAccount, hub: &HubIdentity) -> Value {
     let secret = json!({
         "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
         "metadata": {
@@ -55,7 +69,7 @@ pub(super) fn token_secret(account: &HubAccount, hub_uid: &str) -> Value {
             "annotations": {ACCOUNT_OF_TOKEN: account.name},
         },
     });
-    marked(secret, hub_uid)
+    marked(secret, &hub.uid)
 }
 
 /// Its name.
@@ -108,6 +122,18 @@ fn renamed(mut object: Value, account: &HubAccount) -> Value {
     object
 }
 
+/// The object with the name of the Lease of this origin. The manifests have that of the default one.
+fn with_lease(mut object: Value, origin: &str) -> Value {
+    let rules = object.get_mut("rules").and_then(Value::as_array_mut);
+    for rule in rules.into_iter().flatten() {
+        let names = rule.get_mut("resourceNames").and_then(Value::as_array_mut);
+        for name in names.into_iter().flatten().filter(|name| **name == MODEL_LEASE) {
+            *name = json!(format!("{HUB_LEASE_PREFIX}{origin}"));
+        }
+    }
+    object
+}
+
 fn marked(mut object: Value, hub_uid: &str) -> Value {
     object["metadata"]["labels"][MANAGED_BY] = json!(SLUICECTL);
     object["metadata"]["annotations"][JOINED_HUB] = json!(hub_uid);
@@ -128,7 +154,8 @@ mod tests {
         let account = HubAccount { namespace: namespace.to_owned(), name: account.to_owned() };
         let managed = ManagedKinds::new(&["batch/job".to_owned()], &[]);
         let kinds = Kinds::built_in().enabled(&managed);
-        account_objects(&account, &kinds, logs, "uid-1").expect("objects")
+        let hub = HubIdentity { uid: "uid-1".to_owned(), origin: "berlin".to_owned() };
+        account_objects(&account, &kinds, logs, &hub).expect("objects")
     }
 
     #[test]
@@ -162,6 +189,15 @@ mod tests {
             assert_eq!(object["metadata"]["labels"][MANAGED_BY], "sluicectl");
             assert_eq!(object["metadata"]["annotations"][JOINED_HUB], "uid-1");
         }
+    }
+
+    #[test]
+    fn the_lease_is_that_of_the_origin() {
+        let objects = objects("hub-b", "remote");
+        let rules = objects[4]["rules"].as_array().expect("rules");
+        let named = rules.iter().filter(|rule| rule["resourceNames"].is_array());
+        let names: Vec<&Value> = named.map(|rule| &rule["resourceNames"]).collect();
+        assert_eq!(names, [&json!(["sluice-hub-berlin"])]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crds::{
 use jobs::Kinds;
 use kube::{Api, Client, api::ListParams};
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::{
     LeaveFailure, LeaveRequest, WorkThere,
@@ -19,11 +19,12 @@ use super::{
 use crate::{
     access::ClusterAccess,
     drain::{self, DrainFailure, DrainOrder, work_on},
+    identity::{self, IdentityConflict},
     join::{
         HubInstallation, JoinFailure, MemberRemoval, cluster_uid, joined_configs, set_members,
         without_member,
     },
-    requests::{RequestFailure, find, list},
+    requests::{self, RequestFailure, find, list, list_all},
 };
 
 /// Pause between two looks at the copies.
@@ -46,6 +47,9 @@ pub async fn leave(
     report: &(dyn Fn(&str) + Sync),
 ) -> Result<(), LeaveFailure> {
     let (client, name) = (&hub.client, request.name.as_str());
+    if let Some(worker) = worker {
+        check_worker(client, &worker.client, name).await?;
+    }
     let found: Option<MultiKueueCluster> = find(client, name).await?;
     match &found {
         Some(cluster) if !was_joined(cluster) => {
@@ -81,6 +85,22 @@ pub async fn leave(
         report(&format!("hub: {line}"));
     }
     Ok(())
+}
+
+/// With the kubeconfig of another worker the command would remove the rights there.
+async fn check_worker(hub: &Client, worker: &Client, name: &str) -> Result<(), LeaveFailure> {
+    let found = requests::cluster_uid(worker).await?;
+    let found = found.ok_or_else(|| {
+        LeaveFailure::NoCluster(format!("of worker {name}: Namespace kube-system is missing"))
+    })?;
+    let clusters: Vec<MultiKueueCluster> = list_all(hub).await?;
+    match identity::conflict(&clusters, name, &found) {
+        None => Ok(()),
+        Some(IdentityConflict::RegisteredAs { name }) => Err(LeaveFailure::RegisteredAs { name }),
+        Some(IdentityConflict::Changed { known }) => {
+            Err(LeaveFailure::OtherCluster { cluster: name.to_owned(), known, found })
+        }
+    }
 }
 
 fn was_joined(cluster: &MultiKueueCluster) -> bool {
@@ -194,6 +214,18 @@ async fn remove_membership(
 
 /// The manager removes copies after the end of a Workload; without its account it could not.
 async fn until_no_copies(
+    hub: &Client,
+    worker: &Client,
+    request: &LeaveRequest,
+) -> Result<(), LeaveFailure> {
+    let within = request.within;
+    // The loop ends by itself unless a request hangs. Without any time it has that of one look.
+    let waited = timeout(within + LOOK_AGAIN, look_until_no_copies(hub, worker, request)).await;
+    let cluster = request.name.clone();
+    waited.unwrap_or_else(|_| Err(LeaveFailure::NoAnswer { cluster, within }))
+}
+
+async fn look_until_no_copies(
     hub: &Client,
     worker: &Client,
     request: &LeaveRequest,

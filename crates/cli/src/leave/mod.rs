@@ -68,6 +68,36 @@ pub enum LeaveFailure {
         "the worker's kubeconfig is missing: name it with --worker-kubeconfig or --worker-context, or leave the worker's objects there with --hub-only"
     )]
     NoWorkerAccess,
+    /// The worker is another cluster than the registered one.
+    #[error(
+        "the worker's kubeconfig names another cluster (kube-system has the uid {found}) than MultiKueueCluster {cluster} (sluice.dev/cluster-uid: {known}): name the right one, or add --hub-only"
+    )]
+    OtherCluster {
+        /// The registration.
+        cluster: String,
+        /// The uid that the manager noted.
+        known: String,
+        /// The uid of the worker.
+        found: String,
+    },
+    /// The worker has another name.
+    #[error(
+        "the worker's kubeconfig names the cluster of MultiKueueCluster {name}: name the right one, or add --hub-only"
+    )]
+    RegisteredAs {
+        /// The name.
+        name: String,
+    },
+    /// No answer in time.
+    #[error(
+        "no answer within {} s: whether the worker of {cluster} has copied Workloads is not known; repeat the command, or add --force", .within.as_secs()
+    )]
+    NoAnswer {
+        /// The worker.
+        cluster: String,
+        /// How long was waited.
+        within: Duration,
+    },
     /// Work is there.
     #[error(
         "{cluster} has {} ({}): add --drain to wait for the end of work, --deadline to withdraw it, or --force to leave it behind", counted(*.count, "Workload"), .examples.join(", ")

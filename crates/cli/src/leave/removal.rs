@@ -27,13 +27,18 @@ const OF_WORKER: [(&str, &str, &str); 9] = [
 ];
 
 /// Kinds that keep a namespace.
-const KEEP_NAMESPACE: [(&str, &str, &str); 6] = [
+const KEEP_NAMESPACE: [(&str, &str, &str); 11] = [
     ("", "v1", "Pod"),
     ("", "v1", "Secret"),
     ("", "v1", "ConfigMap"),
     ("", "v1", "ServiceAccount"),
     ("", "v1", "Service"),
+    ("", "v1", "PersistentVolumeClaim"),
+    ("apps", "v1", "DaemonSet"),
     ("apps", "v1", "Deployment"),
+    ("apps", "v1", "StatefulSet"),
+    ("batch", "v1", "CronJob"),
+    ("batch", "v1", "Job"),
 ];
 
 /// Objects that every namespace has.

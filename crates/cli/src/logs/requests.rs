@@ -5,7 +5,7 @@ use std::fmt::Write;
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use kube::{Client, client::Body, core::Status};
-use runtime::error_chain;
+use runtime::{error_chain, requests::StreamedAnswer};
 
 use super::{
     LogsFailure,
@@ -92,7 +92,8 @@ pub(super) async fn log(
 ) -> Result<(), LogFailure> {
     let failed =
         |error: kube::Error| LogFailure::Refused(RequestFailure::of("read", "the log")(error));
-    let request = Request::get(target).body(Body::empty());
+    // A log that grows has no end, and that of a container that writes nothing does not begin.
+    let request = Request::get(target).extension(StreamedAnswer).body(Body::empty());
     let request = request.map_err(|error| failed(kube::Error::HttpError(error)))?;
     let (parts, mut body) = client.send(request).await.map_err(failed)?.into_parts();
     if parts.status != StatusCode::OK {

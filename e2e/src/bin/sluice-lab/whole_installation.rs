@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use cli::{
     access::ClusterAccess,
-    join::{HubAccount, JoinRequest, TokenRequestKind, join},
+    join::{HubAccount, JoinRequest, OtherHub, TokenRequestKind, join},
 };
 use e2e::installation::{
     self, Installation, InstallationPlan, InstallationPorts, NAMESPACE, TIMEOUT,
@@ -62,6 +62,8 @@ async fn access(cluster: &ClusterState) -> Result<ClusterAccess> {
 
 fn registration(worker: &Cluster) -> JoinRequest {
     JoinRequest {
+        replace_cluster: false,
+        other_hub: OtherHub::Refuse,
         name: worker.name().to_owned(),
         hub_namespace: NAMESPACE.to_owned(),
         account: HubAccount { namespace: NAMESPACE.to_owned(), name: "sluice-hub".to_owned() },
