@@ -69,6 +69,31 @@ fn the_agent_has_every_right_that_it_grants_to_an_autoscaler() {
 }
 
 #[test]
+fn an_agent_with_operators_makes_components_of_all_kinds_that_it_starts() {
+    let (jobs, operators) = (rules("agent/job-kinds.yaml"), rules_of_agent());
+    let components = rules("operators/component-kinds.yaml");
+    let mut n_checked = 0;
+    // The kinds that the agent starts are those that it may change.
+    for started in jobs.iter().filter(|rule| has(&rule["verbs"], &json!("patch"))) {
+        let (group, resource) = (&started["apiGroups"][0], &started["resources"][0]);
+        if resource.as_str().is_some_and(|resource| resource.contains('/')) {
+            continue;
+        }
+        for verb in ["create", "delete", "get"].map(|verb| json!(verb)) {
+            let covers = |own: &Value| {
+                has(&own["apiGroups"], group)
+                    && has(&own["resources"], resource)
+                    && has(&own["verbs"], &verb)
+            };
+            let all = components.iter().chain(&operators);
+            assert!(all.clone().any(covers), "{verb} {resource} of {group}");
+            n_checked += 1;
+        }
+    }
+    assert!(n_checked >= 3 * 15, "{n_checked}");
+}
+
+#[test]
 fn an_agent_without_operators_makes_only_reports_and_reads_no_secret() {
     let [agent, jobs] = ["agent/roles.yaml", "agent/job-kinds.yaml"].map(rules);
     assert!(!agent.is_empty() && !jobs.is_empty());

@@ -9,6 +9,9 @@ use crate::files::TextFile;
 /// The folder of alert rules and dashboards.
 pub const FOLDER: &str = "config/monitoring";
 
+/// The alert rules.
+const ALERTS: &str = "config/monitoring/alerts.yaml";
+
 /// Kueue's families, by their names without a prefix.
 const FAMILIES: &str = "manager/src/kueue_metrics/families.rs";
 
@@ -45,6 +48,33 @@ pub fn unknown(root: &Path, files: &[TextFile]) -> anyhow::Result<Vec<String>> {
     Ok(unknown)
 }
 
+/// Alert rules that compare vectors of unlike labels without saying on which. Such a rule never fires.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn unmatched(root: &Path) -> anyhow::Result<Vec<String>> {
+    let path = root.join(ALERTS);
+    let text = fs::read_to_string(&path).with_context(|| format!("reading {ALERTS}"))?;
+    Ok(expressions(&text).filter(|rule| !is_matched(rule)).map(str::to_owned).collect())
+}
+
+/// The expressions of a file of alert rules.
+fn expressions(text: &str) -> impl Iterator<Item = &str> {
+    let rules = text.split("expr:").skip(1);
+    rules.map(|rule| rule.split_once("\n      for:").map_or(rule, |(rule, _)| rule))
+}
+
+/// Whether all aggregations of an expression keep the same labels, or its operators name labels.
+fn is_matched(expression: &str) -> bool {
+    let mut kept = expression.split("by (").skip(1).map(|rest| {
+        let labels = rest.split_once(')').map_or(rest, |(labels, _)| labels);
+        labels.split(',').map(str::trim).collect::<BTreeSet<_>>()
+    });
+    let first = kept.next();
+    kept.all(|labels| Some(labels) == first)
+        || [" on (", " ignoring ("].iter().any(|matching| expression.contains(matching))
+}
+
 /// Words that begin with a prefix of metrics.
 fn metrics_in(text: &str) -> BTreeSet<&str> {
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
@@ -69,6 +99,24 @@ fn exists(metric: &str, files: &[TextFile]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn vectors_of_unlike_labels_are_compared_on_some() {
+        let text = "
+    - alert: A
+      expr: |
+        sum by (q, r) (rate(a[1h])) > 0.5 * sum by (q) (rate(b[1h])) > 0
+      for: 1h
+    - alert: B
+      expr: sum by (q, r) (a) > on (q) group_left () sum by (q) (b)
+      for: 1h
+    - alert: C
+      expr: sum by (q, r) (a) unless sum by (r, q) (b)
+      for: 1h
+";
+        let found: Vec<bool> = expressions(text).map(is_matched).collect();
+        assert_eq!(found, [false, true, true]);
+    }
 
     #[test]
     fn a_metric_exists_if_a_file_registers_its_family() {

@@ -72,6 +72,11 @@ fn monitoring_names_metrics_that_exist() {
 }
 
 #[test]
+fn alert_rules_compare_vectors_of_like_labels() {
+    assert_eq!(monitoring::unmatched(&root()).expect("the file"), NONE);
+}
+
+#[test]
 fn every_crate_takes_over_the_lints() {
     let metadata = metadata();
     let manifests =

@@ -28,6 +28,9 @@ const COPIES: Rights = Rights {
     finalizers: &[],
 };
 
+/// Makes components of AppWrappers, which `RUNS` follows. The submitter has these rights, too (`config/appwrapper-rights`).
+const MAKES: Rights = Rights { jobs: &["create", "delete", "get"], status: &[], finalizers: &[] };
+
 const EDITS: Rights = Rights {
     jobs: &["create", "delete", "get", "list", "patch", "update", "watch"],
     status: &["get"],
@@ -53,6 +56,12 @@ fn of_manager_with(kinds: &Kinds, rights: &Rights) -> String {
 pub(super) fn of_agent(kinds: &Kinds) -> String {
     let what = "# The agent starts and stops the jobs of clones.\n";
     format!("{what}{}", bound("sluice-agent-job-kinds", "sluice-agent", kinds, &RUNS))
+}
+
+/// Of an agent that operates AppWrappers.
+pub(super) fn of_components(kinds: &Kinds) -> String {
+    let what = "# The agent makes the components of AppWrappers, which may be of any kind of jobs that it starts.\n";
+    format!("{what}{}", bound("sluice-agent-component-kinds", "sluice-agent", kinds, &MAKES))
 }
 
 pub(super) fn of_hub_account(kinds: &Kinds) -> String {
