@@ -116,10 +116,12 @@ impl Configuration {
         // As a tree, too: a decoded field does not show whether the file has it.
         let tree = read(text)?;
         let mut loaded: Self = match version.as_str() {
-            V1BETA1 => {
-                null_fields::decode::<v1beta1::V1Beta1File>(text, &tree).map_err(syntax)?.into()
-            }
-            _ => null_fields::decode::<Self>(text, &tree).map_err(syntax)?.with_v1beta2_blocks(),
+            V1BETA1 => null_fields::decode::<v1beta1::V1Beta1File>(text, &tree)
+                .map_err(|error| syntax(&error))?
+                .into(),
+            _ => null_fields::decode::<Self>(text, &tree)
+                .map_err(|error| syntax(&error))?
+                .with_v1beta2_blocks(),
         };
         loaded.set = support::paths(&tree);
         loaded.complete(own_namespace)
@@ -204,10 +206,10 @@ impl Configuration {
 }
 
 fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, ConfigError> {
-    serde_saphyr::from_str(text).map_err(syntax)
+    serde_saphyr::from_str(text).map_err(|error| syntax(&error))
 }
 
-fn syntax(error: serde_saphyr::Error) -> ConfigError {
+fn syntax(error: &serde_saphyr::Error) -> ConfigError {
     // A snippet repeats several lines of the file; a log line has the position and the message.
     let error = error.without_snippet();
     let location = error.location();

@@ -47,7 +47,8 @@ fn check_pod_sets(new: &Workload, old: &Workload, rules: &Rules) -> Errors {
     let pairs = new.iter().zip(old).enumerate();
     pairs
         .filter(|(_, (new, old))| {
-            !mean_the_same(new, old) && !(rules.elastic_jobs && is_smaller(old, new))
+            let shrinks = rules.elastic_jobs && is_smaller(old, new);
+            !shrinks && !mean_the_same(new, old)
         })
         .map(|(at, (new, _))| immutable(format!("spec.podSets.{at}"), as_written(new)))
         .collect()
