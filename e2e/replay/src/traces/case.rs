@@ -122,6 +122,30 @@ pub struct TraceChanges {
     /// `Kind/name` of objects about which nothing is compared.
     #[serde(default)]
     pub varies: Value,
+    /// Events of Kueue that are new.
+    #[serde(default)]
+    pub events: Vec<TraceEvent>,
+    /// Those that were seen in one of two recordings only.
+    #[serde(default)]
+    pub events_sometimes: Vec<TraceEvent>,
+}
+
+/// A recorded Event.
+#[derive(Clone, Debug, Deserialize)]
+pub struct TraceEvent {
+    /// `Kind/name`.
+    pub about: String,
+    /// `Normal` or `Warning`.
+    #[serde(rename = "type")]
+    pub event_type: String,
+    /// The reason.
+    pub reason: String,
+    /// The action.
+    pub action: String,
+    /// The reporting controller.
+    pub controller: String,
+    /// The note.
+    pub message: String,
 }
 
 impl TraceOutcome {

@@ -6,7 +6,7 @@
 //! | `clusters`, `setup` | the clusters of a replay, and what a case finds there |
 //! | `essence` | what of an object is compared |
 //! | `placeholders` | names and times that differ from run to run |
-//! | `comparison` | differences between recorded objects and those of the cluster |
+//! | `comparison`, `events` | differences between recorded objects and Events and those of the cluster |
 //! | `wanted_differences` | cases that differ on purpose |
 //! | `run` | sends the steps of a case and waits for what was recorded |
 
@@ -14,6 +14,7 @@ mod case;
 mod clusters;
 mod comparison;
 mod essence;
+mod events;
 mod placeholders;
 mod run;
 mod setup;

@@ -11,7 +11,7 @@ use super::{
     SHOWN_KINDS, TRACED_KINDS,
     case::{TraceCase, TraceCluster, TraceOutcome, TraceRequest, TraceStep},
     clusters::ReplayClusters,
-    collection, comparison,
+    collection, comparison, events,
     placeholders::TraceNames,
     setup, wanted_differences,
 };
@@ -135,7 +135,11 @@ async fn judge(clusters: &ReplayClusters, case: &TraceCase, number: usize) -> Ca
     }
     let namespace = format!("trace-{number}");
     setup::prepare(clusters, &namespace, case).await.context("setup")?;
-    let found = steps(clusters, case, &mut TraceNames::of(&namespace)).await;
+    let mut names = TraceNames::of(&namespace);
+    let mut found = steps(clusters, case, &mut names).await;
+    if found.as_ref().is_ok_and(Vec::is_empty) {
+        found = events::differences(clusters, case, &names).await;
+    }
     for target in clusters.iter() {
         clean_up(target, &namespace).await?;
     }
@@ -156,6 +160,9 @@ async fn steps(
         }
         if let Some(then) = step.then.as_ref().filter(|_| found.is_empty() && !step.dry_run) {
             found.extend(settle(clusters, then, names).await?);
+            if found.is_empty() {
+                events::settle(clusters, then, names).await?;
+            }
         }
         if !found.is_empty() {
             for difference in &mut found {
