@@ -41,8 +41,11 @@ impl Context {
         self.outbox.is_free_or_wait((target, current), waiter, self.now, &mut self.agenda)
     }
 
-    /// Settles the write of an answer and evaluates what waits for it.
+    /// Settles the write of an answer, announces what it was for, and evaluates what waits for it.
     pub(crate) fn settle(&mut self, ticket: &Ticket, answer: &WriteOutcome) -> Settled {
+        let announced = self.outbox.announced(ticket, answer);
+        announced.events.into_iter().for_each(|event| self.outbox.publish(event));
+        self.measurements.extend(announced.measurements);
         self.outbox.settle(ticket, answer, self.now, &mut self.agenda)
     }
 }

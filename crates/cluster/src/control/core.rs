@@ -19,7 +19,7 @@ use super::{
     context::Context,
     decisions::Decisions,
     job_key::JobKey,
-    jobs::{JobInputs, Jobs, JobsConfig, WorkloadEffect, nesting},
+    jobs::{Ancestry, JobInputs, Jobs, JobsConfig, WorkloadEffect, nesting},
     listing::{looked_up_name, members_name},
     outbox::after,
     scheduling::{Scheduler, SchedulerConfig},
@@ -192,7 +192,11 @@ impl Core {
                 self.ctx.agenda.now(Reevaluation::PodGroup(group));
                 continue;
             }
-            let ancestor = self.ancestor_of(key);
+            let ancestor = match self.ancestry_of(key) {
+                Ancestry::Top => None,
+                Ancestry::ChildOf(ancestor) => Some(ancestor),
+                Ancestry::OwnerGone => continue,
+            };
             let job = self.jobs.get(key).map(|(_, job)| job.clone());
             let managed =
                 job.is_some_and(|job| (environment.managed)(key, &job, ancestor.is_some()));
@@ -207,15 +211,15 @@ impl Core {
         keys.len() + self.evaluate_pod_groups(environment)
     }
 
-    /// The managed ancestor of a job. One that is being deleted gives its Workload up before that is asked
+    /// Whether a job is a child. One that is being deleted gives its Workload up before that is asked
     /// (docs/reference/kueue.md §7.3 row 0c).
-    fn ancestor_of(&mut self, key: &JobKey) -> Option<JobKey> {
-        let Some((_, job)) = self.jobs.get(key).filter(|(_, job)| !is_deleted(job)) else {
+    fn ancestry_of(&mut self, key: &JobKey) -> Ancestry {
+        let Some((key, job)) = self.jobs.get(key).filter(|(_, job)| !is_deleted(job)) else {
             self.nested_too_deep.remove(key);
-            return None;
+            return Ancestry::Top;
         };
-        match self.jobs.managed_ancestor(key) {
-            Ok(ancestor) => ancestor,
+        match self.jobs.ancestry((key, job)) {
+            Ok(ancestry) => ancestry,
             // Without an ancestor the job is managed by its own queue name.
             Err(error) => {
                 tracing::warn!(job = %key, %error, "the owners of a job are not followed");
@@ -223,7 +227,7 @@ impl Core {
                 if self.nested_too_deep.insert(key.clone()) {
                     self.ctx.outbox.publish(event);
                 }
-                None
+                Ancestry::Top
             }
         }
     }
@@ -239,7 +243,7 @@ impl Core {
             let mut rebuilding = false;
             let members = self.jobs.members_of(group).filter(|key| {
                 let Some((key, job)) = self.jobs.get(key) else { return false };
-                let child = matches!(self.jobs.managed_ancestor_of((key, job)), Ok(Some(_)));
+                let child = matches!(self.jobs.ancestry((key, job)), Ok(Ancestry::ChildOf(_)));
                 rebuilding |= is_rebuilding(job.metadata());
                 (!child || is_deleted(job)) && (environment.managed)(key, job, false)
             });

@@ -1,7 +1,8 @@
 //! Children: jobs that another managed job controls (docs/reference/kueue.md §7.3, 0e to 0g).
 //!
 //! A child never gets a Workload, also when it carries the labels of its owner: its pods are those of the owner's Workload. It
-//! may run while that is admitted. Owners are found among observed jobs; what is not observed ends the search.
+//! may run while that is admitted. Owners are found among observed jobs; a kind that is not observed ends the search. A job whose
+//! owner is of an observed kind and is not there gets nothing: the garbage collector deletes it, or the owner is about to be seen.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +10,14 @@ use ::jobs::{
     GenericJob, JobObject,
     ancestor_search::{AncestorError, AncestorSearch, AncestorStep},
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use runtime::events::EventType;
 
 use super::{
     change::{JobChange, event, submit},
     inputs::JobsConfig,
+    kind_availability::KindAvailability,
     owners::Owners,
 };
 use crate::control::{
@@ -25,6 +28,17 @@ use crate::control::{
     outbox::{Purpose, Target, Tracked},
     timers::Reevaluation,
 };
+
+/// Where a job stands among others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ancestry {
+    /// It has no managed ancestor.
+    Top,
+    /// This is its topmost managed ancestor.
+    ChildOf(JobKey),
+    /// The job that controls it, or that one's, does not exist.
+    OwnerGone,
+}
 
 /// Children by the observed job that controls them.
 #[derive(Debug, Default)]
@@ -69,30 +83,47 @@ pub(super) fn stop_child(key: &JobKey, tracked: &Tracked<JobObject>, ctx: &mut C
         return;
     }
     let message = "Kueue managed child job suspended".to_owned();
-    ctx.outbox.publish(event(job, EventType::Normal, "Suspended", message));
+    let suspended = event(job, EventType::Normal, "Suspended", message);
     let after = Box::new(job.suspended());
-    submit(key, tracked, &JobChange::spec(after, Purpose::Stop), ctx);
+    if submit(key, tracked, &JobChange::spec(after, Purpose::Stop), ctx) {
+        ctx.outbox.announce(Target::job(key), suspended);
+    }
+}
+
+/// What is known of the owners of jobs.
+#[derive(Debug)]
+pub(super) struct KnownOwners<'a> {
+    pub(super) jobs: &'a KeyMap<JobKey, Tracked<JobObject>>,
+    pub(super) owners: &'a Owners,
+    pub(super) kinds: &'a KindAvailability,
+    pub(super) config: &'a JobsConfig,
 }
 
 /// The topmost managed ancestor of a job that has a controller, among the observed jobs.
-pub(super) fn managed_ancestor(
+pub(super) fn ancestry(
     (key, job): (&JobKey, &JobObject),
-    jobs: &KeyMap<JobKey, Tracked<JobObject>>,
-    owners: &Owners,
-    config: &JobsConfig,
-) -> Result<Option<JobKey>, AncestorError> {
+    known: &KnownOwners<'_>,
+) -> Result<Ancestry, AncestorError> {
+    let KnownOwners { jobs, owners, kinds, config } = known;
+    let below = |top: Option<OwnerReference>| {
+        let top = top.and_then(|top| owners.owner_key(&key.key, &top));
+        top.map_or(Ancestry::Top, Ancestry::ChildOf)
+    };
     let (mut search, mut step) =
         AncestorSearch::begin(job.metadata(), &config.managed, config.without_queue_name);
     loop {
         let owner = match step {
-            AncestorStep::Top(top) => {
-                return Ok(top.and_then(|top| owners.owner_key(&key.key, &top)));
-            }
+            AncestorStep::Top(top) => return Ok(below(top)),
             AncestorStep::Read(owner) => owner,
         };
-        let observed = owners.owner_key(&key.key, &owner).and_then(|key| jobs.get(&key));
+        let owner_key = owners.owner_key(&key.key, &owner);
+        let observed = owner_key.as_ref().and_then(|key| jobs.get(key));
         let Some(observed) = observed else {
-            return Ok(search.end().and_then(|top| owners.owner_key(&key.key, &top)));
+            let is_gone = owner_key.is_some_and(|key| kinds.lists(&key.kind));
+            return Ok(match search.end() {
+                None if is_gone => Ancestry::OwnerGone,
+                top => below(top),
+            });
         };
         step = search.owner_read(owner, observed.object().metadata())?;
     }

@@ -3,16 +3,15 @@
 use std::time::Duration;
 
 use ::jobs::{
-    GenericJob, JobGates, JobObject,
+    GenericJob, JobObject,
     ancestor_search::{AncestorError, MAX_ANCESTORS},
     construct_workload::PrioritySource,
     pods::pod::FRAMEWORK,
-    prebuilt::prebuilt_name,
 };
 use crds::{
     meta::{find, is_true},
     names::{
-        conditions::{ADMITTED, FINISHED, QUOTA_RESERVED},
+        conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED},
         gates::ADMISSION,
         reasons::{
             OUT_OF_SYNC, OWNER_REFERENCES_ADDED, WORKLOAD_NAME_CONFLICT, WORKLOAD_SLICE_REPLACED,
@@ -27,10 +26,15 @@ use runtime::{
     watch::Key,
 };
 
-use super::{change::event, inputs::JobInputs, workload_jobs::WorkloadJobs};
+use super::{Jobs, change::event, inputs::JobInputs, workload_jobs::WorkloadJobs};
 use crate::control::{
-    context::Context, measurement::Measurement, workload_measurements::gate_removed,
-    workloads::WorkloadCommand,
+    context::Context,
+    job_key::JobKey,
+    measurement::Measurement,
+    outbox::Ticket,
+    timers::Reevaluation,
+    workload_measurements::gate_removed,
+    workloads::{WorkloadCommand, Workloads},
 };
 
 /// The Event that follows a write of a Workload that its job asked for, if any: about the job, or about the Workload of a
@@ -52,11 +56,6 @@ pub(super) fn of_command(
             controller: Some(reporters::of_framework(FRAMEWORK)),
         });
     }
-    // The end of a slice that another one replaced is not the end of the job.
-    let finished = || {
-        let record = inputs.workloads.get(workload);
-        record.is_some_and(|one| has_ended(one.object(), &[WORKLOAD_SLICE_REPLACED]))
-    };
     let (reason, note) = match command {
         WorkloadCommand::UpdateSpec(_) => {
             let note = format!("Updated not matching Workload for suspended job: {workload}");
@@ -72,50 +71,36 @@ pub(super) fn of_command(
         WorkloadCommand::Delete => {
             ("DeletedWorkload", format!("Deleted not matching Workload: {workload}"))
         }
-        // The finalizer of a finished Workload goes last.
-        WorkloadCommand::RemoveFinalizer if finished() => {
-            return Some(declared_finished(job, workload));
-        }
         _ => return None,
     };
     Some(event(job, EventType::Normal, reason, note))
 }
 
 /// Events about the jobs of a Workload that follow from a change of it.
-pub(super) fn of_change(
-    before: Option<&Workload>,
-    jobs: WorkloadJobs<'_, '_>,
-    gates: JobGates,
-) -> Vec<EventRecord> {
+pub(super) fn of_change(before: Option<&Workload>, jobs: WorkloadJobs<'_, '_>) -> Vec<EventRecord> {
     let message = waiting_checks(before, jobs.workload);
     let waiting = message.iter().flat_map(|message| {
         let waiting = jobs.all().filter(|(_, job)| job.is_suspended());
         waiting.map(|(_, job)| checks(job, message.clone()))
     });
     let over = before.is_some_and(|before| ends_job(before, jobs.workload));
-    let ended = over.then(|| oldest_naming(jobs, gates)).flatten();
+    let ended = over.then(|| oldest(jobs)).flatten();
     waiting.chain(ended.map(|job| declared_finished(job, jobs.key))).collect()
 }
 
 /// Whether the job of a Workload has ended with this change. A slice that another one replaced and a Workload that does not match
 /// are not the end of the job.
 fn ends_job(before: &Workload, after: &Workload) -> bool {
-    has_ended(after, &[OUT_OF_SYNC, WORKLOAD_SLICE_REPLACED])
+    let others = [OUT_OF_SYNC, WORKLOAD_SLICE_REPLACED];
+    let over = find(&after.status.conditions, FINISHED).filter(|over| over.status == "True");
+    over.is_some_and(|over| !others.contains(&over.reason.as_str()))
         && !is_true(&before.status.conditions, FINISHED)
 }
 
-/// Whether a Workload is finished for a reason other than these.
-fn has_ended(workload: &Workload, others: &[&str]) -> bool {
-    find(&workload.status.conditions, FINISHED)
-        .is_some_and(|over| over.status == "True" && !others.contains(&over.reason.as_str()))
-}
-
-/// The oldest job that names its Workload itself. Of any other Workload the removal of the finalizer is announced as its end; that of
-/// a prebuilt one is not the job's to remove.
-fn oldest_naming<'s>(jobs: WorkloadJobs<'s, '_>, gates: JobGates) -> Option<&'s JobObject> {
+/// The oldest job of a Workload: of a set, the oldest pod.
+fn oldest<'s>(jobs: WorkloadJobs<'s, '_>) -> Option<&'s JobObject> {
     let all = jobs.all().map(|(_, job)| &**job);
-    let naming = all.filter(|job| prebuilt_name(*job, gates).name == &*jobs.key.name);
-    naming.min_by_key(|job| {
+    all.filter(|job| job.set_size().is_none()).min_by_key(|job| {
         let metadata = job.metadata();
         (metadata.creation_timestamp.clone(), metadata.name.clone())
     })
@@ -137,8 +122,40 @@ pub(super) fn refusal(job: &JobObject, reason: &'static str, message: String) ->
     refusal
 }
 
+impl Jobs {
+    /// Announces that the Workload of a job or of a group is created.
+    pub(crate) fn announce_creation(&self, ticket: &Ticket, ctx: &mut Context) {
+        let first = match &ticket.waiter {
+            Reevaluation::Job(job) => self.get(job),
+            Reevaluation::PodGroup(group) => {
+                let members = self.groups.members(group).filter_map(|key| self.get(key));
+                members.min_by_key(|(_, job)| job.metadata().creation_timestamp.clone())
+            }
+            _ => None,
+        };
+        if let Some((_, job)) = first {
+            ctx.outbox.publish(created(job, &ticket.target.key));
+            ctx.measurements.extend(creation_latency(job, ctx.now));
+        }
+    }
+
+    /// Announces the start of a job, in the queue of its Workload.
+    pub(super) fn announce_start(&self, key: &JobKey, workloads: &Workloads, ctx: &mut Context) {
+        let Some((_, job)) = self.get(key) else {
+            return;
+        };
+        let named = self.named_workload(key, job);
+        // A replacement in a group starts before it owns the Workload.
+        let group = self.group_of(key);
+        let keys = named.iter().chain(&group).chain(self.owners.owned_by(key));
+        let mut records = keys.filter_map(|key| workloads.get(key));
+        let admitted = records.find(|one| one.object().status.admission.is_some());
+        announce_start(job, admitted.map(|one| &**one.object()), ctx);
+    }
+}
+
 /// Announces the start of a job, and measures that of a pod. `workload` is the one with quota.
-pub(super) fn announce_start(job: &JobObject, workload: Option<&Workload>, ctx: &mut Context) {
+fn announce_start(job: &JobObject, workload: Option<&Workload>, ctx: &mut Context) {
     let admission = workload.and_then(|one| one.status.admission.as_ref());
     let queue = admission.map(|one| one.cluster_queue.as_str()).unwrap_or_default();
     let note = format!("Admitted by clusterQueue {queue}");
@@ -148,12 +165,12 @@ pub(super) fn announce_start(job: &JobObject, workload: Option<&Workload>, ctx: 
 }
 
 /// The Event about a new Workload.
-pub(super) fn created(job: &JobObject, workload: &Key) -> EventRecord {
+fn created(job: &JobObject, workload: &Key) -> EventRecord {
     event(job, EventType::Normal, "CreatedWorkload", format!("Created Workload: {workload}"))
 }
 
 /// How long after a job its Workload was created. A job that was changed since may have waited for that change.
-pub(super) fn creation_latency(job: &JobObject, now: Timestamp) -> Option<Measurement> {
+fn creation_latency(job: &JobObject, now: Timestamp) -> Option<Measurement> {
     let metadata = job.metadata();
     let created = metadata.creation_timestamp.as_ref()?;
     // The clocks of API server and manager may differ by more than the latency.
@@ -192,18 +209,20 @@ pub(crate) fn nesting(job: &JobObject, error: AncestorError) -> EventRecord {
     event(job, EventType::Warning, reason, note)
 }
 
-/// Messages of the pending checks of a Workload that waits for them, if they differ from before.
+/// What the pending checks of a Workload say for which a job waits, if that is news: a reservation begins the wait.
 fn waiting_checks(before: Option<&Workload>, after: &Workload) -> Option<String> {
-    let messages = |workload: &Workload| {
-        let checks = workload.status.admission_checks.iter();
-        let waiting = checks.filter(|one| one.state == "Pending" && !one.message.is_empty());
-        let named: Vec<String> =
-            waiting.map(|one| format!("{}: {}", one.name, one.message)).collect();
-        named.join("; ")
-    };
-    let conditions = &after.status.conditions;
-    let is_reserved_only = is_true(conditions, QUOTA_RESERVED) && !is_true(conditions, ADMITTED);
-    let message = messages(after);
-    let news = !message.is_empty() && before.map(messages).as_ref() != Some(&message);
-    (is_reserved_only && news).then_some(message)
+    let message = awaited_checks(after)?;
+    (before.and_then(awaited_checks).as_ref() != Some(&message)).then_some(message)
+}
+
+/// The messages of the pending checks that keep a job with quota from its start. A check that an eviction has reset keeps nothing.
+fn awaited_checks(workload: &Workload) -> Option<String> {
+    let is = |condition: &str| is_true(&workload.status.conditions, condition);
+    if !is(QUOTA_RESERVED) || is(ADMITTED) || is(EVICTED) || is(FINISHED) {
+        return None;
+    }
+    let checks = workload.status.admission_checks.iter();
+    let waiting = checks.filter(|one| one.state == "Pending" && !one.message.is_empty());
+    let named: Vec<String> = waiting.map(|one| format!("{}: {}", one.name, one.message)).collect();
+    (!named.is_empty()).then(|| named.join("; "))
 }

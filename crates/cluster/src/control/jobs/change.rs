@@ -35,22 +35,27 @@ impl JobChange {
     pub(crate) fn status(after: Box<JobObject>, purpose: Purpose) -> Self {
         Self { after, subresource: Some("status"), purpose }
     }
+
+    /// Whether it writes the status.
+    pub(super) fn is_of_status(&self) -> bool {
+        self.subresource.is_some()
+    }
 }
 
-/// Submits the difference to the observed job, based on its uid and resourceVersion.
+/// Submits the difference to the observed job, based on its uid and resourceVersion. Returns whether there is one.
 pub(super) fn submit(
     job: &JobKey,
     tracked: &Tracked<JobObject>,
     change: &JobChange,
     ctx: &mut Context,
-) {
+) -> bool {
     let (before, after) = (&**tracked.object(), &*change.after);
     let (old, new) = match change.subresource {
         None => (with_metadata(before), with_metadata(after)),
         Some(_) => (json!({ "status": before.status() }), json!({ "status": after.status() })),
     };
     let Some(mut patch) = difference(&old, &new) else {
-        return;
+        return false;
     };
     // A merge patch by name alone would also change a new job of this name, or a newer version.
     let metadata = before.metadata();
@@ -64,7 +69,7 @@ pub(super) fn submit(
     };
     ctx.outbox.submit(intent, |purpose, key| {
         Write::of(purpose, &resource(&job.kind)).merge(key, change.subresource, &patch)
-    });
+    })
 }
 
 /// Submits the deletion of the observed job, by its uid. Its dependents are deleted after it. Returns whether it is submitted.

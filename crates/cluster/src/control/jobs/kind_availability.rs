@@ -32,6 +32,11 @@ impl KindAvailability {
         *self.kinds.get(kind)?
     }
 
+    /// Whether all jobs of a kind are known. Of pods only the managed ones are.
+    pub(super) fn lists(&self, kind: &Kind) -> bool {
+        kind.selector().is_none() && self.kinds.get(kind) == Some(&None)
+    }
+
     /// What follows for the Workloads of a job that is not observed: without their finalizer the garbage collector deletes them.
     pub(super) fn command_after_deletion(&self, job: &JobKey) -> Option<WorkloadCommand> {
         match self.unavailable(&job.kind) {

@@ -63,6 +63,7 @@ use runtime::{
 };
 
 pub(crate) use self::{
+    ancestors::Ancestry,
     announcements::nesting,
     change::{JobChange, resource},
     inputs::{JobInputs, JobsConfig, WorkloadEffect},
@@ -71,10 +72,18 @@ pub(crate) use self::{
 };
 
 use self::{
-    ancestors::ChildJobs, change::submit, group_evaluation::GroupEvaluation,
-    job_evaluation::JobEvaluation, kind_availability::KindAvailability, lookups::Lookups,
-    orphans::Orphans, owners::Owners, pod_groups::PodGroups, refusals::Refusals,
-    replica_sets::ReplicaSets, set_evaluation::SetEvaluation,
+    ancestors::{ChildJobs, KnownOwners},
+    change::submit,
+    group_evaluation::GroupEvaluation,
+    job_evaluation::JobEvaluation,
+    kind_availability::KindAvailability,
+    lookups::Lookups,
+    orphans::Orphans,
+    owners::Owners,
+    pod_groups::PodGroups,
+    refusals::Refusals,
+    replica_sets::ReplicaSets,
+    set_evaluation::SetEvaluation,
 };
 use super::{
     context::Context,
@@ -238,20 +247,16 @@ impl Jobs {
         self.kinds.observe(kind, change, owners.cloned(), ctx)
     }
 
-    /// The topmost managed job of which this one is a child. A pod of a set is none: its group starts it.
-    pub(crate) fn managed_ancestor(&self, key: &JobKey) -> Result<Option<JobKey>, AncestorError> {
-        self.get(key).map_or(Ok(None), |job| self.managed_ancestor_of(job))
-    }
-
-    /// The same of a job that is known.
-    pub(crate) fn managed_ancestor_of(
+    /// Whether a job is a child, and of which managed one. A pod of a set is none: its group starts it.
+    pub(crate) fn ancestry(
         &self,
         (key, job): (&JobKey, &Arc<JobObject>),
-    ) -> Result<Option<JobKey>, AncestorError> {
+    ) -> Result<Ancestry, AncestorError> {
         if controller(job.metadata()).is_none() || self.is_of_set(key, job) {
-            return Ok(None);
+            return Ok(Ancestry::Top);
         }
-        ancestors::managed_ancestor((key, job), &self.jobs, &self.owners, &self.config)
+        let Self { jobs, owners, kinds, config, .. } = self;
+        ancestors::ancestry((key, job), &KnownOwners { jobs, owners, kinds, config })
     }
 
     /// Records an observation; `None` if the job is gone.
@@ -337,7 +342,7 @@ impl Jobs {
         if let Some(after) = &change.after {
             let jobs = self.of_workload(&change.key, after);
             let before = change.before.as_deref();
-            let events = announcements::of_change(before, jobs, self.config.gates);
+            let events = announcements::of_change(before, jobs);
             events.into_iter().for_each(|event| ctx.outbox.publish(event));
         }
         if let Some(workload) = change.after.as_ref().or(change.before.as_ref()) {
@@ -567,32 +572,5 @@ impl Jobs {
         if self.orphans.track(key, job, (&workload, has_another)) {
             ctx.agenda.now(Reevaluation::Workload(workload));
         }
-    }
-
-    /// Announces that the Workload of a job or of a group is created.
-    pub(crate) fn announce_creation(&self, ticket: &Ticket, ctx: &mut Context) {
-        let first = match &ticket.waiter {
-            Reevaluation::Job(job) => self.get(job),
-            Reevaluation::PodGroup(group) => {
-                let members = self.groups.members(group).filter_map(|key| self.get(key));
-                members.min_by_key(|(_, job)| job.metadata().creation_timestamp.clone())
-            }
-            _ => None,
-        };
-        if let Some((_, job)) = first {
-            ctx.outbox.publish(announcements::created(job, &ticket.target.key));
-            ctx.measurements.extend(announcements::creation_latency(job, ctx.now));
-        }
-    }
-
-    fn announce_start(&self, key: &JobKey, workloads: &Workloads, ctx: &mut Context) {
-        let Some((_, job)) = self.get(key) else {
-            return;
-        };
-        let named = self.named_workload(key, job);
-        let keys = named.iter().chain(self.owners.owned_by(key));
-        let mut records = keys.filter_map(|key| workloads.get(key));
-        let admitted = records.find(|one| one.object().status.admission.is_some());
-        announcements::announce_start(job, admitted.map(|one| &**one.object()), ctx);
     }
 }

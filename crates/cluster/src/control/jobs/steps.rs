@@ -161,28 +161,25 @@ impl StepTaker<'_> {
     }
 
     fn stop(&self, write: StopWrite<JobObject>, reason: StopReason, ctx: &mut Context) {
-        let stopped = |job: &JobObject, ctx: &mut Context| {
-            let note = stop_message(job, self.unit.had, reason, self.gates);
-            ctx.outbox.publish(event(job, EventType::Normal, "Stopped", note));
-        };
-        match write {
-            StopWrite::Object(after) => {
-                // A stop has several writes; the first one publishes the Event.
-                if self.tracked(&after).is_some_and(|one| !one.1.object().spec_suspended()) {
-                    stopped(&after, ctx);
-                }
-                self.write(after, Purpose::Stop, ctx);
-            }
+        let (after, change) = match write {
+            StopWrite::Object(after) => (after.clone(), JobChange::spec(after, Purpose::Stop)),
             StopWrite::Status(after) => {
-                // The mark of a termination is the first write of the stop of a pod.
-                if after.as_pod().is_some() {
-                    stopped(&after, ctx);
-                }
-                if let Some((key, tracked)) = self.tracked(&after) {
-                    submit(&key, tracked, &JobChange::status(after, Purpose::StopStatus), ctx);
-                }
+                (after.clone(), JobChange::status(after, Purpose::StopStatus))
             }
-            StopWrite::Delete(job) => self.delete(&job, ctx),
+            StopWrite::Delete(job) => return self.delete(&job, ctx),
+        };
+        let Some((key, tracked)) = self.tracked(&after) else {
+            return;
+        };
+        // A stop has several writes; the first one is announced. That of a pod is the mark of its termination.
+        let is_first = match after.as_pod() {
+            Some(_) => change.is_of_status(),
+            None => !change.is_of_status() && !tracked.object().spec_suspended(),
+        };
+        if submit(&key, tracked, &change, ctx) && is_first {
+            let note = stop_message(&*after, self.unit.had, reason, self.gates);
+            let stopped = event(&after, EventType::Normal, "Stopped", note);
+            ctx.outbox.announce(Target::job(&key), stopped);
         }
     }
 

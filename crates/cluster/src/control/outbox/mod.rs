@@ -45,6 +45,7 @@ pub(crate) use self::{
 
 use super::{
     key_map::KeyMap,
+    measurement::Measurement,
     timers::{Agenda, Reevaluation},
 };
 
@@ -59,12 +60,28 @@ pub(crate) struct Intent {
     pub(crate) waiter: Reevaluation,
 }
 
+/// What follows if a write is done.
+#[derive(Debug, Default)]
+pub(crate) struct Announcements {
+    pub(crate) events: Vec<EventRecord>,
+    pub(crate) measurements: Vec<Measurement>,
+}
+
+impl From<EventRecord> for Announcements {
+    fn from(event: EventRecord) -> Self {
+        Self { events: vec![event], measurements: Vec::new() }
+    }
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     writes: Writes,
     /// By object with a write in flight: the evaluations of other machines that would write it.
     waiting: KeyMap<Target, BTreeSet<Reevaluation>>,
+    /// By object with a write in flight: what is announced once that is done. Kept here and not with the object, which the watch
+    /// may remove before the answer comes.
+    announcements: KeyMap<Target, Announcements>,
     last_ticket: u64,
     orders: Vec<Order>,
     events: Vec<EventRecord>,
@@ -190,6 +207,17 @@ impl Outbox {
             agenda.at(after(now, REMOVAL_SHOWN_WITHIN), Reevaluation::Report);
         }
         settled
+    }
+
+    /// Announces this once the write that was just submitted is done.
+    pub(crate) fn announce(&mut self, target: Target, announcements: impl Into<Announcements>) {
+        self.announcements.insert(target, announcements.into());
+    }
+
+    /// What the write of an answer announces. One that was not done announces nothing: what it was for is decided again.
+    pub(super) fn announced(&mut self, ticket: &Ticket, answer: &WriteOutcome) -> Announcements {
+        let announced = self.announcements.remove(&ticket.target);
+        announced.filter(|_| matches!(answer, WriteOutcome::Done(_))).unwrap_or_default()
     }
 
     /// Records an Event to be published.

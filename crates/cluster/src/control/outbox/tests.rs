@@ -2,6 +2,7 @@
 
 use jiff::ToSpan;
 use k8s_openapi::api::core::v1::ConfigMap;
+use runtime::events::{EventType, Regarding};
 use serde_json::Value;
 
 use super::*;
@@ -50,6 +51,31 @@ fn an_object_is_free_again_when_its_write_is_done() {
     assert_eq!(settled.base, Some(stamp(5)));
     assert!(outbox.writes().is_free(&target, &stamp(5), NOW));
     assert!(agenda.take_jobs().contains(&job("waiter")), "the waiter is evaluated");
+}
+
+#[test]
+fn a_write_announces_when_it_is_done() {
+    let announced = |answer: &WriteOutcome| {
+        let mut outbox = Outbox::default();
+        let target = Target::job(&job("a"));
+        let ticket = submit(&mut outbox, &target, stamp(5));
+        outbox.announce(target, announcement());
+        let first = outbox.announced(&ticket, answer).events.len();
+        (first, outbox.announced(&ticket, answer).events.len())
+    };
+    assert_eq!(announced(&WriteOutcome::done(Value::Null)), (1, 0));
+    assert_eq!(announced(&WriteOutcome::Stale), (0, 0));
+}
+
+fn announcement() -> EventRecord {
+    EventRecord {
+        regarding: Regarding::of(&ConfigMap::default()),
+        event_type: EventType::Normal,
+        action: "Stopped".to_owned(),
+        reason: "Stopped".to_owned(),
+        note: String::new(),
+        controller: None,
+    }
 }
 
 #[test]

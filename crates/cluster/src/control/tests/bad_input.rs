@@ -126,6 +126,7 @@ fn a_job_that_runs_past_its_queue_is_stopped_first() {
     let mut cluster = Cluster::new();
     observe_job(&mut cluster, &json!({"spec": {"suspend": false}}));
     cluster.settle();
+    cluster.answer_job("train", &WriteOutcome::done(json!(job())));
     let events = cluster.take_events();
     assert!(events.iter().any(|event| event.contains("Stopped")), "{events:?}");
     assert_eq!(workloads_of(&cluster, "job"), 0, "it takes no quota while it stops");

@@ -14,6 +14,8 @@ pub(super) struct Cluster {
     pub(super) events: Vec<EventRecord>,
     pub(super) measurements: Vec<Measurement>,
     pub(super) now: Timestamp,
+    /// Writes of jobs in flight.
+    of_jobs: Vec<Ticket>,
     version: u64,
 }
 
@@ -47,6 +49,7 @@ impl Cluster {
             events: vec![],
             measurements: vec![],
             now: NOW,
+            of_jobs: vec![],
             version: 100,
         }
     }
@@ -125,6 +128,18 @@ impl Cluster {
         panic!("the manager does not come to rest: {:?}", self.writes);
     }
 
+    /// Answers the writes of a job that are in flight, and decides.
+    pub(super) fn answer_job(&mut self, name: &str, answer: &WriteOutcome) -> &mut Self {
+        let all = std::mem::take(&mut self.of_jobs).into_iter();
+        let (of_job, others) = all.partition(|ticket| &*ticket.target.key.name == name);
+        self.of_jobs = others;
+        let of_job: Vec<Ticket> = of_job;
+        for ticket in of_job {
+            self.control.answered(&ticket, answer.clone(), self.now);
+        }
+        self.settle()
+    }
+
     /// Accepts the writes of Workloads.
     pub(super) fn take(&mut self, step: Decisions) {
         self.events.extend(step.events);
@@ -135,6 +150,9 @@ impl Cluster {
     fn accept(&mut self, order: &Order) {
         let Ticket { target, purpose, .. } = &order.ticket;
         let name = target.key.name.to_string();
+        if matches!(target.subject, Subject::Job(_)) && target.to == Destination::Home {
+            self.of_jobs.push(order.ticket.clone());
+        }
         // Writes of other objects, and those on workers, stay in flight.
         if target.subject != Subject::Workload || target.to != Destination::Home {
             return;

@@ -267,7 +267,12 @@ fn a_child_of_a_managed_job_gets_no_workload_and_runs_only_with_its_owner() {
             assert_eq!(body["spec"], json!({"suspend": true}), "only the switch");
             assert_eq!(body["metadata"].get("annotations"), None, "it is not being stopped");
         }
-        let suspended = step.events.iter().filter(|event| event.reason == "Suspended").count();
+        let stops = step.orders.iter().filter(|order| order.ticket.purpose == Purpose::Stop);
+        for order in stops {
+            control.answered(&order.ticket, WriteOutcome::done(child(true)), NOW);
+        }
+        let events = control.decide(NOW).events;
+        let suspended = events.iter().filter(|event| event.reason == "Suspended").count();
         assert_eq!(suspended, stopped.len(), "an Event reports the stop");
     }
 }

@@ -185,3 +185,30 @@ fn a_conflict_of_names_is_an_event_of_the_admission() {
     let actions: Vec<&str> = events.map(|event| event.action.as_str()).collect();
     assert_eq!(actions, ["Admission"]);
 }
+
+#[test]
+fn a_replacement_is_announced_as_started_in_the_queue_of_its_group() {
+    let mut cluster = cluster();
+    let small = json!({"spec": {"containers": [
+        {"name": "main", "resources": {"requests": {"cpu": "1"}}},
+    ]}});
+    members(&mut cluster, 20, &small);
+    assert!(cluster.condition("team", "Admitted").starts_with("True"));
+    cluster.answer_job("a", &WriteOutcome::Stale).answer_job("b", &WriteOutcome::Stale);
+    let mut failed = small.clone();
+    json_merge(
+        &mut failed,
+        &json!({"spec": {"schedulingGates": []}, "status": {"phase": "Failed"}}),
+    );
+    member(&mut cluster, "a", 21, &failed);
+    member(&mut cluster, "c", 21, &small);
+    cluster.settle();
+    let pod = json!({"metadata": {
+        "name": "c", "namespace": "ns", "uid": "uid-c", "resourceVersion": "22",
+        "annotations": {"kueue.x-k8s.io/pod-group-name": "team"},
+    }});
+    cluster.answer_job("c", &WriteOutcome::done(pod));
+    let events = events_of_pods(&mut cluster);
+    let started = "c pod-kueue-controller Started: Admitted by clusterQueue cq";
+    assert!(events.iter().any(|event| event == started), "{events:?}");
+}

@@ -147,18 +147,43 @@ fn a_prebuilt_workload_that_differs_from_its_job_does_not_end_the_job() {
 
 #[test]
 fn a_job_without_its_prebuilt_workload_is_stopped() {
-    let stops = |fields: &Value| {
+    let stops_with = |fields: &Value, answer: WriteOutcome| {
         let mut cluster = Cluster::new();
         let mut running = fields.clone();
         running["spec"] = json!({"suspend": false});
         observe_job(&mut cluster, "20", &running);
         cluster.settle();
+        assert_eq!(cluster.take_events(), [""; 0], "not before it is done");
+        cluster.answer_job("train", &answer);
         cluster.take_events()
     };
+    let stops = |fields: &Value| stops_with(fields, WriteOutcome::done(json!(job())));
     let stopped = |note: &str| format!("train batch/job-kueue-controller Stopped: {note}");
     assert_eq!(stops(&of_prebuilt(2)), [stopped("missing workload")]);
     let note = "Missing Workload; unable to restore pod templates";
     assert_eq!(stops(&json!({})), [stopped(note)]);
+    // Jobs and Workloads are watched one by one: that of a deleted job may be seen to go first.
+    assert_eq!(stops_with(&json!({}), WriteOutcome::Gone), [""; 0]);
+}
+
+#[test]
+fn a_job_whose_owner_is_gone_waits_for_the_garbage_collector() {
+    let mut cluster = Cluster::new();
+    let top = json!({"metadata": {"name": "top", "uid": "job-2"}});
+    observe_job(&mut cluster, "20", &top);
+    cluster.settle();
+    let child = json!({"metadata": {"ownerReferences": [{
+        "apiVersion": "batch/v1", "kind": "Job", "name": "top", "uid": "job-2", "controller": true,
+    }]}});
+    observe_job(&mut cluster, "21", &child);
+    cluster.settle();
+    let names = |cluster: &Cluster| -> Vec<String> { cluster.workloads.keys().cloned().collect() };
+    let before = names(&cluster);
+    assert_eq!(before.len(), 1);
+    let gone = Key { namespace: Some("ns".into()), name: "top".into() };
+    cluster.observe(ManagerInput::Job(batch_job(), Change::Delete(gone)));
+    cluster.settle();
+    assert!(names(&cluster).iter().all(|name| before.contains(name)), "{:?}", names(&cluster));
 }
 
 #[test]
@@ -228,6 +253,25 @@ fn a_finished_job_and_the_checks_that_a_job_waits_for_are_announced() {
     let finished =
         format!("{reporter} FinishedWorkload: Workload 'ns/{name}' is declared finished");
     assert_eq!(cluster.take_events(), [finished]);
+}
+
+#[test]
+fn a_check_that_an_eviction_has_reset_is_announced_with_the_next_reservation() {
+    let mut cluster = Cluster::new();
+    let checks = json!({"admissionChecks": [{"name": "one"}]});
+    cluster.check("one").queue(&json!({"admissionChecksStrategy": checks}));
+    observe_job(&mut cluster, "20", &json!({}));
+    cluster.settle();
+    let name = the_workload(&cluster)["metadata"]["name"].as_str().expect("a name").to_owned();
+    cluster.take_events();
+    let state = json!([{"name": "one", "state": "Retry", "message": "no room"}]);
+    cluster.workload(&name, 2, &json!({"status": {"admissionChecks": state}})).settle();
+    assert!(cluster.condition(&name, "QuotaReserved").starts_with("True"));
+    let reset = "one: Reset to Pending after eviction. Previously: Retry";
+    let announced = format!("train batch/job-kueue-controller UpdatedAdmissionCheck: {reset}");
+    let mut events = cluster.take_events();
+    events.retain(|event| event.starts_with("train "));
+    assert_eq!(events, [announced]);
 }
 
 /// The Job of that number, controlled by the one before.

@@ -61,10 +61,9 @@ pub(crate) use self::{
 
 use self::announcement::StatusChange;
 use self::status::{NextStatus, needs_deactivation, next_status, rules_out_reservation};
-use self::tracked_workload::Announcements;
 use super::{
     context::Context,
-    outbox::{Intent, Purpose, Settled, Subject, Target, Ticket, after},
+    outbox::{Announcements, Intent, Purpose, Settled, Subject, Target, Ticket, after},
     timers::{Deadlines, Reevaluation},
 };
 use crate::control::key_map::KeyMap;
@@ -352,18 +351,11 @@ impl Workloads {
                     check_updates: &inputs.check_updates,
                     now,
                 };
-                let announcements = match submitted {
-                    true => Announcements {
-                        events: change.announcements(),
-                        measurements: change
-                            .preemption()
-                            .into_iter()
-                            .chain(change.admission_on_worker())
-                            .collect(),
-                    },
-                    false => Announcements::default(),
-                };
-                record.set_announcements(announcements);
+                let measured = change.preemption().into_iter().chain(change.admission_on_worker());
+                let (events, measurements) = (change.announcements(), measured.collect());
+                if submitted {
+                    ctx.outbox.announce(target(key), Announcements { events, measurements });
+                }
             }
             NextStatus::Wait(until) => {
                 ctx.agenda.at(until, Reevaluation::Workload(key.clone()));
@@ -455,9 +447,7 @@ impl Workloads {
         if answer == WriteOutcome::Gone && settled.base.as_ref() == Some(&record.stamp()) {
             return self.remove(key);
         }
-        // One write of an object is in flight at a time, so these are those of this write.
-        let announced = self.records.get_mut(key).map(TrackedWorkload::take_announcements)?;
-        // Without a write there is nothing to announce. The transition stays pending, and its next write announces it.
+        // Without a write the transition stays pending.
         let WriteOutcome::Done(value) = answer else {
             return None;
         };
@@ -466,8 +456,6 @@ impl Workloads {
             settle_purpose(record, ticket.purpose, ctx.now);
             record.settle_transitions();
         }
-        announced.events.into_iter().for_each(|event| ctx.outbox.publish(event));
-        ctx.measurements.extend(announced.measurements);
         change
     }
 
@@ -536,8 +524,9 @@ impl Workloads {
             ctx.outbox.submit(intent(key, record, command.purpose()), |purpose, key| {
                 command.encode(&workload, purpose, key)
             });
-        let events: Vec<EventRecord> = event.into_iter().filter(|_| submitted).collect();
-        record.set_announcements(events.into());
+        if let Some(event) = event.filter(|_| submitted) {
+            ctx.outbox.announce(target(key), event);
+        }
     }
 }
 

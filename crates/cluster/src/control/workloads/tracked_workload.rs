@@ -8,16 +8,13 @@ use crds::{
     v1beta2::Workload,
 };
 use engine::{Time, ids::WorkloadId};
-use runtime::{api_object::ApiObject, events::EventRecord};
+use runtime::api_object::ApiObject;
 
 use super::{
     phase::WorkloadPhase,
     transition::{PendingTransitions, Transition},
 };
-use crate::control::{
-    measurement::Measurement,
-    outbox::{Stamp, Tracked},
-};
+use crate::control::outbox::{Stamp, Tracked};
 
 /// See the module.
 #[derive(Debug)]
@@ -27,28 +24,13 @@ pub(crate) struct TrackedWorkload {
     id: Option<WorkloadId>,
     phase: WorkloadPhase,
     transitions: PendingTransitions,
-    announcements: Announcements,
-}
-
-/// What follows if the write in flight is done.
-#[derive(Debug, Default)]
-pub(super) struct Announcements {
-    pub(super) events: Vec<EventRecord>,
-    pub(super) measurements: Vec<Measurement>,
-}
-
-impl From<Vec<EventRecord>> for Announcements {
-    fn from(events: Vec<EventRecord>) -> Self {
-        Self { events, measurements: Vec::new() }
-    }
 }
 
 impl TrackedWorkload {
     pub(super) fn new(object: Arc<Workload>, id: WorkloadId) -> Self {
         let phase = WorkloadPhase::of(&object.status.conditions);
         let transitions = PendingTransitions::default();
-        let announcements = Announcements::default();
-        Self { tracked: Tracked::new(object), id: Some(id), phase, transitions, announcements }
+        Self { tracked: Tracked::new(object), id: Some(id), phase, transitions }
     }
 
     /// Its number in the engine; `None` for a Workload that is finished.
@@ -82,14 +64,6 @@ impl TrackedWorkload {
 
     pub(super) fn transitions_mut(&mut self) -> &mut PendingTransitions {
         &mut self.transitions
-    }
-
-    pub(super) fn set_announcements(&mut self, announcements: Announcements) {
-        self.announcements = announcements;
-    }
-
-    pub(super) fn take_announcements(&mut self) -> Announcements {
-        std::mem::take(&mut self.announcements)
     }
 
     pub(super) fn propose(&mut self, transition: Transition) {
