@@ -272,11 +272,7 @@ impl World {
     }
 
     fn leases(&self) -> WorkerLeases<'_> {
-        let mut leases = self.leader.leases(self.setting.fencing, self.timing);
-        if self.setting.weakened == Weakened::Longest && !leases.reached {
-            leases.record.longest = self.timing.duration;
-        }
-        leases
+        self.leader.leases(self.setting.fencing, self.timing)
     }
 
     fn own_stamp(&self) -> LeaseStamp {

@@ -142,12 +142,6 @@ fn a_new_leader_counts_the_grants_of_a_policy_that_became_shorter() {
 }
 
 #[test]
-fn without_the_longest_duration_a_new_leader_fences_too_early() {
-    let budget = FaultBudget { ticks: 6, cuts: 1, takeovers: 1, shortenings: 1, ..NO_FAULTS };
-    assert!(violation(Weakened::Longest, Begin::Shortened, budget).starts_with("two copies run"));
-}
-
-#[test]
 fn confirmed_fencing_waits_for_the_worker() {
     let budget = FaultBudget {
         ticks: 2,

@@ -41,8 +41,6 @@ pub(crate) enum Weakened {
     Session,
     /// Every object on the worker carries the same term.
     Term,
-    /// The record of a worker that is not reached has the present duration only.
-    Longest,
 }
 
 /// What a model runs with.
@@ -307,7 +305,7 @@ impl World {
         match self.setting.weakened {
             Weakened::Session => stamp.session = 0,
             Weakened::Term => stamp.term = 0,
-            Weakened::Nothing | Weakened::Echo | Weakened::Longest => {}
+            Weakened::Nothing | Weakened::Echo => {}
         }
         stamp
     }

@@ -109,8 +109,9 @@ fn open(control: &mut ManagerControl) {
     let step = control.decide(NOW);
     assert_eq!(on_east(&step), [""; 0]);
     let record = body(&step, Purpose::FenceRecord);
-    assert_eq!(record["metadata"]["annotations"]["sluice.dev/fence-record"], "0/9/30");
-    let claimed = cluster("30", &json!({"sluice.dev/fence-record": "0/9/30"}));
+    let record = &record["metadata"]["annotations"]["sluice.dev/fence-record"];
+    assert!(*record == "0/9/30" || *record == "0/9/60", "with leaseDuration: {record}");
+    let claimed = cluster("30", &json!({"sluice.dev/fence-record": record}));
     done(control, &step, "fence-record", claimed, NOW);
     let step = control.decide(NOW);
     condition_written(control, &step, NOW);
