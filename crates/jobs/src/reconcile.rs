@@ -15,6 +15,7 @@ use crds::{
     names::{
         RESOURCE_IN_USE_FINALIZER,
         conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED},
+        labels::MULTI_KUEUE_ORIGIN,
         reasons,
     },
     v1beta2::{ReclaimablePod, Workload},
@@ -378,11 +379,20 @@ fn start_or_move_to_queue<J: GenericJob + Clone>(
         return if runs_elsewhere { None } else { start(job, workload, context) };
     }
     // The API refuses another queue name while quota is reserved (docs/reference/kueue.md §1.2).
-    let moved = !is(workload, QUOTA_RESERVED) && workload.spec.queue_name != job.queue_name();
+    // A clone belongs to its manager.
+    let moved = !is_clone(workload)
+        && !is(workload, QUOTA_RESERVED)
+        && workload.spec.queue_name != job.queue_name();
     moved.then(|| ReconcileStep::UpdateQueueName {
         workload: name(workload),
         queue_name: job.queue_name().to_owned(),
     })
+}
+
+/// Whether the Workload is the clone of that of another cluster.
+fn is_clone(workload: &Workload) -> bool {
+    let labels = workload.metadata.labels.as_ref();
+    labels.is_some_and(|labels| labels.contains_key(MULTI_KUEUE_ORIGIN))
 }
 
 /// Whether a worker cluster runs the Workload.

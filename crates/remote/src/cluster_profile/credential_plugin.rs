@@ -156,8 +156,7 @@ mod tests {
 
     async fn outcome(provider: &AccessProvider, cluster: &Value) -> Result<String, String> {
         let access = ProfileAccess { provider, cluster };
-        let credential =
-            run(&access, None).await.map_err(|error| error.to_string())?;
+        let credential = run(&access, None).await.map_err(|error| error.to_string())?;
         Ok(credential.kubeconfig(&access))
     }
 

@@ -165,7 +165,9 @@ impl Cluster {
             return;
         }
         let mut object = self.workloads.get(&name).cloned().unwrap_or_default();
-        if order.write.request().uri().path().ends_with("/status") {
+        if *purpose == Purpose::Reclaim {
+            json_merge(&mut object, &json!({"status": body["status"]}));
+        } else if order.write.request().uri().path().ends_with("/status") {
             let reclaimable = object["status"].get("reclaimablePods").cloned();
             object["status"] = body["status"].clone();
             json_merge(&mut object["status"], &json!({"reclaimablePods": reclaimable}));

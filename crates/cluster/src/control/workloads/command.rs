@@ -107,6 +107,14 @@ impl WorkloadCommand {
                 };
                 Write::delete::<Workload>(purpose, key, only, DeletePropagation::Background)
             }
+            // An apply removes only what the same manager has set, and upstream's may have been another one.
+            Self::Reclaim(pods) if lists_more(workload, pods) => {
+                let fields = json!({
+                    "metadata": { "uid": workload.metadata.uid },
+                    "status": { "reclaimablePods": pods },
+                });
+                Write::merge::<Workload>(purpose, key, Some("status"), &fields)
+            }
             Self::Reclaim(pods) => {
                 // The status of the job alone decides about these pods: without a resourceVersion,
                 // a status write meanwhile is no conflict.
@@ -216,4 +224,10 @@ fn spec_difference(before: &Workload, after: &Workload) -> Option<Value> {
 
 fn finalizers(workload: &Workload) -> impl Iterator<Item = &String> {
     workload.metadata.finalizers.iter().flatten()
+}
+
+/// Whether the status lists reclaimable pods of pod sets that these are not of.
+fn lists_more(workload: &Workload, pods: &[ReclaimablePod]) -> bool {
+    let mut known = workload.status.reclaimable_pods.iter();
+    known.any(|one| pods.iter().all(|pod| pod.name != one.name))
 }
