@@ -210,5 +210,5 @@ async fn first_panic(tasks: &mut JoinSet<()>) {
             return;
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }

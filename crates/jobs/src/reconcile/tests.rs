@@ -300,7 +300,7 @@ fn finished_pods_are_reclaimable() {
     waiting.status.reclaimable_pods = noted.status.reclaimable_pods.clone();
     assert_eq!(steps(&again, &[&waiting]), ["reclaim 0"]);
     let mut reserved = workload(&["QuotaReserved"]);
-    reserved.status.reclaimable_pods = noted.status.reclaimable_pods.clone();
+    reserved.status.reclaimable_pods = noted.status.reclaimable_pods;
     assert_eq!(steps(&again, &[&reserved]), [""; 0]);
     let done = job(&json!({
         "spec": { "completions": 2, "suspend": true }, "status": { "succeeded": 1 },
