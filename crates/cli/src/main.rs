@@ -24,7 +24,7 @@ async fn main() -> ExitCode {
     match cli::run::run(&args, &|text| print(&output, text)).await {
         Ok(()) => ExitCode::from(output.done()),
         Err(failure) => {
-            eprintln!("sluicectl: {failure}");
+            complain(&failure.to_string());
             ExitCode::from(failure.exit_code())
         }
     }
@@ -47,9 +47,14 @@ fn print(output: &OutputState, text: &str) {
     if let Err(error) = &written
         && error.kind() != io::ErrorKind::BrokenPipe
     {
-        eprintln!("sluicectl: cannot write the output: {error}");
+        complain(&format!("cannot write the output: {error}"));
     }
     if let Some(code) = output.after(&written) {
         std::process::exit(code.into());
     }
+}
+
+/// Writes a line for a user. Without a place for it, the exit code alone says that something failed.
+fn complain(text: &str) {
+    let _ = writeln!(io::stderr(), "sluicectl: {text}");
 }

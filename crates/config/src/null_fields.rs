@@ -20,7 +20,7 @@ pub(super) fn decode<'de, T: Deserialize<'de>>(
     tree: &Value,
 ) -> Result<T, serde_saphyr::Error> {
     serde_saphyr::with_deserializer_from_str(text, |inner| {
-        T::deserialize(WithoutNulls { inner, tree })
+        T::deserialize(WithoutNulls { inner, tree, known: &[] })
     })
 }
 
@@ -28,6 +28,8 @@ pub(super) fn decode<'de, T: Deserialize<'de>>(
 struct WithoutNulls<'t, T> {
     inner: T,
     tree: &'t Value,
+    /// The fields of a struct. Any other name is an error, null or not.
+    known: &'static [&'static str],
 }
 
 macro_rules! forward {
@@ -49,11 +51,11 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for WithoutNulls<'_, D> {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        self.inner.deserialize_option(WithoutNulls { inner: visitor, tree: self.tree })
+        self.inner.deserialize_option(WithoutNulls { inner: visitor, tree: self.tree, known: &[] })
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        self.inner.deserialize_seq(WithoutNulls { inner: visitor, tree: self.tree })
+        self.inner.deserialize_seq(WithoutNulls { inner: visitor, tree: self.tree, known: &[] })
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -62,7 +64,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for WithoutNulls<'_, D> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        let visitor = WithoutNulls { inner: visitor, tree: self.tree };
+        let visitor = WithoutNulls { inner: visitor, tree: self.tree, known: fields };
         self.inner.deserialize_struct(name, fields, visitor)
     }
 
@@ -125,7 +127,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for WithoutNulls<'_, V> {
     }
 
     fn visit_some<D: Deserializer<'de>>(self, some: D) -> Result<V::Value, D::Error> {
-        self.inner.visit_some(WithoutNulls { inner: some, tree: self.tree })
+        self.inner.visit_some(WithoutNulls { inner: some, tree: self.tree, known: &[] })
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, elements: A) -> Result<V::Value, A::Error> {
@@ -133,7 +135,8 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for WithoutNulls<'_, V> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<V::Value, A::Error> {
-        self.inner.visit_map(Fields { inner: fields, tree: self.tree, value: &Value::Null })
+        let WithoutNulls { inner, tree, known } = self;
+        inner.visit_map(Fields { inner: fields, tree, known, value: &Value::Null })
     }
 }
 
@@ -141,7 +144,7 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for WithoutNulls<'_, S> 
     type Value = S::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, inner: D) -> Result<S::Value, D::Error> {
-        self.inner.deserialize(WithoutNulls { inner, tree: self.tree })
+        self.inner.deserialize(WithoutNulls { inner, tree: self.tree, known: &[] })
     }
 }
 
@@ -161,7 +164,7 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Elements<'_, A> {
     ) -> Result<Option<S::Value>, A::Error> {
         let tree = self.tree.get(self.at).unwrap_or(&Value::Null);
         self.at += 1;
-        self.inner.next_element_seed(WithoutNulls { inner: seed, tree })
+        self.inner.next_element_seed(WithoutNulls { inner: seed, tree, known: &[] })
     }
 }
 
@@ -169,6 +172,7 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Elements<'_, A> {
 struct Fields<'t, A> {
     inner: A,
     tree: &'t Value,
+    known: &'static [&'static str],
     /// The value of the field that is decoded.
     value: &'t Value,
 }
@@ -182,7 +186,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Fields<'_, A> {
     ) -> Result<Option<S::Value>, A::Error> {
         let mut seed = seed;
         loop {
-            let key = FieldName { seed, tree: self.tree };
+            let key = FieldName { seed, tree: self.tree, known: self.known };
             match self.inner.next_key_seed(key)? {
                 None => return Ok(None),
                 Some(Named::Set(key, name)) => {
@@ -198,7 +202,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Fields<'_, A> {
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
-        self.inner.next_value_seed(WithoutNulls { inner: seed, tree: self.value })
+        self.inner.next_value_seed(WithoutNulls { inner: seed, tree: self.value, known: &[] })
     }
 }
 
@@ -206,6 +210,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Fields<'_, A> {
 struct FieldName<'t, S> {
     seed: S,
     tree: &'t Value,
+    known: &'static [&'static str],
 }
 
 /// The name of a field, decoded unless its value is null.
@@ -219,7 +224,8 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for FieldName<'_, S> {
 
     fn deserialize<D: Deserializer<'de>>(self, name: D) -> Result<Self::Value, D::Error> {
         let name = String::deserialize(name)?;
-        if self.tree.get(&name).is_some_and(Value::is_null) {
+        let is_null = self.tree.get(&name).is_some_and(Value::is_null);
+        if is_null && self.known.contains(&name.as_str()) {
             return Ok(Named::Null(self.seed));
         }
         let key: StringDeserializer<D::Error> = name.clone().into_deserializer();

@@ -142,6 +142,8 @@ featureGates:
 fn a_null_field_leaves_the_positions_of_other_errors() {
     let error = load("webhook:\n  host:\n  prot: 1\n").expect_err("an unknown field");
     assert!(error.to_string().starts_with("line 5, column 3: "), "{error}");
+    let error = load("webhook:\n  prot:\n").expect_err("an unknown field, although it is null");
+    assert!(error.to_string().starts_with("line 4, column 3: "), "{error}");
 }
 
 #[test]

@@ -161,12 +161,15 @@ impl WorkerLoop {
     async fn step(&mut self) -> Option<Duration> {
         match &self.goal {
             WorkerGoal::Idle => None,
-            WorkerGoal::Load(location, fingerprint, former) => {
-                let (place, former) = ((location.clone(), *fingerprint), former.clone());
-                let pause = self.load(&place.0, place.1).await;
-                match former.filter(|_| self.is_loading() && self.connection.is_some()) {
-                    Some(former) => self.watch_former(&former, pause).await,
-                    None => pause,
+            WorkerGoal::Load(location, fingerprint, _) => {
+                let (location, fingerprint) = (location.clone(), *fingerprint);
+                let pause = self.load(&location, fingerprint).await;
+                match &self.goal {
+                    WorkerGoal::Load(.., Some(former)) => {
+                        let former = former.clone();
+                        self.watch_former(&former, pause).await
+                    }
+                    _ => pause,
                 }
             }
             WorkerGoal::Probe(endpoint) => {
@@ -182,23 +185,22 @@ impl WorkerLoop {
         }
     }
 
-    fn is_loading(&self) -> bool {
-        matches!(self.goal, WorkerGoal::Load(..))
-    }
-
-    /// Ends a connection whose server is gone while its next kubeconfig cannot be loaded. Returns the pause before the next attempt.
+    /// Follows the server of the former kubeconfig while the next one cannot be loaded: it may go, and come back. Returns the pause
+    /// before the next attempt.
     async fn watch_former(
         &mut self,
         former: &WorkerEndpoint,
         pause: Option<Duration>,
     ) -> Option<Duration> {
-        if let Err(error) = self.check_endpoint(former).await {
-            let next = pause.unwrap_or(self.context.timing.probe_every);
-            let link = self.attempts.status(&error.to_string(), next, Timestamp::now());
-            self.lose(link).await;
-            return pause;
+        let next = pause.unwrap_or(self.context.timing.probe_every).min(FORMER_CHECKED_EVERY);
+        match self.check_endpoint(former).await {
+            Ok(uid) => self.connect(former, uid.as_deref()).await,
+            Err(error) => {
+                let link = self.loss(&error, next);
+                self.lose(link).await;
+            }
         }
-        pause.map(|pause| pause.min(FORMER_CHECKED_EVERY))
+        Some(next)
     }
 
     async fn load(
@@ -218,6 +220,8 @@ impl WorkerLoop {
             }
             // The watch may be behind the read, so a refusal is retried.
             Err(NotLoaded::Refused(refused)) => {
+                // Nor is the former one in use any more.
+                self.goal = WorkerGoal::Load(location.clone(), fingerprint, None);
                 self.refuse(&refused).await;
                 Some(self.next_attempt())
             }
@@ -302,14 +306,10 @@ impl WorkerLoop {
             }
             // The server responds, so this is no failed attempt, and the claim is repeated at the
             // rate of probes.
-            Err(error @ Unreachable::TakenBy(_)) => {
+            Err(error @ (Unreachable::TakenBy(_) | Unreachable::Changed { .. })) => {
                 self.attempts.reset();
-                self.lose(lost(CLUSTER_ALREADY_REGISTERED, error.to_string())).await;
-                timing.probe_every
-            }
-            Err(error @ Unreachable::Changed { .. }) => {
-                self.attempts.reset();
-                self.lose(lost(CLUSTER_CHANGED, error.to_string())).await;
+                let link = self.loss(&error, timing.probe_every);
+                self.lose(link).await;
                 timing.probe_every
             }
             Err(error) => {
@@ -318,13 +318,22 @@ impl WorkerLoop {
                 if let Some(renewal) = &mut self.renewal {
                     renewal.due = Some(Timestamp::now());
                 }
-                let link = self.attempts.status(&error.to_string(), pause, Timestamp::now());
+                let link = self.loss(&error, pause);
                 self.lose(link).await;
                 pause
             }
         };
         self.goal = WorkerGoal::Probe(endpoint);
         Some(pause)
+    }
+
+    /// What is reported when a server is not usable, and is tried again after a pause.
+    fn loss(&self, error: &Unreachable, pause: Duration) -> Connection {
+        match error {
+            Unreachable::TakenBy(_) => lost(CLUSTER_ALREADY_REGISTERED, error.to_string()),
+            Unreachable::Changed { .. } => lost(CLUSTER_CHANGED, error.to_string()),
+            _ => self.attempts.status(&error.to_string(), pause, Timestamp::now()),
+        }
     }
 
     /// Counts a failed attempt. Returns the pause before the next: workers that failed together are not tried together.

@@ -25,6 +25,9 @@ const ATTEMPTS: usize = 5;
 /// Pause between two looks at the Workloads.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
+/// How long the requests of a look may take beyond the time of the wait.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(30);
+
 /// Names in a message.
 const EXAMPLES: usize = 5;
 
@@ -214,8 +217,8 @@ pub async fn wait_until_empty(
     cluster: &str,
     within: Duration,
 ) -> Result<(), DrainFailure> {
-    // The loop ends by itself unless a request hangs. Without any time it has that of one look.
-    let waited = timeout(within + LOOK_AGAIN, look_until_empty(client, cluster, within)).await;
+    // The loop ends by itself unless a request hangs.
+    let waited = timeout(within + ANSWERED_WITHIN, look_until_empty(client, cluster, within)).await;
     waited.unwrap_or_else(|_| Err(DrainFailure::NoAnswer { cluster: cluster.to_owned(), within }))
 }
 

@@ -55,9 +55,9 @@ pub(super) fn account_objects(
         "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": account.namespace},
     });
     let objects = std::iter::once(namespace).chain(roles.into_iter().filter(has_content));
-    Ok(objects
-        .map(|object| marked(with_lease(renamed(object, account), &hub.origin), &hub.uid))
-        .collect())
+    let objects = objects.map(|object| renamed(object, account)).collect();
+    let objects = with_lease(objects, account, &hub.origin);
+    Ok(objects.into_iter().map(|object| marked(object, &hub.uid)).collect())
 }
 
 /// The Secret that the API server fills with a token without an expiry.
@@ -122,16 +122,38 @@ fn renamed(mut object: Value, account: &HubAccount) -> Value {
     object
 }
 
-/// The object with the name of the Lease of this origin. The manifests have that of the default one.
-fn with_lease(mut object: Value, origin: &str) -> Value {
-    let rules = object.get_mut("rules").and_then(Value::as_array_mut);
-    for rule in rules.into_iter().flatten() {
-        let names = rule.get_mut("resourceNames").and_then(Value::as_array_mut);
-        for name in names.into_iter().flatten().filter(|name| **name == MODEL_LEASE) {
-            *name = json!(format!("{HUB_LEASE_PREFIX}{origin}"));
+/// The objects with the right to the Lease of this origin. The role of the manifests, which an administrator may have applied, has the
+/// Lease of the default origin; another one has a role of its own.
+fn with_lease(mut objects: Vec<Value>, account: &HubAccount, origin: &str) -> Vec<Value> {
+    let lease = format!("{HUB_LEASE_PREFIX}{origin}");
+    if lease == MODEL_LEASE {
+        return objects;
+    }
+    let mut of_lease = Vec::new();
+    for object in &mut objects {
+        if let Some(rules) = object.get_mut("rules").and_then(Value::as_array_mut) {
+            let (lease, others) =
+                rules.drain(..).partition(|rule| rule["resourceNames"] == json!([MODEL_LEASE]));
+            *rules = others;
+            let lease: Vec<Value> = lease;
+            of_lease.extend(lease);
         }
     }
-    object
+    of_lease.iter_mut().for_each(|rule| rule["resourceNames"] = json!([lease]));
+    let name = format!("{}-lease", account.name);
+    let metadata = json!({"name": name, "namespace": account.namespace});
+    let api = "rbac.authorization.k8s.io";
+    objects.push(json!({
+        "apiVersion": format!("{api}/v1"), "kind": "Role", "metadata": metadata, "rules": of_lease,
+    }));
+    objects.push(json!({
+        "apiVersion": format!("{api}/v1"), "kind": "RoleBinding", "metadata": metadata,
+        "roleRef": {"apiGroup": api, "kind": "Role", "name": name},
+        "subjects": [
+            {"kind": "ServiceAccount", "name": account.name, "namespace": account.namespace},
+        ],
+    }));
+    objects
 }
 
 fn marked(mut object: Value, hub_uid: &str) -> Value {
@@ -144,17 +166,24 @@ fn marked(mut object: Value, hub_uid: &str) -> Value {
 mod tests {
     use jobs::integrations::ManagedKinds;
 
-    use super::*;
+    use super::{
+        super::ownership::{ObjectAction, OtherHub, action},
+        *,
+    };
 
     fn objects(account: &str, namespace: &str) -> Vec<Value> {
         objects_with((account, namespace), false)
     }
 
-    fn objects_with((account, namespace): (&str, &str), logs: bool) -> Vec<Value> {
+    fn objects_with(account: (&str, &str), logs: bool) -> Vec<Value> {
+        objects_of(account, logs, "berlin")
+    }
+
+    fn objects_of((account, namespace): (&str, &str), logs: bool, origin: &str) -> Vec<Value> {
         let account = HubAccount { namespace: namespace.to_owned(), name: account.to_owned() };
         let managed = ManagedKinds::new(&["batch/job".to_owned()], &[]);
         let kinds = Kinds::built_in().enabled(&managed);
-        let hub = HubIdentity { uid: "uid-1".to_owned(), origin: "berlin".to_owned() };
+        let hub = HubIdentity { uid: "uid-1".to_owned(), origin: origin.to_owned() };
         account_objects(&account, &kinds, logs, &hub).expect("objects")
     }
 
@@ -176,6 +205,8 @@ mod tests {
             "ClusterRoleBinding sluice-hub-job-kinds",
             "ValidatingAdmissionPolicy sluice-hub-job-kinds",
             "ValidatingAdmissionPolicyBinding sluice-hub-job-kinds",
+            "Role sluice-hub-lease",
+            "RoleBinding sluice-hub-lease",
         ];
         assert_eq!(names, expected);
         let resources: Vec<&Value> = objects[6]["rules"]
@@ -193,11 +224,36 @@ mod tests {
 
     #[test]
     fn the_lease_is_that_of_the_origin() {
-        let objects = objects("hub-b", "remote");
-        let rules = objects[4]["rules"].as_array().expect("rules");
-        let named = rules.iter().filter(|rule| rule["resourceNames"].is_array());
-        let names: Vec<&Value> = named.map(|rule| &rule["resourceNames"]).collect();
-        assert_eq!(names, [&json!(["sluice-hub-berlin"])]);
+        let names = |origin: &str| -> Vec<(Value, Value)> {
+            let objects = objects_of(("hub-b", "remote"), false, origin);
+            let roles = objects.iter().filter(|one| one["kind"] == "Role");
+            let rules = roles.flat_map(|role| {
+                let rules = role["rules"].as_array().expect("rules").iter();
+                rules.map(|rule| (role["metadata"]["name"].clone(), rule["resourceNames"].clone()))
+            });
+            rules.filter(|(_, names)| names.is_array()).collect()
+        };
+        assert_eq!(names("multikueue"), [(json!("hub-b"), json!(["sluice-hub-multikueue"]))]);
+        assert_eq!(names("berlin"), [(json!("hub-b-lease"), json!(["sluice-hub-berlin"]))]);
+    }
+
+    /// The roles of the manifests are applied before `join`, without knowledge of the origin.
+    #[test]
+    fn applied_roles_suffice_for_any_origin() {
+        let applied = objects_of(("sluice-hub", "kueue-system"), false, "multikueue");
+        for wanted in objects_of(("sluice-hub", "kueue-system"), false, "berlin") {
+            let place = |one: &Value| (one["kind"].clone(), one["metadata"]["name"].clone());
+            let existing = applied.iter().find(|one| place(one) == place(&wanted)).cloned();
+            let existing = existing.map(|mut one| {
+                one["metadata"]["labels"] = json!({});
+                one
+            });
+            let expected = match existing {
+                Some(_) => ObjectAction::Keep,
+                None => ObjectAction::Apply,
+            };
+            assert_eq!(action(&wanted, existing.as_ref(), OtherHub::Refuse), Ok(expected));
+        }
     }
 
     #[test]

@@ -30,6 +30,9 @@ use crate::{
 /// Pause between two looks at the copies.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
+/// How long the requests of a look may take beyond the time of the wait.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(30);
+
 /// Workloads in a message.
 const EXAMPLES: usize = 5;
 
@@ -219,8 +222,9 @@ async fn until_no_copies(
     request: &LeaveRequest,
 ) -> Result<(), LeaveFailure> {
     let within = request.within;
-    // The loop ends by itself unless a request hangs. Without any time it has that of one look.
-    let waited = timeout(within + LOOK_AGAIN, look_until_no_copies(hub, worker, request)).await;
+    // The loop ends by itself unless a request hangs.
+    let waited =
+        timeout(within + ANSWERED_WITHIN, look_until_no_copies(hub, worker, request)).await;
     let cluster = request.name.clone();
     waited.unwrap_or_else(|_| Err(LeaveFailure::NoAnswer { cluster, within }))
 }

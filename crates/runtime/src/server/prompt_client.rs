@@ -16,7 +16,7 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// Bytes that tell the version: the preface of HTTP/2. No request of HTTP/1 with a host is shorter.
+/// Bytes that show the version: the preface of HTTP/2. No request of HTTP/1 with a host is shorter.
 const PREFACE: usize = 24;
 
 /// See the module.
@@ -27,7 +27,7 @@ pub(super) struct PromptClient<S> {
 }
 
 impl<S> PromptClient<S> {
-    /// A stream on which the version of HTTP is to be told within a time.
+    /// A stream on which the version of HTTP is to be known within a time.
     pub(super) fn new(stream: S, within: Duration) -> Self {
         Self { stream, awaited: Some((PREFACE, Box::pin(sleep(within)))) }
     }
