@@ -12,7 +12,7 @@ use crate::indexed_objects::IndexedLocalQueue;
 use crate::resource_groups;
 
 impl Index {
-    /// Enters a LocalQueue.
+    /// Enters a LocalQueue. One that is being deleted takes no Workload any more.
     pub fn local_queue(
         &mut self,
         names: &mut Names,
@@ -22,7 +22,8 @@ impl Index {
     ) -> Vec<Event> {
         let key = format!("{namespace}/{name}");
         let id = names.local_queues.intern(&key);
-        let Some(queue) = queue else {
+        let stays = |queue: &&v1beta2::LocalQueue| queue.metadata.deletion_timestamp.is_none();
+        let Some(queue) = queue.filter(stays) else {
             self.local_queues.remove(&key);
             return vec![Event::LocalQueue(id, None)];
         };

@@ -53,10 +53,10 @@ fn placed_cluster(fixture: &OperatorFixture, image: &str) -> Value {
     spec
 }
 
-async fn patch(fixture: &OperatorFixture, name: &str, spec: &Value) -> Result<()> {
-    let api = fixture.api(&fixture.worker, "RayService");
+async fn patch(services: &Api<DynamicObject>, name: &str, spec: &Value) -> Result<()> {
     let patch = Patch::Merge(json!({"spec": spec}));
-    api.patch(name, &PatchParams::default(), &patch).await.context("changing the RayService")?;
+    let patched = services.patch(name, &PatchParams::default(), &patch).await;
+    patched.context("changing the RayService")?;
     Ok(())
 }
 
@@ -73,7 +73,9 @@ async fn a_ray_service_serves_on_a_worker_without_an_operator() -> Result<()> {
     let configs = sent(&fixture);
     ensure!(!configs.is_empty() && configs.iter().all(|it| it == &["one"]), "{configs:?}");
     fixture.restart_agent().await?;
-    patch(&fixture, "rs", &json!({"serveConfigV2": config(&["one", "two"])})).await?;
+    // The copy on the worker follows the object of the manager.
+    let services = fixture.api(&fixture.hub, "RayService");
+    patch(&services, "rs", &json!({"serveConfigV2": config(&["one", "two"])})).await?;
     let second = "/status/activeServiceStatus/applicationStatuses/two/status";
     fixture.until_status(&fixture.hub, ("RayService", "rs"), second, "RUNNING").await?;
     ensure!(sent(&fixture).last().is_some_and(|last| last == &["one", "two"]));
@@ -102,7 +104,7 @@ async fn an_upgrade_replaces_the_cluster_and_leaves_one() -> Result<()> {
     let first = active(&running);
     ensure!(!first.is_empty());
     let spec = placed_cluster(&fixture, "ray:2");
-    patch(&fixture, "rs", &json!({"rayClusterConfig": spec})).await?;
+    patch(&api, "rs", &json!({"rayClusterConfig": spec})).await?;
     fixture.restart_agent().await?;
     let moved = |service: &DynamicObject| {
         let is_pending = service.data.pointer("/status/pendingServiceStatus/rayClusterName");

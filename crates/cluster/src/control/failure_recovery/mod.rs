@@ -129,11 +129,6 @@ impl FailureRecovery {
         if !settled.is_of(known.content.uid.as_deref()) {
             return;
         }
-        let done = matches!(answer, WriteOutcome::Done(_));
-        if done && ticket.purpose == Purpose::ForcefullyEnd {
-            let message = message(&known.content);
-            ctx.outbox.publish(event(key, &known.content, message));
-        }
         match AnsweredObject::of(answer) {
             AnsweredObject::Known(pod) => self.observe_pod(key, pod.as_ref(), ctx),
             // Another version of the pod, or the end of the backoff, evaluates it again.
@@ -171,8 +166,10 @@ fn terminate(key: &Key, pod: &TrackedTerminatingPod, ctx: &mut Context) {
         message: &message,
         keeps_phase: pod.content.ended,
     };
-    let intent = Intent { target, purpose: Purpose::ForcefullyEnd, base, waiter };
-    end.submit(intent, ctx);
+    let intent = Intent { target: target.clone(), purpose: Purpose::ForcefullyEnd, base, waiter };
+    if end.submit(intent, ctx) {
+        ctx.outbox.announce(event(key, &pod.content, message));
+    }
 }
 
 /// Message of the condition and the Event.

@@ -1,8 +1,8 @@
 //! Children: jobs that another managed job controls (docs/reference/kueue.md §7.3, 0e to 0g).
 //!
 //! A child never gets a Workload, also when it carries the labels of its owner: its pods are those of the owner's Workload. It
-//! may run while that is admitted. Owners are found among observed jobs; a kind that is not observed ends the search. A job whose
-//! owner is of an observed kind and is not there gets nothing: the garbage collector deletes it, or the owner is about to be seen.
+//! may run while that is admitted. Owners are found among observed jobs; a kind that is not observed ends the search. A job with
+//! an owner of an observed kind that is not there gets nothing: the garbage collector deletes it, or the owner is about to be seen.
 
 use std::collections::BTreeSet;
 
@@ -86,7 +86,7 @@ pub(super) fn stop_child(key: &JobKey, tracked: &Tracked<JobObject>, ctx: &mut C
     let suspended = event(job, EventType::Normal, "Suspended", message);
     let after = Box::new(job.suspended());
     if submit(key, tracked, &JobChange::spec(after, Purpose::Stop), ctx) {
-        ctx.outbox.announce(Target::job(key), suspended);
+        ctx.outbox.announce(suspended);
     }
 }
 

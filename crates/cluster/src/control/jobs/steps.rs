@@ -179,7 +179,7 @@ impl StepTaker<'_> {
         if submit(&key, tracked, &change, ctx) && is_first {
             let note = stop_message(&*after, self.unit.had, reason, self.gates);
             let stopped = event(&after, EventType::Normal, "Stopped", note);
-            ctx.outbox.announce(Target::job(&key), stopped);
+            ctx.outbox.announce(stopped);
         }
     }
 

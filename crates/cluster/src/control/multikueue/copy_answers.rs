@@ -5,6 +5,7 @@ use crds::names::reasons::NAME_TAKEN;
 use jiff::Timestamp;
 use kube::Resource;
 use runtime::{api_object::ApiObject, watch::Key, writer::WriteOutcome};
+use serde_json::Value;
 
 use super::{
     DispatchInputs,
@@ -28,6 +29,9 @@ use crate::control::{
 /// Creates that met an existing object, with a consistent read after each that found none of ours, until it counts as foreign:
 /// seven seconds.
 const CONFLICTS_UNTIL_TAKEN: u32 = 4;
+
+/// Why a change counts as refused that was answered without an error.
+const KEPT: &str = "it was accepted, and the former value is kept";
 
 /// The write of a copy on `worker` that is answered.
 pub(super) struct CopyAnswer<'a> {
@@ -68,6 +72,9 @@ impl CopyAnswer<'_> {
                 let object = Some(&value).filter(|object| !object.is_status());
                 // The clone of an earlier slice goes once no job names it.
                 ctx.agenda.workloads(self.copy_written(object, gates));
+                if ticket.purpose == Purpose::ResizeCopy {
+                    self.size_kept(workload, inputs, ctx);
+                }
             }
             WriteOutcome::Gone if !ticket.purpose.is_create() => {
                 ctx.agenda.workloads(self.copy_gone(gates));
@@ -180,29 +187,46 @@ impl CopyAnswer<'_> {
         message: &str,
         (inputs, ctx): (&DispatchInputs<'_>, &mut Context),
     ) {
-        let Some(record) = inputs.workloads.get(workload) else {
-            return;
-        };
-        let expected = expected_spec(record.object());
-        let (expected, gates) = (expected.as_ref(), inputs.jobs.gates());
-        let heirs = inputs.heirs();
-        let now = ctx.now;
-        let sizes = CopySizes { worker: self.worker, key: workload, expected, heirs, gates, now };
-        let refused = match &self.ticket.target.subject {
-            Subject::Job(kind) => {
-                let job_key = JobKey::new(kind, &self.ticket.target.key);
-                let size =
-                    inputs.jobs.get(&job_key).and_then(|(_, job)| sizes.of_job(&job_key, job));
-                size.map(|size| size.fields())
-            }
-            _ => sizes.of_clone(),
-        };
-        let Some(fields) = refused else {
+        let object = self.object();
+        let pushed = self.state.and_then(|state| state.pushed_size(&object)).cloned();
+        let (Some(record), Some(fields)) = (inputs.workloads.get(workload), pushed) else {
             return;
         };
         ctx.outbox.publish(refused_event(record.object(), self.cluster, message));
-        let until = self.worker.refused.refuse_size(workload.clone(), fields, now);
+        let until = self.worker.refused.refuse_size(workload.clone(), fields, ctx.now);
         ctx.agenda.at(until, self.ticket.waiter.clone());
+    }
+
+    /// A worker may take a write and keep the former value, as a webhook or a schema there does. Written again it would be kept again.
+    fn size_kept(&mut self, workload: &Key, inputs: &DispatchInputs<'_>, ctx: &mut Context) {
+        let object = self.object();
+        let pushed = self.state.and_then(|state| state.pushed_size(&object));
+        let wanted = self.wanted_size(workload, inputs, ctx.now);
+        if wanted.is_some() && wanted.as_ref() == pushed {
+            self.size_refused(workload, KEPT, (inputs, ctx));
+        }
+    }
+
+    /// The size that the object of the write lacks.
+    fn wanted_size(
+        &self,
+        workload: &Key,
+        inputs: &DispatchInputs<'_>,
+        now: Timestamp,
+    ) -> Option<Value> {
+        let record = inputs.workloads.get(workload)?;
+        let expected = expected_spec(record.object());
+        let (expected, gates) = (expected.as_ref(), inputs.jobs.gates());
+        let heirs = inputs.heirs();
+        let sizes = CopySizes { worker: self.worker, key: workload, expected, heirs, gates, now };
+        match &self.ticket.target.subject {
+            Subject::Job(kind) => {
+                let job_key = JobKey::new(kind, &self.ticket.target.key);
+                let (_, job) = inputs.jobs.get(&job_key)?;
+                sizes.of_job(&job_key, job).map(|size| size.fields())
+            }
+            _ => sizes.of_clone(),
+        }
     }
 
     /// Records a refusal. It counts for the epoch of the create; a later nomination may try the cluster again.

@@ -1,8 +1,6 @@
 //! Creates of a Workload's copies, with what identifies them, and the end of those that the hub has no job for.
 
-use std::time::Duration;
-
-use ::jobs::{GenericJob, JobObject, remote_objects::RemoteIdentity};
+use ::jobs::{JobObject, remote_objects::RemoteIdentity};
 use dispatch::HubIncarnation;
 use engine::ids::ClusterId;
 
@@ -12,10 +10,7 @@ use super::{
     view::{hub_job_of, is_abandoned, is_deleted_member, jobs_of},
     worker_writes,
 };
-use crate::control::{job_key::JobKey, outbox::after, timers::Reevaluation};
-
-/// Between two looks at whether the reports of a new connection are listed.
-const REPORT_LOOKED_AT: Duration = Duration::from_secs(1);
+use crate::control::{job_key::JobKey, timers::Reevaluation};
 
 impl<'a> DispatchEvaluation<'a> {
     pub(super) fn create_clone(&mut self, cluster: ClusterId) {
@@ -79,26 +74,12 @@ impl<'a> DispatchEvaluation<'a> {
             if deleted || worker.jobs.get(key).is_some() || !self.may_create(&object) {
                 continue;
             }
-            if job.set_size().is_some() && self.awaits_report(cluster) {
-                continue;
-            }
             let (job, mark) = ((key, &**job), (mark, jobs.gates()));
-            let holds = worker.has_agent() || !self.config.dispatcher.races();
-            if worker_writes::create_job(worker, workload, job, (mark, holds), self.ctx) {
+            if worker_writes::create_job(worker, workload, job, mark, self.ctx) {
                 self.state.created(object, epoch, self.ctx.now);
             }
         }
         self.state.sent = true;
-    }
-
-    /// Whether it is not known yet if an agent runs there: without webhooks the copy of a set has to hold its own pods.
-    fn awaits_report(&mut self, cluster: ClusterId) -> bool {
-        let awaits = !self.inputs.registry.fleet().is_report_listed(cluster);
-        if awaits {
-            let soon = after(self.ctx.now, REPORT_LOOKED_AT);
-            self.ctx.agenda.at(soon, Reevaluation::Workload(self.key.clone()));
-        }
-        awaits
     }
 
     /// Deletes copies of members that are deleted on the hub, or gone, while their group goes on.

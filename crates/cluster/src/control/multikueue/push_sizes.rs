@@ -30,7 +30,10 @@ impl DispatchEvaluation<'_> {
         let jobs = jobs_of(self.key, self.inputs.workloads, self.inputs.jobs);
         let workload = record.object();
         let mark = self.identity(index::epoch(workload), None);
-        worker_writes::push_size(sizes, (workload, mark), &jobs, self.ctx);
+        let pushed = worker_writes::push_size(sizes, (workload, mark), &jobs, self.ctx);
+        for (job, fields) in pushed {
+            self.state.size_pushed((cluster, job), fields);
+        }
     }
 
     /// What the other slices of an elastic job mean for a Workload.

@@ -9,6 +9,7 @@ use std::{
 
 use engine::ids::ClusterId;
 use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
 
 use super::status_sync::StatusSyncThrottle;
 use crate::control::{job_key::JobKey, outbox::after, time::moved};
@@ -64,6 +65,8 @@ pub(super) struct DispatchState {
     /// Since when a copy has a higher epoch than the observed Workload.
     pub(super) newer_copy_since: Option<Timestamp>,
     creates: BTreeMap<CreatedObject, SentCreates>,
+    /// The fields of the last size that was sent for each object.
+    pushed: BTreeMap<CreatedObject, Value>,
     /// The epoch was raised for the withdrawal that is under way.
     pub(super) epoch_raised: bool,
     /// Nothing of the Workload runs on any worker.
@@ -98,6 +101,7 @@ impl DispatchState {
             highest_epoch: 0,
             newer_copy_since: None,
             creates: BTreeMap::new(),
+            pushed: BTreeMap::new(),
             epoch_raised: false,
             withdrawn: false,
             races: false,
@@ -139,6 +143,16 @@ impl DispatchState {
     pub(super) fn created(&mut self, object: CreatedObject, epoch: u64, now: Timestamp) {
         let times = self.creates.get(&object).map_or(0, |one| one.times).saturating_add(1);
         self.creates.insert(object, SentCreates { times, last: now, epoch });
+    }
+
+    /// Records that a size of an object is sent.
+    pub(super) fn size_pushed(&mut self, object: CreatedObject, fields: Value) {
+        self.pushed.insert(object, fields);
+    }
+
+    /// The size that an answer is about: of one object only one is in flight.
+    pub(super) fn pushed_size(&self, object: &CreatedObject) -> Option<&Value> {
+        self.pushed.get(object)
     }
 
     /// The epoch of the create that an answer is about: of one object only one is in flight. `None` if it was sent for an earlier

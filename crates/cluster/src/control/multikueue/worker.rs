@@ -166,11 +166,6 @@ impl Worker {
         changed
     }
 
-    /// Whether an agent runs there. It has no webhooks, as Kueue has them, that hold the pods of sets.
-    pub(super) fn has_agent(&self) -> bool {
-        self.capacity.is_some()
-    }
-
     pub(super) fn capacity(&self) -> Option<&Tracked<ClusterCapacity>> {
         self.capacity.as_ref()
     }

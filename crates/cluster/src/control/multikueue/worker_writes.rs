@@ -43,19 +43,17 @@ pub(super) fn create_clone(
     send(key, write, ctx, |purpose, _| Write::create(purpose, &clone))
 }
 
-/// Creates the copy of a job, suspended. `holds_pods` says whether the copy of a set holds its pods by itself. Returns whether the
-/// create was sent.
+/// Creates the copy of a job, suspended; that of a set holds its pods by itself, since an agent has no webhooks for that, and Kueue takes
+/// the gate off as its own. Returns whether the create was sent.
 pub(super) fn create_job(
     worker: &Worker,
     (key, workload): (&Key, &Workload),
     (job_key, job): (&JobKey, &JobObject),
-    ((mark, gates), holds_pods): ((RemoteIdentity<'_>, JobGates), bool),
+    (mark, gates): (RemoteIdentity<'_>, JobGates),
     ctx: &mut Context,
 ) -> bool {
     let mut copy = remote_objects::remote_job(job, workload, mark, gates);
-    if holds_pods {
-        copy.hold_pods();
-    }
+    copy.hold_pods();
     let write = (worker.job_target(job_key), Purpose::JobCreate);
     send(key, write, ctx, |purpose, _| {
         Write::of(purpose, &resource(copy.kind())).create(copy.to_create())
@@ -87,20 +85,23 @@ pub(super) fn push_priority(
     send(key, write, ctx, |purpose, key| Write::merge::<Workload>(purpose, key, None, &fields));
 }
 
-/// Writes the size of a Workload to its clone; if the clone has it, that of its jobs to their copies, which name the clone then.
+/// Writes the size of a Workload to its clone; if the clone has it, that of its jobs to their copies, which name the clone then. Returns
+/// what was sent, by job; `None` is the clone.
 pub(super) fn push_size(
     sizes: CopySizes<'_>,
     (workload, mark): (&Workload, RemoteIdentity<'_>),
     jobs: &[HubJob<'_>],
     ctx: &mut Context,
-) {
+) -> Vec<(Option<JobKey>, Value)> {
     let CopySizes { worker, key, gates, .. } = sizes;
     if let (Some(clone), Some(spec)) = (worker.clones.get(key), sizes.of_clone()) {
         let fields = json!({ "metadata": as_compared(&clone.object().metadata), "spec": spec });
         let write = (worker.target(Subject::Workload, key), Purpose::ResizeCopy);
-        send(key, write, ctx, |purpose, key| Write::merge::<Workload>(purpose, key, None, &fields));
-        return;
+        let encode = |purpose, key: &Key| Write::merge::<Workload>(purpose, key, None, &fields);
+        let sent = send(key, write, ctx, encode);
+        return sent.then_some((None, spec)).into_iter().collect();
     }
+    let mut pushed = Vec::new();
     for (job_key, job) in jobs {
         let copy = worker.jobs.get(job_key).map(Tracked::object);
         let Some((copy, size)) = copy.zip(sizes.of_job(job_key, job)) else {
@@ -114,10 +115,14 @@ pub(super) fn push_size(
         }
         let fields = json!({ "metadata": metadata, "spec": size.spec });
         let write = (worker.job_target(job_key), Purpose::ResizeCopy);
-        send(key, write, ctx, |purpose, key| {
+        let sent = send(key, write, ctx, |purpose, key| {
             Write::of(purpose, &resource(&job_key.kind)).merge(key, None, &fields)
         });
+        if sent {
+            pushed.push((Some((*job_key).clone()), size.fields()));
+        }
     }
+    pushed
 }
 
 /// Writes the stamp of this leader to a clone, so that the agent may admit it.

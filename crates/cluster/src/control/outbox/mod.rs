@@ -20,7 +20,7 @@ mod writes;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use kube::Resource;
@@ -79,9 +79,9 @@ pub(crate) struct Outbox {
     writes: Writes,
     /// By object with a write in flight: the evaluations of other machines that would write it.
     waiting: KeyMap<Target, BTreeSet<Reevaluation>>,
-    /// By object with a write in flight: what is announced once that is done. Kept here and not with the object, which the watch
-    /// may remove before the answer comes.
-    announcements: KeyMap<Target, Announcements>,
+    /// By write in flight: what is announced once that is done. Kept here and not with the object, which the watch may remove before
+    /// the answer comes.
+    announcements: BTreeMap<TicketId, Announcements>,
     last_ticket: u64,
     orders: Vec<Order>,
     events: Vec<EventRecord>,
@@ -210,13 +210,13 @@ impl Outbox {
     }
 
     /// Announces this once the write that was just submitted is done.
-    pub(crate) fn announce(&mut self, target: Target, announcements: impl Into<Announcements>) {
-        self.announcements.insert(target, announcements.into());
+    pub(crate) fn announce(&mut self, announcements: impl Into<Announcements>) {
+        self.announcements.insert(TicketId::new(self.last_ticket), announcements.into());
     }
 
     /// What the write of an answer announces. One that was not done announces nothing: what it was for is decided again.
     pub(super) fn announced(&mut self, ticket: &Ticket, answer: &WriteOutcome) -> Announcements {
-        let announced = self.announcements.remove(&ticket.target);
+        let announced = self.announcements.remove(&ticket.id);
         announced.filter(|_| matches!(answer, WriteOutcome::Done(_))).unwrap_or_default()
     }
 

@@ -59,7 +59,7 @@ fn a_write_announces_when_it_is_done() {
         let mut outbox = Outbox::default();
         let target = Target::job(&job("a"));
         let ticket = submit(&mut outbox, &target, stamp(5));
-        outbox.announce(target, announcement());
+        outbox.announce(announcement());
         let first = outbox.announced(&ticket, answer).events.len();
         (first, outbox.announced(&ticket, answer).events.len())
     };

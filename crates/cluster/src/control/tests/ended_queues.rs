@@ -70,3 +70,55 @@ fn a_workload_behind_others_does_not_name_a_queue_that_exists_again() {
     let waits = "False PendingEvaluation: Workload is pending evaluation in the scheduling queue";
     assert_eq!(cluster.condition("w", "QuotaReserved"), waits);
 }
+
+fn local_queue(version: &str, deleted: bool) -> ManagerInput {
+    let mut queue = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue",
+        "metadata": {
+            "name": "lq", "namespace": "ns", "resourceVersion": version,
+            "generation": version.parse::<i64>().expect("a number"),
+        },
+        "spec": {"clusterQueue": "cq"},
+    });
+    if deleted {
+        queue["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        queue["metadata"]["finalizers"] = json!(["foregroundDeletion"]);
+    }
+    ManagerInput::LocalQueue(Change::Apply(shared(queue)))
+}
+
+#[test]
+fn a_local_queue_that_is_being_deleted_gets_no_further_quota() {
+    let mut cluster = reserved();
+    cluster.observe(local_queue("900", true)).settle();
+    assert!(cluster.condition("w", "QuotaReserved").starts_with("False Misconfigured"));
+    cluster.workload("late", 8, &json!({})).settle();
+    cluster.take_writes();
+    cluster.wait(60).settle();
+    let writes = cluster.take_writes();
+    assert!(writes.iter().all(|one| !one.starts_with("reserve")), "{writes:?}");
+    // Nothing is counted by assumption: the queue comes back, and all of its quota is free.
+    cluster.observe(local_queue("901", false)).settle();
+    cluster.wait(60).settle();
+    assert!(cluster.condition("late", "QuotaReserved").starts_with("True"));
+}
+
+#[test]
+fn a_reservation_that_is_not_written_ends_with_its_queue_as_well() {
+    let mut cluster = Cluster::new();
+    cluster.check("room");
+    cluster.queue(&checked());
+    cluster.workload("w", 1, &json!({}));
+    let step = cluster.control.decide(cluster.now);
+    let reserve = step.orders.iter().find(|one| one.ticket.purpose == Purpose::Reserve);
+    let ticket = reserve.expect("it is reserved").ticket.clone();
+    cluster.control.answered(&ticket, WriteOutcome::Unknown(String::new()), cluster.now);
+    cluster.observe(local_queue("900", true)).wait(60).settle();
+    let gone = Key { namespace: Some("ns".into()), name: "lq".into() };
+    cluster.observe(ManagerInput::LocalQueue(Change::Delete(gone))).settle();
+    let core = &cluster.control.core;
+    let key = Key { namespace: Some("ns".into()), name: "w".into() };
+    let record = core.workloads.get(&key).expect("the Workload");
+    assert!(record.transitions().reservation().is_none());
+    assert_eq!(core.scheduler.counts("cq").total.reserving, 0, "its quota is free");
+}

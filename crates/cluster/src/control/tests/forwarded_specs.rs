@@ -120,3 +120,40 @@ fn a_changed_serve_configuration_reaches_the_running_copy() {
     let step = change(&mut control, "b");
     assert!(orders(&step).iter().all(|order| !order.starts_with("east")), "{:?}", orders(&step));
 }
+
+/// The order that writes the configuration to the copy.
+fn forwarded(step: &Decisions) -> Option<(Ticket, String)> {
+    let order = step.orders.iter().find(|one| one.ticket.purpose == Purpose::ResizeCopy)?;
+    let text = body(step, "east")["spec"]["serveConfigV2"].as_str().map(str::to_owned);
+    Some((order.ticket.clone(), text.expect("a configuration")))
+}
+
+#[test]
+fn a_worker_that_keeps_its_own_configuration_is_not_asked_again_and_again() {
+    let mut control = manager("");
+    let step = change(&mut control, "b");
+    let (ticket, _) = forwarded(&step).expect("it is forwarded");
+    let mut kept = copies("a").1;
+    kept["metadata"]["resourceVersion"] = json!("60");
+    control.answered(&ticket, WriteOutcome::done(kept), NOW);
+    let step = control.decide(NOW);
+    assert!(forwarded(&step).is_none(), "{:?}", orders(&step));
+    assert!(step.events.iter().any(|one| one.reason == "ResizeRefused"), "{:?}", step.events);
+    let later = NOW + std::time::Duration::from_secs(599);
+    assert!(forwarded(&control.decide(later)).is_none());
+}
+
+#[test]
+fn the_refusal_of_a_configuration_says_nothing_about_the_next_one() {
+    let mut control = manager("");
+    let step = change(&mut control, "b");
+    let (ticket, _) = forwarded(&step).expect("it is forwarded");
+    let corrected = Change::Apply(decoded(service("22", "c")));
+    control.observe(ManagerInput::Job(kind(), corrected), NOW);
+    let refused =
+        WriteOutcome::Refused { code: 422, reason: String::new(), message: "no".to_owned() };
+    control.answered(&ticket, refused, NOW);
+    let later = NOW + std::time::Duration::from_secs(30);
+    let (_, text) = forwarded(&control.decide(later)).expect("the next one is forwarded");
+    assert_eq!(text, "c");
+}

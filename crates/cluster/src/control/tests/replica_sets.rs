@@ -245,8 +245,8 @@ fn a_waiting_replica_shows_that_its_pods_are_not_ready_once_it_has_some() {
     assert_eq!(conditions, ["Admitted=False", "PodsReady=False", "QuotaReserved=False"]);
 }
 
-/// A manager under AllAtOnce, with the worker `east`. Its reports are listed, or not yet.
-fn dispatching_manager(reports_listed: bool) -> Cluster {
+/// A manager under AllAtOnce, with the worker `east`.
+fn dispatching_manager() -> Cluster {
     let mut file = Configuration::without_file(None).expect("defaults");
     file.integrations.frameworks =
         ["batch/job", "leaderworkerset.x-k8s.io/leaderworkerset"].map(str::to_owned).to_vec();
@@ -277,21 +277,18 @@ fn dispatching_manager(reports_listed: bool) -> Cluster {
         ]},
     });
     control.observe(ManagerInput::AdmissionCheck(Change::Apply(shared(active))), NOW);
-    if reports_listed {
-        control.observe(dispatched::east(WorkerInput::Capacity(list(vec![]))), NOW);
-    }
+    control.observe(dispatched::east(WorkerInput::Capacity(list(vec![]))), NOW);
     Cluster::of(control, vec![])
 }
 
-/// Decides until the hub rests. The purposes of orders on the worker, which admits every clone.
-fn on_worker(cluster: &mut Cluster) -> Vec<&'static str> {
-    let mut purposes = Vec::new();
+/// Decides until the hub rests. The orders on the worker, which admits every clone.
+fn on_worker(cluster: &mut Cluster) -> Vec<Order> {
+    let mut all = Vec::new();
     for _ in 0..10 {
         let mut step = cluster.control.decide(cluster.now);
         let is_home = |order: &Order| order.ticket.target.to == Destination::Home;
         let (home, there): (Vec<_>, Vec<_>) =
             std::mem::take(&mut step.orders).into_iter().partition(is_home);
-        purposes.extend(there.iter().map(|order| order.ticket.purpose.name()));
         for order in there.iter().filter(|one| one.ticket.purpose == Purpose::CloneCreate) {
             let body = order.write.request().body();
             let mut clone: Value = serde_json::from_slice(body).expect("JSON");
@@ -306,29 +303,23 @@ fn on_worker(cluster: &mut Cluster) -> Vec<&'static str> {
             cluster.observe(dispatched::east(WorkerInput::Workload(shown)));
         }
         let rests = home.is_empty() && there.is_empty();
+        all.extend(there);
         cluster.take(Decisions { orders: home, ..step });
         if rests {
             break;
         }
     }
-    purposes
+    all
 }
 
 #[test]
-fn the_copy_of_a_set_waits_until_it_is_known_which_program_holds_its_pods() {
-    let mut cluster = dispatching_manager(true);
-    assert!(cluster.control.is_complete());
-    assert_eq!(
-        on_worker(&mut cluster),
-        ["clone-create", "job-create"],
-        "{:?} {:?}",
-        cluster.writes,
-        cluster.workloads
-    );
-
-    let mut cluster = dispatching_manager(false);
-    assert_eq!(on_worker(&mut cluster), ["clone-create"]);
-    let reports = dispatched::east(WorkerInput::Capacity(list(vec![])));
-    cluster.observe(reports).wait(1);
-    assert_eq!(on_worker(&mut cluster), ["job-create"]);
+fn the_copy_of_a_set_holds_its_pods_whatever_runs_on_the_worker() {
+    let orders = on_worker(&mut dispatching_manager());
+    let purposes: Vec<&str> = orders.iter().map(|order| order.ticket.purpose.name()).collect();
+    assert_eq!(purposes, ["clone-create", "job-create"]);
+    let copy: Value = serde_json::from_slice(orders[1].write.request().body()).expect("JSON");
+    for template in ["leaderTemplate", "workerTemplate"] {
+        let gates = &copy["spec"]["leaderWorkerTemplate"][template]["spec"]["schedulingGates"];
+        assert_eq!(*gates, json!([{"name": "kueue.x-k8s.io/admission"}]), "{template}");
+    }
 }

@@ -35,7 +35,7 @@ pub(super) fn terminate(workload: &Key, (key, pod): (&Key, &TrackedPod), ctx: &m
     };
     let intent = Intent { target, purpose: Purpose::TerminatePod, base, waiter };
     if end.submit(intent, ctx) {
-        ctx.outbox.publish(event(key, pod));
+        ctx.outbox.announce(event(key, pod));
     }
 }
 

@@ -317,8 +317,10 @@ impl Workloads {
         let Some(record) = self.records.get_mut(key) else {
             return Evaluation::Done;
         };
-        let withdrawn =
-            rules_out_reservation(record) && record.transitions_mut().withdraw_reservation();
+        // A queue that ends reservations ends one that is not written yet as well; the engine counts it until then.
+        let ended = !record.phase().holds_quota() && inputs.stop != StopPolicy::default();
+        let withdrawn = (ended || rules_out_reservation(record))
+            && record.transitions_mut().withdraw_reservation();
         let id = record.id().filter(|_| withdrawn);
         // What rules the reservation out is written at once: the engine may reserve again until it is.
         self.write_next(key, inputs, ctx);
@@ -354,7 +356,7 @@ impl Workloads {
                 let measured = change.preemption().into_iter().chain(change.admission_on_worker());
                 let (events, measurements) = (change.announcements(), measured.collect());
                 if submitted {
-                    ctx.outbox.announce(target(key), Announcements { events, measurements });
+                    ctx.outbox.announce(Announcements { events, measurements });
                 }
             }
             NextStatus::Wait(until) => {
@@ -459,7 +461,7 @@ impl Workloads {
         change
     }
 
-    /// Records a newer object. A changed spec voids a reservation that was decided for the old one.
+    /// Records a newer object. A changed spec, or other pods that need no quota, void a reservation that was decided for the old one.
     fn update(
         &mut self,
         key: &Key,
@@ -473,8 +475,9 @@ impl Workloads {
         // The answer to the write of a transition may be lost. Left over, it would be written for the next reservation.
         record.settle_transitions();
         let after = Arc::clone(record.object());
-        let voids_reservation =
-            before.spec != after.spec && record.transitions_mut().withdraw_reservation();
+        let other_work = before.spec != after.spec
+            || before.status.reclaimable_pods != after.status.reclaimable_pods;
+        let voids_reservation = other_work && record.transitions_mut().withdraw_reservation();
         let shows_topology = ends_topology(record, &before);
         Some(WorkloadChange {
             key: key.clone(),
@@ -525,7 +528,7 @@ impl Workloads {
                 command.encode(&workload, purpose, key)
             });
         if let Some(event) = event.filter(|_| submitted) {
-            ctx.outbox.announce(target(key), event);
+            ctx.outbox.announce(event);
         }
     }
 }
