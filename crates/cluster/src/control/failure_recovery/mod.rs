@@ -166,7 +166,7 @@ fn terminate(key: &Key, pod: &TrackedTerminatingPod, ctx: &mut Context) {
         message: &message,
         keeps_phase: pod.content.ended,
     };
-    let intent = Intent { target: target.clone(), purpose: Purpose::ForcefullyEnd, base, waiter };
+    let intent = Intent { target, purpose: Purpose::ForcefullyEnd, base, waiter };
     if end.submit(intent, ctx) {
         ctx.outbox.announce(event(key, &pod.content, message));
     }

@@ -176,7 +176,7 @@ impl CopyAnswer<'_> {
         tracing::warn!(cluster = self.cluster, %workload, message, "the priority was refused");
         let priority = workloads.get(workload).and_then(|record| record.object().spec.priority);
         let priority = priority.unwrap_or_default();
-        let until = self.worker.refused.refuse_priority(workload.clone(), priority, ctx.now);
+        let until = self.worker.refused.priorities.refuse(workload.clone(), priority, ctx.now);
         ctx.agenda.at(until, self.ticket.waiter.clone());
     }
 
@@ -193,7 +193,7 @@ impl CopyAnswer<'_> {
             return;
         };
         ctx.outbox.publish(refused_event(record.object(), self.cluster, message));
-        let until = self.worker.refused.refuse_size(workload.clone(), fields, ctx.now);
+        let until = self.worker.refused.sizes.refuse(workload.clone(), fields, ctx.now);
         ctx.agenda.at(until, self.ticket.waiter.clone());
     }
 

@@ -92,7 +92,7 @@ impl CopySizes<'_> {
     }
 
     fn unless_refused(self, fields: Value) -> Option<Value> {
-        (!self.worker.refused.has_size(self.key, &fields, self.now)).then_some(fields)
+        (!self.worker.refused.sizes.has(self.key, &fields, self.now)).then_some(fields)
     }
 }
 

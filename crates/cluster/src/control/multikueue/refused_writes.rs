@@ -56,17 +56,45 @@ struct RefusedChange<T> {
     until: Timestamp,
 }
 
+/// Refused changes of one kind, by Workload.
+#[derive(Debug)]
+pub(super) struct RefusedChanges<T>(KeyMap<Key, RefusedChange<T>>);
+
+impl<T: PartialEq> RefusedChanges<T> {
+    /// Whether this value is not written again yet. The next one is another one.
+    pub(super) fn has(&self, key: &Key, value: &T, now: Timestamp) -> bool {
+        self.0.get(key).is_some_and(|one| one.value == *value && now < one.until)
+    }
+
+    /// Returns when it may be written again.
+    pub(super) fn refuse(&mut self, key: Key, value: T, now: Timestamp) -> Timestamp {
+        let until = after(now, CHANGE_COUNTS_FOR);
+        self.0.insert(key, RefusedChange { value, until });
+        until
+    }
+
+    fn clock_jumped(&mut self, by: SignedDuration) {
+        self.0.for_each_mut(|_, one| one.until = moved(one.until, by));
+    }
+}
+
 /// See the module. By Workload.
 #[derive(Debug)]
 pub(super) struct RefusedWrites {
     copies: KeyMap<Key, CountedRefusal>,
-    priorities: KeyMap<Key, RefusedChange<i32>>,
-    sizes: KeyMap<Key, RefusedChange<Value>>,
+    /// Priorities of clones.
+    pub(super) priorities: RefusedChanges<i32>,
+    /// Fields of copies.
+    pub(super) sizes: RefusedChanges<Value>,
 }
 
 impl RefusedWrites {
     pub(super) fn new() -> Self {
-        Self { copies: KeyMap::new(), priorities: KeyMap::new(), sizes: KeyMap::new() }
+        Self {
+            copies: KeyMap::new(),
+            priorities: RefusedChanges(KeyMap::new()),
+            sizes: RefusedChanges(KeyMap::new()),
+        }
     }
 
     /// The refusal of a copy of this epoch.
@@ -86,42 +114,18 @@ impl RefusedWrites {
         self.copies.insert(key, CountedRefusal { refusal, times, until: after(now, pause) });
     }
 
-    /// Whether a priority of the clone is not written again yet.
-    pub(super) fn has_priority(&self, key: &Key, priority: i32, now: Timestamp) -> bool {
-        self.priorities.get(key).is_some_and(|one| one.value == priority && now < one.until)
-    }
-
-    /// Returns when it may be written again.
-    pub(super) fn refuse_priority(&mut self, key: Key, value: i32, now: Timestamp) -> Timestamp {
-        let until = after(now, CHANGE_COUNTS_FOR);
-        self.priorities.insert(key, RefusedChange { value, until });
-        until
-    }
-
-    /// Whether these fields of a copy are not written again yet. The next size is another one.
-    pub(super) fn has_size(&self, key: &Key, fields: &Value, now: Timestamp) -> bool {
-        self.sizes.get(key).is_some_and(|one| one.value == *fields && now < one.until)
-    }
-
-    /// Returns when they may be written again.
-    pub(super) fn refuse_size(&mut self, key: Key, value: Value, now: Timestamp) -> Timestamp {
-        let until = after(now, CHANGE_COUNTS_FOR);
-        self.sizes.insert(key, RefusedChange { value, until });
-        until
-    }
-
     /// Forgets what was refused of a Workload that is gone.
     pub(super) fn forget(&mut self, key: &Key) {
         self.copies.remove(key);
-        self.priorities.remove(key);
-        self.sizes.remove(key);
+        self.priorities.0.remove(key);
+        self.sizes.0.remove(key);
     }
 
     /// The clock jumped: what lasts goes on.
     pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
         self.copies.for_each_mut(|_, one| one.until = moved(one.until, by));
-        self.priorities.for_each_mut(|_, one| one.until = moved(one.until, by));
-        self.sizes.for_each_mut(|_, one| one.until = moved(one.until, by));
+        self.priorities.clock_jumped(by);
+        self.sizes.clock_jumped(by);
     }
 
     fn counted(&self, key: &Key, epoch: u64) -> Option<&CountedRefusal> {

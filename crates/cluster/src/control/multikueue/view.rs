@@ -331,7 +331,7 @@ fn has_stale_priority(
     let priority = |spec: &WorkloadSpec| (spec.priority, spec.priority_class_ref.clone());
     let stale = expected.filter(|expected| priority(expected) != priority(&clone.spec));
     let value = stale.map(|expected| expected.priority.unwrap_or_default());
-    value.is_some_and(|value| !worker.refused.has_priority(key, value, now))
+    value.is_some_and(|value| !worker.refused.priorities.has(key, &value, now))
 }
 
 /// Whether a clone asks for what the hub's Workload asks for. Preemption gates are the manager's to change and no difference. A
