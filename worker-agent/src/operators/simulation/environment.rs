@@ -20,6 +20,9 @@ pub(super) const FAILS_ONCE: &str = "fails-once";
 /// They go only if they are forced to.
 pub(super) const IS_STUCK: &str = "is-stuck";
 
+/// The most pods that a Job has at once: a spec of random values may ask for billions.
+const MOST_PODS: u64 = 50;
+
 /// Lets everything beside the operators move once.
 pub(super) fn move_on(api: &mut SimulatedApi, heads: &mut SimulatedHeads) {
     // Only submitters follow the time, and not changes.
@@ -237,7 +240,7 @@ fn make_pods(api: &mut SimulatedApi, job: &Value) {
     let uid = &job["metadata"]["uid"];
     let is_its = |pod: &&Value| pod["metadata"]["ownerReferences"][0]["uid"] == *uid;
     let present = api.of_kind("Pod").filter(is_its).count();
-    let wanted = job["spec"]["parallelism"].as_u64().unwrap_or(1);
+    let wanted = job["spec"]["parallelism"].as_u64().unwrap_or(1).min(MOST_PODS);
     let template = &job["spec"]["template"];
     let namespace = &job["metadata"]["namespace"];
     let plays = plays(api, job);
