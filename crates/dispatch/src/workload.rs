@@ -98,7 +98,8 @@ impl<'a> DispatchDecision<'a> {
             // A later slice has the cluster of its predecessor from the start.
             DispatchCheckState::Pending
                 if hub.recorded_cluster.is_some()
-                    && hub.predecessor == SlicePredecessor::Absent =>
+                    && hub.predecessor == SlicePredecessor::Absent
+                    && !self.is_recorded_slice_to_create() =>
             {
                 self.follow_unready()
             }
@@ -113,7 +114,11 @@ impl<'a> DispatchDecision<'a> {
             DispatchCheckState::Pending if copies.iter().any(|copy| self.blocks(copy)) => {
                 with_deadline(Vec::new(), self.ends_of_blocks())
             }
-            DispatchCheckState::Pending if hub.nominated_clusters.is_empty() => self.nominate(),
+            DispatchCheckState::Pending
+                if hub.nominated_clusters.is_empty() && hub.recorded_cluster.is_none() =>
+            {
+                self.nominate()
+            }
             DispatchCheckState::Pending => {
                 let joins = self.joins_race().then_some(DispatchStep::Nominate);
                 joins.into_iter().chain(self.dispatch_nominated()).collect()
@@ -122,6 +127,13 @@ impl<'a> DispatchDecision<'a> {
             // The engine evicts the Workload; then everything is withdrawn.
             DispatchCheckState::Retry | DispatchCheckState::Rejected => Vec::new(),
         }
+    }
+
+    /// Whether a slice is recorded for the cluster of the one that it has replaced and has no clone there yet. Upstream's manager may
+    /// have finished that one already (docs/reference/multikueue.md §2.13).
+    fn is_recorded_slice_to_create(&self) -> bool {
+        let copy = self.hub.recorded_cluster.and_then(|cluster| self.copy(cluster));
+        self.hub.is_slice && copy.is_some_and(|copy| copy.clone.is_none())
     }
 
     /// A changed priority is no reason to remove running work (docs/reference/multikueue.md §2.3 step 5).

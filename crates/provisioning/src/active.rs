@@ -54,7 +54,7 @@ pub fn activity(
 ) -> CheckActivity {
     let found = config_name(parameters).and_then(|name| match is_config(name) {
         true => Ok(()),
-        false => Err(format!("provisioningrequestconfigs.kueue.x-k8s.io {name:?} not found")),
+        false => Err(format!("ProvisioningRequestConfig.kueue.x-k8s.io {name:?} not found")),
     });
     let (reason, message) = match (found, obstacle) {
         (Err(message), _) => (reasons::BAD_PARAMETERS_REF, message),
@@ -95,7 +95,7 @@ mod tests {
         assert!(of(kind, "known", None).0);
         let (active, reason, message) = of(kind, "unknown", None);
         assert!(!active && reason == "BadParametersRef", "{message}");
-        assert_eq!(message, "provisioningrequestconfigs.kueue.x-k8s.io \"unknown\" not found");
+        assert_eq!(message, "ProvisioningRequestConfig.kueue.x-k8s.io \"unknown\" not found");
         assert_eq!(of("MultiKueueConfig", "known", None).2, "wrong kind \"MultiKueueConfig\"");
         assert_eq!(activity(None, |_| true, None).message, "missing parameters");
         for obstacle in [Obstacle::NotServed("requests"), Obstacle::Forbidden("requests")] {

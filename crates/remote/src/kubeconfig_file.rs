@@ -53,6 +53,9 @@ impl KubeconfigDirectory {
     }
 
     fn read_now(&self, path: &str) -> Result<Vec<u8>, KubeconfigRefused> {
+        if Path::new(path).is_relative() {
+            return Err(KubeconfigRefused::RelativePath);
+        }
         if !self.names(Path::new(path)) {
             return Err(KubeconfigRefused::OutsideDirectory);
         }
@@ -82,7 +85,7 @@ impl KubeconfigDirectory {
     /// Whether a path names a file of the directory, before links are followed.
     fn names(&self, path: &Path) -> bool {
         let climbs = path.components().any(|part| part == Component::ParentDir);
-        path.is_absolute() && !climbs && path != self.0 && path.starts_with(&self.0)
+        !climbs && path != self.0 && path.starts_with(&self.0)
     }
 }
 
@@ -119,8 +122,6 @@ mod tests {
         let outside = root.path().join("outside").display().to_string();
         let sibling = format!("{}-more/east", own.display());
         for path in [
-            String::new(),
-            "kubeconfigs/east".to_owned(),
             own.display().to_string(),
             path("../outside"),
             path("../kubeconfigs/east"),
@@ -134,6 +135,9 @@ mod tests {
                 Err(KubeconfigRefused::OutsideDirectory),
                 "{path}"
             );
+        }
+        for path in ["", "kubeconfigs/east"] {
+            assert_eq!(directory.read_now(path), Err(KubeconfigRefused::RelativePath), "{path:?}");
         }
     }
 

@@ -18,7 +18,7 @@ pub(crate) enum KubeconfigRefused {
     #[error("MultiKueueClusterProfile feature gate is disabled")]
     ClusterProfile,
     /// The ClusterProfile does not exist.
-    #[error("ClusterProfile \"{0}\" not found")]
+    #[error("ClusterProfile.multicluster.x-k8s.io \"{0}\" not found")]
     NoProfile(Box<str>),
     /// The configuration has no command that gives credentials.
     #[error("no access provider configured")]
@@ -32,8 +32,11 @@ pub(crate) enum KubeconfigRefused {
     /// The MultiKueueCluster names a file outside of the directory of kubeconfigs.
     #[error("kubeconfig path is not under the allowed prefix")]
     OutsideDirectory,
+    /// The path of the file starts elsewhere than at the root.
+    #[error("kubeconfig path must be absolute")]
+    RelativePath,
     /// The file does not exist.
-    #[error("file {0:?} not found")]
+    #[error("open {0}: no such file or directory")]
     NoFile(Box<str>),
     /// The file is a folder, too large, or may not be read.
     #[error("file {0:?} cannot be read as a kubeconfig")]
@@ -126,6 +129,7 @@ impl KubeconfigRefused {
             Self::UnsafeProfile(_) => BAD_REST_CONFIG,
             Self::NoReference
             | Self::OutsideDirectory
+            | Self::RelativePath
             | Self::NoFile(_)
             | Self::UnreadableFile(_)
             | Self::NoSecret(_)

@@ -171,7 +171,7 @@ async fn connected_by(fixture: &DispatchFixture, file: &Path, text: &[u8]) -> Re
     let place = file.display().to_string();
     for (location, cause) in [
         ("/etc/passwd", "kubeconfig path is not under the allowed prefix".to_owned()),
-        (place.as_str(), format!("file {place:?} not found")),
+        (place.as_str(), format!("open {place}: no such file or directory")),
     ] {
         locate(fixture, "worker-1", "Path", location).await?;
         let message = format!("load client config failed: {cause}");

@@ -24,11 +24,28 @@ impl DispatchDecision<'_> {
     /// Steps of a Workload with a recorded cluster.
     pub(super) fn follow_recorded(&self) -> Vec<DispatchStep> {
         let Some(cluster) = self.hub.recorded_cluster else {
-            return vec![DispatchStep::SetCheckRetry(RetryReason::NoClusterRecorded)];
+            return self.record_again();
         };
         let mut steps = self.removals(self.copies.iter().filter(|copy| copy.cluster != cluster));
         steps.extend(self.copy(cluster).map(|copy| self.follow(copy)).unwrap_or_default());
         steps
+    }
+
+    /// Steps of a Workload whose check is Ready and that names no cluster: a client has cleared the field, or a manager without that
+    /// field has dispatched the Workload. It is recorded where it is admitted (docs/reference/multikueue.md §2.3 step 6b).
+    fn record_again(&self) -> Vec<DispatchStep> {
+        let copies: Vec<&RemoteCopy> = self.copies.iter().collect();
+        if let Some(winner) = self.winner(&copies) {
+            return self.record_alone(winner, |_| true);
+        }
+        // A cluster that is not reached may run it.
+        let hidden = self.copies.iter().filter(|copy| {
+            copy.connection != RemoteConnection::Connected && !self.is_lost(copy)
+        });
+        match hidden.clone().next() {
+            None => vec![DispatchStep::SetCheckRetry(RetryReason::NoClusterRecorded)],
+            Some(_) => with_deadline(Vec::new(), hidden.filter_map(|copy| self.loss_deadline(copy))),
+        }
     }
 
     /// Steps of a Workload with a recorded cluster and a check that is not Ready: its ClusterQueue has another check by now, or none, or a

@@ -70,7 +70,8 @@ impl<'a> DispatchDecision<'a> {
             |winner: &&RemoteCopy| extends || !winner.missing_job && self.has_job(winner);
         let winner = self.winner(&copies).filter(|winner| !single_cluster || complete(winner));
         if let Some(winner) = winner {
-            return self.record_winner(winner);
+            // Copies on clusters that are not chosen are removed by `dispatch_nominated`.
+            return self.record_alone(winner, |copy| chosen.contains(&copy.cluster));
         }
         let progress: Vec<NominationProgress> =
             copies.iter().map(|copy| self.progress(copy, single_cluster)).collect();
@@ -91,7 +92,7 @@ impl<'a> DispatchDecision<'a> {
     }
 
     /// The cluster that admitted first.
-    fn winner(&self, copies: &[&'a RemoteCopy]) -> Option<&'a RemoteCopy> {
+    pub(super) fn winner(&self, copies: &[&'a RemoteCopy]) -> Option<&'a RemoteCopy> {
         let admitted = copies.iter().filter_map(|copy| Some((self.admitted_at(copy)?, *copy)));
         let position =
             |copy: &RemoteCopy| self.copies.iter().position(|other| other.cluster == copy.cluster);
@@ -114,13 +115,15 @@ impl<'a> DispatchDecision<'a> {
         copy.clone.as_ref().filter(carries).filter(|clone| clone.same_spec)
     }
 
-    /// Records the winner once no other cluster has a copy of this epoch.
-    fn record_winner(&self, winner: &RemoteCopy) -> Vec<DispatchStep> {
+    /// Records the winner once no other cluster has a copy of this epoch. Until then the copies that `removed` names are removed.
+    pub(super) fn record_alone(
+        &self,
+        winner: &RemoteCopy,
+        removed: impl Fn(&RemoteCopy) -> bool,
+    ) -> Vec<DispatchStep> {
         let others = || self.copies.iter().filter(|copy| copy.cluster != winner.cluster);
         if others().any(|copy| self.may_compete(copy)) {
-            let chosen = self.chosen();
-            // Copies on clusters that are not chosen are removed by `dispatch_nominated`.
-            return self.removals(others().filter(|copy| chosen.contains(&copy.cluster)));
+            return self.removals(others().filter(|copy| removed(copy)));
         }
         vec![DispatchStep::SetCheckReady(winner.cluster)]
     }

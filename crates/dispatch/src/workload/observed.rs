@@ -95,6 +95,8 @@ pub struct LocalWorkload {
     pub is_own_version: bool,
     /// The slice that it replaces. Until that is over the jobs are not this Workload's.
     pub predecessor: SlicePredecessor,
+    /// It replaces another slice of its job, which may be gone.
+    pub is_slice: bool,
     /// A slice with quota replaces it: a worker with queues of its own finishes the clone for that.
     pub has_successor: bool,
     /// Its jobs.

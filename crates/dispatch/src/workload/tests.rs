@@ -68,6 +68,7 @@ fn hub(line: &str) -> LocalWorkload {
             "once" => hub.exactly_once = true,
             "extends" => hub.predecessor = SlicePredecessor::Runs,
             "earlier-leaves" => hub.predecessor = SlicePredecessor::Leaves,
+            "slice" => hub.is_slice = true,
             "successor" => hub.has_successor = true,
             "former" => hub.is_own_version = false,
             _ => panic!("hub: {word}"),

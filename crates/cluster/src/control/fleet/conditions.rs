@@ -145,7 +145,7 @@ fn status_of(
     }
     let Some(config) = configs.get(parameters.name.as_str()) else {
         let name = &parameters.name;
-        return bad_config(&format!("multikueueconfigs.kueue.x-k8s.io \"{name}\" not found"));
+        return bad_config(&format!("MultiKueueConfig.kueue.x-k8s.io \"{name}\" not found"));
     };
     let names = config.spec.clusters.iter();
     check_status(names.map(|name| (name.as_str(), presence(name, clusters))))

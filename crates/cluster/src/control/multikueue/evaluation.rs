@@ -294,8 +294,7 @@ impl<'a> DispatchEvaluation<'a> {
         let record = self.inputs.workloads.get(self.key).filter(|_| hub.quota_reserved);
         let expected = record.and_then(|one| expected_spec(one.object()));
         let hub_jobs = jobs_of(self.key, self.inputs.workloads, self.inputs.jobs);
-        let chosen: BTreeSet<ClusterId> =
-            hub.nominated_clusters.iter().chain(&hub.recorded_cluster).copied().collect();
+        let chosen = self.chosen_clusters(hub);
         let writes = self.ctx.outbox.writes();
         let on_hub = self.inputs.workloads.get(self.key);
         let siblings = self.inputs.siblings(self.key);
@@ -343,6 +342,18 @@ impl<'a> DispatchEvaluation<'a> {
             ..unknown_cluster(*cluster, since(*cluster))
         }));
         copies
+    }
+
+    /// The clusters that may have a copy for all that the Workload says: the nominated and the recorded one. With a Ready check and no
+    /// recorded cluster it may be any of its configuration, also one that is not listed yet.
+    fn chosen_clusters(&self, hub: &LocalWorkload) -> BTreeSet<ClusterId> {
+        let fleet = self.inputs.registry.fleet();
+        let is_unrecorded =
+            hub.check == DispatchCheckState::Ready && hub.recorded_cluster.is_none();
+        let config = self.multikueue_config().filter(|_| is_unrecorded);
+        let any = config.into_iter().flat_map(|config| fleet.clusters_of(config));
+        let any = any.filter_map(|name| fleet.find(name));
+        hub.nominated_clusters.iter().chain(&hub.recorded_cluster).copied().chain(any).collect()
     }
 
     /// Takes one step. Returns what it means for the hub.

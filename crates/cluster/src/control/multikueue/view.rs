@@ -75,6 +75,7 @@ pub(super) fn hub_view(
         exactly_once: false,
         is_own_version: record.version() > began_at,
         predecessor: SlicePredecessor::Absent,
+        is_slice: false,
         has_successor: false,
         job: hub_jobs(jobs),
     }

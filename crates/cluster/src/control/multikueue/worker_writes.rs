@@ -137,7 +137,7 @@ pub(super) fn push_stamp(worker: &Worker, key: &Key, stamp: &str, ctx: &mut Cont
     send(key, write, ctx, |purpose, key| Write::merge::<Workload>(purpose, key, None, &fields));
 }
 
-/// Deletes jobs of a Workload in the foreground: when they are gone, so are their pods. `inherited` are those that name an earlier
+/// Deletes jobs of a Workload. When they are gone, no pod of theirs runs. `inherited` are those that name an earlier
 /// slice.
 pub(super) fn delete_jobs(
     worker: &Worker,
@@ -147,14 +147,25 @@ pub(super) fn delete_jobs(
 ) {
     for job_key in worker.jobs_of(key).chain(inherited.iter().copied()) {
         let copy = worker.jobs.get(job_key).filter(|copy| which(job_key, copy.object()));
-        let Some(only) = copy.and_then(deletable) else {
+        let Some((copy, only)) = copy.and_then(|copy| Some((copy.object(), deletable(copy)?))) else {
             continue;
         };
+        let propagation = propagation(copy);
         let write = (worker.job_target(job_key), Purpose::JobDelete);
         send(key, write, ctx, |purpose, key| {
             let resource = resource(&job_key.kind);
-            Write::of(purpose, &resource).delete(key, only, DeletePropagation::Foreground)
+            Write::of(purpose, &resource).delete(key, only, propagation)
         });
+    }
+}
+
+/// A job that runs is deleted in the foreground: it stays until the garbage collector has removed its pods. A job that has ended,
+/// or that is suspended and has no pods, goes at once.
+fn propagation(job: &JobObject) -> DeletePropagation {
+    let is_stopped = job.spec_suspended() && !job.is_active();
+    match job.finished().is_some() || is_stopped {
+        true => DeletePropagation::Background,
+        false => DeletePropagation::Foreground,
     }
 }
 

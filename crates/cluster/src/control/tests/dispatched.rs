@@ -561,3 +561,50 @@ fn a_late_refusal_says_nothing_about_a_later_workload_of_the_name() {
     let ordered = orders(&control.decide(later));
     assert!(ordered.contains(&"east clone-create".to_owned()), "{ordered:?}");
 }
+
+#[test]
+fn work_that_names_no_cluster_is_recorded_where_it_is_admitted() {
+    let mut unrecorded = hub_workload();
+    unrecorded["status"]["clusterName"] = Value::Null;
+    let ready = &mut unrecorded["status"]["conditions"][2];
+    (ready["status"], ready["reason"]) = (json!("True"), json!("Started"));
+    let mut control = dispatching(&hub_job("20", false, &running()), &[unrecorded.clone()]);
+    assert_eq!(orders(&control.decide(NOW)), [""; 0], "the worker is not listed yet");
+    let (clone, copy) = copies();
+    connect(&mut control, vec![clone], vec![copy]);
+    let step = control.decide(NOW);
+    assert_eq!(orders(&step), ["hub dispatched"]);
+    let order = step.orders.iter().find(|order| order.ticket.purpose == Purpose::Dispatched);
+    let body = order.expect("it was ordered").write.request().body();
+    let body: Value = serde_json::from_slice(body).expect("JSON");
+    assert_eq!(body["status"]["clusterName"], "east");
+
+    let mut alone = dispatching(&hub_job("20", false, &running()), &[unrecorded]);
+    connect(&mut alone, vec![], vec![]);
+    assert_eq!(orders(&alone.decide(NOW)), ["hub retry"]);
+}
+
+/// A cluster without a garbage collector would keep a job that is deleted in the foreground.
+#[test]
+fn only_a_job_that_may_have_pods_is_deleted_in_the_foreground() {
+    let ended = json!({"succeeded": 2, "conditions": [{"type": "Complete", "status": "True"}]});
+    for (suspended, status, expected) in [
+        (false, running(), "Foreground"),
+        (false, json!({}), "Foreground"),
+        (true, json!({"active": 1}), "Foreground"),
+        (true, json!({}), "Background"),
+        (false, ended, "Background"),
+    ] {
+        let mut control = dispatching(&hub_job("20", false, &running()), &[hub_workload()]);
+        let (clone, mut copy) = copies();
+        (copy["spec"]["suspend"], copy["status"]) = (json!(suspended), status);
+        connect(&mut control, vec![clone], vec![copy]);
+        let key = Key { namespace: Some("ns".into()), name: name().into() };
+        control.observe(ManagerInput::Workload(Change::Delete(key)), NOW);
+        let step = control.decide(NOW);
+        let order = step.orders.iter().find(|order| order.ticket.purpose == Purpose::JobDelete);
+        let body = order.expect("it was ordered").write.request().body();
+        let body: Value = serde_json::from_slice(body).expect("JSON");
+        assert_eq!(body["propagationPolicy"], expected, "suspended: {suspended}");
+    }
+}

@@ -55,6 +55,8 @@ fn with_condition(mut workload: Value, kind: &str, reason: &str) -> Value {
 enum Stage {
     Waits,
     Nominated,
+    /// As upstream's scheduler leaves it: the cluster of the first slice is recorded together with the quota.
+    Recorded,
     Admitted,
 }
 
@@ -74,6 +76,10 @@ fn later(version: &str, stage: Stage) -> Value {
     if stage == Stage::Nominated {
         status["clusterName"] = Value::Null;
         status["nominatedClusterNames"] = json!(["east"]);
+        status["admissionChecks"][0]["state"] = json!("Pending");
+        status["conditions"][1]["status"] = json!("False");
+    }
+    if stage == Stage::Recorded {
         status["admissionChecks"][0]["state"] = json!("Pending");
         status["conditions"][1]["status"] = json!("False");
     }
@@ -277,6 +283,22 @@ fn a_restarted_manager_goes_on_where_the_objects_are() {
     assert_eq!(orders(over(), both(true), &copy), ["east job resize-copy"]);
     assert_eq!(orders(over(), both(true), &renamed_copy("62")), ["east first clone-delete"]);
     assert_eq!(orders(over(), vec![later_clone("60", true)], &renamed_copy("62")), [""; 0]);
+}
+
+#[test]
+fn a_slice_that_upstream_has_recorded_goes_to_its_cluster_and_the_job_runs_on() {
+    let (clone, copy) = first_copies();
+    for earlier in [first("21"), replaced("41")] {
+        let hub = [earlier, later("42", Stage::Recorded)];
+        let mut control = manager(&job_of(5, "20"), &hub, vec![clone.clone()], &copy);
+        let step = control.decide(NOW);
+        let of_later: Vec<String> =
+            said(&step).into_iter().filter(|order| order.contains("later")).collect();
+        assert_eq!(of_later, ["east later clone-create"]);
+        assert!(step.orders.iter().all(|order| order.ticket.purpose != Purpose::JobDelete));
+        done(&mut control, &step, "clone-create", later_clone("60", true), NOW);
+        assert!(said(&control.decide(NOW)).contains(&"hub later dispatched".to_owned()));
+    }
 }
 
 #[test]

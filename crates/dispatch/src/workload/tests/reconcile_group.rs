@@ -162,3 +162,21 @@ fn a_race_with_an_end_is_cancelled_when_no_queue_has_admitted_the_workload() {
         (300, hub, &["a live clone=1 admitted=299", "b live"], &["ready a"]),
     ]);
 }
+
+#[test]
+fn step_6b_work_without_a_recorded_cluster_is_recorded_where_it_is_admitted() {
+    let hub = "quota ready nominated=b";
+    let runs = "a live clone=1 admitted=1 job=1";
+    let retry = "retry Admission check is Ready but no admitting cluster is recorded; this is unexpected, \
+                 please report it, Previously: \"Ready\"";
+    check(&[
+        (1, hub, &[runs], &["ready a"]),
+        (1, hub, &[runs, "b live clone=1"], &["delete-clone b"]),
+        (1, hub, &[runs, "b live clone=1 admitted=2 job=1"], &["delete-job b"]),
+        // It may run where the hub does not look.
+        (1, hub, &["a lost=0 clone=1 admitted=1 job=1", "b live"], &["wait-until 100"]),
+        (1, hub, &["a unlisted=0"], &["wait-until 100"]),
+        (1, hub, &["a live clone=1", "b live"], &[retry]),
+        (1, hub, &[], &[retry]),
+    ]);
+}
