@@ -43,14 +43,23 @@ pub struct SecondPass {
 }
 
 impl Engine {
-    /// The earliest time at which [`Engine::second_pass`] has something to do.
+    /// The earliest time at which [`Engine::second_pass`] has something to do, or a failed node is to be replaced.
     pub fn next_second_pass(&self, now: Time) -> Option<Time> {
-        self.state.workloads.second_passes().next(now)
+        let replacement = self.state.topology.node_failures().next_attempt(now);
+        self.state.workloads.second_passes().next(now).into_iter().chain(replacement).min()
+    }
+
+    /// Whether the next cycle attempts to replace a failed node.
+    pub fn has_node_to_replace(&self) -> bool {
+        self.state.topology.node_failures().need_replacement()
     }
 
     /// Makes the attempts whose delay is over. Call it before a cycle: second passes precede heads.
     pub fn second_pass(&mut self, now: Time) -> Vec<SecondPass> {
         let state = &mut self.state;
+        // Replacements of nodes are attempted by the cycle.
+        let delay = state.settings.node_replacement_delay;
+        state.topology.node_failures_mut().pass_time(now, delay);
         if state.workloads.second_passes().is_empty() {
             return Vec::new();
         }

@@ -40,6 +40,10 @@ pub struct EngineSettings {
     /// The check of topology domains within a cycle counts all pod sets of a Workload together. Upstream checks each of them
     /// alone, and may charge a node for more than it has.
     pub check_pod_sets_together: bool,
+    /// Nanoseconds between the first failure of a node under a Workload and the attempt to replace it, by the time that
+    /// [`Engine::second_pass`](crate::Engine::second_pass) is given. Nodes of a rack fail one after the other, and a Workload under which several
+    /// fail is evicted.
+    pub node_replacement_delay: i64,
     /// Gate TASProfileMixed.
     pub tas_profile_mixed: bool,
     /// Gate TASBalancedPlacement.
@@ -86,6 +90,7 @@ impl Default for EngineSettings {
             reevaluate_refused: false,
             requeue_over_shared_nodes: false,
             check_pod_sets_together: false,
+            node_replacement_delay: 0,
             tas_profile_mixed: true,
             tas_balanced_placement: false,
             tas_respect_node_affinity_preferred: false,

@@ -11,6 +11,9 @@ use jobs::construct_workload::KeysToCopy;
 
 use super::scheduling::UsageSettings;
 
+/// Nanoseconds until a failed node is replaced: the first delay of second passes (docs/reference/kueue.md §3.7).
+const NODE_REPLACEMENT_DELAY: i64 = 1_000_000_000;
+
 pub(super) fn engine_settings(file: &Configuration, gates: &Gates) -> engine::EngineSettings {
     let on = |gate| gates.enabled(gate);
     let strategy = |one: &PreemptionStrategy| match one {
@@ -34,6 +37,7 @@ pub(super) fn engine_settings(file: &Configuration, gates: &Gates) -> engine::En
         reevaluate_refused: false,
         requeue_over_shared_nodes: true,
         check_pod_sets_together: true,
+        node_replacement_delay: NODE_REPLACEMENT_DELAY,
         tas_balanced_placement: on(Gate::TASBalancedPlacement),
         tas_respect_node_affinity_preferred: on(Gate::TASRespectNodeAffinityPreferred),
         tas_failed_node_replacement: on(Gate::TASFailedNodeReplacement),

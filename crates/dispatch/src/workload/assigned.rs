@@ -39,12 +39,15 @@ impl DispatchDecision<'_> {
             return self.record_alone(winner, |_| true);
         }
         // A cluster that is not reached may run it.
-        let hidden = self.copies.iter().filter(|copy| {
-            copy.connection != RemoteConnection::Connected && !self.is_lost(copy)
-        });
+        let hidden = self
+            .copies
+            .iter()
+            .filter(|copy| copy.connection != RemoteConnection::Connected && !self.is_lost(copy));
         match hidden.clone().next() {
             None => vec![DispatchStep::SetCheckRetry(RetryReason::NoClusterRecorded)],
-            Some(_) => with_deadline(Vec::new(), hidden.filter_map(|copy| self.loss_deadline(copy))),
+            Some(_) => {
+                with_deadline(Vec::new(), hidden.filter_map(|copy| self.loss_deadline(copy)))
+            }
         }
     }
 

@@ -173,7 +173,8 @@ pub(crate) fn unhealthy_nodes(
     // Only the pods of a reserving Workload are on nodes.
     let holds = workloads.get(id).is_some_and(|one| one.admission.is_some());
     if holds && settings.tas_failed_node_replacement {
-        topology.node_failures_mut().set(id, hosts.into());
+        let is_delayed = settings.node_replacement_delay > 0;
+        topology.node_failures_mut().set(id, hosts.into(), is_delayed);
     }
 }
 

@@ -1,7 +1,8 @@
 //! Nodes that failed under reserving Workloads, and replacements that are not written yet.
 //!
 //! Until a replacement is written, the observed object still names the failed node; such an observation does not undo the
-//! replacement. Source: docs/reference/kueue.md §4.11.
+//! replacement. An attempt may be delayed after the first failure, so that nodes which fail together are found together.
+//! Source: docs/reference/kueue.md §4.11.
 
 use std::collections::BTreeMap;
 
@@ -9,6 +10,7 @@ use smallvec::SmallVec;
 
 use crate::ids::{TopologyNodeId, WorkloadId};
 use crate::spec::{AdmissionSpec, PodSetAdmission};
+use crate::time::Time;
 use crate::topology::DomainAssignment;
 use crate::workloads::admission::AdmissionRecord;
 
@@ -19,6 +21,16 @@ pub(crate) struct NodeFailure {
     pub(crate) nodes: SmallVec<[TopologyNodeId; 1]>,
     /// The capacity generation of the last failed attempt.
     tried: Option<u64>,
+    delay: AttemptDelay,
+}
+
+/// How far the delay before the first attempt is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AttemptDelay {
+    /// No time was given since the failure was observed.
+    New,
+    Until(Time),
+    Over,
 }
 
 /// Node failures and replacements of all Workloads.
@@ -32,12 +44,44 @@ pub(crate) struct NodeFailures {
 }
 
 impl NodeFailures {
-    /// Replaces the list of nodes that failed under a Workload; an empty list ends the failure.
-    pub(crate) fn set(&mut self, workload: WorkloadId, nodes: SmallVec<[TopologyNodeId; 1]>) {
+    /// Replaces the list of nodes that failed under a Workload; an empty list ends the failure. `is_delayed` is about the first
+    /// attempt; a delay that has begun goes on when more nodes fail.
+    pub(crate) fn set(
+        &mut self,
+        workload: WorkloadId,
+        nodes: SmallVec<[TopologyNodeId; 1]>,
+        is_delayed: bool,
+    ) {
+        let known = self.open.iter().find(|one| one.workload == workload).map(|one| one.delay);
         self.open.retain(|one| one.workload != workload);
         if !nodes.is_empty() {
-            self.open.push(NodeFailure { workload, nodes, tried: None });
+            let first = if is_delayed { AttemptDelay::New } else { AttemptDelay::Over };
+            let delay = known.unwrap_or(first);
+            self.open.push(NodeFailure { workload, nodes, tried: None, delay });
         }
+    }
+
+    /// Begins delays, and ends those that are over. `delay` is in nanoseconds.
+    pub(crate) fn pass_time(&mut self, now: Time, delay: i64) {
+        for one in &mut self.open {
+            match one.delay {
+                AttemptDelay::New => {
+                    one.delay = AttemptDelay::Until(Time(now.0.saturating_add(delay)));
+                }
+                AttemptDelay::Until(until) if until <= now => one.delay = AttemptDelay::Over,
+                AttemptDelay::Until(_) | AttemptDelay::Over => {}
+            }
+        }
+    }
+
+    /// The earliest end of a delay; `now` if one has not begun.
+    pub(crate) fn next_attempt(&self, now: Time) -> Option<Time> {
+        let ends = self.open.iter().filter_map(|one| match one.delay {
+            AttemptDelay::New => Some(now),
+            AttemptDelay::Until(until) => Some(until),
+            AttemptDelay::Over => None,
+        });
+        ends.min()
     }
 
     /// Removes a Workload that released its quota.
@@ -48,7 +92,7 @@ impl NodeFailures {
 
     /// Whether a replacement is to be attempted in the next cycle.
     pub(crate) fn need_replacement(&self) -> bool {
-        self.open.iter().any(|one| one.tried != Some(self.capacity_generation))
+        self.open.iter().any(|one| one.is_due(self.capacity_generation))
     }
 
     /// Notes that capacity was freed or added: failed attempts are repeated.
@@ -56,14 +100,13 @@ impl NodeFailures {
         self.capacity_generation += 1;
     }
 
-    /// Removes the failures to attempt now: those for which capacity changed since the last attempt. Failures that `keep`
-    /// rejects are dropped.
+    /// Removes the failures to attempt now: those whose delay is over, and for which capacity changed since the last attempt.
+    /// Failures that `keep` rejects are dropped.
     pub(crate) fn take_pending(&mut self, keep: impl Fn(&NodeFailure) -> bool) -> Vec<NodeFailure> {
         let mut open = std::mem::take(&mut self.open);
         open.retain(keep);
-        let tried = Some(self.capacity_generation);
-        // Without a change of capacity an attempt would fail again.
-        let (later, pending) = open.into_iter().partition(|one| one.tried == tried);
+        let generation = self.capacity_generation;
+        let (pending, later) = open.into_iter().partition(|one| one.is_due(generation));
         self.open = later;
         pending
     }
@@ -121,6 +164,13 @@ impl NodeFailures {
             observed.pod_sets[index].domains = domains;
         }
         observed
+    }
+}
+
+impl NodeFailure {
+    /// Whether it is to be attempted. Without a change of capacity an attempt would fail again.
+    fn is_due(&self, generation: u64) -> bool {
+        self.delay == AttemptDelay::Over && self.tried != Some(generation)
     }
 }
 

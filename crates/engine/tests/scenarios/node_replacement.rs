@@ -612,3 +612,63 @@ fn a_recovered_node_gets_pods_up_to_its_capacity() {
         "#]],
     );
 }
+
+#[test]
+fn nodes_that_fail_within_the_delay_are_found_together() {
+    let two_racks = "
+        settings delayed-replacement
+        topology racks levels=rack,node
+        flavor tas topology=racks
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
+        node h3 rack=r1 gpu=2
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=4 gpu=1 required=rack t=1
+        cycle
+        node h1 rack=r1 gpu=2 down
+        unhealthy one h1
+        second-pass
+        cycle
+    ";
+    let alone = "
+        wait 1
+        second-pass
+        cycle
+    ";
+    check(
+        &format!("{two_racks}{alone}"),
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:4 at r1/h1:2,r1/h2:2
+            3  replace-node one team-a gpu=tas:4 at r1/h2:2,r1/h3:2
+        "#]],
+    );
+    let together = "
+        node h2 rack=r1 gpu=2 down
+        unhealthy one h1 h2
+        second-pass
+        cycle
+        wait 1
+        second-pass
+        cycle
+    ";
+    check(
+        &format!("{two_racks}{together}"),
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:4 at r1/h1:2,r1/h2:2
+            4  evict one team-a NodesFailed
+        "#]],
+    );
+    let recovered = "
+        node h1 rack=r1 gpu=2
+        unhealthy one
+        wait 1
+        second-pass
+        cycle
+    ";
+    check(
+        &format!("{two_racks}{recovered}"),
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:4 at r1/h1:2,r1/h2:2
+        "#]],
+    );
+}

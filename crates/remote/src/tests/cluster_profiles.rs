@@ -77,7 +77,12 @@ async fn a_profile_and_the_command_of_its_provider_make_the_connection() {
         assert!(!said.active);
         assert_eq!(said.message, format!("load client config failed: {message}"));
     };
-    refused(&mut heard, "BadClusterProfile", "ClusterProfile.multicluster.x-k8s.io \"east-profile\" not found").await;
+    refused(
+        &mut heard,
+        "BadClusterProfile",
+        "ClusterProfile.multicluster.x-k8s.io \"east-profile\" not found",
+    )
+    .await;
     put(&home, PROFILE, Some(profile("another", &cluster(&server))));
     let message = "no matching cluster accessor found for cluster profile \"east-profile\"";
     refused(&mut heard, "BadClusterProfile", message).await;

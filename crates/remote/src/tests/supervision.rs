@@ -173,7 +173,10 @@ async fn a_kubeconfig_in_a_file_is_followed() {
     put(&home, EAST, Some(json!({ "spec": { "clusterSource": source } })));
     let told = link(&mut heard).await;
     assert_eq!((told.active, told.reason), (false, "BadKubeConfig"));
-    assert_eq!(told.message, format!("load client config failed: open {location}: no such file or directory"));
+    assert_eq!(
+        told.message,
+        format!("load client config failed: open {location}: no such file or directory")
+    );
 
     std::fs::write(&file, server.kubeconfig("one")).expect("a file");
     while link(&mut heard).await != active() {}

@@ -41,8 +41,7 @@ impl DispatchEvaluation<'_> {
     /// What the other slices of an elastic job mean for a Workload.
     pub(super) fn add_slices(&self, workload: &Workload, hub: &mut LocalWorkload) {
         hub.predecessor = predecessor_state(workload, self.inputs.workloads);
-        hub.is_slice =
-            annotation(&workload.metadata, WORKLOAD_SLICE_REPLACEMENT_FOR).is_some();
+        hub.is_slice = annotation(&workload.metadata, WORKLOAD_SLICE_REPLACEMENT_FOR).is_some();
         hub.has_successor = self.inputs.heirs().has_successor(self.key, workload);
         // The pods that the job shows are those of the earlier slice.
         hub.job.active &= hub.predecessor == SlicePredecessor::Absent;

@@ -147,7 +147,8 @@ pub(super) fn delete_jobs(
 ) {
     for job_key in worker.jobs_of(key).chain(inherited.iter().copied()) {
         let copy = worker.jobs.get(job_key).filter(|copy| which(job_key, copy.object()));
-        let Some((copy, only)) = copy.and_then(|copy| Some((copy.object(), deletable(copy)?))) else {
+        let Some((copy, only)) = copy.and_then(|copy| Some((copy.object(), deletable(copy)?)))
+        else {
             continue;
         };
         let propagation = propagation(copy);

@@ -25,6 +25,8 @@ impl SchedulingCycles<'_> {
         for pass in self.engine.second_pass(now) {
             progress |= self.take_pass(&pass, workloads, ctx);
         }
+        // The delay after a failure may be over.
+        *self.pending |= self.engine.has_node_to_replace();
         if let Some(at) = self.engine.next_second_pass(now) {
             ctx.agenda.at(timestamp(at), Reevaluation::Fleet);
         }

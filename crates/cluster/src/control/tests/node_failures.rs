@@ -79,7 +79,9 @@ fn a_failed_node_is_replaced_once_its_pods_are_gone() {
     cluster.observe(gone("p0")).settle();
     assert_eq!(cluster.take_writes(), [""; 0]);
     cluster.observe(gone("p1")).settle();
-    assert_eq!(cluster.take_writes(), ["unhealthy-nodes train", "assign-topology train"]);
+    assert_eq!(cluster.take_writes(), ["unhealthy-nodes train"], "another node may fail with it");
+    cluster.wait(1).settle();
+    assert_eq!(cluster.take_writes(), ["assign-topology train"]);
     assert_eq!(assigned(&cluster, "train"), [("a2".to_owned(), 2), ("a3".to_owned(), 2)]);
     assert_eq!(unhealthy(&cluster), Value::Null, "the status names no node any more");
     assert!(cluster.condition("train", "Admitted").starts_with("True"));
@@ -96,6 +98,7 @@ fn a_workload_without_a_replacement_is_evicted() {
     let mut cluster = with_workload(4);
     running(&mut cluster);
     cluster.observe(not_ready("a1", "a", 90)).observe(gone("p0")).observe(gone("p1")).settle();
+    cluster.wait(1).settle();
     let evicted = cluster.condition("train", "Evicted");
     assert!(evicted.starts_with("True NodeFailures"), "{evicted}");
 }
@@ -109,7 +112,7 @@ fn a_second_failed_node_evicts_the_workload() {
     for name in ["p0", "p1", "p2", "p3"] {
         cluster.observe(gone(name));
     }
-    cluster.settle();
+    cluster.settle().wait(1).settle();
     let evicted = cluster.condition("train", "Evicted");
     let message =
         "Workload eviction triggered due to multiple TAS assigned node failures, including: a1, a2";
@@ -207,13 +210,14 @@ fn the_failure_of_a_node_is_found_by_its_hostname_label() {
     cluster.observe(pods(all.collect())).settle().take_writes();
     cluster.observe(apply("a1", false, 90)).settle();
     assert_eq!(cluster.take_writes(), [""; 0], "its pods still run there");
-    cluster.observe(gone("p0")).observe(gone("p1")).settle();
+    cluster.observe(gone("p0")).observe(gone("p1")).settle().wait(1).settle();
     assert_eq!(cluster.take_writes(), ["unhealthy-nodes train", "assign-topology train"]);
     assert_eq!(assigned(&cluster, "train"), [("a2".to_owned(), 2), ("a3".to_owned(), 2)]);
     // Two nodes for the successors, one of which leaves.
     cluster.observe(apply("a4", true, 91)).settle();
     let name = "machine-a3".into();
     cluster.observe(ManagerInput::Node(Change::Delete(Key { namespace: None, name }))).settle();
+    cluster.wait(1).settle();
     assert_eq!(assigned(&cluster, "train"), [("a2".to_owned(), 2), ("a4".to_owned(), 2)]);
 }
 
@@ -248,7 +252,11 @@ fn no_node_fails_while_pods_cannot_be_observed() {
                 .to_vec(),
         };
         let objects = left.to_vec();
-        cluster.observe(ManagerInput::Pod(Change::Reset { objects, removed })).settle();
+        cluster
+            .observe(ManagerInput::Pod(Change::Reset { objects, removed }))
+            .settle()
+            .wait(1)
+            .settle();
         assert_eq!(
             cluster.take_writes(),
             ["unhealthy-nodes train", "assign-topology train"],
@@ -269,7 +277,7 @@ fn a_node_that_failed_while_nodes_could_not_be_observed_is_replaced() {
     assert_eq!(cluster.take_writes(), [""; 0]);
     // The list shows the same node.
     cluster.observe(ManagerInput::Node(Change::Reset { objects: vec![], removed: vec![] }));
-    cluster.settle();
+    cluster.settle().wait(1).settle();
     assert_eq!(cluster.take_writes(), ["unhealthy-nodes train", "assign-topology train"]);
 }
 
@@ -304,7 +312,7 @@ fn the_workload_of_a_single_pod_keeps_its_node() {
     // Without the gate it moves like any other.
     let mut moves = of_single_pod("SkipReassignmentForPodOwnedWorkloads=false");
     moves.take_writes();
-    moves.observe(not_ready("a1", "a", 90)).settle();
+    moves.observe(not_ready("a1", "a", 90)).settle().wait(1).settle();
     assert_eq!(moves.take_writes(), ["unhealthy-nodes train", "assign-topology train"]);
     assert_ne!(assigned(&moves, "train"), [("a1".to_owned(), 1)]);
 }
@@ -322,4 +330,44 @@ fn a_single_pod_whose_node_is_gone_ends() {
     let step = cluster.control.decide(cluster.now);
     let ends = |one: &Order| one.ticket.purpose == Purpose::TerminatePod;
     assert!(step.orders.iter().any(ends), "no node takes the pod");
+}
+
+/// A pod that names the Workload without the label of a pod set, as a webhook of another program may leave it.
+fn unlabelled(mut pod: Value) -> Value {
+    pod["metadata"]["labels"] = json!({});
+    pod
+}
+
+#[test]
+fn a_pod_without_a_pod_set_keeps_its_node_and_is_ended_like_any_other() {
+    let mut cluster = with_workload(4);
+    cluster.observe(ready("a3", "a", 70));
+    cluster.observe(pods(vec![unlabelled(on_node("p0", 0, "a1", 80))])).settle().take_writes();
+    cluster.observe(not_ready("a1", "a", 90)).settle().wait(2).settle();
+    assert_eq!(cluster.take_writes(), [""; 0], "it still runs there");
+    cluster.observe(pod(unlabelled(member("late", 1, Some("a1"), 91))));
+    let step = cluster.control.decide(cluster.now);
+    let ended: Vec<&str> = ended(&step);
+    assert_eq!(ended, ["late"]);
+}
+
+/// Names of the pods that a decision ends.
+fn ended(step: &Decisions) -> Vec<&str> {
+    let ends = step.orders.iter().filter(|one| one.ticket.purpose == Purpose::TerminatePod);
+    ends.map(|one| &*one.ticket.target.key.name).collect()
+}
+
+#[test]
+fn a_pod_that_waits_for_the_node_of_an_earlier_admission_ends() {
+    let mut cluster = Cluster::new();
+    topology(&mut cluster);
+    let mut waits = required(4);
+    waits["spec"]["queueName"] = json!("absent");
+    cluster.workload("train", 1, &waits);
+    let mut own = member("own", 1, Some("a1"), 81);
+    own["metadata"]["annotations"] = json!({"kueue.x-k8s.io/workload": "train"});
+    let gated = member("gated", 2, None, 82);
+    cluster.observe(pods(vec![member("stray", 0, Some("a1"), 80), own, gated]));
+    let step = cluster.control.decide(cluster.now);
+    assert_eq!(ended(&step), ["stray"], "the selector of another pod may be its user's");
 }

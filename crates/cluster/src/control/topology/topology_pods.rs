@@ -1,4 +1,4 @@
-//! Pods of Workloads with a topology assignment, and the domains that were given to them.
+//! Pods that name their Workload, and the domains that were given to them.
 //!
 //! A domain that was given counts as taken until the pod shows it, is gone, or the write is known to have had no effect. So no
 //! domain is given twice, however late the watch is.
@@ -38,9 +38,9 @@ pub(super) struct TrackedPod {
 }
 
 impl TrackedPod {
-    /// `None` for a pod without a Workload that accounts for it.
+    /// `None` for a pod that names no Workload.
     pub(super) fn of(object: &Arc<Observed<WatchedPod>>) -> Option<Self> {
-        let content = Arc::clone(object.content().assigned()?);
+        let content = Arc::clone(object.content().of_workload()?);
         Some(Self { content, version: version(&**object), given: None })
     }
 
@@ -62,7 +62,12 @@ impl TrackedPod {
         self.given.as_ref()
     }
 
+    /// Whether it waits for its domain. A pod that its Workload does not account for gets none.
     pub(super) fn is_gated(&self) -> bool {
+        self.content().pod_set.is_some() && self.has_gate()
+    }
+
+    fn has_gate(&self) -> bool {
         self.content().gates.iter().any(|gate| **gate == *TOPOLOGY)
     }
 
@@ -74,7 +79,7 @@ impl TrackedPod {
     /// The node that it waits for, if that alone may take it.
     pub(super) fn awaited_node(&self) -> Option<&str> {
         let pod = self.content();
-        let waits = pod.node.is_none() && !pod.deleting && !self.is_gated();
+        let waits = pod.node.is_none() && !pod.deleting && !self.has_gate();
         pod.node_selector.get(HOSTNAME_LABEL).map(String::as_str).filter(|_| waits)
     }
 
@@ -127,11 +132,13 @@ impl TopologyPods {
         self.pods.get(key)
     }
 
-    /// Pods of a Workload by pod set, in the order of their names.
+    /// Pods that a Workload accounts for by pod set, in the order of their names.
     pub(super) fn by_pod_set(&self, workload: &Key) -> BTreeMap<&str, Vec<(&Key, &TrackedPod)>> {
         let mut sets: BTreeMap<&str, Vec<(&Key, &TrackedPod)>> = BTreeMap::new();
         for (key, pod) in self.of(workload) {
-            sets.entry(&pod.content().pod_set).or_default().push((key, pod));
+            if let Some(name) = &pod.content().pod_set {
+                sets.entry(name).or_default().push((key, pod));
+            }
         }
         sets
     }

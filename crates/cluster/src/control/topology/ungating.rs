@@ -77,8 +77,9 @@ fn unconfirmed<'a>(
     let mut by_pod_set = BTreeMap::new();
     let given = pods.of(workload).filter_map(|(pod, one)| Some((pod, one, one.given()?)));
     let answered = given.filter(|(pod, ..)| !in_flight(pod));
+    // Only pods of a pod set were given one.
     let unconfirmed = answered.map(|(pod, one, labels)| {
-        let pod_set = &*one.content().pod_set;
+        let pod_set = one.content().pod_set.as_deref().unwrap_or_default();
         let assigned = by_pod_set.entry(pod_set).or_insert_with(|| domains(pod_set));
         (pod.clone(), labels.clone(), assigned.have(labels))
     });

@@ -39,6 +39,8 @@ pub enum WatchedPod {
     Foreign(ForeignPod),
     /// It belongs to a Workload with a topology request, which accounts for it.
     Assigned(Arc<AssignedPod>),
+    /// It names a Workload that does not account for it: what it takes of its node, if it is bound.
+    Named(Arc<AssignedPod>, Option<ForeignPod>),
 }
 
 /// What a pod takes of its node.
@@ -48,12 +50,16 @@ pub struct ForeignPod {
     pub(super) requests: BTreeMap<String, Amount>,
 }
 
-/// A pod of a Workload with a topology request.
+/// A pod that names its Workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AssignedPod {
     pub(super) uid: Option<Box<str>>,
     pub(super) workload: Option<Key>,
-    pub(super) pod_set: Box<str>,
+    /// It has a topology request.
+    pub(super) of_topology: bool,
+    /// Its pod set, if the Workload accounts for it there. The annotations alone prove nothing: anyone may set them on a pod that is in
+    /// no queue.
+    pub(super) pod_set: Option<Box<str>>,
     /// Its labels have its index.
     pub(super) labels: BTreeMap<String, String>,
     /// The annotation with the offset of its index, if any.
@@ -70,15 +76,15 @@ impl WatchedPod {
     /// What it takes of a node.
     pub(super) fn foreign(&self) -> Option<&ForeignPod> {
         match self {
-            Self::Foreign(pod) => Some(pod),
+            Self::Foreign(pod) | Self::Named(_, Some(pod)) => Some(pod),
             _ => None,
         }
     }
 
-    /// The pod, if a Workload accounts for it.
-    pub(super) fn assigned(&self) -> Option<&Arc<AssignedPod>> {
+    /// The pod, if it names a Workload.
+    pub(super) fn of_workload(&self) -> Option<&Arc<AssignedPod>> {
         match self {
-            Self::Assigned(pod) => Some(pod),
+            Self::Assigned(pod) | Self::Named(pod, _) => Some(pod),
             _ => None,
         }
     }
@@ -96,33 +102,35 @@ impl Reduced for WatchedPod {
         if has_ended(pod) {
             return Self::Other;
         }
-        if let Some(assigned) = AssignedPod::of(pod) {
-            return Self::Assigned(Arc::new(assigned));
-        }
-        match node_of(pod) {
-            Some(node) => {
-                Self::Foreign(ForeignPod { node: node.into(), requests: requests_on_node(pod) })
-            }
-            None => Self::Other,
+        let foreign = || {
+            let node = node_of(pod)?;
+            Some(ForeignPod { node: node.into(), requests: requests_on_node(pod) })
+        };
+        match AssignedPod::of(pod).map(Arc::new) {
+            Some(assigned) if assigned.pod_set.is_some() => Self::Assigned(assigned),
+            Some(named) => Self::Named(named, foreign()),
+            None => foreign().map_or(Self::Other, Self::Foreign),
         }
     }
 }
 
 impl AssignedPod {
-    /// `None` for a pod that no Workload accounts for. The annotations of the topology alone prove nothing: anyone may set
-    /// them on a pod that is in no queue.
+    /// `None` for a pod that names no Workload.
     fn of(pod: &Pod) -> Option<Self> {
-        let (labels, annotations) =
-            (pod.metadata.labels.as_ref()?, pod.metadata.annotations.as_ref()?);
-        OF_TOPOLOGY.iter().find(|key| annotations.contains_key(**key))?;
+        let annotations = pod.metadata.annotations.as_ref()?;
         let name = annotations.get(WORKLOAD)?;
+        let of_topology = OF_TOPOLOGY.iter().any(|key| annotations.contains_key(*key));
+        let labels = pod.metadata.labels.as_ref();
+        let pod_set = labels.and_then(|labels| labels.get(POD_SET)).filter(|_| of_topology);
         let namespace = pod.metadata.namespace.as_deref().map(Into::into);
         let offset = annotations.get_key_value(POD_INDEX_OFFSET);
         Some(Self {
             uid: pod.metadata.uid.as_deref().map(Into::into),
             workload: Some(Key { namespace, name: name.as_str().into() }),
-            pod_set: labels.get(POD_SET)?.as_str().into(),
-            labels: labels.clone(),
+            of_topology,
+            // Only a pod that is accounted for gets a domain.
+            labels: labels.filter(|_| pod_set.is_some()).cloned().unwrap_or_default(),
+            pod_set: pod_set.map(|name| name.as_str().into()),
             annotations: offset
                 .map(|(key, value)| (key.clone(), value.clone()))
                 .into_iter()

@@ -78,10 +78,20 @@ fn a_clone_that_was_finished_for_a_later_slice_is_no_end() {
 fn a_slice_that_is_recorded_from_the_start_is_created_there() {
     let hub = "quota recorded=a slice";
     check(&[
-        (1, hub, &["a live job=1 job-resized"], &["push-size a", "create-clone a", "wait-until 50"]),
+        (
+            1,
+            hub,
+            &["a live job=1 job-resized"],
+            &["push-size a", "create-clone a", "wait-until 50"],
+        ),
         (1, hub, &["a live clone=1 admitted=1 job=1 synced"], &["ready a"]),
         // The earlier slice still has its quota.
-        (1, "quota recorded=a slice extends", &["a live short"], &["create-clone a", "wait-until 50"]),
+        (
+            1,
+            "quota recorded=a slice extends",
+            &["a live short"],
+            &["create-clone a", "wait-until 50"],
+        ),
         (1, "quota recorded=a slice extends", &["a live clone=1 admitted=1 short"], &["ready a"]),
         // Any other Workload is recorded where its copy was.
         (
