@@ -49,7 +49,7 @@ pub fn of_template(
 pub fn asks_for_topology(request: &PodSetTopologyRequest) -> bool {
     request.required.is_some()
         || request.preferred.is_some()
-        || request.unconstrained.is_some()
+        || request.unconstrained == Some(true)
         || request.pod_set_slice_required_topology.is_some()
         || !request.podset_slice_required_topology_constraints.is_empty()
 }
@@ -61,16 +61,65 @@ fn read(annotations: &BTreeMap<String, String>, gates: JobGates) -> PodSetTopolo
         .get(POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS)
         .filter(|_| gates.topology_layers)
         .and_then(|text| validate::layers(text).ok());
+    let (required, preferred) = (text(POD_SET_REQUIRED_TOPOLOGY), text(POD_SET_PREFERRED_TOPOLOGY));
+    // Half of a slice request is none, and pod sets are placed together by a level. A webhook refuses both.
+    let slice =
+        text(POD_SET_SLICE_REQUIRED_TOPOLOGY).zip(size.and_then(|size| i32::try_from(size).ok()));
+    let (slice_level, slice_size) = slice.unzip();
+    let is_placed = required.is_some() || preferred.is_some();
     PodSetTopologyRequest {
-        required: text(POD_SET_REQUIRED_TOPOLOGY),
-        preferred: text(POD_SET_PREFERRED_TOPOLOGY),
+        required,
+        preferred,
         unconstrained: annotations
             .get(POD_SET_UNCONSTRAINED_TOPOLOGY)
             .and_then(|text| go_parse::boolean(text).ok()),
-        pod_set_slice_required_topology: text(POD_SET_SLICE_REQUIRED_TOPOLOGY),
-        pod_set_slice_size: size.and_then(|size| i32::try_from(size).ok()),
+        pod_set_slice_required_topology: slice_level,
+        pod_set_slice_size: slice_size,
         podset_slice_required_topology_constraints: layers.unwrap_or_default(),
-        pod_set_group_name: text(POD_SET_GROUP_NAME),
+        pod_set_group_name: text(POD_SET_GROUP_NAME).filter(|_| is_placed),
         ..PodSetTopologyRequest::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The request of a template with these annotations.
+    fn request(annotations: Value) -> Option<PodSetTopologyRequest> {
+        let template = json!({"metadata": {"annotations": annotations}, "spec": {}});
+        let template: PodTemplate = serde_json::from_value(template).expect("a template");
+        of_template(&template, PodIndexLabels::default(), JobGates::default())
+    }
+
+    #[test]
+    fn half_of_a_slice_request_is_none() {
+        for half in [
+            json!({POD_SET_SLICE_REQUIRED_TOPOLOGY: "rack"}),
+            json!({POD_SET_SLICE_SIZE: "2"}),
+            json!({POD_SET_SLICE_REQUIRED_TOPOLOGY: "rack", POD_SET_SLICE_SIZE: "two"}),
+            json!({POD_SET_GROUP_NAME: "all"}),
+        ] {
+            assert_eq!(request(half.clone()), None, "{half}");
+        }
+        let whole = json!({
+            POD_SET_SLICE_REQUIRED_TOPOLOGY: "rack", POD_SET_SLICE_SIZE: "2", POD_SET_GROUP_NAME: "all",
+        });
+        let slices = request(whole).expect("it asks for slices");
+        assert_eq!(slices.pod_set_slice_size, Some(2));
+        assert_eq!(slices.pod_set_group_name, None);
+        let group = json!({POD_SET_PREFERRED_TOPOLOGY: "rack", POD_SET_GROUP_NAME: "all"});
+        assert_eq!(request(group).expect("a group").pod_set_group_name.as_deref(), Some("all"));
+    }
+
+    #[test]
+    fn a_false_unconstrained_asks_for_nothing() {
+        let asks = |value: &str| {
+            request(json!({POD_SET_UNCONSTRAINED_TOPOLOGY: value}))
+                .is_some_and(|request| asks_for_topology(&request))
+        };
+        assert!(asks("true") && !asks("false"));
     }
 }

@@ -9,7 +9,7 @@ use ::jobs::{
 use crds::{
     meta::is_true,
     names::{
-        conditions::{ADMITTED, EVICTED},
+        conditions::{ADMITTED, EVICTED, FINISHED},
         gates::TOPOLOGY,
     },
     v1beta2::Workload,
@@ -32,9 +32,10 @@ pub(super) fn ungate(
     failing: &BTreeSet<String>,
     ctx: &mut Context,
 ) {
-    // Pods of an evicted Workload end, and must not start before.
+    // Pods of an evicted Workload end, and must not start before. Domains of a finished one are not its own any more.
     let conditions = &workload.status.conditions;
-    if !is_true(conditions, ADMITTED) || is_true(conditions, EVICTED) {
+    let is_over = is_true(conditions, EVICTED) || is_true(conditions, FINISHED);
+    if !is_true(conditions, ADMITTED) || is_over {
         return;
     }
     repeat(pods, (key, workload), ctx);
