@@ -43,7 +43,8 @@ pub fn decide(
     match check(cron_job, zone, settings) {
         Err(why) => pass.warning("InvalidRayCronJobSpec", format!("{path}: {why}")),
         Ok((spec, _, _)) if spec.suspend => {
-            pass.normal("SuspendedRayCronJob", format!("RayCronJob {path} is suspended"));
+            let message = "RayCronJob suspended, no new RayJobs will be created";
+            pass.normal("SuspendedRayCronJob", message.to_owned());
         }
         Ok((_, schedule, zone)) => follow(cron_job, &schedule, zone, now, &mut pass),
     }
@@ -69,11 +70,12 @@ fn check<'a>(
     }
     let schedule = CronSchedule::parse(&spec.schedule)
         .map_err(|error| format!("invalid cron schedule: {error}"))?;
+    if spec.time_zone.as_ref().is_some_and(String::is_empty) {
+        return Err("timeZone must not be empty string, omit the field to use the local time zone of the KubeRay operator".to_owned());
+    }
     let zone = zone.ok_or_else(|| {
-        format!(
-            "invalid timeZone: unknown time zone {}",
-            spec.time_zone.clone().unwrap_or_default()
-        )
+        let name = spec.time_zone.clone().unwrap_or_default();
+        format!("invalid time zone: unknown time zone {name}")
     })?;
     // Each RayJob of an invalid template would end as ValidationFailed.
     check_job_spec(cron_job, &spec.job_template, settings)

@@ -191,9 +191,9 @@ fn storage_that_would_be_ignored_is_refused() {
         assert!(why.contains(text), "{part}: {why}");
     };
     let redis = json!({"redisAddress": "r:1", "storage": {"size": "1Gi"}});
-    refused(&options(redis), "needs the backend 'rocksdb'");
+    refused(&options(redis), "only applies to the 'rocksdb' backend");
     let claim = json!({"backend": "rocksdb", "storage": {"claimName": "c", "size": "1Gi"}});
-    refused(&options(claim), "names a claim that exists");
+    refused(&options(claim), "is mutually exclusive with size");
     let mut mounted = options(json!({"backend": "rocksdb"}));
     assert_eq!(refusal(&mounted, all), None);
     let container = json!({
@@ -201,7 +201,7 @@ fn storage_that_would_be_ignored_is_refused() {
         "volumeMounts": [{"name": "mine", "mountPath": "/data/gcs"}],
     });
     mounted["headGroupSpec"]["template"]["spec"]["containers"] = json!([container]);
-    refused(&mounted, "the operator mounts the storage there");
+    refused(&mounted, "mounted at /data/gcs in the head container");
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn an_unknown_zone_is_an_event() {
     let steps =
         cron_job::decide(&cron_job, &[], Timestamp::UNIX_EPOCH, None, &OperatorSettings::default());
     let [RayStep::Event(event)] = &steps[..] else { unreachable!("{steps:?}") };
-    assert_eq!(event.message, "default/cj: invalid timeZone: unknown time zone Mars/Base");
+    assert_eq!(event.message, "default/cj: invalid time zone: unknown time zone Mars/Base");
 }
 
 proptest! {

@@ -26,6 +26,11 @@ const GENERAL_RULES: &[GeneralRule] = &[
         concerns: |case| any_object(case, &|it| it["groupName"] == "headgroup"),
         explains: |_| true,
     },
+    GeneralRule {
+        name: "any:upgrade-without-steps",
+        concerns: |case| any_object(case, &|it| it["stepSizePercent"] == 0),
+        explains: |_| true,
+    },
 ];
 
 /// Rule and reason of the difference of a case of this name.

@@ -103,3 +103,14 @@ pub(crate) fn version(text: &str) -> Option<(u64, u64, u64)> {
     let number = |index: usize| numbers.get(index).copied();
     Some((number(0)?, number(1)?, number(2).unwrap_or_default()))
 }
+
+/// Why a text is no version, in the words of the official operator's parser.
+pub(crate) fn version_problem(text: &str) -> String {
+    let begin = text.trim_start();
+    let begin = begin.strip_prefix('v').unwrap_or(begin);
+    match begin.starts_with(|it: char| it.is_ascii_digit()) {
+        // One number is too few.
+        true => format!("illegal version string {text:?}"),
+        false => format!("could not parse {text:?} as version"),
+    }
+}

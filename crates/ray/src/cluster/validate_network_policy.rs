@@ -11,19 +11,20 @@ use crate::{
     v1::RayClusterSpec,
 };
 
-/// Groups must exist and have names that fit into that of a policy, and a mode that leaves traffic open has no rules for it.
+/// What apimachinery says of a text that is no label of DNS.
+const DNS_LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+
+/// A mode that leaves traffic open has no rules for it, and groups must exist and have names that fit into that of a policy.
 pub(crate) fn check_network_policy(spec: &RayClusterSpec, policy: &Value) -> Result<(), String> {
+    let mode = &policy["mode"];
+    ["head", "worker"].into_iter().try_for_each(|part| check_rules(mode, &policy[part], part))?;
     for group in &spec.worker_group_specs {
-        if !is_dns_label(&group.group_name) {
-            return Err(format!(
-                "worker group name {:?} must be a DNS-1123 label, because it is part of the name of a NetworkPolicy",
-                group.group_name
-            ));
-        }
+        check_group_name(&group.group_name)?;
     }
     let mut seen = BTreeSet::new();
     for group in items(&policy["workerGroups"]) {
         let wanted = text(&group["groupName"]);
+        check_rules(mode, group, &format!("workerGroups[{wanted:?}]"))?;
         // A misspelt name would leave the group with the rules of all workers.
         if !spec.worker_group_specs.iter().any(|group| group.group_name == wanted) {
             return Err(format!(
@@ -33,20 +34,36 @@ pub(crate) fn check_network_policy(spec: &RayClusterSpec, policy: &Value) -> Res
         if !seen.insert(wanted) {
             return Err(format!("networkPolicy.workerGroups[{wanted:?}] is not unique"));
         }
-        check_rules(&policy["mode"], group, &format!("workerGroups[{wanted:?}]"))?;
     }
-    ["head", "worker"]
-        .into_iter()
-        .try_for_each(|part| check_rules(&policy["mode"], &policy[part], part))
+    Ok(())
 }
 
-/// Whether a text is a label of DNS (RFC 1123).
+/// The name of a group is part of the name of its policy.
+fn check_group_name(name: &str) -> Result<(), String> {
+    let mut problems = Vec::new();
+    if name.len() > 63 {
+        problems.push("must be no more than 63 bytes");
+    }
+    if !is_dns_label(name) {
+        // A name with dots is a valid one of another kind.
+        problems.push(match !name.is_empty() && name.split('.').all(is_dns_label) {
+            true => "must not contain dots",
+            false => DNS_LABEL,
+        });
+    }
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(format!(
+            "worker group name {name:?} must be a valid DNS1123 label when networkPolicy is enabled (it is embedded in the NetworkPolicy name): [{}]",
+            problems.join(" ")
+        )),
+    }
+}
+
+/// Whether a text has the form of a label of DNS (RFC 1123), of any length.
 fn is_dns_label(text: &str) -> bool {
     let is_inner = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
-    (1..=63).contains(&text.len())
-        && text.chars().all(is_inner)
-        && !text.starts_with('-')
-        && !text.ends_with('-')
+    !text.is_empty() && text.chars().all(is_inner) && !text.starts_with('-') && !text.ends_with('-')
 }
 
 /// Rules about traffic that the mode does not restrict would suggest that it were.
@@ -59,8 +76,7 @@ fn check_rules(mode: &Value, part: &Value, place: &str) -> Result<(), String> {
     match items(&part[format!("{unrestricted}Rules")]).is_empty() {
         true => Ok(()),
         false => Err(format!(
-            "networkPolicy.{place}.{unrestricted}Rules must not be set with the mode {}, which restricts no {unrestricted}",
-            text(mode)
+            "networkPolicy.{place}.{unrestricted}Rules cannot be set when mode is {mode} ({unrestricted} is not restricted)"
         )),
     }
 }

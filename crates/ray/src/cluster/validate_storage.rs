@@ -14,7 +14,8 @@ use crate::{
 /// Options, annotations, parameters and variables must not contradict each other.
 pub(crate) fn check_storage(context: &ClusterContext<'_>) -> Result<(), String> {
     let head = &context.spec.head_group_spec;
-    let has_param = |name: &str| head.ray_start_params.contains_key(name);
+    let has_param =
+        |name: &str| head.ray_start_params.get(name).is_some_and(|value| !value.is_empty());
     let has_variable = |name: &str| context.head_variable(name).is_some();
     let switch = annotation(context.cluster, names::FT_ENABLED);
     let options = context.spec.gcs_fault_tolerance_options.as_ref();
@@ -28,17 +29,28 @@ pub(crate) fn check_storage(context: &ClusterContext<'_>) -> Result<(), String> 
     if !context.is_fault_tolerant() && has_variable("RAY_REDIS_ADDRESS") {
         return Err("RAY_REDIS_ADDRESS is set which implicitly enables GCS fault tolerance, but GcsFaultToleranceOptions is not set. Please set GcsFaultToleranceOptions to enable GCS fault tolerance".to_owned());
     }
-    if has_param("redis-username") || has_variable("REDIS_USERNAME") {
-        return Err("cannot set redis username in rayStartParams or environment variables - use GcsFaultToleranceOptions.RedisUsername instead".to_owned());
+    if let Some(options) = options {
+        check_options(context, options)?;
     }
-    let Some(options) = options else { return Ok(()) };
-    if has_param("redis-password") {
+    match has_param("redis-username") || has_variable("REDIS_USERNAME") {
+        true => Err("cannot set redis username in rayStartParams or environment variables - use GcsFaultToleranceOptions.RedisUsername instead".to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// What the options replace must not be set beside them.
+fn check_options(
+    context: &ClusterContext<'_>,
+    options: &GcsFaultToleranceOptions,
+) -> Result<(), String> {
+    let params = &context.spec.head_group_spec.ray_start_params;
+    if params.get("redis-password").is_some_and(|it| !it.is_empty()) {
         return Err("cannot set `redis-password` in rayStartParams when GcsFaultToleranceOptions is enabled - use GcsFaultToleranceOptions.RedisPassword instead".to_owned());
     }
     for (variable, field) in
         [("REDIS_PASSWORD", "RedisPassword"), ("RAY_REDIS_ADDRESS", "RedisAddress")]
     {
-        if has_variable(variable) {
+        if context.head_variable(variable).is_some() {
             return Err(format!(
                 "cannot set `{variable}` env var in head Pod when GcsFaultToleranceOptions is enabled - use GcsFaultToleranceOptions.{field} instead"
             ));
@@ -55,7 +67,7 @@ pub(crate) fn check_storage(context: &ClusterContext<'_>) -> Result<(), String> 
     }
     // It would be ignored, and the state lost that its user takes for stored.
     match options.storage {
-        Some(_) => Err("GcsFaultToleranceOptions.Storage needs the backend 'rocksdb'".to_owned()),
+        Some(_) => Err("cannot set GcsFaultToleranceOptions.Storage when backend is 'redis' - it only applies to the 'rocksdb' backend".to_owned()),
         None => Ok(()),
     }
 }
@@ -65,7 +77,7 @@ fn check_embedded(
     options: &GcsFaultToleranceOptions,
 ) -> Result<(), String> {
     if !context.settings.gates.embedded_storage {
-        return Err("GCSFaultToleranceEmbeddedStorage feature gate is not enabled".to_owned());
+        return Err("the embedded RocksDB GCS fault tolerance backend (GcsFaultToleranceOptions.Backend: 'rocksdb') requires the GCSFaultToleranceEmbeddedStorage feature gate to be enabled".to_owned());
     }
     for (field, is_set) in [
         ("RedisAddress", !options.redis_address.is_empty()),
@@ -84,7 +96,7 @@ fn check_embedded(
         || storage.storage_class_name.is_some()
         || !storage.access_modes.is_empty();
     if !storage.claim_name.is_empty() && is_described {
-        return Err("GcsFaultToleranceOptions.Storage.ClaimName names a claim that exists, so size, storageClassName and accessModes must not be set".to_owned());
+        return Err("GcsFaultToleranceOptions.Storage.ClaimName is mutually exclusive with size, storageClassName, and accessModes".to_owned());
     }
     let variables = ["RAY_gcs_storage", "RAY_gcs_storage_path"];
     if variables.iter().any(|name| context.head_variable(name).is_some()) {
@@ -96,7 +108,7 @@ fn check_embedded(
     };
     if items(&pod["containers"][0]["volumeMounts"]).iter().any(is_reserved) {
         return Err(format!(
-            "the head container must mount nothing that is named {:?} or mounted at {}: the operator mounts the storage there",
+            "cannot set a volume mount named {:?} or mounted at {} in the head container when the embedded GCS FT backend is used - it is managed by KubeRay",
             gcs_storage::VOLUME,
             gcs_storage::PATH
         ));

@@ -140,7 +140,7 @@ fn check_phase(status: &AttemptStatus, spec: RayJobSpec) -> Result<RayJobSpec, I
         return Err(InvalidJob {
             reason: "InvalidRayJobStatus",
             message:
-                "The RayJob status is invalid: only a RayJob in InteractiveMode waits for a job id"
+                "The RayJob status is invalid: JobDeploymentStatus cannot be `Waiting` when SubmissionMode is not InteractiveMode"
                     .to_owned(),
         });
     }

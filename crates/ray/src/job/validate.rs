@@ -97,13 +97,16 @@ fn check_cluster_choice(spec: &RayJobSpec) -> Result<(), String> {
     if spec.suspend {
         return Err(invalid("the ClusterSelector mode doesn't support the suspend operation"));
     }
-    // Each attempt has a new cluster.
-    if spec.backoff_limit.is_some_and(|limit| limit > 0) {
-        return Err(invalid("BackoffLimit is incompatible with ClusterSelector"));
-    }
     let cluster = spec.cluster_selector.get(names::CLUSTER_LABEL);
     if cluster.is_none_or(String::is_empty) {
         return Err("cluster name in ClusterSelector should not be empty".to_owned());
+    }
+    if spec.submission_mode == "SidecarMode" {
+        return Err("ClusterSelector is not supported in SidecarMode".to_owned());
+    }
+    // Each attempt has a new cluster.
+    if spec.backoff_limit.is_some_and(|limit| limit > 0) {
+        return Err(invalid("BackoffLimit is incompatible with ClusterSelector mode"));
     }
     Ok(())
 }
@@ -115,9 +118,6 @@ fn check_mode(spec: &RayJobSpec) -> Result<(), String> {
     }
     if spec.submission_mode != "SidecarMode" {
         return Ok(());
-    }
-    if has_selector(spec) {
-        return Err("ClusterSelector is not supported in SidecarMode".to_owned());
     }
     if spec.submitter_pod_template.is_some() {
         return Err("Currently, SidecarMode doesn't support SubmitterPodTemplate".to_owned());

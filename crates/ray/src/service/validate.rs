@@ -60,9 +60,18 @@ pub(crate) fn check_timeout(service: &Value) -> Result<(), String> {
     if timeout_of(service).is_some() {
         return Ok(());
     }
-    Err(format!(
-        "RayService annotations is invalid: annotation {INITIALIZING_TIMEOUT} has invalid format: {timeout}. Expected Go duration format (e.g., '5m', '1h') or positive integer seconds"
-    ))
+    // A duration of zero is one without a unit as well; any other number alone means seconds.
+    let positive = timeout.strip_prefix('-').unwrap_or(timeout);
+    let problem = if go_duration::parse(positive).is_some() {
+        format!("must be a positive duration, got: {timeout}")
+    } else if timeout.parse::<i64>().is_ok() {
+        format!("must be a positive integer (seconds), got: {timeout}")
+    } else {
+        format!(
+            "has invalid format: {timeout}. Expected Go duration format (e.g., '5m', '1h') or positive integer seconds"
+        )
+    };
+    Err(format!("RayService annotations is invalid: annotation {INITIALIZING_TIMEOUT} {problem}"))
 }
 
 /// The time that a RayService has for its first cluster, if it is limited.
@@ -92,42 +101,48 @@ fn check_spec(
                 .to_owned(),
         );
     }
-    if spec.ray_cluster_deletion_delay_seconds.is_some_and(|delay| delay < 0) {
-        return Err("rayClusterDeletionDelaySeconds must not be negative".to_owned());
+    let upgrade = spec.upgrade_strategy.as_ref();
+    let kind = upgrade.and_then(|upgrade| upgrade.r#type.as_deref());
+    if let Some(other) = kind.filter(|kind| !["NewCluster", "None", INCREMENTAL].contains(kind)) {
+        return Err(format!(
+            "Spec.UpgradeStrategy.Type value {other} is invalid, valid options are {INCREMENTAL}, NewCluster, or None"
+        ));
     }
-    let Some(upgrade) = &spec.upgrade_strategy else { return Ok(()) };
-    match upgrade.r#type.as_deref() {
-        None | Some("NewCluster" | "None") => Ok(()),
-        Some(INCREMENTAL) if !settings.gates.incremental_upgrade => Ok(()),
-        Some(INCREMENTAL) => {
-            if cluster.enable_in_tree_autoscaling != Some(true) {
-                return Err(format!("Ray Autoscaler is required for {INCREMENTAL}"));
-            }
-            check_steps(upgrade.cluster_upgrade_options.as_ref())
-        }
-        Some(other) => Err(format!(
-            "upgradeStrategy.type {other:?} is unknown: NewCluster, {INCREMENTAL} and None are known"
-        )),
+    if let Some(delay) = spec.ray_cluster_deletion_delay_seconds.filter(|delay| *delay < 0) {
+        return Err(format!(
+            "Spec.RayClusterDeletionDelaySeconds should be a non-negative integer, got {delay}"
+        ));
     }
+    if kind != Some(INCREMENTAL) || !settings.gates.incremental_upgrade {
+        return Ok(());
+    }
+    if cluster.enable_in_tree_autoscaling != Some(true) {
+        return Err(format!("Ray Autoscaler is required for {INCREMENTAL}"));
+    }
+    check_steps(upgrade.and_then(|upgrade| upgrade.cluster_upgrade_options.as_ref()))
 }
 
 fn check_steps(options: Option<&ClusterUpgradeOptions>) -> Result<(), String> {
     let Some(options) = options else {
-        return Err(format!("clusterUpgradeOptions are required for {INCREMENTAL}"));
+        return Err(format!("ClusterUpgradeOptions are required for {INCREMENTAL}"));
     };
+    let percent = 0..=100;
     let surge = options.max_surge_percent.unwrap_or(100);
-    if !(0..=100).contains(&surge) {
-        return Err(format!("maxSurgePercent must be between 0 and 100, not {surge}"));
+    if !percent.contains(&surge) {
+        return Err("maxSurgePercent must be between 0 and 100".to_owned());
     }
-    let step = options.step_size_percent.unwrap_or(0);
-    if !(1..=surge).contains(&step) {
-        return Err(format!(
-            "stepSizePercent must be between 1 and maxSurgePercent ({surge}), not {step}"
-        ));
+    let Some(step) = options.step_size_percent.filter(|step| percent.contains(step)) else {
+        return Err("stepSizePercent must be between 0 and 100".to_owned());
+    };
+    if step > surge {
+        return Err("stepSizePercent must be less than or equal to maxSurgePercent".to_owned());
     }
-    let interval = options.interval_seconds.unwrap_or(0);
-    if interval <= 0 {
-        return Err(format!("intervalSeconds must be greater than 0, not {interval}"));
+    // The official operator accepts it, and the upgrade never moves any traffic.
+    if step == 0 {
+        return Err("stepSizePercent must be greater than 0".to_owned());
+    }
+    if options.interval_seconds.is_none_or(|interval| interval <= 0) {
+        return Err("intervalSeconds must be greater than 0".to_owned());
     }
     if options.gateway_class_name.is_empty() {
         return Err(format!("gatewayClassName is required for {INCREMENTAL}"));
