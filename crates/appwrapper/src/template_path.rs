@@ -2,9 +2,12 @@
 
 use serde_json::Value;
 
-/// Why a path leads nowhere.
+/// Why a path leads nowhere, in the words of the official controller.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplatePathError {
+    /// The path does not begin with `template`.
+    #[error("first element of the path must be 'template'")]
+    NoTemplate,
     /// A field is missing.
     #[error("at path position '{at}' missing field '{field}'")]
     MissingField {
@@ -13,23 +16,55 @@ pub enum TemplatePathError {
         /// The field.
         field: String,
     },
-    /// A list is too short, or is none.
-    #[error("at path position '{at}' there is no item {index}")]
-    MissingItem {
+    /// A list is too short.
+    #[error("at path position '{at}' out of bounds index '{index}'")]
+    OutOfBounds {
         /// What was found so far.
         at: String,
         /// The index.
-        index: usize,
+        index: i64,
     },
-    /// The path does not begin with `template`.
-    #[error("first element of the path must be 'template'")]
-    NoTemplate,
-    /// The path has an empty field, or an index that is no number.
-    #[error("path '{0}' is no path of fields and indexes")]
-    Malformed(String),
+    /// An index of a value that is no list.
+    #[error("at path position '{0}' found non-array value")]
+    NoList(String),
+    /// A field of a value that is no object, or a template that is none.
+    #[error("at path position '{0}' non-map value")]
+    NoObject(String),
+    /// An index that is no number.
+    #[error("at path position '{at}' invalid index expression '{index}'")]
+    NoNumber {
+        /// What was found so far.
+        at: String,
+        /// What stands between the brackets.
+        index: String,
+    },
+    /// An index without its second bracket.
+    #[error("at path position '{at}' invalid array index '{rest}'")]
+    OpenIndex {
+        /// What was found so far.
+        at: String,
+        /// The rest of the path.
+        rest: String,
+    },
+    /// Neither a field nor an index.
+    #[error("at path position '{at}' invalid path element '{rest}'")]
+    NoElement {
+        /// What was found so far.
+        at: String,
+        /// The rest of the path.
+        rest: String,
+    },
     /// There is no pod at the path.
     #[error("content at {0} does not contain a spec")]
     NoPod(String),
+    /// What is there is no pod.
+    #[error("content at {path}.spec not parseable as a v1.PodSpec: {fault}")]
+    NoPodSpec {
+        /// The path.
+        path: String,
+        /// What is wrong.
+        fault: String,
+    },
 }
 
 /// Checks that a path of a component leads to a pod template.
@@ -39,13 +74,68 @@ pub enum TemplatePathError {
 pub fn check_pod_template(template: &Value, path: &str) -> Result<(), TemplatePathError> {
     let mut template = template.clone();
     let found = value_at(&mut template, path)?;
-    if found["spec"].is_object() { Ok(()) } else { Err(TemplatePathError::NoPod(path.to_owned())) }
+    if !found.is_object() {
+        return Err(TemplatePathError::NoObject(path.to_owned()));
+    }
+    if !found["spec"].is_object() {
+        return Err(TemplatePathError::NoPod(path.to_owned()));
+    }
+    pod_spec_fault(&found["spec"]).map_or(Ok(()), |fault| {
+        Err(TemplatePathError::NoPodSpec { path: path.to_owned(), fault })
+    })
 }
 
 /// One move along a path.
 enum Move<'a> {
     Field(&'a str),
-    Item(usize),
+    Item(i64),
+}
+
+/// What remains of a path.
+struct Walk<'a> {
+    rest: &'a str,
+    /// What was walked, as messages say it.
+    at: String,
+}
+
+impl<'a> Walk<'a> {
+    fn begin(path: &'a str) -> Result<Self, TemplatePathError> {
+        let rest = path.strip_prefix("template").ok_or(TemplatePathError::NoTemplate)?;
+        Ok(Self { rest, at: "template".to_owned() })
+    }
+
+    /// The next move; none at the end of the path.
+    fn next(&mut self) -> Result<Option<Move<'a>>, TemplatePathError> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        if let Some(inner) = self.rest.strip_prefix('[') {
+            return self.item(inner).map(Some);
+        }
+        let Some(rest) = self.rest.strip_prefix('.') else {
+            let (at, rest) = (self.at.clone(), self.rest.to_owned());
+            return Err(TemplatePathError::NoElement { at, rest });
+        };
+        // A point or bracket at the beginning belongs to the name, as with the official controller.
+        let ends = |(at, it): (usize, char)| (at > 0 && (it == '.' || it == '[')).then_some(at);
+        let end = rest.char_indices().find_map(ends).unwrap_or(rest.len());
+        let (field, rest) = rest.split_at(end);
+        self.at.push('.');
+        self.rest = rest;
+        Ok(Some(Move::Field(field)))
+    }
+
+    fn item(&mut self, inner: &'a str) -> Result<Move<'a>, TemplatePathError> {
+        let at = || self.at.clone();
+        let Some((index, rest)) = inner.split_once(']') else {
+            return Err(TemplatePathError::OpenIndex { at: at(), rest: self.rest.to_owned() });
+        };
+        let Ok(number) = index.parse() else {
+            return Err(TemplatePathError::NoNumber { at: at(), index: index.to_owned() });
+        };
+        self.rest = rest;
+        Ok(Move::Item(number))
+    }
 }
 
 /// The value at a path of a component.
@@ -57,20 +147,24 @@ pub fn value_at<'a>(
     path: &str,
 ) -> Result<&'a mut Value, TemplatePathError> {
     let mut value = template;
-    let mut at = "template".to_owned();
-    for step in moves(path)? {
+    let mut walk = Walk::begin(path)?;
+    while let Some(step) = walk.next()? {
+        let at = walk.at.clone();
         match step {
             Move::Field(field) => {
-                at.push('.');
-                let missing =
-                    || TemplatePathError::MissingField { at: at.clone(), field: field.to_owned() };
-                value = value.get_mut(field).ok_or_else(missing)?;
-                at.push_str(field);
+                let Value::Object(fields) = value else {
+                    return Err(TemplatePathError::NoObject(at));
+                };
+                let missing = || TemplatePathError::MissingField { at, field: field.to_owned() };
+                value = fields.get_mut(field).ok_or_else(missing)?;
+                walk.at.push_str(field);
             }
             Move::Item(index) => {
-                let missing = || TemplatePathError::MissingItem { at: at.clone(), index };
-                value = value.get_mut(index).ok_or_else(missing)?;
-                at.push_str(&format!("[{index}]"));
+                let Value::Array(items) = value else { return Err(TemplatePathError::NoList(at)) };
+                let item = usize::try_from(index).ok().and_then(|index| items.get_mut(index));
+                value = item.ok_or(TemplatePathError::OutOfBounds { at, index })?;
+                // Without the second bracket, as the official controller says it.
+                walk.at.push_str(&format!("[{index}"));
             }
         }
     }
@@ -82,31 +176,15 @@ pub fn value_at<'a>(
 /// # Errors
 /// If it is none.
 pub(crate) fn pointer(path: &str) -> Result<String, TemplatePathError> {
-    let part = |step| match step {
-        Move::Field(field) => format!("/{}", field.replace('~', "~0").replace('/', "~1")),
-        Move::Item(index) => format!("/{index}"),
-    };
-    Ok(moves(path)?.into_iter().map(part).collect())
-}
-
-fn moves(path: &str) -> Result<Vec<Move<'_>>, TemplatePathError> {
-    let rest =
-        path.strip_prefix("template").filter(|rest| rest.is_empty() || rest.starts_with('.'));
-    let rest = rest.ok_or(TemplatePathError::NoTemplate)?;
-    let malformed = || TemplatePathError::Malformed(path.to_owned());
-    let mut moves = Vec::new();
-    for part in rest.split('.').skip(1) {
-        let (field, indexes) = part.split_once('[').map_or((part, None), |(a, b)| (a, Some(b)));
-        if field.is_empty() {
-            return Err(malformed());
-        }
-        moves.push(Move::Field(field));
-        for index in indexes.into_iter().flat_map(|indexes| indexes.split('[')) {
-            let index = index.strip_suffix(']').and_then(|index| index.parse().ok());
-            moves.push(Move::Item(index.ok_or_else(malformed)?));
-        }
+    let mut walk = Walk::begin(path)?;
+    let mut pointer = String::new();
+    while let Some(step) = walk.next()? {
+        pointer += &match step {
+            Move::Field(field) => format!("/{}", field.replace('~', "~0").replace('/', "~1")),
+            Move::Item(index) => format!("/{index}"),
+        };
     }
-    Ok(moves)
+    Ok(pointer)
 }
 
 #[cfg(test)]

@@ -97,9 +97,12 @@ fn decide_spec<'a>(
         redis_cleanup::finalize(&context, &mut pass);
         return pass.finish();
     }
-    // The policies protect pods of a spec that became invalid, too.
-    let policies =
-        secure(&context, children, &mut pass).and(reconcile_policies(&context, &mut pass));
+    // Both protect pods of a spec that became invalid, too.
+    let secured = secure(&context, children, &mut pass);
+    // As with the official operator, whose controller of policies is another one, pods do not wait for policies.
+    if reconcile_policies(&context, &mut pass).is_err() {
+        pass.requeue(SOON);
+    }
     if let Err(InvalidCluster { reason, message }) = validate::check(&context) {
         // Without a requeue: only a change of the cluster makes it valid.
         pass.warning(reason, message);
@@ -108,7 +111,7 @@ fn decide_spec<'a>(
     // Before the first pod, so that no key is in Redis without the finalizer.
     redis_cleanup::add_finalizer(&context, &mut pass);
     let mut created = Vec::new();
-    let result = policies.and_then(|()| reconcile(&context, &mut pass, &mut created));
+    let result = secured.and_then(|()| reconcile(&context, &mut pass, &mut created));
     if pass.is_pending() {
         return pass.finish();
     }

@@ -10,7 +10,7 @@ use super::{
     context::ClusterContext,
     failure::Failure,
     group_size::{MOST_PODS_PER_PASS, desired_replicas, hosts},
-    head_pod::head_pod,
+    head_pod::{has_fixed_name, head_pod},
     multi_host,
     pod_health::{end_of, must_be_replaced},
     spec_hash::recreate_hash,
@@ -113,7 +113,7 @@ fn create_head<'a>(
 ) -> Result<(), Failure> {
     let pod = head_pod(context);
     // As the official operator words it, for which the API server chooses the name.
-    let is_named = context.settings.deterministic_head_name;
+    let is_named = has_fixed_name(context);
     let asked = context.path(if is_named { name(&pod) } else { "" });
     match pass.order(RayStep::Create(pod)) {
         OrderOutcome::Pending => Ok(()),

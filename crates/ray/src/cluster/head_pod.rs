@@ -17,7 +17,7 @@ use super::{
     workload_slice,
 };
 use crate::{
-    json::{field, list, list_if_any, name, object},
+    json::{field, list, list_if_any, name, object, text},
     names,
 };
 
@@ -36,12 +36,25 @@ pub(crate) fn head_pod(context: &ClusterContext<'_>) -> Value {
         object(&mut metadata).remove("generateName");
         let prefix: String = context.name().chars().take(50).collect();
         metadata["name"] = json!(format!("{prefix}-head"));
+    } else if let Some(given) = given_name(context) {
+        metadata["name"] = json!(given);
     } else {
         let known: Vec<String> = context.heads().map(|pod| name(pod).to_owned()).collect();
         metadata["name"] = json!(pod_name(context, &metadata, "head", &known));
     }
     let spec = pod_spec(context, keeps_command(&metadata));
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+}
+
+/// The name of the template. Workers have none, because a group has many.
+fn given_name<'a>(context: &ClusterContext<'a>) -> Option<&'a str> {
+    let given = text(&context.spec.head_group_spec.template["metadata"]["name"]);
+    Some(given).filter(|given| !given.is_empty())
+}
+
+/// Whether the name of the head is known before it is made.
+pub(crate) fn has_fixed_name(context: &ClusterContext<'_>) -> bool {
+    context.settings.deterministic_head_name || given_name(context).is_some()
 }
 
 fn pod_spec(context: &ClusterContext<'_>, keeps_command: bool) -> Value {

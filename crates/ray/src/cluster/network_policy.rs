@@ -10,7 +10,7 @@ use super::{
     services::dashboard_port,
 };
 use crate::{
-    json::{items, label, name, text},
+    json::{items, label, merge_difference, name, text, texts},
     names,
     pass::{OrderOutcome, Pass},
     step::{RayStep, RayTarget},
@@ -42,37 +42,90 @@ pub(crate) fn reconcile_policies(
     Ok(())
 }
 
+/// What the events about a write say.
+struct PolicyWrite {
+    done: &'static str,
+    failed: &'static str,
+    past: &'static str,
+    verb: &'static str,
+}
+
+const CREATION: PolicyWrite = PolicyWrite {
+    done: "CreatedNetworkPolicy",
+    failed: "FailedToCreateNetworkPolicy",
+    past: "Created",
+    verb: "create",
+};
+
+const UPDATE: PolicyWrite = PolicyWrite {
+    done: "UpdatedNetworkPolicy",
+    failed: "FailedToUpdateNetworkPolicy",
+    past: "Updated",
+    verb: "update",
+};
+
 fn apply(context: &ClusterContext<'_>, pass: &mut Pass<'_>, wanted: &Value) -> Result<(), Failure> {
     let path = context.path(name(wanted));
-    let (outcome, reason, verb) = match context.child("NetworkPolicy", name(wanted)) {
-        None => (pass.order(RayStep::Create(wanted.clone())), "CreatedNetworkPolicy", "Created"),
+    match context.child("NetworkPolicy", name(wanted)) {
+        None => write(pass, RayStep::Create(wanted.clone()), &CREATION, &path),
         Some(present) if !context.owns(present) => {
-            let message =
+            let problem =
                 format!("NetworkPolicy {path} already exists and is not owned by this RayCluster");
-            pass.warning("NetworkPolicyNameCollision", message.clone());
-            return Err(Failure::plain(message));
+            let message = format!(
+                "{problem}, network isolation will not be applied. Rename the existing NetworkPolicy or use a different RayCluster name to avoid the collision"
+            );
+            pass.warning("NetworkPolicyNameCollision", message);
+            Err(Failure::plain(problem))
         }
-        Some(present) if present["spec"] == wanted["spec"] => return Ok(()),
-        Some(present) => {
-            // A merge patch keeps what it does not name, so fields that go are set to null.
-            let part = |name: &str| wanted["spec"].get(name).cloned().unwrap_or(Value::Null);
-            let patch = json!({"spec": {
-                "podSelector": part("podSelector"),
-                "ingress": part("ingress"),
-                "egress": part("egress"),
-                "policyTypes": part("policyTypes"),
-            }});
-            let step = RayStep::Patch { target: RayTarget::of(present), patch };
-            (pass.order(step), "UpdatedNetworkPolicy", "Updated")
-        }
-    };
-    match outcome {
+        Some(present) => match correction(present, wanted) {
+            Some(patch) => {
+                let step = RayStep::Patch { target: RayTarget::of(present), patch };
+                write(pass, step, &UPDATE, &path)
+            }
+            None => Ok(()),
+        },
+    }
+}
+
+/// What turns the spec and the labels of a policy into those that are wanted.
+fn correction(present: &Value, wanted: &Value) -> Option<Value> {
+    let labels = |policy: &Value| json!(texts(&policy["metadata"]["labels"]));
+    let labels = merge_difference(&labels(present), &labels(wanted));
+    if present["spec"] == wanted["spec"] && labels.is_none() {
+        return None;
+    }
+    // A merge patch keeps what it does not name, so fields that go are set to null.
+    let part = |name: &str| wanted["spec"].get(name).cloned().unwrap_or(Value::Null);
+    let mut patch = json!({"spec": {
+        "podSelector": part("podSelector"),
+        "ingress": part("ingress"),
+        "egress": part("egress"),
+        "policyTypes": part("policyTypes"),
+    }});
+    if let Some(labels) = labels {
+        patch["metadata"] = json!({"labels": labels});
+    }
+    Some(patch)
+}
+
+fn write(
+    pass: &mut Pass<'_>,
+    step: RayStep,
+    events: &PolicyWrite,
+    path: &str,
+) -> Result<(), Failure> {
+    match pass.order(step) {
         OrderOutcome::Pending => Ok(()),
         OrderOutcome::Done(_) => {
-            pass.normal(reason, format!("{verb} NetworkPolicy {path}"));
+            pass.normal(events.done, format!("{} NetworkPolicy {path}", events.past));
             Ok(())
         }
-        OrderOutcome::Refused(refusal) => Err(Failure::plain(refusal.message.clone())),
+        OrderOutcome::Refused(refusal) => {
+            let why = refusal.message.clone();
+            let message = format!("Failed to {} NetworkPolicy {path}: {why}", events.verb);
+            pass.warning(events.failed, message);
+            Err(Failure::plain(why))
+        }
     }
 }
 

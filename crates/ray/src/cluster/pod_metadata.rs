@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::context::{ClusterContext, Origin, label_value, letters};
 use crate::{
-    json::{annotation, text, texts},
+    json::{annotation, items, text, texts},
     names,
     settings::RayPodDefaults,
 };
@@ -65,6 +65,10 @@ pub(crate) fn pod_metadata(
     });
     if !annotations.is_empty() {
         metadata["annotations"] = json!(annotations);
+    }
+    // A deleted pod counts as present until its finalizers are gone, like one that ends slowly.
+    if !items(&given["finalizers"]).is_empty() {
+        metadata["finalizers"] = given["finalizers"].clone();
     }
     metadata
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{
     context::{ClusterContext, label_value},
     groups::is_terminating,
-    head_pod::head_pod,
+    head_pod::{has_fixed_name, head_pod},
     ray_container::shell,
 };
 use crate::{
@@ -157,7 +157,7 @@ fn cleanup_job(context: &ClusterContext<'_>, name: &str) -> Value {
     let pod = head_pod(context);
     let mut metadata = pod["metadata"].clone();
     // The Job names its pods.
-    if metadata["generateName"].is_string() {
+    if !has_fixed_name(context) {
         object(&mut metadata).remove("name");
     }
     // With the label of a head the Service of the head would select the pod.

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    context::{ClusterContext, label_value, object_name},
+    context::{ClusterContext, label_value},
     failure::Failure,
 };
 use crate::{
@@ -132,6 +132,7 @@ fn generated_head_service(context: &ClusterContext<'_>) -> Value {
 /// A Service of the spec, with the ports of the head that it does not name.
 fn given_head_service(context: &ClusterContext<'_>, given: &Value) -> Value {
     let mut spec = given["spec"].clone();
+    set_type(context, &mut spec);
     let more: Vec<Value> = head_ports(context)
         .into_iter()
         // The API server refuses two ports of one name, so a port of the spec replaces the default.
@@ -145,6 +146,14 @@ fn given_head_service(context: &ClusterContext<'_>, given: &Value) -> Value {
         }
     }
     service
+}
+
+/// The type of a Service that names none is that of the head's group. Without one it is left to the API server.
+fn set_type(context: &ClusterContext<'_>, spec: &mut Value) {
+    let kind = context.spec.head_group_spec.service_type.as_str();
+    if text(&spec["type"]).is_empty() && !kind.is_empty() {
+        *field(spec, "type") = json!(kind);
+    }
 }
 
 fn service(context: &ClusterContext<'_>, name: &str, spec: &Value) -> Value {
@@ -237,7 +246,8 @@ fn reconcile_serve_service(
     pass: &mut Pass<'_>,
 ) -> Result<(), Failure> {
     let annotation = crate::json::annotation(context.cluster, names::ENABLE_SERVE_SERVICE);
-    let name = object_name(&format!("{}-serve-svc", context.name()));
+    // At most 63 characters, because the name of a cluster has at most 53.
+    let name = format!("{}-serve-svc", context.name());
     if annotation != "true" || context.child("Service", &name).is_some() {
         return Ok(());
     }
@@ -251,7 +261,9 @@ fn reconcile_serve_service(
         return Ok(());
     }
     let selector = json!({names::CLUSTER_LABEL: context.name()});
-    let mut service = service(context, &name, &json!({"ports": ports, "selector": selector}));
+    let mut spec = json!({"ports": ports, "selector": selector});
+    set_type(context, &mut spec);
+    let mut service = service(context, &name, &spec);
     service["metadata"]["labels"] = json!({
         names::ORIGIN_NAME_LABEL: context.name(),
         names::ORIGIN_KIND_LABEL: "RayCluster",

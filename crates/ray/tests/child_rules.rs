@@ -1,0 +1,211 @@
+//! Rules for the Services, the policies and the metadata of pods of a RayCluster that no recording shows.
+
+use jiff::Timestamp;
+use ray::{
+    Moment, cluster,
+    settings::OperatorSettings,
+    step::{RayAnswer, RayRefusal, RayStep},
+};
+use serde_json::{Value, json};
+
+fn cluster_named(name: &str, part: &Value) -> Value {
+    let template = json!({"spec": {"containers": [{"name": "ray", "image": "ray:1"}]}});
+    let group = json!({
+        "groupName": "w", "replicas": 1, "minReplicas": 0, "maxReplicas": 1, "numOfHosts": 1,
+        "template": template,
+    });
+    let mut cluster = json!({
+        "apiVersion": "ray.io/v1",
+        "kind": "RayCluster",
+        "metadata": {"name": name, "namespace": "ns", "uid": "u", "generation": 1},
+        "spec": {"headGroupSpec": {"template": template}, "workerGroupSpecs": [group]},
+    });
+    json_patch::merge(&mut cluster, part);
+    cluster
+}
+
+/// What a pass did: its orders, and the steps at its end.
+fn pass(
+    cluster: &Value,
+    children: &[Value],
+    settings: &OperatorSettings,
+    answer: impl Fn(&RayStep) -> RayAnswer,
+) -> (Vec<RayStep>, Vec<RayStep>) {
+    let moment = Moment { now: Timestamp::UNIX_EPOCH, seed: [1; 32] };
+    let children: Vec<&Value> = children.iter().collect();
+    let (mut orders, mut answers) = (Vec::new(), Vec::new());
+    loop {
+        let steps = cluster::decide(cluster, &children, &answers, &moment, settings);
+        if !steps.iter().any(RayStep::is_order) {
+            return (orders, steps);
+        }
+        for step in steps {
+            let answer = answer(&step);
+            let is_refused = matches!(answer, RayAnswer::Refused(_));
+            answers.push(answer);
+            orders.push(step);
+            if is_refused {
+                break;
+            }
+        }
+    }
+}
+
+fn done(step: &RayStep) -> RayAnswer {
+    match step {
+        RayStep::Create(object) => RayAnswer::Done(object.clone().into()),
+        _ => RayAnswer::Done(Value::Null.into()),
+    }
+}
+
+fn created(orders: &[RayStep], kind: &str) -> Vec<Value> {
+    let created = orders.iter().filter_map(|step| match step {
+        RayStep::Create(object) if object["kind"] == kind => Some(object.clone()),
+        _ => None,
+    });
+    created.collect()
+}
+
+fn warnings(steps: &[RayStep]) -> Vec<(&str, &str)> {
+    let warnings = steps.iter().filter_map(|step| match step {
+        RayStep::Event(event) if event.warning => Some((event.reason, event.message.as_str())),
+        _ => None,
+    });
+    warnings.collect()
+}
+
+fn services(name: &str, part: &Value) -> Vec<Value> {
+    let cluster = cluster_named(name, part);
+    created(&pass(&cluster, &[], &OperatorSettings::default(), done).0, "Service")
+}
+
+#[test]
+fn a_given_service_without_a_type_has_that_of_the_head() {
+    for (given, wanted, expected) in [
+        (Value::Null, "NodePort", json!("NodePort")),
+        (json!("LoadBalancer"), "NodePort", json!("LoadBalancer")),
+        (Value::Null, "", Value::Null),
+    ] {
+        let service = json!({"metadata": {"name": "mine"}, "spec": {"type": given}});
+        let head = json!({"headService": service, "serviceType": wanted});
+        let made = services("c1", &json!({"spec": {"headGroupSpec": head}}));
+        assert_eq!(made[0]["spec"]["type"], expected);
+    }
+}
+
+#[test]
+fn the_serve_service_of_a_cluster_has_its_type_and_its_whole_name() {
+    let annotations = json!({"ray.io/enable-serve-service": "true"});
+    let name = "c".repeat(53);
+    for (wanted, expected) in [("NodePort", json!("NodePort")), ("", Value::Null)] {
+        let part = json!({
+            "metadata": {"annotations": annotations},
+            "spec": {"headGroupSpec": {"serviceType": wanted}},
+        });
+        let made = services(&name, &part);
+        assert_eq!(made[1]["metadata"]["name"], format!("{name}-serve-svc"));
+        assert_eq!(made[1]["spec"]["type"], expected);
+    }
+}
+
+fn with_policies() -> OperatorSettings {
+    let mut settings = OperatorSettings::default();
+    settings.gates.network_policy = true;
+    settings
+}
+
+#[test]
+fn pods_do_not_wait_for_a_policy_whose_name_is_taken() {
+    let cluster = cluster_named("c1", &json!({"spec": {"networkPolicy": {}}}));
+    let owner = json!({"kind": "RayCluster", "uid": "other", "controller": true});
+    let metadata = json!({"name": "c1-head", "namespace": "ns", "ownerReferences": [owner]});
+    let foreign = json!({"kind": "NetworkPolicy", "metadata": metadata});
+    let (orders, end) = pass(&cluster, &[foreign], &with_policies(), done);
+    assert_eq!(created(&orders, "Service").len(), 1);
+    assert_eq!(created(&orders, "Pod").len(), 2);
+    let message = "NetworkPolicy ns/c1-head already exists and is not owned by this RayCluster, network isolation will not be applied. Rename the existing NetworkPolicy or use a different RayCluster name to avoid the collision";
+    assert_eq!(warnings(&end), [("NetworkPolicyNameCollision", message)]);
+    assert!(end.iter().any(|step| matches!(step, RayStep::ReplaceStatus(_))));
+    assert!(end.iter().any(|step| matches!(step, RayStep::RequeueAfter(it) if it.as_secs() == 2)));
+}
+
+#[test]
+fn a_refused_policy_is_an_event_and_a_new_attempt() {
+    let cluster = cluster_named("c1", &json!({"spec": {"networkPolicy": {}}}));
+    let (orders, end) = pass(&cluster, &[], &with_policies(), |step| match step {
+        RayStep::Create(object) if object["kind"] == "NetworkPolicy" => {
+            RayAnswer::Refused(RayRefusal { code: 403, message: "no".to_owned() })
+        }
+        step => done(step),
+    });
+    assert_eq!(created(&orders, "Pod").len(), 2);
+    let message = "Failed to create NetworkPolicy ns/c1-head: no";
+    assert_eq!(warnings(&end), [("FailedToCreateNetworkPolicy", message)]);
+}
+
+#[test]
+fn labels_of_a_policy_are_put_back() {
+    let cluster = cluster_named("c1", &json!({"spec": {"networkPolicy": {}}}));
+    let (orders, _) = pass(&cluster, &[], &with_policies(), done);
+    let mut own = created(&orders, "NetworkPolicy").remove(0);
+    own["metadata"]["uid"] = json!("p");
+    let patches = |own: &Value| {
+        let (orders, _) = pass(&cluster, std::slice::from_ref(own), &with_policies(), done);
+        let patches = orders.into_iter().filter_map(|step| match step {
+            RayStep::Patch { target, patch } if target.kind == "NetworkPolicy" => Some(patch),
+            _ => None,
+        });
+        patches.collect::<Vec<Value>>()
+    };
+    assert_eq!(patches(&own), [Value::Null; 0]);
+    own["metadata"]["labels"]["ray.io/cluster"] = json!("x");
+    own["metadata"]["labels"]["more"] = json!("y");
+    let labels = json!({"ray.io/cluster": "c1", "more": null});
+    assert_eq!(patches(&own)[0]["metadata"]["labels"], labels);
+    assert_eq!(patches(&own)[0]["spec"], own["spec"]);
+}
+
+#[test]
+fn a_template_gives_its_head_a_name_and_all_pods_their_finalizers() {
+    let metadata = json!({"name": "mine", "finalizers": ["a/b"]});
+    let mut cluster = cluster_named("c1", &json!({}));
+    cluster["spec"]["headGroupSpec"]["template"]["metadata"] = metadata.clone();
+    cluster["spec"]["workerGroupSpecs"][0]["template"]["metadata"] = metadata;
+    let pods = |settings: &OperatorSettings| {
+        let pods = created(&pass(&cluster, &[], settings, done).0, "Pod");
+        pods.into_iter().map(|pod| pod["metadata"].clone()).collect::<Vec<Value>>()
+    };
+    let mut settings = OperatorSettings::default();
+    let [head, worker] = &pods(&settings)[..] else { unreachable!("two pods") };
+    assert_eq!(head["name"], "mine");
+    assert_eq!(head["generateName"], "c1-head-");
+    assert_eq!(head["finalizers"], json!(["a/b"]));
+    assert!(worker["name"].as_str().is_some_and(|name| name.starts_with("c1-w-worker-")));
+    assert_eq!(worker["finalizers"], json!(["a/b"]));
+    settings.deterministic_head_name = true;
+    assert_eq!(pods(&settings)[0]["name"], "c1-head");
+}
+
+#[test]
+fn a_pod_that_its_finalizer_holds_is_neither_replaced_nor_deleted_twice() {
+    let mut cluster = cluster_named("c1", &json!({"spec": {"suspend": true}}));
+    let settings = OperatorSettings::default();
+    let running = cluster_named("c1", &json!({}));
+    let mut pods = created(&pass(&running, &[], &settings, done).0, "Pod");
+    for pod in &mut pods {
+        pod["metadata"]["deletionTimestamp"] = json!("1970-01-01T00:00:00Z");
+        pod["metadata"]["finalizers"] = json!(["a/b"]);
+        pod["status"] = json!({"phase": "Running"});
+    }
+    let (orders, _) = pass(&running, &pods, &settings, done);
+    assert_eq!(created(&orders, "Pod"), [Value::Null; 0], "their places are taken");
+    let suspending = json!([{"type": "RayClusterSuspending", "status": "True"}]);
+    cluster["status"] = json!({"conditions": suspending});
+    let (orders, end) = pass(&cluster, &pods, &settings, done);
+    assert!(!orders.iter().any(|step| matches!(step, RayStep::Delete(_))), "{orders:?}");
+    let suspended = end.iter().any(|step| match step {
+        RayStep::ReplaceStatus(status) => status["state"] == "suspended",
+        _ => false,
+    });
+    assert!(!suspended, "its pods use quota until they are gone");
+}
