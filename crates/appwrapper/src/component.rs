@@ -71,6 +71,9 @@ pub(crate) fn component_object(
     let label = json!(name(wrapper));
     for (index, pod_set) in pod_sets(component).iter().enumerate() {
         let template = value_at(&mut made, &pod_set.path)?;
+        if !template.is_object() {
+            return Err(TemplatePathError::NoObject(pod_set.path.clone()).into());
+        }
         *field(field(field(template, "metadata"), "labels"), names::WRAPPER_LABEL) = label.clone();
         // Fewer or more infos than pod sets are accepted, as recorded.
         if let Some(info) = component.pod_set_infos.get(index) {

@@ -48,6 +48,8 @@ pub(crate) fn count_pods(state: &WrapperState<'_>) -> PodCounts {
                 counts.failed += 1;
                 counts.is_final |= is_final_failure(state, pod);
             }
+            // Its node does not answer, so it is none of these.
+            "Unknown" => {}
             _ => counts.pending += 1,
         }
     }

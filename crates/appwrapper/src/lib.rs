@@ -6,7 +6,7 @@
 //! | [`definitions`] | the CustomResourceDefinition, generated from the types |
 //! | [`decide`](fn@decide) | what an AppWrapper needs next: the phases |
 //! | [`step`] | what a decision asks for, and the answers |
-//! | [`pod_sets`], [`template_path`] | the pods of a component |
+//! | [`pod_sets`], [`template_path`], `pod_spec_fault` | the pods of a component |
 //! | `component`, `creation`, `deletion`, `health` | objects of components: made, removed, judged |
 //! | `autoscaled` | worker groups that Ray's autoscaler sizes |
 //! | [`evicted_nodes`](fn@evicted_nodes) | nodes that pods must leave |
@@ -24,6 +24,7 @@ mod health;
 mod json;
 pub mod names;
 pub mod pod_sets;
+mod pod_spec_fault;
 pub mod settings;
 mod state;
 pub mod step;

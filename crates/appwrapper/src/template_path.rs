@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::pod_spec_fault::pod_spec_fault;
+
 /// Why a path leads nowhere, in the words of the official controller.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplatePathError {
@@ -80,9 +82,8 @@ pub fn check_pod_template(template: &Value, path: &str) -> Result<(), TemplatePa
     if !found["spec"].is_object() {
         return Err(TemplatePathError::NoPod(path.to_owned()));
     }
-    pod_spec_fault(&found["spec"]).map_or(Ok(()), |fault| {
-        Err(TemplatePathError::NoPodSpec { path: path.to_owned(), fault })
-    })
+    pod_spec_fault(&found["spec"])
+        .map_or(Ok(()), |fault| Err(TemplatePathError::NoPodSpec { path: path.to_owned(), fault }))
 }
 
 /// One move along a path.
@@ -206,25 +207,65 @@ mod tests {
         let path = "template.a/b[0][1].~";
         let found = value_at(&mut template, path).cloned();
         assert_eq!(template.pointer(&pointer(path).expect("a path")).cloned(), found.ok());
-        assert_eq!(
-            pointer("template.a..b"),
-            Err(TemplatePathError::Malformed("template.a..b".into()))
-        );
+        assert_eq!(pointer("spec"), Err(TemplatePathError::NoTemplate));
     }
 
     #[test]
-    fn a_path_to_nothing_names_the_place() {
-        let mut template = json!({"spec": {"jobs": []}});
-        let mut text = |path| value_at(&mut template, path).map(|_| ()).map_err(|e| e.to_string());
-        let missing = "at path position 'template.spec.' missing field 'nowhere'";
-        assert_eq!(text("template.spec.nowhere"), Err(missing.to_owned()));
-        let missing = "at path position 'template.spec.jobs' there is no item 3";
-        assert_eq!(text("template.spec.jobs[3]"), Err(missing.to_owned()));
-        for path in ["template..x", "template.a[x]", "template.a[1"] {
-            assert!(text(path).is_err_and(|text| text.contains("is no path")), "{path}");
+    fn a_path_to_nothing_is_refused_in_the_words_of_the_official_controller() {
+        let mut template = json!({"spec": {"jobs": [{"a": 1}]}});
+        for (path, expected) in [
+            ("template.spec.nowhere", "at path position 'template.spec.' missing field 'nowhere'"),
+            ("template..x", "at path position 'template.' missing field '.x'"),
+            ("template.", "at path position 'template.' missing field ''"),
+            (
+                "template.spec.jobs[3]",
+                "at path position 'template.spec.jobs' out of bounds index '3'",
+            ),
+            (
+                "template.spec.jobs[-1]",
+                "at path position 'template.spec.jobs' out of bounds index '-1'",
+            ),
+            ("template.spec[0]", "at path position 'template.spec' found non-array value"),
+            (
+                "template.spec.jobs[x]",
+                "at path position 'template.spec.jobs' invalid index expression 'x'",
+            ),
+            (
+                "template.spec.jobs[0",
+                "at path position 'template.spec.jobs' invalid array index '[0'",
+            ),
+            ("template.spec.jobs.a", "at path position 'template.spec.jobs.' non-map value"),
+            (
+                "template.spec.jobs[0].b",
+                "at path position 'template.spec.jobs[0.' missing field 'b'",
+            ),
+            ("templates.spec", "at path position 'template' invalid path element 's.spec'"),
+            ("", "first element of the path must be 'template'"),
+            ("spec", "first element of the path must be 'template'"),
+        ] {
+            let found =
+                value_at(&mut template, path).map(|_| ()).map_err(|error| error.to_string());
+            assert_eq!(found, Err(expected.to_owned()), "{path}");
         }
-        for path in ["", "spec", "templates.spec"] {
-            assert!(text(path).is_err_and(|text| text.starts_with("first element")), "{path}");
+    }
+
+    #[test]
+    fn a_template_has_the_spec_of_a_pod() {
+        let pod = json!({"spec": {"containers": [{"name": "a"}]}});
+        let template = json!({"spec": {"replicas": 2, "template": pod, "other": 3}});
+        for (path, expected) in [
+            ("template.spec.template", None),
+            ("template.spec.other", Some("at path position 'template.spec.other' non-map value")),
+            ("template.spec", Some("content at template.spec does not contain a spec")),
+            (
+                "template",
+                Some(
+                    "content at template.spec not parseable as a v1.PodSpec: strict decoding error: unknown field \"other\", unknown field \"replicas\", unknown field \"template\"",
+                ),
+            ),
+        ] {
+            let found = check_pod_template(&template, path).err().map(|error| error.to_string());
+            assert_eq!(found.as_deref(), expected, "{path}");
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Source: docs/reference/appwrapper.md §5.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crds::decode::from_value;
 use crds::validation::{Errors, FieldError};
@@ -33,8 +33,8 @@ pub struct WrapperRequester {
     pub name: String,
     /// The id.
     pub id: String,
-    /// Indexes of components that the user may not create.
-    pub forbidden: BTreeSet<usize>,
+    /// Components that the user may not create, by index: the resource of the kind, such as `pods`, or `*` if the API server has none.
+    pub forbidden: BTreeMap<usize, String>,
 }
 
 /// Sets the queue and the labels of the user. Labels of a user that are there already are overwritten.
@@ -79,10 +79,13 @@ pub fn validate_create(
         let path = format!("spec.components[{index}]");
         errors.extend(check_component(&path, wrapper, component));
         // The controller makes the object with its own rights, which may exceed those of the user.
-        if settings.user_rbac_check && requester.forbidden.contains(&index) {
-            let template = &component.template;
-            let kind = format!("{} {}", text(&template["apiVersion"]), text(&template["kind"]));
-            let detail = format!("user {:?} may not create {kind}", requester.name);
+        if let Some(resource) = requester.forbidden.get(&index).filter(|_| settings.user_rbac_check)
+        {
+            let namespace = text(&wrapper["metadata"]["namespace"]);
+            let detail = format!(
+                "User {} is not authorized to create {resource} in {namespace}",
+                requester.name
+            );
             errors.push(FieldError::forbidden(format!("{path}.template"), detail));
         }
         n_pod_sets += pod_sets(component).len();

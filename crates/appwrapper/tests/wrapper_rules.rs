@@ -6,7 +6,9 @@ use appwrapper::{
     WrapperFacts, decide,
     settings::WrapperSettings,
     step::{WrapperAnswer, WrapperRefusal, WrapperStep},
+    webhook::{WrapperRequester, validate_create},
 };
+use crds::validation::denial;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -125,6 +127,43 @@ fn a_clock_that_goes_back_ends_no_period() {
         last.iter()
             .any(|step| matches!(step, WrapperStep::RequeueAfter(after) if after.as_secs() == 5))
     );
+}
+
+#[test]
+fn a_pod_whose_node_does_not_answer_is_not_pending() {
+    let component = json!({"template": pod("p1"), "podSets": [{"path": "template"}]});
+    let mut wrapper = wrapper_in("Running", &json!([component]));
+    wrapper["status"]["componentStatus"] = json!([{
+        "name": "p1", "kind": "Pod", "apiVersion": "v1", "podSets": [{"path": "template"}],
+    }]);
+    wrapper["status"]["conditions"][0]["lastTransitionTime"] = json!("1969-12-31T23:00:00Z");
+    let mut made = pod("p1");
+    made["metadata"]["ownerReferences"] = json!([{"uid": "u1", "controller": true}]);
+    made["metadata"]["labels"] = json!({"workload.codeflare.dev/appwrapper": "aw1"});
+    made["status"] = json!({"phase": "Unknown"});
+    let message = "0 pods pending; 0 pods running; 0 pods succeeded";
+    assert_eq!(unhealthy(&steps(&wrapper, &[made], &[])), message);
+}
+
+#[test]
+fn a_path_to_what_is_no_template_fails_without_another_attempt() {
+    let component = json!({"template": pod("p1"), "podSets": [{"path": "template.kind"}]});
+    let steps = steps(&wrapper_in("Resuming", &json!([component])), &[], &[]);
+    assert_eq!(status(&steps)["phase"], "Failed");
+    let message = "error creating components: at path position 'template.kind' non-map value";
+    assert_eq!(unhealthy(&steps), message);
+}
+
+#[test]
+fn a_component_that_the_user_may_not_create_is_named_by_its_resource() {
+    let mut wrapper = wrapper_in("", &json!([{"template": pod("p1")}]));
+    wrapper["metadata"]["namespace"] = json!("ns");
+    let forbidden = BTreeMap::from([(0, "pods".to_owned())]);
+    let bob = WrapperRequester { name: "bob".to_owned(), forbidden, ..WrapperRequester::default() };
+    let denied = denial(&validate_create(&wrapper, &bob, &WrapperSettings::default()));
+    let message =
+        "spec.components[0].template: Forbidden: User bob is not authorized to create pods in ns";
+    assert_eq!(denied.as_deref(), Some(message));
 }
 
 /// A running AppWrapper with a RayJob of two pods, and that RayJob.

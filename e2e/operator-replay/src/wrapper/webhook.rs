@@ -27,9 +27,24 @@ fn without_structs(message: &str) -> String {
     text + rest
 }
 
+/// The resource of an object, as the recorded cluster served it.
+fn resource(object: &Value) -> String {
+    let version = object["apiVersion"].as_str().unwrap_or_default();
+    let group = version.split_once('/').map_or("", |(group, _)| group);
+    let is_served = group.is_empty()
+        || ["apps", "batch", "kubeflow.org", "ray.io", "workload.codeflare.dev"].contains(&group)
+        || group.ends_with(".k8s.io");
+    match object["kind"].as_str().filter(|_| is_served) {
+        Some(kind) => format!("{}s", kind.to_lowercase()),
+        None => "*".to_owned(),
+    }
+}
+
 fn requester(case: &Value) -> WrapperRequester {
     let name = case["user"].as_str().unwrap_or("admin").to_owned();
-    let forbidden = if name == "bob" { (0..10).collect() } else { [].into() };
+    let components = case["object"]["spec"]["components"].as_array().into_iter().flatten();
+    let forbidden = components.enumerate().filter(|_| name == "bob");
+    let forbidden = forbidden.map(|(at, it)| (at, resource(&it["template"]))).collect();
     WrapperRequester { name, forbidden, ..WrapperRequester::default() }
 }
 
