@@ -136,6 +136,30 @@ fn a_refused_pod_is_a_condition_and_a_new_attempt() {
     );
 }
 
+#[test]
+fn the_head_is_as_ready_as_its_pod_says_whatever_its_phase() {
+    let cluster = cluster_with(&json!([]));
+    let service = created(&steps(&cluster, &[], &[]), "Service").remove(0);
+    let condition = |phase: &str, ready: Value| {
+        let mut head = head_of("u1");
+        head["status"] = json!({"phase": phase, "conditions": [ready]});
+        let last = steps(&cluster, &[service.clone(), head], &[]);
+        let status = last.into_iter().find_map(|step| match step {
+            RayStep::ReplaceStatus(status) => Some(status),
+            _ => None,
+        });
+        let conditions = status.expect("a status")["conditions"].clone();
+        let mut found = conditions.as_array().expect("conditions").clone();
+        found.retain(|it| it["type"] == "HeadPodReady");
+        [found[0]["status"].clone(), found[0]["reason"].clone()]
+    };
+    let ready = json!({"type": "Ready", "status": "True"});
+    assert_eq!(condition("Running", ready.clone()), ["True", "HeadPodRunningAndReady"]);
+    assert_eq!(condition("Unknown", ready), ["True", "HeadPodRunningAndReady"]);
+    let lost = json!({"type": "Ready", "status": "False", "reason": "NodeLost"});
+    assert_eq!(condition("Running", lost), ["False", "NodeLost"]);
+}
+
 /// Orders of a pass with this seed: each pass has another one.
 fn pods_of(seed: u8, cluster: &Value, children: &[Value]) -> Vec<String> {
     let moment = Moment { now: Timestamp::UNIX_EPOCH, seed: [seed; 32] };

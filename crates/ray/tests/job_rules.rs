@@ -263,6 +263,23 @@ fn a_job_without_an_id_is_let_go_without_a_request() {
 }
 
 #[test]
+fn a_job_that_ended_long_before_its_rayjob_says_so() {
+    for (state, phase) in [("SUCCEEDED", "Complete"), ("STOPPED", "Complete"), ("FAILED", "Failed")]
+    {
+        let mut status = running();
+        status["jobStatus"] = json!(state);
+        status["rayJobInfo"] = json!({"endTime": "2025-12-31T23:50:00Z"});
+        let done = pass(&ray_job(&json!({}), &status), &[cluster()], unreachable);
+        let status = done.status().expect("a status");
+        assert_eq!(status["jobDeploymentStatus"], phase);
+        let reason = "JobDeploymentStatusTransitionGracePeriodExceeded";
+        assert_eq!(status["reason"], reason, "{state}");
+        let message = "JobDeploymentStatus does not transition to Complete or Failed within the grace period after JobStatus reaches a terminal state.";
+        assert_eq!(status["message"], message, "{state}");
+    }
+}
+
+#[test]
 fn an_invalid_job_is_reported_once() {
     let job = ray_job(&json!({"backoffLimit": -1}), &Value::Null);
     let done = pass(&job, &[], unreachable);

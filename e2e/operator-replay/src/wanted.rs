@@ -31,6 +31,35 @@ const GENERAL_RULES: &[GeneralRule] = &[
         concerns: |case| any_object(case, &|it| it["stepSizePercent"] == 0),
         explains: |_| true,
     },
+    GeneralRule {
+        name: "any:stop-without-a-job",
+        concerns: |case| any_object(case, &|it| it["submissionMode"] == "InteractiveMode"),
+        explains: |difference| difference.contains("/api/jobs//stop"),
+    },
+    GeneralRule {
+        name: "any:service-of-a-renamed-head",
+        concerns: |case| any_object(case, &has_renamed_head),
+        explains: |difference| difference.contains("-head-svc.spec.selector."),
+    },
+    GeneralRule {
+        name: "any:long-account-of-the-head",
+        concerns: |case| any_object(case, &has_changed_account),
+        explains: |_| true,
+    },
+    GeneralRule {
+        name: "any:metadata-of-an-old-ray",
+        concerns: |case| any_object(case, &has_refused_metadata),
+        explains: |_| true,
+    },
+    GeneralRule {
+        name: "any:time-to-live-after-success",
+        concerns: |case| {
+            case["kind"] == "AppWrapper" && case.to_string().contains("successTTLDuration")
+        },
+        explains: |difference| {
+            difference.contains("is not recorded") || difference.contains(".status.conditions")
+        },
+    },
 ];
 
 /// Rule and reason of the difference of a case of this name.
@@ -58,6 +87,33 @@ fn has_replicas_outside_bounds(case: &Value) -> bool {
         let replicas = number(group, "replicas");
         matches!((replicas, bounds), (Some(wanted), (Some(fewest), Some(most))) if wanted > most || wanted < fewest)
     })
+}
+
+/// Whether the label with the name of the application is another one in the pod of the head.
+fn has_renamed_head(object: &Value) -> bool {
+    let labels = &object["headGroupSpec"]["template"]["metadata"]["labels"];
+    labels["app.kubernetes.io/name"].is_string()
+}
+
+/// Whether the official operator takes another account than the template of an autoscaled head names.
+fn has_changed_account(object: &Value) -> bool {
+    let account = object["headGroupSpec"]["template"]["spec"]["serviceAccountName"].as_str();
+    let is_changed = |account: &str| {
+        account.len() > 50 || account.starts_with(|first: char| first.is_ascii_digit())
+    };
+    object["enableInTreeAutoscaling"] == true && account.is_some_and(is_changed)
+}
+
+/// Whether the official operator refuses to submit the metadata of a job: the version of Ray is below 2.6, or no plain semantic version.
+fn has_refused_metadata(object: &Value) -> bool {
+    let version = object["rayClusterSpec"]["rayVersion"].as_str().unwrap_or_default();
+    let numbers: Vec<Option<u64>> =
+        version.trim_start_matches('v').split('.').map(|number| number.parse().ok()).collect();
+    let is_plain = numbers.len() <= 3 && numbers.iter().all(Option::is_some);
+    object["metadata"].is_object()
+        && object["entrypoint"].is_string()
+        && !version.is_empty()
+        && !(is_plain && numbers >= vec![Some(2), Some(6)])
 }
 
 /// Whether any object of a case fulfils a condition.
@@ -88,6 +144,32 @@ mod tests {
         assert_eq!(by_rule(&case(3), &found(sum)), None);
         assert_eq!(by_rule(&case(4), &found("step 0: Pod/x is missing")), None);
         assert!(by_rule(&json!({"groupName": "headgroup"}), &found("any")).is_some());
+    }
+
+    #[test]
+    fn a_rule_concerns_only_the_specs_that_it_is_about() {
+        let job = |version: &str| {
+            json!({
+                "entrypoint": "x", "metadata": {"a": "b"},
+                "rayClusterSpec": {"rayVersion": version},
+            })
+        };
+        for version in ["2.5.1", "nightly", "2.53.0rc1", "1"] {
+            assert!(has_refused_metadata(&job(version)), "{version}");
+        }
+        for version in ["", "2.6.0", "2.6", "v2.53.0", "3"] {
+            assert!(!has_refused_metadata(&job(version)), "{version}");
+        }
+        let head = |account: &str| {
+            let template = json!({"spec": {"serviceAccountName": account}});
+            json!({"enableInTreeAutoscaling": true, "headGroupSpec": {"template": template}})
+        };
+        assert!(has_changed_account(&head(&"a".repeat(51))));
+        assert!(has_changed_account(&head("1a")));
+        assert!(!has_changed_account(&head("a")));
+        let stop = vec!["step 1: no request POST http://h:8265/api/jobs//stop".to_owned()];
+        assert!(by_rule(&json!({"submissionMode": "InteractiveMode"}), &stop).is_some());
+        assert_eq!(by_rule(&json!({"submissionMode": "HTTPMode"}), &stop), None);
     }
 
     #[test]

@@ -42,8 +42,8 @@ pub(crate) fn reconcile_access(
         // An account that the template names belongs to the user, so it is not made here.
         if !given_account(context).is_empty() {
             let message = format!(
-                "ServiceAccount {} is not there; the autoscaler of the head needs it",
-                context.path(&account)
+                "Failed to reconcile RayCluster {}. If users specify ServiceAccountName for the head Pod, they need to create a ServiceAccount themselves. However, ServiceAccount {account} is not found. Please create one. See the PR description of https://github.com/ray-project/kuberay/pull/1128 for more details.",
+                context.path(context.name())
             );
             pass.warning("AutoscalerServiceAccountNotFound", message.clone());
             return Err(Failure::plain(message));

@@ -71,13 +71,18 @@ pub(crate) fn head_pod_ready(head: Option<&Value>) -> WantedCondition {
     let Some(head) = head else {
         return condition(false, "HeadPodNotFound", "Head Pod not found");
     };
-    if is_running_and_ready(head) {
-        return condition(true, "HeadPodRunningAndReady", "");
-    }
     // The kubelet has not reported the pod yet.
     let Some(ready) = readiness(head) else {
         return condition(false, "Unknown", "");
     };
+    // Whatever the phase, as with the official operator.
+    if ready["status"] == "True" {
+        let reason = match text(&ready["reason"]) {
+            "" => "HeadPodRunningAndReady",
+            reason => reason,
+        };
+        return condition(true, reason, text(&ready["message"]));
+    }
     let reason = match text(&ready["reason"]) {
         "" => "Unknown",
         reason => reason,

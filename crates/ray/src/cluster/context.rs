@@ -175,22 +175,27 @@ impl<'a> ClusterContext<'a> {
 
 /// The name of an object: the last 50 characters, with a letter at the front.
 pub(crate) fn object_name(text: &str) -> String {
-    last_characters(text, 50)
+    with_letter(last_characters(text, 50), |first| {
+        first.is_ascii_digit() || first.is_ascii_punctuation()
+    })
 }
 
-/// The value of a label: the last 63 characters, with a letter at the front.
+/// The value of a label: the last 63 characters, with a letter or a digit at the front.
 pub(crate) fn label_value(text: &str) -> String {
-    last_characters(text, 63)
+    with_letter(last_characters(text, 63), |first| first.is_ascii_punctuation())
 }
 
+/// The end is kept, because the ends of names tell the objects of a cluster apart.
 fn last_characters(text: &str, most: usize) -> String {
-    // The end is kept, because the ends of names tell the objects of a cluster apart.
     let skipped = text.chars().count().saturating_sub(most);
-    let mut kept: String = text.chars().skip(skipped).collect();
-    if kept.starts_with(|first: char| first.is_ascii_digit() || first.is_ascii_punctuation()) {
-        kept.replace_range(..1, "r");
+    text.chars().skip(skipped).collect()
+}
+
+fn with_letter(mut text: String, is_wrong: impl Fn(char) -> bool) -> String {
+    if text.starts_with(is_wrong) {
+        text.replace_range(..1, "r");
     }
-    kept
+    text
 }
 
 impl Moment {
@@ -208,4 +213,20 @@ pub(crate) fn letters(parts: &[&[u8]], count: usize) -> String {
     let hashed = parts.iter().fold(Sha1::new(), |hash, part| hash.chain_update(part));
     let letter = |byte: &u8| LETTERS.get(usize::from(*byte) % LETTERS.len()).copied();
     hashed.finalize().iter().take(count).filter_map(letter).map(char::from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_name_begins_with_a_letter_and_a_cut_label_also_with_a_digit() {
+        let long = |first: char| format!("ab{first}{}", "x".repeat(62));
+        assert_eq!(label_value(&long('7')), format!("7{}", "x".repeat(62)));
+        assert_eq!(label_value(&long('-')), format!("r{}", "x".repeat(62)));
+        let long = |first: char| format!("ab{first}{}", "x".repeat(49));
+        assert_eq!(object_name(&long('7')), format!("r{}", "x".repeat(49)));
+        assert_eq!(object_name("7"), "r");
+        assert_eq!(label_value(""), "");
+    }
 }

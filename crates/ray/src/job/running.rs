@@ -26,6 +26,9 @@ use crate::{
 /// How long the job may run on after its submitter has finished.
 const SUBMITTER_GRACE: Duration = Duration::from_secs(30);
 
+/// The message of a RayJob whose job ended long ago.
+const GRACE_MESSAGE: &str = "JobDeploymentStatus does not transition to Complete or Failed within the grace period after JobStatus reaches a terminal state.";
+
 /// What a running RayJob needs next.
 pub(super) fn run<'a>(context: &JobContext<'a>, pass: &mut Pass<'a>, status: &mut AttemptStatus) {
     if leave_early(context, status) || ends_late(context, status) || is_silent(context, status) {
@@ -60,7 +63,10 @@ fn ends_late(context: &JobContext<'_>, status: &mut AttemptStatus) -> bool {
     if !status.job_ended() || !is_over(end, grace, context.now()) {
         return false;
     }
-    end_with(status, reasons::GRACE_EXCEEDED);
+    finish(status);
+    // The reason and the message stand also in a RayJob that is complete.
+    reasons::GRACE_EXCEEDED.clone_into(&mut status.fields.reason);
+    GRACE_MESSAGE.clone_into(&mut status.fields.message);
     true
 }
 
@@ -161,7 +167,7 @@ fn follow(status: &mut AttemptStatus, submitter: &SubmitterState) {
     // A submitter that still follows the logs would lose their end with the cluster.
     let is_submitting = matches!(submitter, SubmitterState::Running);
     if status.job_ended() && !is_submitting {
-        end_with(status, reasons::APP_FAILED);
+        finish(status);
     }
 }
 
@@ -186,9 +192,9 @@ fn outlives_submitter(
 }
 
 /// Ends an attempt whose job ended. A job that was stopped counts as complete.
-fn end_with(status: &mut AttemptStatus, reason_of_failure: &str) {
+fn finish(status: &mut AttemptStatus) {
     if status.job_failed() {
-        status.fail(reason_of_failure, None);
+        status.fail(reasons::APP_FAILED, None);
     } else {
         status.phase = JobPhase::Complete;
     }
