@@ -179,7 +179,7 @@ fn create(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>) {
         return;
     }
     let message = format!("error creating components: {}", error.message);
-    report(state, pass, "CreateFailed", &message, &message);
+    report(state, pass, "CreateFailed", &message);
     // Without a look at the retry limit: the next attempt would fail in the same way.
     if error.is_final {
         state.status.phase = names::FAILED.to_owned();
@@ -189,12 +189,16 @@ fn create(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>) {
 }
 
 /// Records that something is wrong.
-fn report(
+fn report(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>, reason: &str, message: &str) {
+    report_as(state, pass, (reason, message), format!("{reason}: {message}"));
+}
+
+/// Records that something is wrong, with an event of its own words.
+fn report_as(
     state: &mut WrapperState<'_>,
     pass: &mut WrapperPass<'_>,
-    reason: &str,
-    message: &str,
-    event: &str,
+    (reason, message): (&str, &str),
+    event: String,
 ) {
     let is_new = !state.status.conditions.iter().any(|condition| {
         condition.r#type == names::UNHEALTHY
@@ -203,8 +207,7 @@ fn report(
     });
     state.set(names::UNHEALTHY, true, reason, message);
     if is_new {
-        let message = format!("{reason}: {event}");
-        pass.note(WrapperStep::Event { reason: names::UNHEALTHY, message });
+        pass.note(WrapperStep::Event { reason: names::UNHEALTHY, message: event });
     }
 }
 
@@ -228,13 +231,13 @@ fn watch(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>) {
             "Only found {} deployed components, but was expecting {expected}",
             components.deployed
         );
-        report(state, pass, "MissingComponent", &message, &message);
+        report(state, pass, "MissingComponent", &message);
         state.status.phase = names::FAILED.to_owned();
         return;
     }
     if components.failed > 0 {
         let message = format!("Found {} failed components", components.failed);
-        report(state, pass, "FailedComponent", &message, &message);
+        report(state, pass, "FailedComponent", &message);
         reset_or_fail(state, pods.is_final, 1);
         return;
     }
@@ -247,10 +250,10 @@ fn watch(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>) {
         state.status.phase = names::SUCCEEDED.to_owned();
         return;
     }
-    watch_pods(state, pass, pods);
+    watch_pods(state, pass, &pods);
 }
 
-fn watch_pods(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>, pods: PodCounts) {
+fn watch_pods(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>, pods: &PodCounts) {
     if pods.failed > 0 {
         const REASON: &str = "FoundFailedPods";
         state.set(names::UNHEALTHY, true, REASON, "");
@@ -266,9 +269,14 @@ fn watch_pods(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>, pods: Po
         }
         return;
     }
-    if pods.evicted > 0 {
-        let message = format!("{} running pods on nodes with failing resources", pods.evicted);
-        report(state, pass, "AutopilotNoExecute", &message, &message);
+    if !pods.evicting.is_empty() {
+        // The list as Go prints a set.
+        let nodes: Vec<String> = pods.evicting.iter().map(|node| format!("{node}:{{}}")).collect();
+        let message = format!(
+            "Workload contains pods using NoExecute resources on Nodes: map[{}]",
+            nodes.join(" ")
+        );
+        report_as(state, pass, ("AutopilotNoExecute", &message), message.clone());
         // The pods are not to blame, so no retry is used.
         reset_or_fail(state, false, 0);
         return;
@@ -284,7 +292,7 @@ fn watch_pods(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>, pods: Po
 }
 
 /// Waits for pods to exist and to be ready. Both periods begin with the creation of the components.
-fn wait_for_pods(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>, pods: PodCounts) {
+fn wait_for_pods(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>, pods: &PodCounts) {
     const REASON: &str = "InsufficientPodsReady";
     let message = format!(
         "{} pods pending; {} pods running; {} pods succeeded",
@@ -302,7 +310,7 @@ fn wait_for_pods(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>, pods:
         pass.note(WrapperStep::RequeueAfter(WARMUP_CHECK));
         return;
     }
-    report(state, pass, REASON, &message, &message);
+    report(state, pass, REASON, &message);
     reset_or_fail(state, false, 1);
 }
 

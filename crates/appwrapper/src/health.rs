@@ -2,6 +2,8 @@
 //!
 //! Source: docs/reference/appwrapper.md §2 "Running health order".
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::{
@@ -13,15 +15,15 @@ use crate::{
 };
 
 /// Numbers of pods by their state.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct PodCounts {
     pub(crate) expected: i64,
     pub(crate) pending: i64,
     pub(crate) running: i64,
     pub(crate) succeeded: i64,
     pub(crate) failed: i64,
-    /// Pods on nodes that they must leave.
-    pub(crate) evicted: i64,
+    /// Nodes that running pods must leave.
+    pub(crate) evicting: BTreeSet<String>,
     /// Whether a failed pod ended in a way that makes another attempt useless.
     pub(crate) is_final: bool,
 }
@@ -41,7 +43,9 @@ pub(crate) fn count_pods(state: &WrapperState<'_>) -> PodCounts {
             "Running" if is_terminating(pod) => {}
             "Running" => {
                 counts.running += 1;
-                counts.evicted += i64::from(must_leave(state, pod));
+                if must_leave(state, pod) {
+                    counts.evicting.insert(text(&pod["spec"]["nodeName"]).to_owned());
+                }
             }
             "Succeeded" => counts.succeeded += 1,
             "Failed" => {

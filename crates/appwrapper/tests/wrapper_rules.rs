@@ -1,6 +1,6 @@
 //! Rules for AppWrappers that no recording shows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use appwrapper::{
     WrapperFacts, decide,
@@ -143,6 +143,35 @@ fn a_pod_whose_node_does_not_answer_is_not_pending() {
     made["status"] = json!({"phase": "Unknown"});
     let message = "0 pods pending; 0 pods running; 0 pods succeeded";
     assert_eq!(unhealthy(&steps(&wrapper, &[made], &[])), message);
+}
+
+#[test]
+fn an_evacuation_names_its_nodes_and_uses_no_retry() {
+    let limits = json!({"limits": {"nvidia.com/gpu": 1}});
+    let mut template = pod("p1");
+    template["spec"]["containers"][0]["resources"] = limits;
+    let mut wrapper = wrapper_in("Running", &json!([{"template": template}]));
+    wrapper["status"]["componentStatus"] = json!([{
+        "name": "p1", "kind": "Pod", "apiVersion": "v1", "podSets": [{"path": "template"}],
+    }]);
+    let mut made = template;
+    made["metadata"]["ownerReferences"] = json!([{"uid": "u1", "controller": true}]);
+    made["metadata"]["labels"] = json!({"workload.codeflare.dev/appwrapper": "aw1"});
+    made["status"] = json!({"phase": "Running"});
+    made["spec"]["nodeName"] = json!("n1");
+    let resources = BTreeSet::from(["nvidia.com/gpu".to_owned()]);
+    let evicted_nodes = BTreeMap::from([("n1".to_owned(), resources)]);
+    let facts = WrapperFacts { now: Timestamp::UNIX_EPOCH, evicted_nodes };
+    let steps = decide(&wrapper, &[&made], &[], &facts, &WrapperSettings::default());
+    assert_eq!(status(&steps)["phase"], "Resetting");
+    assert_eq!(status(&steps)["resettingCount"].as_i64().unwrap_or_default(), 0);
+    let message = "Workload contains pods using NoExecute resources on Nodes: map[n1:{}]";
+    assert_eq!(unhealthy(&steps), message);
+    let events = steps.iter().filter_map(|step| match step {
+        WrapperStep::Event { message, .. } => Some(message.as_str()),
+        _ => None,
+    });
+    assert_eq!(events.collect::<Vec<_>>(), [message]);
 }
 
 #[test]

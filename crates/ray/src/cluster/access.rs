@@ -95,7 +95,7 @@ fn create(
             pass.normal(names.created, format!("Created {} {path}", names.noun));
         }
         OrderOutcome::Refused(refusal) => {
-            let message = format!("Failed to create {} {path}, {}", names.noun, refusal.message);
+            let message = format!("Failed creating {} {path}, {}", names.noun, refusal.message);
             pass.warning(names.failed, message);
             return Err(Failure::plain(refusal.message.clone()));
         }

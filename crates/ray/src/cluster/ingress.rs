@@ -34,7 +34,7 @@ pub(crate) fn reconcile_ingress(
                 Ok(())
             }
             OrderOutcome::Refused(refusal) => {
-                let message = format!("Failed to create ingress {path}, {}", refusal.message);
+                let message = format!("Failed creating ingress {path}, {}", refusal.message);
                 pass.warning("FailedToCreateIngress", message);
                 Err(Failure::plain(refusal.message.clone()))
             }

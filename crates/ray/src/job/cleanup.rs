@@ -156,7 +156,8 @@ fn suspend_workers(context: &JobContext<'_>, pass: &mut Pass<'_>, status: &Attem
             format!("Set the `suspend` field to true for all worker groups in cluster {path}"),
         ),
         OrderOutcome::Refused(refusal) => {
-            let message = format!("Failed to update RayCluster {path}: {}", refusal.message);
+            let message =
+                format!("Failed to suspend worker groups in cluster {path}: {}", refusal.message);
             pass.warning("FailedToUpdateRayCluster", message);
             pass.requeue(AFTER_DUE);
         }

@@ -24,7 +24,7 @@ pub(super) fn reconcile_head_service(
         None => create(pass, wanted, &path),
         Some(present) if !context.owns(present) => {
             let message =
-                format!("Failed to create the service {path}: another Service has this name");
+                format!("Failed to create the service {path}, another Service has this name");
             pass.warning("FailedToCreateService", message);
         }
         Some(present) if present["spec"]["selector"] != wanted["spec"]["selector"] => {
@@ -42,7 +42,7 @@ fn create(pass: &mut Pass<'_>, wanted: Value, path: &str) {
         // Made by an earlier pass: the cache does not show it yet.
         OrderOutcome::Refused(refusal) if refusal.is_conflict() => {}
         OrderOutcome::Refused(refusal) => {
-            let message = format!("Failed to create the service {path}: {}", refusal.message);
+            let message = format!("Failed to create the service {path}, {}", refusal.message);
             pass.warning("FailedToCreateService", message);
         }
         OrderOutcome::Pending => {}
@@ -63,7 +63,7 @@ fn update(pass: &mut Pass<'_>, present: &Value, wanted: &Value, path: &str) {
             pass.normal("UpdatedService", format!("Updated the service {path}"));
         }
         OrderOutcome::Refused(refusal) => {
-            let message = format!("Failed to update the service {path}: {}", refusal.message);
+            let message = format!("Failed to update the service {path}, {}", refusal.message);
             pass.warning("FailedToUpdateService", message);
         }
         OrderOutcome::Pending => {}

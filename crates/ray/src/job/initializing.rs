@@ -108,7 +108,9 @@ pub(super) fn cluster<'a>(
     }
     let path = context.path(wanted);
     if context.selects_cluster() {
-        let message = format!("RayCluster {path}, which clusterSelector names, does not exist");
+        let message = format!(
+            "RayCluster {path} set in the clusterSelector is not found. It must be created manually"
+        );
         pass.warning("RayClusterNotFound", message);
         return None;
     }
@@ -146,7 +148,7 @@ pub(super) fn ensure_submitter(
     }
     let path = context.path(context.name());
     let fail = |pass: &mut Pass<'_>, why: &str| {
-        let message = format!("Failed to create the Kubernetes Job {path}: {why}");
+        let message = format!("Failed to create new Kubernetes Job {path}: {why}");
         pass.warning("FailedToCreateRayJobSubmitter", message);
         false
     };
