@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `decide` | the order of the steps |
 //! | `cluster_children` | the objects around a cluster, sorted once |
-//! | `validate`, `validate_groups`, `validate_storage`, `validate_network_policy` | what a controller refuses |
+//! | `validate`, `validate_groups`, `validate_storage`, `validate_network_policy`, `validate_collector` | what a controller refuses |
 //! | `head_pod`, `worker_pod`, `ray_container`, `start_command`, `probes`, `autoscaler`, `workload_slice` | pods |
 //! | `groups`, `group_size`, `multi_host`, `pod_health` | which pods are made and deleted |
 //! | `services`, `ingress`, `access`, `network_policy`, `gcs_storage` | other objects |
@@ -40,6 +40,7 @@ mod start_command;
 mod status;
 mod suspension;
 mod validate;
+mod validate_collector;
 mod validate_groups;
 mod validate_network_policy;
 mod validate_storage;

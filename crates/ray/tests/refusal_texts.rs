@@ -178,6 +178,34 @@ fn fields_behind_gates_name_their_gate() {
 }
 
 #[test]
+fn a_collector_without_a_place_for_its_files_is_refused() {
+    let collector = |env: Value| {
+        let options = json!({"image": "c:1", "env": env});
+        json!({"historyServerOptions": {"collectorOptions": options}})
+    };
+    let variable = |name: &str, value: &str| json!({"name": name, "value": value});
+    let s3 = json!([variable("STORAGE_BACKEND", "s3"), variable("S3_REGION", "x")]);
+    let container = json!({"containers": [{"name": "ray"}, {"name": "ray-history-collector"}]});
+    check(
+        &all_gates(OperatorSettings::default()),
+        &[
+            (
+                collector(json!([variable("RAY_ROLE", "x")])),
+                "historyServerOptions.collectorOptions.env must not contain RAY_ROLE: it is managed by KubeRay and injected automatically into the collector container",
+            ),
+            (
+                collector(json!([variable("STORAGE_BACKEND", "gcs")])),
+                "GCS_BUCKET environment variable must be set when STORAGE_BACKEND is GCS",
+            ),
+            (
+                head_with(&json!({}), &container, &collector(s3)),
+                "head pod template must not define a container with name 'ray-history-collector' when history server collector options are enabled",
+            ),
+        ],
+    );
+}
+
+#[test]
 fn rules_that_a_network_policy_would_ignore_are_refused_before_its_groups() {
     let rules = json!([{"ports": [{"port": 1}]}]);
     let policy = |policy: Value| json!({"networkPolicy": policy});

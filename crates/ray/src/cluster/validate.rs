@@ -11,12 +11,13 @@ use super::{
     cluster_children::ClusterChildren,
     context::{ClusterContext, Moment, Origin},
     probes::{version, version_problem},
+    validate_collector::check_history_server,
     validate_groups::{check_head_group, check_worker_group},
     validate_network_policy::check_network_policy,
     validate_storage::check_storage,
 };
 use crate::{
-    json::{named, text},
+    json::text,
     security::{INGRESS_REFUSED, enables_ingress},
     settings::OperatorSettings,
     v1::RayClusterSpec,
@@ -244,20 +245,6 @@ fn version_for_tokens(context: &ClusterContext<'_>) -> Result<(u64, u64, u64), S
     }
 }
 
-fn check_history_server(context: &ClusterContext<'_>) -> Checked {
-    let Some(options) = &context.spec.history_server_options else { return Ok(()) };
-    if !context.settings.gates.history_server {
-        return Err("RayClusterHistoryServer feature gate is not enabled".to_owned());
-    }
-    let Some(collector) = &options.collector_options else {
-        return Err("historyServerOptions.collectorOptions must be set".to_owned());
-    };
-    if collector.image.as_ref().is_none_or(String::is_empty) {
-        return Err("historyServerOptions.collectorOptions.image must be set".to_owned());
-    }
-    check_collector(&collector.env.clone().into())
-}
-
 /// Fields behind gates.
 fn check_gates(context: &ClusterContext<'_>) -> Checked {
     let (spec, gates) = (context.spec, context.settings.gates);
@@ -277,21 +264,6 @@ fn check_gates(context: &ClusterContext<'_>) -> Checked {
         }
         false => Ok(()),
     }
-}
-
-/// The collector cannot store anything without these variables.
-fn check_collector(env: &Value) -> Checked {
-    let backend = named(env, "STORAGE_BACKEND").map(|variable| text(&variable["value"]));
-    let Some(backend) = backend.filter(|backend| !backend.is_empty()) else {
-        return Err("STORAGE_BACKEND environment variable must be set with a literal string value in historyServerOptions.collectorOptions.env".to_owned());
-    };
-    if backend.eq_ignore_ascii_case("s3") && named(env, "S3_REGION").is_none() {
-        return Err(format!(
-            "S3_REGION environment variable must be set when STORAGE_BACKEND is {}",
-            backend.to_uppercase()
-        ));
-    }
-    Err("the collector of the history server is not built yet".to_owned())
 }
 
 fn check_upgrade(context: &ClusterContext<'_>) -> Checked {
