@@ -65,6 +65,22 @@ fn an_unknown_zone_is_an_event() {
     assert_eq!(event.message, "default/cj: invalid time zone: unknown time zone Mars/Base");
 }
 
+#[test]
+fn an_empty_zone_and_a_suspension_are_events() {
+    let message = |field: &str, value: Value| {
+        let mut cron_job = cron_job_since("2026-01-01T00:00:00Z");
+        cron_job["spec"][field] = value;
+        let (now, settings) = (Timestamp::UNIX_EPOCH, OperatorSettings::default());
+        let steps = cron_job::decide(&cron_job, &[], now, Some(&TimeZone::UTC), &settings);
+        let [RayStep::Event(event)] = &steps[..] else { unreachable!("{steps:?}") };
+        (event.reason, event.message.clone())
+    };
+    let empty = "default/cj: timeZone must not be empty string, omit the field to use the local time zone of the KubeRay operator";
+    assert_eq!(message("timeZone", json!("")), ("InvalidRayCronJobSpec", empty.to_owned()));
+    let suspended = "RayCronJob suspended, no new RayJobs will be created";
+    assert_eq!(message("suspend", json!(true)), ("SuspendedRayCronJob", suspended.to_owned()));
+}
+
 proptest! {
     #[test]
     fn any_schedule_is_read_or_refused(text in "[0-9*/,@a-z -]{0,24}", base in 0_i64..4_000_000_000) {
