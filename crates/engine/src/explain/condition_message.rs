@@ -225,7 +225,7 @@ fn nodes_failed(engine: &Engine, nodes: &[TopologyNodeId]) -> String {
     let names: Vec<&str> = nodes.iter().map(|&id| engine.names().nodes.name(id)).collect();
     match names[..] {
         [one] => {
-            format!("Workload was evicted as there was no replacement for a failed node: {one}")
+            format!("Workload was evicted as there was no replacement for unhealthy node(s): {one}")
         }
         _ => format!(
             "Workload eviction triggered due to multiple TAS assigned node failures, including: {}",

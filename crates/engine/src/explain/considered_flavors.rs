@@ -18,8 +18,10 @@ pub fn considered_flavors(engine: &Engine, entry: &CycleEntry) -> String {
 }
 
 fn of_pod_set(engine: &Engine, pod_set: &PodSetFlavorAssignment) -> String {
-    let trials = pod_set.trials.iter().map(|one| of_flavor(engine, one));
-    trials.collect::<Vec<_>>().join(", ")
+    let name = |trial: &FlavorTrialResult| engine.names().flavors.name(trial.flavor);
+    let mut trials: Vec<&FlavorTrialResult> = pod_set.trials.iter().collect();
+    trials.sort_by(|left, right| name(left).cmp(name(right)));
+    trials.into_iter().map(|one| of_flavor(engine, one)).collect::<Vec<_>>().join(", ")
 }
 
 fn of_flavor(engine: &Engine, trial: &FlavorTrialResult) -> String {
@@ -34,8 +36,10 @@ fn of_flavor(engine: &Engine, trial: &FlavorTrialResult) -> String {
     if trial.granular_mode.borrow > 0 {
         parts.push(format!("borrow={}", trial.granular_mode.borrow));
     }
-    if !trial.reasons.is_empty() {
-        parts.push(reason_messages(engine, &trial.reasons).join(", "));
-    }
+    // Several resources may have the same reason.
+    let mut reasons = reason_messages(engine, &trial.reasons);
+    reasons.sort();
+    reasons.dedup();
+    parts.extend(reasons);
     format!("{}({})", engine.names().flavors.name(trial.flavor), parts.join(";"))
 }

@@ -63,3 +63,19 @@ fn a_flavor_that_needs_preemption_is_named_with_its_mode() {
         "#]],
     );
 }
+
+#[test]
+fn flavors_are_named_in_order_with_all_their_reasons() {
+    check(
+        "
+        messages
+        flavor zeta label=zone:b
+        flavor alpha label=zone:b
+        cq one cpu/zeta=0 cpu/alpha=0 cpu/wide=9 gpu/zeta=0 gpu/alpha=0 gpu/wide=9
+        wl both q=one cpu=1 gpu=2 t=1
+        ",
+        &expect![[r#"
+            1  reserve both one cpu=wide:1 gpu=wide:2: main: alpha(NoFit;insufficient quota for cpu in flavor alpha, previously considered podsets requests (0) + current podset request (1m) > maximum capacity (0);insufficient quota for gpu in flavor alpha, previously considered podsets requests (0) + current podset request (2) > maximum capacity (0)), zeta(NoFit;insufficient quota for cpu in flavor zeta, previously considered podsets requests (0) + current podset request (1m) > maximum capacity (0);insufficient quota for gpu in flavor zeta, previously considered podsets requests (0) + current podset request (2) > maximum capacity (0))
+        "#]],
+    );
+}

@@ -49,7 +49,7 @@ fn moved_pods_stay_in_the_required_domain() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:6 at r1/h1:2,r1/h2:2,r1/h3:2
-            2  evict one team-a NodesFailed: Workload was evicted as there was no replacement for a failed node: h1
+            2  evict one team-a NodesFailed: Workload was evicted as there was no replacement for unhealthy node(s): h1
             -  team-a uses gpu/tas=6, reserving one
         "#]],
     );
