@@ -9,6 +9,9 @@ use runtime::telemetry::LogFormat;
 
 use crate::components::{self, ManagerComponent};
 
+/// The beginning of the names of Kueue's objects in the manifests.
+pub(crate) const NAME_PREFIX: &str = "kueue";
+
 /// Queues Jobs with Kueue's API and dispatches them to worker clusters.
 #[derive(Debug, Parser)]
 #[command(name = "sluice-manager", version)]
@@ -40,6 +43,10 @@ pub(crate) struct ManagerArgs {
     /// Components to run.
     #[arg(long, value_delimiter = ',', value_enum, default_value = components::DEFAULT)]
     pub(crate) components: Vec<ManagerComponent>,
+
+    /// How the names of its webhook configurations and of the Service of the visibility API begin, as Helm names them.
+    #[arg(long, value_name = "PREFIX", default_value = NAME_PREFIX)]
+    pub(crate) name_prefix: String,
 
     /// Serve metrics over plain HTTP without authorization, instead of HTTPS with it.
     #[arg(long)]

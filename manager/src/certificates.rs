@@ -85,9 +85,9 @@ pub(crate) struct CalledServers {
     pub(crate) ray_security: bool,
 }
 
-/// All objects that contain the CA.
-pub(crate) fn targets(called: CalledServers) -> Vec<InjectionTarget> {
-    let webhooks = called.webhooks.then(targets_of_webhooks);
+/// All objects that contain the CA. Names of webhook configurations begin with the prefix.
+pub(crate) fn targets(called: CalledServers, name_prefix: &str) -> Vec<InjectionTarget> {
+    let webhooks = called.webhooks.then(|| targets_of_webhooks(name_prefix));
     let visibility = called.visibility.then(targets_of_visibility);
     let ray_security = called.ray_security.then(targets_of_ray_security);
     webhooks.into_iter().chain(visibility).chain(ray_security).flatten().collect()
@@ -120,15 +120,17 @@ fn targets_of_ray_security() -> Vec<InjectionTarget> {
     .into()
 }
 
-fn targets_of_webhooks() -> Vec<InjectionTarget> {
-    let target = |kind| move |name: &str| InjectionTarget { kind, name: name.to_owned() };
-    let mut targets: Vec<InjectionTarget> =
-        CONVERTED.iter().copied().map(target(InjectedKind::CustomResourceDefinition)).collect();
-    let mutating = target(InjectedKind::MutatingWebhookConfiguration);
-    targets.push(mutating("kueue-mutating-webhook-configuration"));
-    let validating = target(InjectedKind::ValidatingWebhookConfiguration);
-    targets.push(validating("kueue-validating-webhook-configuration"));
-    targets
+fn targets_of_webhooks(name_prefix: &str) -> Vec<InjectionTarget> {
+    let target = |kind, name: String| InjectionTarget { kind, name };
+    let definition =
+        |name: &&str| target(InjectedKind::CustomResourceDefinition, (*name).to_owned());
+    let configurations = [
+        (InjectedKind::MutatingWebhookConfiguration, "mutating"),
+        (InjectedKind::ValidatingWebhookConfiguration, "validating"),
+    ];
+    let configurations = configurations
+        .map(|(kind, verb)| target(kind, format!("{name_prefix}-{verb}-webhook-configuration")));
+    CONVERTED.iter().map(definition).chain(configurations).collect()
 }
 
 impl ManagedCertificate {
@@ -136,9 +138,9 @@ impl ManagedCertificate {
         client: Client,
         secret: CertSecret,
         slot: Arc<CertificateSlot>,
-        called: CalledServers,
+        targets: Vec<InjectionTarget>,
     ) -> Self {
-        Self { client, secret, targets: targets(called), slot, trusted: Arc::default() }
+        Self { client, secret, targets, slot, trusted: Arc::default() }
     }
 
     /// Whether all objects contain the CA of the certificate in use. APIServices do not count: the visibility API is optional.
@@ -236,6 +238,15 @@ mod tests {
         ] {
             assert_eq!(names("hooks", "ns", host), expected, "{host:?}");
         }
+    }
+
+    #[test]
+    fn names_of_webhook_configurations_begin_with_the_prefix() {
+        let called = CalledServers { webhooks: true, visibility: false, ray_security: false };
+        let targets = targets(called, "jobs");
+        let names: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
+        let own = ["jobs-mutating-webhook-configuration", "jobs-validating-webhook-configuration"];
+        assert_eq!(names, [CONVERTED, &own].concat());
     }
 
     #[test]

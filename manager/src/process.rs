@@ -39,7 +39,7 @@ use crate::{
 };
 
 /// A replica that serves neither webhooks nor the visibility API.
-pub(crate) const NOTHING_CALLED: CalledServers =
+const NOTHING_CALLED: CalledServers =
     CalledServers { webhooks: false, visibility: false, ray_security: false };
 
 /// Runs until `stop`, or until a task ends.
@@ -235,12 +235,14 @@ fn keep_certificate(
             let mut names = certificates::names(&service, &namespace, host);
             if called.visibility {
                 let host = &settings.file.visibility_server.bind_address;
-                let further = certificates::names(visibility::SERVICE, &namespace, host);
+                let service = visibility::service(&settings.name_prefix);
+                let further = certificates::names(&service, &namespace, host);
                 let new = further.into_iter().filter(|name| !names.contains(name));
                 names.extend(new.collect::<Vec<_>>());
             }
             let secret = CertSecret { namespace, name: secret, names };
-            let own = ManagedCertificate::new(client.clone(), secret, slot, called);
+            let targets = certificates::targets(called, &settings.name_prefix);
+            let own = ManagedCertificate::new(client.clone(), secret, slot, targets);
             let trusted = own.trusted();
             tasks.spawn(own.keep(stop.clone()));
             Some(trusted)
@@ -273,6 +275,7 @@ mod tests {
             gates: Gates::default(),
             kinds: JobKinds::all(&Kinds::default()),
             kubeconfig_directory: "/kubeconfigs".into(),
+            name_prefix: "kueue".to_owned(),
             idle: Vec::new(),
             ray_security: None,
         };

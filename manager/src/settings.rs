@@ -16,7 +16,10 @@ use remote::KUBECONFIG_DIRECTORY;
 use runtime::tls::{MinVersion, ServerTls};
 use webhooks::{JobSettings, JobWebhooks, Rules, cache::SharedWebhookCache};
 
-use crate::{args::ManagerArgs, certificates::CertificateSource};
+use crate::{
+    args::{ManagerArgs, NAME_PREFIX},
+    certificates::CertificateSource,
+};
 
 const SERVICE_ACCOUNT_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
@@ -31,6 +34,8 @@ pub(crate) struct ProcessSettings {
     pub(crate) kinds: JobKinds,
     /// The directory of kubeconfigs in files.
     pub(crate) kubeconfig_directory: PathBuf,
+    /// How the names of the manager's own objects begin.
+    pub(crate) name_prefix: String,
     /// Settings that are used and have no effect.
     pub(crate) idle: Vec<IdleSetting>,
     /// How RayClusters are secured; none unless an administrator asks for it.
@@ -52,7 +57,8 @@ impl ProcessSettings {
         }
         let kubeconfig_directory = args.worker_kubeconfig_directory.clone();
         let ray_security = ray_security(args.ray_security.as_deref())?;
-        Ok(Self { kubeconfig_directory, idle, ray_security, ..settings })
+        let name_prefix = args.name_prefix.clone();
+        Ok(Self { kubeconfig_directory, name_prefix, idle, ray_security, ..settings })
     }
 
     fn read(path: Option<&Path>, feature_gates: &str, declared: &Kinds) -> anyhow::Result<Self> {
@@ -70,7 +76,15 @@ impl ProcessSettings {
         let gates = file.gates(feature_gates).context("feature gates")?;
         let kinds = JobKinds::configured(&file, &gates, declared);
         let kubeconfig_directory = KUBECONFIG_DIRECTORY.into();
-        Ok(Self { file, gates, kinds, kubeconfig_directory, idle: Vec::new(), ray_security: None })
+        Ok(Self {
+            file,
+            gates,
+            kinds,
+            kubeconfig_directory,
+            name_prefix: NAME_PREFIX.to_owned(),
+            idle: Vec::new(),
+            ray_security: None,
+        })
     }
 
     /// What the file and the gates set without an effect.

@@ -45,7 +45,6 @@ use crate::{
     args::RayApiArgs,
     certificates::{self, ManagedCertificate},
     listen,
-    process::NOTHING_CALLED,
     settings::ProcessSettings,
 };
 
@@ -73,7 +72,7 @@ pub(crate) fn keep_certificate(
             let host = address(args)?.0;
             let names = certificates::names(SERVICE, &namespace, &host);
             let secret = CertSecret { namespace, name: SECRET.to_owned(), names };
-            let own = ManagedCertificate::new(client.clone(), secret, slot, NOTHING_CALLED);
+            let own = ManagedCertificate::new(client.clone(), secret, slot, Vec::new());
             tasks.spawn(own.keep(stop.clone()));
         }
     }

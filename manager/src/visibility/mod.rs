@@ -34,7 +34,9 @@ use self::{
 use crate::{access::Authorizer, listen, settings::ProcessSettings};
 
 /// The Service that the API server calls.
-pub(crate) const SERVICE: &str = "kueue-visibility-server";
+pub(crate) fn service(name_prefix: &str) -> String {
+    format!("{name_prefix}-visibility-server")
+}
 
 /// Where certificates of the server are mounted if the manager does not create them.
 pub(crate) const CERT_DIR: &str = "/visibility";
