@@ -3,11 +3,12 @@
 //! The directory in `KUBEBUILDER_ASSETS` is used if it has all of them; otherwise a cache outside `target/`, so that another
 //! checkout on the machine does not build again. The key of the cache covers all inputs of the build ([`key`]); missing programs
 //! are built ([`build`]). The programs of real nodes have a directory of their own ([`node_programs`]), so that labs without real
-//! nodes do not build them.
+//! nodes do not build them. So has each program with a Go module of its own ([`module_program`]).
 
 mod build;
 mod key;
 pub mod kind_program;
+pub mod module_program;
 pub mod node_programs;
 mod packages;
 

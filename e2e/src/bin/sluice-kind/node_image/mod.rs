@@ -25,7 +25,7 @@ use images::archive::is_complete;
 use images::folder_image::FolderImage;
 use lab::binaries::kind_program::{COREDNS, KUBEADM};
 use lab::binaries::node_programs::NodePrograms;
-use lab::binaries::{Binaries, kind_program};
+use lab::binaries::{Binaries, kind_program, module_program};
 use lab::real_nodes::preflight;
 
 /// The name of the image.
@@ -58,8 +58,8 @@ impl NodeParts {
         Ok(Self {
             kubernetes: Binaries::find(report)?,
             node: NodePrograms::find(report)?,
-            kubeadm: kind_program::node_program(&modules, KUBEADM, report)?,
-            coredns: kind_program::node_program(&modules, COREDNS, report)?,
+            kubeadm: module_program::find(&modules, KUBEADM, report)?,
+            coredns: module_program::find(&modules, COREDNS, report)?,
             kind_files: kind_program::base_files(&modules.join("kubeadm"))?,
         })
     }
