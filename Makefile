@@ -185,3 +185,4 @@ generate:
 	$(CARGO) run -p ray --bin ray-crdgen
 	$(CARGO) run -p appwrapper --bin appwrapper-crdgen
 	$(CARGO) run -p jobs --bin kindgen
+	$(CARGO) run -p chart --bin chartgen

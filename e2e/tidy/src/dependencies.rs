@@ -68,7 +68,7 @@ const LIBRARIES: &[&str] = &[
 
 /// Crates for tests: no crate of the product depends on them.
 const TEST_ROOMS: &[&str] =
-    &["cache", "e2e", "harness", "images", "lab", "operator-replay", "replay", "tidy"];
+    &["cache", "chart", "e2e", "harness", "images", "lab", "operator-replay", "replay", "tidy"];
 
 /// Crates without input and output.
 const PURE: &[&str] = &[

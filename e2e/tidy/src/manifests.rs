@@ -1,4 +1,5 @@
-//! Kustomizations: every file that one names exists, and every manifest is named by the kustomization of its folder.
+//! Kustomizations: every file that one names exists, and every manifest is named by the kustomization of its folder. Templates of a
+//! chart are no manifests.
 
 use std::{
     collections::BTreeSet,
@@ -12,6 +13,9 @@ use serde_json::Value;
 /// The file name of a kustomization.
 const KUSTOMIZATION: &str = "kustomization.yaml";
 
+/// The file name by which the folder of a chart is known.
+const CHART: &str = "Chart.yaml";
+
 /// A folder with a kustomization, and the files and folders that it names.
 struct Kustomization {
     folder: PathBuf,
@@ -24,7 +28,7 @@ pub struct Manifests {
     files: Vec<PathBuf>,
 }
 
-/// Reads a folder and all folders below it.
+/// Reads a folder and all folders below it, except charts.
 ///
 /// # Errors
 /// If a file cannot be read, or is no YAML.
@@ -69,6 +73,9 @@ impl Manifests {
             fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
         for entry in entries {
             let path = entry?.path();
+            if path.join(CHART).is_file() {
+                continue;
+            }
             if path.is_dir() {
                 self.enter(&path)?;
             } else if path.ends_with(KUSTOMIZATION) {
@@ -136,6 +143,8 @@ mod tests {
             ("b/kustomization.yaml", "resources: []\npatches:\n- path: patch.yaml\n"),
             ("b/patch.yaml", ""),
             ("c/alone.yaml", ""),
+            ("d/Chart.yaml", ""),
+            ("d/templates/a.yaml", "{{- if }}"),
         ]);
         let manifests = read(folder.path()).expect("manifests");
         let below = |name: &str| folder.path().join(name).display().to_string();
