@@ -58,6 +58,8 @@ pub struct Installation<'a> {
     declared: Option<(Kinds, PathBuf)>,
     /// Agents admit by the queues of their workers.
     queues: bool,
+    /// Further flags of managers.
+    flags: Vec<String>,
 }
 
 /// Ports of the first manager, which are part of the manifests.
@@ -134,6 +136,7 @@ impl<'a> Installation<'a> {
             ray_security: None,
             declared: None,
             queues: false,
+            flags: Vec::new(),
         }
     }
 
@@ -163,6 +166,12 @@ impl<'a> Installation<'a> {
     #[must_use]
     pub fn with_queues(self) -> Self {
         Self { queues: true, ..self }
+    }
+
+    /// The same with further flags of managers.
+    #[must_use]
+    pub fn with_flags(self, flags: Vec<String>) -> Self {
+        Self { flags, ..self }
     }
 
     /// The same with agents that operate Ray and AppWrapper, and reach Ray heads by this proxy.
@@ -233,7 +242,17 @@ impl<'a> Installation<'a> {
     /// # Errors
     /// If the API server refuses something, or does not reach the manager.
     pub async fn aggregate_visibility(&self) -> Result<()> {
-        visibility::aggregate(&self.hub, self.ports.visibility).await
+        let objects = visibility::manifests(&self.hub).await?;
+        visibility::aggregate(&self.hub, objects, self.ports.visibility).await
+    }
+
+    /// The same with the APIServices and their Service among these objects.
+    ///
+    /// # Errors
+    /// As [`Self::aggregate_visibility`].
+    pub async fn aggregate_visibility_of(&self, objects: Vec<Value>) -> Result<()> {
+        let objects = objects.into_iter().filter(visibility::is_of_the_api).collect();
+        visibility::aggregate(&self.hub, objects, self.ports.visibility).await
     }
 
     /// Registers every worker under its name.

@@ -167,7 +167,8 @@ async fn prepare_manager(
         .arg("--kubeconfig")
         .arg(kubeconfig)
         .arg("--worker-kubeconfig-directory")
-        .arg(installation.kubeconfig_directory());
+        .arg(installation.kubeconfig_directory())
+        .args(&installation.flags);
     Ok(PreparedLaunch { launch, health, metrics })
 }
 

@@ -18,10 +18,20 @@ const NAMES: [&str; 3] = [
     "v1beta2.visibility.kueue.x-k8s.io",
 ];
 
-/// Applies the manifests with this port, and waits until the API server reaches the manager.
-pub(super) async fn aggregate(hub: &Cluster, port: u16) -> Result<()> {
+/// The objects of the kustomization.
+pub(super) async fn manifests(hub: &Cluster) -> Result<Vec<Value>> {
     let folder = root().join("config/visibility").display().to_string();
-    let mut objects = local_webhooks::objects(&hub.kubectl(&["kustomize", &folder]).await?)?;
+    local_webhooks::objects(&hub.kubectl(&["kustomize", &folder]).await?)
+}
+
+/// Whether an object is an APIService or the Service that serves it.
+pub(super) fn is_of_the_api(object: &Value) -> bool {
+    let is_service = |name: &str| name.ends_with("-visibility-server");
+    object["kind"] == "APIService" || service_name(object).is_some_and(is_service)
+}
+
+/// Applies these objects with this port, and waits until the API server reaches the manager.
+pub(super) async fn aggregate(hub: &Cluster, mut objects: Vec<Value>, port: u16) -> Result<()> {
     objects.iter_mut().for_each(|object| localise(object, port));
     let service = format!("service/{}", objects.iter().find_map(service_name).unwrap_or_default());
     // The cluster address of a Service cannot be taken away by a change.

@@ -1,0 +1,17 @@
+//! The Helm chart, rendered and installed by Helm.
+//!
+//! | module | what is tested |
+//! |---|---|
+//! | `helm` | runs Helm on the chart |
+//! | `manifests` | with its defaults the chart is the kustomization |
+//! | `values` | each value lands where it should |
+//! | `refused` | values that cannot be served are refused with a reason |
+//! | `rendered` | a manager with what is rendered: configuration, flags, rights, names |
+//! | `release` | install, upgrade and uninstall by Helm itself |
+
+mod helm;
+mod manifests;
+mod refused;
+mod release;
+mod rendered;
+mod values;
