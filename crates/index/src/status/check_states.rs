@@ -101,14 +101,20 @@ pub fn retry_at(status: &WorkloadStatus) -> Option<Timestamp> {
     ends.max()
 }
 
-/// The checks in a state with their messages, as conditions and Events name them; `None` if no check is in it.
+/// The checks in a state by name, with the messages that they have, as conditions and Events name them; `None` if no check is
+/// in it.
 #[must_use]
 pub fn checks_in_state(status: &WorkloadStatus, state: &str) -> Option<String> {
     let checks = status.admission_checks.iter().filter(|one| one.state == state);
-    let named: Vec<String> =
-        checks.map(|one| format!("{:?} ({})", one.name, one.message)).collect();
+    let mut checks: Vec<&AdmissionCheckState> = checks.collect();
+    checks.sort_by(|one, other| one.name.cmp(&other.name));
+    let named = checks.iter().map(|one| match &*one.message {
+        "" => format!("{:?}", one.name),
+        message => format!("{:?} ({message})", one.name),
+    });
+    let named: Vec<String> = named.collect();
     let noun = if named.len() == 1 { "AdmissionCheck" } else { "AdmissionChecks" };
-    (!named.is_empty()).then(|| format!("{noun} in {state} state: {}", named.join(", ")))
+    (!named.is_empty()).then(|| format!("{noun} in {state} state: {}", named.join("; ")))
 }
 
 pub(super) fn require(status: &mut WorkloadStatus, required: &[String], at: StatusStamp) {

@@ -440,6 +440,24 @@ fn removing_obsolete_checks_can_admit_a_workload() {
 }
 
 #[test]
+fn checks_are_named_in_order_with_the_messages_that_they_have() {
+    let check = |name: &str, state: &str, message: &str| AdmissionCheckState {
+        name: name.to_owned(),
+        state: state.to_owned(),
+        message: message.to_owned(),
+        ..AdmissionCheckState::default()
+    };
+    let checks =
+        vec![check("b", "Retry", "busy"), check("a", "Retry", ""), check("c", "Rejected", "")];
+    let status = WorkloadStatus { admission_checks: checks, ..WorkloadStatus::default() };
+    let named = |state: &str| checks_in_state(&status, state);
+    let retry = r#"AdmissionChecks in Retry state: "a"; "b" (busy)"#;
+    assert_eq!(named(RETRY).as_deref(), Some(retry));
+    assert_eq!(named(REJECTED).as_deref(), Some(r#"AdmissionCheck in Rejected state: "c""#));
+    assert_eq!(named("Ready"), None);
+}
+
+#[test]
 fn admitted_is_unchanged_while_something_is_missing() {
     let waiting = reserve(WorkloadStatus::default(), &["a"], &[], 10);
     assert_eq!(admitted(waiting.clone(), at(20)), waiting);

@@ -104,7 +104,7 @@ fn a_retry_sets_the_time_of_the_requeue_and_names_its_check() {
     cluster.wait(30).workload("a", 2, &reserved(&states)).settle();
     assert_eq!(
         cluster.condition("a", "Evicted"),
-        "True AdmissionCheck: Evicted due to AdmissionChecks in Retry state: \"one\" (busy), \"two\" (busy)"
+        "True AdmissionCheck: Evicted due to AdmissionChecks in Retry state: \"one\" (busy); \"two\" (busy)"
     );
     let state = &cluster.workloads["a"]["status"]["requeueState"];
     assert_eq!(state, &json!({"requeueAt": "1970-01-01T00:01:10Z"}), "the latest of both");
