@@ -171,6 +171,10 @@ pub mod provisioning {
         BOOKING_EXPIRED = "BookingExpired";
         /// The room is gone.
         CAPACITY_REVOKED = "CapacityRevoked";
+        /// The message of a check without a usable config.
+        CHECK_INACTIVE = "the check is not active";
+        /// The message of a check of pods that need no request.
+        NO_REQUEST_NEEDED = "the provisioning request is not needed";
     }
 }
 

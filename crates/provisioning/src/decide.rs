@@ -14,7 +14,7 @@ use crds::{
     names::{
         check_states::{PENDING, READY},
         conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED},
-        provisioning::{BOOKING_EXPIRED, FAILED},
+        provisioning::{BOOKING_EXPIRED, CHECK_INACTIVE, FAILED, NO_REQUEST_NEEDED},
     },
     v1beta2::{AdmissionCheckState, ProvisioningRequestConfigSpec, Workload},
 };
@@ -106,7 +106,7 @@ pub fn asks(workload: &Workload) -> bool {
 pub fn decide(asking: AskingWorkload<'_>, check: AskedCheck<'_>) -> CheckDecision {
     let known = check.known;
     let Some(config) = check.config else {
-        return inactive(known);
+        return inactive(asking, known);
     };
     match entries(asking.workload, config) {
         // The admission is incomplete, so that nothing can be asked.
@@ -141,11 +141,15 @@ pub fn next_names(asking: AskingWorkload<'_>, known: &AdmissionCheckState) -> Ve
         .collect()
 }
 
-/// A check without a usable config. A Ready one stays: its room was provided.
-fn inactive(known: &AdmissionCheckState) -> CheckDecision {
-    let update = CheckUpdate::to(known, PENDING, "The admission check is not active");
-    let update = Some(update).filter(|_| known.state != READY);
-    CheckDecision { update: update.and_then(|one| one.if_differing(known)), ..Default::default() }
+/// A check without a usable config: no request is one of its config. A Ready one stays with its request: its room was provided.
+fn inactive(asking: AskingWorkload<'_>, known: &AdmissionCheckState) -> CheckDecision {
+    if known.state == READY {
+        return CheckDecision::default();
+    }
+    let update = CheckUpdate::to(known, PENDING, CHECK_INACTIVE).if_differing(known);
+    let present = of_check(asking, known).filter(|attempt| !is_deleting(attempt.request));
+    let unused = present.map(|attempt| name_of(attempt.request)).collect();
+    CheckDecision { update, unused, step: None }
 }
 
 /// No pod needs room: Ready, without a request.
@@ -154,9 +158,8 @@ fn not_needed(asking: AskingWorkload<'_>, known: &AdmissionCheckState) -> CheckD
     if known.state == READY {
         return CheckDecision { unused, ..Default::default() };
     }
-    let message = "No pod needs a ProvisioningRequest";
-    let update =
-        CheckUpdate { pod_set_updates: Vec::new(), ..CheckUpdate::to(known, READY, message) };
+    let ready = CheckUpdate::to(known, READY, NO_REQUEST_NEEDED);
+    let update = CheckUpdate { pod_set_updates: Vec::new(), ..ready };
     CheckDecision { update: Some(update), unused, ..Default::default() }
 }
 

@@ -30,7 +30,7 @@ async fn pods_without_a_managed_resource_need_no_request() -> Result<()> {
     let admitted = |one: &Workload, _: &_| is_true(&one.status.conditions, "Admitted");
     let workload = fixture.until_workload("is admitted", admitted).await?;
     let check = &workload.status.admission_checks[0];
-    ensure!(check.message == "No pod needs a ProvisioningRequest", "{check:?}");
+    ensure!(check.message == "the provisioning request is not needed", "{check:?}");
     let requests = fixture.requests().list(&Default::default()).await?;
     ensure!(requests.items.is_empty(), "{requests:?}");
     Ok(())

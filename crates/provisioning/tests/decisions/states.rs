@@ -5,10 +5,13 @@ use expect_test::expect;
 use crate::fixture::check;
 
 #[test]
-fn without_a_config_the_check_waits_and_its_requests_stay() {
+fn without_a_config_the_check_waits_and_its_requests_are_deleted() {
     check(
-        "set main=3\nrequest 1 Failed=x",
-        expect![[r#"Pending "The admission check is not active""#]],
+        "set main=3\nrequest 1 Failed=x\nrequest 2\nrequest 3 deleting\nrequest 4 foreign",
+        expect![[r#"
+            Pending "the check is not active"
+            delete w-prov-1
+            delete w-prov-2"#]],
     );
     check("set main=3\ncheck Ready\nrequest 1 Provisioned", expect!["nothing"]);
 }
@@ -16,13 +19,13 @@ fn without_a_config_the_check_waits_and_its_requests_stay() {
 #[test]
 fn a_workload_that_uses_no_managed_resource_is_ready() {
     let fixture = "set main=3\nconfig managed=gpu";
-    check(fixture, expect![[r#"Ready "No pod needs a ProvisioningRequest""#]]);
+    check(fixture, expect![[r#"Ready "the provisioning request is not needed""#]]);
     check(&format!("{fixture}\ncheck Ready"), expect!["nothing"]);
     check(
         "set main=3 admitted=0\nconfig",
-        expect![[r#"Ready "No pod needs a ProvisioningRequest""#]],
+        expect![[r#"Ready "the provisioning request is not needed""#]],
     );
-    check("set main=0\nconfig", expect![[r#"Ready "No pod needs a ProvisioningRequest""#]]);
+    check("set main=0\nconfig", expect![[r#"Ready "the provisioning request is not needed""#]]);
 }
 
 #[test]
@@ -30,7 +33,7 @@ fn a_request_that_is_not_needed_any_more_is_deleted() {
     check(
         "set main=3\nconfig managed=gpu\nrequest 1",
         expect![[r#"
-            Ready "No pod needs a ProvisioningRequest"
+            Ready "the provisioning request is not needed"
             delete w-prov-1"#]],
     );
 }

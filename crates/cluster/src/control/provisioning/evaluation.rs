@@ -57,10 +57,12 @@ impl Provisioning {
             self.delete_request(key, &name, ctx);
         }
         let mut updates = Vec::new();
+        // A request stays while no check is usable only because requests or templates cannot be observed.
+        let observable = self.checks.obstacle().is_none();
         for known in checks {
             let config = self.checks.config(&known.name);
             let decision = decide(asking, AskedCheck { known, config });
-            for name in &decision.unused {
+            for name in decision.unused.iter().filter(|_| observable) {
                 self.delete_request(key, name, ctx);
             }
             let created = decision.step.as_ref().map(created_names).unwrap_or_default();

@@ -374,6 +374,24 @@ fn what_a_finished_workload_asked_with_is_deleted() {
 }
 
 #[test]
+fn a_request_is_deleted_with_the_config_of_its_check() {
+    let mut scene = Scene::new();
+    scene.take_writes();
+    scene.cluster.observe(unavailable(Unavailable::Forbidden));
+    scene.settle();
+    assert_eq!(scene.state_and_message(), "Pending: the check is not active");
+    assert!(!scene.take_writes().iter().any(|one| one.starts_with("provisioning-request-delete")));
+    let gone = Key { namespace: None, name: "cfg".into() };
+    scene.cluster.observe(ManagerInput::ProvisioningRequestConfig(Change::Delete(gone)));
+    let requests = scene.api.objects.get("train-prov-1").cloned().into_iter().collect();
+    scene.cluster.observe(ManagerInput::ProvisioningRequest(list(requests)));
+    scene.settle();
+    let deleted = "provisioning-request-delete train-prov-1".to_owned();
+    assert!(scene.take_writes().contains(&deleted));
+    assert_eq!(scene.state_and_message(), "Pending: the check is not active");
+}
+
+#[test]
 fn requests_of_evicted_workloads_stay_without_the_gate() {
     let gates = Gates::parse("CleanupProvisioningRequestsOnEviction=false").expect("gates");
     let settings = ManagerSettings::new(&Configuration::default(), &gates, &kinds(), false);
