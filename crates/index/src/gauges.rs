@@ -13,6 +13,9 @@ use crate::indexed_objects::IndexedClusterQueue;
 use crate::metric_labels::LabelSetId;
 use crate::queue_status::{ClusterQueueCounts, FlavorResourceAmounts, LabelledCounts, QueueCounts};
 
+/// The status of a ClusterQueue that admits Workloads.
+const ACTIVE: &str = "active";
+
 /// Numbers of Workloads in a queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QueueNumbers {
@@ -141,21 +144,23 @@ pub fn cluster_queue(
     let queue = index.queues.get(name)?;
     let id = engine.names().queues.get(name)?;
     let above = engine.cohorts_of_queue(id);
+    let status = status(index, queue, name);
+    let active = status == ACTIVE;
     Some(ClusterQueueGauges {
         name: name.to_owned(),
         metadata: LabelsAndAnnotations::default(),
-        status: status(index, queue, name),
+        status,
         cohorts: above.into_iter().map(str::to_owned).collect(),
-        workloads: numbers(index, &counts.total),
-        classes: counts.classes,
+        workloads: numbers(index, &counts.total, active),
+        classes: if active { counts.classes } else { (0, counts.all_classes) },
         resources: resources(engine.names(), queue, &counts.total),
         requested: requested(engine.names(), queue, &counts.requested),
         weighted_share: None,
     })
 }
 
-/// The numbers of a LocalQueue; `None` if it or its ClusterQueue does not exist. The caller knows its labels, annotations
-/// and usage.
+/// The numbers of a LocalQueue; `None` if it does not exist. Without its ClusterQueue it is not active and has no Workloads.
+/// The caller knows its labels, annotations and usage.
 #[must_use]
 pub fn local_queue(
     index: &Index,
@@ -163,7 +168,9 @@ pub fn local_queue(
     (namespace, name): (&str, &str),
     counts: &ClusterQueueCounts,
 ) -> Option<LocalQueueGauges> {
-    let queue = index.queues.get(index.cluster_queue_of(namespace, name)?)?;
+    let above = index.cluster_queue_of(namespace, name)?;
+    let queue = index.queues.get(above);
+    let active = queue.is_some_and(|queue| status(index, queue, above) == ACTIVE);
     let none = QueueCounts::default();
     let counts = counts.local_queue(names, namespace, name).unwrap_or(&none);
     Some(LocalQueueGauges {
@@ -171,8 +178,8 @@ pub fn local_queue(
         name: name.to_owned(),
         metadata: LabelsAndAnnotations::default(),
         active: index.local_queue_active_condition(namespace, name)?.active,
-        workloads: numbers(index, counts),
-        resources: resources(names, queue, counts),
+        workloads: numbers(index, counts, active),
+        resources: queue.map(|queue| resources(names, queue, counts)).unwrap_or_default(),
         fair_sharing_usage: None,
     })
 }
@@ -202,17 +209,22 @@ pub fn cohort(engine: &Engine, name: &str) -> Option<CohortGauges> {
     })
 }
 
-fn numbers(index: &Index, counts: &QueueCounts) -> QueueNumbers {
-    let labelled = |(labels, counts): (&LabelSetId, &LabelledCounts)| LabelledNumbers {
-        labels: index.label_sets.values(*labels).to_vec(),
-        active: counts.active,
-        inadmissible: counts.inadmissible,
-        admitted: counts.admitted,
+/// The numbers of a queue. While its ClusterQueue is not active, no pending Workload is.
+fn numbers(index: &Index, counts: &QueueCounts, queue_active: bool) -> QueueNumbers {
+    let pending = |active: usize, inadmissible: usize| match queue_active {
+        true => (active, inadmissible),
+        false => (0, active + inadmissible),
     };
+    let labelled = |(labels, counts): (&LabelSetId, &LabelledCounts)| {
+        let (active, inadmissible) = pending(counts.active, counts.inadmissible);
+        let labels = index.label_sets.values(*labels).to_vec();
+        LabelledNumbers { labels, active, inadmissible, admitted: counts.admitted }
+    };
+    let (active, inadmissible) = pending(counts.pending - counts.inadmissible, counts.inadmissible);
     QueueNumbers {
         by_labels: counts.by_labels.iter().map(labelled).collect(),
-        active: counts.pending - counts.inadmissible,
-        inadmissible: counts.inadmissible,
+        active,
+        inadmissible,
         reserving: counts.reserving,
         admitted: counts.admitted,
     }
@@ -222,7 +234,7 @@ fn status(index: &Index, queue: &IndexedClusterQueue, name: &str) -> &'static st
     let active = index.active_condition(name).is_some_and(|condition| condition.active);
     match (queue.terminating, active) {
         (true, _) => "terminating",
-        (false, true) => "active",
+        (false, true) => ACTIVE,
         (false, false) => "pending",
     }
 }

@@ -58,6 +58,8 @@ pub struct ClusterQueueCounts {
     pub(crate) local_queues: BTreeMap<LocalQueueId, QueueCounts>,
     /// Numbers of equivalence classes of its active and of its inadmissible Workloads.
     pub(crate) classes: (usize, usize),
+    /// Number of equivalence classes of both together.
+    pub(crate) all_classes: usize,
     /// Requests of its pending Workloads.
     pub(crate) requested: BTreeMap<ResourceId, Amount>,
 }
@@ -93,6 +95,7 @@ impl ClusterQueueCounts {
             });
         }
         counts.classes = (active.len(), inadmissible.len());
+        counts.all_classes = active.union(&inadmissible).count();
         for id in engine.reserving_workloads(queue) {
             let pod_sets = engine.admission(id).unwrap_or_default();
             let admitted = index.records.get(id).is_some_and(|record| record.admitted);

@@ -15,7 +15,10 @@ use config::{
 };
 
 use super::{
-    families::{ADMITTED_ACTIVE, Family, LQ_ADMITTED, LQ_ADMITTED_ACTIVE, LQ_PENDING, PENDING},
+    families::{
+        ADMITTED_ACTIVE, Family, LQ_ADMISSION_WAIT, LQ_ADMITTED, LQ_ADMITTED_ACTIVE, LQ_PENDING,
+        PENDING,
+    },
     series::LabelValues,
 };
 
@@ -94,8 +97,8 @@ impl CustomLabels {
 
 /// Families with labels of Workloads, as upstream has them.
 pub(super) fn counts_workloads(family: &Family) -> bool {
-    let with = [&PENDING, &ADMITTED_ACTIVE, &LQ_PENDING, &LQ_ADMITTED_ACTIVE, &LQ_ADMITTED];
-    with.contains(&family)
+    let gauges = [&PENDING, &ADMITTED_ACTIVE, &LQ_PENDING, &LQ_ADMITTED_ACTIVE];
+    gauges.contains(&family) || [&LQ_ADMITTED, &LQ_ADMISSION_WAIT].contains(&family)
 }
 
 fn value(label: &CustomLabel, of: &LabelsAndAnnotations) -> String {

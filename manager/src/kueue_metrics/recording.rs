@@ -1,6 +1,6 @@
 //! What a measurement changes.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use cluster::control::measurement::{
     ClusterQueueGauges, CohortGauges, EvictionLabels, FlavorResourceGauge, LabelledNumbers,
@@ -137,12 +137,8 @@ impl Recording<'_> {
             Measurement::ClusterQueue(queue, local_queues) => {
                 self.cluster_queue(&queue, &local_queues);
             }
-            Measurement::ClusterQueueGone(name) => {
-                let removed = self.totals.remove_queue(&name);
-                self.series.remove(&[("cluster_queue", &name)]);
-                self.series.remove(&[("preempting_cluster_queue", &name)]);
-                self.remove(removed);
-                self.custom.forget(SourceKind::ClusterQueue, name);
+            Measurement::ClusterQueueGone(name, local_queues) => {
+                self.cluster_queue_gone(name, &local_queues);
             }
             Measurement::Cohort(cohort) => {
                 let name = cohort.name.clone();
@@ -168,18 +164,14 @@ impl Recording<'_> {
     fn count(&mut self, (own, local): QueueFamilies, labels: &WorkloadLabels) {
         self.series.count(own, of_cluster_queue(labels));
         if self.totals.has_series(&labels.local_queue) {
-            let mut own = of_local_queue(labels);
-            if counts_workloads(local) {
-                own.extend(labels.custom.iter().cloned());
-            }
-            self.series.count(local, own);
+            self.series.count(local, with_workload_labels(local, labels));
         }
     }
 
     fn observe(&mut self, (own, local): QueueFamilies, labels: &WorkloadLabels, took: Duration) {
         self.series.observe(own, of_cluster_queue(labels), took.as_secs_f64());
         if self.totals.has_series(&labels.local_queue) {
-            self.series.observe(local, of_local_queue(labels), took.as_secs_f64());
+            self.series.observe(local, with_workload_labels(local, labels), took.as_secs_f64());
         }
     }
 
@@ -324,16 +316,30 @@ impl Recording<'_> {
         for (resource, amount) in &queue.requested {
             self.series.set(&f::REQUESTED, values([name, resource]), *amount);
         }
-        let selector = self.settings.local_queues.as_ref();
-        let selected = |one: &&LocalQueueGauges| {
-            selector.is_some_and(|selector| selector.matches(&one.metadata.labels))
-        };
-        let local_queues: Vec<_> = local_queues.iter().filter(selected).collect();
-        let names = local_queues.iter().map(|one| (one.namespace.clone(), one.name.clone()));
-        let removed = self.totals.set_queue(queue, names.collect());
+        let local_queues = self.selected(local_queues);
+        let removed = self.totals.set_queue(queue, names_of(&local_queues));
         self.workloads_of_queue(name);
         self.remove(removed);
         local_queues.into_iter().for_each(|one| self.local_queue(one, name));
+    }
+
+    /// LocalQueues that still name the ClusterQueue keep their series.
+    fn cluster_queue_gone(&mut self, name: String, local_queues: &[LocalQueueGauges]) {
+        let local_queues = self.selected(local_queues);
+        let removed = self.totals.remove_queue(&name, names_of(&local_queues));
+        self.series.remove(&[("cluster_queue", &name)]);
+        self.series.remove(&[("preempting_cluster_queue", &name)]);
+        self.remove(removed);
+        local_queues.into_iter().for_each(|one| self.local_queue(one, &name));
+        self.custom.forget(SourceKind::ClusterQueue, name);
+    }
+
+    /// LocalQueues that have series of their own.
+    fn selected<'q>(&self, local_queues: &'q [LocalQueueGauges]) -> Vec<&'q LocalQueueGauges> {
+        let Some(selector) = self.settings.local_queues.as_ref() else {
+            return Vec::new();
+        };
+        local_queues.iter().filter(|one| selector.matches(&one.metadata.labels)).collect()
     }
 
     fn quotas(&mut self, queue: &ClusterQueueGauges, cohort: &str) {
@@ -460,6 +466,10 @@ impl Recording<'_> {
     }
 }
 
+fn names_of(local_queues: &[&LocalQueueGauges]) -> BTreeSet<LocalQueueName> {
+    local_queues.iter().map(|one| (one.namespace.clone(), one.name.clone())).collect()
+}
+
 fn values<'a>(values: impl IntoIterator<Item = &'a str>) -> LabelValues {
     values.into_iter().map(str::to_owned).collect()
 }
@@ -470,6 +480,15 @@ fn of_worker(WorkerLabels { cluster_queue, cluster }: WorkerLabels) -> LabelValu
 
 fn of_cluster_queue(labels: &WorkloadLabels) -> LabelValues {
     vec![labels.cluster_queue.clone(), labels.priority_class.clone()]
+}
+
+/// Labels of a series of a LocalQueue, with those of the Workload where the family has them.
+fn with_workload_labels(family: &Family, labels: &WorkloadLabels) -> LabelValues {
+    let mut values = of_local_queue(labels);
+    if counts_workloads(family) {
+        values.extend(labels.custom.iter().cloned());
+    }
+    values
 }
 
 fn of_local_queue(labels: &WorkloadLabels) -> LabelValues {

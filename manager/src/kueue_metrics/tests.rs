@@ -257,7 +257,7 @@ fn numbers_of_workloads_are_shown_with_the_first_measurement_of_their_queue() {
     assert!(!scrape(&metrics).contains("cluster_queue=\"a\""), "the queue is not measured yet");
     metrics.measure(vec![queue(0)], Duration::ZERO);
     lines.iter().for_each(|line| assert!(shows(&scrape(&metrics), line), "{line}"));
-    metrics.measure(vec![Measurement::ClusterQueueGone("a".into())], Duration::ZERO);
+    metrics.measure(vec![Measurement::ClusterQueueGone("a".into(), vec![])], Duration::ZERO);
     assert!(!scrape(&metrics).contains("cluster_queue=\"a\""));
     metrics.measure(vec![queue(0)], Duration::ZERO);
     lines.iter().for_each(|line| assert!(shows(&scrape(&metrics), line), "{line}"));
@@ -275,7 +275,7 @@ fn a_queue_without_finished_workloads_shows_none() {
 fn series_end_with_their_queue() {
     let metrics = everything();
     metrics.measure(all_measurements(), Duration::ZERO);
-    metrics.measure(vec![Measurement::ClusterQueueGone("a".into())], Duration::ZERO);
+    metrics.measure(vec![Measurement::ClusterQueueGone("a".into(), vec![])], Duration::ZERO);
     let body = scrape(&metrics);
     assert!(!body.contains("cluster_queue=\"a\""), "{body}");
     assert!(!body.contains("name=\"lq\""), "{body}");
@@ -287,12 +287,39 @@ fn series_end_with_their_queue() {
 }
 
 #[test]
+fn a_local_queue_keeps_its_series_without_its_cluster_queue() {
+    let metrics = everything();
+    metrics.measure(all_measurements(), Duration::ZERO);
+    let local = LocalQueueGauges {
+        namespace: "ns".into(),
+        name: "lq".into(),
+        active: false,
+        ..LocalQueueGauges::default()
+    };
+    let gone = |local| vec![Measurement::ClusterQueueGone("a".into(), local)];
+    metrics.measure(gone(vec![local]), Duration::ZERO);
+    let body = scrape(&metrics);
+    assert!(!body.contains("{cluster_queue=\"a\""), "{body}");
+    for line in [
+        r#"kueue_local_queue_status{namespace="ns",name="lq",active="False",replica_role="standalone"} 1.0"#,
+        r#"kueue_local_queue_pending_workloads{namespace="ns",name="lq",status="active",replica_role="standalone"} 0.0"#,
+        r#"kueue_local_queue_pending_workloads{namespace="ns",name="lq",status="inadmissible",replica_role="standalone"} 0.0"#,
+    ] {
+        assert!(body.lines().any(|one| one == line), "{line}\n{body}");
+    }
+    let counter = r#"kueue_local_queue_admitted_workloads_total{namespace="ns",name="lq""#;
+    assert!(body.contains(counter), "the counter goes on\n{body}");
+    metrics.measure(gone(vec![]), Duration::ZERO);
+    assert!(!scrape(&metrics).contains("name=\"lq\""), "the LocalQueue is gone as well");
+}
+
+#[test]
 fn a_cohort_with_queues_outlives_its_object() {
     let metrics = everything();
     metrics.measure(all_measurements(), Duration::ZERO);
     metrics.measure(vec![Measurement::CohortGone("root".into())], Duration::ZERO);
     assert!(scrape(&metrics).contains(r#"kueue_cohort_info{cohort="root""#));
-    metrics.measure(vec![Measurement::ClusterQueueGone("a".into())], Duration::ZERO);
+    metrics.measure(vec![Measurement::ClusterQueueGone("a".into(), vec![])], Duration::ZERO);
     assert!(!scrape(&metrics).contains("cohort=\"root\""));
 }
 
@@ -388,7 +415,7 @@ fn a_changed_value_leaves_no_old_series() {
     assert!(!body.contains("custom_team=\"red\""), "{body}");
     let admitted = r#"kueue_admitted_workloads_total{cluster_queue="a",priority_class="high",custom_team="black","#;
     assert!(body.contains(admitted), "the counter goes on\n{body}");
-    metrics.measure(vec![Measurement::ClusterQueueGone("a".into())], Duration::ZERO);
+    metrics.measure(vec![Measurement::ClusterQueueGone("a".into(), vec![])], Duration::ZERO);
     assert!(!scrape(&metrics).contains("custom_team"), "{body}");
 }
 
@@ -464,6 +491,9 @@ fn series_that_count_workloads_have_the_labels_of_these() {
             r#"kueue_local_queue_admitted_workloads_total{{namespace="ns",name="lq",priority_class="high",{untracked},{role} 1.0"#
         ),
         format!(
+            r#"kueue_local_queue_admission_wait_time_seconds_count{{namespace="ns",name="lq",priority_class="high",custom_type="train",{role} 2"#
+        ),
+        format!(
             r#"kueue_reserving_active_workloads{{cluster_queue="a",custom_team="red",{role} 3.0"#
         ),
         format!(
@@ -475,9 +505,10 @@ fn series_that_count_workloads_have_the_labels_of_these() {
     // The last Workload with the value is gone, and then the queue.
     on.measure(vec![by_type(&[("train", 1, 2)])], Duration::ZERO);
     let body = scrape(&on);
-    let gauges = body.lines().filter(|one| !one.contains("_total"));
+    let of_admissions = ["_total", "_admission_wait_time_seconds"];
+    let gauges = body.lines().filter(|one| !of_admissions.iter().any(|part| one.contains(part)));
     assert!(!gauges.collect::<String>().contains(&untracked), "{body}");
-    on.measure(vec![Measurement::ClusterQueueGone("a".into())], Duration::ZERO);
+    on.measure(vec![Measurement::ClusterQueueGone("a".into(), vec![])], Duration::ZERO);
     assert!(!scrape(&on).contains("custom_type"), "{body}");
 
     let off = metrics("");
@@ -507,7 +538,7 @@ fn dispatch_is_counted_by_queue_and_cluster_without_the_prefix() {
         assert!(body.lines().any(|one| one.starts_with(line)), "{line} in {body}");
     }
     assert!(!body.contains("kueue_multikueue"), "{body}");
-    metrics.measure(vec![Measurement::ClusterQueueGone("a".into())], Duration::ZERO);
+    metrics.measure(vec![Measurement::ClusterQueueGone("a".into(), vec![])], Duration::ZERO);
     assert!(!scrape(&metrics).contains("multikueue_workloads"), "they end with the queue");
 }
 

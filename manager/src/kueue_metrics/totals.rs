@@ -8,6 +8,8 @@ use cluster::control::measurement::{ClusterQueueGauges, LocalQueueName, Unadmitt
 /// A ClusterQueue.
 #[derive(Debug, Default)]
 struct QueueTotals {
+    /// Without it only LocalQueues are left that name it.
+    exists: bool,
     /// From its parent to the root.
     cohorts: Vec<String>,
     /// Those that have series of their own.
@@ -62,22 +64,32 @@ impl Totals {
         for cohort in &queue.cohorts {
             self.cohorts.entry(cohort.clone()).or_default().queues += 1;
         }
-        for local_queue in &local_queues {
-            self.local_queues.insert(local_queue.clone(), queue.name.clone());
-        }
         let (cohorts, admitted) = (queue.cohorts.clone(), queue.workloads.admitted);
-        let after = QueueTotals { cohorts, local_queues, admitted };
-        let before = self.queues.insert(queue.name.clone(), after);
-        before.map(|before| self.take_from_parents(&queue.name, before)).unwrap_or_default()
+        let after = QueueTotals { exists: true, cohorts, local_queues, admitted };
+        self.replace_queue(&queue.name, Some(after))
     }
 
-    /// Removes a ClusterQueue. Returns the Cohorts and LocalQueues that it was the last one of.
-    pub(super) fn remove_queue(&mut self, name: &str) -> RemovedSeries {
+    /// Removes a ClusterQueue, but for the LocalQueues that still name it. Returns the Cohorts and LocalQueues that it was the last
+    /// one of.
+    pub(super) fn remove_queue(
+        &mut self,
+        name: &str,
+        local_queues: BTreeSet<LocalQueueName>,
+    ) -> RemovedSeries {
         // The numbers of Workloads stay: they are not measured again if the queue comes back.
-        self.queues
-            .remove(name)
-            .map(|before| self.take_from_parents(name, before))
-            .unwrap_or_default()
+        let left = QueueTotals { local_queues, ..QueueTotals::default() };
+        self.replace_queue(name, Some(left).filter(|left| !left.local_queues.is_empty()))
+    }
+
+    fn replace_queue(&mut self, name: &str, after: Option<QueueTotals>) -> RemovedSeries {
+        for local_queue in after.iter().flat_map(|after| &after.local_queues) {
+            self.local_queues.insert(local_queue.clone(), name.to_owned());
+        }
+        let before = match after {
+            Some(after) => self.queues.insert(name.to_owned(), after),
+            None => self.queues.remove(name),
+        };
+        before.map(|before| self.take_from_parents(name, before)).unwrap_or_default()
     }
 
     /// Takes a ClusterQueue as it was before from its Cohorts and LocalQueues.
@@ -153,7 +165,7 @@ impl Totals {
 
     /// Whether a ClusterQueue has series.
     pub(super) fn has_queue(&self, name: &str) -> bool {
-        self.queues.contains_key(name)
+        self.queues.get(name).is_some_and(|queue| queue.exists)
     }
 
     /// The finished Workloads of a ClusterQueue.

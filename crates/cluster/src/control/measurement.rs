@@ -205,8 +205,8 @@ pub enum Measurement {
     WorkerGone(String),
     /// The numbers of a ClusterQueue and of all LocalQueues that name it.
     ClusterQueue(Box<ClusterQueueGauges>, Vec<LocalQueueGauges>),
-    /// A ClusterQueue is gone.
-    ClusterQueueGone(String),
+    /// A ClusterQueue is gone. LocalQueues may still name it.
+    ClusterQueueGone(String, Vec<LocalQueueGauges>),
     /// The numbers of a Cohort.
     Cohort(Box<CohortGauges>),
     /// A Cohort is gone.

@@ -30,6 +30,15 @@ fn with_quota(usage: &str, admitted: &str) -> Value {
     })
 }
 
+fn queue(stop: &str) -> v1beta2::ClusterQueue {
+    from(json!({"spec": {
+        "namespaceSelector": {}, "cohortName": "all", "stopPolicy": stop,
+        "resourceGroups": [{"coveredResources": ["memory", "cpu"], "flavors": [{"name": "f", "resources": [
+            {"name": "memory", "nominalQuota": "1Gi"}, {"name": "cpu", "nominalQuota": "3"},
+        ]}]}],
+    }}))
+}
+
 /// A queue `q` in a cohort with two LocalQueues, and Workloads in every state.
 fn fixture() -> (Index, Engine) {
     fixture_with(IndexConfig::default())
@@ -37,19 +46,13 @@ fn fixture() -> (Index, Engine) {
 
 fn fixture_with(config: IndexConfig) -> (Index, Engine) {
     let (mut index, mut engine) = (Index::new(config), Engine::new(Default::default()));
-    let queue: v1beta2::ClusterQueue = from(json!({"spec": {
-        "namespaceSelector": {}, "cohortName": "all",
-        "resourceGroups": [{"coveredResources": ["memory", "cpu"], "flavors": [{"name": "f", "resources": [
-            {"name": "memory", "nominalQuota": "1Gi"}, {"name": "cpu", "nominalQuota": "3"},
-        ]}]}],
-    }}));
     let local = |stop: &str| -> v1beta2::LocalQueue {
         from(json!({"spec": {"clusterQueue": "q", "stopPolicy": stop}}))
     };
     let names = engine.names_mut();
     let mut events = index.namespace(names, "ns", Some(&Default::default()));
     events.extend(index.resource_flavor(names, "f", Some(&Default::default())));
-    events.extend(index.cluster_queue(names, "q", Some(&queue)));
+    events.extend(index.cluster_queue(names, "q", Some(&queue("None"))));
     events.extend(index.local_queue(names, "ns", "one", Some(&local("None"))));
     events.extend(index.local_queue(names, "ns", "two", Some(&local("Hold"))));
     let mut finishing = with_quota("2", "True");
@@ -224,4 +227,14 @@ fn workloads_are_counted_by_the_labels_that_metrics_have_of_them() {
         }
     }
     assert_eq!(numbers(&index, &engine), expected("other=0/0/1 train=1/0/1", "train=1/0/1"));
+    // No Workload of a queue that is not active is.
+    for event in index.cluster_queue(engine.names_mut(), "q", Some(&queue("Hold"))) {
+        engine.apply(event);
+    }
+    assert_eq!(numbers(&index, &engine), expected("other=0/0/1 train=0/1/1", "train=0/1/1"));
+    let counts = ClusterQueueCounts::count(&index, &engine, "q");
+    assert_eq!((counts.total.pending, counts.total.inadmissible), (1, 0), "the queue has it");
+    let numbers = gauges::cluster_queue(&index, &engine, "q", &counts).expect("a queue");
+    assert_eq!((numbers.workloads.active, numbers.workloads.inadmissible), (0, 1));
+    assert_eq!(numbers.classes, (0, 1));
 }

@@ -45,10 +45,8 @@ impl StatusPass<'_> {
         local_queues: &mut KeyMap<Key, TrackedQueue<LocalQueue>>,
     ) {
         let own = Key { namespace: None, name: self.name.into() };
-        // Without this its series would stay at their last values.
         if cluster_queue.is_none() {
-            let gone = Measurement::ClusterQueueGone(self.name.to_owned());
-            self.ctx.measurements.push(gone);
+            self.measure_gone(pointing.clone().filter_map(|key| local_queues.get(key)));
         }
         let own_wait =
             cluster_queue.as_ref().map(|queue| self.wait(queue, &own, Subject::ClusterQueue));
@@ -75,6 +73,18 @@ impl StatusPass<'_> {
                 self.write_local_queue(queue, key, &counts);
             }
         }
+    }
+
+    /// Without this the series of the ClusterQueue would stay at their last values. Its LocalQueues keep theirs.
+    fn measure_gone<'q>(
+        &mut self,
+        local_queues: impl Iterator<Item = &'q TrackedQueue<LocalQueue>>,
+    ) {
+        let counts = ClusterQueueCounts::default();
+        let local = local_queues
+            .filter_map(|queue| self.scheduler.local_queue_gauges(queue.tracked.object(), &counts));
+        let gone = Measurement::ClusterQueueGone(self.name.to_owned(), local.collect());
+        self.ctx.measurements.push(gone);
     }
 
     fn measure<'q>(

@@ -173,7 +173,32 @@ fn a_deleted_queue_is_gone() {
     cluster.settle();
     let key = Key { namespace: None, name: "cq".into() };
     cluster.observe(ManagerInput::ClusterQueue(Change::Delete(key))).settle();
-    assert!(cluster.measurements.contains(&Measurement::ClusterQueueGone("cq".into())));
+    let gone = cluster.measurements.iter().rev().find_map(|one| match one {
+        Measurement::ClusterQueueGone(name, local) => Some((name.as_str(), local.as_slice())),
+        _ => None,
+    });
+    let Some(("cq", [local])) = gone else { panic!("{gone:?}") };
+    assert!(!local.active && local.resources.is_empty(), "its LocalQueue is measured: {local:?}");
+    assert_eq!((&*local.name, &local.workloads), ("lq", &QueueNumbers::default()));
+}
+
+#[test]
+fn no_workload_of_a_stopped_queue_is_active() {
+    let mut cluster = Cluster::new();
+    let running = json!({"status": workload()["status"]});
+    cluster.queue(&json!({"stopPolicy": "Hold"})).workload("small", 2, &json!({}));
+    cluster.workload("running", 2, &running).settle();
+    let numbers = |cluster: &Cluster| {
+        let mut measured = cluster.measurements.iter().rev();
+        let last = measured.find_map(|one| match one {
+            Measurement::ClusterQueue(queue, local) => Some((queue, local[0].workloads.clone())),
+            _ => None,
+        });
+        let (queue, local) = last.expect("numbers of the queue");
+        assert_eq!(queue.workloads, local);
+        (queue.status, local.active, local.inadmissible, local.admitted, queue.classes)
+    };
+    assert_eq!(numbers(&cluster), ("pending", 0, 1, 1, (0, 1)));
 }
 
 #[test]
