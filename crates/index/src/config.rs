@@ -46,6 +46,8 @@ pub struct IndexConfig {
     pub eviction_timestamp: bool,
     /// Gate PartialAdmission.
     pub partial_admission: bool,
+    /// Gate ReclaimablePods. Without it, pods that will not run again keep their quota.
+    pub reclaimable_pods: bool,
     /// Gate PriorityBoost.
     pub priority_boost: bool,
     /// Gate PrioritySortingWithinCohort. Without it a preempted Workload is ordered behind the borrower that
@@ -74,6 +76,13 @@ pub enum AdmissionMode {
 }
 
 impl IndexConfig {
+    /// Pods of a pod set that will not run again, as far as they release quota.
+    pub(crate) fn reclaimable(&self, workload: &Workload, pod_set: &str) -> i32 {
+        let mut known = workload.status.reclaimable_pods.iter();
+        let found = known.find(|one| self.reclaimable_pods && one.name == pod_set);
+        found.map_or(0, |one| one.count)
+    }
+
     /// One internal queue takes every Workload.
     pub(crate) fn has_internal_queue(&self) -> bool {
         self.agent == Some(AdmissionMode::Thin)
@@ -94,6 +103,7 @@ impl Default for IndexConfig {
             ignore_uncovered_resources: false,
             eviction_timestamp: true,
             partial_admission: true,
+            reclaimable_pods: true,
             priority_boost: false,
             priority_sorting: true,
             concurrent_admission: false,

@@ -108,7 +108,8 @@ impl Index {
         let is_parent = self.config.is_parent(workload);
         let waits_for_variants = is_parent || self.becomes_parent(workload);
         // Usage of a parent is that of its variants; charging both would count it twice.
-        let mut admission = admission::admission(names, workload).filter(|_| !is_parent);
+        let mut admission =
+            admission::admission(&self.config, names, workload).filter(|_| !is_parent);
         // The nodes that an agent assigns are in no topology of its engine.
         if self.config.agent.is_some() {
             let sets = admission.iter_mut().flat_map(|one| &mut one.pod_sets);

@@ -64,6 +64,7 @@ pub fn index_settings(file: &Configuration, gates: &Gates) -> index::IndexConfig
             && resources.quota_check_strategy == QuotaCheckStrategy::IgnoreUndeclared,
         eviction_timestamp: requeuing.is_none_or(|one| one == RequeuingTimestamp::Eviction),
         partial_admission: on(Gate::PartialAdmission),
+        reclaimable_pods: on(Gate::ReclaimablePods),
         priority_boost: on(Gate::PriorityBoost),
         priority_sorting: on(Gate::PrioritySortingWithinCohort),
         concurrent_admission: on(Gate::ConcurrentAdmission),

@@ -10,11 +10,16 @@ use engine::spec::{AdmissionSpec, PodSetAdmission};
 use engine::topology::DomainAssignment;
 
 use crate::amount::amount;
+use crate::config::IndexConfig;
 use crate::status;
 use crate::time::time;
 
 /// The admission of a Workload; `None` without QuotaReserved.
-pub(super) fn admission(names: &mut Names, workload: &Workload) -> Option<AdmissionSpec> {
+pub(super) fn admission(
+    config: &IndexConfig,
+    names: &mut Names,
+    workload: &Workload,
+) -> Option<AdmissionSpec> {
     let status = &workload.status;
     let admission = status.admission.as_ref()?;
     let reserved = status.conditions.iter().find(|one| one.r#type == conditions::QUOTA_RESERVED)?;
@@ -26,17 +31,22 @@ pub(super) fn admission(names: &mut Names, workload: &Workload) -> Option<Admiss
         queue: names.queues.intern(&admission.cluster_queue),
         reserved_at: reserved.last_transition_time.as_ref().map(time).unwrap_or_default(),
         evicted: is_true(&status.conditions, conditions::EVICTED),
-        pod_sets: pod_sets.map(|one| pod_set(names, workload, one)).collect(),
+        pod_sets: pod_sets
+            .map(|one| pod_set(names, workload, one, config.reclaimable(workload, &one.name)))
+            .collect(),
     })
 }
 
-fn pod_set(names: &mut Names, workload: &Workload, one: &PodSetAssignment) -> PodSetAdmission {
+fn pod_set(
+    names: &mut Names,
+    workload: &Workload,
+    one: &PodSetAssignment,
+    reclaimable: i32,
+) -> PodSetAdmission {
     let pod_set = workload.spec.pod_sets.iter().find(|pod_set| pod_set.name == one.name);
     let requested = pod_set.map(|pod_set| pod_set.count.unwrap_or(1));
     // An assignment without a count is one of all pods.
     let count = one.count.or(requested).unwrap_or_default();
-    let reclaimable =
-        workload.status.reclaimable_pods.iter().find(|reclaimable| reclaimable.name == one.name);
     let mut resources = Vec::new();
     for (resource, usage) in one.resource_usage.iter() {
         // A usage without a flavor can be charged to no pair.
@@ -47,14 +57,7 @@ fn pod_set(names: &mut Names, workload: &Workload, one: &PodSetAssignment) -> Po
     }
     PodSetAdmission {
         count: i64::from(count),
-        reclaimed: i64::from(
-            count
-                - charged_pods(
-                    count,
-                    requested,
-                    reclaimable.map_or(0, |reclaimable| reclaimable.count),
-                ),
-        ),
+        reclaimed: i64::from(count - charged_pods(count, requested, reclaimable)),
         resources,
         domains: one.topology_assignment.as_ref().map(domains).unwrap_or_default(),
         delayed_topology: status::awaits_topology(one),

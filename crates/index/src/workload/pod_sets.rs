@@ -55,8 +55,7 @@ impl<'a> CountedPodSets<'a> {
             if let Some(covered) = covered {
                 counted.retain(|name, _| covered.contains(name.as_ref()));
             }
-            let gone = workload.status.reclaimable_pods.iter().find(|one| one.name == pod_set.name);
-            let gone = gone.map_or(0, |one| i64::from(one.count));
+            let gone = i64::from(index.config.reclaimable(workload, &pod_set.name));
             // A count below the reclaimable pods, e.g. after a scale-down, leaves no pods.
             let count = (i64::from(pod_set.count.unwrap_or(1)) - gone).max(0);
             CountedPodSet {

@@ -299,6 +299,8 @@ fn quota_is_held_until_an_object_shows_the_release() {
 #[test]
 fn reclaimable_pods_release_their_quota() {
     let mut fixture = IndexFixture::new(IndexConfig::default());
+    let off = IndexConfig { reclaimable_pods: false, ..IndexConfig::default() };
+    let mut without_gate = IndexFixture::new(off);
     let reserved = |gone: i32| {
         with(
             asking(json!({"cpu": "2"})),
@@ -312,7 +314,14 @@ fn reclaimable_pods_release_their_quota() {
     for (gone, used) in [(0, 6000), (2, 2000), (3, 0)] {
         fixture.enter(&reserved(gone));
         assert_eq!(fixture.used(), used);
+        without_gate.enter(&reserved(gone));
+        assert_eq!(without_gate.used(), 6000);
     }
+    let mut pending = reserved(2);
+    (pending.status.admission, pending.status.conditions) = (None, vec![]);
+    let count = |events: &[Event]| spec(events).pod_sets.first().expect("a pod set").count;
+    let counts = [count(&fixture.enter(&pending)), count(&without_gate.enter(&pending))];
+    assert_eq!(counts, [1, 3]);
 }
 
 #[test]
