@@ -27,6 +27,25 @@ fn a_reservation_ends_with_its_local_queue() {
     assert_eq!(cluster.condition("w", "Evicted"), "none");
 }
 
+/// The check is Ready at the same time as the queue stops.
+#[test]
+fn a_reservation_with_ready_checks_is_admitted_before_its_queue_stops_it() {
+    for (policy, evicted) in [
+        ("Hold", "none"),
+        ("HoldAndDrain", "True ClusterQueueStopped: The ClusterQueue is stopped"),
+    ] {
+        let mut cluster = reserved();
+        let mut ready = cluster.workloads["w"]["status"].clone();
+        ready["admissionChecks"][0]["state"] = json!("Ready");
+        let mut stopped = checked();
+        stopped["stopPolicy"] = json!(policy);
+        cluster.take_writes();
+        cluster.queue(&stopped).workload("w", 1, &json!({"status": ready})).settle();
+        assert_eq!(cluster.take_writes().first().map(String::as_str), Some("admit w"), "{policy}");
+        assert_eq!(cluster.condition("w", "Evicted"), evicted);
+    }
+}
+
 /// Its finalizer keeps it while a Workload has quota there.
 #[test]
 fn a_reservation_ends_when_its_cluster_queue_is_deleted() {

@@ -256,6 +256,19 @@ impl<'a> Draft<'a> {
         self.apply(status, Purpose::Replacement);
     }
 
+    /// Admits a Workload whose checks are all Ready before a queue that stopped meanwhile ends its reservation: an admitted one
+    /// stays, or is evicted (docs/reference/kueue.md §2.5).
+    pub(super) fn admit_before_stop(&mut self, transitions: &PendingTransitions, stop: StopPolicy) {
+        let leaves = self.workload.spec.active == Some(false)
+            || self.is_marked()
+            || transitions.eviction().is_some()
+            || transitions.unreserve().is_some()
+            || transitions.hold().is_some();
+        if stop != StopPolicy::default() && !leaves {
+            self.admit();
+        }
+    }
+
     pub(super) fn evict(&mut self, request: Option<&EvictionRequest>, stop: StopPolicy) {
         if self.is(EVICTED) {
             return;

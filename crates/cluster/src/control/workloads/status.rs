@@ -131,6 +131,7 @@ pub(crate) fn next_status(
     draft.update_check(record.transitions().check(), inputs.multikueue_check.as_deref());
     draft.assign_topology(record.transitions(), inputs.unhealthy_nodes.as_deref());
     draft.reject();
+    draft.admit_before_stop(record.transitions(), inputs.stop);
     draft.evict(record.transitions().eviction(), inputs.stop);
     draft.release(record.transitions(), inputs);
     draft.hold(record.transitions());
