@@ -209,6 +209,11 @@ impl Purpose {
         matches!(self, Self::CloneCreate | Self::JobCreate)
     }
 
+    /// Whether a write that is done has changed its object. A version may be confirmed again by the same leader.
+    pub(crate) fn changes_its_object(self) -> bool {
+        self != Self::ConfirmVersion
+    }
+
     /// Whether nothing is written.
     #[must_use]
     pub fn is_read(self) -> bool {

@@ -134,6 +134,26 @@ fn backoff_doubles_with_failures_and_ends_with_success() {
 }
 
 #[test]
+fn a_write_that_changes_nothing_is_repeated_more_and_more_slowly() {
+    let (mut outbox, mut agenda) = (Outbox::default(), Agenda::default());
+    let target = Target::job(&job("a"));
+    let unchanged = json!({"metadata": {"name": "a", "uid": "u", "resourceVersion": "5"}});
+    let mut now = NOW;
+    for pause in [200, 400, 800] {
+        let ticket = submit(&mut outbox, &target, stamp(5));
+        let settled =
+            outbox.settle(&ticket, &WriteOutcome::done(unchanged.clone()), now, &mut agenda);
+        let at = now + pause.milliseconds();
+        assert_eq!(settled.retry_at, Some(at));
+        assert!(!outbox.writes().is_free(&target, &stamp(5), now));
+        now = at;
+    }
+    let confirmed = submit_for(Purpose::ConfirmVersion, &mut outbox, &target, stamp(5));
+    outbox.settle(&confirmed, &WriteOutcome::done(unchanged), now, &mut agenda);
+    assert!(outbox.writes().is_free(&target, &stamp(5), now), "a version may be confirmed again");
+}
+
+#[test]
 fn a_create_on_a_worker_without_an_answer_may_be_applied_until_a_read_settles_it() {
     let (mut outbox, mut agenda) = (Outbox::default(), Agenda::default());
     let target = Target::worker("east", Subject::Workload, &key("a"));

@@ -4,7 +4,8 @@
 //!            submit                 Done, or a newer object observed
 //!  (free) ----------> InFlight ------------------------------------> (free)
 //!    ^                   |  Stale, Gone, Exists --> Outdated --+
-//!    |                   |  Refused, Unknown -----> Backoff ---+--> a newer object (Outdated only), or the time
+//!    |                   |  Refused, Unknown, Done ------------+--> a newer object (Outdated only), or the time
+//!    |                   |  without change -----> Backoff -----+
 //!    +----------------------------------------------------------------------------------+
 //! ```
 //! A write of a copy that a worker did not accept or answer is in backoff as well. Whether a create of a copy was applied is kept
@@ -328,6 +329,13 @@ impl WriteState {
     /// The progress after the answer to a write in the own cluster; `None` if the object is free again.
     fn after_answer(&self, answer: &WriteOutcome, now: Timestamp) -> Option<Progress> {
         match answer {
+            // The watch shows nothing new: without a backoff, a decision that the API server has not carried out would
+            // be written again as fast as it answers.
+            WriteOutcome::Done(object)
+                if self.purpose.changes_its_object() && self.is_unchanged(object) =>
+            {
+                Some(Progress::Backoff(after(now, self.doubled(INITIAL_BACKOFF))))
+            }
             WriteOutcome::Done(_) => None,
             // An object that exists already, or differs from the base, is on its way through the watch.
             WriteOutcome::Exists | WriteOutcome::Stale | WriteOutcome::Gone => {
@@ -359,6 +367,11 @@ impl WriteState {
                 Some(Progress::Backoff(after(now, self.doubled(COPY_BACKOFF))))
             }
         }
+    }
+
+    /// Whether an answer shows the object that the write was based on.
+    fn is_unchanged(&self, object: &ApiObject) -> bool {
+        self.base.version != 0 && version(object) == self.base.version
     }
 
     fn is_failed_delete(&self) -> bool {

@@ -14,6 +14,8 @@ pub(super) struct Cluster {
     pub(super) events: Vec<EventRecord>,
     pub(super) measurements: Vec<Measurement>,
     pub(super) now: Timestamp,
+    /// Fields of statuses that another field manager has set, by Workload: an apply keeps them.
+    pub(super) foreign_fields: BTreeMap<String, Value>,
     /// Writes of jobs in flight.
     of_jobs: Vec<Ticket>,
     version: u64,
@@ -49,6 +51,7 @@ impl Cluster {
             events: vec![],
             measurements: vec![],
             now: NOW,
+            foreign_fields: BTreeMap::new(),
             of_jobs: vec![],
             version: 100,
         }
@@ -167,14 +170,25 @@ impl Cluster {
         let mut object = self.workloads.get(&name).cloned().unwrap_or_default();
         if *purpose == Purpose::Reclaim {
             json_merge(&mut object, &json!({"status": body["status"]}));
+        } else if order.write.request().headers()["content-type"] == "application/merge-patch+json"
+        {
+            json_merge(&mut object, &body);
+            if let Some(foreign) = self.foreign_fields.get_mut(&name) {
+                json_merge(foreign, &body["status"]);
+            }
         } else if order.write.request().uri().path().ends_with("/status") {
             let reclaimable = object["status"].get("reclaimablePods").cloned();
             object["status"] = body["status"].clone();
             json_merge(&mut object["status"], &json!({"reclaimablePods": reclaimable}));
+            let kept = self.foreign_fields.get(&name).cloned().unwrap_or(json!({}));
+            json_merge(&mut object["status"], &kept);
         } else {
             json_merge(&mut object, &body);
         }
-        self.store(&name, object);
+        // A write that changes nothing makes no version.
+        if self.workloads.get(&name) != Some(&object) {
+            self.store(&name, object);
+        }
         let answer = WriteOutcome::done(self.workloads[&name].clone());
         self.control.answered(&order.ticket, answer, self.now);
     }

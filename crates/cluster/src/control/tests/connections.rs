@@ -173,7 +173,10 @@ fn note(control: &mut ManagerControl, answer: impl Fn(&Value) -> WriteOutcome) -
 }
 
 fn done(body: &Value) -> WriteOutcome {
-    WriteOutcome::done(body.clone())
+    let mut object = body.clone();
+    let version = object["metadata"]["resourceVersion"].as_str().and_then(|one| one.parse().ok());
+    object["metadata"]["resourceVersion"] = json!((version.unwrap_or(0_u64) + 1).to_string());
+    WriteOutcome::done(object)
 }
 
 #[test]

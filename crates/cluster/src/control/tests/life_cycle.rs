@@ -148,6 +148,33 @@ fn a_deactivated_pending_workload_says_so_and_has_no_backoff() {
 }
 
 #[test]
+fn what_another_field_manager_has_set_is_removed_as_well() {
+    let mut cluster = Cluster::new();
+    let target = json!([{
+        "type": "DeactivationTarget", "status": "True", "reason": "AdmissionCheck", "message": "no",
+        "lastTransitionTime": "1970-01-01T00:00:00Z",
+    }]);
+    let state = json!({"requeueState": {"count": 2, "requeueAt": "1970-01-01T01:00:00Z"}});
+    cluster.foreign_fields.insert("a".to_owned(), state.clone());
+    let mut status = state;
+    status["conditions"] = target;
+    cluster.workload("a", 2, &json!({"spec": {"active": false}, "status": status})).settle();
+    assert_eq!(cluster.workloads["a"]["status"].get("requeueState"), None);
+    assert_eq!(cluster.take_writes(), ["evict a", "pending a"]);
+
+    let ended = json!({"requeueState": {"count": 2, "requeueAt": "1970-01-01T00:00:00Z"}});
+    cluster.foreign_fields.insert("b".to_owned(), ended.clone());
+    let mut status = ended;
+    status["conditions"] = json!([{
+        "type": "Requeued", "status": "False", "reason": "AdmissionCheck", "message": "",
+        "lastTransitionTime": "1970-01-01T00:00:00Z",
+    }]);
+    cluster.wait(5).workload("b", 99, &json!({"status": status})).settle();
+    assert_eq!(cluster.workloads["b"]["status"]["requeueState"], json!({"count": 2}));
+    assert!(cluster.condition("b", "Requeued").starts_with("True BackoffFinished"));
+}
+
+#[test]
 fn a_workload_that_exceeded_its_time_has_all_of_it_after_a_reactivation() {
     let mut cluster = Cluster::new();
     let evicted = json!({

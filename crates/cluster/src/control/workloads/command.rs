@@ -6,7 +6,7 @@ use crds::{
         annotations::{ADMISSION_GATED_BY, EPOCH, EXECUTION, LAST_CLUSTER, TERM},
         labels::{CONCURRENT_ADMISSION_PARENT, JOB_UID},
     },
-    v1beta2::{ReclaimablePod, Workload, WorkloadStatus},
+    v1beta2::{ReclaimablePod, RequeueState, Workload, WorkloadStatus},
 };
 use jobs::construct_workload::WorkloadPriority;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -196,13 +196,21 @@ impl WorkloadCommand {
     }
 }
 
-/// The status that the field manager of admission owns, applied to the observed version.
-pub(super) fn apply_status(
+/// The status that the field manager of admission owns, applied to the observed version. One that only lacks what the
+/// Workload has is a merge patch: an apply keeps fields that another field manager has set as well. A status that changes more
+/// is applied first, and the fields that are left are removed by the next write.
+pub(super) fn write_status(
     purpose: &'static str,
     key: &Key,
     workload: &Workload,
     status: &WorkloadStatus,
 ) -> Result<Write, WriteError> {
+    if let Some(mut removal) = removal(&workload.status, status) {
+        let metadata = &workload.metadata;
+        removal["metadata"] =
+            json!({ "uid": metadata.uid, "resourceVersion": metadata.resource_version });
+        return Write::merge::<Workload>(purpose, key, Some("status"), &removal);
+    }
     let owned = index::status::applied_fields(workload, status);
     apply_as((purpose, ADMISSION_MANAGER), key, workload, &owned)
 }
@@ -216,6 +224,32 @@ pub(super) fn apply_as(
 ) -> Result<Write, WriteError> {
     let fields = index::status::status_apply(workload, status);
     Write::apply::<Workload>(purpose, key, Some("status"), manager, &fields)
+}
+
+/// The merge patch to a status that only lacks fields or entries of the one before; `None` if it has others.
+fn removal(before: &WorkloadStatus, after: &WorkloadStatus) -> Option<Value> {
+    // Most writes set a condition.
+    if !after.conditions.iter().all(|one| before.conditions.contains(one)) {
+        return None;
+    }
+    let mut after = after.clone();
+    // An empty object would stay as a field of its own.
+    after.requeue_state = after.requeue_state.filter(|one| *one != RequeueState::default());
+    let (before, after) = (json!({ "status": before }), json!({ "status": after }));
+    if is_part(&before, &after) { difference(&before, &after) } else { None }
+}
+
+/// Whether `after` lacks nothing but fields and entries of `before`.
+fn is_part(before: &Value, after: &Value) -> bool {
+    match (before, after) {
+        (Value::Object(before), Value::Object(after)) => after
+            .iter()
+            .all(|(name, value)| before.get(name).is_some_and(|before| is_part(before, value))),
+        (Value::Array(before), Value::Array(after)) => {
+            after.iter().all(|value| before.iter().any(|before| is_part(before, value)))
+        }
+        _ => before == after,
+    }
 }
 
 fn spec_difference(before: &Workload, after: &Workload) -> Option<Value> {

@@ -343,7 +343,7 @@ impl Workloads {
             NextStatus::Write { purpose, status } => {
                 let (object, intent) = (Arc::clone(record.object()), intent(key, record, purpose));
                 let submitted = ctx.outbox.submit(intent, |purpose, key| {
-                    command::apply_status(purpose, key, &object, &status)
+                    command::write_status(purpose, key, &object, &status)
                 });
                 let (transitions, now) = (record.transitions(), ctx.now);
                 let change = StatusChange {
