@@ -33,8 +33,8 @@ pub use self::{
     admitted::admitted,
     admitted_on_cluster::{admitted_on, admitted_on_cluster},
     check_states::{
-        REJECTED, RETRY, check_rejected, check_retry, checks_in_state, ready_with_message,
-        retry_at, with_check_state, with_checks,
+        REJECTED, RETRY, check_rejected, check_retry, checks_in_state, lists_checks,
+        ready_with_message, retry_at, with_check_state, with_checks,
     },
     condition::{find, set},
     deactivation::{

@@ -35,6 +35,13 @@ pub fn with_checks(
     status
 }
 
+/// Whether a status lists the required checks and no others.
+#[must_use]
+pub fn lists_checks(status: &WorkloadStatus, required: &[String]) -> bool {
+    let listed = |name: &String| status.admission_checks.iter().any(|one| one.name == *name);
+    status.admission_checks.len() == required.len() && required.iter().all(listed)
+}
+
 /// Sets the state of a check, its message and what it adds to the pods. Retries that were counted stay.
 #[must_use]
 pub fn with_check_state(

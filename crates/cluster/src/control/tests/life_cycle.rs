@@ -87,6 +87,21 @@ fn a_pending_workload_shows_the_checks_that_it_will_need() {
     );
 }
 
+/// No cycle looks at the Workload behind the head of a strict queue.
+#[test]
+fn a_workload_behind_others_shows_the_checks_that_it_will_need() {
+    let mut cluster = Cluster::new();
+    let mut strict = checks(&["one"]);
+    strict["queueingStrategy"] = json!("StrictFIFO");
+    cluster.check("one").queue(&strict).workload("first", 9, &json!({})).wait(1);
+    cluster.workload("second", 1, &json!({})).settle();
+    cluster.wait(10).settle();
+    assert_eq!(check_states(&cluster, "second"), ["one Pending"]);
+    assert_eq!(cluster.condition("second", "QuotaReserved"), "none");
+    let writes = cluster.take_writes();
+    assert_eq!(writes.iter().filter(|one| *one == "pending second").count(), 1);
+}
+
 #[test]
 fn a_retry_sets_the_time_of_the_requeue_and_names_its_check() {
     let mut cluster = Cluster::new();
@@ -125,29 +140,6 @@ fn a_rejected_check_marks_reports_and_deactivates() {
 }
 
 #[test]
-fn a_deactivated_pending_workload_says_so_and_has_no_backoff() {
-    let mut cluster = Cluster::new();
-    let backoff = json!({
-        "spec": {"active": false},
-        "status": {"requeueState": {"count": 2, "requeueAt": "1970-01-01T01:00:00Z"}},
-    });
-    cluster.workload("a", 2, &backoff).settle();
-    assert_eq!(
-        cluster.condition("a", "QuotaReserved"),
-        "False Deactivated: The workload is deactivated"
-    );
-    assert!(cluster.condition("a", "Admitted").starts_with("False NoReservation"));
-    assert_eq!(cluster.workloads["a"]["status"].get("requeueState"), None);
-    assert_eq!(cluster.condition("a", "Evicted"), "True Deactivated: The workload is deactivated");
-    assert_eq!(cluster.condition("a", "Requeued"), "none", "it was not taken from its queue");
-    let evictions = &cluster.workloads["a"]["status"]["schedulingStats"]["evictions"];
-    assert_eq!(evictions[0]["count"], 1);
-    assert_eq!(cluster.take_events(), [""; 0]);
-    cluster.workload("a", 2, &json!({"spec": {"active": true}})).settle();
-    assert!(cluster.condition("a", "Evicted").starts_with("False QuotaReserved"));
-}
-
-#[test]
 fn what_another_field_manager_has_set_is_removed_as_well() {
     let mut cluster = Cluster::new();
     let target = json!([{
@@ -172,6 +164,29 @@ fn what_another_field_manager_has_set_is_removed_as_well() {
     cluster.wait(5).workload("b", 99, &json!({"status": status})).settle();
     assert_eq!(cluster.workloads["b"]["status"]["requeueState"], json!({"count": 2}));
     assert!(cluster.condition("b", "Requeued").starts_with("True BackoffFinished"));
+}
+
+#[test]
+fn a_deactivated_pending_workload_says_so_and_has_no_backoff() {
+    let mut cluster = Cluster::new();
+    let backoff = json!({
+        "spec": {"active": false},
+        "status": {"requeueState": {"count": 2, "requeueAt": "1970-01-01T01:00:00Z"}},
+    });
+    cluster.workload("a", 2, &backoff).settle();
+    assert_eq!(
+        cluster.condition("a", "QuotaReserved"),
+        "False Deactivated: The workload is deactivated"
+    );
+    assert!(cluster.condition("a", "Admitted").starts_with("False NoReservation"));
+    assert_eq!(cluster.workloads["a"]["status"].get("requeueState"), None);
+    assert_eq!(cluster.condition("a", "Evicted"), "True Deactivated: The workload is deactivated");
+    assert_eq!(cluster.condition("a", "Requeued"), "none", "it was not taken from its queue");
+    let evictions = &cluster.workloads["a"]["status"]["schedulingStats"]["evictions"];
+    assert_eq!(evictions[0]["count"], 1);
+    assert_eq!(cluster.take_events(), [""; 0]);
+    cluster.workload("a", 2, &json!({"spec": {"active": true}})).settle();
+    assert!(cluster.condition("a", "Evicted").starts_with("False QuotaReserved"));
 }
 
 #[test]

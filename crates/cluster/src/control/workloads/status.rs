@@ -184,22 +184,37 @@ fn write(before: &WorkloadStatus, status: WorkloadStatus, purpose: Purpose) -> N
 }
 
 /// How long a new Workload may be without any condition. Most are admitted before, which says more.
-const UNREADY_AFTER: Duration = Duration::from_secs(5);
+const UNEXPLAINED_AFTER: Duration = Duration::from_secs(5);
 
-/// PodsReady=False of a Workload that no cycle explains, as of one that waits behind an equal one.
-fn show_unready(workload: &Workload, inputs: &StatusInputs, now: Timestamp) -> NextStatus {
+/// The list of checks and PodsReady=False of a Workload that no cycle explains, as of one that waits behind an equal one.
+fn show_unexplained(workload: &Workload, inputs: &StatusInputs, now: Timestamp) -> NextStatus {
     let before = &workload.status;
-    let known = status::find(&before.conditions, PODS_READY).is_some();
+    let ready_unknown =
+        inputs.pods_ready.is_some() && status::find(&before.conditions, PODS_READY).is_none();
+    let required = inputs.required_checks.as_deref();
+    let checks_unknown = required.is_some_and(|required| !status::lists_checks(before, required));
     let created = workload.metadata.creation_timestamp.as_ref();
-    let Some(created) = created.filter(|_| !known && inputs.pods_ready.is_some()) else {
+    let Some(created) = created.filter(|_| ready_unknown || checks_unknown) else {
         return NextStatus::Nothing;
     };
-    let due = after(created.0, UNREADY_AFTER);
+    let due = after(created.0, UNEXPLAINED_AFTER);
     if due > now {
         return NextStatus::Wait(due);
     }
-    let status = time_limits::with_pods_ready(before.clone(), workload, inputs, now);
+    let status = with_required_checks(before.clone(), inputs, at(workload, now));
+    let status = time_limits::with_pods_ready(status, workload, inputs, now);
     write(before, status, Purpose::Pending)
+}
+
+fn with_required_checks(
+    status: WorkloadStatus,
+    inputs: &StatusInputs,
+    at: StatusStamp,
+) -> WorkloadStatus {
+    match &inputs.required_checks {
+        Some(required) => status::with_checks(status, required, at),
+        None => status,
+    }
 }
 
 /// Why the Workload is pending, once it has been pending for a while.
@@ -213,7 +228,7 @@ fn explain(record: &TrackedWorkload, inputs: &StatusInputs, now: Timestamp) -> N
     let unknown = status::find(&before.conditions, QUOTA_RESERVED).is_none();
     let first = (inputs.explicit_status && unknown).then(|| not_evaluated(now));
     let Some(pending) = first.as_ref().or(record.transitions().pending_message()) else {
-        return show_unready(workload, inputs, now);
+        return show_unexplained(workload, inputs, now);
     };
     // Only a cycle counts requests; what keeps a Workload from all cycles leaves them as they are.
     let requests = if pending.by_cycle { &inputs.requests } else { &before.resource_requests };
@@ -221,10 +236,7 @@ fn explain(record: &TrackedWorkload, inputs: &StatusInputs, now: Timestamp) -> N
     let explain = if pending.gated { status::gated } else { status::pending };
     let status = explain(before.clone(), &pending.reason, &pending.message, requests, at);
     // The list of checks of a pending Workload goes out with its reason and causes no write of its own.
-    let status = match &inputs.required_checks {
-        Some(required) => status::with_checks(status, required, at),
-        None => status,
-    };
+    let status = with_required_checks(status, inputs, at);
     let status = with_reasons(status, inputs);
     // PodsReady=False alone causes no write, unless the pods came after the reason.
     if status == *before && status::find(&before.conditions, PODS_READY).is_some() {
