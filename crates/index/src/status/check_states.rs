@@ -162,14 +162,19 @@ pub(super) fn set(
 /// Resets the check states after an eviction: removes pod set updates, and counts a Retry.
 pub(super) fn reset(status: &mut WorkloadStatus, at: StatusStamp) {
     for one in status.admission_checks.iter_mut().filter(|one| one.state != PENDING) {
-        let retries = one.retry_count.unwrap_or(0).saturating_add(1);
+        // Only a Retry counts as an attempt. After a Rejected check the attempts that were counted stay, as the field manager of
+        // a check keeps them at upstream; a Ready one starts again from none.
+        let retry_count = match one.state.as_str() {
+            RETRY => Some(one.retry_count.unwrap_or(0).saturating_add(1)),
+            REJECTED => one.retry_count,
+            _ => None,
+        };
         *one = AdmissionCheckState {
             last_transition_time: Some(to_seconds(at.now)),
             message: format!("Reset to Pending after eviction. Previously: {}", one.state),
             name: std::mem::take(&mut one.name),
             requeue_after_seconds: one.requeue_after_seconds,
-            // Only a Retry counts as an attempt; Ready and Rejected start again from none.
-            retry_count: (one.state == RETRY).then_some(retries),
+            retry_count,
             state: PENDING.to_owned(),
             pod_set_updates: Vec::new(),
         };

@@ -458,6 +458,18 @@ fn checks_are_named_in_order_with_the_messages_that_they_have() {
 }
 
 #[test]
+fn an_eviction_counts_a_retry_and_keeps_the_count_of_a_rejected_check() {
+    for (state, counted) in [("Retry", Some(2)), ("Rejected", Some(1)), ("Ready", None)] {
+        let mut status = reserve(WorkloadStatus::default(), &["a"], &[], 10);
+        let check = &mut status.admission_checks[0];
+        (check.state, check.retry_count) = (state.to_owned(), Some(1));
+        let reset = evict(status, reasons::ADMISSION_CHECK, 20).admission_checks;
+        assert_eq!(reset[0].retry_count, counted, "{state}");
+        assert_eq!(reset[0].state, "Pending");
+    }
+}
+
+#[test]
 fn admitted_is_unchanged_while_something_is_missing() {
     let waiting = reserve(WorkloadStatus::default(), &["a"], &[], 10);
     assert_eq!(admitted(waiting.clone(), at(20)), waiting);
