@@ -11,11 +11,11 @@ use e2e::{
     installation::{Installation, InstallationPlan, InstallationPorts, TIMEOUT},
     objects,
 };
-use harness::{LabPlan, Process, TestLab};
+use harness::{Cluster, LabPlan, Process, TestLab};
 use k8s_openapi::api::batch::v1::Job;
 use kube::{
     Api,
-    api::{Patch, PatchParams, PostParams},
+    api::{DeleteParams, Patch, PatchParams, PostParams},
 };
 use serde_json::json;
 use tokio::{
@@ -85,12 +85,37 @@ async fn finished_and_deactivated_work_goes_and_usage_is_recorded() -> Result<()
     cluster.until_gone(&jobs, "late", TIMEOUT).await?;
     cluster.until_all(&workloads, "", "all are deleted", TIMEOUT, <[Workload]>::is_empty).await?;
 
+    foreign_backoff_ends(cluster, &workloads).await?;
     // The watch of the manager may deliver the last deletion after the one above.
     let metrics =
         manager.until_scraped("Workloads count by their labels", counts_by_labels).await?;
     let series = "sluice_setting_without_effect{setting=\"clientConnection\"} 1";
     ensure!(metrics.contains(series), "{metrics}");
     dumps_its_state(&manager.process).await
+}
+
+/// A deactivated Workload has no backoff, also if another field manager has applied it.
+async fn foreign_backoff_ends(cluster: &Cluster, workloads: &Api<Workload>) -> Result<()> {
+    let pod = json!({"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"});
+    let set = json!({"name": "main", "count": 1, "template": {"spec": pod}});
+    let inactive = json!({
+        "metadata": {"name": "inactive"},
+        "spec": {"active": false, "queueName": "queue", "podSets": [set]},
+    });
+    workloads.create(&PostParams::default(), &serde_json::from_value(inactive)?).await?;
+    let backoff = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
+        "status": {"requeueState": {"count": 2, "requeueAt": "2099-01-01T00:00:00Z"}},
+    });
+    let another = PatchParams::apply("another");
+    workloads.patch_status("inactive", &another, &Patch::Apply(backoff)).await?;
+    let ended = |one: &Workload| {
+        let evicted = crds::meta::is_true(&one.status.conditions, "Evicted");
+        evicted && one.status.requeue_state.is_none()
+    };
+    cluster.until(workloads, "inactive", "has no backoff", TIMEOUT, ended).await?;
+    workloads.delete("inactive", &DeleteParams::default()).await?;
+    Ok(cluster.until_gone(workloads, "inactive", TIMEOUT).await?)
 }
 
 /// SIGUSR2 logs what the manager knows of its queues, and does not end it.
