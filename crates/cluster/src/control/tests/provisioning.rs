@@ -283,7 +283,7 @@ fn a_check_is_active_once_its_config_exists_and_requests_can_be_made() {
     scene.settle();
     assert_eq!(
         scene.active(),
-        "False BadParametersRef: provisioningrequestconfigs.kueue.x-k8s.io \"cfg\" not found"
+        "False BadParametersRef: ProvisioningRequestConfig.kueue.x-k8s.io \"cfg\" not found"
     );
     scene.config(&json!({}));
     scene.settle();
