@@ -537,12 +537,13 @@ pub(crate) fn clamped_reclaimable_pods(
         return (left != *known).then_some(left);
     }
     // The webhook refuses fewer than before while quota is reserved (docs/reference/kueue.md §5.2).
-    let of = |pods: &[ReclaimablePod], name: &str| {
-        pods.iter().find(|pod| pod.name == name).map_or(0, |pod| pod.count)
+    let keeps = |known: &ReclaimablePod| {
+        let of_set = reclaimable.iter().find(|pod| pod.name == known.name);
+        of_set.is_some_and(|pod| pod.count >= known.count)
     };
-    let keeps = known.iter().all(|pod| of(&reclaimable, &pod.name) >= pod.count);
-    let changed = !reclaimable.is_empty() && reclaimable != *known;
-    (changed && keeps).then_some(reclaimable)
+    let may_change =
+        known.iter().all(|pod| keeps(pod) || slices::has_shrunk(workload, &pod.name, gates));
+    (reclaimable != *known && may_change).then_some(reclaimable)
 }
 
 pub(crate) fn remove_finalizer<J>(workload: &Workload) -> Option<ReconcileStep<J>> {

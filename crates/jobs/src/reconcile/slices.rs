@@ -32,9 +32,9 @@ use super::{
 use crate::{
     GenericJob, JobGates,
     construct_workload::ReplacedSlice,
-    elastic_copies::shrinks_on_workers,
+    elastic_copies::{is_of_elastic_job, shrinks_on_workers},
     equivalence::{equivalent_to_prebuilt, same_work},
-    pod_counts::count,
+    pod_counts::{count, pods_of},
 };
 
 /// Message of a slice that is neither the holder nor its replacement.
@@ -58,6 +58,17 @@ struct Slices<'a> {
 pub(super) fn has_slices<J: GenericJob>(job: &J, context: ReconcileContext<'_>) -> bool {
     let follows = !job.is_managed_elsewhere() || shrinks_on_workers(job, context.gates);
     job.is_elastic(context.gates) && !context.prebuilt && follows
+}
+
+/// Whether a slice with quota asks for fewer pods of a pod set than it was admitted with. Only such a pod set may have fewer
+/// reclaimable pods than before (docs/reference/kueue.md §5.2).
+pub(super) fn has_shrunk(slice: &Workload, pod_set: &str, gates: JobGates) -> bool {
+    let assignments = slice.status.admission.iter().flat_map(|one| &one.pod_set_assignments);
+    let admitted = assignments.filter(|one| one.name == pod_set).find_map(|one| one.count);
+    let wanted = pods_of(&slice.spec.pod_sets, pod_set);
+    gates.elastic_jobs
+        && is_of_elastic_job(slice)
+        && admitted.is_some_and(|admitted| wanted < admitted)
 }
 
 /// The next steps of a job with slices. `None` if its pod sets are others than those of its slices: such a job is not resized

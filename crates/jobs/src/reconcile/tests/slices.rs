@@ -203,6 +203,33 @@ fn pods_that_a_larger_job_does_not_need_are_those_beyond_its_slice() {
     assert_eq!(steps(&nine, &[&whole]), ["reclaim 5"]);
 }
 
+#[test]
+fn reclaimable_pods_follow_a_job_that_shrinks_with_quota() {
+    let shrunk = |(from, to): (i32, i32), done: i32, known: i32, completions: i32| {
+        let mut slice = slice("a", to, None, HOLDS);
+        let admission = slice.status.admission.as_mut().expect("it has quota");
+        admission.pod_set_assignments[0].count = Some(from);
+        slice.status.reclaimable_pods =
+            vec![ReclaimablePod { name: "main".to_owned(), count: known }];
+        let job = job(&json!({
+            "metadata": { "annotations": { "kueue.x-k8s.io/elastic-job": "true" } },
+            "spec": { "parallelism": to, "completions": completions, "suspend": false },
+            "status": { "succeeded": done },
+        }));
+        (steps(&job, &[&slice]), slice, job)
+    };
+    assert_eq!(shrunk((5, 4), 4, 4, 5).0, ["reclaim 3"]);
+    let (steps, mut kept, job) = shrunk((5, 2), 1, 1, 3);
+    assert_eq!(steps, ["reclaim 0"], "the two pods are needed");
+    // Without a smaller size the webhook refuses fewer.
+    let mut whole = kept.clone();
+    let admission = whole.status.admission.as_mut().expect("it has quota");
+    admission.pod_set_assignments[0].count = Some(2);
+    assert_eq!(super::steps(&job, &[&whole]), [""; 0]);
+    kept.metadata.annotations = None;
+    assert_eq!(super::steps(&job, &[&kept]), [""; 0]);
+}
+
 /// A slice with a worker that runs it.
 fn on_worker(mut slice: Workload) -> Workload {
     slice.status.cluster_name = Some("east".to_owned());
