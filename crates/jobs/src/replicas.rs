@@ -81,10 +81,14 @@ pub fn replica_workload_name<J: GenericJob>(set: &J, replica: u32, gates: JobGat
     workload_name(WorkloadOwner { kind, group, name: &name, uid, part: None }, gates.short_names)
 }
 
-/// The Workload that a set was copied for, if it has one for all of its pods.
-pub fn workload_of_copy<J: GenericJob>(set: &J, gates: JobGates) -> Option<String> {
-    let one = matches!(set.set_size(), Some(SetSize::Group { .. })) && set_copies::is_copy(set);
-    one.then(|| workload_name_for(set, gates))
+/// Names under which the Workload of a set with one group may be there though the set does not own it: that which a copy was made
+/// for, and one of an earlier version of Kueue.
+pub fn names_of_unowned<J: GenericJob>(set: &J, gates: JobGates) -> Vec<String> {
+    if !matches!(set.set_size(), Some(SetSize::Group { .. })) {
+        return Vec::new();
+    }
+    let copied_for = set_copies::is_copy(set).then(|| workload_name_for(set, gates));
+    copied_for.into_iter().chain([one_group::former_name(set, gates)]).collect()
 }
 
 /// The Workload of the first replica, which stands for the copy of a set of replicas where one Workload has to.
@@ -123,12 +127,19 @@ fn reconcile_copy<J: GenericJob + From<Pod>>(
     pods: &[&Pod],
     gates: JobGates,
 ) -> Vec<ReconcileStep<J>> {
+    let is_group = matches!(set.set_size(), Some(SetSize::Group { .. }));
+    let group = one_group::workload_of(set, workloads, gates).filter(|_| is_group);
+    let clones = if is_group { group.as_slice() } else { workloads };
     let lives = |one: &&&Workload| one.metadata.deletion_timestamp.is_none();
-    let taken = workloads.iter().filter(lives).filter(|one| !is_owned_by(one, set));
-    let owner = || vec![reference(set)];
-    let taken = taken.map(|one| ReconcileStep::AddOwners(name(one), owner()));
-    let adopted = pods.iter().filter_map(|pod| set.adopted(pod, gates));
+    let taken = clones.iter().filter(lives).filter_map(|one| take_over(set, one));
+    let adopted = pods.iter().filter_map(|pod| one_group::adopted(set, pod, group, gates));
     taken.chain(adopted.map(|pod| ReconcileStep::AdoptMember(Box::new(J::from(pod))))).collect()
+}
+
+/// Makes a set an owner of a Workload.
+fn take_over<J: GenericJob>(set: &J, workload: &Workload) -> Option<ReconcileStep<J>> {
+    let owners = || vec![reference(set)];
+    (!is_owned_by(workload, set)).then(|| ReconcileStep::AddOwners(name(workload), owners()))
 }
 
 fn reconcile_replicas<J: GenericJob + From<Pod>>(

@@ -84,8 +84,8 @@ mod tests {
         reconcile::ReconcileStep,
         remote_objects::{RemoteIdentity, remote_job},
         replicas::{
-            first_workload, one_workload, reconcile, replica_workload, replica_workload_name,
-            workload_of_copy,
+            first_workload, names_of_unowned, one_workload, reconcile, replica_workload,
+            replica_workload_name,
         },
     };
 
@@ -145,8 +145,9 @@ mod tests {
         let annotations = &object["metadata"]["annotations"];
         assert_eq!(annotations["kueue.x-k8s.io/multikueue-origin-uid"], "original");
         assert_eq!(annotations["sluice.dev/epoch"], "2");
-        assert_eq!(workload_of_copy(&copy, gates), workload.metadata.name);
-        assert_eq!(workload_of_copy(&original, gates), None);
+        let [former] = &names_of_unowned(&original, gates)[..] else { panic!("one name") };
+        let named = [workload.metadata.name.expect("a name"), former.clone()];
+        assert_eq!(names_of_unowned(&copy, gates), named);
         assert!(is_copy_of(&copy, &original) && !is_copy_of(&original, &original));
         assert!(copy.has_status_of(&original), "its status stays its own");
         assert_eq!(object["spec"]["template"], template(), "nothing is taken from the template");

@@ -24,12 +24,9 @@ impl Membership<'_> {
     /// The pod with this membership.
     pub(crate) fn of(self, pod: &Pod, gates: JobGates) -> Pod {
         let mut member = pod.clone();
+        join(&mut member, &self.workload, gates);
         let annotations = member.metadata.annotations.get_or_insert_default();
         let labels = member.metadata.labels.get_or_insert_default();
-        let identifiers =
-            if gates.identifier_annotations { &mut *annotations } else { &mut *labels };
-        identifiers.insert(POD_GROUP_NAME.to_owned(), self.workload.clone());
-        identifiers.insert(PREBUILT_WORKLOAD_NAME.to_owned(), self.workload);
         annotations.insert(POD_GROUP_TOTAL_COUNT.to_owned(), self.total.to_string());
         annotations.insert(ROLE_HASH.to_owned(), self.role.to_owned());
         // The watch of pods selects by it. Until then the pod is observed by the label of its set.
@@ -38,5 +35,16 @@ impl Membership<'_> {
             labels.insert(QUEUE_NAME.to_owned(), self.queue_name.to_owned());
         }
         member
+    }
+}
+
+/// Names the group of a member, and its Workload.
+pub(super) fn join(member: &mut Pod, workload: &str, gates: JobGates) {
+    let metadata = &mut member.metadata;
+    let identifiers =
+        if gates.identifier_annotations { &mut metadata.annotations } else { &mut metadata.labels };
+    let identifiers = identifiers.get_or_insert_default();
+    for key in [POD_GROUP_NAME, PREBUILT_WORKLOAD_NAME] {
+        identifiers.insert(key.to_owned(), workload.to_owned());
     }
 }

@@ -14,16 +14,58 @@ use crds::{
     v1beta2::{Workload, WorkloadSpec},
 };
 
-use super::{follow_queue, name, set_workload};
+use super::{follow_queue, is_owned_by, membership, name, set_workload, take_over};
 use crate::{
     GenericJob, JobGates, Pod,
     construct_workload::{KeysToCopy, WorkloadPriority, workload_name_for},
+    pods::group::is_group_workload,
     reconcile::{ReconcileStep, follow_gates},
+    workload_name::{WorkloadOwner, workload_name},
 };
 
 /// Name of the group of a set, and of its Workload.
 fn group_workload_name<J: GenericJob>(set: &J, gates: JobGates) -> String {
     workload_name_for(set, gates)
+}
+
+/// The name that earlier versions of Kueue give to the Workload of a set: it does not depend on the uid.
+pub(super) fn former_name<J: GenericJob>(set: &J, gates: JobGates) -> String {
+    let name = set.metadata().name.as_deref().unwrap_or_default();
+    let (kind, group) = (set.kind().name(), set.kind().group());
+    workload_name(WorkloadOwner { kind, group, name, uid: "", part: None }, gates.short_names)
+}
+
+/// The Workload of a set among these: that of its name, or one that an earlier version of Kueue has made. Deleting that one would stop
+/// the pods of the set.
+pub(super) fn workload_of<'a, J: GenericJob>(
+    set: &J,
+    workloads: &[&'a Workload],
+    gates: JobGates,
+) -> Option<&'a Workload> {
+    let named = |wanted: String| workloads.iter().copied().find(|one| name(one) == wanted);
+    let former = || named(former_name(set, gates)).filter(|one| may_be_of(one, set));
+    named(group_workload_name(set, gates)).or_else(former)
+}
+
+/// Whether a Workload of the former name is that of this set. One of an earlier set of the name is left to the garbage collector.
+fn may_be_of<J: GenericJob>(workload: &Workload, set: &J) -> bool {
+    let mut owners = workload.metadata.owner_references.iter().flatten();
+    let is_free = !owners.any(|owner| set.kind().is_kind_of(&owner.api_version, &owner.kind));
+    is_owned_by(workload, set) || (is_free && is_group_workload(workload))
+}
+
+/// A pod as a member of the group of this Workload, or of the next one; `None` if it is that already.
+pub(super) fn adopted<J: GenericJob>(
+    set: &J,
+    pod: &Pod,
+    workload: Option<&Workload>,
+    gates: JobGates,
+) -> Option<Pod> {
+    let mut member = set.adopted(pod, gates)?;
+    if let Some(workload) = workload {
+        membership::join(&mut member, &name(workload), gates);
+    }
+    (member != *pod).then_some(member)
 }
 
 /// Constructs the Workload of the group of a set.
@@ -47,18 +89,18 @@ pub(super) fn reconcile<J: GenericJob + From<Pod>>(
     size: u32,
     gates: JobGates,
 ) -> Vec<ReconcileStep<J>> {
-    let expected = group_workload_name(set, gates);
-    let (own, others): (Vec<&Workload>, Vec<&Workload>) =
-        workloads.iter().copied().partition(|workload| name(workload) == expected);
-    let others = others.into_iter().filter(|other| other.metadata.deletion_timestamp.is_none());
+    let own = workload_of(set, workloads, gates);
+    let is_other = |one: &&&Workload| own.is_none_or(|own| name(own) != name(one));
+    let others = workloads.iter().filter(is_other).filter(|other| is_owned_by(other, set));
+    let others = others.filter(|other| other.metadata.deletion_timestamp.is_none());
     let mut steps: Vec<ReconcileStep<J>> =
         others.map(|other| ReconcileStep::DeleteWorkload(name(other))).collect();
-    let own = own.first().copied();
     // The pods of a Workload that is being deleted go first. New ones wait for the next Workload.
     if own.is_some_and(|workload| workload.metadata.deletion_timestamp.is_some()) {
         return steps;
     }
-    let adopted = pods.iter().filter_map(|pod| set.adopted(pod, gates));
+    steps.extend(own.filter(|_| size > 0).and_then(|workload| take_over(set, workload)));
+    let adopted = pods.iter().filter_map(|pod| adopted(set, pod, own, gates));
     steps.extend(adopted.map(|pod| ReconcileStep::AdoptMember(Box::new(J::from(pod)))));
     let runs = pods.iter().any(|pod| !pod.is_gated() && !pod.is_terminated());
     match own {
@@ -191,6 +233,45 @@ mod tests {
         assert_eq!(annotations.get("kueue.x-k8s.io/component-workload-index"), None);
         assert_eq!(text["metadata"]["finalizers"], json!(["kueue.x-k8s.io/resource-in-use"]));
         assert_eq!(text["metadata"]["ownerReferences"][0].get("controller"), None);
+    }
+
+    /// The Workload of the set as an earlier version of Kueue has made it.
+    fn former() -> Workload {
+        let mut workload = workload(RUNS);
+        // printf 'StatefulSet\napps\nd\n' | sha1sum
+        workload.metadata.name = Some("statefulset-d-84e49".to_owned());
+        workload
+    }
+
+    #[test]
+    fn a_set_keeps_the_workload_that_an_earlier_version_has_made() {
+        let mut former = former();
+        assert_eq!(steps(2, Some(&former), &[]), []);
+        let [ReconcileStep::AdoptMember(member)] = &steps(2, Some(&former), &[pod(&json!({}))])[..]
+        else {
+            panic!("the pod joins")
+        };
+        let member = member.as_pod().expect("a pod").clone();
+        let group = member.group(JobGates::default()).name;
+        assert_eq!(Some(group), former.metadata.name.as_deref());
+        assert_eq!(steps(2, Some(&former), std::slice::from_ref(&member)), [], "it is a member");
+        former.metadata.owner_references = None;
+        let [ReconcileStep::AddOwners(name, owners)] = &steps(2, Some(&former), &[])[..] else {
+            panic!("the Workload is taken over")
+        };
+        assert_eq!((Some(name), &*owners[0].uid), (former.metadata.name.as_ref(), "u"));
+        // Not that of an earlier set of the name.
+        let mut gone = owners.clone();
+        gone[0].uid = "earlier".to_owned();
+        former.metadata.owner_references = Some(gone);
+        assert_eq!(steps(2, Some(&former), &[]), [ReconcileStep::CreateWorkload]);
+    }
+
+    #[test]
+    fn a_former_workload_beside_that_of_the_name_is_deleted() {
+        let (former, workload) = (former(), workload(RUNS));
+        let both = reconcile(&set(2), &[&former, &workload], &[], JobGates::default());
+        assert_eq!(both, [ReconcileStep::DeleteWorkload(name(&former))]);
     }
 
     #[test]

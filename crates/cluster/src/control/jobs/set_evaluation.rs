@@ -4,7 +4,7 @@ use ::jobs::{
     JobObject, Pod,
     construct_workload::priority_source,
     reconcile::ReconcileStep,
-    replicas::{self, is_owned_by, one_workload, replica_workload, workload_of_copy},
+    replicas::{self, is_owned_by, names_of_unowned, one_workload, replica_workload},
 };
 use runtime::watch::Key;
 
@@ -76,9 +76,9 @@ impl SetEvaluation<'_> {
     }
 
     fn steps(&self) -> Vec<ReconcileStep<JobObject>> {
-        let named = workload_of_copy(self.set, self.config.gates);
-        let named = named.map(|name| self.key.in_namespace(&name));
-        let owned = self.owners.owned_by(self.key).filter(|key| named.as_ref() != Some(*key));
+        let names = names_of_unowned(self.set, self.config.gates);
+        let named: Vec<Key> = names.iter().map(|name| self.key.in_namespace(name)).collect();
+        let owned = self.owners.owned_by(self.key).filter(|key| !named.contains(key));
         let workloads = owned.filter_map(|key| self.inputs.workloads.get(key));
         // Those of an earlier set of the name are left to the garbage collector.
         let owned = workloads.filter(|record| is_owned_by(record.object(), self.set));

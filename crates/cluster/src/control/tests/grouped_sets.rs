@@ -120,6 +120,18 @@ fn a_set_gives_its_quota_back_at_zero_and_comes_back_with_another_size() {
 }
 
 #[test]
+fn a_set_takes_over_the_workload_of_an_earlier_version() {
+    let mut cluster = cluster(false);
+    let former = "statefulset-d-84e49";
+    let marked = json!({"kueue.x-k8s.io/is-group-workload": "true"});
+    cluster.workload(former, 2, &json!({"metadata": {"annotations": marked}}));
+    cluster.observe(set(1, "lq", 30)).settle();
+    assert_eq!(only_workload(&cluster), former);
+    let owner = &cluster.workloads[former]["metadata"]["ownerReferences"][0];
+    assert_eq!((&owner["kind"], &owner["uid"]), (&json!("StatefulSet"), &json!("set-1")));
+}
+
+#[test]
 fn a_waiting_set_that_is_scaled_to_zero_comes_back() {
     let mut cluster = cluster(false);
     cluster.observe(set(9, "lq", 30)).settle().wait(60).settle();
