@@ -344,12 +344,14 @@ fn start_gated(workload: &Workload, members: &Members<'_>, context: GroupContext
         ) => return Vec::new(),
     };
     let mut steps = Vec::new();
-    // A group starts as a whole. The Workload may be there first: a prebuilt one.
+    // A group starts as a whole, as it was composed.
     let total: i64 = infos.iter().map(|info| i64::from(info.count)).sum();
     let is_complete = i64::try_from(members.kept.len()).is_ok_and(|n_kept| n_kept >= total);
-    // The pods of a serving group come one after the other: a leader is up before its workers are made.
+    // The pods of a serving group come one after the other: a leader is up before its workers are made. So may those of a Workload
+    // that was made for a group, and is admitted before any of them exists.
     let early = |pod: &&Pod| pod.wants_fast_admission() || pod.is_serving();
-    if !is_complete && !context.pods.iter().any(early) {
+    let made_first = context.is_prebuilt() && is_group_workload(workload);
+    if !is_complete && !made_first && !context.pods.iter().any(early) {
         return steps;
     }
     for pod in members.kept.iter().filter(|pod| pod.is_gated() && !pod.is_deleting()) {

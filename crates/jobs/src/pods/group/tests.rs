@@ -127,6 +127,21 @@ fn a_member_with_a_write_in_flight_gets_no_further_step() {
 }
 
 #[test]
+fn members_with_a_prebuilt_workload_start_as_they_come() {
+    let name = json!({ "metadata": { "annotations": {
+        "kueue.x-k8s.io/prebuilt-workload-name": "team",
+    } } });
+    let (a, b) = (member("a", &name), member("b", &name));
+    let admitted = workload(&[&a, &b], &["QuotaReserved", "Admitted"]);
+    assert_eq!(steps(&[&a], Some(&admitted), &[]), ["start a"]);
+    let mut plain = admitted.clone();
+    plain.metadata.annotations = None;
+    assert_eq!(steps(&[&a], Some(&plain), &[]), [""; 0], "it was not made for a group");
+    let composed = gated("a");
+    assert_eq!(steps(&[&composed], Some(&admitted), &[]), [""; 0], "it starts as a whole");
+}
+
+#[test]
 fn a_member_that_lost_its_gate_is_stopped_until_the_admission() {
     let (a, b) = (gated("a"), in_phase("b", "Running"));
     let pending = workload(&[&a, &b], &[]);
