@@ -410,7 +410,10 @@ pub fn waiting_for_replacement(
     // A group that was admitted before all its pods exist does not wait for a replacement.
     let name = workload.metadata.name.as_deref().unwrap_or_default();
     let complete = !members::is_any_absent(pods, &workload.spec.pod_sets);
-    if complete || status::may_be_incomplete(pods, name, gates) {
+    let evicted = find(conditions, EVICTED).filter(|one| one.status == "True");
+    // The evicted members are still there, as the history of their roles.
+    let comes_back = evicted.is_some() && status::may_start_fast(pods);
+    if complete || comes_back || status::may_be_incomplete(pods, name, gates) {
         return waits.then(|| ReplacementCondition {
             waits: false,
             reason: reasons::PODS_READY.to_owned(),
@@ -421,7 +424,6 @@ pub fn waiting_for_replacement(
         let (reason, message) = (reason.to_owned(), message.to_owned());
         ReplacementCondition { waits: true, reason, message }
     };
-    let evicted = find(conditions, EVICTED).filter(|one| one.status == "True");
     let wanted = match evicted {
         Some(evicted) => wanted(&evicted.reason, &evicted.message),
         None if waits => return None,

@@ -87,3 +87,9 @@ pub(super) fn may_be_incomplete(pods: &[&Pod], workload: &str, gates: JobGates) 
     let prebuilt = pods.iter().all(|pod| pod.is_gated() && named(pod));
     (fast || prebuilt) && pods.iter().all(|pod| pod.is_runnable_or_succeeded())
 }
+
+/// Whether one of the pods stands for a group that is admitted before all its pods exist, and may be started.
+pub(super) fn may_start_fast(pods: &[&Pod]) -> bool {
+    let waits = |pod: &Pod| pod.is_gated() && !pod.is_deleting() && !pod.is_terminated();
+    pods.iter().any(|pod| pod.wants_fast_admission() && waits(pod))
+}

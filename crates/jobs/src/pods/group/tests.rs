@@ -286,6 +286,33 @@ fn a_silent_node_holds_the_quota_of_a_deleted_pod_for_a_second_grace_period_only
 }
 
 #[test]
+fn one_replacement_ends_the_wait_of_an_evicted_group_with_fast_admission() {
+    let fast = json!({ "metadata": { "annotations": {
+        "kueue.x-k8s.io/pod-group-fast-admission": "true",
+    } } });
+    let waits = |pods: &[&Pod], conditions: &[&str]| {
+        let mut workload = workload(&[&member("a", &fast)], conditions);
+        let current = json!({ "type": "WaitingForReplacementPods", "status": "True" });
+        workload.status.conditions.push(serde_json::from_value(current).expect("a condition"));
+        waiting_for_replacement(pods, &workload, JobGates::default()).map(|one| one.waits)
+    };
+    // It was deleted before it had a node, and keeps its finalizer until another pod stands in for it.
+    let mut evicted = fast.clone();
+    merge(
+        &mut evicted,
+        &json!({
+            "metadata": { "deletionTimestamp": "2026-01-01T00:00:30Z" },
+            "spec": { "schedulingGates": [] },
+        }),
+    );
+    let (old, new) = (member("a", &evicted), member("b", &fast));
+    assert_ne!(waits(&[&old], &["Evicted"]), Some(false));
+    assert_eq!(waits(&[&old, &new], &["Evicted"]), Some(false));
+    assert_ne!(waits(&[&old, &new], &[]), Some(false), "nothing was evicted");
+    assert_ne!(waits(&[&old, &gated("b")], &["Evicted"]), Some(false), "the group needs both");
+}
+
+#[test]
 fn the_member_that_stopped_first_is_replaced_first() {
     let stopped = |name: &str, status: &str, at: &str| {
         let ready =
