@@ -37,6 +37,7 @@ impl AgentSettings {
         core.jobs.without_queue_name = true;
         // A copy without its clone waits for it, or for its end.
         core.jobs.creates_workloads = false;
+        core.jobs.finishes_orphans = false;
         core.scheduler.index.agent = Some(AdmissionMode::Thin);
         // The manager decides about claims; a clone that is here was accepted.
         core.scheduler.index.refuse_device_claims = false;

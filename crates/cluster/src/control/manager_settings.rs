@@ -102,6 +102,7 @@ pub(super) fn core_config(file: &Configuration, gates: &Gates, kinds: &JobKinds)
             managed: kinds.managed.clone(),
             without_queue_name: file.manage_jobs_without_queue_name,
             creates_workloads: true,
+            finishes_orphans: gates.enabled(Gate::FinishOrphanedWorkloads),
             keeps_deactivated_for: retention
                 .after_deactivated_by_kueue
                 .and_then(GoDuration::positive),

@@ -24,6 +24,8 @@ pub(crate) struct JobsConfig {
     pub(crate) without_queue_name: bool,
     /// A job without a Workload gets one. On a worker, managers make Workloads.
     pub(crate) creates_workloads: bool,
+    /// The Workload of a job that is gone is finished (gate FinishOrphanedWorkloads).
+    pub(crate) finishes_orphans: bool,
     /// How long the job of a Workload that was deactivated for a reason stays; for ever if unset.
     pub(crate) keeps_deactivated_for: Option<Duration>,
     /// Labels and annotations that Workloads get from their jobs.

@@ -3,10 +3,13 @@
 //! A CRD is deleted after its objects. The garbage collector finds the owner of an object by its kind, so it never deletes the
 //! Workloads of these jobs: they would hold their quota for ever. A version of a kind that is no longer served looks the same, but its
 //! jobs exist and may run. Only a job with an observed deletion is known to be gone.
+//!
+//! The Workload of such a job may be admitted again before the garbage collector finds it, so it is finished first (docs/reference/kueue.md
+//! §7.3 row 0c).
 
 use std::collections::BTreeSet;
 
-use ::jobs::{JobObject, Kind};
+use ::jobs::{GenericJob, JobObject, Kind};
 use runtime::watch::{Change, Unavailable};
 
 use crate::control::{
@@ -20,11 +23,13 @@ pub(super) struct KindAvailability {
     /// Observed kinds; with a value those that the cluster does not serve, or does not let us see.
     kinds: KeyMap<Kind, Option<Unavailable>>,
     deleted: BTreeSet<JobKey>,
+    /// Jobs with an observed deletion that was not decided about yet.
+    gone: BTreeSet<JobKey>,
 }
 
 impl KindAvailability {
     pub(super) fn new() -> Self {
-        Self { kinds: KeyMap::new(), deleted: BTreeSet::new() }
+        Self { kinds: KeyMap::new(), deleted: BTreeSet::new(), gone: BTreeSet::new() }
     }
 
     /// Why jobs of a kind cannot be observed.
@@ -35,6 +40,20 @@ impl KindAvailability {
     /// Whether all jobs of a kind are known. Of pods only the managed ones are.
     pub(super) fn lists(&self, kind: &Kind) -> bool {
         kind.selector().is_none() && self.kinds.get(kind) == Some(&None)
+    }
+
+    /// Records that a job is observed no longer.
+    pub(super) fn removed(&mut self, key: &JobKey, job: &JobObject) {
+        // A pod without the label that the watch selects by is not observed either.
+        let is_gone = self.lists(&key.kind) || job.metadata().deletion_timestamp.is_some();
+        if is_gone && self.unavailable(&key.kind).is_none() {
+            self.gone.insert(key.clone());
+        }
+    }
+
+    /// Whether the deletion of a job was observed since this was last asked.
+    pub(super) fn take_gone(&mut self, key: &JobKey) -> bool {
+        self.gone.remove(key)
     }
 
     /// What follows for the Workloads of a job that is not observed: without their finalizer the garbage collector deletes them.

@@ -79,7 +79,7 @@ use self::{
     kind_availability::KindAvailability,
     lookups::Lookups,
     orphans::Orphans,
-    owners::Owners,
+    owners::{Abandoned, Owners},
     pod_groups::PodGroups,
     refusals::Refusals,
     replica_sets::ReplicaSets,
@@ -378,8 +378,10 @@ impl Jobs {
         ctx: &mut Context,
     ) -> Vec<(Key, WorkloadEffect)> {
         let Some(tracked) = self.jobs.get(key) else {
-            let abandon = |command| self.owners.abandon((key, command), inputs.workloads, ctx);
-            return self.kinds.command_after_deletion(key).map(abandon).unwrap_or_default();
+            let gone = self.kinds.take_gone(key) && self.config.finishes_orphans;
+            let abandoned =
+                Abandoned { job: key, command: self.kinds.command_after_deletion(key), gone };
+            return self.owners.abandon(abandoned, inputs.workloads, ctx);
         };
         let waiter = Reevaluation::Job(key.clone());
         if !ctx.is_free(&Target::job(key), &tracked.stamp(), &waiter) || !managed {
@@ -514,6 +516,7 @@ impl Jobs {
         self.lookups.observe_job(key, None);
         self.refused_jobs.remove(key);
         if let Some(tracked) = self.jobs.remove(key) {
+            self.kinds.removed(key, tracked.object());
             self.sets.leave(key, tracked.object(), &self.config.kinds, ctx);
             if let Some(owner) = self.owner_of(key, tracked.object()) {
                 self.children.remove(&owner, key);

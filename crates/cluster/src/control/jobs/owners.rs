@@ -2,7 +2,11 @@
 //! jobs, and a job many Workloads.
 
 use ::jobs::{GenericJob, JobObject, Kind, Kinds, equivalence, pods::group};
-use crds::v1beta2::Workload;
+use crds::{
+    meta::is_true,
+    names::{conditions::FINISHED, labels::MULTI_KUEUE_ORIGIN},
+    v1beta2::Workload,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use runtime::watch::Key;
 
@@ -13,8 +17,17 @@ use crate::control::{
     key_map::KeyMap,
     key_set::KeySet,
     timers::Reevaluation,
-    workloads::{WorkloadCommand, Workloads},
+    workloads::{Transition, WorkloadCommand, Workloads},
 };
+
+/// A job that is not observed any more.
+pub(super) struct Abandoned<'a> {
+    pub(super) job: &'a JobKey,
+    /// What becomes of its Workloads; `None` if nothing is known about the job.
+    pub(super) command: Option<WorkloadCommand>,
+    /// Its deletion was observed, and they are to be finished.
+    pub(super) gone: bool,
+}
 
 /// See the module.
 #[derive(Debug)]
@@ -85,23 +98,32 @@ impl Owners {
         objects.filter(|workload| belongs_to(job, workload, prebuilt.is_some())).collect()
     }
 
-    /// What follows for the Workloads of a job that is gone, except those of a group: this command.
+    /// What follows for the Workloads of a job that is gone, except those of a group.
     pub(super) fn abandon(
         &self,
-        (job, command): (&JobKey, WorkloadCommand),
+        abandoned: Abandoned<'_>,
         workloads: &Workloads,
         ctx: &mut Context,
     ) -> Vec<(Key, WorkloadEffect)> {
-        let is_group = |owned: &Key| {
-            let record = workloads.get(owned);
-            record.is_some_and(|record| group::is_group_workload(record.object()))
+        let Abandoned { job, command, gone } = abandoned;
+        let Some(command) = command else {
+            return Vec::new();
         };
-        let (groups, abandoned): (Vec<Key>, Vec<Key>) =
-            self.owned_by(job).cloned().partition(is_group);
-        // Other members still own it.
-        groups.into_iter().for_each(|group| ctx.agenda.now(Reevaluation::PodGroup(group)));
-        let effect = || WorkloadEffect::Perform(command.clone(), None);
-        abandoned.into_iter().map(|owned| (owned, effect())).collect()
+        let mut effects = Vec::new();
+        for owned in self.owned_by(job) {
+            let workload = workloads.get(owned).map(|record| &**record.object());
+            // Other members still own it.
+            if workload.is_some_and(group::is_group_workload) {
+                ctx.agenda.now(Reevaluation::PodGroup(owned.clone()));
+                continue;
+            }
+            effects.push((owned.clone(), WorkloadEffect::Perform(command.clone(), None)));
+            if gone && workload.is_some_and(ends_with_job) {
+                let finish = WorkloadEffect::Propose(Transition::owner_not_found());
+                effects.push((owned.clone(), finish));
+            }
+        }
+        effects
     }
 
     /// Jobs of a kind that own Workloads.
@@ -164,6 +186,19 @@ impl Owners {
     pub(super) fn owner_key(&self, owned: &Key, owner: &OwnerReference) -> Option<JobKey> {
         job_key(&self.kinds, owned, owner)
     }
+}
+
+/// Whether a Workload that goes on ends when the job that owns it is gone.
+fn ends_with_job(workload: &Workload) -> bool {
+    let goes_on = !is_true(&workload.status.conditions, FINISHED);
+    // Other members own that of a group. About a clone its manager decides, which dispatches it again.
+    goes_on && equivalence::has_controller(workload) && !is_clone(workload)
+}
+
+/// Whether the Workload is the clone of that of another cluster.
+fn is_clone(workload: &Workload) -> bool {
+    let labels = workload.metadata.labels.as_ref();
+    labels.is_some_and(|all| all.contains_key(MULTI_KUEUE_ORIGIN))
 }
 
 /// The job of one of these kinds that an owner reference names.

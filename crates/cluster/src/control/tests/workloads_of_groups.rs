@@ -212,3 +212,20 @@ fn a_replacement_is_announced_as_started_in_the_queue_of_its_group() {
     let started = "c pod-kueue-controller Started: Admitted by clusterQueue cq";
     assert!(events.iter().any(|event| event == started), "{events:?}");
 }
+
+#[test]
+fn a_member_that_is_gone_does_not_end_a_workload_that_others_own() {
+    let mut cluster = cluster();
+    prebuilt(&mut cluster);
+    // It was not made for a group, and its members own it all the same.
+    cluster.workload("team", 2, &json!({"metadata": {"annotations": null}})).settle();
+    let mut fields = json!({"metadata": {"annotations": {PREBUILT: "team"}}});
+    members(&mut cluster, 20, &fields);
+    let owners = &cluster.workloads["team"]["metadata"]["ownerReferences"];
+    assert_eq!(owners.as_array().map(Vec::len), Some(2));
+    fields["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:10Z");
+    member(&mut cluster, "a", 21, &fields);
+    let gone = Key { namespace: Some("ns".into()), name: "a".into() };
+    cluster.observe(ManagerInput::Job(pod_kind(), Change::Delete(gone))).settle();
+    assert_eq!(cluster.condition("team", "Finished"), "none");
+}

@@ -328,3 +328,56 @@ fn a_deleted_job_gives_its_workload_up_wherever_it_is() {
     cluster.settle();
     assert_eq!(the_workload(&cluster)["metadata"]["finalizers"], json!([]));
 }
+
+/// The condition `Finished` of the Workload of a job of this kind after the watch has reported that the job is gone.
+fn end_without(kind: &Kind, object: &Value, gates: &str) -> Option<String> {
+    let mut file = Configuration::default();
+    file.integrations.frameworks = ["batch/job", "pod"].map(str::to_owned).to_vec();
+    let gates = Gates::parse(gates).expect("gates");
+    let kinds = JobKinds::configured(&file, &gates, &Kinds::default());
+    let mut cluster = Cluster::with(ManagerSettings::new(&file, &gates, &kinds, false));
+    let decoded = Arc::new(kind.decode(object.clone()).expect("a job decodes"));
+    for one in [batch_job(), ::jobs::pods::kind().clone()] {
+        let objects = if one == *kind { vec![Arc::clone(&decoded)] } else { vec![] };
+        cluster.observe(ManagerInput::Job(one, Change::Reset { objects, removed: vec![] }));
+    }
+    cluster.settle();
+    let name = cluster.workloads.keys().next().expect("a Workload").clone();
+    let mut deleted = object.clone();
+    deleted["metadata"]["resourceVersion"] = json!("99");
+    if object["metadata"]["finalizers"].is_array() {
+        deleted["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        let deleted = Arc::new(kind.decode(deleted).expect("a job decodes"));
+        cluster.observe(ManagerInput::Job(kind.clone(), Change::Apply(deleted)));
+    }
+    let gone = Key {
+        namespace: Some("ns".into()),
+        name: decoded.metadata().name.as_deref().expect("a name").into(),
+    };
+    cluster.observe(ManagerInput::Job(kind.clone(), Change::Delete(gone))).settle();
+    assert_eq!(cluster.workloads[&name]["metadata"]["finalizers"], json!([]));
+    Some(cluster.condition(&name, "Finished")).filter(|text| text != "none")
+}
+
+#[test]
+fn the_workload_of_a_job_that_is_gone_is_finished_before_it_is_collected() {
+    let mut pod = json!({
+        "metadata": {
+            "name": "p", "namespace": "ns", "uid": "pod-1", "resourceVersion": "20",
+            "labels": {"kueue.x-k8s.io/managed": "true", "kueue.x-k8s.io/queue-name": "lq"},
+        },
+        "spec": {
+            "containers": [{"name": "c"}],
+            "schedulingGates": [{"name": "kueue.x-k8s.io/admission"}],
+        },
+    });
+    let pods = ::jobs::pods::kind().clone();
+    let finished = "True OwnerNotFound: The workload's owner no longer exists";
+    let on = "FinishOrphanedWorkloads=true";
+    assert_eq!(end_without(&batch_job(), &json!(job()), on).as_deref(), Some(finished));
+    let off = "FinishOrphanedWorkloads=false";
+    assert_eq!(end_without(&batch_job(), &json!(job()), off), None);
+    assert_eq!(end_without(&pods, &pod, on), None, "it may have lost the label of the watch");
+    pod["metadata"]["finalizers"] = json!(["kueue.x-k8s.io/managed"]);
+    assert_eq!(end_without(&pods, &pod, on).as_deref(), Some(finished));
+}

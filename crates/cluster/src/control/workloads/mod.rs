@@ -34,7 +34,7 @@ mod workload_change;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use crds::{
-    names::{annotations::JOB_OWNER_NAME, conditions::REFUSED, labels::JOB_UID, reasons},
+    names::{annotations::JOB_OWNER_NAME, conditions::REFUSED, labels::JOB_UID},
     v1beta2::{TopologyAssignment, Workload},
 };
 use engine::ids::WorkloadId;
@@ -257,14 +257,14 @@ impl Workloads {
     /// Finishes a Workload without its owner, and lets it go then (docs/reference/kueue.md §2.5 row 1). Without the gate
     /// FinishOrphanedWorkloads only those that are being deleted.
     pub(crate) fn finish_orphan(&mut self, key: &Key, gate: bool, ctx: &mut Context) {
-        let Some(record) = self.records.get(key).filter(|one| is_orphan(one.object(), gate)) else {
+        let orphan = self.records.get_mut(key).filter(|one| is_orphan(one.object(), gate));
+        let Some(record) = orphan else {
             return;
         };
         if record.phase() == WorkloadPhase::Finished {
             return self.perform(key, &WorkloadCommand::RemoveFinalizer, None, ctx);
         }
-        let message = "The workload's owner no longer exists".to_owned();
-        self.finish_once(key, reasons::OWNER_NOT_FOUND, message);
+        record.transitions_mut().propose_once(Transition::owner_not_found());
     }
 
     /// Lets a Workload go that is being rebuilt and was deleted. Nothing else is decided about it: what is written about it is

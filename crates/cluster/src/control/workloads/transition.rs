@@ -1,6 +1,9 @@
 //! Transitions of a Workload that were decided and are not visible in its status yet.
 
-use crds::v1beta2::{Admission, TopologyAssignment};
+use crds::{
+    names::reasons,
+    v1beta2::{Admission, TopologyAssignment},
+};
 use engine::PreemptionReason;
 use index::status::PodSetTopology;
 use jiff::Timestamp;
@@ -46,6 +49,16 @@ pub(crate) enum Transition {
     CheckRetry(String),
     /// The MultiKueue check becomes Rejected, with this message.
     CheckRejected(String),
+}
+
+impl Transition {
+    /// The end of a Workload without its job.
+    pub(crate) fn owner_not_found() -> Self {
+        Self::Finish {
+            reason: reasons::OWNER_NOT_FOUND.to_owned(),
+            message: "The workload's owner no longer exists".to_owned(),
+        }
+    }
 }
 
 /// A reservation that the engine made.
