@@ -163,7 +163,9 @@ fn pod_set(
         let in_group = requests.iter().filter(|one| group.resources.contains(&one.0));
         let in_group: Requests = in_group.copied().collect();
         if !in_group.is_empty() {
-            let request = FlavorRequest { attempt, members: &[index], group, requests: &in_group };
+            let members: &[usize] = &[index];
+            let request =
+                FlavorRequest { attempt, members, group, requests: &in_group, probe: None };
             let (explained, first) = resource_group(state, &request, earlier);
             assigned.push(first);
             flavors.extend(explained);

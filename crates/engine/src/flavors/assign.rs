@@ -11,6 +11,7 @@ use crate::flavors::assignment::{
     Assignment, FlavorAssignment, FlavorTrialResult, PodSetFlavorAssignment,
 };
 use crate::flavors::attempt::{AssignmentAttempt, PodSetRequests};
+use crate::flavors::empty_pod_sets::{EmptyGroupProbe, are_empty};
 use crate::flavors::{request_order, scan};
 use crate::ids::ResourceId;
 use crate::names::Names;
@@ -64,7 +65,10 @@ fn assign_group(
     out: &mut Assignment,
 ) -> bool {
     let requests = group_requests(&state.names, &state.queues, attempt, members);
-    let mut found = GroupAssignment::default();
+    let mut found = GroupAssignment {
+        probe: are_empty(attempt, members).then(|| probe(state, attempt, members, out)),
+        ..GroupAssignment::default()
+    };
     found.assign_resources(state, attempt, (members, &requests), &out.usage);
     if found.no_fit {
         out.pending_reason = out.pending_reason.max(found.pending_reason);
@@ -89,6 +93,8 @@ struct GroupAssignment {
     no_fit: bool,
     pending_reason: Option<PendingReason>,
     trials: SmallVec<[FlavorTrialResult; 1]>,
+    /// What a flavor should be able to hold, for pod sets without pods.
+    probe: Option<Box<EmptyGroupProbe>>,
 }
 
 impl GroupAssignment {
@@ -123,9 +129,16 @@ impl GroupAssignment {
             }
             let first = done.is_empty();
             done.push(index);
-            let flavor_request =
-                scan::FlavorRequest { attempt, members, group: &groups[index], requests };
+            let probe = self.probe.take();
+            let flavor_request = scan::FlavorRequest {
+                attempt,
+                members,
+                group: &groups[index],
+                requests,
+                probe: probe.as_deref(),
+            };
             self.scan_group(state, &flavor_request, assumed, first);
+            self.probe = probe;
             if self.no_fit {
                 return;
             }
@@ -167,16 +180,42 @@ impl GroupAssignment {
     }
 }
 
+/// One pod of each of these pod sets without pods, and what the Workload requests before them.
+#[cold]
+fn probe(
+    state: &State,
+    attempt: &AssignmentAttempt<'_>,
+    members: &[usize],
+    out: &Assignment,
+) -> Box<EmptyGroupProbe> {
+    let requests = requests_of(&state.names, &state.queues, attempt, (members, |_| 1));
+    let mut earlier = SlotUsage::new();
+    for choice in out.pod_sets.iter().flat_map(|one| &one.flavor_assignments) {
+        charge(&mut earlier, choice.slot, choice.amount);
+    }
+    Box::new(EmptyGroupProbe { requests, earlier })
+}
+
 fn group_requests(
     names: &Names,
     queues: &QueueLayer,
     attempt: &AssignmentAttempt<'_>,
     members: &[usize],
 ) -> PodSetRequests {
+    requests_of(names, queues, attempt, (members, |member| attempt.count(member)))
+}
+
+/// Summed requests of so many pods of each pod set.
+fn requests_of(
+    names: &Names,
+    queues: &QueueLayer,
+    attempt: &AssignmentAttempt<'_>,
+    (members, count): (&[usize], impl Fn(usize) -> i64),
+) -> PodSetRequests {
     let mut sums = PodSetRequests::new();
     for &member in members {
         let pod_set = &attempt.class.pod_sets[member];
-        for (resource, amount) in queues.requests(attempt.queue, pod_set, attempt.count(member)) {
+        for (resource, amount) in queues.requests(attempt.queue, pod_set, count(member)) {
             match sums.iter_mut().find(|(known, _)| *known == resource) {
                 Some((_, sum)) => *sum += amount,
                 None => sums.push((resource, amount)),

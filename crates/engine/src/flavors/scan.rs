@@ -4,11 +4,14 @@
 //! Source: docs/reference/kueue.md §4.4 steps 1-7. Cost: flavors tried times resources, plus a preemption search for
 //! each resource whose quota is in use.
 
+use std::ops::Range;
+
 use smallvec::SmallVec;
 
 use crate::amount::Amount;
 use crate::flavors::assignment::{FlavorAssignment, FlavorTrialResult};
 use crate::flavors::attempt::AssignmentAttempt;
+use crate::flavors::empty_pod_sets::{EmptyGroupProbe, beyond_capacity};
 use crate::flavors::granular_mode::{GranularMode, PreemptionMode};
 use crate::flavors::resource_quota::fit_resource_quota;
 use crate::ids::{FlavorId, QueueId, ResourceId};
@@ -34,6 +37,8 @@ pub(crate) struct FlavorRequest<'a> {
     pub(crate) group: &'a GroupSlots,
     /// Their total requests.
     pub(crate) requests: &'a [(ResourceId, Amount)],
+    /// What a flavor should be able to hold, for pod sets without pods.
+    pub(crate) probe: Option<&'a EmptyGroupProbe>,
 }
 
 impl FlavorRequest<'_> {
@@ -72,15 +77,51 @@ pub(crate) fn scan(
     assumed: &SlotUsage,
     reasons: &mut SmallVec<[NoFitReason; 1]>,
 ) -> ScanResult {
+    let first = first_flavor(&state.settings, flavor_request);
+    if flavor_request.probe.is_some() {
+        return scan_for_probe(state, flavor_request, (first, assumed), reasons);
+    }
+    scan_range(state, flavor_request, (first..flavor_request.group.flavors.len(), assumed), reasons)
+}
+
+/// The same for pod sets without pods. Flavors that were tried before come again before any other is taken.
+#[cold]
+fn scan_for_probe(
+    state: &mut State,
+    flavor_request: &FlavorRequest<'_>,
+    (first, assumed): (usize, &SlotUsage),
+    reasons: &mut SmallVec<[NoFitReason; 1]>,
+) -> ScanResult {
+    let end = flavor_request.group.flavors.len();
+    let known = reasons.len();
+    for range in [first..end, 0..first] {
+        let found = scan_range(state, flavor_request, (range, assumed), reasons);
+        if found.flavor_assignments.is_some() {
+            return found;
+        }
+    }
+    reasons.truncate(known);
+    let any = FlavorRequest { probe: None, ..*flavor_request };
+    scan_range(state, &any, (first..end, assumed), reasons)
+}
+
+fn scan_range(
+    state: &mut State,
+    flavor_request: &FlavorRequest<'_>,
+    (range, assumed): (Range<usize>, &SlotUsage),
+    reasons: &mut SmallVec<[NoFitReason; 1]>,
+) -> ScanResult {
     let mut found = FlavorScan::default();
     let mut last = None;
     let known = reasons.len();
-    for index in first_flavor(&state.settings, flavor_request)..flavor_request.group.flavors.len() {
+    for index in range.clone() {
         last = Some(index);
         if found.try_flavor(state, flavor_request, (index, assumed), reasons) {
             break;
         }
     }
+    // The flavors behind those that come again were tried.
+    last = last.filter(|_| range.end == flavor_request.group.flavors.len());
     let FlavorScan { best, pending_reason, trials } = found;
     let Some((granular_mode, mut flavor_assignments)) = best else {
         return ScanResult { flavor_assignments: None, pending_reason, trials };
@@ -113,6 +154,11 @@ impl FlavorScan {
             }
             return false;
         }
+        if let Some(probe) = flavor_request.probe
+            && self.fails_probe(state, flavor_request, (probe, index), reasons)
+        {
+            return false;
+        }
         let fungibility = state.queues.at(flavor_request.attempt.queue).flavor_fungibility;
         let trial = FlavorTrial { index, assumed, preference: fungibility.preference };
         let (worst, flavor_assignments) = fit_flavor(state, flavor_request, &trial, reasons);
@@ -130,6 +176,26 @@ impl FlavorScan {
             self.best = Some((worst, flavor_assignments));
         }
         is_last
+    }
+
+    /// Whether a flavor could never hold the probe.
+    #[cold]
+    fn fails_probe(
+        &mut self,
+        state: &State,
+        flavor_request: &FlavorRequest<'_>,
+        (probe, index): (&EmptyGroupProbe, usize),
+        reasons: &mut SmallVec<[NoFitReason; 1]>,
+    ) -> bool {
+        let beyond = beyond_capacity(state, flavor_request, (probe, index));
+        if beyond.is_empty() {
+            return false;
+        }
+        self.note_reason(PendingReason::ExceedsMaxQuota);
+        let mode = GranularMode::no_fit(PendingReason::ExceedsMaxQuota);
+        self.note_trial(flavor_request.group.flavors[index], mode, &beyond);
+        reasons.extend(beyond);
+        true
     }
 
     /// Keeps what a flavor gave, for Events.

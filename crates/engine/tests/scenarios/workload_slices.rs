@@ -544,3 +544,49 @@ fn a_what_if_of_a_slice_leaves_no_trace() {
     "#]]
     .assert_eq(&player.trace);
 }
+
+#[test]
+fn a_job_without_pods_gets_a_flavor_that_can_hold_one_and_keeps_it() {
+    check(
+        "
+        cq team-a cpu/plain=9 gpu/plain=0 cpu/fast=9 gpu/fast=4
+        wl old q=team-a pods=0 cpu=1 gpu=1 t=1
+        cycle
+        wl new q=team-a pods=2 cpu=1 gpu=1 t=2 replaces=old
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a cpu=fast:0 gpu=fast:0
+            2  reserve new team-a cpu=fast:2 gpu=fast:2
+        "#]],
+    );
+}
+
+#[test]
+fn a_job_without_pods_is_admitted_though_no_flavor_can_hold_one() {
+    check(
+        "
+        cq team-a gpu/plain=0 gpu/fast=1
+        wl none q=team-a pods=0 gpu=2 t=1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve none team-a gpu=plain:0
+        "#]],
+    );
+}
+
+#[test]
+fn pod_sets_without_pods_are_counted_on_top_of_those_with_pods() {
+    check(
+        "
+        messages
+        cq team-a gpu/plain=2 gpu/fast=4
+        wl head q=team-a gpu=2 + pods=0 gpu=1 t=1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve head team-a gpu=plain:2 + gpu=fast:0: more-1: plain(NoFit;insufficient quota for gpu in flavor plain, previously considered podsets requests (2) + current podset request (1) > maximum capacity (2))
+        "#]],
+    );
+}
