@@ -24,6 +24,7 @@ impl From<&Gates> for JobGates {
             validate_group_owner: on(Gate::PodIntegrationValidateGroupOwner),
             quota_for_redis_cleanup: on(Gate::DeferRayServiceFinalizationForRedisCleanup),
             remote_spec_sync: on(Gate::MultiKueueRemoteSpecSync),
+            ray_and_spark_updates: on(Gate::ValidateRayAndSparkJobUpdates),
             ..Self::default()
         }
     }

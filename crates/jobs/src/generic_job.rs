@@ -258,6 +258,14 @@ pub trait GenericJob: Clone {
         false
     }
 
+    /// Whether an update of `old` to this job is validated at all.
+    fn checks_update_of(&self, _old: &Self, _: JobGates) -> bool
+    where
+        Self: Sized,
+    {
+        true
+    }
+
     /// Whether an update is refused for the syntax of the queue name or of the time limit.
     fn checks_syntax_of_updates(&self) -> bool {
         true

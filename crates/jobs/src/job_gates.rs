@@ -36,6 +36,8 @@ pub struct JobGates {
     pub quota_for_redis_cleanup: bool,
     /// `MultiKueueRemoteSpecSync`.
     pub remote_spec_sync: bool,
+    /// `ValidateRayAndSparkJobUpdates`.
+    pub ray_and_spark_updates: bool,
     /// Setting `manageJobsWithoutQueueName`.
     pub manage_without_queue_name: bool,
 }
@@ -59,6 +61,7 @@ impl Default for JobGates {
             validate_group_owner: true,
             quota_for_redis_cleanup: true,
             remote_spec_sync: true,
+            ray_and_spark_updates: true,
             manage_without_queue_name: false,
         }
     }

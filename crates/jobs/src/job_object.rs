@@ -469,6 +469,13 @@ impl GenericJob for JobObject {
         of_kind!(self, job => job.refuses_prebuilt())
     }
 
+    fn checks_update_of(&self, old: &Self, gates: JobGates) -> bool {
+        match (self, old) {
+            (Self::Declared(job), Self::Declared(old)) => job.checks_update_of(old, gates),
+            _ => true,
+        }
+    }
+
     fn checks_syntax_of_updates(&self) -> bool {
         of_kind!(self, job => job.checks_syntax_of_updates())
     }

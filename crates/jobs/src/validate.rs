@@ -33,6 +33,9 @@ pub fn create<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
 
 /// Validation errors of an update. `default_queue`: the namespace has a default LocalQueue.
 pub fn update<J: GenericJob>(new: &J, old: &J, default_queue: bool, gates: JobGates) -> Errors {
+    if !new.checks_update_of(old, gates) {
+        return vec![];
+    }
     let mut errors = if new.checks_syntax_of_updates() { check_syntax(new, gates) } else { vec![] };
     errors.extend(check_common(new, gates));
     errors.extend(queue_name::check_change(new, old, default_queue));

@@ -283,6 +283,16 @@ impl GenericJob for DeclaredJob {
         fields.filter_map(|at| at.text(&self.object)).find(|class| !class.is_empty())
     }
 
+    /// Of the kinds of Ray and Spark only updates of managed jobs. Without the gate ValidateRayAndSparkJobUpdates a job may leave its
+    /// queue while it runs.
+    fn checks_update_of(&self, old: &Self, gates: JobGates) -> bool {
+        let was_queued = gates.ray_and_spark_updates && !old.queue_name().is_empty();
+        (self.ray().is_none() && self.spark().is_none())
+            || gates.manage_without_queue_name
+            || !self.queue_name().is_empty()
+            || was_queued
+    }
+
     fn checks_syntax_of_updates(&self) -> bool {
         self.fields().is_none_or(|fields| fields.checks.syntax_of_updates)
     }

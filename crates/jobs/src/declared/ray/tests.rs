@@ -50,6 +50,50 @@ fn workers_named_as_the_head_and_too_many_of_them_are_refused_one_by_one() {
     assert_eq!(errors(&many[..17]), [""; 0]);
 }
 
+/// Errors about a running object that moves from one queue to another, and has a malformed annotation.
+fn errors_of_a_move(kind: (&str, &str), queues: (&str, &str), gates: JobGates) -> Vec<String> {
+    let object = |queue: &str| {
+        let labels = match queue {
+            "" => json!({}),
+            queue => json!({ "kueue.x-k8s.io/queue-name": queue }),
+        };
+        let annotations = json!({ "kueue.x-k8s.io/admission-gated-by": "none" });
+        let metadata = json!({ "name": "j", "labels": labels, "annotations": annotations });
+        let spec = json!({ "suspend": false, "mode": "cluster", "shutdownAfterJobFinishes": true });
+        let kind = Kinds::built_in().find(kind.0, kind.1).expect("a built-in kind");
+        kind.decode(json!({ "metadata": metadata, "spec": spec })).expect("a job decodes")
+    };
+    let (old, new) = (object(queues.0), object(queues.1));
+    let errors = validate::update(&new, &old, false, gates);
+    errors.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn updates_of_jobs_of_ray_and_spark_outside_of_queues_are_not_validated() {
+    let on = JobGates::default();
+    let off = JobGates { ray_and_spark_updates: false, ..on };
+    let all = JobGates { manage_without_queue_name: true, ..off };
+    for kind in [
+        ("ray.io/v1", "RayCluster"),
+        ("ray.io/v1", "RayJob"),
+        ("ray.io/v1", "RayService"),
+        ("sparkoperator.k8s.io/v1beta2", "SparkApplication"),
+    ] {
+        for (queues, gates, validated) in [
+            (("", ""), on, false),
+            (("", ""), all, true),
+            (("", "lq"), off, true),
+            (("lq", ""), on, true),
+            (("lq", ""), off, false),
+        ] {
+            let errors = errors_of_a_move(kind, queues, gates);
+            assert_eq!(!errors.is_empty(), validated, "{kind:?} {queues:?} {errors:?}");
+        }
+    }
+    let job_set = ("jobset.x-k8s.io/v1alpha2", "JobSet");
+    assert!(!errors_of_a_move(job_set, ("", ""), on).is_empty(), "others are validated as before");
+}
+
 #[test]
 fn the_autoscaler_is_counted_with_its_own_resources() {
     let mut spec = cluster(&json!({ "name": "ray", "image": "i" }));
