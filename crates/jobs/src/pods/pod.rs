@@ -217,7 +217,18 @@ impl Pod {
     #[must_use]
     pub fn is_runnable_or_succeeded(&self) -> bool {
         let has_node = self.spec.rest.get("nodeName").is_some_and(|node| !node.is_null());
-        self.status.phase != "Failed" && (!self.is_deleting() || has_node)
+        let may_run = !self.is_deleting() || (has_node && !self.has_served());
+        self.status.phase != "Failed" && may_run
+    }
+
+    /// Whether it served, was stopped, and only its finalizer keeps it. Its owner may need the name of the pod.
+    #[must_use]
+    pub fn has_served(&self) -> bool {
+        let stopped = self.condition(start_and_stop::TERMINATION_TARGET);
+        self.is_serving()
+            && self.is_deleting()
+            && self.is_terminated()
+            && stopped.is_some_and(|one| one.status == "True")
     }
 
     /// Whether it has the finalizer of managed pods.

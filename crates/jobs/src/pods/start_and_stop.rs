@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Condition of a pod that is about to be deleted. Its message says why; the deletion itself cannot.
-const TERMINATION_TARGET: &str = "TerminationTarget";
+pub(super) const TERMINATION_TARGET: &str = "TerminationTarget";
 
 /// Names of the scheduling gates of a pod.
 pub fn gates(spec: &PodSpec) -> impl Iterator<Item = &str> {

@@ -17,7 +17,7 @@ pub(super) struct Members<'a> {
     pub(super) kept: Vec<&'a Pod>,
     /// Active members beyond the count of their pod set.
     pub(super) excess: Vec<&'a Pod>,
-    /// Inactive members for which there are active ones.
+    /// Inactive members for which there are active ones, and those of a serving group that only their finalizer keeps.
     pub(super) replaced: Vec<&'a Pod>,
 }
 
@@ -51,6 +51,7 @@ fn expected(set: &PodSet) -> usize {
 fn assign_role<'a>(pods: Vec<&'a Pod>, count: usize, members: &mut Members<'a>) {
     let (mut active, mut inactive): (Vec<&Pod>, Vec<&Pod>) =
         pods.into_iter().partition(|pod| pod.is_runnable_or_succeeded());
+    members.replaced.extend(inactive.extract_if(.., |pod| pod.has_served()));
     // A sort of thousands of members costs more than all else here, and decides nothing unless some of them leave.
     if active.len() > count {
         sort_active(&mut active);

@@ -94,7 +94,8 @@ pub fn reconcile(context: GroupContext<'_>) -> Steps {
     // The Workload of a serving group follows its owner, which has the time limit.
     let serves = status::is_serving(context.pods);
     let limit = workload.spec.maximum_execution_time_seconds;
-    if members.kept.is_empty() || (!serves && limit != context.max_exec_time()) {
+    let fits_none = members.kept.is_empty() && members.replaced.is_empty();
+    if fits_none || (!serves && limit != context.max_exec_time()) {
         return replace_workload(workload, context);
     }
     with_workload(workload, &members, context)

@@ -313,6 +313,50 @@ fn one_replacement_ends_the_wait_of_an_evicted_group_with_fast_admission() {
 }
 
 #[test]
+fn a_serving_member_that_ended_after_its_stop_gives_way_at_once() {
+    const NEW: (bool, bool) = (false, false);
+    const STOPPED: (bool, bool) = (true, true);
+    let pod = |name: &str, phase: &str, serving: bool, (deleted, stopped): (bool, bool)| {
+        let mut fields = json!({
+            "metadata": { "annotations": { "kueue.x-k8s.io/pod-group-serving": serving.to_string() } },
+            "status": { "phase": phase, "conditions": [] },
+        });
+        if stopped {
+            let mark = json!([{ "type": "TerminationTarget", "status": "True" }]);
+            fields["status"]["conditions"] = mark;
+        }
+        if deleted {
+            let gone = json!({
+                "metadata": { "deletionTimestamp": "2026-01-01T00:00:30Z" },
+                "spec": { "schedulingGates": [], "nodeName": "n" },
+            });
+            merge(&mut fields, &gone);
+        }
+        member(name, &fields)
+    };
+    let decided = |old: &Pod, new: Option<&Pod>| {
+        let both = [pod("old", "Pending", true, NEW), pod("b", "Pending", true, NEW)];
+        let mut evicted = workload(&[&both[0], &both[1]], &["Evicted"]);
+        evicted.spec.pod_sets[0].count = Some(1);
+        let pods: Vec<&Pod> = [old].into_iter().chain(new).collect();
+        // They own it already.
+        evicted.metadata.owner_references = Some(owner_references(&pods));
+        steps(&pods, Some(&evicted), &[])
+    };
+    let new = pod("new", "Pending", true, NEW);
+    for phase in ["Succeeded", "Failed"] {
+        let ended = pod("old", phase, true, STOPPED);
+        assert_eq!(decided(&ended, None), ["finalize old"], "{phase}");
+        assert_eq!(decided(&ended, Some(&new)), ["finalize old"], "{phase}");
+    }
+    assert_eq!(decided(&pod("old", "Running", true, STOPPED), None), [""; 0]);
+    let deleted = pod("old", "Succeeded", true, (true, false));
+    assert_eq!(decided(&deleted, None), [""; 0], "nothing of Kueue has stopped it");
+    let batch = pod("old", "Succeeded", false, STOPPED);
+    assert!(!decided(&batch, None).contains(&"finalize old".to_owned()), "it is history");
+}
+
+#[test]
 fn the_member_that_stopped_first_is_replaced_first() {
     let stopped = |name: &str, status: &str, at: &str| {
         let ready =
