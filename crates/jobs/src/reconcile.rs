@@ -329,8 +329,7 @@ fn with_workload<J: GenericJob + Clone>(
     context: ReconcileContext<'_>,
 ) -> Vec<ReconcileStep<J>> {
     if is(workload, FINISHED) {
-        let finalizer = remove_finalizer(workload).filter(|_| !context.prebuilt);
-        return finalizer.into_iter().chain(finalize_job(job)).collect();
+        return remove_finalizer(workload).into_iter().chain(finalize_job(job)).collect();
     }
     if workload.metadata.deletion_timestamp.is_some() {
         let stop = stop(job, Some(workload), StopReason::WorkloadDeleted, context);

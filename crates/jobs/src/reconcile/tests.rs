@@ -329,6 +329,10 @@ fn a_prebuilt_workload_is_owned_followed_and_changes_its_queue_alone() {
     clone.metadata.finalizers = Some(vec!["kueue.x-k8s.io/resource-in-use".to_owned()]);
     let deleting = job(&json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } }));
     assert_eq!(steps(&deleting, &[&clone]), [""; 0]);
+    let mut over = workload(&["QuotaReserved", "Admitted", "Finished"]);
+    assert_eq!(steps(&running, &[&over]), ["unfinalize"], "as that of any job");
+    over.metadata.finalizers = None;
+    assert_eq!(steps(&running, &[&over]), [""; 0]);
 }
 
 /// The manager of a copy writes the counts of clone and copy one after the other.

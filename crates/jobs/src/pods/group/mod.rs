@@ -256,7 +256,7 @@ fn release_members(workload: &Workload, context: GroupContext<'_>) -> Steps {
     let (late, others): (Vec<&Pod>, Vec<&Pod>) = (late, others);
     let mut steps = finalize(&others, context);
     steps.extend(remove_excess(&late, context));
-    steps.extend(remove_finalizer(workload).filter(|_| !context.is_prebuilt()));
+    steps.extend(remove_finalizer(workload));
     steps
 }
 

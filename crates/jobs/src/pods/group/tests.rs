@@ -139,6 +139,9 @@ fn members_with_a_prebuilt_workload_start_as_they_come() {
     assert_eq!(steps(&[&a], Some(&plain), &[]), [""; 0], "it was not made for a group");
     let composed = gated("a");
     assert_eq!(steps(&[&composed], Some(&admitted), &[]), [""; 0], "it starts as a whole");
+    let finished = workload(&[&a, &b], &["Finished"]);
+    let steps = steps(&[&a], Some(&finished), &[]);
+    assert_eq!(steps.last().map(String::as_str), Some("RemoveFinalizer(\"team\")"));
 }
 
 #[test]
