@@ -18,7 +18,9 @@ use crds::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use crate::{
-    GenericJob, JobGates, go_parse, set_copies,
+    GenericJob, JobGates, go_parse,
+    reserved_keys::is_reserved,
+    set_copies,
     workload_name::{WorkloadOwner, workload_name},
 };
 
@@ -49,6 +51,18 @@ pub struct KeysToCopy {
     pub labels: Vec<String>,
     /// Annotation keys.
     pub annotations: Vec<String>,
+}
+
+impl KeysToCopy {
+    /// Keys of labels, without those that only controllers write.
+    pub(crate) fn labels(&self) -> impl Iterator<Item = &String> {
+        self.labels.iter().filter(|key| !is_reserved(key))
+    }
+
+    /// The same of annotations.
+    pub(crate) fn annotations(&self) -> impl Iterator<Item = &String> {
+        self.annotations.iter().filter(|key| !is_reserved(key))
+    }
 }
 
 /// Source of the priority of a job.
@@ -208,7 +222,7 @@ pub fn uid_label<J: GenericJob>(job: &J) -> Option<&str> {
 }
 
 pub(crate) fn labels<J: GenericJob>(job: &J, copied: &KeysToCopy) -> BTreeMap<String, String> {
-    let keys = copied.labels.iter();
+    let keys = copied.labels();
     let mut labels: BTreeMap<String, String> =
         keys.filter_map(|key| Some((key.clone(), job.label(key)?.to_owned()))).collect();
     // A uid that is no label value is left out (docs/reference/kueue.md §7.5).
@@ -232,7 +246,7 @@ pub(crate) fn annotations<J: GenericJob>(
             || key == EXECUTION
             || (key == ADMISSION_GATED_BY && gates.admission_gated_by)
             || (key == ELASTIC_JOB && job.is_elastic(gates))
-            || copied.annotations.iter().any(|copied| copied == key)
+            || copied.annotations().any(|copied| copied == key)
     };
     let all = job.metadata().annotations.iter().flatten();
     all.filter(|(key, _)| is_copied(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
@@ -326,6 +340,24 @@ mod tests {
                 "status": {},
             })
         );
+    }
+
+    #[test]
+    fn keys_that_controllers_write_are_not_copied_from_jobs() {
+        let keys = ["kueue.x-k8s.io/multikueue-origin", "sluice.dev/epoch", "team"];
+        let all: serde_json::Map<String, Value> =
+            keys.iter().map(|key| ((*key).to_owned(), json!("forged"))).collect();
+        let object = json!({
+            "metadata": { "name": "j", "uid": "u", "labels": all, "annotations": all },
+            "spec": { "template": { "spec": { "containers": [] } } },
+        });
+        let job: Job = serde_json::from_value(object).expect("a Job decodes");
+        let keys = keys.map(str::to_owned).to_vec();
+        let copied = KeysToCopy { labels: keys.clone(), annotations: keys };
+        let labels: Vec<String> = labels(&job, &copied).into_keys().collect();
+        assert_eq!(labels, ["kueue.x-k8s.io/job-uid", "team"]);
+        let annotations = annotations(&job, &copied, JobGates::default());
+        assert_eq!(annotations.into_keys().collect::<Vec<_>>(), ["team"]);
     }
 
     #[test]

@@ -177,11 +177,11 @@ pub fn group_workload(
     // Keys to be copied are left out here: they are copied only if all members agree (docs/reference/kueue.md §7.9).
     let mut annotations = annotations(*first, &KeysToCopy::default(), gates);
     annotations.insert(IS_GROUP_WORKLOAD.to_owned(), "true".to_owned());
-    annotations.extend(agreed(&composition.members, &copied.annotations, |pod, key| {
+    annotations.extend(agreed(&composition.members, copied.annotations(), |pod, key| {
         pod.annotation(key).map(str::to_owned)
     }));
     let labels =
-        agreed(&composition.members, &copied.labels, |pod, key| pod.label(key).map(str::to_owned));
+        agreed(&composition.members, copied.labels(), |pod, key| pod.label(key).map(str::to_owned));
     Some(Workload {
         metadata: ObjectMeta {
             name: Some(group.to_owned()),
@@ -198,9 +198,9 @@ pub fn group_workload(
 }
 
 /// Values of keys about which all members agree.
-fn agreed(
+fn agreed<'a>(
     members: &[&Pod],
-    keys: &[String],
+    keys: impl Iterator<Item = &'a String>,
     value: impl Fn(&Pod, &String) -> Option<String>,
 ) -> BTreeMap<String, String> {
     let of_all = |key: &String| {
@@ -209,7 +209,7 @@ fn agreed(
             <[Option<String>; 1]>::try_from(values.into_iter().collect::<Vec<_>>()).ok()?;
         Some((key.clone(), value?))
     };
-    keys.iter().filter_map(of_all).collect()
+    keys.filter_map(of_all).collect()
 }
 
 /// Every member owns the Workload and none controls it: it goes when the last one is gone.
