@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     /// The request of a template with these annotations.
-    fn request(annotations: Value) -> Option<PodSetTopologyRequest> {
+    fn request(annotations: &Value) -> Option<PodSetTopologyRequest> {
         let template = json!({"metadata": {"annotations": annotations}, "spec": {}});
         let template: PodTemplate = serde_json::from_value(template).expect("a template");
         of_template(&template, PodIndexLabels::default(), JobGates::default())
@@ -102,22 +102,22 @@ mod tests {
             json!({POD_SET_SLICE_REQUIRED_TOPOLOGY: "rack", POD_SET_SLICE_SIZE: "two"}),
             json!({POD_SET_GROUP_NAME: "all"}),
         ] {
-            assert_eq!(request(half.clone()), None, "{half}");
+            assert_eq!(request(&half), None, "{half}");
         }
         let whole = json!({
             POD_SET_SLICE_REQUIRED_TOPOLOGY: "rack", POD_SET_SLICE_SIZE: "2", POD_SET_GROUP_NAME: "all",
         });
-        let slices = request(whole).expect("it asks for slices");
+        let slices = request(&whole).expect("it asks for slices");
         assert_eq!(slices.pod_set_slice_size, Some(2));
         assert_eq!(slices.pod_set_group_name, None);
         let group = json!({POD_SET_PREFERRED_TOPOLOGY: "rack", POD_SET_GROUP_NAME: "all"});
-        assert_eq!(request(group).expect("a group").pod_set_group_name.as_deref(), Some("all"));
+        assert_eq!(request(&group).expect("a group").pod_set_group_name.as_deref(), Some("all"));
     }
 
     #[test]
     fn a_false_unconstrained_asks_for_nothing() {
         let asks = |value: &str| {
-            request(json!({POD_SET_UNCONSTRAINED_TOPOLOGY: value}))
+            request(&json!({POD_SET_UNCONSTRAINED_TOPOLOGY: value}))
                 .is_some_and(|request| asks_for_topology(&request))
         };
         assert!(asks("true") && !asks("false"));
