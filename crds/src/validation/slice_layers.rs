@@ -1,7 +1,5 @@
 //! Layers of topology slices (docs/reference/kueue.md §4.11, §5.3): no level twice, and each size divides the one before.
 
-use std::collections::BTreeSet;
-
 use super::{Errors, FieldError};
 use crate::v1beta2::PodSetSliceTopologyConstraint;
 
@@ -9,20 +7,17 @@ use crate::v1beta2::PodSetSliceTopologyConstraint;
 #[must_use]
 pub fn check(field: &str, layers: &[PodSetSliceTopologyConstraint]) -> Errors {
     let mut errors = Errors::new();
-    let mut levels = BTreeSet::new();
     for (at, layer) in layers.iter().enumerate() {
-        if !levels.insert(&layer.topology) {
-            errors.push(FieldError::duplicate(
-                format!("{field}[{at}].topology"),
-                &layer.topology,
-                "",
-            ));
+        let first = layers.iter().position(|other| other.topology == layer.topology);
+        if let Some(first) = first.filter(|first| *first < at) {
+            let value = format!("{} (also at index {first})", layer.topology);
+            errors.push(FieldError::duplicate(format!("{field}[{at}].topology"), value, ""));
         }
     }
     let pairs = layers.iter().zip(layers.iter().skip(1)).enumerate();
     for (at, (outer, inner)) in pairs.filter(|(_, (_, inner))| inner.size > 0) {
         if outer.size % inner.size != 0 {
-            let detail = format!("must divide the size {} of the layer before", outer.size);
+            let detail = format!("must evenly divide the parent layer size {}", outer.size);
             let field = format!("{field}[{}].size", at + 1);
             errors.push(FieldError::invalid(field, inner.size, detail));
         }
@@ -48,11 +43,11 @@ mod tests {
         assert_eq!(problems(&[("block", 8), ("rack", 4), ("host", 2)]), [""; 0]);
         assert_eq!(
             problems(&[("rack", 4), ("rack", 2)]),
-            ["f[1].topology: Duplicate value: \"rack\""]
+            ["f[1].topology: Duplicate value: \"rack (also at index 0)\""]
         );
         assert_eq!(
             problems(&[("block", 8), ("rack", 3), ("host", 0)]),
-            ["f[1].size: Invalid value: 3: must divide the size 8 of the layer before"]
+            ["f[1].size: Invalid value: 3: must evenly divide the parent layer size 8"]
         );
     }
 }

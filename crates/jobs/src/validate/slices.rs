@@ -24,7 +24,7 @@ pub(super) fn check(template: &AnnotatedTemplate<'_>, gates: JobGates) -> Errors
         Some(text) if gates.topology_layers => errors.extend(check_layers(template, text)),
         Some(_) => errors.push(FieldError::forbidden(
             template.field_of(POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS),
-            "needs the feature gate TASMultiLayerTopology",
+            "the TASMultiLayerTopology feature gate must be enabled to use this annotation",
         )),
         None => {}
     }

@@ -78,33 +78,92 @@ fn synced_completions_are_immutable_while_the_job_runs() {
     assert_eq!((n_errors(true), n_errors(false)), (0, 1));
 }
 
-#[test]
-fn a_pod_set_group_has_two_pod_sets_of_one_topology_and_one_single_pod() {
-    let annotations = |level: &str| -> BTreeMap<String, String> {
+/// Errors of templates with these groups, required levels and counts, at `t[0]` and so on.
+fn group_errors(members: &[(&str, &str, i32)]) -> Vec<String> {
+    let annotations = |group: &str, level: &str| -> BTreeMap<String, String> {
         [
-            ("kueue.x-k8s.io/podset-group-name".to_owned(), "g".to_owned()),
+            ("kueue.x-k8s.io/podset-group-name".to_owned(), group.to_owned()),
             ("kueue.x-k8s.io/podset-required-topology".to_owned(), level.to_owned()),
         ]
         .into()
     };
-    let n_errors = |members: &[(&str, i32)]| {
-        let all: Vec<_> =
-            members.iter().map(|(level, count)| (annotations(level), *count)).collect();
-        let templates: Vec<AnnotatedTemplate<'_>> = all
-            .iter()
-            .map(|(annotations, count)| AnnotatedTemplate {
-                path: "spec.template.metadata".to_owned(),
-                annotations: Some(annotations),
-                count: *count,
-            })
-            .collect();
-        topology::check(&templates, JobGates::default()).len()
-            + topology::check_groups(&templates).len()
-    };
-    assert_eq!(n_errors(&[("rack", 1), ("rack", 4)]), 0);
-    assert_eq!(n_errors(&[("rack", 2), ("rack", 4)]), 1);
-    assert_eq!(n_errors(&[("rack", 1), ("host", 4)]), 2, "one for each of them");
-    assert_eq!(n_errors(&[("rack", 1), ("rack", 1), ("rack", 1)]), 3);
+    let all: Vec<_> =
+        members.iter().map(|(group, level, count)| (annotations(group, level), *count)).collect();
+    let templates: Vec<AnnotatedTemplate<'_>> = all
+        .iter()
+        .enumerate()
+        .map(|(at, (annotations, count))| AnnotatedTemplate {
+            path: format!("t[{at}]"),
+            annotations: Some(annotations),
+            count: *count,
+        })
+        .collect();
+    let errors = topology::check(&templates, JobGates::default());
+    texts(&[errors, topology::check_groups(&templates)].concat())
+}
+
+#[test]
+fn a_pod_set_group_has_two_pod_sets_of_one_topology_and_one_single_pod() {
+    assert_eq!(group_errors(&[("g", "rack", 1), ("g", "rack", 4)]), [""; 0]);
+    let differing = group_errors(&[("g", "rack", 1), ("g", "host", 4)]);
+    assert_eq!(differing.len(), 2, "one for each of them");
+    assert_eq!(group_errors(&[("g", "rack", 1), ("g", "rack", 1), ("g", "rack", 1)]).len(), 3);
+}
+
+#[test]
+fn every_problem_of_a_group_is_listed_in_the_order_of_the_pod_sets() {
+    let field = |at: usize| format!("t[{at}].annotations[kueue.x-k8s.io/podset-group-name]");
+    let detail = "can only define groups where at least one pod set has only 1 replica, got: 2 replica(s) and 3 replica(s) in the group";
+    let replicas = [0, 1].map(|at| format!("{}: Invalid value: \"g\": {detail}", field(at)));
+    assert_eq!(group_errors(&[("g", "rack", 2), ("g", "rack", 3)]), replicas);
+    let both = group_errors(&[("g", "rack", 2), ("g", "host", 3)]);
+    assert_eq!((&both[..2], both.len()), (replicas.as_slice(), 4));
+    assert!(both[2].starts_with("t[0].annotations: Invalid value: must specify"), "{both:?}");
+    let two = group_errors(&[("z", "rack", 1), ("a", "rack", 1)]);
+    let starts: Vec<bool> = two.iter().zip(0..).map(|(e, at)| e.starts_with(&field(at))).collect();
+    assert_eq!(starts, [true, true], "groups in the order of their first pod sets: {two:?}");
+}
+
+/// Errors of a template with layers of slices.
+fn layer_errors(layers: &Value, group: Option<&str>, gates: JobGates) -> Vec<String> {
+    let mut annotations = BTreeMap::from([(
+        "kueue.x-k8s.io/podset-slice-required-topology-constraints".to_owned(),
+        layers.to_string(),
+    )]);
+    if let Some(group) = group {
+        annotations.insert("kueue.x-k8s.io/podset-required-topology".to_owned(), "rack".to_owned());
+        annotations.insert("kueue.x-k8s.io/podset-group-name".to_owned(), group.to_owned());
+    }
+    let template =
+        AnnotatedTemplate { path: "t".to_owned(), annotations: Some(&annotations), count: 16 };
+    texts(&topology::check(std::slice::from_ref(&template), gates))
+}
+
+#[test]
+fn layers_of_slices_are_refused_in_the_words_of_upstream() {
+    let field = "t.annotations[kueue.x-k8s.io/podset-slice-required-topology-constraints]";
+    let layer = |topology: &str, size: i32| json!({ "topology": topology, "size": size });
+    let errors = |layers: &[Value]| layer_errors(&json!(layers), None, JobGates::default());
+    assert_eq!(
+        errors(&[layer("cloud.com/rack", 16), layer("cloud.com/rack", 8)]),
+        [format!("{field}[1].topology: Duplicate value: \"cloud.com/rack (also at index 0)\"")]
+    );
+    assert_eq!(
+        errors(&[layer("cloud.com/block", 16), layer("cloud.com/rack", 5)]),
+        [format!("{field}[1].size: Invalid value: 5: must evenly divide the parent layer size 16")]
+    );
+}
+
+#[test]
+fn layers_of_slices_without_their_gate_are_refused_once() {
+    let off = JobGates { topology_layers: false, ..JobGates::default() };
+    let forbidden = "t.annotations[kueue.x-k8s.io/podset-slice-required-topology-constraints]: Forbidden: the TASMultiLayerTopology feature gate must be enabled to use this annotation";
+    let layers = json!([{ "topology": "rack", "size": 4 }]);
+    for group in [None, Some("g")] {
+        assert_eq!(layer_errors(&layers, group, off), [forbidden], "{group:?}");
+    }
+    let on = layer_errors(&layers, Some("g"), JobGates::default());
+    assert_eq!(on.len(), 1, "a group has no slices: {on:?}");
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! Topology annotations of pod templates, and pod set groups.
 
-use std::collections::BTreeMap;
-
 use crds::{
     names::annotations::{
         POD_SET_GROUP_NAME, POD_SET_PREFERRED_TOPOLOGY, POD_SET_REQUIRED_TOPOLOGY,
@@ -30,7 +28,7 @@ pub(crate) fn check(templates: &[AnnotatedTemplate<'_>], gates: JobGates) -> Err
     let mut errors = Errors::new();
     for template in templates {
         errors.extend(check_levels(template));
-        errors.extend(check_group_name(template));
+        errors.extend(check_group_name(template, gates));
         errors.extend(slices::check(template, gates));
     }
     errors
@@ -59,7 +57,7 @@ fn check_levels(template: &AnnotatedTemplate<'_>) -> Errors {
     errors
 }
 
-fn check_group_name(template: &AnnotatedTemplate<'_>) -> Errors {
+fn check_group_name(template: &AnnotatedTemplate<'_>, gates: JobGates) -> Errors {
     let Some(name) = template.get(POD_SET_GROUP_NAME) else { return vec![] };
     let field = template.field_of(POD_SET_GROUP_NAME);
     let mut errors = Errors::new();
@@ -68,7 +66,10 @@ fn check_group_name(template: &AnnotatedTemplate<'_>) -> Errors {
     if !name.starts_with('+') && name.parse::<u64>().is_ok() {
         errors.push(FieldError::invalid(&field, name, "must not be a number"));
     }
-    for key in SLICES.into_iter().filter(|key| template.get(key).is_some()) {
+    // Without its gate, layers are refused for the gate alone.
+    let is_on =
+        |key: &&str| gates.topology_layers || *key != POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS;
+    for key in SLICES.into_iter().filter(is_on).filter(|key| template.get(key).is_some()) {
         errors.push(FieldError::forbidden(
             &field,
             format!("may not be set when '{key}' is specified"),
@@ -93,41 +94,55 @@ fn level<'a>(template: &'a AnnotatedTemplate<'_>) -> Option<(&'static str, &'a s
 }
 
 /// A pod set group has two templates with the same level, one of them with a single pod. A job with one template has
-/// no groups, and a template without a level is in none.
+/// no groups, and a template without a level is in none. Groups are in the order of their first templates.
 pub(crate) fn check_groups(templates: &[AnnotatedTemplate<'_>]) -> Errors {
     if templates.len() < 2 {
         return vec![];
     }
-    let mut groups: BTreeMap<&str, Vec<&AnnotatedTemplate<'_>>> = BTreeMap::new();
+    let mut groups: Vec<(&str, Vec<&AnnotatedTemplate<'_>>)> = Vec::new();
     for template in templates.iter().filter(|template| level(template).is_some()) {
-        if let Some(name) = template.get(POD_SET_GROUP_NAME) {
-            groups.entry(name).or_default().push(template);
+        let Some(name) = template.get(POD_SET_GROUP_NAME) else { continue };
+        match groups.iter_mut().find(|(group, _)| *group == name) {
+            Some((_, members)) => members.push(template),
+            None => groups.push((name, vec![template])),
         }
     }
     groups.into_iter().flat_map(|(name, members)| check_group(name, &members)).collect()
 }
 
 fn check_group(name: &str, members: &[&AnnotatedTemplate<'_>]) -> Errors {
+    let refuse_all = |detail: String| -> Errors {
+        let fields = members.iter().map(|member| member.field_of(POD_SET_GROUP_NAME));
+        fields.map(|field| FieldError::invalid(field, name, &detail)).collect()
+    };
     let [first, second] = members else {
         let n_members = members.len();
-        let detail =
-            format!("can only define groups of exactly 2 pod sets, got: {n_members} pod set(s)");
-        let fields = members.iter().map(|member| member.field_of(POD_SET_GROUP_NAME));
-        return fields.map(|field| FieldError::invalid(field, name, &detail)).collect();
+        return refuse_all(format!(
+            "can only define groups of exactly 2 pod sets, got: {n_members} pod set(s)"
+        ));
     };
-    if level(first) != level(second) {
-        let differs = |from: &AnnotatedTemplate<'_>, other: &AnnotatedTemplate<'_>| {
-            let detail = format!(
-                "must specify '{POD_SET_REQUIRED_TOPOLOGY}' or '{POD_SET_PREFERRED_TOPOLOGY}' topology consistent with '{}' in group '{name}'",
-                other.field()
-            );
-            FieldError::invalid_together(from.field(), detail)
-        };
-        return vec![differs(first, second), differs(second, first)];
-    }
+    let mut errors = Errors::new();
     if first.count != 1 && second.count != 1 {
-        let detail = "one of the pod sets of a group must have one pod";
-        return vec![FieldError::invalid(first.field_of(POD_SET_GROUP_NAME), name, detail)];
+        errors.extend(refuse_all(format!(
+            "can only define groups where at least one pod set has only 1 replica, got: {} replica(s) and {} replica(s) in the group",
+            first.count, second.count
+        )));
     }
-    vec![]
+    if level(first) != level(second) {
+        errors.extend([differing_level(name, first, second), differing_level(name, second, first)]);
+    }
+    errors
+}
+
+/// The error of a member of a group with another level than the other member.
+fn differing_level(
+    group: &str,
+    member: &AnnotatedTemplate<'_>,
+    other: &AnnotatedTemplate<'_>,
+) -> FieldError {
+    let detail = format!(
+        "must specify '{POD_SET_REQUIRED_TOPOLOGY}' or '{POD_SET_PREFERRED_TOPOLOGY}' topology consistent with '{}' in group '{group}'",
+        other.field()
+    );
+    FieldError::invalid_together(member.field(), detail)
 }
