@@ -15,7 +15,10 @@ mod settings;
 use std::sync::Arc;
 
 use axum::{Json, Router, extract::State, routing::post};
-use crds::{names::MANAGED, validation::denial};
+use crds::{
+    names::{MANAGED, annotations::POD_SUSPENDING_PARENT},
+    validation::denial,
+};
 use jobs::{
     GenericJob, Job, JobObject, Kind, defaulting,
     integrations::{self, INTEGRATIONS},
@@ -159,6 +162,7 @@ async fn decide_errors(
         Err(error) => return AdmissionResponse::undecodable(&error),
     };
     let (gates, client) = (webhooks.settings.gates, &webhooks.client);
+    let is_update = old.is_some();
     let errors = match old {
         None => match needed_objects::of_new(client, &job).await {
             Ok(job) => validate::create(&job, gates),
@@ -171,15 +175,23 @@ async fn decide_errors(
         }
     };
     denial(&errors).map_or_else(
-        || warn_of_managed_owner(&job, &webhooks.settings),
+        || warn_of_managed_owner(&job, is_update, &webhooks.settings),
         |text| AdmissionResponse::denied(&text),
     )
 }
 
 /// A pod of a managed job is started with the job. One that is queued by itself as well may wait for ever.
-fn warn_of_managed_owner(job: &JobObject, settings: &JobSettings) -> AdmissionResponse {
+/// Updates of a pod with a suspending parent have no warning: its parent is queued, and the pod has the label for the parent.
+fn warn_of_managed_owner(
+    job: &JobObject,
+    is_update: bool,
+    settings: &JobSettings,
+) -> AdmissionResponse {
     let owner = integrations::controller(job.metadata());
-    let is_queued = job.as_pod().is_some_and(|pod| pod.label(MANAGED) == Some("true"));
+    let is_queued = job.as_pod().is_some_and(|pod| {
+        let by_parent = is_update && pod.annotation(POD_SUSPENDING_PARENT).is_some();
+        pod.label(MANAGED) == Some("true") && !by_parent
+    });
     if !is_queued || !owner.is_some_and(|owner| settings.kinds.managed.manages(owner)) {
         return AdmissionResponse::allowed();
     }

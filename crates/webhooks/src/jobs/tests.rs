@@ -375,6 +375,34 @@ async fn a_queued_pod_of_a_managed_kind_is_allowed_with_a_warning() {
 }
 
 #[tokio::test]
+async fn an_update_of_a_pod_that_its_parent_suspends_has_no_warning() {
+    let fixture = Fixture::new("integrations: {frameworks: [batch/job, pod]}");
+    let pod = |annotations: Value| {
+        json!({
+            "apiVersion": "v1", "kind": "Pod", "spec": {"containers": []},
+            "metadata": {
+                "name": "p", "labels": {"kueue.x-k8s.io/managed": "true"}, "annotations": annotations,
+                "ownerReferences": [{
+                    "apiVersion": "batch/v1", "kind": "Job", "name": "own", "uid": "own",
+                    "controller": true,
+                }],
+            },
+        })
+    };
+    let plain = pod(json!({}));
+    let suspended = pod(json!({ "kueue.x-k8s.io/pod-suspending-parent": "job" }));
+    let is_warned = async |new: &Value, old: &Value| {
+        let answer = fixture.call("/validate--v1-pod", review("team", new, old)).await;
+        assert_eq!(answer["allowed"], json!(true), "{answer}");
+        answer.get("warnings").is_some()
+    };
+    assert!(is_warned(&suspended, &Value::Null).await, "a new pod");
+    assert!(is_warned(&plain, &plain).await);
+    assert!(is_warned(&plain, &suspended).await, "only the new object counts");
+    assert!(!is_warned(&suspended, &suspended).await);
+}
+
+#[tokio::test]
 async fn kinds_without_webhooks_are_allowed_unchanged() {
     let fixture =
         Fixture::new("integrations: {frameworks: [sparkoperator.k8s.io/sparkapplication]}");
