@@ -5,7 +5,10 @@
 
 mod table;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 pub use table::{Gate, GateSpec, GateStage, TABLE};
 
@@ -37,14 +40,9 @@ pub enum GateError {
         /// The line in the configuration file.
         line: Option<u64>,
     },
-    /// A gate was enabled explicitly without a gate that it depends on.
-    #[error("feature gate {name} needs {needs}, which is off")]
-    Needs {
-        /// The gate.
-        name: &'static str,
-        /// The missing gate.
-        needs: &'static str,
-    },
+    /// Gates were enabled explicitly without gates that they depend on.
+    #[error("{}", list(.0))]
+    Unmet(Vec<UnmetGate>),
     /// Not of the form `Name=true`.
     #[error("feature gate {text:?} is not of the form Name=true or Name=false")]
     Malformed {
@@ -54,6 +52,28 @@ pub enum GateError {
     /// Both the flag and the file set gates.
     #[error("feature gates are given both on the command line and in the configuration file")]
     Both,
+}
+
+/// An enabled gate that depends on one that is off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnmetGate {
+    /// The enabled gate.
+    pub gate: Gate,
+    /// The gate that is off.
+    pub needs: Gate,
+}
+
+impl fmt::Display for UnmetGate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.gate {
+            Gate::TASProfileMixed => f.write_str("cannot use a TAS profile with TAS disabled"),
+            gate => write!(f, "{} requires {} to be enabled", gate.name(), self.needs.name()),
+        }
+    }
+}
+
+fn list(unmet: &[UnmetGate]) -> String {
+    unmet.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 fn at(line: Option<u64>) -> String {
@@ -150,26 +170,29 @@ impl Gates {
         Ok(gates)
     }
 
-    /// Turns off gates whose dependencies are off; an error for a gate that was enabled by name.
+    /// Turns off gates whose dependencies are off; an error for gates that were enabled by name.
     fn resolve_dependencies(&mut self, named: &BTreeMap<Gate, bool>) -> Result<(), GateError> {
         // Chains of dependencies are shorter than the table, so this many rounds reach a fixed point.
         for _ in TABLE {
             let before = self.clone();
-            for entry in TABLE.iter().filter(|entry| before.enabled(entry.gate)) {
-                let Some(missing) = entry.needs.iter().find(|need| !before.enabled(**need)) else {
-                    continue;
-                };
-                if named.get(&entry.gate) == Some(&true) {
-                    let (name, needs) = (entry.gate.name(), missing.name());
-                    return Err(GateError::Needs { name, needs });
-                }
-                self.values.insert(entry.gate, false);
-            }
+            let idle = before.unmet().into_iter().map(|one| one.gate);
+            let idle = idle.filter(|gate| named.get(gate) != Some(&true));
+            self.values.extend(idle.map(|gate| (gate, false)));
             if *self == before {
                 break;
             }
         }
-        Ok(())
+        let unmet = self.unmet();
+        if unmet.is_empty() { Ok(()) } else { Err(GateError::Unmet(unmet)) }
+    }
+
+    /// Enabled gates and what each lacks, in the order of the table.
+    fn unmet(&self) -> Vec<UnmetGate> {
+        let enabled = TABLE.iter().filter(|entry| self.enabled(entry.gate));
+        let pairs = enabled.flat_map(|entry| {
+            entry.needs.iter().map(|&needs| UnmetGate { gate: entry.gate, needs })
+        });
+        pairs.filter(|pair| !self.enabled(pair.needs)).collect()
     }
 }
 

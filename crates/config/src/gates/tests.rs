@@ -57,15 +57,19 @@ fn bad_flags_are_refused() {
         ),
         (
             "TopologyAwareScheduling=false,TASBalancedPlacement=true",
-            "feature gate TASBalancedPlacement needs TopologyAwareScheduling, which is off",
+            "TASBalancedPlacement requires TopologyAwareScheduling to be enabled",
         ),
         (
             "ElasticJobsViaWorkloadSlices=false,ElasticJobsViaWorkloadSlicesWithTAS=true",
-            "feature gate ElasticJobsViaWorkloadSlicesWithTAS needs ElasticJobsViaWorkloadSlices, which is off",
+            "ElasticJobsViaWorkloadSlicesWithTAS requires ElasticJobsViaWorkloadSlices to be enabled",
         ),
         (
             "UnadmittedWorkloadsObservability=false,UnadmittedWorkloadsExplicitStatus=true",
-            "feature gate UnadmittedWorkloadsExplicitStatus needs UnadmittedWorkloadsObservability, which is off",
+            "UnadmittedWorkloadsExplicitStatus requires UnadmittedWorkloadsObservability to be enabled",
+        ),
+        (
+            "TopologyAwareScheduling=false,TASProfileMixed=true,ElasticJobsViaWorkloadSlicesWithTAS=true,ElasticJobsViaWorkloadSlices=false",
+            "cannot use a TAS profile with TAS disabled; ElasticJobsViaWorkloadSlicesWithTAS requires ElasticJobsViaWorkloadSlices to be enabled; ElasticJobsViaWorkloadSlicesWithTAS requires TopologyAwareScheduling to be enabled",
         ),
     ];
     for (flag, text) in cases {
