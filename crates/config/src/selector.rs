@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crds::meta::{LabelSelector, LabelSelectorRequirement};
 use serde::Deserialize;
 
 /// A label selector as in the Kubernetes API.
@@ -47,6 +48,19 @@ impl ConfiguredSelector {
         self.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value))
             && self.match_expressions.iter().all(|requirement| requirement.holds(labels))
     }
+
+    /// The selector as the API has it.
+    pub(super) fn to_api(&self) -> LabelSelector {
+        let requirement = |one: &Requirement| LabelSelectorRequirement {
+            key: one.key.clone(),
+            operator: one.operator.name().to_owned(),
+            values: one.values.clone(),
+        };
+        LabelSelector {
+            match_expressions: self.match_expressions.iter().map(requirement).collect(),
+            match_labels: self.match_labels.clone(),
+        }
+    }
 }
 
 impl Requirement {
@@ -61,11 +75,16 @@ impl Requirement {
             Operator::DoesNotExist => value.is_none(),
         }
     }
+}
 
-    /// Whether the values are valid for the operator.
-    #[must_use]
-    pub fn well_formed(&self) -> bool {
-        let lists = matches!(self.operator, Operator::In | Operator::NotIn);
-        lists != self.values.is_empty()
+impl Operator {
+    /// The name in the file and in the API.
+    fn name(self) -> &'static str {
+        match self {
+            Self::In => "In",
+            Self::NotIn => "NotIn",
+            Self::Exists => "Exists",
+            Self::DoesNotExist => "DoesNotExist",
+        }
     }
 }

@@ -99,7 +99,7 @@ pub struct CustomLabel {
     /// The kind of the object.
     #[serde(default)]
     pub source_kind: SourceKind,
-    /// The allowed values; for Workloads only.
+    /// The values that series have; other values are one and the same. Empty for any value, except for Workloads.
     #[serde(default)]
     pub tracked_values: Vec<String>,
 }

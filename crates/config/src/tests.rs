@@ -223,7 +223,7 @@ fn another_kind_or_version_is_refused() {
 #[test]
 fn every_validation_names_its_field() {
     let cases = [
-        ("tls: {minVersion: VersionTLS11}", "tls.minVersion"),
+        ("tls: {minVersion: VersionTLS11}", "tls"),
         ("tls: {minVersion: VersionTLS13, cipherSuites: [X]}", "tls.cipherSuites"),
         ("metrics: {customLabels: [{name: 1a}]}", "metrics.customLabels[0].name"),
         ("metrics: {customLabels: [{name: a}, {name: a}]}", "metrics.customLabels[1].name"),
@@ -322,7 +322,7 @@ fn every_validation_names_its_field() {
         ),
         (
             "resources: {quotaCheckStrategy: IgnoreUndeclared, excludeResourcePrefixes: [a]}",
-            "resources.excludeResourcePrefixes",
+            "resources.quotaCheckStrategy",
         ),
         (
             "resources: {deviceClassMappings: [{name: a, deviceClassNames: ['1', '2', '3', '4', '5', '6', '7', '8', '9']}]}",

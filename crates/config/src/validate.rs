@@ -1,13 +1,15 @@
 //! Validation of a configuration beyond its types. Finds all problems, each with the path of its field.
 
+mod custom_labels;
+mod servers;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use crds::validation::labels;
+use crds::validation::{FieldError, labels, selector};
 use jobs::integrations::INTEGRATIONS;
 
 use super::{
-    AccessProvider, Configuration, ConfiguredSelector, CustomLabel, GoDuration, INCREMENTAL,
-    QuotaCheckStrategy, SourceKind,
+    AccessProvider, Configuration, GoDuration, INCREMENTAL, Integrations, QuotaCheckStrategy,
 };
 
 /// One invalid field.
@@ -20,6 +22,15 @@ pub struct InvalidField {
     pub problem: String,
 }
 
+impl From<FieldError> for InvalidField {
+    fn from(error: FieldError) -> Self {
+        let text = error.to_string();
+        // A path of this file has no blanks.
+        let (path, problem) = text.split_once(": ").unwrap_or(("", &text));
+        Self { path: path.to_owned(), problem: problem.to_owned() }
+    }
+}
+
 /// Collects problems.
 #[derive(Default)]
 struct Problems(Vec<InvalidField>);
@@ -30,6 +41,10 @@ impl Problems {
             self.0.push(InvalidField { path: path.to_owned(), problem: problem.to_owned() });
         }
     }
+
+    fn extend(&mut self, errors: impl IntoIterator<Item = FieldError>) {
+        self.0.extend(errors.into_iter().map(InvalidField::from));
+    }
 }
 
 /// All problems of `config`.
@@ -37,8 +52,8 @@ pub(super) fn validate(config: &Configuration) -> Vec<InvalidField> {
     let mut problems = Problems::default();
     let leases = config.leader_election.resource_lock == "leases";
     problems.unless(leases, "leaderElection.resourceLock", "must be leases");
-    tls(config, &mut problems);
-    custom_labels(&config.metrics.custom_labels, &mut problems);
+    servers::check(config, &mut problems);
+    problems.extend(custom_labels::check(&config.metrics.custom_labels));
     namespaces(config, &mut problems);
     wait_for_pods_ready(config, &mut problems);
     integrations(config, &mut problems);
@@ -49,62 +64,12 @@ pub(super) fn validate(config: &Configuration) -> Vec<InvalidField> {
     problems.0
 }
 
-fn tls(config: &Configuration, problems: &mut Problems) {
-    let Some(tls) = &config.tls else { return };
-    let version = tls.min_version.as_deref();
-    let known = matches!(version, None | Some("" | "VersionTLS12" | "VersionTLS13"));
-    problems.unless(known, "tls.minVersion", "must be VersionTLS12 or VersionTLS13");
-    // TLS 1.3 has suites of its own, which Go does not let a program choose.
-    let mixed = version == Some("VersionTLS13") && !tls.cipher_suites.is_empty();
-    problems.unless(!mixed, "tls.cipherSuites", "must be empty when minVersion is VersionTLS13");
-}
-
-fn custom_labels(labels: &[CustomLabel], problems: &mut Problems) {
-    let path = "metrics.customLabels";
-    problems.unless(labels.len() <= 20, path, "must have at most 20 entries");
-    for (kind, most) in [
-        (SourceKind::ClusterQueue, 6),
-        (SourceKind::LocalQueue, 6),
-        (SourceKind::Cohort, 6),
-        (SourceKind::Workload, 2),
-    ] {
-        let count = labels.iter().filter(|label| label.source_kind == kind).count();
-        let problem = format!("must have at most {most} entries of sourceKind {kind:?}");
-        problems.unless(count <= most, path, &problem);
-    }
-    let mut names = BTreeSet::new();
-    for (i, label) in labels.iter().enumerate() {
-        let path = format!("{path}[{i}]");
-        problems.unless(metric_name(&label.name), &format!("{path}.name"), "is no label name");
-        // A series with the same label twice is refused by Prometheus.
-        let new = names.insert(&label.name);
-        problems.unless(new, &format!("{path}.name"), "is given twice");
-        let both = label.source_label_key.is_some() && label.source_annotation_key.is_some();
-        let problem = "sourceLabelKey and sourceAnnotationKey exclude each other";
-        problems.unless(!both, &path, problem);
-        // Values of Workloads are unbounded, so only listed ones become series.
-        let tracked = label.tracked_values.len();
-        let (fine, problem) = match label.source_kind {
-            SourceKind::Workload => ((1..=12).contains(&tracked), "must have 1 to 12 entries"),
-            SourceKind::ClusterQueue | SourceKind::LocalQueue | SourceKind::Cohort => {
-                (tracked == 0, "is only for sourceKind Workload")
-            }
-        };
-        problems.unless(fine, &format!("{path}.trackedValues"), problem);
-    }
-}
-
-fn metric_name(name: &str) -> bool {
-    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    starts && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
 fn namespaces(config: &Configuration, problems: &mut Problems) {
     let path = "managedJobsNamespaceSelector";
     let Some(selector) = &config.managed_jobs_namespace_selector else {
         return;
     };
-    well_formed(selector, path, problems);
+    problems.extend(selector::check(path, &selector.to_api()));
     // Suspended jobs there could keep the control plane, or the manager itself, from starting.
     for namespace in ["kube-system", config.namespace()] {
         let labels = BTreeMap::from([(super::NAMESPACE_NAME.to_owned(), namespace.to_owned())]);
@@ -112,15 +77,8 @@ fn namespaces(config: &Configuration, problems: &mut Problems) {
         problems.unless(!selector.matches(&labels), path, &problem);
     }
     if let Some(selector) = &config.metrics.local_queue_metrics.local_queue_selector {
-        well_formed(selector, "metrics.localQueueMetrics.localQueueSelector", problems);
-    }
-}
-
-fn well_formed(selector: &ConfiguredSelector, path: &str, problems: &mut Problems) {
-    for (i, requirement) in selector.match_expressions.iter().enumerate() {
-        let path = format!("{path}.matchExpressions[{i}].values");
-        let problem = "must be given for In and NotIn, and only for them";
-        problems.unless(requirement.well_formed(), &path, problem);
+        let path = "metrics.localQueueMetrics.localQueueSelector";
+        problems.extend(selector::check(path, &selector.to_api()));
     }
 }
 
@@ -149,7 +107,6 @@ fn wait_for_pods_ready(config: &Configuration, problems: &mut Problems) {
 }
 
 fn integrations(config: &Configuration, problems: &mut Problems) {
-    // One set for both lists: a kind is either built in or external.
     let mut seen = BTreeSet::new();
     for (i, name) in config.integrations.frameworks.iter().enumerate() {
         let path = format!("integrations.frameworks[{i}]");
@@ -158,10 +115,22 @@ fn integrations(config: &Configuration, problems: &mut Problems) {
         problems.unless(known, &path, &problem);
         problems.unless(seen.insert(name), &path, "is given twice");
     }
-    for (i, name) in config.integrations.external_frameworks.iter().enumerate() {
+    external_frameworks(&config.integrations, problems);
+}
+
+/// A kind is either built in or external: both would manage its jobs.
+fn external_frameworks(integrations: &Integrations, problems: &mut Problems) {
+    let enabled = INTEGRATIONS
+        .iter()
+        .filter(|one| integrations.frameworks.iter().any(|name| name == one.name));
+    let mut seen: BTreeSet<String> =
+        enabled.map(|one| format!("{}.{}.{}", one.kind, one.version, one.group)).collect();
+    for (i, name) in integrations.external_frameworks.iter().enumerate() {
         let path = format!("integrations.externalFrameworks[{i}]");
         problems.unless(kind_version_group(name), &path, "must be Kind.version.group");
-        problems.unless(seen.insert(name), &path, "is given twice");
+        if !seen.insert(name.clone()) {
+            problems.extend([FieldError::duplicate(path, name, "")]);
+        }
     }
 }
 
@@ -279,9 +248,12 @@ fn resources(config: &Configuration, problems: &mut Problems) {
     }
     // IgnoreUndeclared leaves out every resource without quota, so prefixes would have no effect.
     let ignores = resources.quota_check_strategy == QuotaCheckStrategy::IgnoreUndeclared;
-    let fine = !ignores || resources.exclude_resource_prefixes.is_empty();
-    let problem = "must be empty when quotaCheckStrategy is IgnoreUndeclared";
-    problems.unless(fine, "resources.excludeResourcePrefixes", problem);
+    if ignores && !resources.exclude_resource_prefixes.is_empty() {
+        let detail =
+            "excludeResourcePrefixes is not allowed when quotaCheckStrategy is IgnoreUndeclared";
+        let field = "resources.quotaCheckStrategy";
+        problems.extend([FieldError::invalid(field, "IgnoreUndeclared", detail)]);
+    }
     let path = "resources.deviceClassMappings";
     let mappings = &resources.device_class_mappings;
     problems.unless(mappings.len() <= 16, path, "must have at most 16 entries");
@@ -310,3 +282,6 @@ fn retention(config: &Configuration, problems: &mut Problems) {
         not_negative(value.unwrap_or_default(), &path, problems);
     }
 }
+
+#[cfg(test)]
+mod tests;

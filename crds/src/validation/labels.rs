@@ -7,6 +7,7 @@ use super::{Errors, FieldError};
 const NAME: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const CHARACTERS: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const SERVICE_NAME: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 const LONGEST_NAME: usize = 63;
 const LONGEST_PREFIX: usize = 253;
 /// Bytes of all annotations of an object.
@@ -76,6 +77,18 @@ pub fn subdomain_problems(text: &str) -> Vec<String> {
     }
     if !is_subdomain(text) {
         problems.push(SUBDOMAIN.to_owned());
+    }
+    problems
+}
+
+/// What is wrong with the name of a Service, a DNS-1035 label.
+pub fn service_name_problems(name: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    if name.len() > LONGEST_NAME {
+        problems.push(too_long(LONGEST_NAME));
+    }
+    if !is_part(name) || !name.starts_with(|c: char| c.is_ascii_lowercase()) {
+        problems.push(SERVICE_NAME.to_owned());
     }
     problems
 }

@@ -2,7 +2,8 @@
 //!
 //! A family about ClusterQueues has the configured labels of that kind, one about LocalQueues or Cohorts those of theirs. A value is
 //! looked up when the series is served, so that a changed one leaves no old series and no counter begins again. Values of
-//! objects that are not observed, and of keys that they do not have, are empty. Labels of Workloads stand after those of the object,
+//! objects that are not observed, and of keys that they do not have, are empty. With `trackedValues`, every other value of an observed
+//! object, an empty one as well, is one and the same. Labels of Workloads stand after those of the object,
 //! in families that count Workloads; their values are part of the series, because one queue has Workloads with many. Source:
 //! docs/reference/kueue.md §6.2.
 
@@ -13,6 +14,8 @@ use config::{
     Configuration, CustomLabel, LabelSource, SourceKind,
     gates::{Gate, Gates},
 };
+
+use crds::names::UNTRACKED_METRIC_VALUE;
 
 use super::{
     families::{
@@ -106,7 +109,10 @@ fn value(label: &CustomLabel, of: &LabelsAndAnnotations) -> String {
         LabelSource::Label(key) => of.labels.get(key),
         LabelSource::Annotation(key) => of.annotations.get(key),
     };
-    value.cloned().unwrap_or_default()
+    let value = value.map(String::as_str).unwrap_or_default();
+    let tracked = &label.tracked_values;
+    let is_shown = tracked.is_empty() || tracked.iter().any(|one| one == value);
+    (if is_shown { value } else { UNTRACKED_METRIC_VALUE }).to_owned()
 }
 
 /// Labels that name an object, and its kind. The first kind whose labels a family has all is what the family is about: families of

@@ -403,6 +403,28 @@ fn series_have_the_configured_labels_of_their_object() {
 }
 
 #[test]
+fn values_that_are_not_tracked_are_one_value_for_every_kind_of_object() {
+    let labels = "customLabels: [{name: team, trackedValues: [red]}, {name: cost, sourceAnnotationKey: budget, trackedValues: ['8', '']}, \
+         {name: owner, sourceLabelKey: team, sourceKind: LocalQueue, trackedValues: [red]}, \
+         {name: tree, sourceLabelKey: team, sourceKind: Cohort, trackedValues: [green]}, \
+         {name: absent, sourceKind: Cohort, trackedValues: [x]}]";
+    let (head, _) = CUSTOM_LABELS.split_once("customLabels").expect("a block of labels");
+    let file = Configuration::load(&format!("{head}{labels}\n"), None).expect("a configuration");
+    let gates = Gates::parse("CustomMetricLabels=true").expect("gates");
+    let metrics = KueueMetrics::new(MetricsSettings::new(&file, &gates));
+    metrics.measure(all_measurements(), Duration::ZERO);
+    let body = scrape(&metrics);
+    for start in [
+        r#"kueue_pending_workloads{cluster_queue="a",status="active",custom_team="red",custom_cost="OTHER","#,
+        r#"kueue_local_queue_status{namespace="ns",name="lq",active="True",custom_owner="OTHER","#,
+        r#"kueue_cohort_info{cohort="root",parent_cohort="",root_cohort="root",custom_tree="green",custom_absent="OTHER","#,
+    ] {
+        let start = start.replace("OTHER", UNTRACKED_METRIC_VALUE);
+        assert!(body.lines().any(|one| one.starts_with(&start)), "{start}\n{body}");
+    }
+}
+
+#[test]
 fn a_changed_value_leaves_no_old_series() {
     let file = Configuration::load(CUSTOM_LABELS, None).expect("a configuration");
     let gates = Gates::parse("CustomMetricLabels=true").expect("gates");
