@@ -91,7 +91,7 @@ pub(crate) fn of_flavors(
             tolerations: spec.tolerations.clone(),
             ..PodSetInfo::default()
         };
-        info.add(additions).map_err(FlavorInfoError::Conflict)?;
+        info.add(&additions).map_err(FlavorInfoError::Conflict)?;
     }
     Ok(info)
 }

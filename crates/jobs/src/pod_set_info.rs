@@ -39,12 +39,12 @@ pub enum StartError {
         /// Pod sets of the admission.
         admitted: usize,
     },
-    /// A key has a different value.
-    #[error("set {kind} {key} of pod set {pod_set} to {new:?}: it is {old:?}")]
+    /// A key has a different value. The text is upstream's, also where no check is concerned.
+    #[error(
+        "invalid admission check PodSetUpdate: conflict for {kind}: conflict for key={key}, value1={old}, value2={new}"
+    )]
     Conflict {
-        /// Name of the pod set.
-        pod_set: String,
-        /// Kind of the map: label, annotation or node selector.
+        /// The map: labels, annotations or nodeSelector.
         kind: &'static str,
         /// The key.
         key: String,
@@ -52,6 +52,14 @@ pub enum StartError {
         old: String,
         /// The value to add.
         new: String,
+    },
+    /// A check contradicts the flavors or an earlier check.
+    #[error("in admission check {check:?}: {conflict}")]
+    OfCheck {
+        /// Name of the check.
+        check: String,
+        /// The conflict.
+        conflict: Box<Self>,
     },
 }
 
@@ -98,13 +106,12 @@ impl PodSetInfo {
     }
 
     /// Merges another info, with the rule of a template.
-    pub(crate) fn add(&mut self, other: Self) -> Result<(), StartError> {
+    pub(crate) fn add(&mut self, other: &Self) -> Result<(), StartError> {
         let mut set =
             PodSet { name: self.name.clone(), count: Some(self.count), ..PodSet::default() };
         let hosts = if other.hosts.is_empty() { &self.hosts } else { &other.hosts }.clone();
         self.merge_into(&mut set.template, false)?;
-        // With this name, because a conflict names the pod set.
-        Self { name: self.name.clone(), ..other }.merge_into(&mut set.template, false)?;
+        other.merge_into(&mut set.template, false)?;
         *self = Self { hosts, affinity: None, ..Self::of(&set) };
         Ok(())
     }
@@ -117,14 +124,14 @@ impl PodSetInfo {
             let metadata = template.metadata.get_or_insert_default();
             let (queues, overwritten): (&[&str], &[&str]) =
                 if elastic { (&QUEUES, &OF_SLICES) } else { (&[], &[]) };
-            self.merge_map("label", &mut metadata.labels, &self.labels, queues)?;
             let annotations = &mut metadata.annotations;
-            self.merge_map("annotation", annotations, &self.annotations, overwritten)?;
+            merge_map("annotations", annotations, &self.annotations, overwritten)?;
+            merge_map("labels", &mut metadata.labels, &self.labels, queues)?;
         }
         let spec = template.spec.get_or_insert_default();
-        self.merge_map("node selector", &mut spec.node_selector, &self.node_selector, &[])?;
+        merge_map("nodeSelector", &mut spec.node_selector, &self.node_selector, &[])?;
         for toleration in &self.tolerations {
-            if !spec.tolerations.contains(toleration) {
+            if !spec.tolerations.iter().any(|known| tolerate_the_same(known, toleration)) {
                 spec.tolerations.push(toleration.clone());
             }
         }
@@ -137,29 +144,6 @@ impl PodSetInfo {
         set_gates(spec, &gates);
         if !self.hosts.is_empty() {
             node_affinity::require_hosts(spec, &self.hosts);
-        }
-        Ok(())
-    }
-
-    fn merge_map(
-        &self,
-        kind: &'static str,
-        into: &mut BTreeMap<String, String>,
-        from: &BTreeMap<String, String>,
-        overwritten: &[&str],
-    ) -> Result<(), StartError> {
-        for (key, new) in from {
-            let old = into.get(key).filter(|old| *old != new);
-            if let Some(old) = old.filter(|_| !overwritten.contains(&key.as_str())) {
-                return Err(StartError::Conflict {
-                    pod_set: self.name.clone(),
-                    kind,
-                    key: key.clone(),
-                    old: old.clone(),
-                    new: new.clone(),
-                });
-            }
-            into.insert(key.clone(), new.clone());
         }
         Ok(())
     }
@@ -186,6 +170,35 @@ impl PodSetInfo {
         }
         *template != before
     }
+}
+
+fn merge_map(
+    kind: &'static str,
+    into: &mut BTreeMap<String, String>,
+    from: &BTreeMap<String, String>,
+    overwritten: &[&str],
+) -> Result<(), StartError> {
+    for (key, new) in from {
+        let old = into.get(key).filter(|old| *old != new);
+        if let Some(old) = old.filter(|_| !overwritten.contains(&key.as_str())) {
+            let (key, old, new) = (key.clone(), old.clone(), new.clone());
+            return Err(StartError::Conflict { kind, key, old, new });
+        }
+        into.insert(key.clone(), new.clone());
+    }
+    Ok(())
+}
+
+/// Whether two tolerations are equal. Without an operator it is `Equal`.
+fn tolerate_the_same(one: &Toleration, other: &Toleration) -> bool {
+    let with_operator = |one: &Toleration| {
+        let mut one = one.clone();
+        if one.operator.is_empty() {
+            one.operator = "Equal".to_owned();
+        }
+        one
+    };
+    one == other || with_operator(one) == with_operator(other)
 }
 
 fn gates_of(spec: &PodSpec) -> Vec<String> {

@@ -99,20 +99,23 @@ fn pod_set_info(
     // Partial admission assigns fewer pods than the pod set has.
     let count = assignment.count.or(pod_set.count).unwrap_or(1);
     let mut info = PodSetInfo { name: pod_set.name.clone(), count, ..PodSetInfo::default() };
-    info.add(additions(workload, assignment, flavors)?)?;
+    info.add(&additions(workload, assignment, flavors)?)?;
     // The agent's assignment names nodes, not domains that an ungater chooses among.
     let ungated = !matches!(flavors, AssignedFlavors::Own(_));
     // A delayed assignment gates the pods as well, until the second pass has found their domains.
     let has_domains = assignment.topology_assignment.is_some();
     if !ungated && (has_domains || assignment.delayed_topology_request.is_some()) {
-        info.add(topology(pod_set))?;
+        info.add(&topology(pod_set))?;
     }
-    info.add(identity(workload, pod_set, admission, gates))?;
+    info.add(&identity(workload, pod_set, admission, gates))?;
     // In the order of the status, after the flavors (docs/reference/kueue.md §7.7): a conflict names
     // the value of the check as the new one.
-    for update in workload.status.admission_checks.iter().flat_map(|check| &check.pod_set_updates) {
-        if update.name == pod_set.name {
-            info.add(of_check_update(update))?;
+    for check in &workload.status.admission_checks {
+        for update in check.pod_set_updates.iter().filter(|update| update.name == pod_set.name) {
+            info.add(&of_check_update(update)).map_err(|conflict| StartError::OfCheck {
+                check: check.name.clone(),
+                conflict: Box::new(conflict),
+            })?;
         }
     }
     Ok(info)
@@ -147,7 +150,7 @@ fn additions(
         AssignedFlavors::Carried => clone_assignment::read(workload, &assignment.name)
             .ok_or_else(|| PodSetsInfoError::NoAssignment { workload: name() })?,
     };
-    info.add(on_hosts(assignment))?;
+    info.add(&on_hosts(assignment))?;
     Ok(info)
 }
 
@@ -369,5 +372,48 @@ mod tests {
             JobGates::default(),
         );
         assert!(matches!(pending, Err(PodSetsInfoError::NotAdmitted { .. })));
+    }
+
+    #[test]
+    fn conflicts_are_named_as_upstream_names_them() {
+        let updates = |map: &str, values: [&str; 2]| {
+            let check = |name: &str, value: &str| json!({ "name": name, "podSetUpdates": [{ "name": "main", map: { "ac-key": value } }] });
+            let status = json!({
+                "admission": { "clusterQueue": "cq", "podSetAssignments": [
+                    { "name": "main", "count": 2, "flavors": {} },
+                ] },
+                "admissionChecks": [check("check1", values[0]), check("check2", values[1])],
+            });
+            let own = FlavorsByName::new();
+            let flavors = AssignedFlavors::Own(&own);
+            pod_sets_info(&workload(&status), flavors, JobGates::default())
+        };
+        for map in ["labels", "annotations", "nodeSelector"] {
+            let error = updates(map, ["a", "b"]).expect_err("a conflict").to_string();
+            let conflict = format!(
+                "invalid admission check PodSetUpdate: conflict for {map}: conflict for key=ac-key, value1=a, value2=b"
+            );
+            assert_eq!(error, format!("in admission check \"check2\": {conflict}"));
+            let mut template: PodTemplate = serde_json::from_value(json!({
+                "metadata": { "labels": { "ac-key": "a" }, "annotations": { "ac-key": "a" } },
+                "spec": { "nodeSelector": { "ac-key": "a" } },
+            }))
+            .expect("a template decodes");
+            let info = updates(map, ["b", "b"]).expect("they agree").remove(0);
+            let error = info.merge_into(&mut template, false).expect_err("a conflict");
+            assert_eq!(error.to_string(), conflict);
+        }
+    }
+
+    #[test]
+    fn a_toleration_without_an_operator_is_one_with_equal() {
+        let toleration =
+            |operator: &str| json!([{ "key": "t", "operator": operator, "value": "v" }]);
+        for (operator, expected) in [("", 1), ("Equal", 1), ("Exists", 2)] {
+            let x = json!({ "tolerations": toleration("") });
+            let updates = json!([{ "name": "main", "tolerations": toleration(operator) }]);
+            let info = of(&assignment(), &updates, &x).expect("pods can start");
+            assert_eq!(info.tolerations.len(), expected, "{operator:?}");
+        }
     }
 }

@@ -186,7 +186,7 @@ fn a_conflict_leaves_the_job_unchanged() {
     let before = job(&spec);
     let mut job = before.clone();
     let conflict = job.run_with_pod_sets_info(&[info()], JobGates::default());
-    assert!(matches!(conflict, Err(StartError::Conflict { kind: "node selector", .. })));
+    assert!(matches!(conflict, Err(StartError::Conflict { kind: "nodeSelector", .. })));
     assert_eq!(job, before);
     let number = job.run_with_pod_sets_info(&[], JobGates::default());
     assert_eq!(number, Err(StartError::WrongNumber { expected: 1, admitted: 0 }));
