@@ -22,7 +22,7 @@ pub fn equivalent<J: GenericJob>(
     infos: Option<&[PodSetInfo]>,
     gates: JobGates,
 ) -> bool {
-    owned_by(workload, job) && same_work(job, workload, infos, gates)
+    owned_by(workload, job, gates) && same_work(job, workload, infos, gates)
 }
 
 /// The same for a prebuilt Workload, which the job need not control. An elastic job is resized together with its Workload, in two
@@ -77,13 +77,14 @@ fn controller_of(workload: &Workload) -> Option<&OwnerReference> {
     owners.find(|owner| owner.controller == Some(true))
 }
 
-/// Whether the job is the controller of the Workload.
-pub fn owned_by<J: GenericJob>(workload: &Workload, job: &J) -> bool {
+/// Whether the job is the controller of the Workload. Without the gate FinishOrphanedWorkloads a job also takes over that of an earlier
+/// job of its name.
+pub fn owned_by<J: GenericJob>(workload: &Workload, job: &J, gates: JobGates) -> bool {
     controller_of(workload).is_some_and(|owner| {
         let metadata = job.metadata();
         job.kind().is_kind_of(&owner.api_version, &owner.kind)
             && Some(&owner.name) == metadata.name.as_ref()
-            && Some(&owner.uid) == metadata.uid.as_ref()
+            && (!gates.finish_orphans || Some(&owner.uid) == metadata.uid.as_ref())
     })
 }
 
@@ -274,3 +275,15 @@ mod tests {
         assert!(same(&workload));
     }
 }
+
+    #[test]
+    fn without_the_gate_a_job_takes_over_the_workload_of_an_earlier_one() {
+        let mut later = decode(&object(true));
+        later.metadata.uid = Some("u-2".to_owned());
+        let owned = |job: &Job, gates| owned_by(&workload(), job, gates);
+        let gates = JobGates::default();
+        let off = JobGates { finish_orphans: false, ..gates };
+        assert_eq!((owned(&later, gates), owned(&later, off)), (false, true));
+        later.metadata.name = Some("other".to_owned());
+        assert!(!owned(&later, off));
+    }

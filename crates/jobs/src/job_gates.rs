@@ -32,6 +32,8 @@ pub struct JobGates {
     pub fast_quota_release: bool,
     /// `PodIntegrationValidateGroupOwner`.
     pub validate_group_owner: bool,
+    /// `FinishOrphanedWorkloads`.
+    pub finish_orphans: bool,
     /// `DeferRayServiceFinalizationForRedisCleanup`.
     pub quota_for_redis_cleanup: bool,
     /// `MultiKueueRemoteSpecSync`.
@@ -59,6 +61,7 @@ impl Default for JobGates {
             immutable_group_size: true,
             fast_quota_release: false,
             validate_group_owner: true,
+            finish_orphans: true,
             quota_for_redis_cleanup: true,
             remote_spec_sync: true,
             ray_and_spark_updates: true,

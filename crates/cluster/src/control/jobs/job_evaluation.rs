@@ -51,10 +51,11 @@ impl JobEvaluation<'_> {
     pub(super) fn steps(&self, ctx: &Context) -> Vec<ReconcileStep<JobObject>> {
         let workloads = self.workloads();
         // The removed Workload may be that of an earlier job of this name, which has another uid.
+        let how = (false, self.config.gates);
         let removed = self.removed_by_force.map(Arc::as_ref);
         let context = ReconcileContext {
             workloads: &workloads,
-            previous_workload: removed.filter(|workload| belongs_to(self.job, workload, false)),
+            previous_workload: removed.filter(|workload| belongs_to(self.job, workload, how)),
             prebuilt: self.prebuilt.is_some(),
             flavors: self.inputs.flavors,
             gates: self.config.gates,
@@ -65,7 +66,8 @@ impl JobEvaluation<'_> {
 
     fn workloads(&self) -> Vec<&Workload> {
         let of_job = (self.key, self.job);
-        self.owners.workloads_of(of_job, self.prebuilt, self.inputs.workloads)
+        let how = (self.prebuilt, self.config.gates);
+        self.owners.workloads_of(of_job, how, self.inputs.workloads)
     }
 
     /// Deletes a job that stays no longer, or waits for that time.

@@ -1,7 +1,7 @@
 //! Which Workloads belong to which job: by controller reference, or by the name that the job gives. A Workload may have many
 //! jobs, and a job many Workloads.
 
-use ::jobs::{GenericJob, JobObject, Kind, Kinds, equivalence, pods::group};
+use ::jobs::{GenericJob, JobGates, JobObject, Kind, Kinds, equivalence, pods::group};
 use crds::{
     meta::is_true,
     names::{conditions::FINISHED, labels::MULTI_KUEUE_ORIGIN},
@@ -84,7 +84,7 @@ impl Owners {
     pub(super) fn workloads_of<'a>(
         &self,
         (key, job): (&JobKey, &JobObject),
-        prebuilt: Option<&Key>,
+        (prebuilt, gates): (Option<&Key>, JobGates),
         workloads: &'a Workloads,
     ) -> Vec<&'a Workload> {
         // A job with a prebuilt Workload never gets one of its own (docs/reference/kueue.md §7.4).
@@ -95,7 +95,8 @@ impl Owners {
         let records = of_job.into_iter().filter_map(|key| workloads.get(key));
         let objects = records.map(|record| &**record.object());
         // The references name an owner by name: they may be those of an earlier job.
-        objects.filter(|workload| belongs_to(job, workload, prebuilt.is_some())).collect()
+        let how = (prebuilt.is_some(), gates);
+        objects.filter(|workload| belongs_to(job, workload, how)).collect()
     }
 
     /// What follows for the Workloads of a job that is gone, except those of a group.
@@ -209,11 +210,15 @@ fn job_key(kinds: &Kinds, owned: &Key, owner: &OwnerReference) -> Option<JobKey>
 }
 
 /// Whether a Workload can be this job's. One that the job only names must be of the same epoch, and no other job's.
-pub(super) fn belongs_to(job: &JobObject, workload: &Workload, prebuilt: bool) -> bool {
+pub(super) fn belongs_to(
+    job: &JobObject,
+    workload: &Workload,
+    (prebuilt, gates): (bool, JobGates),
+) -> bool {
     // A Workload with a controller belongs to that, whichever jobs name it.
     if prebuilt && !equivalence::has_controller(workload) {
         let epoch = ::jobs::remote_objects::epoch;
         return epoch(job.metadata()) == epoch(&workload.metadata);
     }
-    equivalence::owned_by(workload, job)
+    equivalence::owned_by(workload, job, gates)
 }
