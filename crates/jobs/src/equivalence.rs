@@ -102,7 +102,8 @@ fn same_pods<J: GenericJob>(
     };
     let started = merged(wanted, infos, (job.is_elastic(gates), gates.partial_admission));
     started.is_some_and(|started| same_sets(&started, &theirs, compared, gates))
-        || (job.is_suspended() && same_sets(wanted, &theirs, compared, gates))
+        || ((job.is_suspended() || job.may_restart())
+            && same_sets(wanted, &theirs, compared, gates))
 }
 
 /// Pod sets merged with their infos; `None` on a conflict. Only a partial admission changes the count of a job: after some of its
@@ -274,7 +275,6 @@ mod tests {
         workload.status.conditions = serde_json::from_value(admitted).expect("decodes");
         assert!(same(&workload));
     }
-}
 
     #[test]
     fn without_the_gate_a_job_takes_over_the_workload_of_an_earlier_one() {
@@ -287,3 +287,4 @@ mod tests {
         later.metadata.name = Some("other".to_owned());
         assert!(!owned(&later, off));
     }
+}

@@ -122,6 +122,12 @@ pub trait GenericJob: Clone {
 
     /// Whether the object has a field, so that a patch may add fields below it.
     fn has_field(&self, at: &Pointer) -> bool;
+    /// Whether an admitted job is to be started although it still has what an earlier start added: it is suspended, without active
+    /// pods, and the next start replaces the additions.
+    fn may_restart(&self) -> bool {
+        false
+    }
+
 
     /// Value of the suspend field.
     fn spec_suspended(&self) -> bool;

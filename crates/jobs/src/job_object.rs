@@ -275,6 +275,10 @@ impl GenericJob for JobObject {
         of_kind!(self, job => job.managed_by())
     }
 
+    fn may_restart(&self) -> bool {
+        of_kind!(self, job => job.may_restart())
+    }
+
     fn is_suspended(&self) -> bool {
         of_kind!(self, job => job.is_suspended())
     }

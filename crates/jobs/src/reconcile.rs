@@ -347,7 +347,7 @@ fn with_workload<J: GenericJob + Clone>(
     steps.extend(update_reclaimable_pods(job, workload, context.gates));
     if is(workload, EVICTED) {
         steps.extend(stop_or_release(job, workload, context));
-    } else if job.is_suspended() {
+    } else if job.is_suspended() || (is(workload, ADMITTED) && job.may_restart()) {
         steps.extend(start_or_move_to_queue(job, workload, context));
     } else if !is(workload, ADMITTED) {
         // Reserved quota alone lets no job run (docs/reference/kueue.md §7.3 row 8).

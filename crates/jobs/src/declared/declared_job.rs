@@ -144,6 +144,11 @@ impl GenericJob for DeclaredJob {
         self.spec_suspended() && !self.is_stopping()
     }
 
+    /// Only a TrainJob keeps additions while it is suspended.
+    fn may_restart(&self) -> bool {
+        self.spec_suspended() && self.is_stopping() && !self.is_active()
+    }
+
     fn needed_objects(&self) -> Vec<NeededObject> {
         self.needed().into_iter().map(|(_, needed)| needed).collect()
     }

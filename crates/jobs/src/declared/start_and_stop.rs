@@ -35,7 +35,9 @@ impl DeclaredJob {
         let mut templates = Vec::with_capacity(infos.len());
         let mut additions = Vec::new();
         for (set, info) in self.pod_sets.iter().zip(infos) {
-            let mut template = set.template.clone();
+            // An entry of an earlier start is replaced: it adds nothing to the next one.
+            let before = set.base.as_ref().filter(|_| self.training().is_some());
+            let mut template = before.unwrap_or(&set.template).clone();
             info.merge_into(&mut template, elastic)?;
             templates.push(template);
             if set.base.is_some() {

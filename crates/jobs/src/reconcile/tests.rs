@@ -8,6 +8,7 @@ use super::*;
 use crate::{
     Job, JobObject, Kinds,
     construct_workload::{KeysToCopy, WorkloadPriority, construct_workload},
+    lookups::FoundObjects,
     pod_sets_info::FlavorsByName,
 };
 
@@ -438,4 +439,61 @@ fn pods_are_reclaimed_only_with_the_gate() {
         let reclaims = steps.iter().filter(|step| step.starts_with("reclaim")).count();
         assert_eq!(reclaims, expected, "{steps:?}");
     }
+}
+
+/// A TrainJob that was started and is suspended again, with so many active pods.
+fn suspended_training(active: u32) -> JobObject {
+    let kind = Kinds::built_in().of_framework("trainer.kubeflow.org/trainjob").expect("TrainJob");
+    let entry = json!({ "manager": "kueue.x-k8s.io/manager", "trainingRuntimeSpec": { "template": {
+        "spec": { "replicatedJobs": [{ "name": "node", "template": { "spec": { "template": {
+            "spec": { "nodeSelector": { "zone": "former" } },
+        } } } }] },
+    } } });
+    let job = kind.decode(json!({
+        "metadata": { "name": "t", "namespace": "ns", "uid": "u-1" },
+        "spec": { "suspend": true, "runtimeRef": { "name": "r" }, "runtimePatches": [entry] },
+        "status": { "jobsStatus": [{ "name": "node", "active": active }] },
+    }));
+    let job = job.expect("it decodes");
+    let containers = json!([{ "name": "node", "image": "i" }]);
+    let node = json!({ "name": "node", "template": { "spec": {
+        "template": { "spec": { "containers": containers } },
+    } } });
+    let runtime = json!({
+        "metadata": { "name": "r" }, "spec": { "template": { "spec": { "replicatedJobs": [node] } } },
+    });
+    let mut found = FoundObjects::default();
+    let needed = job.needed_objects().pop().expect("it names a runtime");
+    found.observe(needed, serde_json::from_value(runtime).ok().map(std::sync::Arc::new));
+    job.with_objects(&found)
+}
+
+#[test]
+fn an_admitted_training_that_is_suspended_again_is_started() {
+    let steps = |job: &JobObject, conditions: &[&str]| -> Vec<&str> {
+        let (priority, copied) = (WorkloadPriority::default(), KeysToCopy::default());
+        let mut before = job.clone();
+        before.restore_pod_sets_info(&[], GATES());
+        let mut of_job = construct_workload(&before, priority, &copied, GATES());
+        of_job.status = workload(conditions).status;
+        if let Some(admission) = &mut of_job.status.admission {
+            admission.pod_set_assignments[0].name = "node".to_owned();
+            admission.pod_set_assignments[0].count = Some(1);
+        }
+        let flavors = flavors();
+        let steps = reconcile(job, context(&[&of_job], &flavors));
+        let word = |step: &ReconcileStep<JobObject>| match step {
+            ReconcileStep::StartJob(_) => "start",
+            ReconcileStep::StopJob(..) => "stop",
+            ReconcileStep::ReleaseQuota(_) => "release",
+            _ => "other",
+        };
+        steps.iter().map(word).collect()
+    };
+    let admitted = ["QuotaReserved", "Admitted"];
+    assert_eq!(steps(&suspended_training(0), &admitted), ["start"]);
+    assert_eq!(steps(&suspended_training(1), &admitted), [""; 0], "pods still run");
+    let evicted = ["QuotaReserved", "Admitted", "Evicted"];
+    assert_eq!(steps(&suspended_training(0), &evicted), ["stop"]);
+    assert_eq!(steps(&suspended_training(0), &["QuotaReserved"]), ["stop"]);
 }

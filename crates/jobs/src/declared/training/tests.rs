@@ -144,6 +144,7 @@ fn a_start_fills_the_entry_and_a_stop_empties_it_when_no_pod_is_active() {
     assert_eq!(added(&suspended), added(&running), "its pods are active");
     assert!(suspended.spec_suspended() && !suspended.is_suspended());
     assert_eq!(stop(&suspended), None);
+    assert!(!suspended.may_restart(), "its pods are active");
     let idle = suspended.with_idle_status().expect("no pod is active");
     let stopped = stop(&idle).expect("the entry");
     assert_eq!((added(&stopped), stop(&stopped)), (json!({}), None));
@@ -198,4 +199,28 @@ fn a_job_that_was_withdrawn_counts_nothing_as_ready() {
     let ready = with_runtime(&idle, &json!({}), &[("node", "trainer", &["node"])]);
     assert!(!ready.pods_ready());
     assert!(idle.with_idle_status().is_none(), "it is that already");
+}
+
+#[test]
+fn a_start_replaces_what_an_earlier_one_added() {
+    let gates = JobGates::default();
+    let waiting = with_runtime(&job(&json!({ "trainer": {} })), &json!({}), NODE);
+    let info = |zone: &str| {
+        let mut info = PodSetInfo::of(&waiting.pod_sets(gates)[0]);
+        info.node_selector = [("zone".to_owned(), zone.to_owned())].into();
+        let toleration = json!([{ "key": zone }]);
+        info.tolerations = serde_json::from_value(toleration).expect("a toleration");
+        info.hosts = vec![format!("{zone}1"), format!("{zone}2")];
+        info
+    };
+    let mut started = waiting.clone();
+    started.run_with_pod_sets_info(&[info("x")], gates).expect("it starts");
+    let suspended = started.suspended();
+    assert!(!suspended.is_suspended() && suspended.may_restart());
+    assert!(!started.may_restart() && !waiting.may_restart());
+    let [mut again, mut first] = [suspended, waiting.clone()];
+    again.run_with_pod_sets_info(&[info("y")], gates).expect("no conflict");
+    first.run_with_pod_sets_info(&[info("y")], gates).expect("it starts");
+    assert_eq!(again.without_status(), first.without_status());
+    assert_eq!(again.pod_sets(gates), first.pod_sets(gates));
 }
