@@ -296,10 +296,14 @@ fn without_prebuilt_workload<J: GenericJob + Clone>(
     context: ReconcileContext<'_>,
 ) -> Vec<ReconcileStep<J>> {
     let unfinished = others.iter().filter(|other| !is(other, FINISHED));
-    let out_of_sync = unfinished.map(|other| ReconcileStep::FinishWorkload {
-        workload: name(other),
-        reason: reasons::OUT_OF_SYNC,
-        message: "The prebuilt workload is out of sync with its user job".to_owned(),
+    let out_of_sync = unfinished.flat_map(|other| {
+        let finish = ReconcileStep::FinishWorkload {
+            workload: name(other),
+            reason: reasons::OUT_OF_SYNC,
+            message: "The prebuilt workload is out of sync with its user job".to_owned(),
+        };
+        // The Workload is the job's before it is compared with it.
+        workload_keys::take_ownership(other).into_iter().chain([finish])
     });
     let runs = job.finished().is_none() && !job.is_suspended();
     let stop = stop(job, None, StopReason::NoMatchingWorkload, context).filter(|_| runs);

@@ -326,7 +326,7 @@ fn a_prebuilt_workload_is_owned_followed_and_changes_its_queue_alone() {
     let running = job(&json!({ "spec": { "suspend": false } }));
     assert_eq!(steps(&running, &[]), ["stop NoMatchingWorkload"]);
     let other = job(&json!({ "spec": { "parallelism": 3 } }));
-    assert_eq!(steps(&other, &[&clone]), ["finish OutOfSync"]);
+    assert_eq!(steps(&other, &[&clone]), ["own", "finish OutOfSync"]);
     clone.metadata.finalizers = Some(vec!["kueue.x-k8s.io/resource-in-use".to_owned()]);
     let deleting = job(&json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } }));
     assert_eq!(steps(&deleting, &[&clone]), [""; 0]);
@@ -422,6 +422,9 @@ fn a_job_takes_its_prebuilt_workload_unless_another_one_has_it() {
         words(reconcile(&waiting, ReconcileContext { prebuilt: true, ..context(&all, &flavors) }))
     };
     assert_eq!(steps_of(&prebuilt), ["own"]);
+    let mut other = prebuilt;
+    other.spec.pod_sets[0].count = Some(9);
+    assert_eq!(steps_of(&other), ["own", "finish OutOfSync"]);
     assert_eq!(steps_of(&workload(&[])), [""; 0]);
 }
 

@@ -17,10 +17,15 @@ pub(super) fn steps<J: GenericJob>(
 ) -> Vec<ReconcileStep<J>> {
     if context.prebuilt {
         // A prebuilt Workload has gates and priority of its own.
-        let free = !has_controller(workload);
-        return free.then(|| ReconcileStep::TakeOwnership(name(workload))).into_iter().collect();
+        return take_ownership(workload).into_iter().collect();
     }
     follow(job, workload, context.gates)
+}
+
+/// Makes the job the controller of a prebuilt Workload that has none.
+pub(super) fn take_ownership<J>(workload: &Workload) -> Option<ReconcileStep<J>> {
+    let free = !has_controller(workload);
+    free.then(|| ReconcileStep::TakeOwnership(name(workload)))
 }
 
 /// The same for a Workload that is not prebuilt.
