@@ -66,6 +66,8 @@ pub enum SetSize {
         replicas: u32,
         /// Replicas that an update may have in addition. Such a replica counts while it has a pod.
         surge: u32,
+        /// Replicas that an update with a surge has at present, which count also without pods; 0 without such an update.
+        updating: u32,
     },
     /// One group of pods with one Workload.
     Group {
@@ -120,14 +122,14 @@ pub trait GenericJob: Clone {
     /// The metadata.
     fn metadata_mut(&mut self) -> &mut ObjectMeta;
 
-    /// Whether the object has a field, so that a patch may add fields below it.
-    fn has_field(&self, at: &Pointer) -> bool;
     /// Whether an admitted job is to be started although it still has what an earlier start added: it is suspended, without active
     /// pods, and the next start replaces the additions.
     fn may_restart(&self) -> bool {
         false
     }
 
+    /// Whether the object has a field, so that a patch may add fields below it.
+    fn has_field(&self, at: &Pointer) -> bool;
 
     /// Value of the suspend field.
     fn spec_suspended(&self) -> bool;

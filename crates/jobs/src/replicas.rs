@@ -21,10 +21,11 @@ use crds::{
     },
     v1beta2::Workload,
 };
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 pub(crate) use self::membership::Membership;
-pub use self::one_group::one_workload;
+pub use self::one_group::{one_workload, runs_until};
 
 use crate::{
     GenericJob, JobGates, Kind, Pod,
@@ -102,7 +103,7 @@ pub fn reconcile<J: GenericJob + From<Pod>>(
     set: &J,
     workloads: &[&Workload],
     pods: &[&Pod],
-    gates: JobGates,
+    (gates, now): (JobGates, Timestamp),
 ) -> Vec<ReconcileStep<J>> {
     // The garbage collector deletes the Workloads of a set that is gone.
     let size = set.set_size().filter(|_| set.metadata().deletion_timestamp.is_none());
@@ -110,11 +111,13 @@ pub fn reconcile<J: GenericJob + From<Pod>>(
         return size.map(|_| reconcile_copy(set, workloads, pods, gates)).unwrap_or_default();
     }
     match size {
-        Some(SetSize::Replicas { replicas, surge }) => {
-            reconcile_replicas(set, (workloads, pods), (replicas, surge), gates)
+        Some(SetSize::Replicas { replicas, surge, updating }) => {
+            let most = replicas.saturating_add(surge);
+            let wanted = replicas.max(updating.min(most));
+            reconcile_replicas(set, (workloads, pods), (wanted, most), gates)
         }
         Some(SetSize::Group { pods: size }) => {
-            one_group::reconcile(set, (workloads, pods), size, gates)
+            one_group::reconcile(set, (workloads, pods), (size, now), gates)
         }
         None => Vec::new(),
     }
@@ -145,14 +148,12 @@ fn take_over<J: GenericJob>(set: &J, workload: &Workload) -> Option<ReconcileSte
 fn reconcile_replicas<J: GenericJob + From<Pod>>(
     set: &J,
     (workloads, pods): (&[&Workload], &[&Pod]),
-    (replicas, surge): (u32, u32),
+    (replicas, most): (u32, u32),
     gates: JobGates,
 ) -> Vec<ReconcileStep<J>> {
     let surging: BTreeSet<u32> = pods.iter().filter_map(|pod| set.replica_of(pod)).collect();
-    let wanted = |replica: u32| {
-        let most = replicas.saturating_add(surge);
-        replica < replicas || (replica < most && surging.contains(&replica))
-    };
+    let wanted =
+        |replica: u32| replica < replicas || (replica < most && surging.contains(&replica));
     let mut steps = Vec::new();
     let mut present = BTreeSet::new();
     for workload in workloads {
@@ -299,7 +300,7 @@ mod tests {
     ) -> Vec<ReconcileStep<JobObject>> {
         let workloads: Vec<&Workload> = workloads.iter().collect();
         let pods: Vec<&Pod> = pods.iter().collect();
-        reconcile(set, &workloads, &pods, JobGates::default())
+        reconcile(set, &workloads, &pods, (JobGates::default(), Timestamp::UNIX_EPOCH))
     }
 
     fn leader(replica: u32) -> Pod {
@@ -376,6 +377,29 @@ mod tests {
                 .map(|pod| set.adopted(pod, JobGates::default()).expect("adopted"))
                 .collect();
             assert_eq!(steps(&set, &[], &pods), expected, "{surge}");
+        }
+    }
+
+    #[test]
+    fn replicas_of_an_update_count_before_they_have_pods() {
+        let create = |replica| ReconcileStep::CreateReplicaWorkload(replica);
+        for (surge, updated, present, expected) in [
+            (1, 0, 2, vec![create(0), create(1)]),
+            (1, 0, 5, vec![create(0), create(1)]),
+            (1, 0, 1, vec![create(0)]),
+            (1, 1, 2, vec![create(0)]),
+            (0, 0, 2, vec![create(0)]),
+        ] {
+            let status = json!({ "replicas": present, "updatedReplicas": updated });
+            let mut object = set(1, &json!(surge)).to_create();
+            object["status"] = status;
+            object["metadata"]["uid"] = json!("u");
+            let set = leader_worker_set::kind().decode(object).expect("a set decodes");
+            assert_eq!(steps(&set, &[], &[]), expected, "{surge} {updated} {present}");
+            if expected.len() == 2 {
+                let both = [workload(&set, 0), workload(&set, 1)];
+                assert_eq!(steps(&set, &both, &[]), [], "it stays until the update is over");
+            }
         }
     }
 

@@ -77,6 +77,8 @@ pub(crate) fn hold_pods(template: &mut Value) {
 mod tests {
     use crds::v1beta2::Workload;
 
+    use jiff::Timestamp;
+
     use super::*;
     use crate::{
         JobGates, JobObject, Kinds, Pod,
@@ -205,7 +207,9 @@ mod tests {
         let mut workload = one_workload(&original, priority, &keys, gates);
         let copy = copy(&original, &workload);
         workload.metadata.owner_references = None;
-        let steps = |workloads: &[&Workload]| reconcile(&copy, workloads, &[] as &[&Pod], gates);
+        let steps = |workloads: &[&Workload]| {
+            reconcile(&copy, workloads, &[] as &[&Pod], (gates, Timestamp::UNIX_EPOCH))
+        };
         assert_eq!(steps(&[]), []);
         let [ReconcileStep::AddOwners(name, owners)] = &steps(&[&workload])[..] else {
             panic!("the clone is taken")

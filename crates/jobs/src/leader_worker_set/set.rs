@@ -234,7 +234,10 @@ impl GenericJob for LeaderWorkerSet {
             Some(replicas) => u32::try_from(replicas).unwrap_or(u32::MAX),
             None => 1,
         };
-        Some(SetSize::Replicas { replicas, surge: self.surge(replicas) })
+        let surge = self.surge(replicas);
+        let updates = surge > 0 && self.number("/status/updatedReplicas") < replicas;
+        let updating = if updates { self.number("/status/replicas") } else { 0 };
+        Some(SetSize::Replicas { replicas, surge, updating })
     }
 
     fn replica_of(&self, pod: &Pod) -> Option<u32> {

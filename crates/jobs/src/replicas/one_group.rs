@@ -13,12 +13,13 @@ use crds::{
     },
     v1beta2::{Workload, WorkloadSpec},
 };
+use jiff::Timestamp;
 
 use super::{follow_queue, is_owned_by, membership, name, set_workload, take_over};
 use crate::{
     GenericJob, JobGates, Pod,
     construct_workload::{KeysToCopy, WorkloadPriority, workload_name_for},
-    pods::group::is_group_workload,
+    pods::group::{self, is_group_workload},
     reconcile::{ReconcileStep, follow_gates},
     workload_name::{WorkloadOwner, workload_name},
 };
@@ -86,7 +87,7 @@ pub fn one_workload<J: GenericJob>(
 pub(super) fn reconcile<J: GenericJob + From<Pod>>(
     set: &J,
     (workloads, pods): (&[&Workload], &[&Pod]),
-    size: u32,
+    (size, now): (u32, Timestamp),
     gates: JobGates,
 ) -> Vec<ReconcileStep<J>> {
     let own = workload_of(set, workloads, gates);
@@ -102,7 +103,7 @@ pub(super) fn reconcile<J: GenericJob + From<Pod>>(
     steps.extend(own.filter(|_| size > 0).and_then(|workload| take_over(set, workload)));
     let adopted = pods.iter().filter_map(|pod| adopted(set, pod, own, gates));
     steps.extend(adopted.map(|pod| ReconcileStep::AdoptMember(Box::new(J::from(pod)))));
-    let runs = pods.iter().any(|pod| !pod.is_gated() && !pod.is_terminated());
+    let runs = runs_until(pods, now, gates).is_some();
     match own {
         // Pods that run have the flavors of a former Workload.
         None => steps.extend((size > 0 && !runs).then_some(ReconcileStep::CreateWorkload)),
@@ -111,6 +112,13 @@ pub(super) fn reconcile<J: GenericJob + From<Pod>>(
         Some(workload) => steps.extend(serve(set, workload, size, gates)),
     }
     steps
+}
+
+/// Until when pods of a set hold its quota: `None` if none does. A pod that is being deleted counts for its grace period only, as in
+/// any group.
+pub fn runs_until(pods: &[&Pod], now: Timestamp, gates: JobGates) -> Option<Timestamp> {
+    let running = pods.iter().filter(|pod| !pod.is_gated() && !pod.is_terminated());
+    running.filter_map(|pod| group::runs_until(pod, now, gates)).max()
 }
 
 /// What becomes of the Workload of a set without pods.
@@ -215,7 +223,8 @@ mod tests {
     ) -> Vec<ReconcileStep<JobObject>> {
         let (workloads, pods): (Vec<&Workload>, Vec<&Pod>) =
             (workload.into_iter().collect(), pods.iter().collect());
-        reconcile(&set(replicas), &workloads, &pods, JobGates::default())
+        let now = (JobGates::default(), Timestamp::UNIX_EPOCH);
+        reconcile(&set(replicas), &workloads, &pods, now)
     }
 
     fn name_of_workload() -> String {
@@ -270,7 +279,8 @@ mod tests {
     #[test]
     fn a_former_workload_beside_that_of_the_name_is_deleted() {
         let (former, workload) = (former(), workload(RUNS));
-        let both = reconcile(&set(2), &[&former, &workload], &[], JobGates::default());
+        let now = (JobGates::default(), Timestamp::UNIX_EPOCH);
+        let both = reconcile(&set(2), &[&former, &workload], &[], now);
         assert_eq!(both, [ReconcileStep::DeleteWorkload(name(&former))]);
     }
 
@@ -281,8 +291,16 @@ mod tests {
             message: "StatefulSet scaled to zero; workload on hold".to_owned(),
         };
         let running = pod(&json!({ "spec": { "schedulingGates": null } }));
+        // The time is that of the epoch.
+        let deleted = |seconds: u32, grace: u32| {
+            let at = format!("1969-12-31T23:59:{seconds}Z");
+            let metadata = json!({ "deletionTimestamp": at, "deletionGracePeriodSeconds": grace });
+            pod(&json!({ "metadata": metadata, "spec": { "schedulingGates": null } }))
+        };
         for (reserved, pods, expected) in [
             (RUNS, vec![running], vec![]),
+            (RUNS, vec![deleted(50, 30)], vec![]),
+            (RUNS, vec![deleted(20, 30)], vec![hold.clone()]),
             (RUNS, vec![], vec![hold.clone()]),
             (WAITS, vec![pod(&json!({}))], vec![hold]),
             (ON_HOLD, vec![], vec![]),

@@ -4,8 +4,9 @@ use ::jobs::{
     JobObject, Pod,
     construct_workload::priority_source,
     reconcile::ReconcileStep,
-    replicas::{self, is_owned_by, names_of_unowned, one_workload, replica_workload},
+    replicas::{self, is_owned_by, names_of_unowned, one_workload, replica_workload, runs_until},
 };
+use jiff::Timestamp;
 use runtime::watch::Key;
 
 use super::{
@@ -55,7 +56,7 @@ impl SetEvaluation<'_> {
                 })
             },
         };
-        let mut steps = self.steps();
+        let mut steps = self.steps(ctx);
         steps.retain(|step| self.may_be_taken(step, ctx));
         if (self.inputs.priority)(&(unit.priority)()).is_none() {
             // One Event says that the class is missing, not one for each replica.
@@ -75,7 +76,7 @@ impl SetEvaluation<'_> {
         steps.into_iter().filter_map(|step| taker.take(step, ctx)).collect()
     }
 
-    fn steps(&self) -> Vec<ReconcileStep<JobObject>> {
+    fn steps(&self, ctx: &mut Context) -> Vec<ReconcileStep<JobObject>> {
         let names = names_of_unowned(self.set, self.config.gates);
         let named: Vec<Key> = names.iter().map(|name| self.key.in_namespace(name)).collect();
         let owned = self.owners.owned_by(self.key).filter(|key| !named.contains(key));
@@ -86,7 +87,12 @@ impl SetEvaluation<'_> {
         let workloads: Vec<_> = owned.chain(named).map(|record| &**record.object()).collect();
         let members = self.members.iter().filter_map(|key| self.jobs.get(key));
         let pods: Vec<&Pod> = members.filter_map(|pod| pod.object().as_pod()).collect();
-        replicas::reconcile(self.set, &workloads, &pods, self.config.gates)
+        // A set without pods waits for those of its last size.
+        let until = runs_until(&pods, ctx.now, self.config.gates);
+        if let Some(until) = until.filter(|until| *until < Timestamp::MAX) {
+            ctx.agenda.at(until, Reevaluation::Job(self.key.clone()));
+        }
+        replicas::reconcile(self.set, &workloads, &pods, (self.config.gates, ctx.now))
     }
 
     /// Whether the member that a step writes is free. The set is evaluated again when it is.

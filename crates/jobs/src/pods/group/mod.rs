@@ -30,6 +30,7 @@ use crds::{
 use jiff::Timestamp;
 
 pub(crate) use self::composition::owner_references;
+pub(crate) use self::{composition::owner_references, status::runs_until};
 pub use self::composition::{ComposeError, Composition, compose, group_workload, priority_source};
 
 use self::members::Members;

@@ -34,7 +34,13 @@ pub(super) fn is_serving(pods: &[&Pod]) -> bool {
 /// that does not answer never ends its pods, so that a deleted one counts for another grace period only; with the gate
 /// FastQuotaReleaseInPodIntegration not even that.
 pub(super) fn active_until(pods: &[&Pod], now: Timestamp, gates: JobGates) -> Option<Timestamp> {
-    let until = |pod: &&Pod| match &pod.metadata.deletion_timestamp {
+    let running = pods.iter().filter(|pod| pod.status.phase == "Running");
+    running.filter_map(|pod| runs_until(pod, now, gates)).max()
+}
+
+/// The same of one pod that runs.
+pub(crate) fn runs_until(pod: &Pod, now: Timestamp, gates: JobGates) -> Option<Timestamp> {
+    let until = match &pod.metadata.deletion_timestamp {
         None => Timestamp::MAX,
         Some(_) if gates.fast_quota_release => now,
         Some(deleted) => {
@@ -43,8 +49,7 @@ pub(super) fn active_until(pods: &[&Pod], now: Timestamp, gates: JobGates) -> Op
             end.unwrap_or(Timestamp::MAX)
         }
     };
-    let running = pods.iter().filter(|pod| pod.status.phase == "Running");
-    running.map(until).max().filter(|until| *until > now)
+    Some(until).filter(|until| *until > now)
 }
 
 /// Whether every pod that the group needs is ready or has succeeded. In a serving group a pod that has ended serves no more.
