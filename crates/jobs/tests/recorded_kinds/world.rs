@@ -141,6 +141,7 @@ impl World {
             group: name,
             pods: &members,
             workload,
+            copied: &KeysToCopy::default(),
             flavors: AssignedFlavors::Own(&flavors()),
             gates,
             now: self.now(),

@@ -71,6 +71,7 @@ impl GroupEvaluation<'_> {
     }
 
     /// Names of members that may not be written now. The group is evaluated again when they may.
+            copied: &self.config.keys_to_copy,
     fn busy<'a>(&self, members: &[GroupMember<'a>], ctx: &mut Context) -> HashSet<&'a str> {
         let waiter = self.waiter();
         let mut is_busy = |member: &GroupMember<'_>| {

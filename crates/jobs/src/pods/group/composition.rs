@@ -1,14 +1,12 @@
 //! The Workload of a group (docs/reference/kueue.md §7.9).
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::{borrow::Cow, collections::BTreeMap};
 
 use crds::{
     names::{
         RESOURCE_IN_USE_FINALIZER,
         annotations::{IS_GROUP_WORKLOAD, POD_GROUP_TOTAL_COUNT},
+        labels::POD_GROUP_POD_INDEX,
     },
     v1beta2::{MAX_POD_SETS, PodSet, Workload},
 };
@@ -21,6 +19,7 @@ use crate::{
         KeysToCopy, PrioritySource, WorkloadPriority, annotations, priority_source_among,
         workload_spec,
     },
+    go_parse,
     pods::Pod,
 };
 
@@ -44,6 +43,31 @@ pub enum ComposeError {
         first: String,
         /// One that differs from it.
         second: String,
+    },
+    /// Members have different values of a label or annotation that is copied to the Workload.
+    #[error("pods '{first}' and '{second}' of group '{group}' have different values of '{key}'")]
+    Keys {
+        /// The group.
+        group: String,
+        /// The key.
+        key: String,
+        /// A member.
+        first: String,
+        /// One that differs from it.
+        second: String,
+    },
+    /// The index of a member is none of the group.
+    #[error(
+        "pod '{pod}' of group '{group}' has no valid value of '{POD_GROUP_POD_INDEX}': expected 0 to {}",
+        total - 1
+    )]
+    Index {
+        /// The group.
+        group: String,
+        /// The pod.
+        pod: String,
+        /// The number of members.
+        total: i64,
     },
     /// Members are in different queues.
     #[error("pods '{first}' and '{second}' of group '{group}' have different queue names")]
@@ -102,6 +126,7 @@ pub fn compose<'a>(
     let Some(total) = oldest.group_total() else {
         return Err(ComposeError::NoTotal { group: group.to_owned(), pod: name(oldest) });
     };
+    check_indices(group, total, &active)?;
     let total = usize::try_from(total).unwrap_or(usize::MAX);
     let is_incomplete = active.len() < total;
     if is_incomplete && !oldest.wants_fast_admission() {
@@ -155,6 +180,70 @@ fn check_agreement(group: &str, one: &Pod, pods: &[&Pod]) -> Result<(), ComposeE
     })
 }
 
+/// The index of a member, if it has one, is below the number of members.
+fn check_indices(group: &str, total: i64, pods: &[&Pod]) -> Result<(), ComposeError> {
+    let is_valid =
+        |index: &str| go_parse::integer(index).is_ok_and(|index| (0..total).contains(&index));
+    let is_invalid = |pod: &&Pod| !pod.label(POD_GROUP_POD_INDEX).is_none_or(is_valid);
+    let first = pods.iter().copied().filter(is_invalid).min_by_key(|pod| age(pod));
+    first.map_or(Ok(()), |pod| {
+        Err(ComposeError::Index { group: group.to_owned(), pod: name(pod), total })
+    })
+}
+
+impl Composition<'_> {
+    /// The composition, if no two members have different values of a key that is copied to their Workload.
+    pub(super) fn agreeing_about(
+        self,
+        copied: &KeysToCopy,
+        group: &str,
+    ) -> Result<Self, ComposeError> {
+        self.copied_labels(copied, group)?;
+        self.copied_annotations(copied, group)?;
+        Ok(self)
+    }
+
+    fn copied_labels(
+        &self,
+        copied: &KeysToCopy,
+        group: &str,
+    ) -> Result<BTreeMap<String, String>, ComposeError> {
+        self.copied_values(group, copied.labels(), |pod, key| pod.label(key))
+    }
+
+    fn copied_annotations(
+        &self,
+        copied: &KeysToCopy,
+        group: &str,
+    ) -> Result<BTreeMap<String, String>, ComposeError> {
+        self.copied_values(group, copied.annotations(), |pod, key| pod.annotation(key))
+    }
+
+    /// The value of each key, which some members may lack.
+    fn copied_values<'k>(
+        &self,
+        group: &str,
+        keys: impl Iterator<Item = &'k String>,
+        value: impl for<'p> Fn(&'p Pod, &str) -> Option<&'p str>,
+    ) -> Result<BTreeMap<String, String>, ComposeError> {
+        let mut copied = BTreeMap::new();
+        for key in keys {
+            let mut with_key = self.members.iter().filter(|pod| value(pod, key).is_some());
+            let Some(first) = with_key.next() else {
+                continue;
+            };
+            let wanted = value(first, key);
+            if let Some(other) = with_key.find(|pod| value(pod, key) != wanted) {
+                let (group, key) = (group.to_owned(), key.clone());
+                let (first, second) = (name(first), name(other));
+                return Err(ComposeError::Keys { group, key, first, second });
+            }
+            copied.extend(wanted.map(|wanted| (key.clone(), wanted.to_owned())));
+        }
+        Ok(copied)
+    }
+}
+
 /// Source of the priority of a group: the class of Workloads of the oldest member, or else the class of pods of the first pod set
 /// that has one.
 #[must_use]
@@ -174,14 +263,11 @@ pub fn group_workload(
     gates: JobGates,
 ) -> Option<Workload> {
     let first = composition.members.iter().min_by_key(|pod| age(pod))?;
-    // Keys to be copied are left out here: they are copied only if all members agree (docs/reference/kueue.md §7.9).
+    // Keys to be copied are left out here: they come from all members (docs/reference/kueue.md §7.9).
     let mut annotations = annotations(*first, &KeysToCopy::default(), gates);
     annotations.insert(IS_GROUP_WORKLOAD.to_owned(), "true".to_owned());
-    annotations.extend(agreed(&composition.members, copied.annotations(), |pod, key| {
-        pod.annotation(key).map(str::to_owned)
-    }));
-    let labels =
-        agreed(&composition.members, copied.labels(), |pod, key| pod.label(key).map(str::to_owned));
+    annotations.extend(composition.copied_annotations(copied, group).ok()?);
+    let labels = composition.copied_labels(copied, group).ok()?;
     Some(Workload {
         metadata: ObjectMeta {
             name: Some(group.to_owned()),
@@ -195,21 +281,6 @@ pub fn group_workload(
         spec: workload_spec(*first, composition.pod_sets.clone(), priority),
         ..Workload::default()
     })
-}
-
-/// Values of keys about which all members agree.
-fn agreed<'a>(
-    members: &[&Pod],
-    keys: impl Iterator<Item = &'a String>,
-    value: impl Fn(&Pod, &String) -> Option<String>,
-) -> BTreeMap<String, String> {
-    let of_all = |key: &String| {
-        let values: BTreeSet<Option<String>> = members.iter().map(|pod| value(pod, key)).collect();
-        let [value] =
-            <[Option<String>; 1]>::try_from(values.into_iter().collect::<Vec<_>>()).ok()?;
-        Some((key.clone(), value?))
-    };
-    keys.filter_map(of_all).collect()
 }
 
 /// Every member owns the Workload and none controls it: it goes when the last one is gone.

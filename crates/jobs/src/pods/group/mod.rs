@@ -36,7 +36,7 @@ pub use self::composition::{ComposeError, Composition, compose, group_workload, 
 use self::members::Members;
 use crate::{
     GenericJob, JobGates,
-    construct_workload::max_exec_time,
+    construct_workload::{KeysToCopy, max_exec_time},
     pod_set_info::PodSetInfo,
     pod_sets_info::{self, AssignedFlavors, PodSetsInfoError},
     pods::{Pod, kind},
@@ -55,6 +55,8 @@ pub struct GroupContext<'a> {
     /// All members.
     pub pods: &'a [&'a Pod],
     /// The Workload of this name.
+    /// Keys that members give to their Workload.
+    pub copied: &'a KeysToCopy,
     pub workload: Option<&'a Workload>,
     /// All flavors.
     pub flavors: AssignedFlavors<'a>,
@@ -168,13 +170,15 @@ fn without_workload(context: GroupContext<'_>) -> Steps {
     if context.is_prebuilt() || context.is_active() || settles {
         return steps;
     }
-    match compose(context.group, context.pods, context.gates) {
+    // No other member waits for those that will not run.
+    let over = context.pods.iter().copied().filter(|pod| !pod.is_runnable_or_succeeded());
+    steps.extend(finalize(&over.filter(|pod| !pod.is_deleting()).collect::<Vec<_>>(), context));
+    let composed = compose(context.group, context.pods, context.gates);
+    match composed.and_then(|one| one.agreeing_about(context.copied, context.group)) {
         Ok(composition) => {
             steps.extend(remove_excess(&composition.excess, context));
             steps.push(ReconcileStep::CreateWorkload);
         }
-        // A group without members that could run waits for new ones in silence.
-        Err(_) if context.pods.iter().all(|pod| !pod.is_runnable_or_succeeded()) => {}
         Err(error) => {
             let (reason, message) = (reasons::ERR_WORKLOAD_COMPOSE, error.to_string());
             steps.push(ReconcileStep::Refuse { reason, message });

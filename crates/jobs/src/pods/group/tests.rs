@@ -4,11 +4,7 @@ use crds::v1beta2::Workload;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{
-    StopWrite,
-    construct_workload::{KeysToCopy, WorkloadPriority},
-    pod_sets_info::FlavorsByName,
-};
+use crate::{StopWrite, construct_workload::WorkloadPriority, pod_sets_info::FlavorsByName};
 
 /// A member of a group of two; `more` is merged into it.
 fn member(name: &str, more: &Value) -> Pod {
@@ -88,11 +84,21 @@ fn steps_under(
     workload: Option<&Workload>,
     busy: &[&str],
 ) -> Vec<String> {
+    steps_copying(&KeysToCopy::default(), gates, pods, (workload, busy))
+}
+
+fn steps_copying(
+    copied: &KeysToCopy,
+    gates: JobGates,
+    pods: &[&Pod],
+    (workload, busy): (Option<&Workload>, &[&str]),
+) -> Vec<String> {
     let is_free = |pod: &Pod| !busy.contains(&pod.metadata.name.as_deref().unwrap_or_default());
     let steps = reconcile(GroupContext {
         group: "team",
         pods,
         workload,
+        copied,
         flavors: AssignedFlavors::Own(&FlavorsByName::new()),
         gates,
         now: "2026-01-01T01:00:00Z".parse().expect("a time"),
@@ -473,5 +479,68 @@ fn one_evaluation_writes_some_members_and_the_next_one_goes_on() {
         let n_started = busy.len();
         assert!(steps.first().is_none_or(|first| *first == format!("start pod-{n_started:03}")));
         busy.extend(names[n_started..n_started + expected].iter().map(String::as_str));
+    }
+}
+
+#[test]
+fn a_key_that_some_members_have_is_copied_unless_two_values_differ() {
+    let of = |name: &str, metadata: Value| member(name, &json!({ "metadata": metadata }));
+    let copied =
+        KeysToCopy { labels: vec!["team".to_owned()], annotations: vec!["note".to_owned()] };
+    let gates = JobGates::default();
+    let steps = |pods: &[&Pod]| steps_copying(&copied, gates, pods, (None, &[]));
+    let (a, b) = (of("a", json!({ "labels": { "team": "x" } })), gated("b"));
+    let c = of("c", json!({ "annotations": { "note": "y" } }));
+    for pods in [[&a, &b], [&b, &a], [&a, &c]] {
+        assert_eq!(steps(&pods), ["create"]);
+    }
+    let composition = compose("team", &[&c, &a], gates).expect("complete");
+    let priority = WorkloadPriority::default();
+    let workload = group_workload("team", &composition, priority, &copied, gates);
+    let metadata = workload.expect("members").metadata;
+    assert_eq!(metadata.labels.expect("one")["team"], "x");
+    assert_eq!(metadata.annotations.expect("some")["note"], "y");
+    for (other, message) in [
+        (
+            json!({ "labels": { "team": "z" } }),
+            "pods 'a' and 'd' of group 'team' have different values of 'team'",
+        ),
+        (
+            json!({ "labels": { "team": "" } }),
+            "pods 'a' and 'd' of group 'team' have different values of 'team'",
+        ),
+    ] {
+        let d = of("d", other);
+        assert_eq!(steps(&[&a, &d]), ["refuse ErrWorkloadCompose"]);
+        let error =
+            compose("team", &[&a, &d], gates).and_then(|one| one.agreeing_about(&copied, "team"));
+        assert_eq!(error.map(|_| ()).map_err(|error| error.to_string()), Err(message.to_owned()));
+    }
+    let d = of("d", json!({ "annotations": { "note": "z" } }));
+    assert_eq!(steps(&[&c, &d]), ["refuse ErrWorkloadCompose"]);
+}
+
+#[test]
+fn members_that_will_not_run_wait_for_no_workload() {
+    let (a, b) = (in_phase("a", "Failed"), gated("b"));
+    assert_eq!(steps(&[&a, &b], None, &[]), ["finalize a", "refuse ErrWorkloadCompose"]);
+    let c = in_phase("c", "Failed");
+    let failed = ["finalize a", "finalize c", "refuse ErrWorkloadCompose"];
+    assert_eq!(steps(&[&a, &c], None, &[]), failed);
+    let d = gated("d");
+    assert_eq!(steps(&[&a, &b, &d], None, &[]), ["finalize a", "create"]);
+}
+
+#[test]
+fn the_index_of_a_member_is_below_the_total() {
+    let of = |index: &str| {
+        let label = json!({ "kueue.x-k8s.io/pod-group-pod-index": index });
+        steps(&[&gated("a"), &member("b", &json!({ "metadata": { "labels": label } }))], None, &[])
+    };
+    for index in ["0", "1"] {
+        assert_eq!(of(index), ["create"]);
+    }
+    for index in ["2", "-1", "", "x"] {
+        assert_eq!(of(index), ["refuse ErrWorkloadCompose"], "{index:?}");
     }
 }
