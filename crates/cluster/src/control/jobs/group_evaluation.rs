@@ -7,21 +7,27 @@ use ::jobs::{
     pods::group::{self, GroupContext},
     reconcile::ReconcileStep,
 };
+use crds::names::reasons;
 use jiff::Timestamp;
-use runtime::watch::Key;
+use runtime::{events::EventType, watch::Key};
 
 use super::{
+    change::{event, submit_deletion},
     inputs::{JobInputs, JobsConfig, WorkloadEffect},
     refusals::Refusals,
+    retention::{self, ends_at},
     steps::{StepTaker, Unit, release},
 };
 use crate::control::{
     context::Context,
     job_key::JobKey,
     key_map::KeyMap,
-    outbox::{Target, Tracked},
+    outbox::{Purpose, Target, Tracked},
     timers::Reevaluation,
 };
+
+/// Members that one evaluation deletes at most: nothing else is decided while their writes are made.
+const MAX_EXPIRED: usize = 64;
 
 /// The evaluation of one group.
 pub(super) struct GroupEvaluation<'a> {
@@ -45,6 +51,9 @@ impl GroupEvaluation<'_> {
         let busy = self.busy(&members, ctx);
         self.wait(&pods, ctx);
         let mut steps = self.steps(&pods, &busy, ctx);
+        if steps.is_empty() {
+            steps = self.expire((&members, &pods), &busy, ctx);
+        }
         refused.report_once(self.group, &mut steps);
         self.take(steps, (&members, &pods), ctx)
     }
@@ -62,6 +71,7 @@ impl GroupEvaluation<'_> {
             group: &self.group.name,
             pods,
             workload: record.map(|record| &**record.object()),
+            copied: &self.config.keys_to_copy,
             flavors: self.inputs.flavors,
             gates: self.config.gates,
             now: ctx.now,
@@ -71,7 +81,6 @@ impl GroupEvaluation<'_> {
     }
 
     /// Names of members that may not be written now. The group is evaluated again when they may.
-            copied: &self.config.keys_to_copy,
     fn busy<'a>(&self, members: &[GroupMember<'a>], ctx: &mut Context) -> HashSet<&'a str> {
         let waiter = self.waiter();
         let mut is_busy = |member: &GroupMember<'_>| {
@@ -87,6 +96,38 @@ impl GroupEvaluation<'_> {
         if let Some(until) = until.filter(|until| *until < Timestamp::MAX) {
             ctx.agenda.at(until, self.waiter());
         }
+    }
+
+    /// Deletes members that stay no longer, or waits for that time. A member that is deleted already needs no finalizer: no other one
+    /// stands in for it. Returns the steps about those.
+    fn expire(
+        &self,
+        (members, pods): (&[GroupMember<'_>], &[&Pod]),
+        busy: &HashSet<&str>,
+        ctx: &mut Context,
+    ) -> Vec<ReconcileStep<JobObject>> {
+        let record = self.inputs.workloads.get(self.group);
+        let retention = self.config.keeps_deactivated_for;
+        let ends = record.zip(retention).and_then(|(one, kept)| ends_at(one.object(), kept));
+        let Some(at) = ends.filter(|_| group::may_expire(pods, ctx.now, self.config.gates)) else {
+            return Vec::new();
+        };
+        if at > ctx.now {
+            ctx.agenda.at(at, self.waiter());
+            return Vec::new();
+        }
+        let free = members.iter().filter(|member| !busy.contains(name_of(member.pod)));
+        let (deleted, others): (Vec<_>, Vec<_>) =
+            free.take(MAX_EXPIRED).partition(|member| member.pod.is_deleting());
+        for GroupMember { key, tracked, .. } in others {
+            if submit_deletion(key, tracked, Purpose::Stop, ctx) {
+                let note = retention::DELETED.to_owned();
+                let object = tracked.object();
+                ctx.outbox.publish(event(object, EventType::Normal, reasons::DELETED, note));
+            }
+        }
+        let finalized = deleted.into_iter().filter_map(|member| member.pod.finalized());
+        finalized.map(|pod| ReconcileStep::FinalizeJob(Box::new(pod.into()))).collect()
     }
 
     /// Takes the steps. Returns what they mean for the Workload.

@@ -1,7 +1,5 @@
 //! What a single job needs next, and how long it stays when its Workload was deactivated.
 
-mod retention;
-
 use std::sync::Arc;
 
 use ::jobs::{
@@ -22,6 +20,7 @@ use super::{
     change::{event, submit_deletion},
     inputs::{JobInputs, JobsConfig, WorkloadEffect},
     owners::{Owners, belongs_to},
+    retention,
     steps::{NewWorkload, StepTaker, Unit},
 };
 use crate::control::{
@@ -51,8 +50,8 @@ impl JobEvaluation<'_> {
     pub(super) fn steps(&self, ctx: &Context) -> Vec<ReconcileStep<JobObject>> {
         let workloads = self.workloads();
         // The removed Workload may be that of an earlier job of this name, which has another uid.
-        let how = (false, self.config.gates);
         let removed = self.removed_by_force.map(Arc::as_ref);
+        let how = (false, self.config.gates);
         let context = ReconcileContext {
             workloads: &workloads,
             previous_workload: removed.filter(|workload| belongs_to(self.job, workload, how)),

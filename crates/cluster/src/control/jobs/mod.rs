@@ -38,6 +38,7 @@ mod pod_groups;
 mod readiness;
 mod refusals;
 mod replica_sets;
+mod retention;
 mod set_evaluation;
 mod slice_siblings;
 mod steps;

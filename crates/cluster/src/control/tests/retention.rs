@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use config::{GoDuration, ObjectRetentionPolicies, WorkloadRetention};
 
-use super::cluster::Cluster;
+use super::cluster::{Cluster, json_merge};
 use super::*;
 
 fn with_retention(finished: Option<u32>, deactivated: Option<u32>) -> Cluster {
@@ -54,18 +54,15 @@ fn a_finished_workload_is_deleted_after_its_retention() {
     assert!(step.orders.iter().any(|order| order.ticket.purpose == Purpose::WorkloadDelete));
 }
 
-/// Orders about the job of a Workload that was deactivated at the beginning, after so many seconds.
-fn orders_about_job(cluster: &mut Cluster, reason: &str, seconds: i64) -> Vec<String> {
-    let job = jobs(vec![json!(job())]);
-    cluster.observe(ManagerInput::Job(batch_job(), job));
-    let owners = workload()["metadata"]["ownerReferences"].clone();
+/// A Workload with these owners that was deactivated at the beginning.
+fn deactivated(owners: &Value, reason: &str) -> Value {
     let condition = |kind: &str, status: &str, reason: &str| {
         json!({
             "type": kind, "status": status, "reason": reason, "message": "",
             "lastTransitionTime": "1970-01-01T00:00:00Z",
         })
     };
-    let deactivated = json!({
+    json!({
         "metadata": {"ownerReferences": owners}, "spec": {"active": false},
         "status": {"conditions": [
             condition("QuotaReserved", "False", "Deactivated"),
@@ -73,18 +70,28 @@ fn orders_about_job(cluster: &mut Cluster, reason: &str, seconds: i64) -> Vec<St
             condition("Evicted", "True", reason),
             condition("Requeued", "False", reason),
         ]},
-    });
-    cluster.workload("job-train", 2, &deactivated).settle();
-    let mut writes = Vec::new();
+    })
+}
+
+/// Orders about jobs, and Events, after so many seconds.
+fn orders_after(cluster: &mut Cluster, seconds: i64) -> Vec<String> {
     cluster.wait(seconds);
     let step = cluster.control.decide(cluster.now);
-    for order in step.orders.iter().filter(|order| order.ticket.target.subject != Subject::Workload)
-    {
-        let method = order.write.request().method().as_str();
-        writes.push(format!("{method} {}", order.ticket.target.key));
-    }
+    let is_of_job = |order: &&Order| order.ticket.target.subject != Subject::Workload;
+    let write =
+        |order: &Order| format!("{} {}", order.write.request().method(), order.ticket.target.key);
+    let writes: Vec<String> = step.orders.iter().filter(is_of_job).map(write).collect();
     let events = step.events.into_iter().map(|event| format!("{}: {}", event.reason, event.note));
     writes.into_iter().chain(events).collect()
+}
+
+/// Orders about the job of a Workload that was deactivated at the beginning, after so many seconds.
+fn orders_about_job(cluster: &mut Cluster, reason: &str, seconds: i64) -> Vec<String> {
+    let job = jobs(vec![json!(job())]);
+    cluster.observe(ManagerInput::Job(batch_job(), job));
+    let owners = &workload()["metadata"]["ownerReferences"];
+    cluster.workload("job-train", 2, &deactivated(owners, reason)).settle();
+    orders_after(cluster, seconds)
 }
 
 #[test]
@@ -97,4 +104,63 @@ fn the_job_of_a_workload_that_was_deactivated_for_a_reason_is_deleted_after_the_
     assert_eq!(orders_about_job(&mut with_retention(Some(60), None), limit, 60), [""; 0]);
     let by_user = orders_about_job(&mut with_retention(None, Some(60)), "Deactivated", 60);
     assert_eq!(by_user, [""; 0], "a user may activate it again");
+}
+
+/// The same about a group of two pods, with these annotations and one member that is being deleted.
+fn orders_about_group(annotations: &Value, reason: &str, seconds: i64) -> Vec<String> {
+    let mut file = Configuration::without_file(None).expect("defaults");
+    file.integrations.frameworks = vec!["pod".to_owned()];
+    let workloads = WorkloadRetention {
+        after_finished: None,
+        after_deactivated_by_kueue: Some(GoDuration::from_secs(60)),
+    };
+    file.object_retention_policies = Some(ObjectRetentionPolicies { workloads: Some(workloads) });
+    let kinds = JobKinds::configured(&file, &Gates::default(), &Kinds::default());
+    let mut cluster = Cluster::with(ManagerSettings::new(&file, &Gates::default(), &kinds, false));
+    let kind = || ::jobs::pods::kind().clone();
+    let members = [("a", None), ("b", Some("1970-01-01T00:00:00Z"))].map(|(name, deleted)| {
+        let mut pod = json!({
+            "metadata": {
+                "name": name, "namespace": "ns", "uid": name, "resourceVersion": "1",
+                "finalizers": ["kueue.x-k8s.io/managed"], "deletionTimestamp": deleted,
+                "labels": {
+                    "kueue.x-k8s.io/queue-name": "lq", "kueue.x-k8s.io/managed": "true",
+                    "kueue.x-k8s.io/pod-group-name": "team",
+                },
+                "annotations": {
+                    "kueue.x-k8s.io/pod-group-total-count": "2",
+                    "kueue.x-k8s.io/role-hash": "main",
+                },
+            },
+            "spec": {
+                "containers": [{"name": "main"}],
+                "schedulingGates": [{"name": "kueue.x-k8s.io/admission"}],
+            },
+            "status": {"phase": "Pending"},
+        });
+        json_merge(&mut pod["metadata"]["annotations"], annotations);
+        Arc::new(kind().decode(pod).expect("a pod decodes"))
+    });
+    let all = Change::Reset { objects: members.to_vec(), removed: vec![] };
+    cluster.observe(ManagerInput::Job(kind(), all));
+    let owner = |name: &str| json!({"apiVersion": "v1", "kind": "Pod", "name": name, "uid": name});
+    let mut workload = deactivated(&json!([owner("a"), owner("b")]), reason);
+    workload["metadata"]["annotations"] = json!({"kueue.x-k8s.io/is-group-workload": "true"});
+    cluster.workload("team", 2, &workload).settle();
+    orders_after(&mut cluster, seconds)
+}
+
+#[test]
+fn the_members_of_a_deactivated_group_are_deleted_after_the_retention() {
+    let (limit, plain) = ("DeactivatedDueToRequeuingLimitExceeded", json!({}));
+    let deleted = [
+        "DELETE ns/a",
+        "PATCH ns/b",
+        "Deleted: Deleted job: deactivation retention period expired",
+    ];
+    assert_eq!(orders_about_group(&plain, limit, 60), deleted);
+    assert_eq!(orders_about_group(&plain, limit, 59), [""; 0]);
+    assert_eq!(orders_about_group(&plain, "Deactivated", 60), [""; 0]);
+    let serving = json!({"kueue.x-k8s.io/pod-group-serving": "true"});
+    assert_eq!(orders_about_group(&serving, limit, 60), [""; 0], "its owner makes pods again");
 }

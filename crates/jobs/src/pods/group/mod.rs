@@ -29,9 +29,8 @@ use crds::{
 };
 use jiff::Timestamp;
 
-pub(crate) use self::composition::owner_references;
-pub(crate) use self::{composition::owner_references, status::runs_until};
 pub use self::composition::{ComposeError, Composition, compose, group_workload, priority_source};
+pub(crate) use self::{composition::owner_references, status::runs_until};
 
 use self::members::Members;
 use crate::{
@@ -55,9 +54,9 @@ pub struct GroupContext<'a> {
     /// All members.
     pub pods: &'a [&'a Pod],
     /// The Workload of this name.
+    pub workload: Option<&'a Workload>,
     /// Keys that members give to their Workload.
     pub copied: &'a KeysToCopy,
-    pub workload: Option<&'a Workload>,
     /// All flavors.
     pub flavors: AssignedFlavors<'a>,
     /// Feature gates.
@@ -133,6 +132,15 @@ pub fn pods_ready(pods: &[&Pod], workload: &Workload) -> Option<bool> {
 #[must_use]
 pub fn active_until(pods: &[&Pod], now: Timestamp, gates: JobGates) -> Option<Timestamp> {
     status::active_until(pods, now, gates)
+}
+
+/// Whether the members of a deactivated group may be deleted: the group is not over, and none of it runs. The owner of a serving
+/// group would make its pods again.
+#[must_use]
+pub fn may_expire(pods: &[&Pod], now: Timestamp, gates: JobGates) -> bool {
+    let runs = pods.iter().any(|pod| pod.runs());
+    let idle = !runs && active_until(pods, now, gates).is_none();
+    idle && status::finished(pods).is_none() && !status::is_serving(pods)
 }
 
 impl GroupContext<'_> {

@@ -17,7 +17,15 @@ pub(super) fn expires_at(
     retention: Duration,
 ) -> Option<Timestamp> {
     let over = job.finished().is_some() || job.metadata().deletion_timestamp.is_some();
-    if over || job.is_active() || workload.spec.active != Some(false) {
+    if over || job.is_active() {
+        return None;
+    }
+    ends_at(workload, retention)
+}
+
+/// When the retention of a deactivated Workload is over; `None` if there is nothing to wait for.
+pub(super) fn ends_at(workload: &Workload, retention: Duration) -> Option<Timestamp> {
+    if workload.spec.active != Some(false) {
         return None;
     }
     Some(after(workload.status.deactivation_with_cause()?.transitioned_at()?, retention))
