@@ -70,11 +70,18 @@ pub(super) fn with_pods_ready(
     status::pods_ready(status, ready, at(workload, now))
 }
 
+/// The reasons of the condition PodsReady.
+const PODS_READY_REASONS: [&str; 4] =
+    [reasons::STARTED, reasons::RECOVERED, reasons::WAIT_FOR_START, reasons::WAIT_FOR_RECOVERY];
+
 fn update_pods_ready(draft: &mut Draft<'_>, pods_ready: Option<bool>) {
     let Some(ready) = pods_ready.filter(|_| draft.runs()) else {
         return;
     };
-    if ready != draft.is(PODS_READY) {
+    // An old Kueue gave other reasons, by which the timeouts would not be told apart.
+    let known = status::find(&draft.status().conditions, PODS_READY);
+    let is_old = known.is_some_and(|one| !PODS_READY_REASONS.contains(&one.reason.as_str()));
+    if ready != draft.is(PODS_READY) || is_old {
         let status = status::pods_ready(draft.status().clone(), ready, draft.at());
         draft.apply(status, Purpose::PodsReady);
     }
@@ -280,6 +287,19 @@ mod tests {
     }
 
     #[test]
+    #[test]
+    fn reasons_of_an_old_version_become_those_of_today() {
+        let old = |status: &str| workload(&pods(status, "PodsReady"), &json!({}));
+        let [ready, not] = [Some(true), Some(false)].map(inputs);
+        assert_eq!(written(&old("True"), &ready, 6), "pods-ready: PodsReady=True Started");
+        assert_eq!(written(&old("False"), &not, 2), "pods-ready: PodsReady=False WaitForStart");
+        assert_eq!(written(&old("True"), &not, 5), "pods-ready: PodsReady=False WaitForRecovery");
+        for reason in ["Started", "Recovered"] {
+            let current = workload(&pods("True", reason), &json!({}));
+            assert_eq!(written(&current, &ready, 6), "nothing", "{reason}");
+        }
+    }
+
     fn the_pods_ready_timeout_evicts_and_in_the_end_deactivates() {
         let fresh = workload(&json!([]), &json!({}));
         let late = "evict: Evicted=True PodsReadyTimeout PodsReady=False WaitForStart #1";
