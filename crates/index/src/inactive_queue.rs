@@ -13,6 +13,14 @@ use crate::workload::admission_gates;
 pub const GATED_BY: &str = "Admission is gated by: ";
 
 impl Index {
+    /// The message that names the admission gates of a Workload; `None` without gates, and in agent mode.
+    #[must_use]
+    pub fn gate_message(&self, workload: &Workload) -> Option<String> {
+        let gates = admission_gates(&self.config, workload);
+        let gates = gates.filter(|_| !self.config.has_internal_queue())?;
+        Some(format!("{GATED_BY}{gates}"))
+    }
+
     /// Reason and message of admission gates, else of a missing or inactive queue; `None` if both queues are active, and in
     /// agent mode.
     #[must_use]
@@ -20,8 +28,8 @@ impl Index {
         if self.config.has_internal_queue() {
             return None;
         }
-        if let Some(gates) = admission_gates(&self.config, workload) {
-            return Some((reasons::ADMISSION_GATED, format!("{GATED_BY}{gates}")));
+        if let Some(message) = self.gate_message(workload) {
+            return Some((reasons::ADMISSION_GATED, message));
         }
         let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
         let name = &workload.spec.queue_name;

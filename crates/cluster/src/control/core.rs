@@ -26,7 +26,7 @@ use super::{
     timers::Reevaluation,
     workloads::{
         Evaluation, PendingMessage, PodsReadyPolicy, StatusInputs, TrackedWorkload, WorkloadChange,
-        WorkloadCommand, Workloads, not_evaluated,
+        WorkloadCommand, Workloads, gates_cleared, not_evaluated,
     },
 };
 
@@ -341,6 +341,8 @@ impl Core {
             // Behind others it is evaluated by no cycle for a while, which would leave the reason as it is.
             let not_before = after(self.ctx.now, self.config.scheduler.explain_after);
             self.workloads.explain(key, not_evaluated(not_before));
+        } else if was_gated(record) {
+            self.workloads.explain(key, gates_cleared(self.ctx.now));
         }
     }
 
@@ -386,6 +388,7 @@ impl Core {
         let CoreConfig { owns_workloads, legacy_reasons, explicit_status, .. } = self.config;
         let retention = self.config.keeps_finished_for.filter(|_| owns_workloads);
         Some(StatusInputs {
+            gated: self.scheduler.gate_message(workload),
             requeues_pods: self.config.requeues_pods || waits_as_pod,
             retention,
             requests,
@@ -417,6 +420,12 @@ impl Core {
 
 fn is_deleted(job: &JobObject) -> bool {
     job.metadata().deletion_timestamp.is_some()
+}
+
+/// Whether a Workload waited for the end of its admission gates, by its last explanation.
+fn was_gated(record: &TrackedWorkload) -> bool {
+    let known = record.transitions().pending_message().filter(|one| !one.by_cycle);
+    known.is_some_and(|one| one.reason == reasons::ADMISSION_GATED)
 }
 
 /// Whether what a Workload waits for by its last explanation has ended: a queue exists again, or was restarted.

@@ -251,6 +251,11 @@ impl Scheduler {
         self.index.blocker(workload)
     }
 
+    /// The message that names the admission gates of a Workload.
+    pub(crate) fn gate_message(&self, workload: &Workload) -> Option<String> {
+        self.index.gate_message(workload)
+    }
+
     /// The admission checks that the ClusterQueue of a Workload requires; `None` if there is none.
     pub(crate) fn required_checks(&self, workload: &Workload) -> Option<Vec<String>> {
         self.index.required_checks(workload)

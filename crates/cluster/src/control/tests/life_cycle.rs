@@ -261,6 +261,69 @@ fn admission_gates_are_reported_when_they_come_and_when_they_go() {
 }
 
 #[test]
+fn a_gate_that_comes_after_the_reservation_ends_it() {
+    let mut cluster = Cluster::new();
+    let gates = |gates: &str| json!({"metadata": {"annotations": {"kueue.x-k8s.io/admission-gated-by": gates}}});
+    cluster.check("one").queue(&checks(&["one"]));
+    cluster.workload("a", 2, &json!({})).settle();
+    assert!(cluster.condition("a", "QuotaReserved").starts_with("True"));
+    cluster.take_events();
+    // In the write that would admit it.
+    let mut ready = gates("a.b/c");
+    ready["status"] = json!({"admissionChecks": [{
+        "name": "one", "state": "Ready", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }]});
+    cluster.workload("a", 2, &ready).settle();
+    let gated = "False AdmissionGated: Admission is gated by: a.b/c";
+    assert_eq!(cluster.condition("a", "QuotaReserved"), gated);
+    assert!(!cluster.condition("a", "Admitted").starts_with("True"));
+    assert_eq!(cluster.workloads["a"]["status"].get("admission"), None);
+    let event = "a kueue-workload-controller AdmissionGated: Workload admission is gated by: a.b/c";
+    assert_eq!(cluster.take_events(), [event]);
+    cluster.wait(10).workload("a", 2, &gates("")).settle();
+    assert!(cluster.condition("a", "Admitted").starts_with("True"));
+    // An admitted one runs on.
+    cluster.workload("a", 2, &gates("a.b/c")).settle();
+    assert!(cluster.condition("a", "Admitted").starts_with("True"));
+}
+
+#[test]
+fn a_gate_that_comes_with_the_reservation_withdraws_it() {
+    let mut cluster = Cluster::new();
+    let gates =
+        json!({"metadata": {"annotations": {"kueue.x-k8s.io/admission-gated-by": "a.b/c"}}});
+    // The first decision reserves, and its write is refused because the object has changed.
+    cluster.workload("a", 2, &json!({}));
+    let step = cluster.control.decide(cluster.now);
+    let reserves = |order: &&Order| order.ticket.purpose == Purpose::Reserve;
+    let order = step.orders.iter().find(reserves).expect("the reservation is written");
+    let ticket = order.ticket.clone();
+    cluster.workload("a", 2, &gates);
+    cluster.control.answered(&ticket, WriteOutcome::Stale, cluster.now);
+    cluster.settle();
+    let gated = "False AdmissionGated: Admission is gated by: a.b/c";
+    assert_eq!(cluster.condition("a", "QuotaReserved"), gated);
+    assert_eq!(cluster.take_writes(), ["pending a"]);
+}
+
+#[test]
+fn a_workload_whose_gates_are_cleared_says_so_at_once() {
+    let mut cluster = Cluster::new();
+    let gates = |gates: &str| json!({"metadata": {"annotations": {"kueue.x-k8s.io/admission-gated-by": gates}}});
+    cluster.workload("full", 8, &json!({})).settle();
+    cluster.wait(1).workload("first", 8, &json!({})).settle();
+    cluster.wait(1).workload("a", 8, &gates("a.b/c")).settle();
+    assert!(cluster.condition("a", "QuotaReserved").starts_with("False AdmissionGated"));
+    cluster.take_events();
+    cluster.wait(1).workload("a", 8, &gates("")).settle();
+    let cleared =
+        "False PendingEvaluation: AdmissionGatedBy cleared, waiting for quota reservation";
+    assert_eq!(cluster.condition("a", "QuotaReserved"), cleared);
+    let event = "a kueue-workload-controller AdmissionGateCleared: Admission gate cleared, workload is now admissible";
+    assert!(cluster.take_events().iter().any(|one| one == event));
+}
+
+#[test]
 fn flavors_that_do_not_simply_fit_are_reported_with_the_reservation() {
     let mut cluster = Cluster::new();
     let flavor = |name: &str, quota: &str| json!({"name": name, "resources": [{"name": "cpu", "nominalQuota": quota}]});

@@ -35,11 +35,19 @@ pub(super) struct Draft<'a> {
     purpose: Option<Purpose>,
     now: Timestamp,
     workload: &'a Workload,
+    /// The message about admission gates that keep the Workload from its admission.
+    gated: Option<&'a str>,
 }
 
 impl<'a> Draft<'a> {
     pub(super) fn new(workload: &'a Workload, now: Timestamp) -> Self {
-        Self { status: workload.status.clone(), purpose: None, now, workload }
+        Self { status: workload.status.clone(), purpose: None, now, workload, gated: None }
+    }
+
+    /// With its admission gates. While a worker may run a copy they change nothing: the reservation ends with the copies only.
+    pub(super) fn gated_by(self, inputs: &'a StatusInputs) -> Self {
+        let may_run = inputs.multikueue_check.is_some() && !inputs.withdrawn;
+        Self { gated: inputs.gated.as_deref().filter(|_| !may_run), ..self }
     }
 
     /// Purpose and status of the write; `None` if nothing changes.
@@ -345,12 +353,14 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// A queue that is stopped or gone ends a reservation without Evicted, and checks stay as they are (docs/reference/kueue.md §2.2).
+    /// Admission gates, or a queue that is stopped or gone, end a reservation without Evicted, and checks stay as they are
+    /// (docs/reference/kueue.md §2.2, §2.5).
     fn end_reservation(&mut self, stop: StopPolicy) {
         let admission = self.status.admission.as_ref();
         let cluster_queue = admission.map_or("", |one| one.cluster_queue.as_str());
         let queues = (self.workload.spec.queue_name.as_str(), cluster_queue);
-        if let Some((reason, message)) = stop.end_of_reservation(queues) {
+        let gated = self.gated.map(|message| (reasons::ADMISSION_GATED, message.to_owned()));
+        if let Some((reason, message)) = gated.or_else(|| stop.end_of_reservation(queues)) {
             let status = status::reservation_dropped(self.status.clone(), &message, self.at());
             let status = status::pending(status, reason, &message, vec![], self.at());
             self.apply(status, Purpose::Suspend);
@@ -417,7 +427,8 @@ impl<'a> Draft<'a> {
     /// Admits a Workload that holds quota and whose checks are all Ready.
     pub(super) fn admit(&mut self) {
         let ready = self.status.admission_checks.iter().all(|check| check.state == "Ready");
-        if self.holds_quota() && ready && !self.is(ADMITTED) && !self.is(EVICTED) {
+        let may_run = ready && self.gated.is_none();
+        if self.holds_quota() && may_run && !self.is(ADMITTED) && !self.is(EVICTED) {
             self.apply(status::admitted(self.status.clone(), self.at()), Purpose::Admit);
         }
     }

@@ -52,7 +52,7 @@ pub(crate) use self::{
     command::WorkloadCommand,
     draft::is_of_single_pod,
     phase::WorkloadPhase,
-    status::{StatusInputs, not_evaluated},
+    status::{StatusInputs, gates_cleared, not_evaluated},
     stop_policy::StopPolicy,
     tracked_workload::TrackedWorkload,
     transition::{EvictionRequest, PendingMessage, Preemption, ReservedQuota, Transition},
@@ -319,9 +319,13 @@ impl Workloads {
         };
         // A queue that ends reservations ends one that is not written yet as well; the engine counts it until then.
         let ended = !record.phase().holds_quota() && inputs.stop != StopPolicy::default();
-        let withdrawn = (ended || rules_out_reservation(record))
+        let withdrawn = (ended || rules_out_reservation(record, inputs))
             && record.transitions_mut().withdraw_reservation();
         let id = record.id().filter(|_| withdrawn);
+        // The next evaluation names the gates.
+        if withdrawn && inputs.gated.is_some() {
+            ctx.agenda.now(Reevaluation::Workload(key.clone()));
+        }
         // What rules the reservation out is written at once: the engine may reserve again until it is.
         self.write_next(key, inputs, ctx);
         id.map_or(Evaluation::Done, Evaluation::ReservationWithdrawn)

@@ -14,7 +14,10 @@ use crds::{
     },
     v1beta2::{PodSetRequest, Workload, WorkloadStatus},
 };
-use index::status::{self, StatusStamp};
+use index::{
+    GATED_BY,
+    status::{self, StatusStamp},
+};
 use jiff::Timestamp;
 use provisioning::CheckUpdate;
 use variants::VariantAdmission;
@@ -32,6 +35,8 @@ use crate::control::{
 /// What decides beside the Workload itself.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StatusInputs {
+    /// The message that names its admission gates, if it has any.
+    pub(crate) gated: Option<String>,
     pub(crate) stop: StopPolicy,
     /// The MultiKueue check, if the Workload is dispatched to workers.
     pub(crate) multikueue_check: Option<String>,
@@ -90,10 +95,11 @@ pub(crate) fn needs_deactivation(record: &TrackedWorkload) -> bool {
         && !status::was_deactivated(&workload.status)
 }
 
-/// Whether the object rules a pending reservation out: it is finished, deleted, deactivated or on hold, or about to be.
-pub(crate) fn rules_out_reservation(record: &TrackedWorkload) -> bool {
+/// Whether the object rules a pending reservation out: it is finished, deleted, deactivated, gated or on hold, or about to be.
+pub(crate) fn rules_out_reservation(record: &TrackedWorkload, inputs: &StatusInputs) -> bool {
     let workload = record.object();
-    record.phase() == WorkloadPhase::Finished
+    inputs.gated.is_some()
+        || record.phase() == WorkloadPhase::Finished
         || workload.metadata.deletion_timestamp.is_some()
         || workload.spec.active == Some(false)
         || record.transitions().finish().is_some()
@@ -119,7 +125,7 @@ pub(crate) fn next_status(
         let status = status::finished(status, reason, message, at);
         return write(before, status, Purpose::Finish);
     }
-    let mut draft = Draft::new(workload, now);
+    let mut draft = Draft::new(workload, now).gated_by(inputs);
     draft.reserve(record.transitions().reservation());
     draft.admit_as(inputs.variant.as_deref());
     draft.open_gate(record.transitions());
@@ -176,6 +182,20 @@ pub(crate) fn not_evaluated(not_before: Timestamp) -> PendingMessage {
     }
 }
 
+/// Whether a pending Workload still names admission gates that are gone.
+fn shows_ended_gates(status: &WorkloadStatus, inputs: &StatusInputs) -> bool {
+    let known = status::find(&status.conditions, QUOTA_RESERVED);
+    let names_gates =
+        known.is_some_and(|one| one.status == "False" && one.message.starts_with(GATED_BY));
+    names_gates && inputs.gated.is_none()
+}
+
+/// What a Workload says whose admission gates are gone.
+pub(crate) fn gates_cleared(now: Timestamp) -> PendingMessage {
+    let message = "AdmissionGatedBy cleared, waiting for quota reservation".to_owned();
+    PendingMessage { message, ..not_evaluated(now) }
+}
+
 fn write(before: &WorkloadStatus, status: WorkloadStatus, purpose: Purpose) -> NextStatus {
     if status == *before {
         return NextStatus::Nothing;
@@ -227,6 +247,8 @@ fn explain(record: &TrackedWorkload, inputs: &StatusInputs, now: Timestamp) -> N
     }
     let unknown = status::find(&before.conditions, QUOTA_RESERVED).is_none();
     let first = (inputs.explicit_status && unknown).then(|| not_evaluated(now));
+    // Before the reason that a cycle may have given meanwhile: that waits for a while.
+    let first = first.or_else(|| shows_ended_gates(before, inputs).then(|| gates_cleared(now)));
     let Some(pending) = first.as_ref().or(record.transitions().pending_message()) else {
         return show_unexplained(workload, inputs, now);
     };

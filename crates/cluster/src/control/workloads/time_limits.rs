@@ -204,6 +204,7 @@ mod tests {
         let file = format!("{{timeout: 2m, recoveryTimeout: 1m, requeuingStrategy: {strategy}}}");
         let file: config::WaitForPodsReady = serde_saphyr::from_str(&file).expect("a block");
         StatusInputs {
+            gated: None,
             variant: None,
             unhealthy_nodes: None,
             replacement: None,
@@ -287,7 +288,6 @@ mod tests {
     }
 
     #[test]
-    #[test]
     fn reasons_of_an_old_version_become_those_of_today() {
         let old = |status: &str| workload(&pods(status, "PodsReady"), &json!({}));
         let [ready, not] = [Some(true), Some(false)].map(inputs);
@@ -300,6 +300,7 @@ mod tests {
         }
     }
 
+    #[test]
     fn the_pods_ready_timeout_evicts_and_in_the_end_deactivates() {
         let fresh = workload(&json!([]), &json!({}));
         let late = "evict: Evicted=True PodsReadyTimeout PodsReady=False WaitForStart #1";
