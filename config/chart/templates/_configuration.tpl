@@ -25,13 +25,15 @@
 {{- end -}}
 {{- $_ := set $certificates "enable" false -}}
 {{- end -}}
-{{- /* The manager's own defaults begin with `kueue`. */ -}}
-{{- if ne (include "kueue.fullname" .) "kueue" -}}
 {{- $names := dict "webhookServiceName" "webhook-service" "webhookSecretName" "webhook-server-cert" -}}
 {{- range $field, $end := $names -}}
-{{- if not (get $certificates $field) -}}
-{{- $_ := set $certificates $field (printf "%s-%s" (include "kueue.fullname" $) $end) -}}
+{{- $name := printf "%s-%s" (include "kueue.fullname" $) $end -}}
+{{- if ne (get $certificates $field | default $name) $name -}}
+{{- printf "managerConfig: internalCertManagement.%s is %s, and the chart's object is called %s. Leave the field out." $field (get $certificates $field) $name | fail -}}
 {{- end -}}
+{{- /* The manager's own defaults begin with `kueue`. */ -}}
+{{- if ne (include "kueue.fullname" $) "kueue" -}}
+{{- $_ := set $certificates $field $name -}}
 {{- end -}}
 {{- end -}}
 {{- if $certificates -}}

@@ -133,7 +133,8 @@ impl<'a> DispatchDecision<'a> {
     /// have finished that one already (docs/reference/multikueue.md §2.13).
     fn is_recorded_slice_to_create(&self) -> bool {
         let copy = self.hub.recorded_cluster.and_then(|cluster| self.copy(cluster));
-        self.hub.is_slice && copy.is_some_and(|copy| copy.clone.is_none())
+        let is_seen = |copy: &RemoteCopy| copy.connection == RemoteConnection::Connected;
+        self.hub.is_slice && copy.is_some_and(|copy| is_seen(copy) && copy.clone.is_none())
     }
 
     /// A changed priority is no reason to remove running work (docs/reference/multikueue.md §2.3 step 5).

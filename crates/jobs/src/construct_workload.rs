@@ -51,6 +51,8 @@ pub struct KeysToCopy {
     pub labels: Vec<String>,
     /// Annotation keys.
     pub annotations: Vec<String>,
+    /// Those of both that only metrics ask for: members of a group may have different values.
+    pub measured: Vec<String>,
 }
 
 impl KeysToCopy {
@@ -299,7 +301,7 @@ mod tests {
         let source = priority_source(&job, gates);
         assert_eq!(source, PrioritySource::PriorityClass("high".to_owned()));
         let priority = WorkloadPriority { value: 7, class: class_ref(&source) };
-        let copied = KeysToCopy { labels: vec!["team".to_owned()], annotations: vec![] };
+        let copied = KeysToCopy { labels: vec!["team".to_owned()], ..KeysToCopy::default() };
         let workload = construct_workload(&job, priority, &copied, gates);
         let name = workload_name(
             WorkloadOwner { kind: "Job", group: "batch", name: "train", uid: "u-1", part: None },
@@ -353,7 +355,8 @@ mod tests {
         });
         let job: Job = serde_json::from_value(object).expect("a Job decodes");
         let keys = keys.map(str::to_owned).to_vec();
-        let copied = KeysToCopy { labels: keys.clone(), annotations: keys };
+        let copied =
+            KeysToCopy { labels: keys.clone(), annotations: keys, ..KeysToCopy::default() };
         let labels: Vec<String> = labels(&job, &copied).into_keys().collect();
         assert_eq!(labels, ["kueue.x-k8s.io/job-uid", "team"]);
         let annotations = annotations(&job, &copied, JobGates::default());

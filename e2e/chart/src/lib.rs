@@ -74,11 +74,11 @@ pub fn generated(root: &Path) -> Result<Vec<ChartFile>, ChartError> {
 /// As [`generated`], or if a folder of the chart cannot be read.
 pub fn stale(root: &Path) -> Result<Vec<PathBuf>, ChartError> {
     let (chart, files) = (root.join(CHART), generated(root)?);
-    let differs = |file: &&ChartFile| {
+    let is_current = |file: &&ChartFile| {
         fs::read_to_string(chart.join(&file.path)).is_ok_and(|text| text == file.text)
     };
     let mut stale: Vec<PathBuf> =
-        files.iter().filter(|file| !differs(file)).map(|file| file.path.clone()).collect();
+        files.iter().filter(|file| !is_current(file)).map(|file| file.path.clone()).collect();
     stale.extend(left_over(&chart, &files)?);
     Ok(stale)
 }

@@ -31,6 +31,10 @@ const REFUSED: &[(&[&str], &str)] = &[
         "the configuration lets the manager create certificates",
     ),
     (
+        &["managerConfig.config.internalCertManagement.webhookSecretName=own"],
+        "internalCertManagement.webhookSecretName is own, and the chart's object is called kueue-webhook-server-cert",
+    ),
+    (
         &[GATE, "managerConfig.config.featureGates.PartialAdmission=true"],
         "takes feature gates from controllerManager.featureGates or from the field featureGates",
     ),

@@ -63,7 +63,7 @@ const OF_OTHERS: &[Landing] = &[
     ("certmanager/certificates.yaml", &["enableCertManager=true", r#"certManager.issuerRef={"kind": "ClusterIssuer", "name": "ca"}"#],
         "/spec/issuerRef", r#"{"kind": "ClusterIssuer", "name": "ca"}"#),
     ("certmanager/issuer.yaml", &["enableCertManager=true"], "/metadata/name", r#""kueue-selfsigned-issuer""#),
-    ("manager/disruption-budget.yaml", &["controllerManager.podDisruptionBudget.minAvailable=2"], "/spec/minAvailable", "2"),
+    ("manager/disruption-budget.yaml", &["controllerManager.replicas=3", "controllerManager.podDisruptionBudget.minAvailable=2"], "/spec/minAvailable", "2"),
     ("manager/metrics-service.yaml", &["metricsService.type=NodePort"], "/spec/type", r#""NodePort""#),
     ("manager/metrics-service.yaml", &["metricsService.labels.a=b"], "/metadata/labels/a", r#""b""#),
     ("manager/metrics-service.yaml", &["metricsService.annotations.a=b"], "/metadata/annotations", r#"{"a": "b"}"#),
@@ -93,6 +93,7 @@ const SWITCHES: &[(&[&str], &[&str], bool)] = &[
         &["manager/disruption-budget.yaml"],
         false,
     ),
+    (&["controllerManager.replicas=1"], &["manager/disruption-budget.yaml"], false),
     (
         &[r#"controllerManager.featureGates=[{"name": "VisibilityOnDemand", "enabled": false}]"#],
         &["visibility/api-services.yaml", "visibility/service.yaml"],

@@ -13,7 +13,7 @@ use crate::fixture::{self, CRD, ProvisioningFixture, WORKLOAD};
 async fn a_check_is_active_once_its_config_is_there() -> Result<()> {
     let fixture = ProvisioningFixture::without_config("unconfigured").await?;
     let name = fixture.namespace();
-    let message = format!("provisioningrequestconfigs.kueue.x-k8s.io {name:?} not found");
+    let message = format!("ProvisioningRequestConfig.kueue.x-k8s.io {name:?} not found");
     fixture.until_check_is(&("False", "BadParametersRef", &message)).await?;
     fixture.create_workload(&[("main", 1, "main")]).await?;
     fixture.configure(&json!({})).await?;

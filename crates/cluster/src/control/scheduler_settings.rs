@@ -94,7 +94,7 @@ fn workload_labels(file: &Configuration, gates: &Gates) -> WorkloadLabelRules {
 pub(super) fn keys_to_copy(file: &Configuration, gates: &Gates) -> KeysToCopy {
     let mut keys = KeysToCopy {
         labels: file.integrations.label_keys_to_copy.clone(),
-        annotations: Vec::new(),
+        ..KeysToCopy::default()
     };
     for rule in workload_labels(file, gates).0 {
         let (all, key) = match rule.source {
@@ -102,6 +102,7 @@ pub(super) fn keys_to_copy(file: &Configuration, gates: &Gates) -> KeysToCopy {
             MetadataKey::Annotation(key) => (&mut keys.annotations, key),
         };
         if !all.contains(&key) {
+            keys.measured.push(key.clone());
             all.push(key);
         }
     }

@@ -34,20 +34,21 @@ impl DispatchDecision<'_> {
     /// Steps of a Workload whose check is Ready and that names no cluster: a client has cleared the field, or a manager without that
     /// field has dispatched the Workload. It is recorded where it is admitted (docs/reference/multikueue.md §2.3 step 6b).
     fn record_again(&self) -> Vec<DispatchStep> {
-        let copies: Vec<&RemoteCopy> = self.copies.iter().collect();
-        if let Some(winner) = self.winner(&copies) {
-            return self.record_alone(winner, |_| true);
-        }
         // A cluster that is not reached may run it.
         let hidden = self
             .copies
             .iter()
             .filter(|copy| copy.connection != RemoteConnection::Connected && !self.is_lost(copy));
-        match hidden.clone().next() {
+        if hidden.clone().next().is_some() {
+            return with_deadline(Vec::new(), hidden.filter_map(|copy| self.loss_deadline(copy)));
+        }
+        let all: Vec<&RemoteCopy> = self.copies.iter().collect();
+        let with_job: Vec<&RemoteCopy> =
+            self.copies.iter().filter(|copy| self.has_job(copy)).collect();
+        // A clone without a job may be left from the race that the other cluster has won.
+        match self.winner(&with_job).or_else(|| self.winner(&all)) {
+            Some(winner) => self.record_alone(winner, |_| true),
             None => vec![DispatchStep::SetCheckRetry(RetryReason::NoClusterRecorded)],
-            Some(_) => {
-                with_deadline(Vec::new(), hidden.filter_map(|copy| self.loss_deadline(copy)))
-            }
         }
     }
 

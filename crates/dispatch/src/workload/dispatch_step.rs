@@ -12,7 +12,7 @@ pub enum DispatchStep {
     CreateClone(ClusterId),
     /// Create the copies of jobs that are missing, suspended, with the hub's epoch.
     CreateJobs(ClusterId),
-    /// Delete the jobs in the foreground, so that their pods are gone before them.
+    /// Delete the jobs. The pods of a job that has not ended are gone before it.
     DeleteJobs(ClusterId),
     /// Delete the copies of members that are deleted on the hub while their group goes on.
     DeleteMembers(ClusterId),

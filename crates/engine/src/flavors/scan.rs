@@ -9,7 +9,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use crate::amount::Amount;
-use crate::flavors::assignment::{FlavorAssignment, FlavorTrialResult};
+use crate::flavors::assignment::{FlavorAssignment, FlavorAssignmentMode, FlavorTrialResult};
 use crate::flavors::attempt::AssignmentAttempt;
 use crate::flavors::empty_pod_sets::{EmptyGroupProbe, beyond_capacity};
 use crate::flavors::granular_mode::{GranularMode, PreemptionMode};
@@ -94,11 +94,18 @@ fn scan_for_probe(
 ) -> ScanResult {
     let end = flavor_request.group.flavors.len();
     let known = reasons.len();
+    let mut trials = SmallVec::new();
     for range in [first..end, 0..first] {
-        let found = scan_range(state, flavor_request, (range, assumed), reasons);
-        if found.flavor_assignments.is_some() {
-            return found;
+        let mut found = scan_range(state, flavor_request, (range, assumed), reasons);
+        trials.append(&mut found.trials);
+        let Some(assigned) = &found.flavor_assignments else {
+            continue;
+        };
+        // A fit needs no reasons, also not those of the flavors that come later.
+        if assigned.iter().all(|one| one.mode == FlavorAssignmentMode::Fit) {
+            reasons.truncate(known);
         }
+        return ScanResult { trials, ..found };
     }
     reasons.truncate(known);
     let any = FlavorRequest { probe: None, ..*flavor_request };

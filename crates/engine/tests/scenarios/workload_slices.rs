@@ -590,3 +590,22 @@ fn pod_sets_without_pods_are_counted_on_top_of_those_with_pods() {
         "#]],
     );
 }
+
+#[test]
+fn a_pod_set_that_fits_an_earlier_flavor_adds_no_reasons_of_later_ones() {
+    check(
+        "
+        messages
+        cq team-a within=lower cpu/x=2 + gpu/a=9 gpu/b=0
+        wl first q=team-a prio=1 cpu=2 t=1
+        cycle
+        wl head q=team-a prio=1 cpu=2 + pods=0 gpu=1 t=2
+        cycle 2
+        ",
+        &expect![[r#"
+            1  reserve first team-a cpu=x:2
+            2  requeue head team-a NoCandidates: couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor x, 2m more needed
+            3  inadmissible-class head team-a NoCandidates: couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor x, 2m more needed
+        "#]],
+    );
+}

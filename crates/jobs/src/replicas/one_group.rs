@@ -9,6 +9,7 @@ use crds::{
     meta::is_true,
     names::{
         RESOURCE_IN_USE_FINALIZER,
+        annotations::ROLE_HASH,
         conditions::{FINISHED, QUOTA_RESERVED},
     },
     v1beta2::{Workload, WorkloadSpec},
@@ -66,7 +67,24 @@ pub(super) fn adopted<J: GenericJob>(
     if let Some(workload) = workload {
         membership::join(&mut member, &name(workload), gates);
     }
+    let is_former = |one: &&Workload| name(one) != group_workload_name(set, gates);
+    if let Some(role) = workload.filter(is_former).and_then(|former| role_in(former, pod)) {
+        let annotations = member.metadata.annotations.get_or_insert_default();
+        annotations.insert(ROLE_HASH.to_owned(), role.to_owned());
+    }
     (member != *pod).then_some(member)
+}
+
+/// The role of a pod in a former Workload, which an earlier version of Kueue may have named by a hash: without a role of its pod sets
+/// the pod would be none of its members.
+fn role_in<'w>(former: &'w Workload, pod: &'w Pod) -> Option<&'w str> {
+    let sets = &former.spec.pod_sets;
+    let own = pod.annotation(ROLE_HASH).filter(|role| sets.iter().any(|set| set.name == *role));
+    let only = || match &sets[..] {
+        [only] => Some(only.name.as_str()),
+        _ => None,
+    };
+    own.or_else(only)
 }
 
 /// Constructs the Workload of the group of a set.
@@ -92,7 +110,9 @@ pub(super) fn reconcile<J: GenericJob + From<Pod>>(
 ) -> Vec<ReconcileStep<J>> {
     let own = workload_of(set, workloads, gates);
     let is_other = |one: &&&Workload| own.is_none_or(|own| name(own) != name(one));
-    let others = workloads.iter().filter(is_other).filter(|other| is_owned_by(other, set));
+    let is_former = |one: &Workload| name(one) == former_name(set, gates) && may_be_of(one, set);
+    let others = workloads.iter().filter(is_other);
+    let others = others.filter(|other| is_owned_by(other, set) || is_former(other));
     let others = others.filter(|other| other.metadata.deletion_timestamp.is_none());
     let mut steps: Vec<ReconcileStep<J>> =
         others.map(|other| ReconcileStep::DeleteWorkload(name(other))).collect();
@@ -100,7 +120,8 @@ pub(super) fn reconcile<J: GenericJob + From<Pod>>(
     if own.is_some_and(|workload| workload.metadata.deletion_timestamp.is_some()) {
         return steps;
     }
-    steps.extend(own.filter(|_| size > 0).and_then(|workload| take_over(set, workload)));
+    // Also without pods: its changes concern the set from now on.
+    steps.extend(own.and_then(|workload| take_over(set, workload)));
     let adopted = pods.iter().filter_map(|pod| adopted(set, pod, own, gates));
     steps.extend(adopted.map(|pod| ReconcileStep::AdoptMember(Box::new(J::from(pod)))));
     let runs = runs_until(pods, now, gates).is_some();
@@ -277,11 +298,40 @@ mod tests {
     }
 
     #[test]
+    fn pods_of_a_former_workload_keep_the_role_that_it_knows() {
+        let mut former = former();
+        former.spec.pod_sets[0].name = "1a2b3c4d".to_owned();
+        let running = pod(&json!({
+            "metadata": { "annotations": { "kueue.x-k8s.io/role-hash": "1a2b3c4d" } },
+            "spec": { "schedulingGates": null },
+        }));
+        for pod in [running, pod(&json!({}))] {
+            let adopts = steps(2, Some(&former), &[pod]);
+            let [ReconcileStep::AdoptMember(member)] = &adopts[..] else { panic!("the pod joins") };
+            let member = member.as_pod().expect("a pod").clone();
+            assert_eq!(member.annotation(ROLE_HASH), Some("1a2b3c4d"));
+            assert_eq!(steps(2, Some(&former), &[member]), [], "it is a member");
+        }
+    }
+
+    #[test]
+    fn a_set_without_pods_owns_a_former_workload_as_well() {
+        let mut former = former();
+        former.metadata.owner_references = None;
+        let owned = steps(0, Some(&former), &[]);
+        assert!(matches!(owned.first(), Some(ReconcileStep::AddOwners(..))), "{owned:?}");
+    }
+
+    #[test]
     fn a_former_workload_beside_that_of_the_name_is_deleted() {
         let (former, workload) = (former(), workload(RUNS));
         let now = (JobGates::default(), Timestamp::UNIX_EPOCH);
         let both = reconcile(&set(2), &[&former, &workload], &[], now);
         assert_eq!(both, [ReconcileStep::DeleteWorkload(name(&former))]);
+        let mut free = former;
+        free.metadata.owner_references = None;
+        let both = reconcile(&set(2), &[&free, &workload], &[], now);
+        assert_eq!(both, [ReconcileStep::DeleteWorkload(name(&free))], "no set owns it");
     }
 
     #[test]

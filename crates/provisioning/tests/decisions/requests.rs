@@ -162,7 +162,7 @@ fn what_keeps_a_template_from_being_made_is_reported() {
     check(
         "set main=3 pool=other\nconfig",
         expect![[
-            r#"Pending "set node selector pool of pod set main to \"spot\": it is \"other\"""#
+            r#"Pending "invalid admission check PodSetUpdate: conflict for nodeSelector: conflict for key=pool, value1=other, value2=spot""#
         ]],
     );
 }

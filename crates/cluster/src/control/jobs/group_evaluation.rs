@@ -116,7 +116,11 @@ impl GroupEvaluation<'_> {
             ctx.agenda.at(at, self.waiter());
             return Vec::new();
         }
-        let free = members.iter().filter(|member| !busy.contains(name_of(member.pod)));
+        // A member that is deleted and holds no finalizer of ours waits for another one.
+        let is_open = |pod: &Pod| !pod.is_deleting() || pod.finalized().is_some();
+        let free = members
+            .iter()
+            .filter(|member| !busy.contains(name_of(member.pod)) && is_open(member.pod));
         let (deleted, others): (Vec<_>, Vec<_>) =
             free.take(MAX_EXPIRED).partition(|member| member.pod.is_deleting());
         for GroupMember { key, tracked, .. } in others {

@@ -7,7 +7,7 @@
 //! The Workload of such a job may be admitted again before the garbage collector finds it, so it is finished first (docs/reference/kueue.md
 //! §7.3 row 0c).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ::jobs::{GenericJob, JobObject, Kind};
 use runtime::watch::{Change, Unavailable};
@@ -23,13 +23,13 @@ pub(super) struct KindAvailability {
     /// Observed kinds; with a value those that the cluster does not serve, or does not let us see.
     kinds: KeyMap<Kind, Option<Unavailable>>,
     deleted: BTreeSet<JobKey>,
-    /// Jobs with an observed deletion that was not decided about yet.
-    gone: BTreeSet<JobKey>,
+    /// Jobs with an observed deletion that was not decided about yet, with their uids.
+    gone: BTreeMap<JobKey, String>,
 }
 
 impl KindAvailability {
     pub(super) fn new() -> Self {
-        Self { kinds: KeyMap::new(), deleted: BTreeSet::new(), gone: BTreeSet::new() }
+        Self { kinds: KeyMap::new(), deleted: BTreeSet::new(), gone: BTreeMap::new() }
     }
 
     /// Why jobs of a kind cannot be observed.
@@ -42,17 +42,23 @@ impl KindAvailability {
         kind.selector().is_none() && self.kinds.get(kind) == Some(&None)
     }
 
-    /// Records that a job is observed no longer.
+    /// Records that the watch shows a job no longer. A write that answers 404 proves less: a webhook may have sent it.
     pub(super) fn removed(&mut self, key: &JobKey, job: &JobObject) {
         // A pod without the label that the watch selects by is not observed either.
         let is_gone = self.lists(&key.kind) || job.metadata().deletion_timestamp.is_some();
-        if is_gone && self.unavailable(&key.kind).is_none() {
-            self.gone.insert(key.clone());
+        let uid = job.metadata().uid.clone().filter(|_| is_gone);
+        if let Some(uid) = uid.filter(|_| self.unavailable(&key.kind).is_none()) {
+            self.gone.insert(key.clone(), uid);
         }
     }
 
-    /// Whether the deletion of a job was observed since this was last asked.
-    pub(super) fn take_gone(&mut self, key: &JobKey) -> bool {
+    /// Records that a job of this name exists.
+    pub(super) fn appeared(&mut self, key: &JobKey) {
+        self.gone.remove(key);
+    }
+
+    /// The uid of a job whose deletion was observed since this was last asked.
+    pub(super) fn take_gone(&mut self, key: &JobKey) -> Option<String> {
         self.gone.remove(key)
     }
 

@@ -268,8 +268,12 @@ impl Jobs {
         ctx: &mut Context,
     ) {
         let Some(job) = object else {
+            if let Some(tracked) = self.jobs.get(key) {
+                self.kinds.removed(key, tracked.object());
+            }
             return self.remove(key, ctx);
         };
+        self.kinds.appeared(key);
         if let Some(owner) = self.owner_of(key, &job) {
             self.children.add(owner, key);
         }
@@ -379,7 +383,7 @@ impl Jobs {
         ctx: &mut Context,
     ) -> Vec<(Key, WorkloadEffect)> {
         let Some(tracked) = self.jobs.get(key) else {
-            let gone = self.kinds.take_gone(key) && self.config.finishes_orphans;
+            let gone = self.kinds.take_gone(key).filter(|_| self.config.finishes_orphans);
             let abandoned =
                 Abandoned { job: key, command: self.kinds.command_after_deletion(key), gone };
             return self.owners.abandon(abandoned, inputs.workloads, ctx);
@@ -517,7 +521,6 @@ impl Jobs {
         self.lookups.observe_job(key, None);
         self.refused_jobs.remove(key);
         if let Some(tracked) = self.jobs.remove(key) {
-            self.kinds.removed(key, tracked.object());
             self.sets.leave(key, tracked.object(), &self.config.kinds, ctx);
             if let Some(owner) = self.owner_of(key, tracked.object()) {
                 self.children.remove(&owner, key);

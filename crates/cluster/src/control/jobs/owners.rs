@@ -25,8 +25,8 @@ pub(super) struct Abandoned<'a> {
     pub(super) job: &'a JobKey,
     /// What becomes of its Workloads; `None` if nothing is known about the job.
     pub(super) command: Option<WorkloadCommand>,
-    /// Its deletion was observed, and they are to be finished.
-    pub(super) gone: bool,
+    /// The uid, if its deletion was observed and they are to be finished.
+    pub(super) gone: Option<String>,
 }
 
 /// See the module.
@@ -119,7 +119,8 @@ impl Owners {
                 continue;
             }
             effects.push((owned.clone(), WorkloadEffect::Perform(command.clone(), None)));
-            if gone && workload.is_some_and(ends_with_job) {
+            let ends = |workload| gone.as_ref().is_some_and(|uid| ends_with_job(workload, uid));
+            if workload.is_some_and(ends) {
                 let finish = WorkloadEffect::Propose(Transition::owner_not_found());
                 effects.push((owned.clone(), finish));
             }
@@ -189,11 +190,13 @@ impl Owners {
     }
 }
 
-/// Whether a Workload that goes on ends when the job that owns it is gone.
-fn ends_with_job(workload: &Workload) -> bool {
+/// Whether a Workload that goes on ends when the job with this uid is gone. That of a successor of the name goes on.
+fn ends_with_job(workload: &Workload, uid: &str) -> bool {
     let goes_on = !is_true(&workload.status.conditions, FINISHED);
+    let mut owners = workload.metadata.owner_references.iter().flatten();
+    let controls = |owner: &OwnerReference| owner.controller == Some(true) && owner.uid == uid;
     // Other members own that of a group. About a clone its manager decides, which dispatches it again.
-    goes_on && equivalence::has_controller(workload) && !is_clone(workload)
+    goes_on && owners.any(controls) && !is_clone(workload)
 }
 
 /// Whether the Workload is the clone of that of another cluster.

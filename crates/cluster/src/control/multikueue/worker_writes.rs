@@ -137,7 +137,7 @@ pub(super) fn push_stamp(worker: &Worker, key: &Key, stamp: &str, ctx: &mut Cont
     send(key, write, ctx, |purpose, key| Write::merge::<Workload>(purpose, key, None, &fields));
 }
 
-/// Deletes jobs of a Workload. When they are gone, no pod of theirs runs. `inherited` are those that name an earlier
+/// Deletes jobs of a Workload. When they are gone, so are the pods of those that had not ended. `inherited` are those that name an earlier
 /// slice.
 pub(super) fn delete_jobs(
     worker: &Worker,
@@ -147,11 +147,9 @@ pub(super) fn delete_jobs(
 ) {
     for job_key in worker.jobs_of(key).chain(inherited.iter().copied()) {
         let copy = worker.jobs.get(job_key).filter(|copy| which(job_key, copy.object()));
-        let Some((copy, only)) = copy.and_then(|copy| Some((copy.object(), deletable(copy)?)))
-        else {
+        let Some((propagation, only)) = copy.and_then(deletion_of_job) else {
             continue;
         };
-        let propagation = propagation(copy);
         let write = (worker.job_target(job_key), Purpose::JobDelete);
         send(key, write, ctx, |purpose, key| {
             let resource = resource(&job_key.kind);
@@ -160,14 +158,29 @@ pub(super) fn delete_jobs(
     }
 }
 
-/// A job that runs is deleted in the foreground: it stays until the garbage collector has removed its pods. A job that has ended,
-/// or that is suspended and has no pods, goes at once.
-fn propagation(job: &JobObject) -> DeletePropagation {
-    let is_stopped = job.spec_suspended() && !job.is_active();
-    match job.finished().is_some() || is_stopped {
-        true => DeletePropagation::Background,
-        false => DeletePropagation::Foreground,
+/// How a job is deleted, with the precondition; `None` if it is being deleted already. A job stays until the garbage collector has
+/// removed its pods. One that has ended goes at once, and so does a Job that has never started, if it is still what was observed:
+/// a worker without a garbage collector would keep it for ever.
+fn deletion_of_job(copy: &Tracked<JobObject>) -> Option<(DeletePropagation, DeletePreconditions)> {
+    let (only, job) = (deletable(copy)?, copy.object());
+    if job.finished().is_some() {
+        return Some((DeletePropagation::Background, only));
     }
+    if !is_without_pods(job) {
+        return Some((DeletePropagation::Foreground, only));
+    }
+    let resource_version = job.metadata().resource_version.clone();
+    Some((DeletePropagation::Background, DeletePreconditions { resource_version, ..only }))
+}
+
+/// Whether a job has no pods, terminating ones included. The status of a batch Job counts them all; that of other kinds may not show
+/// pods that start or end.
+fn is_without_pods(job: &JobObject) -> bool {
+    let status = job.status();
+    let is_none = |field: &str| status[field].as_i64().unwrap_or(0) == 0;
+    matches!(job, JobObject::Batch(_))
+        && job.spec_suspended()
+        && ["active", "ready", "terminating"].into_iter().all(is_none)
 }
 
 /// Deletes the clone of a Workload.

@@ -586,12 +586,13 @@ fn work_that_names_no_cluster_is_recorded_where_it_is_admitted() {
 
 /// A cluster without a garbage collector would keep a job that is deleted in the foreground.
 #[test]
-fn only_a_job_that_may_have_pods_is_deleted_in_the_foreground() {
+fn a_job_that_may_have_pods_is_deleted_in_the_foreground() {
     let ended = json!({"succeeded": 2, "conditions": [{"type": "Complete", "status": "True"}]});
     for (suspended, status, expected) in [
         (false, running(), "Foreground"),
         (false, json!({}), "Foreground"),
         (true, json!({"active": 1}), "Foreground"),
+        (true, json!({"active": 0, "terminating": 1}), "Foreground"),
         (true, json!({}), "Background"),
         (false, ended, "Background"),
     ] {
@@ -606,5 +607,8 @@ fn only_a_job_that_may_have_pods_is_deleted_in_the_foreground() {
         let body = order.expect("it was ordered").write.request().body();
         let body: Value = serde_json::from_slice(body).expect("JSON");
         assert_eq!(body["propagationPolicy"], expected, "suspended: {suspended}");
+        // It may have been started meanwhile.
+        let version = &body["preconditions"]["resourceVersion"];
+        assert_eq!(version.is_string(), suspended && expected == "Background");
     }
 }

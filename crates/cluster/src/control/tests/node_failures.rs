@@ -356,18 +356,3 @@ fn ended(step: &Decisions) -> Vec<&str> {
     let ends = step.orders.iter().filter(|one| one.ticket.purpose == Purpose::TerminatePod);
     ends.map(|one| &*one.ticket.target.key.name).collect()
 }
-
-#[test]
-fn a_pod_that_waits_for_the_node_of_an_earlier_admission_ends() {
-    let mut cluster = Cluster::new();
-    topology(&mut cluster);
-    let mut waits = required(4);
-    waits["spec"]["queueName"] = json!("absent");
-    cluster.workload("train", 1, &waits);
-    let mut own = member("own", 1, Some("a1"), 81);
-    own["metadata"]["annotations"] = json!({"kueue.x-k8s.io/workload": "train"});
-    let gated = member("gated", 2, None, 82);
-    cluster.observe(pods(vec![member("stray", 0, Some("a1"), 80), own, gated]));
-    let step = cluster.control.decide(cluster.now);
-    assert_eq!(ended(&step), ["stray"], "the selector of another pod may be its user's");
-}

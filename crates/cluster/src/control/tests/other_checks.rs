@@ -111,3 +111,20 @@ fn quota_is_given_back_if_no_cluster_has_room_any_more() {
     let step = control.decide(NOW);
     assert_eq!(orders(&step), ["hub unplace"]);
 }
+
+#[test]
+fn a_gate_ends_a_reservation_unless_worker_clusters_are_nominated() {
+    let gated = |nominated: &Value| {
+        let mut value = reserved("41", "Pending");
+        value["status"]["nominatedClusterNames"] = nominated.clone();
+        value["metadata"]["annotations"] =
+            json!({"kueue.x-k8s.io/admission-gated-by": "example.com/gate"});
+        let mut control = with_another_check();
+        observe(&mut control, value);
+        control.decide(NOW)
+    };
+    let ended = gated(&json!([]));
+    assert_eq!(written(&ended, "suspend")["conditions"][0]["reason"], "AdmissionGated");
+    let kept = orders(&gated(&json!(["east"])));
+    assert!(!kept.contains(&"hub suspend".to_owned()), "{kept:?}");
+}

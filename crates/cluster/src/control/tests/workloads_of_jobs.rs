@@ -360,6 +360,23 @@ fn end_without(kind: &Kind, object: &Value, gates: &str) -> Option<String> {
 }
 
 #[test]
+fn the_workload_of_a_successor_of_the_name_goes_on() {
+    let mut cluster = Cluster::new();
+    observe_job(&mut cluster, "20", &json!({}));
+    cluster.settle();
+    let name = cluster.workloads.keys().next().expect("a Workload").clone();
+    // The watch of Workloads is ahead of that of jobs.
+    let mut of_next = cluster.workloads[&name].clone();
+    of_next["metadata"]["resourceVersion"] = json!("9000");
+    of_next["metadata"]["ownerReferences"][0]["uid"] = json!("job-2");
+    cluster.observe(ManagerInput::Workload(Change::Apply(shared(of_next))));
+    let gone = Key { namespace: Some("ns".into()), name: "train".into() };
+    cluster.observe(ManagerInput::Job(batch_job(), Change::Delete(gone)));
+    let step = cluster.control.decide(cluster.now);
+    assert!(step.orders.iter().all(|order| order.ticket.purpose != Purpose::Finish));
+}
+
+#[test]
 fn the_workload_of_a_job_that_is_gone_is_finished_before_it_is_collected() {
     let mut pod = json!({
         "metadata": {

@@ -163,9 +163,6 @@ impl NodesAndPods {
         pod_infos: PodInfos<'_>,
         ctx: &mut Context,
     ) -> Option<Vec<String>> {
-        if self.gates.enabled() && workload.status.admission.is_none() {
-            self.terminate_strays(key, ctx);
-        }
         let (nodes, failing) = self.failing_nodes((key, workload), pod_infos, ctx.now)?;
         self.terminate_unbindable(key, &nodes, &failing, ctx);
         if self.gates.keeps_nodes(workload) {
@@ -228,14 +225,6 @@ impl NodesAndPods {
         // Where domains are larger than nodes, no pod waits for a node.
         let any = !nodes.by_hostname.is_empty();
         for (pod, tracked) in self.pods.of(key).filter(|(_, pod)| any && unbindable(pod)) {
-            unbindable_pods::terminate(key, (pod, tracked), ctx);
-        }
-    }
-
-    /// Ends pods of a Workload without admission that wait for a node: it was assigned to an earlier admission.
-    fn terminate_strays(&self, key: &Key, ctx: &mut Context) {
-        let is_stray = |pod: &TrackedPod| pod.content().of_topology && pod.awaited_node().is_some();
-        for (pod, tracked) in self.pods.of(key).filter(|(_, pod)| is_stray(pod)) {
             unbindable_pods::terminate(key, (pod, tracked), ctx);
         }
     }

@@ -1,4 +1,4 @@
-//! Pods that name their Workload, and the domains that were given to them.
+//! Pods with a topology request that name their Workload, and the domains that were given to them.
 //!
 //! A domain that was given counts as taken until the pod shows it, is gone, or the write is known to have had no effect. So no
 //! domain is given twice, however late the watch is.
@@ -38,7 +38,7 @@ pub(super) struct TrackedPod {
 }
 
 impl TrackedPod {
-    /// `None` for a pod that names no Workload.
+    /// `None` for a pod without a topology request that names a Workload.
     pub(super) fn of(object: &Arc<Observed<WatchedPod>>) -> Option<Self> {
         let content = Arc::clone(object.content().of_workload()?);
         Some(Self { content, version: version(&**object), given: None })

@@ -39,7 +39,7 @@ pub enum WatchedPod {
     Foreign(ForeignPod),
     /// It belongs to a Workload with a topology request, which accounts for it.
     Assigned(Arc<AssignedPod>),
-    /// It names a Workload that does not account for it: what it takes of its node, if it is bound.
+    /// It has a topology request and names no pod set, so no Workload accounts for it: what it takes of its node, if it is bound.
     Named(Arc<AssignedPod>, Option<ForeignPod>),
 }
 
@@ -50,13 +50,11 @@ pub struct ForeignPod {
     pub(super) requests: BTreeMap<String, Amount>,
 }
 
-/// A pod that names its Workload.
+/// A pod with a topology request that names its Workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AssignedPod {
     pub(super) uid: Option<Box<str>>,
     pub(super) workload: Option<Key>,
-    /// It has a topology request.
-    pub(super) of_topology: bool,
     /// Its pod set, if the Workload accounts for it there. The annotations alone prove nothing: anyone may set them on a pod that is in
     /// no queue.
     pub(super) pod_set: Option<Box<str>>,
@@ -81,7 +79,7 @@ impl WatchedPod {
         }
     }
 
-    /// The pod, if it names a Workload.
+    /// The pod, if it names the Workload of its topology request.
     pub(super) fn of_workload(&self) -> Option<&Arc<AssignedPod>> {
         match self {
             Self::Assigned(pod) | Self::Named(pod, _) => Some(pod),
@@ -115,19 +113,18 @@ impl Reduced for WatchedPod {
 }
 
 impl AssignedPod {
-    /// `None` for a pod that names no Workload.
+    /// `None` for a pod without a topology request, or that names no Workload.
     fn of(pod: &Pod) -> Option<Self> {
         let annotations = pod.metadata.annotations.as_ref()?;
+        OF_TOPOLOGY.iter().find(|key| annotations.contains_key(**key))?;
         let name = annotations.get(WORKLOAD)?;
-        let of_topology = OF_TOPOLOGY.iter().any(|key| annotations.contains_key(*key));
         let labels = pod.metadata.labels.as_ref();
-        let pod_set = labels.and_then(|labels| labels.get(POD_SET)).filter(|_| of_topology);
+        let pod_set = labels.and_then(|labels| labels.get(POD_SET));
         let namespace = pod.metadata.namespace.as_deref().map(Into::into);
         let offset = annotations.get_key_value(POD_INDEX_OFFSET);
         Some(Self {
             uid: pod.metadata.uid.as_deref().map(Into::into),
             workload: Some(Key { namespace, name: name.as_str().into() }),
-            of_topology,
             // Only a pod that is accounted for gets a domain.
             labels: labels.filter(|_| pod_set.is_some()).cloned().unwrap_or_default(),
             pod_set: pod_set.map(|name| name.as_str().into()),

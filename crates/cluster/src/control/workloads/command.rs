@@ -198,7 +198,7 @@ impl WorkloadCommand {
 
 /// The status that the field manager of admission owns, applied to the observed version. One that only lacks what the
 /// Workload has is a merge patch: an apply keeps fields that another field manager has set as well. A status that changes more
-/// is applied first, and the fields that are left are removed by the next write.
+/// is applied; what it leaves of another field manager goes if a later decision removes it again.
 pub(super) fn write_status(
     purpose: &'static str,
     key: &Key,

@@ -44,9 +44,13 @@ impl<'a> Draft<'a> {
         Self { status: workload.status.clone(), purpose: None, now, workload, gated: None }
     }
 
-    /// With its admission gates. While a worker may run a copy they change nothing: the reservation ends with the copies only.
+    /// With its admission gates. They change nothing once worker clusters are nominated: a copy may run there, and the reservation
+    /// ends with the copies only.
     pub(super) fn gated_by(self, inputs: &'a StatusInputs) -> Self {
-        let may_run = inputs.multikueue_check.is_some() && !inputs.withdrawn;
+        let status = &self.workload.status;
+        let is_dispatched =
+            !status.nominated_cluster_names.is_empty() || status.cluster_name.is_some();
+        let may_run = inputs.multikueue_check.is_some() && is_dispatched;
         Self { gated: inputs.gated.as_deref().filter(|_| !may_run), ..self }
     }
 
@@ -330,7 +334,9 @@ impl<'a> Draft<'a> {
     /// Releases quota once no pod is left; of a dispatched Workload, once nothing of it is left on any worker.
     pub(super) fn release(&mut self, transitions: &PendingTransitions, inputs: &StatusInputs) {
         let withdrawn = inputs.multikueue_check.is_none() || inputs.withdrawn;
-        if !self.holds_quota() || !withdrawn {
+        // Gates count only where no worker cluster is nominated yet.
+        let is_undispatched = self.gated.is_some() && !self.is(EVICTED);
+        if !self.holds_quota() || !(withdrawn || is_undispatched) {
             return;
         }
         if self.is(EVICTED) {

@@ -203,7 +203,7 @@ fn write(before: &WorkloadStatus, status: WorkloadStatus, purpose: Purpose) -> N
     NextStatus::Write { purpose, status: Box::new(status) }
 }
 
-/// How long a new Workload may be without any condition. Most are admitted before, which says more.
+/// How long a new Workload may be without any condition and its list of checks. Most are admitted before, which says more.
 const UNEXPLAINED_AFTER: Duration = Duration::from_secs(5);
 
 /// The list of checks and PodsReady=False of a Workload that no cycle explains, as of one that waits behind an equal one.

@@ -173,6 +173,14 @@ fn step_6b_work_without_a_recorded_cluster_is_recorded_where_it_is_admitted() {
         (1, hub, &[runs], &["ready a"]),
         (1, hub, &[runs, "b live clone=1"], &["delete-clone b"]),
         (1, hub, &[runs, "b live clone=1 admitted=2 job=1"], &["delete-job b"]),
+        // The clone of a cluster that was not reached when the race ended.
+        (
+            1,
+            hub,
+            &["a live clone=1 admitted=2 job=1", "b live clone=1 admitted=1"],
+            &["delete-clone b"],
+        ),
+        (1, hub, &["a unlisted=0", "b live clone=1 admitted=1"], &["wait-until 100"]),
         // It may run where the hub does not look.
         (1, hub, &["a lost=0 clone=1 admitted=1 job=1", "b live"], &["wait-until 100"]),
         (1, hub, &["a unlisted=0"], &["wait-until 100"]),

@@ -93,6 +93,8 @@ fn a_slice_that_is_recorded_from_the_start_is_created_there() {
             &["create-clone a", "wait-until 50"],
         ),
         (1, "quota recorded=a slice extends", &["a live clone=1 admitted=1 short"], &["ready a"]),
+        // What is not reached may have it.
+        (1, hub, &["a lost=0"], &["wait-until 100"]),
         // Any other Workload is recorded where its copy was.
         (
             1,

@@ -208,7 +208,7 @@ impl Composition<'_> {
         copied: &KeysToCopy,
         group: &str,
     ) -> Result<BTreeMap<String, String>, ComposeError> {
-        self.copied_values(group, copied.labels(), |pod, key| pod.label(key))
+        self.copied_values((group, copied), copied.labels(), |pod, key| pod.label(key))
     }
 
     fn copied_annotations(
@@ -216,13 +216,13 @@ impl Composition<'_> {
         copied: &KeysToCopy,
         group: &str,
     ) -> Result<BTreeMap<String, String>, ComposeError> {
-        self.copied_values(group, copied.annotations(), |pod, key| pod.annotation(key))
+        self.copied_values((group, copied), copied.annotations(), |pod, key| pod.annotation(key))
     }
 
-    /// The value of each key, which some members may lack.
+    /// The value of each key, which some members may lack. A key that only metrics ask for is left out where members differ.
     fn copied_values<'k>(
         &self,
-        group: &str,
+        (group, all): (&str, &KeysToCopy),
         keys: impl Iterator<Item = &'k String>,
         value: impl for<'p> Fn(&'p Pod, &str) -> Option<&'p str>,
     ) -> Result<BTreeMap<String, String>, ComposeError> {
@@ -234,6 +234,9 @@ impl Composition<'_> {
             };
             let wanted = value(first, key);
             if let Some(other) = with_key.find(|pod| value(pod, key) != wanted) {
+                if all.measured.contains(key) {
+                    continue;
+                }
                 let (group, key) = (group.to_owned(), key.clone());
                 let (first, second) = (name(first), name(other));
                 return Err(ComposeError::Keys { group, key, first, second });

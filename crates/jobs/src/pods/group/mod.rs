@@ -135,12 +135,17 @@ pub fn active_until(pods: &[&Pod], now: Timestamp, gates: JobGates) -> Option<Ti
 }
 
 /// Whether the members of a deactivated group may be deleted: the group is not over, and none of it runs. The owner of a serving
-/// group would make its pods again.
+/// group, and the controller of a pod, would make the pods again.
 #[must_use]
 pub fn may_expire(pods: &[&Pod], now: Timestamp, gates: JobGates) -> bool {
     let runs = pods.iter().any(|pod| pod.runs());
     let idle = !runs && active_until(pods, now, gates).is_none();
-    idle && status::finished(pods).is_none() && !status::is_serving(pods)
+    let is_controlled = |pod: &&Pod| {
+        let mut owners = pod.metadata.owner_references.iter().flatten();
+        owners.any(|owner| owner.controller == Some(true))
+    };
+    let is_made_again = status::is_serving(pods) || pods.iter().any(is_controlled);
+    idle && status::finished(pods).is_none() && !is_made_again
 }
 
 impl GroupContext<'_> {

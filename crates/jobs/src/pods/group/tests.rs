@@ -485,8 +485,8 @@ fn one_evaluation_writes_some_members_and_the_next_one_goes_on() {
 #[test]
 fn a_key_that_some_members_have_is_copied_unless_two_values_differ() {
     let of = |name: &str, metadata: Value| member(name, &json!({ "metadata": metadata }));
-    let copied =
-        KeysToCopy { labels: vec!["team".to_owned()], annotations: vec!["note".to_owned()] };
+    let (labels, annotations) = (vec!["team".to_owned()], vec!["note".to_owned()]);
+    let copied = KeysToCopy { labels, annotations, ..KeysToCopy::default() };
     let gates = JobGates::default();
     let steps = |pods: &[&Pod]| steps_copying(&copied, gates, pods, (None, &[]));
     let (a, b) = (of("a", json!({ "labels": { "team": "x" } })), gated("b"));
@@ -518,6 +518,22 @@ fn a_key_that_some_members_have_is_copied_unless_two_values_differ() {
     }
     let d = of("d", json!({ "annotations": { "note": "z" } }));
     assert_eq!(steps(&[&c, &d]), ["refuse ErrWorkloadCompose"]);
+    // Metrics alone keep no group from its Workload.
+    let measured = KeysToCopy { measured: vec!["note".to_owned()], ..copied };
+    assert_eq!(steps_copying(&measured, gates, &[&c, &d], (None, &[])), ["create"]);
+}
+
+#[test]
+fn members_that_a_controller_would_make_again_do_not_expire() {
+    let owned = |controller: bool| {
+        let owner = json!({ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "r",
+            "controller": controller });
+        member("a", &json!({ "metadata": { "ownerReferences": [owner] } }))
+    };
+    let now = "2026-01-01T01:00:00Z".parse().expect("a time");
+    for (controller, expires) in [(false, true), (true, false)] {
+        assert_eq!(may_expire(&[&owned(controller)], now, JobGates::default()), expires);
+    }
 }
 
 #[test]
