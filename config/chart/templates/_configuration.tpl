@@ -75,7 +75,7 @@
 {{- $served -}}
 {{- end -}}
 
-{{- /* The selector of the namespaces whose jobs are managed, for webhooks of jobs. */ -}}
+{{- /* The selector of the namespaces with managed jobs, for webhooks of jobs. */ -}}
 {{- define "kueue.jobNamespaces" -}}
 {{- $selector := (include "kueue.configuration" . | fromYaml).managedJobsNamespaceSelector -}}
 {{- $system := dict "key" "kubernetes.io/metadata.name" "operator" "NotIn" "values" (list "kube-system" .Release.Namespace) -}}

@@ -170,7 +170,7 @@ impl Gates {
         Ok(gates)
     }
 
-    /// Turns off gates whose dependencies are off; an error for gates that were enabled by name.
+    /// Turns off gates that lack a dependency; an error for gates that were enabled by name.
     fn resolve_dependencies(&mut self, named: &BTreeMap<Gate, bool>) -> Result<(), GateError> {
         // Chains of dependencies are shorter than the table, so this many rounds reach a fixed point.
         for _ in TABLE {

@@ -10,9 +10,10 @@ use crds::{
     v1beta2::{PodSet, Workload},
 };
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-
-use crate::{GenericJob, JobGates, construct_workload::max_exec_time, pod_set_info::PodSetInfo};
+use crate::{
+    GenericJob, JobGates, construct_workload::max_exec_time, integrations::controller,
+    pod_set_info::PodSetInfo,
+};
 
 /// Whether the job controls an equivalent Workload (Kueue: `EquivalentToWorkload`). `infos` holds the pod set infos
 /// if quota is reserved.
@@ -69,18 +70,13 @@ impl ComparedFields {
 
 /// Whether an object controls the Workload.
 pub fn has_controller(workload: &Workload) -> bool {
-    controller_of(workload).is_some()
-}
-
-fn controller_of(workload: &Workload) -> Option<&OwnerReference> {
-    let mut owners = workload.metadata.owner_references.iter().flatten();
-    owners.find(|owner| owner.controller == Some(true))
+    controller(&workload.metadata).is_some()
 }
 
 /// Whether the job is the controller of the Workload. Without the gate FinishOrphanedWorkloads a job also takes over that of an earlier
 /// job of its name.
 pub fn owned_by<J: GenericJob>(workload: &Workload, job: &J, gates: JobGates) -> bool {
-    controller_of(workload).is_some_and(|owner| {
+    controller(&workload.metadata).is_some_and(|owner| {
         let metadata = job.metadata();
         job.kind().is_kind_of(&owner.api_version, &owner.kind)
             && Some(&owner.name) == metadata.name.as_ref()

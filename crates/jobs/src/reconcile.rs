@@ -393,7 +393,8 @@ fn start_or_move_to_queue<J: GenericJob + Clone>(
 }
 
 /// Whether the Workload is the clone of that of another cluster.
-fn is_clone(workload: &Workload) -> bool {
+#[must_use]
+pub fn is_clone(workload: &Workload) -> bool {
     let labels = workload.metadata.labels.as_ref();
     labels.is_some_and(|labels| labels.contains_key(MULTI_KUEUE_ORIGIN))
 }

@@ -34,7 +34,7 @@ fn group_with(fields: &Value, more: &Value) -> Value {
     part
 }
 
-/// The part of a spec with a head whose container and pod have these fields.
+/// The part of a spec with a head that has these fields in its container and pod.
 fn head_with(container: &Value, pod: &Value, more: &Value) -> Value {
     let mut ray = json!({"name": "ray", "image": "ray:1"});
     json_patch::merge(&mut ray, container);

@@ -33,7 +33,7 @@ const REINVOCATION: &str = "  failurePolicy: Fail
 /// The name of the binding in `kube-system`, which a value leaves out.
 const AUTH_READER: &str = "  name: sluice-visibility-auth-reader\n";
 
-/// Kinds of objects whose namespace is a field of their kustomization.
+/// Kinds of objects that get their namespace from a field of their kustomization.
 const WITHOUT_NAMESPACE: [&str; 1] = ["kind: PrometheusRule\n"];
 
 /// The template of an object, which ends with a line break.
@@ -87,7 +87,7 @@ fn head(object: &str) -> String {
     head
 }
 
-/// The Certificate of cert-manager whose CA an object holds, by the end of its name.
+/// The Certificate of cert-manager that gives an object its CA, by the end of its name.
 fn certificate(object: &str) -> Option<&'static str> {
     let is_called = ["WebhookConfiguration\n", "strategy: Webhook\n"];
     if is_called.iter().any(|part| object.contains(part)) {

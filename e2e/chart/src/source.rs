@@ -17,7 +17,7 @@ struct ManifestFolder {
     condition: Option<&'static str>,
 }
 
-/// All folders whose manifests become templates.
+/// All folders of manifests that become templates.
 const FOLDERS: [ManifestFolder; 8] = [
     always("crds/manifests", "crd"),
     always("config/rbac", "rbac"),
@@ -45,7 +45,7 @@ const fn always(manifests: &'static str, templates: &'static str) -> ManifestFol
     ManifestFolder { manifests, templates, condition: None }
 }
 
-/// Manifests whose fields are values of the chart, so that their templates are written by hand.
+/// Manifests with fields that are values of the chart, so that their templates are written by hand.
 const BY_HAND: [&str; 2] =
     ["config/webhook/service.yaml", "config/monitoring/service-monitor.yaml"];
 

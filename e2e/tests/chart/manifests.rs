@@ -38,7 +38,7 @@ async fn the_default_values_render_the_kustomization() -> Result<()> {
 async fn optional_parts_render_their_kustomizations() -> Result<()> {
     let values = ["enablePrometheus=true", "enableVisibilityAPF=true"];
     let mut rendered = comparable(&Helm::find()?.template(&values, &[]).await?)?;
-    // The rights of Prometheus, whose account only values name.
+    // The rights of Prometheus: only values name its account.
     for name in [
         "Role kueue-prometheus-k8s",
         "RoleBinding kueue-prometheus-k8s",

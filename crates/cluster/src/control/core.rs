@@ -424,14 +424,16 @@ fn is_deleted(job: &JobObject) -> bool {
 
 /// Whether a Workload waited for the end of its admission gates, by its last explanation.
 fn was_gated(record: &TrackedWorkload) -> bool {
-    let known = record.transitions().pending_message().filter(|one| !one.by_cycle);
-    known.is_some_and(|one| one.reason == reasons::ADMISSION_GATED)
+    names_blocker(record, &[reasons::ADMISSION_GATED])
 }
 
 /// Whether what a Workload waits for by its last explanation has ended: a queue exists again, or was restarted.
 fn names_ended_blocker(record: &TrackedWorkload) -> bool {
+    names_blocker(record, &[reasons::MISCONFIGURED, reasons::SUSPENDED])
+}
+
+/// Whether the last explanation of a Workload, which no cycle has given, has one of these reasons.
+fn names_blocker(record: &TrackedWorkload, blockers: &[&str]) -> bool {
     let known = record.transitions().pending_message().filter(|one| !one.by_cycle);
-    known.is_some_and(|one| {
-        [reasons::MISCONFIGURED, reasons::SUSPENDED].contains(&one.reason.as_str())
-    })
+    known.is_some_and(|one| blockers.contains(&one.reason.as_str()))
 }

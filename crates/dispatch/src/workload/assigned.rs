@@ -31,7 +31,7 @@ impl DispatchDecision<'_> {
         steps
     }
 
-    /// Steps of a Workload whose check is Ready and that names no cluster: a client has cleared the field, or a manager without that
+    /// Steps of a Workload that has a Ready check and names no cluster: a client has cleared the field, or a manager without that
     /// field has dispatched the Workload. It is recorded where it is admitted (docs/reference/multikueue.md §2.3 step 6b).
     fn record_again(&self) -> Vec<DispatchStep> {
         // A cluster that is not reached may run it.

@@ -100,7 +100,7 @@ impl NodeFailures {
         self.capacity_generation += 1;
     }
 
-    /// Removes the failures to attempt now: those whose delay is over, and for which capacity changed since the last attempt.
+    /// Removes the failures to attempt now: their delay is over, and capacity changed since the last attempt.
     /// Failures that `keep` rejects are dropped.
     pub(crate) fn take_pending(&mut self, keep: impl Fn(&NodeFailure) -> bool) -> Vec<NodeFailure> {
         let mut open = std::mem::take(&mut self.open);

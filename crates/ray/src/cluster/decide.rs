@@ -99,7 +99,7 @@ fn decide_spec<'a>(
     }
     // Both protect pods of a spec that became invalid, too.
     let secured = secure(&context, children, &mut pass);
-    // As with the official operator, whose controller of policies is another one, pods do not wait for policies.
+    // Pods do not wait for policies: the official operator has another controller for these.
     if reconcile_policies(&context, &mut pass).is_err() {
         pass.requeue(SOON);
     }

@@ -27,7 +27,7 @@ pub(crate) fn check_worker_group(context: &ClusterContext<'_>, group: &WorkerGro
     let name = &group.group_name;
     check_containers("workerGroupSpec", &group.template)?;
     if name == names::HEAD_GROUP {
-        // Pods of such a group could not be told from the head.
+        // Pods of such a group would look like the head.
         return Err(format!("worker group name {name} is the name of the group of the head"));
     }
     check_size(context, group)?;

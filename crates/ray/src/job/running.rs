@@ -26,7 +26,7 @@ use crate::{
 /// How long the job may run on after its submitter has finished.
 const SUBMITTER_GRACE: Duration = Duration::from_secs(30);
 
-/// The message of a RayJob whose job ended long ago.
+/// The message of a RayJob after its job ended long ago.
 const GRACE_MESSAGE: &str = "JobDeploymentStatus does not transition to Complete or Failed within the grace period after JobStatus reaches a terminal state.";
 
 /// What a running RayJob needs next.

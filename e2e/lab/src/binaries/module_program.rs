@@ -6,7 +6,7 @@ use cache::{once, short_digest};
 
 use super::{BinariesError, build};
 
-/// A program whose module is a folder of its name.
+/// A program with a module in a folder of its name.
 #[derive(Debug, Clone, Copy)]
 pub struct ModuleProgram {
     /// Of the program and of its folder.

@@ -80,7 +80,7 @@ fn spoil(object: &mut Value, part: &str, changes: &[(prop::sample::Index, Value)
 /// A change of an object.
 type Spoils<'a> = &'a dyn Fn(&mut Value);
 
-/// Makes an object whose spec is spoiled at once or while it runs, suspends it, lets it return and deletes it.
+/// Makes an object with a spec that is spoiled at once or while it runs, suspends it, lets it return and deletes it.
 async fn live(
     object: OperatedObject,
     spoil_spec: Spoils<'_>,

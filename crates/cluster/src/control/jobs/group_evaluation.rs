@@ -7,12 +7,10 @@ use ::jobs::{
     pods::group::{self, GroupContext},
     reconcile::ReconcileStep,
 };
-use crds::names::reasons;
 use jiff::Timestamp;
-use runtime::{events::EventType, watch::Key};
+use runtime::watch::Key;
 
 use super::{
-    change::{event, submit_deletion},
     inputs::{JobInputs, JobsConfig, WorkloadEffect},
     refusals::Refusals,
     retention::{self, ends_at},
@@ -22,7 +20,7 @@ use crate::control::{
     context::Context,
     job_key::JobKey,
     key_map::KeyMap,
-    outbox::{Purpose, Target, Tracked},
+    outbox::{Target, Tracked},
     timers::Reevaluation,
 };
 
@@ -124,11 +122,7 @@ impl GroupEvaluation<'_> {
         let (deleted, others): (Vec<_>, Vec<_>) =
             free.take(MAX_EXPIRED).partition(|member| member.pod.is_deleting());
         for GroupMember { key, tracked, .. } in others {
-            if submit_deletion(key, tracked, Purpose::Stop, ctx) {
-                let note = retention::DELETED.to_owned();
-                let object = tracked.object();
-                ctx.outbox.publish(event(object, EventType::Normal, reasons::DELETED, note));
-            }
+            retention::delete(key, tracked, ctx);
         }
         let finalized = deleted.into_iter().filter_map(|member| member.pod.finalized());
         finalized.map(|pod| ReconcileStep::FinalizeJob(Box::new(pod.into()))).collect()

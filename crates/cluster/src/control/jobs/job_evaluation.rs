@@ -8,27 +8,19 @@ use ::jobs::{
     reconcile::{self, ReconcileContext, ReconcileStep},
 };
 use crds::{
-    names::{
-        conditions::{EVICTED, FINISHED},
-        reasons,
-    },
+    names::conditions::{EVICTED, FINISHED},
     v1beta2::Workload,
 };
-use runtime::{events::EventType, watch::Key};
+use runtime::watch::Key;
 
 use super::{
-    change::{event, submit_deletion},
     inputs::{JobInputs, JobsConfig, WorkloadEffect},
     owners::{Owners, belongs_to},
     retention,
     steps::{NewWorkload, StepTaker, Unit},
 };
 use crate::control::{
-    context::Context,
-    job_key::JobKey,
-    key_map::KeyMap,
-    outbox::{Purpose, Tracked},
-    timers::Reevaluation,
+    context::Context, job_key::JobKey, key_map::KeyMap, outbox::Tracked, timers::Reevaluation,
 };
 
 /// The evaluation of one job, with what its pod sets need.
@@ -82,10 +74,7 @@ impl JobEvaluation<'_> {
         if at > ctx.now {
             return ctx.agenda.at(at, Reevaluation::Job(self.key.clone()));
         }
-        if submit_deletion(self.key, tracked, Purpose::Stop, ctx) {
-            let note = retention::DELETED.to_owned();
-            ctx.outbox.publish(event(self.job, EventType::Normal, reasons::DELETED, note));
-        }
+        retention::delete(self.key, tracked, ctx);
     }
 
     /// Takes the steps. Returns what they mean for Workloads.

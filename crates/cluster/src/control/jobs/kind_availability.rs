@@ -57,7 +57,7 @@ impl KindAvailability {
         self.gone.remove(key);
     }
 
-    /// The uid of a job whose deletion was observed since this was last asked.
+    /// The uid of a job with a deletion that was observed since the last call.
     pub(super) fn take_gone(&mut self, key: &JobKey) -> Option<String> {
         self.gone.remove(key)
     }

@@ -1,12 +1,11 @@
 //! Which Workloads belong to which job: by controller reference, or by the name that the job gives. A Workload may have many
 //! jobs, and a job many Workloads.
 
-use ::jobs::{GenericJob, JobGates, JobObject, Kind, Kinds, equivalence, pods::group};
-use crds::{
-    meta::is_true,
-    names::{conditions::FINISHED, labels::MULTI_KUEUE_ORIGIN},
-    v1beta2::Workload,
+use ::jobs::{
+    GenericJob, JobGates, JobObject, Kind, Kinds, equivalence, integrations::controller,
+    pods::group, reconcile::is_clone,
 };
+use crds::{meta::is_true, names::conditions::FINISHED, v1beta2::Workload};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use runtime::watch::Key;
 
@@ -193,16 +192,9 @@ impl Owners {
 /// Whether a Workload that goes on ends when the job with this uid is gone. That of a successor of the name goes on.
 fn ends_with_job(workload: &Workload, uid: &str) -> bool {
     let goes_on = !is_true(&workload.status.conditions, FINISHED);
-    let mut owners = workload.metadata.owner_references.iter().flatten();
-    let controls = |owner: &OwnerReference| owner.controller == Some(true) && owner.uid == uid;
+    let is_its = controller(&workload.metadata).is_some_and(|owner| owner.uid == uid);
     // Other members own that of a group. About a clone its manager decides, which dispatches it again.
-    goes_on && owners.any(controls) && !is_clone(workload)
-}
-
-/// Whether the Workload is the clone of that of another cluster.
-fn is_clone(workload: &Workload) -> bool {
-    let labels = workload.metadata.labels.as_ref();
-    labels.is_some_and(|all| all.contains_key(MULTI_KUEUE_ORIGIN))
+    goes_on && is_its && !is_clone(workload)
 }
 
 /// The job of one of these kinds that an owner reference names.

@@ -5,10 +5,16 @@
 use std::time::Duration;
 
 use ::jobs::{GenericJob, JobObject};
-use crds::v1beta2::Workload;
+use crds::{names::reasons, v1beta2::Workload};
 use jiff::Timestamp;
+use runtime::events::EventType;
 
-use crate::control::outbox::after;
+use super::change::{event, submit_deletion};
+use crate::control::{
+    context::Context,
+    job_key::JobKey,
+    outbox::{Purpose, Tracked, after},
+};
 
 /// When the job of a Workload is deleted; `None` while it stays.
 pub(super) fn expires_at(
@@ -31,5 +37,11 @@ pub(super) fn ends_at(workload: &Workload, retention: Duration) -> Option<Timest
     Some(after(workload.status.deactivation_with_cause()?.transitioned_at()?, retention))
 }
 
-/// The note of the Event about the deletion.
-pub(super) const DELETED: &str = "Deleted job: deactivation retention period expired";
+/// Deletes a job after its retention, with an Event once the deletion is sent.
+pub(super) fn delete(key: &JobKey, tracked: &Tracked<JobObject>, ctx: &mut Context) {
+    if submit_deletion(key, tracked, Purpose::Stop, ctx) {
+        let note = "Deleted job: deactivation retention period expired".to_owned();
+        let deleted = event(tracked.object(), EventType::Normal, reasons::DELETED, note);
+        ctx.outbox.publish(deleted);
+    }
+}

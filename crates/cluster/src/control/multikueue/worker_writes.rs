@@ -159,7 +159,7 @@ pub(super) fn delete_jobs(
 }
 
 /// How a job is deleted, with the precondition; `None` if it is being deleted already. A job stays until the garbage collector has
-/// removed its pods. One that has ended goes at once, and so does a Job that has never started, if it is still what was observed:
+/// removed its pods. One that has ended goes at once, and so does a suspended Job without pods, if it is still what was observed:
 /// a worker without a garbage collector would keep it for ever.
 fn deletion_of_job(copy: &Tracked<JobObject>) -> Option<(DeletePropagation, DeletePreconditions)> {
     let (only, job) = (deletable(copy)?, copy.object());

@@ -37,10 +37,9 @@ pub enum WatchedPod {
     Other,
     /// It is bound, and takes something of its node that no Workload accounts for.
     Foreign(ForeignPod),
-    /// It belongs to a Workload with a topology request, which accounts for it.
-    Assigned(Arc<AssignedPod>),
-    /// It has a topology request and names no pod set, so no Workload accounts for it: what it takes of its node, if it is bound.
-    Named(Arc<AssignedPod>, Option<ForeignPod>),
+    /// It has a topology request and names its Workload. Without a pod set no Workload accounts for it: what it takes of its node, if it
+    /// is bound.
+    Assigned(Arc<AssignedPod>, Option<ForeignPod>),
 }
 
 /// What a pod takes of its node.
@@ -55,8 +54,7 @@ pub struct ForeignPod {
 pub struct AssignedPod {
     pub(super) uid: Option<Box<str>>,
     pub(super) workload: Option<Key>,
-    /// Its pod set, if the Workload accounts for it there. The annotations alone prove nothing: anyone may set them on a pod that is in
-    /// no queue.
+    /// Its pod set, if the Workload accounts for it there. The annotations alone prove nothing: a pod that is in no queue may have them.
     pub(super) pod_set: Option<Box<str>>,
     /// Its labels have its index.
     pub(super) labels: BTreeMap<String, String>,
@@ -74,7 +72,7 @@ impl WatchedPod {
     /// What it takes of a node.
     pub(super) fn foreign(&self) -> Option<&ForeignPod> {
         match self {
-            Self::Foreign(pod) | Self::Named(_, Some(pod)) => Some(pod),
+            Self::Foreign(pod) | Self::Assigned(_, Some(pod)) => Some(pod),
             _ => None,
         }
     }
@@ -82,7 +80,7 @@ impl WatchedPod {
     /// The pod, if it names the Workload of its topology request.
     pub(super) fn of_workload(&self) -> Option<&Arc<AssignedPod>> {
         match self {
-            Self::Assigned(pod) | Self::Named(pod, _) => Some(pod),
+            Self::Assigned(pod, _) => Some(pod),
             _ => None,
         }
     }
@@ -104,9 +102,11 @@ impl Reduced for WatchedPod {
             let node = node_of(pod)?;
             Some(ForeignPod { node: node.into(), requests: requests_on_node(pod) })
         };
-        match AssignedPod::of(pod).map(Arc::new) {
-            Some(assigned) if assigned.pod_set.is_some() => Self::Assigned(assigned),
-            Some(named) => Self::Named(named, foreign()),
+        match AssignedPod::of(pod) {
+            Some(assigned) => {
+                let unaccounted = if assigned.pod_set.is_none() { foreign() } else { None };
+                Self::Assigned(Arc::new(assigned), unaccounted)
+            }
             None => foreign().map_or(Self::Other, Self::Foreign),
         }
     }

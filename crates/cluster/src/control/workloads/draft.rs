@@ -268,7 +268,7 @@ impl<'a> Draft<'a> {
         self.apply(status, Purpose::Replacement);
     }
 
-    /// Admits a Workload whose checks are all Ready before a queue that stopped meanwhile ends its reservation: an admitted one
+    /// Admits a Workload with Ready checks before a queue that stopped meanwhile ends its reservation: an admitted one
     /// stays, or is evicted (docs/reference/kueue.md §2.5).
     pub(super) fn admit_before_stop(&mut self, transitions: &PendingTransitions, stop: StopPolicy) {
         let leaves = self.workload.spec.active == Some(false)

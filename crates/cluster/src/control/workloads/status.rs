@@ -190,7 +190,7 @@ fn shows_ended_gates(status: &WorkloadStatus, inputs: &StatusInputs) -> bool {
     names_gates && inputs.gated.is_none()
 }
 
-/// What a Workload says whose admission gates are gone.
+/// The message of a pending Workload after its last admission gate is gone.
 pub(crate) fn gates_cleared(now: Timestamp) -> PendingMessage {
     let message = "AdmissionGatedBy cleared, waiting for quota reservation".to_owned();
     PendingMessage { message, ..not_evaluated(now) }

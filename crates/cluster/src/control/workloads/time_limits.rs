@@ -78,7 +78,7 @@ fn update_pods_ready(draft: &mut Draft<'_>, pods_ready: Option<bool>) {
     let Some(ready) = pods_ready.filter(|_| draft.runs()) else {
         return;
     };
-    // An old Kueue gave other reasons, by which the timeouts would not be told apart.
+    // An old Kueue gave other reasons, which do not say which timeout applies.
     let known = status::find(&draft.status().conditions, PODS_READY);
     let is_old = known.is_some_and(|one| !PODS_READY_REASONS.contains(&one.reason.as_str()));
     if ready != draft.is(PODS_READY) || is_old {

@@ -36,6 +36,7 @@ use self::members::Members;
 use crate::{
     GenericJob, JobGates,
     construct_workload::{KeysToCopy, max_exec_time},
+    integrations::controller,
     pod_set_info::PodSetInfo,
     pod_sets_info::{self, AssignedFlavors, PodSetsInfoError},
     pods::{Pod, kind},
@@ -140,10 +141,7 @@ pub fn active_until(pods: &[&Pod], now: Timestamp, gates: JobGates) -> Option<Ti
 pub fn may_expire(pods: &[&Pod], now: Timestamp, gates: JobGates) -> bool {
     let runs = pods.iter().any(|pod| pod.runs());
     let idle = !runs && active_until(pods, now, gates).is_none();
-    let is_controlled = |pod: &&Pod| {
-        let mut owners = pod.metadata.owner_references.iter().flatten();
-        owners.any(|owner| owner.controller == Some(true))
-    };
+    let is_controlled = |pod: &&Pod| controller(&pod.metadata).is_some();
     let is_made_again = status::is_serving(pods) || pods.iter().any(is_controlled);
     idle && status::finished(pods).is_none() && !is_made_again
 }
