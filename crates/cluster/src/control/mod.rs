@@ -42,6 +42,7 @@ mod concurrent_admission;
 mod context;
 mod core;
 mod decisions;
+mod elastic_chains;
 mod elastic_pods;
 mod elastic_slices;
 mod failure_recovery;

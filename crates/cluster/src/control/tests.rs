@@ -60,6 +60,7 @@ mod slices;
 mod stray_copies;
 mod taken_over;
 mod topologies;
+mod topologies_of_slices;
 mod unregistered;
 mod unschedulable;
 mod variant_families;

@@ -3,11 +3,11 @@
 //! The pods of a job are made from one template, which names the slice that started them; all slices and all pods name the chain. So
 //! pods are counted for the chain, by the key of its first slice, and the clone of any other job is a chain of its own.
 
-use ::jobs::elastic_ungater::chain_of;
-use crds::v1beta2::Workload;
 use runtime::watch::Key;
 
-use crate::control::{key_map::KeyMap, key_set::KeySet, workloads::WorkloadChange};
+use crate::control::{
+    elastic_chains::chain_key, key_map::KeyMap, key_set::KeySet, workloads::WorkloadChange,
+};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -50,9 +50,4 @@ impl SliceChains {
             None => vec![chain.clone()],
         }
     }
-}
-
-fn chain_key(key: &Key, clone: &Workload) -> Option<Key> {
-    let name = chain_of(clone)?;
-    Some(Key { namespace: key.namespace.clone(), name: name.into() })
 }

@@ -1,7 +1,7 @@
 //! Pods of elastic jobs: as many lose their gate as the admitted slice of their job grants (docs/reference/kueue.md §4.13).
 //!
-//! Inputs: Pods, reduced when they are decoded, and Workloads. Outputs: writes that take the gate off a pod. All slices of a job
-//! and all its pods name the first slice, so that pods of an earlier slice count with the grant of a later one.
+//! Inputs: Pods, reduced when they are decoded, and Workloads. Outputs: writes that take the gate off a pod. Pods of an earlier slice
+//! count with the grant of a later one ([`ElasticChains`]).
 //!
 //! After its gate was taken off, a pod counts as started until it shows that, is gone, or the write is known to have had no effect. So
 //! no share is given twice, however late the watch is.
@@ -11,7 +11,7 @@ mod slice_pod;
 use std::sync::Arc;
 
 use ::jobs::{
-    elastic_ungater::{ElasticPod, chain_of, granting_slice, pods_to_start},
+    elastic_ungater::{ElasticPod, pods_to_start},
     pods,
 };
 use crds::v1beta2::Workload;
@@ -22,6 +22,7 @@ use self::slice_pod::SlicePod;
 pub use self::slice_pod::WatchedElasticPod;
 use super::{
     context::Context,
+    elastic_chains::ElasticChains,
     jobs::resource,
     key_map::KeyMap,
     key_set::KeySet,
@@ -37,8 +38,7 @@ pub(crate) struct ElasticPods {
     pods: KeyMap<Key, TrackedSlicePod>,
     /// Pods by the chain of their slice.
     by_chain: KeyMap<Key, KeySet<Key>>,
-    /// Workloads by their chain.
-    slices: KeyMap<Key, KeySet<Key>>,
+    chains: ElasticChains,
 }
 
 /// A pod as it was last observed.
@@ -96,15 +96,7 @@ impl ElasticPods {
 
     /// Takes a change of a Workload: its pods may start now.
     pub(crate) fn workload_changed(&mut self, change: &WorkloadChange, ctx: &mut Context) {
-        let chain = |workload: &Option<Arc<Workload>>| {
-            workload.as_deref().and_then(chain_of).map(|name| in_namespace_of(&change.key, name))
-        };
-        let (before, after) = (chain(&change.before), chain(&change.after));
-        if let Some(chain) = before.filter(|before| Some(before) != after.as_ref()) {
-            self.slices.remove_member(&chain, &change.key);
-        }
-        if let Some(chain) = after {
-            self.slices.entry(chain.clone()).or_default().insert(change.key.clone());
+        if let Some(chain) = self.chains.workload_changed(change) {
             ctx.agenda.now(Reevaluation::ElasticPods(chain));
         }
     }
@@ -112,7 +104,7 @@ impl ElasticPods {
     /// Takes the gate off pods, as many as slices grant.
     pub(crate) fn ungate(&mut self, workloads: &Workloads, ctx: &mut Context) {
         for chain in ctx.agenda.take_elastic_pods() {
-            let Some(slice) = self.granting(&chain, workloads) else { continue };
+            let Some(slice) = self.chains.granting(&chain, workloads) else { continue };
             self.repeat(&chain, ctx);
             for pod in self.startable(&chain, slice) {
                 // A pod that may not be written now starts when it may.
@@ -131,10 +123,7 @@ impl ElasticPods {
         chain: &Key,
         workloads: &'a Workloads,
     ) -> Option<&'a Workload> {
-        let slices = self.slices.get(chain).into_iter().flatten();
-        let records = slices.filter_map(|key| workloads.get(key));
-        let slices: Vec<&Workload> = records.map(|record| &**record.object()).collect();
-        granting_slice(&slices)
+        self.chains.granting(chain, workloads)
     }
 
     fn startable(&self, chain: &Key, slice: &Workload) -> Vec<Key> {
@@ -214,10 +203,6 @@ fn patch(pod: &TrackedSlicePod) -> Value {
         "metadata": { "uid": pod.content.uid, "resourceVersion": pod.version.to_string() },
         "spec": { "schedulingGates": gates },
     })
-}
-
-fn in_namespace_of(other: &Key, name: &str) -> Key {
-    Key { namespace: other.namespace.clone(), name: name.into() }
 }
 
 fn target(pod: &Key) -> Target {

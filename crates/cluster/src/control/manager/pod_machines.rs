@@ -129,8 +129,9 @@ impl PodMachines {
         now: Timestamp,
     ) -> Option<Measurement> {
         match (ticket.purpose, &ticket.waiter) {
-            (Purpose::UngateTopology, Reevaluation::Ungating(key)) => {
-                gate_removed(gates::TOPOLOGY, workloads.get(key)?.object(), now)
+            (Purpose::UngateTopology, Reevaluation::Ungating(name)) => {
+                let workload = self.topologies.workload_of_pods(name, workloads)?;
+                gate_removed(gates::TOPOLOGY, workload, now)
             }
             (Purpose::UngateElastic, Reevaluation::ElasticPods(chain)) => {
                 gate_removed(gates::ELASTIC_JOB, self.elastic.granting(chain, workloads)?, now)

@@ -57,7 +57,9 @@ impl ManagerControl {
             true => (None, Vec::new()),
             false => {
                 let ctx = &mut self.core.ctx;
-                let failed = self.pods.topologies.failed_nodes((key, &workload), flavors, ctx);
+                let topologies = &self.pods.topologies;
+                let workloads = &self.core.workloads;
+                let failed = topologies.failed_nodes((key, &workload), workloads, flavors, ctx);
                 (failed, self.provisioning.evaluate(key, &workload, flavors.0, ctx))
             }
         };

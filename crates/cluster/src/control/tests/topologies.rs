@@ -149,11 +149,11 @@ pub(super) fn body(write: &Write) -> Value {
     serde_json::from_slice(write.request().body()).expect("JSON")
 }
 
-fn places(step: &Decisions) -> Vec<(String, String)> {
+pub(super) fn places(step: &Decisions) -> Vec<(String, String)> {
     ungated(step).into_iter().map(|(name, host, _)| (name, host)).collect()
 }
 
-fn at(all: &[(&str, &str)]) -> Vec<(String, String)> {
+pub(super) fn at(all: &[(&str, &str)]) -> Vec<(String, String)> {
     all.iter().map(|(pod, node)| ((*pod).to_owned(), (*node).to_owned())).collect()
 }
 

@@ -16,7 +16,7 @@ pub enum Reevaluation {
     Job(JobKey),
     /// A group of pods.
     PodGroup(Key),
-    /// Pods of a Workload that wait for their topology domain.
+    /// Pods of a Workload, or of a chain of workload slices by the name of the first one, that wait for their topology domain.
     Ungating(Key),
     /// Pods of a chain of workload slices that wait for their gate to be taken off, by the name of the first slice.
     ElasticPods(Key),

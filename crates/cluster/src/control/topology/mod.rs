@@ -4,6 +4,9 @@
 //! Inputs: Nodes and Pods, reduced when they are decoded, and Workloads. Outputs: nodes for the engine, writes that take the
 //! topology gate off a pod, and the nodes that failed under a Workload.
 //!
+//! All pods of a chain of workload slices count with its granting slice, whichever slice they name: they keep their domains when a
+//! later slice takes over ([`ElasticChains`]).
+//!
 //! | file | concept |
 //! |---|---|
 //! | `watched_node`, `watched_pod` | a Node and a Pod, as far as they matter |
@@ -52,11 +55,12 @@ use self::{
 };
 use super::{
     context::Context,
+    elastic_chains::{ElasticChains, name_in_pods},
     observed::{AnsweredObject, Observed},
     outbox::{Settled, Ticket},
     scheduling::Scheduler,
     timers::Reevaluation,
-    workloads::{TrackedWorkload, WorkloadChange, Workloads},
+    workloads::{WorkloadChange, Workloads},
 };
 
 /// What pods get at their start: flavors, and gates of jobs.
@@ -68,6 +72,7 @@ pub(crate) struct NodesAndPods {
     gates: NodeReplacementGates,
     usage: ForeignUsage,
     pods: TopologyPods,
+    chains: ElasticChains,
     availability: Availability,
     /// Hostnames of nodes that may have failed or recovered since the last decision.
     suspects: BTreeSet<Box<str>>,
@@ -116,11 +121,13 @@ impl NodesAndPods {
         // A pod that ends or goes, or cannot be bound, may be the last sign of a failed node.
         let runs = assigned.as_ref().is_some_and(TrackedPod::runs);
         let matters = self.gates.enabled() && !runs;
-        for workload in self.pods.set(key, assigned) {
+        for name in self.pods.set(key, assigned) {
             if matters {
-                ctx.agenda.now(Reevaluation::Workload(workload.clone()));
+                for slice in self.chains.slices(&name).chain([&name]) {
+                    ctx.agenda.now(Reevaluation::Workload(slice.clone()));
+                }
             }
-            ctx.agenda.now(Reevaluation::Ungating(workload));
+            ctx.agenda.now(Reevaluation::Ungating(name));
         }
     }
 
@@ -150,7 +157,8 @@ impl NodesAndPods {
         };
         for key in workloads.select(concerned) {
             // Gated pods get no domain on a node that fails; they may get it when the node has recovered.
-            ctx.agenda.now(Reevaluation::Ungating(key.clone()));
+            let workload = workloads.get(&key).map(|record| name_in_pods(&key, record.object()));
+            workload.into_iter().for_each(|name| ctx.agenda.now(Reevaluation::Ungating(name)));
             ctx.agenda.now(Reevaluation::Workload(key));
         }
     }
@@ -160,11 +168,17 @@ impl NodesAndPods {
     pub(crate) fn failed_nodes(
         &self,
         (key, workload): (&Key, &Workload),
+        workloads: &Workloads,
         pod_infos: PodInfos<'_>,
         ctx: &mut Context,
     ) -> Option<Vec<String>> {
+        // The pods of a slice that another one has replaced are those of the other one, and wait for its nodes.
+        let current = self.chains.workload_of_pods(&name_in_pods(key, workload), workloads)?;
+        if current.metadata.name.as_deref() != Some(&*key.name) {
+            return None;
+        }
         let (nodes, failing) = self.failing_nodes((key, workload), pod_infos, ctx.now)?;
-        self.terminate_unbindable(key, &nodes, &failing, ctx);
+        self.terminate_unbindable((key, workload), &nodes, &failing, ctx);
         if self.gates.keeps_nodes(workload) {
             return Some(Vec::new());
         }
@@ -191,7 +205,8 @@ impl NodesAndPods {
             return None;
         }
         let nodes = AssignedNodes::of(workload, flavors, gates);
-        let on_nodes = self.pods.of(key).map(|(_, pod)| pod).filter(|pod| pod.runs());
+        let name = name_in_pods(key, workload);
+        let on_nodes = self.pods.of(&name).map(|(_, pod)| pod).filter(|pod| pod.runs());
         // Pods name their node by its name, the assignment by its hostname label.
         let running: BTreeSet<&str> =
             on_nodes.filter_map(|pod| pod.content().node.as_deref()).collect();
@@ -211,7 +226,7 @@ impl NodesAndPods {
     /// Ends pods that wait for a node of which the Workload has nothing, or which takes them no more.
     fn terminate_unbindable(
         &self,
-        key: &Key,
+        (key, workload): (&Key, &Workload),
         nodes: &AssignedNodes,
         failing: &BTreeMap<String, NodeHealth>,
         ctx: &mut Context,
@@ -224,16 +239,28 @@ impl NodesAndPods {
         };
         // Where domains are larger than nodes, no pod waits for a node.
         let any = !nodes.by_hostname.is_empty();
-        for (pod, tracked) in self.pods.of(key).filter(|(_, pod)| any && unbindable(pod)) {
+        let name = name_in_pods(key, workload);
+        for (pod, tracked) in self.pods.of(&name).filter(|(_, pod)| any && unbindable(pod)) {
             unbindable_pods::terminate(key, (pod, tracked), ctx);
         }
     }
 
     /// A Workload changed: its pods may get their domains now.
-    pub(crate) fn workload_changed(&self, change: &WorkloadChange, ctx: &mut Context) {
+    pub(crate) fn workload_changed(&mut self, change: &WorkloadChange, ctx: &mut Context) {
+        let chain = self.chains.workload_changed(change);
         if change.after.as_ref().is_some_and(|after| has_topology(after)) {
-            ctx.agenda.now(Reevaluation::Ungating(change.key.clone()));
+            let name = chain.unwrap_or_else(|| change.key.clone());
+            ctx.agenda.now(Reevaluation::Ungating(name));
         }
+    }
+
+    /// The Workload that the pods of this name get their domains from.
+    pub(crate) fn workload_of_pods<'a>(
+        &self,
+        name: &Key,
+        workloads: &'a Workloads,
+    ) -> Option<&'a Workload> {
+        self.chains.workload_of_pods(name, workloads)
     }
 
     /// Gives gated pods their domains.
@@ -248,13 +275,13 @@ impl NodesAndPods {
         if !self.availability.has_pods() {
             return;
         }
-        for key in due {
-            let workload = workloads.get(&key).map(TrackedWorkload::object);
-            let Some(workload) = workload.filter(|_| self.pods.await_domains(&key)) else {
+        for name in due {
+            let workload = self.workload_of_pods(&name, workloads);
+            let Some(workload) = workload.filter(|_| self.pods.await_domains(&name)) else {
                 continue;
             };
-            let withheld = self.withheld_nodes((&key, workload), pod_infos, ctx.now);
-            ungating::ungate(&mut self.pods, (&key, workload), &withheld, ctx);
+            let withheld = self.withheld_nodes((&name, workload), pod_infos, ctx.now);
+            ungating::ungate(&mut self.pods, (&name, workload), &withheld, ctx);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Pods with a topology request that name their Workload, and the domains that were given to them.
+//! Pods with a topology request that name their Workload or the chain of its slices, and the domains that were given to them.
 //!
 //! A domain that was given counts as taken until the pod shows it, is gone, or the write is known to have had no effect. So no
 //! domain is given twice, however late the watch is.
@@ -25,6 +25,7 @@ use crate::control::{
 #[derive(Debug, Default)]
 pub(super) struct TopologyPods {
     pods: KeyMap<Key, TrackedPod>,
+    /// By the name that they have of their Workload ([`name_in_pods`](crate::control::elastic_chains::name_in_pods)).
     by_workload: KeyMap<Key, KeySet<Key>>,
 }
 
@@ -97,7 +98,8 @@ impl TrackedPod {
 }
 
 impl TopologyPods {
-    /// Records a pod; `None` if it is gone or does not matter any more. Returns the Workloads that are concerned.
+    /// Records a pod; `None` if it is gone or does not matter any more. Returns the names of the Workloads that
+    /// are concerned.
     pub(super) fn set(&mut self, key: &Key, pod: Option<TrackedPod>) -> Vec<Key> {
         let known = self.pods.get(key);
         let same = |known: &TrackedPod, pod: &TrackedPod| known.content().uid == pod.content().uid;
@@ -112,12 +114,12 @@ impl TopologyPods {
             _ => None,
         };
         let pod = pod.map(|pod| TrackedPod { given, ..pod });
-        let after = pod.as_ref().and_then(|pod| pod.content().workload.clone());
+        let after = pod.as_ref().map(|pod| pod.content().workload.clone());
         let before = match pod {
             Some(pod) => self.pods.insert(key.clone(), pod),
             None => self.pods.remove(key),
         };
-        let before = before.and_then(|pod| pod.content().workload.clone());
+        let before = before.map(|pod| pod.content().workload.clone());
         if let Some(workload) = before.as_ref().filter(|before| Some(*before) != after.as_ref()) {
             self.by_workload.remove_member(workload, key);
         }

@@ -25,7 +25,7 @@ use crate::control::{
     timers::Reevaluation,
 };
 
-/// Gives the gated pods of a Workload their domains, but none on nodes that are failing.
+/// Gives the gated pods of a Workload their domains, but none on nodes that are failing. `key` is the name that pods have of it.
 pub(super) fn ungate(
     pods: &mut TopologyPods,
     (key, workload): (&Key, &Workload),

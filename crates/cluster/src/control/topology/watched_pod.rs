@@ -7,7 +7,7 @@ use crds::names::{
     annotations::{
         POD_INDEX_OFFSET, POD_SET_PREFERRED_TOPOLOGY, POD_SET_REQUIRED_TOPOLOGY,
         POD_SET_SLICE_REQUIRED_TOPOLOGY, POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS,
-        POD_SET_UNCONSTRAINED_TOPOLOGY, WORKLOAD,
+        POD_SET_UNCONSTRAINED_TOPOLOGY, WORKLOAD, WORKLOAD_SLICE_NAME,
     },
     labels::POD_SET,
 };
@@ -53,7 +53,9 @@ pub struct ForeignPod {
 #[derive(Debug, Clone, PartialEq)]
 pub struct AssignedPod {
     pub(super) uid: Option<Box<str>>,
-    pub(super) workload: Option<Key>,
+    /// The chain of workload slices that it belongs to, by the name of the first one, or else its Workload. Pods run on with later
+    /// slices than the one that they name.
+    pub(super) workload: Key,
     /// Its pod set, if the Workload accounts for it there. The annotations alone prove nothing: a pod that is in no queue may have them.
     pub(super) pod_set: Option<Box<str>>,
     /// Its labels have its index.
@@ -117,14 +119,14 @@ impl AssignedPod {
     fn of(pod: &Pod) -> Option<Self> {
         let annotations = pod.metadata.annotations.as_ref()?;
         OF_TOPOLOGY.iter().find(|key| annotations.contains_key(**key))?;
-        let name = annotations.get(WORKLOAD)?;
+        let name = annotations.get(WORKLOAD_SLICE_NAME).or_else(|| annotations.get(WORKLOAD))?;
         let labels = pod.metadata.labels.as_ref();
         let pod_set = labels.and_then(|labels| labels.get(POD_SET));
         let namespace = pod.metadata.namespace.as_deref().map(Into::into);
         let offset = annotations.get_key_value(POD_INDEX_OFFSET);
         Some(Self {
             uid: pod.metadata.uid.as_deref().map(Into::into),
-            workload: Some(Key { namespace, name: name.as_str().into() }),
+            workload: Key { namespace, name: name.as_str().into() },
             // Only a pod that is accounted for gets a domain.
             labels: labels.filter(|_| pod_set.is_some()).cloned().unwrap_or_default(),
             pod_set: pod_set.map(|name| name.as_str().into()),
