@@ -11,6 +11,8 @@ use crds::{
     v1beta2::{PodSetAssignment, PodSetTopologyRequest, Workload},
 };
 
+use crate::go_parse;
+
 /// Node labels by key.
 pub type NodeLabels = BTreeMap<String, String>;
 
@@ -183,7 +185,8 @@ impl<'a> Ranks<'a> {
     }
 
     fn of_pod(&self, pod: &UngaterPod<'_>) -> Option<usize> {
-        let number = |label: &str| pod.labels.get(label)?.parse::<usize>().ok();
+        let number =
+            |label: &str| usize::try_from(go_parse::unsigned(pod.labels.get(label)?)?).ok();
         let index = number(self.index_label)?;
         let own = pod.annotations.get(POD_INDEX_OFFSET).and_then(|text| text.parse().ok());
         let offset = self.offset.or(own).unwrap_or(0);
@@ -338,6 +341,9 @@ mod tests {
         assert_eq!(domains(&workload, "main", &twice), places(&[(0, "a"), (1, "b")]));
         let unlabelled = [pod(&[("index", 1)]), pod(&[])];
         assert_eq!(domains(&workload, "main", &unlabelled), places(&[(0, "a"), (1, "b")]));
+        let mut signed = unlabelled;
+        signed[1].labels.insert("index".to_owned(), "+0".to_owned());
+        assert_eq!(domains(&workload, "main", &signed), places(&[(0, "a"), (1, "b")]));
     }
 
     #[test]

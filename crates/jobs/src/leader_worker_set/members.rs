@@ -5,7 +5,7 @@
 
 use super::set::LeaderWorkerSet;
 use crate::{
-    GenericJob, JobGates, Pod,
+    GenericJob, JobGates, Pod, go_parse,
     integrations::controller,
     pods,
     replicas::{Membership, replica_workload_name},
@@ -28,7 +28,7 @@ const WORKER_INDEX: &str = "leaderworkerset.sigs.k8s.io/worker-index";
 
 /// The replica of a pod; `None` while the operator has not said it.
 pub(super) fn replica_of(pod: &Pod) -> Option<u32> {
-    pod.label(GROUP_INDEX)?.parse().ok()
+    u32::try_from(go_parse::unsigned(pod.label(GROUP_INDEX)?)?).ok()
 }
 
 /// The pod as a member of the group of its replica; `None` if it is that already, or its replica is not known yet.

@@ -63,7 +63,7 @@ fn check_group_name(template: &AnnotatedTemplate<'_>, gates: JobGates) -> Errors
     let mut errors = Errors::new();
     // Upstream groups a pod set without this annotation under its index: a number could name
     // two groups.
-    if !name.starts_with('+') && name.parse::<u64>().is_ok() {
+    if go_parse::unsigned(name).is_some() {
         errors.push(FieldError::invalid(&field, name, "must not be a number"));
     }
     // Without its gate, layers are refused for the gate alone.

@@ -182,8 +182,8 @@ fn check_agreement(group: &str, one: &Pod, pods: &[&Pod]) -> Result<(), ComposeE
 
 /// The index of a member, if it has one, is below the number of members.
 fn check_indices(group: &str, total: i64, pods: &[&Pod]) -> Result<(), ComposeError> {
-    let is_valid =
-        |index: &str| go_parse::integer(index).is_ok_and(|index| (0..total).contains(&index));
+    let members = u64::try_from(total).unwrap_or_default();
+    let is_valid = |index: &str| go_parse::unsigned(index).is_some_and(|index| index < members);
     let is_invalid = |pod: &&Pod| !pod.label(POD_GROUP_POD_INDEX).is_none_or(is_valid);
     let first = pods.iter().copied().filter(is_invalid).min_by_key(|pod| age(pod));
     first.map_or(Ok(()), |pod| {

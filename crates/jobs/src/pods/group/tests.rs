@@ -556,7 +556,7 @@ fn the_index_of_a_member_is_below_the_total() {
     for index in ["0", "1"] {
         assert_eq!(of(index), ["create"]);
     }
-    for index in ["2", "-1", "", "x"] {
+    for index in ["2", "-1", "+1", "", "x"] {
         assert_eq!(of(index), ["refuse ErrWorkloadCompose"], "{index:?}");
     }
 }
