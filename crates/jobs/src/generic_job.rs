@@ -192,6 +192,11 @@ pub trait GenericJob: Clone {
     /// Pod templates with their field paths, in the order of the pod sets.
     fn templates(&self) -> Vec<AnnotatedTemplate<'_>>;
 
+    /// Annotations from which its pod sets have their topology requests, whether or not the webhook of the kind checks them.
+    fn requesting_templates(&self) -> Vec<AnnotatedTemplate<'_>> {
+        self.templates()
+    }
+
     /// Unsuspends the job with node selectors, tolerations and counts of its pod sets (Kueue: `RunWithPodSetsInfo`).
     ///
     /// # Errors

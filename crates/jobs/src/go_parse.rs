@@ -1,15 +1,27 @@
 //! Numbers and booleans in labels and annotations, parsed as Go does.
 
-use std::num::IntErrorKind;
+use std::{
+    num::{IntErrorKind, ParseIntError},
+    str::FromStr,
+};
 
 /// Parses an integer. The error is part of the refusal's message.
 pub fn integer(text: &str) -> Result<i64, String> {
-    text.parse().map_err(|error: std::num::ParseIntError| {
+    number("Atoi", text)
+}
+
+/// Parses an integer of 32 bits. The error is that of Go.
+pub fn integer_of_32_bits(text: &str) -> Result<i32, String> {
+    number("ParseInt", text)
+}
+
+fn number<T: FromStr<Err = ParseIntError>>(function: &str, text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: ParseIntError| {
         let problem = match error.kind() {
             IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
             _ => "invalid syntax",
         };
-        format!("strconv.Atoi: parsing {text:?}: {problem}")
+        format!("strconv.{function}: parsing {text:?}: {problem}")
     })
 }
 

@@ -328,6 +328,10 @@ impl GenericJob for JobObject {
         of_kind!(self, job => job.templates())
     }
 
+    fn requesting_templates(&self) -> Vec<AnnotatedTemplate<'_>> {
+        of_kind!(self, job => job.requesting_templates())
+    }
+
     fn run_with_pod_sets_info(
         &mut self,
         infos: &[PodSetInfo],

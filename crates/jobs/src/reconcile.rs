@@ -36,6 +36,7 @@ use crate::{
     pod_set_info::PodSetInfo,
     pod_sets_info::{self, AssignedFlavors, PodSetsInfoError},
     prebuilt::prebuilt_name,
+    topology_request,
 };
 
 /// The inputs of a reconciliation besides the job.
@@ -272,6 +273,9 @@ fn without_workload<J: GenericJob + Clone>(
         [first, rest @ ..]
             if job.is_suspended() && !is(first, QUOTA_RESERVED) && !is(first, FINISHED) =>
         {
+            if let Some(refused) = refuse_topology(job, context.gates) {
+                return vec![refused];
+            }
             // A Workload without quota is updated in place and keeps its queue-order timestamp.
             let update = workload_match::with_job_spec(job, first, context.gates);
             let delete = rest.iter().map(|other| ReconcileStep::DeleteWorkload(name(other)));
@@ -282,7 +286,7 @@ fn without_workload<J: GenericJob + Clone>(
         // Active pods of the last run have to be gone before the next Workload is created.
         [] if job.is_active() => vec![],
         [] if job.unresolved().is_some() => refuse_unresolved(job).into_iter().collect(),
-        [] => vec![ReconcileStep::CreateWorkload],
+        [] => vec![create(job, context.gates)],
         // The next call creates the Workload, once these are gone (docs/reference/kueue.md §7.4
         // step 6).
         _ => others.iter().map(|other| ReconcileStep::DeleteWorkload(name(other))).collect(),
@@ -438,6 +442,17 @@ fn start<J: GenericJob + Clone>(
 fn refuse_unresolved<J: GenericJob>(job: &J) -> Option<ReconcileStep<J>> {
     let message = job.unresolved()?.to_owned();
     Some(ReconcileStep::Refuse { reason: reasons::NEEDED_OBJECT_MISSING, message })
+}
+
+/// Creates the Workload of a job, or refuses a topology that cannot be read.
+pub(crate) fn create<J: GenericJob>(job: &J, gates: JobGates) -> ReconcileStep<J> {
+    refuse_topology(job, gates).unwrap_or(ReconcileStep::CreateWorkload)
+}
+
+/// A job whose topology cannot be read is not placed without it: it waits until its templates are mended.
+pub(crate) fn refuse_topology<J: GenericJob>(job: &J, gates: JobGates) -> Option<ReconcileStep<J>> {
+    let message = topology_request::problem(job, gates)?;
+    Some(ReconcileStep::Refuse { reason: reasons::ERR_WORKLOAD_COMPOSE, message })
 }
 
 fn stop<J: GenericJob>(

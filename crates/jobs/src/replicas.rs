@@ -36,7 +36,7 @@ use crate::{
     generic_job::SetSize,
     integrations::controller,
     kind::SetMembers,
-    reconcile::{ReconcileStep, follow_keys},
+    reconcile::{ReconcileStep, follow_keys, refuse_topology},
     set_copies,
     workload_name::{WorkloadOwner, workload_name},
 };
@@ -175,7 +175,11 @@ fn reconcile_replicas<J: GenericJob + From<Pod>>(
     let missing = (0..replicas)
         .chain(surge)
         .filter(|replica| !present.contains(replica) && !busy.contains(replica));
-    steps.extend(missing.take(AT_ONCE).map(ReconcileStep::CreateReplicaWorkload));
+    let mut missing = missing.take(AT_ONCE).peekable();
+    match missing.peek().and_then(|_| refuse_topology(set, gates)) {
+        Some(refused) => steps.push(refused),
+        None => steps.extend(missing.map(ReconcileStep::CreateReplicaWorkload)),
+    }
     let adopted = pods.iter().filter_map(|pod| set.adopted(pod, gates));
     steps.extend(adopted.map(|pod| ReconcileStep::AdoptMember(Box::new(J::from(pod)))));
     steps
@@ -343,6 +347,26 @@ mod tests {
         let counts: Vec<_> =
             one.spec.pod_sets.iter().map(|set| (set.name.as_str(), set.count)).collect();
         assert_eq!(counts, [("leader", Some(1)), ("worker", Some(2))]);
+    }
+
+    #[test]
+    fn replicas_whose_topology_cannot_be_read_get_no_workloads() {
+        let annotations = json!({ "kueue.x-k8s.io/podset-unconstrained-topology": "maybe" });
+        let template = json!({
+            "metadata": { "annotations": annotations }, "spec": { "containers": [{ "name": "c" }] },
+        });
+        let object = json!({
+            "metadata": {
+                "name": "d", "namespace": "ns", "uid": "u",
+                "labels": { "kueue.x-k8s.io/queue-name": "main" },
+            },
+            "spec": {
+                "replicas": 2, "leaderWorkerTemplate": { "size": 3, "workerTemplate": template },
+            },
+        });
+        let bad = leader_worker_set::kind().decode(object).expect("a set decodes");
+        let steps = steps(&bad, &[], &[]);
+        assert!(matches!(steps[..], [ReconcileStep::Refuse { .. }]), "{steps:?}");
     }
 
     #[test]

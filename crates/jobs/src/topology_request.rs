@@ -9,10 +9,13 @@ use crds::{
         POD_SET_SLICE_SIZE, POD_SET_UNCONSTRAINED_TOPOLOGY,
     },
     pod::PodTemplate,
-    v1beta2::PodSetTopologyRequest,
+    v1beta2::{PodSetSliceTopologyConstraint, PodSetTopologyRequest},
 };
 
-use crate::{JobGates, go_parse, validate};
+use crate::{
+    GenericJob, JobGates, go_parse,
+    validate::{self, AnnotatedTemplate, MAX_LAYERS},
+};
 
 /// Labels of pods that hold their index. A topology assignment by rank reads them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,7 +27,7 @@ pub struct PodIndexLabels<'a> {
 }
 
 /// The request of a pod set: the annotations of its template, and the labels that the kind has. `None` without either, and
-/// without topology-aware scheduling. Values that a webhook refuses are ignored.
+/// without topology-aware scheduling. Values that cannot be read are left out: a job with them gets no Workload ([`problem`]).
 #[must_use]
 pub fn of_template(
     template: &PodTemplate,
@@ -54,31 +57,82 @@ pub fn asks_for_topology(request: &PodSetTopologyRequest) -> bool {
         || !request.podset_slice_required_topology_constraints.is_empty()
 }
 
+/// Why a job gets no Workload although no webhook refused it: an annotation that its request needs cannot be read. The problem has
+/// the words of upstream, where the pod sets of such a job cannot be built.
+#[must_use]
+pub fn problem<J: GenericJob>(job: &J, gates: JobGates) -> Option<String> {
+    let templates = job.requesting_templates();
+    templates.iter().filter(|_| gates.topology).find_map(|one| problem_of_template(one, gates))
+}
+
+fn problem_of_template(template: &AnnotatedTemplate<'_>, gates: JobGates) -> Option<String> {
+    let annotations = template.annotations?;
+    let unconstrained = unconstrained(annotations).and_then(Result::err);
+    let size = slice_size(annotations).and_then(Result::err);
+    let layers = layers(annotations, gates).and_then(Result::err);
+    let problems = [
+        (POD_SET_UNCONSTRAINED_TOPOLOGY, unconstrained),
+        (POD_SET_SLICE_SIZE, size),
+        (POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS, layers),
+    ];
+    let field = |key: &str| template.field_of(key);
+    problems.into_iter().find_map(|(key, problem)| Some(format!("{}: {}", field(key), problem?)))
+}
+
 fn read(annotations: &BTreeMap<String, String>, gates: JobGates) -> PodSetTopologyRequest {
     let text = |key: &str| annotations.get(key).cloned();
-    let size = annotations.get(POD_SET_SLICE_SIZE).and_then(|size| go_parse::integer(size).ok());
-    let layers = annotations
-        .get(POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS)
-        .filter(|_| gates.topology_layers)
-        .and_then(|text| validate::layers(text).ok());
-    let (required, preferred) = (text(POD_SET_REQUIRED_TOPOLOGY), text(POD_SET_PREFERRED_TOPOLOGY));
-    // Half of a slice request is none, and pod sets are placed together by a level. A webhook refuses both.
-    let slice =
-        text(POD_SET_SLICE_REQUIRED_TOPOLOGY).zip(size.and_then(|size| i32::try_from(size).ok()));
-    let (slice_level, slice_size) = slice.unzip();
+    // Of several levels the strictest is asked for, pod sets are placed together by a level, and half of a slice request is none. A
+    // webhook refuses all of that.
+    let required = text(POD_SET_REQUIRED_TOPOLOGY);
+    let preferred = text(POD_SET_PREFERRED_TOPOLOGY).filter(|_| required.is_none());
+    let slice_size = slice_size(annotations).and_then(Result::ok);
     let is_placed = required.is_some() || preferred.is_some();
     PodSetTopologyRequest {
         required,
         preferred,
-        unconstrained: annotations
-            .get(POD_SET_UNCONSTRAINED_TOPOLOGY)
-            .and_then(|text| go_parse::boolean(text).ok()),
-        pod_set_slice_required_topology: slice_level,
+        unconstrained: unconstrained(annotations).and_then(Result::ok),
+        pod_set_slice_required_topology: text(POD_SET_SLICE_REQUIRED_TOPOLOGY)
+            .filter(|_| slice_size.is_some()),
         pod_set_slice_size: slice_size,
-        podset_slice_required_topology_constraints: layers.unwrap_or_default(),
+        podset_slice_required_topology_constraints: layers(annotations, gates)
+            .and_then(Result::ok)
+            .unwrap_or_default(),
         pod_set_group_name: text(POD_SET_GROUP_NAME).filter(|_| is_placed),
         ..PodSetTopologyRequest::default()
     }
+}
+
+/// Whether any domain will do; not read beside a level.
+fn unconstrained(annotations: &BTreeMap<String, String>) -> Option<Result<bool, String>> {
+    let levels = [POD_SET_REQUIRED_TOPOLOGY, POD_SET_PREFERRED_TOPOLOGY];
+    let text = annotations.get(POD_SET_UNCONSTRAINED_TOPOLOGY)?;
+    let is_read = !levels.iter().any(|key| annotations.contains_key(*key));
+    is_read.then(|| go_parse::boolean(text))
+}
+
+/// The size of slices; not read without their topology.
+fn slice_size(annotations: &BTreeMap<String, String>) -> Option<Result<i32, String>> {
+    annotations.get(POD_SET_SLICE_REQUIRED_TOPOLOGY)?;
+    annotations.get(POD_SET_SLICE_SIZE).map(|text| go_parse::integer_of_32_bits(text))
+}
+
+/// The layers of slices; not read without their gate.
+fn layers(
+    annotations: &BTreeMap<String, String>,
+    gates: JobGates,
+) -> Option<Result<Vec<PodSetSliceTopologyConstraint>, String>> {
+    let text = annotations.get(POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS);
+    let text = text.filter(|_| gates.topology_layers)?;
+    Some(match validate::layers(text) {
+        Err(problem) => {
+            Err(format!("failed to parse multi-layer topology constraints annotation: {problem}"))
+        }
+        Ok(layers) if layers.is_empty() || layers.len() > MAX_LAYERS => Err(format!(
+            "topology constraints must contain between 1 and {MAX_LAYERS} entries: got {}",
+            layers.len()
+        )),
+        Ok(layers) => Ok(layers),
+    })
 }
 
 #[cfg(test)]
@@ -92,6 +146,24 @@ mod tests {
         let template = json!({"metadata": {"annotations": annotations}, "spec": {}});
         let template: PodTemplate = serde_json::from_value(template).expect("a template");
         of_template(&template, PodIndexLabels::default(), JobGates::default())
+    }
+
+    #[test]
+    fn the_strictest_of_several_topologies_is_requested() {
+        let several = json!({
+            POD_SET_REQUIRED_TOPOLOGY: "rack", POD_SET_PREFERRED_TOPOLOGY: "block",
+            POD_SET_UNCONSTRAINED_TOPOLOGY: "true",
+        });
+        let found = request(&several).expect("a request");
+        assert_eq!(
+            (found.required.as_deref(), found.preferred, found.unconstrained),
+            (Some("rack"), None, None)
+        );
+        let preferred = json!({
+            POD_SET_PREFERRED_TOPOLOGY: "block", POD_SET_UNCONSTRAINED_TOPOLOGY: "true",
+        });
+        let found = request(&preferred).expect("a request");
+        assert_eq!((found.preferred.as_deref(), found.unconstrained), (Some("block"), None));
     }
 
     #[test]

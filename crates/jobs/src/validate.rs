@@ -10,7 +10,7 @@ mod template;
 mod tests;
 pub(crate) mod topology;
 
-pub(crate) use slices::layers;
+pub(crate) use slices::{MAX_LAYERS, layers};
 pub use template::AnnotatedTemplate;
 
 use std::collections::BTreeMap;

@@ -180,7 +180,7 @@ names! {
     PODS_FAILED = "PodsFailed";
     /// No pod of a group is missing any more.
     PODS_READY = "PodsReady";
-    /// Of an event: the members of a group make up no Workload.
+    /// Of an event: the members of a group, or the pod sets of a job, make up no Workload.
     ERR_WORKLOAD_COMPOSE = "ErrWorkloadCompose";
     /// Of an event: a Workload with the name of a group is not the group's.
     WORKLOAD_NAME_CONFLICT = "WorkloadNameConflict";

@@ -203,13 +203,16 @@ impl GenericJob for DeclaredJob {
 
     /// Annotations of marked pods are checked when the pods are created.
     fn templates(&self) -> Vec<AnnotatedTemplate<'_>> {
-        let sets = self.pod_sets.iter().filter(|_| self.kind.pods().is_none());
-        sets.map(|set| AnnotatedTemplate {
+        if self.kind.pods().is_some() { Vec::new() } else { self.requesting_templates() }
+    }
+
+    fn requesting_templates(&self) -> Vec<AnnotatedTemplate<'_>> {
+        let annotated = self.pod_sets.iter().map(|set| AnnotatedTemplate {
             path: self.annotations_path(set),
             annotations: set.template.metadata.as_ref().map(|metadata| &metadata.annotations),
             count: set.count(),
-        })
-        .collect()
+        });
+        annotated.collect()
     }
 
     fn run_with_pod_sets_info(

@@ -329,6 +329,11 @@ impl GenericJob for Pod {
         Vec::new()
     }
 
+    fn requesting_templates(&self) -> Vec<AnnotatedTemplate<'_>> {
+        let annotations = self.metadata.annotations.as_ref();
+        vec![AnnotatedTemplate { path: "metadata".to_owned(), annotations, count: 1 }]
+    }
+
     fn run_with_pod_sets_info(
         &mut self,
         infos: &[PodSetInfo],

@@ -1,6 +1,7 @@
 //! Reconciliation of a job and its Workload in every situation.
 
 mod slices;
+mod topologies;
 
 use serde_json::{Value, json};
 

@@ -21,7 +21,7 @@ use crate::{
     GenericJob, JobGates, Pod,
     construct_workload::{KeysToCopy, WorkloadPriority, workload_name_for},
     pods::group::{self, is_group_workload},
-    reconcile::{ReconcileStep, follow_gates},
+    reconcile::{ReconcileStep, create, follow_gates},
     workload_name::{WorkloadOwner, workload_name},
 };
 
@@ -127,7 +127,7 @@ pub(super) fn reconcile<J: GenericJob + From<Pod>>(
     let runs = runs_until(pods, now, gates).is_some();
     match own {
         // Pods that run have the flavors of a former Workload.
-        None => steps.extend((size > 0 && !runs).then_some(ReconcileStep::CreateWorkload)),
+        None => steps.extend((size > 0 && !runs).then(|| create(set, gates))),
         Some(workload) if size == 0 => steps.extend(rest(set, workload, runs)),
         Some(workload) if is_true(&workload.status.conditions, FINISHED) => {}
         Some(workload) => steps.extend(serve(set, workload, size, gates)),
@@ -246,6 +246,25 @@ mod tests {
             (workload.into_iter().collect(), pods.iter().collect());
         let now = (JobGates::default(), Timestamp::UNIX_EPOCH);
         reconcile(&set(replicas), &workloads, &pods, now)
+    }
+
+    #[test]
+    fn a_set_whose_topology_cannot_be_read_gets_no_workload() {
+        let annotations = json!({ "kueue.x-k8s.io/podset-unconstrained-topology": "maybe" });
+        let template = json!({
+            "metadata": { "annotations": annotations }, "spec": { "containers": [{ "name": "c" }] },
+        });
+        let object = json!({
+            "metadata": {
+                "name": "d", "namespace": "ns", "uid": "u",
+                "labels": { "kueue.x-k8s.io/queue-name": "main" },
+            },
+            "spec": { "replicas": 2, "template": template },
+        });
+        let kind = Kinds::built_in().of_framework("statefulset").expect("it is built in");
+        let bad = kind.decode(object).expect("a set decodes");
+        let steps = reconcile(&bad, &[], &[], (JobGates::default(), Timestamp::UNIX_EPOCH));
+        assert!(matches!(steps[..], [ReconcileStep::Refuse { .. }]), "{steps:?}");
     }
 
     fn name_of_workload() -> String {

@@ -15,7 +15,8 @@ use serde_json::Value;
 use super::AnnotatedTemplate;
 use crate::{JobGates, go_parse};
 
-const MAX_LAYERS: usize = 3;
+/// Layers that a template has at most.
+pub(crate) const MAX_LAYERS: usize = 3;
 
 /// Errors of a template's slice annotations.
 pub(super) fn check(template: &AnnotatedTemplate<'_>, gates: JobGates) -> Errors {
@@ -56,12 +57,10 @@ fn check_size(template: &AnnotatedTemplate<'_>, text: &str) -> Option<FieldError
     let invalid = |detail: String| {
         Some(FieldError::invalid(template.field_of(POD_SET_SLICE_SIZE), text, detail))
     };
-    match go_parse::integer(text) {
+    match go_parse::integer_of_32_bits(text) {
         Err(_) => invalid("must be a numeric value".to_owned()),
-        // Upstream parses 32 bits.
-        Ok(size) if i32::try_from(size).is_err() => invalid("must be a numeric value".to_owned()),
         Ok(size) if size < 1 => invalid("must be greater than or equal to 1".to_owned()),
-        Ok(size) if size > i64::from(template.count) => {
+        Ok(size) if size > template.count => {
             invalid(format!("must not be greater than pod set count {}", template.count))
         }
         Ok(_) => None,

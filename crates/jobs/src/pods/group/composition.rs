@@ -21,6 +21,7 @@ use crate::{
     },
     go_parse,
     pods::Pod,
+    topology_request,
 };
 
 /// Why a group has no Workload yet.
@@ -87,6 +88,16 @@ pub enum ComposeError {
         /// Their number.
         n_roles: usize,
     },
+    /// The topology annotations of the pod of a role cannot be read.
+    #[error("pod '{pod}' of group '{group}' has no valid topology: {problem}")]
+    Topology {
+        /// The group.
+        group: String,
+        /// The pod.
+        pod: String,
+        /// The annotation, and why.
+        problem: String,
+    },
     /// The annotation with the number of members is missing or no positive number.
     #[error("pod '{pod}' of group '{group}' has no valid value of '{POD_GROUP_TOTAL_COUNT}'")]
     NoTotal {
@@ -137,6 +148,7 @@ pub fn compose<'a>(
     if is_incomplete {
         // The first pod stands for all of them.
         let count = i32::try_from(total).unwrap_or(i32::MAX);
+        check_topology(group, oldest, gates)?;
         let pod_sets = vec![oldest.pod_set(&oldest.role(), count, gates)];
         return Ok(Composition { pod_sets, members: active, excess: Vec::new() });
     }
@@ -147,21 +159,34 @@ pub fn compose<'a>(
         let n_roles = pod_sets.len();
         return Err(ComposeError::Roles { group: group.to_owned(), n_roles });
     }
+    for pod in by_role(&active).values().filter_map(|pods| super::oldest(pods)) {
+        check_topology(group, pod, gates)?;
+    }
     Ok(Composition { pod_sets, members: active, excess })
 }
 
 /// Pod sets of the roles of pods, in the order of the roles. The oldest pod of a role gives the template.
 pub(super) fn pod_sets(pods: &[&Pod], gates: JobGates) -> Vec<PodSet> {
-    let mut of_role: BTreeMap<Cow<'_, str>, Vec<&Pod>> = BTreeMap::new();
-    for pod in pods {
-        of_role.entry(pod.role()).or_default().push(pod);
-    }
-    let sets = of_role.into_iter().filter_map(|(role, pods)| {
+    let sets = by_role(pods).into_iter().filter_map(|(role, pods)| {
         let count = i32::try_from(pods.len()).unwrap_or(i32::MAX);
-        let oldest = pods.into_iter().min_by_key(|pod| age(pod))?;
-        Some(oldest.pod_set(&role, count, gates))
+        Some(super::oldest(&pods)?.pod_set(&role, count, gates))
     });
     sets.collect()
+}
+
+fn by_role<'a>(pods: &[&'a Pod]) -> BTreeMap<Cow<'a, str>, Vec<&'a Pod>> {
+    let mut of_role: BTreeMap<Cow<'_, str>, Vec<&Pod>> = BTreeMap::new();
+    for &pod in pods {
+        of_role.entry(pod.role()).or_default().push(pod);
+    }
+    of_role
+}
+
+/// The pod that a pod set has its template from has a topology that can be read, if any.
+fn check_topology(group: &str, pod: &Pod, gates: JobGates) -> Result<(), ComposeError> {
+    topology_request::problem(pod, gates).map_or(Ok(()), |problem| {
+        Err(ComposeError::Topology { group: group.to_owned(), pod: name(pod), problem })
+    })
 }
 
 /// Compares members with one of them. The first that differs is named, in the order of `sort_active`.

@@ -548,6 +548,19 @@ fn members_that_will_not_run_wait_for_no_workload() {
 }
 
 #[test]
+fn a_group_whose_topology_cannot_be_read_gets_no_workload() {
+    let annotations = json!({ "kueue.x-k8s.io/podset-unconstrained-topology": "maybe" });
+    let metadata = json!({ "annotations": annotations });
+    let bad = |name: &str| member(name, &json!({ "metadata": metadata }));
+    let (a, b) = (bad("a"), bad("b"));
+    assert_eq!(steps(&[&a, &b], None, &[]), ["refuse ErrWorkloadCompose"]);
+    let mut fast = metadata.clone();
+    fast["annotations"]["kueue.x-k8s.io/pod-group-fast-admission"] = json!("true");
+    let first = member("a", &json!({ "metadata": fast }));
+    assert_eq!(steps(&[&first], None, &[]), ["refuse ErrWorkloadCompose"]);
+}
+
+#[test]
 fn the_index_of_a_member_is_below_the_total() {
     let of = |index: &str| {
         let label = json!({ "kueue.x-k8s.io/pod-group-pod-index": index });
