@@ -81,8 +81,15 @@ pub(crate) fn enter_reservation(
     crate::delayed_topology::update(&mut state.workloads, &state.queues, id);
 }
 
-/// Releases the quota of a Workload, and requeues the cohort tree and the users of the nodes that became free.
+/// Releases the quota of a Workload with its entry penalty, and requeues the cohort tree and the users of the nodes that
+/// became free.
 pub(crate) fn release_quota(state: &mut State, id: WorkloadId) {
+    consumption::drop_penalty(&mut state.queues, id);
+    release_usage(state, id);
+}
+
+/// Like [`release_quota`], but keeps the entry penalty: for a reservation that another one replaces at once.
+pub(crate) fn release_usage(state: &mut State, id: WorkloadId) {
     let workload = state.workloads.at(id);
     let QueuePosition::Reserving { place } = workload.place else {
         return;
@@ -90,7 +97,6 @@ pub(crate) fn release_quota(state: &mut State, id: WorkloadId) {
     let priority = workload.priority;
     // Without quota there is no topology assignment to find.
     state.workloads.second_passes_mut().remove(id);
-    consumption::drop_penalty(&mut state.queues, id);
     let Some(admission) = state.workloads.take_admission(id) else {
         return;
     };

@@ -4,7 +4,7 @@ use crate::flavors::request_order;
 use crate::ids::{EquivalenceClassId, TopologyNodeId, WorkloadId};
 use crate::pending::{dequeue, enqueue, enqueue_active, replace};
 use crate::queues::layer::QueueLayer;
-use crate::reservations::{recharge, release_quota, reserve};
+use crate::reservations::{recharge, release_quota, release_usage, reserve};
 use crate::settings::EngineSettings;
 use crate::slice_changes;
 use crate::spec::{AdmissionSpec, PodSetAdmission, QueueEligibility, WorkloadInfo};
@@ -119,7 +119,8 @@ fn update_reserving(
         && current.pod_sets != admission.pod_sets
     {
         let evicted = current.evicted || admission.evicted;
-        release_quota(state, id);
+        // The entry penalty stays until the Workload is admitted or loses its quota.
+        release_usage(state, id);
         reserve(state, id, AdmissionSpec { evicted, ..admission });
     } else {
         // Upstream releases and charges every observed Workload, which shows where sums cannot be

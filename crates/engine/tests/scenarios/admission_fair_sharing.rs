@@ -142,6 +142,28 @@ fn a_penalty_is_consumed_with_the_admission_and_dropped_with_the_quota() {
 }
 
 #[test]
+fn a_penalty_outlives_a_change_of_its_reservation() {
+    check(
+        "
+        admission-fair-sharing half-life=10 interval=10
+        cq team-a usage-based gpu/h100=9
+        lq one cq=team-a
+        wl shrinks q=one gpu=2 pods=2 t=1
+        cycle
+        reclaim shrinks 1
+        usage one
+        admitted shrinks
+        usage one
+        ",
+        &expect![[r#"
+            1  reserve shrinks team-a gpu=h100:4
+            -  one consumed, share 2000
+            -  one consumed gpu=2, share 2000
+        "#]],
+    );
+}
+
+#[test]
 fn past_usage_decays_and_present_usage_is_added() {
     check(
         "
