@@ -10,6 +10,21 @@ use std::ops::{Add, AddAssign, Sub, SubAssign};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Amount(pub i64);
 
+/// An amount of one resource in billionths of its base unit; what is recorded of consumption, which decays below one unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct NanoAmount(pub i128);
+
+impl NanoAmount {
+    /// Billionths in a base unit.
+    pub const PER_UNIT: i128 = 1_000_000_000;
+}
+
+impl From<Amount> for NanoAmount {
+    fn from(Amount(units): Amount) -> Self {
+        Self(i128::from(units) * Self::PER_UNIT)
+    }
+}
+
 impl Amount {
     /// Nothing.
     pub const ZERO: Self = Self(0);

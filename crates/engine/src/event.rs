@@ -1,7 +1,7 @@
 //! Events: everything that changes the engine's tables from outside.
 
 use crate::admission_fair_sharing::AdmissionFairSharingSettings;
-use crate::amount::Amount;
+use crate::amount::NanoAmount;
 use crate::ids::{
     CheckId, CohortId, FlavorId, LocalQueueId, NamespaceId, QueueId, RequeueKey, ResourceId,
     TopologyId, TopologyNodeId, WorkloadId,
@@ -35,7 +35,7 @@ pub enum Event {
     /// Configuration of admission fair sharing; `None` switches it off.
     AdmissionFairSharing(Option<AdmissionFairSharingSettings>),
     /// The recorded consumption of a LocalQueue at a time.
-    ConsumedResources(LocalQueueId, Vec<(ResourceId, Amount)>, Time),
+    ConsumedResources(LocalQueueId, Vec<(ResourceId, NanoAmount)>, Time),
     /// Time to sample the usage of LocalQueues.
     SampleUsage(Time),
     /// A Workload with a reservation is admitted: all its checks are passed.

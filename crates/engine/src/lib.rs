@@ -52,7 +52,7 @@ mod what_if;
 mod workloads;
 
 pub use crate::admission_fair_sharing::{AdmissionFairSharingSettings, FairSharingUsage};
-pub use crate::amount::Amount;
+pub use crate::amount::{Amount, NanoAmount};
 pub use crate::cycle::entry::{CycleEntry, CycleOutcome, RequeueDestination};
 pub use crate::engine::{CycleInProgress, Engine};
 pub use crate::event::Event;

@@ -1,7 +1,7 @@
 //! Read-only queries on the present tables, answered in a stable order.
 
 use crate::admission_fair_sharing::FairSharingUsage;
-use crate::amount::Amount;
+use crate::amount::{Amount, NanoAmount};
 use crate::checks::{binds, is_admitted, rules};
 use crate::engine::Engine;
 use crate::flavors::assignment::PodSetFlavorAssignment;
@@ -188,11 +188,11 @@ impl Engine {
         }
     }
 
-    /// Consumption of a LocalQueue in base units, rounded down, and the time of the last update.
+    /// Consumption of a LocalQueue, rounded down, and the time of the last update.
     pub fn consumed_resources(
         &self,
         id: LocalQueueId,
-    ) -> (Vec<(ResourceId, Amount)>, Option<Time>) {
+    ) -> (Vec<(ResourceId, NanoAmount)>, Option<Time>) {
         self.state.queues.ledger().consumed(id)
     }
 

@@ -3,12 +3,13 @@
 //! cpu is counted in milli, other resources in base units. Requests are rounded up, capacity is rounded down; both
 //! saturate. Source: docs/reference/kueue.md §2.7.
 
-use crds::quantity::Quantity;
-use engine::{Amount, explain::quantity::format_quantity};
+use crds::quantity::{Format, Quantity};
+use engine::{Amount, NanoAmount, explain::quantity::format_quantity};
 
 const NANOS_PER_UNIT: i128 = 1_000_000_000;
 const NANOS_PER_MILLI: i128 = 1_000_000;
-const CPU: &str = "cpu";
+const MILLI_PER_CORE: u64 = 1000;
+pub(crate) const CPU: &str = "cpu";
 
 /// Amount of a request or quota, rounded up.
 pub(crate) fn amount(resource: &str, quantity: &Quantity) -> Amount {
@@ -33,6 +34,23 @@ pub(crate) fn quantity(resource: &str, amount: Amount) -> Quantity {
         _ => Quantity::from_units(amount.0),
     };
     format_quantity(resource, amount).parse().unwrap_or_else(|_| exact())
+}
+
+/// A recorded amount, to the billionth.
+pub(crate) fn nano_amount(resource: &str, quantity: &Quantity) -> NanoAmount {
+    NanoAmount(quantity.nanos().saturating_mul(NANOS_PER_UNIT / per_step(resource)))
+}
+
+/// A recorded amount as a quantity, rounded down to the billionth.
+pub(crate) fn decimal_quantity(resource: &str, amount: NanoAmount) -> Quantity {
+    let nanos = amount.0.div_euclid(NANOS_PER_UNIT / per_step(resource));
+    Quantity::from_nanos(nanos, Format::DecimalSi)
+}
+
+/// The weight of one step of the engine from that of a unit of the API, both in 10^-9. Rounded up: a weight above 0 stays
+/// above 0.
+pub(crate) fn weight_of_step(resource: &str, weight: u64) -> u64 {
+    if resource == CPU { weight.div_ceil(MILLI_PER_CORE) } else { weight }
 }
 
 /// An amount in the units of the API: cpu in cores.
@@ -76,6 +94,29 @@ mod tests {
     fn capacity_is_rounded_down() {
         assert_eq!(allocatable_amount("cpu", &of("1999u")), Amount(1));
         assert_eq!(allocatable_amount("memory", &of("1500m")), Amount(1));
+    }
+
+    #[test]
+    fn recorded_amounts_are_exact_to_the_billionth() {
+        for (resource, text, nanos, written) in [
+            ("cpu", "343750n", 343_750_000, "343750n"),
+            ("cpu", "4", 4_000_000_000_000, "4"),
+            ("nvidia.com/gpu", "990m", 990_000_000, "990m"),
+            ("memory", "1Gi", NANOS_PER_UNIT << 30, "1073741824"),
+        ] {
+            let amount = nano_amount(resource, &of(text));
+            assert_eq!(amount, NanoAmount(nanos), "{resource} {text}");
+            assert_eq!(decimal_quantity(resource, amount).to_string(), written);
+        }
+    }
+
+    #[test]
+    fn a_weight_is_that_of_a_core() {
+        for (resource, weight, of_step) in
+            [("cpu", 1_000_000_000, 1_000_000), ("cpu", 1, 1), ("cpu", 0, 0), ("memory", 5, 5)]
+        {
+            assert_eq!(weight_of_step(resource, weight), of_step, "{resource} {weight}");
+        }
     }
 
     #[test]

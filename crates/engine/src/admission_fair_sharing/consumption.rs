@@ -8,7 +8,7 @@
 
 use crate::admission_fair_sharing::AdmissionFairSharingSettings;
 use crate::admission_fair_sharing::ledger::{Sums, exact};
-use crate::amount::Amount;
+use crate::amount::NanoAmount;
 use crate::checks;
 use crate::ids::{LocalQueueId, QueueId, ResourceId, WorkloadId};
 use crate::queues::layer::QueueLayer;
@@ -29,7 +29,7 @@ pub(crate) fn configure(queues: &mut QueueLayer, settings: Option<AdmissionFairS
 pub(crate) fn set_consumed(
     queues: &mut QueueLayer,
     id: LocalQueueId,
-    consumed: &[(ResourceId, Amount)],
+    consumed: &[(ResourceId, NanoAmount)],
     at: Time,
 ) {
     queues.ledger_mut().set_consumed(id, consumed, at);

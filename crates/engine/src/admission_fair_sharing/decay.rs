@@ -3,8 +3,9 @@
 //! Half of a usage is forgotten per half-life: after t, 0.5^(t/h) of it is left. The power is the product of 0.5^(2^-i)
 //! over the bits of the fraction t/h, each factor the square root of the one before. All roundings are downwards.
 
-/// Amounts are kept in 2^-20 of a unit.
-pub(crate) const BITS: u32 = 20;
+/// Amounts are kept in 2^-32 of a unit: one unit in use leaves a trace in one second of a half-life of months, and the
+/// largest amount times a resource weight fits into 128 bits.
+pub(super) const BITS: u32 = 32;
 
 /// Factors are kept in 2^-62.
 const FACTOR_BITS: u32 = 62;
@@ -78,7 +79,7 @@ mod tests {
         for elapsed in 1..400_i32 {
             let exact = 0.5_f64.powf(f64::from(elapsed) / 100.0) * 1e6;
             let error = left(elapsed.into(), 1_000_000) - (exact * (UNIT as f64)) as i128;
-            assert!(error.abs() <= 1 << 10, "{elapsed}: {error}");
+            assert!(error.abs() <= 1 << 12, "{elapsed}: {error}");
         }
     }
 

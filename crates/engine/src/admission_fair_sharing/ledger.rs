@@ -5,18 +5,18 @@
 //! could reserve everything between two samples. The penalty becomes consumption when the Workload is admitted, and is
 //! dropped when the quota is released before that. Source: docs/reference/kueue.md §3.8.
 //!
-//! Amounts are whole numbers in 2^-20 of a resource's base unit, so equal events give equal usage on every machine.
+//! Amounts are whole numbers in 2^-32 of a resource's base unit, so equal events give equal usage on every machine.
 
 use std::collections::BTreeMap;
 
 use crate::admission_fair_sharing::decay::{BITS, DecayFactor};
 use crate::admission_fair_sharing::{AdmissionFairSharingSettings, FairSharingUsage};
-use crate::amount::Amount;
+use crate::amount::{Amount, NanoAmount};
 use crate::ids::{LocalQueueId, ResourceId, WorkloadId};
 use crate::spec::FairSharingWeight;
 use crate::time::Time;
 
-/// Amounts per resource, in 2^-20 of a base unit.
+/// Amounts per resource, in 2^-32 of a base unit.
 pub(crate) type Sums = BTreeMap<ResourceId, i128>;
 
 /// What one LocalQueue consumed.
@@ -55,21 +55,24 @@ impl ConsumptionLedger {
     pub(crate) fn set_consumed(
         &mut self,
         id: LocalQueueId,
-        consumed: &[(ResourceId, Amount)],
+        consumed: &[(ResourceId, NanoAmount)],
         at: Time,
     ) {
         let account = self.accounts.entry(id).or_default();
-        let sums = consumed.iter().map(|&(resource, amount)| (resource, exact(amount)));
+        let sums = consumed.iter().map(|&(resource, amount)| (resource, from_nanos(amount)));
         (account.consumed, account.updated) = (sums.collect(), Some(at));
     }
 
-    /// Consumption of a LocalQueue in base units, rounded down, and the time of the last update.
-    pub(crate) fn consumed(&self, id: LocalQueueId) -> (Vec<(ResourceId, Amount)>, Option<Time>) {
+    /// Consumption of a LocalQueue, rounded down, and the time of the last update.
+    pub(crate) fn consumed(
+        &self,
+        id: LocalQueueId,
+    ) -> (Vec<(ResourceId, NanoAmount)>, Option<Time>) {
         let Some(account) = self.accounts.get(&id) else {
             return (Vec::new(), None);
         };
-        let whole = |sum: i128| Amount(i64::try_from(sum >> BITS).unwrap_or(i64::MAX));
-        let consumed = account.consumed.iter().map(|(resource, sum)| (*resource, whole(*sum)));
+        let sums = account.consumed.iter();
+        let consumed = sums.map(|(resource, sum)| (*resource, NanoAmount(to_nanos(*sum))));
         (consumed.collect(), account.updated)
     }
 
@@ -104,7 +107,7 @@ impl ConsumptionLedger {
         FairSharingUsage(total / i128::from(weight.0))
     }
 
-    /// Adds the entry penalty of a Workload that reserved quota.
+    /// Adds the entry penalty of a Workload that reserved quota, in place of an earlier one.
     pub(crate) fn add_penalty(
         &mut self,
         workload: WorkloadId,
@@ -118,6 +121,7 @@ impl ConsumptionLedger {
         // With a half-life of 0 nothing is remembered, so there is no penalty.
         let factor = if settings.usage_half_life > 0 { factor } else { factor.rest() };
         let penalty = scaled(usage, factor);
+        self.withdraw(workload);
         let account = self.accounts.entry(local_queue).or_default();
         add(&mut account.penalties, &penalty);
         self.penalties.insert(workload, (local_queue, penalty));
@@ -189,7 +193,75 @@ fn add(sums: &mut Sums, more: &Sums) {
     }
 }
 
-/// An amount in 2^-20 of a base unit; zero if negative.
+/// An amount in 2^-32 of a base unit; zero if negative.
 pub(crate) fn exact(amount: Amount) -> i128 {
     i128::from(amount.clip().0) << BITS
+}
+
+/// A recorded amount in 2^-32 of a base unit; zero if negative. Rounded up, so that [`to_nanos`] gives the recorded amount
+/// again.
+fn from_nanos(NanoAmount(nanos): NanoAmount) -> i128 {
+    let scaled = nanos.clamp(0, i128::from(i64::MAX) * NanoAmount::PER_UNIT) << BITS;
+    scaled / NanoAmount::PER_UNIT + i128::from(scaled % NanoAmount::PER_UNIT != 0)
+}
+
+/// A sum in billionths of a base unit, rounded down; saturates.
+pub(super) fn to_nanos(sum: i128) -> i128 {
+    sum.saturating_mul(NanoAmount::PER_UNIT) >> BITS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = 1_000_000_000;
+    const DAY: i64 = 24 * 3600 * SECOND;
+
+    const QUEUE: LocalQueueId = LocalQueueId(0);
+    const GPU: ResourceId = ResourceId(0);
+
+    fn ledger(usage_half_life: i64, interval: i64) -> ConsumptionLedger {
+        let mut ledger = ConsumptionLedger::default();
+        let weights = Vec::new();
+        ledger.configure(Some(AdmissionFairSharingSettings { usage_half_life, interval, weights }));
+        ledger
+    }
+
+    fn gpus(count: i64) -> Sums {
+        Sums::from([(GPU, exact(Amount(count)))])
+    }
+
+    fn usage(ledger: &ConsumptionLedger) -> i128 {
+        ledger.usage(QUEUE, FairSharingWeight::default()).nanos()
+    }
+
+    #[test]
+    fn a_recorded_amount_is_recorded_again() {
+        let mut ledger = ledger(DAY, SECOND);
+        for nanos in [0, 1, 343_750, 999_999_999, 1 << 62, i128::from(i64::MAX) << 20] {
+            let recorded = vec![(GPU, NanoAmount(nanos))];
+            ledger.set_consumed(QUEUE, &recorded, Time(0));
+            assert_eq!(ledger.consumed(QUEUE).0, recorded);
+        }
+    }
+
+    #[test]
+    fn a_second_penalty_of_a_workload_replaces_the_first() {
+        let mut ledger = ledger(10, 10);
+        for count in [8, 4] {
+            ledger.add_penalty(WorkloadId(0), QUEUE, &gpus(count));
+        }
+        assert_eq!(usage(&ledger), 2 * NanoAmount::PER_UNIT);
+        ledger.drop_penalty(WorkloadId(0));
+        assert_eq!(usage(&ledger), 0);
+    }
+
+    #[test]
+    fn one_unit_counts_in_one_second_of_a_long_half_life() {
+        let mut ledger = ledger(365 * DAY, SECOND);
+        ledger.set_consumed(QUEUE, &[], Time(0));
+        ledger.sample(QUEUE, &gpus(1), Time(SECOND));
+        // ln 2 over the seconds of a year.
+        assert_eq!(usage(&ledger), 21);
+    }
 }

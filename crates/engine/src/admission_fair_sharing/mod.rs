@@ -3,7 +3,7 @@
 //! [`decay`] is the arithmetic, [`ledger`] keeps what every LocalQueue consumed, [`consumption`] updates the ledger and the
 //! pending queues that order by it. Source: docs/reference/kueue.md §3.8.
 //!
-//! No clock and no floating point: times come with events, amounts are whole numbers in 2^-20 of a unit.
+//! No clock and no floating point: times come with events, amounts are whole numbers in 2^-32 of a unit.
 
 pub(crate) mod consumption;
 pub(crate) mod decay;
@@ -19,11 +19,11 @@ pub struct AdmissionFairSharingSettings {
     pub usage_half_life: i64,
     /// Time between two samples of a LocalQueue.
     pub interval: i64,
-    /// Weights of resources; 1 for those not listed.
+    /// Weights of one base unit of a resource (of cpu: of a thousandth of a core); 1 for those not listed.
     pub weights: Vec<(ResourceId, FairSharingWeight)>,
 }
 
-/// Weighted consumption of a LocalQueue, in 2^-20 of a unit. Smaller comes first.
+/// Weighted consumption of a LocalQueue, in 2^-32 of a unit. Smaller comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct FairSharingUsage(pub(crate) i128);
 
@@ -31,8 +31,8 @@ impl FairSharingUsage {
     /// The usage of a LocalQueue with weight zero.
     pub const INFINITE: Self = Self(i128::MAX);
 
-    /// The usage in thousandths of a unit; saturates.
-    pub fn thousandths(self) -> i64 {
-        i64::try_from(self.0.saturating_mul(1000) >> decay::BITS).unwrap_or(i64::MAX)
+    /// The usage in billionths of a unit, rounded down; saturates.
+    pub fn nanos(self) -> i128 {
+        ledger::to_nanos(self.0)
     }
 }

@@ -15,7 +15,7 @@ use engine::spec::{
 use engine::topology::{
     HOSTNAME_LABEL, PreferredTerm, TopologyLevels, TopologyMode, TopologyNodeSpec, TopologyRequest,
 };
-use engine::{AdmissionFairSharingSettings, Amount, Event, Names, Time};
+use engine::{AdmissionFairSharingSettings, Amount, Event, Names, NanoAmount, Time};
 
 use crate::play::words::{Words, label, pair};
 use crate::play::{Player, SECOND};
@@ -146,7 +146,7 @@ impl Player {
         let now = self.now();
         let names = self.engine.names_mut();
         let id = names.local_queues.intern(words.name());
-        let amount = |text: &str| Amount(text.parse().expect("an amount"));
+        let amount = |text: &str| NanoAmount::from(Amount(text.parse().expect("an amount")));
         let all = words.pairs().map(|(key, text)| (names.resources.intern(key), amount(text)));
         let all = all.collect();
         self.engine.apply(Event::ConsumedResources(id, all, now));

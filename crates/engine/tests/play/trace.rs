@@ -2,8 +2,8 @@
 
 use engine::ids::{FlavorId, QueueId, WorkloadId};
 use engine::{
-    Amount, CycleEntry, CycleOutcome, PodSetFlavorAssignment, RequeueDestination, SecondPass,
-    explain,
+    Amount, CycleEntry, CycleOutcome, NanoAmount, PodSetFlavorAssignment, RequeueDestination,
+    SecondPass, explain,
 };
 
 use crate::play::Player;
@@ -146,9 +146,10 @@ impl Player {
             let id = names.local_queues.get(name).expect("a LocalQueue");
             let (consumed, _) = self.engine.consumed_resources(id);
             let used = consumed.iter().map(|(resource, amount)| {
-                format!(" {}={}", names.resources.name(*resource), amount.0)
+                format!(" {}={}", names.resources.name(*resource), amount.0 / NanoAmount::PER_UNIT)
             });
-            let share = self.engine.fair_sharing_usage(id).thousandths();
+            let share = self.engine.fair_sharing_usage(id).nanos() / 1_000_000;
+            let share = i64::try_from(share).unwrap_or(i64::MAX);
             let line = format!("-  {name} consumed{}, share {share}\n", used.collect::<String>());
             self.trace += &line;
         }

@@ -85,7 +85,7 @@ impl World {
             (8, Event::ClusterQueue(..), _) => Event::SampleUsage(seconds(model)),
             (8, Event::LocalQueue(id, _), _) => {
                 let amount = Amount(i64::try_from(model).expect("small"));
-                Event::ConsumedResources(*id, vec![(ResourceId(1), amount)], seconds(at))
+                Event::ConsumedResources(*id, vec![(ResourceId(1), amount.into())], seconds(at))
             }
             (7, ..) => Event::ClusterCapacity(RequeueKey(u64::try_from(model % 4).expect("small"))),
             _ => return None,

@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use crds::v1beta2::LocalQueue;
-use engine::{AdmissionFairSharingSettings, Engine, Event, Names, Time, spec::FairSharingWeight};
+use engine::{AdmissionFairSharingSettings, Engine, Event, Names, Time};
 use index::local_queue_usage;
 use jiff::Timestamp;
 use runtime::watch::Key;
@@ -24,7 +24,7 @@ pub(crate) struct UsageSettings {
     pub(crate) half_life: Duration,
     /// Between two samples of a LocalQueue.
     pub(crate) interval: Duration,
-    /// Weights of resources in units of 10^-9.
+    /// Weights of resources in units of 10^-9; that of cpu is the weight of one core.
     pub(crate) weights: Vec<(String, u64)>,
 }
 
@@ -45,11 +45,9 @@ impl UsageSampling {
         let Some(settings) = settings else {
             return Self::default();
         };
-        let weights = settings.weights.iter().map(|(name, weight)| {
-            (engine.names_mut().resources.intern(name), FairSharingWeight(*weight))
-        });
+        let weights = local_queue_usage::resource_weights(engine.names_mut(), &settings.weights);
         let configured = AdmissionFairSharingSettings {
-            weights: weights.collect(),
+            weights,
             usage_half_life: nanos(settings.half_life),
             interval: nanos(settings.interval),
         };

@@ -59,15 +59,19 @@ fn usage(cluster: &mut Cluster, name: &str) -> Option<Value> {
 }
 
 fn recorded(cpus: &str) -> Value {
+    record_of(&json!({"cpu": cpus}))
+}
+
+fn record_of(consumed: &Value) -> Value {
     json!({"fairSharing": {"weightedShare": 0, "admissionFairSharingStatus": {
-        "consumedResources": {"cpu": cpus}, "lastUpdate": "1970-01-01T00:00:00Z",
+        "consumedResources": consumed, "lastUpdate": "1970-01-01T00:00:00Z",
     }}})
 }
 
 /// The one of two Workloads that is admitted first, of LocalQueues with these records.
-fn first_admitted(mut cluster: Cluster) -> String {
-    cluster.observe(local_queue("greedy", "5", &recorded("100")));
-    cluster.observe(local_queue("modest", "6", &recorded("1")));
+fn first_admitted(mut cluster: Cluster, greedy: &Value, modest: &Value) -> String {
+    cluster.observe(local_queue("greedy", "5", &record_of(greedy)));
+    cluster.observe(local_queue("modest", "6", &record_of(modest)));
     let of = |queue: &str| json!({"spec": {"queueName": queue}});
     cluster.workload("older", 8, &of("greedy")).wait(1).workload("newer", 8, &of("modest"));
     cluster.settle();
@@ -77,8 +81,26 @@ fn first_admitted(mut cluster: Cluster) -> String {
 
 #[test]
 fn the_local_queue_that_used_less_comes_first_also_after_a_restart() {
-    assert_eq!(first_admitted(with_sharing(60, "")), "reserve newer");
-    assert_eq!(first_admitted(with_sharing(60, "AdmissionFairSharing=false")), "reserve older");
+    let (greedy, modest) = (json!({"cpu": "100"}), json!({"cpu": "1"}));
+    let first = |gates: &str| first_admitted(with_sharing(60, gates), &greedy, &modest);
+    assert_eq!(first(""), "reserve newer");
+    assert_eq!(first("AdmissionFairSharing=false"), "reserve older");
+}
+
+#[test]
+fn a_core_counts_like_one_of_another_resource() {
+    let (greedy, modest) = (json!({"cpu": "2", "example.com/gpu": "2"}), json!({"cpu": "3"}));
+    assert_eq!(first_admitted(with_sharing(60, ""), &greedy, &modest), "reserve newer");
+}
+
+#[test]
+fn parts_of_a_unit_are_recorded() {
+    let mut cluster = with_sharing(10, "");
+    let consumed = json!({"cpu": "11m", "example.com/gpu": "500m", "memory": "1Gi"});
+    cluster.observe(local_queue("used", "5", &record_of(&consumed))).wait(50);
+    let later = usage(&mut cluster, "used").expect("a record");
+    let left = json!({"cpu": "343750n", "example.com/gpu": "15625u", "memory": "33554432"});
+    assert_eq!(later["consumedResources"], left);
 }
 
 #[test]
