@@ -197,7 +197,7 @@ fn held(
     counts: &[i64],
 ) -> Assignment {
     let mut assignment = Assignment::default();
-    for (one, &count) in pod_sets.iter().zip(counts) {
+    for (pod_set, (one, &count)) in pod_sets.iter().zip(counts).enumerate() {
         // The search leaves marked pod sets out: here those whose domains are assigned already, or
         // on the worker.
         let delayed_topology = !is_delayed_here(queues, queue, one);
@@ -215,6 +215,7 @@ fn held(
         });
         let flavor_assignments = flavor_assignments.collect();
         let one = PodSetFlavorAssignment {
+            pod_set,
             count,
             flavor_assignments,
             delayed_topology,

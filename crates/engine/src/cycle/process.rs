@@ -191,8 +191,8 @@ fn quota_suffices(quota: &QuotaLayer, queues: &QueueLayer, entry: &CycleEntry) -
 /// The flavors of the entry's assignment.
 pub(super) fn nominated_flavors(entry: &CycleEntry) -> SmallVec<[(u16, ResourceId, FlavorId); 4]> {
     let mut nominated = SmallVec::new();
-    for (index, one) in entry.assignment.pod_sets.iter().enumerate() {
-        let index = u16::try_from(index).unwrap_or(u16::MAX);
+    for one in &entry.assignment.pod_sets {
+        let index = u16::try_from(one.pod_set).unwrap_or(u16::MAX);
         nominated.extend(
             one.flavor_assignments.iter().map(|choice| (index, choice.resource, choice.flavor)),
         );

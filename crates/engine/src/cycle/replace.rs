@@ -98,7 +98,8 @@ fn evict(state: &mut State, failure: &NodeFailure, queue: QueueId) -> CycleEntry
 fn entry(state: &mut State, id: WorkloadId, queue: QueueId, outcome: CycleOutcome) -> CycleEntry {
     let admission = state.workloads.admission(id);
     let held = admission.map(|one| one.pod_sets.clone()).unwrap_or_default();
-    let pod_sets = held.into_iter().map(|one| as_assigned(&mut state.quota, one)).collect();
+    let held = held.into_iter().enumerate();
+    let pod_sets = held.map(|(pod_set, one)| as_assigned(&mut state.quota, pod_set, one)).collect();
     CycleEntry {
         workload: id,
         queue,
@@ -115,7 +116,11 @@ fn entry(state: &mut State, id: WorkloadId, queue: QueueId, outcome: CycleOutcom
     }
 }
 
-fn as_assigned(quota: &mut QuotaLayer, held: PodSetAdmission) -> PodSetFlavorAssignment {
+fn as_assigned(
+    quota: &mut QuotaLayer,
+    pod_set: usize,
+    held: PodSetAdmission,
+) -> PodSetFlavorAssignment {
     let flavor_assignments =
         held.resources.iter().map(|&(resource, flavor, amount)| FlavorAssignment {
             resource,
@@ -127,6 +132,7 @@ fn as_assigned(quota: &mut QuotaLayer, held: PodSetAdmission) -> PodSetFlavorAss
             tried: None,
         });
     PodSetFlavorAssignment {
+        pod_set,
         count: held.count,
         flavor_assignments: flavor_assignments.collect(),
         domains: held.domains,

@@ -130,8 +130,8 @@ fn record_last_assignment(
 
 fn last_assignment(queues: &QueueLayer, entry: &CycleEntry) -> LastAssignment {
     let mut tried = smallvec::SmallVec::new();
-    for (index, one) in entry.assignment.pod_sets.iter().enumerate() {
-        let pod_set = u16::try_from(index).unwrap_or(u16::MAX);
+    for one in &entry.assignment.pod_sets {
+        let pod_set = u16::try_from(one.pod_set).unwrap_or(u16::MAX);
         for choice in &one.flavor_assignments {
             tried.extend(choice.tried.map(|flavor| (pod_set, choice.resource, flavor)));
         }

@@ -2,13 +2,17 @@
 //!
 //! Source: docs/reference/kueue.md §4.12.
 
+use smallvec::SmallVec;
+
 use crate::amount::Amount;
 use crate::cycle::entry::{CycleEntry, CycleOutcome};
 use crate::engine::Engine;
 use crate::explain::quantity::{format_missing, format_quantity};
-use crate::flavors::assignment::FlavorAssignmentMode;
+use crate::flavors::assignment::{FlavorAssignmentMode, PodSetFlavorAssignment};
 use crate::ids::{FlavorId, ResourceId, Slot, TopologyNodeId};
 use crate::reason::NoFitReason;
+use crate::spec::PodSetSpec;
+use crate::workloads::equivalence_class::members;
 
 /// Reason of the condition `QuotaReserved=False`; of `Evicted` for a Workload whose failed nodes have no
 /// replacement. Empty where upstream leaves it empty.
@@ -91,8 +95,9 @@ fn failed_nodes(engine: &Engine, entry: &CycleEntry) -> String {
 
 /// One part per pod set that does not fit. An error of one pod set replaces all other parts.
 fn summary(engine: &Engine, entry: &CycleEntry) -> String {
-    let pod_sets = entry.assignment.pod_sets.iter().zip(&entry.class.pod_sets);
-    let error = pod_sets.clone().find(|(one, _)| one.reasons.iter().any(NoFitReason::is_error));
+    let pod_sets = in_assignment_order(entry);
+    let mut all = pod_sets.iter();
+    let error = all.find(|(one, _)| one.reasons.iter().any(NoFitReason::is_error));
     // Upstream returns on an error and reports nothing else.
     if let Some((one, spec)) = error {
         let reasons = reason_messages(engine, &one.reasons);
@@ -103,12 +108,25 @@ fn summary(engine: &Engine, entry: &CycleEntry) -> String {
         );
     }
     let unfit = pod_sets
+        .into_iter()
         .filter(|(one, _)| one.mode() != FlavorAssignmentMode::Fit && !one.reasons.is_empty());
     let parts = unfit.map(|(one, spec)| {
         let reasons = reason_messages(engine, &one.reasons);
         format!("couldn't assign flavors to pod set {}: {}", spec.name, reasons.join(", "))
     });
     parts.collect::<Vec<_>>().join("; ")
+}
+
+/// The pod sets that were assigned, with their specs, in upstream's order: grouped pod sets follow each other.
+pub(super) fn in_assignment_order(
+    entry: &CycleEntry,
+) -> SmallVec<[(&PodSetFlavorAssignment, &PodSetSpec); 4]> {
+    let specs = &entry.class.pod_sets;
+    let all = entry.assignment.pod_sets.iter();
+    let mut pod_sets: SmallVec<[_; 4]> =
+        all.filter_map(|one| Some((one, specs.get(one.pod_set)?))).collect();
+    pod_sets.sort_by_key(|(one, _)| (members(&entry.class, one.pod_set)[0], one.pod_set));
+    pod_sets
 }
 
 /// Messages of reasons in upstream's words, sorted.

@@ -4,14 +4,14 @@
 
 use crate::cycle::entry::CycleEntry;
 use crate::engine::Engine;
-use crate::explain::condition_message::reason_messages;
+use crate::explain::condition_message::{in_assignment_order, reason_messages};
 use crate::flavors::assignment::{FlavorTrialResult, PodSetFlavorAssignment};
 use crate::flavors::granular_mode::PreemptionMode;
 
 /// Pod sets with the flavors that do not simply fit them: the mode, the height of borrowing, the reasons. Empty if all fit
 /// without borrowing.
 pub fn considered_flavors(engine: &Engine, entry: &CycleEntry) -> String {
-    let pod_sets = entry.assignment.pod_sets.iter().zip(&entry.class.pod_sets);
+    let pod_sets = in_assignment_order(entry).into_iter();
     let considered = pod_sets.filter(|(one, _)| !one.trials.is_empty());
     let parts = considered.map(|(one, spec)| format!("{}: {}", spec.name, of_pod_set(engine, one)));
     parts.collect::<Vec<_>>().join(" | ")

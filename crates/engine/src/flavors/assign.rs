@@ -20,7 +20,7 @@ use crate::reason::{NoFitReason, PendingReason};
 use crate::slices;
 use crate::state::State;
 use crate::topology::layer::TopologyLayer;
-use crate::workloads::equivalence_class::{EquivalenceClass, members};
+use crate::workloads::equivalence_class::members;
 use crate::workloads::usage::{SlotUsage, charge};
 
 /// Computes an assignment into `out`.
@@ -38,23 +38,7 @@ pub(crate) fn assign(state: &mut State, attempt: &AssignmentAttempt<'_>, out: &m
         }
     }
     // Grouped pod sets are assigned together but reported in their own order.
-    reorder(attempt.class, out);
-}
-
-fn reorder(class: &EquivalenceClass, out: &mut Assignment) {
-    let mut order: SmallVec<[usize; 4]> = SmallVec::new();
-    for first in 0..class.pod_sets.len() {
-        let members = members(class, first);
-        if members[0] == first {
-            order.extend(members);
-        }
-    }
-    if order.is_sorted() {
-        return;
-    }
-    let mut pairs: Vec<_> = order.into_iter().zip(out.pod_sets.drain(..)).collect();
-    pairs.sort_by_key(|(index, _)| *index);
-    out.pod_sets.extend(pairs.into_iter().map(|(_, one)| one));
+    out.pod_sets.sort_by_key(|one| one.pod_set);
 }
 
 /// Assigns the pod sets of one group. Returns false if they do not fit.
@@ -238,7 +222,7 @@ fn push_pod_set(
     out: &mut Assignment,
 ) {
     let count = attempt.count(member);
-    let mut one = PodSetFlavorAssignment { count, ..PodSetFlavorAssignment::default() };
+    let mut one = PodSetFlavorAssignment { pod_set: member, count, ..Default::default() };
     let pod_set = &attempt.class.pod_sets[member];
     for (resource, amount) in state.queues.requests(attempt.queue, pod_set, count) {
         let Some(choice) = chosen.iter().find(|choice| choice.resource == resource) else {

@@ -69,6 +69,8 @@ impl FlavorTrialResult {
 /// The assignment of one pod set.
 #[derive(Debug, Clone, Default)]
 pub struct PodSetFlavorAssignment {
+    /// Index of the pod set in the Workload.
+    pub(crate) pod_set: usize,
     /// Number of pods.
     pub count: i64,
     /// One entry per resource that got a flavor.
@@ -103,7 +105,8 @@ impl PodSetFlavorAssignment {
 /// The assignment of a Workload.
 #[derive(Debug, Clone, Default)]
 pub struct Assignment {
-    /// Pod sets in order; those after the first that does not fit are missing.
+    /// Pod sets in their order. If one does not fit, in the order of assignment: grouped ones follow each other, and those
+    /// after the group that does not fit are missing.
     pub pod_sets: Vec<PodSetFlavorAssignment>,
     /// Usage by slot; of a replacement slice, the usage beyond the old slice.
     pub(crate) usage: SlotUsage,

@@ -321,3 +321,28 @@ fn an_undeclared_resource_after_flavors_has_no_pending_reason() {
         "#]],
     );
 }
+
+/// A group whose pod sets stand around another one.
+#[test]
+fn reasons_stand_under_the_pod_set_that_they_are_about() {
+    check(
+        "
+        cq team-a cohort=ml gpu/h100=4
+        cq team-b cohort=ml gpu/h100=1
+        messages
+        wl other-large q=team-a t=1 name=leader group=g gpu=1 + name=other gpu=6 + name=worker group=g gpu=1 pods=2
+        wl group-large q=team-a t=2 name=leader group=g gpu=4 + name=other gpu=1 + name=worker group=g gpu=1 pods=2
+        cycle 2
+        wl borrows q=team-a t=3 name=leader group=g gpu=1 + name=other gpu=2 + name=worker group=g gpu=1 pods=2
+        cycle
+        wl waits q=team-a t=4 name=leader group=g gpu=1 + name=other gpu=1 + name=worker group=g gpu=1 pods=2
+        cycle
+        ",
+        &expect![[r#"
+            1  inadmissible-class other-large team-a ExceedsMaxQuota: couldn't assign flavors to pod set other: insufficient quota for gpu in flavor h100, previously considered podsets requests (3) + current podset request (6) > maximum capacity (5)
+            2  inadmissible-class group-large team-a ExceedsMaxQuota: couldn't assign flavors to pod set leader: insufficient quota for gpu in flavor h100, previously considered podsets requests (0) + current podset request (6) > maximum capacity (5); couldn't assign flavors to pod set worker: insufficient quota for gpu in flavor h100, previously considered podsets requests (0) + current podset request (6) > maximum capacity (5)
+            3  reserve borrows team-a gpu=h100:1 + gpu=h100:2 + gpu=h100:2 (borrows, height 1): other: h100(Fit;borrow=1)
+            4  inadmissible-class waits team-a NoCandidates: couldn't assign flavors to pod set leader: insufficient unused quota for gpu in flavor h100, 3 more needed; couldn't assign flavors to pod set worker: insufficient unused quota for gpu in flavor h100, 3 more needed; couldn't assign flavors to pod set other: insufficient unused quota for gpu in flavor h100, 4 more needed
+        "#]],
+    );
+}
