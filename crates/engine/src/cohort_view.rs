@@ -18,6 +18,12 @@ impl Engine {
         node.map(|node| self.cohorts_above(node)).unwrap_or_default()
     }
 
+    /// Whether a Cohort is in a cohort cycle.
+    pub fn is_in_cohort_cycle(&self, cohort: CohortId) -> bool {
+        let node = self.state.quota.cohort(cohort);
+        node.is_some_and(|node| self.state.quota.tree().node(node).cyclic)
+    }
+
     fn cohorts_above(&self, node: NodeId) -> Vec<&str> {
         let tree = self.state.quota.tree();
         // A cycle has no root.

@@ -130,15 +130,15 @@ impl Engine {
         parts.collect()
     }
 
-    /// The weighted share of a ClusterQueue, as its status shows it.
-    pub fn queue_weighted_share(&self, queue: QueueId) -> i64 {
-        share(self.state.quota.tree(), self.state.queues.at(queue).node).rounded()
+    /// The weighted share of a ClusterQueue, in thousandths; infinite if it borrows with weight 0.
+    pub fn queue_weighted_share(&self, queue: QueueId) -> f64 {
+        share(self.state.quota.tree(), self.state.queues.at(queue).node).weighted()
     }
 
-    /// The weighted share of a cohort, as its status shows it; 0 for an unknown one.
-    pub fn cohort_weighted_share(&self, cohort: CohortId) -> i64 {
+    /// The weighted share of a cohort, like that of a ClusterQueue; 0 for an unknown one.
+    pub fn cohort_weighted_share(&self, cohort: CohortId) -> f64 {
         let node = self.state.quota.cohort(cohort);
-        node.map_or(0, |node| share(self.state.quota.tree(), node).rounded())
+        node.map_or(0.0, |node| share(self.state.quota.tree(), node).weighted())
     }
 
     /// Checks that a Workload needs for its flavors, by name; none without a reservation.

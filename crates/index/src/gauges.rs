@@ -110,8 +110,8 @@ pub struct ClusterQueueGauges {
     pub resources: Vec<FlavorResourceGauge>,
     /// Requests of pending Workloads by resource.
     pub requested: Vec<(String, f64)>,
-    /// The weighted share; `None` without fair sharing.
-    pub weighted_share: Option<i64>,
+    /// The weighted share, not rounded; `None` without fair sharing, infinite for weight 0.
+    pub weighted_share: Option<f64>,
 }
 
 /// A Cohort.
@@ -123,14 +123,16 @@ pub struct CohortGauges {
     pub declared: bool,
     /// Its labels and annotations.
     pub metadata: LabelsAndAnnotations,
+    /// It is in a cohort cycle, which has no root.
+    pub cyclic: bool,
     /// Cohorts above it, from its parent to the root.
     pub cohorts: Vec<String>,
-    /// Quota of its subtree by flavor and resource.
+    /// Quota of its subtree by flavor and resource; infinite if it is unlimited.
     pub quota: Vec<(String, String, f64)>,
     /// Reservations in its subtree by flavor and resource.
     pub reserved: Vec<(String, String, f64)>,
-    /// The weighted share; `None` without fair sharing.
-    pub weighted_share: Option<i64>,
+    /// The weighted share, not rounded; `None` without fair sharing, infinite for weight 0.
+    pub weighted_share: Option<f64>,
 }
 
 /// The numbers of a ClusterQueue; `None` if it does not exist. The caller knows its labels, annotations and share.
@@ -191,10 +193,12 @@ pub fn cohort(engine: &Engine, name: &str) -> Option<CohortGauges> {
     let names = engine.names();
     let id = names.cohorts.get(name)?;
     let named = |all: Vec<(FlavorId, ResourceId, Amount)>| {
-        let one = |(flavor, resource, amount)| {
+        let one = |(flavor, resource, amount): (FlavorId, ResourceId, Amount)| {
             let resource = names.resources.name(resource);
             let flavor = names.flavors.name(flavor).to_owned();
-            (flavor, resource.to_owned(), float(resource, amount))
+            let number =
+                if amount.is_unlimited() { f64::INFINITY } else { float(resource, amount) };
+            (flavor, resource.to_owned(), number)
         };
         all.into_iter().map(one).collect()
     };
@@ -202,6 +206,7 @@ pub fn cohort(engine: &Engine, name: &str) -> Option<CohortGauges> {
         name: name.to_owned(),
         declared: false,
         metadata: LabelsAndAnnotations::default(),
+        cyclic: engine.is_in_cohort_cycle(id),
         cohorts: engine.cohorts_of_cohort(id).into_iter().map(str::to_owned).collect(),
         quota: named(engine.cohort_quota(id)),
         reserved: named(engine.cohort_usage(id)),

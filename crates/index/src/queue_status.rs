@@ -177,6 +177,17 @@ fn amount_in_use(one: &PodSetAdmission, total: Amount) -> Amount {
     }
 }
 
+/// The weighted share as a status shows it: rounded up, the largest integer if it is infinite.
+#[must_use]
+pub fn fair_sharing_status(share: f64) -> FairSharingStatus {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a cast from float saturates: infinity is the largest integer"
+    )]
+    let weighted_share = share.ceil() as i64;
+    FairSharingStatus { weighted_share }
+}
+
 /// The status of a ClusterQueue after `old`; `None` if the queue does not exist. `share` is its weighted share under fair
 /// sharing.
 #[must_use]
@@ -184,14 +195,14 @@ pub fn cluster_queue_status(
     index: &Index,
     names: &Names,
     name: &str,
-    (counts, share): (&ClusterQueueCounts, Option<i64>),
+    (counts, share): (&ClusterQueueCounts, Option<f64>),
     old: &ClusterQueueStatus,
     at: StatusStamp,
 ) -> Option<ClusterQueueStatus> {
     let activity = index.active_condition(name)?;
     let mut status = old.clone();
     set_active(&mut status.conditions, &activity, at);
-    status.fair_sharing = share.map(|weighted_share| FairSharingStatus { weighted_share });
+    status.fair_sharing = share.map(fair_sharing_status);
     status.pending_workloads = saturating_i32(counts.total.pending);
     status.reserving_workloads = saturating_i32(counts.total.reserving);
     status.admitted_workloads = saturating_i32(counts.total.admitted);

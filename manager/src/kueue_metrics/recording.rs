@@ -307,7 +307,7 @@ impl Recording<'_> {
         self.series.set(&f::INFO, values([name, cohort, root]), 1.0);
         self.series.remove_from(&f::WEIGHTED_SHARE, &own);
         if let Some(share) = queue.weighted_share {
-            self.series.set(&f::WEIGHTED_SHARE, values([name, cohort]), share as f64);
+            self.series.set(&f::WEIGHTED_SHARE, values([name, cohort]), shown_share(share));
         }
         if self.settings.cluster_queue_resources {
             self.quotas(queue, cohort);
@@ -434,7 +434,10 @@ impl Recording<'_> {
         let root = cohort.cohorts.last().map_or(name, String::as_str);
         let own = [("cohort", name)];
         NUMBERS_OF_COHORT.iter().for_each(|family| self.series.remove_from(family, &own));
-        self.series.set(&f::COHORT_INFO, values([name, parent, root]), 1.0);
+        // A cycle has no root, so there is no place to show.
+        if !cohort.cyclic {
+            self.series.set(&f::COHORT_INFO, values([name, parent, root]), 1.0);
+        }
         for (family, amounts) in
             [(&f::COHORT_QUOTA, &cohort.quota), (&f::COHORT_RESERVED, &cohort.reserved)]
         {
@@ -443,7 +446,7 @@ impl Recording<'_> {
             }
         }
         if let Some(share) = cohort.weighted_share {
-            self.series.set(&f::COHORT_WEIGHTED_SHARE, values([name]), share as f64);
+            self.series.set(&f::COHORT_WEIGHTED_SHARE, values([name]), shown_share(share));
         }
     }
 
@@ -464,6 +467,11 @@ impl Recording<'_> {
             self.series.set(&f::COHORT_ADMITTED_ACTIVE, values([cohort]), sum as f64);
         }
     }
+}
+
+/// A weighted share as Kueue exports it: no number if it is infinite.
+fn shown_share(share: f64) -> f64 {
+    if share.is_infinite() { f64::NAN } else { share }
 }
 
 fn names_of(local_queues: &[&LocalQueueGauges]) -> BTreeSet<LocalQueueName> {

@@ -64,7 +64,7 @@ fn queue(admitted: usize) -> Measurement {
         classes: (1, 1),
         resources: vec![resource.clone()],
         requested: vec![("cpu".into(), 4.5)],
-        weighted_share: Some(7),
+        weighted_share: Some(222.25),
     };
     let local = LocalQueueGauges {
         namespace: "ns".into(),
@@ -87,7 +87,8 @@ fn cohort(name: &str, above: &[&str]) -> Measurement {
         cohorts: above.iter().map(|&one| one.to_owned()).collect(),
         quota: amount(),
         reserved: amount(),
-        weighted_share: Some(3),
+        weighted_share: Some(if above.is_empty() { 2.5 } else { f64::INFINITY }),
+        cyclic: name == "ring",
     }))
 }
 
@@ -113,6 +114,7 @@ fn all_measurements() -> Vec<Measurement> {
         queue(4),
         cohort("team", &["root"]),
         cohort("root", &[]),
+        cohort("ring", &[]),
         Measurement::Attempt { admitted: true },
         Measurement::PreemptionSkips { cluster_queue: "a".into(), count: 2 },
         Measurement::TargetsRecomputed { cluster_queue: "a".into(), result: "skipped" },
@@ -228,6 +230,9 @@ fn values_follow_measurements() {
         r#"kueue_cluster_queue_status{cluster_queue="a",status="pending",replica_role="standalone"} 0.0"#,
         r#"kueue_local_queue_admission_fair_sharing_usage{namespace="ns",name="lq",cluster_queue="a",replica_role="standalone"} 2.5"#,
         r#"kueue_finished_workloads{cluster_queue="a",replica_role="standalone"} 1.0"#,
+        r#"kueue_cluster_queue_weighted_share{cluster_queue="a",cohort="team",replica_role="standalone"} 222.25"#,
+        r#"kueue_cohort_weighted_share{cohort="root",replica_role="standalone"} 2.5"#,
+        r#"kueue_cohort_weighted_share{cohort="team",replica_role="standalone"} NaN"#,
         r#"kueue_cohort_subtree_admitted_active_workloads{cohort="root",replica_role="standalone"} 6.0"#,
         r#"kueue_cluster_queue_borrowing_limit{cluster_queue="a",cohort="team",flavor="plain",resource="cpu",replica_role="standalone"} inf"#,
         r#"kueue_admission_wait_time_seconds_bucket{le="2.5",cluster_queue="a",priority_class="high",replica_role="standalone"} 0"#,
@@ -239,6 +244,7 @@ fn values_follow_measurements() {
         assert!(body.lines().any(|one| one == line), "{line}\n{body}");
     }
     assert!(!body.contains("kueue_unadmitted_workloads{"), "no Workload has a reason\n{body}");
+    assert!(!body.contains("kueue_cohort_info{cohort=\"ring\""), "a cycle has no root\n{body}");
     assert!(!body.contains("kueue_local_queue_unadmitted_workloads{"), "{body}");
 }
 

@@ -26,29 +26,21 @@ impl DominantShare {
     /// The share without borrowing.
     pub(crate) const NONE: Self = Self { unweighted: 0.0, weight: 1.0, borrowing: false };
 
-    /// True when the share counts as zero.
-    pub(crate) fn is_zero(self) -> bool {
+    /// No ratio: nothing is borrowed, or only what is not lendable.
+    fn is_zero(self) -> bool {
         self.unweighted == 0.0
     }
 
-    /// The share as a status shows it: rounded up, the largest integer for weight 0.
-    pub(crate) fn rounded(self) -> i64 {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "a cast from float saturates: infinity is the largest integer"
-        )]
-        let rounded = self.weighted().ceil() as i64;
-        rounded
-    }
-
+    /// A node of weight 0 that borrows, even if it borrows only what is not lendable and so has no ratio.
     fn is_infinite(self) -> bool {
-        self.weight == 0.0 && !self.is_zero()
+        self.weight == 0.0 && self.borrowing
     }
 
-    fn weighted(self) -> f64 {
-        match (self.is_zero(), self.is_infinite()) {
-            (true, _) => 0.0,
-            (_, true) => f64::INFINITY,
+    /// The share divided by the weight.
+    pub(crate) fn weighted(self) -> f64 {
+        match (self.is_infinite(), self.is_zero()) {
+            (true, _) => f64::INFINITY,
+            (_, true) => 0.0,
             _ => self.unweighted / self.weight,
         }
     }
@@ -188,9 +180,12 @@ mod tests {
     }
 
     #[test]
-    fn a_status_rounds_up_and_shows_weight_zero_as_the_largest_integer() {
-        assert_eq!(share(333.1, ONE).rounded(), 334);
-        assert_eq!(share(0.0, 0).rounded(), 0);
-        assert_eq!(share(1.0, 0).rounded(), i64::MAX);
+    fn weight_zero_is_infinite_as_soon_as_it_borrows() {
+        let not_lendable = DominantShare { unweighted: 0.0, weight: 0.0, borrowing: true };
+        assert!(not_lendable > share(1e18, ONE));
+        assert!(not_lendable < share(1.0, 0), "by the unweighted shares");
+        assert_eq!(not_lendable.weighted(), f64::INFINITY);
+        assert_eq!(share(0.0, 0).weighted(), 0.0);
+        assert_eq!(DominantShare { weight: 1.0, ..not_lendable }, share(0.0, ONE));
     }
 }

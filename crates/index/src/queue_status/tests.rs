@@ -79,8 +79,9 @@ fn a_cluster_queue_lists_reservations_and_usage() {
     let (index, engine) = fixture();
     let counts = ClusterQueueCounts::count(&index, &engine, "q");
     let old = ClusterQueueStatus::default();
-    let status = cluster_queue_status(&index, engine.names(), "q", (&counts, Some(334)), &old, AT)
-        .expect("a queue");
+    let status =
+        cluster_queue_status(&index, engine.names(), "q", (&counts, Some(333.1)), &old, AT)
+            .expect("a queue");
     let text = serde_json::to_string_pretty(&status).expect("json");
     expect![[r#"
         {
@@ -137,7 +138,7 @@ fn a_cluster_queue_lists_reservations_and_usage() {
         }"#]]
     .assert_eq(&text);
     let again =
-        cluster_queue_status(&index, engine.names(), "q", (&counts, Some(334)), &status, AT);
+        cluster_queue_status(&index, engine.names(), "q", (&counts, Some(333.1)), &status, AT);
     assert_eq!(again, Some(status), "nothing changed, nothing to write");
 }
 
@@ -237,4 +238,34 @@ fn workloads_are_counted_by_the_labels_that_metrics_have_of_them() {
     let numbers = gauges::cluster_queue(&index, &engine, "q", &counts).expect("a queue");
     assert_eq!((numbers.workloads.active, numbers.workloads.inadmissible), (0, 1));
     assert_eq!(numbers.classes, (0, 1));
+}
+
+#[test]
+fn a_cohort_shows_unlimited_quota_and_whether_it_is_in_a_cycle() {
+    let (mut index, mut engine) =
+        (Index::new(IndexConfig::default()), Engine::new(Default::default()));
+    let cohort = |parent: &str| -> v1beta2::Cohort {
+        let resources = [
+            json!({"name": "cpu", "nominalQuota": "10E"}),
+            json!({"name": "memory", "nominalQuota": "9223372036854775807"}),
+            json!({"name": "example.com/gpu", "nominalQuota": "2"}),
+        ];
+        let names = ["cpu", "memory", "example.com/gpu"];
+        let flavors = json!([{"name": "f", "resources": resources}]);
+        let groups = json!([{"coveredResources": names, "flavors": flavors}]);
+        from(json!({"spec": {"parentName": parent, "resourceGroups": groups}}))
+    };
+    let names = engine.names_mut();
+    let mut events = index.resource_flavor(names, "f", Some(&Default::default()));
+    for (name, parent) in [("alone", ""), ("left", "right"), ("right", "left")] {
+        events.extend(index.cohort(names, name, Some(&cohort(parent))));
+    }
+    events.into_iter().for_each(|event| engine.apply(event));
+    engine.cycle(Time(0), &mut engine::AcceptAll);
+    let gauges = |name| gauges::cohort(&engine, name).expect("a Cohort");
+    let quota: BTreeMap<String, f64> =
+        gauges("alone").quota.into_iter().map(|(_, resource, number)| (resource, number)).collect();
+    let expected = [("cpu", f64::INFINITY), ("example.com/gpu", 2.0), ("memory", f64::INFINITY)];
+    assert_eq!(quota, expected.map(|(name, number)| (name.to_owned(), number)).into());
+    assert_eq!(["alone", "left", "right"].map(|name| gauges(name).cyclic), [false, true, true]);
 }

@@ -6,7 +6,8 @@
 
 use std::collections::BTreeSet;
 
-use crds::v1beta2::{Cohort, CohortStatus, FairSharingStatus};
+use crds::v1beta2::{Cohort, CohortStatus};
+use index::queue_status;
 use runtime::watch::Key;
 
 use super::{TrackedQueue, status::STATUS_PERIOD};
@@ -35,7 +36,7 @@ fn write_one(
     ctx: &mut Context,
 ) {
     let share = scheduler.cohort_share(name);
-    let fair_sharing = share.map(|weighted_share| FairSharingStatus { weighted_share });
+    let fair_sharing = share.map(queue_status::fair_sharing_status);
     let (object, status) = (cohort.tracked.object().clone(), CohortStatus { fair_sharing });
     // Compared first: an equal status must not wake the process once per period.
     if object.status == status {

@@ -361,13 +361,13 @@ impl Scheduler {
     }
 
     /// The weighted share of a ClusterQueue; `None` without fair sharing.
-    pub(crate) fn queue_share(&self, name: &str) -> Option<i64> {
+    pub(crate) fn queue_share(&self, name: &str) -> Option<f64> {
         let queue = self.engine.names().queues.get(name).filter(|_| self.fair_sharing)?;
         Some(self.engine.queue_weighted_share(queue))
     }
 
     /// The weighted share of a Cohort; `None` without fair sharing.
-    pub(crate) fn cohort_share(&self, name: &str) -> Option<i64> {
+    pub(crate) fn cohort_share(&self, name: &str) -> Option<f64> {
         let cohort = self.engine.names().cohorts.get(name).filter(|_| self.fair_sharing)?;
         Some(self.engine.cohort_weighted_share(cohort))
     }
