@@ -1,16 +1,18 @@
 //! Replaces failed nodes of reserving Workloads, or evicts the Workloads.
 //!
 //! Failures are handled before heads and take no quota. One failed node is replaced. A Workload with several failed
-//! nodes is evicted, and so is one without a replacement, unless the gate TASFailedNodeReplacementFailFast is off:
-//! then the attempt is repeated when capacity changes. Source: docs/reference/kueue.md §3.7, §4.8 step 3, §4.11.
+//! nodes is evicted, and so is one without a replacement, unless an eviction in progress frees a place, or the gate
+//! TASFailedNodeReplacementFailFast is off: then the attempt is repeated when capacity changes. Source:
+//! docs/reference/kueue.md §3.7, §4.8 step 3, §4.11.
 
 use crate::cycle::entry::{CycleEntry, CycleOutcome, RequeueDestination};
 use crate::flavors::assignment::{
     Assignment, FlavorAssignment, FlavorAssignmentMode, PodSetFlavorAssignment,
 };
-use crate::ids::{QueueId, WorkloadId};
+use crate::ids::{QueueId, TopologyNodeId, WorkloadId};
 use crate::names::Names;
 use crate::node_moves::move_pods;
+use crate::preemption::simulation::simulate_removal;
 use crate::quota::layer::QuotaLayer;
 use crate::reason::NoFitReason;
 use crate::reservations::mark_evicted;
@@ -70,16 +72,35 @@ fn decide(state: &mut State, failure: &mut NodeFailure) -> Option<CycleEntry> {
             move_pods(&mut state.workloads, &mut state.topology, id, moved);
             entry(state, id, queue, CycleOutcome::NodeReplaced)
         }
-        Err(_) if state.settings.tas_failed_node_replacement_fail_fast => {
+        Err(_)
+            if state.settings.tas_failed_node_replacement_fail_fast
+                && !evictions_free_a_place(state, id, first) =>
+        {
             evict(state, failure, queue)
         }
-        // Without fail-fast the Workload keeps its other pods, and the attempt is repeated when
-        // capacity changes.
+        // The Workload keeps its other pods, and the attempt is repeated when capacity changes.
         Err(failed) => {
             let mut entry = entry(state, id, queue, CycleOutcome::NodeNotReplaced);
             explain(&mut entry, failed);
             entry
         }
+    })
+}
+
+/// Whether there is a replacement once the Workloads that are being evicted are gone. Cost: a pass over all reserving Workloads
+/// and one search, only before an eviction.
+fn evictions_free_a_place(state: &mut State, id: WorkloadId, node: TopologyNodeId) -> bool {
+    let reserving = state.queues.ids().flat_map(|queue| &state.queues.at(queue).reserving);
+    let leaves = |id: &WorkloadId| {
+        let admission = state.workloads.admission(*id);
+        admission.is_some_and(|one| one.evicted && !one.taken_over)
+    };
+    let leaving: Vec<WorkloadId> = reserving.copied().filter(leaves).collect();
+    if leaving.is_empty() {
+        return false;
+    }
+    simulate_removal(state, &leaving, |state| {
+        topology::find_replacement_assignment(state, id, node).is_ok()
     })
 }
 

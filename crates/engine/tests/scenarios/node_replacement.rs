@@ -516,6 +516,59 @@ fn a_recovered_node_is_not_replaced() {
     );
 }
 
+/// Two Workloads, of which the first loses a node while the second is being evicted.
+#[test]
+fn a_failed_node_waits_for_an_eviction_that_frees_a_place() {
+    let with_second_on = |node: &str, evicted: &str| {
+        format!(
+            "
+            topology racks levels=rack,node
+            flavor tas topology=racks
+            node h1 rack=r1 gpu=2
+            node h2 rack=r1 gpu=2
+            {node}
+            cq team-a gpu/tas=9
+            wl one q=team-a pods=4 gpu=1 required=rack t=1
+            wl two q=team-a pods=2 gpu=1 required=rack t=2
+            cycle 2
+            node h1 rack=r1 gpu=2 down
+            unhealthy one h1
+            {evicted}
+            messages
+            cycle
+            "
+        )
+    };
+    let waits = with_second_on("node h3 rack=r1 gpu=2", "evict two");
+    check(
+        &format!("{waits} release two t=9 hold=out\n cycle"),
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:4 at r1/h1:2,r1/h2:2
+            2  reserve two team-a gpu=tas:2 at r1/h3:2
+            3  keep one team-a NodeNotReplaced: couldn't assign flavors to pod set main: topology "racks" doesn't allow to fit any of 2 pod(s). Total nodes: 2; excluded: resource "gpu": 2
+            4  replace-node one team-a gpu=tas:4 at r1/h2:2,r1/h3:2
+        "#]],
+    );
+    let in_another_rack = with_second_on("node h3 rack=r2 gpu=2", "evict two");
+    check(
+        &in_another_rack,
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:4 at r1/h1:2,r1/h2:2
+            2  reserve two team-a gpu=tas:2 at r2/h3:2
+            3  evict one team-a NodesFailed: Workload was evicted as there was no replacement for unhealthy node(s): h1
+        "#]],
+    );
+    let without_eviction = with_second_on("node h3 rack=r1 gpu=2", "");
+    check(
+        &without_eviction,
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:4 at r1/h1:2,r1/h2:2
+            2  reserve two team-a gpu=tas:2 at r1/h3:2
+            3  evict one team-a NodesFailed: Workload was evicted as there was no replacement for unhealthy node(s): h1
+        "#]],
+    );
+}
+
 #[test]
 fn an_evicted_workload_gets_no_node_replacement() {
     check(
