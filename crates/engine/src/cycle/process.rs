@@ -171,8 +171,7 @@ fn lost_topology_domains(state: &mut State, entry: &CycleEntry, preempted: &[Wor
     }
     let all = all_targets(entry, preempted);
     simulate_removal(state, &all, |state| {
-        quota_suffices(&state.quota, &state.queues, entry)
-            && !topology::still_fits(&state.settings, &state.workloads, &state.topology, entry)
+        quota_suffices(&state.quota, &state.queues, entry) && !topology::still_fits(state, entry)
     })
 }
 
@@ -208,8 +207,7 @@ pub(super) fn fits_without(
 ) -> bool {
     let all = all_targets(entry, preempted);
     simulate_removal(state, &all, |state| {
-        quota_suffices(&state.quota, &state.queues, entry)
-            && topology::still_fits(&state.settings, &state.workloads, &state.topology, entry)
+        quota_suffices(&state.quota, &state.queues, entry) && topology::still_fits(state, entry)
     })
 }
 

@@ -3,11 +3,13 @@
 //!
 //! Only the additional pods are searched for; if the new slice is smaller, the last leaves lose pods. A leader
 //! keeps its leaf too. If a leaf of the replaced slice no longer exists, or pods do not fill whole topology slices,
-//! all pods are assigned again. Required and preferred topologies are refused, because pods added later could not
+//! all pods of the group are assigned again, and may use what the replaced slice has. Required and preferred topologies are refused, because pods added later could not
 //! satisfy them.
 //! Until the new slice is assigned, the replaced slice is charged and the new one only counts for its additional
 //! pods; from then on the new slice is charged as a whole ([`crate::slices`]).
 //! Gate ElasticJobsViaWorkloadSlicesWithTAS. Source: docs/reference/kueue.md §4.11, §4.13.
+
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
@@ -19,15 +21,23 @@ use crate::reason::NoFitReason;
 use crate::settings::EngineSettings;
 use crate::slices;
 use crate::spec::{PodSetAdmission, PodSetSpec};
+use crate::state::State;
 use crate::topology::domain_tree::DomainTree;
-use crate::topology::layer::TopologyLayer;
 use crate::topology::{DomainAssignment, TopologyMode};
-use crate::workloads::equivalence_class::members;
+use crate::workloads::admission::AdmissionRecord;
+use crate::workloads::equivalence_class::{EquivalenceClass, members};
 use crate::workloads::layer::WorkloadLayer;
 
-/// Leaves and pods retained from the replaced slice, by pod set.
+/// What an assignment takes over of the slice that it replaces.
 #[derive(Debug, Default)]
-pub(super) struct RetainedAssignments(Vec<RetainedLeaves>);
+pub(super) struct RetainedAssignments {
+    /// Retained leaves and pods by pod set.
+    leaves: Vec<RetainedLeaves>,
+    /// Pod sets whose pods are all assigned again.
+    reassigned: SmallVec<[usize; 2]>,
+    /// What the replaced slice has for these, and its class.
+    freed: Option<Box<(AdmissionRecord, Arc<EquivalenceClass>)>>,
+}
 
 /// Leaves and pods that one pod set retains.
 pub(super) type RetainedLeaves = SmallVec<[(DomainId, i64); 4]>;
@@ -35,33 +45,56 @@ pub(super) type RetainedLeaves = SmallVec<[(DomainId, i64); 4]>;
 impl RetainedAssignments {
     /// What an assignment retains of the slice that it replaces; nothing if it replaces none.
     pub(super) fn of(
-        settings: &EngineSettings,
-        workloads: &WorkloadLayer,
-        topology: &TopologyLayer,
-        attempt: &AssignmentAttempt<'_>,
+        state: &State,
+        class: &EquivalenceClass,
+        replaced_slice: Option<WorkloadId>,
         assignment: &Assignment,
     ) -> Self {
-        let Some(old) =
-            attempt.replaced_slice.filter(|_| settings.elastic_jobs_via_workload_slices_with_tas)
-        else {
+        let gate = state.settings.elastic_jobs_via_workload_slices_with_tas;
+        let Some(old) = replaced_slice.filter(|_| gate) else {
             return Self::default();
         };
         let count = assignment.pod_sets.len();
-        let mut all = Self(vec![RetainedLeaves::new(); count]);
+        let mut all = Self { leaves: vec![RetainedLeaves::new(); count], ..Self::default() };
         for first in 0..count {
-            let group = members(attempt.class, first);
-            if group[0] == first
-                && let Some(found) =
-                    predict_group(workloads, topology, attempt, assignment, old, &group)
-            {
-                found.into_iter().for_each(|(at, retained)| all.0[at] = retained);
+            let group = members(class, first);
+            if group[0] != first {
+                continue;
+            }
+            match predict_group(state, class, assignment, old, &group) {
+                Some(found) => {
+                    found.into_iter().for_each(|(at, retained)| all.leaves[at] = retained);
+                }
+                None => all.reassigned.extend(group),
             }
         }
+        all.freed = freed(state, class, old, &all.reassigned);
         all
     }
 
+    /// Whether all pods of a pod set are assigned again.
+    pub(super) fn is_reassigned(&self, pod_set: usize) -> bool {
+        self.reassigned.contains(&pod_set)
+    }
+
+    /// Calls `evaluate` while the replaced slice is not charged for pods that are assigned again: they move, so that their own
+    /// places are free for them.
+    pub(super) fn without_reassigned<T>(
+        &self,
+        state: &mut State,
+        evaluate: impl FnOnce(&mut State) -> T,
+    ) -> T {
+        let Some((admission, class)) = self.freed.as_deref() else {
+            return evaluate(state);
+        };
+        state.topology.release_admission(admission, class);
+        let result = evaluate(state);
+        state.topology.charge_admission(admission, class);
+        result
+    }
+
     pub(super) fn get(&self, pod_set: usize) -> &[(DomainId, i64)] {
-        self.0.get(pod_set).map(RetainedLeaves::as_slice).unwrap_or_default()
+        self.leaves.get(pod_set).map(RetainedLeaves::as_slice).unwrap_or_default()
     }
 
     pub(super) fn pods(&self, pod_set: usize) -> i64 {
@@ -69,11 +102,32 @@ impl RetainedAssignments {
     }
 }
 
+/// The admission of the replaced slice with the domains of these pod sets alone; `None` if there are none.
+fn freed(
+    state: &State,
+    class: &EquivalenceClass,
+    old: WorkloadId,
+    pod_sets: &[usize],
+) -> Option<Box<(AdmissionRecord, Arc<EquivalenceClass>)>> {
+    // A slice that a simulation removes is not charged.
+    if pod_sets.is_empty() || state.workloads.at(old).removed {
+        return None;
+    }
+    let mut admission = state.workloads.admission(old)?.clone();
+    let old_class = state.class_of(old);
+    let is_freed = |name: &str| pod_sets.iter().any(|&at| *class.pod_sets[at].name == *name);
+    for (one, spec) in admission.pod_sets.iter_mut().zip(&old_class.pod_sets) {
+        if !is_freed(&spec.name) {
+            one.domains.clear();
+        }
+    }
+    Some(Box::new((admission, old_class)))
+}
+
 /// What a pod set group retains; `None` if all its pods are assigned again.
 fn predict_group(
-    workloads: &WorkloadLayer,
-    topology: &TopologyLayer,
-    attempt: &AssignmentAttempt<'_>,
+    state: &State,
+    class: &EquivalenceClass,
     assignment: &Assignment,
     old: WorkloadId,
     group: &[usize],
@@ -83,8 +137,8 @@ fn predict_group(
     let workers = group.iter().copied().rev().max_by_key(|&at| count(at))?;
     let mut found = Vec::new();
     for &at in group {
-        let spec = &attempt.class.pod_sets[at];
-        let retained = previous_leaves(workloads, topology, assignment, old, at, spec)?;
+        let spec = &class.pod_sets[at];
+        let retained = previous_leaves(state, assignment, old, at, spec)?;
         let before: i64 = retained.iter().map(|one| one.1).sum();
         let fills_slices = |pods: i64| slice_size(spec).is_none_or(|size| pods % size == 0);
         // The kept leaves hold whole slices, before and after; otherwise all pods are assigned
@@ -104,8 +158,7 @@ fn slice_size(spec: &PodSetSpec) -> Option<i64> {
 
 /// Leaves of the replaced slice's pods in a pod set; `None` if one of them no longer exists.
 fn previous_leaves(
-    workloads: &WorkloadLayer,
-    topology: &TopologyLayer,
+    state: &State,
     assignment: &Assignment,
     old: WorkloadId,
     at: usize,
@@ -113,11 +166,11 @@ fn previous_leaves(
 ) -> Option<RetainedLeaves> {
     let mut flavors =
         assignment.pod_sets.get(at)?.flavor_assignments.iter().map(|choice| choice.flavor);
-    let Some(tree) = flavors.find_map(|flavor| topology.tree(flavor)) else {
+    let Some(tree) = flavors.find_map(|flavor| state.topology.tree(flavor)) else {
         return Some(RetainedLeaves::new());
     };
-    let domains =
-        slices::pod_set_admission(workloads, old, &spec.name).map(|one| one.domains.as_slice());
+    let domains = slices::pod_set_admission(&state.workloads, old, &spec.name)
+        .map(|one| one.domains.as_slice());
     let leaf = |place: &DomainAssignment| Some((tree.leaf(&place.values)?, place.count));
     domains.unwrap_or_default().iter().map(leaf).collect()
 }

@@ -111,13 +111,8 @@ pub(crate) fn assign(
     if assignment.mode() == FlavorAssignmentMode::NoFit {
         return;
     }
-    let retained = RetainedAssignments::of(
-        &state.settings,
-        &state.workloads,
-        &state.topology,
-        attempt,
-        assignment,
-    );
+    let retained =
+        RetainedAssignments::of(state, attempt.class, attempt.replaced_slice, assignment);
     let all = match pod_set_requests(state, attempt, assignment, &retained) {
         Ok(all) if all.is_empty() => return,
         Ok(all) => all,
@@ -128,7 +123,7 @@ pub(crate) fn assign(
         }
     };
     if assignment.mode() == FlavorAssignmentMode::Fit {
-        match search(state, &all, false) {
+        match retained.without_reassigned(state, |state| search(state, &all, false)) {
             Ok(()) => return record_domains(&state.topology, assignment, &all),
             // The reason for the present usage is kept, whatever the search in the empty topology
             // finds.
@@ -209,17 +204,12 @@ pub(crate) fn assign_assuming_preemption(
     assignment: &mut Assignment,
     empty: bool,
 ) {
-    let retained = RetainedAssignments::of(
-        &state.settings,
-        &state.workloads,
-        &state.topology,
-        attempt,
-        assignment,
-    );
+    let retained =
+        RetainedAssignments::of(state, attempt.class, attempt.replaced_slice, assignment);
     if assignment.mode() == FlavorAssignmentMode::Preempt
         && let Ok(all) = pod_set_requests(state, attempt, assignment, &retained)
         && !all.is_empty()
-        && search(state, &all, empty).is_ok()
+        && retained.without_reassigned(state, |state| search(state, &all, empty)).is_ok()
     {
         record_domains(&state.topology, assignment, &all);
     }
@@ -231,15 +221,12 @@ pub(crate) fn fits(
     attempt: &AssignmentAttempt<'_>,
     assignment: &Assignment,
 ) -> bool {
-    let retained = RetainedAssignments::of(
-        &state.settings,
-        &state.workloads,
-        &state.topology,
-        attempt,
-        assignment,
-    );
-    pod_set_requests(state, attempt, assignment, &retained)
-        .is_ok_and(|all| all.is_empty() || search(state, &all, false).is_ok())
+    let retained =
+        RetainedAssignments::of(state, attempt.class, attempt.replaced_slice, assignment);
+    let Ok(all) = pod_set_requests(state, attempt, assignment, &retained) else {
+        return false;
+    };
+    all.is_empty() || retained.without_reassigned(state, |state| search(state, &all, false)).is_ok()
 }
 
 /// Whether all pods of a Workload fit into the topology of a flavor now.
@@ -265,12 +252,14 @@ pub(crate) fn finds_topology_assignment(
 }
 
 /// Whether the domains of an entry still have enough free capacity.
-pub(crate) fn still_fits(
-    settings: &EngineSettings,
-    workloads: &WorkloadLayer,
-    topology: &TopologyLayer,
-    entry: &CycleEntry,
-) -> bool {
+pub(crate) fn still_fits(state: &mut State, entry: &CycleEntry) -> bool {
+    let assignment = &entry.assignment;
+    let retained = RetainedAssignments::of(state, &entry.class, entry.replaced_slice, assignment);
+    retained.without_reassigned(state, |state| has_free_domains(state, entry, &retained))
+}
+
+fn has_free_domains(state: &State, entry: &CycleEntry, retained: &RetainedAssignments) -> bool {
+    let State { settings, workloads, topology, .. } = state;
     let mut planned = PlannedUsage::of(settings, &entry.assignment);
     entry.assignment.pod_sets.iter().enumerate().all(|(index, one)| {
         let Some(flavor) = flavor_of(topology, &entry.assignment, index) else {
@@ -281,6 +270,7 @@ pub(crate) fn still_fits(
         };
         let spec = &entry.class.pod_sets[index];
         let previous = previous_pod_set(settings, workloads, entry, index);
+        let previous = previous.filter(|_| !retained.is_reassigned(index));
         one.domains.iter().all(|domain| {
             let Some(leaf) = tree.leaf(&domain.values) else {
                 return false;

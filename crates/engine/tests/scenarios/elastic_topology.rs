@@ -103,7 +103,39 @@ fn a_lost_leaf_assigns_all_pods_again() {
         ",
         &expect![[r#"
             1  reserve old team-a gpu=tas:3 at h1:2,h2:1
-            2  reserve new team-a gpu=tas:4 at h3:2,h4:2
+            2  reserve new team-a gpu=tas:4 at h1:2,h3:2
+        "#]],
+    );
+}
+
+#[test]
+fn pods_that_are_all_assigned_again_may_use_their_own_leaves() {
+    check(
+        "
+        settings elastic-tas
+        topology hosts levels=node
+        flavor tas topology=hosts
+        node x0 gpu=1
+        node x1 gpu=2
+        cq team-a gpu/tas=9
+        wl old q=team-a gpu=1 unconstrained group=g + pods=2 gpu=1 unconstrained group=g t=1
+        cycle
+        delete node x0
+        node x2 gpu=3
+        node x3 gpu=3
+        wl new q=team-a gpu=1 unconstrained group=g + pods=4 gpu=1 unconstrained group=g t=2 replaces=old
+        cycle
+        finish old
+        wl beside q=team-a pods=3 gpu=1 unconstrained t=3
+        cycle
+        wl behind q=team-a gpu=1 unconstrained t=4
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=tas:1 at x0:1 + gpu=tas:2 at x1:2
+            2  reserve new team-a gpu=tas:1 at x1:1 + gpu=tas:4 at x1:1,x2:3
+            3  reserve beside team-a gpu=tas:3 at x3:3
+            4  inadmissible-class behind team-a NoCandidates
         "#]],
     );
 }
