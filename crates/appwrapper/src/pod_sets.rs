@@ -96,12 +96,16 @@ fn pytorch_job(spec: &Value) -> Vec<AppWrapperPodSet> {
 }
 
 /// The head and one pod set per group. The pods of a replica are not multiplied by its hosts, as in the official controller.
+/// Unlike there, `replicas` counts within the bounds of its group, as the operator of Ray runs it: more pods than that would have
+/// no quota.
 fn ray_cluster(spec: &Value, path: &str) -> Vec<AppWrapperPodSet> {
     let head = pod_set(format!("{path}.headGroupSpec.template"), 1, &[]);
     let groups = items(&spec["workerGroupSpecs"]).iter().enumerate();
     let groups = groups.map(|(index, group)| {
         let path = format!("{path}.workerGroupSpecs[{index}].template");
-        pod_set(path, count(&group["replicas"]), &[])
+        let bound = |name: &str| group[name].as_i64().and_then(|bound| i32::try_from(bound).ok());
+        let replicas = count(&group["replicas"]).max(bound("minReplicas").unwrap_or(0));
+        pod_set(path, replicas.min(bound("maxReplicas").unwrap_or(i32::MAX)), &[])
     });
     std::iter::once(head).chain(groups).collect()
 }

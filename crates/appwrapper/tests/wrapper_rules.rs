@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use appwrapper::{
     WrapperFacts, decide,
+    pod_sets::inferred,
     settings::WrapperSettings,
     step::{WrapperAnswer, WrapperRefusal, WrapperStep},
     webhook::{WrapperRequester, validate_create},
@@ -280,11 +281,32 @@ fn an_autoscaler_gets_no_more_workers_than_were_admitted() {
     };
     assert_eq!(changed("maxReplicas", json!(2)), json!([1, 3, 2]));
     assert_eq!(changed("maxReplicas", Value::Null), json!([1, 3, 3]));
-    assert_eq!(changed("minReplicas", json!(4)), json!([3, 3, 3]));
-    assert_eq!(changed("replicas", json!(0)), json!([0, 0, 0]));
+    assert_eq!(changed("minReplicas", json!(4)), json!([4, 3, 4]), "four were admitted");
+    assert_eq!(changed("replicas", json!(0)), json!([1, 0, 1]), "one was admitted");
     let mut fixed = autoscaled_cluster();
     fixed["spec"]["enableInTreeAutoscaling"] = json!(false);
     assert_eq!(limits(&fixed, &admitted), json!([1, 3, 5]), "its user alone sizes it");
+}
+
+#[test]
+fn a_group_of_ray_counts_within_its_bounds() {
+    let workers = |size: Value| {
+        let mut cluster = autoscaled_cluster();
+        let group = &mut cluster["spec"]["workerGroupSpecs"][0];
+        for field in ["replicas", "minReplicas", "maxReplicas"] {
+            group[field] = size[field].clone();
+        }
+        inferred(&cluster).expect("a known kind")[1].replicas
+    };
+    for (size, count) in [
+        (json!({"replicas": 1, "minReplicas": 2, "maxReplicas": 3}), 2),
+        (json!({"replicas": 4, "minReplicas": 1, "maxReplicas": 2}), 2),
+        (json!({"minReplicas": 2}), 2),
+        (json!({"replicas": 3}), 3),
+        (json!({}), 1),
+    ] {
+        assert_eq!(workers(size.clone()), Some(count), "{size}");
+    }
 }
 
 /// The phase and whether pods are ready, an hour after the cluster was made, with a head and so many workers.

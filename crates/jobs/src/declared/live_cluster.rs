@@ -19,14 +19,12 @@ pub(super) struct LiveCluster {
 }
 
 impl LiveCluster {
-    /// Reads a RayCluster.
-    pub(super) fn of(cluster: &DynamicObject) -> Self {
+    /// Reads a RayCluster. `count` counts the pods of a group, as of one of the job.
+    pub(super) fn of(cluster: &DynamicObject, count: impl Fn(&Value) -> i32) -> Self {
         let groups = cluster.data.pointer(WORKER_GROUPS).and_then(Value::as_array);
         let group = |group: &Value| {
             let name = group["groupName"].as_str()?.to_lowercase();
-            let replicas = group["replicas"].as_i64().unwrap_or(1);
-            let pods = replicas.saturating_mul(group["numOfHosts"].as_i64().unwrap_or(1).max(1));
-            Some((name, i32::try_from(pods.max(0)).unwrap_or(i32::MAX)))
+            Some((name, count(group)))
         };
         Self {
             generation: cluster.metadata.generation.unwrap_or_default(),

@@ -75,7 +75,11 @@ impl DeclaredJob {
             ray.place_fields(&mut pod_sets);
             pod_sets.extend(ray.submitter(&self.object)?);
             let live = sources.iter().find(|one| ray.live.as_ref() == Some(&one.0));
-            live_cluster = live.map(|(.., cluster)| LiveCluster::of(cluster));
+            let groups =
+                self.fields().and_then(|one| one.pod_sets.iter().find(|rule| rule.each.is_some()));
+            live_cluster = live
+                .zip(groups)
+                .map(|((.., cluster), rule)| LiveCluster::of(cluster, |group| rule.count(group)));
         }
         (self.pod_sets, self.live_cluster) = (pod_sets, live_cluster);
         Ok(())

@@ -118,6 +118,11 @@ impl PodSetRule {
         places.filter_map(|at| Some((at.get(job)?, at))).collect()
     }
 
+    /// Number of pods of an element.
+    pub(super) fn count(&self, element: &Value) -> i32 {
+        self.replicas.pods(element).saturating_mul(self.pods_per_replica.pods(element))
+    }
+
     /// Fields of a job that hold additions to templates of another object.
     pub(super) fn additions(&self, job: &Value) -> Vec<Pointer> {
         let Some(from) = &self.from else {

@@ -159,6 +159,38 @@ fn the_submitter_is_a_pod_or_a_container_of_the_head() {
     assert_eq!(sets(json!("SidecarMode")), ("head".to_owned(), container));
 }
 
+/// The pods of a worker group with these fields, in each kind.
+fn workers(size: &Value) -> Vec<Option<i32>> {
+    let mut group = size.clone();
+    group["groupName"] = json!("w");
+    let mut cluster = cluster(&json!({ "name": "ray" }));
+    cluster["workerGroupSpecs"] = json!([group]);
+    let jobs = [
+        job("RayCluster", &cluster),
+        job("RayJob", &json!({ "rayClusterSpec": cluster })),
+        job("RayService", &json!({ "rayClusterConfig": cluster })),
+    ];
+    let mut counts: Vec<_> =
+        jobs.iter().map(|job| job.pod_sets(JobGates::default())[1].count).collect();
+    counts.push(with_cluster(&autoscaled(true), &group).pod_sets(JobGates::default())[1].count);
+    counts
+}
+
+#[test]
+fn a_group_has_the_size_that_its_bounds_allow() {
+    for (size, pods) in [
+        (json!({ "replicas": 1, "minReplicas": 2, "maxReplicas": 2 }), 2),
+        (json!({ "replicas": 4, "minReplicas": 1, "maxReplicas": 2 }), 2),
+        (json!({ "replicas": 1, "minReplicas": 2, "maxReplicas": 3, "numOfHosts": 4 }), 8),
+        (json!({ "replicas": 4, "minReplicas": 1, "maxReplicas": 2, "numOfHosts": 3 }), 6),
+        (json!({ "minReplicas": 2 }), 2),
+        (json!({ "replicas": 3 }), 3),
+        (json!({}), 0),
+    ] {
+        assert_eq!(workers(&size), [Some(pods); 4], "{size}");
+    }
+}
+
 /// A RayJob of two workers with an autoscaler. Its status names a RayCluster.
 fn autoscaled(elastic: bool) -> JobObject {
     let mut spec = cluster(&json!({ "name": "ray" }));
@@ -178,13 +210,15 @@ fn autoscaled(elastic: bool) -> JobObject {
     kind.decode(object).expect("a job decodes")
 }
 
-/// The RayCluster after its autoscaler has changed it.
-fn with_cluster(job: &JobObject) -> JobObject {
+/// The RayCluster after its autoscaler has changed its group.
+fn with_cluster(job: &JobObject, size: &Value) -> JobObject {
+    let mut group = size.clone();
+    group["groupName"] = json!("Small");
     let mut found = FoundObjects::default();
     let needed = job.needed_objects().pop().expect("it names a RayCluster");
     let live = json!({
         "metadata": { "name": "j-ray", "namespace": "ns", "generation": 7 },
-        "spec": { "workerGroupSpecs": [{ "groupName": "Small", "replicas": 3, "numOfHosts": 2 }] },
+        "spec": { "workerGroupSpecs": [group] },
     });
     let live = serde_json::from_value(live).expect("an object");
     found.observe(needed, Some(std::sync::Arc::new(live)));
@@ -198,13 +232,14 @@ fn an_elastic_job_has_the_size_of_its_autoscaled_cluster() {
     let job = autoscaled(true);
     assert_eq!((job.unresolved(), workers(&job)), (None, Some(2)), "before there is one");
     assert_eq!(job.live_generation(gates).as_deref(), Some(""));
-    let live = with_cluster(&job);
+    let grown = json!({ "replicas": 3, "numOfHosts": 2 });
+    let live = with_cluster(&job, &grown);
     assert_eq!(workers(&live), Some(6));
     assert_eq!(live.live_generation(gates).as_deref(), Some("7"));
     assert_ne!(workload_name_for(&job, gates), workload_name_for(&live, gates));
     let off = JobGates { elastic_jobs: false, ..gates };
     assert_eq!(live.pod_sets(off)[1].count, Some(2));
-    let fixed = with_cluster(&autoscaled(false));
+    let fixed = with_cluster(&autoscaled(false), &grown);
     assert_eq!((workers(&fixed), fixed.live_generation(gates)), (Some(2), None));
 }
 
