@@ -448,6 +448,19 @@ mod tests {
     }
 
     #[test]
+    fn a_running_pod_keeps_its_queue() {
+        let (before, gates) = (set(1, &json!(0)), JobGates::default());
+        let mut member = before.adopted(&leader(0), gates).expect("it joins");
+        let mut moved = before;
+        let labels = moved.metadata_mut().labels.get_or_insert_default();
+        labels.insert("kueue.x-k8s.io/queue-name".to_owned(), "other".to_owned());
+        let waiting = moved.adopted(&member, gates).expect("a change");
+        assert_eq!(waiting.queue_name(), "other");
+        member.spec.rest.remove("schedulingGates");
+        assert_eq!(moved.adopted(&member, gates), None, "the webhook would refuse it");
+    }
+
+    #[test]
     fn a_replica_gets_its_next_workload_when_the_pods_of_the_last_one_are_stopped() {
         let (set, gates) = (set(2, &json!(0)), JobGates::default());
         let mut pod = set.adopted(&leader(0), gates).expect("adopted");

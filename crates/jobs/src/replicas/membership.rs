@@ -16,7 +16,7 @@ pub(crate) struct Membership<'a> {
     pub(crate) total: i64,
     /// Role of the pod.
     pub(crate) role: &'a str,
-    /// The LocalQueue; empty for none.
+    /// The LocalQueue of pods that wait; empty for none.
     pub(crate) queue_name: &'a str,
 }
 
@@ -31,7 +31,8 @@ impl Membership<'_> {
         annotations.insert(ROLE_HASH.to_owned(), self.role.to_owned());
         // The watch of pods selects by it. Until then the pod is observed by the label of its set.
         labels.insert(MANAGED.to_owned(), "true".to_owned());
-        if !self.queue_name.is_empty() {
+        // The webhook of pods refuses another queue for a pod that runs.
+        if pod.is_gated() && !self.queue_name.is_empty() {
             labels.insert(QUEUE_NAME.to_owned(), self.queue_name.to_owned());
         }
         member
