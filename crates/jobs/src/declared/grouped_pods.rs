@@ -112,8 +112,8 @@ impl DeclaredJob {
         let Some((pods, group)) = self.grouped() else {
             return Errors::new();
         };
-        // An object without a queue is not bound, unless every job is managed.
-        if self.queue_name().is_empty() && !old.is_marked(pods) {
+        // Without the mark its pods are in no group: it is not managed, or its owner, which sizes it, is.
+        if !old.is_marked(pods) {
             return Errors::new();
         }
         let mut errors: Errors = self.check_replicas(old, group).into_iter().collect();
@@ -177,6 +177,10 @@ pods:
             "metadata": { "name": "c", "labels": labels },
             "spec": { "pod": { "spec": pod } }, "status": { "size": remaining },
         });
+        if !queue.is_empty() {
+            let parent = json!({ POD_SUSPENDING_PARENT: "example.com/cell" });
+            object["spec"]["pod"]["metadata"] = json!({ "annotations": parent });
+        }
         if let Some(size) = size {
             object["spec"]["size"] = json!(size);
         }
@@ -203,6 +207,17 @@ pods:
         let down = ["spec.size: Forbidden: scaling down is still in progress"];
         assert_eq!(sizes("q", Some(0), Some(3), 1), down);
         assert_eq!(sizes("", Some(2), Some(3), 2), [""; 0], "it is not queued");
+    }
+
+    #[test]
+    fn an_object_that_is_not_marked_changes_freely() {
+        let queued = |size: u32| {
+            let mut object = cell("", Some(size), size, &json!({})).to_create();
+            object["metadata"]["labels"] = json!({ "kueue.x-k8s.io/queue-name": "q" });
+            let kind = Kind::parse(CELL).expect("a kind");
+            kind.decode(object).expect("it decodes")
+        };
+        assert_eq!(errors(&queued(3), &queued(2)), [""; 0], "a managed owner scales it");
     }
 
     #[test]
