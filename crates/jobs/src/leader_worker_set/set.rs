@@ -96,6 +96,11 @@ impl LeaderWorkerSet {
         size.unwrap_or(1).max(0)
     }
 
+    /// Number of replicas, as it is written.
+    pub(super) fn replicas(&self) -> i64 {
+        self.object.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(1)
+    }
+
     /// The stored form of a template.
     pub(super) fn stored_template(&self, name: &str) -> Option<&Value> {
         template_of(&self.object, name)
@@ -230,10 +235,7 @@ impl GenericJob for LeaderWorkerSet {
     }
 
     fn set_size(&self) -> Option<SetSize> {
-        let replicas = match self.object.pointer("/spec/replicas").and_then(Value::as_u64) {
-            Some(replicas) => u32::try_from(replicas).unwrap_or(u32::MAX),
-            None => 1,
-        };
+        let replicas = u32::try_from(self.replicas().max(0)).unwrap_or(u32::MAX);
         let surge = self.surge(replicas);
         let updates = surge > 0 && self.number("/status/updatedReplicas") < replicas;
         let updating = if updates { self.number("/status/replicas") } else { 0 };
@@ -330,7 +332,7 @@ impl GenericJob for LeaderWorkerSet {
     }
 
     fn validate_create(&self, _: JobGates) -> Errors {
-        Errors::new()
+        validate::create(self)
     }
 
     fn is_job(&self) -> bool {
