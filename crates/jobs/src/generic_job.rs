@@ -319,6 +319,11 @@ pub trait GenericJob: Clone {
     /// Gates the pods of every template, in the copy of a set for a worker that has no webhooks.
     fn hold_pods(&mut self) {}
 
+    /// Whether another framework holds the pods of the object. Webhooks leave such an object as it is and refuse nothing.
+    fn is_held_by_other(&self) -> bool {
+        false
+    }
+
     /// Whether the job is left alone, whatever queue it names (Kueue: `Skip`).
     fn is_skipped(&self) -> bool {
         false

@@ -461,6 +461,10 @@ impl GenericJob for JobObject {
         of_kind!(self, job => job.hold_pods());
     }
 
+    fn is_held_by_other(&self) -> bool {
+        of_kind!(self, job => job.is_held_by_other())
+    }
+
     fn is_skipped(&self) -> bool {
         of_kind!(self, job => job.is_skipped())
     }

@@ -106,7 +106,8 @@ pub fn reconcile<J: GenericJob + From<Pod>>(
     (gates, now): (JobGates, Timestamp),
 ) -> Vec<ReconcileStep<J>> {
     // The garbage collector deletes the Workloads of a set that is gone.
-    let size = set.set_size().filter(|_| set.metadata().deletion_timestamp.is_none());
+    let is_left = set.metadata().deletion_timestamp.is_some() || set.is_skipped();
+    let size = set.set_size().filter(|_| !is_left);
     if set_copies::is_copy(set) {
         return size.map(|_| reconcile_copy(set, workloads, pods, gates)).unwrap_or_default();
     }

@@ -25,6 +25,9 @@ use crate::{GenericJob, JobGates, prebuilt::prebuilt_name};
 
 /// Validation errors of a new job.
 pub fn create<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
+    if job.is_held_by_other() {
+        return vec![];
+    }
     let mut errors = check_syntax(job, gates);
     errors.extend(check_common(job, gates));
     errors.extend(job.validate_create(gates));
@@ -33,7 +36,7 @@ pub fn create<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
 
 /// Validation errors of an update. `default_queue`: the namespace has a default LocalQueue.
 pub fn update<J: GenericJob>(new: &J, old: &J, default_queue: bool, gates: JobGates) -> Errors {
-    if !new.checks_update_of(old, gates) {
+    if new.is_held_by_other() || !new.checks_update_of(old, gates) {
         return vec![];
     }
     let mut errors = if new.checks_syntax_of_updates() { check_syntax(new, gates) } else { vec![] };

@@ -325,10 +325,16 @@ impl GenericJob for DeclaredJob {
         self.fields().is_none_or(|fields| fields.checks.number_of_pod_sets)
     }
 
+    fn is_held_by_other(&self) -> bool {
+        self.kind.pods().is_some_and(|pods| self.has_other_parent(pods))
+    }
+
     /// Another program starts the jobs of a kind without a declaration.
     fn is_skipped(&self) -> bool {
         let declares_nothing = self.fields().is_none() && self.kind.pods().is_none();
-        declares_nothing || self.fields().is_some_and(|fields| fields.skip.holds(&self.object))
+        declares_nothing
+            || self.is_held_by_other()
+            || self.fields().is_some_and(|fields| fields.skip.holds(&self.object))
     }
 
     fn defers_finalization(&self, gates: JobGates) -> bool {

@@ -23,8 +23,9 @@ impl DeclaredJob {
         facts: DefaultingFacts,
         gates: JobGates,
     ) -> Vec<PatchAdd> {
-        // No gate could hold the pods that run already.
-        if pods.are_ready(&self.object) && !self.is_marked(pods) {
+        // No gate could hold the pods that run already. Those of another parent start with it.
+        let runs = pods.are_ready(&self.object) && !self.is_marked(pods);
+        if runs || self.has_other_parent(pods) {
             return Vec::new();
         }
         let mut steps = defaulting::default(self, facts, gates);
@@ -54,6 +55,12 @@ impl DeclaredJob {
     /// Whether the webhook has marked the template.
     pub(super) fn is_marked(&self, pods: &MarkedPods) -> bool {
         self.template_annotation(pods) == Some(self.kind.framework())
+    }
+
+    /// Whether the template names a parent of another framework, as the StatefulSets of a LeaderWorkerSet do.
+    pub(super) fn has_other_parent(&self, pods: &MarkedPods) -> bool {
+        let parent = self.template_annotation(pods).unwrap_or_default();
+        !parent.is_empty() && parent != self.kind.framework()
     }
 
     fn template_annotation(&self, pods: &MarkedPods) -> Option<&str> {
@@ -127,6 +134,24 @@ pods: { template: /spec/run/template, ready: /status/ready }
         assert_eq!(texts("r", 1), [immutable("r")]);
         assert_eq!(texts("", 0), [immutable("")]);
         assert_eq!(texts("", 1), [immutable("")]);
+    }
+
+    #[test]
+    fn an_object_with_pods_of_another_parent_is_left_alone() {
+        let held = |queue: &str, ready: u32, parent: &str| {
+            let annotations = json!({ POD_SUSPENDING_PARENT: parent });
+            rollout(queue, ready, &json!({ "metadata": { "annotations": annotations } }))
+        };
+        let of_other = |queue: &str| held(queue, 1, "statefulset");
+        assert_eq!(steps(&of_other("q"), DefaultingFacts::default()), [json!(null); 0]);
+        assert_eq!(validate::create(&of_other("Q"), JobGates::default()), []);
+        let errors = validate::update(&of_other("r"), &of_other("Q"), false, JobGates::default());
+        assert_eq!(errors, []);
+        assert!(of_other("q").is_skipped());
+        for parent in ["example.com/rollout", ""] {
+            assert!(!held("q", 1, parent).is_skipped(), "{parent:?}");
+            assert_eq!(validate::create(&held("Q", 1, parent), JobGates::default()).len(), 1);
+        }
     }
 
     #[test]

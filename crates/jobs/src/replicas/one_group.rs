@@ -399,6 +399,18 @@ mod tests {
     }
 
     #[test]
+    fn a_set_with_pods_of_another_parent_gets_no_workload() {
+        let mut object = set(2).to_create();
+        object["metadata"]["uid"] = json!("u");
+        let parent = json!({ "kueue.x-k8s.io/pod-suspending-parent": "example.com/other" });
+        object["spec"]["template"]["metadata"] = json!({ "annotations": parent });
+        let kind = Kinds::built_in().of_framework("statefulset").expect("it is built in");
+        let set: JobObject = kind.decode(object).expect("a set decodes");
+        let now = (JobGates::default(), Timestamp::UNIX_EPOCH);
+        assert_eq!(reconcile(&set, &[], &[], now), []);
+    }
+
+    #[test]
     fn a_scale_round_the_webhook_makes_a_new_workload() {
         let delete = ReconcileStep::DeleteWorkload(name_of_workload());
         assert_eq!(steps(4, Some(&workload(RUNS)), &[]), [delete]);
