@@ -305,6 +305,11 @@ pub trait GenericJob: Clone {
         true
     }
 
+    /// Whether the annotation `pod-index-offset` of templates is checked.
+    fn checks_pod_index_offset(&self) -> bool {
+        false
+    }
+
     /// Whether a job is refused for more pod sets than a Workload has.
     fn checks_number_of_pod_sets(&self) -> bool {
         true

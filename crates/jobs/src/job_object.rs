@@ -449,6 +449,10 @@ impl GenericJob for JobObject {
         of_kind!(self, job => job.checks_elastic_topology())
     }
 
+    fn checks_pod_index_offset(&self) -> bool {
+        of_kind!(self, job => job.checks_pod_index_offset())
+    }
+
     fn checks_number_of_pod_sets(&self) -> bool {
         of_kind!(self, job => job.checks_number_of_pod_sets())
     }

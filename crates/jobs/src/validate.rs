@@ -2,6 +2,7 @@
 
 mod elastic;
 mod exec_time;
+mod pod_index_offset;
 mod priority_class;
 mod queue_name;
 mod slices;
@@ -47,6 +48,7 @@ pub fn update<J: GenericJob>(new: &J, old: &J, default_queue: bool, gates: JobGa
         errors.extend(exec_time::check_change(new, old));
     }
     errors.extend(priority_class::check_change(new, old));
+    errors.extend(pod_index_offset::check_change(new, old, gates));
     if new.is_job() {
         errors.extend(elastic::check_change(new, old, gates));
     } else {
@@ -77,6 +79,7 @@ fn check_common<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
     }
     errors.extend(elastic::check_topology(job, gates));
     errors.extend(of_templates(job, gates));
+    errors.extend(pod_index_offset::check(job, gates));
     errors
 }
 

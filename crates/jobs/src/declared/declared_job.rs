@@ -321,6 +321,10 @@ impl GenericJob for DeclaredJob {
         self.fields().is_none_or(|fields| fields.checks.elastic_topology)
     }
 
+    fn checks_pod_index_offset(&self) -> bool {
+        self.fields().is_some_and(|fields| fields.checks.pod_index_offset)
+    }
+
     fn checks_number_of_pod_sets(&self) -> bool {
         self.fields().is_none_or(|fields| fields.checks.number_of_pod_sets)
     }
@@ -349,7 +353,7 @@ impl GenericJob for DeclaredJob {
     fn defaults(&self, gates: JobGates) -> Vec<PatchAdd> {
         let fields = self.fields().into_iter().flat_map(|fields| &fields.defaults);
         let mut steps = Vec::new();
-        for field in fields.filter(|field| field.applies(&self.object)) {
+        for field in fields.filter(|field| field.applies(&self.object, gates)) {
             defaulting::add_field(self, &field.at, field.value.clone(), &mut steps);
         }
         if let Some((training, patches)) =

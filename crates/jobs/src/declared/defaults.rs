@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::pointer::Pointer;
+use crate::{JobGates, pointer::Pointer};
 
 /// A field that is set in some jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -19,12 +19,17 @@ pub struct DefaultField {
     /// Fields that must not be there.
     #[serde(default)]
     pub unless: Vec<Pointer>,
+    /// It is set with the gate TopologyAwareScheduling only.
+    #[serde(default)]
+    pub topology: bool,
 }
 
 impl DefaultField {
     /// Whether the field is set in an object.
-    pub(super) fn applies(&self, object: &Value) -> bool {
+    pub(super) fn applies(&self, object: &Value, gates: JobGates) -> bool {
         let is_on = |at: &Pointer| at.get(object).is_some_and(|value| *value != Value::Bool(false));
-        self.when.iter().all(is_on) && self.unless.iter().all(|at| at.get(object).is_none())
+        (gates.topology || !self.topology)
+            && self.when.iter().all(is_on)
+            && self.unless.iter().all(|at| at.get(object).is_none())
     }
 }

@@ -135,6 +135,8 @@ pub struct DeclaredChecks {
     pub elastic_gates: bool,
     /// An elastic job requires and prefers no topology.
     pub elastic_topology: bool,
+    /// The annotation `pod-index-offset` of a template is a number, and immutable.
+    pub pod_index_offset: bool,
 }
 
 impl Default for DeclaredChecks {
@@ -146,6 +148,7 @@ impl Default for DeclaredChecks {
             pod_set_groups: true,
             elastic_gates: true,
             elastic_topology: true,
+            pod_index_offset: false,
         }
     }
 }
