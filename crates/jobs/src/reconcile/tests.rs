@@ -410,6 +410,15 @@ fn gates_and_priority_class_of_a_job_reach_its_workload() {
         workload.spec.priority_class_ref = class;
         assert_eq!(steps(&classed, &[&workload]), expected);
     }
+    for (conditions, kind, expected) in [
+        (&[][..], "WorkloadPriorityClass", vec!["priority"]),
+        (&["QuotaReserved"][..], "WorkloadPriorityClass", vec![]),
+        (&[][..], "PriorityClass", vec![]),
+    ] {
+        let mut workload = workload(conditions);
+        workload.spec.priority_class_ref = class(kind, "high");
+        assert_eq!(steps(&job(&json!({})), &[&workload]), expected, "without a label");
+    }
 }
 
 #[test]

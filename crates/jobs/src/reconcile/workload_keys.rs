@@ -55,13 +55,16 @@ pub(crate) fn update_gates<J: GenericJob>(
     })
 }
 
-/// A class that is changed on the job reaches its Workload. One that comes from a PriorityClass was read at the creation, and
-/// with quota the API refuses a first class.
+/// A class that is changed on the job reaches its Workload, and so does its removal: the priority is that of the pods then. One that comes
+/// from a PriorityClass was read at the creation, and with quota the API refuses the first class and the removal of one.
 fn update_priority<J: GenericJob>(job: &J, workload: &Workload) -> Option<ReconcileStep<J>> {
-    let wanted = job.label(PRIORITY_CLASS).filter(|class| !class.is_empty())?;
-    let differs = match &workload.spec.priority_class_ref {
-        Some(class) => class.kind == "WorkloadPriorityClass" && class.name != wanted,
-        None => !is(workload, QUOTA_RESERVED),
+    let wanted = job.label(PRIORITY_CLASS).filter(|class| !class.is_empty());
+    let is_free = !is(workload, QUOTA_RESERVED);
+    let differs = match (&workload.spec.priority_class_ref, wanted) {
+        (Some(class), _) if class.kind != "WorkloadPriorityClass" => false,
+        (Some(class), Some(wanted)) => class.name != wanted,
+        (None, None) => false,
+        (Some(_), None) | (None, Some(_)) => is_free,
     };
     differs.then(|| ReconcileStep::UpdatePriority(name(workload)))
 }
