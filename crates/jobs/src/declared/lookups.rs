@@ -259,6 +259,28 @@ fields:
     }
 
     #[test]
+    fn a_job_without_pod_sets_gets_no_workload() {
+        let wrapper = |component: Value| {
+            let object = json!({
+                "metadata": { "name": "w", "namespace": "ns", "uid": "u" },
+                "spec": { "suspend": true, "components": [{ "template": component }] },
+            });
+            let kinds = crate::Kinds::built_in();
+            let kind =
+                kinds.find("workload.codeflare.dev/v1beta2", "AppWrapper").expect("built in");
+            kind.decode(object).expect("it decodes")
+        };
+        let pod = json!({ "apiVersion": "v1", "kind": "Pod", "spec": { "containers": [] } });
+        let (with_pod, empty) =
+            (wrapper(pod), wrapper(json!({ "apiVersion": "v1", "kind": "Service" })));
+        assert_eq!(steps(&with_pod, &[]), [ReconcileStep::CreateWorkload]);
+        assert_eq!(steps(&empty, &[]), []);
+        let former = workload_of(&with_pod);
+        let delete = ReconcileStep::DeleteWorkload(former.metadata.name.clone().expect("a name"));
+        assert_eq!(steps(&empty, &[&former]), [delete]);
+    }
+
+    #[test]
     fn an_object_that_goes_changes_nothing_about_a_running_job() {
         let complete = course().with_objects(&found("one"));
         let workload = workload_of(&complete);
