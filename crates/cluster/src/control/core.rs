@@ -204,6 +204,9 @@ impl Core {
                 self.jobs.evaluate_child(key, &ancestor, &self.workloads, &mut self.ctx);
                 continue;
             }
+            let managed_pod =
+                |key: &JobKey, pod: &JobObject| (environment.managed)(key, pod, false);
+            self.jobs.release_members_of_absent(key, &managed_pod, &mut self.ctx);
             let inputs = environment.inputs(&self.workloads);
             let effects = self.jobs.evaluate(key, managed, &inputs, &mut self.ctx);
             effects.into_iter().for_each(|(key, effect)| self.take_effect(&key, effect));

@@ -21,5 +21,4 @@ pub(crate) mod template_shape;
 mod validate;
 
 pub use pod::{Pod, kind};
-pub use start_and_stop::gates;
-pub(crate) use start_and_stop::ungate;
+pub use start_and_stop::{gates, ungate};

@@ -47,7 +47,7 @@ pub(super) fn start(pod: &mut Pod, info: &PodSetInfo) -> Result<(), StartError> 
 }
 
 /// Removes the gates of Kueue.
-pub(crate) fn ungate(pod: &mut Pod) {
+pub fn ungate(pod: &mut Pod) {
     remove_gates(&mut pod.spec, |gate| gate == ADMISSION || gate == TOPOLOGY);
 }
 

@@ -16,6 +16,7 @@
 //! | `pod_groups`, `group_evaluation` | which pods make up which group; what a group needs next, and how often |
 //! | `slice_siblings` | other slices of an elastic job |
 //! | `replica_sets`, `set_evaluation` | which pods are of which set; what a set needs next |
+//! | `orphaned_members` | held pods of a set that is gone |
 //! | `refusals` | why a job or a group gets no Workload, reported once |
 //! | `readiness` | whether the pods of a Workload are ready, and whether a group waits for replacements |
 //! | `steps` | the steps of a job or a group, as writes and Events |
@@ -32,6 +33,7 @@ mod inputs;
 mod job_evaluation;
 mod kind_availability;
 mod lookups;
+mod orphaned_members;
 mod orphans;
 mod owners;
 mod pod_groups;

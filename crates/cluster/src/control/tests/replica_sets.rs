@@ -192,6 +192,34 @@ fn a_pod_of_a_set_becomes_a_member_when_its_replica_is_known() {
     assert!(step.iter().all(|order| order != "hub workload-create"), "{step:?}");
 }
 
+#[test]
+fn a_held_pod_of_a_deleted_set_is_released_when_its_set_would_have_been_seen() {
+    let mut pod = leader();
+    pod["metadata"]["creationTimestamp"] = json!("1970-01-01T00:00:00Z");
+    let gone = || {
+        let key = Key { namespace: Some("ns".into()), name: "d".into() };
+        ManagerInput::Job(set_kind(), Change::Delete(key))
+    };
+    let after = |seconds: i64| NOW + jiff::SignedDuration::from_secs(seconds);
+    let mut control = manager(1);
+    control.observe(gone(), NOW);
+    control.observe(members(vec![pod.clone()]), NOW);
+    let adopts = |step: &Decisions| orders(step).iter().filter(|one| *one == "hub adopt").count();
+    assert_eq!(adopts(&control.decide(after(59))), 0, "its set may be new");
+    let step = control.decide(after(60));
+    assert_eq!(orders(&step), ["hub adopt"]);
+    let patch: Value = serde_json::from_slice(step.orders[0].write.request().body()).expect("JSON");
+    assert_eq!(patch["spec"], json!({"schedulingGates": null}));
+
+    // A member of a group is started by its Workload.
+    let mut control = manager(1);
+    pod["metadata"]["labels"]["leaderworkerset.sigs.k8s.io/group-index"] = json!("0");
+    pod["metadata"]["annotations"]["kueue.x-k8s.io/pod-group-name"] = json!("w");
+    control.observe(gone(), NOW);
+    control.observe(members(vec![pod]), NOW);
+    assert_eq!(adopts(&control.decide(after(90))), 0);
+}
+
 /// The conditions that a write of a status sets, with their status.
 fn written(step: &Decisions, purpose: &str) -> Vec<String> {
     let order = step.orders.iter().find(|order| order.ticket.purpose.name() == purpose);
