@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     context::{ClusterContext, label_value},
@@ -14,7 +14,7 @@ use super::{
     ray_container::shell,
 };
 use crate::{
-    json::{annotation, field, items, list, object, text},
+    json::{annotation, field, items, list, named, object, text},
     names,
     pass::{OrderOutcome, Pass},
     step::{RayStep, RayTarget},
@@ -43,6 +43,12 @@ removed = cleanup_redis_storage(
 sys.exit(0 if removed else 1)
 "
 "#;
+
+/// The argument before which the name of a user of Redis is passed.
+const AFTER_USERNAME: &str = "    use_ssl=";
+
+/// A Redis with access lists knows a password only together with its user.
+const USERNAME: &str = "    username=os.environ.get('REDIS_USERNAME', url.username),\n";
 
 fn has_finalizer(cluster: &Value) -> bool {
     items(&cluster["metadata"]["finalizers"]).iter().any(|name| name == names::REDIS_FINALIZER)
@@ -193,7 +199,7 @@ fn cleanup_pod(context: &ClusterContext<'_>, head: &Value) -> Value {
             ray.remove(probe);
         }
         ray.insert("command".into(), shell(context));
-        ray.insert("args".into(), json!([SCRIPT]));
+        ray.insert("args".into(), json!([script(ray)]));
         let resources = json!({"cpu": "200m", "memory": "256Mi"});
         ray.insert("resources".into(), json!({"limits": resources, "requests": resources}));
         let env = list(container, "env");
@@ -202,4 +208,13 @@ fn cleanup_pod(context: &ClusterContext<'_>, head: &Value) -> Value {
     }
     *field(&mut spec, "restartPolicy") = json!("Never");
     spec
+}
+
+/// The script for a container. An older Ray has no parameter for the user, so a container without one does not pass it.
+fn script(container: &Map<String, Value>) -> String {
+    let env = container.get("env").unwrap_or(&Value::Null);
+    match named(env, "REDIS_USERNAME") {
+        Some(_) => SCRIPT.replacen(AFTER_USERNAME, &format!("{USERNAME}{AFTER_USERNAME}"), 1),
+        None => SCRIPT.to_owned(),
+    }
 }
