@@ -279,6 +279,62 @@ fn a_job_that_ended_long_before_its_rayjob_says_so() {
     }
 }
 
+/// The status after a pass for a job whose submitter ended so long ago.
+fn after_submitter(finished: &str, head: impl Fn(&HeadRequest) -> HeadAnswer) -> Value {
+    after_submitter_with(&running(), finished, head)
+}
+
+fn after_submitter_with(
+    status: &Value,
+    finished: &str,
+    head: impl Fn(&HeadRequest) -> HeadAnswer,
+) -> Value {
+    let job = ray_job(&json!({"submissionMode": "K8sJobMode"}), status);
+    let mut submitter = owned("Job", "rj", "u");
+    let complete = json!({"type": "Complete", "status": "True", "lastTransitionTime": finished});
+    submitter["status"] = json!({"conditions": [complete]});
+    let done = pass(&job, &[cluster(), submitter], head);
+    done.status().cloned().unwrap_or_default()
+}
+
+#[test]
+fn a_job_that_ended_while_its_operator_was_away_is_not_given_up() {
+    let says = |state: &'static str| move |_: &HeadRequest| answer(200, &json!({"status": state}));
+    let (late, recent) = ("2026-01-01T00:00:10Z", "2026-01-01T00:00:40Z");
+    let status = after_submitter(late, says("SUCCEEDED"));
+    assert_eq!(status["jobDeploymentStatus"], "Complete", "{status}");
+    assert_eq!(after_submitter(late, says("FAILED"))["reason"], "AppFailed");
+    let given_up = "JobDeploymentStatusTransitionGracePeriodExceeded";
+    for status in [after_submitter(late, says("RUNNING")), after_submitter(late, unreachable)] {
+        assert_eq!(status["reason"], given_up, "{status}");
+        assert_eq!(status["jobStatus"], "FAILED", "{status}");
+    }
+    assert_eq!(after_submitter(recent, says("RUNNING"))["jobDeploymentStatus"], "Running");
+    let mut silent = running();
+    silent["jobStatusCheckFailureStartTime"] = json!("2025-12-31T23:50:00Z");
+    let status = after_submitter_with(&silent, late, unreachable);
+    assert_eq!(status["reason"], "JobStatusCheckTimeoutExceeded");
+}
+
+#[test]
+fn a_head_that_answers_again_is_not_given_up() {
+    let mut status = running();
+    status["jobStatusCheckFailureStartTime"] = json!("2025-12-31T23:50:00Z");
+    let job = ray_job(&json!({}), &status);
+    let runs = |_: &HeadRequest| answer(200, &json!({"status": "RUNNING"}));
+    let done = pass(&job, &[cluster()], runs);
+    let status = done.status().expect("a status");
+    assert_eq!(status["jobDeploymentStatus"], "Running");
+    assert!(status["jobStatusCheckFailureStartTime"].is_null(), "{status}");
+    let done = pass(&job, &[cluster()], unreachable);
+    assert_eq!(done.status().expect("a status")["reason"], "JobStatusCheckTimeoutExceeded");
+    // Without a cluster there is no head to ask.
+    let selector = json!({"ray.io/cluster": "rj-a"});
+    let spec = json!({"clusterSelector": selector, "rayClusterSpec": null});
+    let done = pass(&ray_job(&spec, &job["status"]), &[], unreachable);
+    assert_eq!(done.status().expect("a status")["reason"], "JobStatusCheckTimeoutExceeded");
+}
+
 #[test]
 fn an_invalid_job_is_reported_once() {
     let job = ray_job(&json!({"backoffLimit": -1}), &Value::Null);

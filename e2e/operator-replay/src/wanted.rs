@@ -5,6 +5,9 @@ use serde_json::Value;
 /// Case or rule, what the operators of this project do, and why.
 const DIFFERENCES: &str = include_str!("../differences.tsv");
 
+/// In the message of a RayJob whose submitter ended long before its job.
+const LATE_END: &str = "but the ray job did not reach terminal state within";
+
 /// What the difference may be about in any case.
 struct GeneralRule {
     /// In the first column of the file.
@@ -50,6 +53,11 @@ const GENERAL_RULES: &[GeneralRule] = &[
         name: "any:metadata-of-an-old-ray",
         concerns: |case| any_object(case, &has_refused_metadata),
         explains: |_| true,
+    },
+    GeneralRule {
+        name: "any:late-end-of-a-job",
+        concerns: |case| case.to_string().contains(LATE_END),
+        explains: |difference| difference.contains("RayJob/") && difference.contains(".status."),
     },
     GeneralRule {
         name: "any:time-to-live-after-success",

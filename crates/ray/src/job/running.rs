@@ -31,11 +31,17 @@ const GRACE_MESSAGE: &str = "JobDeploymentStatus does not transition to Complete
 
 /// What a running RayJob needs next.
 pub(super) fn run<'a>(context: &JobContext<'a>, pass: &mut Pass<'a>, status: &mut AttemptStatus) {
-    if leave_early(context, status) || ends_late(context, status) || is_silent(context, status) {
+    if leave_early(context, status) || ends_late(context, status) {
         return;
     }
     // A cluster that was deleted by hand is made again under its name.
-    let Some(cluster) = cluster(context, pass, status) else { return };
+    let Some(cluster) = cluster(context, pass, status) else {
+        // A cluster that cannot be made has no head to ask.
+        if !pass.is_pending() {
+            give_up_silent_head(context, status);
+        }
+        return;
+    };
     if !context.selects_cluster() {
         reconcile_head_service(context, pass, status, &cluster);
     }
@@ -46,10 +52,7 @@ pub(super) fn run<'a>(context: &JobContext<'a>, pass: &mut Pass<'a>, status: &mu
         ensure_submitter(context, pass, status, &cluster);
         submitter = SubmitterState::Running;
     }
-    if pass.is_pending()
-        || outlives_submitter(context, status, &submitter)
-        || has_failed(&submitter, status)
-    {
+    if pass.is_pending() || has_failed(&submitter, status) {
         return;
     }
     check_job(context, pass, status, &submitter, &cluster);
@@ -70,21 +73,18 @@ fn ends_late(context: &JobContext<'_>, status: &mut AttemptStatus) -> bool {
     true
 }
 
-/// Whether the head has not said for too long how the job is.
-fn is_silent(context: &JobContext<'_>, status: &mut AttemptStatus) -> bool {
-    let Some(since) = status.fields.job_status_check_failure_start_time.clone() else {
-        return false;
-    };
+/// Ends an attempt whose head has not said for too long how the job is.
+fn give_up_silent_head(context: &JobContext<'_>, status: &mut AttemptStatus) {
+    let Some(since) = status.fields.job_status_check_failure_start_time.clone() else { return };
     let timeout = context.settings.job_check_timeout;
     if !is_over(since.parse().ok(), timeout, context.now()) {
-        return false;
+        return;
     }
     let message = format!(
         "Job status checks have been failing since {since}; exceeded timeout of {}",
         go_duration::format(timeout)
     );
     status.fail(reasons::CHECK_TIMEOUT_EXCEEDED, Some(message));
-    true
 }
 
 fn is_over(since: Option<Timestamp>, limit: Duration, now: Timestamp) -> bool {
@@ -108,7 +108,7 @@ fn has_failed(submitter: &SubmitterState, status: &mut AttemptStatus) -> bool {
     true
 }
 
-/// Asks the head for the job.
+/// Asks the head for the job, and only then looks at the limits of time: the operator may have been away while the job ended.
 fn check_job(
     context: &JobContext<'_>,
     pass: &mut Pass<'_>,
@@ -120,7 +120,10 @@ fn check_job(
     let path = job_path(&status.fields.job_id);
     let Some(answer) = pass.ask(head.request(HeadMethod::Get, &path, None)) else { return };
     match job_of(answer) {
-        HeadJob::Failed => note_failure(context, status),
+        HeadJob::Failed => {
+            note_failure(context, status);
+            give_up_late_job(context, status, submitter);
+        }
         HeadJob::NotFound if matches!(submitter, SubmitterState::Finished(_)) => {
             let message = "Submitter completed but Ray job not found in RayCluster.".to_owned();
             status.fail(reasons::APP_FAILED, Some(message));
@@ -134,6 +137,7 @@ fn check_job(
             status.fields.job_status_check_failure_start_time = None;
             status.take(&info);
             follow(status, submitter);
+            give_up_late_job(context, status, submitter);
             if cluster["status"].is_object() {
                 status.cluster = cluster["status"].clone();
             }
@@ -160,6 +164,7 @@ fn submit(context: &JobContext<'_>, pass: &mut Pass<'_>, status: &mut AttemptSta
 fn note_failure(context: &JobContext<'_>, status: &mut AttemptStatus) {
     let since = &mut status.fields.job_status_check_failure_start_time;
     since.get_or_insert_with(|| rfc3339(context.now()));
+    give_up_silent_head(context, status);
 }
 
 /// What follows from the state of the job and of its submitter.
@@ -171,24 +176,26 @@ fn follow(status: &mut AttemptStatus, submitter: &SubmitterState) {
     }
 }
 
-/// Whether the submitter finished long ago, and the job is not known to have ended. A head that does not answer must not hold this up.
-fn outlives_submitter(
+/// Ends an attempt whose submitter finished long ago, if the head does not say that the job ended. A head that does not answer must not
+/// hold this up.
+fn give_up_late_job(
     context: &JobContext<'_>,
     status: &mut AttemptStatus,
     submitter: &SubmitterState,
-) -> bool {
-    let SubmitterState::Finished(Some(finished)) = submitter else { return false };
-    let is_late = !status.job_ended() && is_over(Some(*finished), SUBMITTER_GRACE, context.now());
-    if is_late {
-        let message = format!(
-            "The RayJob submitter finished at {} but the ray job did not reach terminal state within {}",
-            rfc3339(*finished),
-            go_duration::format(SUBMITTER_GRACE)
-        );
-        status.give_up_job();
-        status.fail(reasons::GRACE_EXCEEDED, Some(message));
+) {
+    let SubmitterState::Finished(Some(finished)) = submitter else { return };
+    let is_late = is_over(Some(*finished), SUBMITTER_GRACE, context.now());
+    // A head that was given up may still run the job, so its reason stays: it allows no other attempt.
+    if !is_late || status.phase != JobPhase::Running || status.job_ended() {
+        return;
     }
-    is_late
+    let message = format!(
+        "The RayJob submitter finished at {} but the ray job did not reach terminal state within {}",
+        rfc3339(*finished),
+        go_duration::format(SUBMITTER_GRACE)
+    );
+    status.give_up_job();
+    status.fail(reasons::GRACE_EXCEEDED, Some(message));
 }
 
 /// Ends an attempt whose job ended. A job that was stopped counts as complete.
