@@ -228,18 +228,33 @@ fn a_worker_that_was_given_up_leaves_its_name() {
 }
 
 #[test]
-fn the_head_of_another_operator_stays() {
+fn the_head_of_another_operator_stays_and_is_taken_over() {
     let mut cluster = cluster_with(&json!([]));
     cluster["spec"]["upgradeStrategy"] = json!({"type": "Recreate"});
-    let deleted = |version: &str| {
+    let head = |version: &str| {
         let mut head = head_of("u1");
+        head["metadata"]["resourceVersion"] = json!("5");
         head["metadata"]["annotations"] = json!({
             "ray.io/upgrade-strategy-recreate-hash": "HASHOFANOTHER",
             "ray.io/kuberay-version": version,
         });
-        let steps = steps(&cluster, &[head], &[]);
-        steps.iter().any(|step| matches!(step, RayStep::Delete(_)))
+        head
     };
-    assert!(!deleted("v1.7.0"));
-    assert!(deleted(&OperatorSettings::default().version), "a changed spec of an own cluster");
+    let is_delete = |step: &RayStep| matches!(step, RayStep::Delete(_));
+    let mut foreign = head("v1.7.0");
+    let orders = steps(&cluster, &[foreign.clone()], &[]);
+    assert!(!orders.iter().any(is_delete));
+    let patch = orders.iter().find_map(|step| match step {
+        RayStep::Patch { target, patch } if target.kind == "Pod" => Some(patch),
+        _ => None,
+    });
+    json_patch::merge(&mut foreign, patch.expect("the head gets the present hash"));
+    assert_eq!(foreign["metadata"]["resourceVersion"], "5", "a later spec must not count as known");
+    let version = OperatorSettings::default().version;
+    assert_eq!(foreign["metadata"]["annotations"]["ray.io/kuberay-version"], version.as_str());
+    let orders = steps(&cluster, &[foreign.clone()], &[]);
+    assert!(!orders.iter().any(|step| is_delete(step) || matches!(step, RayStep::Patch { .. })));
+    cluster["spec"]["headGroupSpec"]["template"]["spec"]["containers"][0]["image"] = json!("ray:2");
+    assert!(steps(&cluster, &[foreign], &[]).iter().any(is_delete), "a later change");
+    assert!(steps(&cluster, &[head(&version)], &[]).iter().any(is_delete), "an own head");
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     context::ClusterContext,
@@ -21,7 +21,7 @@ use crate::{
     json::{annotation, label, name, text},
     names,
     pass::{OrderOutcome, Pass},
-    step::RayStep,
+    step::{RayStep, RayTarget},
     v1::WorkerGroupSpec,
 };
 
@@ -32,7 +32,7 @@ pub(crate) fn reconcile_pods<'a>(
     created: &mut Vec<&'a Value>,
 ) -> Result<(), Failure> {
     // All pods go first; the pods of the new spec are made once no old head is left.
-    if is_outdated(context) {
+    if is_outdated(context, pass)? {
         let reason = "due to spec change with Recreate upgradeStrategy";
         return delete_all(context, pass, reason, "all Pods");
     }
@@ -71,18 +71,44 @@ pub(crate) fn is_terminating(object: &Value) -> bool {
     !object["metadata"]["deletionTimestamp"].is_null()
 }
 
-/// Whether the head was made from another spec, and the strategy asks for new pods. A head that another version of the operator made is
-/// not compared.
-fn is_outdated(context: &ClusterContext<'_>) -> bool {
+/// Whether the head was made from another spec, and the strategy asks for new pods.
+///
+/// A head that another version of the operator made is not compared: versions hash differently, and an upgrade of the operator must not
+/// restart clusters. It gets the hash and the version of this one, so that later changes of the spec count.
+fn is_outdated(context: &ClusterContext<'_>, pass: &mut Pass<'_>) -> Result<bool, Failure> {
     let strategy = context.spec.upgrade_strategy.as_ref().and_then(|it| it.r#type.as_deref());
     let Some(head) = context.heads().next().filter(|_| strategy == Some("Recreate")) else {
-        return false;
+        return Ok(false);
     };
+    let present = recreate_hash(&context.cluster["spec"]);
+    let made_by = annotation(head, names::OPERATOR_VERSION);
+    if !made_by.is_empty() && made_by != context.settings.version {
+        take_over(context, pass, head, &present)?;
+        return Ok(false);
+    }
     let hash = annotation(head, names::RECREATE_HASH);
-    // Versions hash differently, and an upgrade of the operator must not restart clusters.
-    annotation(head, names::OPERATOR_VERSION) == context.settings.version
-        && !hash.is_empty()
-        && hash != recreate_hash(&context.cluster["spec"])
+    Ok(!hash.is_empty() && hash != present)
+}
+
+/// Writes the present hash to a head of another version.
+fn take_over(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+    head: &Value,
+    hash: &str,
+) -> Result<(), Failure> {
+    if is_terminating(head) {
+        return Ok(());
+    }
+    let annotations =
+        json!({names::RECREATE_HASH: hash, names::OPERATOR_VERSION: context.settings.version});
+    // The version of the object: a head in a cache that lags may have been taken over before the spec changed.
+    let version = &head["metadata"]["resourceVersion"];
+    let patch = json!({"metadata": {"annotations": annotations, "resourceVersion": version}});
+    match pass.order(RayStep::Patch { target: RayTarget::of(head), patch }) {
+        OrderOutcome::Pending | OrderOutcome::Done(_) => Ok(()),
+        OrderOutcome::Refused(refusal) => Err(Failure::plain(refusal.message.clone())),
+    }
 }
 
 fn reconcile_head<'a>(

@@ -1,5 +1,6 @@
 //! Plays one life of an object, with at most one fault.
 
+use ray::names::{NODE_TYPE_LABEL, OPERATOR_VERSION, RECREATE_HASH};
 use serde_json::json;
 
 use super::{
@@ -9,6 +10,7 @@ use super::{
     specs::NEXT_IMAGE,
     world::OperatorWorld,
 };
+use crate::operators::object_cache::ObjectId;
 
 /// The most writes of a life.
 const MOST_WRITES: usize = 180;
@@ -65,6 +67,7 @@ async fn play_part(part: LifePart, run: &mut SimulatedRun) -> bool {
             return false;
         }
         LifePart::Upgrade => upgrade(&mut run.world.lock()),
+        LifePart::TakeOver => take_over(&mut run.world.lock()),
         LifePart::NameJob => name_job(&mut run.world.lock()),
         LifePart::Resume if run.world.lock().parent()["spec"]["suspend"] != true => return false,
         LifePart::Resume => run.suspend_any(false),
@@ -94,6 +97,23 @@ fn upgrade(world: &mut OperatorWorld) {
             }
         }
     });
+}
+
+/// Gives heads the version and the hash of an official operator.
+fn take_over(world: &mut OperatorWorld) {
+    let heads: Vec<ObjectId> = world
+        .api
+        .of_kind("Pod")
+        .filter(|pod| pod["metadata"]["labels"][NODE_TYPE_LABEL] == "head")
+        .map(ObjectId::of)
+        .collect();
+    for head in heads {
+        world.api.change(&head, |head| {
+            let annotations = &mut head["metadata"]["annotations"];
+            annotations[OPERATOR_VERSION] = json!("v1.7.0");
+            annotations[RECREATE_HASH] = json!("HASHOFANOTHER");
+        });
+    }
 }
 
 /// The user names the job, and submits it whenever the head does not know it.

@@ -24,7 +24,7 @@ pub(super) enum OperatedObject {
     HostsCluster,
     /// One with its state in Redis.
     StoredCluster,
-    /// One with pods that are made again when its spec changes, which it does once.
+    /// One with pods that are made again when its spec changes, which it does once; also with a head of an official operator.
     UpgradedCluster,
     /// One with certificates, NetworkPolicies and Ingresses.
     SecuredCluster,
@@ -69,6 +69,8 @@ pub(super) enum LifePart {
     Wait(u64),
     /// The spec changes.
     Upgrade,
+    /// The pods are those of an official operator.
+    TakeOver,
     /// The user submits the job, and names it.
     NameJob,
     Suspend,
@@ -169,11 +171,13 @@ impl OperatedObject {
     /// Lives of the object. Together they have every state of it, in which it is suspended and deleted.
     pub(super) fn lives(self) -> &'static [&'static [LifePart]] {
         use LifePart::{
-            Begin, BeginWork, Delete, KillHeads, NameJob, Resume, ResumeWork, Suspend, Upgrade,
-            Wait,
+            Begin, BeginWork, Delete, KillHeads, NameJob, Resume, ResumeWork, Suspend, TakeOver,
+            Upgrade, Wait,
         };
         match self {
-            Self::UpgradedCluster => &[&[Begin, Upgrade, Resume, Delete]],
+            Self::UpgradedCluster => {
+                &[&[Begin, Upgrade, Resume, Delete], &[Begin, TakeOver, Upgrade, Resume, Delete]]
+            }
             Self::UpgradedService | Self::IncrementalService => {
                 &[&[Begin, Resume, Upgrade, Suspend, Resume, Delete]]
             }
