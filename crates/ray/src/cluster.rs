@@ -57,7 +57,8 @@ pub(crate) use pod_health::is_running_and_ready;
 pub(crate) use ray_env::token_secret;
 pub(crate) use ray_env::{add_token, token_volume};
 pub(crate) use services::{
-    dashboard_port, head_service as head_service_of, serve_port, serve_ports as serve_ports_of,
+    dashboard_address, dashboard_port, head_service as head_service_of, head_service_port,
+    serve_port, serve_ports as serve_ports_of,
 };
 pub(crate) use spec_hash::recreate_hash;
 pub(crate) use status::{no_cluster_status, same_status};

@@ -49,6 +49,20 @@ fn options_are_not_expanded_by_the_shell() {
 }
 
 #[test]
+fn a_submitter_reaches_the_dashboard_at_the_port_of_the_heads_service() {
+    let port = json!({"name": "dashboard", "port": 80, "targetPort": 8265});
+    let service = json!({"spec": {"ports": [port]}});
+    let spec = json!({"rayClusterSpec": {"headGroupSpec": {"headService": service}}});
+    let address = "--address http://rj-a-head-svc.ns.svc.cluster.local:80 ";
+    assert!(script(&spec).contains(address), "{}", script(&spec));
+    // A container beside the head does not go through the Service.
+    let mut sidecar = spec;
+    sidecar["submissionMode"] = json!("SidecarMode");
+    let [cluster, _, _] = children(&job(&sidecar)).expect("a spec decodes");
+    assert!(cluster["spec"].to_string().contains("http://127.0.0.1:8265"), "{cluster}");
+}
+
+#[test]
 fn an_entrypoint_that_ends_with_a_line_break_is_one_command() {
     let script = script(&json!({"entrypoint": "\n python main.py\n"}));
     assert!(script.contains(" -- python main.py ; fi ;"), "{script}");

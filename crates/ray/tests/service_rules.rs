@@ -207,6 +207,30 @@ fn heads_are_asked_at_services_of_the_namespace_only() {
 }
 
 #[test]
+fn a_head_is_asked_at_the_ports_of_its_service() {
+    let mut service = ray_service("a", &active("rs-1"));
+    let port = |name: &str, port: u16, target: u16| json!({"name": name, "port": port, "targetPort": target});
+    let ports = json!([port("dashboard", 80, 8265), port("serve", 81, 8000)]);
+    let asked_at = |service: &Value| -> Vec<String> {
+        let children = cluster_of(service.clone(), "rs-1");
+        let (orders, _) = pass(service, &children, &ServiceMemory::default(), head("RUNNING"));
+        let asked = orders.iter().filter_map(|step| match step {
+            RayStep::Ask(request) => request.url.split('/').nth(2).map(str::to_owned),
+            _ => None,
+        });
+        let asked = asked.filter_map(|host| host.split_once(':').map(|it| it.1.to_owned()));
+        asked.collect::<std::collections::BTreeSet<_>>().into_iter().collect()
+    };
+    let group = &mut service["spec"]["rayClusterConfig"]["headGroupSpec"];
+    group["headService"] = json!({"spec": {"type": "ClusterIP", "ports": ports}});
+    assert_eq!(asked_at(&service), ["80", "81"]);
+    // A Service without an address leads to the pod itself.
+    let group = &mut service["spec"]["rayClusterConfig"]["headGroupSpec"];
+    group["headService"]["spec"]["clusterIP"] = json!("None");
+    assert_eq!(asked_at(&service), ["8000", "8265"]);
+}
+
+#[test]
 fn a_spec_that_goes_back_gives_up_the_new_cluster() {
     let mut state = active("rs-a");
     state["pendingServiceStatus"] = json!({"rayClusterName": "rs-b"});

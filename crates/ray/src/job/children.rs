@@ -5,12 +5,12 @@
 use crds::decode::from_value;
 use serde_json::{Value, json};
 
-use super::submission::{Submitter, dashboard_address, submitter_container};
+use super::submission::{Submitter, submitter_container};
 use crate::{
     Moment,
     cluster::{
-        ClusterChildren, ClusterContext, add_token, head_service_of, label_value, token_secret,
-        token_volume,
+        ClusterChildren, ClusterContext, add_token, dashboard_address, head_service_of,
+        label_value, token_secret, token_volume,
     },
     json::{field, items, list, name, object, text, texts},
     names,

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::children::JobAttempt;
 use crate::{
-    cluster::{ClusterContext, dashboard_port},
+    cluster::{ClusterContext, dashboard_address, dashboard_port},
     json::{field, items, list, object},
 };
 
@@ -50,11 +50,6 @@ impl Submitter {
             is_sidecar: false,
         }
     }
-}
-
-/// `host:port` of a head's dashboard.
-pub(super) fn dashboard_address(context: &ClusterContext<'_>) -> String {
-    format!("{}:{}", context.head_address(), dashboard_port(context))
 }
 
 /// Completes the container of a submitter. A command of the user stays.

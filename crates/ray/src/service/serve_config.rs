@@ -13,7 +13,7 @@ use super::{
     state::ServiceState,
 };
 use crate::{
-    cluster::{dashboard_port, is_running_and_ready, token_secret},
+    cluster::{dashboard_address, is_running_and_ready, token_secret},
     conditions_of,
     head::{HeadAnswer, HeadMethod, HeadRequest, is_success},
     json::name,
@@ -42,7 +42,7 @@ pub(super) fn reconcile_serve(
         return Ok(Applications::default());
     }
     let dashboard = context.of_cluster(cluster, |it| Dashboard {
-        address: format!("http://{}:{}", it.head_address(), dashboard_port(it)),
+        address: format!("http://{}", dashboard_address(it)),
         token_secret: token_secret(it),
     });
     let dashboard = dashboard.ok_or(Unfinished)?;

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::context::{ServiceContext, Unfinished};
 use crate::{
+    cluster::head_service_port,
     head::{HeadMethod, HeadRequest, is_success},
     json::{items, label, name},
     names,
@@ -65,8 +66,10 @@ fn is_healthy(
     let ports = items(&head["spec"]["containers"][0]["ports"]);
     let port = ports.iter().find(|port| port["name"] == "serve");
     let port = port.and_then(|port| port["containerPort"].as_i64()).unwrap_or(SERVE_PORT);
-    let address = context.of_cluster(cluster, |it| it.head_address()).ok_or(Unfinished)?;
-    let url = format!("http://{address}:{port}/-/healthz");
+    let address = context.of_cluster(cluster, |it| {
+        format!("{}:{}", it.head_address(), head_service_port(it, "serve", port))
+    });
+    let url = format!("http://{}/-/healthz", address.ok_or(Unfinished)?);
     let request = HeadRequest { method: HeadMethod::Get, url, body: None, token_secret: None };
     pass.ask(request).map(is_success).ok_or(Unfinished)
 }
