@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use ray::{Moment, cluster, names, settings::OperatorSettings, step::RayStep};
+use ray::{
+    Moment, cluster, names,
+    settings::OperatorSettings,
+    step::{RayAnswer, RayStep},
+};
 use serde_json::{Value, json};
 
 const DELETED_AT: &str = "2026-01-01T00:00:00Z";
@@ -27,11 +31,32 @@ fn deleted_cluster(redis: &Value) -> Value {
 
 /// The steps so many seconds after the deletion.
 fn steps_after(cluster: &Value, children: &[Value], seconds: i64) -> Vec<RayStep> {
+    steps_with(cluster, children, &[], seconds)
+}
+
+fn steps_with(
+    cluster: &Value,
+    children: &[Value],
+    answers: &[RayAnswer],
+    seconds: i64,
+) -> Vec<RayStep> {
     let deleted: Timestamp = DELETED_AT.parse().expect("a time");
     let now = Timestamp::from_second(deleted.as_second() + seconds).expect("a time");
     let moment = Moment { now, seed: [1; 32] };
     let children: Vec<&Value> = children.iter().collect();
-    cluster::decide(cluster, &children, &[], &moment, &OperatorSettings::default())
+    cluster::decide(cluster, &children, answers, &moment, &OperatorSettings::default())
+}
+
+fn set_timeout(cluster: &mut Value, seconds: &str) {
+    cluster["metadata"]["annotations"] = json!({names::FT_DELETION_TIMEOUT: seconds});
+}
+
+/// Whether the finalizer is removed.
+fn lets_go(cluster: &Value, children: &[Value], seconds: i64) -> bool {
+    let steps = steps_after(cluster, children, seconds);
+    steps.iter().any(|step| {
+        matches!(step, RayStep::Patch { patch, .. } if patch["metadata"]["finalizers"] == json!([]))
+    })
 }
 
 /// The script of the Job that removes the keys.
@@ -54,4 +79,46 @@ fn the_user_of_redis_logs_in_by_name() {
     let argument = "    username=os.environ.get('REDIS_USERNAME', url.username),\n";
     assert_eq!(script(&user).replacen(argument, "", 1), script(&password));
     assert!(script(&user).contains(argument));
+}
+
+#[test]
+fn a_clean_up_that_takes_too_long_is_given_up() {
+    let mut cluster = deleted_cluster(&json!({"redisAddress": "redis:6379"}));
+    cluster["spec"]["gcsFaultToleranceOptions"]["externalStorageNamespace"] = json!("keys");
+    assert!(!lets_go(&cluster, &[], 299));
+    assert!(lets_go(&cluster, &[], 300));
+    set_timeout(&mut cluster, "20");
+    assert!(!lets_go(&cluster, &[], 19));
+    assert!(lets_go(&cluster, &[], 20));
+    for none in ["0", "-1", "x", ""] {
+        set_timeout(&mut cluster, none);
+        assert!(!lets_go(&cluster, &[], 299), "{none}");
+        assert!(lets_go(&cluster, &[], 300), "{none}");
+    }
+    let removed = [RayAnswer::Done(Value::Null.into())];
+    let event = steps_with(&cluster, &[], &removed, 300).into_iter().find_map(|step| match step {
+        RayStep::Event(event) => Some((event.reason, event.message)),
+        _ => None,
+    });
+    let message = "Force-removed GCS FT finalizer after 5m0s due to Redis cleanup timeout; Redis storage namespace \"keys\" may need manual cleanup";
+    assert_eq!(event, Some(("ForceDeletedStuckCluster", message.to_owned())));
+}
+
+#[test]
+fn a_head_that_may_still_write_keys_is_waited_for() {
+    let cluster = deleted_cluster(&json!({"redisAddress": "redis:6379"}));
+    let mut head = json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": "c1-head-x", "uid": "p1",
+            "labels": {"ray.io/cluster": "c1", "ray.io/node-type": "head"},
+            "ownerReferences": [{"kind": "RayCluster", "name": "c1", "uid": "u1", "controller": true}],
+        },
+    });
+    let steps = steps_after(&cluster, &[head.clone()], 1000);
+    assert!(matches!(&steps[..], [RayStep::Delete(pod)] if pod.name == "c1-head-x"), "{steps:?}");
+    head["metadata"]["deletionTimestamp"] = json!(DELETED_AT);
+    let wait = RayStep::RequeueAfter(Duration::from_secs(10));
+    assert_eq!(steps_after(&cluster, &[head], 1000), [wait]);
 }

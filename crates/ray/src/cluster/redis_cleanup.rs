@@ -4,7 +4,8 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use crds::go_duration;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -20,8 +21,8 @@ use crate::{
     step::{RayStep, RayTarget},
 };
 
-/// Seconds after which a cluster goes without a clean-up.
-const DEFAULT_TIMEOUT: i64 = 300;
+/// The time after which a cluster goes without a clean-up.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Conditions of a Job that is over, or about to be.
 const JOB_ENDS: &[&str] = &["Complete", "Failed", "FailureTarget"];
@@ -88,7 +89,7 @@ fn remove_finalizer(context: &ClusterContext<'_>, pass: &mut Pass<'_>) {
     patch_finalizers(context, pass, &others);
 }
 
-/// What a deleted cluster needs before it may go: no head, then a clean-up Job that ended.
+/// What a deleted cluster needs before it may go: no head, then a clean-up Job that ended, or the end of the time for one.
 pub(crate) fn finalize(context: &ClusterContext<'_>, pass: &mut Pass<'_>) {
     if !has_finalizer(context.cluster) {
         return;
@@ -99,14 +100,6 @@ pub(crate) fn finalize(context: &ClusterContext<'_>, pass: &mut Pass<'_>) {
         return;
     }
     let name = label_value(&format!("{}-redis-cleanup", context.name()));
-    let path = context.path(context.name());
-    // A Redis that is gone would otherwise keep the cluster, and its namespace, for ever.
-    if is_overdue(context) {
-        let message = format!("Force deleted RayCluster {path}: the Redis cleanup took too long");
-        pass.warning("ForceDeletedStuckCluster", message);
-        remove_finalizer(context, pass);
-        return;
-    }
     // A head that still runs would write keys again.
     for pod in context.heads().chain(context.workers()) {
         if !is_terminating(pod)
@@ -119,6 +112,18 @@ pub(crate) fn finalize(context: &ClusterContext<'_>, pass: &mut Pass<'_>) {
         pass.requeue(Duration::from_secs(10));
         return;
     }
+    let timeout = timeout(context);
+    // A Redis that is gone would otherwise keep the cluster, and its namespace, for ever.
+    if is_overdue(context, timeout) {
+        let message = format!(
+            "Force-removed GCS FT finalizer after {} due to Redis cleanup timeout; Redis storage namespace {:?} may need manual cleanup",
+            go_duration::format(timeout),
+            context.storage_namespace()
+        );
+        pass.warning("ForceDeletedStuckCluster", message);
+        remove_finalizer(context, pass);
+        return;
+    }
     match context.child("Job", &name) {
         // A clean-up that failed lets the cluster go as well: the Job has no second attempt.
         Some(job) if has_ended(job) => remove_finalizer(context, pass),
@@ -127,13 +132,16 @@ pub(crate) fn finalize(context: &ClusterContext<'_>, pass: &mut Pass<'_>) {
     }
 }
 
-fn is_overdue(context: &ClusterContext<'_>) -> bool {
-    let seconds = annotation(context.cluster, names::FT_DELETION_TIMEOUT);
-    let seconds = seconds.parse().ok().filter(|seconds| *seconds >= 0).unwrap_or(DEFAULT_TIMEOUT);
+/// The time for a clean-up. A value that is no positive number of seconds counts as none.
+fn timeout(context: &ClusterContext<'_>) -> Duration {
+    let seconds = annotation(context.cluster, names::FT_DELETION_TIMEOUT).parse::<u64>();
+    seconds.ok().filter(|seconds| *seconds > 0).map_or(DEFAULT_TIMEOUT, Duration::from_secs)
+}
+
+fn is_overdue(context: &ClusterContext<'_>, timeout: Duration) -> bool {
     let since = text(&context.cluster["metadata"]["deletionTimestamp"]).parse::<Timestamp>();
-    since.is_ok_and(|since| {
-        context.moment.now.as_second().saturating_sub(since.as_second()) > seconds
-    })
+    let timeout = SignedDuration::try_from(timeout).unwrap_or(SignedDuration::MAX);
+    since.is_ok_and(|since| context.moment.now.duration_since(since) >= timeout)
 }
 
 fn has_ended(job: &Value) -> bool {
