@@ -137,6 +137,28 @@ fn a_refused_pod_is_a_condition_and_a_new_attempt() {
 }
 
 #[test]
+fn a_failed_pod_is_reported_until_a_pass_has_no_error() {
+    let mut cluster = cluster_with(&json!([]));
+    let condition = json!({
+        "type": "ReplicaFailure", "status": "True", "reason": "FailedCreateHeadPod",
+        "message": "quota", "lastTransitionTime": "1970-01-01T00:00:00Z",
+    });
+    cluster["status"] = json!({"conditions": [condition]});
+    let service = created(&steps(&cluster, &[], &[]), "Service").remove(0);
+    let mut second = service.clone();
+    second["metadata"]["name"] = json!("second");
+    let is_reported = |children: &[Value]| {
+        let mut status = steps(&cluster, children, &[]).into_iter().filter_map(|step| match step {
+            RayStep::ReplaceStatus(status) => Some(status),
+            _ => None,
+        });
+        status.next().expect("a status").to_string().contains("ReplicaFailure")
+    };
+    assert!(!is_reported(&[service.clone(), head_of("u1")]));
+    assert!(is_reported(&[service, second, head_of("u1")]), "two Services of the head");
+}
+
+#[test]
 fn the_head_is_as_ready_as_its_pod_says_whatever_its_phase() {
     let cluster = cluster_with(&json!([]));
     let service = created(&steps(&cluster, &[], &[]), "Service").remove(0);

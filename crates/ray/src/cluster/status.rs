@@ -199,6 +199,8 @@ fn conditions(
     let mut list = items(&context.cluster["status"]["conditions"]).to_vec();
     match conditions::replica_failure(failure) {
         Some(wanted) => conditions::set(&mut list, &wanted, now),
+        // Another error ended the pass, perhaps before the pods.
+        None if failure.is_some() => {}
         // The condition exists while such a failure stands, and is never False.
         None => list.retain(|condition| condition["type"] != names::REPLICA_FAILURE),
     }
