@@ -225,6 +225,20 @@ fn pods_of_a_workload_slice_wait_for_its_quota() {
 }
 
 #[test]
+fn workers_are_not_restarted_under_an_autoscaler_of_a_named_version() {
+    let policies = |version: Value| -> Vec<Value> {
+        let mut cluster = cluster_with(&json!([group("a", 1)]));
+        cluster["spec"]["enableInTreeAutoscaling"] = json!(true);
+        cluster["spec"]["autoscalerOptions"] = json!({"version": version});
+        let pods = created(&steps(&cluster, &[], &[]), "Pod");
+        pods.iter().map(|pod| pod["spec"]["restartPolicy"].clone()).collect()
+    };
+    assert_eq!(policies(Value::Null), [Value::Null, Value::Null]);
+    assert_eq!(policies(json!("v1")), [Value::Null, json!("Never")], "the head, a worker");
+    assert_eq!(policies(json!("v2")), ["Never", "Never"]);
+}
+
+#[test]
 fn a_repeated_pass_gives_its_pods_the_same_names() {
     let cluster = cluster_with(&json!([group("w", 900)]));
     let names = pods_of(1, &cluster, &[]);
