@@ -55,7 +55,7 @@ pub use decide::decide;
 pub(crate) use groups::is_terminating;
 pub(crate) use pod_health::is_running_and_ready;
 pub(crate) use ray_env::token_secret;
-pub(crate) use ray_env::{add_token, token_volume};
+pub(crate) use ray_env::{add_token, add_token_volume};
 pub(crate) use services::{
     dashboard_address, dashboard_port, head_service as head_service_of, head_service_port,
     serve_port, serve_ports as serve_ports_of,

@@ -78,6 +78,9 @@ pub const INCREMENTAL_UPGRADE: &str = "NewClusterWithIncrementalUpgrade";
 /// The container that submits a RayJob.
 pub const SUBMITTER_CONTAINER: &str = "ray-job-submitter";
 
+/// The container of a worker that waits for the head.
+pub const WAIT_CONTAINER: &str = "wait-gcs-ready";
+
 /// The group of the head.
 pub const HEAD_GROUP: &str = "headgroup";
 

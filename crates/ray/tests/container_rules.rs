@@ -129,6 +129,42 @@ fn what_a_node_is_cannot_be_overwritten() {
     assert_eq!(last("RAY_PORT").expect("the port")["value"], "1");
 }
 
+/// How many items of a list have this name.
+fn count(list: &Value, name: &str) -> usize {
+    let items = list.as_array().into_iter().flatten();
+    items.filter(|item| item["name"] == name).count()
+}
+
+#[test]
+fn what_a_template_has_of_a_token_is_not_added_again() {
+    let mut cluster = cluster();
+    let spec = &mut cluster["spec"];
+    spec["rayVersion"] = json!("2.55.0");
+    spec["authOptions"] = json!({"mode": "token", "enableK8sTokenAuth": true});
+    let own = json!({
+        "containers": [{
+            "name": "ray", "image": "ray:1",
+            "volumeMounts": [{"name": "ray-token", "mountPath": "/own"}],
+        }],
+        "initContainers": [{"name": "wait-gcs-ready", "image": "own"}, {"name": "other"}],
+        "volumes": [{"name": "ray-token", "emptyDir": {}}],
+    });
+    spec["headGroupSpec"]["template"]["spec"] = own.clone();
+    spec["workerGroupSpecs"][0]["template"]["spec"] = own;
+    for node in ["head", "worker"] {
+        let pod = &pod(&cluster, node)["spec"];
+        assert_eq!(count(&pod["volumes"], "ray-token"), 1, "{node}");
+        let mounts = &pod["containers"][0]["volumeMounts"];
+        assert_eq!(count(mounts, "ray-token"), 1, "{node}");
+        let waiting = &pod["initContainers"];
+        assert_eq!(count(waiting, "wait-gcs-ready"), 1, "{node}");
+        assert_eq!(waiting[0]["image"], "own", "{node}");
+        assert_eq!(count(&waiting[0]["env"], "RAY_AUTH_MODE"), 1, "{node}");
+        assert_eq!(count(&waiting[0]["volumeMounts"], "ray-token"), 1, "{node}");
+        assert_eq!(count(&waiting[1]["env"], "RAY_AUTH_MODE"), 0, "{node}");
+    }
+}
+
 #[test]
 fn workers_that_serve_are_probed_at_their_own_port() {
     let mut spec = cluster();

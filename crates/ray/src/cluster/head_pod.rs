@@ -11,7 +11,7 @@ use super::{
     gcs_storage,
     pod_metadata::{PodIdentity, keeps_command, pod_metadata, pod_name},
     ray_container::{self, set_default},
-    ray_env::{add_token, append_head_address, token_volume},
+    ray_env::{add_pod_token, append_head_address},
     spec_hash::recreate_hash,
     start_command::RayNode,
     workload_slice,
@@ -64,12 +64,7 @@ fn pod_spec(context: &ClusterContext<'_>, keeps_command: bool) -> Value {
     for container in list_if_any(&mut spec, "initContainers") {
         append_head_address(context, container);
     }
-    if let Some(container) = list(&mut spec, "containers").first_mut() {
-        add_token(context, container);
-    }
-    if let Some(volume) = token_volume(context) {
-        list(&mut spec, "volumes").push(volume);
-    }
+    add_pod_token(context, &mut spec);
     let node = RayNode {
         is_head: true,
         params: &group.ray_start_params,

@@ -12,9 +12,13 @@ use super::{
     gcs_storage,
 };
 use crate::{
-    json::list,
+    json::{list, list_if_any, named, text},
+    names,
     v1::{AuthOptions, RedisCredential},
 };
+
+/// The volume with the token of Kubernetes.
+const TOKEN_VOLUME: &str = "ray-token";
 
 /// Variables that say where the head is.
 pub(crate) fn append_head_address(context: &ClusterContext<'_>, container: &mut Value) {
@@ -24,13 +28,9 @@ pub(crate) fn append_head_address(context: &ClusterContext<'_>, container: &mut 
     env.push(json!({"name": "RAY_IP", "value": context.head_service_name()}));
 }
 
-/// Adds a variable that is not set.
+/// Adds a variable that is not set. The first value stays, so the order of the calls is the order of precedence.
 pub(crate) fn add_variable(container: &mut Value, variable: Value) {
-    let env = list(container, "env");
-    // The first value stays, so the order of the calls is the order of precedence.
-    if !env.iter().any(|one| one["name"] == variable["name"]) {
-        env.push(variable);
-    }
+    add_named(container, "env", variable);
 }
 
 fn from_field(name: &str, path: &str) -> Value {
@@ -154,11 +154,12 @@ pub(crate) fn add_token(context: &ClusterContext<'_>, container: &mut Value) {
     add_variable(container, plain("RAY_AUTH_MODE", "token"));
     if options.enable_k8s_token_auth == Some(true) {
         add_variable(container, plain("RAY_ENABLE_K8S_TOKEN_AUTH", "true"));
-        list(container, "volumeMounts").push(json!({
-            "name": "ray-token",
+        let mount = json!({
+            "name": TOKEN_VOLUME,
             "readOnly": true,
             "mountPath": "/var/run/secrets/ray.io/serviceaccount",
-        }));
+        });
+        add_named(container, "volumeMounts", mount);
         return;
     }
     let secret = secret_name(context, options);
@@ -177,15 +178,32 @@ fn secret_name(context: &ClusterContext<'_>, options: &AuthOptions) -> String {
     given.unwrap_or_else(|| object_name(context.name()))
 }
 
-/// The volume with the token of Kubernetes.
-pub(crate) fn token_volume(context: &ClusterContext<'_>) -> Option<Value> {
-    let options = context.spec.auth_options.as_ref().filter(|it| it.mode == "token")?;
-    (options.enable_k8s_token_auth == Some(true)).then(|| {
-        json!({
-            "name": "ray-token",
-            "projected": {
-                "sources": [{"serviceAccountToken": {"expirationSeconds": 3600, "path": "token"}}],
-            },
-        })
-    })
+/// Adds what the Ray container of a pod needs to ask for a token, and a container of the template that waits for the head.
+pub(crate) fn add_pod_token(context: &ClusterContext<'_>, spec: &mut Value) {
+    if let Some(container) = list(spec, "containers").first_mut() {
+        add_token(context, container);
+    }
+    let waiting = list_if_any(spec, "initContainers").iter_mut();
+    for container in waiting.filter(|container| container["name"] == names::WAIT_CONTAINER) {
+        add_token(context, container);
+    }
+    add_token_volume(context, spec);
+}
+
+/// Adds the volume with the token of Kubernetes.
+pub(crate) fn add_token_volume(context: &ClusterContext<'_>, spec: &mut Value) {
+    let options = context.spec.auth_options.as_ref().filter(|it| it.mode == "token");
+    if options.and_then(|options| options.enable_k8s_token_auth) != Some(true) {
+        return;
+    }
+    let token = json!({"serviceAccountToken": {"expirationSeconds": 3600, "path": "token"}});
+    let volume = json!({"name": TOKEN_VOLUME, "projected": {"sources": [token]}});
+    add_named(spec, "volumes", volume);
+}
+
+/// Adds an item to a list that has none of its name: the API server refuses a second one.
+fn add_named(object: &mut Value, field: &str, item: Value) {
+    if named(&object[field], text(&item["name"])).is_none() {
+        list(object, field).push(item);
+    }
 }

@@ -8,12 +8,12 @@ use super::{
     context::ClusterContext,
     pod_metadata::{PodIdentity, keeps_command, pod_metadata, pod_name},
     ray_container::{self, shell},
-    ray_env::{add_token, append_head_address, token_volume},
+    ray_env::{add_pod_token, append_head_address},
     start_command::RayNode,
     workload_slice,
 };
 use crate::{
-    json::{field, label, list, list_if_any, name},
+    json::{field, label, list, list_if_any, name, named},
     names,
     v1::WorkerGroupSpec,
 };
@@ -87,15 +87,13 @@ fn worker_name(
 
 fn pod_spec(context: &ClusterContext<'_>, group: &WorkerGroupSpec, keeps_command: bool) -> Value {
     let mut spec = group.template["spec"].clone();
-    if let Some(container) = list(&mut spec, "containers").first_mut() {
-        add_token(context, container);
-        if context.settings.inject_init_container {
-            let waiting = wait_for_head(context, container);
-            list(&mut spec, "initContainers").push(waiting);
-        }
-    }
-    if let Some(volume) = token_volume(context) {
-        list(&mut spec, "volumes").push(volume);
+    add_pod_token(context, &mut spec);
+    // A template may wait by itself.
+    if context.settings.inject_init_container
+        && named(&spec["initContainers"], names::WAIT_CONTAINER).is_none()
+    {
+        let waiting = wait_for_head(context, &spec["containers"][0]);
+        list(&mut spec, "initContainers").push(waiting);
     }
     // After the waiting container was added, which needs the address as well.
     for container in list_if_any(&mut spec, "initContainers") {
@@ -134,7 +132,7 @@ fn wait_for_head(context: &ClusterContext<'_>, container: &Value) -> Value {
          echo \"the head at {address} answers\"\n"
     );
     let mut waiting = json!({
-        "name": "wait-gcs-ready",
+        "name": names::WAIT_CONTAINER,
         "image": container["image"],
         "command": shell(context),
         "args": [script],

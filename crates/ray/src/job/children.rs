@@ -9,8 +9,8 @@ use super::submission::{Submitter, submitter_container};
 use crate::{
     Moment,
     cluster::{
-        ClusterChildren, ClusterContext, add_token, dashboard_address, head_service_of,
-        label_value, token_secret, token_volume,
+        ClusterChildren, ClusterContext, add_token, add_token_volume, dashboard_address,
+        head_service_of, label_value, token_secret,
     },
     json::{field, items, list, name, object, text, texts},
     names,
@@ -136,9 +136,7 @@ impl JobAttempt<'_> {
             submitter_container(self, &Submitter::of_job(context), container);
             add_token(context, container);
         }
-        if let Some(volume) = token_volume(context) {
-            list(pod, "volumes").push(volume);
-        }
+        add_token_volume(context, pod);
         template
     }
 
