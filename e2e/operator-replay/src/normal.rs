@@ -199,14 +199,31 @@ fn times(value: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(times),
         Value::String(text) => {
             let is_time = |word: &str| word.parse::<jiff::Timestamp>().is_ok();
-            let words = text.split(' ').map(|word| {
+            let joined = joined_times(text);
+            let words = joined.iter().map(|word| {
                 let bare = word.trim_end_matches(['.', ';', ',']);
-                if is_time(bare) { word.replace(bare, "<time>") } else { word.to_owned() }
+                if is_time(bare) { word.replace(bare, "<time>") } else { word.clone() }
             });
             *text = words.collect::<Vec<_>>().join(" ");
         }
         _ => {}
     }
+}
+
+/// The words of a text. A time that Go prints is several of them, and becomes one.
+fn joined_times(text: &str) -> Vec<String> {
+    let text = text.replace(" +0000 UTC", "");
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match words.last_mut() {
+            Some(last) if last.parse::<jiff::civil::Date>().is_ok() && word.contains(':') => {
+                let bare = word.trim_end_matches(['.', ';', ',']);
+                last.push_str(&word.replacen(bare, &format!("T{bare}Z"), 1));
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
 }
 
 /// The recording keeps the states of containers and the reasons of conditions.

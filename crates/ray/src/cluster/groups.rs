@@ -50,6 +50,7 @@ pub(crate) fn delete_all(
     why: &str,
     what: &str,
 ) -> Result<(), Failure> {
+    let cluster = context.path(context.name());
     // The head last: it alone says of which spec the pods are. Without it an agent that starts in between would keep the other workers.
     for pod in context.workers().chain(context.heads()) {
         // A deletion that was sent is not repeated.
@@ -57,12 +58,13 @@ pub(crate) fn delete_all(
             continue;
         }
         if let OrderOutcome::Refused(refusal) = pass.delete(pod) {
-            let message = refusal.message.clone();
-            pass.warning("FailedToDeletePodCollection", message.clone());
-            return Err(Failure::of("FailedDeleteAllPods", message));
+            let why_refused = refusal.message.clone();
+            let message =
+                format!("Failed deleting Pods {why} for RayCluster {cluster}, {why_refused}");
+            pass.warning("FailedToDeletePodCollection", message);
+            return Err(Failure::of("FailedDeleteAllPods", why_refused));
         }
     }
-    let cluster = context.path(context.name());
     pass.normal("DeletedPod", format!("Deleted {what} for RayCluster {cluster} {why}"));
     Ok(())
 }
@@ -238,22 +240,24 @@ fn delete_group(
     group: &WorkerGroupSpec,
 ) -> Result<(), Failure> {
     let pods = context.group_pods(&group.group_name).filter(|pod| !is_terminating(pod));
+    let (group, cluster) = (&group.group_name, context.path(context.name()));
     let mut deleted = false;
     for pod in pods {
         match pass.delete(pod) {
             OrderOutcome::Pending | OrderOutcome::Done(_) => deleted = true,
             OrderOutcome::Refused(refusal) => {
-                pass.warning("FailedToDeleteWorkerPodCollection", refusal.message.clone());
+                let message = format!(
+                    "Failed deleting worker Pods for suspended group {group} in RayCluster {cluster}, {}",
+                    refusal.message
+                );
+                pass.warning("FailedToDeleteWorkerPodCollection", message);
                 return Err(Failure::of("FailedDeleteWorkerPod", refusal.message.clone()));
             }
         }
     }
     if deleted {
-        let message = format!(
-            "Deleted all pods for suspended worker group {} in RayCluster {}",
-            group.group_name,
-            context.path(context.name())
-        );
+        let message =
+            format!("Deleted all pods for suspended worker group {group} in RayCluster {cluster}");
         pass.normal("DeletedWorkerPod", message);
     }
     Ok(())
@@ -267,8 +271,8 @@ fn delete_unhealthy(
     let pods = context.group_pods(&group.group_name).filter(|pod| must_be_replaced(pod));
     let mut n_deleted = 0;
     for pod in pods {
-        let what = format!("{}; {}", context.path(name(pod)), end_of(pod));
-        delete_worker(pass, pod, "worker Pod", &what)?;
+        let what = format!("worker Pod {}; {}", context.path(name(pod)), end_of(pod));
+        delete_worker(pass, pod, &what, &what)?;
         n_deleted += 1;
     }
     // The error repeats the pass, which makes the replacements.
@@ -278,21 +282,21 @@ fn delete_unhealthy(
     Err(Failure::plain(format!("deleted {n_deleted} unhealthy worker Pods")))
 }
 
-/// Deletes a worker, with an event `Deleted {noun} {what}`.
+/// Deletes a worker, with an event `Deleted {deleted}` or `Failed deleting {refused}`.
 pub(crate) fn delete_worker(
     pass: &mut Pass<'_>,
     pod: &Value,
-    noun: &str,
-    what: &str,
+    deleted: &str,
+    refused: &str,
 ) -> Result<(), Failure> {
     match pass.delete(pod) {
         OrderOutcome::Pending => Ok(()),
         OrderOutcome::Done(_) => {
-            pass.normal("DeletedWorkerPod", format!("Deleted {noun} {what}"));
+            pass.normal("DeletedWorkerPod", format!("Deleted {deleted}"));
             Ok(())
         }
         OrderOutcome::Refused(refusal) => {
-            let message = format!("Failed deleting {noun} {what}, {}", refusal.message);
+            let message = format!("Failed deleting {refused}, {}", refusal.message);
             pass.warning("FailedToDeleteWorkerPod", message);
             Err(Failure::of("FailedDeleteWorkerPod", refusal.message.clone()))
         }
@@ -313,7 +317,8 @@ fn delete_named<'a>(
             continue;
         }
         if !is_terminating(pod) {
-            delete_worker(pass, pod, "pod", &context.path(name(pod)))?;
+            let what = format!("pod {}", context.path(name(pod)));
+            delete_worker(pass, pod, &what, &what)?;
         }
         deleted.insert(name(pod));
     }
@@ -375,7 +380,8 @@ fn delete_surplus(
     let terminating = pods.iter().filter(|pod| is_terminating(pod)).count();
     let running = pods.iter().filter(|pod| !is_terminating(pod));
     for pod in running.take(surplus.saturating_sub(terminating)) {
-        delete_worker(pass, pod, "Pod", &context.path(name(pod)))?;
+        let what = format!("Pod {}", context.path(name(pod)));
+        delete_worker(pass, pod, &what, &what)?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use super::{
     failure::Failure,
     group_size::{MOST_PODS_PER_PASS, desired_replicas, hosts},
     groups::{create_workers, delete_worker, is_terminating, replica_index},
-    pod_health::{must_be_replaced, phase},
+    pod_health::{end_of, must_be_replaced, phase, terminated_text},
     worker_pod::WorkerPlace,
 };
 use crate::{
@@ -67,7 +67,7 @@ pub(crate) fn reconcile<'a>(
     let surplus = (replicas.len() - wanted).saturating_sub(leaving);
     // The highest indexes go first; the official operator has no fixed order.
     for pods in staying.rev().take(surplus) {
-        delete_replica(context, pass, group, pods, "scale-down")?;
+        delete_replica(context, pass, group, pods, "scaling down")?;
     }
     Ok(())
 }
@@ -86,19 +86,28 @@ fn replicas<'a>(context: &ClusterContext<'a>, group: &WorkerGroupSpec) -> Replic
 /// until its pods are gone.
 fn reason_to_delete(pods: &[&Value], n_hosts: usize, group: &WorkerGroupSpec) -> Option<String> {
     if let Some(pod) = pods.iter().find(|pod| must_be_replaced(pod)) {
-        return Some(format!(
-            "The worker Pod {} status is {} which is a terminal state. KubeRay will delete the Pod and create new Pods in the next reconciliation if necessary.",
-            name(pod),
-            phase(pod)
-        ));
+        return Some(why_replaced(pod));
     }
     if pods.len() != n_hosts {
-        return Some(format!("the replica has {} of {n_hosts} Pods", pods.len()));
+        return Some("cleanup of incomplete multi-host group".to_owned());
     }
     let wanted = group.scale_strategy.iter().flat_map(|strategy| &strategy.workers_to_delete);
     let wanted: BTreeSet<&str> = wanted.map(String::as_str).collect();
     let is_named = pods.iter().any(|pod| wanted.contains(name(pod)));
     is_named.then(|| "autoscaler scale-down request".to_owned())
+}
+
+fn why_replaced(pod: &Value) -> String {
+    let (pod_name, phase) = (name(pod), phase(pod));
+    if phase != "Running" {
+        return format!(
+            "The worker Pod {pod_name} status is {phase} which is a terminal state. KubeRay will delete the Pod and create new Pods in the next reconciliation if necessary."
+        );
+    }
+    format!(
+        "The Pod status of the worker Pod {pod_name} is Running, and the Ray container terminated status is {}. The container is unable to restart due to its restart policy Never, so KubeRay will delete it.",
+        terminated_text(pod)
+    )
 }
 
 fn delete_replica(
@@ -109,8 +118,14 @@ fn delete_replica(
     why: &str,
 ) -> Result<(), Failure> {
     for pod in pods.iter().filter(|pod| !is_terminating(pod) || must_be_replaced(pod)) {
-        let what = format!("{} for group {}: {why}", context.path(name(pod)), group.group_name);
-        delete_worker(pass, pod, "worker Pod", &what)?;
+        let worker =
+            format!("worker Pod {} for group {}", context.path(name(pod)), group.group_name);
+        delete_worker(
+            pass,
+            pod,
+            &format!("{worker}: {why}"),
+            &format!("{worker}; {}", end_of(pod)),
+        )?;
     }
     Ok(())
 }

@@ -44,11 +44,16 @@ pub(crate) fn end_of(pod: &Value) -> String {
         "" => "Always",
         policy => policy,
     };
-    let terminated = ray_terminated(pod).map_or_else(|| "nil".to_owned(), terminated_state);
+    let terminated = terminated_text(pod);
     format!(
         "Pod status: {}; Pod restart policy: {policy}; Ray container terminated status: {terminated}",
         phase(pod)
     )
+}
+
+/// The terminated state of the Ray container, as Go prints it.
+pub(crate) fn terminated_text(pod: &Value) -> String {
+    ray_terminated(pod).map_or_else(|| "nil".to_owned(), terminated_state)
 }
 
 fn terminated_state(state: &Value) -> String {

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{
@@ -76,6 +77,12 @@ fn is_late(context: &JobContext<'_>, status: &mut AttemptStatus) -> bool {
     passed(context, status, limit, "preRunningDeadlineSeconds", reason)
 }
 
+/// A time as Go prints it.
+fn go_time(time: &str) -> String {
+    let time = time.parse::<Timestamp>().unwrap_or_default();
+    time.strftime("%F %T +0000 UTC").to_string()
+}
+
 fn passed(
     context: &JobContext<'_>,
     status: &mut AttemptStatus,
@@ -87,7 +94,7 @@ fn passed(
     if !context.has_passed(start, limit) {
         return false;
     }
-    let (start, limit) = (start.unwrap_or_default(), limit.unwrap_or_default());
+    let (start, limit) = (go_time(start.unwrap_or_default()), limit.unwrap_or_default());
     let mut title = field.to_owned();
     title[..1].make_ascii_uppercase();
     let message =

@@ -191,7 +191,7 @@ fn give_up_late_job(
     }
     let message = format!(
         "The RayJob submitter finished at {} but the ray job did not reach terminal state within {}",
-        rfc3339(*finished),
+        finished.strftime("%F %T"),
         go_duration::format(SUBMITTER_GRACE)
     );
     status.give_up_job();

@@ -24,20 +24,24 @@ const GROUP: &str = "gateway.networking.k8s.io";
 /// What events say of an object.
 struct RouteReasons {
     created: (&'static str, &'static str),
-    updated: &'static str,
+    updated: (&'static str, &'static str),
     kind: &'static str,
+    /// What was not made.
+    refused: &'static str,
 }
 
 const GATEWAY: RouteReasons = RouteReasons {
     created: ("CreatedGateway", "FailedToCreateGateway"),
-    updated: "UpdatedGateway",
+    updated: ("UpdatedGateway", "FailedToUpdateGateway"),
     kind: "Gateway",
+    refused: "Gateway",
 };
 
 const HTTP_ROUTE: RouteReasons = RouteReasons {
     created: ("CreatedHTTPRoute", "FailedToCreateHTTPRoute"),
-    updated: "UpdatedHTTPRoute",
+    updated: ("UpdatedHTTPRoute", "FailedToUpdateHTTPRoute"),
     kind: "HTTPRoute",
+    refused: "the HTTPRoute",
 };
 
 pub(super) fn gateway_name(context: &ServiceContext<'_>) -> String {
@@ -154,7 +158,7 @@ fn reconcile<'a>(
     let path = context.path(wanted);
     let present = context.child(kind, wanted);
     let fail = |pass: &mut Pass<'_>, why: &str| {
-        let message = format!("Failed to create {kind} for RayService {path}: {why}");
+        let message = format!("Failed to create {} for RayService {path}: {why}", reasons.refused);
         pass.warning(reasons.created.1, message);
         Err(Unfinished)
     };
@@ -179,14 +183,19 @@ fn reconcile<'a>(
     };
     match (pass.order(step), present) {
         (OrderOutcome::Done(_), Some(_)) => {
-            pass.normal(reasons.updated, format!("Updated the {kind} {path}"));
+            pass.normal(reasons.updated.0, format!("Updated the {kind} {path}"));
             Ok(())
         }
         (OrderOutcome::Done(_), None) => {
             pass.normal(reasons.created.0, format!("Created {kind} for RayService {path}"));
             Ok(())
         }
-        (OrderOutcome::Refused(refusal), _) => fail(pass, &refusal.message),
+        (OrderOutcome::Refused(refusal), Some(_)) => {
+            let message = format!("Failed to update the {kind} {path}: {}", refusal.message);
+            pass.warning(reasons.updated.1, message);
+            Err(Unfinished)
+        }
+        (OrderOutcome::Refused(refusal), None) => fail(pass, &refusal.message),
         (OrderOutcome::Pending, _) => Err(Unfinished),
     }
 }
