@@ -159,6 +159,26 @@ fn a_failed_pod_is_reported_until_a_pass_has_no_error() {
 }
 
 #[test]
+fn a_suspension_that_is_on_its_way_and_over_at_once_is_repaired() {
+    let mut cluster = cluster_with(&json!([]));
+    let is_true = |kind: &str| json!({"type": kind, "status": "True"});
+    let both = [is_true("RayClusterSuspending"), is_true("RayClusterSuspended")];
+    cluster["status"] = json!({"conditions": both});
+    cluster["spec"]["suspend"] = json!(true);
+    let service = created(&steps(&cluster, &[], &[]), "Service").remove(0);
+    let with_head = steps(&cluster, &[service.clone(), head_of("u1")], &[]);
+    assert!(matches!(with_head[..], [RayStep::Delete(_)]), "{with_head:?}");
+    let mut status = steps(&cluster, &[service], &[]).into_iter().filter_map(|step| match step {
+        RayStep::ReplaceStatus(status) => Some(status),
+        _ => None,
+    });
+    let status = status.next().expect("a status");
+    let conditions = status["conditions"].as_array().expect("conditions").iter();
+    let suspending = conditions.filter(|it| it["type"] == "RayClusterSuspending");
+    assert!(suspending.into_iter().all(|it| it["status"] == "False"), "{status}");
+}
+
+#[test]
 fn the_head_is_as_ready_as_its_pod_says_whatever_its_phase() {
     let cluster = cluster_with(&json!([]));
     let service = created(&steps(&cluster, &[], &[]), "Service").remove(0);

@@ -60,6 +60,11 @@ const GENERAL_RULES: &[GeneralRule] = &[
         explains: |difference| difference.contains("RayJob/") && difference.contains(".status."),
     },
     GeneralRule {
+        name: "any:suspending-and-suspended",
+        concerns: |case| any_object(case, &is_suspending_and_suspended),
+        explains: |_| true,
+    },
+    GeneralRule {
         name: "any:time-to-live-after-success",
         concerns: |case| {
             case["kind"] == "AppWrapper" && case.to_string().contains("successTTLDuration")
@@ -124,6 +129,14 @@ fn has_refused_metadata(object: &Value) -> bool {
         && !(is_plain && numbers >= vec![Some(2), Some(6)])
 }
 
+/// Whether a status has both conditions of a suspension.
+fn is_suspending_and_suspended(status: &Value) -> bool {
+    let conditions = status["conditions"].as_array().into_iter().flatten();
+    let is_true =
+        |kind: &str| conditions.clone().any(|it| it["type"] == kind && it["status"] == "True");
+    is_true("RayClusterSuspending") && is_true("RayClusterSuspended")
+}
+
 /// Whether any object of a case fulfils a condition.
 fn any_object(value: &Value, condition: &dyn Fn(&Value) -> bool) -> bool {
     match value {
@@ -175,6 +188,14 @@ mod tests {
         assert!(has_changed_account(&head(&"a".repeat(51))));
         assert!(has_changed_account(&head("1a")));
         assert!(!has_changed_account(&head("a")));
+        let status = |suspended: &str| {
+            json!({"conditions": [
+                {"type": "RayClusterSuspending", "status": "True"},
+                {"type": "RayClusterSuspended", "status": suspended},
+            ]})
+        };
+        assert!(is_suspending_and_suspended(&status("True")));
+        assert!(!is_suspending_and_suspended(&status("False")));
         let stop = vec!["step 1: no request POST http://h:8265/api/jobs//stop".to_owned()];
         assert!(by_rule(&json!({"submissionMode": "InteractiveMode"}), &stop).is_some());
         assert_eq!(by_rule(&json!({"submissionMode": "HTTPMode"}), &stop), None);
