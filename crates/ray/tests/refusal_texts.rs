@@ -198,6 +198,10 @@ fn a_collector_without_a_place_for_its_files_is_refused() {
                 "GCS_BUCKET environment variable must be set when STORAGE_BACKEND is GCS",
             ),
             (
+                collector(json!([variable("STORAGE_BACKEND", "aliyunoss")])),
+                "OSS_REGION environment variable must be set when STORAGE_BACKEND is ALIYUNOSS",
+            ),
+            (
                 head_with(&json!({}), &container, &collector(s3)),
                 "head pod template must not define a container with name 'ray-history-collector' when history server collector options are enabled",
             ),

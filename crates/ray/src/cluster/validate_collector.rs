@@ -62,6 +62,7 @@ fn check_backend(env: &Value) -> Checked {
     let needed = match backend.as_str() {
         "GCS" => "GCS_BUCKET",
         "S3" => "S3_REGION",
+        "ALIYUNOSS" => "OSS_REGION",
         _ => return Ok(()),
     };
     let is_from = named(env, needed).is_some_and(|variable| !variable["valueFrom"].is_null());
