@@ -1,7 +1,7 @@
 //! Defaults and bounds of LimitRanges, and overheads of RuntimeClasses.
 //!
 //! Several LimitRanges of a namespace combine: the smallest maximum, the largest minimum, the first default by name.
-//! Source: docs/reference/kueue.md §2.7 steps 1 and 2.
+//! Source: docs/reference/kueue.md §2.7 steps 1 and 3.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ pub(crate) fn summarize<'a>(ranges: impl IntoIterator<Item = &'a LimitRange>) ->
 
 impl LimitBounds {
     fn add(&mut self, item: &LimitRangeItem) {
-        // Smallest maximum, largest minimum, first default (§2.7 step 2).
+        // Smallest maximum, largest minimum, first default (§2.7 step 3).
         merge(&mut self.max, item.max.as_ref(), |old, new| old.min(new));
         merge(&mut self.min, item.min.as_ref(), |old, new| old.max(new));
         merge(&mut self.default, item.default.as_ref(), |old, _| old);

@@ -78,14 +78,27 @@ pub(crate) fn container_resources<'a>(
     let own = container.resources.as_ref();
     let mut limits = own.map(|own| read(&own.limits)).unwrap_or_default();
     let mut requests = own.map(|own| read(&own.requests)).unwrap_or_default();
-    if let Some(range) = defaults.of_containers() {
-        complete(&mut limits, borrowed(&range.default));
-        complete(&mut requests, borrowed(&range.default_request));
-    }
-    // Requests default to limits last, so that a limit of a LimitRange also counts
-    // (docs/reference/kueue.md §2.7 step 3).
-    complete(&mut requests, limits.iter().map(|(&name, &amount)| (name, amount)));
+    complete_resources(&mut requests, &mut limits, defaults.of_containers());
     (requests, limits)
+}
+
+/// Completes missing requests and limits.
+///
+/// Own limits come before the defaults of LimitRanges: the API server completes a request from the limit when it reads
+/// the pod, before LimitRanger sees it. Otherwise a container with only a limit would be charged `defaultRequest`, but
+/// its pod asks for the limit (docs/reference/kueue.md §2.7 step 2).
+fn complete_resources<'a>(
+    requests: &mut ExactAmounts<'a>,
+    limits: &mut ExactAmounts<'a>,
+    range: Option<&'a LimitBounds>,
+) {
+    complete(requests, limits.iter().map(|(&name, &amount)| (name, amount)));
+    if let Some(range) = range {
+        complete(limits, borrowed(&range.default));
+        complete(requests, borrowed(&range.default_request));
+        // The default limit is the default request of a LimitRange without `defaultRequest`.
+        complete(requests, limits.iter().map(|(&name, &amount)| (name, amount)));
+    }
 }
 
 /// Pod-level requests and limits, if present; only for resources that the pod level supports.
@@ -99,16 +112,12 @@ pub(crate) fn pod_level<'a>(
     let own = pod.resources.as_ref()?;
     let (mut requests, mut limits) = (read(&own.requests), read(&own.limits));
     // Pod-level defaults apply only to pods that use pod-level resources (docs/reference/kueue.md
-    // §2.7 step 2).
+    // §2.7 step 3).
     if requests.is_empty() && limits.is_empty() {
         return None;
     }
-    if let Some(range) = defaults.of_pods() {
-        complete(&mut limits, borrowed(&range.default));
-        complete(&mut requests, borrowed(&range.default_request));
-    }
-    // The limit comes first: a pod-level limit alone is a pod-level request (docs/reference/kueue.md §2.7 step 3).
-    complete(&mut requests, limits.iter().map(|(&name, &amount)| (name, amount)));
+    // The limit comes first: a pod-level limit alone is a pod-level request (docs/reference/kueue.md §2.7 step 2).
+    complete_resources(&mut requests, &mut limits, defaults.of_pods());
     let summed = aggregate.iter().filter(|(name, _)| !is_huge_pages(name));
     complete(&mut requests, summed.map(|(&name, &amount)| (name, amount)));
     requests.retain(|name, _| is_pod_level(name));

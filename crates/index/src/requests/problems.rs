@@ -171,6 +171,20 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_below_the_default_request_is_the_request() {
+        let range = LimitBounds {
+            default_request: [("cpu".to_owned(), 2_000_000_000)].into(),
+            min: [("cpu".to_owned(), 2_000_000_000)].into(),
+            ..LimitBounds::default()
+        };
+        let limits = NamespaceLimits { container: range, ..NamespaceLimits::default() };
+        let place = "spec.podSets[0].template.spec.containers[0]";
+        let wanted = format!("{AGAINST_RANGE}: {place}: Invalid value: [\"cpu\"]: {BELOW_MIN}");
+        assert_eq!(judge(pod(json!({}), json!({"cpu": "1"})), &limits), Some(wanted));
+        assert_eq!(judge(pod(json!({}), json!({"cpu": "3"})), &limits), None);
+    }
+
+    #[test]
     fn requests_stay_within_limit_ranges() {
         let bounds = |max: i128, min: i128| LimitBounds {
             max: [("cpu".to_owned(), max * 1_000_000_000)].into(),

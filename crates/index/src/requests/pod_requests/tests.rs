@@ -116,6 +116,23 @@ fn limit_ranges_fill_missing_requests() {
 }
 
 #[test]
+fn own_limits_come_before_defaults_of_limit_ranges() {
+    let range = || LimitBounds {
+        default: [("cpu".to_owned(), 4_000_000_000)].into(),
+        default_request: [("cpu".to_owned(), 2_000_000_000)].into(),
+        ..LimitBounds::default()
+    };
+    let limits = NamespaceLimits { container: range(), pod: range() };
+    let defaults = PodDefaults { limits: Some(&limits), overhead: None };
+    let limited = json!({"name": "c", "resources": {"limits": {"cpu": "3"}}});
+    assert_eq!(cpu(json!({"containers": [limited]}), defaults), Some(3000));
+    let init = json!({"containers": [asks("1")], "initContainers": [limited]});
+    assert_eq!(cpu(init, defaults), Some(3000));
+    let whole = json!({"containers": [{"name": "c"}], "resources": {"limits": {"cpu": "3"}}});
+    assert_eq!(cpu(whole, defaults), Some(3000));
+}
+
+#[test]
 fn the_overhead_of_the_runtime_class_is_a_default() {
     let class = OwnedExactAmounts::from([("cpu".to_owned(), 100_000_000)]);
     let defaults = PodDefaults { limits: None, overhead: Some(&class) };
