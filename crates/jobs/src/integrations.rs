@@ -5,8 +5,9 @@
 
 use std::collections::BTreeSet;
 
+pub use crds::meta::controller;
 use crds::names::annotations::POD_SUSPENDING_PARENT;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use crate::{GenericJob, Gvk, Kinds, Pod, pods::pod};
 
@@ -175,13 +176,6 @@ impl ManagedKinds {
     }
 }
 
-/// Controller reference of an object.
-#[must_use]
-pub fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
-    let owners = metadata.owner_references.iter().flatten();
-    owners.into_iter().find(|owner| owner.controller == Some(true))
-}
-
 fn is_kind(owner: &OwnerReference, framework: &Integration) -> bool {
     owner.kind == framework.kind && owner.api_version == framework.api_version()
 }
@@ -205,6 +199,8 @@ fn external_kind(name: &str) -> Option<OwnerKind> {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
     use super::*;
 
     fn owner(api_version: &str, kind: &str) -> OwnerReference {

@@ -4,8 +4,7 @@
 //! place of its rest. Kueue reads the number back from the end of a name, which such a name has lost; here the names of all
 //! attempts in question are compared, so that long names work as well. Source: docs/reference/kueue.md §2.3.
 
-use crds::v1beta2::Workload;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use crds::{meta::controller, v1beta2::Workload};
 use sha1::{Digest, Sha1};
 
 use crate::api::ProvisioningRequest;
@@ -48,13 +47,8 @@ pub fn attempt_of(request: &str, workload: &str, check: &str, expected: i32) -> 
 /// Whether the Workload controls the request: one of the same name may be foreign.
 #[must_use]
 pub fn is_owned(request: &ProvisioningRequest, workload: &Workload) -> bool {
-    let owner = controller(request.metadata.owner_references.as_deref());
+    let owner = controller(&request.metadata);
     owner.is_some_and(|owner| workload.metadata.uid.as_deref() == Some(&*owner.uid))
-}
-
-/// The controlling owner.
-pub(crate) fn controller(owners: Option<&[OwnerReference]>) -> Option<&OwnerReference> {
-    owners?.iter().find(|owner| owner.controller == Some(true))
 }
 
 fn shortened(name: String) -> String {

@@ -4,6 +4,7 @@
 //! until the request exists, so that it is deleted with the Workload if that never comes to be.
 
 use crds::{
+    meta::controller,
     names::{
         MANAGED,
         annotations::{
@@ -21,7 +22,7 @@ use k8s_openapi::{
 
 use crate::{
     api::{EntryTemplate, ProvisioningRequest},
-    attempt::{controller, template_name},
+    attempt::template_name,
     requested_pods::EntryPods,
 };
 
@@ -80,7 +81,7 @@ impl TemplateOwner {
         workload: &Workload,
         (name, uid): (&str, Option<&str>),
     ) -> Self {
-        let Some(owner) = controller(template.metadata.owner_references.as_deref()) else {
+        let Some(owner) = controller(&template.metadata) else {
             return Self::Other;
         };
         if workload.metadata.uid.as_deref() == Some(&*owner.uid) {

@@ -1,7 +1,7 @@
 //! The list of a Workload's pods.
 
 use crds::{
-    meta::annotation,
+    meta::{annotation, label},
     names::{
         JOB_COMPLETION_INDEX, SLUICE_VISIBILITY_GROUP,
         labels::{POD_GROUP_POD_INDEX, POD_SET},
@@ -11,7 +11,7 @@ use crds::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 
-use super::observed::{ContainerName, ObservedPod, StateOfContainer, label, name_of};
+use super::observed::{ContainerName, ObservedPod, StateOfContainer, name_of};
 use crate::api::WORKLOAD_PODS_VERSION;
 
 /// Pods of one Workload. The first one is the head of the job, or has the lowest index.

@@ -1,7 +1,7 @@
 //! The cluster that runs a Workload, and whether what is there is its copy.
 
 use crds::{
-    meta::{annotation, find, is_true},
+    meta::{annotation, find, is_true, label},
     names::{
         annotations::WORKLOAD_UID,
         conditions::{ADMITTED, FINISHED, QUOTA_RESERVED},
@@ -10,10 +10,7 @@ use crds::{
     v1beta2::Workload,
 };
 
-use super::{
-    PodsRefusal,
-    observed::{label, name_of},
-};
+use super::{PodsRefusal, observed::name_of};
 
 /// Where the pods of a Workload are.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What is read of pods and of their owners. Fields that nothing reads are skipped while an answer is decoded.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
@@ -96,13 +96,4 @@ pub(super) struct StateOfContainer {
 /// The name of an object; empty without one.
 pub(super) fn name_of(metadata: &ObjectMeta) -> &str {
     metadata.name.as_deref().unwrap_or_default()
-}
-
-pub(super) fn label<'a>(metadata: &'a ObjectMeta, key: &str) -> Option<&'a str> {
-    metadata.labels.as_ref()?.get(key).map(String::as_str)
-}
-
-pub(super) fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
-    let mut owners = metadata.owner_references.iter().flatten();
-    owners.find(|owner| owner.controller == Some(true))
 }

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crds::{
-    meta::annotation,
+    meta::{annotation, controller, label},
     names::{
         annotations::{MULTI_KUEUE_ORIGIN_UID, WORKLOAD, WORKLOAD_SLICE_NAME, WORKLOAD_UID},
         labels::{MULTI_KUEUE_ORIGIN, POD_GROUP_NAME, PREBUILT_WORKLOAD_NAME},
@@ -18,10 +18,7 @@ use crds::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
-use super::{
-    call::is_name,
-    observed::{controller, label, name_of},
-};
+use super::{call::is_name, observed::name_of};
 
 /// The jobs of a Workload, as a cluster has them.
 #[derive(Debug, Clone, PartialEq, Eq)]

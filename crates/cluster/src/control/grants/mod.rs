@@ -10,7 +10,7 @@ mod fenced_pods;
 use std::collections::BTreeSet;
 
 use crds::{
-    meta::is_true,
+    meta::{is_true, label},
     names::{
         AGENT_LEASE,
         conditions::{ADMITTED, EVICTED},
@@ -232,5 +232,5 @@ impl AgentGrants {
 
 /// The manager that a clone belongs to.
 fn origin(clone: &Workload) -> Option<&str> {
-    clone.metadata.labels.as_ref()?.get(MULTI_KUEUE_ORIGIN).map(String::as_str)
+    label(&clone.metadata, MULTI_KUEUE_ORIGIN)
 }

@@ -177,7 +177,7 @@ impl Owners {
         let owners = workload.metadata.owner_references.as_deref().unwrap_or_default();
         let is_job =
             |owner: &OwnerReference| self.kinds.find(&owner.api_version, &owner.kind).is_some();
-        match owners.iter().find(|owner| owner.controller == Some(true)) {
+        match controller(&workload.metadata) {
             Some(controller) if is_job(controller) => std::slice::from_ref(controller),
             _ => owners,
         }

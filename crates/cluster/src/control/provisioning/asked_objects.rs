@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use crds::{decode::Decode, names::KUEUE_GROUP};
+use crds::{decode::Decode, meta::controller, names::KUEUE_GROUP};
 use kube::Resource;
 use runtime::{api_object::ApiObject, watch::Key};
 
@@ -89,9 +89,7 @@ impl<K: Resource<DynamicType = ()> + Decode> AskedObjects<K> {
 
 /// The Workload that controls an object.
 fn workload_of(object: &impl Resource) -> Option<Key> {
-    let owners = object.meta().owner_references.iter().flatten();
-    let mut controllers = owners.filter(|owner| owner.controller == Some(true));
-    let owner = controllers.find(|owner| {
+    let owner = controller(object.meta()).filter(|owner| {
         let group = owner.api_version.split('/').next();
         owner.kind == "Workload" && group == Some(KUEUE_GROUP)
     })?;

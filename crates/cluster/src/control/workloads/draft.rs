@@ -2,7 +2,7 @@
 
 use ::jobs::pods::group::ReplacementCondition;
 use crds::{
-    meta::is_true,
+    meta::{controller, is_true},
     names::{
         conditions::{
             ADMITTED, DEACTIVATION_TARGET, EVICTED, QUOTA_RESERVED, REQUEUED,
@@ -464,7 +464,6 @@ impl<'a> Draft<'a> {
 
 /// Whether a Workload is that of one pod. Pods of a group own theirs together, without a controller.
 pub(crate) fn is_of_single_pod(workload: &Workload) -> bool {
-    let mut owners = workload.metadata.owner_references.iter().flatten();
-    let owner = owners.find(|owner| owner.controller == Some(true));
-    owner.is_some_and(|owner| (&*owner.api_version, &*owner.kind) == ("v1", "Pod"))
+    controller(&workload.metadata)
+        .is_some_and(|owner| (&*owner.api_version, &*owner.kind) == ("v1", "Pod"))
 }
