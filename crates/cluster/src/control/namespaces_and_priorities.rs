@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::control::key_map::KeyMap;
-use crds::v1beta2::{Workload, WorkloadPriorityClass};
+use crds::{
+    meta::label,
+    names::labels::MULTI_KUEUE_ORIGIN,
+    v1beta2::{Workload, WorkloadPriorityClass},
+};
 use jobs::construct_workload::{PrioritySource, WorkloadPriority, class_ref};
 use k8s_openapi::api::{core::v1::Namespace, scheduling::v1::PriorityClass};
 
@@ -39,8 +43,14 @@ impl NamespacesAndPriorities {
         Some(WorkloadPriority { value, class: class_ref(source) })
     }
 
-    /// The value of the WorkloadPriorityClass that a Workload refers to, if it exists.
+    /// The value that a Workload gets from its WorkloadPriorityClass, if that exists.
+    ///
+    /// Not of a MultiKueue copy: its priority is that of its manager, which would write its value back for ever where the
+    /// class has another value (docs/reference/multikueue.md §2.5).
     pub(crate) fn class_priority(&self, workload: &Workload) -> Option<i32> {
+        if label(&workload.metadata, MULTI_KUEUE_ORIGIN).is_some() {
+            return None;
+        }
         let class = workload.spec.priority_class_ref.as_ref()?;
         let value = self.workload_priorities.get(class.name.as_str());
         // The value of a PriorityClass is read once, at creation (docs/reference/kueue.md §2.8).

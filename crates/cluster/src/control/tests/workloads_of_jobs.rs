@@ -26,6 +26,22 @@ fn the_workload(cluster: &Cluster) -> &Value {
 }
 
 #[test]
+fn a_copy_of_multikueue_keeps_the_priority_of_its_manager() {
+    let reference =
+        json!({"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "high"});
+    let spec = json!({"spec": {"priority": 100, "priorityClassRef": reference}});
+    let mut copy = labels("kueue.x-k8s.io/multikueue-origin", "multikueue");
+    json_merge(&mut copy, &spec);
+    let mut cluster = Cluster::new();
+    cluster.observe(class("high", 5)).workload("own", 1, &spec).workload("copy", 1, &copy).settle();
+    let priority =
+        |cluster: &Cluster, name: &str| cluster.workloads[name]["spec"]["priority"].clone();
+    assert_eq!((priority(&cluster, "own"), priority(&cluster, "copy")), (json!(5), json!(100)));
+    cluster.observe(class("high", 6)).settle();
+    assert_eq!((priority(&cluster, "own"), priority(&cluster, "copy")), (json!(6), json!(100)));
+}
+
+#[test]
 fn a_class_that_is_changed_on_the_job_reaches_its_workload() {
     // It does not fit: a start would be in flight.
     let with_class = |class: &str| {
