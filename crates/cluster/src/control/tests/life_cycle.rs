@@ -125,6 +125,31 @@ fn a_retry_sets_the_time_of_the_requeue_and_names_its_check() {
     assert_eq!(state, &json!({"requeueAt": "1970-01-01T00:01:10Z"}), "the latest of both");
 }
 
+/// The release sets the checks back to Pending, and a Workload without quota is never evicted.
+#[test]
+fn the_delay_of_a_retry_counts_beside_another_eviction_and_without_quota() {
+    let states = json!([{
+        "name": "one", "state": "Retry", "message": "busy", "requeueAfterSeconds": 600,
+        "lastTransitionTime": "1970-01-01T00:00:10Z",
+    }]);
+    let mut preempted = reserved(&states);
+    let evicted =
+        json!({"type": "Evicted", "status": "True", "reason": "Preempted", "message": ""});
+    preempted["status"]["conditions"].as_array_mut().expect("conditions").push(evicted);
+    let without_quota = json!({"status": {"admissionChecks": states}});
+    for workload in [preempted, without_quota] {
+        let mut cluster = Cluster::new();
+        cluster.check("one").queue(&checks(&["one"]));
+        cluster.wait(30).workload("a", 2, &workload).settle();
+        let state = cluster.workloads["a"]["status"]["requeueState"].clone();
+        assert_eq!(state, json!({"requeueAt": "1970-01-01T00:10:10Z"}), "{workload}");
+        let longer = json!({"status": {"requeueState": {"requeueAt": "1970-01-01T01:00:00Z"}}});
+        cluster.workload("a", 2, &longer).settle();
+        let state = &cluster.workloads["a"]["status"]["requeueState"];
+        assert_eq!(*state, longer["status"]["requeueState"], "a later time stays");
+    }
+}
+
 #[test]
 fn a_rejected_check_marks_reports_and_deactivates() {
     let mut cluster = Cluster::new();

@@ -31,7 +31,7 @@ use crate::control::{
 /// See the module.
 pub(super) struct Draft<'a> {
     status: WorkloadStatus,
-    /// That of the first transition.
+    /// That of the first transition. The delay of a Retry has none.
     purpose: Option<Purpose>,
     now: Timestamp,
     workload: &'a Workload,
@@ -56,8 +56,8 @@ impl<'a> Draft<'a> {
 
     /// Purpose and status of the write; `None` if nothing changes.
     pub(super) fn into_changes(self) -> Option<(Purpose, WorkloadStatus)> {
-        let purpose = self.purpose.filter(|_| self.status != self.workload.status)?;
-        Some((purpose, self.status))
+        let changed = self.status != self.workload.status;
+        changed.then(|| (self.purpose.unwrap_or(Purpose::Requeue), self.status))
     }
 
     pub(super) fn now(&self) -> Timestamp {
@@ -281,6 +281,20 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Sets `requeueAt` to the end of the longest delay that a check in Retry asks for, or keeps a later time.
+    ///
+    /// Before each transition that sets checks back to Pending, and whether the Retry evicts or not: a Workload that is
+    /// evicted for another reason, or has no quota, waits as well (docs/reference/kueue.md §2.3, §2.4).
+    pub(super) fn delay_retry(&mut self) {
+        // Deactivation clears the backoff.
+        if self.workload.spec.active == Some(false) || self.is_marked() {
+            return;
+        }
+        if let Some(until) = status::retry_at(&self.status).filter(|until| *until > self.now) {
+            self.status = status::back_off(self.status.clone(), until, false);
+        }
+    }
+
     pub(super) fn evict(&mut self, request: Option<&EvictionRequest>, stop: StopPolicy) {
         if self.is(EVICTED) {
             return;
@@ -298,10 +312,7 @@ impl<'a> Draft<'a> {
         let Some(request) = request.cloned().or_else(|| self.eviction_by_status(stop)) else {
             return;
         };
-        let (mut status, at) = (self.status.clone(), self.at());
-        if let Some(until) = status::retry_at(&status) {
-            status = status::back_off(status, until, false);
-        }
+        let (status, at) = (self.status.clone(), self.at());
         let status = match &request.preemption {
             Some(one) => status::preempted(status, one.reason, &request.message, at),
             None => {

@@ -138,6 +138,7 @@ pub(crate) fn next_status(
     draft.assign_topology(record.transitions(), inputs.unhealthy_nodes.as_deref());
     draft.reject();
     draft.admit_before_stop(record.transitions(), inputs.stop);
+    draft.delay_retry();
     draft.evict(record.transitions().eviction(), inputs.stop);
     draft.release(record.transitions(), inputs);
     draft.hold(record.transitions());
