@@ -18,29 +18,24 @@ pub(crate) struct PodEnd<'a> {
     pub(crate) reason: &'static str,
     /// Message of the condition.
     pub(crate) message: &'a str,
-    /// The pod has ended already, and its phase stays.
-    pub(crate) keeps_phase: bool,
 }
 
 impl PodEnd<'_> {
     /// Submits the end of the pod that the intent names, as it was last observed. Returns whether it is sent.
     pub(crate) fn submit(&self, intent: Intent, ctx: &mut Context) -> bool {
         let (key, base) = (&intent.target.key, &intent.base);
-        let mut fields = json!({
+        let fields = json!({
             "apiVersion": "v1", "kind": "Pod",
             "metadata": {
                 "name": &*key.name, "namespace": key.namespace.as_deref(),
                 "uid": base.uid, "resourceVersion": base.version.to_string(),
             },
-            "status": { "conditions": [{
+            "status": { "phase": "Failed", "conditions": [{
                 "type": self.condition, "status": "True",
                 "reason": self.reason, "message": self.message,
                 "lastTransitionTime": Time(ctx.now),
             }] },
         });
-        if !self.keeps_phase {
-            fields["status"]["phase"] = json!("Failed");
-        }
         // Applied, so that the conditions of others stay.
         ctx.outbox.submit(intent, |purpose, key| {
             let resource = resource(pods::kind());

@@ -164,7 +164,6 @@ fn terminate(key: &Key, pod: &TrackedTerminatingPod, ctx: &mut Context) {
         condition: FAILURE_RECOVERY,
         reason: reasons::FORCEFULLY_DELETED,
         message: &message,
-        keeps_phase: pod.content.ended,
     };
     let intent = Intent { target, purpose: Purpose::ForcefullyEnd, base, waiter };
     if end.submit(intent, ctx) {

@@ -25,8 +25,6 @@ pub(super) struct TerminatingPod {
     /// When the grace period of the deletion ends.
     pub(super) deletion: Timestamp,
     pub(super) grace: Duration,
-    /// Its phase is Succeeded or Failed.
-    pub(super) ended: bool,
     /// It has the condition of failure recovery.
     pub(super) marked: bool,
 }
@@ -57,8 +55,10 @@ impl TerminatingPod {
         let opted_in = meta.annotations.as_ref()?.get(SAFE_TO_FORCEFULLY_DELETE)?;
         let deletion = meta.deletion_timestamp.as_ref()?.0;
         let grace = u64::try_from(meta.deletion_grace_period_seconds.unwrap_or_default()).ok()?;
-        // Without a grace period it was deleted by force already, and only a finalizer keeps it.
-        if opted_in != "true" || grace == 0 {
+        let marked = pod.status.conditions.iter().any(|one| one.r#type == FAILURE_RECOVERY);
+        // Without a grace period it was deleted by force already, and only a finalizer keeps it. One that has ended by itself
+        // needs no other end.
+        if opted_in != "true" || grace == 0 || has_ended(pod) && !marked {
             return None;
         }
         Some(Self {
@@ -66,8 +66,7 @@ impl TerminatingPod {
             node: node_of(pod)?.into(),
             deletion,
             grace: Duration::from_secs(grace),
-            ended: has_ended(pod),
-            marked: pod.status.conditions.iter().any(|one| one.r#type == FAILURE_RECOVERY),
+            marked,
         })
     }
 }

@@ -133,12 +133,15 @@ fn only_pods_that_allow_it_are_ended() {
 }
 
 #[test]
-fn a_pod_that_has_ended_keeps_its_phase() {
-    let mut cluster = Cluster::new();
-    let ended = pod(10, &json!({"status": {"phase": "Succeeded"}}));
-    cluster.observe(unreachable()).observe(shown(ended)).wait(90);
-    let orders = decide(&mut cluster);
-    assert_eq!(body(&orders[0].write)["status"]["phase"], Value::Null);
+fn a_pod_that_has_ended_is_left_alone_unless_failure_recovery_has_ended_it() {
+    for phase in ["Succeeded", "Failed"] {
+        let mut cluster = Cluster::new();
+        let ended = pod(10, &json!({"status": {"phase": phase}}));
+        cluster.observe(unreachable()).observe(shown(ended)).wait(90);
+        assert!(decide(&mut cluster).is_empty(), "{phase}");
+        cluster.observe(shown(marked(11)));
+        assert_eq!(purposes(&decide(&mut cluster)), ["forcefully-delete"], "{phase}");
+    }
 }
 
 #[test]

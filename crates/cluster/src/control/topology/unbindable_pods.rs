@@ -31,7 +31,6 @@ pub(super) fn terminate(workload: &Key, (key, pod): (&Key, &TrackedPod), ctx: &m
         condition: TERMINATED_BY_KUEUE,
         reason: reasons::UNSCHEDULABLE_ON_ASSIGNED_NODE,
         message: MESSAGE,
-        keeps_phase: false,
     };
     let intent = Intent { target, purpose: Purpose::TerminatePod, base, waiter };
     if end.submit(intent, ctx) {
