@@ -33,16 +33,30 @@ pub struct CheckActivity {
 /// # Errors
 /// With the message of the condition, if they name none.
 pub fn config_name(parameters: Option<&AdmissionCheckParametersReference>) -> Result<&str, String> {
+    parameters_name(parameters, CONFIG_KIND)
+}
+
+/// The name of the object of Kueue's group and of this kind that the parameters of a check name.
+///
+/// # Errors
+/// With the reason, as upstream words it, if they name none.
+pub fn parameters_name<'a>(
+    parameters: Option<&'a AdmissionCheckParametersReference>,
+    kind: &str,
+) -> Result<&'a str, String> {
     let Some(reference) = parameters else {
-        return Err("missing parameters".to_owned());
+        return Err("missing parameters reference".to_owned());
     };
-    if reference.api_group != KUEUE_GROUP {
-        return Err(format!("wrong group {:?}", reference.api_group));
+    let expected = [
+        ("group", reference.api_group.as_str(), KUEUE_GROUP),
+        ("kind", reference.kind.as_str(), kind),
+    ];
+    match expected.into_iter().find(|(_, known, expected)| known != expected) {
+        Some((what, known, expected)) => {
+            Err(format!("wrong {what} {known:?}, expecting {expected:?}: bad parameters reference"))
+        }
+        None => Ok(&reference.name),
     }
-    if reference.kind != CONFIG_KIND {
-        return Err(format!("wrong kind {:?}", reference.kind));
-    }
-    Ok(&reference.name)
 }
 
 /// The condition of a check with these parameters.
@@ -96,8 +110,20 @@ mod tests {
         let (active, reason, message) = of(kind, "unknown", None);
         assert!(!active && reason == "BadParametersRef", "{message}");
         assert_eq!(message, "ProvisioningRequestConfig.kueue.x-k8s.io \"unknown\" not found");
-        assert_eq!(of("MultiKueueConfig", "known", None).2, "wrong kind \"MultiKueueConfig\"");
-        assert_eq!(activity(None, |_| true, None).message, "missing parameters");
+        assert_eq!(
+            of("MultiKueueConfig", "known", None).2,
+            "wrong kind \"MultiKueueConfig\", expecting \"ProvisioningRequestConfig\": bad parameters reference"
+        );
+        assert_eq!(activity(None, |_| true, None).message, "missing parameters reference");
+        let of_group = AdmissionCheckParametersReference {
+            api_group: "bad.group".to_owned(),
+            kind: kind.to_owned(),
+            name: "known".to_owned(),
+        };
+        assert_eq!(
+            activity(Some(&of_group), |_| true, None).message,
+            "wrong group \"bad.group\", expecting \"kueue.x-k8s.io\": bad parameters reference"
+        );
         for obstacle in [Obstacle::NotServed("requests"), Obstacle::Forbidden("requests")] {
             let (active, reason, _) = of(kind, "known", Some(obstacle));
             assert!(!active && reason == "ProvisioningRequestsUnavailable");

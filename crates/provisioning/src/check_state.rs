@@ -114,8 +114,8 @@ pub fn next_state(
     let message = |condition| find(conditions, condition).map_or("", |one| one.message.as_str());
     let is = |condition| is_true(conditions, condition);
     if is(FAILED) {
-        let what = "failed";
-        return after_failure(known, attempt.number, (what, message(FAILED)), config);
+        let failure = ("failure", message(FAILED));
+        return after_failure(known, attempt.number, failure, config);
     }
     if is(CAPACITY_REVOKED) {
         // Pods that the autoscaler's nodes have lost would wait for ever. A Workload that is over has none.
@@ -130,7 +130,7 @@ pub fn next_state(
         if admitted {
             return CheckUpdate::unchanged(known);
         }
-        let failure = ("lost its booking", message(BOOKING_EXPIRED));
+        let failure = ("booking expired", message(BOOKING_EXPIRED));
         return after_failure(known, attempt.number, failure, config);
     }
     if is(PROVISIONED) {
@@ -166,7 +166,7 @@ fn after_failure(
     if attempt > limit {
         return CheckUpdate::to(known, REJECTED, message);
     }
-    let message = format!("Attempt {attempt} {what} and is repeated: {message}");
+    let message = format!("Retrying after {what}: {message}");
     let retries = known.retry_count.unwrap_or(0);
     // A request that stayed after its eviction was counted then.
     if attempt <= retries {

@@ -97,11 +97,11 @@ fn updates_of_a_ready_check_do_not_change() {
 fn a_failed_request_is_retried_after_a_backoff() {
     check(
         "set main=3\nconfig base=10 max=15\nrequest 1 Accepted Failed=no_room",
-        expect![[r#"Retry "Attempt 1 failed and is repeated: no room" again in 10 s"#]],
+        expect![[r#"Retry "Retrying after failure: no room" again in 10 s"#]],
     );
     check(
         "set main=3\nconfig base=10 max=15\ncheck Pending retries=1\nrequest 2 Failed=no_room",
-        expect![[r#"Retry "Attempt 2 failed and is repeated: no room" again in 15 s"#]],
+        expect![[r#"Retry "Retrying after failure: no room" again in 15 s"#]],
     );
 }
 
@@ -124,10 +124,7 @@ fn the_last_attempt_rejects_the_workload() {
 #[test]
 fn a_booking_expires_before_the_admission_only() {
     let fixture = "set main=3\nconfig\ncheck Ready\nrequest 1 Provisioned BookingExpired=late";
-    check(
-        fixture,
-        expect![[r#"Retry "Attempt 1 lost its booking and is repeated: late" again in 60 s"#]],
-    );
+    check(fixture, expect![[r#"Retry "Retrying after booking expired: late" again in 60 s"#]]);
     check(&format!("{fixture}\nis Admitted"), expect!["nothing"]);
 }
 
@@ -138,7 +135,7 @@ fn revoked_capacity_rejects_an_active_workload_even_after_its_admission() {
     check(&format!("{fixture}\nis inactive"), expect!["nothing"]);
     check(
         "set main=3\nconfig\nrequest 1 CapacityRevoked=gone Failed=no_room",
-        expect![[r#"Retry "Attempt 1 failed and is repeated: no room" again in 60 s"#]],
+        expect![[r#"Retry "Retrying after failure: no room" again in 60 s"#]],
     );
 }
 
@@ -147,7 +144,7 @@ fn a_failed_request_that_outlived_its_eviction_counts_once() {
     check(
         "set main=1\nconfig\ncheck Pending retries=1\nrequest 1 Failed=no_room\ntemplate 2 main of=workload",
         expect![[r#"
-            Pending "Attempt 1 failed and is repeated: no room"
+            Pending "Retrying after failure: no room"
             create w-prov-2 {"podSets":[{"count":1,"podTemplateRef":{"name":"ppt-w-prov-2-main"}}],"provisioningClassName":"queued"}"#]],
     );
 }

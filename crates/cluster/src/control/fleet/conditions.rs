@@ -16,6 +16,7 @@ use crds::{
 };
 use dispatch::{CheckStatus, ClusterAvailability, bad_config, check_status};
 use index::status::StatusStamp;
+use provisioning::active::parameters_name;
 use runtime::{watch::Key, write::Write};
 use serde_json::json;
 
@@ -137,14 +138,11 @@ fn status_of(
     configs: &KeyMap<Box<str>, Arc<MultiKueueConfig>>,
     clusters: &Clusters,
 ) -> CheckStatus {
-    let Some(parameters) = &check.spec.parameters else {
-        return bad_config("missing parameters reference");
+    let name = match parameters_name(check.spec.parameters.as_ref(), "MultiKueueConfig") {
+        Ok(name) => name,
+        Err(error) => return bad_config(&error),
     };
-    if parameters.kind != "MultiKueueConfig" {
-        return bad_config(&format!("wrong kind \"{}\"", parameters.kind));
-    }
-    let Some(config) = configs.get(parameters.name.as_str()) else {
-        let name = &parameters.name;
+    let Some(config) = configs.get(name) else {
         return bad_config(&format!("MultiKueueConfig.kueue.x-k8s.io \"{name}\" not found"));
     };
     let names = config.spec.clusters.iter();
@@ -178,4 +176,34 @@ fn with_active(
     let ActiveCondition { status, reason, message } = active;
     index::status::set(&mut conditions, ACTIVE, *status, reason, message, at);
     conditions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parameters_of_a_check_are_a_config_of_kueue() {
+        let configs = KeyMap::from_iter([("c".into(), Arc::new(MultiKueueConfig::default()))]);
+        let message = |group: &str, kind: &str| {
+            let check = json!({
+                "metadata": {"name": "check"},
+                "spec": {"parameters": {"apiGroup": group, "kind": kind, "name": "c"}},
+            });
+            let check = serde_json::from_value(check).expect("a check");
+            status_of(&check, &configs, &Clusters::default()).message
+        };
+        let group = "wrong group \"bad.group\", expecting \"kueue.x-k8s.io\"";
+        let kind = "wrong kind \"BadKind\", expecting \"MultiKueueConfig\"";
+        for (known, error) in [
+            (message("bad.group", "MultiKueueConfig"), group),
+            (message("kueue.x-k8s.io", "BadKind"), kind),
+        ] {
+            let wanted = format!(
+                "Cannot load the AdmissionChecks parameters: {error}: bad parameters reference"
+            );
+            assert_eq!(known, wanted);
+        }
+        assert_eq!(message("kueue.x-k8s.io", "MultiKueueConfig"), "", "it lists no cluster");
+    }
 }

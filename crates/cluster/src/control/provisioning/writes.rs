@@ -157,7 +157,7 @@ impl Provisioning {
                     // Refused deletions and owners leave the check as it is, and are tried again.
                     _ => return,
                 };
-                let message = format!("{kind} {:?} was not created: {message}", key.name);
+                let message = format!("Error creating {kind} {:?}: {message}", key.name);
                 self.refused(asking, &key.name, message);
                 Vec::new()
             }
@@ -190,7 +190,7 @@ fn creation(workload: &Workload, request: &str) -> EventRecord {
         event_type: EventType::Normal,
         action: "Created".to_owned(),
         reason: reasons::PROVISIONING_REQUEST_CREATED.to_owned(),
-        note: format!("ProvisioningRequest {request:?} was created"),
+        note: format!("Created ProvisioningRequest: {request:?}"),
         controller: Some(reporters::PROVISIONING.to_owned()),
     }
 }

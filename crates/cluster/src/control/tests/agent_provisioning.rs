@@ -286,7 +286,7 @@ fn a_request_that_the_api_server_refuses_refuses_the_clone() {
     let mut scene = Scene::new();
     scene.api.refused.push(REQUEST.to_owned());
     let mut scene = scene.dispatch(2);
-    let message = format!("ProvisioningRequest {REQUEST:?} was not created: the quota is used up");
+    let message = format!("Error creating ProvisioningRequest {REQUEST:?}: the quota is used up");
     scene.expect_refused(&message);
     let left: Vec<&String> = scene.api.objects.keys().collect();
     assert!(left.is_empty(), "{left:?}");

@@ -220,7 +220,7 @@ fn templates_and_their_request_are_created_and_the_room_admits_the_workload() {
     assert_eq!(owner[0]["uid"], request["metadata"]["uid"]);
     assert_eq!(owner.as_array().map(Vec::len), Some(1));
     assert_eq!(scene.active(), "True Active: The admission check is active");
-    let created = "train kueue-provisioning-request-controller ProvisioningRequestCreated: ProvisioningRequest \"train-prov-1\" was created";
+    let created = "train kueue-provisioning-request-controller ProvisioningRequestCreated: Created ProvisioningRequest: \"train-prov-1\"";
     assert!(scene.cluster.take_events().iter().any(|event| event == created));
     scene.cluster.take_writes();
 
@@ -230,7 +230,7 @@ fn templates_and_their_request_are_created_and_the_room_admits_the_workload() {
     assert_eq!(annotations["autoscaling.x-k8s.io/consume-provisioning-request"], "train-prov-1");
     assert!(scene.cluster.condition("train", "Admitted").starts_with("True"));
     assert_eq!(scene.cluster.take_writes().len(), 1, "check and admission go out together");
-    let ready = "train kueue-provisioning-request-controller AdmissionCheckUpdated: AdmissionCheck prov changed from Pending to Ready: there you are";
+    let ready = "train kueue-provisioning-request-controller AdmissionCheckUpdated: Admission check prov updated state from Pending to Ready with message: there you are";
     assert!(scene.cluster.take_events().iter().any(|event| event == ready));
     assert!(scene.take_writes().is_empty());
 }
@@ -263,7 +263,10 @@ fn a_failed_attempt_is_repeated_after_its_backoff_and_then_rejects() {
     let workload = &scene.cluster.workloads["train"];
     assert_eq!(workload["spec"]["active"], false, "{workload}");
     let events = scene.cluster.take_events().join("\n");
-    assert!(events.contains("changed from Pending to Rejected: still no room"), "{events}");
+    assert!(
+        events.contains("updated state from Pending to Rejected with message: still no room"),
+        "{events}"
+    );
 }
 
 #[test]
@@ -307,7 +310,7 @@ fn a_refused_create_is_reported_and_tried_again() {
     scene.config(&json!({}));
     scene.cluster.workload("train", 2, &json!({}));
     scene.settle();
-    let message = "PodTemplate \"ppt-train-prov-1-main\" was not created: the quota is used up";
+    let message = "Error creating PodTemplate \"ppt-train-prov-1-main\": the quota is used up";
     assert_eq!(scene.state_and_message(), format!("Pending: {message}"));
     let event = format!("train kueue-provisioning-request-controller FailedCreate: {message}");
     assert_eq!(scene.cluster.take_events().iter().filter(|one| **one == event).count(), 1);
@@ -421,7 +424,7 @@ fn a_refused_attempt_after_a_failed_one_is_reported_once() {
     scene.cluster.wait(60);
     // The manager comes to rest, although two texts fit the state.
     scene.settle();
-    let message = "ProvisioningRequest \"train-prov-2\" was not created: the quota is used up";
+    let message = "Error creating ProvisioningRequest \"train-prov-2\": the quota is used up";
     assert_eq!(scene.state_and_message(), format!("Pending: {message}"));
 }
 

@@ -107,10 +107,11 @@ impl StatusChange<'_> {
             }
             let message = match update.message.as_str() {
                 "" => String::new(),
-                message => format!(": {message}"),
+                message => format!(" with message: {message}"),
             };
             let (check, from, to) = (&update.check, &before.state, update.state);
-            let note = format!("AdmissionCheck {check} changed from {from} to {to}{message}");
+            let note =
+                format!("Admission check {check} updated state from {from} to {to}{message}");
             let reason = reasons::ADMISSION_CHECK_UPDATED;
             (from != to).then(|| self.normal(reporters::PROVISIONING, reason, note))
         });
