@@ -7,7 +7,11 @@ use ::jobs::{
     pod_sets_info::AssignedFlavors,
     pods,
 };
-use crds::{meta::is_rebuilding, names::reasons, v1beta2::Workload};
+use crds::{
+    meta::{find, is_rebuilding},
+    names::{conditions::QUOTA_RESERVED, reasons},
+    v1beta2::Workload,
+};
 use dispatch::Fleet;
 use engine::ids::WorkloadId;
 use kube::core::DynamicObject;
@@ -340,12 +344,14 @@ impl Core {
             let (gated, by_cycle) = (false, false);
             let pending = PendingMessage { reason, message, gated, by_cycle, not_before };
             self.workloads.explain(key, pending);
-        } else if names_ended_blocker(record) {
+        } else if was_gated(record) {
+            self.workloads.explain(key, gates_cleared(self.ctx.now));
+        } else if names_ended_blocker(record)
+            || shows_ended_reason(record, self.config.legacy_reasons)
+        {
             // Behind others it is evaluated by no cycle for a while, which would leave the reason as it is.
             let not_before = after(self.ctx.now, self.config.scheduler.explain_after);
             self.workloads.explain(key, not_evaluated(not_before));
-        } else if was_gated(record) {
-            self.workloads.explain(key, gates_cleared(self.ctx.now));
         }
     }
 
@@ -433,6 +439,24 @@ fn was_gated(record: &TrackedWorkload) -> bool {
 /// Whether what a Workload waits for by its last explanation has ended: a queue exists again, or was restarted.
 fn names_ended_blocker(record: &TrackedWorkload) -> bool {
     names_blocker(record, &[reasons::MISCONFIGURED, reasons::SUSPENDED])
+}
+
+/// Whether the condition of an active Workload without a blocker names one. The explanation may be that of an earlier process, and
+/// deactivation leaves none.
+fn shows_ended_reason(record: &TrackedWorkload, legacy_reasons: bool) -> bool {
+    let workload = record.object();
+    let is_explained = record.transitions().pending_message().is_some_and(|one| one.by_cycle);
+    let known = find(&workload.status.conditions, QUOTA_RESERVED);
+    let ended = known.is_some_and(|one| match one.reason.as_str() {
+        reasons::DEACTIVATED
+        | reasons::SUSPENDED
+        | reasons::MISCONFIGURED
+        | reasons::INADMISSIBLE => true,
+        // The one of before the gate UnadmittedWorkloadsObservability for every Workload that a cycle has evaluated.
+        reasons::PENDING => !legacy_reasons,
+        _ => false,
+    });
+    ended && !is_explained && workload.spec.active != Some(false)
 }
 
 /// Whether the last explanation of a Workload, which no cycle has given, has one of these reasons.

@@ -90,6 +90,34 @@ fn a_workload_behind_others_does_not_name_a_queue_that_exists_again() {
     assert_eq!(cluster.condition("w", "QuotaReserved"), waits);
 }
 
+/// The reason may be that of an earlier process, or of the deactivation: no message in memory names it.
+#[test]
+fn a_workload_behind_others_does_not_keep_a_reason_that_has_ended() {
+    let waits = "False PendingEvaluation: Workload is pending evaluation in the scheduling queue";
+    for reason in ["Deactivated", "Suspended", "Misconfigured", "Inadmissible", "Pending"] {
+        let mut cluster = Cluster::new();
+        cluster.queue(&json!({"queueingStrategy": "StrictFIFO"}));
+        cluster.workload("never-fits", 9, &json!({})).wait(1);
+        let condition =
+            json!({"type": "QuotaReserved", "status": "False", "reason": reason, "message": "old"});
+        cluster.workload("w", 1, &json!({"status": {"conditions": [condition]}})).settle();
+        cluster.wait(10).settle();
+        assert_eq!(cluster.condition("w", "QuotaReserved"), waits, "{reason}");
+    }
+}
+
+#[test]
+fn a_reactivated_workload_behind_others_is_no_longer_deactivated() {
+    let mut cluster = Cluster::new();
+    cluster.queue(&json!({"queueingStrategy": "StrictFIFO"}));
+    cluster.workload("never-fits", 9, &json!({})).wait(1);
+    cluster.workload("w", 1, &json!({"spec": {"active": false}})).settle();
+    assert!(cluster.condition("w", "QuotaReserved").starts_with("False Deactivated"));
+    cluster.workload("w", 1, &json!({"spec": {"active": true}})).settle();
+    cluster.wait(10).settle();
+    assert!(cluster.condition("w", "QuotaReserved").starts_with("False PendingEvaluation"));
+}
+
 fn local_queue(version: &str, deleted: bool) -> ManagerInput {
     let mut queue = json!({
         "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue",
