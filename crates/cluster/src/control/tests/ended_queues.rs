@@ -118,6 +118,19 @@ fn a_reactivated_workload_behind_others_is_no_longer_deactivated() {
     assert!(cluster.condition("w", "QuotaReserved").starts_with("False PendingEvaluation"));
 }
 
+/// After a takeover another field manager may have set the admission; an apply leaves it.
+#[test]
+fn a_reservation_that_ends_leaves_no_admission_of_another_field_manager() {
+    let mut cluster = reserved();
+    let admission = json!({"admission": cluster.workloads["w"]["status"]["admission"]});
+    assert!(admission["admission"].is_object());
+    cluster.foreign_fields.insert("w".to_owned(), admission);
+    let queue = Key { namespace: Some("ns".into()), name: "lq".into() };
+    cluster.observe(ManagerInput::LocalQueue(Change::Delete(queue))).settle();
+    assert!(cluster.condition("w", "QuotaReserved").starts_with("False Misconfigured"));
+    assert_eq!(cluster.workloads["w"]["status"].get("admission"), None);
+}
+
 fn local_queue(version: &str, deleted: bool) -> ManagerInput {
     let mut queue = json!({
         "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue",

@@ -384,6 +384,18 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Removes the admission that an apply has left beside QuotaReserved=False, since another field manager has set it, too.
+    ///
+    /// Upstream's manager may have written it with another field manager before a takeover. Alone the removal is a merge
+    /// patch, which removes a field whatever owns it.
+    pub(super) fn remove_old_admission(&mut self) {
+        let known = status::find(&self.workload.status.conditions, QUOTA_RESERVED);
+        if known.is_some_and(|one| one.status == "False") && !self.holds_quota() {
+            let status = WorkloadStatus { admission: None, ..self.status.clone() };
+            self.apply(status, Purpose::Release);
+        }
+    }
+
     /// Takes a Workload out of its queue while its job is on hold, with the quota that it has, and puts it back afterwards.
     pub(super) fn hold(&mut self, transitions: &PendingTransitions) {
         if let Some(message) = transitions.hold() {
