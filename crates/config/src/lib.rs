@@ -27,6 +27,7 @@ mod serving;
 pub mod support;
 mod v1beta1;
 mod validate;
+mod zero_values;
 
 pub use configuration::*;
 pub use duration::GoDuration;
@@ -139,6 +140,7 @@ impl Configuration {
     }
 
     fn complete(mut self, own_namespace: Option<&str>) -> Result<Self, ConfigError> {
+        self.replace_zero_values();
         self.set_dependent_defaults(own_namespace.unwrap_or(DEFAULT_NAMESPACE));
         let problems = validate::validate(&self);
         if problems.is_empty() { Ok(self) } else { Err(ConfigError::Invalid(problems)) }

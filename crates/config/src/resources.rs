@@ -66,6 +66,7 @@ fn quantity(value: &Value) -> Option<Quantity> {
 pub enum TransformationStrategy {
     /// The input counts, too.
     #[default]
+    #[serde(alias = "")]
     Retain,
     /// The input does not count.
     Replace,

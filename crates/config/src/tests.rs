@@ -15,6 +15,35 @@ fn load_v1beta1(body: &str) -> Configuration {
 }
 
 #[test]
+fn zero_values_stand_for_the_default() {
+    let zero = "\
+webhook: {certDir: ''}
+leaderElection: {resourceName: '', resourceLock: '', leaseDuration: 0s, renewDeadline: 0s, retryPeriod: 0s}
+metrics: {bindAddress: ''}
+health: {healthProbeBindAddress: '', readinessEndpointName: '', livenessEndpointName: ''}
+multiKueue: {origin: ''}
+admissionFairSharing: {usageSamplingInterval: 0s}
+resources: {transformations: [{input: a, strategy: ''}]}
+";
+    for (config, default) in
+        [(load(zero).expect("defaults"), load("")), (load_v1beta1(zero), Ok(load_v1beta1("")))]
+    {
+        let default = default.expect("defaults");
+        assert_eq!(config.webhook, default.webhook);
+        assert_eq!(config.leader_election, default.leader_election);
+        assert_eq!(config.metrics, default.metrics);
+        assert_eq!(config.health, default.health);
+        assert_eq!(config.multi_kueue.origin, "multikueue");
+        let interval = config.admission_fair_sharing.map(|fair| fair.usage_sampling_interval);
+        assert_eq!(interval, Some(GoDuration::from_secs(300)));
+        let strategy = config.resources.transformations.first().map(|one| one.strategy);
+        assert_eq!(strategy, Some(TransformationStrategy::Retain));
+    }
+    let disabled = load("metrics: {bindAddress: '0'}").expect("it disables the server");
+    assert_eq!(disabled.metrics.bind_address, "0");
+}
+
+#[test]
 fn an_empty_file_has_every_default_in_both_versions() {
     let secs = GoDuration::from_secs;
     for config in [load("").expect("defaults"), load_v1beta1("")] {
@@ -301,7 +330,7 @@ fn every_validation_names_its_field() {
             "admissionFairSharing.usageHalfLifeTime",
         ),
         (
-            "admissionFairSharing: {usageSamplingInterval: 0s}",
+            "admissionFairSharing: {usageSamplingInterval: -1s}",
             "admissionFairSharing.usageSamplingInterval",
         ),
         (
