@@ -122,13 +122,15 @@ fn a_reactivated_workload_behind_others_is_no_longer_deactivated() {
 #[test]
 fn a_reservation_that_ends_leaves_no_admission_of_another_field_manager() {
     let mut cluster = reserved();
-    let admission = json!({"admission": cluster.workloads["w"]["status"]["admission"]});
-    assert!(admission["admission"].is_object());
-    cluster.foreign_fields.insert("w".to_owned(), admission);
+    let admission = cluster.workloads["w"]["status"]["admission"].clone();
+    assert!(admission.is_object());
+    let foreign = json!({"admission": admission, "unhealthyNodes": [{"name": "n1"}]});
+    cluster.foreign_fields.insert("w".to_owned(), foreign);
     let queue = Key { namespace: Some("ns".into()), name: "lq".into() };
     cluster.observe(ManagerInput::LocalQueue(Change::Delete(queue))).settle();
     assert!(cluster.condition("w", "QuotaReserved").starts_with("False Misconfigured"));
-    assert_eq!(cluster.workloads["w"]["status"].get("admission"), None);
+    let status = &cluster.workloads["w"]["status"];
+    assert_eq!((status.get("admission"), status.get("unhealthyNodes")), (None, None));
 }
 
 fn local_queue(version: &str, deleted: bool) -> ManagerInput {

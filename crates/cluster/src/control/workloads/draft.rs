@@ -384,14 +384,16 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Removes the admission that an apply has left beside QuotaReserved=False, since another field manager has set it, too.
+    /// Removes admission and failed nodes that an apply has left beside QuotaReserved=False, since another field manager has set
+    /// them, too.
     ///
     /// Upstream's manager may have written it with another field manager before a takeover. Alone the removal is a merge
     /// patch, which removes a field whatever owns it.
-    pub(super) fn remove_old_admission(&mut self) {
+    pub(super) fn remove_leftovers(&mut self) {
         let known = status::find(&self.workload.status.conditions, QUOTA_RESERVED);
         if known.is_some_and(|one| one.status == "False") && !self.holds_quota() {
-            let status = WorkloadStatus { admission: None, ..self.status.clone() };
+            let (admission, unhealthy_nodes) = (None, Vec::new());
+            let status = WorkloadStatus { admission, unhealthy_nodes, ..self.status.clone() };
             self.apply(status, Purpose::Release);
         }
     }

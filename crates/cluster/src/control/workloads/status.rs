@@ -141,7 +141,7 @@ pub(crate) fn next_status(
     draft.delay_retry();
     draft.evict(record.transitions().eviction(), inputs.stop);
     draft.release(record.transitions(), inputs);
-    draft.remove_old_admission();
+    draft.remove_leftovers();
     draft.hold(record.transitions());
     draft.deactivate_without_quota();
     draft.requeue(inputs.stop);
