@@ -59,7 +59,7 @@ pub mod manifests;
 pub mod mirrored;
 mod node_affinity;
 pub mod nulls;
-mod pod_counts;
+pub mod pod_counts;
 pub mod pod_set_info;
 pub mod pod_sets_info;
 pub mod pods;

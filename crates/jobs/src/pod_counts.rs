@@ -13,6 +13,7 @@ pub(crate) fn pods_of(sets: &[PodSet], name: &str) -> i32 {
 }
 
 /// Pods of a pod set.
-pub(crate) fn count(set: &PodSet) -> i32 {
+#[must_use]
+pub fn count(set: &PodSet) -> i32 {
     set.count.unwrap_or(1)
 }

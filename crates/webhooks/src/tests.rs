@@ -217,6 +217,24 @@ async fn a_workload_with_quota_may_shrink_and_reclaimable_pods_of_an_elastic_one
     );
 }
 
+/// As for the manager: the default of the API.
+#[tokio::test]
+async fn a_pod_set_without_a_count_has_one_pod() {
+    let at = |reclaimable: Option<usize>| {
+        let mut workload = with_quota(1, true, reclaimable);
+        workload["spec"]["podSets"][0]["count"] = Value::Null;
+        let assignment = json!({"name": "main", "count": 1, "resourceUsage": {"cpu": "1"}});
+        workload["status"]["admission"]["podSetAssignments"] = json!([assignment]);
+        workload
+    };
+    assert_eq!(workload_refusal(at(Some(1)), at(None)).await, None);
+    assert_eq!(
+        workload_refusal(at(None), at(Some(1))).await.as_deref(),
+        Some("status.reclaimablePods[main]: Required value: cannot be removed"),
+        "it has not shrunk"
+    );
+}
+
 /// The Workload without its quota.
 fn pending(mut workload: Value) -> Value {
     workload["status"]["conditions"] = json!([]);

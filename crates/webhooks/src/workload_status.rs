@@ -8,6 +8,7 @@ use crds::{
     },
     validation::{Errors, FieldError, labels},
 };
+use jobs::pod_counts::count;
 
 use super::{
     Rules, resource_flavor::check_tolerations, workload::is_elastic, workload_update::has_shrunk,
@@ -128,7 +129,7 @@ fn reclaimable_problem(workload: &Workload, pods: &ReclaimablePod) -> Option<Rec
 /// Number of pods of a pod set.
 fn count_of(workload: &Workload, pod_set: &str) -> Option<i32> {
     let found = workload.spec.pod_sets.iter().find(|wanted| wanted.name == pod_set)?;
-    Some(found.count.unwrap_or_default())
+    Some(count(found))
 }
 
 fn check_reclaimable(workload: &Workload, old: Option<&Workload>, rules: &Rules) -> Errors {

@@ -6,6 +6,7 @@ use crds::{
     v1beta2::{Admission, AdmissionCheckState, PodSet, Workload},
     validation::{Errors, FieldError, gated_by, immutable},
 };
+use jobs::pod_counts::count;
 use serde_json::{Value, json};
 
 use super::{
@@ -91,10 +92,8 @@ pub(super) fn has_shrunk(workload: &Workload, pod_set: &str) -> bool {
     let assignments =
         workload.status.admission.iter().flat_map(|admission| &admission.pod_set_assignments);
     let admitted = assignments.into_iter().find(|assignment| assignment.name == pod_set);
-    let count = |count: Option<i32>| count.unwrap_or_default();
-    wanted
-        .zip(admitted)
-        .is_some_and(|(wanted, admitted)| count(wanted.count) < count(admitted.count))
+    let admitted = admitted.and_then(|assignment| assignment.count);
+    wanted.zip(admitted).is_some_and(|(wanted, admitted)| count(wanted) < admitted)
 }
 
 /// The admission can be removed, but not changed, except for the topology assignment with topology-aware scheduling.

@@ -36,6 +36,11 @@ impl JobChange {
         Self { after, subresource: Some("status"), purpose }
     }
 
+    /// The job with the change.
+    pub(super) fn after(&self) -> &JobObject {
+        &self.after
+    }
+
     /// Whether it writes the status.
     pub(super) fn is_of_status(&self) -> bool {
         self.subresource.is_some()

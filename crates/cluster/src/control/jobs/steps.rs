@@ -161,14 +161,13 @@ impl StepTaker<'_> {
     }
 
     fn stop(&self, write: StopWrite<JobObject>, reason: StopReason, ctx: &mut Context) {
-        let (after, change) = match write {
-            StopWrite::Object(after) => (after.clone(), JobChange::spec(after, Purpose::Stop)),
-            StopWrite::Status(after) => {
-                (after.clone(), JobChange::status(after, Purpose::StopStatus))
-            }
+        let change = match write {
+            StopWrite::Object(after) => JobChange::spec(after, Purpose::Stop),
+            StopWrite::Status(after) => JobChange::status(after, Purpose::StopStatus),
             StopWrite::Delete(job) => return self.delete(&job, ctx),
         };
-        let Some((key, tracked)) = self.tracked(&after) else {
+        let after = change.after();
+        let Some((key, tracked)) = self.tracked(after) else {
             return;
         };
         // A stop has several writes; the first one is announced. That of a pod is the mark of its termination.
@@ -177,8 +176,8 @@ impl StepTaker<'_> {
             None => !change.is_of_status() && !tracked.object().spec_suspended(),
         };
         if submit(&key, tracked, &change, ctx) && is_first {
-            let note = stop_message(&*after, self.unit.had, reason, self.gates);
-            let stopped = event(&after, EventType::Normal, "Stopped", note);
+            let note = stop_message(after, self.unit.had, reason, self.gates);
+            let stopped = event(after, EventType::Normal, "Stopped", note);
             ctx.outbox.announce(stopped);
         }
     }
