@@ -94,6 +94,8 @@ names! {
     LEFT_BEHIND = "LeftBehind";
     /// Of an event: the job has succeeded on a worker in an earlier dispatch.
     RESULT_ADOPTED = "ResultAdopted";
+    /// Of an event: the Workload of a job has finished on a worker that has no copy of the job.
+    JOB_END_UNKNOWN = "JobEndUnknown";
     /// Of an event: a worker cluster got room for a Workload that waits for the queues of others.
     REBALANCED = "Rebalanced";
     /// Of an event: a worker does not take the size of an elastic job.

@@ -41,6 +41,7 @@ mod managed_quotas;
 mod measured;
 mod mirrored_kinds;
 mod node_failures;
+mod open_jobs;
 mod orphan_cleanup;
 mod other_checks;
 mod policy;

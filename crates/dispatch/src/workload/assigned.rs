@@ -117,13 +117,16 @@ impl DispatchDecision<'_> {
     }
 
     /// Copies the final status before finishing the Workload on the hub. If a clone finished for a reason other than
-    /// the end of its job, the job never ends and is not waited for.
+    /// the end of its job, the job never ends and is not waited for. Nor is a copy that was deleted on the worker: the end of
+    /// the job is not invented, and the step says that it stays open.
     fn finish(&self, copy: &RemoteCopy, reason: &str, message: &str) -> Option<DispatchStep> {
         let job_ends = JOB_END_REASONS.contains(&reason);
         let mut jobs = copy.jobs.iter();
         let status_copied = jobs.all(|job| job.status_synced && (job.finished || !job_ends));
         if status_copied || !self.hub.job.exists {
-            return Some(DispatchStep::Finish { reason: reason.into(), message: message.into() });
+            let without_end = (self.hub.job.open && copy.missing_job).then_some(copy.cluster);
+            let (reason, message) = (reason.into(), message.into());
+            return Some(DispatchStep::Finish { reason, message, without_end });
         }
         self.sync(copy)
     }

@@ -38,6 +38,8 @@ pub enum DispatchStep {
         reason: Box<str>,
         /// Message of the condition.
         message: Box<str>,
+        /// The recorded cluster with the clone, if a job of the hub shows no end and has no copy there to take it from.
+        without_end: Option<ClusterId>,
     },
     /// Set the check to Retry; the engine evicts the Workload.
     SetCheckRetry(RetryReason),

@@ -30,6 +30,8 @@ pub struct LocalJob {
     pub suspended: bool,
     /// A status shows active pods.
     pub active: bool,
+    /// One shows no end, and is not being deleted.
+    pub open: bool,
     /// A status was copied from the recorded cluster at the recorded epoch. A status of an earlier epoch does not
     /// count.
     pub started: bool,

@@ -64,6 +64,7 @@ fn hub(line: &str) -> LocalWorkload {
             "suspended" => hub.job.suspended = true,
             "active" => hub.job.active = true,
             "started" => hub.job.started = true,
+            "open" => hub.job.open = true,
             "jobless" => hub.job.exists = false,
             "once" => hub.exactly_once = true,
             "extends" => hub.predecessor = SlicePredecessor::Runs,
@@ -185,7 +186,11 @@ fn in_words(step: &DispatchStep) -> String {
         DispatchStep::SyncStatus(one) => format!("sync {}", name(one)),
         DispatchStep::AdoptResult(one) => format!("adopt {}", name(one)),
         DispatchStep::SetCheckReady(one) => format!("ready {}", name(one)),
-        DispatchStep::Finish { reason, message } => format!("finish {reason}: {message}"),
+        DispatchStep::Finish { reason, message, without_end } => {
+            let without_end =
+                without_end.map(|cluster| format!(", no end from {}", name(&cluster)));
+            format!("finish {reason}: {message}{}", without_end.unwrap_or_default())
+        }
         DispatchStep::SetCheckRetry(retry) => {
             format!("retry {}", retry.message(|one| NAMES[one.index()]))
         }
@@ -653,6 +658,24 @@ fn the_final_status_is_copied_before_the_workload_is_finished() {
                re-dispatch, Previously: \"Ready\"",
             ],
         ),
+    ]);
+}
+
+#[test]
+fn a_job_without_a_copy_to_take_its_end_from_is_reported_with_the_end_of_its_workload() {
+    let hub = "quota ready recorded=a open";
+    let finished = "a live clone=1 clone-finished=Succeeded";
+    let (done, reported) =
+        ("finish Succeeded: all done", "finish Succeeded: all done, no end from a");
+    let copy = |words: &str| format!("{finished} {words}");
+    check(&[
+        (1, hub, &[finished], &[reported]),
+        (1, "quota ready recorded=a open started", &[finished], &[reported]),
+        (1, "quota ready recorded=a open suspended", &[finished], &[reported]),
+        (1, hub, &[&copy("job=1 job-finished synced short")], &[reported]),
+        (1, hub, &[&copy("job=1 job-finished synced")], &[done]),
+        (1, "quota ready recorded=a", &[finished], &[done]),
+        (1, "quota ready recorded=a jobless", &[finished], &[done]),
     ]);
 }
 

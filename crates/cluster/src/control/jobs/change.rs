@@ -112,7 +112,7 @@ pub(crate) fn resource(kind: &Kind) -> ApiResource {
 }
 
 /// An Event about a job.
-pub(super) fn event(
+pub(crate) fn event(
     job: &JobObject,
     event_type: EventType,
     reason: &'static str,

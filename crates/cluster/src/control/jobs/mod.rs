@@ -68,7 +68,7 @@ use runtime::{
 pub(crate) use self::{
     ancestors::Ancestry,
     announcements::nesting,
-    change::{JobChange, resource},
+    change::{JobChange, event, resource},
     inputs::{JobInputs, JobsConfig, WorkloadEffect},
     orphans::OrphanedJob,
     workload_jobs::WorkloadJobs,

@@ -395,7 +395,10 @@ impl<'a> DispatchEvaluation<'a> {
                 let name = self.inputs.registry.fleet().name(cluster).into();
                 return propose(Transition::CheckReady(name));
             }
-            DispatchStep::Finish { reason, message } => {
+            DispatchStep::Finish { reason, message, without_end } => {
+                if let Some(cluster) = without_end {
+                    self.announce_open_jobs(cluster, (&reason, &message));
+                }
                 let (reason, message) = (reason.into(), message.into());
                 return propose(Transition::Finish { reason, message });
             }

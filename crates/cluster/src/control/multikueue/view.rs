@@ -128,8 +128,15 @@ fn hub_jobs(jobs: &[HubJob<'_>]) -> LocalJob {
             let shows_copy = job.stays_gated_when_dispatched() && job.with_idle_status().is_some();
             job.is_active() || shows_copy
         }),
+        open: shown().any(|(_, job)| shows_no_end(job)),
         started: any(JobObject::has_started),
     }
+}
+
+/// Whether a job shows no end, and could get one from its copy. That of a set, and of a job that another program runs, is not in its status.
+pub(super) fn shows_no_end(job: &JobObject) -> bool {
+    let deleting = job.metadata().deletion_timestamp.is_some();
+    job.finished().is_none() && !job.is_skipped() && job.set_size().is_none() && !deleting
 }
 
 fn check_state(workload: &Workload, name: Option<&str>) -> DispatchCheckState {

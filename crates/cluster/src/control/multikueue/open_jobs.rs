@@ -1,0 +1,48 @@
+//! Events about jobs that show no end though their Workload has finished (docs/reference/multikueue.md §2.3).
+//!
+//! The end of a job is the status of its copy. If the copy was deleted on the worker before that status was copied, as by a TTL, or was never made, the end
+//! is not known and none is invented: the job keeps the status that it has, as under Kueue, and an Event about it says so.
+
+use ::jobs::JobObject;
+use crds::names::reasons::JOB_END_UNKNOWN;
+use engine::ids::ClusterId;
+use runtime::events::{EventRecord, EventType};
+
+use super::{
+    evaluation::DispatchEvaluation,
+    view::{jobs_of, shows_no_end},
+};
+use crate::control::{job_key::JobKey, jobs::event};
+
+impl DispatchEvaluation<'_> {
+    /// Publishes an Event about each job that has no end and no copy on the recorded cluster. `end` is reason and message of the clone.
+    pub(super) fn announce_open_jobs(&mut self, cluster: ClusterId, end: (&str, &str)) {
+        let record = self.inputs.workloads.get(self.key);
+        // The step repeats until the end is written; the first time publishes the Event.
+        if record.is_none_or(|record| record.transitions().finish().is_some()) {
+            return;
+        }
+        let Some(worker) = self.worker(cluster) else {
+            return;
+        };
+        let jobs = jobs_of(self.key, self.inputs.workloads, self.inputs.jobs);
+        let open = jobs
+            .into_iter()
+            .filter(|(key, job)| shows_no_end(job) && worker.jobs.get(key).is_none());
+        for (key, job) in open {
+            self.ctx.outbox.publish(open_job_event((key, job), worker.name(), end));
+        }
+    }
+}
+
+fn open_job_event(
+    (key, job): (&JobKey, &JobObject),
+    cluster: &str,
+    (reason, message): (&str, &str),
+) -> EventRecord {
+    tracing::warn!(job = %key, cluster, reason, "no copy is left to take the end of the job from");
+    let note = format!(
+        "The workload has finished on worker cluster \"{cluster}\" ({reason}: {message}), where no copy of the job is left; the status of the job stays as it is"
+    );
+    event(job, EventType::Warning, JOB_END_UNKNOWN, note)
+}

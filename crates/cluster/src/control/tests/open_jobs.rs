@@ -1,0 +1,61 @@
+//! A clone that has finished on a worker without a copy of its Job (docs/reference/multikueue.md §2.3 step 3).
+
+use super::{
+    dispatched::{connect, copies, dispatching, done, hub_job, hub_workload, orders, running},
+    *,
+};
+
+/// The clone, finished.
+fn finished_clone() -> Value {
+    let (mut clone, _) = copies();
+    let end =
+        json!({"type": "Finished", "status": "True", "reason": "Succeeded", "message": "all done"});
+    clone["status"]["conditions"].as_array_mut().expect("a list").push(end);
+    clone
+}
+
+/// What Events say about the missing end, with the object that they are about.
+fn notes(step: &Decisions) -> Vec<String> {
+    let told = step.events.iter().filter(|event| event.reason == "JobEndUnknown");
+    let words = |event: &runtime::events::EventRecord| {
+        let about = &event.regarding;
+        format!("{} {}: {}", about.kind, about.key, event.note)
+    };
+    told.map(words).collect()
+}
+
+const NOTE: &str = "Job ns/train: The workload has finished on worker cluster \"east\" (Succeeded: all done), where no copy of the job is \
+     left; the status of the job stays as it is";
+
+#[test]
+fn a_job_without_a_copy_to_take_its_end_from_gets_an_event_with_the_end_of_its_workload() {
+    for job in [hub_job("20", false, &running()), hub_job("20", false, &json!({}))] {
+        let mut control = dispatching(&job, &[hub_workload()]);
+        connect(&mut control, vec![finished_clone()], vec![]);
+        let step = control.decide(NOW);
+        assert!(orders(&step).contains(&"hub finish".to_owned()), "{:?}", orders(&step));
+        assert_eq!(notes(&step), [NOTE]);
+
+        let mut over = hub_workload();
+        over["metadata"]["resourceVersion"] = json!("71");
+        let end = json!({"type": "Finished", "status": "True", "reason": "Succeeded", "message": "all done"});
+        over["status"]["conditions"].as_array_mut().expect("a list").push(end);
+        done(&mut control, &step, "finish", over, NOW);
+        let step = control.decide(NOW);
+        assert!(orders(&step).contains(&"east clone-delete".to_owned()), "{:?}", orders(&step));
+        assert_eq!(notes(&step), [""; 0], "it is reported once");
+    }
+}
+
+#[test]
+fn a_job_that_shows_its_end_gets_no_event_though_its_copy_is_gone() {
+    let ended = json!({
+        "succeeded": 2, "startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-01T00:01:00Z",
+        "conditions": [{"type": "Complete", "status": "True"}],
+    });
+    let mut control = dispatching(&hub_job("20", false, &ended), &[hub_workload()]);
+    connect(&mut control, vec![finished_clone()], vec![]);
+    let step = control.decide(NOW);
+    assert!(orders(&step).contains(&"hub finish".to_owned()), "{:?}", orders(&step));
+    assert_eq!(notes(&step), [""; 0]);
+}
