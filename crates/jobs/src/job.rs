@@ -172,6 +172,11 @@ impl Job {
             .map_or(self.parallelism(), |completions| completions.min(self.parallelism()))
     }
 
+    /// Whether the status is that of a copy, as far as the API server takes it.
+    pub(crate) fn has_status_of(&self, copy: &Self) -> bool {
+        remote::status_from(self, copy) == self.status
+    }
+
     /// Whether the completion mode is Indexed.
     #[must_use]
     pub fn is_indexed(&self) -> bool {
@@ -274,7 +279,7 @@ impl GenericJob for Job {
     }
 
     fn with_remote_status(&self, copy: &Self) -> Self {
-        Self { status: copy.status.clone(), ..self.clone() }
+        Self { status: remote::status_from(self, copy), ..self.clone() }
     }
 
     fn with_idle_status(&self) -> Option<Self> {

@@ -161,7 +161,7 @@ impl JobObject {
     #[must_use]
     pub fn has_status_of(&self, copy: &Self) -> bool {
         match (self, copy) {
-            (Self::Batch(job), Self::Batch(copy)) => job.status == copy.status,
+            (Self::Batch(job), Self::Batch(copy)) => job.has_status_of(copy),
             (Self::Pod(pod), Self::Pod(copy)) => pod.with_remote_status(copy).status == pod.status,
             // A set keeps the status of its own cluster.
             _ if self.set_size().is_some() => true,

@@ -3,7 +3,7 @@
 use crds::{meta::Condition, names::reasons::MULTI_KUEUE_ADAPTER, v1beta2::PodSet};
 use serde_json::Value;
 
-use super::{Job, pod_set, pod_sets_info, stop::START_TIME};
+use super::{Job, JobStatus, pod_set, pod_sets_info, status::outcome, stop::START_TIME};
 use crate::{
     JobGates, declared::NOTHING_RUNS, pod_set_info::PodSetInfo,
     remote_objects::metadata_for_creation,
@@ -15,6 +15,9 @@ const OF_THIS_CLUSTER: [&str; 2] = ["selector", "ttlSecondsAfterFinished"];
 
 /// Condition of a suspended Job.
 const SUSPENDED: &str = "Suspended";
+
+/// Conditions that say how a Job will end. The API server refuses to take them back.
+const ANNOUNCE_END: [&str; 2] = ["FailureTarget", "SuccessCriteriaMet"];
 
 /// Field that marks a selector as set by the user; such a selector is kept.
 const MANUAL_SELECTOR: &str = "manualSelector";
@@ -43,6 +46,27 @@ pub(super) fn for_worker(job: &Job, pod_sets: &[PodSet], gates: JobGates) -> Job
     copy
 }
 
+/// The status of the copy, as far as the API server takes it for this Job. It refuses one with fewer failed or succeeded pods than before, and one that takes back
+/// how the Job will end. A copy on another cluster begins at zero: a count that may not fall stays until the copy has more, and how the
+/// Job will end is copied with its end.
+pub(super) fn status_from(job: &Job, copy: &Job) -> JobStatus {
+    let mut status = copy.status.clone();
+    status.failed = status.failed.max(job.status.failed);
+    // The API server lets this Job shrink.
+    let may_shrink = job.is_indexed() && job.spec.completions == Some(job.parallelism());
+    if !may_shrink {
+        status.succeeded = status.succeeded.max(job.status.succeeded);
+    }
+    if outcome(copy).is_none() {
+        let announces = |one: &&Condition| ANNOUNCE_END.contains(&&*one.r#type);
+        let known = job.status.conditions.iter().flatten().filter(announces).cloned();
+        let others = status.conditions.take().into_iter().flatten().filter(|one| !announces(&one));
+        let conditions: Vec<Condition> = others.chain(known).collect();
+        status.conditions = (!conditions.is_empty()).then_some(conditions);
+    }
+    status
+}
+
 /// The Job with a status without active pods; `None` if the status is that already. For a Job that ran on a worker it
 /// also sets Suspended to true: its template can be restored only then.
 pub(super) fn idle(job: &Job) -> Option<Job> {
@@ -69,11 +93,10 @@ pub(super) fn idle(job: &Job) -> Option<Job> {
     (idle.status != job.status).then_some(idle)
 }
 
-/// Whether a pod ran, or a pod finished.
+/// Whether the Job was started since it was last suspended. Pods that have ended prove nothing: their counts outlive the copy that had them.
 pub(super) fn started(job: &Job) -> bool {
     let status = &job.status;
-    let counted = [status.active, status.succeeded, status.failed];
-    counted.into_iter().flatten().any(|count| count > 0)
+    status.active.is_some_and(|count| count > 0)
         || status.rest.get(START_TIME).is_some_and(|time| !time.is_null())
 }
 
@@ -135,5 +158,62 @@ mod tests {
         assert_eq!(status.get("startTime"), None);
         assert!(!idle.is_active());
         assert!(idle.with_idle_status().is_none(), "said once");
+        assert!(!idle.has_started(), "the pod that failed was one of an earlier copy");
+    }
+
+    /// The Job after its copy was lost, with these fields of its spec, and the status that it gets from a copy elsewhere.
+    fn moved(spec: &Value, copied: &Value) -> Value {
+        let (mut hub, mut copy) = (json!(job()), json!(job()));
+        hub["spec"]
+            .as_object_mut()
+            .expect("a spec")
+            .extend(spec.as_object().expect("fields").clone());
+        hub["status"] = json!({
+            "succeeded": 3, "failed": 2, "completedIndexes": "0-2",
+            "conditions": [{ "type": "Suspended", "status": "True" }],
+        });
+        copy["status"] = copied.clone();
+        let decode = |value: Value| serde_json::from_value::<Job>(value).expect("a Job decodes");
+        let (hub, copy) = (decode(hub), decode(copy));
+        let after = hub.with_remote_status(&copy);
+        assert_eq!(after.with_remote_status(&copy), after, "copied once");
+        json!(after.status)
+    }
+
+    #[test]
+    fn counts_that_the_api_server_lets_not_fall_stay_until_the_copy_elsewhere_has_more() {
+        let indexed =
+            |completions: u32| json!({ "completionMode": "Indexed", "completions": completions });
+        for (spec, copied, succeeded, failed) in [
+            (json!({}), json!({ "active": 2 }), Some(3), 2),
+            (json!({}), json!({ "active": 2, "succeeded": 1, "failed": 1 }), Some(3), 2),
+            (json!({}), json!({ "active": 2, "succeeded": 4, "failed": 5 }), Some(4), 5),
+            (indexed(5), json!({ "active": 2, "succeeded": 1 }), Some(3), 2),
+            (indexed(2), json!({ "active": 2, "succeeded": 1 }), Some(1), 2),
+            (indexed(2), json!({ "active": 2 }), None, 2),
+        ] {
+            let status = moved(&spec, &copied);
+            assert_eq!(
+                status.get("succeeded"),
+                succeeded.map(|one| json!(one)).as_ref(),
+                "{spec} {copied}"
+            );
+            assert_eq!(status["failed"], failed, "{spec} {copied}");
+            assert_eq!(status["active"], 2);
+            assert_eq!(status.get("completedIndexes"), None, "{spec} {copied}");
+        }
+    }
+
+    #[test]
+    fn how_a_job_will_end_is_copied_with_its_end() {
+        let condition =
+            |kind: &str| json!({ "type": kind, "status": "True", "reason": "", "message": "" });
+        for (announced, end) in [("FailureTarget", "Failed"), ("SuccessCriteriaMet", "Complete")] {
+            let early =
+                moved(&json!({}), &json!({ "active": 1, "conditions": [condition(announced)] }));
+            assert_eq!(early.get("conditions"), None, "{announced}");
+            let all = json!([condition(announced), condition(end)]);
+            assert_eq!(moved(&json!({}), &json!({ "conditions": all }))["conditions"], all);
+        }
     }
 }

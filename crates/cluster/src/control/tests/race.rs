@@ -401,6 +401,23 @@ fn recorded(version: &str, state: &str) -> Value {
     recorded
 }
 
+#[test]
+fn a_job_with_ended_pods_of_an_earlier_dispatch_is_created_on_the_cluster_that_has_won() {
+    let mut control =
+        leading(dispatching_settings("kueue.x-k8s.io/multikueue-dispatcher-all-at-once"));
+    let suspended = json!({"type": "Suspended", "status": "True"});
+    let before = json!({"failed": 1, "conditions": [suspended]});
+    let mut job = hub_job("20", true, &before);
+    job["metadata"]["annotations"] = json!({});
+    let lists = dispatching_lists(&job, &[reserved("30", &[])]);
+    lists.into_iter().for_each(|input| control.observe(input, NOW));
+    add_west(&mut control);
+    record(&mut control);
+    let step = control.decide(NOW);
+    assert!(orders(&step).contains(&"east job-create".to_owned()), "{:?}", orders(&step));
+    assert!(!orders(&step).contains(&"hub check-retry".to_owned()), "{:?}", orders(&step));
+}
+
 /// Events of MultiKueue, with their types.
 fn events(step: &Decisions) -> Vec<String> {
     let ours = step.events.iter().filter(|event| event.reason == "MultiKueue");
