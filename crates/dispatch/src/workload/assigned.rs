@@ -91,9 +91,9 @@ impl DispatchDecision<'_> {
         if self.has_stale_job(copy) || !self.carries(clone.epoch, clone.history) {
             return self.removal(copy);
         }
-        // Once the clone is gone, the check becomes Retry (`RemoteMissing`).
+        // Nothing more comes of it, and a finalizer may keep it for ever.
         if clone.deleting {
-            return None;
+            return Some(DispatchStep::SetCheckRetry(RetryReason::RemoteMissing));
         }
         match &clone.finished {
             // OutOfSync is no result of the job: the Workload is dispatched again and does not

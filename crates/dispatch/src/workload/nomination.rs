@@ -48,6 +48,10 @@ impl<'a> DispatchDecision<'a> {
             return self.removals(self.copies.iter());
         }
         match self.remote_activity(RemoteCopy::is_empty) {
+            // A clone that a finalizer keeps is no copy of the next dispatch.
+            RemoteActivity::None if self.connected().any(|copy| self.is_current(copy)) => {
+                vec![self.raise_epoch()]
+            }
             RemoteActivity::None => vec![DispatchStep::Nominate],
             RemoteActivity::Possible => self.removals(self.copies.iter()),
             RemoteActivity::PossibleUntil(due) => {
@@ -133,7 +137,7 @@ impl<'a> DispatchDecision<'a> {
         // On a disconnected cluster a clone alone starts nothing, but a job may run there until the
         // cluster counts as lost.
         copy.connection == RemoteConnection::Connected
-            && (!copy.creates_answered || self.is_current(copy))
+            && (!copy.creates_answered || self.is_current(copy) && !copy.is_empty())
             || self.has_job(copy) && !self.is_lost(copy)
     }
 

@@ -277,7 +277,7 @@ fn an_evicted_workload_is_withdrawn_step_by_step() {
         (1, hub, &["a live clone=1 job=1", "b live clone=1"], &["delete-job a", "delete-clone b"]),
         (1, hub, &["a live clone=1 job=1 job-deleting"], &[]),
         (1, hub, &["a live clone=1"], &["delete-clone a"]),
-        (1, hub, &["a live clone=1 clone-deleting"], &[]),
+        (1, hub, &["a live clone=1 clone-deleting"], &["raise-epoch 2"]),
         (1, hub, &["a live"], &["raise-epoch 2"]),
         (1, "quota evicted recorded=a active raised epoch=2", &["a live"], &["idle"]),
         (1, "quota evicted recorded=a raised epoch=2", &["a live"], &["withdrawn"]),
@@ -334,6 +334,46 @@ fn only_the_whole_result_of_the_same_work_is_adopted() {
         (1, "epoch=2 jobless", &["b live clone=1 job=1 job-succeeded"], removed),
         (1, "epoch=2 finished", &["b live clone=1 job=1 job-succeeded"], removed),
         (1, "gone", &["b live clone=1 job=1 job-succeeded"], removed),
+    ]);
+}
+
+#[test]
+fn a_clone_that_a_finalizer_keeps_holds_up_no_other_cluster() {
+    let leaves = "a live clone=1 clone-deleting";
+    let with_job = format!("{leaves} job=1 job-deleting");
+    let shared = format!("{leaves} job=1 job-shared");
+    let evicted = "quota evicted recorded=a";
+    let missing = "retry Admitting remote no longer exists, Previously: \"Ready\"";
+    check(&[
+        (1, evicted, &[leaves], &["raise-epoch 2"]),
+        (1, "quota evicted raised recorded=a epoch=2", &[leaves], &["withdrawn"]),
+        (1, evicted, &[&with_job], &[]),
+        (1, evicted, &[&format!("{leaves} unsettled")], &[]),
+        // The pods of a set end with the clone.
+        (1, evicted, &[&shared], &[]),
+        (1, "quota epoch=2", &[leaves], &["nominate"]),
+        // The next clone must not have its epoch.
+        (1, "epoch=1", &[leaves], &["raise-epoch 2"]),
+        (1, "epoch=2", &[leaves], &[]),
+        (1, "quota", &[leaves], &["raise-epoch 2"]),
+        (
+            1,
+            "quota epoch=2 nominated=b",
+            &[leaves, "b live"],
+            &["create-clone b", "create-job b", "wait-until 50"],
+        ),
+        (
+            1,
+            "quota epoch=2 nominated=b",
+            &[leaves, "b live clone=2 job=2 admitted=1"],
+            &["ready b"],
+        ),
+        // Deleted on the worker while its job runs: the Workload is withdrawn, and the job ends.
+        (1, "quota ready recorded=a", &[&format!("{leaves} job=1")], &[missing]),
+        (1, evicted, &[&format!("{leaves} job=1")], &["delete-job a"]),
+        // The loser of a race.
+        (1, "quota nominated=a,b", &[leaves, "b live clone=1 admitted=1"], &["ready b"]),
+        (1, "gone", &[leaves], &[]),
     ]);
 }
 
@@ -797,7 +837,12 @@ fn a_changed_priority_is_pushed_and_running_work_stays() {
             &["push-priority a", "wait-until 50"],
         ),
         (1, recorded, &["a lost=0 clone=1 job=1 other-priority"], &["wait-until 100"]),
-        (1, recorded, &["a live clone=1 clone-deleting job=1 other-priority"], &[]),
+        (
+            1,
+            recorded,
+            &["a live clone=1 clone-deleting job=1 other-priority"],
+            &["retry Admitting remote no longer exists, Previously: \"Ready\""],
+        ),
         (1, "gone", &["a live clone=1 other-priority"], &["delete-clone a"]),
     ]);
 }
@@ -840,7 +885,12 @@ fn a_smaller_size_is_pushed_to_every_copy_and_nothing_is_removed() {
             &["push-size a"],
         ),
         (1, recorded, &["a lost=0 clone=1 larger job=1 job-resized"], &["wait-until 100"]),
-        (1, recorded, &["a live clone=1 clone-deleting larger job=1"], &[]),
+        (
+            1,
+            recorded,
+            &["a live clone=1 clone-deleting larger job=1"],
+            &["retry Admitting remote no longer exists, Previously: \"Ready\""],
+        ),
         (
             1,
             recorded,

@@ -3,13 +3,16 @@
 //! A connected cluster is quiet if it has no copy and no unanswered create. A disconnected cluster is quiet if no
 //! create was sent with this epoch, or if it is lost (KeepRunning: the old copy may still run). A cluster that was not
 //! listed yet is quiet once it is lost. The epoch is raised, and then the quota released, only after all clusters are
-//! quiet. Source: docs/reference/dispatch.md §6, §8.
+//! quiet. A clone that is being deleted counts as gone once its job is: a finalizer may keep it for ever if the program that removes it is dead,
+//! and without a job it starts nothing. Source: docs/reference/dispatch.md §6, §8.
 
 use engine::Time;
 
 use crate::CopyHistory;
 
-use super::{DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy, with_deadline};
+use super::{
+    DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy, RemoteWorkload, with_deadline,
+};
 
 /// Whether a copy can still run.
 pub(super) enum RemoteActivity {
@@ -36,9 +39,10 @@ impl DispatchDecision<'_> {
     /// the engine releases the Workload after that.
     pub(super) fn clean_up(&self) -> Vec<DispatchStep> {
         // Quota was given back without a withdrawal, as by a set that is scaled to zero. The next copies get another epoch than
-        // those on a cluster that is not reached, which may come back with them.
-        let hidden = |copy: &&RemoteCopy| copy.connection != RemoteConnection::Connected;
-        let remains = self.copies.iter().filter(hidden).any(|copy| self.is_current(copy));
+        // those on a cluster that is not reached, which may come back with them, and than a clone that a finalizer keeps.
+        let stays =
+            |copy: &&RemoteCopy| copy.connection != RemoteConnection::Connected || copy.is_empty();
+        let remains = self.copies.iter().filter(stays).any(|copy| self.is_current(copy));
         if self.hub.exists && remains && !self.hub.epoch_raised {
             return vec![self.raise_epoch()];
         }
@@ -127,9 +131,10 @@ impl DispatchDecision<'_> {
 }
 
 impl RemoteCopy {
-    /// Whether the cluster has no copy.
+    /// Whether the cluster has no copy that runs or can start. The pods of a set that others share end with the clone.
     pub(super) fn is_empty(&self) -> bool {
-        self.clone.is_none() && !self.has_own_job()
+        let leaves = |clone: &RemoteWorkload| clone.deleting && self.jobs.is_empty();
+        self.clone.as_ref().is_none_or(leaves) && !self.has_own_job()
     }
 
     /// Whether the cluster has a job that goes with this Workload.
