@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::{
     LeaveFailure, LeaveRequest, WorkThere,
     removal::{remove_from_worker, remove_joined},
+    secret::{SecretRemoval, secret_removal},
 };
 use crate::{
     access::ClusterAccess,
@@ -75,8 +76,7 @@ pub async fn leave(
             until_no_copies(client, &worker.client, request).await?;
         }
     }
-    let secret = object("v1", "Secret", Some(&request.hub_namespace), name);
-    remove(client, &secret, report).await?;
+    remove_secret(client, request, found.as_ref(), report).await?;
     if let Some(worker) = worker {
         let uid = cluster_uid(client).await.map_err(without_join)?;
         for line in remove_from_worker(&worker.client, &uid).await? {
@@ -136,6 +136,25 @@ async fn remove(
         report(&format!("hub: {line}"));
     }
     Ok(())
+}
+
+/// Removes the Secret that the MultiKueueCluster has read.
+async fn remove_secret(
+    client: &Client,
+    request: &LeaveRequest,
+    left: Option<&MultiKueueCluster>,
+    report: &(dyn Fn(&str) + Sync),
+) -> Result<(), RequestFailure> {
+    match secret_removal(&request.name, left, &list_all(client).await?) {
+        SecretRemoval::Delete(secret) => {
+            let secret = object("v1", "Secret", Some(&request.hub_namespace), &secret);
+            remove(client, &secret, report).await
+        }
+        SecretRemoval::Keep { secret, reader } => {
+            report(&format!("hub: Secret {secret} kept: MultiKueueCluster {reader} reads it"));
+            Ok(())
+        }
+    }
 }
 
 /// No new work from here on, and none left at the end.

@@ -7,6 +7,7 @@
 
 mod execution;
 mod removal;
+mod secret;
 
 use std::time::Duration;
 
