@@ -165,6 +165,11 @@ impl Fleet {
         self.config(config).policy.drain_deadline(cluster)
     }
 
+    /// Whether a MultiKueueConfig exists.
+    pub fn has_config(&self, config: &str) -> bool {
+        self.configs.contains_key(config)
+    }
+
     /// Whether a MultiKueueConfig, or its policy, has a cluster.
     pub fn is_configured(&self, config: &str, cluster: ClusterId) -> bool {
         self.config(config).clusters.contains(&cluster)

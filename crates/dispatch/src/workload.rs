@@ -120,8 +120,8 @@ impl<'a> DispatchDecision<'a> {
                 self.nominate()
             }
             DispatchCheckState::Pending => {
-                let joins = self.joins_race().then_some(DispatchStep::Nominate);
-                joins.into_iter().chain(self.dispatch_nominated()).collect()
+                let changes = self.changes_race().then_some(DispatchStep::Nominate);
+                changes.into_iter().chain(self.dispatch_nominated()).collect()
             }
             DispatchCheckState::Ready => self.follow_recorded(),
             // The engine evicts the Workload; then everything is withdrawn.
@@ -173,12 +173,15 @@ impl<'a> DispatchDecision<'a> {
         self.copies.iter().find(|copy| copy.cluster == cluster)
     }
 
-    /// Clusters that may run the Workload: the recorded copy, or else the nominated ones.
+    /// Clusters that may run the Workload: the recorded copy, or else the nominated ones. In a race they are those of the
+    /// MultiKueueConfig; a cluster that was chosen alone may have the job, so its nomination is cancelled first.
     fn chosen(&self) -> Vec<ClusterId> {
-        match self.hub.recorded_cluster {
-            Some(cluster) => vec![cluster],
-            None => self.hub.nominated_clusters.clone(),
+        let hub = self.hub;
+        let mut nominated = hub.nominated_clusters.clone();
+        if hub.race.is_some() && !hub.epoch_raised {
+            nominated.retain(|cluster| !hub.unconfigured_clusters.contains(cluster));
         }
+        hub.recorded_cluster.map_or(nominated, |cluster| vec![cluster])
     }
 
     /// Whether a cluster is nominated or recorded.

@@ -33,12 +33,15 @@ impl<'a> DispatchDecision<'a> {
         steps
     }
 
-    /// Whether a cluster that is not nominated yet may join the race.
-    pub(super) fn joins_race(&self) -> bool {
+    /// Whether a cluster that is not nominated yet may join the race, or a nominated one has left the MultiKueueConfig.
+    pub(super) fn changes_race(&self) -> bool {
         let hub = self.hub;
+        let joins = |race: &Vec<ClusterId>| {
+            race.iter().any(|cluster| !hub.nominated_clusters.contains(cluster))
+        };
+        let leaves = !hub.unconfigured_clusters.is_empty();
         // A raised epoch means that the nomination is being cancelled.
-        let more = hub.race.iter().flatten().any(|one| !hub.nominated_clusters.contains(one));
-        more && !hub.epoch_raised
+        hub.race.as_ref().is_some_and(|race| leaves || joins(race)) && !hub.epoch_raised
     }
 
     /// Nominates a cluster once no earlier copy is left: its epoch would be that of the new one.
@@ -73,6 +76,7 @@ impl<'a> DispatchDecision<'a> {
         let complete =
             |winner: &&RemoteCopy| extends || !winner.missing_job && self.has_job(winner);
         let winner = self.winner(&copies).filter(|winner| !single_cluster || complete(winner));
+        let winner = winner.filter(|winner| !self.is_unconfigured(winner));
         if let Some(winner) = winner {
             // Copies on clusters that are not chosen are removed by `dispatch_nominated`.
             return self.record_alone(winner, |copy| chosen.contains(&copy.cluster));
@@ -93,6 +97,11 @@ impl<'a> DispatchDecision<'a> {
             }
         }
         with_deadline(steps, deadline)
+    }
+
+    /// Whether a nominated cluster has left the MultiKueueConfig.
+    fn is_unconfigured(&self, copy: &RemoteCopy) -> bool {
+        self.hub.unconfigured_clusters.contains(&copy.cluster)
     }
 
     /// The cluster that admitted first.
@@ -178,14 +187,14 @@ impl<'a> DispatchDecision<'a> {
         Some(asked.map_or(chosen, |until| until.max(chosen)))
     }
 
-    /// Whether a connected cluster refuses the Workload or exceeds the admission timeout.
+    /// Whether a connected cluster refuses the Workload, exceeds the admission timeout, or has left the MultiKueueConfig.
     fn is_rejected(&self, copy: &RemoteCopy, single_cluster: bool) -> bool {
         let against =
             self.usable_clone(copy).and_then(|clone| refusal_of(clone, single_cluster)).is_some();
         let ended = self.usable_clone(copy).is_some_and(|clone| clone.stamp == StampState::Ended);
         let deadline = self.admission_deadline(copy, single_cluster);
         let late = deadline.is_some_and(|deadline| self.now >= deadline);
-        copy.refused.is_some() || against || ended || late
+        copy.refused.is_some() || against || ended || late || self.is_unconfigured(copy)
     }
 
     /// Creates missing copies after stale copies are removed.
@@ -241,6 +250,7 @@ impl<'a> DispatchDecision<'a> {
         let refusal_of = || copy.clone.as_ref().and_then(|clone| refusal_of(clone, single_cluster));
         let why =
             copy.refused.clone().or_else(refusal_of).unwrap_or_else(|| match copy.connection {
+                _ if self.is_unconfigured(copy) => UNCONFIGURED.into(),
                 RemoteConnection::NotSynced { .. } | RemoteConnection::Disconnected { .. } => {
                     LOST.into()
                 }
@@ -252,6 +262,7 @@ impl<'a> DispatchDecision<'a> {
 
 const LOST: &str = "the worker was lost before it admitted the workload";
 pub(super) const LATE: &str = "not admitted by the worker in time";
+const UNCONFIGURED: &str = "it was taken out of the MultiKueueConfig";
 const FINISHED: &str = "finished on the worker before it was admitted there";
 const EVICTED: &str = "evicted on the worker before it was recorded on the manager";
 

@@ -68,6 +68,8 @@ pub struct LocalWorkload {
     pub recorded_cluster: Option<ClusterId>,
     /// `nominatedClusterNames`.
     pub nominated_clusters: Vec<ClusterId>,
+    /// The nominated clusters that its MultiKueueConfig does not have any more. Nothing new starts there.
+    pub unconfigured_clusters: Vec<ClusterId>,
     /// The clusters that may be nominated now, if they race. `None` if one is chosen by its capacity.
     pub race: Option<Vec<ClusterId>>,
     /// When a race ends without a winner; `None` if it has no end.

@@ -47,6 +47,9 @@ fn hub(line: &str) -> LocalWorkload {
             "rejected" => hub.check = DispatchCheckState::Rejected,
             "recorded" => hub.recorded_cluster = Some(cluster(value)),
             "nominated" => hub.nominated_clusters = value.split(',').map(cluster).collect(),
+            "unconfigured" => {
+                hub.unconfigured_clusters = value.split(',').map(cluster).collect();
+            }
             "race" => {
                 let names = value.split(',').filter(|name| !name.is_empty());
                 hub.race = Some(names.map(cluster).collect());
@@ -214,6 +217,58 @@ fn check(cases: &[DecisionCase<'_>]) {
         let words: Vec<String> = steps.iter().map(in_words).collect();
         assert_eq!(words, *expected, "{hub_line} {copies:#?}");
     }
+}
+
+#[test]
+fn a_nominated_cluster_that_leaves_the_configuration_gets_nothing_new() {
+    let race = "quota nominated=a,b unconfigured=b race=a";
+    check(&[
+        // The shorter nomination is written, and what is there is removed.
+        (
+            1,
+            race,
+            &["a live clone=1", "b live clone=1 admitted=5"],
+            &["nominate", "delete-clone b"],
+        ),
+        (1, race, &["a live", "b live"], &["nominate", "create-clone a"]),
+        (
+            1,
+            race,
+            &["a live clone=1 admitted=9", "b live clone=1 admitted=5"],
+            &["nominate", "delete-clone b"],
+        ),
+        (1, race, &["a live clone=1 admitted=9", "b live"], &["nominate", "ready a"]),
+        (
+            1,
+            "quota nominated=b unconfigured=b race=",
+            &["b live clone=1 admitted=5"],
+            &["nominate", "delete-clone b"],
+        ),
+        // A clone alone starts nothing where nothing answers.
+        (1, race, &["a live clone=1 admitted=9", "b lost=0 clone=1"], &["nominate", "ready a"]),
+        // One that was chosen alone is cancelled, and its job stopped before.
+        (
+            1,
+            "quota nominated=b unconfigured=b",
+            &["b live clone=1 admitted=5 job=1"],
+            &["delete-job b"],
+        ),
+        (1, "quota nominated=b unconfigured=b", &["b live clone=1 admitted=5"], &["raise-epoch 2"]),
+        (
+            1,
+            "quota nominated=b unconfigured=b epoch=2 raised",
+            &["b live clone=1"],
+            &["unplace b: it was taken out of the MultiKueueConfig"],
+        ),
+        (1, "quota nominated=b unconfigured=b", &["b lost=0 job=1"], &["wait-until 100"]),
+        // A recorded one keeps its work.
+        (
+            1,
+            "quota ready recorded=b nominated=b unconfigured=b",
+            &["b live clone=1 admitted=5 job=1 synced"],
+            &[],
+        ),
+    ]);
 }
 
 #[test]

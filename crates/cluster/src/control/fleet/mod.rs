@@ -99,6 +99,8 @@ pub(crate) struct FleetRegistry {
     records: KeyMap<Box<str>, FenceRecord>,
 }
 
+    /// A cluster has left a MultiKueueConfig, or a check names another one, since this was last taken.
+    clusters_left: bool,
 impl FleetRegistry {
     /// Records whether a Workload asks for ExactlyOnce itself.
     pub(crate) fn observe_guarantee(&mut self, change: &WorkloadChange) {
@@ -242,6 +244,9 @@ impl FleetRegistry {
     ) -> Option<Arc<AdmissionCheck>> {
         upsert(&mut self.checks, name.into(), object);
         agenda.now(Reevaluation::Clusters);
+        let parameters = |object: &AdmissionCheck| object.spec.parameters.clone();
+        let before = self.checks.get(name).map(|tracked| parameters(tracked.object()));
+        self.clusters_left |= before != object.as_deref().map(parameters);
         self.checks.get(name).map(|tracked| Arc::clone(tracked.object()))
     }
 
@@ -392,9 +397,14 @@ impl FleetRegistry {
         object.metadata.deletion_timestamp.is_none().then_some(object)
     }
 
+    /// Whether nominated clusters may have left the MultiKueueConfig of their Workload since the last call.
+    pub(crate) fn take_clusters_left(&mut self) -> bool {
+        std::mem::take(&mut self.clusters_left)
+    }
+
     /// Sets every MultiKueueConfig of the fleet: the clusters that it lists, those that its policy selects, and the policy.
     fn configure(&mut self, agenda: &mut Agenda) {
-        let Self { clusters, fleet, configs, policies, .. } = self;
+        let Self { clusters, fleet, configs, policies, clusters_left, .. } = self;
         for (name, config) in &*configs {
             let policy = policy_of(config, policies);
             let selector = policy.and_then(|policy| policy.spec.cluster_selector.as_ref());
@@ -412,6 +422,10 @@ impl FleetRegistry {
             }
             let policy = policy.map(|policy| read_policy(policy, fleet));
             let policy = policy.unwrap_or_else(default_policy);
+            let stays = |one: &str| fleet.find(one).is_some_and(|one| ids.contains(&one));
+            // One that is made again may have fewer than before.
+            let left = !fleet.has_config(name) || !fleet.clusters_of(name).all(stays);
+            *clusters_left |= left;
             fleet.set_config(name, Some(PlacementConfig { clusters: ids, policy }));
         }
         agenda.now(Reevaluation::Clusters);

@@ -325,7 +325,7 @@ impl Dispatching {
         }
     }
 
-    /// More clusters may race for Workloads: those are evaluated again. Reports may be too old.
+    /// More clusters may race for Workloads, or fewer: those are evaluated again. Reports may be too old.
     pub(super) fn clusters_changed(&mut self, core: &mut Core) {
         if !core.ctx.agenda.has_clusters() {
             return;
@@ -333,6 +333,10 @@ impl Dispatching {
         if let Some(multikueue) = &self.multikueue {
             multikueue.age_reports(&mut self.registry, &mut core.ctx);
             core.ctx.agenda.workloads(multikueue.await_clusters().cloned());
+        }
+        if self.registry.take_clusters_left() {
+            let nominated = |one: &Workload| !one.status.nominated_cluster_names.is_empty();
+            core.ctx.agenda.workloads(core.workloads.select(nominated));
         }
     }
 

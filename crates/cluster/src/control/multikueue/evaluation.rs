@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use ::jobs::{GenericJob, JobObject, elastic_copies::is_of_elastic_job};
 use dispatch::{
-    ClusterRace, Dispatcher, HubIncarnation, Nominated, PlacementRequest, ROUND, WorkloadRequest,
+    ClusterRace, HubIncarnation, Nominated, PlacementRequest, ROUND, WorkloadRequest,
     workload::{
         self as dispatch_workload, DispatchCheckState, DispatchStep, DispatchTimeouts,
         LocalWorkload, RemoteCopy, RetryReason, SlicePredecessor,
@@ -41,7 +41,7 @@ use crate::control::{
     outbox::Purpose,
     time::{engine_time, timestamp},
     timers::Reevaluation,
-    workloads::Transition,
+    workloads::{NominationChange, Transition},
 };
 
 /// Message of a reservation that ends because no cluster has room when the other checks are Ready.
@@ -173,7 +173,7 @@ impl<'a> DispatchEvaluation<'a> {
     }
 
     /// The request of the Workload to a cluster.
-    fn request(&self) -> Option<&'a WorkloadRequest> {
+    pub(super) fn request(&self) -> Option<&'a WorkloadRequest> {
         let id = self.inputs.workloads.id_of(self.key)?;
         self.inputs.scheduler.request(id).map(|request| &**request)
     }
@@ -237,26 +237,8 @@ impl<'a> DispatchEvaluation<'a> {
         if is_of_elastic_job(record.object()) {
             self.add_slices(record.object(), &mut hub);
         }
-        self.drop_strange_nominations(&mut hub);
+        self.check_nominations(&mut hub);
         hub
-    }
-
-    /// A program that may write a Workload's status may not send it to a cluster that its queue does not dispatch to, nor away from
-    /// the checkpoint that its job requires.
-    fn drop_strange_nominations(&self, hub: &mut LocalWorkload) {
-        if self.config.dispatcher != Dispatcher::External || hub.nominated_clusters.is_empty() {
-            return;
-        }
-        let fleet = self.inputs.registry.fleet();
-        let (config, request) = (self.multikueue_config(), self.request());
-        hub.nominated_clusters.retain(|id| {
-            let may = config.is_some_and(|config| fleet.may_be_nominated((config, request), *id));
-            if !may {
-                let cluster = fleet.name(*id);
-                tracing::warn!(workload = %self.key, cluster, "nominated, but not in the MultiKueueConfig, or without the checkpoint");
-            }
-            may
-        });
     }
 
     /// The MultiKueueConfig of the ClusterQueue where the Workload has quota.
@@ -413,19 +395,6 @@ impl<'a> DispatchEvaluation<'a> {
         None
     }
 
-    /// Nominates the clusters that race now. Nominated ones stay, because they may have a copy.
-    fn nominate_all(&mut self) -> Option<DispatchEffect> {
-        let record = self.inputs.workloads.get(self.key)?;
-        let fleet = self.inputs.registry.fleet();
-        let joining = self.racing.iter().flatten().map(|id| fleet.name(*id));
-        let nominated = record.object().status.nominated_cluster_names.iter().map(String::as_str);
-        let names: BTreeSet<Box<str>> = joining.chain(nominated).map(Into::into).collect();
-        if self.begins_round(&record.object().status.nominated_cluster_names) {
-            self.state.nominated_at = self.ctx.now;
-        }
-        Some(DispatchEffect::Propose(Transition::Nominate(names.into_iter().collect())))
-    }
-
     /// Nominates the cluster that was chosen together with the quota. A process that does not know it chooses again.
     fn nominate(&mut self) -> Option<DispatchEffect> {
         let record = self.inputs.workloads.get(self.key)?;
@@ -454,7 +423,7 @@ impl<'a> DispatchEvaluation<'a> {
         // The admission timeout begins with the nomination.
         self.state.nominated_at = self.ctx.now;
         let name = self.inputs.registry.fleet().name(cluster).into();
-        Some(DispatchEffect::Propose(Transition::Nominate(vec![name])))
+        Some(DispatchEffect::Propose(Transition::Nominate(NominationChange::of([name]))))
     }
 
     /// A Workload that waited for the queues of clusters without reports is counted on the one that admitted it.

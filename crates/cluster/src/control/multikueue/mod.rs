@@ -38,6 +38,7 @@ mod job_copies;
 mod label_keys;
 mod lease_state;
 mod naming;
+mod nominations;
 mod open_jobs;
 mod orphan_cleanup;
 mod push_sizes;

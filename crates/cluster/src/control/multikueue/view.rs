@@ -62,6 +62,7 @@ pub(super) fn hub_view(
             .is_some_and(|check| index::status::awaits_other_checks(status, check)),
         recorded_cluster: status.cluster_name.as_ref().map(&mut id),
         nominated_clusters: status.nominated_cluster_names.iter().map(&mut id).collect(),
+        unconfigured_clusters: Vec::new(),
         race: None,
         race_until: None,
         epoch: index::epoch(workload),

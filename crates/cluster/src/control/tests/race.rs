@@ -303,6 +303,63 @@ fn a_cluster_that_was_nominated_stays_so() {
     assert_eq!(body(&step, "hub")["status"]["nominatedClusterNames"], json!(["east", "west"]));
 }
 
+/// The MultiKueueConfig has these clusters from now on.
+fn configure(control: &mut ManagerControl, clusters: &[&str]) {
+    let config = json!({
+        "apiVersion": API, "kind": "MultiKueueConfig", "metadata": {"name": "all", "resourceVersion": "45"},
+        "spec": {"clusters": clusters},
+    });
+    control.observe(ManagerInput::MultiKueueConfig(Change::Apply(shared(config))), NOW);
+}
+
+#[test]
+fn a_nominated_cluster_that_leaves_the_config_loses_nomination_and_clone() {
+    let mut control = manager();
+    connect(&mut control, "east");
+    let step = control.decide(NOW);
+    dispatched::done(&mut control, &step, "reserve", reserved("50", &["east"]), NOW);
+    let step = control.decide(NOW);
+    created(&mut control, &step, "east", clone("60", false));
+    connect(&mut control, "west");
+    let step = control.decide(NOW);
+    dispatched::done(&mut control, &step, "reserve", reserved("51", &["east", "west"]), NOW);
+    let step = control.decide(NOW);
+    created(&mut control, &step, "west", clone("70", true));
+    configure(&mut control, &["east"]);
+    let step = control.decide(NOW);
+    assert_eq!(orders(&step), ["west clone-delete", "hub reserve"]);
+    assert_eq!(body(&step, "hub")["status"]["nominatedClusterNames"], json!(["east"]));
+    dispatched::done(&mut control, &step, "reserve", reserved("52", &["east"]), NOW);
+    let key = Key { namespace: Some("ns".into()), name: name().into() };
+    worker(&mut control, "west", WorkerInput::Workload(Change::Delete(key)));
+    dispatched::done(&mut control, &step, "clone-delete", Value::Null, NOW);
+    assert_eq!(orders(&control.decide(NOW)), [""; 0], "the race goes on without it");
+
+    configure(&mut control, &["north"]);
+    let step = control.decide(NOW);
+    assert_eq!(orders(&step), ["east clone-delete", "hub reserve"]);
+    assert_eq!(body(&step, "hub")["status"]["nominatedClusterNames"], json!([]));
+}
+
+#[test]
+fn a_config_that_is_made_again_keeps_its_nominations() {
+    let mut control = manager();
+    connect(&mut control, "east");
+    let step = control.decide(NOW);
+    dispatched::done(&mut control, &step, "reserve", reserved("51", &["east"]), NOW);
+    let step = control.decide(NOW);
+    created(&mut control, &step, "east", clone("60", false));
+    let key = Key { namespace: None, name: "all".into() };
+    control.observe(ManagerInput::MultiKueueConfig(Change::Delete(key.clone())), NOW);
+    assert!(!orders(&control.decide(NOW)).iter().any(|one| one.contains("clone-delete")));
+    configure(&mut control, &["east"]);
+    assert_eq!(orders(&control.decide(NOW)), [""; 0]);
+    control.observe(ManagerInput::MultiKueueConfig(Change::Delete(key)), NOW);
+    control.decide(NOW);
+    configure(&mut control, &["north"]);
+    assert_eq!(orders(&control.decide(NOW)), ["east clone-delete", "hub reserve"]);
+}
+
 /// A manager that adds one cluster in each round.
 fn incremental() -> ManagerControl {
     let mut file = Configuration::without_file(None).expect("defaults");

@@ -21,7 +21,9 @@ use variants::VariantAdmission;
 use super::{
     status::{NOT_EVALUATED, StatusInputs, at},
     stop_policy::StopPolicy,
-    transition::{EvictionRequest, PendingTransitions, ReservedQuota, Transition},
+    transition::{
+        EvictionRequest, NominationChange, PendingTransitions, ReservedQuota, Transition,
+    },
 };
 use crate::control::{
     outbox::Purpose,
@@ -168,19 +170,20 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Nominates worker clusters, if no check but the MultiKueue check is open. Nominated ones stay: they may have a copy.
-    pub(super) fn nominate(&mut self, clusters: Option<&[Box<str>]>, check: Option<&str>) {
-        let (Some(clusters), Some(check)) = (clusters, check) else {
+    /// Nominates worker clusters, if no check but the MultiKueue check is open. Nominated ones stay, because they may have a copy, unless
+    /// the change names them.
+    pub(super) fn nominate(&mut self, change: Option<&NominationChange>, check: Option<&str>) {
+        let (Some(change), Some(check)) = (change, check) else {
             return;
         };
         // A check that went back meanwhile, or an eviction, takes the decision back.
         let mut nominated = self.status.nominated_cluster_names.iter();
         let open = self.holds_quota()
             && !self.is(EVICTED)
-            && nominated.all(|one| clusters.iter().any(|name| **name == **one))
+            && nominated.all(|one| change.knows(one))
             && !status::awaits_other_checks(&self.status, check);
         if open {
-            self.apply(status::nominated(self.status.clone(), clusters), Purpose::Reserve);
+            self.apply(status::nominated(self.status.clone(), &change.clusters), Purpose::Reserve);
         }
     }
 

@@ -55,7 +55,9 @@ pub(crate) use self::{
     status::{StatusInputs, gates_cleared, not_evaluated},
     stop_policy::StopPolicy,
     tracked_workload::TrackedWorkload,
-    transition::{EvictionRequest, PendingMessage, Preemption, ReservedQuota, Transition},
+    transition::{
+        EvictionRequest, NominationChange, PendingMessage, Preemption, ReservedQuota, Transition,
+    },
     workload_change::WorkloadChange,
 };
 

@@ -40,7 +40,7 @@ pub(crate) enum Transition {
     /// The preemption gate of a variant is opened.
     OpenGate,
     /// These worker clusters are nominated: every other check has become Ready.
-    Nominate(Vec<Box<str>>),
+    Nominate(NominationChange),
     /// This worker cluster has admitted it: the MultiKueue check becomes Ready.
     CheckReady(Box<str>),
     /// The MultiKueue check stays Ready and gets this message.
@@ -71,6 +71,26 @@ pub(crate) struct ReservedQuota {
     pub(crate) cluster: Option<Box<str>>,
     /// Flavors that were looked at and do not simply fit, as the Event shows them; may be empty.
     pub(crate) considered: String,
+}
+
+/// The worker clusters that are nominated from now on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NominationChange {
+    pub(crate) clusters: Vec<Box<str>>,
+    /// Nominated clusters that have left the MultiKueueConfig.
+    pub(crate) dropped: Vec<Box<str>>,
+}
+
+impl NominationChange {
+    /// One that drops no cluster.
+    pub(crate) fn of(clusters: impl IntoIterator<Item = Box<str>>) -> Self {
+        Self { clusters: clusters.into_iter().collect(), dropped: Vec::new() }
+    }
+
+    /// Whether the change was decided with this cluster in view.
+    pub(crate) fn knows(&self, cluster: &str) -> bool {
+        self.clusters.iter().chain(&self.dropped).any(|name| **name == *cluster)
+    }
 }
 
 /// Why a Workload is pending.
@@ -231,9 +251,9 @@ impl PendingTransitions {
     }
 
     /// The worker clusters to be nominated.
-    pub(crate) fn nomination(&self) -> Option<&[Box<str>]> {
+    pub(crate) fn nomination(&self) -> Option<&NominationChange> {
         self.find(|one| match one {
-            Transition::Nominate(clusters) => Some(clusters.as_slice()),
+            Transition::Nominate(change) => Some(change),
             _ => None,
         })
     }
