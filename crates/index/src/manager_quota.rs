@@ -20,22 +20,25 @@ pub enum WorkerQuota {
     Nodes(ResourceTotals),
 }
 
+impl WorkerQuota {
+    fn totals(&self) -> &ResourceTotals {
+        match self {
+            Self::Queues(totals) | Self::Nodes(totals) => totals,
+        }
+    }
+}
+
 /// Why the quota of a ClusterQueue cannot follow its workers. The texts are those of the condition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnsupportedQuota {
     /// There is more than one group or flavor, or none.
     #[error(
-        "the quota of workers is the sum over their flavors: exactly one resource group with one flavor is supported"
+        "Quota automation requires that the manager-side ClusterQueue has exactly one ResourceFlavor"
     )]
     Shape,
-    /// A worker has quota of resources that the ClusterQueue does not cover.
-    #[error("worker {worker} has quota for {}, which the ClusterQueue does not cover", resources.join(", "))]
-    NotCovered {
-        /// The name of the MultiKueueCluster.
-        worker: String,
-        /// The resources.
-        resources: Vec<String>,
-    },
+    /// Workers have quota of resources that the ClusterQueue does not cover, in the order of their names.
+    #[error("manager-side coveredResources is missing resources configured on workers: [{}]", _0.join(" "))]
+    NotCovered(Vec<String>),
 }
 
 /// The nominal quota of a ClusterQueue's resources over all groups and flavors.
@@ -67,24 +70,13 @@ pub fn node_totals(classes: &[NodeClass], labels: &BTreeMap<String, String>) -> 
 ///
 /// # Errors
 /// If the quota cannot be a sum.
-pub fn manager_quota<'w>(
+pub fn manager_quota(
     spec: &ClusterQueueSpec,
-    workers: impl IntoIterator<Item = (&'w str, WorkerQuota)>,
+    workers: &[WorkerQuota],
 ) -> Result<Vec<ResourceGroup>, UnsupportedQuota> {
     let (group, flavor) = single_flavor(spec).ok_or(UnsupportedQuota::Shape)?;
-    let covered: BTreeSet<&str> = group.covered_resources.iter().map(String::as_str).collect();
-    let mut added = Vec::new();
-    for (worker, quota) in workers {
-        added.push(match quota {
-            WorkerQuota::Queues(totals) => {
-                check_covered(worker, &totals, &covered)?;
-                totals
-            }
-            // Nodes have resources that no quota concerns.
-            WorkerQuota::Nodes(totals) => totals,
-        });
-    }
-    let sum = sum_totals(&added);
+    check_covered(workers, &group.covered_resources)?;
+    let sum = sum_totals(workers.iter().map(WorkerQuota::totals));
     let mut flavor = flavor.clone();
     for quota in &mut flavor.resources {
         let nanos = sum.get(&quota.name).map_or(0, Quantity::nanos);
@@ -115,17 +107,13 @@ fn single_flavor(spec: &ClusterQueueSpec) -> Option<(&ResourceGroup, &FlavorQuot
     Some((group, flavor))
 }
 
-fn check_covered(
-    worker: &str,
-    totals: &ResourceTotals,
-    covered: &BTreeSet<&str>,
-) -> Result<(), UnsupportedQuota> {
-    let missing = totals.keys().filter(|name| !covered.contains(name.as_str()));
-    let resources: Vec<String> = missing.cloned().collect();
-    if resources.is_empty() {
-        return Ok(());
-    }
-    Err(UnsupportedQuota::NotCovered { worker: worker.to_owned(), resources })
+/// Nodes have resources that no quota concerns, so only queues are compared.
+fn check_covered(workers: &[WorkerQuota], covered: &[String]) -> Result<(), UnsupportedQuota> {
+    let queues = workers.iter().filter(|worker| matches!(worker, WorkerQuota::Queues(_)));
+    let named: BTreeSet<&String> = queues.flat_map(|queues| queues.totals().keys()).collect();
+    let missing = named.into_iter().filter(|name| !covered.contains(name));
+    let missing: Vec<String> = missing.cloned().collect();
+    if missing.is_empty() { Ok(()) } else { Err(UnsupportedQuota::NotCovered(missing)) }
 }
 
 /// The sum of amounts.
@@ -178,10 +166,10 @@ mod tests {
             { "name": "memory", "nominalQuota": "1Gi" },
         ]));
         let workers = [
-            ("a", queues(&[("cpu", "2500m"), ("memory", "1Gi")])),
-            ("b", queues(&[("cpu", "3"), ("memory", "512Mi")])),
+            queues(&[("cpu", "2500m"), ("memory", "1Gi")]),
+            queues(&[("cpu", "3"), ("memory", "512Mi")]),
         ];
-        let groups = manager_quota(&spec, workers).expect("a sum");
+        let groups = manager_quota(&spec, &workers).expect("a sum");
         assert_eq!(
             written(&groups),
             json!([
@@ -189,7 +177,7 @@ mod tests {
                 { "name": "memory", "nominalQuota": "1536Mi" },
             ])
         );
-        let none = manager_quota(&spec, []).expect("a sum");
+        let none = manager_quota(&spec, &[]).expect("a sum");
         assert_eq!(written(&none)[1], json!({ "name": "memory", "nominalQuota": "0" }));
     }
 
@@ -198,8 +186,8 @@ mod tests {
         let spec = one(&json!([
             { "name": "cpu", "nominalQuota": "2000m" }, { "name": "memory", "nominalQuota": "1024Mi" },
         ]));
-        let workers = [("a", queues(&[("cpu", "2"), ("memory", "1Gi")]))];
-        assert_eq!(manager_quota(&spec, workers), Ok(spec.resource_groups.clone()));
+        let workers = [queues(&[("cpu", "2"), ("memory", "1Gi")])];
+        assert_eq!(manager_quota(&spec, &workers), Ok(spec.resource_groups.clone()));
     }
 
     #[test]
@@ -212,21 +200,21 @@ mod tests {
             json!([group(json!([flavor("a")])), group(json!([flavor("b")]))]),
         ];
         for shape in shapes {
-            assert_eq!(manager_quota(&spec(&shape), []), Err(UnsupportedQuota::Shape), "{shape}");
+            assert_eq!(manager_quota(&spec(&shape), &[]), Err(UnsupportedQuota::Shape), "{shape}");
         }
         let narrow = spec(&json!([group(json!([flavor("a")]))]));
-        let workers = [("far", queues(&[("cpu", "1"), ("nvidia.com/gpu", "8"), ("pods", "5")]))];
-        let refused = manager_quota(&narrow, workers).expect_err("not covered").to_string();
+        let workers = [queues(&[("cpu", "1"), ("pods", "5")]), queues(&[("nvidia.com/gpu", "8")])];
+        let refused = manager_quota(&narrow, &workers).expect_err("not covered").to_string();
         assert_eq!(
             refused,
-            "worker far has quota for nvidia.com/gpu, pods, which the ClusterQueue does not cover"
+            "manager-side coveredResources is missing resources configured on workers: [nvidia.com/gpu pods]"
         );
         let nodes: ResourceTotals = [
             ("cpu".to_owned(), Quantity::from_units(4)),
             ("pods".to_owned(), Quantity::from_units(110)),
         ]
         .into();
-        let groups = manager_quota(&narrow, [("thin", WorkerQuota::Nodes(nodes))]).expect("a sum");
+        let groups = manager_quota(&narrow, &[WorkerQuota::Nodes(nodes)]).expect("a sum");
         assert_eq!(written(&groups), json!([{ "name": "cpu", "nominalQuota": "4" }]));
     }
 

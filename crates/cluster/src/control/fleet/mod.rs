@@ -73,8 +73,10 @@ const AUTOMATED: &str = "Automated";
 pub(crate) enum QuotaRequest<'a> {
     /// The ClusterQueue has no MultiKueue check.
     NoCheck,
-    /// The quota is the administrator's. With the message of the condition.
-    NotRequested(String),
+    /// The quota is the administrator's.
+    NotRequested,
+    /// The MultiKueueConfig of the check does not exist.
+    NoConfig,
     /// The quota is the sum of that of the clusters.
     Requested {
         /// The name of the MultiKueueConfig.
@@ -97,10 +99,10 @@ pub(crate) struct FleetRegistry {
     guarantees: WantedGuarantees,
     /// The last record about each worker, which outlives its MultiKueueCluster.
     records: KeyMap<Box<str>, FenceRecord>,
-}
-
     /// A cluster has left a MultiKueueConfig, or a check names another one, since this was last taken.
     clusters_left: bool,
+}
+
 impl FleetRegistry {
     /// Records whether a Workload asks for ExactlyOnce itself.
     pub(crate) fn observe_guarantee(&mut self, change: &WorkloadChange) {
@@ -242,11 +244,11 @@ impl FleetRegistry {
         object: Option<Arc<AdmissionCheck>>,
         agenda: &mut Agenda,
     ) -> Option<Arc<AdmissionCheck>> {
-        upsert(&mut self.checks, name.into(), object);
-        agenda.now(Reevaluation::Clusters);
         let parameters = |object: &AdmissionCheck| object.spec.parameters.clone();
         let before = self.checks.get(name).map(|tracked| parameters(tracked.object()));
         self.clusters_left |= before != object.as_deref().map(parameters);
+        upsert(&mut self.checks, name.into(), object);
+        agenda.now(Reevaluation::Clusters);
         self.checks.get(name).map(|tracked| Arc::clone(tracked.object()))
     }
 
@@ -338,10 +340,8 @@ impl FleetRegistry {
                 let clusters = clusters.filter(|name| self.is_registered(name)).collect();
                 QuotaRequest::Requested { config, clusters }
             }
-            Some(_) => QuotaRequest::NotRequested(format!(
-                "MultiKueueConfig \"{name}\" has no quotaManagement: {AUTOMATED}"
-            )),
-            None => QuotaRequest::NotRequested(format!("MultiKueueConfig \"{name}\" not found")),
+            Some(_) => QuotaRequest::NotRequested,
+            None => QuotaRequest::NoConfig,
         }
     }
 

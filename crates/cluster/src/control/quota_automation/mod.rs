@@ -15,7 +15,7 @@ use crds::{
     v1alpha1::ClusterCapacity,
     v1beta2::{ClusterQueue, ClusterQueueSpec, LocalQueue},
 };
-use index::{WorkerQuota, manager_quota, node_totals, only_flavor};
+use index::{UnsupportedQuota, WorkerQuota, manager_quota, node_totals, only_flavor};
 use jiff::Timestamp;
 use jobs::pod_sets_info::FlavorsByName;
 use runtime::watch::{Change, Key};
@@ -29,6 +29,11 @@ use super::{
     timers::Reevaluation,
 };
 use crate::control::key_map::KeyMap;
+
+// Messages of the condition, as Kueue's.
+const AUTOMATED: &str = "ClusterQueue quota is automatically managed based on MultiKueue workers.";
+const NOT_REQUESTED_TEXT: &str = "MultiKueue manager quota automation has not been requested.";
+const NO_CONFIG: &str = "The referenced MultiKueueConfig was not found.";
 
 /// The least time between two evaluations: a report of a worker changes with every pod.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -112,13 +117,16 @@ impl QuotaAutomation {
     ) -> ManagedQuota {
         let (config, clusters) = match registry.quota_request(queue.spec) {
             QuotaRequest::NoCheck => return ManagedQuota::Unrelated,
-            QuotaRequest::NotRequested(message) => {
-                return ManagedQuota::Kept(QuotaCondition::new(false, NOT_REQUESTED, message));
-            }
+            QuotaRequest::NotRequested => return kept(NOT_REQUESTED, NOT_REQUESTED_TEXT),
+            QuotaRequest::NoConfig => return kept(UNSUPPORTED_CONFIGURATION, NO_CONFIG),
             QuotaRequest::Requested { config, clusters } => (config, clusters),
         };
-        let labels = only_flavor(queue.spec).and_then(|name| flavors.get(name));
-        let labels = labels.map(|flavor| flavor.node_labels.clone()).unwrap_or_default();
+        // The shape says so whatever is known of the workers.
+        let Some(flavor) = only_flavor(queue.spec) else {
+            return kept(UNSUPPORTED_CONFIGURATION, UnsupportedQuota::Shape.to_string());
+        };
+        let labels =
+            flavors.get(flavor).map(|flavor| flavor.node_labels.clone()).unwrap_or_default();
         let mut counted = Vec::new();
         for name in clusters {
             let worker = self.workers.entry(name.into()).or_default();
@@ -146,21 +154,20 @@ impl QuotaAutomation {
                     }
                     None => WorkerQuota::Queues(worker.totals(queue.local_queues.iter().copied())),
                 };
-                counted.push((name, quota));
+                counted.push(quota);
             }
         }
-        let names: Vec<&str> = counted.iter().map(|(name, _)| *name).collect();
-        let message =
-            format!("The quota is the sum of that of the worker clusters [{}]", names.join(" "));
-        match manager_quota(queue.spec, counted) {
+        match manager_quota(queue.spec, &counted) {
             Ok(groups) => {
-                let condition = QuotaCondition::new(true, QUOTA_AUTOMATED, message);
+                let condition = QuotaCondition::new(true, QUOTA_AUTOMATED, AUTOMATED.to_owned());
                 ManagedQuota::Automated(groups, condition)
             }
-            Err(unsupported) => {
-                let message = unsupported.to_string();
-                ManagedQuota::Kept(QuotaCondition::new(false, UNSUPPORTED_CONFIGURATION, message))
-            }
+            Err(unsupported) => kept(UNSUPPORTED_CONFIGURATION, unsupported.to_string()),
         }
     }
+}
+
+/// The quota stays as it is, for this reason.
+fn kept(reason: &'static str, message: impl Into<String>) -> ManagedQuota {
+    ManagedQuota::Kept(QuotaCondition::new(false, reason, message.into()))
 }

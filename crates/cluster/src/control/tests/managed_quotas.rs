@@ -137,8 +137,8 @@ fn the_quota_is_the_sum_once_everything_is_known() {
     let after = hub_queue("5500m", "90");
     done(&mut control, &step, "manager-quota", after, NOW + 4.seconds());
     let said = condition(&mut control, 10).expect("a condition");
-    let message = "The quota is the sum of that of the worker clusters [east west]".to_owned();
-    assert_eq!(said, ("QuotaAutomated".to_owned(), message));
+    let message = "ClusterQueue quota is automatically managed based on MultiKueue workers.";
+    assert_eq!(said, ("QuotaAutomated".to_owned(), message.to_owned()));
     assert_eq!(quota(&mut control, 20).0, None, "it is as it should be");
 }
 
@@ -201,8 +201,36 @@ fn what_cannot_be_a_sum_is_said_and_the_quota_stays() {
     worker(&mut control, "east", WorkerInput::LocalQueue(list(vec![local_queue("ns", "mine")])));
     let (reason, message) = condition(&mut control, 0).expect("a condition");
     assert_eq!(reason, "UnsupportedConfiguration");
-    assert!(message.contains("worker east has quota for nvidia.com/gpu"), "{message}");
+    assert_eq!(
+        message,
+        "manager-side coveredResources is missing resources configured on workers: [nvidia.com/gpu]"
+    );
     assert_eq!(quota(&mut control, 10).0, None);
+}
+
+#[test]
+fn a_shape_that_cannot_follow_workers_is_said_before_any_is_reached() {
+    let mut control = manager("Automated", false);
+    let mut queue = hub_queue("8", "5");
+    let other = json!([{"name": "memory", "nominalQuota": "1Gi"}]);
+    let groups = queue["spec"]["resourceGroups"].as_array_mut().expect("a list");
+    groups.push(
+        json!({"coveredResources": ["memory"], "flavors": [{"name": "o", "resources": other}]}),
+    );
+    control.observe(ManagerInput::ClusterQueue(Change::Apply(shared(queue))), NOW);
+    let text = "Quota automation requires that the manager-side ClusterQueue has exactly one ResourceFlavor";
+    let said = condition(&mut control, 0).expect("a condition");
+    assert_eq!(said, ("UnsupportedConfiguration".to_owned(), text.to_owned()));
+}
+
+#[test]
+fn a_config_that_does_not_exist_is_unsupported() {
+    let mut control = manager("Automated", false);
+    let key = Key { namespace: None, name: "all".into() };
+    control.observe(ManagerInput::MultiKueueConfig(Change::Delete(key)), NOW);
+    let said = condition(&mut control, 0).expect("a condition");
+    let text = "The referenced MultiKueueConfig was not found.";
+    assert_eq!(said, ("UnsupportedConfiguration".to_owned(), text.to_owned()));
 }
 
 #[test]
@@ -212,7 +240,7 @@ fn a_manual_quota_is_left_alone() {
     connect_queues(&mut control, "east", "1");
     let (reason, message) = condition(&mut control, 0).expect("a condition");
     assert_eq!(reason, "NotRequested");
-    assert_eq!(message, "MultiKueueConfig \"all\" has no quotaManagement: Automated");
+    assert_eq!(message, "MultiKueue manager quota automation has not been requested.");
     assert_eq!(quota(&mut control, 10).0, None);
     configure(&mut control, "Automated");
     assert_eq!(quota(&mut control, 20).0, Some(json!("2")));
