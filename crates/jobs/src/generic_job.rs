@@ -128,6 +128,12 @@ pub trait GenericJob: Clone {
         false
     }
 
+    /// Whether the counts of the status are the highest of all copies on workers, because the API server takes none back. After a move
+    /// they say nothing of the present copy.
+    fn keeps_counts_of_copies(&self) -> bool {
+        false
+    }
+
     /// Whether the object has a field, so that a patch may add fields below it.
     fn has_field(&self, at: &Pointer) -> bool;
 

@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 use crds::{
     meta::Condition,
     names::{
-        JOB_CONTROLLER,
+        JOB_CONTROLLER, MULTI_KUEUE_CONTROLLER,
         annotations::{JOB_COMPLETIONS_EQUAL_PARALLELISM, JOB_MIN_PARALLELISM, STOPPING},
     },
     pod::PodTemplate,
@@ -229,6 +229,10 @@ impl GenericJob for Job {
 
     fn managed_by(&self) -> Option<&str> {
         self.spec.managed_by.as_deref()
+    }
+
+    fn keeps_counts_of_copies(&self) -> bool {
+        self.managed_by() == Some(MULTI_KUEUE_CONTROLLER) && !remote::may_count_less(self)
     }
 
     /// A stop that is not complete counts as not suspended.

@@ -275,6 +275,10 @@ impl GenericJob for JobObject {
         of_kind!(self, job => job.managed_by())
     }
 
+    fn keeps_counts_of_copies(&self) -> bool {
+        of_kind!(self, job => job.keeps_counts_of_copies())
+    }
+
     fn may_restart(&self) -> bool {
         of_kind!(self, job => job.may_restart())
     }

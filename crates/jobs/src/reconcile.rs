@@ -36,7 +36,7 @@ use crate::{
     pod_set_info::PodSetInfo,
     pod_sets_info::{self, AssignedFlavors, PodSetsInfoError},
     prebuilt::prebuilt_name,
-    topology_request,
+    remote_objects, topology_request,
 };
 
 /// The inputs of a reconciliation besides the job.
@@ -516,9 +516,16 @@ fn update_reclaimable_pods<J: GenericJob>(
     workload: &Workload,
     gates: JobGates,
 ) -> Option<ReconcileStep<J>> {
-    let pods = of_slice(job.reclaimable_pods(), job, workload, gates);
+    let counted = if counts_other_copies(job, workload) { vec![] } else { job.reclaimable_pods() };
+    let pods = of_slice(counted, job, workload, gates);
     let pods = clamped_reclaimable_pods(pods, workload, gates)?;
     Some(ReconcileStep::UpdateReclaimablePods(name(workload), pods))
+}
+
+/// Whether the counts of a job may be those of a copy on another worker. Each copy begins at zero, so the quota of its pods is kept until
+/// the job ends.
+fn counts_other_copies<J: GenericJob>(job: &J, workload: &Workload) -> bool {
+    job.keeps_counts_of_copies() && remote_objects::epoch(&workload.metadata) > 1
 }
 
 /// Reclaimable pods of a slice that is smaller than its job: the job needs all others of its own size first.

@@ -52,9 +52,7 @@ pub(super) fn for_worker(job: &Job, pod_sets: &[PodSet], gates: JobGates) -> Job
 pub(super) fn status_from(job: &Job, copy: &Job) -> JobStatus {
     let mut status = copy.status.clone();
     status.failed = status.failed.max(job.status.failed);
-    // The API server lets this Job shrink.
-    let may_shrink = job.is_indexed() && job.spec.completions == Some(job.parallelism());
-    if !may_shrink {
+    if !may_count_less(job) {
         status.succeeded = status.succeeded.max(job.status.succeeded);
     }
     if outcome(copy).is_none() {
@@ -65,6 +63,11 @@ pub(super) fn status_from(job: &Job, copy: &Job) -> JobStatus {
         status.conditions = (!conditions.is_empty()).then_some(conditions);
     }
     status
+}
+
+/// Whether the API server takes fewer succeeded pods than before: it lets such a Job shrink.
+pub(super) fn may_count_less(job: &Job) -> bool {
+    job.is_indexed() && job.spec.completions == Some(job.parallelism())
 }
 
 /// The Job with a status without active pods; `None` if the status is that already. For a Job that ran on a worker it

@@ -311,6 +311,26 @@ fn finished_pods_are_reclaimable() {
 }
 
 #[test]
+fn pods_that_ended_on_an_earlier_worker_are_not_reclaimable() {
+    let of_workers = |fields: &Value, epoch: &str| {
+        let mut spec = json!({
+            "completions": 2, "suspend": true, "managedBy": "kueue.x-k8s.io/multikueue",
+        });
+        spec.as_object_mut().expect("a spec").extend(fields.as_object().expect("fields").clone());
+        let job =
+            job(&json!({ "spec": spec, "status": { "succeeded": 1, "completedIndexes": "0" } }));
+        let mut waiting = workload(&[]);
+        let annotations = waiting.metadata.annotations.get_or_insert_default();
+        annotations.insert("sluice.dev/epoch".to_owned(), epoch.to_owned());
+        steps(&job, &[&waiting])
+    };
+    assert_eq!(of_workers(&json!({}), "1"), ["reclaim 1"]);
+    assert_eq!(of_workers(&json!({}), "2"), [""; 0], "the next copy begins at zero");
+    let indexed = json!({ "completionMode": "Indexed" });
+    assert_eq!(of_workers(&indexed, "2"), ["reclaim 1"], "its count falls with the copy");
+}
+
+#[test]
 fn a_prebuilt_workload_is_owned_followed_and_changes_its_queue_alone() {
     let steps = |job: &Job, workloads: &[&Workload]| {
         words(reconcile(job, ReconcileContext { prebuilt: true, ..context(workloads, &flavors()) }))
