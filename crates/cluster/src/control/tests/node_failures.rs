@@ -356,3 +356,15 @@ fn ended(step: &Decisions) -> Vec<&str> {
     let ends = step.orders.iter().filter(|one| one.ticket.purpose == Purpose::TerminatePod);
     ends.map(|one| &*one.ticket.target.key.name).collect()
 }
+
+#[test]
+fn a_node_without_its_hostname_label_goes_by_its_name() {
+    let mut cluster = with_workload(4);
+    running(&mut cluster);
+    cluster.settle().take_writes();
+    let mut unlabeled = node("a1", "a", 90);
+    unlabeled["metadata"]["labels"] = json!({"example.com/rack": "a", "pool": "tas"});
+    cluster.observe(ManagerInput::Node(Change::Apply(reduced(unlabeled)))).settle();
+    assert_eq!(cluster.take_writes(), [""; 0], "the node is Ready");
+    assert_eq!(unhealthy(&cluster), Value::Null);
+}

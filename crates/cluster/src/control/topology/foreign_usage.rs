@@ -3,7 +3,7 @@
 //! The engine gets a node at most once per decision, however many of its pods have changed. Sums are 128 bits wide, so that
 //! what was added is subtracted again exactly.
 //!
-//! Pods name the node that they are bound to by its name, topology assignments by its hostname label: nodes are found by both.
+//! Pods name the node that they are bound to by its name, topology assignments by its hostname: nodes are found by both.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use crate::control::{key_map::KeyMap, key_set::KeySet};
 pub(super) struct ForeignUsage {
     nodes: KeyMap<Box<str>, UsedNode>,
     pods: KeyMap<Key, ForeignPod>,
-    /// Names of nodes by hostname label.
+    /// Names of nodes by hostname.
     by_hostname: KeyMap<Box<str>, KeySet<Box<str>>>,
     /// Nodes that the engine knows otherwise.
     changed: BTreeSet<Box<str>>,
@@ -38,7 +38,7 @@ impl ForeignUsage {
         self.nodes.get(name)?.node.as_ref()
     }
 
-    /// Nodes with a hostname label, and their names. A label may be that of several nodes.
+    /// Nodes of a hostname, and their names. A label may be that of several nodes.
     pub(super) fn on_host(&self, hostname: &str) -> impl Iterator<Item = (&str, &WatchedNode)> {
         let names = self.by_hostname.get(hostname).into_iter().flatten();
         names.filter_map(|name| Some((&**name, self.node(name)?)))
@@ -54,13 +54,13 @@ impl ForeignUsage {
         let before = std::mem::replace(known, node.cloned());
         self.changed(name);
         let health = |one: &WatchedNode| {
-            (one.hostname().map(Box::from), one.readiness, one.info.taints.clone())
+            (Box::from(one.hostname()), one.readiness, one.info.taints.clone())
         };
         let (before, after) = (before.as_ref().map(health), node.map(health));
         if before == after {
             return Vec::new();
         }
-        let [before, after] = [before, after].map(|one| one.and_then(|(hostname, ..)| hostname));
+        let [before, after] = [before, after].map(|one| one.map(|(hostname, ..)| hostname));
         self.set_hostname(name, before.as_deref(), after.as_deref());
         before.into_iter().chain(after).collect()
     }

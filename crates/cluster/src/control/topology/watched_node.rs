@@ -9,6 +9,7 @@ use crate::control::{node_info::NodeInfo, observed::Reduced};
 /// A node.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WatchedNode {
+    pub(super) name: Box<str>,
     pub(super) info: NodeInfo,
     pub(super) readiness: Readiness,
 }
@@ -34,14 +35,17 @@ impl Reduced for WatchedNode {
     }
 
     fn of(node: &Node) -> Self {
-        Self { info: NodeInfo::of(node), readiness: Readiness::of(node) }
+        let name = node.metadata.name.as_deref().unwrap_or_default().into();
+        Self { name, info: NodeInfo::of(node), readiness: Readiness::of(node) }
     }
 }
 
 impl WatchedNode {
-    /// The hostname label, by which topology assignments and node selectors of pods name it. Its name may be another one.
-    pub(super) fn hostname(&self) -> Option<&str> {
-        self.info.labels.get(HOSTNAME_LABEL).map(String::as_str)
+    /// The hostname label, by which topology assignments and node selectors of pods name it. Its name may be another one, and stands in
+    /// for a label that is missing: pods stay on a node that loses the label.
+    pub(super) fn hostname(&self) -> &str {
+        let label = self.info.labels.get(HOSTNAME_LABEL).filter(|label| !label.is_empty());
+        label.map_or(&*self.name, String::as_str)
     }
 }
 
