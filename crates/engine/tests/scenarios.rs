@@ -34,6 +34,8 @@ mod flavor_fungibility;
 mod inactive_queues;
 #[path = "scenarios/inadmissible.rs"]
 mod inadmissible;
+#[path = "scenarios/leaving_pods.rs"]
+mod leaving_pods;
 #[path = "scenarios/namespaces.rs"]
 mod namespaces;
 #[path = "scenarios/node_replacement.rs"]

@@ -10,7 +10,7 @@ use engine::{Amount, Event, Names};
 use crate::index::Index;
 use crate::selectors;
 
-/// A Node, and what pods take of it that have no topology assignment.
+/// A Node, and what pods take of it for which no topology assignment accounts.
 #[derive(Debug, Clone, Copy)]
 pub struct NodeWithUsage<'a> {
     /// Labels.
@@ -21,8 +21,10 @@ pub struct NodeWithUsage<'a> {
     pub usable: bool,
     /// Allocatable resources.
     pub allocatable: &'a BTreeMap<String, Amount>,
-    /// Usage of pods without a topology assignment.
+    /// Usage of pods that no topology assignment accounts for.
     pub foreign: &'a BTreeMap<String, Amount>,
+    /// The part of it that pods take that are about to leave.
+    pub leaving: &'a BTreeMap<String, Amount>,
 }
 
 impl Index {
@@ -41,6 +43,7 @@ impl Index {
             usable: node.usable,
             allocatable: amounts(names, node.allocatable),
             foreign: amounts(names, node.foreign),
+            leaving: amounts(names, node.leaving),
         });
         vec![Event::Node(id, spec)]
     }

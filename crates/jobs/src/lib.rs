@@ -69,6 +69,7 @@ pub mod rebuilt;
 pub mod reconcile;
 pub mod remote_objects;
 pub mod replicas;
+pub mod reservation_owners;
 mod reserved_keys;
 pub mod set_copies;
 mod stored_fields;

@@ -44,6 +44,7 @@ use super::{
     namespaces_and_priorities::NamespacesAndPriorities,
     observed::Observed,
     outbox::{Purpose, Subject, Ticket},
+    scheduling::ChangesNodes,
     timers::Reevaluation,
     workloads::{StatusInputs, Transition, WorkloadChange},
 };
@@ -466,7 +467,10 @@ impl AgentControl {
     fn run_cycles(&mut self) -> bool {
         let Core { ctx, scheduler, workloads, .. } = &mut self.core;
         let work_of = self.capacity.work_of();
-        let run = scheduler.run_cycles(self.capacity.fleet_mut(), workloads, work_of, ctx);
+        // The nodes of a clone are in no topology of the agent's engine.
+        let changes_nodes: ChangesNodes<'_> = &|_, _| false;
+        let rules = (work_of, changes_nodes);
+        let run = scheduler.run_cycles(self.capacity.fleet_mut(), workloads, rules, ctx);
         // The only cluster of this fleet is no MultiKueueCluster: the reservation names none.
         for key in &run.reserved {
             workloads.clear_nomination(key);

@@ -8,6 +8,7 @@ use crds::v1beta2::Workload;
 use runtime::watch::Key;
 
 use super::{
+    concurrent_admission::parent_key,
     key_map::KeyMap,
     key_set::KeySet,
     workloads::{TrackedWorkload, WorkloadChange, Workloads},
@@ -63,6 +64,12 @@ impl ElasticChains {
 /// The name that the pods of a Workload are found by: that of its chain, or else its own.
 pub(crate) fn name_in_pods(key: &Key, workload: &Workload) -> Key {
     chain_key(key, workload).unwrap_or_else(|| key.clone())
+}
+
+/// The names that pods may have of a Workload: its own, that of its chain, and that of the parent that it is a variant of.
+pub(crate) fn names_in_pods(key: &Key, workload: &Workload) -> impl Iterator<Item = Key> {
+    let chain = chain_key(key, workload).filter(|chain| chain != key);
+    [Some(key.clone()), chain, parent_key(workload)].into_iter().flatten()
 }
 
 /// The chain of an elastic Workload, by the key of its first slice.

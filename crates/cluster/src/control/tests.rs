@@ -63,6 +63,7 @@ mod taken_over;
 mod topologies;
 mod topologies_of_slices;
 mod unregistered;
+mod unreserved_pods;
 mod unschedulable;
 mod variant_families;
 mod variants;

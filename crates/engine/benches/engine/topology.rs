@@ -66,6 +66,7 @@ fn machine(engine: &mut Engine, index: usize) {
             .map(|(one, amount)| (names.resources.intern(one), Amount(amount)))
             .into(),
         foreign: Vec::new(),
+        leaving: Vec::new(),
     };
     let id = names.nodes.intern(&name);
     engine.apply(Event::Node(id, Some(spec)));

@@ -38,7 +38,7 @@ pub enum CycleOutcome {
     },
     /// It fits, but its flavor is beyond the last acceptable one for a migration.
     MigrationRefused,
-    /// It fits once the preemption targets of another head are gone.
+    /// It fits once the preemption targets of another head are gone, or pods have left their nodes.
     Deferred,
     /// Quota is available, but no cluster has capacity. The Workload is requeued under the key.
     NoClusterCapacity(RequeueKey),

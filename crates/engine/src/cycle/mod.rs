@@ -14,6 +14,7 @@ mod contention;
 pub(crate) mod entry;
 mod exact_tournament;
 mod heads;
+mod leaving_pods;
 mod nominate;
 mod order;
 mod preempted_workloads;

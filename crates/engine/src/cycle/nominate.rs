@@ -7,6 +7,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::cycle::entry::{CycleEntry, CycleOutcome};
+use crate::cycle::leaving_pods::awaited_assignment;
 use crate::flavors::assign::assign;
 use crate::flavors::assignment::{Assignment, FlavorAssignmentMode};
 use crate::flavors::attempt::AssignmentAttempt;
@@ -145,8 +146,10 @@ pub(super) fn evaluate(state: &mut State, entry: &mut CycleEntry, limits: Evalua
         candidates,
     };
     attempt_with(state, &attempt, &mut entry.assignment, &mut entry.targets);
-    // Fewer pods are tried only if the full count leads to no admission (§4.5).
-    if can_be_admitted(&entry.assignment, &entry.targets) || !state.settings.partial_admission {
+    // Fewer pods are tried only if the full count leads to no admission (§4.5), or to none before pods have left their nodes.
+    let waits = entry.assignment.awaits_leaving_pods;
+    let admitted = !waits && can_be_admitted(&entry.assignment, &entry.targets);
+    if admitted || !state.settings.partial_admission {
         return;
     }
     let mut best = None;
@@ -154,7 +157,10 @@ pub(super) fn evaluate(state: &mut State, entry: &mut CycleEntry, limits: Evalua
         let attempt = AssignmentAttempt { counts: Some(counts), ..attempt };
         let (mut assignment, mut targets) = (Assignment::default(), Vec::new());
         attempt_with(state, &attempt, &mut assignment, &mut targets);
-        let can_be_admitted = can_be_admitted(&assignment, &targets);
+        let can_be_admitted = match waits {
+            true => assignment.mode() == FlavorAssignmentMode::Fit,
+            false => can_be_admitted(&assignment, &targets),
+        };
         if can_be_admitted {
             // Of several counts that work, the bisection accepts the largest last.
             best = Some((assignment, targets));
@@ -187,7 +193,15 @@ fn attempt_with(
     assign(state, attempt, assignment);
     // Marks delayed pod sets first, so that no domains are searched for them.
     delayed_topology::delay_topology(&state.topology, &state.queues, attempt.queue, assignment);
+    let without_domains = state.topology.has_leaving().then(|| assignment.clone());
     topology::assign(state, attempt, assignment);
+    if assignment.mode() != FlavorAssignmentMode::Fit
+        && let Some(without_domains) = without_domains
+        && let Some(awaited) = awaited_assignment(state, attempt, without_domains)
+    {
+        *assignment = awaited;
+        return;
+    }
     if assignment.mode() == FlavorAssignmentMode::Preempt {
         search::find_for(state, attempt, assignment, targets);
     }

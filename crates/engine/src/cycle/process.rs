@@ -44,7 +44,9 @@ pub(super) fn process(
     }
     // A target releases its quota once, and an earlier entry has claimed it (§4.8 step 7).
     let taken = overlaps(entry, &earlier) || preempted.include_replaced_slice(entry);
-    if taken || !fits_without(state, entry, &earlier) {
+    // Pods that are to leave take room still.
+    let fits = entry.assignment.awaits_leaving_pods || fits_without(state, entry, &earlier);
+    if taken || !fits {
         entry.outcome = CycleOutcome::Skipped;
         entry.targets.clear();
         return;
@@ -53,8 +55,8 @@ pub(super) fn process(
         FlavorAssignmentMode::Preempt => {
             preemption_on_clusters::preempt(state, entry, &earlier, placer)
         }
-        // It fits once the targets of earlier entries are evicted; until then it gets no
-        // reservation.
+        // It fits once the targets of earlier entries are evicted, or pods have left their nodes; until then it gets
+        // no reservation.
         FlavorAssignmentMode::DeferredFit => CycleOutcome::Deferred,
         FlavorAssignmentMode::Fit | FlavorAssignmentMode::NoFit => {
             match grant(&state.workloads, &state.queues, entry, placer) {
@@ -146,7 +148,8 @@ fn evaluate_again(state: &mut State, entry: &mut CycleEntry, preempted: &[Worklo
     let replaced = || entry.replaced_slice.is_some_and(|old| preempted.contains(&old));
     let overlap =
         state.settings.recompute_upon_target_overlap && (overlaps(entry, preempted) || replaced());
-    let moves = state.settings.tas_recompute_within_cycle;
+    // The domains of an entry that waits for pods are taken until these have left.
+    let moves = state.settings.tas_recompute_within_cycle && !entry.assignment.awaits_leaving_pods;
     if !(overlap || moves && lost_topology_domains(state, entry, preempted)) {
         return;
     }

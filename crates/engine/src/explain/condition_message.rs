@@ -65,6 +65,9 @@ pub fn condition_message(engine: &Engine, entry: &CycleEntry) -> String {
         CycleOutcome::Skipped => {
             "Workload no longer fits after processing another workload".to_owned()
         }
+        CycleOutcome::Deferred if entry.assignment.awaits_leaving_pods => {
+            "Workload will fit after the pods of evicted workloads have terminated".to_owned()
+        }
         CycleOutcome::Deferred => OVERLAPPING_TARGETS.to_owned(),
         CycleOutcome::NoClusterCapacity(_) => "no cluster has room".to_owned(),
         CycleOutcome::NoFit | CycleOutcome::NoCandidates | CycleOutcome::NodeNotReplaced => {

@@ -16,7 +16,7 @@ pub enum FlavorAssignmentMode {
     NoFit,
     /// It needs preemption.
     Preempt,
-    /// It fits once the preemption targets of other heads are gone.
+    /// It fits once the preemption targets of other heads are gone, or pods have left their nodes.
     DeferredFit,
     /// It fits.
     #[default]
@@ -114,8 +114,10 @@ pub struct Assignment {
     pub borrow: u32,
     /// Why it does not fit, if it does not.
     pub pending_reason: Option<PendingReason>,
-    /// It fits once the preemption targets of other heads are gone.
+    /// It fits once the preemption targets of other heads are gone, or pods have left their nodes.
     pub(crate) deferred: bool,
+    /// It fits once pods have left their nodes.
+    pub(crate) awaits_leaving_pods: bool,
 }
 
 impl Assignment {
@@ -162,5 +164,14 @@ impl Assignment {
         self.pod_sets.clear();
         self.usage.clear();
         (self.borrow, self.pending_reason, self.deferred) = (0, None, false);
+        self.awaits_leaving_pods = false;
+    }
+
+    /// It fits once pods have left their nodes, and nothing else is in its way.
+    pub(crate) fn await_leaving_pods(&mut self) {
+        for one in &mut self.pod_sets {
+            one.reasons.clear();
+        }
+        (self.pending_reason, self.deferred, self.awaits_leaving_pods) = (None, true, true);
     }
 }

@@ -148,6 +148,22 @@ impl DomainTree {
         }
     }
 
+    /// Adds what leaving pods of a node take to the capacity of its leaf; subtracts it again if `sign` is negative.
+    pub(super) fn change_leaving(
+        &mut self,
+        node: TopologyNodeId,
+        spec: &TopologyNodeSpec,
+        sign: i64,
+    ) {
+        let Some(&leaf) = self.by_node.get(&node) else {
+            return;
+        };
+        let row = self.row(leaf);
+        for &(resource, amount) in &spec.leaving {
+            self.capacity.add(row, resource, amount.times(sign));
+        }
+    }
+
     /// Whether leaves are single nodes.
     pub(crate) fn leaves_are_nodes(&self) -> bool {
         self.levels.last().is_some_and(|level| **level == *HOSTNAME_LABEL)

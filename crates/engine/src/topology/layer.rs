@@ -136,6 +136,21 @@ impl TopologyLayer {
         self.topologies.charge(flavor, values, spec, count);
     }
 
+    /// Whether pods are to leave some node.
+    pub(crate) fn has_leaving(&self) -> bool {
+        self.topologies.has_leaving()
+    }
+
+    /// Begins a simulation: pods that are to leave their nodes have left them.
+    pub(crate) fn release_leaving(&mut self) {
+        self.topologies.change_leaving(1);
+    }
+
+    /// Ends the simulation.
+    pub(crate) fn retain_leaving(&mut self) {
+        self.topologies.change_leaving(-1);
+    }
+
     /// Finds assignments for all requests: against current usage, or as if the topology were empty (`empty`).
     /// [`TopologyLayer::assigned`] has the result.
     ///

@@ -113,8 +113,10 @@ pub struct TopologyNodeSpec {
     pub usable: bool,
     /// Allocatable resources.
     pub allocatable: Vec<(ResourceId, Amount)>,
-    /// Usage of pods that TAS does not manage. Subtracted from the allocatable resources.
+    /// Usage of pods that no topology assignment accounts for. Subtracted from the allocatable resources.
     pub foreign: Vec<(ResourceId, Amount)>,
+    /// The part of it that pods take that are about to leave: they are being deleted, or their Workload is evicted.
+    pub leaving: Vec<(ResourceId, Amount)>,
 }
 
 /// Reason why no topology assignment exists.

@@ -4,6 +4,8 @@
 //! change of a node's resources updates the trees in place; a change of the set of nodes, or of their labels, marks
 //! the trees stale, and they are rebuilt before the next cycle.
 
+use std::collections::BTreeSet;
+
 use smallvec::SmallVec;
 
 use crate::amount::Amount;
@@ -41,6 +43,8 @@ pub(crate) struct Topologies {
     nodes: DenseTable<TopologyNodeId, Option<TopologyNodeSpec>>,
     /// Whether a node has taints.
     tainted: DenseTable<TopologyNodeId, bool>,
+    /// Nodes that pods are to leave.
+    left: BTreeSet<TopologyNodeId>,
     trees: DenseTable<FlavorId, Option<DomainTree>>,
     /// TAS usage of nodes.
     used: ResourceTable,
@@ -75,6 +79,10 @@ impl Topologies {
         spec: Option<TopologyNodeSpec>,
     ) -> NodeChange {
         *self.tainted.entry(id) = spec.as_ref().is_some_and(|one| !one.taints.is_empty());
+        match spec.as_ref().is_some_and(|one| !one.leaving.is_empty()) {
+            true => self.left.insert(id),
+            false => self.left.remove(&id),
+        };
         let old = std::mem::replace(self.nodes.entry(id), spec);
         match (&old, &self.nodes[id]) {
             // In the trees, a node that stays at its leaves can change only their capacity; no
@@ -88,6 +96,22 @@ impl Topologies {
             _ => {
                 self.stale = true;
                 NodeChange::Changed
+            }
+        }
+    }
+
+    /// Whether pods are to leave some node.
+    pub(super) fn has_leaving(&self) -> bool {
+        !self.left.is_empty()
+    }
+
+    /// Adds what leaving pods take to the capacity of their leaves; subtracts it again if `sign` is negative.
+    pub(super) fn change_leaving(&mut self, sign: i64) {
+        let Self { left, nodes, trees, .. } = self;
+        for &id in left.iter() {
+            let Some(node) = nodes.find(id) else { continue };
+            for tree in trees.rows_mut().flatten() {
+                tree.change_leaving(id, node, sign);
             }
         }
     }

@@ -4,7 +4,7 @@
 //! settings fair=final,initial no-partial       (first line only; see `settings`)
 //! flavor spot label=zone:a taint=key:value[:effect] tolerate=key[:value] topology=racks
 //! topology racks levels=rack,node
-//! node h1 rack=r1 gpu=4 used/gpu=1 down        (numbers are amounts, other values labels)
+//! node h1 rack=r1 gpu=4 used/gpu=1 leaving/gpu=1 down   (numbers are amounts, other values labels)
 //! namespace lab team=a                         (`ns` exists from the start)
 //! cohort ml parent=all weight=0.5 cpu/spot=4,borrow:2,lend:1
 //! cq team-a cohort=ml gpu/h100=4 + cpu/spot=9  (`+` begins another resource group; `unlimited` is an amount)

@@ -87,8 +87,12 @@ impl Player {
             vec![(HOSTNAME_LABEL.into(), words.name().into())];
         let pods = names.resources.intern("pods");
         let mut allocatable = vec![(pods, Amount(words.number("pods").unwrap_or(100)))];
-        let mut foreign = Vec::new();
+        let (mut foreign, mut leaving) = (Vec::new(), Vec::new());
         for (key, value) in words.pairs().filter(|(key, _)| !["taint", "pods"].contains(key)) {
+            if let (Some(resource), Ok(amount)) = (key.strip_prefix("leaving/"), value.parse()) {
+                leaving.push((names.resources.intern(resource), Amount(amount)));
+                continue;
+            }
             match (key.strip_prefix("used/"), value.parse().map(Amount)) {
                 (Some(resource), Ok(amount)) => {
                     foreign.push((names.resources.intern(resource), amount));
@@ -105,6 +109,7 @@ impl Player {
             usable: !words.has("down"),
             allocatable,
             foreign,
+            leaving,
         };
         let id = names.nodes.intern(words.name());
         self.apply_object("node", words.name(), Event::Node(id, Some(spec)));

@@ -280,6 +280,7 @@ pub(crate) fn host(names: &mut Names, object: &Object<case::NodeSpec>) -> Result
         usable: ready && !spec.unschedulable,
         allocatable,
         foreign: Vec::new(),
+        leaving: Vec::new(),
     })
 }
 

@@ -138,7 +138,7 @@ fn is_of(variant: &Workload, parent: &Workload) -> bool {
 }
 
 /// The Workload that a variant names as its parent.
-fn parent_key(variant: &Workload) -> Option<Key> {
+pub(crate) fn parent_key(variant: &Workload) -> Option<Key> {
     let owner = variant.parent()?;
     Some(Key {
         namespace: variant.metadata.namespace.as_deref().map(Into::into),

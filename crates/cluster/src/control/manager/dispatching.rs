@@ -17,10 +17,11 @@ use crate::control::{
     outbox::{Purpose, Subject, Ticket},
     queues::Queues,
     quota_automation::{KnownWorkers, QuotaAutomation},
-    scheduling::WorkOf,
+    scheduling::{ChangesNodes, WorkOf},
     start_failure::PodStarts,
     time::engine_time,
     timers::Reevaluation,
+    topology::NodesAndPods,
     workloads::{WorkloadChange, WorkloadCommand, WorkloadPhase},
 };
 
@@ -291,12 +292,15 @@ impl Dispatching {
     }
 
     /// Runs scheduling cycles. Returns whether a Workload got something.
-    pub(super) fn run_cycles(&mut self, core: &mut Core) -> bool {
+    pub(super) fn run_cycles(&mut self, core: &mut Core, topologies: &NodesAndPods) -> bool {
         let Core { ctx, scheduler, workloads, .. } = core;
         // Clusters that race are asked after the reservation.
         let races = self.multikueue.as_ref().is_some_and(MultiKueueDispatch::races);
         let work_of: WorkOf = if races { |_, _, _| None } else { work_of };
-        let run = scheduler.run_cycles(self.registry.fleet_mut(), workloads, work_of, ctx);
+        let changes_nodes =
+            |key: &Key, workload: &Workload| topologies.charges_pods_of(key, workload);
+        let rules = (work_of, &changes_nodes as ChangesNodes<'_>);
+        let run = scheduler.run_cycles(self.registry.fleet_mut(), workloads, rules, ctx);
         if let Some(multikueue) = &mut self.multikueue {
             run.reserved.iter().for_each(|key| multikueue.reserved(key, ctx.now));
         }

@@ -282,14 +282,15 @@ impl Control for ManagerControl {
             multikueue.keep(hub, &mut self.core.ctx);
         }
         self.dispatching.keep_leases(&mut self.core);
-        self.pods.topologies.update_engine(&mut self.core.scheduler, &mut self.core.ctx);
         self.pods.topologies.evaluate_suspects(&self.core.workloads, &mut self.core.ctx);
         // Before `write_workers`, which takes the message that clusters have changed.
         self.dispatching.clusters_changed(&mut self.core);
         for _ in 0..MAX_ROUNDS {
             let n_evaluated = self.evaluate_jobs() + self.evaluate_workloads();
+            let Core { workloads, scheduler, ctx, .. } = &mut self.core;
+            self.pods.topologies.update_engine(workloads, scheduler, ctx);
             // A cycle without progress may still have made something due: another reason to be pending.
-            let progress = self.dispatching.run_cycles(&mut self.core);
+            let progress = self.dispatching.run_cycles(&mut self.core, &self.pods.topologies);
             let settled = !progress && n_evaluated == 0 && !self.core.has_work();
             // What waits for room has got what it could.
             if settled && !self.dispatching.rebalance(&mut self.core, &self.queues) {

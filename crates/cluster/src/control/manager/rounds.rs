@@ -8,7 +8,11 @@ use runtime::watch::Key;
 use variants::VariantAdmission;
 
 use super::ManagerControl;
-use crate::control::{core::JobEnvironment, multikueue::multikueue_check, workloads::StatusInputs};
+use crate::control::{
+    core::{Core, JobEnvironment},
+    multikueue::multikueue_check,
+    workloads::StatusInputs,
+};
 
 impl ManagerControl {
     pub(super) fn evaluate_jobs(&mut self) -> usize {
@@ -43,6 +47,8 @@ impl ManagerControl {
                 self.evaluate_workload(key, variant);
             }
         }
+        let Core { workloads, scheduler, .. } = &self.core;
+        self.pods.topologies.reservations_may_differ(&keys, workloads, scheduler);
         keys.len()
     }
 

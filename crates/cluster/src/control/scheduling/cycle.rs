@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use crds::v1beta2::Workload;
 use dispatch::{DispatchedEntry, Fleet, FleetPlacer};
 use engine::{CycleEntry, Engine, Event, ids::WorkloadId};
 use index::Index;
@@ -45,6 +46,9 @@ const HEADS_PER_PART: usize = 64;
 /// What an entry asks of the fleet. `None` for an entry that needs no cluster.
 pub(crate) type WorkOf = fn(&Index, &Workloads, &CycleEntry) -> Option<DispatchedEntry>;
 
+/// Whether a reservation of a Workload changes what pods take of nodes: it accounts for pods that were charged to their nodes before.
+pub(crate) type ChangesNodes<'a> = &'a dyn Fn(&Key, &Workload) -> bool;
+
 /// What cycles did.
 #[derive(Debug, Default)]
 pub(crate) struct CyclesRun {
@@ -52,6 +56,8 @@ pub(crate) struct CyclesRun {
     pub(crate) progress: bool,
     /// Workloads that got quota.
     pub(crate) reserved: Vec<Key>,
+    /// Nodes change for the engine with these reservations.
+    changes_nodes: bool,
 }
 
 /// Evaluations of heads since a Workload last got something.
@@ -82,6 +88,7 @@ pub(super) struct SchedulingCycles<'a> {
     pub(super) gate: &'a mut PodsReadyGate,
     pub(super) fleet: &'a mut Fleet,
     pub(super) work_of: WorkOf,
+    pub(super) changes_nodes: ChangesNodes<'a>,
     pub(super) preemption_counts: &'a mut PreemptionCounts,
     pub(super) explain_after: Duration,
     /// Since when messages may have old numbers.
@@ -108,13 +115,17 @@ impl SchedulingCycles<'_> {
             let heads: Vec<WorkloadId> = verdicts.iter().map(|(id, _)| *id).collect();
             let progress = self.take_verdicts(verdicts, workloads, &mut run, ctx);
             run.progress |= progress;
+            // A further cycle would count pods that are charged to their nodes with the reservation, too.
+            if run.changes_nodes {
+                break;
+            }
             if !evaluations.count(&heads, progress) {
                 self.gate.end_run();
                 self.await_refresh(ctx);
                 return run;
             }
         }
-        // The budget is used up: the next decision continues, after other machines have had theirs.
+        // Nodes change first, or the budget is used up: the next round or decision continues, after other machines have had theirs.
         *self.pending = true;
         run
     }
@@ -212,7 +223,10 @@ impl SchedulingCycles<'_> {
                 Verdict::Reserve(reservation) => {
                     workloads.propose_quietly(&key, Transition::Reserve(reservation));
                     // blockAdmission counts the reservation before the API shows it.
-                    self.gate.watch(&key, workloads.get(&key));
+                    let record = workloads.get(&key);
+                    self.gate.watch(&key, record);
+                    run.changes_nodes |=
+                        record.is_some_and(|one| (self.changes_nodes)(&key, one.object()));
                     run.reserved.push(key.clone());
                 }
                 Verdict::Preempt(evictions, pending) => {

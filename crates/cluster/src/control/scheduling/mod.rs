@@ -49,7 +49,10 @@ use self::{
     preemption_counts::PreemptionCounts,
     usage_sampling::UsageSampling,
 };
-pub(crate) use self::{cycle::WorkOf, usage_sampling::UsageSettings};
+pub(crate) use self::{
+    cycle::{ChangesNodes, WorkOf},
+    usage_sampling::UsageSettings,
+};
 use super::{
     context::Context,
     measurement::labels_and_annotations,
@@ -198,7 +201,7 @@ impl Scheduler {
         &mut self,
         fleet: &mut Fleet,
         workloads: &mut Workloads,
-        work_of: WorkOf,
+        (work_of, changes_nodes): (WorkOf, ChangesNodes<'_>),
         ctx: &mut Context,
     ) -> CyclesRun {
         if let Some((next, sampled)) = self.sampling.sample(&mut self.engine, ctx.now) {
@@ -215,6 +218,7 @@ impl Scheduler {
             gate,
             fleet,
             work_of,
+            changes_nodes,
             preemption_counts,
             explain_after,
             stale_since,
@@ -222,6 +226,11 @@ impl Scheduler {
             pending,
         };
         cycles.run(workloads, ctx)
+    }
+
+    /// Whether the engine holds a reservation of a Workload, written or not.
+    pub(crate) fn holds_reservation(&self, id: WorkloadId) -> bool {
+        self.engine.admission(id).is_some()
     }
 
     /// Runs cycles at the next decision.

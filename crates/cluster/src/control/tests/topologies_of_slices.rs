@@ -109,3 +109,25 @@ fn a_replaced_slice_ends_no_pods_that_wait_for_nodes_of_the_later_one() {
     let ends = step.orders.iter().filter(|order| order.ticket.purpose == Purpose::TerminatePod);
     assert_eq!(ends.count(), 0, "{:?}", dispatched::orders(&step));
 }
+
+#[test]
+fn the_granting_slice_accounts_for_pods_of_the_chain() {
+    for granted in [true, false] {
+        let mut cluster = grown();
+        for (name, node, version) in [("p8", "a1", 90), ("p9", "b1", 91)] {
+            let mut running = of_slice(on_node(name, 0, node, version), "first");
+            running["spec"]["containers"][0]["resources"] = json!({"requests": {"cpu": "2"}});
+            cluster.observe(pod(running));
+        }
+        if !granted {
+            cluster.workload("second", 1, &replaced());
+        }
+        cluster.workload("next", 1, &required(4)).settle();
+        let reserved = cluster.condition("next", "QuotaReserved");
+        assert_eq!(
+            reserved.starts_with("True"),
+            granted,
+            "pods take room in both racks: {reserved}"
+        );
+    }
+}

@@ -1,4 +1,4 @@
-//! What pods without a topology assignment take of each node: a change costs as much as it changes.
+//! What pods take of each node for which no topology assignment accounts: a change costs as much as it changes.
 //!
 //! The engine gets a node at most once per decision, however many of its pods have changed. Sums are 128 bits wide, so that
 //! what was added is subtracted again exactly.
@@ -11,26 +11,38 @@ use engine::Amount;
 use index::NodeWithUsage;
 use runtime::watch::Key;
 
-use super::{watched_node::WatchedNode, watched_pod::ForeignPod};
+use super::{watched_node::WatchedNode, watched_pod::PodUsage};
 use crate::control::{key_map::KeyMap, key_set::KeySet};
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct ForeignUsage {
     nodes: KeyMap<Box<str>, UsedNode>,
-    pods: KeyMap<Key, ForeignPod>,
+    pods: KeyMap<Key, ChargedPod>,
     /// Names of nodes by hostname.
     by_hostname: KeyMap<Box<str>, KeySet<Box<str>>>,
     /// Nodes that the engine knows otherwise.
     changed: BTreeSet<Box<str>>,
 }
 
+/// A pod, and what it takes of its node.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ChargedPod {
+    pub(super) usage: PodUsage,
+    /// It is about to leave its node.
+    pub(super) leaves: bool,
+}
+
 /// A node and what is taken of it. Either may be observed first.
 #[derive(Debug, Default)]
 struct UsedNode {
     node: Option<WatchedNode>,
-    taken: BTreeMap<String, i128>,
+    taken: TakenResources,
+    /// The part of it that pods take that are about to leave.
+    leaving: TakenResources,
 }
+
+type TakenResources = BTreeMap<String, i128>;
 
 impl ForeignUsage {
     /// A node, as it was last observed.
@@ -53,9 +65,8 @@ impl ForeignUsage {
         let known = &mut self.nodes.entry(name.into()).or_default().node;
         let before = std::mem::replace(known, node.cloned());
         self.changed(name);
-        let health = |one: &WatchedNode| {
-            (Box::from(one.hostname()), one.readiness, one.info.taints.clone())
-        };
+        let health =
+            |one: &WatchedNode| (Box::from(one.hostname()), one.readiness, one.info.taints.clone());
         let (before, after) = (before.as_ref().map(health), node.map(health));
         if before == after {
             return Vec::new();
@@ -75,22 +86,28 @@ impl ForeignUsage {
     }
 
     /// Records a pod; `None` if it is gone, or takes nothing any more.
-    pub(super) fn set_pod(&mut self, key: &Key, pod: Option<&ForeignPod>) {
-        let before = match pod {
-            Some(pod) if self.pods.get(key) == Some(pod) => return,
-            Some(pod) => self.pods.insert(key.clone(), pod.clone()),
-            None => self.pods.remove(key),
-        };
-        // A list may show a successor of the name on another node, without the deletion in between.
-        for (pod, sign) in before.iter().map(|pod| (pod, -1)).chain(pod.map(|pod| (pod, 1))) {
-            let known = self.nodes.entry(pod.node.clone()).or_default();
-            for (resource, amount) in &pod.requests {
-                let sum = known.taken.entry(resource.clone()).or_default();
-                *sum += i128::from(amount.0) * sign;
-            }
-            known.taken.retain(|_, sum| *sum != 0);
-            self.changed(&pod.node);
+    pub(super) fn set_pod(&mut self, key: &Key, pod: Option<ChargedPod>) {
+        if self.pods.get(key) == pod.as_ref() {
+            return;
         }
+        // A list may show a successor of the name on another node, without the deletion in between.
+        if let Some(before) = self.pods.remove(key) {
+            self.charge(&before, -1);
+        }
+        if let Some(pod) = pod {
+            self.charge(&pod, 1);
+            self.pods.insert(key.clone(), pod);
+        }
+    }
+
+    fn charge(&mut self, pod: &ChargedPod, sign: i128) {
+        let ChargedPod { usage, leaves } = pod;
+        let known = self.nodes.entry(usage.node.clone()).or_default();
+        add(&mut known.taken, usage, sign);
+        if *leaves {
+            add(&mut known.leaving, usage, sign);
+        }
+        self.changed(&usage.node);
     }
 
     /// Calls `apply` with each node that changed since the last call, and with `None` for one that is gone.
@@ -100,17 +117,18 @@ impl ForeignUsage {
     ) {
         for name in std::mem::take(&mut self.changed) {
             let known = self.nodes.get(&*name);
-            let Some(UsedNode { node: Some(WatchedNode { info, .. }), taken }) = known else {
+            let Some(UsedNode { node: Some(WatchedNode { info, .. }), taken, leaving }) = known
+            else {
                 apply(&name, None);
                 continue;
             };
-            let foreign = taken.iter().map(|(name, sum)| (name.clone(), narrow(*sum)));
             let node = NodeWithUsage {
                 labels: &info.labels,
                 taints: &info.taints,
                 usable: info.usable,
                 allocatable: &info.allocatable,
-                foreign: &foreign.collect(),
+                foreign: &amounts(taken),
+                leaving: &amounts(leaving),
             };
             apply(&name, Some(&node));
         }
@@ -126,6 +144,17 @@ impl ForeignUsage {
             self.changed.insert(name.into());
         }
     }
+}
+
+fn add(sums: &mut TakenResources, usage: &PodUsage, sign: i128) {
+    for (resource, amount) in &usage.requests {
+        *sums.entry(resource.clone()).or_default() += i128::from(amount.0) * sign;
+    }
+    sums.retain(|_, sum| *sum != 0);
+}
+
+fn amounts(sums: &TakenResources) -> BTreeMap<String, Amount> {
+    sums.iter().map(|(name, sum)| (name.clone(), narrow(*sum))).collect()
 }
 
 fn narrow(sum: i128) -> Amount {

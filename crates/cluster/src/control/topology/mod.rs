@@ -11,7 +11,8 @@
 //! |---|---|
 //! | `watched_node`, `watched_pod` | a Node and a Pod, as far as they matter |
 //! | `availability` | whether nodes and pods can be observed |
-//! | `foreign_usage` | what pods without a topology assignment take of each node |
+//! | `foreign_usage` | what pods take of each node for which no topology assignment accounts |
+//! | `unreserved_pods` | pods of Workloads without a reservation, which are among these until they end |
 //! | `topology_pods` | pods with a topology assignment, by Workload; domains that were given and are not visible yet |
 //! | `ungating` | gated pods get their domain, in one write each |
 //! | `node_health` | which nodes failed under a Workload |
@@ -23,6 +24,7 @@ mod node_health;
 mod topology_pods;
 mod unbindable_pods;
 mod ungating;
+mod unreserved_pods;
 mod watched_node;
 mod watched_pod;
 
@@ -49,9 +51,10 @@ pub use self::{watched_node::WatchedNode, watched_pod::WatchedPod};
 
 use self::{
     availability::Availability,
-    foreign_usage::ForeignUsage,
+    foreign_usage::{ChargedPod, ForeignUsage},
     node_health::{AssignedNodes, NodeHealth},
     topology_pods::{TopologyPods, TrackedPod},
+    unreserved_pods::{UnreservedPods, holds_reservation},
 };
 use super::{
     context::Context,
@@ -73,6 +76,7 @@ pub(crate) struct NodesAndPods {
     usage: ForeignUsage,
     pods: TopologyPods,
     chains: ElasticChains,
+    unreserved: UnreservedPods,
     availability: Availability,
     /// Hostnames of nodes that may have failed or recovered since the last decision.
     suspects: BTreeSet<Box<str>>,
@@ -115,13 +119,11 @@ impl NodesAndPods {
         pod: Option<&Arc<Observed<WatchedPod>>>,
         ctx: &mut Context,
     ) {
-        let content = pod.map(|pod| pod.content());
-        self.usage.set_pod(key, content.and_then(WatchedPod::foreign));
         let assigned = pod.and_then(TrackedPod::of);
         // A pod that ends or goes, or cannot be bound, may be the last sign of a failed node.
         let runs = assigned.as_ref().is_some_and(TrackedPod::runs);
         let matters = self.gates.enabled() && !runs;
-        for name in self.pods.set(key, assigned) {
+        for name in self.set_pod(key, pod.map(|pod| pod.content()), assigned) {
             if matters {
                 for slice in self.chains.slices(&name).chain([&name]) {
                     ctx.agenda.now(Reevaluation::Workload(slice.clone()));
@@ -131,8 +133,53 @@ impl NodesAndPods {
         }
     }
 
+    /// Sets a pod, and what it takes of its node: of a bound pod of a Workload before the next cycle, of any other at once.
+    fn set_pod(
+        &mut self,
+        key: &Key,
+        content: Option<&WatchedPod>,
+        assigned: Option<TrackedPod>,
+    ) -> Vec<Key> {
+        let Self { pods, unreserved, .. } = self;
+        let before = pods.get(key).map(|pod| Arc::clone(pod.content()));
+        let concerned = pods.set(key, assigned);
+        let after = pods.get(key).map(|pod| &**pod.content());
+        unreserved.pod_changed(key, (before.as_deref(), after), pods);
+        if after.is_none_or(|after| after.usage.is_none()) {
+            let usage = content.and_then(WatchedPod::foreign).cloned();
+            self.usage.set_pod(key, usage.map(|usage| ChargedPod { usage, leaves: false }));
+        }
+        concerned
+    }
+
+    /// Marks the pods of Workloads whose reservation the engine may have made or taken back.
+    pub(crate) fn reservations_may_differ<'a>(
+        &mut self,
+        keys: impl IntoIterator<Item = &'a Key>,
+        workloads: &Workloads,
+        scheduler: &Scheduler,
+    ) {
+        for (key, record) in keys.into_iter().filter_map(|key| workloads.get_key_value(key)) {
+            let reserves = holds_reservation(record, scheduler);
+            let of_workload = (key, &**record.object());
+            self.unreserved.reservation_may_differ(of_workload, reserves, &self.pods);
+        }
+    }
+
+    /// Whether nodes change for the engine when it reserves quota for a Workload: it accounts for its pods then.
+    pub(crate) fn charges_pods_of(&self, key: &Key, workload: &Workload) -> bool {
+        self.unreserved.charges_pods_of(key, workload)
+    }
+
     /// Gives the engine the nodes that changed, from the time at which it is known what pods take of them.
-    pub(crate) fn update_engine(&mut self, scheduler: &mut Scheduler, ctx: &mut Context) {
+    pub(crate) fn update_engine(
+        &mut self,
+        workloads: &Workloads,
+        scheduler: &mut Scheduler,
+        ctx: &mut Context,
+    ) {
+        let Self { unreserved, pods, usage, chains, .. } = self;
+        unreserved.charge(pods, usage, chains, (workloads, scheduler));
         if !self.availability.shows_usage() {
             return;
         }
@@ -208,8 +255,7 @@ impl NodesAndPods {
         let name = name_in_pods(key, workload);
         let on_nodes = self.pods.of(&name).map(|(_, pod)| pod).filter(|pod| pod.runs());
         // Pods name their node by its name, the assignment by its hostname label.
-        let running: BTreeSet<&str> =
-            on_nodes.filter_map(|pod| pod.content().node.as_deref()).collect();
+        let running: BTreeSet<&str> = on_nodes.filter_map(|pod| pod.content().node()).collect();
         let health = |(hostname, pod_sets): (&String, &Vec<usize>)| {
             let tolerations = nodes.tolerations(pod_sets);
             let health = self.usage.on_host(hostname).map(|(name, node)| {
@@ -248,6 +294,7 @@ impl NodesAndPods {
     /// A Workload changed: its pods may get their domains now.
     pub(crate) fn workload_changed(&mut self, change: &WorkloadChange, ctx: &mut Context) {
         let chain = self.chains.workload_changed(change);
+        self.unreserved.workload_changed(change, &self.pods);
         if change.after.as_ref().is_some_and(|after| has_topology(after)) {
             let name = chain.unwrap_or_else(|| change.key.clone());
             ctx.agenda.now(Reevaluation::Ungating(name));

@@ -45,7 +45,7 @@ impl TrackedPod {
         Some(Self { content, version: version(&**object), given: None })
     }
 
-    pub(super) fn content(&self) -> &AssignedPod {
+    pub(super) fn content(&self) -> &Arc<AssignedPod> {
         &self.content
     }
 
@@ -74,13 +74,13 @@ impl TrackedPod {
 
     /// Whether it is on a node and stays there.
     pub(super) fn runs(&self) -> bool {
-        self.content().node.is_some() && !self.content().deleting
+        self.content().usage.is_some() && !self.content().deleting
     }
 
     /// The node that it waits for, if that alone may take it.
     pub(super) fn awaited_node(&self) -> Option<&str> {
         let pod = self.content();
-        let waits = pod.node.is_none() && !pod.deleting && !self.has_gate();
+        let waits = pod.usage.is_none() && !pod.deleting && !self.has_gate();
         pod.node_selector.get(HOSTNAME_LABEL).map(String::as_str).filter(|_| waits)
     }
 
@@ -143,6 +143,11 @@ impl TopologyPods {
             }
         }
         sets
+    }
+
+    /// Whether pods have this name of their Workload.
+    pub(super) fn has_pods_of(&self, workload: &Key) -> bool {
+        self.by_workload.contains_key(workload)
     }
 
     /// Pods of a Workload, in the order of their names.

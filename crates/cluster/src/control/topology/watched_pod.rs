@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use ::jobs::Pod;
+use ::jobs::{Pod, reservation_owners::PodController};
 use crds::names::{
     annotations::{
         POD_INDEX_OFFSET, POD_SET_PREFERRED_TOPOLOGY, POD_SET_REQUIRED_TOPOLOGY,
@@ -36,15 +36,14 @@ pub enum WatchedPod {
     /// It does not matter.
     Other,
     /// It is bound, and takes something of its node that no Workload accounts for.
-    Foreign(ForeignPod),
-    /// It has a topology request and names its Workload. Without a pod set no Workload accounts for it: what it takes of its node, if it
-    /// is bound.
-    Assigned(Arc<AssignedPod>, Option<ForeignPod>),
+    Foreign(PodUsage),
+    /// It has a topology request and names its Workload, which accounts for it while it holds a reservation.
+    Assigned(Arc<AssignedPod>),
 }
 
-/// What a pod takes of its node.
+/// What a pod takes of the node that it is bound to.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ForeignPod {
+pub struct PodUsage {
     pub(super) node: Box<str>,
     pub(super) requests: BTreeMap<String, Amount>,
 }
@@ -65,16 +64,17 @@ pub struct AssignedPod {
     pub(super) node_selector: BTreeMap<String, String>,
     /// Scheduling gates, in order.
     pub(super) gates: Vec<Box<str>>,
-    /// The node that it is bound to.
-    pub(super) node: Option<Box<str>>,
+    /// What it takes of its node, if it is bound.
+    pub(super) usage: Option<PodUsage>,
+    pub(super) controller: Option<PodController>,
     pub(super) deleting: bool,
 }
 
 impl WatchedPod {
-    /// What it takes of a node.
-    pub(super) fn foreign(&self) -> Option<&ForeignPod> {
+    /// What it takes of a node, if it is of no Workload.
+    pub(super) fn foreign(&self) -> Option<&PodUsage> {
         match self {
-            Self::Foreign(pod) | Self::Assigned(_, Some(pod)) => Some(pod),
+            Self::Foreign(usage) => Some(usage),
             _ => None,
         }
     }
@@ -82,7 +82,7 @@ impl WatchedPod {
     /// The pod, if it names the Workload of its topology request.
     pub(super) fn of_workload(&self) -> Option<&Arc<AssignedPod>> {
         match self {
-            Self::Assigned(pod, _) => Some(pod),
+            Self::Assigned(pod) => Some(pod),
             _ => None,
         }
     }
@@ -100,21 +100,27 @@ impl Reduced for WatchedPod {
         if has_ended(pod) {
             return Self::Other;
         }
-        let foreign = || {
-            let node = node_of(pod)?;
-            Some(ForeignPod { node: node.into(), requests: requests_on_node(pod) })
-        };
         match AssignedPod::of(pod) {
-            Some(assigned) => {
-                let unaccounted = if assigned.pod_set.is_none() { foreign() } else { None };
-                Self::Assigned(Arc::new(assigned), unaccounted)
-            }
-            None => foreign().map_or(Self::Other, Self::Foreign),
+            Some(assigned) => Self::Assigned(Arc::new(assigned)),
+            None => PodUsage::of(pod).map_or(Self::Other, Self::Foreign),
         }
     }
 }
 
+impl PodUsage {
+    /// `None` for a pod that is not bound.
+    fn of(pod: &Pod) -> Option<Self> {
+        let node = node_of(pod)?;
+        Some(Self { node: node.into(), requests: requests_on_node(pod) })
+    }
+}
+
 impl AssignedPod {
+    /// The node that it is bound to.
+    pub(super) fn node(&self) -> Option<&str> {
+        self.usage.as_ref().map(|usage| &*usage.node)
+    }
+
     /// `None` for a pod without a topology request, or that names no Workload.
     fn of(pod: &Pod) -> Option<Self> {
         let annotations = pod.metadata.annotations.as_ref()?;
@@ -136,7 +142,8 @@ impl AssignedPod {
                 .collect(),
             node_selector: pod.spec.node_selector.clone(),
             gates: ::jobs::pods::gates(&pod.spec).map(Into::into).collect(),
-            node: node_of(pod).map(Into::into),
+            usage: PodUsage::of(pod),
+            controller: PodController::of(&pod.metadata),
             deleting: pod.metadata.deletion_timestamp.is_some(),
         })
     }

@@ -98,6 +98,11 @@ impl Workloads {
         self.records.get(key)
     }
 
+    /// A Workload and its key.
+    pub(crate) fn get_key_value(&self, key: &Key) -> Option<(&Key, &TrackedWorkload)> {
+        self.records.get_key_value(key)
+    }
+
     /// The number of a Workload in the engine, unless it is over.
     pub(crate) fn id_of(&self, key: &Key) -> Option<WorkloadId> {
         self.records.get(key)?.id()
