@@ -23,6 +23,7 @@ mod dispatch_step;
 mod moved;
 mod nomination;
 mod observed;
+mod preemption_gates;
 mod removal;
 mod takeover;
 mod withdrawal;
@@ -33,6 +34,7 @@ pub use observed::{
     DispatchCheckState, DispatchTimeouts, LocalJob, LocalWorkload, RemoteConnection, RemoteCopy,
     RemoteJob, RemoteLease, RemoteWorkload, SlicePredecessor, StampState,
 };
+pub use preemption_gates::CloneGate;
 
 use engine::{Time, ids::ClusterId};
 
@@ -101,7 +103,8 @@ impl<'a> DispatchDecision<'a> {
                     && hub.predecessor == SlicePredecessor::Absent
                     && !self.is_recorded_slice_to_create() =>
             {
-                self.follow_unready()
+                // A slice may still wait for its admission.
+                self.open_gate().into_iter().chain(self.follow_unready()).collect()
             }
             // Nothing may start on a worker before, say, its nodes are provisioned; what exists there is taken back
             // (docs/reference/multikueue.md §2.4).
@@ -121,7 +124,8 @@ impl<'a> DispatchDecision<'a> {
             }
             DispatchCheckState::Pending => {
                 let changes = self.changes_race().then_some(DispatchStep::Nominate);
-                changes.into_iter().chain(self.dispatch_nominated()).collect()
+                let first = changes.into_iter().chain(self.open_gate());
+                first.chain(self.dispatch_nominated()).collect()
             }
             DispatchCheckState::Ready => self.follow_recorded(),
             // The engine evicts the Workload; then everything is withdrawn.

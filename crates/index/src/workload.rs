@@ -129,7 +129,7 @@ impl Index {
                 queue_eligibility::queue_eligibility(&self.config, workload, now)
             },
             invalid: pod_sets.validation_problem(&self.config).or(affinity).map(Into::into),
-            preemption_gated: preemption_gate::is_preemption_gated(workload),
+            preemption_gated: preemption_gate::is_preemption_gated(&self.config, workload),
             allowed_flavors: variant::allowed(names, workload),
             variant_of: workload.parent().map(|owner| owner.uid.as_str().into()),
             replaced_slice: workload_slice::replaced_slice(workload).map(Into::into),

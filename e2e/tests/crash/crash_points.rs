@@ -168,6 +168,7 @@ fn written(
         }
         (CrashingProgram::Manager, Scenario::Foreign) => (&[P::Reject], &[]),
         (CrashingProgram::Manager, Scenario::Robbed) => (&[P::Retry], &[]),
+        (CrashingProgram::Manager, Scenario::Gated) => (&[P::OpenCloneGate], &[]),
         (CrashingProgram::Manager, Scenario::Refused) => (&[P::Unplace], &[]),
         (CrashingProgram::Manager, Scenario::Registered) => (
             &[

@@ -131,6 +131,9 @@ impl<'a> CrashEnvironment<'a> {
             self.observed(&name, crash_point, false).until_granted().await?;
             self.stop(CrashingProgram::Manager).await?;
         }
+        if crash_point.scenario == Scenario::Gated {
+            self.stop(CrashingProgram::Agent).await?;
+        }
         let death = match self.start(crash_point.program, Some(crash_point)).await {
             Ok(()) => self.until_death(&name, crash_point).await?,
             Err(error) => death_at_start(error)?,
@@ -145,6 +148,10 @@ impl<'a> CrashEnvironment<'a> {
         // It would leave the worker out for a minute, or does not run.
         if [Scenario::Forbidden, Scenario::Fenced].contains(&crash_point.scenario) {
             self.start(CrashingProgram::Manager, None).await?;
+        }
+        if crash_point.scenario == Scenario::Gated {
+            self.observed(&name, crash_point, true).until_gate_is_open().await?;
+            self.start(CrashingProgram::Agent, None).await?;
         }
         let observed = self.observed(&name, crash_point, true);
         observed.run().await.context("after the death")?;
@@ -196,7 +203,7 @@ fn configured(mut fields: Value) -> Value {
     fields["integrations"] = json!({ "frameworks": frameworks });
     fields["featureGates"] = json!({
         "FailureRecoveryPolicy": true, "ConcurrentAdmission": true,
-        "MultiKueueManagerQuotaAutomation": true,
+        "MultiKueueManagerQuotaAutomation": true, "MultiKueueOrchestratedPreemption": true,
     });
     fields
 }

@@ -6,6 +6,7 @@ mod deleted;
 mod edited;
 mod elastic;
 mod failing_node;
+mod gated;
 mod group;
 mod grown;
 mod interrupted;
@@ -60,6 +61,8 @@ pub(crate) enum Scenario {
     Foreign,
     /// The remote copy is deleted on the worker.
     Robbed,
+    /// The worker would have to preempt for it. Its agent is away until the manager has died.
+    Gated,
     /// The worker's API server refuses Jobs.
     Refused,
     /// The agent allows no Job.
@@ -106,6 +109,7 @@ impl Scenario {
         Self::TooLong,
         Self::Foreign,
         Self::Robbed,
+        Self::Gated,
         Self::Refused,
         Self::Forbidden,
         Self::Registered,
@@ -145,6 +149,7 @@ impl Scenario {
             Self::Foreign => &[RunVerdict::NeverRan],
             Self::Plain
             | Self::Edited
+            | Self::Gated
             | Self::Refused
             | Self::Forbidden
             | Self::Registered
@@ -205,6 +210,7 @@ impl ObservedJob<'_> {
             Scenario::TooLong => self.too_long().await,
             Scenario::Foreign => self.foreign().await,
             Scenario::Robbed => self.robbed().await,
+            Scenario::Gated => self.gated().await,
             Scenario::Refused => self.refused().await,
             Scenario::Registered => self.registered().await,
             Scenario::QueueRemoved => self.queue_removed().await,

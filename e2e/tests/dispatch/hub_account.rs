@@ -1,7 +1,7 @@
 //! What the account of the manager may do on a worker beyond its roles (config/worker/hub/policy.yaml).
 
 use anyhow::{Result, bail, ensure};
-use crds::v1beta2::Workload;
+use crds::{names::gates::MULTI_KUEUE, v1beta2::Workload};
 use e2e::{
     installation::{NAMESPACE, TIMEOUT, root},
     local_webhooks,
@@ -25,6 +25,7 @@ const SUSPENDED_ONLY: &str = "a manager makes only suspended jobs and gated pods
 const NO_ORIGIN: &str = "a manager makes only objects with the label";
 const FOREIGN: &str = "a manager changes and deletes only objects with the label";
 const NO_START: &str = "a manager starts no job: the agent does";
+const NO_ADMISSION: &str = "a manager opens preemption gates and admits no Workload";
 
 #[tokio::test]
 async fn the_account_of_a_manager_makes_suspended_copies_and_touches_nothing_else() -> Result<()> {
@@ -111,8 +112,24 @@ async fn of_other_kinds(client: &Client, namespace: &str) -> Result<()> {
     });
     expect_denied(create(&workloads, clone.clone()).await, NO_ORIGIN)?;
     create(&workloads, with_label(clone, ORIGIN.0, ORIGIN.1)).await?;
+    status_of_clone(&workloads).await?;
     workloads.delete("clone", &DeleteParams::default()).await?;
     Ok(())
+}
+
+async fn status_of_clone(workloads: &Api<Workload>) -> Result<()> {
+    let write = |status: Value| async move {
+        let (parameters, fields) =
+            (PatchParams::default(), Patch::Merge(json!({"status": status})));
+        workloads.patch_status("clone", &parameters, &fields).await
+    };
+    let at = "2026-01-01T00:00:00Z";
+    let gate = json!({"name": MULTI_KUEUE, "position": "Open", "lastTransitionTime": at});
+    write(json!({"preemptionGates": [gate]})).await?;
+    let admitted = json!({
+        "type": "Admitted", "status": "True", "reason": "Admitted", "message": "", "lastTransitionTime": at,
+    });
+    expect_denied(write(json!({"conditions": [admitted]})).await, NO_ADMISSION)
 }
 
 fn job(name: &str, suspended: bool, with_origin: bool) -> Value {

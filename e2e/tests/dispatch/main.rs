@@ -25,6 +25,7 @@ mod no_capacity;
 mod own_cluster;
 mod placement_annotations;
 mod pods_ready;
+mod preemption_gates;
 mod provisioned;
 mod queued_moves;
 mod queued_workers;

@@ -21,6 +21,7 @@ use tokio::sync::OnceCell;
 
 use crate::{
     cluster_profiles, external_dispatcher, external_frameworks, manager_quota, mixed_workers,
+    preemption_gates,
     queued_workers::{no_clone_is_left, queues},
 };
 
@@ -46,7 +47,10 @@ async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
         "externalFrameworks": [{"name": external_frameworks::NAME}],
         "clusterProfile": cluster_profiles::configuration(&installation),
     });
-    let gates = json!({"MultiKueueClusterProfile": true, "MultiKueueManagerQuotaAutomation": true});
+    let gates = json!({
+        "MultiKueueClusterProfile": true, "MultiKueueManagerQuotaAutomation": true,
+        "MultiKueueOrchestratedPreemption": true,
+    });
     let blocks = json!({"multiKueue": dispatch, "featureGates": gates});
     let manager = installation.manager_with(true, &blocks, &[]).await?;
     let mut managers = Vec::new();
@@ -54,7 +58,8 @@ async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
         let ports = InstallationPorts::choose()?;
         let own = Installation::of_worker(lab, worker.name(), ports).await?;
         own.install().await?;
-        managers.push(own.manager(true, &[]).await?);
+        let gates = json!({"featureGates": {"MultiKueueOrchestratedPreemption": true}});
+        managers.push(own.manager_with(true, &gates, &[]).await?);
     }
     installation.register().await?;
     cluster_profiles::register(&installation, with.name()).await?;
@@ -75,6 +80,7 @@ async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
     no_clone_is_left([without, with], namespace).await?;
     let judgement = space.observer().judge("train", 2, TIMEOUT).await?;
     ensure!(judgement.verdict == RunVerdict::Once, "{judgement}");
+    preemption_gates::one_of_two_workers_preempts(lab, &installation, [without, with]).await?;
     resize(hub, with, namespace).await?;
     manager_quota::follows_workers(hub, with, namespace).await?;
     external_frameworks::is_mirrored(hub, with, namespace).await?;

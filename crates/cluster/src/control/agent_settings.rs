@@ -65,6 +65,9 @@ impl AgentSettings {
     #[must_use]
     pub fn admitting(mut self, mode: AdmissionMode) -> Self {
         self.core.scheduler.index.agent = Some(mode);
+        // The manager that has closed the gate of a clone opens it.
+        self.core.scheduler.engine.multi_kueue_orchestrated_preemption =
+            mode == AdmissionMode::Quota;
         Self { mode, ..self }
     }
 

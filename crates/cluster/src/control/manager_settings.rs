@@ -121,6 +121,7 @@ fn dispatch_config(file: &Configuration, gates: &Gates) -> DispatchConfig {
         lost_after: multi_kueue.worker_lost_timeout.positive().unwrap_or_default(),
         gc_interval: multi_kueue.gc_interval(),
         admit_within: ADMIT_WITHIN,
+        orders_preemption: gates.enabled(Gate::MultiKueueOrchestratedPreemption),
         dispatcher: match &*multi_kueue.dispatcher_name {
             dispatchers::ALL_AT_ONCE => Dispatcher::AllAtOnce,
             dispatchers::INCREMENTAL => Dispatcher::Incremental(incremental_steps(file, gates)),

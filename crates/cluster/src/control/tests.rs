@@ -11,6 +11,7 @@ mod bad_input;
 mod block_admission;
 mod capacity_waits;
 mod checkpoint;
+mod clone_gates;
 mod cluster;
 mod connections;
 mod credentials;

@@ -22,6 +22,8 @@ pub enum DispatchStep {
     PushPriority(ClusterId),
     /// Write the size of the hub's Workload to its clone; if the clone has it, that of the hub's jobs to their copies.
     PushSize(ClusterId),
+    /// Open the preemption gate of the clone, so that it may preempt on its worker.
+    OpenPreemptionGate(ClusterId),
     /// Write the stamp of this leader to the clone, so that the agent may admit it.
     Stamp(ClusterId),
     /// Write the term of this leader to the hub's Workload: if the write succeeds, the observed version was the newest.

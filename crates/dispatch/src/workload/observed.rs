@@ -5,6 +5,7 @@
 
 use engine::{Time, ids::ClusterId};
 
+use super::CloneGate;
 use crate::CopyHistory;
 
 /// State of the Workload's MultiKueue admission check.
@@ -218,6 +219,8 @@ pub struct RemoteWorkload {
     pub stale_priority: bool,
     /// The stamp of its lease, under ExactlyOnce.
     pub stamp: StampState,
+    /// Its preemption gate.
+    pub gate: CloneGate,
 }
 
 /// How the lease stamp of a clone compares with the leader and the session of its cluster.
@@ -274,4 +277,6 @@ pub struct DispatchTimeouts {
     pub admission_timeout: i64,
     /// Time that the recorded cluster has to start the jobs, from the admission as this process observed it.
     pub start_timeout: i64,
+    /// Time that a clone with an open preemption gate has before the next gate is opened. 0 if the hub does not order preemption.
+    pub preemption_timeout: i64,
 }

@@ -1,14 +1,19 @@
 //! Each rule once, as lines: the hub, one line per cluster, the steps.
 
 mod moved;
+mod preemption_gates;
 mod reconcile_group;
 mod simulation;
 mod slices;
 
 use super::*;
 
-const SETTINGS: DispatchTimeouts =
-    DispatchTimeouts { worker_lost_timeout: 100, admission_timeout: 50, start_timeout: 30 };
+const SETTINGS: DispatchTimeouts = DispatchTimeouts {
+    worker_lost_timeout: 100,
+    admission_timeout: 50,
+    start_timeout: 30,
+    preemption_timeout: 40,
+};
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
 fn cluster(name: &str) -> ClusterId {
@@ -169,6 +174,11 @@ fn clone_word(clone: &mut RemoteWorkload, key: &str, value: &str) {
         "larger" => clone.stale_size = true,
         "former-stamp" => clone.stamp = StampState::OfFormerLeader,
         "ended-stamp" => clone.stamp = StampState::Ended,
+        "gated" => clone.gate = CloneGate::Closed { blocked_since: None },
+        "blocked" => {
+            clone.gate = CloneGate::Closed { blocked_since: Some(Time(number(value))) };
+        }
+        "gate-open" => clone.gate = CloneGate::Open { since: Time(number(value)) },
         _ => panic!("copy: {key}"),
     }
 }
@@ -179,6 +189,7 @@ fn in_words(step: &DispatchStep) -> String {
         DispatchStep::Nominate => "nominate".to_owned(),
         DispatchStep::PushPriority(one) => format!("push-priority {}", name(one)),
         DispatchStep::PushSize(one) => format!("push-size {}", name(one)),
+        DispatchStep::OpenPreemptionGate(one) => format!("open-gate {}", name(one)),
         DispatchStep::Stamp(one) => format!("stamp {}", name(one)),
         DispatchStep::ConfirmVersion => "confirm-version".to_owned(),
         DispatchStep::CreateClone(one) => format!("create-clone {}", name(one)),

@@ -20,6 +20,7 @@ const TIMEOUTS: DispatchTimeouts = DispatchTimeouts {
     worker_lost_timeout: 0,
     admission_timeout: i64::MAX / 2,
     start_timeout: i64::MAX / 2,
+    preemption_timeout: 0,
 };
 
 impl Leader {
@@ -249,6 +250,7 @@ impl World {
             DispatchStep::Nominate
             | DispatchStep::PushPriority(_)
             | DispatchStep::PushSize(_)
+            | DispatchStep::OpenPreemptionGate(_)
             | DispatchStep::SyncStatus(_)
             | DispatchStep::ClearActivePods
             | DispatchStep::WaitUntil(_) => {}

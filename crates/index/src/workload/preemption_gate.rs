@@ -1,12 +1,15 @@
 //! Preemption gates of a Workload. Source: docs/reference/kueue.md §2.8.
 
-use crds::v1beta2::Workload;
+use crds::{names::gates::MULTI_KUEUE, v1beta2::Workload};
+
+use crate::IndexConfig;
 
 /// Whether a preemption gate is closed. A gate without a status is closed, so a Workload can be created with a closed
-/// gate.
-pub(super) fn is_preemption_gated(workload: &Workload) -> bool {
+/// gate. Beside an agent nothing opens the gates that a manager has copied from its own Workload.
+pub(super) fn is_preemption_gated(config: &IndexConfig, workload: &Workload) -> bool {
     let is_open = |name: &str| workload.status.open_gate(name).is_some();
-    workload.spec.preemption_gates.iter().any(|gate| !is_open(&gate.name))
+    let counts = |name: &str| config.agent.is_none() || name == MULTI_KUEUE;
+    workload.spec.preemption_gates.iter().any(|gate| counts(&gate.name) && !is_open(&gate.name))
 }
 
 #[cfg(test)]
@@ -22,9 +25,10 @@ mod tests {
     #[test]
     fn a_preemption_gate_is_closed_unless_its_status_is_open() {
         let gates = |named: Value, known: Value| {
-            is_preemption_gated(&workload(json!({
+            let object = workload(json!({
                 "spec": {"preemptionGates": named}, "status": {"preemptionGates": known},
-            })))
+            }));
+            is_preemption_gated(&IndexConfig::default(), &object)
         };
         let one = json!([{"name": "a"}]);
         let two = json!([{"name": "a"}, {"name": "b"}]);

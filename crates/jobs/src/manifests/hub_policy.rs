@@ -1,7 +1,8 @@
 //! The ValidatingAdmissionPolicy on workers about the account of a manager: what its rights allow, and nothing but copies.
 //!
 //! A role knows kinds and verbs only. The policy knows objects: the account makes suspended copies with an origin, starts none of them,
-//! and neither changes nor deletes an object without an origin.
+//! and neither changes nor deletes an object without an origin. Of the status of a copy it writes the preemption gates: another program
+//! admits.
 
 use std::collections::BTreeMap;
 
@@ -52,6 +53,8 @@ pub(super) fn of(kinds: &Kinds) -> String {
     message: \"a manager makes only suspended jobs and gated pods\"
   - expression: \"request.operation != 'UPDATE' || variables.held[1] || !variables.held[0]\"
     message: \"a manager starts no job: the agent does\"
+  - expression: \"request.?subResource.orValue('') != 'status' || {same_status}\"
+    message: \"a manager opens preemption gates and admits no Workload\"
 ---
 {binding}spec:
   policyName: {NAME}
@@ -61,6 +64,7 @@ pub(super) fn of(kinds: &Kinds) -> String {
         policy = head("ValidatingAdmissionPolicy"),
         binding = head("ValidatingAdmissionPolicyBinding"),
         held = held(kinds),
+        same_status = same_status(),
     )
 }
 
@@ -72,7 +76,7 @@ fn head(kind: &str) -> String {
 
 /// Resources by group.
 fn resources(kinds: &Kinds) -> BTreeMap<&str, Vec<&str>> {
-    let mut resources = BTreeMap::from([("kueue.x-k8s.io", vec!["workloads"])]);
+    let mut resources = BTreeMap::from([("kueue.x-k8s.io", vec!["workloads", "workloads/status"])]);
     for kind in kinds.iter() {
         resources.entry(kind.group()).or_default().push(kind.plural());
     }
@@ -91,6 +95,13 @@ fn resource_rule(group: &str, plurals: &[&str]) -> String {
 
 fn origin(object: &str) -> String {
     format!("dyn({object}).metadata.?labels[?'{MULTI_KUEUE_ORIGIN}'].orValue('')")
+}
+
+/// Whether the fields of a status that let a Workload run stay as they are.
+fn same_status() -> String {
+    let of = |object: &str| format!("dyn({object})[?'status'][?field].orValue(null)");
+    let fields = "['admission', 'admissionChecks', 'conditions']";
+    format!("{fields}.all(field, {} == {})", of("object"), of("oldObject"))
 }
 
 /// The lines of the choice by kind. A Workload runs nothing.

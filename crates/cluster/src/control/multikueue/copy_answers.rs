@@ -1,7 +1,10 @@
 //! Answers to writes of copies, and what they say about the copy and its worker.
 
 use ::jobs::JobGates;
-use crds::names::reasons::NAME_TAKEN;
+use crds::{
+    names::{gates::MULTI_KUEUE, reasons::NAME_TAKEN},
+    v1beta2::Workload,
+};
 use jiff::Timestamp;
 use kube::Resource;
 use runtime::{api_object::ApiObject, watch::Key, writer::WriteOutcome};
@@ -72,8 +75,10 @@ impl CopyAnswer<'_> {
                 let object = Some(&value).filter(|object| !object.is_status());
                 // The clone of an earlier slice goes once no job names it.
                 ctx.agenda.workloads(self.copy_written(object, gates));
-                if ticket.purpose == Purpose::ResizeCopy {
-                    self.size_kept(workload, inputs, ctx);
+                match ticket.purpose {
+                    Purpose::ResizeCopy => self.size_kept(workload, inputs, ctx),
+                    Purpose::OpenCloneGate => self.gate_kept(workload, object, ctx),
+                    _ => {}
                 }
             }
             WriteOutcome::Gone if !ticket.purpose.is_create() => {
@@ -84,6 +89,9 @@ impl CopyAnswer<'_> {
             }
             WriteOutcome::Refused { message, .. } if ticket.purpose == Purpose::ResizeCopy => {
                 self.size_refused(workload, &message, (inputs, ctx));
+            }
+            WriteOutcome::Refused { message, .. } if ticket.purpose == Purpose::OpenCloneGate => {
+                self.opening_refused(workload, &message, ctx);
             }
             answer => {
                 let n_conflicts = ctx.outbox.writes().conflicts(&ticket.target);
@@ -204,6 +212,21 @@ impl CopyAnswer<'_> {
         let wanted = self.wanted_size(workload, inputs, ctx.now);
         if wanted.is_some() && wanted.as_ref() == pushed {
             self.size_refused(workload, KEPT, (inputs, ctx));
+        }
+    }
+
+    /// Records that a preemption gate was not opened: the next clone has its turn.
+    fn opening_refused(&mut self, workload: &Key, message: &str, ctx: &mut Context) {
+        tracing::warn!(cluster = self.cluster, %workload, message, "a preemption gate was not opened");
+        let until = self.worker.refused.openings.refuse(workload.clone(), (), ctx.now);
+        ctx.agenda.at(until, self.ticket.waiter.clone());
+    }
+
+    /// A gate that was opened and is closed would be opened again and again.
+    fn gate_kept(&mut self, workload: &Key, answer: Option<&ApiObject>, ctx: &mut Context) {
+        let clone: Option<Workload> = answer.and_then(decode);
+        if clone.is_some_and(|clone| clone.status.open_gate(MULTI_KUEUE).is_none()) {
+            self.opening_refused(workload, KEPT, ctx);
         }
     }
 

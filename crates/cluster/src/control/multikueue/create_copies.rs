@@ -23,7 +23,8 @@ impl<'a> DispatchEvaluation<'a> {
         let workload = record.object();
         let stamp = self.lease_stamp(cluster);
         let mark = self.identity(index::epoch(workload), stamp.as_deref());
-        let clone = (self.key, &**workload);
+        let gated = self.with_clone_gates(workload);
+        let clone = (self.key, &*gated);
         // Until an answer or a list settles it, a create counts as something that can run
         // (docs/reference/dispatch.md §6).
         if self.may_create(&(cluster, None))

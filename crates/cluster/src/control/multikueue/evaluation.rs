@@ -358,6 +358,7 @@ impl<'a> DispatchEvaluation<'a> {
                 worker_writes::push_priority(worker, (self.key, record.object()), self.ctx);
             }
             DispatchStep::PushSize(cluster) => self.push_size(cluster),
+            DispatchStep::OpenPreemptionGate(cluster) => self.open_preemption_gate(cluster),
             DispatchStep::ConfirmVersion => {
                 let (term, exactly_once) = (self.hub.0.term, self.leases.exactly_once);
                 return Some(DispatchEffect::ConfirmVersion { term, exactly_once });

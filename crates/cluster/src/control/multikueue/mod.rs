@@ -10,6 +10,7 @@
 //! | `worker`, `copies`, `job_copies`, `naming` | one worker: connection, clones and jobs, which job names which clone |
 //! | `refused_writes` | what the API server of a worker has refused, and for how long that counts |
 //! | `evaluation`, `create_copies`, `refused_clusters` | one evaluation of a Workload, step by step |
+//! | `preemption_gates`, `clone_gate` | preemption gates of clones: which a clone is created with, and their opening |
 //! | `queued_moves` | work that waits for the queues of workers, and moves to a worker with room |
 //! | `set_siblings`, `slice_heirs` | the other replicas of a set, and other slices of an elastic job, which share its copy |
 //! | `state` | what is remembered of a Workload's dispatch |
@@ -25,6 +26,7 @@
 mod admitted_work;
 mod adopted_result;
 mod breaker;
+mod clone_gate;
 mod copies;
 mod copy_answers;
 mod copy_sizes;
@@ -41,6 +43,7 @@ mod naming;
 mod nominations;
 mod open_jobs;
 mod orphan_cleanup;
+mod preemption_gates;
 mod push_sizes;
 pub(super) mod queued_moves;
 mod refused_clusters;
@@ -114,6 +117,8 @@ pub(crate) struct DispatchConfig {
     pub(crate) admit_within: Duration,
     /// How clusters are nominated.
     pub(crate) dispatcher: Dispatcher,
+    /// Whether one clone of a Workload at a time may preempt (gate MultiKueueOrchestratedPreemption).
+    pub(crate) orders_preemption: bool,
 }
 
 impl DispatchConfig {
@@ -123,6 +128,7 @@ impl DispatchConfig {
             worker_lost_timeout: lost_after.unwrap_or(nanos(self.lost_after)),
             admission_timeout: nanos(self.admit_within),
             start_timeout: nanos(self.admit_within),
+            preemption_timeout: self.preemption_timeout(),
         }
     }
 }

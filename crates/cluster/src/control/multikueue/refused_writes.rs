@@ -4,7 +4,7 @@
 //! |---|---|
 //! | a copy, of the only nominated cluster | until the next epoch: the nomination ends, and the cluster is left out for a while |
 //! | a copy, of a cluster in a race | for 1 min, twice as long with each further refusal, 30 min at most: the race goes on, and the cause may end |
-//! | a priority, or a size | for 10 min: the work goes on without it |
+//! | a priority, a size, or the opening of a preemption gate | for 10 min: the work goes on without it |
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const SHORTEST: Duration = Duration::from_secs(60);
 /// How long any refusal of a copy counts in a race at most.
 const LONGEST: Duration = Duration::from_secs(30 * 60);
 
-/// How long a refused priority or size is not written again.
+/// How long a refused priority, size or opening is not written again.
 const CHANGE_COUNTS_FOR: Duration = Duration::from_secs(10 * 60);
 
 /// A refusal of a copy by the API server of a worker.
@@ -86,6 +86,8 @@ pub(super) struct RefusedWrites {
     pub(super) priorities: RefusedChanges<i32>,
     /// Fields of copies.
     pub(super) sizes: RefusedChanges<Value>,
+    /// Openings of preemption gates.
+    pub(super) openings: RefusedChanges<()>,
 }
 
 impl RefusedWrites {
@@ -94,6 +96,7 @@ impl RefusedWrites {
             copies: KeyMap::new(),
             priorities: RefusedChanges(KeyMap::new()),
             sizes: RefusedChanges(KeyMap::new()),
+            openings: RefusedChanges(KeyMap::new()),
         }
     }
 
@@ -119,6 +122,7 @@ impl RefusedWrites {
         self.copies.remove(key);
         self.priorities.0.remove(key);
         self.sizes.0.remove(key);
+        self.openings.0.remove(key);
     }
 
     /// The clock jumped: what lasts goes on.
@@ -126,6 +130,7 @@ impl RefusedWrites {
         self.copies.for_each_mut(|_, one| one.until = moved(one.until, by));
         self.priorities.clock_jumped(by);
         self.sizes.clock_jumped(by);
+        self.openings.clock_jumped(by);
     }
 
     fn counted(&self, key: &Key, epoch: u64) -> Option<&CountedRefusal> {

@@ -28,6 +28,22 @@ impl<'a> SetSiblings<'a> {
         records.into_iter().filter(|one| one.phase().holds_quota() && !one.phase().is_evicted())
     }
 
+    /// The set that the Workload is a replica of, if all replicas share one copy.
+    fn set(self) -> Option<&'a JobKey> {
+        let jobs = jobs_of(self.key, self.workloads, self.jobs);
+        jobs.into_iter().find(|(_, job)| set_copies::is_shared(*job)).map(|(set, _)| set)
+    }
+
+    /// The cluster of another Workload of a set.
+    fn recorded(self, set: &JobKey) -> Option<&'a str> {
+        self.holding(set).find_map(|one| one.object().status.cluster_name.as_deref())
+    }
+
+    /// Whether the Workload goes where another one of its set is recorded.
+    pub(super) fn follow(self) -> bool {
+        self.set().is_some_and(|set| self.recorded(set).is_some())
+    }
+
     /// Whether another Workload of a set has its pods on a cluster, or may get them there.
     pub(super) fn need(self, set: &JobKey, cluster: &str) -> bool {
         self.holding(set).any(|record| {
@@ -43,12 +59,11 @@ impl<'a> SetSiblings<'a> {
         if race.clusters.is_empty() {
             return;
         }
-        let jobs = jobs_of(self.key, self.workloads, self.jobs);
-        let Some((set, _)) = jobs.iter().find(|(_, job)| set_copies::is_shared(*job)) else {
+        let Some(set) = self.set() else {
             return;
         };
         let own = self.workloads.get(self.key).and_then(|one| replica_of(one.object()));
-        let recorded = self.holding(set).find_map(|one| one.object().status.cluster_name.clone());
+        let recorded = self.recorded(set);
         let leads = self.holding(set).all(|one| replica_of(one.object()) > own);
         match recorded {
             Some(cluster) => race.clusters.retain(|id| self.fleet.name(*id) == cluster),

@@ -16,8 +16,8 @@ use crds::{
 use dispatch::{
     CopyHistory, Fleet, HubIncarnation, LeaseStamp, PresentWorkload,
     workload::{
-        DispatchCheckState, LocalJob, LocalWorkload, RemoteConnection, RemoteCopy, RemoteJob,
-        RemoteLease, RemoteWorkload, SlicePredecessor, StampState,
+        CloneGate, DispatchCheckState, LocalJob, LocalWorkload, RemoteConnection, RemoteCopy,
+        RemoteJob, RemoteLease, RemoteWorkload, SlicePredecessor, StampState,
     },
 };
 use engine::ids::ClusterId;
@@ -26,7 +26,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::watch::Key;
 
 use super::{
-    copy_sizes::CopySizes, copy_stamp::copy_stamp, lease_state::LeaseState,
+    clone_gate::clone_gate, copy_sizes::CopySizes, copy_stamp::copy_stamp, lease_state::LeaseState,
     slice_heirs::SliceHeirs, state::DispatchState, worker::Worker,
 };
 use crate::control::{
@@ -223,6 +223,7 @@ pub(super) fn copy_view(
                 .map(engine_time),
             stale_priority: has_stale_priority(worker, key, (tracked.object(), expected, now)),
             stale_size: sizes.of_clone().is_some(),
+            gate: clone_gate(worker, key, (tracked.object(), now)),
             stamp: stamp_state(tracked.object(), leases.stamp),
             ..clone_view(tracked.object(), inputs)
         }),
@@ -311,6 +312,7 @@ fn clone_view(clone: &Workload, inputs: &CopyInputs<'_>) -> RemoteWorkload {
         stale_priority: false,
         stale_size: false,
         stamp: StampState::default(),
+        gate: CloneGate::default(),
     }
 }
 

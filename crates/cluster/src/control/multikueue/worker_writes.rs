@@ -6,7 +6,7 @@ use ::jobs::{
 };
 use crds::{
     names::{annotations::LEASE_STAMP, labels::MULTI_KUEUE_ORIGIN},
-    v1beta2::Workload,
+    v1beta2::{PreemptionGateState, Workload},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::ApiResource;
@@ -123,6 +123,25 @@ pub(super) fn push_size(
         }
     }
     pushed
+}
+
+/// Writes the positions of the preemption gates of a clone.
+pub(super) fn write_gates(
+    worker: &Worker,
+    key: &Key,
+    gates: &[PreemptionGateState],
+    ctx: &mut Context,
+) {
+    let Some(clone) = worker.clones.get(key) else {
+        return;
+    };
+    let fields = json!({
+        "metadata": as_compared(&clone.object().metadata), "status": {"preemptionGates": gates},
+    });
+    let write = (worker.target(Subject::Workload, key), Purpose::OpenCloneGate);
+    send(key, write, ctx, |purpose, key| {
+        Write::merge::<Workload>(purpose, key, Some("status"), &fields)
+    });
 }
 
 /// Writes the stamp of this leader to a clone, so that the agent may admit it.

@@ -136,6 +136,8 @@ purposes! {
     CloneCreate = "clone-create";
     /// Creates the copy of a job on a worker.
     JobCreate = "job-create";
+    /// Opens the preemption gate of a clone.
+    OpenCloneGate = "open-clone-gate";
     /// Writes the size of a Workload or a job to its copy.
     ResizeCopy = "resize-copy";
     /// Deletes the copy of a job.

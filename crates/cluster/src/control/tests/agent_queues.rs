@@ -4,7 +4,7 @@
 use super::{assigned_nodes::Worker, *};
 
 /// A worker with a LocalQueue `lq` of ClusterQueue `cq`, which has this quota of cpus in a flavor of nodes with label `pool=a100`.
-fn worker(quota: &str, nodes: &[(&'static str, i64)]) -> Worker {
+pub(super) fn worker(quota: &str, nodes: &[(&'static str, i64)]) -> Worker {
     let settings = AgentSettings::new(AgentPolicy::default(), &kinds().handled);
     let settings = settings.admitting(AdmissionMode::Quota);
     let mut worker = Worker::with(settings, nodes);
@@ -74,7 +74,7 @@ pub(super) fn dispatch(
     );
 }
 
-fn is_true(worker: &Worker, name: &str, condition: &str) -> bool {
+pub(super) fn is_true(worker: &Worker, name: &str, condition: &str) -> bool {
     let conditions = worker.clones[name]["status"]["conditions"].as_array().cloned();
     let mut conditions = conditions.unwrap_or_default().into_iter();
     conditions.any(|one| one["type"] == condition && one["status"] == "True")

@@ -10,7 +10,7 @@ use super::{
 const API: &str = "kueue.x-k8s.io/v1beta2";
 
 /// The Workload with quota, nominated for these clusters.
-fn reserved(version: &str, nominated: &[&str]) -> Value {
+pub(super) fn reserved(version: &str, nominated: &[&str]) -> Value {
     let mut value = workload();
     value["metadata"]["name"] = json!(name());
     value["metadata"]["resourceVersion"] = json!(version);
@@ -28,7 +28,7 @@ fn manager() -> ManagerControl {
     manager_of(dispatching_settings("kueue.x-k8s.io/multikueue-dispatcher-all-at-once"))
 }
 
-fn manager_of(settings: ManagerSettings) -> ManagerControl {
+pub(super) fn manager_of(settings: ManagerSettings) -> ManagerControl {
     let mut control = leading(settings);
     let mut job = hub_job("20", true, &json!({}));
     job["metadata"]["annotations"] = json!({});
@@ -62,7 +62,7 @@ pub(super) fn connect(control: &mut ManagerControl, name: &str) {
 }
 
 /// The clone as its worker holds it.
-fn clone(version: &str, admitted: bool) -> Value {
+pub(super) fn clone(version: &str, admitted: bool) -> Value {
     let mut value = workload();
     value["metadata"] = json!({
         "name": name(), "namespace": "ns", "uid": "clone", "resourceVersion": version,

@@ -1,5 +1,7 @@
 //! Sets of replicas: one object with many Workloads.
 
+use crds::names::dispatchers;
+
 use super::{
     cluster::Cluster,
     dispatched::{self, done, orders},
@@ -273,20 +275,21 @@ fn a_waiting_replica_shows_that_its_pods_are_not_ready_once_it_has_some() {
     assert_eq!(conditions, ["Admitted=False", "PodsReady=False", "QuotaReserved=False"]);
 }
 
-/// A manager under AllAtOnce, with the worker `east`.
-fn dispatching_manager() -> Cluster {
+/// A manager under AllAtOnce, with a set and the worker `east`.
+fn dispatching_manager(replicas: u32, gates: &str) -> Cluster {
     let mut file = Configuration::without_file(None).expect("defaults");
     file.integrations.frameworks =
         ["batch/job", "leaderworkerset.x-k8s.io/leaderworkerset"].map(str::to_owned).to_vec();
-    let kinds = JobKinds::configured(&file, &Gates::default(), &Kinds::default());
-    let dispatcher = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once";
-    let mut control = leading(dispatching_settings_for(dispatcher, &kinds));
+    let gates = Gates::parse(gates).expect("gates");
+    let kinds = JobKinds::configured(&file, &gates, &Kinds::default());
+    dispatchers::ALL_AT_ONCE.clone_into(&mut file.multi_kueue.dispatcher_name);
+    let mut control = leading(ManagerSettings::new(&file, &gates, &kinds, true));
     let other = json!({"metadata": {"name": "other", "namespace": "ns", "uid": "o", "resourceVersion": "9"},
         "spec": {"suspend": true, "template": {}}});
     let lists = dispatched::dispatching_lists(&other, &[]);
     lists.into_iter().for_each(|input| control.observe(input, NOW));
     control.observe(ManagerInput::Job(pod_kind(), reset(&pod_kind(), vec![])), NOW);
-    control.observe(sets(1, "30"), NOW);
+    control.observe(sets(replicas, "30"), NOW);
     control.observe(members(vec![]), NOW);
     dispatched::connect(&mut control, vec![], vec![]);
     for kind in [set_kind(), pod_kind()] {
@@ -312,7 +315,7 @@ fn dispatching_manager() -> Cluster {
 /// Decides until the hub rests. The orders on the worker, which admits every clone.
 fn on_worker(cluster: &mut Cluster) -> Vec<Order> {
     let mut all = Vec::new();
-    for _ in 0..10 {
+    for _ in 0..20 {
         let mut step = cluster.control.decide(cluster.now);
         let is_home = |order: &Order| order.ticket.target.to == Destination::Home;
         let (home, there): (Vec<_>, Vec<_>) =
@@ -330,6 +333,16 @@ fn on_worker(cluster: &mut Cluster) -> Vec<Order> {
             cluster.control.answered(&order.ticket, WriteOutcome::done(clone), cluster.now);
             cluster.observe(dispatched::east(WorkerInput::Workload(shown)));
         }
+        for order in there.iter().filter(|one| one.ticket.purpose == Purpose::JobCreate) {
+            let body = order.write.request().body();
+            let mut copy: Value = serde_json::from_slice(body).expect("JSON");
+            copy["metadata"]["uid"] = json!("copy");
+            copy["metadata"]["resourceVersion"] = json!("901");
+            let shown = set_kind().decode(copy.clone()).expect("it decodes");
+            let shown = WorkerInput::Job(set_kind(), Change::Apply(Arc::new(shown)));
+            cluster.control.answered(&order.ticket, WriteOutcome::done(copy), cluster.now);
+            cluster.observe(dispatched::east(shown));
+        }
         let rests = home.is_empty() && there.is_empty();
         all.extend(there);
         cluster.take(Decisions { orders: home, ..step });
@@ -342,7 +355,7 @@ fn on_worker(cluster: &mut Cluster) -> Vec<Order> {
 
 #[test]
 fn the_copy_of_a_set_holds_its_pods_whatever_runs_on_the_worker() {
-    let orders = on_worker(&mut dispatching_manager());
+    let orders = on_worker(&mut dispatching_manager(1, ""));
     let purposes: Vec<&str> = orders.iter().map(|order| order.ticket.purpose.name()).collect();
     assert_eq!(purposes, ["clone-create", "job-create"]);
     let copy: Value = serde_json::from_slice(orders[1].write.request().body()).expect("JSON");
@@ -350,4 +363,19 @@ fn the_copy_of_a_set_holds_its_pods_whatever_runs_on_the_worker() {
         let gates = &copy["spec"]["leaderWorkerTemplate"][template]["spec"]["schedulingGates"];
         assert_eq!(*gates, json!([{"name": "kueue.x-k8s.io/admission"}]), "{template}");
     }
+}
+
+#[test]
+fn a_replica_that_follows_another_one_has_no_preemption_gate() {
+    let gate = "MultiKueueOrchestratedPreemption=true";
+    let orders = on_worker(&mut dispatching_manager(2, gate));
+    let clones = orders.iter().filter(|order| order.ticket.purpose == Purpose::CloneCreate);
+    let gates: Vec<Value> = clones
+        .map(|order| {
+            let body = order.write.request().body();
+            let clone: Value = serde_json::from_slice(body).expect("JSON");
+            clone["spec"]["preemptionGates"].clone()
+        })
+        .collect();
+    assert_eq!(gates, [json!([{"name": "kueue.x-k8s.io/multikueue"}]), Value::Null]);
 }

@@ -17,8 +17,12 @@ use proptest::prelude::*;
 
 use crate::{CreateAnswer, ReadAnswer, UnsettledCreates, workload::*};
 
-const SETTINGS: DispatchTimeouts =
-    DispatchTimeouts { worker_lost_timeout: 100, admission_timeout: 60, start_timeout: 60 };
+const SETTINGS: DispatchTimeouts = DispatchTimeouts {
+    worker_lost_timeout: 100,
+    admission_timeout: 60,
+    start_timeout: 60,
+    preemption_timeout: 30,
+};
 
 /// A clone as the worker stores it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -454,6 +458,7 @@ impl DispatchSimulation {
             DispatchStep::Nominate => self.nominate_late(lost),
             DispatchStep::PushPriority(_) => unreachable!("no priority changes here"),
             DispatchStep::PushSize(_) => unreachable!("no size changes here"),
+            DispatchStep::OpenPreemptionGate(_) => unreachable!("agents do not preempt"),
             DispatchStep::Stamp(_) => unreachable!("KeepRunning has no leases"),
             DispatchStep::DeleteMembers(_) => unreachable!("it is no group"),
             DispatchStep::ConfirmVersion => {
