@@ -19,6 +19,7 @@ use crate::amount::Amount;
 use crate::ids::{FlavorId, QueueId, ResourceId, WorkloadId};
 use crate::names::Names;
 use crate::spec::PodSetAdmission;
+use crate::workloads::admission::AdmissionRecord;
 use crate::workloads::layer::WorkloadLayer;
 use crate::workloads::slice_replacements::AffectedSlices;
 
@@ -33,8 +34,10 @@ pub(crate) fn replaced(
         return None;
     }
     let old = claimed_slice(names, workloads, id)?;
-    // An old slice that a simulation removes is preempted and has no quota to hand over.
-    let counts = reserving_queue(workloads, old) == Some(queue) && !workloads.at(old).removed;
+    // An old slice that a simulation removes is preempted and has no quota to hand over. What an evicted one releases is free for
+    // all, and reserved for a preemptor, if it made room for one.
+    let keeps_quota = |one: &AdmissionRecord| one.queue == queue && !one.evicted;
+    let counts = workloads.admission(old).is_some_and(keeps_quota) && !workloads.at(old).removed;
     let free = counts
         && replacement_slice(names, workloads, old).is_none()
         && !chain_leads_to(names, workloads, old, id);

@@ -225,8 +225,8 @@ fn an_old_slice_that_is_evicted_meanwhile_still_counts_until_its_pods_are_gone()
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:3
-            2  reserve new team-a gpu=h100:5
-            -  team-a uses gpu/h100=5, reserving new
+            2  inadmissible new team-a NoCandidates
+            -  team-a uses nothing, inadmissible new
         "#]],
     );
 }
@@ -606,6 +606,33 @@ fn a_pod_set_that_fits_an_earlier_flavor_adds_no_reasons_of_later_ones() {
             1  reserve first team-a cpu=x:2
             2  requeue head team-a NoCandidates: couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor x, 2m more needed
             3  inadmissible-class head team-a NoCandidates: couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor x, 2m more needed
+        "#]],
+    );
+}
+
+/// An eviction would have no effect if the replacement took over the quota: the replacement would pay the difference alone, and end
+/// the old slice.
+#[test]
+fn the_quota_of_an_evicted_slice_is_not_taken_over() {
+    check(
+        "
+        cq team-a gpu/h100=5
+        wl old q=team-a pods=3 gpu=1 t=1
+        cycle
+        evict old
+        wl new q=team-a pods=5 gpu=1 t=2 replaces=old
+        cycle
+        show team-a
+        finish old
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:3
+            2  inadmissible new team-a NoCandidates
+            -  team-a uses gpu/h100=3, reserving old, inadmissible new
+            3  reserve new team-a gpu=h100:5
+            -  team-a uses gpu/h100=5, reserving new
         "#]],
     );
 }
