@@ -205,11 +205,15 @@ fn check_agreement(group: &str, one: &Pod, pods: &[&Pod]) -> Result<(), ComposeE
     })
 }
 
-/// The index of a member, if it has one, is below the number of members.
+/// The index of a member, if it has one, is below the number of members. An empty one counts as none: the webhook writes it for a
+/// pod without the label that its annotation names.
 fn check_indices(group: &str, total: i64, pods: &[&Pod]) -> Result<(), ComposeError> {
     let members = u64::try_from(total).unwrap_or_default();
     let is_valid = |index: &str| go_parse::unsigned(index).is_some_and(|index| index < members);
-    let is_invalid = |pod: &&Pod| !pod.label(POD_GROUP_POD_INDEX).is_none_or(is_valid);
+    let is_invalid = |pod: &&Pod| {
+        let index = pod.label(POD_GROUP_POD_INDEX).filter(|index| !index.is_empty());
+        !index.is_none_or(is_valid)
+    };
     let first = pods.iter().copied().filter(is_invalid).min_by_key(|pod| age(pod));
     first.map_or(Ok(()), |pod| {
         Err(ComposeError::Index { group: group.to_owned(), pod: name(pod), total })
