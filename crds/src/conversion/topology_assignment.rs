@@ -138,12 +138,12 @@ fn level_values(values: &[&str]) -> v1beta2::TopologyAssignmentSliceLevelValues 
 }
 
 fn individual(values: &[&str]) -> v1beta2::TopologyAssignmentSliceLevelIndividualValues {
-    let prefix = common_prefix(values);
-    let tails: Vec<&str> = values.iter().filter_map(|value| value.strip_prefix(prefix)).collect();
-    // Of what the prefix leaves, so that the two never overlap.
-    let suffix = common_suffix(&tails);
+    let suffix = common_suffix(values);
+    let heads: Vec<&str> = values.iter().filter_map(|value| value.strip_suffix(suffix)).collect();
+    // Of what the suffix leaves, so that the two never overlap. Upstream shortens the prefix, too.
+    let prefix = common_prefix(&heads);
     let roots =
-        tails.iter().filter_map(|tail| tail.strip_suffix(suffix)).map(str::to_owned).collect();
+        heads.iter().filter_map(|head| head.strip_prefix(prefix)).map(str::to_owned).collect();
     let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     v1beta2::TopologyAssignmentSliceLevelIndividualValues {
         prefix: given(prefix),
@@ -205,7 +205,20 @@ mod tests {
     fn prefix_and_suffix_never_overlap() {
         assert_eq!(
             individual_of(&["aa", "aaa"]),
-            ("aa".into(), vec!["".into(), "a".into()], "".into())
+            ("".into(), vec!["".into(), "a".into()], "aa".into())
+        );
+        assert_eq!(
+            individual_of(&["abacacada", "abacada"]),
+            ("ab".into(), vec!["ac".into(), "".into()], "acada".into())
+        );
+        assert_eq!(
+            individual_of(&["ababa", "aba"]),
+            ("".into(), vec!["ab".into(), "".into()], "aba".into())
+        );
+        // A prefix ends at a character boundary.
+        assert_eq!(
+            individual_of(&["éé", "ééé"]),
+            ("".into(), vec!["".into(), "é".into()], "éé".into())
         );
         assert_eq!(
             individual_of(&["n-1.z", "n-21.z"]),
