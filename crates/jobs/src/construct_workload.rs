@@ -346,7 +346,12 @@ mod tests {
 
     #[test]
     fn keys_that_controllers_write_are_not_copied_from_jobs() {
-        let keys = ["kueue.x-k8s.io/multikueue-origin", "sluice.dev/epoch", "team"];
+        let keys = [
+            "kueue.x-k8s.io/multikueue-origin",
+            "kueue.x-k8s.io/priority-boost",
+            "sluice.dev/epoch",
+            "team",
+        ];
         let all: serde_json::Map<String, Value> =
             keys.iter().map(|key| ((*key).to_owned(), json!("forged"))).collect();
         let object = json!({
