@@ -27,14 +27,16 @@ pub struct ElasticPod<'a> {
     pub deleting: bool,
 }
 
-/// The slice of a chain that grants pods: the admitted one that no other admitted one replaces. None while it is evicted, because
-/// its pods end.
+/// The slice of a chain that grants pods: the admitted one that no other admitted one replaces, of several the latest. An evicted one
+/// neither grants nor replaces, because its pods end.
 #[must_use]
 pub fn granting_slice<'a>(slices: &[&'a Workload]) -> Option<&'a Workload> {
     let admitted: Vec<&Workload> = slices.iter().copied().filter(|one| is_admitted(one)).collect();
     let is_replaced = |old: &Workload| admitted.iter().any(|one| replaces(one, old));
-    let last = admitted.iter().copied().find(|one| !is_replaced(one))?;
-    (!is_true(&last.status.conditions, EVICTED)).then_some(last)
+    let last = admitted.iter().copied().filter(|one| !is_replaced(one));
+    last.max_by_key(|one| {
+        (one.metadata.creation_timestamp.as_ref().map(|time| time.0), &one.metadata.uid)
+    })
 }
 
 /// The name of the chain of slices that an elastic Workload is of, which its pods carry. One that was made without slices is alone.
@@ -83,7 +85,7 @@ fn granted(slice: &Workload) -> BTreeMap<&str, i32> {
 
 fn is_admitted(slice: &Workload) -> bool {
     let is = |condition| is_true(&slice.status.conditions, condition);
-    is(ADMITTED) && !is(FINISHED)
+    is(ADMITTED) && !is(FINISHED) && !is(EVICTED)
 }
 
 fn replaces(slice: &Workload, old: &Workload) -> bool {
@@ -164,5 +166,24 @@ mod tests {
         assert_eq!(name(&[&over, &new]), "b");
         let evicted = slice("b", Some("a"), &[ADMITTED, EVICTED], (5, 5));
         assert_eq!(name(&[&over, &evicted]), "", "its pods end");
+        assert_eq!(name(&[&old, &evicted]), "a", "those of the old one go on");
+    }
+
+    #[test]
+    fn of_unlinked_admitted_slices_the_latest_grants() {
+        let created = |name: &str, second: u32, uid: &str| {
+            let mut slice = slice(name, None, &[ADMITTED], (3, 3));
+            let time = json!(format!("2026-01-01T00:00:0{second}Z"));
+            slice.metadata.creation_timestamp = serde_json::from_value(time).expect("a time");
+            slice.metadata.uid = Some(uid.to_owned());
+            slice
+        };
+        let name = |slices: &[&Workload]| {
+            granting_slice(slices).and_then(|one| one.metadata.name.clone()).unwrap_or_default()
+        };
+        let (early, late) = (created("a", 1, "u2"), created("b", 2, "u1"));
+        assert_eq!((name(&[&early, &late]), name(&[&late, &early])), ("b".into(), "b".into()));
+        let twin = created("c", 2, "u0");
+        assert_eq!((name(&[&twin, &late]), name(&[&late, &twin])), ("b".into(), "b".into()));
     }
 }
