@@ -87,11 +87,13 @@ pub(crate) fn keeps_quota(slice: &TrackedWorkload) -> bool {
     slice.phase().keeps_quota() && !slice.is_leaving()
 }
 
-/// Whether the old slice may be finished: the new one has its quota, and is admitted if the old one runs on a worker.
+/// Whether the old slice may be finished: the new one has its quota, and is admitted if the old one runs on a worker or is evicted.
 pub(crate) fn may_finish(old: &TrackedWorkload, new: &TrackedWorkload) -> bool {
-    let is_dispatched = old.object().status.cluster_name.is_some();
     // The worker decides as well. Until then the old slice is the one that the jobs there run with.
-    let stands = match is_dispatched {
+    let is_dispatched = old.object().status.cluster_name.is_some();
+    // Else the eviction would be lost, and the pods would go on under a slice that waits for its checks.
+    let needs_admission = is_dispatched || old.is_leaving();
+    let stands = match needs_admission {
         true => new.phase() == WorkloadPhase::Admitted,
         false => new.phase().keeps_quota(),
     };

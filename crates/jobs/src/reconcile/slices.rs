@@ -350,11 +350,18 @@ impl<'a> Slices<'a> {
     }
 }
 
-/// Whether a slice has quota and is not, or no longer, admitted, while the one that it replaces runs on a worker.
+/// Whether a slice has quota and is not admitted, while the one that it replaces is evicted or runs on a worker; or is not admitted
+/// any more, while that one runs on a worker. An eviction ends with the quota of the old slice, or with the admission of the new one.
 fn waits_to_replace(slice: &Workload, open: &[&Workload]) -> bool {
-    let runs = |old: &&Workload| holds_quota(old) && is_dispatched(old) && replaces(slice, old);
-    let waits = !is(slice, ADMITTED) || is(slice, EVICTED);
-    holds_quota(slice) && waits && open.iter().any(runs)
+    let (admitted, evicted) = (is(slice, ADMITTED), is(slice, EVICTED));
+    let waits_for = |old: &&Workload| {
+        let waits = match is_dispatched(old) {
+            true => !admitted || evicted,
+            false => !admitted && is(old, EVICTED),
+        };
+        waits && holds_quota(old) && replaces(slice, old)
+    };
+    holds_quota(slice) && open.iter().any(waits_for)
 }
 
 /// The slice that the pods have their quota from. One that is about to lose it comes first: its pods end before anything else.

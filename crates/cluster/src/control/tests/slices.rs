@@ -68,12 +68,37 @@ fn the_old_slice_finishes_after_a_restart_in_any_order_of_lists() {
     }
 }
 
-#[test]
-fn the_old_slice_stays_while_the_new_one_is_evicted() {
-    let mut evicted = new("30", true);
+fn evicted(mut slice: Value) -> Value {
     let condition =
         json!({"type": "Evicted", "status": "True", "reason": "Preempted", "message": ""});
-    evicted["status"]["conditions"].as_array_mut().expect("conditions").push(condition);
-    let step = control_of_workloads(&[old(), evicted]).decide(NOW);
+    slice["status"]["conditions"].as_array_mut().expect("conditions").push(condition);
+    slice
+}
+
+#[test]
+fn only_an_admitted_slice_finishes_an_evicted_one() {
+    for (admitted, expected) in [(true, true), (false, false)] {
+        let mut taker = new("30", true);
+        if !admitted {
+            let conditions = taker["status"]["conditions"].as_array_mut().expect("conditions");
+            conditions.retain(|one| one["type"] != "Admitted");
+            taker["status"]["admissionChecks"] = json!([{
+                "name": "capacity", "state": "Pending", "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }]);
+        }
+        let step = control_of_workloads(&[evicted(old()), taker]).decide(NOW);
+        assert_eq!(
+            about(&step, "old").contains(&"finish".to_owned()),
+            expected,
+            "{:?}",
+            orders(&step)
+        );
+    }
+}
+
+#[test]
+fn the_old_slice_stays_while_the_new_one_is_evicted() {
+    let step = control_of_workloads(&[old(), evicted(new("30", true))]).decide(NOW);
     assert!(!about(&step, "old").contains(&"finish".to_owned()), "{:?}", orders(&step));
 }

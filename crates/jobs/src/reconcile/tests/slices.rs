@@ -125,6 +125,20 @@ fn an_evicted_slice_ends_before_its_replacement_counts() {
 }
 
 #[test]
+fn an_evicted_slice_is_taken_over_only_by_an_admitted_one() {
+    let (evicted, waiting) =
+        (slice("a", 3, None, LEAVES), slice("b", 5, Some("a"), &["QuotaReserved"]));
+    assert_eq!(steps(&elastic(5, false), &[&evicted, &waiting]), ["stop WorkloadEvicted"]);
+    assert_eq!(steps(&elastic(5, true), &[&evicted, &waiting]), ["release"]);
+    let gone = slice("a", 3, None, &["Evicted"]);
+    assert_eq!(steps(&elastic(5, true), &[&gone, &waiting]), ["finish OutOfSync"]);
+    let admitted = slice("b", 5, Some("a"), HOLDS);
+    assert_eq!(steps(&elastic(5, false), &[&evicted, &admitted]), [""; 0]);
+    let three = slice("a", 3, None, HOLDS);
+    assert_eq!(steps(&elastic(5, false), &[&three, &waiting]), [""; 0], "quota alone suffices");
+}
+
+#[test]
 fn a_deactivated_replacement_stays_until_the_job_has_another_size() {
     let (three, off) = (slice("a", 3, None, HOLDS), slice("b", 5, Some("a"), &["Evicted"]));
     assert_eq!(steps(&elastic(5, false), &[&three, &off]), [""; 0]);
