@@ -31,7 +31,7 @@ use super::{
 };
 use crate::{
     GenericJob, JobGates,
-    construct_workload::ReplacedSlice,
+    construct_workload::{ReplacedSlice, max_exec_time},
     elastic_copies::{is_of_elastic_job, shrinks_on_workers},
     equivalence::{equivalent_to_prebuilt, same_work},
     pod_counts::{count, pods_of},
@@ -204,6 +204,9 @@ fn resize<J: GenericJob>(
     (holder, pending): (&Workload, Option<&Workload>),
     context: ReconcileContext<'_>,
 ) -> Vec<ReconcileStep<J>> {
+    if let Some(step) = follow_time_limit(job, holder) {
+        return vec![step];
+    }
     let Some(pending) = pending else {
         return resize_holder(job, sets, holder).into_iter().collect();
     };
@@ -211,7 +214,8 @@ fn resize<J: GenericJob>(
         return remove_finalizer(pending).into_iter().collect();
     }
     if holds_quota(pending) {
-        return resize_reserved(sets, pending).into_iter().collect();
+        let step = follow_time_limit(job, pending).or_else(|| resize_reserved(sets, pending));
+        return step.into_iter().collect();
     }
     // A replacement that was deactivated waits for its activation. The next size gets another one.
     if is(pending, EVICTED) {
@@ -226,6 +230,19 @@ fn resize<J: GenericJob>(
     let mut steps = workload_keys::steps(job, pending, context);
     steps.extend(update(job, pending, context));
     steps
+}
+
+/// A slice with quota takes the time limit of its job until it is admitted: the API server keeps the limit of an admitted one. Its
+/// size follows later.
+fn follow_time_limit<J: GenericJob>(job: &J, slice: &Workload) -> Option<ReconcileStep<J>> {
+    let limit = max_exec_time(job);
+    let is_open = !is(slice, ADMITTED) && !leaves(slice);
+    let differs = is_open && slice.spec.maximum_execution_time_seconds != limit;
+    differs.then(|| {
+        let mut limited = slice.clone();
+        limited.spec.maximum_execution_time_seconds = limit;
+        ReconcileStep::ResizeSlice(Box::new(limited))
+    })
 }
 
 /// The step towards a replacement with quota of the size of the job: it may shrink only.

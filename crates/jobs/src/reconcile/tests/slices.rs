@@ -139,6 +139,38 @@ fn an_evicted_slice_is_taken_over_only_by_an_admitted_one() {
 }
 
 #[test]
+fn the_time_limit_of_a_slice_follows_the_job_until_its_admission() {
+    let limit = |pods, label: Option<&str>| {
+        let mut job = elastic(pods, false);
+        let labels = job.metadata.labels.get_or_insert_default();
+        let key = "kueue.x-k8s.io/max-exec-time-seconds".to_owned();
+        labels.extend(label.map(|label| (key, label.to_owned())));
+        job
+    };
+    let limits = |job: &Job, slices: &[&Workload]| {
+        let found = reconcile(job, context(slices, &flavors())).into_iter();
+        let of_step = |step| match step {
+            ReconcileStep::ResizeSlice(slice) => Some(slice.spec.maximum_execution_time_seconds),
+            _ => None,
+        };
+        found.filter_map(of_step).collect::<Vec<_>>()
+    };
+    let reserved = |name, replaces| slice(name, 3, replaces, &["QuotaReserved"]);
+    let first = reserved("a", None);
+    assert_eq!(limits(&limit(3, Some("60")), &[&first]), [Some(60)]);
+    assert_eq!(limits(&limit(2, Some("60")), &[&first]), [Some(60)], "the size follows later");
+    let mut limited = first;
+    limited.spec.maximum_execution_time_seconds = Some(60);
+    assert_eq!(limits(&limit(3, None), &[&limited]), [None], "cleared");
+    assert_eq!(limits(&limit(3, Some("60")), &[&limited]), []);
+    let admitted = slice("a", 3, None, HOLDS);
+    assert_eq!(limits(&limit(3, Some("60")), &[&admitted]), [], "immutable then");
+    let replacement = on_worker(reserved("b", Some("a")));
+    let old = on_worker(slice("a", 2, None, HOLDS));
+    assert_eq!(limits(&limit(3, Some("60")), &[&old, &replacement]), [Some(60)]);
+}
+
+#[test]
 fn a_deactivated_replacement_stays_until_the_job_has_another_size() {
     let (three, off) = (slice("a", 3, None, HOLDS), slice("b", 5, Some("a"), &["Evicted"]));
     assert_eq!(steps(&elastic(5, false), &[&three, &off]), [""; 0]);
