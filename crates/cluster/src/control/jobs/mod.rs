@@ -442,7 +442,7 @@ impl Jobs {
             .run(&mut self.refused_groups, ctx)
     }
 
-    /// Decides about a child: it runs only while the Workload of its ancestor is admitted. Starting it is its owner's matter.
+    /// Decides about a child: it runs only while its ancestor lets it (docs/reference/kueue.md §7.3, row 0g). Its owner starts it.
     pub(crate) fn evaluate_child(
         &mut self,
         key: &JobKey,
@@ -450,24 +450,26 @@ impl Jobs {
         workloads: &Workloads,
         ctx: &mut Context,
     ) {
-        let admitted = self.is_admitted(ancestor, workloads);
-        if let Some(tracked) = self.jobs.get(key).filter(|_| !admitted) {
+        let may_run = self.lets_children_run(ancestor, workloads);
+        if let Some(tracked) = self.jobs.get(key).filter(|_| !may_run) {
             ancestors::stop_child(key, tracked, ctx);
         }
     }
 
-    /// Whether an unfinished Workload of a job is admitted.
-    fn is_admitted(&self, job: &JobKey, workloads: &Workloads) -> bool {
+    /// Whether an unfinished Workload of a job is admitted; of an elastic job, whether one is not evicted.
+    fn lets_children_run(&self, job: &JobKey, workloads: &Workloads) -> bool {
         let known = self.get(job);
         let named = known.and_then(|(key, job)| self.named_workload(key, job));
         let keys = self.owners.owned_by(job).chain(&named);
-        let mut records = keys.filter_map(|key| workloads.get(key));
-        // A slice that waits for its checks has replaced one that was admitted; a gate holds what is new.
+        let phases: Vec<WorkloadPhase> =
+            keys.filter_map(|key| workloads.get(key)).map(|record| record.phase()).collect();
+        if phases.contains(&WorkloadPhase::Admitted) {
+            return true;
+        }
+        // A gate holds the pods that no slice grants. While a slice is being evicted the others do not count: the job stops first.
         let elastic = known.is_some_and(|(_, job)| job.is_elastic(self.config.gates));
-        records.any(|record| match record.phase() {
-            WorkloadPhase::Admitted => true,
-            phase => elastic && phase.keeps_quota(),
-        })
+        let waits = |phase| matches!(phase, WorkloadPhase::Pending | WorkloadPhase::QuotaReserved);
+        elastic && !phases.contains(&WorkloadPhase::Evicting) && phases.into_iter().any(waits)
     }
 
     /// The job that controls another one.

@@ -251,6 +251,46 @@ fn a_job_without_a_queue_name_is_managed_with_its_children_where_that_is_configu
 }
 
 #[test]
+fn a_child_of_an_elastic_job_stops_at_the_eviction_of_its_ancestor() {
+    let gates = Gates::parse("ElasticJobsViaWorkloadSlices=true").expect("a gate");
+    let settings = || ManagerSettings::new(&Configuration::default(), &gates, &kinds(), false);
+    let stops = |elastic: Option<&str>, status: &Value| {
+        let mut cluster = Cluster::with(settings());
+        let annotations = json!({"kueue.x-k8s.io/elastic-job": elastic});
+        let parent = json!({"metadata": {"annotations": annotations}, "spec": {"parallelism": 9}});
+        observe_job(&mut cluster, "20", &parent);
+        cluster.settle();
+        let name = the_workload(&cluster)["metadata"]["name"].as_str().expect("a name").to_owned();
+        cluster.workload(&name, 9, &json!({"status": status})).settle();
+        let child = json!({
+            "metadata": {
+                "name": "child", "uid": "job-2",
+                "ownerReferences": [{
+                    "apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "job-1",
+                    "controller": true,
+                }],
+            },
+            "spec": {"suspend": false},
+        });
+        observe_job(&mut cluster, "21", &child);
+        let stops_child = |order: &Order| {
+            order.ticket.purpose == Purpose::Stop && &*order.ticket.target.key.name == "child"
+        };
+        cluster.control.decide(cluster.now).orders.iter().any(stops_child)
+    };
+    let is = |condition: &str| {
+        json!({"conditions": [{
+            "type": condition, "status": "True", "reason": "Preempted", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }]})
+    };
+    assert!(stops(None, &json!({})), "only an elastic job has gated pods");
+    assert!(!stops(Some("true"), &json!({})));
+    assert!(stops(Some("true"), &is("Evicted")));
+    assert!(stops(Some("true"), &is("Finished")));
+}
+
+#[test]
 fn a_finished_job_and_the_checks_that_a_job_waits_for_are_announced() {
     let mut cluster = Cluster::new();
     let checks = json!({"admissionChecks": [{"name": "one"}]});
