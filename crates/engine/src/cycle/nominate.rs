@@ -18,6 +18,7 @@ use crate::preemption::{search, simulation, target};
 use crate::queues::layer::QueueLayer;
 use crate::settings::EngineSettings;
 use crate::state::State;
+use crate::topology::layer::TopologyLayer;
 use crate::workloads::layer::WorkloadLayer;
 use crate::workloads::record::{LastAssignment, WorkloadRecord};
 use crate::{checks, slices, topology};
@@ -193,7 +194,8 @@ fn attempt_with(
     assign(state, attempt, assignment);
     // Marks delayed pod sets first, so that no domains are searched for them.
     delayed_topology::delay_topology(&state.topology, &state.queues, attempt.queue, assignment);
-    let without_domains = state.topology.has_leaving().then(|| assignment.clone());
+    let may_wait = may_wait_for_pods(&state.topology, assignment);
+    let without_domains = may_wait.then(|| assignment.clone());
     topology::assign(state, attempt, assignment);
     if assignment.mode() != FlavorAssignmentMode::Fit
         && let Some(without_domains) = without_domains
@@ -205,4 +207,15 @@ fn attempt_with(
     if assignment.mode() == FlavorAssignmentMode::Preempt {
         search::find_for(state, attempt, assignment, targets);
     }
+}
+
+/// Whether pods are to leave a node on which an assignment without domains may place pods. A head that no such node concerns is searched
+/// once.
+fn may_wait_for_pods(topology: &TopologyLayer, assignment: &Assignment) -> bool {
+    if !topology.has_leaving() || assignment.mode() == FlavorAssignmentMode::NoFit {
+        return false;
+    }
+    let placed = assignment.pod_sets.iter().filter(|one| one.count > 0 && !one.delayed_topology);
+    let mut flavors = placed.flat_map(|one| &one.flavor_assignments).map(|choice| choice.flavor);
+    flavors.any(|flavor| topology.has_leaving_in(flavor))
 }

@@ -141,6 +141,11 @@ impl TopologyLayer {
         self.topologies.has_leaving()
     }
 
+    /// Whether pods are to leave some node of the tree of a flavor.
+    pub(crate) fn has_leaving_in(&self, flavor: FlavorId) -> bool {
+        self.topologies.has_leaving_in(flavor)
+    }
+
     /// Begins a simulation: pods that are to leave their nodes have left them.
     pub(crate) fn release_leaving(&mut self) {
         self.topologies.change_leaving(1);

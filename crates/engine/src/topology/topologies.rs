@@ -105,6 +105,11 @@ impl Topologies {
         !self.left.is_empty()
     }
 
+    /// Whether pods are to leave some node of the tree of a flavor.
+    pub(super) fn has_leaving_in(&self, flavor: FlavorId) -> bool {
+        self.left.iter().any(|&node| self.has_node(flavor, node))
+    }
+
     /// Adds what leaving pods take to the capacity of their leaves; subtracts it again if `sign` is negative.
     pub(super) fn change_leaving(&mut self, sign: i64) {
         let Self { left, nodes, trees, .. } = self;
