@@ -88,6 +88,10 @@ fn node(
         return;
     }
     topology.node_failures_mut().capacity_changed();
+    // A head that waits for pods is active anyway.
+    if change == NodeChange::LeavingChanged {
+        return;
+    }
     // Stale trees do not say which flavors have the node.
     if change == NodeChange::Changed || topology.topologies().is_stale() {
         return requeue_all(queues);

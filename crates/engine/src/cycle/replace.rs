@@ -1,8 +1,8 @@
 //! Replaces failed nodes of reserving Workloads, or evicts the Workloads.
 //!
 //! Failures are handled before heads and take no quota. One failed node is replaced. A Workload with several failed
-//! nodes is evicted, and so is one without a replacement, unless an eviction in progress frees a place, or the gate
-//! TASFailedNodeReplacementFailFast is off: then the attempt is repeated when capacity changes. Source:
+//! nodes is evicted, and so is one without a replacement, unless an eviction in progress or pods that are to leave free a place, or
+//! the gate TASFailedNodeReplacementFailFast is off: then the attempt is repeated when capacity changes. Source:
 //! docs/reference/kueue.md §3.7, §4.8 step 3, §4.11.
 
 use crate::cycle::entry::{CycleEntry, CycleOutcome, RequeueDestination};
@@ -74,7 +74,7 @@ fn decide(state: &mut State, failure: &mut NodeFailure) -> Option<CycleEntry> {
         }
         Err(_)
             if state.settings.tas_failed_node_replacement_fail_fast
-                && !evictions_free_a_place(state, id, first) =>
+                && !ends_free_a_place(state, id, first) =>
         {
             evict(state, failure, queue)
         }
@@ -87,21 +87,25 @@ fn decide(state: &mut State, failure: &mut NodeFailure) -> Option<CycleEntry> {
     })
 }
 
-/// Whether there is a replacement once the Workloads that are being evicted are gone. Cost: a pass over all reserving Workloads
-/// and one search, only before an eviction.
-fn evictions_free_a_place(state: &mut State, id: WorkloadId, node: TopologyNodeId) -> bool {
+/// Whether there is a replacement once the Workloads that are being evicted are gone, and pods that are to leave have left: the pods
+/// of an evicted Workload may take their room longer than its reservation lasts. Cost: a pass over all reserving Workloads and one
+/// search, only before an eviction.
+fn ends_free_a_place(state: &mut State, id: WorkloadId, node: TopologyNodeId) -> bool {
     let reserving = state.queues.ids().flat_map(|queue| &state.queues.at(queue).reserving);
     let leaves = |id: &WorkloadId| {
         let admission = state.workloads.admission(*id);
         admission.is_some_and(|one| one.evicted && !one.taken_over)
     };
-    let leaving: Vec<WorkloadId> = reserving.copied().filter(leaves).collect();
-    if leaving.is_empty() {
+    let evicted: Vec<WorkloadId> = reserving.copied().filter(leaves).collect();
+    if evicted.is_empty() && !state.topology.has_leaving() {
         return false;
     }
-    simulate_removal(state, &leaving, |state| {
+    state.topology.release_leaving();
+    let found = simulate_removal(state, &evicted, |state| {
         topology::find_replacement_assignment(state, id, node).is_ok()
-    })
+    });
+    state.topology.retain_leaving();
+    found
 }
 
 /// Evicts a Workload whose failed nodes have no replacement.

@@ -337,6 +337,9 @@ pub(crate) enum NodeChange {
     Changed,
     /// Usage by pods that TAS does not manage decreased.
     UsageDecreased,
+    /// Other pods than before are to leave. No pending Workload fits before they have left, but a Workload with a failed node may
+    /// have waited for them.
+    LeavingChanged,
     /// No change that could make a pending Workload fit.
     Unchanged,
 }
@@ -351,6 +354,8 @@ fn change(old: &TopologyNodeSpec, new: &TopologyNodeSpec) -> NodeChange {
     // More usage on a node makes no pending Workload fit, so it requeues nothing.
     if old.foreign.iter().any(decreased) {
         NodeChange::UsageDecreased
+    } else if old.leaving != new.leaving {
+        NodeChange::LeavingChanged
     } else {
         NodeChange::Unchanged
     }

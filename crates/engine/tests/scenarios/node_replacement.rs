@@ -569,6 +569,56 @@ fn a_failed_node_waits_for_an_eviction_that_frees_a_place() {
     );
 }
 
+/// The first Workload loses a node while the second is being evicted, and the pods of the second outlast its quota.
+#[test]
+fn a_failed_node_waits_for_pods_that_leave() {
+    let until = |h3: &str| {
+        format!(
+            "
+            topology racks levels=rack,node
+            flavor tas topology=racks
+            node h1 rack=r1 gpu=2
+            node h2 rack=r1 gpu=2
+            node h3 rack=r1 gpu=2
+            cq team-a gpu/tas=9
+            wl one q=team-a pods=4 gpu=1 required=rack t=1
+            wl two q=team-a pods=2 gpu=1 required=rack t=2
+            cycle 2
+            node h1 rack=r1 gpu=2 down
+            unhealthy one h1
+            evict two
+            cycle
+            node h3 rack=r1 gpu=2 used/gpu=2 leaving/gpu=2
+            release two t=9 hold=out
+            cycle
+            {h3}
+            cycle
+            "
+        )
+    };
+    check(
+        &until("node h3 rack=r1 gpu=2"),
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:4 at r1/h1:2,r1/h2:2
+            2  reserve two team-a gpu=tas:2 at r1/h3:2
+            3  keep one team-a NodeNotReplaced
+            4  keep one team-a NodeNotReplaced
+            5  replace-node one team-a gpu=tas:4 at r1/h2:2,r1/h3:2
+        "#]],
+    );
+    let stays = until("node h3 rack=r1 gpu=2 used/gpu=2");
+    check(
+        &stays,
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:4 at r1/h1:2,r1/h2:2
+            2  reserve two team-a gpu=tas:2 at r1/h3:2
+            3  keep one team-a NodeNotReplaced
+            4  keep one team-a NodeNotReplaced
+            5  evict one team-a NodesFailed
+        "#]],
+    );
+}
+
 #[test]
 fn an_evicted_workload_gets_no_node_replacement() {
     check(
