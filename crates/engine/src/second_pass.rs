@@ -2,7 +2,8 @@
 //!
 //! If an admission check provides the nodes, quota is reserved first, and topology is assigned when all checks are
 //! ready: with the assigned flavors, without charging quota. If the domains are in use, the second pass preempts by
-//! the same policies as for heads, and a later attempt assigns the domains. An assignment stands until its write
+//! the same policies as for heads, and a later attempt assigns the domains. It preempts nothing if pods that are to leave
+//! and Workloads that are evicted already free domains. An assignment stands until its write
 //! fails; an object observed without it meanwhile does not remove it. Source: docs/reference/kueue.md §3.7.
 //!
 //! Cost: nothing without second passes; one topology search per attempt, and one per preemption candidate considered.
@@ -128,7 +129,14 @@ fn attempt(
         return SecondPass { workload: id, queue, outcome, targets: Vec::new() };
     }
     state.workloads.second_passes_mut().delay(id, now, failed + 1);
-    let targets = preemption_targets(state, &attempt, &assignment, taken);
+    let preempts = assignment.mode() == FlavorAssignmentMode::Preempt && {
+        let held = held(&mut state.quota, &state.queues, queue, &pod_sets, &counts);
+        !awaits_leaving_pods(state, &attempt, held)
+    };
+    let targets = match preempts {
+        true => preemption_targets(state, &attempt, &assignment, taken),
+        false => Vec::new(),
+    };
     let reasons = assignment.pod_sets.into_iter().flat_map(|one| one.reasons);
     SecondPass { workload: id, queue, outcome: Err(reasons.collect()), targets }
 }
@@ -153,37 +161,71 @@ fn settle(
     pod_sets
 }
 
-/// Finds preemption targets for the topology assignment; none if a preemption gate is closed or a target belongs to
-/// an earlier second pass. Upstream requests the quota once more although it is reserved; if that much is not
-/// available, more targets are needed, or there are none.
+/// Whether the domains are free once pods that are to leave have left and Workloads that are evicted already are gone: to preempt
+/// more would not free them earlier (docs/reference/kueue.md §4.11).
+fn awaits_leaving_pods(
+    state: &mut State,
+    attempt: &AssignmentAttempt<'_>,
+    mut held: Assignment,
+) -> bool {
+    if !state.topology.has_leaving() {
+        return false;
+    }
+    state.topology.release_leaving();
+    topology::assign(state, attempt, &mut held);
+    let awaits = match held.mode() {
+        FlavorAssignmentMode::Fit => true,
+        FlavorAssignmentMode::Preempt => {
+            let targets = find_targets(state, attempt, &held);
+            let evicted = |one: &PreemptionTarget| {
+                state.workloads.admission(one.workload).is_some_and(|one| one.evicted)
+            };
+            !targets.is_empty() && targets.iter().all(evicted)
+        }
+        FlavorAssignmentMode::DeferredFit | FlavorAssignmentMode::NoFit => false,
+    };
+    state.topology.retain_leaving();
+    awaits
+}
+
+/// Preempts for the topology assignment; nothing if a preemption gate is closed or a target belongs to an earlier second pass.
 fn preemption_targets(
     state: &mut State,
     attempt: &AssignmentAttempt<'_>,
     assignment: &Assignment,
     taken: &[WorkloadId],
 ) -> Vec<PreemptionTarget> {
-    let admission = state.workloads.admission(attempt.workload);
-    let (FlavorAssignmentMode::Preempt, Some(admission)) = (assignment.mode(), admission) else {
-        return Vec::new();
-    };
     if state.is_preemption_gated(attempt.workload) {
         return Vec::new();
     }
-    let (usage, contested) = (admission.usage.clone(), assignment.contested());
-    let request = PreemptionRequest {
-        attempt,
-        usage: &usage,
-        contested: &contested,
-        assignment: Some(assignment),
-    };
-    let mut targets = Vec::new();
-    search::find(state, &request, &mut targets);
+    let targets = find_targets(state, attempt, assignment);
     if targets.iter().any(|target| taken.contains(&target.workload)) {
         return Vec::new();
     }
     // Targets count as evicted at once, also for the cycle that follows.
     for target in &targets {
         crate::reservations::mark_evicted(&mut state.workloads, &mut state.queues, target.workload);
+    }
+    targets
+}
+
+/// Finds preemption targets for the topology assignment. Upstream requests the quota once more although it is reserved; if that much is
+/// not available, more targets are needed, or there are none.
+fn find_targets(
+    state: &mut State,
+    attempt: &AssignmentAttempt<'_>,
+    assignment: &Assignment,
+) -> Vec<PreemptionTarget> {
+    let mut targets = Vec::new();
+    if let Some(admission) = state.workloads.admission(attempt.workload) {
+        let (usage, contested) = (admission.usage.clone(), assignment.contested());
+        let request = PreemptionRequest {
+            attempt,
+            usage: &usage,
+            contested: &contested,
+            assignment: Some(assignment),
+        };
+        search::find(state, &request, &mut targets);
     }
     targets
 }

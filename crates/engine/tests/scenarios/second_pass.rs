@@ -239,6 +239,104 @@ fn the_second_pass_preempts_users_of_the_domains() {
     );
 }
 
+/// One preempted Workload frees the node, but its pods run longer than its reservation.
+#[test]
+fn the_second_pass_waits_for_pods_that_leave_and_preempts_nothing_else() {
+    let until = |h1: &str| {
+        format!(
+            "{CROWDED}
+            node h2 rack=r1 gpu=4
+            wl other q=team-a gpu=4 prio=1 t=2 check=nodes:ready
+            cycle
+            second-pass
+            wait 1
+            second-pass
+            wl high q=team-a gpu=4 prio=2 t=3 check=nodes:ready
+            cycle
+            second-pass
+            wait 1
+            second-pass
+            {h1}
+            "
+        )
+    };
+    let leaves = "
+        node h1 rack=r1 gpu=4 used/gpu=4 leaving/gpu=4
+        release low hold=out
+        wait 9
+        second-pass
+        node h1 rack=r1 gpu=4
+        wait 9
+        second-pass
+    ";
+    check(
+        &until(leaves),
+        &expect![[r#"
+        1  reserve low team-a gpu=tas:4, needs nodes
+        =  topology of low at r1/h1:1, passed nodes
+        2  reserve other team-a gpu=tas:4, needs nodes
+        =  topology of other at r1/h2:1, passed nodes
+        3  reserve high team-a gpu=tas:4, needs nodes
+        =  preempt for topology of high: low InClusterQueue
+        =  no topology for high: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 2; excluded: resource "gpu": 2
+        =  topology of high at r1/h1:1, passed nodes
+    "#]],
+    );
+    let stays = "
+        node h1 rack=r1 gpu=4 used/gpu=4
+        release low hold=out
+        wait 9
+        second-pass
+    ";
+    check(
+        &until(stays),
+        &expect![[r#"
+        1  reserve low team-a gpu=tas:4, needs nodes
+        =  topology of low at r1/h1:1, passed nodes
+        2  reserve other team-a gpu=tas:4, needs nodes
+        =  topology of other at r1/h2:1, passed nodes
+        3  reserve high team-a gpu=tas:4, needs nodes
+        =  preempt for topology of high: low InClusterQueue
+        =  preempt for topology of high: other InClusterQueue
+    "#]],
+    );
+}
+
+/// Quota and pods of one preempted Workload leave at different times.
+#[test]
+fn the_second_pass_waits_for_an_evicted_workload_and_for_pods_that_leave() {
+    check(
+        "
+        topology racks levels=rack,node
+        flavor tas topology=racks
+        check nodes topology=after-checks
+        cq team-a gpu/tas=99 check=nodes within=lower
+        node h1 rack=r1 gpu=4 used/gpu=2 leaving/gpu=2
+        node h2 rack=r1 gpu=4
+        wl low q=team-a gpu=2 t=1 check=nodes:ready
+        wl other q=team-a gpu=4 t=2 check=nodes:ready
+        cycle 2
+        second-pass
+        wait 1
+        second-pass
+        evict low
+        wl high q=team-a gpu=4 prio=2 t=3 check=nodes:ready
+        cycle
+        second-pass
+        wait 1
+        second-pass
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=tas:2, needs nodes
+            2  reserve other team-a gpu=tas:4, needs nodes
+            =  topology of low at r1/h1:1, passed nodes
+            =  topology of other at r1/h2:1, passed nodes
+            3  reserve high team-a gpu=tas:4, needs nodes
+            =  no topology for high: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 2; excluded: resource "gpu": 2
+        "#]],
+    );
+}
+
 #[test]
 fn the_second_pass_preempts_nothing_for_missing_nodes() {
     check(
