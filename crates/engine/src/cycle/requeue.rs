@@ -18,11 +18,13 @@ pub(super) fn requeue(state: &mut State, entry: &mut CycleEntry) {
     mark_targets_evicted(&mut state.workloads, &mut state.queues, entry);
     record_last_assignment(&state.settings, &mut state.workloads, &state.queues, entry);
     entry.requeue = destination(&state.settings, &state.workloads, &state.queues, entry);
-    // These wait for evictions, which must not cost the head its position (§3.4).
-    let is_preemptor = matches!(
-        entry.outcome,
-        CycleOutcome::Preempting | CycleOutcome::Deferred | CycleOutcome::Migrating { .. }
-    );
+    // These wait for evictions, which must not cost the head its position (§3.4). One that only waits for pods that are to leave
+    // evicts nothing, and more urgent heads precede it (§4.11).
+    let is_preemptor = match entry.outcome {
+        CycleOutcome::Preempting | CycleOutcome::Migrating { .. } => true,
+        CycleOutcome::Deferred => !entry.assignment.awaits_leaving_pods,
+        _ => false,
+    };
     // Freed quota does not help this Workload, so a requeue of its cohort tree leaves it out, unless it lacks quota, too.
     match entry.outcome {
         CycleOutcome::NoClusterCapacity(key) => {

@@ -112,3 +112,48 @@ fn racks_as_leaves_wait_for_pods_that_leave_their_nodes() {
         "#]],
     );
 }
+
+#[test]
+fn a_more_urgent_head_precedes_one_that_waits_for_pods() {
+    check(
+        "
+        topology racks levels=rack,node
+        flavor tas topology=racks
+        node h1 rack=r1 gpu=2 used/gpu=2 leaving/gpu=2
+        node h2 rack=r1 gpu=1
+        cq team-a gpu/tas=9
+        wl one q=team-a gpu=2 required=node t=1
+        cycle
+        wl two q=team-a gpu=1 required=node prio=1 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  requeue one team-a Deferred
+            2  reserve two team-a gpu=tas:1 at r1/h2:1
+        "#]],
+    );
+}
+
+#[test]
+fn a_head_preempts_when_pods_that_should_leave_stay() {
+    check(
+        "
+        topology racks levels=rack,node
+        flavor tas topology=racks
+        node h1 rack=r1 gpu=2 used/gpu=2 leaving/gpu=2
+        node h2 rack=r1 gpu=2
+        cq team-a within=lower gpu/tas=9
+        wl low q=team-a gpu=2 required=node t=1
+        cycle
+        wl high q=team-a gpu=2 required=node prio=5 t=2
+        cycle
+        node h1 rack=r1 gpu=2 used/gpu=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=tas:2 at r1/h2:1
+            2  requeue high team-a Deferred
+            3  preempt for high team-a: low InClusterQueue
+        "#]],
+    );
+}
