@@ -1,5 +1,7 @@
 //! Read-only queries on the present tables, answered in a stable order.
 
+use std::collections::BTreeMap;
+
 use crate::admission_fair_sharing::FairSharingUsage;
 use crate::amount::{Amount, NanoAmount};
 use crate::checks::{binds, is_admitted, rules};
@@ -11,8 +13,9 @@ use crate::ids::{
 use crate::quota::dominant_share::share;
 use crate::slices::{replaced_reservation, replacement_slice};
 use crate::spec::{AdmissionCheckRule, AdmissionSpec, FairSharingWeight, PodSetAdmission};
+use crate::state::State;
 use crate::time::Time;
-use crate::topology::DomainAssignment;
+use crate::topology::{DomainAssignment, HOSTNAME_LABEL};
 
 /// A topology assignment in the terms of the API object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +54,32 @@ impl Engine {
     pub fn admission(&self, workload: WorkloadId) -> Option<&[PodSetAdmission]> {
         let admission = self.state.workloads.admission(workload)?;
         Some(&admission.pod_sets)
+    }
+
+    /// Whether a node with this hostname and these labels is in a domain that the reservation of a Workload assigns.
+    pub fn assigns_node(
+        &self,
+        workload: WorkloadId,
+        hostname: &str,
+        labels: &BTreeMap<String, String>,
+    ) -> bool {
+        let State { quota, topology, .. } = &self.state;
+        let levels = |&(_, flavor, _): &(_, FlavorId, _)| {
+            topology.topologies().levels(quota.flavor(flavor)?.topology?)
+        };
+        let is_at = |level: &str, value: &str| labels.get(level).is_some_and(|one| *one == *value);
+        let pod_sets = self.admission(workload).unwrap_or_default();
+        pod_sets.iter().any(|one| {
+            let levels = one.resources.iter().find_map(levels).unwrap_or_default();
+            let is_in = |values: &[Box<str>]| match levels.last() {
+                Some(last) if **last != *HOSTNAME_LABEL => {
+                    levels.iter().zip(values).all(|(level, value)| is_at(level, value))
+                }
+                // A node is identified by its hostname alone.
+                _ => values.last().is_some_and(|last| **last == *hostname),
+            };
+            one.domains.iter().any(|domain| is_in(&domain.values))
+        })
     }
 
     /// The reservation of a Workload as a spec for another engine.

@@ -126,6 +126,11 @@ impl Topologies {
         self.tree(flavor).is_some_and(|tree| tree.leaf_of_node(node).is_some())
     }
 
+    /// The node labels of the levels of a topology, from the top down.
+    pub(crate) fn levels(&self, id: TopologyId) -> Option<&[Box<str>]> {
+        Some(&self.specs.find(id)?.levels)
+    }
+
     pub(crate) fn exists(&self, id: TopologyId) -> bool {
         self.specs.find(id).is_some()
     }

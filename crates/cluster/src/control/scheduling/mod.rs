@@ -24,7 +24,7 @@ mod slices;
 mod usage_sampling;
 mod verdict;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -231,6 +231,16 @@ impl Scheduler {
     /// Whether the engine holds a reservation of a Workload, written or not.
     pub(crate) fn holds_reservation(&self, id: WorkloadId) -> bool {
         self.engine.admission(id).is_some()
+    }
+
+    /// Whether a node of this hostname and with these labels is in a domain that the reservation of a Workload assigns.
+    pub(crate) fn assigns_node(
+        &self,
+        id: WorkloadId,
+        hostname: &str,
+        labels: &BTreeMap<String, String>,
+    ) -> bool {
+        self.engine.assigns_node(id, hostname, labels)
     }
 
     /// Runs cycles at the next decision.

@@ -1,7 +1,7 @@
 //! Bound pods of Workloads without a reservation take room of their nodes until they have ended.
 
 use super::{
-    cluster::Cluster,
+    cluster::{Cluster, json_merge},
     topologies::{assigned, on_node, pod, pods, required, topology, with_workload},
     *,
 };
@@ -193,4 +193,109 @@ fn a_preemptor_waits_for_the_pods_of_its_target_and_preempts_nothing_else() {
         cluster.observe(pod(ended(bound(name, node, version)))).settle();
     }
     assert_eq!((rack(&cluster, "high"), rack(&cluster, "other")), (Some('a'), Some('b')));
+}
+
+/// A pod that is to be killed at this time at the latest.
+fn deleting_until(mut pod: Value, time: &str) -> Value {
+    pod["metadata"]["deletionTimestamp"] = json!(time);
+    pod
+}
+
+fn with_preemption(cluster: &mut Cluster) {
+    cluster.queue(&json!({
+        "preemption": {"withinClusterQueue": "LowerPriority"},
+        "resourceGroups": [{
+            "coveredResources": ["cpu"],
+            "flavors": [{"name": "default", "resources": [{"name": "cpu", "nominalQuota": "40"}]}],
+        }],
+    }));
+}
+
+/// Pods without a Workload terminate on all of rack `a`, `other` runs on rack `b`, and `high` may preempt it.
+fn terminating_until(time: &str) -> Cluster {
+    let mut cluster = running();
+    with_preemption(&mut cluster);
+    delete(&mut cluster, "train");
+    let all = PLACES.map(|(name, node)| deleting_until(bound(name, node, 90), time));
+    cluster.observe(pods(all.to_vec()));
+    cluster.workload("other", 1, &required(4)).settle();
+    assert_eq!(rack(&cluster, "other"), Some('b'));
+    let mut high = required(4);
+    high["spec"]["priority"] = json!(10);
+    cluster.workload("high", 1, &high).settle();
+    cluster
+}
+
+fn is_preempted(cluster: &Cluster, name: &str) -> bool {
+    cluster.condition(name, "Evicted").starts_with("True")
+}
+
+#[test]
+fn a_preemptor_waits_for_deleted_pods_for_a_minute_after_their_grace_period() {
+    let mut cluster = terminating_until("1970-01-01T00:00:30Z");
+    cluster.wait(89).settle();
+    assert!(!is_preempted(&cluster, "other"), "the pods should be gone soon");
+    cluster.wait(1).settle();
+    assert!(is_preempted(&cluster, "other"), "the pods may never go");
+}
+
+#[test]
+fn a_preemptor_does_not_wait_for_a_long_grace_period() {
+    let cluster = terminating_until("1970-01-01T00:10:01Z");
+    assert!(is_preempted(&cluster, "other"));
+    let mut cluster = terminating_until("1970-01-01T00:10:00Z");
+    assert!(!is_preempted(&cluster, "other"));
+    cluster.wait(600).settle();
+    assert!(!is_preempted(&cluster, "other"));
+}
+
+#[test]
+fn pods_of_an_earlier_job_do_not_leave_with_the_eviction_of_a_later_one() {
+    let owner = |uid: &str| json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": uid, "controller": true}]);
+    let evicted_job = |uid: &str| {
+        let mut cluster = Cluster::new();
+        topology(&mut cluster);
+        with_preemption(&mut cluster);
+        let mut all = all_bound();
+        all.iter_mut().for_each(|pod| pod["metadata"]["ownerReferences"] = owner("old"));
+        cluster.observe(pods(all));
+        let mut evicted = required(4);
+        json_merge(&mut evicted, &released("Evicted"));
+        evicted["metadata"] = json!({"ownerReferences": owner(uid)});
+        cluster.workload("train", 1, &evicted).settle();
+        cluster.workload("other", 1, &required(4)).settle();
+        assert_eq!(rack(&cluster, "other"), Some('b'));
+        let mut high = required(4);
+        high["spec"]["priority"] = json!(10);
+        cluster.workload("high", 1, &high).settle();
+        cluster
+    };
+    assert!(!is_preempted(&evicted_job("old"), "other"), "its own pods leave");
+    assert!(is_preempted(&evicted_job("new"), "other"), "no eviction ends these pods");
+}
+
+#[test]
+fn deleted_pods_on_former_nodes_take_room_beside_a_new_reservation() {
+    let mut cluster = running();
+    delete(&mut cluster, "train");
+    let all = PLACES.map(|(name, node)| deleting(bound(name, node, 90)));
+    cluster.observe(pods(all.to_vec()));
+    cluster.workload("train", 1, &required(4)).settle();
+    assert_eq!(rack(&cluster, "train"), Some('b'));
+    cluster.workload("next", 1, &required(4)).settle();
+    assert_eq!(rack(&cluster, "next"), None, "the old pods run still");
+    for (version, (name, node)) in (95..).zip(PLACES) {
+        cluster.observe(pod(ended(bound(name, node, version)))).settle();
+    }
+    assert_eq!(rack(&cluster, "next"), Some('a'));
+}
+
+#[test]
+fn a_reservation_accounts_for_deleted_pods_on_its_nodes() {
+    let mut cluster = with_workload(1);
+    cluster.observe(pods(vec![deleting(bound("p0", "a1", 80))])).settle();
+    cluster.workload("next", 1, &required(3)).settle();
+    let places = [("a1".to_owned(), 1), ("a2".to_owned(), 2)];
+    assert_eq!(assigned(&cluster, "next"), places);
+    assert_eq!(assigned(&cluster, "train"), [("a1".to_owned(), 1)]);
 }

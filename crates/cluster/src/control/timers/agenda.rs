@@ -22,6 +22,8 @@ pub enum Reevaluation {
     ElasticPods(Key),
     /// A pod that is being deleted and may be deleted by force.
     TerminatingPod(Key),
+    /// A deleted pod that begins or ceases to count as one that is about to leave its node.
+    LeavingPod(Key),
     /// Which clusters may be chosen: an exclusion has ended.
     Fleet,
     /// The status of all queues.
@@ -65,6 +67,7 @@ pub(crate) struct Agenda {
     ungating: BTreeSet<Key>,
     elastic_pods: BTreeSet<Key>,
     terminating_pods: BTreeSet<Key>,
+    leaving_pods: BTreeSet<Key>,
     queues: QueuesToEvaluate,
     fleet: bool,
     cohorts: bool,
@@ -96,6 +99,9 @@ impl Agenda {
             }
             Reevaluation::TerminatingPod(key) => {
                 self.terminating_pods.insert(key);
+            }
+            Reevaluation::LeavingPod(key) => {
+                self.leaving_pods.insert(key);
             }
             Reevaluation::Fleet => self.fleet = true,
             Reevaluation::Queues => self.queues.all = true,
@@ -194,6 +200,10 @@ impl Agenda {
 
     pub(crate) fn take_terminating_pods(&mut self) -> BTreeSet<Key> {
         std::mem::take(&mut self.terminating_pods)
+    }
+
+    pub(crate) fn take_leaving_pods(&mut self) -> BTreeSet<Key> {
+        std::mem::take(&mut self.leaving_pods)
     }
 
     /// `None` if there is no queue to evaluate.

@@ -46,7 +46,7 @@ type TakenResources = BTreeMap<String, i128>;
 
 impl ForeignUsage {
     /// A node, as it was last observed.
-    fn node(&self, name: &str) -> Option<&WatchedNode> {
+    pub(super) fn node(&self, name: &str) -> Option<&WatchedNode> {
         self.nodes.get(name)?.node.as_ref()
     }
 

@@ -12,6 +12,7 @@
 //! | `watched_node`, `watched_pod` | a Node and a Pod, as far as they matter |
 //! | `availability` | whether nodes and pods can be observed |
 //! | `foreign_usage` | what pods take of each node for which no topology assignment accounts |
+//! | `leaving_period` | for how long a deleted pod counts as one that leaves its node |
 //! | `unreserved_pods` | pods of Workloads without a reservation, which are among these until they end |
 //! | `topology_pods` | pods with a topology assignment, by Workload; domains that were given and are not visible yet |
 //! | `ungating` | gated pods get their domain, in one write each |
@@ -20,6 +21,7 @@
 
 mod availability;
 mod foreign_usage;
+mod leaving_period;
 mod node_health;
 mod topology_pods;
 mod unbindable_pods;
@@ -106,6 +108,11 @@ impl NodesAndPods {
 
     /// Records a Node; `None` if it is gone.
     pub(crate) fn observe_node(&mut self, name: &str, node: Option<&WatchedNode>) {
+        // Labels say which domains a node is in.
+        let before = self.usage.node(name).map(|node| &node.info.labels);
+        if before != node.map(|node| &node.info.labels) {
+            self.unreserved.domains_changed();
+        }
         let suspects = self.usage.set_node(name, node);
         if self.gates.enabled() {
             self.suspects.extend(suspects);
@@ -179,7 +186,7 @@ impl NodesAndPods {
         ctx: &mut Context,
     ) {
         let Self { unreserved, pods, usage, chains, .. } = self;
-        unreserved.charge(pods, usage, chains, (workloads, scheduler));
+        unreserved.charge(pods, usage, chains, (workloads, scheduler), ctx);
         if !self.availability.shows_usage() {
             return;
         }

@@ -74,13 +74,13 @@ impl TrackedPod {
 
     /// Whether it is on a node and stays there.
     pub(super) fn runs(&self) -> bool {
-        self.content().usage.is_some() && !self.content().deleting
+        self.content().usage.is_some() && self.content().deletion.is_none()
     }
 
     /// The node that it waits for, if that alone may take it.
     pub(super) fn awaited_node(&self) -> Option<&str> {
         let pod = self.content();
-        let waits = pod.usage.is_none() && !pod.deleting && !self.has_gate();
+        let waits = pod.usage.is_none() && pod.deletion.is_none() && !self.has_gate();
         pod.node_selector.get(HOSTNAME_LABEL).map(String::as_str).filter(|_| waits)
     }
 
@@ -92,7 +92,7 @@ impl TrackedPod {
             annotations: &pod.annotations,
             node_selector: self.given.as_ref().unwrap_or(&pod.node_selector),
             gated: self.given.is_none() && self.is_gated(),
-            deleting: pod.deleting,
+            deleting: pod.deletion.is_some(),
         }
     }
 }

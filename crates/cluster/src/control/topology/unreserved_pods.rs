@@ -3,7 +3,8 @@
 //! The topology assignment of a Workload accounts for its pods while the Workload holds a reservation. Pods run longer: those of a
 //! Workload that was evicted, finished or deleted may take a long time to end. So a pod is charged to its node exactly
 //! while the engine holds no reservation that accounts for it. A reservation accounts for a pod by the name that the pod has of the
-//! Workload, unless owners show that the pod is of another job ([`ReservationOwners`]).
+//! Workload, unless owners show that the pod is of another job ([`ReservationOwners`]), or the pod is being deleted on a node outside of
+//! the domains of the reservation: then it is of an earlier reservation of the same job, or on a node that was replaced.
 //!
 //! Inputs: changes of pods and Workloads, which mark pods. Before each run of cycles the marked pods are looked at again, so that no
 //! pod is counted twice, or not at all. Cost: a change of a bound pod costs one look at the owners of its Workload, the begin or
@@ -12,21 +13,27 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ::jobs::reservation_owners::ReservationOwners;
-use crds::v1beta2::Workload;
+use crds::v1beta2::{Admission, Workload};
+use engine::ids::WorkloadId;
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use runtime::watch::Key;
 
 use super::{
     foreign_usage::{ChargedPod, ForeignUsage},
+    leaving_period,
     topology_pods::TopologyPods,
+    watched_node::WatchedNode,
     watched_pod::AssignedPod,
 };
 use crate::control::{
     concurrent_admission::parent_key,
+    context::Context,
     elastic_chains::{ElasticChains, names_in_pods},
     key_map::KeyMap,
     key_set::KeySet,
     scheduling::Scheduler,
+    timers::Reevaluation,
     workloads::{TrackedWorkload, WorkloadChange, Workloads},
 };
 
@@ -39,6 +46,8 @@ pub(super) struct UnreservedPods {
     reserving: KeyMap<Key, KeySet<Key>>,
     /// Charged pods by the name that they have of their Workload.
     charged: KeyMap<Key, KeySet<Key>>,
+    /// Bound pods that are being deleted.
+    deleting: BTreeSet<Key>,
     /// Pods to look at.
     pods: BTreeSet<Key>,
     /// Names of which all pods are to be looked at.
@@ -47,8 +56,16 @@ pub(super) struct UnreservedPods {
 
 /// The Workloads that may account for pods of a name.
 struct NamedWorkloads<'a> {
-    reserving: Vec<(&'a Key, ReservationOwners<'a>)>,
-    evicted: bool,
+    reserving: Vec<ReservingWorkload<'a>>,
+    evicted: Vec<ReservationOwners<'a>>,
+    scheduler: &'a Scheduler,
+}
+
+/// A Workload with a reservation.
+struct ReservingWorkload<'a> {
+    key: &'a Key,
+    id: WorkloadId,
+    owners: ReservationOwners<'a>,
 }
 
 impl UnreservedPods {
@@ -71,6 +88,16 @@ impl UnreservedPods {
         if bound.is_some() && before != after {
             self.pods.insert(key.clone());
         }
+        if bound.is_some_and(|pod| pod.deletion.is_some()) {
+            self.deleting.insert(key.clone());
+        } else {
+            self.deleting.remove(key);
+        }
+    }
+
+    /// Nodes may be in other domains than before.
+    pub(super) fn domains_changed(&mut self) {
+        self.pods.extend(self.deleting.iter().cloned());
     }
 
     /// Takes a change of a Workload.
@@ -83,7 +110,8 @@ impl UnreservedPods {
         if let Some(parent) = parent {
             self.variants.entry(parent).or_default().insert(change.key.clone());
         }
-        if change.phase_before != change.phase || owners(before) != owners(after) {
+        let moved = !self.deleting.is_empty() && admission(before) != admission(after);
+        if change.phase_before != change.phase || owners(before) != owners(after) || moved {
             let all = [before, after].into_iter().flatten();
             let names = all.flat_map(|workload| names_in_pods(&change.key, workload));
             self.names.extend(names.filter(|name| pods.has_pods_of(name)));
@@ -118,7 +146,9 @@ impl UnreservedPods {
         usage: &mut ForeignUsage,
         chains: &ElasticChains,
         (workloads, scheduler): (&Workloads, &Scheduler),
+        ctx: &mut Context,
     ) {
+        self.pods.extend(ctx.agenda.take_leaving_pods());
         let due = self.take_due(pods);
         let Self { variants, reserving, charged, .. } = self;
         let mut named: BTreeMap<&Key, NamedWorkloads<'_>> = BTreeMap::new();
@@ -129,7 +159,13 @@ impl UnreservedPods {
                 let keys = chains.slices(name).chain(of_parent).chain([name]);
                 NamedWorkloads::of(keys, workloads, scheduler)
             });
-            let charge = of_name.charge(pod);
+            let node = pod.node().and_then(|name| usage.node(name));
+            let charge = of_name.charge(pod, node, ctx.now);
+            if let Some(deletion) = pod.deletion.filter(|_| charge.is_some())
+                && let Some(at) = leaving_period::next_change(deletion, ctx.now)
+            {
+                ctx.agenda.at(at, Reevaluation::LeavingPod(key.clone()));
+            }
             if charge.is_some() && pod.pod_set.is_some() {
                 charged.entry(name.clone()).or_default().insert(key.clone());
             } else {
@@ -139,8 +175,8 @@ impl UnreservedPods {
         }
         for (name, of_name) in named {
             let mut keys = KeySet::default();
-            of_name.reserving.iter().for_each(|(key, _)| {
-                keys.insert((*key).clone());
+            of_name.reserving.iter().for_each(|one| {
+                keys.insert(one.key.clone());
             });
             reserving.insert(name.clone(), keys);
         }
@@ -159,27 +195,58 @@ impl<'a> NamedWorkloads<'a> {
     fn of<'k>(
         keys: impl Iterator<Item = &'k Key>,
         workloads: &'a Workloads,
-        scheduler: &Scheduler,
+        scheduler: &'a Scheduler,
     ) -> Self {
-        let mut named = Self { reserving: Vec::new(), evicted: false };
+        let mut named = Self { reserving: Vec::new(), evicted: Vec::new(), scheduler };
         for (key, record) in keys.filter_map(|key| workloads.get_key_value(key)) {
-            named.evicted |= record.phase().is_evicted();
-            if holds_reservation(record, scheduler) {
-                named.reserving.push((key, ReservationOwners::of(record.object())));
+            let owners = || ReservationOwners::of(record.object());
+            if record.phase().is_evicted() {
+                named.evicted.push(owners());
+            }
+            if let Some(id) = record.id().filter(|id| scheduler.holds_reservation(*id)) {
+                named.reserving.push(ReservingWorkload { key, id, owners: owners() });
             }
         }
         named
     }
 
-    /// What a pod is charged with. One without a pod set is accounted for by no Workload.
-    fn charge(&self, pod: &AssignedPod) -> Option<ChargedPod> {
-        let usage = pod.usage.clone()?;
-        let (uid, controller) = (pod.uid.as_deref(), pod.controller.as_ref());
-        let accounts = |owners: &ReservationOwners<'_>| owners.account_for(uid, controller);
-        let reserved =
-            pod.pod_set.is_some() && self.reserving.iter().any(|(_, owners)| accounts(owners));
-        (!reserved).then_some(ChargedPod { usage, leaves: pod.deleting || self.evicted })
+    /// What a pod is charged with.
+    fn charge(
+        &self,
+        pod: &AssignedPod,
+        node: Option<&WatchedNode>,
+        now: Timestamp,
+    ) -> Option<ChargedPod> {
+        let usage = pod.usage.clone().filter(|_| !self.account_for(pod, node))?;
+        let leaves = match pod.deletion {
+            Some(deletion) => leaving_period::is_leaving(deletion, now),
+            None => self.evicted.iter().any(|owners| may_be_of(pod, owners)),
+        };
+        Some(ChargedPod { usage, leaves })
     }
+
+    /// Whether a reservation accounts for a pod. None accounts for one without a pod set. A deleted pod on a node outside of the domains
+    /// ends there, and its successor gets a domain.
+    fn account_for(&self, pod: &AssignedPod, node: Option<&WatchedNode>) -> bool {
+        let on_its_nodes = |id| {
+            // Of a node that is not observed nothing is given to a Workload.
+            pod.deletion.is_none()
+                || node.is_none_or(|node| {
+                    self.scheduler.assigns_node(id, node.hostname(), &node.info.labels)
+                })
+        };
+        let accounts =
+            |one: &ReservingWorkload<'_>| may_be_of(pod, &one.owners) && on_its_nodes(one.id);
+        pod.pod_set.is_some() && self.reserving.iter().any(accounts)
+    }
+}
+
+fn may_be_of(pod: &AssignedPod, owners: &ReservationOwners<'_>) -> bool {
+    owners.account_for(pod.uid.as_deref(), pod.controller.as_ref())
+}
+
+fn admission(workload: Option<&Workload>) -> Option<&Admission> {
+    workload.and_then(|one| one.status.admission.as_ref())
 }
 
 fn owners(workload: Option<&Workload>) -> &[OwnerReference] {

@@ -12,6 +12,7 @@ use crds::names::{
     labels::POD_SET,
 };
 use engine::Amount;
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::watch::Key;
 
@@ -67,7 +68,8 @@ pub struct AssignedPod {
     /// What it takes of its node, if it is bound.
     pub(super) usage: Option<PodUsage>,
     pub(super) controller: Option<PodController>,
-    pub(super) deleting: bool,
+    /// The end of its grace period, if it is being deleted.
+    pub(super) deletion: Option<Timestamp>,
 }
 
 impl WatchedPod {
@@ -144,7 +146,7 @@ impl AssignedPod {
             gates: ::jobs::pods::gates(&pod.spec).map(Into::into).collect(),
             usage: PodUsage::of(pod),
             controller: PodController::of(&pod.metadata),
-            deleting: pod.metadata.deletion_timestamp.is_some(),
+            deletion: pod.metadata.deletion_timestamp.as_ref().map(|time| time.0),
         })
     }
 }
