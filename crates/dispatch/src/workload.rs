@@ -210,6 +210,13 @@ impl<'a> DispatchDecision<'a> {
             || self.has_job(copy)
     }
 
+    /// Whether the clone of the hub's epoch is being deleted. Only a clone keeps an epoch when no copy can run: a set that others share has none
+    /// of its own, and would carry every next one as well.
+    fn has_leaving_clone(&self, copy: &RemoteCopy) -> bool {
+        let carries = |clone: &RemoteWorkload| self.carries(clone.epoch, clone.history);
+        copy.clone.as_ref().is_some_and(|clone| clone.deleting && carries(clone))
+    }
+
     /// Whether a job carries the hub's epoch.
     fn has_job(&self, copy: &RemoteCopy) -> bool {
         copy.jobs.iter().any(|job| self.carries(job.epoch, job.history))

@@ -52,7 +52,7 @@ impl<'a> DispatchDecision<'a> {
         }
         match self.remote_activity(RemoteCopy::is_empty) {
             // A clone that a finalizer keeps is no copy of the next dispatch.
-            RemoteActivity::None if self.connected().any(|copy| self.is_current(copy)) => {
+            RemoteActivity::None if self.connected().any(|copy| self.has_leaving_clone(copy)) => {
                 vec![self.raise_epoch()]
             }
             RemoteActivity::None => vec![DispatchStep::Nominate],

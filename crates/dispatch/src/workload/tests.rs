@@ -299,6 +299,9 @@ fn a_job_that_others_share_is_left_to_them() {
             &["a live job=1 job-shared"],
             &["raise-epoch 2"],
         ),
+        // The set goes with every epoch, so it holds up none.
+        (1, "quota", &["a live job=1 job-shared"], &["nominate"]),
+        (1, "epoch=1", &["a live job=1 job-shared"], &[]),
     ]);
 }
 

@@ -40,9 +40,10 @@ impl DispatchDecision<'_> {
     pub(super) fn clean_up(&self) -> Vec<DispatchStep> {
         // Quota was given back without a withdrawal, as by a set that is scaled to zero. The next copies get another epoch than
         // those on a cluster that is not reached, which may come back with them, and than a clone that a finalizer keeps.
-        let stays =
-            |copy: &&RemoteCopy| copy.connection != RemoteConnection::Connected || copy.is_empty();
-        let remains = self.copies.iter().filter(stays).any(|copy| self.is_current(copy));
+        let remains = self.copies.iter().any(|copy| match copy.connection {
+            RemoteConnection::Connected => copy.is_empty() && self.has_leaving_clone(copy),
+            _ => self.is_current(copy),
+        });
         if self.hub.exists && remains && !self.hub.epoch_raised {
             return vec![self.raise_epoch()];
         }
