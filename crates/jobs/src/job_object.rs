@@ -170,6 +170,15 @@ impl JobObject {
         }
     }
 
+    /// Whether a copy is over in a way that the API server does not take for this job, which shows another end already.
+    #[must_use]
+    pub fn refuses_end_of(&self, copy: &Self) -> bool {
+        let (Self::Batch(job), Self::Batch(copy)) = (self, copy) else {
+            return false;
+        };
+        copy.finished().is_some() && job.with_remote_status(copy).finished().is_none()
+    }
+
     /// Whether it is one of several jobs of a Workload.
     #[must_use]
     pub fn is_group_member(&self, gates: JobGates) -> bool {

@@ -26,7 +26,7 @@ impl DispatchDecision<'_> {
         withdrawn || copy.newest_epoch() < Some(self.hub.epoch)
     }
 
-    /// Whether all jobs of a copy have succeeded. A copy of a deleted Workload of the name has done the work of that one, so clone and
+    /// Whether all jobs of a copy have succeeded, and the hub's can show it. A copy of a deleted Workload of the name has done the work of that one, so clone and
     /// jobs have to name the uid of this one.
     fn has_result(&self, copy: &RemoteCopy) -> bool {
         let is_own = |history, same_uid| same_uid && history == CopyHistory::Known;
@@ -39,7 +39,10 @@ impl DispatchDecision<'_> {
                 .as_ref()
                 .is_some_and(|clone| clone.same_pods && is_own(clone.history, clone.same_uid))
             && complete
-            && jobs.all(|job| job.succeeded && !job.shared && is_own(job.history, job.same_uid))
+            && jobs.all(|job| {
+                let shows = job.succeeded && !job.end_refused;
+                shows && !job.shared && is_own(job.history, job.same_uid)
+            })
     }
 
     /// Whether a job of the present epoch runs, has run, or may run unseen.

@@ -117,14 +117,15 @@ impl DispatchDecision<'_> {
     }
 
     /// Copies the final status before finishing the Workload on the hub. If a clone finished for a reason other than
-    /// the end of its job, the job never ends and is not waited for. Nor is a copy that was deleted on the worker: the end of
-    /// the job is not invented, and the step says that it stays open.
+    /// the end of its job, the job never ends and is not waited for. Nor is a copy that was deleted on the worker, or an end that
+    /// the hub's API server does not take: the end of the job is not invented, and the step says that it stays open.
     fn finish(&self, copy: &RemoteCopy, reason: &str, message: &str) -> Option<DispatchStep> {
         let job_ends = JOB_END_REASONS.contains(&reason);
         let mut jobs = copy.jobs.iter();
         let status_copied = jobs.all(|job| job.status_synced && (job.finished || !job_ends));
         if status_copied || !self.hub.job.exists {
-            let without_end = (self.hub.job.open && copy.missing_job).then_some(copy.cluster);
+            let lacks_end = copy.missing_job || copy.jobs.iter().any(|job| job.end_refused);
+            let without_end = (self.hub.job.open && lacks_end).then_some(copy.cluster);
             let (reason, message) = (reason.into(), message.into());
             return Some(DispatchStep::Finish { reason, message, without_end });
         }

@@ -40,7 +40,7 @@ pub enum DispatchStep {
         reason: Box<str>,
         /// Message of the condition.
         message: Box<str>,
-        /// The recorded cluster with the clone, if a job of the hub shows no end and has no copy there to take it from.
+        /// The recorded cluster with the clone, if a job of the hub shows no end and cannot take it from a copy there.
         without_end: Option<ClusterId>,
     },
     /// Set the check to Retry; the engine evicts the Workload.

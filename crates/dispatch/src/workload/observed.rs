@@ -256,6 +256,9 @@ pub struct RemoteJob {
     pub succeeded: bool,
     /// The hub's job has its status.
     pub status_synced: bool,
+    /// It is over in a way that the API server of the hub does not take: the hub's job shows another end, of an earlier copy. That is no
+    /// part of its status then.
+    pub end_refused: bool,
     /// It is the copy of a member of a group that is deleted on the hub, while the group goes on.
     pub abandoned: bool,
     /// It is the copy of a set of another number of replicas; or of an elastic job, and is larger than its clone or names an earlier

@@ -135,6 +135,7 @@ fn copy(line: &str) -> RemoteCopy {
                 ..RemoteJob::default()
             }),
             "job-uidless" => copy.jobs.last_mut().expect("a job").same_uid = false,
+            "job-end-refused" => copy.jobs.last_mut().expect("a job").end_refused = true,
             "job-suspended" => copy.jobs.last_mut().expect("a job").suspended = true,
             "job-resized" => copy.jobs.last_mut().expect("a job").stale_size = true,
             "job-abandoned" => copy.jobs.last_mut().expect("a job").abandoned = true,
@@ -388,6 +389,7 @@ fn only_the_whole_result_of_the_same_work_is_adopted() {
     let removed: &[&str] = &["delete-job b"];
     check(&[
         (1, hub, &["b live clone=1 job=1 job-finished"], removed),
+        (1, hub, &["b live clone=1 job=1 job-succeeded job-end-refused"], removed),
         (1, hub, &["b live clone=1 job=1 job-succeeded job=1"], removed),
         (1, hub, &["b live clone=1 job=1 job-succeeded short"], removed),
         (1, hub, &["b live clone=1 other-pods job=1 job-succeeded"], removed),
@@ -783,6 +785,8 @@ fn a_job_without_a_copy_to_take_its_end_from_is_reported_with_the_end_of_its_wor
         (1, "quota ready recorded=a open suspended", &[finished], &[reported]),
         (1, hub, &[&copy("job=1 job-finished synced short")], &[reported]),
         (1, hub, &[&copy("job=1 job-finished synced")], &[done]),
+        (1, hub, &[&copy("job=1 job-finished job-end-refused")], &["sync a"]),
+        (1, hub, &[&copy("job=1 job-finished job-end-refused synced")], &[reported]),
         (1, "quota ready recorded=a", &[finished], &[done]),
         (1, "quota ready recorded=a jobless", &[finished], &[done]),
     ]);

@@ -17,7 +17,16 @@ const OF_THIS_CLUSTER: [&str; 2] = ["selector", "ttlSecondsAfterFinished"];
 const SUSPENDED: &str = "Suspended";
 
 /// Conditions that say how a Job will end. The API server refuses to take them back.
-const ANNOUNCE_END: [&str; 2] = ["FailureTarget", "SuccessCriteriaMet"];
+const ANNOUNCE_END: [&str; 2] = [FAILURE_TARGET, "SuccessCriteriaMet"];
+
+/// Condition of a Job that will fail.
+const FAILURE_TARGET: &str = "FailureTarget";
+
+/// Conditions of a Job that is over.
+const ENDS: [&str; 2] = ["Complete", "Failed"];
+
+/// Field of the status of a Job that is complete.
+const COMPLETION_TIME: &str = "completionTime";
 
 /// Field that marks a selector as set by the user; such a selector is kept.
 const MANUAL_SELECTOR: &str = "manualSelector";
@@ -48,21 +57,35 @@ pub(super) fn for_worker(job: &Job, pod_sets: &[PodSet], gates: JobGates) -> Job
 
 /// The status of the copy, as far as the API server takes it for this Job. It refuses one with fewer failed or succeeded pods than before, and one that takes back
 /// how the Job will end. A copy on another cluster begins at zero: a count that may not fall stays until the copy has more, and how the
-/// Job will end is copied with its end.
+/// Job will end is copied with its end. An end that is not the one that the Job shows is not copied.
 pub(super) fn status_from(job: &Job, copy: &Job) -> JobStatus {
     let mut status = copy.status.clone();
     status.failed = status.failed.max(job.status.failed);
     if !may_count_less(job) {
         status.succeeded = status.succeeded.max(job.status.succeeded);
     }
-    if outcome(copy).is_none() {
-        let announces = |one: &&Condition| ANNOUNCE_END.contains(&&*one.r#type);
-        let known = job.status.conditions.iter().flatten().filter(announces).cloned();
-        let others = status.conditions.take().into_iter().flatten().filter(|one| !announces(&one));
-        let conditions: Vec<Condition> = others.chain(known).collect();
-        status.conditions = (!conditions.is_empty()).then_some(conditions);
+    let known = || job.status.conditions.iter().flatten().filter(|one| announces(one));
+    let taken = outcome(copy).filter(|end| !known().any(|one| excludes(one, end.success)));
+    let mut conditions = status.conditions.take().unwrap_or_default();
+    if taken.is_none() {
+        conditions.retain(|one| !announces(one) && !ENDS.contains(&&*one.r#type));
+        status.rest.remove(COMPLETION_TIME);
     }
+    let kept = known().filter(|known| conditions.iter().all(|one| one.r#type != known.r#type));
+    let kept: Vec<Condition> = kept.cloned().collect();
+    conditions.extend(kept);
+    status.conditions = (!conditions.is_empty()).then_some(conditions);
     status
+}
+
+/// Whether a condition says how a Job will end.
+fn announces(condition: &Condition) -> bool {
+    ANNOUNCE_END.contains(&&*condition.r#type)
+}
+
+/// Whether the API server takes no such end of a Job with this condition.
+fn excludes(announced: &Condition, success: bool) -> bool {
+    announced.status == "True" && (announced.r#type == FAILURE_TARGET) == success
 }
 
 /// Whether the API server takes fewer succeeded pods than before: it lets such a Job shrink.
@@ -108,7 +131,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::GenericJob;
+    use crate::{GenericJob, JobObject};
 
     fn job() -> Job {
         serde_json::from_value(json!({
@@ -217,6 +240,43 @@ mod tests {
             assert_eq!(early.get("conditions"), None, "{announced}");
             let all = json!([condition(announced), condition(end)]);
             assert_eq!(moved(&json!({}), &json!({ "conditions": all }))["conditions"], all);
+        }
+    }
+
+    #[test]
+    fn an_end_other_than_the_one_that_a_job_shows_is_not_copied() {
+        let conditions = |kinds: &[&str]| {
+            let one = |kind| json!({ "type": kind, "status": "True", "reason": "", "message": "" });
+            kinds.iter().map(one).collect::<Vec<Value>>()
+        };
+        let with = |status: &Value| {
+            let mut one = json!(job());
+            one["status"] = status.clone();
+            JobObject::from(serde_json::from_value::<Job>(one).expect("a Job decodes"))
+        };
+        for (shown, ended, kept, refused) in [
+            ("FailureTarget", ["SuccessCriteriaMet", "Complete"], vec!["FailureTarget"], true),
+            ("SuccessCriteriaMet", ["FailureTarget", "Failed"], vec!["SuccessCriteriaMet"], true),
+            ("FailureTarget", ["FailureTarget", "Failed"], vec!["FailureTarget", "Failed"], false),
+            (
+                "FailureTarget",
+                ["Suspended", "Failed"],
+                vec!["Suspended", "Failed", "FailureTarget"],
+                false,
+            ),
+        ] {
+            let hub = with(&json!({ "active": 1, "conditions": conditions(&[shown]) }));
+            let copy = json!({ "succeeded": 1, "completionTime": "2026-01-01T00:00:00Z", "conditions": conditions(&ended) });
+            let copy = with(&copy);
+            assert_eq!(hub.refuses_end_of(&copy), refused, "{shown} {ended:?}");
+            let after = hub.with_remote_status(&copy);
+            assert!(after.has_status_of(&copy), "copied once");
+            assert_eq!(after.refuses_end_of(&copy), refused, "{shown} {ended:?}");
+            let JobObject::Batch(after) = after else { panic!("a Job") };
+            let status = json!(after.status);
+            assert_eq!(status["conditions"], json!(conditions(&kept)), "{shown} {ended:?}");
+            assert_eq!(status.get("completionTime").is_none(), refused, "{shown} {ended:?}");
+            assert_eq!(status.get("active"), None);
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Events about jobs that show no end though their Workload has finished (docs/reference/multikueue.md §2.3).
 //!
 //! The end of a job is the status of its copy. If the copy was deleted on the worker before that status was copied, as by a TTL, or was never made, the end
-//! is not known and none is invented: the job keeps the status that it has, as under Kueue, and an Event about it says so.
+//! is not known and none is invented: the job keeps the status that it has, as under Kueue, and an Event about it says so. The same holds for a Job that shows
+//! how an earlier copy would have ended: the API server takes no other end.
 
 use ::jobs::JobObject;
 use crds::names::reasons::JOB_END_UNKNOWN;
@@ -14,8 +15,14 @@ use super::{
 };
 use crate::control::{job_key::JobKey, jobs::event};
 
+/// The copy was deleted or never made.
+const NO_COPY: &str = "no copy of the job is left";
+
+/// The copy has ended otherwise than the job will by what it shows.
+const OTHER_END: &str = "its copy has ended otherwise than an earlier one, whose end the job shows";
+
 impl DispatchEvaluation<'_> {
-    /// Publishes an Event about each job that has no end and no copy on the recorded cluster. `end` is reason and message of the clone.
+    /// Publishes an Event about each job that has no end and cannot get one from a copy on the recorded cluster. `end` is reason and message of the clone.
     pub(super) fn announce_open_jobs(&mut self, cluster: ClusterId, end: (&str, &str)) {
         let record = self.inputs.workloads.get(self.key);
         // The step repeats until the end is written; the first time publishes the Event.
@@ -26,11 +33,13 @@ impl DispatchEvaluation<'_> {
             return;
         };
         let jobs = jobs_of(self.key, self.inputs.workloads, self.inputs.jobs);
-        let open = jobs
-            .into_iter()
-            .filter(|(key, job)| shows_no_end(job) && worker.jobs.get(key).is_none());
-        for (key, job) in open {
-            self.ctx.outbox.publish(open_job_event((key, job), worker.name(), end));
+        for (key, job) in jobs.into_iter().filter(|(_, job)| shows_no_end(job)) {
+            let why = match worker.jobs.get(key) {
+                None => NO_COPY,
+                Some(copy) if job.refuses_end_of(copy.object()) => OTHER_END,
+                Some(_) => continue,
+            };
+            self.ctx.outbox.publish(open_job_event((key, job), worker.name(), (end, why)));
         }
     }
 }
@@ -38,11 +47,11 @@ impl DispatchEvaluation<'_> {
 fn open_job_event(
     (key, job): (&JobKey, &JobObject),
     cluster: &str,
-    (reason, message): (&str, &str),
+    ((reason, message), why): ((&str, &str), &str),
 ) -> EventRecord {
-    tracing::warn!(job = %key, cluster, reason, "no copy is left to take the end of the job from");
+    tracing::warn!(job = %key, cluster, reason, why, "the end of the job is not known");
     let note = format!(
-        "The workload has finished on worker cluster \"{cluster}\" ({reason}: {message}), where no copy of the job is left; the status of the job stays as it is"
+        "The workload has finished on worker cluster \"{cluster}\" ({reason}: {message}), where {why}; the status of the job stays as it is"
     );
     event(job, EventType::Warning, JOB_END_UNKNOWN, note)
 }

@@ -395,6 +395,7 @@ fn job_view(job: &JobObject, hub_job: Option<&JobObject>, inputs: &CopyInputs<'_
         succeeded: job.finished().is_some_and(|outcome| outcome.success),
         // The status of a member that is gone is shown nowhere.
         status_synced: hub_job.map_or(abandoned, |hub| hub.has_status_of(job)),
+        end_refused: hub_job.is_some_and(|hub| hub.refuses_end_of(job)),
         abandoned,
     }
 }

@@ -415,6 +415,7 @@ impl DispatchSimulation {
             finished: job.done,
             succeeded: job.done,
             status_synced: status == Some((job.epoch, job.running, job.done)),
+            end_refused: false,
             abandoned: false,
         };
         let copies = self.workers.iter().enumerate().map(|(at, worker)| RemoteCopy {
