@@ -20,9 +20,29 @@ pub fn pod_sets(component: &AppWrapperComponent) -> Vec<AppWrapperPodSet> {
     }
 }
 
+/// The pod sets of a component as the official controller has them: a group of Ray counts its `replicas`, whatever its bounds.
+#[must_use]
+pub fn pod_sets_as_written(component: &AppWrapperComponent) -> Vec<AppWrapperPodSet> {
+    if component.pod_sets.is_empty() {
+        inferred_as_written(&component.template).unwrap_or_default()
+    } else {
+        component.pod_sets.clone()
+    }
+}
+
 /// The pod sets of an object of a known kind; none for other kinds.
 #[must_use]
 pub fn inferred(template: &Value) -> Option<Vec<AppWrapperPodSet>> {
+    infer(template, bounded)
+}
+
+/// The pod sets that the official controller infers.
+pub(crate) fn inferred_as_written(template: &Value) -> Option<Vec<AppWrapperPodSet>> {
+    infer(template, |group| count(&group["replicas"]))
+}
+
+/// The pod sets of an object of a known kind, with this size of a group of Ray.
+fn infer(template: &Value, group_size: fn(&Value) -> i32) -> Option<Vec<AppWrapperPodSet>> {
     let spec = &template["spec"];
     let kind = (text(&template["apiVersion"]), text(&template["kind"]));
     Some(match kind {
@@ -35,9 +55,9 @@ pub fn inferred(template: &Value) -> Option<Vec<AppWrapperPodSet>> {
         }
         ("jobset.x-k8s.io/v1alpha2", "JobSet") => job_set(spec),
         ("kubeflow.org/v1", "PyTorchJob") => pytorch_job(spec),
-        ("ray.io/v1", "RayCluster") => ray_cluster(spec, "template.spec"),
+        ("ray.io/v1", "RayCluster") => ray_cluster(spec, "template.spec", group_size),
         ("ray.io/v1", "RayJob") => {
-            ray_cluster(&spec["rayClusterSpec"], "template.spec.rayClusterSpec")
+            ray_cluster(&spec["rayClusterSpec"], "template.spec.rayClusterSpec", group_size)
         }
         _ => return None,
     })
@@ -96,18 +116,22 @@ fn pytorch_job(spec: &Value) -> Vec<AppWrapperPodSet> {
 }
 
 /// The head and one pod set per group. The pods of a replica are not multiplied by its hosts, as in the official controller.
-/// Unlike there, `replicas` counts within the bounds of its group, as the operator of Ray runs it: more pods than that would have
-/// no quota.
-fn ray_cluster(spec: &Value, path: &str) -> Vec<AppWrapperPodSet> {
+fn ray_cluster(spec: &Value, path: &str, group_size: fn(&Value) -> i32) -> Vec<AppWrapperPodSet> {
     let head = pod_set(format!("{path}.headGroupSpec.template"), 1, &[]);
     let groups = items(&spec["workerGroupSpecs"]).iter().enumerate();
     let groups = groups.map(|(index, group)| {
         let path = format!("{path}.workerGroupSpecs[{index}].template");
-        let bound = |name: &str| group[name].as_i64().and_then(|bound| i32::try_from(bound).ok());
-        let replicas = count(&group["replicas"]).max(bound("minReplicas").unwrap_or(0));
-        pod_set(path, replicas.min(bound("maxReplicas").unwrap_or(i32::MAX)), &[])
+        pod_set(path, group_size(group), &[])
     });
     std::iter::once(head).chain(groups).collect()
+}
+
+/// Replicas of a group of Ray. Unlike in the official controller, they count within the bounds of the group, as the operator of Ray runs
+/// it: more pods than that would have no quota.
+fn bounded(group: &Value) -> i32 {
+    let bound = |name: &str| group[name].as_i64().and_then(|bound| i32::try_from(bound).ok());
+    let replicas = count(&group["replicas"]).max(bound("minReplicas").unwrap_or(0));
+    replicas.min(bound("maxReplicas").unwrap_or(i32::MAX))
 }
 
 /// How many pods a list of pod sets has.

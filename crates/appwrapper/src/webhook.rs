@@ -12,7 +12,7 @@ use crate::{
     component::is_app_wrapper,
     json::{field, items, label, text},
     names,
-    pod_sets::{inferred, pod_sets},
+    pod_sets::{inferred, inferred_as_written, pod_sets, replicas},
     settings::WrapperSettings,
     template_path::check_pod_template,
     v1beta2::{AppWrapperComponent, AppWrapperPodSet, AppWrapperSpec},
@@ -144,16 +144,22 @@ fn contradiction(component: &AppWrapperComponent) -> Option<String> {
         let (ours, theirs) = (declared.len(), known.len());
         return Some(format!("DeclaredPodSet count {ours} differs from inferred count {theirs}"));
     }
-    known.iter().find_map(|known| difference(declared, known))
+    let written = inferred_as_written(&component.template).unwrap_or_default();
+    known.iter().zip(&written).find_map(|known| difference(declared, known))
 }
 
-fn difference(declared: &[AppWrapperPodSet], known: &AppWrapperPodSet) -> Option<String> {
+/// How the declaration of a pod set differs from what is inferred. `written` is what the official controller infers, so a manifest
+/// that was made for it may declare that.
+fn difference(
+    declared: &[AppWrapperPodSet],
+    (known, written): (&AppWrapperPodSet, &AppWrapperPodSet),
+) -> Option<String> {
     let path = &known.path;
     let Some(found) = declared.iter().find(|pod_set| pod_set.path == *path) else {
         return Some(format!("PodSet with path '{path}' is missing"));
     };
-    let (ours, theirs) = (found.replicas.unwrap_or(1), known.replicas.unwrap_or(1));
-    (ours != theirs).then(|| {
+    let (ours, theirs) = (replicas(found), replicas(known));
+    (ours != theirs && ours != replicas(written)).then(|| {
         format!(
             "replica count {ours} differs from inferred count {theirs} for PodSet at path position '{path}'"
         )

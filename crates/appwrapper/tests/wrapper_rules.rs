@@ -196,6 +196,29 @@ fn a_component_that_the_user_may_not_create_is_named_by_its_resource() {
     assert_eq!(denied.as_deref(), Some(message));
 }
 
+#[test]
+fn a_group_may_be_declared_as_it_is_written() {
+    let declared = |replicas: i32| {
+        let mut cluster = autoscaled_cluster();
+        let group = &mut cluster["spec"]["workerGroupSpecs"][0];
+        (group["replicas"], group["minReplicas"]) = (json!(1), json!(2));
+        let spec = "template.spec";
+        let pod_sets = json!([
+            {"path": format!("{spec}.headGroupSpec.template"), "replicas": 1},
+            {"path": format!("{spec}.workerGroupSpecs[0].template"), "replicas": replicas},
+        ]);
+        let component = json!({"template": cluster, "podSets": pod_sets});
+        let wrapper = wrapper_in("", &json!([component]));
+        let requester = WrapperRequester::default();
+        let errors = validate_create(&wrapper, &requester, &WrapperSettings::default());
+        errors.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(declared(1), [""; 0], "as the official controller infers it");
+    assert_eq!(declared(2), [""; 0], "as the operator runs it");
+    let [error] = &declared(3)[..] else { panic!("one error") };
+    assert!(error.contains("replica count 3 differs from inferred count 2"), "{error}");
+}
+
 /// A running AppWrapper with a RayJob of two pods, and that RayJob.
 fn wrapped_ray_job(state: &str) -> (Value, Value) {
     let template = json!({"spec": {"containers": [{"name": "main"}]}});

@@ -34,8 +34,8 @@ pub fn equivalent_to_prebuilt<J: GenericJob>(
     infos: Option<&[PodSetInfo]>,
     gates: JobGates,
 ) -> bool {
-    let compared =
-        ComparedFields { counts: !job.is_elastic(gates), ..ComparedFields::of(workload) };
+    let counts = !job.is_elastic(gates);
+    let compared = ComparedFields { counts, as_written: true, ..ComparedFields::of(workload) };
     same_limit(job, workload) && same_pods(job, workload, infos, (compared, gates))
 }
 
@@ -58,13 +58,16 @@ fn same_limit<J: GenericJob>(job: &J, workload: &Workload) -> bool {
 #[derive(Clone, Copy)]
 struct ComparedFields {
     counts: bool,
+    /// The counts may be those of another version of Kueue as well.
+    as_written: bool,
     tolerations: bool,
 }
 
 impl ComparedFields {
     /// Tolerations are not compared once the Workload is admitted (docs/reference/kueue.md §7.4).
     fn of(workload: &Workload) -> Self {
-        Self { counts: true, tolerations: !is_true(&workload.status.conditions, ADMITTED) }
+        let admitted = is_true(&workload.status.conditions, ADMITTED);
+        Self { counts: true, as_written: false, tolerations: !admitted }
     }
 }
 
@@ -84,22 +87,36 @@ pub fn owned_by<J: GenericJob>(workload: &Workload, job: &J, gates: JobGates) ->
     })
 }
 
-/// With quota reserved, the job equals its admitted form; while it is suspended it may also equal its original form.
+/// Whether the pod sets of a job are those of its Workload.
+///
+/// A Workload with quota and a clone may have the counts that another version of Kueue has for the job: an upgrade stops no job that
+/// runs, and managers and workers need not have one version.
 fn same_pods<J: GenericJob>(
     job: &J,
     workload: &Workload,
     infos: Option<&[PodSetInfo]>,
     (compared, gates): (ComparedFields, JobGates),
 ) -> bool {
-    let theirs = job.pod_sets(gates);
+    let same = |theirs: &[PodSet]| same_pod_sets((job, theirs), workload, infos, (compared, gates));
+    let as_written = compared.as_written || infos.is_some();
+    same(&job.pod_sets(gates))
+        || (as_written && job.pod_sets_as_written(gates).is_some_and(|theirs| same(&theirs)))
+}
+
+/// With quota reserved, the job equals its admitted form; while it is suspended it may also equal its original form.
+fn same_pod_sets<J: GenericJob>(
+    (job, theirs): (&J, &[PodSet]),
+    workload: &Workload,
+    infos: Option<&[PodSetInfo]>,
+    (compared, gates): (ComparedFields, JobGates),
+) -> bool {
     let wanted = &workload.spec.pod_sets;
     let Some(infos) = infos else {
-        return same_sets(wanted, &theirs, compared, gates);
+        return same_sets(wanted, theirs, compared, gates);
     };
     let started = merged(wanted, infos, (job.is_elastic(gates), gates.partial_admission));
-    started.is_some_and(|started| same_sets(&started, &theirs, compared, gates))
-        || ((job.is_suspended() || job.may_restart())
-            && same_sets(wanted, &theirs, compared, gates))
+    started.is_some_and(|started| same_sets(&started, theirs, compared, gates))
+        || ((job.is_suspended() || job.may_restart()) && same_sets(wanted, theirs, compared, gates))
 }
 
 /// Pod sets merged with their infos; `None` on a conflict. Only a partial admission changes the count of a job: after some of its

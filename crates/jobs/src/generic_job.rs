@@ -195,6 +195,11 @@ pub trait GenericJob: Clone {
     /// Pod sets in a stable order (Kueue: `PodSets`). An unresolved job has none.
     fn pod_sets(&self, gates: JobGates) -> Vec<PodSet>;
 
+    /// The pod sets with the counts that other versions of Kueue have for the job; `None` if those are the same.
+    fn pod_sets_as_written(&self, _: JobGates) -> Option<Vec<PodSet>> {
+        None
+    }
+
     /// Pod templates with their field paths, in the order of the pod sets.
     fn templates(&self) -> Vec<AnnotatedTemplate<'_>>;
 

@@ -80,8 +80,8 @@ impl GroupSizes {
 }
 
 impl ResizedGroups {
-    /// A group with so many pods: with all fields of the wanted group if it has as many, else with another number of replicas. A number
-    /// that replicas do not add up to changes nothing; the job has it for a moment only.
+    /// A group with so many pods: with the other fields of the wanted group if it has as many. The replicas are those that count: what a
+    /// job writes may be out of its bounds. A number that replicas do not add up to changes nothing; the job has it for a moment only.
     fn with_pods(&self, own: &GroupSize, (wanted, pods): (&GroupSize, i32)) -> Value {
         let mut element = own.element.clone();
         let same_shape = own.pods_per_replica == wanted.pods_per_replica;
@@ -95,9 +95,9 @@ impl ResizedGroups {
                     element[field.as_str()] = value.clone();
                 }
             }
-            return element;
         }
-        let per_replica = own.pods_per_replica.max(1);
+        let sized = if pods == wanted.pods { wanted } else { own };
+        let per_replica = sized.pods_per_replica.max(1);
         if pods % per_replica == 0 {
             element[self.replicas.as_str()] = json!(pods / per_replica);
         }

@@ -337,6 +337,10 @@ impl GenericJob for JobObject {
         of_kind!(self, job => job.pod_sets(gates))
     }
 
+    fn pod_sets_as_written(&self, gates: JobGates) -> Option<Vec<PodSet>> {
+        of_kind!(self, job => job.pod_sets_as_written(gates))
+    }
+
     fn templates(&self) -> Vec<AnnotatedTemplate<'_>> {
         of_kind!(self, job => job.templates())
     }

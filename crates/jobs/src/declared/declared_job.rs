@@ -201,6 +201,15 @@ impl GenericJob for DeclaredJob {
         sets
     }
 
+    fn pod_sets_as_written(&self, gates: JobGates) -> Option<Vec<PodSet>> {
+        self.pod_sets.iter().find(|set| set.written.is_some())?;
+        let mut sets = self.pod_sets(gates);
+        for (set, declared) in sets.iter_mut().zip(&self.pod_sets) {
+            set.count = Some(declared.written_count());
+        }
+        Some(sets)
+    }
+
     /// Annotations of marked pods are checked when the pods are created.
     fn templates(&self) -> Vec<AnnotatedTemplate<'_>> {
         if self.kind.pods().is_some() { Vec::new() } else { self.requesting_templates() }

@@ -32,12 +32,28 @@ pub(super) struct DeclaredPodSet {
     pub(super) base: Option<PodTemplate>,
     pub(super) replicas: i32,
     pub(super) pods_per_replica: i32,
+    /// The replicas as the job writes them, if its operator runs another number.
+    pub(super) written: Option<WrittenReplicas>,
     /// Number of groups of pods, if that is not the number of replicas.
     pub(super) n_groups: Option<i32>,
     pub(super) index_labels: IndexLabels,
 }
 
+/// A number of replicas that a job writes and that its operator bounds. Other versions of Kueue count it as it is.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct WrittenReplicas {
+    pub(super) replicas: i32,
+    /// The field of the job.
+    pub(super) at: Pointer,
+}
+
 impl DeclaredPodSet {
+    /// Number of pods as other versions of Kueue count them.
+    pub(super) fn written_count(&self) -> i32 {
+        let replicas = self.written.as_ref().map_or(self.replicas, |written| written.replicas);
+        replicas.saturating_mul(self.pods_per_replica)
+    }
+
     /// Number of pods.
     pub(super) fn count(&self) -> i32 {
         self.replicas.saturating_mul(self.pods_per_replica)

@@ -56,6 +56,7 @@ impl DeclaredJob {
             base: None,
             replicas: i32::try_from(replicas).unwrap_or(i32::MAX),
             pods_per_replica: 1,
+            written: None,
             n_groups: None,
             index_labels: IndexLabels { pod: Some(group.index.clone()), replica: None },
         }))

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     Count, FieldsError,
-    declared_pod_set::{DeclaredPodSet, IndexLabels, decode_template},
+    declared_pod_set::{DeclaredPodSet, IndexLabels, WrittenReplicas, decode_template},
 };
 use crate::{
     pod_set_info::{PodSetInfo, StartError},
@@ -36,6 +36,9 @@ pub struct PodSetRule {
     /// Number of replicas; 1 by default.
     #[serde(default)]
     pub replicas: Count,
+    /// The field with the number of replicas that other versions of Kueue count, if `replicas` bounds it.
+    #[serde(default)]
+    pub written: Option<Pointer>,
     /// Pods of one replica; 1 by default.
     #[serde(default)]
     pub pods_per_replica: Count,
@@ -82,6 +85,7 @@ impl PodSetRule {
             ("podSets.within", self.within.as_ref()),
             ("podSets.name.at", at),
             ("podSets.template", Some(&self.template)),
+            ("podSets.written", self.written.as_ref()),
             ("podSets.from.additions", from.map(|from| &from.additions)),
         ];
         let several = fields.into_iter().find_map(|(field, pointer)| {
@@ -121,6 +125,14 @@ impl PodSetRule {
     /// Number of pods of an element.
     pub(super) fn count(&self, element: &Value) -> i32 {
         self.replicas.pods(element).saturating_mul(self.pods_per_replica.pods(element))
+    }
+
+    /// The replicas that an element writes, if these are others than those that count.
+    fn written(&self, element: &Value, at: &Pointer) -> Option<WrittenReplicas> {
+        let field = self.written.as_ref()?;
+        let replicas = Count::At(field.clone()).pods(element);
+        let is_other = replicas != self.replicas.pods(element);
+        is_other.then(|| WrittenReplicas { replicas, at: at.join(field) })
     }
 
     /// Fields of a job that hold additions to templates of another object.
@@ -163,6 +175,7 @@ impl PodSetRule {
             PodSetName::At(at) => at.text(element).unwrap_or_default().to_owned(),
             PodSetName::Lowered(at) => at.text(element).unwrap_or_default().to_lowercase(),
         };
+        let written = self.written(element, at);
         let (at, template, base) = match &self.from {
             None => {
                 let at = at.join(&self.template);
@@ -187,6 +200,7 @@ impl PodSetRule {
             base,
             replicas: self.replicas.pods(element),
             pods_per_replica: self.pods_per_replica.pods(element),
+            written,
             n_groups: None,
             index_labels: self.index_labels.clone(),
         })

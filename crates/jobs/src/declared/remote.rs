@@ -3,8 +3,11 @@
 use crds::v1beta2::PodSet;
 use serde_json::{Map, Value, json};
 
-use super::{DeclaredJob, training::TrainingSpec};
-use crate::{pod_set_info::PodSetInfo, pointer::Pointer, remote_objects::metadata_for_creation};
+use super::{DeclaredJob, declared_pod_set::DeclaredPodSet, training::TrainingSpec};
+use crate::{
+    pod_counts::count, pod_set_info::PodSetInfo, pointer::Pointer,
+    remote_objects::metadata_for_creation,
+};
 
 impl DeclaredJob {
     /// The copy for a worker: suspended, without fields of this cluster; of an elastic job with the counts of its Workload.
@@ -18,6 +21,7 @@ impl DeclaredJob {
         if elastic {
             copy.set_group_sizes(pod_sets);
         }
+        copy.write_counted_replicas(pod_sets);
         copy.metadata = metadata_for_creation(&self.metadata);
         copy.set_status(None);
         copy.set_suspended(true);
@@ -38,6 +42,24 @@ impl DeclaredJob {
             });
         }
         copy
+    }
+
+    /// Writes the replicas that count, where the Workload has their number of pods: the operator runs no other number, and a worker
+    /// with another version of Kueue compares the number that is written with the clone.
+    fn write_counted_replicas(&mut self, pod_sets: &[PodSet]) {
+        let is_counted = |set: &&DeclaredPodSet| {
+            pod_sets.iter().any(|one| one.name == set.name && count(one) == set.count())
+        };
+        let counted = self.pod_sets.iter().filter(is_counted);
+        let fields =
+            counted.filter_map(|set| Some((set.written.as_ref()?.at.clone(), set.replicas)));
+        let fields: Vec<(Pointer, i32)> = fields.collect();
+        for (at, replicas) in &fields {
+            at.set(&mut self.object, json!(replicas));
+        }
+        if !fields.is_empty() {
+            self.read_again();
+        }
     }
 
     /// The fields of its copy's spec that no longer are as in this job; `None` if all are.

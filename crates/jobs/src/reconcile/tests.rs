@@ -2,6 +2,7 @@
 
 mod slices;
 mod topologies;
+mod written_sizes;
 
 use serde_json::{Value, json};
 

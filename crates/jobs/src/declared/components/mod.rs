@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use appwrapper::{
     names::ANNOTATION_PREFIX,
-    pod_sets::pod_sets,
+    pod_sets::{pod_sets, pod_sets_as_written},
     template_path,
     v1beta2::{AppWrapperComponent, AppWrapperPodSet},
 };
@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use self::wrapped_template::wrapped_template;
 use crate::{
-    declared::declared_pod_set::{DeclaredPodSet, IndexLabels, decode_template},
+    declared::declared_pod_set::{DeclaredPodSet, IndexLabels, WrittenReplicas, decode_template},
     pod_set_info::{PodSetInfo, SCHEDULING_GATES},
     pointer::Pointer,
 };
@@ -38,13 +38,29 @@ pub(super) fn wrapped_pod_sets(
 ) -> Result<Vec<DeclaredPodSet>, String> {
     let mut sets = Vec::new();
     for (at, component) in decode(components, object)? {
-        for (index, pod_set) in pod_sets(&component).into_iter().enumerate() {
+        let written = pod_sets_as_written(&component);
+        for (index, (pod_set, written)) in pod_sets(&component).iter().zip(&written).enumerate() {
             let name = format!("{job}-{}", sets.len());
             let infos = at.join(&Pointer::of(&[POD_SET_INFOS])).element(index);
-            sets.extend(wrapped_pod_set(&component, &pod_set, (name, infos), object)?);
+            let wrapped = wrapped_pod_set(&component, pod_set, (name, infos), object)?;
+            let written = written_replicas(&at, pod_set, written);
+            sets.extend(wrapped.map(|set| DeclaredPodSet { written, ..set }));
         }
     }
     Ok(sets)
+}
+
+/// The replicas that a group of a wrapped RayCluster writes, if these are others than those that count.
+fn written_replicas(
+    component: &Pointer,
+    pod_set: &AppWrapperPodSet,
+    written: &AppWrapperPodSet,
+) -> Option<WrittenReplicas> {
+    let group = pod_set.path.strip_suffix(".template")?.replace(['.', '['], "/").replace(']', "");
+    let field = Pointer::try_from(format!("/{group}/replicas")).ok()?;
+    let is_other = written.replicas != pod_set.replicas;
+    let replicas = written.replicas.unwrap_or(1);
+    is_other.then(|| WrittenReplicas { replicas, at: component.join(&field) })
 }
 
 /// The number of pod sets of the components, with those that have no pod template.
@@ -115,6 +131,7 @@ fn wrapped_pod_set(
         base: Some(base),
         replicas: pod_set.replicas.unwrap_or(1),
         pods_per_replica: 1,
+        written: None,
         n_groups: annotation("tas-sub-group-count").and_then(|count| count.parse().ok()),
         index_labels: IndexLabels {
             pod: annotation("tas-pod-index-label").cloned(),

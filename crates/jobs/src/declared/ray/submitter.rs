@@ -40,6 +40,7 @@ impl RaySpec {
             base: None,
             replicas: 1,
             pods_per_replica: 1,
+            written: None,
             n_groups: None,
             index_labels: IndexLabels::default(),
         }))

@@ -333,3 +333,75 @@ fn a_running_copy_of_a_ray_service_follows_its_serve_configuration() {
     let cluster = |replicas| elastic("RayCluster", &[replicas]);
     assert_eq!(cluster(2).forwarded_spec(&cluster(3)), None, "sizes have their own rules");
 }
+
+/// A job of this kind with a group of this size.
+fn sized(kind: &str, elastic: bool, size: &Value) -> JobObject {
+    let mut group = size.clone();
+    group["groupName"] = json!("w");
+    group["template"] = json!({ "spec": { "containers": [] } });
+    let mut cluster = cluster(&json!({ "name": "ray" }));
+    cluster["workerGroupSpecs"] = json!([group]);
+    let spec = match kind {
+        "RayCluster" => cluster,
+        "RayJob" => json!({ "rayClusterSpec": cluster }),
+        _ => json!({ "rayClusterConfig": cluster }),
+    };
+    let mut sized = job(kind, &spec);
+    let elastic = ("kueue.x-k8s.io/elastic-job".to_owned(), elastic.to_string());
+    sized.metadata_mut().annotations = Some([elastic].into());
+    sized
+}
+
+#[test]
+fn the_copy_writes_the_size_that_its_workload_counts() {
+    let gates = JobGates::default();
+    for (kind, path) in [
+        ("RayCluster", "/spec"),
+        ("RayJob", "/spec/rayClusterSpec"),
+        ("RayService", "/spec/rayClusterConfig"),
+    ] {
+        for elastic in [false, true] {
+            let written = |size: Value, count: Option<i32>| {
+                let job = sized(kind, elastic, &size);
+                let mut sets = job.pod_sets(gates);
+                sets[1].count = count.or(sets[1].count);
+                let copy = job.remote_job(&sets, gates).to_create();
+                copy.pointer(path).expect("a cluster")["workerGroupSpecs"][0]["replicas"].clone()
+            };
+            let none = json!({ "replicas": 0, "minReplicas": 2, "maxReplicas": 3 });
+            assert_eq!(written(none.clone(), None), 2, "{kind} {elastic}");
+            let hosts = json!({ "replicas": 9, "maxReplicas": 3, "numOfHosts": 4 });
+            assert_eq!(written(hosts, None), 3, "{kind} {elastic}");
+            assert_eq!(written(json!({ "replicas": 2, "maxReplicas": 3 }), None), 2);
+            if !elastic {
+                assert_eq!(written(none, Some(0)), 0, "its Workload has the number as written");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_copy_of_a_wrapped_cluster_writes_the_size_that_its_workload_counts() {
+    let size = json!({ "replicas": 0, "minReplicas": 2, "maxReplicas": 3 });
+    let mut cluster = sized("RayCluster", false, &size).to_create();
+    (cluster["apiVersion"], cluster["kind"]) = (json!("ray.io/v1"), json!("RayCluster"));
+    let kind = Kinds::built_in().find("workload.codeflare.dev/v1beta2", "AppWrapper");
+    let components = json!([{ "template": cluster }]);
+    let object = json!({ "metadata": { "name": "j" }, "spec": { "components": components } });
+    let job = kind.expect("a built-in kind").decode(object).expect("a job decodes");
+    let gates = JobGates::default();
+    let copy = job.remote_job(&job.pod_sets(gates), gates);
+    let spec = &copy.to_create()["spec"]["components"][0]["template"]["spec"];
+    assert_eq!(replicas(spec), [2]);
+    assert_eq!(copy.pod_sets(gates), job.pod_sets(gates));
+}
+
+#[test]
+fn a_copy_is_resized_to_the_size_that_its_workload_counts() {
+    let size = |replicas: i32| json!({ "replicas": replicas, "minReplicas": 1, "maxReplicas": 3 });
+    let copy = sized("RayCluster", true, &size(2));
+    let job = sized("RayCluster", true, &size(0));
+    let gates = JobGates::default();
+    let pushed = size_to_push(&copy, (&job, &job.pod_sets(gates)), gates);
+    assert_eq!(pushed.map(|spec| replicas(&spec)), Some(vec![1]));
+}

@@ -83,6 +83,7 @@ impl SparkSpec {
                     Role::Executor => executors(application),
                 },
                 pods_per_replica: 1,
+                written: None,
                 n_groups: None,
                 index_labels: IndexLabels::default(),
             })

@@ -79,6 +79,7 @@ impl TrainingSpec {
                 base: Some(base),
                 replicas: job.replicas,
                 pods_per_replica: job.pods_per_replica,
+                written: None,
                 n_groups: None,
                 index_labels: IndexLabels {
                     pod: Some(POD_INDEX.to_owned()),
