@@ -105,6 +105,9 @@ pub fn reconcile<J: GenericJob + From<Pod>>(
     pods: &[&Pod],
     (gates, now): (JobGates, Timestamp),
 ) -> Vec<ReconcileStep<J>> {
+    if set.is_held_by_other() && !set_copies::is_copy(set) {
+        return leave(set, workloads);
+    }
     // The garbage collector deletes the Workloads of a set that is gone.
     let is_left = set.metadata().deletion_timestamp.is_some() || set.is_skipped();
     let size = set.set_size().filter(|_| !is_left);
@@ -122,6 +125,16 @@ pub fn reconcile<J: GenericJob + From<Pod>>(
         }
         None => Vec::new(),
     }
+}
+
+/// Deletes the Workloads that a set made before another parent held its pods: they have quota that no pod uses. The pods are left to
+/// that parent.
+fn leave<J: GenericJob>(set: &J, workloads: &[&Workload]) -> Vec<ReconcileStep<J>> {
+    let is_over = |one: &Workload| {
+        is_true(&one.status.conditions, FINISHED) || one.metadata.deletion_timestamp.is_some()
+    };
+    let owned = workloads.iter().filter(|one| is_owned_by(one, set) && !is_over(one));
+    owned.map(|one| ReconcileStep::DeleteWorkload(name(one))).collect()
 }
 
 /// A copy owns the clone of its Workload and puts its pods into groups. Its manager makes and removes the clones.

@@ -408,6 +408,15 @@ mod tests {
         let set: JobObject = kind.decode(object).expect("a set decodes");
         let now = (JobGates::default(), Timestamp::UNIX_EPOCH);
         assert_eq!(reconcile(&set, &[], &[], now), []);
+        let mut own = workload(RUNS);
+        let delete = ReconcileStep::DeleteWorkload(name_of_workload());
+        assert_eq!(reconcile(&set, &[&own], &[&pod(&json!({}))], now), [delete], "pods stay");
+        let mut finished = own.clone();
+        let over = json!([{ "type": "Finished", "status": "True", "reason": "Succeeded" }]);
+        finished.status.conditions = serde_json::from_value(over).expect("conditions");
+        assert_eq!(reconcile(&set, &[&finished], &[], now), []);
+        own.metadata.owner_references = None;
+        assert_eq!(reconcile(&set, &[&own], &[], now), [], "another program's");
     }
 
     #[test]
