@@ -26,8 +26,8 @@ use crds::{
 
 use super::{
     ReconcileContext, ReconcileStep, StopReason, finalize_job, finish, is, is_dispatched, name,
-    remove_finalizer, start_or_move_to_queue, stop, stop_or_release, update_reclaimable_pods,
-    workload_keys, workload_match::with_job_spec,
+    refuse_topology, remove_finalizer, start_or_move_to_queue, stop, stop_or_release,
+    update_reclaimable_pods, workload_keys, workload_match::with_job_spec,
 };
 use crate::{
     GenericJob, JobGates,
@@ -208,7 +208,7 @@ fn resize<J: GenericJob>(
         return vec![step];
     }
     let Some(pending) = pending else {
-        return resize_holder(job, sets, holder).into_iter().collect();
+        return resize_holder(job, sets, holder, context.gates).into_iter().collect();
     };
     if is_deleted(pending) {
         return remove_finalizer(pending).into_iter().collect();
@@ -268,6 +268,7 @@ fn resize_holder<J: GenericJob>(
     job: &J,
     sets: &[PodSet],
     holder: &Workload,
+    gates: JobGates,
 ) -> Option<ReconcileStep<J>> {
     // A job that stops has the size of its next start only after that.
     let held = &holder.spec.pod_sets;
@@ -279,7 +280,10 @@ fn resize_holder<J: GenericJob>(
             // It is about to stop.
             true if !is(holder, ADMITTED) => None,
             true if !grows_on_workers(holder) => Some(refuse_growth(holder)),
-            _ => Some(ReconcileStep::CreateSlice(ReplacedSlice::of(holder))),
+            _ => {
+                let create = || ReconcileStep::CreateSlice(ReplacedSlice::of(holder));
+                Some(refuse_topology(job, gates).unwrap_or_else(create))
+            }
         };
     }
     Some(ReconcileStep::ResizeSlice(Box::new(with_counts(holder, sets))))
@@ -319,7 +323,7 @@ fn refuse_growth<J>(holder: &Workload) -> ReconcileStep<J> {
     ReconcileStep::Refuse { reason: reasons::SIZE_KEPT, message }
 }
 
-/// A slice without quota follows its job in everything.
+/// A slice without quota follows its job in everything but a topology that cannot be read.
 fn update<J: GenericJob>(
     job: &J,
     slice: &Workload,
@@ -327,8 +331,9 @@ fn update<J: GenericJob>(
 ) -> Option<ReconcileStep<J>> {
     let differs = job.unresolved().is_none() && !same_work(job, slice, None, context.gates);
     differs.then(|| {
-        let updated = with_job_spec(job, slice, context.gates);
-        ReconcileStep::ResizeSlice(Box::new(updated))
+        let updated = || with_job_spec(job, slice, context.gates);
+        let resize = || ReconcileStep::ResizeSlice(Box::new(updated()));
+        refuse_topology(job, context.gates).unwrap_or_else(resize)
     })
 }
 

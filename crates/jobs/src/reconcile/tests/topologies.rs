@@ -65,6 +65,33 @@ fn a_waiting_workload_does_not_follow_a_topology_that_cannot_be_read() {
 }
 
 #[test]
+fn a_slice_does_not_follow_a_topology_that_cannot_be_read() {
+    let elastic = |pods: i32, suspend: bool, annotations: &Value| {
+        job(&json!({
+            "metadata": { "annotations": { "kueue.x-k8s.io/elastic-job": "true" } },
+            "spec": {
+                "parallelism": pods, "suspend": suspend,
+                "template": { "metadata": { "annotations": annotations } },
+            },
+        }))
+    };
+    let slice = |conditions: &[&str]| {
+        let (priority, copied) = (WorkloadPriority::default(), KeysToCopy::default());
+        let mut slice =
+            construct_workload(&elastic(2, true, &json!({})), priority, &copied, GATES());
+        slice.status = workload(conditions).status;
+        slice
+    };
+    let (holder, waits) = (slice(&["QuotaReserved", "Admitted"]), slice(&[]));
+    let bad = json!({UNCONSTRAINED: "maybe"});
+    let refused = ["refuse ErrWorkloadCompose"];
+    assert_eq!(steps(&elastic(3, false, &bad), &[&holder]), refused, "no replacement");
+    assert_eq!(steps(&elastic(3, true, &bad), &[&waits]), refused);
+    assert_eq!(steps(&elastic(1, false, &bad), &[&holder]), ["resize to 1"], "of its counts alone");
+    assert_eq!(steps(&elastic(3, false, &json!({})), &[&holder]), ["create slice"]);
+}
+
+#[test]
 fn a_pod_has_its_topology_from_its_own_annotations() {
     let pod: Pod = serde_json::from_value(json!({
         "metadata": {
