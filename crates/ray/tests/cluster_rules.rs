@@ -312,5 +312,16 @@ fn the_head_of_another_operator_stays_and_is_taken_over() {
     assert!(!orders.iter().any(|step| is_delete(step) || matches!(step, RayStep::Patch { .. })));
     cluster["spec"]["headGroupSpec"]["template"]["spec"]["containers"][0]["image"] = json!("ray:2");
     assert!(steps(&cluster, &[foreign], &[]).iter().any(is_delete), "a later change");
+    for annotations in
+        [json!({"ray.io/upgrade-strategy-recreate-hash": "HASHOFANOTHER"}), json!({})]
+    {
+        let mut unnamed = head("");
+        unnamed["metadata"]["annotations"] = annotations;
+        let orders = steps(&cluster, &[unnamed], &[]);
+        assert!(!orders.iter().any(is_delete), "a version that writes none");
+        let is_patch =
+            |step: &RayStep| matches!(step, RayStep::Patch { target, .. } if target.kind == "Pod");
+        assert!(orders.iter().any(is_patch));
+    }
     assert!(steps(&cluster, &[head(&version)], &[]).iter().any(is_delete), "an own head");
 }

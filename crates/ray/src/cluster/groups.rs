@@ -75,8 +75,8 @@ pub(crate) fn is_terminating(object: &Value) -> bool {
 
 /// Whether the head was made from another spec, and the strategy asks for new pods.
 ///
-/// A head that another version of the operator made is not compared: versions hash differently, and an upgrade of the operator must not
-/// restart clusters. It gets the hash and the version of this one, so that later changes of the spec count.
+/// A head that another version of the operator made is not compared, nor is one without a version, as early ones made it: versions hash
+/// differently, and an upgrade of the operator must not restart clusters. It gets the hash and the version of this one, so that later changes of the spec count.
 fn is_outdated(context: &ClusterContext<'_>, pass: &mut Pass<'_>) -> Result<bool, Failure> {
     let strategy = context.spec.upgrade_strategy.as_ref().and_then(|it| it.r#type.as_deref());
     let Some(head) = context.heads().next().filter(|_| strategy == Some("Recreate")) else {
@@ -84,7 +84,7 @@ fn is_outdated(context: &ClusterContext<'_>, pass: &mut Pass<'_>) -> Result<bool
     };
     let present = recreate_hash(&context.cluster["spec"]);
     let made_by = annotation(head, names::OPERATOR_VERSION);
-    if !made_by.is_empty() && made_by != context.settings.version {
+    if made_by != context.settings.version {
         take_over(context, pass, head, &present)?;
         return Ok(false);
     }
