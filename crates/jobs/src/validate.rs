@@ -31,17 +31,21 @@ pub fn create<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
     }
     let mut errors = check_syntax(job, gates);
     errors.extend(check_common(job, gates));
+    errors.extend(pod_index_offset::check(job, gates));
     errors.extend(job.validate_create(gates));
     errors
 }
 
 /// Validation errors of an update. `default_queue`: the namespace has a default LocalQueue.
 pub fn update<J: GenericJob>(new: &J, old: &J, default_queue: bool, gates: JobGates) -> Errors {
-    if new.is_held_by_other() || !new.checks_update_of(old, gates) {
+    // One that is ours does not leave its checks with the change that gives it away.
+    let is_left_alone = new.is_held_by_other() && old.is_held_by_other();
+    if is_left_alone || !new.checks_update_of(old, gates) {
         return vec![];
     }
     let mut errors = if new.checks_syntax_of_updates() { check_syntax(new, gates) } else { vec![] };
     errors.extend(check_common(new, gates));
+    errors.extend(pod_index_offset::check_changed(new, old, gates));
     errors.extend(queue_name::check_change(new, old, default_queue));
     errors.extend(check_prebuilt_change(new, old, gates));
     if new.is_job() {
@@ -79,7 +83,6 @@ fn check_common<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
     }
     errors.extend(elastic::check_topology(job, gates));
     errors.extend(of_templates(job, gates));
-    errors.extend(pod_index_offset::check(job, gates));
     errors
 }
 

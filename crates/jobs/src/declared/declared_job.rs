@@ -385,6 +385,7 @@ impl GenericJob for DeclaredJob {
     fn validate_update(&self, old: &Self, gates: JobGates) -> Errors {
         let mut errors = self.check_queued(gates);
         errors.extend(self.check_group_change(old));
+        errors.extend(self.check_parent_change(old));
         errors
     }
 }

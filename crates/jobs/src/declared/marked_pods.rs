@@ -1,10 +1,13 @@
 //! Kinds with pods that are jobs themselves, or one group: webhooks mark the pod template. Of a kind with pods that are jobs,
 //! nothing else is done with the object (docs/reference/kueue.md §5.3, §7.8).
 
-use crds::names::{
-    MANAGED,
-    annotations::POD_SUSPENDING_PARENT,
-    labels::{PRIORITY_CLASS, QUEUE_NAME},
+use crds::{
+    names::{
+        MANAGED,
+        annotations::POD_SUSPENDING_PARENT,
+        labels::{PRIORITY_CLASS, QUEUE_NAME},
+    },
+    validation::{FieldError, immutable},
 };
 
 use super::{DeclaredJob, MarkedPods};
@@ -61,6 +64,17 @@ impl DeclaredJob {
     pub(super) fn has_other_parent(&self, pods: &MarkedPods) -> bool {
         let parent = self.template_annotation(pods).unwrap_or_default();
         !parent.is_empty() && parent != self.kind.framework()
+    }
+
+    /// The error about another parent for the pods of a marked object: their Workloads hold them.
+    pub(super) fn check_parent_change(&self, old: &Self) -> Option<FieldError> {
+        let pods = self.kind.pods()?;
+        if !old.is_marked(pods) || !self.has_other_parent(pods) {
+            return None;
+        }
+        let template = pods.template.field_path();
+        let field = format!("{template}.metadata.annotations[{POD_SUSPENDING_PARENT}]");
+        Some(immutable(field, self.template_annotation(pods).unwrap_or_default()))
     }
 
     fn template_annotation(&self, pods: &MarkedPods) -> Option<&str> {
@@ -152,6 +166,29 @@ pods: { template: /spec/run/template, ready: /status/ready }
             assert!(!held("q", 1, parent).is_skipped(), "{parent:?}");
             assert_eq!(validate::create(&held("Q", 1, parent), JobGates::default()).len(), 1);
         }
+    }
+
+    #[test]
+    fn a_marked_object_is_not_given_to_another_parent() {
+        let marked = |queue: &str, parent: &str| {
+            let annotations = json!({ POD_SUSPENDING_PARENT: parent });
+            rollout(queue, 1, &json!({ "metadata": { "annotations": annotations } }))
+        };
+        let texts = |new: &JobObject, old: &JobObject| {
+            let errors = validate::update(new, old, false, JobGates::default());
+            errors.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let own = marked("q", "example.com/rollout");
+        let parent = format!("spec.run.template.metadata.annotations[{POD_SUSPENDING_PARENT}]");
+        let kept = format!("{parent}: Invalid value: \"x\": field is immutable");
+        let queue =
+            format!("metadata.labels[{QUEUE_NAME}]: Invalid value: \"r\": field is immutable");
+        assert_eq!(texts(&marked("q", "x"), &own), [kept.as_str()]);
+        assert_eq!(texts(&marked("r", "x"), &own), [queue.as_str(), kept.as_str()]);
+        let free = rollout("q", 1, &json!({}));
+        assert_eq!(texts(&marked("q", "x"), &free), [""; 0], "its parent marks it");
+        assert_eq!(texts(&marked("r", "x"), &free), [queue.as_str()]);
+        assert_eq!(texts(&marked("r", "x"), &marked("q", "y")), [""; 0], "another parent's");
     }
 
     #[test]

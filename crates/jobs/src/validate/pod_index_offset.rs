@@ -8,10 +8,28 @@ use crds::{
 use super::AnnotatedTemplate;
 use crate::{GenericJob, JobGates};
 
-/// Errors of the offsets of new and changed jobs.
+/// Errors of the offsets of new jobs.
 pub(super) fn check<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
     let templates = job.templates().into_iter().filter(|_| is_checked(job, gates));
     templates.flat_map(|template| check_template(&template)).collect()
+}
+
+/// Errors of offsets that an update changes, or the groups beside which they stand. One that was stored as it is must not bar other
+/// changes, such as those of controllers.
+pub(super) fn check_changed<J: GenericJob>(new: &J, old: &J, gates: JobGates) -> Errors {
+    let before = old.templates();
+    let is_kept = |template: &AnnotatedTemplate<'_>| {
+        let stored = before.iter().find(|one| one.path == template.path);
+        let same = |stored: &AnnotatedTemplate<'_>| {
+            [POD_INDEX_OFFSET, POD_SET_GROUP_NAME]
+                .into_iter()
+                .all(|key| stored.get(key) == template.get(key))
+        };
+        stored.is_some_and(same)
+    };
+    let templates = new.templates().into_iter().filter(|_| is_checked(new, gates));
+    let changed = templates.filter(|template| !is_kept(template));
+    changed.flat_map(|template| check_template(&template)).collect()
 }
 
 /// Errors of offsets that are changed or removed.
@@ -124,6 +142,24 @@ mod tests {
         let grouped = json!({ OFFSET: "1", GROUP: "g", level: "rack" });
         let forbidden = format!("{at}: Forbidden: may not be set when '{GROUP}' is specified");
         assert!(texts(&grouped, None, on).contains(&forbidden));
+    }
+
+    #[test]
+    fn an_update_is_refused_for_offsets_that_it_changes() {
+        let on = JobGates::default();
+        for stored in [json!({ OFFSET: "x" }), json!({ OFFSET: "-1" })] {
+            assert_eq!(texts(&stored, Some(&stored), on), [""; 0], "{stored}");
+        }
+        let level = "kueue.x-k8s.io/podset-required-topology";
+        let grouped = json!({ OFFSET: "1", GROUP: "g", level: "rack" });
+        let forbidden = format!("may not be set when '{GROUP}' is specified");
+        let forbids = |old: &Value| {
+            texts(&grouped, Some(old), on).iter().any(|text| text.contains(&forbidden))
+        };
+        assert!(!forbids(&grouped));
+        assert!(forbids(&json!({ OFFSET: "1" })), "the group is new");
+        let bad = "must be a numeric value";
+        assert!(texts(&json!({ OFFSET: "x" }), Some(&json!({})), on)[0].contains(bad));
     }
 
     fn off() -> JobGates {
