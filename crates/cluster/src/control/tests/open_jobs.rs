@@ -16,12 +16,12 @@ fn finished_clone() -> Value {
 
 /// What Events say about the missing end, with the object that they are about.
 fn notes(step: &Decisions) -> Vec<String> {
-    let told = step.events.iter().filter(|event| event.reason == "JobEndUnknown");
+    let open = step.events.iter().filter(|event| event.reason == "JobEndUnknown");
     let words = |event: &runtime::events::EventRecord| {
         let about = &event.regarding;
         format!("{} {}: {}", about.kind, about.key, event.note)
     };
-    told.map(words).collect()
+    open.map(words).collect()
 }
 
 const NOTE: &str = "Job ns/train: The workload has finished on worker cluster \"east\" (Succeeded: all done), where no copy of the job is \
@@ -45,6 +45,45 @@ fn a_job_without_a_copy_to_take_its_end_from_gets_an_event_with_the_end_of_its_w
         assert!(orders(&step).contains(&"east clone-delete".to_owned()), "{:?}", orders(&step));
         assert_eq!(notes(&step), [""; 0], "it is reported once");
     }
+}
+
+#[test]
+fn a_job_that_shows_another_end_than_its_copy_gets_an_event_with_the_end_of_its_workload() {
+    let conditions = |kinds: &[&str]| -> Vec<Value> {
+        kinds.iter().map(|kind| json!({"type": kind, "status": "True"})).collect()
+    };
+    let shown =
+        json!({"startTime": "2026-01-01T00:00:00Z", "conditions": conditions(&["FailureTarget"])});
+    let ended = json!({
+        "succeeded": 2, "startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-01T00:01:00Z",
+        "conditions": conditions(&["SuccessCriteriaMet", "Complete"]),
+    });
+    let (_, mut copy) = copies();
+    copy["status"] = ended;
+    let mut control = dispatching(&hub_job("20", false, &shown), &[hub_workload()]);
+    connect(&mut control, vec![finished_clone()], vec![copy]);
+    let step = control.decide(NOW);
+    let is_status = |order: &&Order| order.ticket.purpose.name() == "sync-status";
+    let order = step.orders.iter().find(is_status).expect("the counts are copied");
+    let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");
+    assert_eq!(body["status"].get("conditions"), None, "the API server refuses this end");
+    let mut counts = shown;
+    for (field, value) in body["status"].as_object().expect("a status") {
+        counts[field] = value.clone();
+    }
+    done(&mut control, &step, "sync-status", hub_job("21", false, &counts), NOW);
+    let step = control.decide(NOW);
+    let note = "Job ns/train: The workload has finished on worker cluster \"east\" (Succeeded: all done), where its copy has ended \
+                otherwise than an earlier one, whose end the job shows; the status of the job stays as it is";
+    assert_eq!(notes(&step), [note]);
+    // The counts that were copied are those of pods that have succeeded.
+    let mut reclaimed = hub_workload();
+    reclaimed["metadata"]["resourceVersion"] = json!("71");
+    reclaimed["status"]["reclaimablePods"] = json!([{"name": "main", "count": 2}]);
+    done(&mut control, &step, "reclaim", reclaimed, NOW);
+    let step = control.decide(NOW);
+    assert_eq!(orders(&step), ["hub finish"]);
+    assert_eq!(notes(&step), [""; 0], "it is reported once");
 }
 
 #[test]
