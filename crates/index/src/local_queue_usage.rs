@@ -79,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    /// The weighted usage of a LocalQueue whose status records these resources.
+    /// The weighted usage of a LocalQueue that records these resources in its status.
     fn usage(consumed: &serde_json::Value, weights: &[(String, u64)]) -> Option<f64> {
         let mut engine = Engine::new(EngineSettings::default());
         let settings = AdmissionFairSharingSettings {

@@ -454,7 +454,7 @@ pub(crate) fn create<J: GenericJob>(job: &J, gates: JobGates) -> ReconcileStep<J
     refuse_topology(job, gates).unwrap_or(ReconcileStep::CreateWorkload)
 }
 
-/// A job whose topology cannot be read is not placed without it: it waits until its templates are mended.
+/// A job with a topology that cannot be read is not placed without it: it waits until its templates are mended.
 pub(crate) fn refuse_topology<J: GenericJob>(job: &J, gates: JobGates) -> Option<ReconcileStep<J>> {
     let message = topology_request::problem(job, gates)?;
     Some(ReconcileStep::Refuse { reason: reasons::ERR_WORKLOAD_COMPOSE, message })

@@ -81,7 +81,7 @@ fn problem_of_template(template: &AnnotatedTemplate<'_>, gates: JobGates) -> Opt
 
 fn read(annotations: &BTreeMap<String, String>, gates: JobGates) -> PodSetTopologyRequest {
     let text = |key: &str| annotations.get(key).cloned();
-    // Of several levels the strictest is asked for, pod sets are placed together by a level, and half of a slice request is none. A
+    // Of several levels the strictest counts, pod sets are placed together by a level, and half of a slice request is none. A
     // webhook refuses all of that.
     let required = text(POD_SET_REQUIRED_TOPOLOGY);
     let preferred = text(POD_SET_PREFERRED_TOPOLOGY).filter(|_| required.is_none());

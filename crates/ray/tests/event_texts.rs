@@ -222,7 +222,7 @@ fn times_in_messages_of_rayjobs() {
     assert_eq!(found["message"], text);
 }
 
-/// The events of a RayService whose writes of this kind are refused.
+/// The events of a RayService while writes of this kind are refused.
 fn service_events(kind: &str, present: &[Value]) -> Vec<String> {
     let options = json!({"stepSizePercent": 10, "intervalSeconds": 1, "gatewayClassName": "istio"});
     let spec = json!({

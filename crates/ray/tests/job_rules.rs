@@ -279,7 +279,7 @@ fn a_job_that_ended_long_before_its_rayjob_says_so() {
     }
 }
 
-/// The status after a pass for a job whose submitter ended so long ago.
+/// The status after a pass for a job with a submitter that ended so long ago.
 fn after_submitter(finished: &str, head: impl Fn(&HeadRequest) -> HeadAnswer) -> Value {
     after_submitter_with(&running(), finished, head)
 }

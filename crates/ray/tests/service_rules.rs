@@ -197,11 +197,11 @@ fn heads_are_asked_at_services_of_the_namespace_only() {
     let service = ray_service("ray:1", &active("rs-a"));
     let children = cluster("rs-a", "ray:1");
     let (orders, _) = pass(&service, &children, &ServiceMemory::default(), head("RUNNING"));
-    let asked = orders.iter().filter_map(|step| match step {
+    let hosts = orders.iter().filter_map(|step| match step {
         RayStep::Ask(request) => Some(request.url.as_str()),
         _ => None,
     });
-    for url in asked {
+    for url in hosts {
         assert!(url.starts_with("http://rs-a-head-svc.ns.svc.cluster.local:"), "{url}");
     }
 }
@@ -214,12 +214,12 @@ fn a_head_is_asked_at_the_ports_of_its_service() {
     let asked_at = |service: &Value| -> Vec<String> {
         let children = cluster_of(service.clone(), "rs-1");
         let (orders, _) = pass(service, &children, &ServiceMemory::default(), head("RUNNING"));
-        let asked = orders.iter().filter_map(|step| match step {
+        let hosts = orders.iter().filter_map(|step| match step {
             RayStep::Ask(request) => request.url.split('/').nth(2).map(str::to_owned),
             _ => None,
         });
-        let asked = asked.filter_map(|host| host.split_once(':').map(|it| it.1.to_owned()));
-        asked.collect::<std::collections::BTreeSet<_>>().into_iter().collect()
+        let hosts = hosts.filter_map(|host| host.split_once(':').map(|it| it.1.to_owned()));
+        hosts.collect::<std::collections::BTreeSet<_>>().into_iter().collect()
     };
     let group = &mut service["spec"]["rayClusterConfig"]["headGroupSpec"];
     group["headService"] = json!({"spec": {"type": "ClusterIP", "ports": ports}});

@@ -5,7 +5,7 @@ use serde_json::Value;
 /// Case or rule, what the operators of this project do, and why.
 const DIFFERENCES: &str = include_str!("../differences.tsv");
 
-/// In the message of a RayJob whose submitter ended long before its job.
+/// In the message of a RayJob with a submitter that ended long before its job.
 const LATE_END: &str = "but the ray job did not reach terminal state within";
 
 /// What the difference may be about in any case.

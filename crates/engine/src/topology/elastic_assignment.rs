@@ -33,7 +33,7 @@ use crate::workloads::layer::WorkloadLayer;
 pub(super) struct RetainedAssignments {
     /// Retained leaves and pods by pod set.
     leaves: Vec<RetainedLeaves>,
-    /// Pod sets whose pods are all assigned again.
+    /// Pod sets of which all pods are assigned again.
     reassigned: SmallVec<[usize; 2]>,
     /// What the replaced slice has for these, and its class.
     freed: Option<Box<(AdmissionRecord, Arc<EquivalenceClass>)>>,

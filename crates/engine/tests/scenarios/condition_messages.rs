@@ -322,7 +322,7 @@ fn an_undeclared_resource_after_flavors_has_no_pending_reason() {
     );
 }
 
-/// A group whose pod sets stand around another one.
+/// A group of pod sets that stand around another one.
 #[test]
 fn reasons_stand_under_the_pod_set_that_they_are_about() {
     check(

@@ -73,7 +73,7 @@ fn ends_late(context: &JobContext<'_>, status: &mut AttemptStatus) -> bool {
     true
 }
 
-/// Ends an attempt whose head has not said for too long how the job is.
+/// Ends an attempt after its head has not said for too long how the job is.
 fn give_up_silent_head(context: &JobContext<'_>, status: &mut AttemptStatus) {
     let Some(since) = status.fields.job_status_check_failure_start_time.clone() else { return };
     let timeout = context.settings.job_check_timeout;
@@ -176,7 +176,7 @@ fn follow(status: &mut AttemptStatus, submitter: &SubmitterState) {
     }
 }
 
-/// Ends an attempt whose submitter finished long ago, if the head does not say that the job ended. A head that does not answer must not
+/// Ends an attempt long after its submitter finished, if the head does not say that the job ended. A head that does not answer must not
 /// hold this up.
 fn give_up_late_job(
     context: &JobContext<'_>,

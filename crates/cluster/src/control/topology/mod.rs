@@ -159,7 +159,7 @@ impl NodesAndPods {
         concerned
     }
 
-    /// Marks the pods of Workloads whose reservation the engine may have made or taken back.
+    /// Marks the pods of Workloads that the engine may have given a reservation, or taken one from.
     pub(crate) fn reservations_may_differ<'a>(
         &mut self,
         keys: impl IntoIterator<Item = &'a Key>,

@@ -9,7 +9,7 @@ const UNCONSTRAINED: &str = "kueue.x-k8s.io/podset-unconstrained-topology";
 const REQUIRED: &str = "kueue.x-k8s.io/podset-required-topology";
 const LAYERS: &str = "kueue.x-k8s.io/podset-slice-required-topology-constraints";
 
-/// A job whose template has these annotations.
+/// A job with these annotations in its template.
 fn annotated(annotations: &Value) -> Job {
     job(&json!({"spec": {"template": {"metadata": {"annotations": annotations}}}}))
 }
