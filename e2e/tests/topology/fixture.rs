@@ -146,7 +146,15 @@ impl TopologyFixture {
 
     pub(crate) async fn create_job(&self, job: Value) -> Result<()> {
         let jobs: Api<k8s_openapi::api::batch::v1::Job> = self.hub.api(self.namespace());
+        let _answers = shared().await?.keep_manager().await;
         jobs.create(&PostParams::default(), &serde_json::from_value(job)?).await?;
+        Ok(())
+    }
+
+    /// Creates a pod while the webhooks answer: another test may start the manager again.
+    pub(crate) async fn create_pod(&self, pod: Value) -> Result<()> {
+        let _answers = shared().await?.keep_manager().await;
+        self.pods().create(&PostParams::default(), &serde_json::from_value(pod)?).await?;
         Ok(())
     }
 

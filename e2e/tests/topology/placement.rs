@@ -5,7 +5,6 @@ use crds::names::annotations::{POD_SET_PREFERRED_TOPOLOGY, POD_SET_REQUIRED_TOPO
 use e2e::installation::TIMEOUT;
 use harness::annotation;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::PostParams;
 use serde_json::{Value, json};
 
 use crate::fixture::{BLOCK, LONG, RACK, TopologyFixture, node_of, runs, selected_node};
@@ -59,8 +58,7 @@ async fn pods_of_a_group_get_their_domains() -> Result<()> {
     let fixture = TopologyFixture::new("group", 2).await?;
     let api = fixture.pods();
     for number in 0..3 {
-        let pod: Pod = serde_json::from_value(member(&format!("m{number}")))?;
-        api.create(&PostParams::default(), &pod).await?;
+        fixture.create_pod(member(&format!("m{number}"))).await?;
     }
     let all = |pods: &[Pod]| pods.iter().filter(|pod| runs(pod)).count() == 3;
     let pods = fixture.hub.until_all(&api, "", "the members run", 2 * TIMEOUT, all).await?;

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use crds::names::annotations::POD_SET_REQUIRED_TOPOLOGY;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::DeleteParams;
 
 use crate::fixture::{RACK, TopologyFixture, other_pod};
 
@@ -13,7 +13,7 @@ async fn pods_of_others_take_room_until_they_are_gone() -> Result<()> {
     for rack in ["a1", "a2", "b1", "b2"] {
         let node = format!("{}-1", fixture.rack(rack));
         let pod = other_pod(&fixture, &format!("other-{rack}"), &node, "3");
-        pods.create(&PostParams::default(), &serde_json::from_value(pod)?).await?;
+        fixture.create_pod(pod).await?;
     }
     let bound = |all: &[k8s_openapi::api::core::v1::Pod]| {
         all.iter().filter(|pod| !crate::fixture::node_of(pod).is_empty()).count() == 4
