@@ -13,18 +13,21 @@ use crate::{
 /// The pod sets of a component. A component may have none.
 #[must_use]
 pub fn pod_sets(component: &AppWrapperComponent) -> Vec<AppWrapperPodSet> {
-    if component.pod_sets.is_empty() {
-        inferred(&component.template).unwrap_or_default()
-    } else {
-        component.pod_sets.clone()
-    }
+    declared_or(component, inferred)
 }
 
 /// The pod sets of a component as the official controller has them: a group of Ray counts its `replicas`, whatever its bounds.
 #[must_use]
 pub fn pod_sets_as_written(component: &AppWrapperComponent) -> Vec<AppWrapperPodSet> {
+    declared_or(component, inferred_as_written)
+}
+
+fn declared_or(
+    component: &AppWrapperComponent,
+    infer: fn(&Value) -> Option<Vec<AppWrapperPodSet>>,
+) -> Vec<AppWrapperPodSet> {
     if component.pod_sets.is_empty() {
-        inferred_as_written(&component.template).unwrap_or_default()
+        infer(&component.template).unwrap_or_default()
     } else {
         component.pod_sets.clone()
     }

@@ -18,7 +18,8 @@ use crate::flavors::attempt::AssignmentAttempt;
 use crate::ids::{QueueId, WorkloadId};
 use crate::preemption::request::PreemptionRequest;
 use crate::preemption::search;
-use crate::preemption::target::{PreemptionTarget, WorkloadIds};
+use crate::preemption::simulation::{are_evicted, simulate_leaving};
+use crate::preemption::target::{PreemptionTarget, WorkloadIds, ids};
 use crate::queues::layer::QueueLayer;
 use crate::quota::layer::QuotaLayer;
 use crate::reason::NoFitReason;
@@ -171,21 +172,17 @@ fn awaits_leaving_pods(
     if !state.topology.has_leaving() {
         return false;
     }
-    state.topology.release_leaving();
-    topology::assign(state, attempt, &mut held);
-    let awaits = match held.mode() {
-        FlavorAssignmentMode::Fit => true,
-        FlavorAssignmentMode::Preempt => {
-            let targets = find_targets(state, attempt, &held);
-            let evicted = |one: &PreemptionTarget| {
-                state.workloads.admission(one.workload).is_some_and(|one| one.evicted)
-            };
-            !targets.is_empty() && targets.iter().all(evicted)
+    simulate_leaving(state, |state| {
+        topology::assign(state, attempt, &mut held);
+        match held.mode() {
+            FlavorAssignmentMode::Fit => true,
+            FlavorAssignmentMode::Preempt => {
+                let targets = ids(&find_targets(state, attempt, &held));
+                !targets.is_empty() && are_evicted(&state.workloads, &targets)
+            }
+            FlavorAssignmentMode::DeferredFit | FlavorAssignmentMode::NoFit => false,
         }
-        FlavorAssignmentMode::DeferredFit | FlavorAssignmentMode::NoFit => false,
-    };
-    state.topology.retain_leaving();
-    awaits
+    })
 }
 
 /// Preempts for the topology assignment; nothing if a preemption gate is closed or a target belongs to an earlier second pass.

@@ -11,7 +11,7 @@ mod workload_keys;
 mod workload_match;
 
 use crds::{
-    meta::{find, is_true},
+    meta::{find, is_true, label},
     names::{
         RESOURCE_IN_USE_FINALIZER,
         conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED},
@@ -404,8 +404,7 @@ fn start_or_move_to_queue<J: GenericJob + Clone>(
 /// Whether the Workload is the clone of that of another cluster.
 #[must_use]
 pub fn is_clone(workload: &Workload) -> bool {
-    let labels = workload.metadata.labels.as_ref();
-    labels.is_some_and(|labels| labels.contains_key(MULTI_KUEUE_ORIGIN))
+    label(&workload.metadata, MULTI_KUEUE_ORIGIN).is_some()
 }
 
 /// Whether a worker cluster runs the Workload.

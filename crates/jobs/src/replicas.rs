@@ -363,19 +363,23 @@ mod tests {
         assert_eq!(counts, [("leader", Some(1)), ("worker", Some(2))]);
     }
 
-    #[test]
-    fn replicas_whose_topology_cannot_be_read_get_no_workloads() {
+    /// A pod template with a topology that cannot be read.
+    pub(super) fn unreadable_template() -> Value {
         let annotations = json!({ "kueue.x-k8s.io/podset-unconstrained-topology": "maybe" });
-        let template = json!({
+        json!({
             "metadata": { "annotations": annotations }, "spec": { "containers": [{ "name": "c" }] },
-        });
+        })
+    }
+
+    #[test]
+    fn replicas_with_a_topology_that_cannot_be_read_get_no_workloads() {
         let object = json!({
             "metadata": {
                 "name": "d", "namespace": "ns", "uid": "u",
                 "labels": { "kueue.x-k8s.io/queue-name": "main" },
             },
             "spec": {
-                "replicas": 2, "leaderWorkerTemplate": { "size": 3, "workerTemplate": template },
+                "replicas": 2, "leaderWorkerTemplate": { "size": 3, "workerTemplate": unreadable_template() },
             },
         });
         let bad = leader_worker_set::kind().decode(object).expect("a set decodes");

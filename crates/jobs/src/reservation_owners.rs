@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crds::v1beta2::Workload;
+use crds::{meta::controller, v1beta2::Workload};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 const POD: (&str, &str) = ("v1", "Pod");
@@ -30,8 +30,7 @@ impl PodController {
     /// The controller of an object, if it has one.
     #[must_use]
     pub fn of(metadata: &ObjectMeta) -> Option<Self> {
-        let mut owners = metadata.owner_references.iter().flatten();
-        owners.find(|owner| owner.controller == Some(true)).map(|owner| Self {
+        controller(metadata).map(|owner| Self {
             api_version: owner.api_version.as_str().into(),
             kind: owner.kind.as_str().into(),
             uid: owner.uid.as_str().into(),

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::control::key_map::KeyMap;
-use crds::{
-    meta::label,
-    names::labels::MULTI_KUEUE_ORIGIN,
-    v1beta2::{Workload, WorkloadPriorityClass},
+use crds::v1beta2::{Workload, WorkloadPriorityClass};
+use jobs::{
+    construct_workload::{PrioritySource, WorkloadPriority, class_ref},
+    reconcile::is_clone,
 };
-use jobs::construct_workload::{PrioritySource, WorkloadPriority, class_ref};
 use k8s_openapi::api::{core::v1::Namespace, scheduling::v1::PriorityClass};
 
 /// Labels of namespaces, and values of classes.
@@ -48,7 +47,7 @@ impl NamespacesAndPriorities {
     /// Not of a MultiKueue copy: its priority is that of its manager, which would write its value back for ever where the
     /// class has another value (docs/reference/multikueue.md §2.5).
     pub(crate) fn class_priority(&self, workload: &Workload) -> Option<i32> {
-        if label(&workload.metadata, MULTI_KUEUE_ORIGIN).is_some() {
+        if is_clone(workload) {
             return None;
         }
         let class = workload.spec.priority_class_ref.as_ref()?;

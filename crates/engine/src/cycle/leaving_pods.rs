@@ -17,9 +17,7 @@ pub(super) fn awaited_assignment(
     attempt: &AssignmentAttempt<'_>,
     mut assignment: Assignment,
 ) -> Option<Assignment> {
-    state.topology.release_leaving();
-    let fits = fits(state, attempt, &mut assignment);
-    state.topology.retain_leaving();
+    let fits = simulation::simulate_leaving(state, |state| fits(state, attempt, &mut assignment));
     let has_domains = assignment.pod_sets.iter().any(|one| !one.domains.is_empty());
     (fits && has_domains).then(|| {
         assignment.await_leaving_pods();
@@ -45,8 +43,7 @@ fn fits_without_evicted(
     let mut targets = Vec::new();
     search::find_for(state, attempt, assignment, &mut targets);
     let removed = ids(&targets);
-    let evicted = |&id: &_| state.workloads.admission(id).is_some_and(|one| one.evicted);
-    if removed.is_empty() || !removed.iter().all(evicted) {
+    if removed.is_empty() || !simulation::are_evicted(&state.workloads, &removed) {
         return false;
     }
     simulation::simulate_removal(state, &removed, |state| {

@@ -12,7 +12,7 @@ use crate::flavors::assignment::{
 use crate::ids::{QueueId, TopologyNodeId, WorkloadId};
 use crate::names::Names;
 use crate::node_moves::move_pods;
-use crate::preemption::simulation::simulate_removal;
+use crate::preemption::simulation::{simulate_leaving, simulate_removal};
 use crate::quota::layer::QuotaLayer;
 use crate::reason::NoFitReason;
 use crate::reservations::mark_evicted;
@@ -100,12 +100,11 @@ fn ends_free_a_place(state: &mut State, id: WorkloadId, node: TopologyNodeId) ->
     if evicted.is_empty() && !state.topology.has_leaving() {
         return false;
     }
-    state.topology.release_leaving();
-    let found = simulate_removal(state, &evicted, |state| {
-        topology::find_replacement_assignment(state, id, node).is_ok()
-    });
-    state.topology.retain_leaving();
-    found
+    simulate_leaving(state, |state| {
+        simulate_removal(state, &evicted, |state| {
+            topology::find_replacement_assignment(state, id, node).is_ok()
+        })
+    })
 }
 
 /// Evicts a Workload whose failed nodes have no replacement.

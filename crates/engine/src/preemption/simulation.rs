@@ -1,4 +1,5 @@
-//! Simulated removal of Workloads: their usage is taken away, something is evaluated, and the usage is put back.
+//! Simulated removal of Workloads and of pods that are to leave: their usage is taken away, something is evaluated, and the usage is
+//! put back.
 //!
 //! Only usage of quota and topologies changes. A removed Workload is no preemption candidate. Callers
 //! restore it; a search that leaves one removed is a bug.
@@ -39,6 +40,19 @@ pub(crate) fn simulate_removal<T>(
         restore_workload(state, id);
     }
     result
+}
+
+/// Calls `evaluate` while pods that are to leave their nodes have left them.
+pub(crate) fn simulate_leaving<T>(state: &mut State, evaluate: impl FnOnce(&mut State) -> T) -> T {
+    state.topology.release_leaving();
+    let result = evaluate(state);
+    state.topology.retain_leaving();
+    result
+}
+
+/// Whether Workloads are evicted already, so that nothing more is preempted for a head that waits for them.
+pub(crate) fn are_evicted(workloads: &WorkloadLayer, ids: &[WorkloadId]) -> bool {
+    ids.iter().all(|&id| workloads.admission(id).is_some_and(|one| one.evicted))
 }
 
 fn change(state: &mut State, id: WorkloadId, removed: bool) {

@@ -3,7 +3,11 @@
 use crds::{meta::Condition, names::reasons::MULTI_KUEUE_ADAPTER, v1beta2::PodSet};
 use serde_json::Value;
 
-use super::{Job, JobStatus, pod_set, pod_sets_info, status::outcome, stop::START_TIME};
+use super::{
+    Job, JobStatus, pod_set, pod_sets_info,
+    status::{outcome, success_of},
+    stop::START_TIME,
+};
 use crate::{
     JobGates, declared::NOTHING_RUNS, pod_set_info::PodSetInfo,
     remote_objects::metadata_for_creation,
@@ -21,9 +25,6 @@ const ANNOUNCE_END: [&str; 2] = [FAILURE_TARGET, "SuccessCriteriaMet"];
 
 /// Condition of a Job that will fail.
 const FAILURE_TARGET: &str = "FailureTarget";
-
-/// Conditions of a Job that is over.
-const ENDS: [&str; 2] = ["Complete", "Failed"];
 
 /// Field of the status of a Job that is complete.
 const COMPLETION_TIME: &str = "completionTime";
@@ -68,7 +69,7 @@ pub(super) fn status_from(job: &Job, copy: &Job) -> JobStatus {
     let taken = outcome(copy).filter(|end| !known().any(|one| excludes(one, end.success)));
     let mut conditions = status.conditions.take().unwrap_or_default();
     if taken.is_none() {
-        conditions.retain(|one| !announces(one) && !ENDS.contains(&&*one.r#type));
+        conditions.retain(|one| !announces(one) && success_of(one).is_none());
         status.rest.remove(COMPLETION_TIME);
     }
     let kept = known().filter(|known| conditions.iter().all(|one| one.r#type != known.r#type));

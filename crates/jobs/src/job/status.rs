@@ -1,6 +1,6 @@
 //! Results of a Job's status (docs/reference/kueue.md §7.8).
 
-use crds::v1beta2::ReclaimablePod;
+use crds::{meta::Condition, v1beta2::ReclaimablePod};
 
 use super::{Job, pod_set::MAIN};
 use crate::generic_job::JobOutcome;
@@ -9,14 +9,19 @@ use crate::generic_job::JobOutcome;
 pub(super) fn outcome(job: &Job) -> Option<JobOutcome> {
     let mut conditions = job.status.conditions.iter().flatten();
     conditions.find_map(|condition| {
-        let success = match condition.r#type.as_str() {
-            "Complete" => true,
-            "Failed" => false,
-            _ => return None,
-        };
+        let success = success_of(condition)?;
         let message = condition.message.clone();
         (condition.status == "True").then_some(JobOutcome { success, message })
     })
+}
+
+/// Whether a condition is about the success of a Job that is over, or about its failure.
+pub(super) fn success_of(condition: &Condition) -> Option<bool> {
+    match condition.r#type.as_str() {
+        "Complete" => Some(true),
+        "Failed" => Some(false),
+        _ => None,
+    }
 }
 
 /// Whether this number of pods is ready or has succeeded.

@@ -188,7 +188,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{JobObject, Kinds, replicas::reconcile};
+    use crate::{
+        JobObject, Kinds,
+        replicas::{reconcile, tests::unreadable_template},
+    };
 
     fn set(replicas: u32) -> JobObject {
         let object = json!({
@@ -249,17 +252,13 @@ mod tests {
     }
 
     #[test]
-    fn a_set_whose_topology_cannot_be_read_gets_no_workload() {
-        let annotations = json!({ "kueue.x-k8s.io/podset-unconstrained-topology": "maybe" });
-        let template = json!({
-            "metadata": { "annotations": annotations }, "spec": { "containers": [{ "name": "c" }] },
-        });
+    fn a_set_with_a_topology_that_cannot_be_read_gets_no_workload() {
         let object = json!({
             "metadata": {
                 "name": "d", "namespace": "ns", "uid": "u",
                 "labels": { "kueue.x-k8s.io/queue-name": "main" },
             },
-            "spec": { "replicas": 2, "template": template },
+            "spec": { "replicas": 2, "template": unreadable_template() },
         });
         let kind = Kinds::built_in().of_framework("statefulset").expect("it is built in");
         let bad = kind.decode(object).expect("a set decodes");

@@ -6,7 +6,7 @@ use crds::{
 };
 
 use super::AnnotatedTemplate;
-use crate::{GenericJob, JobGates};
+use crate::{GenericJob, JobGates, go_parse};
 
 /// Errors of the offsets of new jobs.
 pub(super) fn check<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
@@ -54,7 +54,7 @@ fn is_checked<J: GenericJob>(job: &J, gates: JobGates) -> bool {
 fn check_template(template: &AnnotatedTemplate<'_>) -> Errors {
     let Some(offset) = template.get(POD_INDEX_OFFSET) else { return vec![] };
     let field = template.field_of(POD_INDEX_OFFSET);
-    let detail = match offset.parse::<i32>() {
+    let detail = match go_parse::integer_of_32_bits(offset) {
         Err(_) => Some("must be a numeric value"),
         Ok(..0) => Some("must be greater than or equal to 0"),
         Ok(_) => None,
