@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use crds::{
     meta,
-    v1beta2::{MultiKueueCluster, Workload},
+    v1beta2::{MultiKueueCluster, ResourceFlavor, Workload},
 };
 use e2e::installation::{NAMESPACE, TIMEOUT, root};
 use e2e::objects::job_is;
@@ -14,7 +14,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::ListParams;
+use kube::api::{ListParams, PostParams};
 use kube::{Api, ResourceExt};
 use lab::kubeconfig;
 use lab::real_nodes::configuration::BUSYBOX_IMAGE;
@@ -37,6 +37,9 @@ const LEASE: &str = "c1f6bfd2.kueue.x-k8s.io";
 
 /// The name of a Service that every cluster has.
 const SERVICE: &str = "kubernetes.default.svc.cluster.local";
+
+/// What the API server's error says while it cannot connect to a webhook.
+const UNREACHABLE: &str = "failed to call webhook";
 
 /// Replicas of each Deployment.
 const REPLICAS: usize = 2;
@@ -66,6 +69,7 @@ async fn installed_and_used(clusters: &TestClusters) -> Result<()> {
     for (worker, server) in workers.iter().zip(&clusters.given.servers) {
         register(clusters, worker, server).await?;
     }
+    until_webhooks_answer(hub).await?;
     as_written(hub, "kubectl apply --server-side -k config/samples/multikueue").await?;
     until_active(hub, workers).await?;
 
@@ -113,6 +117,27 @@ async fn until_all_run(cluster: &Cluster, name: &str) -> Result<()> {
     }
     waited?;
     Ok(())
+}
+
+/// Waits until the API server reaches the webhooks through their Service. kube-proxy learns the address of a pod only after the
+/// pod is ready, and refuses connections to the Service until then.
+async fn until_webhooks_answer(hub: &Cluster) -> Result<()> {
+    let flavors: Api<ResourceFlavor> = hub.cluster_api();
+    let rehearsed = PostParams { dry_run: true, ..PostParams::default() };
+    let mut flavor = ResourceFlavor::default();
+    flavor.metadata.name = Some("rehearsed".to_owned());
+    let mut last = String::new();
+    let answered = async {
+        while let Err(error) = flavors.create(&rehearsed, &flavor).await {
+            last = error.to_string();
+            // Every other refusal is a fault of the installation.
+            ensure!(last.contains(UNREACHABLE), error);
+            sleep(PAUSE).await;
+        }
+        Ok(())
+    };
+    let answered = timeout(TIMEOUT, answered).await;
+    answered.with_context(|| format!("no webhook answers in {TIMEOUT:?}: {last}"))?
 }
 
 /// Registers a worker by hand: a token, a kubeconfig with it, and the Secret on the manager.
