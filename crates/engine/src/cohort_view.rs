@@ -2,7 +2,7 @@
 
 use crate::amount::Amount;
 use crate::engine::Engine;
-use crate::ids::{CohortId, FlavorId, NodeId, QueueId, ResourceId};
+use crate::ids::{CohortId, FlavorId, NodeId, QueueId, ResourceId, Slot};
 use crate::quota::cell::QuotaCell;
 
 impl Engine {
@@ -39,9 +39,26 @@ impl Engine {
         self.cohort_amounts(cohort, |cell| cell.subtree)
     }
 
-    /// Usage in the subtree of a Cohort; zeros are left out.
+    /// Usage that is charged to a Cohort: what its children use above their local quota. Zeros are left out.
     pub fn cohort_usage(&self, cohort: CohortId) -> Vec<(FlavorId, ResourceId, Amount)> {
         self.cohort_amounts(cohort, |cell| cell.usage)
+    }
+
+    /// Usage of all ClusterQueues in the subtree of a Cohort, also within their local quota, which is not charged to the Cohort.
+    /// Zeros are left out; empty in a cohort cycle. Kueue: `kueue_cohort_subtree_resource_reservations`.
+    pub fn cohort_reservations(&self, cohort: CohortId) -> Vec<(FlavorId, ResourceId, Amount)> {
+        let tree = self.state.quota.tree();
+        let node = self.state.quota.cohort(cohort);
+        let Some(node) = node.filter(|&node| !tree.is_in_cohort_cycle(node)) else {
+            return Vec::new();
+        };
+        let queues = tree.queues_below(node);
+        let usage = (0..tree.row(node).len()).map(Slot::from).map(|slot| {
+            let (flavor, resource) = tree.pair(slot);
+            let used = queues.iter().map(|&queue| tree.at(queue, slot).usage);
+            (flavor, resource, used.fold(Amount::ZERO, |sum, one| sum + one))
+        });
+        usage.filter(|&(_, _, amount)| amount != Amount::ZERO).collect()
     }
 
     /// Empty for a Cohort that no object names.

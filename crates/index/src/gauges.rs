@@ -129,7 +129,7 @@ pub struct CohortGauges {
     pub cohorts: Vec<String>,
     /// Quota of its subtree by flavor and resource; infinite if it is unlimited.
     pub quota: Vec<(String, String, f64)>,
-    /// Reservations in its subtree by flavor and resource.
+    /// Reservations of all ClusterQueues in its subtree by flavor and resource.
     pub reserved: Vec<(String, String, f64)>,
     /// The weighted share, not rounded; `None` without fair sharing, infinite for weight 0.
     pub weighted_share: Option<f64>,
@@ -209,7 +209,7 @@ pub fn cohort(engine: &Engine, name: &str) -> Option<CohortGauges> {
         cyclic: engine.is_in_cohort_cycle(id),
         cohorts: engine.cohorts_of_cohort(id).into_iter().map(str::to_owned).collect(),
         quota: named(engine.cohort_quota(id)),
-        reserved: named(engine.cohort_usage(id)),
+        reserved: named(engine.cohort_reservations(id)),
         weighted_share: None,
     })
 }

@@ -269,3 +269,38 @@ fn a_cohort_shows_unlimited_quota_and_whether_it_is_in_a_cycle() {
     assert_eq!(quota, expected.map(|(name, number)| (name.to_owned(), number)).into());
     assert_eq!(["alone", "left", "right"].map(|name| gauges(name).cyclic), [false, true, true]);
 }
+
+#[test]
+fn a_cohort_shows_the_reservations_of_all_queues_below_it() {
+    let (mut index, mut engine) =
+        (Index::new(IndexConfig::default()), Engine::new(Default::default()));
+    let queue = |cohort: &str, lending: &str| -> v1beta2::ClusterQueue {
+        let cpu = json!({"name": "cpu", "nominalQuota": "10", "lendingLimit": lending});
+        let flavors = json!([{"name": "f", "resources": [cpu]}]);
+        let groups = json!([{"coveredResources": ["cpu"], "flavors": flavors}]);
+        from(json!({"spec": {
+            "namespaceSelector": {}, "cohortName": cohort, "resourceGroups": groups,
+        }}))
+    };
+    let below = |parent: &str| -> v1beta2::Cohort { from(json!({"spec": {"parentName": parent}})) };
+    let reserving = |queue: &str, usage: &str| {
+        let mut status = with_quota(usage, "True");
+        status["admission"]["clusterQueue"] = json!(queue);
+        workload(queue, queue, &status)
+    };
+    let names = engine.names_mut();
+    let mut events = index.resource_flavor(names, "f", Some(&Default::default()));
+    events.extend(index.cohort(names, "team", Some(&below("root"))));
+    for (name, cohort, lending, usage) in
+        [("q", "team", "4", "7"), ("p", "team", "6", "4"), ("o", "root", "0", "2")]
+    {
+        events.extend(index.cluster_queue(names, name, Some(&queue(cohort, lending))));
+        events.extend(index.workload(names, &reserving(name, usage), Time(0)));
+    }
+    events.into_iter().for_each(|event| engine.apply(event));
+    engine.cycle(Time(0), &mut engine::AcceptAll);
+    let reserved = |name| gauges::cohort(&engine, name).expect("a Cohort").reserved;
+    let cpu = |amount| vec![("f".to_owned(), "cpu".to_owned(), amount)];
+    // Most of it is within the guaranteed quota of a queue, which is not charged to the Cohort.
+    assert_eq!([reserved("team"), reserved("root")], [cpu(11.0), cpu(13.0)]);
+}
