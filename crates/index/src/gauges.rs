@@ -15,6 +15,8 @@ use crate::queue_status::{ClusterQueueCounts, FlavorResourceAmounts, LabelledCou
 
 /// The status of a ClusterQueue that admits Workloads.
 const ACTIVE: &str = "active";
+/// The resource that counts pods.
+const PODS: &str = "pods";
 
 /// Numbers of Workloads in a queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -270,17 +272,22 @@ fn resources(
     quotas.map(gauge).collect()
 }
 
-/// What the pending Workloads of a ClusterQueue request, for every resource that the queue covers. Other resources, such as
-/// pods, are not charged.
+/// What the pending Workloads of a ClusterQueue request: of every resource that the queue covers, zero included, and of every
+/// other resource that they request. Pods count only where they are covered: otherwise no quota is charged for them.
 fn requested(
     names: &Names,
     queue: &IndexedClusterQueue,
     sums: &BTreeMap<ResourceId, Amount>,
 ) -> Vec<(String, f64)> {
-    let sum = |resource: &str| names.resources.get(resource).and_then(|id| sums.get(&id));
-    let request = |resource: &String| {
-        let amount = sum(resource).copied().unwrap_or_default();
-        (resource.clone(), float(resource, amount))
-    };
-    queue.covered.iter().map(request).collect()
+    let covered = queue.covered.iter().map(|resource| (resource.as_str(), Amount::ZERO));
+    let mut all: BTreeMap<&str, Amount> = covered.collect();
+    for (&id, &amount) in sums.iter().filter(|(_, amount)| **amount != Amount::ZERO) {
+        let resource = names.resources.name(id);
+        if resource != PODS || queue.covered.contains(PODS) {
+            all.insert(resource, amount);
+        }
+    }
+    let number =
+        |(resource, amount): (&str, Amount)| (resource.to_owned(), float(resource, amount));
+    all.into_iter().map(number).collect()
 }

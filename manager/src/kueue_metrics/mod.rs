@@ -66,6 +66,8 @@ pub(crate) struct MetricsSettings {
     pub(crate) creation_latency: bool,
     /// Workloads that are not admitted are counted by reason (gate UnadmittedWorkloadsObservability).
     pub(crate) unadmitted: bool,
+    /// Equivalence classes of pending Workloads are counted (gate SchedulingEquivalenceHashing).
+    pub(crate) equivalence_classes: bool,
     /// Labels of objects that series have.
     pub(crate) custom_labels: Vec<CustomLabel>,
     /// The process competes for a lease.
@@ -82,6 +84,7 @@ impl MetricsSettings {
             cohorts: gates.enabled(Gate::MetricsForCohorts),
             creation_latency: gates.enabled(Gate::MetricForWorkloadCreationLatency),
             unadmitted: gates.enabled(Gate::UnadmittedWorkloadsObservability),
+            equivalence_classes: gates.enabled(Gate::SchedulingEquivalenceHashing),
             custom_labels: custom_labels::configured(file, gates),
             elects: file.leader_election.leader_elect,
         }

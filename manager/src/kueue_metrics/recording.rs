@@ -294,7 +294,8 @@ impl Recording<'_> {
         let root = queue.cohorts.last().map(String::as_str).unwrap_or_default();
         self.numbers(&[&f::PENDING, &f::RESERVING, &f::ADMITTED_ACTIVE], &[name], &queue.workloads);
         let (active, inadmissible) = queue.classes;
-        for (status, classes) in [("active", active), ("inadmissible", inadmissible)] {
+        let classes = [("active", active), ("inadmissible", inadmissible)];
+        for (status, classes) in classes.into_iter().filter(|_| self.settings.equivalence_classes) {
             self.series.set(&f::PENDING_HASHES, values([name, status]), classes as f64);
         }
         for status in ["pending", "active", "terminating"] {
@@ -311,10 +312,10 @@ impl Recording<'_> {
         }
         if self.settings.cluster_queue_resources {
             self.quotas(queue, cohort);
-        }
-        self.series.remove_from(&f::REQUESTED, &own);
-        for (resource, amount) in &queue.requested {
-            self.series.set(&f::REQUESTED, values([name, resource]), *amount);
+            self.series.remove_from(&f::REQUESTED, &own);
+            for (resource, amount) in &queue.requested {
+                self.series.set(&f::REQUESTED, values([name, resource]), *amount);
+            }
         }
         let local_queues = self.selected(local_queues);
         let removed = self.totals.set_queue(queue, names_of(&local_queues));

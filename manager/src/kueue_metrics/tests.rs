@@ -343,6 +343,7 @@ fn settings_select_families() {
         let body = scrape(&metrics);
         assert_eq!(body.contains("kueue_local_queue_"), measured, "{selector}");
         assert!(!body.contains("nominal_quota"), "{body}");
+        assert!(!body.contains("cluster_queue_resource_pending"), "{body}");
         assert!(body.contains("replica_role=\"leader\""), "the process competes for a lease");
     }
 }
@@ -359,6 +360,7 @@ fn gates_select_families() {
         ("MetricsForCohorts", "kueue_cohort_"),
         ("MetricForWorkloadCreationLatency", "kueue_workload_creation_latency_seconds"),
         ("UnadmittedWorkloadsObservability", "kueue_unadmitted_workloads"),
+        ("SchedulingEquivalenceHashing", "kueue_pending_scheduling_hashes"),
     ] {
         assert!(body("").contains(family), "{gate}");
         let without = body(&format!("{gate}=false"));

@@ -304,3 +304,32 @@ fn a_cohort_shows_the_reservations_of_all_queues_below_it() {
     // Most of it is within the guaranteed quota of a queue, which is not charged to the Cohort.
     assert_eq!([reserved("team"), reserved("root")], [cpu(11.0), cpu(13.0)]);
 }
+
+#[test]
+fn pending_requests_are_shown_of_every_resource_but_pods_that_no_quota_covers() {
+    let (mut index, mut engine) = fixture();
+    let requests = json!({"cpu": "1", "example.com/gpu": "3"});
+    let pod = json!({"containers": [{"name": "c", "resources": {"requests": requests}}]});
+    let mut waits = workload("w", "one", &json!({}));
+    waits.spec.pod_sets = from(json!([{"name": "main", "count": 2, "template": {"spec": pod}}]));
+    let requested = |index: &Index, engine: &Engine| {
+        let counts = ClusterQueueCounts::count(index, engine, "q");
+        gauges::cluster_queue(index, engine, "q", &counts).expect("a queue").requested
+    };
+    for event in index.workload(engine.names_mut(), &waits, Time(0)) {
+        engine.apply(event);
+    }
+    // `d` requests 2 CPUs, too. Nothing requests memory, which the queue covers.
+    let expected = [("cpu", 4.0), ("example.com/gpu", 6.0), ("memory", 0.0)];
+    let expected = expected.map(|(name, number)| (name.to_owned(), number)).to_vec();
+    assert_eq!(requested(&index, &engine), expected);
+    let mut covers_pods = queue("None");
+    covers_pods.spec.resource_groups = from(json!([{"coveredResources": ["pods"], "flavors": [
+        {"name": "f", "resources": [{"name": "pods", "nominalQuota": "1"}]},
+    ]}]));
+    for event in index.cluster_queue(engine.names_mut(), "q", Some(&covers_pods)) {
+        engine.apply(event);
+    }
+    let pods = requested(&index, &engine).into_iter().find(|(name, _)| name == "pods");
+    assert_eq!(pods, Some(("pods".to_owned(), 4.0)));
+}
