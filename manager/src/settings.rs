@@ -74,6 +74,7 @@ impl ProcessSettings {
         };
         // Both sources are passed, because it is an error if both are set.
         let gates = file.gates(feature_gates).context("feature gates")?;
+        file.check_with(&gates)?;
         let kinds = JobKinds::configured(&file, &gates, declared);
         let kubeconfig_directory = KUBECONFIG_DIRECTORY.into();
         Ok(Self {

@@ -193,6 +193,15 @@ impl Configuration {
         Gates::from_sources(flag, &self.gate_settings())
     }
 
+    /// What the gates refuse in the file.
+    ///
+    /// # Errors
+    /// If a value is not allowed with these gates.
+    pub fn check_with(&self, gates: &Gates) -> Result<(), ConfigError> {
+        let problems = validate::reserved_resources::check(self, gates);
+        if problems.is_empty() { Ok(()) } else { Err(ConfigError::Invalid(problems)) }
+    }
+
     /// Settings of the file that have no effect: fields, and integrations that are not built.
     #[must_use]
     pub fn settings_without_effect(&self) -> Vec<IdleSetting> {

@@ -411,6 +411,32 @@ multiKueue: {origin: here, gcInterval: 1m, clusterProfile: {}}
 }
 
 #[test]
+fn pods_are_no_resource_of_a_transformation() {
+    let refused = |transformation: &str, flag: &str| {
+        let text = format!("resources: {{transformations: [{{input: a}}, {transformation}]}}\n");
+        let gates = Gates::parse(flag).expect("gates");
+        let error = load(&text).expect("valid without gates").check_with(&gates).err();
+        error.map(|error| error.to_string()).unwrap_or_default()
+    };
+    let text = |field: &str| {
+        let path = format!("resources.transformations[1].{field}");
+        format!(
+            "invalid configuration: {path}: is reserved: the number of pods is counted, not requested"
+        )
+    };
+    for (transformation, field) in [
+        ("{input: pods}", "input"),
+        ("{input: b, outputs: {c: 1, pods: 2}}", "outputs[pods]"),
+        ("{input: b, multiplyBy: pods, outputs: {c: 1}}", "multiplyBy"),
+    ] {
+        assert_eq!(refused(transformation, ""), text(field), "{transformation}");
+        let without = "ReservedResourceNameValidation=false";
+        assert_eq!(refused(transformation, without), "", "{transformation}");
+    }
+    assert_eq!(refused("{input: b, outputs: {c: 1, example.com/pods: 2}}", ""), "");
+}
+
+#[test]
 fn gates_that_are_set_to_what_they_do_not_do_are_listed() {
     let idle = |flag: &str| names_of(Gates::parse(flag).expect("gates").without_effect());
     assert_eq!(idle(""), [""; 0]);

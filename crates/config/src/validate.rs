@@ -1,6 +1,7 @@
 //! Validation of a configuration beyond its types. Finds all problems, each with the path of its field.
 
 mod custom_labels;
+pub(super) mod reserved_resources;
 mod servers;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -33,6 +33,29 @@ fn the_flag_changes_gates() {
         ("AllBeta=true", Gate::UnadmittedWorkloadsExplicitStatus, true),
         ("TopologyAwareScheduling=false", Gate::TASReplaceNodeOnNodeTaints, false),
         ("TASFailedNodeReplacement=false", Gate::TASFailedNodeReplacementFailFast, false),
+        // What depends on nothing stays on, and may be set by name.
+        ("TASFailedNodeReplacement=false", Gate::TASReplaceNodeOnNodeTaints, true),
+        (
+            "TASFailedNodeReplacement=false,TASReplaceNodeOnNodeTaints=true",
+            Gate::TASReplaceNodeOnNodeTaints,
+            true,
+        ),
+        (
+            "TopologyAwareScheduling=false,TASAssignmentsEncodingByHostnamePrefix=true",
+            Gate::TASAssignmentsEncodingByHostnamePrefix,
+            true,
+        ),
+        (
+            "TopologyAwareScheduling=false,TASCacheNodeMatchResults=true,TASCachingRemainingResources=true,TASCacheTopologyTree=true",
+            Gate::TASCacheTopologyTree,
+            true,
+        ),
+        ("TopologyAwareScheduling=false", Gate::TASValidateWorkloadSliceSize, true),
+        (
+            "SchedulingEquivalenceHashing=false",
+            Gate::SchedulingEquivalenceHashingIgnorePodSetName,
+            false,
+        ),
         ("FlavorFungibility=false", Gate::FlavorFungibilityPreserveScanProgress, false),
         ("KueueDRAIntegration=false", Gate::KueueDRAIntegrationExtendedResource, false),
     ];
@@ -83,4 +106,26 @@ fn flag_and_file_exclude_each_other_and_errors_of_the_file_have_a_line() {
     assert_eq!(Gates::from_sources("MultiKueue=true", &file), Err(GateError::Both));
     let error = Gates::from_sources("", &file).expect_err("unknown");
     assert_eq!(error.to_string(), "line 7: featureGates: unknown feature gate \"Nope\"");
+}
+
+/// Gates of later versions of Kueue do not stop the start, and those without effect are named when they are set.
+#[test]
+fn gates_of_later_versions_are_known() {
+    let idle = |flag: &str| -> Vec<String> {
+        let gates = Gates::parse(flag).expect(flag);
+        gates.without_effect().into_iter().map(|one| one.name).collect()
+    };
+    for (name, idle_value) in [
+        ("FairSharingReevaluatePreemptionCandidates", Some(true)),
+        ("DynamicQuotaOrchestration", Some(true)),
+        ("ElasticJobsViaWorkloadSlicesWithPartialReplicaScaleUp", Some(true)),
+        ("MultiKueueBatchJobClearingTTLSecondsAfterFinishedOnWorkerCluster", Some(false)),
+        ("SchedulingEquivalenceHashingIgnorePodSetName", Some(true)),
+        ("ReservedResourceNameValidation", None),
+    ] {
+        for on in [true, false] {
+            let expected = (idle_value == Some(on)).then(|| format!("featureGates.{name}"));
+            assert_eq!(idle(&format!("{name}={on}")), Vec::from_iter(expected), "{name}={on}");
+        }
+    }
 }
