@@ -39,7 +39,7 @@ pub use selector::{ConfiguredSelector, Operator, Requirement};
 pub use serving::*;
 pub use validate::InvalidField;
 
-use jobs::Kinds;
+use jobs::{Kinds, reserved_keys::is_reserved};
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
@@ -202,7 +202,7 @@ impl Configuration {
         if problems.is_empty() { Ok(()) } else { Err(ConfigError::Invalid(problems)) }
     }
 
-    /// Settings of the file that have no effect: fields, and integrations that are not built.
+    /// Settings of the file that have no effect: fields, integrations that are not built, and labels that are not copied.
     #[must_use]
     pub fn settings_without_effect(&self) -> Vec<IdleSetting> {
         let frameworks = self.integrations.frameworks.iter();
@@ -212,7 +212,13 @@ impl Configuration {
             name: format!("integrations.frameworks[{name}]"),
             reason: "this version does not have it: such jobs run without quota",
         });
-        support::idle_fields(&self.set).chain(missing).collect()
+        let copied = self.integrations.label_keys_to_copy.iter().enumerate();
+        // Later versions of Kueue refuse such a file. What earlier ones accept must start here as well.
+        let reserved = copied.filter(|(_, key)| is_reserved(key)).map(|(i, _)| IdleSetting {
+            name: format!("integrations.labelKeysToCopy[{i}]"),
+            reason: "is written by a Kueue controller and must not be copied onto a Workload",
+        });
+        support::idle_fields(&self.set).chain(missing).chain(reserved).collect()
     }
 }
 

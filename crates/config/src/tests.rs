@@ -410,6 +410,24 @@ multiKueue: {origin: here, gcInterval: 1m, clusterProfile: {}}
     assert_eq!(names_of(config.settings_without_effect()), idle);
 }
 
+/// Both versions of the file: later versions of Kueue refuse these keys, which are not copied here.
+#[test]
+fn label_keys_that_only_controllers_write_are_listed_as_without_effect() {
+    let keys = "[team, kueue.x-k8s.io/multikueue-origin, kueue.x-k8s.io/job-uid, sluice.dev/mine]";
+    for version in ["v1beta1", "v1beta2"] {
+        let text = format!(
+            "apiVersion: config.kueue.x-k8s.io/{version}\nkind: Configuration\n\
+             integrations: {{frameworks: [batch/job], labelKeysToCopy: {keys}}}\n"
+        );
+        let config = Configuration::load(&text, None).expect("it starts");
+        let idle = config.settings_without_effect();
+        let reason = "is written by a Kueue controller and must not be copied onto a Workload";
+        assert!(idle.iter().all(|one| one.reason == reason), "{idle:?}");
+        let expected = [1, 2, 3].map(|i| format!("integrations.labelKeysToCopy[{i}]"));
+        assert_eq!(names_of(idle), expected);
+    }
+}
+
 #[test]
 fn pods_are_no_resource_of_a_transformation() {
     let refused = |transformation: &str, flag: &str| {

@@ -70,7 +70,7 @@ pub mod reconcile;
 pub mod remote_objects;
 pub mod replicas;
 pub mod reservation_owners;
-mod reserved_keys;
+pub mod reserved_keys;
 pub mod set_copies;
 mod stored_fields;
 mod template_metadata;

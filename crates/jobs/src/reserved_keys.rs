@@ -35,7 +35,8 @@ const RESERVED: &[&str] = &[
 ];
 
 /// Whether jobs cannot give this key to their Workloads. Of Sluice's own keys, those for users are copied without a setting.
-pub(crate) fn is_reserved(key: &str) -> bool {
+#[must_use]
+pub fn is_reserved(key: &str) -> bool {
     let prefix = key.split_once('/').map(|(prefix, _)| prefix);
     prefix == Some(SLUICE_GROUP) || RESERVED.contains(&key)
 }
