@@ -149,6 +149,33 @@ fn a_pod_that_waits_for_a_failed_node_is_ended() {
 }
 
 #[test]
+fn a_pod_waits_for_a_node_that_has_time_to_recover() {
+    let ended_at = |gates: &str, seconds: i64| {
+        let mut cluster = with_gates(gates);
+        topology(&mut cluster);
+        cluster.workload("train", 1, &required(4)).settle();
+        cluster.observe(ready("a3", "a", 70)).settle();
+        let places = [("p1", "a1"), ("p2", "a2"), ("p3", "a2")];
+        let all =
+            places.iter().zip(1..).map(|((name, node), index)| on_node(name, index, node, 80));
+        cluster.observe(pods(all.collect())).observe(pod(member("p0", 0, Some("a1"), 81)));
+        cluster.settle();
+        let mut down = node("a1", "a", 90);
+        let since = cluster.now.to_string();
+        down["status"]["conditions"] =
+            json!([{"type": "Ready", "status": "False", "lastTransitionTime": since}]);
+        cluster.observe(ManagerInput::Node(Change::Apply(reduced(down)))).wait(seconds);
+        let step = cluster.control.decide(cluster.now);
+        ended(&step).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let by_time = "TASReplaceNodeOnPodTermination=false";
+    assert_eq!(ended_at(by_time, 29), [""; 0], "it may be Ready again in time");
+    assert_eq!(ended_at(by_time, 30), ["p0"], "the node has failed");
+    let either = "TASReplaceNodeDueToNotReadyOverFixedTime=true";
+    assert_eq!(ended_at(either, 29), ["p0"], "the end of pods decides as well");
+}
+
+#[test]
 fn no_node_is_gone_while_nodes_cannot_be_observed() {
     let mut cluster = with_workload(4);
     running(&mut cluster);

@@ -287,7 +287,8 @@ impl NodesAndPods {
         let unbindable = |pod: &TrackedPod| {
             let node = pod.awaited_node();
             node.is_some_and(|node| {
-                failing.contains_key(node) || !nodes.by_hostname.contains_key(node)
+                let ends = failing.get(node).is_some_and(|&one| self.gates.ends_waiting_pods(one));
+                ends || !nodes.by_hostname.contains_key(node)
             })
         };
         // Where domains are larger than nodes, no pod waits for a node.

@@ -75,6 +75,16 @@ impl NodeReplacementGates {
         self.keeps_single_pods && is_of_single_pod(workload)
     }
 
+    /// Whether pods end that wait for a node of this health. Without the gate TASReplaceNodeOnPodTermination a node has time to
+    /// recover, and pods wait for it: an end would cost their job a retry.
+    pub(super) fn ends_waiting_pods(self, health: NodeHealth) -> bool {
+        match health {
+            NodeHealth::Healthy => false,
+            NodeHealth::FailingUntil(_) => self.on_pod_termination,
+            NodeHealth::Failing | NodeHealth::Failed => true,
+        }
+    }
+
     /// The health of a node for pod sets with these tolerations. `runs` says whether a pod of the Workload runs there.
     pub(super) fn health(
         self,
