@@ -104,6 +104,50 @@ fn priority_goes_before_time_in_both_views() {
     );
 }
 
+/// Upstream compares names of LocalQueues without their namespace, so that such lists show Workloads of both.
+#[test]
+fn local_queues_of_one_name_in_two_namespaces_do_not_see_each_other() {
+    let mut state = four();
+    let queue = from(json!({"spec": {"clusterQueue": "cq"}}));
+    state.set_local_queue("other", "a", Some(&queue));
+    for (name, second) in [("first", 0), ("middle", 4)] {
+        let mut foreign = workload(name, "a", 0, second);
+        foreign["metadata"]["namespace"] = json!("other");
+        state.set_workload("other", name, Some(&Arc::new(from(foreign))));
+    }
+    check(
+        &state,
+        &CQ,
+        ALL,
+        &expect![[r#"
+            urgent b (0, 0)
+            first a (1, 0)
+            early a (2, 0)
+            middle a (3, 1)
+            between b (4, 1)
+            late a (5, 1)
+        "#]],
+    );
+    check(
+        &state,
+        &A,
+        ALL,
+        &expect![[r#"
+            early a (2, 0)
+            late a (5, 1)
+        "#]],
+    );
+    check(
+        &state,
+        &QueueReference::LocalQueue("other", "a"),
+        ALL,
+        &expect![[r#"
+            first a (1, 0)
+            middle a (3, 1)
+        "#]],
+    );
+}
+
 #[test]
 fn a_page_counts_positions_from_the_beginning_of_the_queue() {
     let state = four();
