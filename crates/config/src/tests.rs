@@ -430,6 +430,7 @@ fn label_keys_that_only_controllers_write_are_listed_as_without_effect() {
 
 #[test]
 fn pods_are_no_resource_of_a_transformation() {
+    const GATE: &str = "ReservedResourceNameValidation=true";
     let refused = |transformation: &str, flag: &str| {
         let text = format!("resources: {{transformations: [{{input: a}}, {transformation}]}}\n");
         let gates = Gates::parse(flag).expect("gates");
@@ -447,11 +448,10 @@ fn pods_are_no_resource_of_a_transformation() {
         ("{input: b, outputs: {c: 1, pods: 2}}", "outputs[pods]"),
         ("{input: b, multiplyBy: pods, outputs: {c: 1}}", "multiplyBy"),
     ] {
-        assert_eq!(refused(transformation, ""), text(field), "{transformation}");
-        let without = "ReservedResourceNameValidation=false";
-        assert_eq!(refused(transformation, without), "", "{transformation}");
+        assert_eq!(refused(transformation, GATE), text(field), "{transformation}");
+        assert_eq!(refused(transformation, ""), "", "{transformation}");
     }
-    assert_eq!(refused("{input: b, outputs: {c: 1, example.com/pods: 2}}", ""), "");
+    assert_eq!(refused("{input: b, outputs: {c: 1, example.com/pods: 2}}", GATE), "");
 }
 
 #[test]

@@ -116,9 +116,10 @@ gates! {
     PodIntegrationValidateGroupOwner Beta true false []
     ValidateRayAndSparkJobUpdates Beta true false []
     MultiKueueBatchJobClearingTTLSecondsAfterFinishedOnWorkerCluster Beta true false []
-    ReservedResourceNameValidation Beta true false []
     SchedulingEquivalenceHashingIgnorePodSetName Beta true false [SchedulingEquivalenceHashing]
     UnadmittedWorkloadsExplicitStatus Beta false false [UnadmittedWorkloadsObservability]
+    // On in the later version of Kueue that has it; a file that starts under v0.20 has to start here.
+    ReservedResourceNameValidation Beta false false []
     DisableWaitForPodsReady Alpha false false []
     ElasticJobsViaWorkloadSlicesWithTAS Alpha false false [ElasticJobsViaWorkloadSlices TopologyAwareScheduling]
     TASBalancedPlacement Alpha false false [TopologyAwareScheduling]

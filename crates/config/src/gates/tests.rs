@@ -3,8 +3,9 @@ use super::*;
 #[test]
 fn defaults_follow_the_stage() {
     let gates = Gates::default();
+    let beta_off = [Gate::UnadmittedWorkloadsExplicitStatus, Gate::ReservedResourceNameValidation];
     for entry in TABLE {
-        let beta_off = entry.gate == Gate::UnadmittedWorkloadsExplicitStatus;
+        let beta_off = beta_off.contains(&entry.gate);
         let on = matches!(entry.stage, GateStage::Beta | GateStage::Ga) && !beta_off;
         assert_eq!(gates.enabled(entry.gate), on, "{}", entry.gate.name());
     }
