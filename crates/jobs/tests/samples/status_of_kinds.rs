@@ -113,7 +113,8 @@ fn table(kind: &str) -> Option<Vec<(Value, &'static str)>> {
                 (state("RUNNING", &json!({ "1": "RUNNING", "2": "FAILED" })), "active"),
                 (state("COMPLETED", &json!({})), "succeeded"),
                 (state("FAILED", &json!({})), "failed"),
-                (state("SUBMISSION_FAILED", &json!({})), "failed"),
+                // The operator submits again, or goes on to FAILED.
+                (state("SUBMISSION_FAILED", &json!({})), ""),
             ]
         }
         "Pod" => vec![
@@ -149,7 +150,7 @@ fn every_kind_reports_what_its_status_says() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// Only COMPLETED, FAILED and SUBMISSION_FAILED are ends, and only RUNNING can be ready.
+/// Only COMPLETED and FAILED are ends, and only RUNNING can be ready.
 #[test]
 fn a_spark_application_between_two_states_has_neither_ended_nor_is_ready() {
     for state in ["SUBMITTED", "SUCCEEDING", "FAILING", "INVALIDATING", "SUSPENDING"] {

@@ -117,7 +117,12 @@ fn all_executors_have_to_run() {
     assert_eq!(ready("SUBMITTED", json!({})), (true, false, None));
     assert_eq!(ready("SUSPENDED", json!({})), (false, false, None));
     assert_eq!(ready("COMPLETED", json!({})), (false, false, Some(true)));
-    assert_eq!(ready("SUBMISSION_FAILED", json!({})), (false, false, Some(false)));
+    assert_eq!(ready("FAILED", json!({})), (false, false, Some(false)));
+    assert_eq!(
+        ready("SUBMISSION_FAILED", json!({})),
+        (false, false, None),
+        "it is submitted again"
+    );
 }
 
 #[test]
