@@ -7,8 +7,8 @@ use crds::{
     names::{
         MANAGED,
         annotations::{
-            POD_GROUP_FAST_ADMISSION, POD_GROUP_SERVING, POD_GROUP_TOTAL_COUNT, RETRIABLE_IN_GROUP,
-            ROLE_HASH,
+            POD_GROUP_FAST_ADMISSION, POD_GROUP_SERVING, POD_GROUP_TOTAL_COUNT,
+            POD_SUSPENDING_PARENT, RETRIABLE_IN_GROUP, ROLE_HASH,
         },
         gates::ADMISSION,
         labels::{POD_GROUP_NAME, POD_GROUP_POD_INDEX},
@@ -229,6 +229,14 @@ impl Pod {
             && self.is_deleting()
             && self.is_terminated()
             && stopped.is_some_and(|one| one.status == "True")
+    }
+
+    /// Whether it has ended, or is being deleted, as the pod of an object that holds it. That object makes another pod of this name,
+    /// or has ended itself; the group learns nothing from the pod.
+    #[must_use]
+    pub fn gives_way_to_its_parent(&self) -> bool {
+        let ends = self.is_terminated() || self.is_deleting();
+        ends && self.annotation(POD_SUSPENDING_PARENT).is_some()
     }
 
     /// Whether it has the finalizer of managed pods.

@@ -77,6 +77,12 @@ const MAX_WRITES: usize = 64;
 /// Returns the next steps of a group.
 #[must_use]
 pub fn reconcile(context: GroupContext<'_>) -> Steps {
+    // Pods of an earlier Kueue have a finalizer, for which a StatefulSet would wait for ever. The rest follows after the answers.
+    let give_way = context.pods.iter().copied().filter(|pod| pod.gives_way_to_its_parent());
+    let released = finalize(&give_way.collect::<Vec<_>>(), context);
+    if !released.is_empty() {
+        return released;
+    }
     let Some(workload) = context.workload else {
         return without_workload(context);
     };

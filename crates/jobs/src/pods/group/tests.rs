@@ -366,6 +366,53 @@ fn a_serving_member_that_ended_after_its_stop_gives_way_at_once() {
 }
 
 #[test]
+fn an_ended_or_deleted_pod_of_a_set_loses_the_finalizer_of_an_earlier_kueue() {
+    let pod = |name: &str, phase: &str, deleted: bool, parent: Option<&str>| {
+        let mut fields = json!({
+            "metadata": { "annotations": {
+                "kueue.x-k8s.io/pod-group-serving": "true",
+                "kueue.x-k8s.io/pod-suspending-parent": parent,
+            } },
+            "spec": { "schedulingGates": [], "nodeName": "n" },
+            "status": { "phase": phase },
+        });
+        if parent.is_none() {
+            fields["metadata"]["annotations"]
+                .as_object_mut()
+                .map(|all| all.remove("kueue.x-k8s.io/pod-suspending-parent"));
+        }
+        if deleted {
+            fields["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:30Z");
+        }
+        member(name, &fields)
+    };
+    let other = || pod("b", "Running", false, Some("statefulset"));
+    for parent in ["statefulset", "leaderworkerset.x-k8s.io/leaderworkerset"] {
+        for (phase, deleted, finalized) in [
+            ("Running", false, false),
+            ("Running", true, true),
+            ("Pending", true, true),
+            ("Succeeded", false, true),
+            ("Failed", false, true),
+        ] {
+            let (old, b) = (pod("old", phase, deleted, Some(parent)), other());
+            let mut admitted = workload(&[&other(), &other()], &["QuotaReserved", "Admitted"]);
+            admitted.metadata.owner_references = Some(owner_references(&[&old, &b]));
+            for workload in [Some(&admitted), None] {
+                let steps = steps(&[&old, &b], workload, &[]);
+                let finalizes = steps.contains(&"finalize old".to_owned());
+                assert_eq!(finalizes, finalized, "{parent} {phase} {deleted} {steps:?}");
+            }
+        }
+    }
+    // A pod of a group without a parent is its history.
+    let (old, b) = (pod("old", "Failed", false, None), pod("b", "Running", false, None));
+    let mut admitted = workload(&[&other(), &other()], &["QuotaReserved", "Admitted"]);
+    admitted.metadata.owner_references = Some(owner_references(&[&old, &b]));
+    assert_eq!(steps(&[&old, &b], Some(&admitted), &[]), [""; 0]);
+}
+
+#[test]
 fn the_member_that_stopped_first_is_replaced_first() {
     let stopped = |name: &str, status: &str, at: &str| {
         let ready =
