@@ -54,19 +54,17 @@ fn is_checked<J: GenericJob>(job: &J, gates: JobGates) -> bool {
 fn check_template(template: &AnnotatedTemplate<'_>) -> Errors {
     let Some(offset) = template.get(POD_INDEX_OFFSET) else { return vec![] };
     let field = template.field_of(POD_INDEX_OFFSET);
+    // The ranks of a group count over both of its pod sets. Its offset is never read, so its value is no second error.
+    if template.get(POD_SET_GROUP_NAME).is_some() {
+        let detail = format!("may not be set when '{POD_SET_GROUP_NAME}' is specified");
+        return vec![FieldError::forbidden(field, detail)];
+    }
     let detail = match go_parse::integer_of_32_bits(offset) {
         Err(_) => Some("must be a numeric value"),
         Ok(..0) => Some("must be greater than or equal to 0"),
         Ok(_) => None,
     };
-    let mut errors: Errors =
-        detail.map(|detail| FieldError::invalid(&field, offset, detail)).into_iter().collect();
-    // The ranks of a group count over both of its pod sets.
-    if template.get(POD_SET_GROUP_NAME).is_some() {
-        let detail = format!("may not be set when '{POD_SET_GROUP_NAME}' is specified");
-        errors.push(FieldError::forbidden(field, detail));
-    }
-    errors
+    detail.map(|detail| FieldError::invalid(&field, offset, detail)).into_iter().collect()
 }
 
 #[cfg(test)]
@@ -139,9 +137,13 @@ mod tests {
         assert_eq!(texts(&json!({}), Some(&one("1")), on), [immutable("")]);
         assert_eq!(texts(&one("1"), Some(&json!({})), on), [""; 0], "it may be added");
         let level = "kueue.x-k8s.io/podset-required-topology";
-        let grouped = json!({ OFFSET: "1", GROUP: "g", level: "rack" });
         let forbidden = format!("{at}: Forbidden: may not be set when '{GROUP}' is specified");
-        assert!(texts(&grouped, None, on).contains(&forbidden));
+        for offset in ["1", "x", "-1"] {
+            let grouped = json!({ OFFSET: offset, GROUP: "g", level: "rack" });
+            let mut texts = texts(&grouped, None, on);
+            texts.retain(|text| text.contains(OFFSET));
+            assert_eq!(texts, [forbidden.as_str()], "{offset}");
+        }
     }
 
     #[test]
