@@ -39,6 +39,18 @@ pub enum StartError {
         /// Pod sets of the admission.
         admitted: usize,
     },
+    /// The admission has a pod set that the job does not have.
+    #[error("invalid podset infos: the job has no podset {name:?}")]
+    UnknownPodSet {
+        /// Name of the pod set.
+        name: String,
+    },
+    /// The admission has two pod sets of one name.
+    #[error("invalid podset infos: podset {name:?} appears more than once")]
+    RepeatedPodSet {
+        /// Name of the pod set.
+        name: String,
+    },
     /// A key has a different value. The text is upstream's, also where no check is concerned.
     #[error(
         "invalid admission check PodSetUpdate: conflict for {kind}: conflict for key={key}, value1={old}, value2={new}"

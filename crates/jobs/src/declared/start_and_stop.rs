@@ -3,10 +3,12 @@
 //! A stop is one write: the switch and the templates change together, because the API of such kinds does not forbid a change
 //! of templates while pods end. Where it does, the templates follow when no pod is active.
 
+use std::collections::BTreeMap;
+
 use crds::pod::PodTemplate;
 use serde_json::{Value, json};
 
-use super::{DeclaredJob, components};
+use super::{DeclaredJob, components, declared_pod_set::DeclaredPodSet};
 use crate::{
     GenericJob,
     generic_job::StopWrite,
@@ -31,6 +33,11 @@ impl DeclaredJob {
             self.set_suspended(false);
             return Ok(());
         }
+        let infos = if self.training().is_some() {
+            by_name(&self.pod_sets, infos)?
+        } else {
+            infos.iter().collect()
+        };
         // All pod sets are merged before any is written: a conflict of the last one leaves the job as it is.
         let mut templates = Vec::with_capacity(infos.len());
         let mut additions = Vec::new();
@@ -133,6 +140,24 @@ impl DeclaredJob {
             set.template = after;
         }
     }
+}
+
+/// Infos in the order of the pod sets of the same names. A runtime that was changed since renders its Jobs in another order.
+fn by_name<'a>(
+    sets: &[DeclaredPodSet],
+    infos: &'a [PodSetInfo],
+) -> Result<Vec<&'a PodSetInfo>, StartError> {
+    let mut of_name = BTreeMap::new();
+    for info in infos {
+        let name = || info.name.clone();
+        if !sets.iter().any(|set| set.name == info.name) {
+            return Err(StartError::UnknownPodSet { name: name() });
+        }
+        if of_name.insert(info.name.as_str(), info).is_some() {
+            return Err(StartError::RepeatedPodSet { name: name() });
+        }
+    }
+    Ok(sets.iter().filter_map(|set| of_name.get(set.name.as_str()).copied()).collect())
 }
 
 /// Changes `stored` by what differs between `before` and `after`.

@@ -156,6 +156,42 @@ fn a_start_fills_the_entry_and_a_stop_empties_it_when_no_pod_is_active() {
 }
 
 #[test]
+fn infos_are_those_of_the_replicated_jobs_of_their_names() {
+    let gates = JobGates::default();
+    let jobs: &[(&str, &str, &[&str])] =
+        &[("init", "dataset-initializer", &["init"]), ("node", "trainer", &["node"])];
+    let waiting = with_runtime(&job(&json!({ "trainer": {} })), &json!({}), jobs);
+    let infos = |names: &[&str]| -> Vec<PodSetInfo> {
+        let zone = |name: &str| [("zone".to_owned(), name.to_owned())].into();
+        let info = |name: &&str| PodSetInfo {
+            name: (*name).to_owned(),
+            node_selector: zone(name),
+            ..PodSetInfo::default()
+        };
+        names.iter().map(info).collect()
+    };
+    let start = |names: &[&str]| {
+        let mut started = waiting.clone();
+        let result = started.run_with_pod_sets_info(&infos(names), gates);
+        let error = result.map_err(|error| error.to_string());
+        error.map(|()| {
+            let zone = |set: usize| {
+                let template = json!(started.pod_sets(gates)[set].template);
+                template["spec"]["nodeSelector"]["zone"].as_str().map(str::to_owned)
+            };
+            [zone(0), zone(1)].map(Option::unwrap_or_default)
+        })
+    };
+    let own = Ok(["init".to_owned(), "node".to_owned()]);
+    assert_eq!(start(&["init", "node"]), own);
+    assert_eq!(start(&["node", "init"]), own, "the runtime was changed");
+    let error = |text: &str| Err(format!("invalid podset infos: {text}"));
+    assert_eq!(start(&["init", "other"]), error("the job has no podset \"other\""));
+    assert_eq!(start(&["node", "node"]), error("podset \"node\" appears more than once"));
+    assert_eq!(start(&["init"]), error("expecting 2 podsets, got 1"));
+}
+
+#[test]
 fn the_copy_for_a_worker_has_the_patches_of_others_only() {
     let patches = |managers: &[&str]| -> Value {
         managers.iter().map(|manager| json!({ "manager": manager })).collect()
