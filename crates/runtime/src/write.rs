@@ -10,7 +10,8 @@ use http::{HeaderValue, Request, header::CONTENT_TYPE};
 use kube::{
     Resource,
     api::{
-        DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions, PropagationPolicy,
+        DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams, Preconditions,
+        PropagationPolicy,
     },
     core::{ApiResource, DynamicObject, Request as Requests, request},
 };
@@ -143,6 +144,15 @@ impl ResourceWrites<'_> {
         let params =
             ListParams::default().fields(&format!("metadata.name={}", key.name)).labels(labels);
         self.write(key, self.requests(key).list(&params).map_err(request_error))
+    }
+
+    /// Reads the metadata of the object: a consistent read that changes nothing and needs no right but `get`.
+    ///
+    /// # Errors
+    /// If the request cannot be encoded.
+    pub fn metadata(self, key: &Key) -> Result<Write, WriteError> {
+        let request = self.requests(key).get_metadata(&key.name, &GetParams::default());
+        self.write(key, request.map_err(request_error))
     }
 
     /// Creates `object`, with `apiVersion` and `kind` of the resource.

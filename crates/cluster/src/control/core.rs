@@ -196,12 +196,19 @@ impl Core {
                 self.ctx.agenda.now(Reevaluation::PodGroup(group));
                 continue;
             }
+            let job = self.jobs.get(key).map(|(_, job)| job.clone());
             let ancestor = match self.ancestry_of(key) {
                 Ancestry::Top => None,
                 Ancestry::ChildOf(ancestor) => Some(ancestor),
-                Ancestry::OwnerGone => continue,
+                Ancestry::OwnerGone | Ancestry::ChildOfUnobserved => continue,
+                Ancestry::Unread(owner) => {
+                    // What its ancestor is decides nothing about a job of another namespace.
+                    if job.is_some_and(|job| (environment.managed)(key, &job, true)) {
+                        self.jobs.read_owner(key, &owner, &mut self.ctx);
+                    }
+                    continue;
+                }
             };
-            let job = self.jobs.get(key).map(|(_, job)| job.clone());
             let managed =
                 job.is_some_and(|job| (environment.managed)(key, &job, ancestor.is_some()));
             if let Some(ancestor) = ancestor.filter(|_| managed) {
@@ -225,7 +232,7 @@ impl Core {
             self.nested_too_deep.remove(key);
             return Ancestry::Top;
         };
-        match self.jobs.ancestry((key, job)) {
+        match self.jobs.ancestry((key, job), self.ctx.now) {
             Ok(ancestry) => ancestry,
             // Without an ancestor the job is managed by its own queue name.
             Err(error) => {
@@ -250,7 +257,8 @@ impl Core {
             let mut rebuilding = false;
             let members = self.jobs.members_of(group).filter(|key| {
                 let Some((key, job)) = self.jobs.get(key) else { return false };
-                let child = matches!(self.jobs.ancestry((key, job)), Ok(Ancestry::ChildOf(_)));
+                let ancestry = self.jobs.ancestry((key, job), self.ctx.now);
+                let child = matches!(ancestry, Ok(Ancestry::ChildOf(_)));
                 rebuilding |= is_rebuilding(job.metadata());
                 (!child || is_deleted(job)) && (environment.managed)(key, job, false)
             });

@@ -63,6 +63,7 @@ mod stray_copies;
 mod taken_over;
 mod topologies;
 mod topologies_of_slices;
+mod unobserved_owners;
 mod unregistered;
 mod unreserved_pods;
 mod unschedulable;

@@ -1,8 +1,9 @@
 //! Children: jobs that another managed job controls (docs/reference/kueue.md §7.3, 0e to 0g).
 //!
 //! A child never gets a Workload, also when it carries the labels of its owner: its pods are those of the owner's Workload. It
-//! may run while that is admitted. Owners are found among observed jobs; a kind that is not observed ends the search. A job with
-//! an owner of an observed kind that is not there gets nothing: the garbage collector deletes it, or the owner is about to be seen.
+//! may run while that is admitted. Owners of observed kinds are found among the observed jobs; those of other known kinds are
+//! read (`unobserved_owners`). A child of an ancestor that is not observed is left alone: another controller starts and stops it.
+//! A job with an owner that does not exist gets nothing: the garbage collector deletes it, or the owner is about to be seen.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +11,8 @@ use ::jobs::{
     GenericJob, JobObject,
     ancestor_search::{AncestorError, AncestorSearch, AncestorStep},
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use runtime::events::EventType;
 
 use super::{
@@ -19,6 +20,7 @@ use super::{
     inputs::JobsConfig,
     kind_availability::KindAvailability,
     owners::Owners,
+    unobserved_owners::UnobservedOwners,
 };
 use crate::control::{
     context::Context,
@@ -30,20 +32,26 @@ use crate::control::{
 };
 
 /// Where a job stands among others.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Ancestry {
     /// It has no managed ancestor.
     Top,
     /// This is its topmost managed ancestor.
     ChildOf(JobKey),
-    /// The job that controls it, or that one's, does not exist.
+    /// Its topmost managed ancestor is not observed: an object of an external framework.
+    ChildOfUnobserved,
+    /// The object that controls it, or that one's, does not exist.
     OwnerGone,
+    /// This owner is to be read first.
+    Unread(OwnerReference),
 }
 
-/// Children by the observed job that controls them.
+/// Children by the observed job that controls them, or that is their ancestor above owners that are not observed.
 #[derive(Debug, Default)]
 pub(super) struct ChildJobs {
     by_owner: KeyMap<JobKey, KeySet<JobKey>>,
+    /// By child: the ancestor above owners that are not observed.
+    distant: KeyMap<JobKey, JobKey>,
 }
 
 impl ChildJobs {
@@ -53,6 +61,20 @@ impl ChildJobs {
 
     pub(super) fn remove(&mut self, owner: &JobKey, child: &JobKey) {
         self.by_owner.remove_member(owner, child);
+    }
+
+    /// Records the ancestor of a child that no observed job controls; `None` if it has none.
+    pub(super) fn set_distant(&mut self, child: &JobKey, ancestor: Option<&JobKey>) {
+        if self.distant.get(child) == ancestor {
+            return;
+        }
+        if let Some(before) = self.distant.remove(child) {
+            self.remove(&before, child);
+        }
+        if let Some(ancestor) = ancestor {
+            self.distant.insert(child.clone(), ancestor.clone());
+            self.add(ancestor.clone(), child);
+        }
     }
 
     /// Children of a job, and theirs. An owner that is its own descendant ends the walk.
@@ -95,20 +117,61 @@ pub(super) fn stop_child(key: &JobKey, tracked: &Tracked<JobObject>, ctx: &mut C
 pub(super) struct KnownOwners<'a> {
     pub(super) jobs: &'a KeyMap<JobKey, Tracked<JobObject>>,
     pub(super) owners: &'a Owners,
+    pub(super) unobserved: &'a UnobservedOwners,
     pub(super) kinds: &'a KindAvailability,
     pub(super) config: &'a JobsConfig,
+    pub(super) now: Timestamp,
 }
 
-/// The topmost managed ancestor of a job that has a controller, among the observed jobs.
+/// What is known of one owner.
+enum KnownOwner<'a> {
+    Exists(&'a ObjectMeta),
+    Gone,
+    /// Nothing, and it is not read.
+    Unknown,
+    Unread,
+}
+
+impl KnownOwners<'_> {
+    /// What is known of the owner of a job, or of an owner of that.
+    fn find(&self, (key, job): (&JobKey, &JobObject), owner: &OwnerReference) -> KnownOwner<'_> {
+        let observed = self.owners.owner_key(&key.key, owner);
+        let found = observed.as_ref().and_then(|key| self.jobs.get(key));
+        let metadata = match found {
+            Some(found) => Some(found.object().metadata()),
+            None if observed.as_ref().is_some_and(|key| self.kinds.lists(&key.kind)) => None,
+            // An agent may not read owners, and the manager of a clone has followed them. A pod is no child of an object that is
+            // not observed: a pod of a managed Deployment has its own Workload.
+            None if observed.is_some()
+                || !self.config.creates_workloads
+                || job.as_pod().is_some() =>
+            {
+                return KnownOwner::Unknown;
+            }
+            None => match self.unobserved.get(owner, self.now) {
+                Some(read) => read,
+                None => return KnownOwner::Unread,
+            },
+        };
+        // Another object of the name: the owner is gone.
+        let exists = metadata.filter(|metadata| metadata.uid.as_ref() == Some(&owner.uid));
+        exists.map_or(KnownOwner::Gone, KnownOwner::Exists)
+    }
+}
+
+/// The topmost managed ancestor of a job that has a controller.
 pub(super) fn ancestry(
     (key, job): (&JobKey, &JobObject),
     known: &KnownOwners<'_>,
 ) -> Result<Ancestry, AncestorError> {
-    let KnownOwners { jobs, owners, kinds, config } = known;
-    let below = |top: Option<OwnerReference>| {
-        let top = top.and_then(|top| owners.owner_key(&key.key, &top));
-        top.map_or(Ancestry::Top, Ancestry::ChildOf)
+    let below = |top: Option<OwnerReference>| match top {
+        None => Ancestry::Top,
+        Some(top) => {
+            let observed = known.owners.owner_key(&key.key, &top);
+            observed.map_or(Ancestry::ChildOfUnobserved, Ancestry::ChildOf)
+        }
     };
+    let config = known.config;
     let (mut search, mut step) =
         AncestorSearch::begin(job.metadata(), &config.managed, config.without_queue_name);
     loop {
@@ -116,15 +179,14 @@ pub(super) fn ancestry(
             AncestorStep::Top(top) => return Ok(below(top)),
             AncestorStep::Read(owner) => owner,
         };
-        let owner_key = owners.owner_key(&key.key, &owner);
-        let observed = owner_key.as_ref().and_then(|key| jobs.get(key));
-        let Some(observed) = observed else {
-            let is_gone = owner_key.is_some_and(|key| kinds.lists(&key.kind));
-            return Ok(match search.end() {
-                None if is_gone => Ancestry::OwnerGone,
-                top => below(top),
-            });
-        };
-        step = search.owner_read(owner, observed.object().metadata())?;
+        match known.find((key, job), &owner) {
+            KnownOwner::Exists(metadata) => step = search.owner_read(owner, metadata)?,
+            KnownOwner::Unread => return Ok(Ancestry::Unread(owner)),
+            KnownOwner::Unknown => return Ok(below(search.end())),
+            KnownOwner::Gone => {
+                let top = search.end();
+                return Ok(top.map_or(Ancestry::OwnerGone, |top| below(Some(top))));
+            }
+        }
     }
 }

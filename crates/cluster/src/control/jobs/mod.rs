@@ -5,7 +5,7 @@
 //!
 //! | file | concept |
 //! |---|---|
-//! | `ancestors` | children of managed jobs |
+//! | `ancestors`, `children`, `unobserved_owners` | which jobs are children; what they may do; owners that are read |
 //! | `owners`, `workload_jobs` | which Workloads belong to which job, and the jobs of one |
 //! | `orphans` | dispatched jobs whose Workload was removed by force |
 //! | `dispatchable` | whether a job can be dispatched to workers |
@@ -27,6 +27,7 @@
 mod ancestors;
 mod announcements;
 mod change;
+mod children;
 mod dispatchable;
 mod group_evaluation;
 mod inputs;
@@ -44,6 +45,7 @@ mod retention;
 mod set_evaluation;
 mod slice_siblings;
 mod steps;
+mod unobserved_owners;
 mod workload_command;
 mod workload_jobs;
 
@@ -51,7 +53,6 @@ use std::sync::Arc;
 
 use ::jobs::{
     GenericJob, JobGates, JobObject, Kind, Pod,
-    ancestor_search::AncestorError,
     construct_workload::workload_name_for,
     integrations::controller,
     lookups::LookupKind,
@@ -75,7 +76,7 @@ pub(crate) use self::{
 };
 
 use self::{
-    ancestors::{ChildJobs, KnownOwners},
+    ancestors::ChildJobs,
     change::submit,
     group_evaluation::GroupEvaluation,
     job_evaluation::JobEvaluation,
@@ -87,13 +88,14 @@ use self::{
     refusals::Refusals,
     replica_sets::ReplicaSets,
     set_evaluation::SetEvaluation,
+    unobserved_owners::UnobservedOwners,
 };
 use super::{
     context::Context,
     job_key::JobKey,
     outbox::{Purpose, Settled, Subject, Target, Ticket, Tracked, decode_job},
     timers::Reevaluation,
-    workloads::{WorkloadChange, WorkloadPhase, Workloads},
+    workloads::{WorkloadChange, Workloads},
 };
 use crate::control::key_map::KeyMap;
 
@@ -103,6 +105,7 @@ pub(crate) struct Jobs {
     config: JobsConfig,
     jobs: KeyMap<JobKey, Tracked<JobObject>>,
     owners: Owners,
+    unobserved_owners: UnobservedOwners,
     children: ChildJobs,
     orphans: Orphans,
     groups: PodGroups,
@@ -119,6 +122,7 @@ impl Jobs {
             jobs: KeyMap::new(),
             owners: Owners::new(config.kinds.clone()),
             config,
+            unobserved_owners: UnobservedOwners::default(),
             children: ChildJobs::default(),
             orphans: Orphans::default(),
             groups: PodGroups::default(),
@@ -248,18 +252,6 @@ impl Jobs {
     ) -> bool {
         let owners = self.owners.of_kind(kind).filter(|job| self.jobs.get(*job).is_none());
         self.kinds.observe(kind, change, owners.cloned(), ctx)
-    }
-
-    /// Whether a job is a child, and of which managed one. A pod of a set is none: its group starts it.
-    pub(crate) fn ancestry(
-        &self,
-        (key, job): (&JobKey, &Arc<JobObject>),
-    ) -> Result<Ancestry, AncestorError> {
-        if controller(job.metadata()).is_none() || self.is_of_set(key, job) {
-            return Ok(Ancestry::Top);
-        }
-        let Self { jobs, owners, kinds, config, .. } = self;
-        ancestors::ancestry((key, job), &KnownOwners { jobs, owners, kinds, config })
     }
 
     /// Records an observation; `None` if the job is gone.
@@ -442,36 +434,6 @@ impl Jobs {
             .run(&mut self.refused_groups, ctx)
     }
 
-    /// Decides about a child: it runs only while its ancestor lets it (docs/reference/kueue.md §7.3, row 0g). Its owner starts it.
-    pub(crate) fn evaluate_child(
-        &mut self,
-        key: &JobKey,
-        ancestor: &JobKey,
-        workloads: &Workloads,
-        ctx: &mut Context,
-    ) {
-        let may_run = self.lets_children_run(ancestor, workloads);
-        if let Some(tracked) = self.jobs.get(key).filter(|_| !may_run) {
-            ancestors::stop_child(key, tracked, ctx);
-        }
-    }
-
-    /// Whether an unfinished Workload of a job is admitted; of an elastic job, whether one is not evicted.
-    fn lets_children_run(&self, job: &JobKey, workloads: &Workloads) -> bool {
-        let known = self.get(job);
-        let named = known.and_then(|(key, job)| self.named_workload(key, job));
-        let keys = self.owners.owned_by(job).chain(&named);
-        let phases: Vec<WorkloadPhase> =
-            keys.filter_map(|key| workloads.get(key)).map(|record| record.phase()).collect();
-        if phases.contains(&WorkloadPhase::Admitted) {
-            return true;
-        }
-        // A gate holds the pods that no slice grants. While a slice is being evicted the others do not count: the job stops first.
-        let elastic = known.is_some_and(|(_, job)| job.is_elastic(self.config.gates));
-        let waits = |phase| matches!(phase, WorkloadPhase::Pending | WorkloadPhase::QuotaReserved);
-        elastic && !phases.contains(&WorkloadPhase::Evicting) && phases.into_iter().any(waits)
-    }
-
     /// The job that controls another one.
     fn owner_of(&self, key: &JobKey, job: &JobObject) -> Option<JobKey> {
         self.owners.owner_key(&key.key, controller(job.metadata())?)
@@ -524,6 +486,7 @@ impl Jobs {
         self.observe_group(key, None, ctx);
         self.lookups.observe_job(key, None);
         self.refused_jobs.remove(key);
+        self.children.set_distant(key, None);
         if let Some(tracked) = self.jobs.remove(key) {
             self.sets.leave(key, tracked.object(), &self.config.kinds, ctx);
             if let Some(owner) = self.owner_of(key, tracked.object()) {

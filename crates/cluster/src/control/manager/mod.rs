@@ -225,6 +225,9 @@ impl Control for ManagerControl {
                 let Core { jobs, workloads, ctx, .. } = &mut self.core;
                 jobs.answered(ticket, answer, (&settled, workloads), ctx);
             }
+            (Destination::Home, Subject::Owner { .. }) => {
+                self.core.jobs.owner_answered(&answer, &settled, now);
+            }
             (Destination::Home, Subject::Capacity) => {
                 if let Some(multikueue) = &mut self.dispatching.multikueue {
                     multikueue.report_copy_answered(ticket, answer, &mut self.core.ctx);
@@ -253,8 +256,7 @@ impl Control for ManagerControl {
                 | Subject::LocalQueue
                 | Subject::ResourceFlavor
                 | Subject::Topology
-                | Subject::Lease
-                | Subject::Owner { .. },
+                | Subject::Lease,
             ) => self.queues.answered(ticket, answer),
         }
     }

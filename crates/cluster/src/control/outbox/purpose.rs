@@ -148,6 +148,8 @@ purposes! {
     Settle = "settle";
     /// Reads an object whose pods were refused, for its controller. No write.
     Owner = "owner";
+    /// Reads an owner of a job that is not observed, for its ancestor. No write.
+    Ancestor = "ancestor";
     /// Asks a worker to report by node labels.
     LabelKeys = "label-keys";
 
@@ -219,7 +221,7 @@ impl Purpose {
     /// Whether nothing is written.
     #[must_use]
     pub fn is_read(self) -> bool {
-        matches!(self, Self::Settle | Self::Owner)
+        matches!(self, Self::Settle | Self::Owner | Self::Ancestor)
     }
 }
 

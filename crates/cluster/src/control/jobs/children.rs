@@ -1,0 +1,89 @@
+//! What a child of a managed job may do: it runs while its ancestor lets it, and never has a Workload.
+
+use std::sync::Arc;
+
+use ::jobs::{GenericJob, JobObject, ancestor_search::AncestorError, integrations::controller};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use runtime::writer::WriteOutcome;
+
+use super::{
+    Jobs,
+    ancestors::{self, Ancestry, KnownOwners},
+};
+use crate::control::{
+    context::Context,
+    job_key::JobKey,
+    outbox::Settled,
+    workloads::{WorkloadPhase, Workloads},
+};
+
+impl Jobs {
+    /// Whether a job is a child, and of which managed one. A pod of a set is none: its group starts it.
+    pub(crate) fn ancestry(
+        &self,
+        (key, job): (&JobKey, &Arc<JobObject>),
+        now: Timestamp,
+    ) -> Result<Ancestry, AncestorError> {
+        if controller(job.metadata()).is_none() || self.is_of_set(key, job) {
+            return Ok(Ancestry::Top);
+        }
+        let Self { jobs, owners, unobserved_owners: unobserved, kinds, config, .. } = self;
+        let known = KnownOwners { jobs, owners, unobserved, kinds, config, now };
+        ancestors::ancestry((key, job), &known)
+    }
+
+    /// Reads an owner of a job. The job is evaluated after the answer.
+    pub(crate) fn read_owner(&self, job: &JobKey, owner: &OwnerReference, ctx: &mut Context) {
+        if let Some(kind) = self.config.managed.owner_kind(owner) {
+            self.unobserved_owners.read((job, owner), &kind, ctx);
+        }
+    }
+
+    /// Takes the answer to a read of an owner.
+    pub(crate) fn owner_answered(
+        &mut self,
+        answer: &WriteOutcome,
+        settled: &Settled,
+        now: Timestamp,
+    ) {
+        self.unobserved_owners.answered(answer, settled, now);
+    }
+
+    /// Decides about a child: it runs only while its ancestor lets it (docs/reference/kueue.md §7.3, row 0g). Its owner starts it.
+    pub(crate) fn evaluate_child(
+        &mut self,
+        key: &JobKey,
+        ancestor: &JobKey,
+        workloads: &Workloads,
+        ctx: &mut Context,
+    ) {
+        self.link_to_ancestor(key, ancestor);
+        let may_run = self.lets_children_run(ancestor, workloads);
+        if let Some(tracked) = self.jobs.get(key).filter(|_| !may_run) {
+            ancestors::stop_child(key, tracked, ctx);
+        }
+    }
+
+    /// The child is evaluated with its ancestor, also if an owner between them is not observed.
+    fn link_to_ancestor(&mut self, key: &JobKey, ancestor: &JobKey) {
+        let of_unobserved = self.get(key).is_some_and(|(_, job)| self.owner_of(key, job).is_none());
+        self.children.set_distant(key, of_unobserved.then_some(ancestor));
+    }
+
+    /// Whether an unfinished Workload of a job is admitted; of an elastic job, whether one is not evicted.
+    fn lets_children_run(&self, job: &JobKey, workloads: &Workloads) -> bool {
+        let known = self.get(job);
+        let named = known.and_then(|(key, job)| self.named_workload(key, job));
+        let keys = self.owners.owned_by(job).chain(&named);
+        let phases: Vec<WorkloadPhase> =
+            keys.filter_map(|key| workloads.get(key)).map(|record| record.phase()).collect();
+        if phases.contains(&WorkloadPhase::Admitted) {
+            return true;
+        }
+        // A gate holds the pods that no slice grants. While a slice is being evicted the others do not count: the job stops first.
+        let elastic = known.is_some_and(|(_, job)| job.is_elastic(self.config.gates));
+        let waits = |phase| matches!(phase, WorkloadPhase::Pending | WorkloadPhase::QuotaReserved);
+        elastic && !phases.contains(&WorkloadPhase::Evicting) && phases.into_iter().any(waits)
+    }
+}
