@@ -134,6 +134,11 @@ pub trait GenericJob: Clone {
         false
     }
 
+    /// The job with the counts of its present copy, and with no others; `None` if its counts are those of the present copy already.
+    fn with_counts_of(&self, _: &Self) -> Option<Self> {
+        None
+    }
+
     /// Whether the object has a field, so that a patch may add fields below it.
     fn has_field(&self, at: &Pointer) -> bool;
 

@@ -235,6 +235,11 @@ impl GenericJob for Job {
         self.managed_by() == Some(MULTI_KUEUE_CONTROLLER) && !remote::may_count_less(self)
     }
 
+    fn with_counts_of(&self, copy: &Self) -> Option<Self> {
+        let counted = || Self { status: copy.status.clone(), ..self.clone() };
+        self.keeps_counts_of_copies().then(counted)
+    }
+
     /// A stop that is not complete counts as not suspended.
     fn is_suspended(&self) -> bool {
         self.spec.suspend == Some(true) && self.annotation(STOPPING) != Some("true")

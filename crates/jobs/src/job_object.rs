@@ -288,6 +288,13 @@ impl GenericJob for JobObject {
         of_kind!(self, job => job.keeps_counts_of_copies())
     }
 
+    fn with_counts_of(&self, copy: &Self) -> Option<Self> {
+        match (self, copy) {
+            (Self::Batch(job), Self::Batch(copy)) => job.with_counts_of(copy).map(Self::Batch),
+            _ => None,
+        }
+    }
+
     fn may_restart(&self) -> bool {
         of_kind!(self, job => job.may_restart())
     }

@@ -4,6 +4,7 @@
 //! step shows in the objects of the next call, so a restarted process continues where the old one stopped.
 
 mod pods_ready;
+mod reclaimable_pods;
 mod slices;
 #[cfg(test)]
 mod tests;
@@ -21,22 +22,22 @@ use crds::{
     v1beta2::{ReclaimablePod, Workload},
 };
 
-pub use self::pods_ready::pods_ready;
+pub(crate) use self::reclaimable_pods::clamped_reclaimable_pods;
 pub(crate) use self::workload_keys::{follow as follow_keys, update_gates as follow_gates};
+pub use self::{pods_ready::pods_ready, reclaimable_pods::reclaimable_pods_of_copy};
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
-use self::workload_match::WorkloadMatch;
+use self::{reclaimable_pods::update_reclaimable_pods, workload_match::WorkloadMatch};
 use crate::{
     GenericJob, JobGates, StopWrite,
     construct_workload::ReplacedSlice,
     generic_job::{JobOutcome, Stop},
-    pod_counts::pods_of,
     pod_set_info::PodSetInfo,
     pod_sets_info::{self, AssignedFlavors, PodSetsInfoError},
     prebuilt::prebuilt_name,
-    remote_objects, topology_request,
+    topology_request,
 };
 
 /// The inputs of a reconciliation besides the job.
@@ -508,72 +509,6 @@ pub(crate) fn finish<J>(workload: &Workload, outcome: &JobOutcome) -> Vec<Reconc
     let reason = if outcome.success { reasons::SUCCEEDED } else { reasons::FAILED };
     let message = outcome.message.clone();
     vec![ReconcileStep::FinishWorkload { workload: name(workload), reason, message }]
-}
-
-fn update_reclaimable_pods<J: GenericJob>(
-    job: &J,
-    workload: &Workload,
-    gates: JobGates,
-) -> Option<ReconcileStep<J>> {
-    let counted = if counts_other_copies(job, workload) { vec![] } else { job.reclaimable_pods() };
-    let pods = of_slice(counted, job, workload, gates);
-    let pods = clamped_reclaimable_pods(pods, workload, gates)?;
-    Some(ReconcileStep::UpdateReclaimablePods(name(workload), pods))
-}
-
-/// Whether the counts of a job may be those of a copy on another worker. Each copy begins at zero, so the quota of its pods is kept until
-/// the job ends.
-fn counts_other_copies<J: GenericJob>(job: &J, workload: &Workload) -> bool {
-    job.keeps_counts_of_copies() && remote_objects::epoch(&workload.metadata) > 1
-}
-
-/// Reclaimable pods of a slice that is smaller than its job: the job needs all others of its own size first.
-fn of_slice<J: GenericJob>(
-    pods: Vec<ReclaimablePod>,
-    job: &J,
-    workload: &Workload,
-    gates: JobGates,
-) -> Vec<ReclaimablePod> {
-    if pods.is_empty() || !job.is_elastic(gates) {
-        return pods;
-    }
-    let sets = job.pod_sets(gates);
-    let less = |name: &str| (pods_of(&sets, name) - pods_of(&workload.spec.pod_sets, name)).max(0);
-    let pods = pods.into_iter();
-    let pods = pods.map(|pod| ReclaimablePod { count: pod.count - less(&pod.name), ..pod });
-    pods.filter(|pod| pod.count > 0).collect()
-}
-
-/// Reclaimable pods, at most the count of each pod set; `None` if the Workload has them.
-pub(crate) fn clamped_reclaimable_pods(
-    pods: Vec<ReclaimablePod>,
-    workload: &Workload,
-    gates: JobGates,
-) -> Option<Vec<ReclaimablePod>> {
-    if !gates.reclaimable_pods {
-        return None;
-    }
-    let count_of = |name: &str| pods_of(&workload.spec.pod_sets, name);
-    let reclaimable: Vec<ReclaimablePod> = pods
-        .into_iter()
-        // The webhook refuses more reclaimable pods than the count (docs/reference/kueue.md §5.2).
-        .map(|pod| ReclaimablePod { count: pod.count.min(count_of(&pod.name)), ..pod })
-        .collect();
-    let known = &workload.status.reclaimable_pods;
-    if !is(workload, QUOTA_RESERVED) {
-        // The pods of the next start count anew, unless the job has still done their work.
-        let left: Vec<ReclaimablePod> =
-            reclaimable.into_iter().filter(|pod| pod.count > 0).collect();
-        return (left != *known).then_some(left);
-    }
-    // The webhook refuses fewer than before while quota is reserved (docs/reference/kueue.md §5.2).
-    let keeps = |known: &ReclaimablePod| {
-        let of_set = reclaimable.iter().find(|pod| pod.name == known.name);
-        of_set.is_some_and(|pod| pod.count >= known.count)
-    };
-    let may_change =
-        known.iter().all(|pod| keeps(pod) || slices::has_shrunk(workload, &pod.name, gates));
-    (reclaimable != *known && may_change).then_some(reclaimable)
 }
 
 pub(crate) fn remove_finalizer<J>(workload: &Workload) -> Option<ReconcileStep<J>> {

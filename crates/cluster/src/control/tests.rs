@@ -14,6 +14,7 @@ mod checkpoint;
 mod clone_gates;
 mod cluster;
 mod connections;
+mod copy_reclaims;
 mod credentials;
 mod cycles;
 mod dead_agent;

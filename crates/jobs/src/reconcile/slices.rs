@@ -26,8 +26,8 @@ use crds::{
 
 use super::{
     ReconcileContext, ReconcileStep, StopReason, finalize_job, finish, is, is_dispatched, name,
-    refuse_topology, remove_finalizer, start_or_move_to_queue, stop, stop_or_release,
-    update_reclaimable_pods, workload_keys, workload_match::with_job_spec,
+    reclaimable_pods::update_reclaimable_pods, refuse_topology, remove_finalizer,
+    start_or_move_to_queue, stop, stop_or_release, workload_keys, workload_match::with_job_spec,
 };
 use crate::{
     GenericJob, JobGates,

@@ -332,6 +332,40 @@ fn pods_that_ended_on_an_earlier_worker_are_not_reclaimable() {
 }
 
 #[test]
+fn pods_that_ended_in_the_present_copy_are_reclaimable() {
+    let of_status = |spec: &Value, status: &Value| {
+        let mut job = json!({ "spec": spec, "status": status });
+        job["spec"]["managedBy"] = json!("kueue.x-k8s.io/multikueue");
+        self::job(&job)
+    };
+    let pods = |spec: &Value, in_copy: i32, conditions: &[&str], epoch: &str| {
+        let job = of_status(spec, &json!({ "succeeded": 1 }));
+        let mut workload = workload(conditions);
+        let annotations = workload.metadata.annotations.get_or_insert_default();
+        annotations.insert("sluice.dev/epoch".to_owned(), epoch.to_owned());
+        let copy = of_status(spec, &json!({ "succeeded": in_copy }));
+        let pods = reclaimable_pods_of_copy(&job, &copy, &workload, JobGates::default());
+        pods.map(|pods| pods.iter().map(|pod| pod.count).collect::<Vec<_>>())
+    };
+    let two = json!({ "completions": 2 });
+    let reserved: &[&str] = &["QuotaReserved", "Admitted"];
+    assert_eq!(
+        pods(&two, 0, reserved, "2"),
+        None,
+        "the end of the earlier copy's pod says nothing"
+    );
+    assert_eq!(pods(&two, 1, reserved, "2"), Some(vec![1]));
+    assert_eq!(pods(&two, 1, reserved, "1"), None, "the counts of the job are those of the copy");
+    assert_eq!(pods(&two, 1, &[], "2"), None, "all pods of the next copy run");
+    let indexed = json!({ "completions": 2, "completionMode": "Indexed" });
+    assert_eq!(
+        pods(&indexed, 1, reserved, "2"),
+        None,
+        "the counts of the job are those of the copy"
+    );
+}
+
+#[test]
 fn a_prebuilt_workload_is_owned_followed_and_changes_its_queue_alone() {
     let steps = |job: &Job, workloads: &[&Workload]| {
         words(reconcile(job, ReconcileContext { prebuilt: true, ..context(workloads, &flavors()) }))

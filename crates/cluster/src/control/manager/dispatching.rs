@@ -284,6 +284,10 @@ impl Dispatching {
                     let command = &WorkloadCommand::ConfirmVersion { term, exactly_once };
                     core.workloads.perform(key, command, None, &mut core.ctx);
                 }
+                DispatchEffect::Reclaim(pods) => {
+                    let command = &WorkloadCommand::Reclaim(pods);
+                    core.workloads.perform(key, command, None, &mut core.ctx);
+                }
                 DispatchEffect::WriteJobs(changes) => changes.iter().for_each(|(job, change)| {
                     core.jobs.write(job, change, &mut core.ctx);
                 }),

@@ -115,8 +115,9 @@ impl<'a> DispatchEvaluation<'a> {
         let steps = dispatch_workload::decide(&hub, &copies, &timeouts, engine_time(self.ctx.now));
         tracing::trace!(workload = %self.key, ?hub, ?copies, ?steps, "dispatch");
         let message = self.fence_message(&hub, check.as_deref());
+        let reclaim = self.reclaim(&hub, &copies);
         let effects = steps.into_iter().filter_map(|step| self.take_step(step));
-        effects.chain(message).collect()
+        effects.chain(reclaim).chain(message).collect()
     }
 
     /// The timeouts under the policy of the Workload.

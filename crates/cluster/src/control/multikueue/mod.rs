@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `worker_clusters` | all workers: connections and watches |
 //! | `copy_answers` | answers to writes of copies |
+//! | `copy_reclaims` | reclaimable pods by the counts of a copy |
 //! | `worker`, `copies`, `job_copies`, `naming` | one worker: connection, clones and jobs, which job names which clone |
 //! | `refused_writes` | what the API server of a worker has refused, and for how long that counts |
 //! | `evaluation`, `create_copies`, `refused_clusters` | one evaluation of a Workload, step by step |
@@ -29,6 +30,7 @@ mod breaker;
 mod clone_gate;
 mod copies;
 mod copy_answers;
+mod copy_reclaims;
 mod copy_sizes;
 mod copy_stamp;
 mod create_copies;
@@ -62,7 +64,10 @@ mod worker_writes;
 use std::{collections::BTreeSet, time::Duration};
 
 use ::jobs::{JobObject, Kind, Kinds, pod_sets_info::FlavorsByName};
-use crds::{v1alpha1::ClusterCapacity, v1beta2::Workload};
+use crds::{
+    v1alpha1::ClusterCapacity,
+    v1beta2::{ReclaimablePod, Workload},
+};
 use dispatch::{Dispatcher, workload::DispatchTimeouts};
 use engine::ids::WorkloadId;
 use jiff::{SignedDuration, Timestamp};
@@ -165,6 +170,8 @@ pub(crate) enum DispatchEffect {
     RaiseEpoch(u64),
     /// The term of this leader is written, and the guarantee if it is ExactlyOnce; that succeeds on the newest version only.
     ConfirmVersion { term: u64, exactly_once: bool },
+    /// These pods of the Workload need no quota any more.
+    Reclaim(Vec<ReclaimablePod>),
     /// The status of the hub's jobs is written.
     WriteJobs(Vec<(JobKey, JobChange)>),
 }

@@ -1,0 +1,42 @@
+//! Reclaimable pods of a Workload that was dispatched before (docs/reference/dispatch.md §5).
+//!
+//! The hub's Job may show the counts of an earlier copy, so its own counts do not say which pods have ended. Those of the present copy on the
+//! recorded cluster do. Nothing is reclaimed by the counts of a copy of another epoch, or of one that the hub does not observe.
+
+use ::jobs::reconcile::reclaimable_pods_of_copy;
+use dispatch::{
+    CopyHistory,
+    workload::{DispatchCheckState, LocalWorkload, RemoteConnection, RemoteCopy, RemoteJob},
+};
+
+use super::{DispatchEffect, evaluation::DispatchEvaluation, view::jobs_of};
+
+impl DispatchEvaluation<'_> {
+    /// Writes the reclaimable pods of the Workload when the hub's Job shows the status that they follow from.
+    pub(super) fn reclaim(
+        &self,
+        hub: &LocalWorkload,
+        copies: &[RemoteCopy],
+    ) -> Option<DispatchEffect> {
+        let recorded = copies.iter().find(|copy| Some(copy.cluster) == hub.recorded_cluster)?;
+        let runs = hub.exists && !hub.evicted && !hub.finished;
+        let follows = runs
+            && hub.check == DispatchCheckState::Ready
+            && recorded.connection == RemoteConnection::Connected
+            && recorded.jobs.iter().all(|job| is_present(job, hub));
+        let worker = self.worker(recorded.cluster).filter(|_| follows)?;
+        let record = self.inputs.workloads.get(self.key)?;
+        let jobs = jobs_of(self.key, self.inputs.workloads, self.inputs.jobs);
+        let pods = jobs.into_iter().find_map(|(key, job)| {
+            let copy = worker.jobs.get(key)?.object();
+            reclaimable_pods_of_copy(job, copy, record.object(), self.inputs.jobs.gates())
+        })?;
+        Some(DispatchEffect::Reclaim(pods))
+    }
+}
+
+/// Whether a copy is of the present dispatch, runs, and has no status that is not copied yet.
+fn is_present(job: &RemoteJob, hub: &LocalWorkload) -> bool {
+    let is_own = job.epoch == hub.epoch && job.history == CopyHistory::Known;
+    is_own && job.status_synced && !job.deleting && !job.finished
+}
