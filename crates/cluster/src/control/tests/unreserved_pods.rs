@@ -231,6 +231,21 @@ fn is_preempted(cluster: &Cluster, name: &str) -> bool {
 }
 
 #[test]
+fn a_preemptor_waits_for_pods_that_no_controller_deletes_for_ten_minutes() {
+    let mut cluster = running();
+    with_preemption(&mut cluster);
+    cluster.workload("other", 1, &required(4)).settle();
+    cluster.workload("train", 1, &released("Evicted")).settle();
+    let mut high = required(4);
+    high["spec"]["priority"] = json!(10);
+    cluster.workload("high", 1, &high).settle();
+    cluster.wait(590).settle();
+    assert!(!is_preempted(&cluster, "other"), "the controller may be slow");
+    cluster.wait(20).settle();
+    assert!(is_preempted(&cluster, "other"), "the controller may be stopped");
+}
+
+#[test]
 fn a_preemptor_waits_for_deleted_pods_for_a_minute_after_their_grace_period() {
     let mut cluster = terminating_until("1970-01-01T00:00:30Z");
     cluster.wait(89).settle();

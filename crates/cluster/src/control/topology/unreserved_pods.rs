@@ -13,7 +13,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ::jobs::reservation_owners::ReservationOwners;
-use crds::v1beta2::{Admission, Workload};
+use crds::{
+    meta::{Condition, find},
+    names::conditions::{EVICTED, QUOTA_RESERVED},
+    v1beta2::{Admission, Workload},
+};
 use engine::ids::WorkloadId;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -21,7 +25,7 @@ use runtime::watch::Key;
 
 use super::{
     foreign_usage::{ChargedPod, ForeignUsage},
-    leaving_period,
+    leaving_period::LeavingPeriod,
     topology_pods::TopologyPods,
     watched_node::WatchedNode,
     watched_pod::AssignedPod,
@@ -57,7 +61,7 @@ pub(super) struct UnreservedPods {
 /// The Workloads that may account for pods of a name.
 struct NamedWorkloads<'a> {
     reserving: Vec<ReservingWorkload<'a>>,
-    evicted: Vec<ReservationOwners<'a>>,
+    evicted: Vec<EvictedWorkload<'a>>,
     scheduler: &'a Scheduler,
 }
 
@@ -65,6 +69,13 @@ struct NamedWorkloads<'a> {
 struct ReservingWorkload<'a> {
     key: &'a Key,
     id: WorkloadId,
+    owners: ReservationOwners<'a>,
+}
+
+/// An evicted Workload.
+struct EvictedWorkload<'a> {
+    /// Since when it is evicted and has no quota.
+    released: Timestamp,
     owners: ReservationOwners<'a>,
 }
 
@@ -161,9 +172,8 @@ impl UnreservedPods {
             });
             let node = pod.node().and_then(|name| usage.node(name));
             let charge = of_name.charge(pod, node, ctx.now);
-            if let Some(deletion) = pod.deletion.filter(|_| charge.is_some())
-                && let Some(at) = leaving_period::next_change(deletion, ctx.now)
-            {
+            let period = of_name.leaving_period(pod).filter(|_| charge.is_some());
+            if let Some(at) = period.and_then(|period| period.next_change(ctx.now)) {
                 ctx.agenda.at(at, Reevaluation::LeavingPod(key.clone()));
             }
             if charge.is_some() && pod.pod_set.is_some() {
@@ -201,7 +211,8 @@ impl<'a> NamedWorkloads<'a> {
         for (key, record) in keys.filter_map(|key| workloads.get_key_value(key)) {
             let owners = || ReservationOwners::of(record.object());
             if record.phase().is_evicted() {
-                named.evicted.push(owners());
+                let released = released_at(record.object());
+                named.evicted.push(EvictedWorkload { released, owners: owners() });
             }
             if let Some(id) = record.id().filter(|id| scheduler.holds_reservation(*id)) {
                 named.reserving.push(ReservingWorkload { key, id, owners: owners() });
@@ -218,11 +229,17 @@ impl<'a> NamedWorkloads<'a> {
         now: Timestamp,
     ) -> Option<ChargedPod> {
         let usage = pod.usage.clone().filter(|_| !self.account_for(pod, node))?;
-        let leaves = match pod.deletion {
-            Some(deletion) => leaving_period::is_leaving(deletion, now),
-            None => self.evicted.iter().any(|owners| may_be_of(pod, owners)),
-        };
+        let leaves = self.leaving_period(pod).is_some_and(|period| period.contains(now));
         Some(ChargedPod { usage, leaves })
+    }
+
+    /// When a pod leaves, if a deletion or an eviction is to end it.
+    fn leaving_period(&self, pod: &AssignedPod) -> Option<LeavingPeriod> {
+        if let Some(deletion) = pod.deletion {
+            return Some(LeavingPeriod::of_deleted(deletion));
+        }
+        let of_pod = self.evicted.iter().filter(|one| may_be_of(pod, &one.owners));
+        of_pod.map(|one| one.released).max().map(LeavingPeriod::of_evicted)
     }
 
     /// Whether a reservation accounts for a pod. None accounts for one without a pod set. A deleted pod on a node outside of the domains
@@ -252,6 +269,12 @@ fn admission(workload: Option<&Workload>) -> Option<&Admission> {
 fn owners(workload: Option<&Workload>) -> &[OwnerReference] {
     let owners = workload.and_then(|one| one.metadata.owner_references.as_deref());
     owners.unwrap_or_default()
+}
+
+/// Since when an evicted Workload has no quota, as far as its conditions say when.
+fn released_at(workload: &Workload) -> Timestamp {
+    let of = |kind| find(&workload.status.conditions, kind).and_then(Condition::transitioned_at);
+    of(EVICTED).max(of(QUOTA_RESERVED)).unwrap_or(Timestamp::MIN)
 }
 
 /// Whether the engine holds a reservation of a Workload.
