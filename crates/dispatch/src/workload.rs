@@ -206,20 +206,27 @@ impl<'a> DispatchDecision<'a> {
 
     /// Whether the clone or a job carries the hub's epoch.
     fn is_current(&self, copy: &RemoteCopy) -> bool {
+        self.has_clone(copy) || self.has_job(copy)
+    }
+
+    /// Whether the clone carries the hub's epoch.
+    fn has_clone(&self, copy: &RemoteCopy) -> bool {
         copy.clone.as_ref().is_some_and(|clone| self.carries(clone.epoch, clone.history))
-            || self.has_job(copy)
     }
 
     /// Whether the clone of the hub's epoch is being deleted. Only a clone keeps an epoch when no copy can run: a set that others share has none
     /// of its own, and would carry every next one as well.
     fn has_leaving_clone(&self, copy: &RemoteCopy) -> bool {
-        let carries = |clone: &RemoteWorkload| self.carries(clone.epoch, clone.history);
-        copy.clone.as_ref().is_some_and(|clone| clone.deleting && carries(clone))
+        copy.clone.as_ref().is_some_and(|clone| clone.deleting) && self.has_clone(copy)
     }
 
-    /// Whether a job carries the hub's epoch.
+    /// Whether a job carries the hub's epoch. A set that others share carries every epoch, and starts pods of this Workload with the clone alone, which may be
+    /// there unseen on a nominated cluster that is not reached.
     fn has_job(&self, copy: &RemoteCopy) -> bool {
-        copy.jobs.iter().any(|job| self.carries(job.epoch, job.history))
+        let unseen = copy.connection != RemoteConnection::Connected && self.was_chosen(copy);
+        let starts = self.has_clone(copy) || unseen;
+        let mut jobs = copy.jobs.iter().filter(|job| starts || !job.shared);
+        jobs.any(|job| self.carries(job.epoch, job.history))
     }
 
     /// Whether a job carries an epoch other than the hub's.

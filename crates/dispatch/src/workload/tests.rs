@@ -303,6 +303,35 @@ fn a_job_that_others_share_is_left_to_them() {
         // The set goes with every epoch, so it holds up none.
         (1, "quota", &["a live job=1 job-shared"], &["nominate"]),
         (1, "epoch=1", &["a live job=1 job-shared"], &[]),
+        (1, "epoch=1", &["a lost=0 job=1 job-shared"], &[]),
+    ]);
+}
+
+#[test]
+fn a_set_that_others_share_holds_up_no_other_cluster_without_a_clone() {
+    let quota = "quota nominated=b";
+    let creates = &["create-clone b", "create-job b", "wait-until 50"];
+    let admitted = "b live clone=1 admitted=1 job=1";
+    for others in ["a live job=1 job-shared", "a lost=0 job=1 job-shared"] {
+        check(&[
+            (1, quota, &[others, "b live"], creates),
+            (1, quota, &[others, admitted], &["ready b"]),
+            (1, "quota ready nominated=b recorded=b", &[others, admitted], &["sync b"]),
+        ]);
+    }
+    // With the clone it starts pods.
+    let with_clone = "a lost=0 clone=1 job=1 job-shared";
+    check(&[
+        (1, quota, &[with_clone, "b live"], &["wait-until 50"]),
+        (1, quota, &[with_clone, admitted], &[]),
+        // The clone may have been created.
+        (1, "quota race=a,b nominated=a,b", &["a lost=0 job=1 job-shared", admitted], &[]),
+        (
+            100,
+            "quota race=a,b nominated=a,b",
+            &["a lost=0 job=1 job-shared", admitted],
+            &["ready b"],
+        ),
     ]);
 }
 
