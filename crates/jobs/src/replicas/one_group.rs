@@ -10,7 +10,7 @@ use crds::{
     names::{
         RESOURCE_IN_USE_FINALIZER,
         annotations::ROLE_HASH,
-        conditions::{FINISHED, QUOTA_RESERVED},
+        conditions::{EVICTED, FINISHED, QUOTA_RESERVED},
     },
     v1beta2::{Workload, WorkloadSpec},
 };
@@ -149,9 +149,13 @@ fn rest<J: GenericJob>(set: &J, workload: &Workload, runs: bool) -> Option<Recon
         // The set may come back.
         return Some(ReconcileStep::DeleteWorkload(name(workload)));
     }
-    let inactive = workload.spec.active == Some(false);
-    let is_settled =
-        !is_true(conditions, QUOTA_RESERVED) && (workload.status.is_on_hold() || inactive);
+    let reserved = is_true(conditions, QUOTA_RESERVED);
+    if !is_active(workload) {
+        // It is evicted, and waits for its activation and not for pods.
+        let releases = reserved && is_true(conditions, EVICTED) && !runs;
+        return releases.then(|| ReconcileStep::ReleaseQuota(name(workload)));
+    }
+    let is_settled = !reserved && workload.status.is_on_hold();
     (!is_settled && !runs).then(|| ReconcileStep::HoldWorkload {
         workload: name(workload),
         message: format!("{} scaled to zero; workload on hold", set.kind().name()),
@@ -175,12 +179,16 @@ fn serve<J: GenericJob>(
             ReconcileStep::UpdateWorkload(Box::new(Workload { spec, ..workload.clone() }))
         }];
     }
-    if workload.status.is_on_hold() {
+    if workload.status.is_on_hold() && is_active(workload) {
         return vec![ReconcileStep::EndHold(name(workload))];
     }
     // The priority stays that of the creation.
     let gates = follow_gates(set, workload, gates);
     gates.into_iter().chain(follow_queue(set, workload)).collect()
+}
+
+fn is_active(workload: &Workload) -> bool {
+    workload.spec.active != Some(false)
 }
 
 #[cfg(test)]
@@ -375,9 +383,32 @@ mod tests {
         ] {
             assert_eq!(steps(0, Some(&workload(reserved)), &pods), expected, "{reserved:?}");
         }
-        let mut inactive = workload(("False", "Deactivated"));
-        inactive.spec.active = Some(false);
-        assert_eq!(steps(0, Some(&inactive), &[]), [], "it is in no queue anyway");
+    }
+
+    #[test]
+    fn an_inactive_workload_is_released_and_not_put_on_hold() {
+        let running = pod(&json!({ "spec": { "schedulingGates": null } }));
+        let inactive = |reserved, evicted: bool| {
+            let mut workload = workload(reserved);
+            workload.spec.active = Some(false);
+            let condition = json!({ "type": "Evicted", "status": "True", "reason": "Deactivated" });
+            let condition = serde_json::from_value(condition).expect("a condition");
+            workload.status.conditions.extend(evicted.then_some(condition));
+            workload
+        };
+        let release = ReconcileStep::ReleaseQuota(name_of_workload());
+        let released = ("False", "Deactivated");
+        for (reserved, evicted, pods, expected) in [
+            (RUNS, false, vec![], vec![]),
+            (RUNS, true, vec![running], vec![]),
+            (RUNS, true, vec![], vec![release]),
+            (released, true, vec![], vec![]),
+            (WAITS, false, vec![], vec![]),
+        ] {
+            let workload = inactive(reserved, evicted);
+            assert_eq!(steps(0, Some(&workload), &pods), expected, "{reserved:?} {evicted}");
+        }
+        assert_eq!(steps(2, Some(&inactive(ON_HOLD, false)), &[]), [], "it stays out of its queue");
     }
 
     #[test]
