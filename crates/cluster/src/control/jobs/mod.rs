@@ -16,7 +16,7 @@
 //! | `pod_groups`, `group_evaluation` | which pods make up which group; what a group needs next, and how often |
 //! | `slice_siblings` | other slices of an elastic job |
 //! | `replica_sets`, `set_evaluation` | which pods are of which set; what a set needs next |
-//! | `orphaned_members` | held pods of a set that is gone |
+//! | `orphaned_members`, `absent_sets` | held pods of a set that is gone, and the reads that show it |
 //! | `refusals` | why a job or a group gets no Workload, reported once |
 //! | `readiness` | whether the pods of a Workload are ready, and whether a group waits for replacements |
 //! | `steps` | the steps of a job or a group, as writes and Events |
@@ -24,6 +24,7 @@
 //! | `inputs` | configuration, inputs and results of an evaluation |
 //! | `workload_command` | steps that write the spec or metadata of a Workload |
 
+mod absent_sets;
 mod ancestors;
 mod announcements;
 mod change;
@@ -76,6 +77,7 @@ pub(crate) use self::{
 };
 
 use self::{
+    absent_sets::AbsentSets,
     ancestors::ChildJobs,
     change::submit,
     group_evaluation::GroupEvaluation,
@@ -114,6 +116,7 @@ pub(crate) struct Jobs {
     refused_jobs: Refusals<JobKey>,
     refused_groups: Refusals<Key>,
     kinds: KindAvailability,
+    absent_sets: AbsentSets,
 }
 
 impl Jobs {
@@ -131,6 +134,7 @@ impl Jobs {
             refused_jobs: Refusals::default(),
             refused_groups: Refusals::default(),
             kinds: KindAvailability::new(),
+            absent_sets: AbsentSets::default(),
         }
     }
 

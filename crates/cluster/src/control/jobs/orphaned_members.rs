@@ -2,61 +2,107 @@
 //!
 //! The set alone puts its pods into groups, so a pod that is in none would wait for ever: it loses its gate, as upstream does it. A
 //! member of a group has a Workload, which starts it.
-
-use std::time::Duration;
+//! The set is read before, see `absent_sets`.
 
 use ::jobs::{JobObject, Pod, pods};
 use jiff::Timestamp;
+use runtime::{write::Write, writer::WriteOutcome};
 
 use super::{
     Jobs,
-    change::{JobChange, submit},
+    absent_sets::{SHOWN_AFTER, SetRead, WaitingMember},
+    change::{JobChange, resource, submit},
 };
 use crate::control::{
     context::Context,
     job_key::JobKey,
-    outbox::{Purpose, Target, after},
+    outbox::{Intent, Purpose, Stamp, Subject, Target, Ticket, after, listed_object},
     timers::Reevaluation,
 };
-
-/// How old a pod is before its set counts as gone. The watches of pods and sets are not in step: a pod may be seen before its new set.
-const SHOWN_AFTER: Duration = Duration::from_mins(1);
 
 impl Jobs {
     /// Releases the held pods of a set that does not exist. `managed` says which pods are this process's to start.
     pub(crate) fn release_members_of_absent(
-        &self,
+        &mut self,
         set: &JobKey,
         managed: &dyn Fn(&JobKey, &JobObject) -> bool,
         ctx: &mut Context,
     ) {
         // On a worker only copies are seen, so a set that is not seen may be there.
         let is_unknown = !self.config.creates_workloads || !self.kinds.lists(&set.kind);
-        if is_unknown || self.jobs.get(set).is_some() {
+        let waiting = match is_unknown || self.jobs.get(set).is_some() {
+            true => Vec::new(),
+            false => self.waiting_members(set, managed),
+        };
+        if waiting.is_empty() {
+            self.absent_sets.forget(set);
+        }
+        for (key, shown) in waiting {
+            match self.absent_sets.decide(set, shown, ctx.now) {
+                WaitingMember::Release => self.release_member(&key, set, ctx),
+                WaitingMember::Read => read_set(set, ctx),
+                WaitingMember::Wait(until) => {
+                    ctx.agenda.at(until, Reevaluation::Job(set.clone()));
+                }
+            }
+        }
+    }
+
+    /// Takes the answer to the read of a set.
+    pub(crate) fn set_read(&mut self, ticket: &Ticket, answer: &WriteOutcome, ctx: &mut Context) {
+        let Reevaluation::Job(set) = &ticket.waiter else {
             return;
-        }
-        for key in self.sets.members(set) {
-            let Some(tracked) = self.jobs.get(key) else { continue };
-            let waits = |pod: &&Pod| pod.is_gated() && !pod.is_deleting();
-            let pod = tracked.object().as_pod().filter(waits);
-            let pod =
-                pod.filter(|_| self.group_of(key).is_none() && managed(key, tracked.object()));
-            let Some((pod, shown)) = pod.and_then(|pod| Some((pod, shown_at(pod)?))) else {
-                continue;
-            };
-            if shown > ctx.now {
-                ctx.agenda.at(shown, Reevaluation::Job(set.clone()));
-                continue;
-            }
-            let waiter = Reevaluation::Job(set.clone());
-            if !ctx.is_free(&Target::job(key), &tracked.stamp(), &waiter) {
-                continue;
-            }
-            let mut released = pod.clone();
-            pods::ungate(&mut released);
-            let released = Box::new(JobObject::from(released));
-            submit(key, tracked, &JobChange::spec(released, Purpose::Adopt), ctx);
-        }
+        };
+        let absent = match answer {
+            WriteOutcome::Done(list) => listed_object(list).is_none(),
+            // The kind may be served again, and the set be there.
+            _ => false,
+        };
+        self.absent_sets.read(set, SetRead { at: ctx.now, absent });
+        ctx.agenda.now(Reevaluation::Job(set.clone()));
+    }
+
+    /// The held pods of a set that are in no group, each with the time at which the set has to be seen.
+    fn waiting_members(
+        &self,
+        set: &JobKey,
+        managed: &dyn Fn(&JobKey, &JobObject) -> bool,
+    ) -> Vec<(JobKey, Timestamp)> {
+        let members = self.sets.members(set).filter_map(|key| {
+            let object = self.jobs.get(key)?.object();
+            let pod = object.as_pod().filter(|pod| pod.is_gated() && !pod.is_deleting())?;
+            let waits = self.group_of(key).is_none() && managed(key, object);
+            Some((key.clone(), shown_at(pod).filter(|_| waits)?))
+        });
+        members.collect()
+    }
+
+    fn release_member(&self, key: &JobKey, set: &JobKey, ctx: &mut Context) {
+        let Some(tracked) = self.jobs.get(key) else {
+            return;
+        };
+        let waiter = Reevaluation::Job(set.clone());
+        let pod = tracked.object().as_pod();
+        let Some(pod) = pod.filter(|_| ctx.is_free(&Target::job(key), &tracked.stamp(), &waiter))
+        else {
+            return;
+        };
+        let mut released = pod.clone();
+        pods::ungate(&mut released);
+        let released = Box::new(JobObject::from(released));
+        submit(key, tracked, &JobChange::spec(released, Purpose::Adopt), ctx);
+    }
+}
+
+/// Reads a set, once at a time.
+fn read_set(set: &JobKey, ctx: &mut Context) {
+    let resource = resource(&set.kind);
+    let (api_version, kind) = (&*resource.api_version, &*resource.kind);
+    let subject = Subject::Owner { api_version: api_version.into(), kind: kind.into() };
+    let (target, waiter) = (Target::home(subject, &set.key), Reevaluation::Job(set.clone()));
+    if ctx.is_free(&target, &Stamp::default(), &waiter) {
+        let intent = Intent { target, purpose: Purpose::Owner, base: Stamp::default(), waiter };
+        ctx.outbox.submit(intent, |purpose, key| Write::of(purpose, &resource).read(key, ""));
     }
 }
 

@@ -225,7 +225,7 @@ impl Control for ManagerControl {
                 let Core { jobs, workloads, ctx, .. } = &mut self.core;
                 jobs.answered(ticket, answer, (&settled, workloads), ctx);
             }
-            (Destination::Home, Subject::Owner { .. }) => {
+            (Destination::Home, Subject::Owner { .. }) if ticket.purpose == Purpose::Ancestor => {
                 self.core.jobs.owner_answered(&answer, &settled, now);
             }
             (Destination::Home, Subject::Capacity) => {
@@ -249,6 +249,10 @@ impl Control for ManagerControl {
                 self.provisioning.answered(ticket, answer, &settled, (workload, ctx));
             }
             (Destination::Home, Subject::AdmissionCheck) => self.check_answered(ticket, answer),
+            (Destination::Home, Subject::Owner { .. }) => {
+                let Core { jobs, ctx, .. } = &mut self.core;
+                jobs.set_read(ticket, &answer, ctx);
+            }
             (
                 Destination::Home,
                 Subject::ClusterQueue

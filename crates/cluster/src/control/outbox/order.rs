@@ -46,7 +46,7 @@ pub enum Subject {
     Incarnation,
     /// A Lease between manager and agent.
     Lease,
-    /// An object that may own a job or be a child of one, of this kind. It is only read.
+    /// An object that may own a job or pods, or be a child of a job, of this kind. It is only read.
     Owner {
         /// Group and version.
         api_version: Box<str>,

@@ -207,8 +207,28 @@ fn a_held_pod_of_a_deleted_set_is_released_when_its_set_would_have_been_seen() {
     control.observe(gone(), NOW);
     control.observe(members(vec![pod.clone()]), NOW);
     let adopts = |step: &Decisions| orders(step).iter().filter(|one| *one == "hub adopt").count();
-    assert_eq!(adopts(&control.decide(after(59))), 0, "its set may be new");
+    assert_eq!(orders(&control.decide(after(59))), [""; 0], "its set may be new");
     let step = control.decide(after(60));
+    assert_eq!(orders(&step), ["hub owner"], "the watch of sets may be late");
+    let uri = step.orders[0].write.request().uri().to_string();
+    let path = "/apis/leaderworkerset.x-k8s.io/v1/namespaces/ns/leaderworkersets?";
+    assert!(uri.starts_with(path) && uri.contains("fieldSelector=metadata.name%3Dd"), "{uri}");
+    assert_eq!(orders(&control.decide(after(61))), [""; 0], "one read at a time");
+
+    // It is there, or the answer says nothing.
+    let there = WriteOutcome::done(json!({"items": [set(1, "90")]}));
+    control.answered(&step.orders[0].ticket, there, after(61));
+    control.observe(members(vec![pod.clone()]), after(62));
+    assert_eq!(orders(&control.decide(after(120))), [""; 0]);
+    let step = control.decide(after(121));
+    assert_eq!(orders(&step), ["hub owner"]);
+    control.answered(&step.orders[0].ticket, WriteOutcome::Unknown("".into()), after(121));
+    assert_eq!(adopts(&control.decide(after(122))), 0);
+    let step = control.decide(after(190));
+    assert_eq!(orders(&step), ["hub owner"]);
+
+    control.answered(&step.orders[0].ticket, WriteOutcome::done(json!({"items": []})), after(190));
+    let step = control.decide(after(190));
     assert_eq!(orders(&step), ["hub adopt"]);
     let patch: Value = serde_json::from_slice(step.orders[0].write.request().body()).expect("JSON");
     assert_eq!(patch["spec"], json!({"schedulingGates": null}));
