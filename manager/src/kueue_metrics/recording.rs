@@ -331,7 +331,13 @@ impl Recording<'_> {
         self.series.remove(&[("cluster_queue", &name)]);
         self.series.remove(&[("preempting_cluster_queue", &name)]);
         self.remove(removed);
-        local_queues.into_iter().for_each(|one| self.local_queue(one, &name));
+        for one in local_queues {
+            self.local_queue(one, &name);
+            // Nothing can reserve quota or be admitted: upstream removes these two, and keeps the pending Workloads.
+            let place = [("namespace", one.namespace.as_str()), ("name", one.name.as_str())];
+            self.series.remove_from(&f::LQ_RESERVING, &place);
+            self.series.remove_from(&f::LQ_ADMITTED_ACTIVE, &place);
+        }
         self.custom.forget(SourceKind::ClusterQueue, name);
     }
 

@@ -313,6 +313,9 @@ fn a_local_queue_keeps_its_series_without_its_cluster_queue() {
     ] {
         assert!(body.lines().any(|one| one == line), "{line}\n{body}");
     }
+    for family in ["reserving_active_workloads", "admitted_active_workloads"] {
+        assert!(!body.contains(&format!("kueue_local_queue_{family}{{")), "{family}\n{body}");
+    }
     let counter = r#"kueue_local_queue_admitted_workloads_total{namespace="ns",name="lq""#;
     assert!(body.contains(counter), "the counter goes on\n{body}");
     metrics.measure(gone(vec![]), Duration::ZERO);
