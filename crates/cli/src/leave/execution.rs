@@ -3,19 +3,26 @@
 use std::time::Duration;
 
 use crds::{
-    names::SLUICECTL,
-    names::labels::{MANAGED_BY, MULTI_KUEUE_ORIGIN},
+    names::{
+        SLUICECTL,
+        annotations::LEAVING_CLUSTER,
+        labels::{MANAGED_BY, MULTI_KUEUE_ORIGIN},
+    },
     v1beta2::{MultiKueueCluster, MultiKueueConfig, Workload},
 };
 use jobs::Kinds;
-use kube::{Api, Client, api::ListParams};
+use k8s_openapi::api::core::v1::Secret;
+use kube::{
+    Api, Client,
+    api::{ListParams, ObjectMeta, Patch, PatchParams},
+};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{
     LeaveFailure, LeaveRequest, WorkThere,
     removal::{remove_from_worker, remove_joined},
-    secret::{SecretRemoval, secret_removal},
+    secret::{SecretRemoval, needs_mark, secret_name, secret_removal},
 };
 use crate::{
     access::ClusterAccess,
@@ -55,6 +62,9 @@ pub async fn leave(
         check_worker(client, &worker.client, name).await?;
     }
     let found: Option<MultiKueueCluster> = find(client, name).await?;
+    let joined = joined_secrets(client, request).await?;
+    let secret = secret_name(name, found.as_ref(), &joined);
+    let removal = secret_removal(name, &secret, &list_all(client).await?);
     match &found {
         Some(cluster) if !was_joined(cluster) => {
             return Err(LeaveFailure::NotJoined(name.to_owned()));
@@ -64,8 +74,13 @@ pub async fn leave(
             remove_memberships(client, cluster, report).await?;
         }
         // A command that ended early has left a Secret or objects on the worker.
-        None if worker.is_none() => return Err(LeaveFailure::NoCluster(name.to_owned())),
+        None if worker.is_none() && !removal.deletes_any(&joined) => {
+            return Err(LeaveFailure::NoCluster(name.to_owned()));
+        }
         None => report(&format!("no MultiKueueCluster {name}: removing what else join made")),
+    }
+    if found.is_some() && needs_mark(name, &removal, &joined) {
+        mark_secret(client, request, &secret).await?;
     }
     remove(client, &object("kueue.x-k8s.io/v1beta2", "MultiKueueCluster", None, name), report)
         .await?;
@@ -76,7 +91,7 @@ pub async fn leave(
             until_no_copies(client, &worker.client, request).await?;
         }
     }
-    remove_secret(client, request, found.as_ref(), report).await?;
+    remove_secret(client, request, &secret, report).await?;
     if let Some(worker) = worker {
         let uid = cluster_uid(client).await.map_err(without_join)?;
         for line in remove_from_worker(&worker.client, &uid).await? {
@@ -138,14 +153,43 @@ async fn remove(
     Ok(())
 }
 
-/// Removes the Secret that the MultiKueueCluster has read.
+/// The Secrets of the manager's namespace that `join` made.
+async fn joined_secrets(
+    client: &Client,
+    request: &LeaveRequest,
+) -> Result<Vec<ObjectMeta>, RequestFailure> {
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), &request.hub_namespace);
+    let labelled = ListParams::default().labels(&format!("{MANAGED_BY}={SLUICECTL}"));
+    let listed = secrets.list_metadata(&labelled).await;
+    let listed = listed.map_err(RequestFailure::of("list", "Secret"))?;
+    Ok(listed.items.into_iter().map(|one| one.metadata).collect())
+}
+
+/// Marks a Secret as that of the registration.
+async fn mark_secret(
+    client: &Client,
+    request: &LeaveRequest,
+    secret: &str,
+) -> Result<(), RequestFailure> {
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), &request.hub_namespace);
+    let mark = json!({"metadata": {"annotations": {LEAVING_CLUSTER: request.name}}});
+    let patch = (PatchParams::default(), Patch::Merge(&mark));
+    let patched = secrets.patch_metadata(secret, &patch.0, &patch.1);
+    match patched.await.map_err(RequestFailure::of("patch", format!("Secret {secret}"))) {
+        // It is gone already.
+        Err(failure) if failure.is_not_found() => Ok(()),
+        patched => patched.map(drop),
+    }
+}
+
+/// Removes the Secret of the registration, unless another one reads it.
 async fn remove_secret(
     client: &Client,
     request: &LeaveRequest,
-    left: Option<&MultiKueueCluster>,
+    secret: &str,
     report: &(dyn Fn(&str) + Sync),
 ) -> Result<(), RequestFailure> {
-    match secret_removal(&request.name, left, &list_all(client).await?) {
+    match secret_removal(&request.name, secret, &list_all(client).await?) {
         SecretRemoval::Delete(secret) => {
             let secret = object("v1", "Secret", Some(&request.hub_namespace), &secret);
             remove(client, &secret, report).await
