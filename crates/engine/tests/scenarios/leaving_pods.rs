@@ -157,3 +157,27 @@ fn a_head_preempts_when_pods_that_should_leave_stay() {
         "#]],
     );
 }
+
+#[test]
+fn a_head_whose_topology_is_delayed_waits_for_no_pods() {
+    check(
+        "
+        topology racks levels=rack,node
+        flavor tas topology=racks
+        check nodes topology=after-checks
+        node h1 rack=r1 gpu=2 used/gpu=2 leaving/gpu=2
+        cq team-a within=lower gpu/tas=4 check=nodes
+        wl leaves q=team-a gpu=2 required=node t=1
+        wl stays q=team-a gpu=2 required=node t=1
+        cycle 2
+        evict leaves
+        wl high q=team-a gpu=2 required=node prio=5 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve leaves team-a gpu=tas:2, needs nodes
+            2  reserve stays team-a gpu=tas:2, needs nodes
+            3  preempt for high team-a: leaves InClusterQueue
+        "#]],
+    );
+}

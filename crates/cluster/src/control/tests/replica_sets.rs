@@ -399,3 +399,32 @@ fn a_replica_that_follows_another_one_has_no_preemption_gate() {
         .collect();
     assert_eq!(gates, [json!([{"name": "kueue.x-k8s.io/multikueue"}]), Value::Null]);
 }
+
+/// The copy of the set has no epoch, and stays for the other replica.
+#[test]
+fn a_replica_that_gets_quota_again_raises_its_epoch_once() {
+    let mut cluster = dispatching_manager(2, "");
+    on_worker(&mut cluster);
+    let of_first = |one: &&Value| *index(one) == json!("0");
+    let first = cluster.workloads.values().find(of_first).expect("the first replica");
+    let first = first["metadata"]["name"].as_str().expect("a name").to_owned();
+    cluster.workload(&first, 0, &json!({"spec": {"active": false}}));
+    let orders = on_worker(&mut cluster);
+    let purposes = |orders: &[Order]| -> Vec<&str> {
+        orders.iter().map(|order| order.ticket.purpose.name()).collect()
+    };
+    assert_eq!(purposes(&orders), ["clone-delete"], "the other one needs the set");
+    cluster.control.answered(&orders[0].ticket, WriteOutcome::done(json!({})), cluster.now);
+    let key = Key { namespace: Some("ns".into()), name: first.as_str().into() };
+    cluster.observe(dispatched::east(WorkerInput::Workload(Change::Delete(key))));
+    assert_eq!(purposes(&on_worker(&mut cluster)), [""; 0]);
+    assert!(!cluster.condition(&first, "QuotaReserved").starts_with("True"));
+
+    cluster.workload(&first, 0, &json!({"spec": {"active": true}}));
+    let orders = on_worker(&mut cluster);
+    assert_eq!(purposes(&orders), ["clone-create"]);
+    let clone: Value = serde_json::from_slice(orders[0].write.request().body()).expect("JSON");
+    assert_eq!(clone["metadata"]["annotations"]["sluice.dev/epoch"], "2");
+    let raise = format!("raise-epoch {first}");
+    assert_eq!(cluster.writes.iter().filter(|write| **write == raise).count(), 1);
+}
