@@ -94,6 +94,38 @@ fn a_given_service_without_a_type_has_that_of_the_head() {
 }
 
 #[test]
+fn the_selector_of_a_given_service_is_replaced_by_the_labels_of_the_head() {
+    let given = json!({
+        "metadata": {"labels": {"x": "y"}},
+        "spec": {"selector": {"app": "mine", "ray.io/cluster": "c2"}},
+    });
+    let labels = json!({"app.kubernetes.io/name": "mine", "ray.io/identifier": "h", "z": "z"});
+    let head = json!({
+        "headService": given,
+        "template": {"metadata": {"labels": labels}},
+        "labels": {"app.kubernetes.io/created-by": "me"},
+    });
+    let part = json!({"spec": {"headGroupSpec": head}});
+    let (orders, _) = pass(&cluster_named("c1", &part), &[], &OperatorSettings::default(), done);
+    let service = created(&orders, "Service").remove(0);
+    let selector = service["spec"]["selector"].as_object().expect("a selector");
+    let keys: Vec<&str> = selector.keys().map(String::as_str).collect();
+    let default_keys = [
+        "app.kubernetes.io/created-by",
+        "app.kubernetes.io/name",
+        "ray.io/cluster",
+        "ray.io/identifier",
+        "ray.io/node-type",
+    ];
+    assert_eq!(keys, default_keys);
+    let pod = &created(&orders, "Pod")[0];
+    for (key, value) in selector {
+        assert_eq!(pod["metadata"]["labels"][key], *value, "{key}");
+    }
+    assert_eq!(service["metadata"]["labels"]["x"], "y");
+}
+
+#[test]
 fn the_serve_service_of_a_cluster_has_its_type_and_its_whole_name() {
     let annotations = json!({"ray.io/enable-serve-service": "true"});
     let name = "c".repeat(53);

@@ -63,6 +63,15 @@ fn a_submitter_reaches_the_dashboard_at_the_port_of_the_heads_service() {
 }
 
 #[test]
+fn the_service_of_the_present_head_has_no_foreign_key_in_its_selector() {
+    let service = json!({"spec": {"selector": {"app": "mine"}}});
+    let spec = json!({"rayClusterSpec": {"headGroupSpec": {"headService": service}}});
+    let [_, _, service] = children(&job(&spec)).expect("a spec decodes");
+    assert_eq!(service["spec"]["selector"]["ray.io/cluster"], "rj-a");
+    assert_eq!(service["spec"]["selector"]["app"], Value::Null);
+}
+
+#[test]
 fn an_entrypoint_that_ends_with_a_line_break_is_one_command() {
     let script = script(&json!({"entrypoint": "\n python main.py\n"}));
     assert!(script.contains(" -- python main.py ; fi ;"), "{script}");

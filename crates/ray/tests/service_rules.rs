@@ -231,6 +231,22 @@ fn a_head_is_asked_at_the_ports_of_its_service() {
 }
 
 #[test]
+fn the_service_of_the_active_head_has_no_foreign_key_in_its_selector() {
+    let mut service = ray_service("a", &active("rs-1"));
+    let group = &mut service["spec"]["rayClusterConfig"]["headGroupSpec"];
+    group["headService"] = json!({"spec": {"selector": {"app": "mine"}}});
+    let children = cluster_of(service.clone(), "rs-1");
+    let (orders, _) = pass(&service, &children, &ServiceMemory::default(), head("RUNNING"));
+    let made = orders.iter().find_map(|step| match step {
+        RayStep::Create(object) if object["metadata"]["name"] == "rs-head-svc" => Some(object),
+        _ => None,
+    });
+    let selector = &made.expect("the Service of the head")["spec"]["selector"];
+    assert_eq!(selector["ray.io/cluster"], "rs-1");
+    assert_eq!(selector["app"], Value::Null);
+}
+
+#[test]
 fn a_spec_that_goes_back_gives_up_the_new_cluster() {
     let mut state = active("rs-a");
     state["pendingServiceStatus"] = json!({"rayClusterName": "rs-b"});

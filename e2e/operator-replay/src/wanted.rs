@@ -42,7 +42,9 @@ const GENERAL_RULES: &[GeneralRule] = &[
     GeneralRule {
         name: "any:service-of-a-renamed-head",
         concerns: |case| any_object(case, &has_renamed_head),
-        explains: |difference| difference.contains("-head-svc.spec.selector."),
+        explains: |difference| {
+            difference.contains("-head-svc.spec.selector.app.kubernetes.io/name")
+        },
     },
     GeneralRule {
         name: "any:long-account-of-the-head",
@@ -199,6 +201,12 @@ mod tests {
         let stop = vec!["step 1: no request POST http://h:8265/api/jobs//stop".to_owned()];
         assert!(by_rule(&json!({"submissionMode": "InteractiveMode"}), &stop).is_some());
         assert_eq!(by_rule(&json!({"submissionMode": "HTTPMode"}), &stop), None);
+        let labels = json!({"app.kubernetes.io/name": "mine"});
+        let template = json!({"metadata": {"labels": labels}});
+        let renamed = json!({"headGroupSpec": {"template": template}});
+        let selector = |key: &str| vec![format!("step 0: Service/rj-head-svc.spec.selector.{key}")];
+        assert!(by_rule(&renamed, &selector("app.kubernetes.io/name")).is_some());
+        assert_eq!(by_rule(&renamed, &selector("app")), None);
     }
 
     #[test]

@@ -104,10 +104,26 @@ pub(crate) fn head_service(context: &ClusterContext<'_>) -> Value {
         Some(given) => given_head_service(context, given),
         None => generated_head_service(context),
     };
-    // Over those of the spec: the Service is found by these labels and selects the head by them.
+    // Over those of the spec: the Service is found by these labels.
     merge(field(field(&mut service, "metadata"), "labels"), &labels);
-    merge(field(field(&mut service, "spec"), "selector"), &labels);
+    *field(field(&mut service, "spec"), "selector") = head_selector(context, labels);
     service
+}
+
+/// The selector of the head: the default labels alone, with the values of the pod of the head.
+///
+/// A selector of the spec is replaced, since the pod of the head need not have its labels. The group and its template may set some of
+/// the default labels to other values.
+fn head_selector(context: &ClusterContext<'_>, default_labels: Value) -> Value {
+    let group = &context.spec.head_group_spec;
+    let template = texts(&group.template["metadata"]["labels"]);
+    let mut selector = default_labels;
+    for key in [names::IDENTIFIER_LABEL, names::APP_NAME_LABEL, names::CREATED_BY_LABEL] {
+        if let Some(value) = group.labels.get(key).or_else(|| template.get(key)) {
+            selector[key] = json!(value);
+        }
+    }
+    selector
 }
 
 /// Writes entries of one object into another one.
