@@ -94,17 +94,12 @@ impl<'a> ClusterContext<'a> {
         self.spec.enable_in_tree_autoscaling == Some(true)
     }
 
-    /// The version of the autoscaler that the options name.
-    pub(crate) fn autoscaler_version(&self) -> Option<&str> {
-        let options = self.spec.autoscaler_options.as_ref().filter(|_| self.is_autoscaling())?;
-        options.version.as_deref()
-    }
-
     /// Whether the second version of the autoscaler is wanted, by the option or by the variable of the head.
     pub(crate) fn is_autoscaler_v2(&self) -> bool {
+        let by_option = self.spec.autoscaler_options.as_ref().and_then(|it| it.version.as_deref());
         self.is_autoscaling()
             // The variable is the older way to choose; validation refuses both together.
-            && (self.autoscaler_version() == Some("v2")
+            && (by_option == Some("v2")
                 || matches!(self.head_variable("RAY_enable_autoscaler_v2"), Some("1" | "true")))
     }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     context::ClusterContext,
+    head_pod::set_restart_policy,
     pod_metadata::{PodIdentity, keeps_command, pod_metadata, pod_name},
     ray_container::{self, shell},
     ray_env::{add_pod_token, append_head_address},
@@ -110,10 +111,7 @@ fn pod_spec(context: &ClusterContext<'_>, group: &WorkerGroupSpec, keeps_command
         keeps_command,
     };
     ray_container::complete(context, node, &mut spec);
-    // As with the official operator, a worker is not restarted under a first version that is named, but is under one by default.
-    if context.is_autoscaler_v2() || context.autoscaler_version().is_some() {
-        *field(&mut spec, "restartPolicy") = json!("Never");
-    }
+    set_restart_policy(context, &mut spec);
     workload_slice::gate(&group.template, &mut spec);
     list(&mut spec, "containers").extend(context.settings.pods.worker_sidecars.iter().cloned());
     spec

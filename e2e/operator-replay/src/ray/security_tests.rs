@@ -28,8 +28,6 @@ fn cluster() -> Value {
     let mut cluster = sample();
     cluster["spec"]["headGroupSpec"]["enableIngress"] = json!(false);
     cluster["spec"]["headGroupSpec"]["headService"] = Value::Null;
-    // Under a named version workers are not restarted, and the played kubelet ends such pods at once.
-    cluster["spec"]["autoscalerOptions"]["version"] = Value::Null;
     cluster
 }
 
