@@ -202,6 +202,37 @@ fn the_head_is_as_ready_as_its_pod_says_whatever_its_phase() {
     assert_eq!(condition("Running", lost), ["False", "NodeLost"]);
 }
 
+#[test]
+fn the_message_of_a_head_that_is_not_ready_names_the_pods_and_the_containers_reason() {
+    let cluster = cluster_with(&json!([]));
+    let service = created(&steps(&cluster, &[], &[]), "Service").remove(0);
+    let message = |ready: &str| {
+        let waiting = json!({"reason": "ErrImagePull", "message": "no such image"});
+        let mut head = head_of("u1");
+        head["status"] = json!({
+            "phase": "Pending",
+            "conditions": [{
+                "type": "Ready", "status": "False", "reason": "ContainersNotReady", "message": ready,
+            }],
+            "containerStatuses": [{"name": "ray-head", "state": {"waiting": waiting}}],
+        });
+        let last = steps(&cluster, &[service.clone(), head], &[]);
+        let status = last.into_iter().find_map(|step| match step {
+            RayStep::ReplaceStatus(status) => Some(status),
+            _ => None,
+        });
+        let status = status.expect("a status");
+        let mut conditions = status["conditions"].as_array().expect("conditions").iter();
+        let found = conditions.find(|it| it["type"] == "HeadPodReady").expect("the condition");
+        [found["reason"].clone(), found["message"].clone()]
+    };
+    assert_eq!(message(""), ["ErrImagePull", "ray-head: no such image"]);
+    assert_eq!(
+        message("containers with unready status: [ray-head]"),
+        ["ErrImagePull", "containers with unready status: [ray-head]; ray-head: no such image"]
+    );
+}
+
 /// Orders of a pass with this seed: each pass has another one.
 fn pods_of(seed: u8, cluster: &Value, children: &[Value]) -> Vec<String> {
     let moment = Moment { now: Timestamp::UNIX_EPOCH, seed: [seed; 32] };

@@ -91,9 +91,14 @@ pub(crate) fn head_pod_ready(head: Option<&Value>) -> WantedCondition {
     if reason == "ContainersNotReady"
         && let Some((reason, message)) = stopped_container(head)
     {
-        return condition(false, reason, &message);
+        return condition(false, reason, &joined(text(&ready["message"]), message));
     }
     condition(false, reason, text(&ready["message"]))
+}
+
+/// The message of the pod, which names all containers that are not ready, and that of one container.
+fn joined(of_pod: &str, of_container: String) -> String {
+    if of_pod.is_empty() { of_container } else { format!("{of_pod}; {of_container}") }
 }
 
 /// The first container that waits or ended: its reason, and its name and message.
