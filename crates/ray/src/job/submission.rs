@@ -123,10 +123,13 @@ pub(super) fn submission_body(attempt: &JobAttempt<'_>) -> serde_json::Result<Va
     Ok(body)
 }
 
-/// A whole number without a fraction, since Ray compares counts as integers.
+/// A number as it stands in the spec: a whole one without a fraction, since Ray compares counts as integers.
+///
+/// It goes through its shortest text. A cast would add the error of the smaller type: 1.1 would be 1.100000023841858.
 fn number(value: f32) -> Value {
-    let whole = format!("{value}").parse::<i64>();
-    whole.map_or_else(|_| json!(f64::from(value)), |whole| json!(whole))
+    let text = value.to_string();
+    let whole = text.parse::<i64>().map(|whole| json!(whole));
+    whole.unwrap_or_else(|_| text.parse::<f64>().map_or(Value::Null, |value| json!(value)))
 }
 
 /// The runtime environment, if the spec has one.
@@ -186,4 +189,19 @@ fn quoted(text: &str) -> String {
     }
     word.push('"');
     word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_sent_as_they_stand_in_the_spec() {
+        for text in ["1.1", "0.1", "2.5", "1", "3000", "0.000001"] {
+            let value: f32 = text.parse().expect("a number");
+            let expected: Value = serde_json::from_str(text).expect("JSON");
+            assert_eq!(number(value), expected, "{text}");
+        }
+        assert!(number(f32::MAX).is_number());
+    }
 }
