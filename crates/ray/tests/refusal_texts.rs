@@ -185,6 +185,9 @@ fn a_collector_without_a_place_for_its_files_is_refused() {
     };
     let variable = |name: &str, value: &str| json!({"name": name, "value": value});
     let s3 = json!([variable("STORAGE_BACKEND", "s3"), variable("S3_REGION", "x")]);
+    let azure = |mode: &str| {
+        json!([variable("STORAGE_BACKEND", "azureblob"), variable("AZURE_STORAGE_AUTH_MODE", mode)])
+    };
     let container = json!({"containers": [{"name": "ray"}, {"name": "ray-history-collector"}]});
     check(
         &all_gates(OperatorSettings::default()),
@@ -200,6 +203,18 @@ fn a_collector_without_a_place_for_its_files_is_refused() {
             (
                 collector(json!([variable("STORAGE_BACKEND", "aliyunoss")])),
                 "OSS_REGION environment variable must be set when STORAGE_BACKEND is ALIYUNOSS",
+            ),
+            (
+                collector(azure("")),
+                "either AZURE_STORAGE_CONNECTION_STRING or AZURE_STORAGE_ACCOUNT_URL environment variable must be set when STORAGE_BACKEND is AZUREBLOB",
+            ),
+            (
+                collector(azure("connection_string")),
+                "AZURE_STORAGE_CONNECTION_STRING environment variable must be set when STORAGE_BACKEND is AZUREBLOB and AZURE_STORAGE_AUTH_MODE is connection_string",
+            ),
+            (
+                collector(azure("workload_identity")),
+                "AZURE_STORAGE_ACCOUNT_URL environment variable must be set when STORAGE_BACKEND is AZUREBLOB and AZURE_STORAGE_AUTH_MODE is workload_identity",
             ),
             (
                 head_with(&json!({}), &container, &collector(s3)),

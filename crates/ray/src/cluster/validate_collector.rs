@@ -13,6 +13,12 @@ use crate::{
 /// The name of the container.
 const CONTAINER: &str = "ray-history-collector";
 
+/// How the collector logs in to Azure.
+const AZURE_MODE: &str = "AZURE_STORAGE_AUTH_MODE";
+
+const AZURE_CONNECTION: &str = "AZURE_STORAGE_CONNECTION_STRING";
+const AZURE_ACCOUNT: &str = "AZURE_STORAGE_ACCOUNT_URL";
+
 /// Variables that the operator sets.
 const MANAGED: &[&str] = &[
     "POD_IP",
@@ -59,19 +65,41 @@ fn check_backend(env: &Value) -> Checked {
     if backend.is_empty() {
         return Err("STORAGE_BACKEND environment variable must be set with a literal string value in historyServerOptions.collectorOptions.env".to_owned());
     }
-    let needed = match backend.as_str() {
-        "GCS" => "GCS_BUCKET",
-        "S3" => "S3_REGION",
-        "ALIYUNOSS" => "OSS_REGION",
+    let needed: &[&str] = match backend.as_str() {
+        "GCS" => &["GCS_BUCKET"],
+        "S3" => &["S3_REGION"],
+        "ALIYUNOSS" => &["OSS_REGION"],
+        "AZUREBLOB" => azure_variables(value(AZURE_MODE)),
         _ => return Ok(()),
     };
-    let is_from = named(env, needed).is_some_and(|variable| !variable["valueFrom"].is_null());
-    match value(needed).is_empty() && !is_from {
-        true => Err(format!(
-            "{needed} environment variable must be set when STORAGE_BACKEND is {backend}"
-        )),
-        false => Ok(()),
+    if needed.iter().any(|name| is_set(env, name)) {
+        return Ok(());
     }
+    let either = if needed.len() > 1 { "either " } else { "" };
+    let of_mode = match backend == "AZUREBLOB" && needed.len() == 1 {
+        true => format!(" and {AZURE_MODE} is {}", value(AZURE_MODE)),
+        false => String::new(),
+    };
+    Err(format!(
+        "{either}{} environment variable must be set when STORAGE_BACKEND is {backend}{of_mode}",
+        needed.join(" or ")
+    ))
+}
+
+/// The variables of which Azure needs one. Without a mode the collector takes the credentials that it finds.
+fn azure_variables(mode: &str) -> &'static [&'static str] {
+    match mode {
+        "connection_string" => &[AZURE_CONNECTION],
+        "workload_identity" => &[AZURE_ACCOUNT],
+        _ => &[AZURE_CONNECTION, AZURE_ACCOUNT],
+    }
+}
+
+/// Whether a variable has a value, or one from another object.
+fn is_set(env: &Value, name: &str) -> bool {
+    named(env, name).is_some_and(|variable| {
+        !text(&variable["value"]).is_empty() || !variable["valueFrom"].is_null()
+    })
 }
 
 /// A container of the template must not have the name of the collector.
