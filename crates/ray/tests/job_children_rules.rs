@@ -96,6 +96,34 @@ fn a_submitter_is_not_restarted_in_its_pod_by_default() {
 }
 
 #[test]
+fn a_default_submitter_pulls_its_image_as_the_head_does() {
+    let container = json!({"name": "ray", "image": "ray:1", "imagePullPolicy": "Never"});
+    let pod = json!({"containers": [container], "imagePullSecrets": [{"name": "registry"}]});
+    let spec = json!({"rayClusterSpec": {"headGroupSpec": {"template": {"spec": pod}}}});
+    let submitter_of = |spec: &Value| -> Value {
+        let [_, submitter, _] = children(&job(spec)).expect("a spec decodes");
+        submitter["spec"]["template"]["spec"].clone()
+    };
+    let submitter = submitter_of(&spec);
+    assert_eq!(submitter["imagePullSecrets"], json!([{"name": "registry"}]));
+    assert_eq!(submitter["containers"][0]["imagePullPolicy"], "Never");
+    let mut sidecar = spec.clone();
+    sidecar["submissionMode"] = json!("SidecarMode");
+    let [cluster, _, _] = children(&job(&sidecar)).expect("a spec decodes");
+    let containers = &cluster["spec"]["headGroupSpec"]["template"]["spec"]["containers"];
+    assert_eq!(containers[1]["imagePullPolicy"], "Never", "the container beside the head");
+    // A template of the user is left as it is.
+    let mut given = spec;
+    given["submitterPodTemplate"] = json!({"spec": {"containers": [{"name": "s", "image": "i"}]}});
+    // Nothing is set that the head does not set.
+    for spec in [given, json!({})] {
+        let submitter = submitter_of(&spec);
+        assert_eq!(submitter.get("imagePullSecrets"), None);
+        assert_eq!(submitter["containers"][0].get("imagePullPolicy"), None);
+    }
+}
+
+#[test]
 fn a_submitter_has_the_token_of_kubernetes() {
     let options = json!({"mode": "token", "enableK8sTokenAuth": true});
     let [_, submitter, _] =

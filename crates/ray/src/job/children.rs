@@ -121,7 +121,7 @@ impl JobAttempt<'_> {
     fn template(&self, context: &ClusterContext<'_>) -> Value {
         let mut template = match &self.spec.submitter_pod_template {
             Some(template) => template.clone(),
-            None => json!({"spec": {"containers": [default_container(context.spec)]}}),
+            None => default_template(context.spec),
         };
         let labels = field(field(&mut template, "metadata"), "labels");
         for (key, value) in self.submitter_labels().as_object().into_iter().flatten() {
@@ -213,13 +213,29 @@ fn cluster_spec(cluster: &Value) -> Result<RayClusterSpec, String> {
     from_value(&cluster["spec"]).map_err(|error| error.to_string())
 }
 
+/// The pod of a submitter without a template. It has the image of the head, and what the head needs to pull it.
+fn default_template(spec: &RayClusterSpec) -> Value {
+    let mut pod = json!({"containers": [default_container(spec)]});
+    let secrets = &spec.head_group_spec.template["spec"]["imagePullSecrets"];
+    if !items(secrets).is_empty() {
+        pod["imagePullSecrets"] = secrets.clone();
+    }
+    json!({"spec": pod})
+}
+
 fn default_container(spec: &RayClusterSpec) -> Value {
-    json!({
+    let head = &spec.head_group_spec.template["spec"]["containers"][0];
+    let mut container = json!({
         "name": names::SUBMITTER_CONTAINER,
-        "image": spec.head_group_spec.template["spec"]["containers"][0]["image"],
+        "image": head["image"],
         "resources": {
             "limits": {"cpu": "1", "memory": "1Gi"},
             "requests": {"cpu": "500m", "memory": "200Mi"},
         },
-    })
+    });
+    let policy = &head["imagePullPolicy"];
+    if !text(policy).is_empty() {
+        container["imagePullPolicy"] = policy.clone();
+    }
+    container
 }
