@@ -12,8 +12,8 @@ use crds::{
     v1beta2::{MultiKueueCluster, Workload},
 };
 use jobs::{
-    GenericJob, JobGates, JobObject, equivalence::same_work, pods::group::is_group_workload,
-    rebuilt,
+    GenericJob, JobGates, JobObject, equivalence::equivalent_to_prebuilt,
+    pods::group::is_group_workload, rebuilt,
 };
 use serde::Serialize;
 
@@ -260,11 +260,12 @@ fn is_batch(job: &JobObject) -> bool {
     job.kind() == jobs::job::kind()
 }
 
-/// Whether the manager will find that the job matches the Workload. Members of a group are compared by their roles.
+/// Whether the manager will find that the job matches the Workload, which has quota: it may have the counts of another version of Kueue.
+/// Members of a group are compared by their roles.
 fn check_work(job: &JobObject, clone: &Workload, gates: JobGates) -> Result<(), NotRebuilt> {
     let same = match job.as_pod().filter(|_| is_group_workload(clone)) {
         Some(pod) => clone.spec.pod_sets.iter().any(|set| set.name == pod.role()),
-        None => same_work(job, clone, None, gates),
+        None => equivalent_to_prebuilt(job, clone, None, gates),
     };
     if same { Ok(()) } else { Err(NotRebuilt::Differs(kind_and_name(job))) }
 }

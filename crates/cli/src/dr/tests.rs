@@ -146,6 +146,45 @@ fn a_running_copy_is_rebuilt_with_the_flavor_that_explains_its_nodes() {
     assert!(rebuild.jobs[0].spec_suspended());
 }
 
+/// The copies of a RayCluster with a group of no workers and a minimum of one, of which the clone counts `workers`.
+fn ray_copies(workers: i32) -> (Value, Value) {
+    let (mut clone, job) = copies("3");
+    let template = json!({ "spec": { "containers": [{ "name": "c", "image": "i" }] } });
+    let names = [("head", 1), ("w", workers)];
+    let sets = names.map(|(name, n)| json!({ "name": name, "count": n, "template": template }));
+    clone["spec"]["podSets"] = json!(sets);
+    let assigned = names.map(|(name, n)| json!({ "name": name, "count": n }));
+    clone["status"]["admission"]["podSetAssignments"] = json!(assigned);
+    let none = json!(r#"{"head":{},"w":{}}"#);
+    clone["metadata"]["annotations"]["sluice.dev/assignment"] = none.clone();
+    let mut metadata = job["metadata"].clone();
+    metadata["annotations"]["sluice.dev/assignment"] = none;
+    let group = json!({
+        "groupName": "w", "replicas": 0, "minReplicas": 1, "maxReplicas": 3, "template": template,
+    });
+    let head = json!({ "template": template });
+    let spec = json!({ "headGroupSpec": head, "workerGroupSpecs": [group], "suspend": false });
+    (clone, json!({ "metadata": metadata, "spec": spec }))
+}
+
+#[test]
+fn a_clone_may_count_the_replicas_that_its_job_writes() {
+    let kind = Kinds::built_in().find("ray.io/v1", "RayCluster").expect("a built-in kind");
+    let state_of = |workers: i32| {
+        let (clone, job) = ray_copies(workers);
+        let mut worker = worker("east", (clone, Value::Null));
+        worker.jobs = vec![kind.decode(job).expect("a RayCluster")];
+        let row = planned(&hub(), &[worker]).remove(0);
+        (row.state, row.reason)
+    };
+    assert_eq!(state_of(1), (RowState::Rebuild, None), "as the operator sizes the group");
+    assert_eq!(state_of(0), (RowState::Rebuild, None), "as another version of Kueue counts it");
+    let differs = "RayCluster/train differs from what its Workload asks for";
+    let (state, reason) = state_of(2);
+    assert_eq!(state, RowState::NotRebuilt);
+    assert!(reason.as_ref().is_some_and(|text| text.contains(differs)), "{reason:?}");
+}
+
 #[test]
 fn what_cannot_be_rebuilt_is_a_row_with_its_reason() {
     type Change = fn(&mut ObservedHub, &mut Value, &mut Value);
