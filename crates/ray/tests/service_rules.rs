@@ -246,6 +246,80 @@ fn the_service_of_the_active_head_has_no_foreign_key_in_its_selector() {
     assert_eq!(selector["app"], Value::Null);
 }
 
+/// A RayService in an incremental upgrade whose active cluster gives up capacity next, and its objects.
+fn upgrade() -> (Value, Vec<Value>) {
+    let mut state = active("rs-a");
+    let slot = |name: &str, capacity: i32| json!({"rayClusterName": name, "targetCapacity": capacity, "trafficRoutedPercent": 50});
+    state["activeServiceStatus"] = slot("rs-a", 100);
+    state["pendingServiceStatus"] = slot("rs-b", 50);
+    state["conditions"][1]["status"] = json!("True");
+    let mut service = ray_service("ray:2", &state);
+    service["spec"]["upgradeStrategy"] = json!({
+        "type": "NewClusterWithIncrementalUpgrade",
+        "clusterUpgradeOptions": {
+            "maxSurgePercent": 50, "stepSizePercent": 10, "intervalSeconds": 1,
+            "gatewayClassName": "istio",
+        },
+    });
+    service["spec"]["serveConfigV2"] = json!("applications:\n- name: one\n  import_path: new\n");
+    service["spec"]["rayClusterConfig"]["enableInTreeAutoscaling"] = json!(true);
+    let mut before = service.clone();
+    before["spec"]["rayClusterConfig"]["headGroupSpec"] =
+        cluster_spec("ray:1")["headGroupSpec"].clone();
+    let mut children = cluster_of(before, "rs-a");
+    children.extend(cluster_of(service.clone(), "rs-b"));
+    let conditions = |kinds: [&str; 2]| kinds.map(|it| json!({"type": it, "status": "True"}));
+    let owner = json!({"kind": "RayService", "uid": "u", "controller": true});
+    let route = |kind: &str, name: &str, status: Value| {
+        let metadata = json!({"name": name, "namespace": "ns", "ownerReferences": [owner]});
+        let api = "gateway.networking.k8s.io/v1";
+        json!({"apiVersion": api, "kind": kind, "metadata": metadata, "status": status})
+    };
+    let accepted = json!({"conditions": conditions(["Accepted", "Programmed"])});
+    children.push(route("Gateway", "rs-gateway", accepted));
+    let parent = json!({
+        "parentRef": {"name": "rs-gateway"},
+        "conditions": conditions(["Accepted", "ResolvedRefs"]),
+    });
+    children.push(route("HTTPRoute", "rs-httproute", json!({"parents": [parent]})));
+    (service, children)
+}
+
+#[test]
+fn an_operator_that_restarts_in_an_upgrade_keeps_the_configuration_of_the_old_cluster() {
+    let (service, children) = upgrade();
+    let old = json!({"name": "one", "import_path": "old"});
+    let sent_to_old = |deployed: &Value| -> Option<Value> {
+        let head = |request: &HeadRequest| {
+            let one = json!({"status": "RUNNING", "deployed_app_config": deployed});
+            let gone = json!({"status": "DELETING", "deployed_app_config": null});
+            let body = json!({
+                "proxy_location": "EveryNode", "grpc_options": null, "target_capacity": 100,
+                "applications": {"one": one, "gone": gone},
+            });
+            let answers = request.method == HeadMethod::Get;
+            HeadAnswer::Response {
+                code: 200,
+                body: if answers { body.to_string() } else { String::new() },
+            }
+        };
+        let (orders, _) = pass(&service, &children, &ServiceMemory::default(), head);
+        let mut puts = orders.into_iter().filter_map(|step| match step {
+            RayStep::Ask(it) if it.method == HeadMethod::Put => Some(it),
+            _ => None,
+        });
+        puts.find(|put| put.url.starts_with("http://rs-a-"))?.body
+    };
+    let expected = json!({
+        "applications": [old], "proxy_location": "EveryNode", "target_capacity": 50,
+    });
+    assert_eq!(sent_to_old(&old), Some(expected));
+    // A head that does not say what it serves gets the present configuration, as by the official operator.
+    let new =
+        json!({"applications": [{"name": "one", "import_path": "new"}], "target_capacity": 50});
+    assert_eq!(sent_to_old(&Value::Null), Some(new));
+}
+
 #[test]
 fn a_spec_that_goes_back_gives_up_the_new_cluster() {
     let mut state = active("rs-a");

@@ -15,6 +15,9 @@ use crate::{
 /// The state of an application that serves.
 const RUNNING: &str = "RUNNING";
 
+/// What a configuration says of the servers in front of all applications.
+const SERVER_OPTIONS: &[&str] = &["proxy_location", "http_options", "grpc_options"];
+
 /// The name of an application without one.
 const DEFAULT_NAME: &str = "default";
 
@@ -53,6 +56,27 @@ pub(super) fn applications_of(answer: &HeadAnswer) -> Result<Applications, Strin
     }
     found.all_run &= !found.by_name.is_empty();
     Ok(found)
+}
+
+/// The configuration that a head serves, from its answer. None if no application has one.
+///
+/// An application that is being deleted has none any more. The capacity is not part of it.
+pub(super) fn deployed_config(answer: &HeadAnswer) -> Option<Map<String, Value>> {
+    let HeadAnswer::Response { body, .. } = answer else { return None };
+    let details: Map<String, Value> = serde_json::from_str(body).ok()?;
+    let listed = details.get("applications").and_then(Value::as_object);
+    let configs = listed.into_iter().flatten().map(|(_, it)| &it["deployed_app_config"]);
+    let configs: Vec<Value> = configs.filter(|it| it.is_object()).cloned().collect();
+    if configs.is_empty() {
+        return None;
+    }
+    let mut config = Map::from_iter([("applications".to_owned(), configs.into())]);
+    for name in SERVER_OPTIONS {
+        if let Some(value) = details.get(*name).filter(|value| !value.is_null()) {
+            config.insert((*name).to_owned(), value.clone());
+        }
+    }
+    Some(config)
 }
 
 fn application_status(application: &Value, most_deployments: usize) -> AppStatus {

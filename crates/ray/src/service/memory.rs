@@ -1,7 +1,8 @@
 //! What is kept between the passes about a RayService.
 //!
 //! It is lost with the process: a configuration is then sent once more, which changes nothing at a head that has it, and the delay of a
-//! removal begins again. The official operator keeps both in the same way.
+//! removal begins again. The official operator keeps both in the same way. The old cluster of an incremental upgrade has another
+//! configuration than the spec, so that one is read from its head (`serve_config`).
 
 use std::collections::BTreeMap;
 

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    applications::{Applications, applications_of},
+    applications::{Applications, applications_of, deployed_config},
     conditions::UPGRADE_IN_PROGRESS,
     context::{ServiceContext, Unfinished},
     incremental::{CapacityMove, next_capacity},
@@ -60,7 +60,8 @@ pub(super) fn reconcile_serve(
         send(context, pass, memory, state, (&dashboard, cluster))?;
     }
     if upgrades && let Some(step) = next_capacity(context, state, name(cluster)) {
-        move_capacity(context, pass, memory, (&dashboard, cluster), &step)?;
+        let config = present_config(context, memory.sent(name(cluster)), answer);
+        move_capacity(context, pass, (&dashboard, cluster), (config, &step))?;
         state.set_capacity(&step);
     }
     Ok(applications)
@@ -84,7 +85,7 @@ fn send(
     let text = &context.spec.serve_config_v2;
     let capacity = state.capacity_of(name(cluster)).filter(|_| context.is_incremental());
     let path = context.path(name(cluster));
-    match put(pass, dashboard, text, capacity)? {
+    match put(pass, dashboard, parse(text), capacity)? {
         Ok(()) => {
             memory.note_sent(name(cluster), text);
             let message = format!("Updated serve applications to the RayCluster {path}");
@@ -100,20 +101,29 @@ fn send(
     }
 }
 
+/// A configuration as JSON, or why it has none.
+type ParsedConfig = Result<Map<String, Value>, String>;
+
+/// The configuration that a cluster has already.
+///
+/// After a restart the one that was sent is not known, and in an incremental upgrade that of the spec is for the new cluster only. So the
+/// one counts that the head reports. A head that reports none gets that of the spec, as by the official operator.
+fn present_config(context: &ServiceContext<'_>, sent: &str, answer: &HeadAnswer) -> ParsedConfig {
+    match sent {
+        "" => deployed_config(answer).map_or_else(|| parse(&context.spec.serve_config_v2), Ok),
+        sent => parse(sent),
+    }
+}
+
 /// Sends the configuration that the cluster has already, with another capacity.
 fn move_capacity(
     context: &ServiceContext<'_>,
     pass: &mut Pass<'_>,
-    memory: &ServiceMemory,
     (dashboard, cluster): (&Dashboard, &Value),
-    step: &CapacityMove,
+    (config, step): (ParsedConfig, &CapacityMove),
 ) -> Result<(), Unfinished> {
-    let text = match memory.sent(name(cluster)) {
-        "" => &context.spec.serve_config_v2,
-        sent => sent,
-    };
     let path = context.path(name(cluster));
-    match put(pass, dashboard, text, Some(step.capacity))? {
+    match put(pass, dashboard, config, Some(step.capacity))? {
         Ok(()) => {
             // The wording is the official operator's.
             let message = format!(
@@ -136,10 +146,10 @@ fn move_capacity(
 fn put(
     pass: &mut Pass<'_>,
     dashboard: &Dashboard,
-    text: &str,
+    config: ParsedConfig,
     capacity: Option<i32>,
 ) -> Result<Result<(), String>, Unfinished> {
-    let mut config = match parse(text) {
+    let mut config = match config {
         Ok(config) => config,
         Err(why) => return Ok(Err(format!("error converting YAML to JSON: {why}"))),
     };
@@ -157,7 +167,7 @@ fn put(
 }
 
 /// The configuration as JSON. No text is a configuration without applications.
-fn parse(text: &str) -> Result<Map<String, Value>, String> {
+fn parse(text: &str) -> ParsedConfig {
     if text.trim().is_empty() {
         return Ok(Map::new());
     }
