@@ -1,4 +1,4 @@
-//! Answers of the API itself, in the form of Kubernetes.
+//! Answers of the API itself, in the form of Kubernetes. Texts about Services are those of KubeRay's API server.
 
 use access::status;
 use http::StatusCode;
@@ -29,14 +29,14 @@ pub enum RayApiRefusal {
     #[error("the server changed to a protocol that was not asked for")]
     WrongUpgrade,
     /// The name of a Service is neither `name`, `name:port` nor `scheme:name:port`.
-    #[error("invalid service request {0:?}")]
+    #[error("invalid service format: {0}")]
     MalformedService(String),
     /// The Service does not exist, or is not one of a Ray cluster.
-    #[error("service {0:?} is not a kuberay service")]
-    NotRayService(String),
+    #[error("kuberay service not found")]
+    NotRayService,
     /// The cluster with the Service could not be asked about it.
-    #[error("cannot look up service {0:?}")]
-    LookupFailed(String),
+    #[error("failed to list kuberay services")]
+    LookupFailed,
     /// The body is no object.
     #[error("cannot read the body as {0}")]
     UnreadableBody(&'static str),
@@ -88,7 +88,7 @@ impl RayApiRefusal {
     #[must_use]
     pub fn code(&self) -> StatusCode {
         match self {
-            Self::UnknownPath | Self::NotRayService(_) => StatusCode::NOT_FOUND,
+            Self::UnknownPath | Self::NotRayService => StatusCode::NOT_FOUND,
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
             Self::AmbiguousPath
             | Self::MalformedService(_)
@@ -97,7 +97,7 @@ impl RayApiRefusal {
             | Self::UnreadableBody(_)
             | Self::UnknownContentType(_)
             | Self::BodyNotReceived => StatusCode::BAD_REQUEST,
-            Self::LookupFailed(_) | Self::NotReviewed => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::LookupFailed | Self::NotReviewed => StatusCode::INTERNAL_SERVER_ERROR,
             Self::UnknownTemplate(_) | Self::InvalidTemplate { .. } => {
                 StatusCode::UNPROCESSABLE_ENTITY
             }
@@ -153,12 +153,12 @@ mod tests {
             (RayApiRefusal::MalformedService("a:b:c:d".to_owned()), 400, "BadRequest"),
             (RayApiRefusal::UnknownUpgrade("h2c".to_owned()), 400, "BadRequest"),
             (RayApiRefusal::Unauthorized, 401, "Unauthorized"),
-            (RayApiRefusal::NotRayService("db".to_owned()), 404, "NotFound"),
+            (RayApiRefusal::NotRayService, 404, "NotFound"),
             (RayApiRefusal::WrongMethod, 405, "MethodNotAllowed"),
             (RayApiRefusal::TooLong(1), 413, "RequestEntityTooLarge"),
             (RayApiRefusal::UnknownTemplate("big".to_owned()), 422, "Invalid"),
             (RayApiRefusal::TooManyRequests, 429, "TooManyRequests"),
-            (RayApiRefusal::LookupFailed("db".to_owned()), 500, "InternalError"),
+            (RayApiRefusal::LookupFailed, 500, "InternalError"),
             (RayApiRefusal::NotReached, 502, "InternalError"),
             (RayApiRefusal::NotConnected("east".to_owned()), 503, "ServiceUnavailable"),
             (RayApiRefusal::Late, 504, "Timeout"),
@@ -166,6 +166,13 @@ mod tests {
             let status = refusal.status();
             assert_eq!((&status["code"], &status["reason"]), (&json!(code), &json!(reason)));
         }
+        let message = |refusal: RayApiRefusal| refusal.status()["message"].clone();
+        assert_eq!(
+            message(RayApiRefusal::MalformedService("a:b:c:d".to_owned())),
+            "invalid service format: a:b:c:d"
+        );
+        assert_eq!(message(RayApiRefusal::NotRayService), "kuberay service not found");
+        assert_eq!(message(RayApiRefusal::LookupFailed), "failed to list kuberay services");
         assert_eq!(RayApiRefusal::TooManyRequests.status()["details"]["retryAfterSeconds"], 1);
     }
 }

@@ -62,7 +62,7 @@ impl ServiceSearch {
     ) -> Result<ServicePlace, RayApiRefusal> {
         let question = format!("{}/{}", call.namespace, call.service.name);
         let search = tokio::time::timeout(SEARCH_TIMEOUT, self.search(call));
-        let search = async { search.await.unwrap_or_else(|_| Err(lookup_failed(call))) };
+        let search = async { search.await.unwrap_or(Err(RayApiRefusal::LookupFailed)) };
         let found = self.found.get(question.as_bytes(), Box::pin(search)).await;
         found.map_err(Arc::unwrap_or_clone)
     }
@@ -87,7 +87,7 @@ impl ServiceSearch {
         let of_ray = service.is_some_and(|service| service["metadata"]["labels"][label] == value);
         match of_ray {
             true => Ok(ServicePlace { client, cluster, owner: found.map(|(owner, _)| owner) }),
-            false => Err(RayApiRefusal::NotRayService(call.service.name.to_owned())),
+            false => Err(RayApiRefusal::NotRayService),
         }
     }
 
@@ -153,9 +153,5 @@ fn failed(call: &ServiceCall<'_>, error: &kube::Error) -> RayApiRefusal {
     let (namespace, service) = (call.namespace, call.service.name);
     let error = runtime::error_chain::describe(error);
     tracing::warn!(namespace, service, error, "cannot look up a Service for the Ray API");
-    lookup_failed(call)
-}
-
-fn lookup_failed(call: &ServiceCall<'_>) -> RayApiRefusal {
-    RayApiRefusal::LookupFailed(call.service.name.to_owned())
+    RayApiRefusal::LookupFailed
 }

@@ -159,7 +159,7 @@ async fn a_handshake_is_reviewed_and_may_have_another_answer() {
     let api = ServedApi::new().await;
     for (path, headers, expected, body) in [
         (head("forbidden-head-svc", "ws"), WEBSOCKET, 403, "Forbidden"),
-        (head("db", "ws"), WEBSOCKET, 404, "is not a kuberay service"),
+        (head("db", "ws"), WEBSOCKET, 404, "kuberay service not found"),
         (head("c-head-svc", "../ws"), WEBSOCKET, 400, "relative"),
         (head("c-head-svc", "404"), WEBSOCKET, 404, "of the head"),
         (head("c-head-svc", "200"), WEBSOCKET, 200, "of the head"),
