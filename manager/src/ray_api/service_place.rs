@@ -23,7 +23,7 @@ const LABEL: (&str, &str) = ("app.kubernetes.io/name", "kuberay");
 /// The time of a search.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The most objects of a kind that are searched for an owner that is named otherwise than the Service.
+/// Objects of a page of a list, in which an owner is searched for that is named otherwise than the Service.
 const LISTED: u32 = 500;
 
 /// Where Workloads are.
@@ -105,15 +105,33 @@ impl ServiceSearch {
             }
         }
         for kind in RayOwnerKind::ALL {
-            let path = format!("{}?limit={LISTED}", path(kind, call.namespace));
-            // Not every cluster serves every kind; one that is not served has no objects.
-            let objects = items(get(&self.home, &path).await?);
-            if let Some(object) = objects.into_iter().find(|it| owns_service(kind, it, service)) {
+            if let Some(object) = self.listed_owner(kind, call).await? {
                 let name = text(&object["metadata"]["name"]).to_owned();
                 return Ok(Some((ServiceOwner { kind, name }, object)));
             }
         }
         Ok(None)
+    }
+
+    /// The object of a kind that the Service belongs to, from all pages of its list. The time of the search limits them.
+    async fn listed_owner(
+        &self,
+        kind: RayOwnerKind,
+        call: &ServiceCall<'_>,
+    ) -> Result<Option<Value>, kube::Error> {
+        let path = format!("{}?limit={LISTED}", path(kind, call.namespace));
+        let mut next = String::new();
+        loop {
+            // Not every cluster serves every kind; one that is not served has no objects.
+            let page = get(&self.home, &format!("{path}{next}")).await?;
+            let token = page.as_ref().map_or("", |page| text(&page["metadata"]["continue"]));
+            next = if token.is_empty() { String::new() } else { format!("&continue={token}") };
+            let is_owner = |object: &Value| owns_service(kind, object, call.service.name);
+            let found = items(page).into_iter().find(is_owner);
+            if found.is_some() || next.is_empty() {
+                return Ok(found);
+            }
+        }
     }
 
     /// The worker that runs an object; `None` on the manager cluster.

@@ -46,6 +46,10 @@ impl PlayedServer {
         let cluster = json!({"metadata": {"name": "c", "uid": "u"}});
         let labels = json!({"kueue.x-k8s.io/prebuilt-workload-name": "of-far"});
         let far = json!({"metadata": {"name": "far", "labels": labels}});
+        let head = json!({"headService": {"metadata": {"name": "front"}}});
+        let mut named = far.clone();
+        named["spec"] = json!({"headGroupSpec": head});
+        let clusters = "/apis/ray.io/v1/namespaces/ml/rayclusters";
         let workload = json!({
             "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
             "metadata": {"name": "of-far"}, "spec": {}, "status": {"clusterName": "east"},
@@ -63,6 +67,8 @@ impl PlayedServer {
             ("/apis/ray.io/v1/namespaces/ml/rayclusters/far".to_owned(), far),
             (format!("{workloads}/of-far"), workload),
             (workloads.to_owned(), json!({"metadata": {}, "items": []})),
+            (clusters.to_owned(), json!({"metadata": {"continue": "next"}, "items": []})),
+            (format!("{clusters}?limit=500&continue=next"), json!({"items": [named]})),
         ];
         Self { objects: Arc::new(objects.into()), ..Self::default() }
     }
@@ -95,7 +101,9 @@ impl PlayedServer {
             self.reviews.fetch_add(1, Ordering::Relaxed);
             return Ok(http::Response::new(review(body).to_string().into_bytes().into()));
         }
-        if let Some(object) = self.objects.get(path).filter(|_| parts.method == Method::GET) {
+        let target = parts.uri.path_and_query().map_or(path, |target| target.as_str());
+        let object = self.objects.get(target).or_else(|| self.objects.get(path));
+        if let Some(object) = object.filter(|_| parts.method == Method::GET) {
             return Ok(http::Response::new(object.to_string().into_bytes().into()));
         }
         let Some((_, of_head)) = path.split_once("/proxy/") else {
@@ -263,6 +271,13 @@ async fn a_worker_that_is_not_active_is_named() {
     let status: Value = serde_json::from_slice(&body).expect("JSON");
     assert_eq!(status["message"], "cluster \"east\" is not connected");
     assert!(server.reached("/proxy/").is_empty());
+}
+
+#[tokio::test]
+async fn an_owner_is_searched_for_on_all_pages_of_a_list() {
+    let server = PlayedServer::new();
+    let request = request("GET", &head("front", "x"), "");
+    assert_eq!(code(&server.router(), request).await, 503, "its worker is not active");
 }
 
 #[tokio::test(start_paused = true)]
