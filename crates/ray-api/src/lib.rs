@@ -32,7 +32,7 @@ mod upgrade;
 pub use events::with_ray_events;
 pub use object_body::ObjectBody;
 pub use refusal::RayApiRefusal;
-pub use request::{RayApiRequest, ServiceCall};
+pub use request::{RayApiRequest, ServiceCall, without_last_slash};
 pub use reviews::template_review;
 pub use service_owner::{RayOwnerKind, ServiceOwner, owner_candidates, owns_service};
 pub use service_reference::ServiceReference;

@@ -1,12 +1,26 @@
 //! What method and path of a request mean.
 
-use http::Method;
+use http::{Method, Uri};
 use percent_encoding::percent_decode_str;
 
 use crate::{refusal::RayApiRefusal, service_reference::ServiceReference};
 
 /// Kinds of which a write may name compute templates.
 const WITH_TEMPLATES: &[&str] = &["rayclusters", "rayjobs", "rayservices"];
+
+/// Where the paths of objects of Ray begin.
+const OBJECTS: &str = "/apis/ray.io/v1/";
+
+/// The same request without the slash at the end of a path of objects; `None` if there is none.
+///
+/// The API server reads the same object from both, so the slash is left out before the path is read, reviewed and sent on. To a head a slash
+/// means something, so the paths of Services stay as they are.
+#[must_use]
+pub fn without_last_slash(uri: &Uri) -> Option<Uri> {
+    let path = uri.path().strip_suffix('/').filter(|_| uri.path().starts_with(OBJECTS))?;
+    let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    format!("{path}{query}").parse().ok()
+}
 
 /// A request that the API answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,6 +139,7 @@ mod tests {
             ("PATCH", format!("{ray}/namespaces/ml/rayclusters/c"), objects(None)),
             ("GET", format!("{ray}/namespaces/ml/../../secrets"), Err(AmbiguousPath)),
             ("GET", format!("{ray}/namespaces/ml//rayjobs"), Err(AmbiguousPath)),
+            ("GET", format!("{ray}/namespaces/ml/rayjobs//"), Err(AmbiguousPath)),
             ("GET", format!("{ray}/namespaces/ml/rayjobs%2fa"), Err(AmbiguousPath)),
             ("GET", "/apis/ray.io/v1alpha1/rayjobs".to_owned(), Err(UnknownPath)),
             (
@@ -149,6 +164,32 @@ mod tests {
             let method = Method::from_bytes(method.as_bytes()).expect("a method");
             assert_eq!(RayApiRequest::of(&method, &path), expected, "{method} {path}");
         }
+    }
+
+    #[test]
+    fn a_slash_at_the_end_of_a_path_of_objects_is_left_out() {
+        for (given, sent) in [
+            ("/apis/ray.io/v1/", Some("/apis/ray.io/v1")),
+            (
+                "/apis/ray.io/v1/rayclusters/?watch=true",
+                Some("/apis/ray.io/v1/rayclusters?watch=true"),
+            ),
+            (
+                "/apis/ray.io/v1/namespaces/ml/rayjobs/",
+                Some("/apis/ray.io/v1/namespaces/ml/rayjobs"),
+            ),
+            ("/apis/ray.io/v1/rayclusters//", Some("/apis/ray.io/v1/rayclusters/")),
+            ("/apis/ray.io/v1/rayclusters?a=/", None),
+            ("/apis/ray.io/v1alpha1/", None),
+            ("/api/v1/namespaces/ml/services/a/proxy/api/jobs/", None),
+            ("/", None),
+        ] {
+            let found = without_last_slash(&given.parse().expect("a URI"));
+            assert_eq!(found.map(|uri| uri.to_string()).as_deref(), sent, "{given}");
+        }
+        assert!(RayApiRequest::of(&Method::GET, "/apis/ray.io/v1").is_ok());
+        // A second slash stays, and is refused.
+        assert!(RayApiRequest::of(&Method::GET, "/apis/ray.io/v1/rayclusters/").is_err());
     }
 
     proptest! {

@@ -18,6 +18,7 @@ use hyper::upgrade::OnUpgrade;
 use kube::Client;
 use ray_api::{
     ObjectBody, RayApiRefusal, RayApiRequest, ServiceCall, asks_for_upgrade, with_ray_events,
+    without_last_slash,
 };
 use remote::WorkerClients;
 use runtime::Stop;
@@ -117,7 +118,10 @@ pub(super) fn router(server: RayApiServer) -> Router {
 }
 
 async fn serve(State(server): State<Arc<RayApiServer>>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
+    if let Some(uri) = without_last_slash(&parts.uri) {
+        parts.uri = uri;
+    }
     let path = parts.uri.path().to_owned();
     match RayApiRequest::of(&parts.method, &path) {
         // A probe has no token, and is answered also while there is no room.

@@ -280,6 +280,19 @@ async fn an_owner_is_searched_for_on_all_pages_of_a_list() {
     assert_eq!(code(&server.router(), request).await, 503, "its worker is not active");
 }
 
+#[tokio::test]
+async fn a_path_of_objects_may_end_with_a_slash() {
+    let server = PlayedServer::new();
+    let router = server.router();
+    for method in ["GET", "POST"] {
+        let path = format!("{JOBS}/?limit=3");
+        assert_eq!(code(&router, request(method, &path, "{}")).await, 200, "{method}");
+    }
+    let [sent] = &server.reached("rayjobs")[..] else { panic!("one request") };
+    assert_eq!(sent.target, format!("{JOBS}?limit=3"));
+    assert_eq!(code(&router, request("GET", &format!("{JOBS}//"), "")).await, 400);
+}
+
 #[tokio::test(start_paused = true)]
 async fn answers_of_a_bad_head_have_a_code() {
     let server = PlayedServer::new();
