@@ -17,7 +17,7 @@ use super::{
     workload_slice,
 };
 use crate::{
-    json::{field, list, list_if_any, name, object, text},
+    json::{field, list, list_if_any, object, text},
     names,
 };
 
@@ -39,8 +39,7 @@ pub(crate) fn head_pod(context: &ClusterContext<'_>) -> Value {
     } else if let Some(given) = given_name(context) {
         metadata["name"] = json!(given);
     } else {
-        let known: Vec<String> = context.heads().map(|pod| name(pod).to_owned()).collect();
-        metadata["name"] = json!(pod_name(context, &metadata, "head", &known));
+        metadata["name"] = json!(pod_name(context, &metadata, "head", &[]));
     }
     let spec = pod_spec(context, keeps_command(&metadata));
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})

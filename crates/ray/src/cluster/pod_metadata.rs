@@ -81,8 +81,8 @@ pub(crate) fn keeps_command(metadata: &Value) -> bool {
 /// The name of a pod: what `generateName` says, and characters that follow from the cluster and from the place of the pod in it.
 ///
 /// A create without an answer is repeated with the same name, so that it meets the pod of the first one. With a name of the API
-/// server there would be a second head. `known` are the names of pods that the place has already, such as one that is being deleted: the
-/// next one has another name.
+/// server there would be a second head. `known` are the names of pods that the place of a worker has already, such as one that is being
+/// deleted: the next one has another name. A head is made when the cluster has none, so all its heads have one name.
 pub(crate) fn pod_name(
     context: &ClusterContext<'_>,
     metadata: &Value,
