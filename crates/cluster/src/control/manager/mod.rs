@@ -57,7 +57,7 @@ use super::{
     manager_settings::ManagerSettings,
     multikueue::{MultiKueueDispatch, queued_moves::Rebalancing},
     namespaces_and_priorities::NamespacesAndPriorities,
-    outbox::{Destination, Subject, Ticket},
+    outbox::{Destination, Purpose, Subject, Ticket},
     provisioning::Provisioning,
     queue_objects::QueueObjects,
     queues::Queues,
