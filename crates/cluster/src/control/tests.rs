@@ -32,6 +32,7 @@ mod grants;
 mod grouped_sets;
 mod grown_slices;
 mod headroom;
+mod held_pods;
 mod incarnation;
 mod job_kinds;
 mod label_keys;

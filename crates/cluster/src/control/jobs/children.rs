@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use ::jobs::{GenericJob, JobObject, ancestor_search::AncestorError, integrations::controller};
+use crds::names::annotations::POD_SUSPENDING_PARENT;
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::OwnerReference};
 use runtime::writer::WriteOutcome;
 
 use super::{
@@ -19,13 +20,16 @@ use crate::control::{
 };
 
 impl Jobs {
-    /// Whether a job is a child, and of which managed one. A pod of a set is none: its group starts it.
+    /// Whether a job is a child, and of which managed one. A pod of a set is none: its group starts it. A pod that a parent holds
+    /// is none, also if another managed job controls it, as a driver does its executors: only its own Workload starts it.
     pub(crate) fn ancestry(
         &self,
         (key, job): (&JobKey, &Arc<JobObject>),
         now: Timestamp,
     ) -> Result<Ancestry, AncestorError> {
-        if controller(job.metadata()).is_none() || self.is_of_set(key, job) {
+        let held = |pod: &Pod| pod.annotation(POD_SUSPENDING_PARENT).is_some();
+        let is_held = job.as_pod().is_some_and(held);
+        if controller(job.metadata()).is_none() || is_held || self.is_of_set(key, job) {
             return Ok(Ancestry::Top);
         }
         let Self { jobs, owners, unobserved_owners: unobserved, kinds, config, .. } = self;
