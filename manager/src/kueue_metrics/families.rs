@@ -133,7 +133,7 @@ families! {
 }
 
 /// Families of MultiKueue, which have no prefix.
-pub(super) static MULTI_KUEUE: &[&Family] = &[&DISPATCHED, &ADMITTED_ON_WORKER];
+pub(super) static MULTI_KUEUE: &[&Family] = &[&DISPATCHED, &ADMITTED_ON_WORKER, &EVICTED_ON_WORKER];
 
 /// Clones that were created.
 pub(super) static DISPATCHED: Family = Family {
@@ -149,6 +149,14 @@ pub(super) static ADMITTED_ON_WORKER: Family = Family {
     family_type: Counter,
     labels: &["cluster_queue", "cluster"],
     help: "Workloads admitted by the worker cluster",
+};
+
+/// Workloads that a worker evicted.
+pub(super) static EVICTED_ON_WORKER: Family = Family {
+    name: "multikueue_workloads_evicted",
+    family_type: Counter,
+    labels: &["cluster_queue", "cluster", "reason"],
+    help: "Workloads evicted by the worker cluster",
 };
 
 /// Families of workers, under the prefix `sluice`.

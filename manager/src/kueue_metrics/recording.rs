@@ -117,6 +117,10 @@ impl Recording<'_> {
             Measurement::AdmittedOnWorker(labels) => {
                 self.series.count(&f::ADMITTED_ON_WORKER, of_worker(labels));
             }
+            Measurement::EvictedOnWorker(labels, reason) => {
+                let labels = [of_worker(labels), vec![reason]].concat();
+                self.series.count(&f::EVICTED_ON_WORKER, labels);
+            }
             Measurement::Rebalanced(labels) => {
                 self.series.count(&f::REBALANCED, of_worker(labels));
             }

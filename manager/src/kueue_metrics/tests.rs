@@ -560,6 +560,7 @@ fn dispatch_is_counted_by_queue_and_cluster_without_the_prefix() {
         Measurement::Dispatched(labels("west")),
         Measurement::Dispatched(labels("west")),
         Measurement::AdmittedOnWorker(labels("west")),
+        Measurement::EvictedOnWorker(labels("west"), "Preempted".to_owned()),
     ];
     metrics.measure(all, Duration::ZERO);
     let body = scrape(&metrics);
@@ -567,6 +568,7 @@ fn dispatch_is_counted_by_queue_and_cluster_without_the_prefix() {
         "multikueue_workloads_dispatched_total{cluster_queue=\"a\",cluster=\"west\",replica_role=\"standalone\"} 2",
         "multikueue_workloads_dispatched_total{cluster_queue=\"a\",cluster=\"east\",replica_role=\"standalone\"} 1",
         "multikueue_workloads_admitted_total{cluster_queue=\"a\",cluster=\"west\",replica_role=\"standalone\"} 1",
+        "multikueue_workloads_evicted_total{cluster_queue=\"a\",cluster=\"west\",reason=\"Preempted\",replica_role=\"standalone\"} 1",
     ] {
         assert!(body.lines().any(|one| one.starts_with(line)), "{line} in {body}");
     }

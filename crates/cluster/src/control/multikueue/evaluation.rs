@@ -41,7 +41,7 @@ use crate::control::{
     outbox::Purpose,
     time::{engine_time, timestamp},
     timers::Reevaluation,
-    workloads::{NominationChange, Transition},
+    workloads::{CheckRetry, NominationChange, Transition},
 };
 
 /// Message of a reservation that ends because no cluster has room when the other checks are Ready.
@@ -477,6 +477,7 @@ impl<'a> DispatchEvaluation<'a> {
 
     /// The check goes back. A worker that evicted or refused the Workload is excluded for a while.
     fn retry(&mut self, retry: RetryReason) -> Transition {
+        let evicted = self.evicted_on_worker(retry);
         match retry {
             // In a race the worker's queue decides when it admits the Workload again.
             RetryReason::EvictedOnWorker(_) if self.config.dispatcher.races() => {}
@@ -494,7 +495,15 @@ impl<'a> DispatchEvaluation<'a> {
             | RetryReason::NoClusterRecorded => {}
         }
         let fleet = self.inputs.registry.fleet();
-        Transition::CheckRetry(retry.message(|cluster| fleet.name(cluster)))
+        let message = retry.message(|cluster| fleet.name(cluster));
+        Transition::CheckRetry(CheckRetry { message, evicted })
+    }
+
+    /// The worker that evicted the Workload, and its reason. One that refused it, or holds it no longer, has evicted nothing.
+    fn evicted_on_worker(&self, retry: RetryReason) -> Option<(Box<str>, String)> {
+        let RetryReason::EvictedOnWorker(cluster) = retry else { return None };
+        let reason = self.worker(cluster)?.eviction(self.key)?.reason.clone();
+        Some((self.inputs.registry.fleet().name(cluster).into(), reason))
     }
 
     fn withdrawn(&mut self) {

@@ -20,8 +20,10 @@ impl DispatchEvaluation<'_> {
             return;
         };
         let epoch = index::epoch(record.object());
-        let evicted =
-            || format!("evicted there: {}", worker.eviction(self.key).unwrap_or_default());
+        let evicted = || {
+            let message = worker.eviction(self.key).map_or("", |one| one.message.as_str());
+            format!("evicted there: {message}")
+        };
         let refused = worker.refused.copy(self.key, epoch).map(|refused| refused.message.clone());
         let scope = worker.refused_scope(self.key, epoch);
         self.exclude_for(cluster, scope, refused.unwrap_or_else(evicted).into());

@@ -7,6 +7,7 @@ use ::jobs::{
     prebuilt::prebuilt_name, replicas::first_workload, set_copies,
 };
 use crds::{
+    meta::Condition,
     names::{
         conditions::{EVICTED, PODS_FAILING, REFUSED},
         reasons::{KIND_NOT_ALLOWED, NAMESPACE_NOT_ALLOWED},
@@ -248,10 +249,10 @@ impl Worker {
             || !writes.all_are_settled() && writes.is_unsettled(&self.target(Subject::Workload, key))
     }
 
-    /// Why the clone of a Workload was evicted.
-    pub(super) fn eviction(&self, key: &Key) -> Option<&str> {
-        let clone = self.clones.get(key)?;
-        find(&clone.object().status.conditions, EVICTED).map(|one| one.message.as_str())
+    /// The condition of a clone that is evicted.
+    pub(super) fn eviction(&self, key: &Key) -> Option<&Condition> {
+        let conditions = &self.clones.get(key)?.object().status.conditions;
+        find(conditions, EVICTED).filter(|one| one.status == "True")
     }
 
     /// Whether pods of a Workload fail to start here, as its clone shows it; unknown without a clone.

@@ -525,6 +525,13 @@ fn an_eviction_on_a_worker_is_an_event_and_one_out_of_sync_a_warning() {
         let step = control.decide(NOW);
         let found = events(&step);
         assert!(found.len() == 1 && found[0].starts_with(expected), "{found:?}");
+        let counted = step.measurements.iter().find_map(|one| match one {
+            measurement::Measurement::EvictedOnWorker(labels, reason) => Some((labels, reason)),
+            _ => None,
+        });
+        let counted = counted.map(|(one, reason)| [&one.cluster_queue, &one.cluster, reason]);
+        let expected = (condition == "Evicted").then_some(["cq", "east", "Preempted"]);
+        assert_eq!(counted.map(|all| all.map(String::as_str)), expected);
     }
 }
 

@@ -56,8 +56,14 @@ impl StatusChange<'_> {
         groups.into_iter().flatten().collect()
     }
 
+    /// What is counted once the status is written.
+    pub(super) fn measurements(&self) -> Vec<Measurement> {
+        let counted = [self.preemption(), self.admission_on_worker(), self.eviction_on_worker()];
+        counted.into_iter().flatten().collect()
+    }
+
     /// The preemption that is counted once the status is written. Its preemptor stands in no condition.
-    pub(super) fn preemption(&self) -> Option<Measurement> {
+    fn preemption(&self) -> Option<Measurement> {
         // A deactivation overrides a requested preemption. Then the request is still pending, and nothing was
         // preempted.
         let preempted = self.became_true(PREEMPTED)?;
@@ -69,11 +75,20 @@ impl StatusChange<'_> {
     }
 
     /// The admission on a worker that is counted once the status is written.
-    pub(super) fn admission_on_worker(&self) -> Option<Measurement> {
+    fn admission_on_worker(&self) -> Option<Measurement> {
         let cluster = self.recorded_cluster()?.to_owned();
         let queue = self.after.admission.as_ref().map(|one| one.cluster_queue.clone());
         let cluster_queue = queue.unwrap_or_default();
         Some(Measurement::AdmittedOnWorker(WorkerLabels { cluster_queue, cluster }))
+    }
+
+    /// The eviction on a worker that is counted once the status is written.
+    fn eviction_on_worker(&self) -> Option<Measurement> {
+        let (cluster, reason) = self.transitions.check_retry()?.evicted.clone()?;
+        let queue = self.workload.status.admission.as_ref().map(|one| one.cluster_queue.clone());
+        let labels =
+            WorkerLabels { cluster_queue: queue.unwrap_or_default(), cluster: cluster.into() };
+        Some(Measurement::EvictedOnWorker(labels, reason))
     }
 
     /// The cluster that is recorded by the write.
@@ -85,14 +100,14 @@ impl StatusChange<'_> {
     /// MultiKueue asks for another dispatch. Kueue reports what a worker evicted and what differs from its job; a worker that
     /// refuses the job, or does not start it, is reported as well. The check itself may show the eviction already.
     fn retry(&self) -> Option<EventRecord> {
-        let message = self.transitions.check_retry()?;
+        let message = &self.transitions.check_retry()?.message;
         let (reporter, reason) = (reporters::WORKLOAD_CONTROLLER, reasons::MULTI_KUEUE);
         let failed = ["Remote workload on worker cluster", "Worker cluster"];
         if message.starts_with("Workload evicted on worker cluster") {
-            return Some(self.normal(reporter, reason, message.to_owned()));
+            return Some(self.normal(reporter, reason, message.clone()));
         }
         let fails = failed.iter().any(|start| message.starts_with(start));
-        fails.then(|| self.warning(reporter, reason, message.to_owned()))
+        fails.then(|| self.warning(reporter, reason, message.clone()))
     }
 
     /// States of provisioning checks that differ, and what keeps a Workload from asking for room. A Retry stands in no status: the

@@ -199,8 +199,9 @@ impl<'a> Draft<'a> {
             Some(Transition::CheckRejected(message)) => {
                 self.apply(status::check_rejected(status, check, message, at), Purpose::Reject);
             }
-            Some(Transition::CheckRetry(message)) => {
-                self.apply(status::check_retry(status, check, message, at), Purpose::Retry);
+            Some(Transition::CheckRetry(retry)) => {
+                let retried = status::check_retry(status, check, &retry.message, at);
+                self.apply(retried, Purpose::Retry);
             }
             Some(Transition::CheckReady(cluster)) => {
                 self.apply(

@@ -56,7 +56,8 @@ pub(crate) use self::{
     stop_policy::StopPolicy,
     tracked_workload::TrackedWorkload,
     transition::{
-        EvictionRequest, NominationChange, PendingMessage, Preemption, ReservedQuota, Transition,
+        CheckRetry, EvictionRequest, NominationChange, PendingMessage, Preemption, ReservedQuota,
+        Transition,
     },
     workload_change::WorkloadChange,
 };
@@ -364,8 +365,7 @@ impl Workloads {
                     check_updates: &inputs.check_updates,
                     now,
                 };
-                let measured = change.preemption().into_iter().chain(change.admission_on_worker());
-                let (events, measurements) = (change.announcements(), measured.collect());
+                let (events, measurements) = (change.announcements(), change.measurements());
                 if submitted {
                     ctx.outbox.announce(Announcements { events, measurements });
                 }

@@ -45,8 +45,8 @@ pub(crate) enum Transition {
     CheckReady(Box<str>),
     /// The MultiKueue check stays Ready and gets this message.
     CheckMessage(String),
-    /// The MultiKueue check becomes Retry, with this message.
-    CheckRetry(String),
+    /// The MultiKueue check becomes Retry.
+    CheckRetry(CheckRetry),
     /// The MultiKueue check becomes Rejected, with this message.
     CheckRejected(String),
 }
@@ -59,6 +59,15 @@ impl Transition {
             message: "The workload's owner no longer exists".to_owned(),
         }
     }
+}
+
+/// A MultiKueue check that becomes Retry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CheckRetry {
+    /// Message of the check.
+    pub(crate) message: String,
+    /// The worker cluster that evicted the Workload, and the reason of the eviction there.
+    pub(crate) evicted: Option<(Box<str>, String)>,
 }
 
 /// A reservation that the engine made.
@@ -262,10 +271,10 @@ impl PendingTransitions {
         self.check_retry().is_some()
     }
 
-    /// The message of a check that becomes Retry.
-    pub(crate) fn check_retry(&self) -> Option<&str> {
-        self.0.iter().find_map(|one| match one {
-            Transition::CheckRetry(message) => Some(message.as_str()),
+    /// The check that becomes Retry.
+    pub(crate) fn check_retry(&self) -> Option<&CheckRetry> {
+        self.find(|one| match one {
+            Transition::CheckRetry(retry) => Some(retry),
             _ => None,
         })
     }
@@ -419,8 +428,10 @@ mod tests {
         let mut pending = PendingTransitions::default();
         pending.propose(Transition::CheckReady("east".into()));
         assert_eq!(pending.check(), Some(&Transition::CheckReady("east".into())));
-        pending.propose(Transition::CheckRetry("again".to_owned()));
-        assert_eq!(pending.check(), Some(&Transition::CheckRetry("again".to_owned())));
+        let retry =
+            || Transition::CheckRetry(CheckRetry { message: "again".to_owned(), evicted: None });
+        pending.propose(retry());
+        assert_eq!(pending.check(), Some(&retry()));
         pending.propose(Transition::CheckRejected("never".to_owned()));
         assert_eq!(pending.check(), Some(&Transition::CheckRejected("never".to_owned())));
     }
