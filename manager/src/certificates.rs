@@ -4,7 +4,7 @@
 //! into the webhook configurations and the APIServices, and again periodically, because applying a manifest may remove it.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -53,6 +53,18 @@ pub(crate) enum CertificateSource {
     },
     /// `tls.crt` and `tls.key` in a directory.
     Directory(PathBuf),
+}
+
+/// Where the certificate of metrics is mounted if the manager creates none (docs/reference/kueue.md §6.4).
+pub(crate) const METRICS_CERT_DIR: &str = "/etc/kueue/metrics/certs";
+
+impl CertificateSource {
+    /// The directory of metrics, if they have a certificate of their own there. All else is served with the created or mounted
+    /// certificate of the webhooks.
+    pub(crate) fn of_metrics(&self, directory: &Path) -> Option<PathBuf> {
+        let is_mounted = matches!(self, Self::Directory(_)) && directory.join("tls.crt").exists();
+        is_mounted.then(|| directory.to_owned())
+    }
 }
 
 /// A created certificate, and the objects that need its CA.
@@ -225,6 +237,18 @@ pub(crate) async fn follow(dir: PathBuf, slot: Arc<CertificateSlot>, stop: Stop)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn metrics_have_a_certificate_of_their_own_where_one_is_mounted() {
+        let directory = tempfile::TempDir::new().expect("a directory");
+        let (service, secret) = ("hooks".to_owned(), "hooks-cert".to_owned());
+        let managed = CertificateSource::Managed { service, secret };
+        let mounted = CertificateSource::Directory("/certs".into());
+        assert_eq!(mounted.of_metrics(directory.path()), None, "nothing is mounted");
+        std::fs::write(directory.path().join("tls.crt"), "").expect("a file");
+        assert_eq!(mounted.of_metrics(directory.path()).as_deref(), Some(directory.path()));
+        assert_eq!(managed.of_metrics(directory.path()), None, "the manager creates one for all");
+    }
 
     #[test]
     fn a_certificate_names_the_service_and_a_specific_host() {

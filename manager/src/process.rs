@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    path::{Path, PathBuf},
     sync::{Arc, atomic::Ordering},
 };
 
@@ -28,7 +29,7 @@ use webhooks::cache::SharedWebhookCache;
 use crate::{
     args::ManagerArgs,
     build_info,
-    certificates::{self, CalledServers, CertificateSource, ManagedCertificate},
+    certificates::{self, CalledServers, CertificateSource, METRICS_CERT_DIR, ManagedCertificate},
     components::ManagerComponent,
     idle_settings, integrations,
     kueue_metrics::{KueueMetrics, MetricsSettings},
@@ -73,10 +74,11 @@ pub(crate) async fn run(
     let serves_ray = components.contains(&ManagerComponent::RayApi);
     let metrics_address = listen::parse(&settings.file.metrics.bind_address)?;
     let tls_metrics = metrics_address.is_some() && !args.metrics_plain;
+    let own_metrics = settings.certificates().of_metrics(Path::new(METRICS_CERT_DIR));
     let mut ready = match serves_ray {
         true => ray_api::keep_certificate(ray_api, &client, &slot, &stop, &mut tasks)?,
         false => {
-            let served = (called, tls_metrics);
+            let served = (called, tls_metrics && own_metrics.is_none());
             keep_certificate(settings, &client, &slot, served, &stop, &mut tasks)
         }
     };
@@ -110,6 +112,10 @@ pub(crate) async fn run(
         let server = if args.metrics_plain {
             Server::plain(router)
         } else {
+            let tls = match own_metrics {
+                Some(directory) => metrics_tls(directory, settings, &stop, &mut tasks)?,
+                None => tls,
+            };
             Server::tls(guarded(router, client), tls)
         };
         let listener = listen::bind("metrics", &host, port).await?;
@@ -160,6 +166,19 @@ async fn webhooks(
     };
     tasks.spawn(Server::tls(router, tls.clone()).run(listener, stop.clone()));
     Ok(cache)
+}
+
+/// TLS with the certificate of metrics.
+fn metrics_tls(
+    directory: PathBuf,
+    settings: &ProcessSettings,
+    stop: &Stop,
+    tasks: &mut JoinSet<()>,
+) -> anyhow::Result<Arc<ServerConfig>> {
+    let slot = CertificateSlot::new();
+    let tls = tls::server_config(slot.clone(), &settings.tls()).context("tls")?;
+    tasks.spawn(certificates::follow(directory, slot, stop.clone()));
+    Ok(tls)
 }
 
 /// Metrics with authorization.

@@ -50,6 +50,9 @@ const OF_OTHERS: &[Landing] = &[
     (DEPLOYMENT, &["enableCertManager=true"], "/spec/template/spec/volumes/1/secret/secretName", r#""kueue-webhook-server-cert""#),
     (DEPLOYMENT, &["managerConfig.config.internalCertManagement.enable=false", "managerConfig.config.webhook.certDir=/certs"],
         "/spec/template/spec/containers/0/volumeMounts/1/mountPath", r#""/certs""#),
+    (DEPLOYMENT, &["enableCertManager=true"], "/spec/template/spec/containers/0/volumeMounts/3/mountPath", r#""/etc/kueue/metrics/certs""#),
+    (DEPLOYMENT, &["enableCertManager=true"], "/spec/template/spec/volumes/3/secret", r#"{"secretName": "kueue-metrics-server-cert"}"#),
+    (DEPLOYMENT, &["managerConfig.config.internalCertManagement.enable=false"], "/spec/template/spec/volumes/3/secret/optional", "true"),
     (CONFIGURATION, &["fullnameOverride=batch"], "/metadata/name", r#""batch-manager-config""#),
     ("webhook/mutating.yaml", &["fullnameOverride=batch"], "/webhooks/0/clientConfig/service/name", r#""batch-webhook-service""#),
     ("webhook/mutating.yaml", &["mutatingWebhook.reinvocationPolicy=IfNeeded"], "/webhooks/0/reinvocationPolicy", r#""IfNeeded""#),
@@ -78,7 +81,7 @@ const OF_OTHERS: &[Landing] = &[
     ("prometheus/service-monitor.yaml", &["enablePrometheus=true", r#"metrics.serviceMonitor.tlsConfig={"serverName": "a"}"#],
         "/spec/endpoints/0/tlsConfig/serverName", r#""a""#),
     ("prometheus/service-monitor.yaml", &["enablePrometheus=true", "enableCertManager=true", "metrics.serviceMonitor.tlsConfig=null"],
-        "/spec/endpoints/0/tlsConfig/ca/secret/name", r#""kueue-webhook-server-cert""#),
+        "/spec/endpoints/0/tlsConfig/ca/secret/name", r#""kueue-metrics-server-cert""#),
 ];
 
 /// Values, and the templates that are rendered with them and not without, or the reverse.
