@@ -1,6 +1,6 @@
 //! Command-line flags. Flags of Kueue keep their names and meaning (docs/reference/kueue.md §6.4).
 
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{ArgAction, Parser};
 use config::support::{IdleSetting, idle_flag};
@@ -52,6 +52,10 @@ pub(crate) struct ManagerArgs {
     #[arg(long)]
     pub(crate) metrics_plain: bool,
 
+    /// Authenticate and authorize requests for metrics by reviews of the API server. Without, metrics.bindAddress has to be a loopback IP and a port.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", action = ArgAction::Set)]
+    pub(crate) metrics_authentication: bool,
+
     #[command(flatten)]
     pub(crate) ray_api: RayApiArgs,
 
@@ -72,6 +76,26 @@ pub(crate) struct RayApiArgs {
 }
 
 impl ManagerArgs {
+    /// Refuses to serve metrics without authentication where other pods and hosts reach them.
+    ///
+    /// # Errors
+    /// If the address is no loopback IP with a port, and is not disabled.
+    pub(crate) fn check_metrics_address(&self, address: &str) -> anyhow::Result<()> {
+        if self.metrics_authentication || self.metrics_plain || address == "0" {
+            return Ok(());
+        }
+        let parsed: SocketAddr = address.parse().map_err(|error| {
+            anyhow::anyhow!(
+                "--metrics-authentication=false requires metrics.bindAddress to be an explicit loopback IP and port (for example 127.0.0.1:8443 or [::1]:8443), got {address:?}: {error}"
+            )
+        })?;
+        anyhow::ensure!(
+            parsed.ip().to_canonical().is_loopback(),
+            "--metrics-authentication=false requires a loopback metrics.bindAddress (for example 127.0.0.1:8443 or [::1]:8443), got {address:?}; use --metrics-authentication=true for other addresses"
+        );
+        Ok(())
+    }
+
     /// Flags that are given and have no effect.
     pub(crate) fn idle_flags(&self) -> Vec<IdleSetting> {
         let logs = &self.logs;
@@ -174,7 +198,8 @@ mod tests {
             assert!(known.contains(&row.name.to_owned()), "{row:?}");
         }
         let zap = known.iter().filter(|name| name.starts_with("zap-"));
-        for name in zap.chain(&["config", "feature-gates", "kubeconfig"].map(str::to_owned)) {
+        let others = ["config", "feature-gates", "kubeconfig", "metrics-authentication"];
+        for name in zap.chain(&others.map(str::to_owned)) {
             let mut all = rows().filter(|row| row.kind == SettingKind::Flag);
             assert!(all.any(|row| row.name == *name), "{name}");
         }
@@ -189,6 +214,31 @@ mod tests {
         assert_eq!(idle(&["--zap-log-level=3"]), [""; 0]);
         let given = ["--zap-devel", "--zap-time-encoding=iso8601", "--zap-stacktrace-level=error"];
         assert_eq!(idle(&given), ["--zap-devel", "--zap-stacktrace-level", "--zap-time-encoding"]);
+    }
+
+    #[test]
+    fn metrics_without_authentication_are_served_on_loopback_alone() {
+        let check = |args: &[&str], address| {
+            let args = parse(args).expect("flags");
+            args.check_metrics_address(address).map_err(|error| error.to_string())
+        };
+        let off = ["--metrics-authentication=false"];
+        for address in
+            ["127.0.0.1:8443", "127.23.45.67:1", "[::1]:8443", "[::ffff:127.0.0.1]:0", "0"]
+        {
+            assert_eq!(check(&off, address), Ok(()), "{address}");
+        }
+        for address in [":8443", "localhost:8443", "127.0.0.1", "127.0.0.1:65536", "::1:8443", ""] {
+            let error = check(&off, address).expect_err(address);
+            assert!(error.contains("to be an explicit loopback IP and port"), "{error}");
+        }
+        for address in ["0.0.0.0:8443", "[::]:8443", "192.0.2.1:8443", "[::ffff:192.0.2.1]:1"] {
+            let error = check(&off, address).expect_err(address);
+            assert!(error.contains("requires a loopback metrics.bindAddress"), "{error}");
+        }
+        for args in [&[][..], &["--metrics-authentication"], &["--metrics-authentication=true"]] {
+            assert_eq!(check(args, ":8443"), Ok(()), "{args:?}");
+        }
     }
 
     #[test]

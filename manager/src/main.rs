@@ -79,6 +79,7 @@ fn start_logs(args: &ManagerArgs) -> anyhow::Result<()> {
 async fn run(args: &ManagerArgs) -> anyhow::Result<()> {
     let components = components::select(&args.components)?;
     let settings = ProcessSettings::load(args)?;
+    args.check_metrics_address(&settings.file.metrics.bind_address)?;
     let stop = runtime::on_signal()?;
     tracing::info!(version = build_info::VERSION, ?components, "starting");
     process::run(args, &settings, &components, stop).await?;

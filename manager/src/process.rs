@@ -116,7 +116,8 @@ pub(crate) async fn run(
                 Some(directory) => metrics_tls(directory, settings, &stop, &mut tasks)?,
                 None => tls,
             };
-            Server::tls(guarded(router, client), tls)
+            let router = if args.metrics_authentication { guarded(router, client) } else { router };
+            Server::tls(router, tls)
         };
         let listener = listen::bind("metrics", &host, port).await?;
         tasks.spawn(server.run(listener, stop.clone()));
