@@ -99,6 +99,8 @@ pub struct WaitForPodsReady {
     pub block_admission: bool,
     /// How evicted Workloads are requeued.
     pub requeuing_strategy: RequeuingStrategy,
+    /// The longest timeout that a Workload may set for itself. None can.
+    pub max_timeout_on_workload: Option<GoDuration>,
 }
 
 impl Default for WaitForPodsReady {
@@ -108,6 +110,7 @@ impl Default for WaitForPodsReady {
             recovery_timeout: None,
             block_admission: false,
             requeuing_strategy: RequeuingStrategy::default(),
+            max_timeout_on_workload: None,
         }
     }
 }

@@ -20,6 +20,7 @@ mod job_gates;
 mod job_kinds;
 mod label_source;
 mod multikueue;
+mod not_built;
 mod null_fields;
 mod resources;
 mod selector;
@@ -34,6 +35,7 @@ pub use duration::GoDuration;
 pub use job_kinds::JobKinds;
 pub use label_source::LabelSource;
 pub use multikueue::*;
+pub use not_built::NotBuiltField;
 pub use resources::*;
 pub use selector::{ConfiguredSelector, Operator, Requirement};
 pub use serving::*;
@@ -89,12 +91,15 @@ pub enum ConfigError {
         /// `apiVersion` or `kind`.
         field: &'static str,
     },
+    /// Fields of a later version that are not built.
+    #[error("invalid configuration: {}", list(.0))]
+    NotBuilt(Vec<NotBuiltField>),
     /// All invalid values.
     #[error("invalid configuration: {}", list(.0))]
     Invalid(Vec<InvalidField>),
 }
 
-fn list(problems: &[InvalidField]) -> String {
+fn list<T: ToString>(problems: &[T]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
@@ -116,6 +121,11 @@ impl Configuration {
         let version = expect("apiVersion", head.api_version, &[V1BETA1, V1BETA2], versions)?;
         // As a tree, too: a decoded field does not show whether the file has it.
         let tree = read(text)?;
+        let set = support::paths(&tree);
+        let not_built = not_built::find(&set);
+        if !not_built.is_empty() {
+            return Err(ConfigError::NotBuilt(not_built));
+        }
         let mut loaded: Self = match version.as_str() {
             V1BETA1 => null_fields::decode::<v1beta1::V1Beta1File>(text, &tree)
                 .map_err(|error| syntax(&error))?
@@ -124,7 +134,7 @@ impl Configuration {
                 .map_err(|error| syntax(&error))?
                 .with_v1beta2_blocks(),
         };
-        loaded.set = support::paths(&tree);
+        loaded.set = set;
         loaded.complete(own_namespace)
     }
 

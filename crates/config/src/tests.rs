@@ -176,6 +176,37 @@ fn a_null_field_leaves_the_positions_of_other_errors() {
 }
 
 #[test]
+fn a_field_of_a_later_version_is_refused_by_what_happens_without_it() {
+    for (body, field, instead) in [
+        (
+            "waitForPodsReady: {timeout: 1m, unscheduledTimeout: 5m}\n",
+            "waitForPodsReady.unscheduledTimeout",
+            "after waitForPodsReady.timeout",
+        ),
+        (
+            "scheduling: {quotaReleaseStrategy: OnTerminal}\n",
+            "scheduling.quotaReleaseStrategy",
+            "when the pods have ended",
+        ),
+        (
+            "integrations: {quotaReleaseStrategy: OnTerminal}\n",
+            "integrations.quotaReleaseStrategy",
+            "when the pods have ended",
+        ),
+    ] {
+        let error = load(body).expect_err("not built").to_string();
+        let start =
+            format!("invalid configuration: {field} is a field of a later version of Kueue");
+        assert!(error.starts_with(&start) && error.contains(instead), "{error}");
+    }
+    // Without timeouts of Workloads there is nothing that their bound would change.
+    let bound = load("waitForPodsReady: {maxTimeoutOnWorkload: 2h}\n").expect("accepted");
+    let idle: Vec<String> =
+        bound.settings_without_effect().into_iter().map(|one| one.name).collect();
+    assert_eq!(idle, ["waitForPodsReady.maxTimeoutOnWorkload"]);
+}
+
+#[test]
 fn the_namespace_is_that_of_the_file_or_of_the_process() {
     let own = |body: &str| {
         Configuration::load(&format!("{HEADER}{body}"), Some("own")).expect("valid").namespace

@@ -141,6 +141,7 @@ fn wait(old: V1Beta1WaitForPodsReady) -> Option<WaitForPodsReady> {
         recovery_timeout: old.recovery_timeout,
         block_admission: old.block_admission.unwrap_or(true),
         requeuing_strategy: old.requeuing_strategy,
+        max_timeout_on_workload: None,
     })
 }
 
