@@ -11,6 +11,7 @@ mod template;
 mod tests;
 pub(crate) mod topology;
 
+pub use queue_name::{leaves_queue_while_suspended, queue_of_reserved_quota};
 pub(crate) use slices::{MAX_LAYERS, layers};
 pub use template::AnnotatedTemplate;
 

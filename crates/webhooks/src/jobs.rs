@@ -10,6 +10,7 @@ mod defaulting_facts;
 mod needed_objects;
 mod owners;
 mod queues;
+mod reservations;
 mod settings;
 
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 use axum::{Json, Router, extract::State, routing::post};
 use crds::{
     names::{MANAGED, annotations::POD_SUSPENDING_PARENT},
-    validation::denial,
+    validation::{Errors, denial},
 };
 use jobs::{
     GenericJob, Job, JobObject, Kind, defaulting,
@@ -29,7 +30,7 @@ use serde_json::Value;
 
 pub use settings::JobSettings;
 
-use self::owners::OwnerReader;
+use self::{defaulting_facts::GatherError, owners::OwnerReader};
 use super::{
     body::ReviewBody,
     decode,
@@ -168,16 +169,34 @@ async fn decide_errors(
             Ok(job) => validate::create(&job, gates),
             Err(refusal) => return AdmissionResponse::denied(&refusal),
         },
-        Some(old) => {
-            let default_queue = webhooks.cache.read(|cache| cache.has_default_queue(&namespace));
-            let job = needed_objects::of_changed(client, &job, &old, gates).await;
-            validate::update(&job, &old, default_queue, gates)
-        }
+        Some(old) => match errors_of_change(webhooks, &namespace, &job, &old).await {
+            Ok(errors) => errors,
+            Err(unknown) => return unknown.into_response(),
+        },
     };
     denial(&errors).map_or_else(
         || warn_of_managed_owner(&job, is_update, &webhooks.settings),
         |text| AdmissionResponse::denied(&text),
     )
+}
+
+/// The errors of an update.
+async fn errors_of_change(
+    webhooks: &JobWebhooks,
+    namespace: &str,
+    new: &JobObject,
+    old: &JobObject,
+) -> Result<Errors, GatherError> {
+    let (gates, client) = (webhooks.settings.gates, &webhooks.client);
+    let default_queue = webhooks.cache.read(|cache| cache.has_default_queue(namespace));
+    let complete = needed_objects::of_changed(client, new, old, gates).await;
+    let mut errors = validate::update(&complete, old, default_queue, gates);
+    if validate::leaves_queue_while_suspended(new, old)
+        && reservations::holds_quota(client, namespace, old, gates).await?
+    {
+        errors.push(validate::queue_of_reserved_quota(new));
+    }
+    Ok(errors)
 }
 
 /// A pod of a managed job is started with the job. One that is queued by itself as well may wait for ever.

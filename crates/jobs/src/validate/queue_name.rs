@@ -5,7 +5,7 @@ use crds::{
     validation::{Errors, FieldError, immutable, labels::subdomain_problems},
 };
 
-use crate::GenericJob;
+use crate::{GenericJob, JobObject, job};
 
 fn field() -> String {
     format!("metadata.labels[{QUEUE_NAME}]")
@@ -25,6 +25,23 @@ pub(super) fn check_removal<J: GenericJob>(new: &J, old: &J) -> Option<FieldErro
     let removed = new.queue_name().is_empty() && !old.queue_name().is_empty();
     // While pods run every change is an error already.
     (removed && new.spec_suspended()).then(|| immutable(field(), ""))
+}
+
+/// Whether a Job that is suspended before and after an update gets another queue, or none. It is refused if its Workload holds quota,
+/// as while the Job waits for admission checks: the API refuses another queue name on that Workload, so the Job would be charged in
+/// its old queue, and without a queue name nothing would start the Job or release its quota. Kueue refuses this for Jobs alone. A
+/// request that suspends a running Job may change its queue.
+pub fn leaves_queue_while_suspended(new: &JobObject, old: &JobObject) -> bool {
+    new.kind() == job::kind()
+        && !(new.is_held_by_other() && old.is_held_by_other())
+        && old.spec_suspended()
+        && new.spec_suspended()
+        && new.queue_name() != old.queue_name()
+}
+
+/// The error of an update that `leaves_queue_while_suspended` if the Workload holds quota.
+pub fn queue_of_reserved_quota(new: &JobObject) -> FieldError {
+    immutable(field(), new.queue_name())
 }
 
 /// The queue name is immutable while the job runs, and cannot be removed in a namespace with a default LocalQueue.

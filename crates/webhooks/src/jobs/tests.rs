@@ -402,6 +402,84 @@ async fn an_update_of_a_pod_that_its_parent_suspends_has_no_warning() {
     assert!(!is_warned(&suspended, &suspended).await);
 }
 
+/// A suspended Job of this queue.
+fn suspended(queue: &str, annotations: &Value) -> Value {
+    let mut job = job(queue);
+    job["metadata"]["uid"] = json!("job-1");
+    job["metadata"]["annotations"] = annotations.clone();
+    job["spec"] = json!({"suspend": true, "template": {"spec": {"containers": []}}});
+    job
+}
+
+/// A Workload whose condition QuotaReserved has this status.
+fn workload(name: &str, reserved: &str) -> Value {
+    let condition = json!({
+        "type": "QuotaReserved", "status": reserved, "reason": "r", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    });
+    json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {"name": name},
+        "spec": {"podSets": []}, "status": {"conditions": [condition]},
+    })
+}
+
+const WORKLOADS: &str = "/apis/kueue.x-k8s.io/v1beta2/namespaces/team/workloads";
+
+#[tokio::test]
+async fn a_suspended_job_keeps_its_queue_while_its_workload_holds_quota() {
+    let fixture = Fixture::new("");
+    let reserve = |reserved: &str| {
+        let items = [workload("other", "False"), workload("job-train", reserved)];
+        let list =
+            json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadList", "items": items});
+        fixture.server.put(WORKLOADS, list);
+    };
+    let none = json!({});
+    let before = suspended("near", &none);
+    let refusal = |queue: &str| {
+        format!(
+            "metadata.labels[kueue.x-k8s.io/queue-name]: Invalid value: {queue:?}: field is immutable"
+        )
+    };
+    for queue in ["far", ""] {
+        let after = suspended(queue, &none);
+        reserve("True");
+        assert_eq!(fixture.refusal(&after, &before).await, Some(refusal(queue)));
+        reserve("False");
+        assert_eq!(fixture.refusal(&after, &before).await, None, "it waits without quota");
+    }
+    // Other changes read nothing, and a request that suspends the Job stops it before it moves.
+    reserve("True");
+    let n_reads = fixture.server.requests().len();
+    let mut labelled = before.clone();
+    labelled["metadata"]["labels"]["a"] = json!("b");
+    assert_eq!(fixture.refusal(&labelled, &before).await, None);
+    let mut running = before.clone();
+    running["spec"]["suspend"] = json!(false);
+    assert_eq!(fixture.refusal(&suspended("far", &none), &running).await, None);
+    assert_eq!(fixture.server.requests().len(), n_reads);
+}
+
+#[tokio::test]
+async fn a_suspended_job_keeps_its_queue_while_the_workload_that_it_names_holds_quota() {
+    let fixture = Fixture::new("");
+    let named = json!({"kueue.x-k8s.io/prebuilt-workload-name": "mine"});
+    let (before, after) = (suspended("near", &named), suspended("far", &named));
+    assert_eq!(fixture.refusal(&after, &before).await, None, "it does not exist yet");
+    fixture.server.put(&format!("{WORKLOADS}/mine"), workload("mine", "True"));
+    let refusal = fixture.refusal(&after, &before).await.expect("a refusal");
+    assert!(refusal.ends_with("Invalid value: \"far\": field is immutable"), "{refusal}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_does_not_move_while_its_workload_cannot_be_read() {
+    let mut fixture = Fixture::new("");
+    fixture.server.silent = true;
+    let (before, after) = (suspended("near", &json!({})), suspended("far", &json!({})));
+    let refusal = fixture.refusal(&after, &before).await.expect("a refusal");
+    assert!(refusal.ends_with("could not be read in time; try again"), "{refusal}");
+}
+
 #[tokio::test]
 async fn kinds_without_webhooks_are_allowed_unchanged() {
     let fixture =
