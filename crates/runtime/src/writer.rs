@@ -69,8 +69,8 @@ pub struct WriteLimits {
 
 /// Sends writes to one cluster, a bounded number in parallel. Cheap to clone.
 ///
-/// A write that waits for a slot may outlive the leadership of its process. So leadership is checked once the slot is there,
-/// immediately before the request is sent.
+/// A write that waits for a slot, or for its connection, may outlive the leadership of its process. So leadership is checked once
+/// the slot is there, and its loss ends the request: no byte of it is sent later, when another process may lead.
 #[derive(Clone)]
 pub struct Writer {
     client: Client,
@@ -126,8 +126,20 @@ impl Writer {
         if !self.leadership.leads() {
             return unknown("this process does not lead".to_owned());
         }
-        let request = self.client.request_text(request);
-        match failpoint::with_failpoints(purpose, time::timeout_at(until, request)).await {
+        let mut leadership = self.leadership.clone();
+        let request = time::timeout_at(until, self.client.request_text(request));
+        let led = async {
+            tokio::select! {
+                biased;
+                // A request that waits for its connection is not sent either, and one that was sent has an unknown outcome.
+                () = leadership.lost() => None,
+                answered = request => Some(answered),
+            }
+        };
+        let Some(answered) = failpoint::with_failpoints(purpose, led).await else {
+            return unknown("this process does not lead any more".to_owned());
+        };
+        match answered {
             Ok(Ok(text)) => match ApiObject::parse(text) {
                 Ok(object) => WriteOutcome::Done(object),
                 // The API server may have stored the object; a program between may have answered.
@@ -266,12 +278,40 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_request_without_a_connection_ends_with_the_leadership() {
+        let (announcer, leadership) = crate::lease::leading_for(Duration::from_secs(5));
+        let requests = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&requests);
+        let service = tower::service_fn(move |_: http::Request<kube::client::Body>| {
+            let counted = Arc::clone(&counted);
+            async move {
+                // The connection.
+                time::sleep(Duration::from_secs(6)).await;
+                counted.fetch_add(1, Ordering::Relaxed);
+                Ok::<_, Infallible>(http::Response::new(kube::client::Body::from(b"{}".to_vec())))
+            }
+        });
+        let client = Client::new(service, "default");
+        let limits = WriteLimits { max_in_flight: 1, deadline: TEN };
+        let writer = Writer::new(client, "home", limits, WriteMetrics::default());
+        let outcome = writer.led_by(leadership).send(write()).await;
+        assert_eq!(
+            outcome,
+            WriteOutcome::Unknown("this process does not lead any more".to_owned())
+        );
+        time::sleep(TEN).await;
+        assert_eq!(requests.load(Ordering::Relaxed), 0);
+        drop(announcer);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_write_that_waited_longer_than_the_leadership_is_not_sent() {
         let (announcer, leadership) = crate::lease::leading_for(Duration::from_secs(5));
         let (writer, requests) = slow_writer(leadership);
         let sent = |writer: Writer| async move { writer.send(write()).await };
         let (first, second) = tokio::join!(sent(writer.clone()), sent(writer));
-        assert_eq!(first, WriteOutcome::done(serde_json::json!({})), "it was sent in time");
+        let lost = WriteOutcome::Unknown("this process does not lead any more".to_owned());
+        assert_eq!(first, lost, "its answer takes longer than the leadership");
         assert_eq!(second, WriteOutcome::Unknown("this process does not lead".to_owned()));
         assert_eq!(requests.load(Ordering::Relaxed), 1);
         drop(announcer);
