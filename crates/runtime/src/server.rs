@@ -32,6 +32,8 @@ pub struct ServerLimits {
     pub connections: usize,
     /// Timeout of a TLS handshake, of the first bytes after it, and of the headers of a request.
     pub handshake: Duration,
+    /// Time for which a client may take nothing of an answer.
+    pub stalled: Duration,
     /// Time for requests in flight after the stop.
     pub drain: Duration,
     /// Pause after a failed accept, for example without free file descriptors.
@@ -43,6 +45,8 @@ impl Default for ServerLimits {
         Self {
             connections: 1024,
             handshake: Duration::from_secs(10),
+            // Longer than the time after which an answer of another server is cut off for the same reason.
+            stalled: Duration::from_secs(60),
             drain: Duration::from_secs(20),
             accept_pause: Duration::from_millis(100),
         }
@@ -83,7 +87,7 @@ impl Server {
             let connection = ServerConnection {
                 service: self.router.clone(),
                 tls: self.tls.clone().map(TlsAcceptor::from),
-                handshake: self.limits.handshake,
+                limits: self.limits,
                 _permit: permit,
             };
             tokio::spawn(connection.serve(stream, connections.watcher(), stop.clone()));
@@ -127,7 +131,7 @@ impl Server {
 struct ServerConnection {
     service: Router,
     tls: Option<TlsAcceptor>,
-    handshake: Duration,
+    limits: ServerLimits,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -140,7 +144,7 @@ impl ServerConnection {
         let Some(acceptor) = self.tls.take() else {
             return self.serve_http(stream, watcher).await;
         };
-        let handshake = timeout(self.handshake, acceptor.accept(stream));
+        let handshake = timeout(self.limits.handshake, acceptor.accept(stream));
         let accepted = tokio::select! {
             // No request is in flight before the handshake, so the drain does not wait for it.
             () = stop.cancelled() => return,
@@ -165,11 +169,11 @@ impl ServerConnection {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let mut builder = auto::Builder::new(TokioExecutor::new());
-        builder.http1().timer(TokioTimer::new()).header_read_timeout(self.handshake);
+        builder.http1().timer(TokioTimer::new()).header_read_timeout(self.limits.handshake);
         // A client that disappeared does not answer the ping, and its permit becomes free.
         builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(30));
         let service = TowerToHyperService::new(self.service);
-        let stream = TokioIo::new(PromptClient::new(stream, self.handshake));
+        let stream = TokioIo::new(PromptClient::new(stream, self.limits));
         let connection = builder.serve_connection_with_upgrades(stream, service).into_owned();
         if let Err(error) = watcher.watch(connection).await {
             tracing::debug!(%error, "connection ended");

@@ -18,6 +18,9 @@ use crate::api_object::ApiObject;
 /// Timeout of a page.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Maximum number of pages. More objects than these can hold have no room in memory.
+const PAGES: usize = 10_000;
+
 /// Grace period for events in flight when the list is answered. At most half of the interval.
 const GRACE_PERIOD: Duration = Duration::from_secs(10);
 
@@ -48,6 +51,8 @@ enum ListError {
     Silent(#[from] time::error::Elapsed),
     #[error("the list has no number for a version")]
     Unnumbered,
+    #[error("the list does not end")]
+    Endless,
 }
 
 /// Repeats the check forever, once per interval. Without an interval the stream is always pending.
@@ -90,17 +95,23 @@ async fn list(api: &Api<ApiObject>, config: &Config) -> Result<ObjectVersions, L
         ..ListParams::default()
     };
     let mut listed = ObjectVersions::default();
-    loop {
+    for _ in 0..PAGES {
         let page = time::timeout(PAGE_TIMEOUT, api.list_metadata(&params)).await??;
         let version = page.metadata.resource_version.as_deref().and_then(number);
         // All pages of a list have the version of the first.
         listed.version = version.ok_or(ListError::Unnumbered)?;
         listed.objects.extend(page.items.iter().filter_map(entry));
-        params.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
-        if params.continue_token.is_none() {
+        let next = page.metadata.continue_.filter(|token| !token.is_empty());
+        if next.is_none() {
             return Ok(listed);
         }
+        // The same token would get the same page for ever.
+        if next == params.continue_token {
+            break;
+        }
+        params.continue_token = next;
     }
+    Err(ListError::Endless)
 }
 
 fn entry(object: &PartialObjectMeta<ApiObject>) -> Option<(Key, u64)> {

@@ -51,11 +51,14 @@ struct ListInProgress<K> {
     objects: Vec<K>,
     seen: BTreeMap<Key, ResourceVersion>,
     unreadable: BTreeMap<Key, ResourceVersion>,
+    /// How often an object was listed once more.
+    n_repeated: usize,
 }
 
 impl<K> Default for ListInProgress<K> {
     fn default() -> Self {
-        Self { objects: Vec::new(), seen: BTreeMap::new(), unreadable: BTreeMap::new() }
+        let (seen, unreadable) = (BTreeMap::new(), BTreeMap::new());
+        Self { objects: Vec::new(), seen, unreadable, n_repeated: 0 }
     }
 }
 
@@ -119,6 +122,12 @@ impl<K> KnownObjects<K> {
         self.unreadable.len()
     }
 
+    /// Whether the list in progress repeats its objects, so that it never ends: the pages of a list have each object once.
+    pub(super) fn list_repeats(&self) -> bool {
+        let listing = &self.listing;
+        listing.n_repeated > listing.seen.len() + listing.unreadable.len()
+    }
+
     pub(super) fn handle(&mut self, event: Event<ApiObject>) -> WatchEffect<K> {
         match event {
             Event::Init => {
@@ -137,6 +146,9 @@ impl<K> KnownObjects<K> {
 
     fn list(&mut self, object: &ApiObject) -> WatchEffect<K> {
         let (key, version) = (Key::of(object), version(object));
+        if self.listing.seen.contains_key(&key) || self.listing.unreadable.contains_key(&key) {
+            self.listing.n_repeated += 1;
+        }
         // An object that was sent decodes, so it is not decoded again.
         if same(self.known.get(&key), &version) {
             self.listing.seen.insert(key, version);
@@ -161,7 +173,7 @@ impl<K> KnownObjects<K> {
     }
 
     fn finish_list(&mut self) -> WatchChange<K> {
-        let ListInProgress { objects, seen, unreadable } = std::mem::take(&mut self.listing);
+        let ListInProgress { objects, seen, unreadable, .. } = std::mem::take(&mut self.listing);
         let before = std::mem::replace(&mut self.known, seen);
         let removed = before.into_keys().filter(|key| !self.known.contains_key(key)).collect();
         self.unreadable = unreadable;
@@ -272,6 +284,24 @@ mod tests {
 
     fn is_apply(effect: &Effect) -> bool {
         matches!(effect, WatchEffect::Change(WatchChange::Apply(_)))
+    }
+
+    #[test]
+    fn a_list_repeats_if_most_of_its_objects_were_listed_before() {
+        let mut known_objects = known_objects();
+        known_objects.handle(Event::Init);
+        for (object, repeats) in [
+            (good("a", "1"), false),
+            (bad("b", "1"), false),
+            (good("a", "1"), false),
+            (bad("b", "2"), false),
+            (good("a", "1"), true),
+        ] {
+            known_objects.handle(Event::InitApply(object));
+            assert_eq!(known_objects.list_repeats(), repeats);
+        }
+        known_objects.handle(Event::Init);
+        assert!(!known_objects.list_repeats(), "a new list");
     }
 
     #[test]

@@ -42,12 +42,16 @@ pub(super) struct WatchTask {
     pub(super) optional: bool,
 }
 
+/// How long a list may give nothing. An API server ends a request after a minute; one that hangs, or answers pages without
+/// objects for ever, does not.
+const LIST_STALLED: Duration = Duration::from_secs(150);
+
 /// Why one stream is not read any more.
 enum StreamEnd {
     /// It has to be restarted with a list.
     Restart,
-    /// The kind is not available. A list is tried after this pause.
-    Unavailable(Duration),
+    /// The kind is not available, or its list does not end. A list is tried after this pause.
+    Pause(Duration),
 }
 
 impl WatchTask {
@@ -99,7 +103,7 @@ impl WatchTask {
                     tracing::info!(watch = %self.name, "restarting the watch with a list");
                     self.metrics.restarts.inc();
                 }
-                StreamEnd::Unavailable(pause) => time::sleep(pause).await,
+                StreamEnd::Pause(pause) => time::sleep(pause).await,
             }
         }
     }
@@ -116,6 +120,7 @@ impl WatchTask {
         let consistency_checks = |interval| consistency_checks(name, api, config, interval);
         // Consistency checks start after the initial list: before that there is nothing to compare with.
         let mut checks = pin!(consistency_checks(None));
+        let mut lists = true;
         loop {
             // Biased: delivered events are handled before an object is reported as lost.
             let event = tokio::select! {
@@ -127,14 +132,21 @@ impl WatchTask {
                     }
                     continue;
                 }
+                () = time::sleep(LIST_STALLED), if lists => {
+                    return Ok(self.endless(backoff, "the list gives nothing"));
+                }
             };
             match event {
                 None => return Ok(StreamEnd::Restart),
                 Some(Ok(event)) => {
                     let listed = matches!(event, Event::InitDone);
+                    lists = matches!(event, Event::Init | Event::InitApply(_));
                     self.observe(known_objects, backoff, event, deliver).await?;
                     if listed {
                         checks.set(consistency_checks(self.check_every));
+                    }
+                    if lists && known_objects.list_repeats() {
+                        return Ok(self.endless(backoff, "the list repeats its objects"));
                     }
                 }
                 Some(Err(error)) => {
@@ -176,9 +188,17 @@ impl WatchTask {
             self.report_unavailable(known_objects, reason, deliver).await?;
             // The version of the stream says nothing about a kind that is served again: start with a list.
             let retry = backoff.failed(WatchFailure::Other, now());
-            return Ok(Some(StreamEnd::Unavailable(retry.pause)));
+            return Ok(Some(StreamEnd::Pause(retry.pause)));
         }
         Ok(self.back_off(backoff, error).await.then_some(StreamEnd::Restart))
+    }
+
+    /// A list that does not end. What it has given so far does not count.
+    fn endless(&self, backoff: &mut WatchBackoff, error: &str) -> StreamEnd {
+        self.metrics.failures.inc();
+        let pause = jitter::lengthened(backoff.failed(WatchFailure::Other, now()).pause);
+        tracing::warn!(watch = %self.name, error, ?pause, "the watch failed");
+        StreamEnd::Pause(pause)
     }
 
     async fn report_unavailable(

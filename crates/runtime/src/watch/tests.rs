@@ -25,6 +25,8 @@ const HOUR: Duration = Duration::from_secs(3_600);
 #[derive(Clone, Debug)]
 enum Answer {
     List(&'static str, Vec<Value>),
+    /// A page of a list, with a token that gets the same page again. It takes a second.
+    Endless(Vec<Value>),
     Watch(Vec<Value>),
     /// The response arrives after this many seconds.
     Late(u64, Vec<Value>),
@@ -37,12 +39,14 @@ enum Answer {
 struct Server {
     answers: Arc<Mutex<VecDeque<Answer>>>,
     asked: Arc<Mutex<Vec<&'static str>>>,
+    /// The page of an endless list.
+    page: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Server {
     fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
         let answers = Arc::new(Mutex::new(answers.into_iter().collect()));
-        Self { answers, asked: Arc::default() }
+        Self { answers, ..Self::default() }
     }
 
     async fn answer(self, request: Request<Body>) -> Result<Response<Body>, std::io::Error> {
@@ -50,7 +54,11 @@ impl Server {
             one.to_str().is_ok_and(|accepted| accepted.contains("PartialObjectMetadataList"))
         });
         let watches = request.uri().query().is_some_and(|query| query.contains("watch=true"));
-        let next = self.answers.lock().expect("the answers").pop_front();
+        let continues = request.uri().query().is_some_and(|query| query.contains("continue="));
+        let next = match continues {
+            true => Some(Answer::Endless(self.page.lock().expect("the page").clone())),
+            false => self.answers.lock().expect("the answers").pop_front(),
+        };
         let Some(answer) = next else {
             return std::future::pending().await;
         };
@@ -65,6 +73,15 @@ impl Server {
                 let list = json!({
                     "apiVersion": "v1", "kind": "ConfigMapList",
                     "metadata": {"resourceVersion": version}, "items": items,
+                });
+                (StatusCode::OK, list.to_string())
+            }
+            Answer::Endless(items) => {
+                self.page.lock().expect("the page").clone_from(&items);
+                time::sleep(Duration::from_secs(1)).await;
+                let list = json!({
+                    "apiVersion": "v1", "kind": "ConfigMapList",
+                    "metadata": {"resourceVersion": "1", "continue": "more"}, "items": items,
                 });
                 (StatusCode::OK, list.to_string())
             }
@@ -252,6 +269,33 @@ async fn an_event_in_flight_is_not_reported_as_lost() {
     let expected = [r#"reset ["a"] without []"#, "apply b", r#"reset ["c"] without []"#];
     assert_eq!(changes(&server, 3).await, expected);
     assert_eq!(server.asked(), ["list", "watch", "look", "watch", "look", "list"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_does_not_end_is_started_again() {
+    for page in [Vec::new(), vec![map("a", "1")]] {
+        let server = Server::new([
+            Answer::Endless(page),
+            Answer::Never,
+            Answer::List("10", vec![map("b", "2")]),
+        ]);
+        assert_eq!(changes(&server, 1).await, [r#"reset ["b"] without []"#]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_consistency_list_that_does_not_end_is_given_up() {
+    let all = vec![map("a", "1"), map("b", "15")];
+    let server = Server::new([
+        Answer::List("10", vec![map("a", "1")]),
+        Answer::Never,
+        Answer::Endless(vec![map("a", "1")]),
+        Answer::List("20", all.clone()),
+        Answer::List("20", all),
+    ]);
+    let expected = [r#"reset ["a"] without []"#, r#"reset ["b"] without []"#];
+    assert_eq!(changes(&server, 2).await, expected);
+    assert_eq!(server.asked(), ["list", "watch", "look", "look", "look", "list"]);
 }
 
 #[tokio::test(start_paused = true)]
