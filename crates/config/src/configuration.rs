@@ -41,6 +41,8 @@ pub struct Configuration {
     pub manage_jobs_without_queue_name: bool,
     /// The namespaces in which jobs are managed. Set while loading.
     pub managed_jobs_namespace_selector: Option<ConfiguredSelector>,
+    /// The managed namespaces in which jobs get the LocalQueue `default`; all of them if absent.
+    pub local_queue_defaulting_namespace_selector: Option<ConfiguredSelector>,
     /// Certificates of the webhook server.
     pub internal_cert_management: CertManagement,
     /// All-or-nothing scheduling; disabled if absent. Set while loading, except for v1beta1.

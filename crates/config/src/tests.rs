@@ -311,6 +311,14 @@ fn every_validation_names_its_field() {
             "managedJobsNamespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system]}]}",
             "managedJobsNamespaceSelector",
         ),
+        (
+            "localQueueDefaultingNamespaceSelector: {matchExpressions: [{key: a, operator: In}]}",
+            "localQueueDefaultingNamespaceSelector.matchExpressions[0].values",
+        ),
+        (
+            "localQueueDefaultingNamespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system]}]}",
+            "localQueueDefaultingNamespaceSelector",
+        ),
         ("waitForPodsReady: {timeout: -1s}", "waitForPodsReady.timeout"),
         (
             "waitForPodsReady: {requeuingStrategy: {backoffLimitCount: -1}}",

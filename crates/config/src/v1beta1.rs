@@ -113,6 +113,8 @@ impl From<V1Beta1File> for Configuration {
             tls: old.tls,
             manage_jobs_without_queue_name: old.manage_jobs_without_queue_name,
             managed_jobs_namespace_selector: old.managed_jobs_namespace_selector,
+            // Younger than v1beta1.
+            local_queue_defaulting_namespace_selector: None,
             internal_cert_management: old.internal_cert_management,
             wait_for_pods_ready: old.wait_for_pods_ready.and_then(wait),
             client_connection: old.client_connection,

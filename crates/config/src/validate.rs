@@ -66,16 +66,22 @@ pub(super) fn validate(config: &Configuration) -> Vec<InvalidField> {
 }
 
 fn namespaces(config: &Configuration, problems: &mut Problems) {
-    let path = "managedJobsNamespaceSelector";
-    let Some(selector) = &config.managed_jobs_namespace_selector else {
-        return;
-    };
-    problems.extend(selector::check(path, &selector.to_api()));
-    // Suspended jobs there could keep the control plane, or the manager itself, from starting.
-    for namespace in ["kube-system", config.namespace()] {
-        let labels = BTreeMap::from([(super::NAMESPACE_NAME.to_owned(), namespace.to_owned())]);
-        let problem = format!("must not match namespace {namespace:?}");
-        problems.unless(!selector.matches(&labels), path, &problem);
+    let selectors = [
+        ("managedJobsNamespaceSelector", &config.managed_jobs_namespace_selector),
+        (
+            "localQueueDefaultingNamespaceSelector",
+            &config.local_queue_defaulting_namespace_selector,
+        ),
+    ];
+    for (path, selector) in selectors {
+        let Some(selector) = selector else { continue };
+        problems.extend(selector::check(path, &selector.to_api()));
+        // Suspended jobs there could keep the control plane, or the manager itself, from starting.
+        for namespace in ["kube-system", config.namespace()] {
+            let labels = BTreeMap::from([(super::NAMESPACE_NAME.to_owned(), namespace.to_owned())]);
+            let problem = format!("must not match namespace {namespace:?}");
+            problems.unless(!selector.matches(&labels), path, &problem);
+        }
     }
     if let Some(selector) = &config.metrics.local_queue_metrics.local_queue_selector {
         let path = "metrics.localQueueMetrics.localQueueSelector";

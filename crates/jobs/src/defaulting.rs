@@ -22,6 +22,8 @@ pub struct DefaultingFacts {
     pub ancestor_managed: bool,
     /// The namespace matches `managedJobsNamespaceSelector`.
     pub namespace_managed: bool,
+    /// The namespace does not match `localQueueDefaultingNamespaceSelector`: its jobs name a queue or have none.
+    pub without_queue_defaulting: bool,
     /// Value of `manageJobsWithoutQueueName`.
     pub manage_without_queue_name: bool,
     /// The LocalQueue leads to a ClusterQueue with a MultiKueue check.
@@ -77,7 +79,7 @@ pub fn default<J: GenericJob>(job: &J, facts: DefaultingFacts, gates: JobGates) 
     steps
 }
 
-/// Whether the defaults depend on `namespace_managed`, which may cost a request.
+/// Whether the defaults depend on the labels of the namespace, which may cost a request.
 pub fn needs_namespace<J: GenericJob>(job: &J, facts: DefaultingFacts) -> bool {
     job.queue_name().is_empty() && (facts.default_local_queue || facts.manage_without_queue_name)
 }
@@ -104,7 +106,8 @@ pub(crate) fn queue_name<J: GenericJob>(job: &J, facts: DefaultingFacts) -> &str
     let own = job.queue_name();
     // A child of a managed owner has no queue of its own: it runs with the Workload of the owner
     // (docs/reference/kueue.md §5.3, §7.3 row 0g).
-    let gets_default = facts.default_local_queue && facts.namespace_managed && !facts.owner_managed;
+    let in_namespace = facts.namespace_managed && !facts.without_queue_defaulting;
+    let gets_default = facts.default_local_queue && in_namespace && !facts.owner_managed;
     if own.is_empty() && gets_default { DEFAULT_LOCAL_QUEUE } else { own }
 }
 
@@ -184,6 +187,37 @@ mod tests {
         assert_eq!(labels(&job("", false), owned), 0);
         let below = DefaultingFacts { ancestor_managed: true, ..facts };
         assert_eq!(labels(&job("", false), below), 2, "only the nearest owner counts");
+    }
+
+    /// The queue that a Job and a pod get, and whether they are held.
+    fn queued(facts: DefaultingFacts) -> [(bool, bool); 2] {
+        let pod = json!({"metadata": {}, "spec": {"containers": []}});
+        let pod: crate::Pod = serde_json::from_value(pod).expect("a pod decodes");
+        let gates = JobGates::default();
+        let steps = [
+            default(&job("", false), facts, gates),
+            crate::pods::defaulting::default(&pod, facts, gates),
+        ];
+        steps.map(|steps| {
+            let has = |part: &str| steps.iter().any(|step| step.path.contains(part));
+            (has("queue-name"), has("/spec/"))
+        })
+    }
+
+    #[test]
+    fn a_namespace_outside_the_selector_gets_no_default_queue() {
+        let facts = DefaultingFacts {
+            default_local_queue: true,
+            namespace_managed: true,
+            ..DefaultingFacts::default()
+        };
+        assert_eq!(queued(facts), [(true, true); 2]);
+        let outside = DefaultingFacts { without_queue_defaulting: true, ..facts };
+        assert_eq!(queued(outside), [(false, false); 2]);
+        let held = DefaultingFacts { manage_without_queue_name: true, ..outside };
+        assert_eq!(queued(held), [(false, true); 2], "held without a queue");
+        let unmanaged = DefaultingFacts { namespace_managed: false, ..facts };
+        assert_eq!(queued(unmanaged), [(false, false); 2]);
     }
 
     #[test]

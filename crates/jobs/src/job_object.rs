@@ -114,7 +114,7 @@ impl JobObject {
         matches!(self, Self::LeaderWorkerSet(_)) || self.kind().pods().is_some()
     }
 
-    /// Whether the defaults depend on `namespace_managed`, which may cost a request.
+    /// Whether the defaults depend on the labels of the namespace, which may cost a request.
     #[must_use]
     pub fn needs_namespace(&self, facts: DefaultingFacts) -> bool {
         // The namespace decides about a pod also if it names a queue (docs/reference/kueue.md §5.4).

@@ -115,6 +115,7 @@ gates! {
     RecomputeAssignmentUponPreemptionTargetsOverlap Beta true false []
     PodIntegrationValidateGroupOwner Beta true false []
     ValidateRayAndSparkJobUpdates Beta true false []
+    LocalQueueDefaultingPerNamespace Beta true false []
     MultiKueueBatchJobClearingTTLSecondsAfterFinishedOnWorkerCluster Beta true false []
     SchedulingEquivalenceHashingIgnorePodSetName Beta true false [SchedulingEquivalenceHashing]
     UnadmittedWorkloadsExplicitStatus Beta false false [UnadmittedWorkloadsObservability]

@@ -148,7 +148,7 @@ impl RecordedCase {
             namespace_managed: self.config() != "variant-2"
                 || self.value["namespace_labels"]["kueue"] == "yes",
             manage_without_queue_name,
-            queue_uses_multi_kueue: false,
+            ..DefaultingFacts::default()
         }
     }
 

@@ -118,6 +118,7 @@ async fn read_missing(
     if job.needs_namespace(facts) {
         let labels = labels_of(webhooks, namespace).await?;
         facts.namespace_managed = settings.namespaces.matches(&labels);
+        facts.without_queue_defaulting = !settings.queue_defaulting.matches(&labels);
     }
     if job.needs_ancestors(facts) {
         facts.ancestor_managed =

@@ -18,12 +18,18 @@ pub struct JobSettings {
     pub manage_without_queue_name: bool,
     /// The namespaces in which jobs are managed.
     pub namespaces: ConfiguredSelector,
+    /// Those of them in which jobs get the LocalQueue `default`; without the gate `LocalQueueDefaultingPerNamespace` all.
+    pub queue_defaulting: ConfiguredSelector,
 }
 
 impl JobSettings {
     /// From configuration and feature gates.
     #[must_use]
     pub fn new(config: &Configuration, gates: &Gates, kinds: &JobKinds) -> Self {
+        let queue_defaulting = config
+            .local_queue_defaulting_namespace_selector
+            .clone()
+            .filter(|_| gates.enabled(Gate::LocalQueueDefaultingPerNamespace));
         Self {
             gates: jobs::JobGates {
                 manage_without_queue_name: config.manage_jobs_without_queue_name,
@@ -33,6 +39,7 @@ impl JobSettings {
             kinds: kinds.clone(),
             manage_without_queue_name: config.manage_jobs_without_queue_name,
             namespaces: config.managed_jobs_namespace_selector.clone().unwrap_or_default(),
+            queue_defaulting: queue_defaulting.unwrap_or_default(),
         }
     }
 }

@@ -166,6 +166,27 @@ async fn defaults_are_set_if_their_objects_exist() {
     assert_eq!(fixture.create(&child).await, Ok(vec![]), "its owner is of a managed kind");
 }
 
+#[tokio::test]
+async fn a_selector_of_namespaces_restricts_the_default_queue() {
+    let selector = |team: &str| {
+        format!(
+            "localQueueDefaultingNamespaceSelector: {{matchLabels: {{kubernetes.io/metadata.name: {team}}}}}\n"
+        )
+    };
+    let default = ["kueue.x-k8s.io/queue-name=\"default\"", SUSPENDED].map(str::to_owned).to_vec();
+    let off = "LocalQueueDefaultingPerNamespace=false";
+    for (config, gates, expected) in [
+        (String::new(), "", default.clone()),
+        (selector("team"), "", default.clone()),
+        (selector("other"), "", Vec::new()),
+        (selector("other"), off, default),
+    ] {
+        let fixture = Fixture { gates, ..Fixture::new(&config).with_default_queue() };
+        assert_eq!(fixture.create(&job("")).await, Ok(expected), "{config:?} {gates:?}");
+        assert_eq!(fixture.create(&job("near")).await, Ok(vec![SUSPENDED.to_owned()]));
+    }
+}
+
 /// A LeaderWorkerSet with a ready replica or without any.
 fn leader_worker_set(labels: &Value, annotations: &Value, ready: bool) -> Value {
     json!({
