@@ -9,6 +9,7 @@
 //! | `process` | the tasks of the process |
 //! | `leader` | leader election, and the tasks of the leader |
 //! | `webhook_cache` | the cache of objects that webhooks need |
+//! | `first_lists` | how long readiness waits for it, and for the visibility API |
 //! | `visibility` | the APIs of pending Workloads, and of pods and logs of Workloads |
 //! | `ray_api` | the API of Ray clusters, wherever they run |
 //! | `certificates` | the serving certificate of both |
@@ -23,6 +24,7 @@ mod args;
 mod build_info;
 mod certificates;
 mod components;
+mod first_lists;
 mod idle_settings;
 mod integrations;
 mod kueue_metrics;

@@ -100,7 +100,8 @@ pub(crate) async fn run(
         let slot = visibility_slot(settings, &slot, &stop, &mut tasks);
         let tls = tls::server_config_with_clients(slot, &settings.tls()).context("tls")?;
         let metrics = (&metrics.requests, pods_metrics.clone());
-        visibility::start(settings, (&client, &mut stores), metrics, tls, &stop, &mut tasks)
+        let checked = (ready, &mut tasks);
+        ready = visibility::start(settings, (&client, &mut stores), metrics, tls, &stop, checked)
             .await?;
     }
     // After webhooks, leader and visibility, which have asked for their stores by now.

@@ -22,7 +22,9 @@ use std::sync::Arc;
 use cluster::control::index_settings;
 use kube::Client;
 use remote::{KubeconfigDirectory, WorkerClients};
-use runtime::{Stop, requests::RequestMetrics, server::Server, watch::Stores};
+use runtime::{
+    Stop, health::HealthChecks, requests::RequestMetrics, server::Server, watch::Stores,
+};
 use rustls::ServerConfig;
 use tokio::task::JoinSet;
 
@@ -31,7 +33,9 @@ use self::{
     authentication::Authenticator, observed_queues::ObservedQueues, pods::WorkloadPodsApi,
     server::VisibilityApi, trusted_proxies::TrustedProxies,
 };
-use crate::{access::Authorizer, listen, settings::ProcessSettings};
+use crate::{
+    access::Authorizer, first_lists::synced_or_timed_out, listen, settings::ProcessSettings,
+};
 
 /// The Service that the API server calls.
 pub(crate) fn service(name_prefix: &str) -> String {
@@ -41,7 +45,8 @@ pub(crate) fn service(name_prefix: &str) -> String {
 /// Where certificates of the server are mounted if the manager does not create them.
 pub(crate) const CERT_DIR: &str = "/visibility";
 
-/// Binds the port and starts to serve.
+/// Binds the port and starts to serve. Adds the check `pending-workloads`: they are listed, or the time for it has passed. A client
+/// such as kubectl-kueue fails at a replica that has not listed them.
 ///
 /// # Errors
 /// If the address cannot be bound.
@@ -51,12 +56,14 @@ pub(crate) async fn start(
     (requests, metrics): (&RequestMetrics, PodsMetrics),
     tls: Arc<ServerConfig>,
     stop: &Stop,
-    tasks: &mut JoinSet<()>,
-) -> anyhow::Result<()> {
+    (ready, tasks): (HealthChecks, &mut JoinSet<()>),
+) -> anyhow::Result<HealthChecks> {
     let wanted = &settings.file.visibility_server;
     let listener = listen::bind("visibility", &wanted.bind_address, wanted.bind_port).await?;
     let queues = ObservedQueues::new(index_settings(&settings.file, &settings.gates));
     tasks.spawn(queues.follow(stores, stop.clone()));
+    let listed = queues.clone();
+    let ready = ready.with("pending-workloads", synced_or_timed_out(move || listed.is_listed()));
     let proxies = TrustedProxies::default();
     tasks.spawn(proxies.follow(stores, stop.clone()));
     let files = KubeconfigDirectory::new(settings.kubeconfig_directory.clone());
@@ -70,5 +77,5 @@ pub(crate) async fn start(
         authorizer: Authorizer::new(client.clone()),
     };
     tasks.spawn(Server::tls(server::router(api), tls).run(listener, stop.clone()));
-    Ok(())
+    Ok(ready)
 }

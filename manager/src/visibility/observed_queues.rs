@@ -138,6 +138,14 @@ impl ObservedQueues {
         }
     }
 
+    /// Whether every kind has been listed once.
+    pub(super) fn is_listed(&self) -> bool {
+        let state = &*self.0;
+        let kinds =
+            [&state.workloads_listed, &state.local_queues_listed, &state.cluster_queues_listed];
+        kinds.iter().all(|listed| listed.load(Ordering::Acquire))
+    }
+
     /// A page of the pending Workloads of a queue.
     ///
     /// # Errors
@@ -147,13 +155,10 @@ impl ObservedQueues {
         queue: &QueueReference<'_>,
         page: PendingPage,
     ) -> Result<Vec<PendingWorkload>, PageFailure> {
-        let state = &*self.0;
-        let kinds =
-            [&state.workloads_listed, &state.local_queues_listed, &state.cluster_queues_listed];
-        if !kinds.iter().all(|listed| listed.load(Ordering::Acquire)) {
+        if !self.is_listed() {
             return Err(PageFailure::NotReady);
         }
-        Ok(state.pending.read().page(queue, page)?)
+        Ok(self.0.pending.read().page(queue, page)?)
     }
 }
 
