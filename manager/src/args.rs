@@ -1,9 +1,12 @@
 //! Command-line flags. Flags of Kueue keep their names and meaning (docs/reference/kueue.md §6.4).
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Parser};
-use config::support::{IdleSetting, idle_flag};
+use config::{
+    GoDuration,
+    support::{IdleSetting, idle_flag},
+};
 use remote::KUBECONFIG_DIRECTORY;
 use runtime::telemetry::LogFormat;
 
@@ -55,6 +58,10 @@ pub(crate) struct ManagerArgs {
     /// Authenticate and authorize requests for metrics by reviews of the API server. Without, metrics.bindAddress has to be a loopback IP and a port.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", action = ArgAction::Set)]
     pub(crate) metrics_authentication: bool,
+
+    /// How long webhooks, visibility, Ray API and metrics are served after SIGTERM, while /readyz fails and another replica leads. A second signal ends it.
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration)]
+    pub(crate) shutdown_delay_duration: Duration,
 
     #[command(flatten)]
     pub(crate) ray_api: RayApiArgs,
@@ -160,6 +167,12 @@ impl LogArgs {
     }
 }
 
+/// A duration as Kubernetes' flags take it.
+fn duration(text: &str) -> Result<Duration, String> {
+    let parsed = GoDuration::parse(text).and_then(GoDuration::positive);
+    parsed.ok_or_else(|| format!("{text:?} is no duration such as 5s"))
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -184,6 +197,17 @@ mod tests {
         assert_eq!(args.logs.filter().expect("a filter"), "debug");
         assert_eq!(args.logs.format(), LogFormat::Json);
         assert_eq!(args.components.len(), 6, "everything runs unless something is named");
+    }
+
+    #[test]
+    fn the_delay_of_the_stop_is_a_duration() {
+        let delay = |flag: &str| parse(&[flag]).ok().map(|args| args.shutdown_delay_duration);
+        assert_eq!(delay("--metrics-plain"), Some(Duration::ZERO));
+        let table = [("5s", Some(5_000)), ("1m500ms", Some(60_500)), ("5", None), ("-5s", None)];
+        for (text, millis) in table {
+            let flag = format!("--shutdown-delay-duration={text}");
+            assert_eq!(delay(&flag), millis.map(Duration::from_millis), "{text}");
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ use remote::{
     kubeconfig_secrets, supervise,
 };
 use runtime::{
-    Stop,
+    Shutdown,
     events::Reporter,
     lease::{LeaseName, LeaseTiming, identity},
     watch::{Store, Stores},
@@ -41,7 +41,7 @@ pub(crate) fn start(
     (client, stores): (&Client, &mut Stores),
     dispatches: bool,
     (metrics, measure): (&ClientMetrics, &KueueMetrics),
-    stop: &Stop,
+    shutdown: &Shutdown,
     tasks: &mut JoinSet<()>,
 ) -> anyhow::Result<()> {
     if dispatches {
@@ -69,12 +69,16 @@ pub(crate) fn start(
         measure: Arc::new(measure.clone()),
     };
     let dispatch = dispatches.then(|| DispatchSettings::new(settings, (client, stores), metrics));
-    let stop = stop.clone();
+    let shutdown = shutdown.clone();
     tasks.spawn(async move {
         let runnable = |context| connect_workers(dispatch, context);
-        if let Err(error) = Box::pin(leader.run(runnable, stop)).await {
-            tracing::error!(%error, "cannot compete for the lease");
-        }
+        let run = Box::pin(leader.run(runnable, shutdown.leading().clone()));
+        let leading = async {
+            if let Err(error) = run.await {
+                tracing::error!(%error, "cannot compete for the lease");
+            }
+        };
+        shutdown.run_leading(leading).await;
     });
     Ok(())
 }

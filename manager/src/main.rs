@@ -1,7 +1,7 @@
 //! `sluice-manager`: the program of the manager cluster.
 //!
-//! Flags select the components, the configuration file configures them. A component is a set of tasks. One token stops all
-//! tasks; a task that ends earlier ends the process.
+//! Flags select the components, the configuration file configures them. A component is a set of tasks. A signal stops the leader
+//! at once and the servers after a delay (`runtime::Shutdown`); a task that ends earlier ends the process.
 //!
 //! | module | concept |
 //! |---|---|
@@ -82,9 +82,9 @@ async fn run(args: &ManagerArgs) -> anyhow::Result<()> {
     let components = components::select(&args.components)?;
     let settings = ProcessSettings::load(args)?;
     args.check_metrics_address(&settings.file.metrics.bind_address)?;
-    let stop = runtime::on_signal()?;
+    let shutdown = runtime::on_signal(args.shutdown_delay_duration)?;
     tracing::info!(version = build_info::VERSION, ?components, "starting");
-    process::run(args, &settings, &components, stop).await?;
+    process::run(args, &settings, &components, &shutdown).await?;
     tracing::info!("stopped");
     Ok(())
 }

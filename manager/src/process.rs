@@ -13,7 +13,7 @@ use config::gates::Gate;
 use kube::Client;
 use prometheus_client::registry::Registry;
 use runtime::{
-    Stop,
+    Shutdown, Stop,
     cert_secret::CertSecret,
     client, health,
     health::HealthChecks,
@@ -43,13 +43,14 @@ use crate::{
 const NOTHING_CALLED: CalledServers =
     CalledServers { webhooks: false, visibility: false, ray_security: false };
 
-/// Runs until `stop`, or until a task ends.
+/// Runs until the servers are to stop, or until a task ends.
 pub(crate) async fn run(
     args: &ManagerArgs,
     settings: &ProcessSettings,
     components: &BTreeSet<ManagerComponent>,
-    stop: Stop,
+    shutdown: &Shutdown,
 ) -> anyhow::Result<()> {
+    let stop = shutdown.serving();
     let metrics = ClientMetrics::default();
     let measured = KueueMetrics::new(MetricsSettings::new(&settings.file, &settings.gates));
     let pods_metrics = PodsMetrics::default();
@@ -76,37 +77,40 @@ pub(crate) async fn run(
     let tls_metrics = metrics_address.is_some() && !args.metrics_plain;
     let own_metrics = settings.certificates().of_metrics(Path::new(METRICS_CERT_DIR));
     let mut ready = match serves_ray {
-        true => ray_api::keep_certificate(ray_api, &client, &slot, &stop, &mut tasks)?,
+        true => ray_api::keep_certificate(ray_api, &client, &slot, stop, &mut tasks)?,
         false => {
             let served = (called, tls_metrics && own_metrics.is_none());
-            keep_certificate(settings, &client, &slot, served, &stop, &mut tasks)
+            keep_certificate(settings, &client, &slot, served, stop, &mut tasks)
         }
     };
     if serves_ray {
         let api_server = (&client, &metrics.requests);
-        ray_api::start(ray_api, api_server, slot.clone(), &stop, &mut tasks).await?;
+        ray_api::start(ray_api, api_server, slot.clone(), stop, &mut tasks).await?;
     }
     if called.webhooks {
-        let cache = webhooks(settings, (&client, &mut stores), &tls, &stop, &mut tasks).await?;
+        let cache = webhooks(settings, (&client, &mut stores), &tls, stop, &mut tasks).await?;
         ready = webhook_cache::add_check(ready, cache);
     }
     // `components::select` guarantees that jobs and scheduler are there as well.
     if components.contains(&ManagerComponent::Core) {
         let dispatches = components.contains(&ManagerComponent::Multikueue);
         let metrics = (&metrics, &measured);
-        leader::start(settings, (&client, &mut stores), dispatches, metrics, &stop, &mut tasks)?;
+        leader::start(settings, (&client, &mut stores), dispatches, metrics, shutdown, &mut tasks)?;
     }
     if called.visibility {
-        let slot = visibility_slot(settings, &slot, &stop, &mut tasks);
+        let slot = visibility_slot(settings, &slot, stop, &mut tasks);
         let tls = tls::server_config_with_clients(slot, &settings.tls()).context("tls")?;
         let metrics = (&metrics.requests, pods_metrics.clone());
         let checked = (ready, &mut tasks);
-        ready = visibility::start(settings, (&client, &mut stores), metrics, tls, &stop, checked)
+        ready = visibility::start(settings, (&client, &mut stores), metrics, tls, stop, checked)
             .await?;
     }
     // After webhooks, leader and visibility, which have asked for their stores by now.
     tasks.spawn(stores.run());
-    serve_probes(settings, ready, &stop, &mut tasks).await?;
+    let leading = shutdown.leading().clone();
+    // The name is that of kube-apiserver: no new requests while the process stops.
+    ready = ready.with("shutdown", move || !leading.is_cancelled());
+    serve_probes(settings, ready, stop, &mut tasks).await?;
     if let Some((host, port)) = metrics_address {
         let router =
             metrics::router(Arc::new(registry((&metrics, measured, &pods_metrics), settings)));
@@ -114,7 +118,7 @@ pub(crate) async fn run(
             Server::plain(router)
         } else {
             let tls = match own_metrics {
-                Some(directory) => metrics_tls(directory, settings, &stop, &mut tasks)?,
+                Some(directory) => metrics_tls(directory, settings, stop, &mut tasks)?,
                 None => tls,
             };
             let router = if args.metrics_authentication { guarded(router, client) } else { router };
@@ -123,7 +127,7 @@ pub(crate) async fn run(
         let listener = listen::bind("metrics", &host, port).await?;
         tasks.spawn(server.run(listener, stop.clone()));
     }
-    Ok(runtime::tasks::supervise(tasks, stop).await?)
+    Ok(runtime::tasks::supervise(tasks, stop.clone()).await?)
 }
 
 /// Serves liveness and readiness probes, unless their address is empty.

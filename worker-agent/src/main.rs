@@ -14,7 +14,7 @@ mod config;
 mod operators;
 mod process;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
 use anyhow::Context;
 use clap::Parser;
@@ -51,7 +51,8 @@ async fn main() -> ExitCode {
 
 async fn run(args: &AgentArgs) -> anyhow::Result<()> {
     let config = AgentConfiguration::load(args.config.as_deref())?;
-    let stop = runtime::on_signal().context("signals")?;
+    // Nothing of the agent is called, so no server outlives the leader.
+    let stop = runtime::on_signal(Duration::ZERO).context("signals")?.serving().clone();
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "starting");
     process::run(args, &config, stop).await?;
     tracing::info!("stopped");

@@ -14,4 +14,5 @@
 {{- if ne (include "kueue.fullname" .) "kueue" }}
 - --name-prefix={{ include "kueue.fullname" . }}
 {{- end }}
+- --shutdown-delay-duration={{ .Values.controllerManager.manager.shutdownDelaySeconds }}s
 {{- end -}}

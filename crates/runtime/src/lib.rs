@@ -17,7 +17,7 @@
 //! | [`client_certificate`] | certificates of a server's clients |
 //! | [`certs`], [`cert_dir`], [`cert_secret`], [`ca_bundle`] | certificates: made, read, shared, and their CA injected |
 //! | [`health`], [`metrics`], [`telemetry`] | probes, metrics endpoint, logs |
-//! | [`tasks`], [`Stop`] | the tasks of a process, and stopping them |
+//! | [`tasks`], [`Stop`], [`Shutdown`] | the tasks of a process, and stopping them in two steps |
 //! | [`huge_pages`] | pages of memory that the process does not use |
 //! | [`jitter`] | random differences between pauses |
 
@@ -49,4 +49,4 @@ pub mod watch;
 pub mod write;
 pub mod writer;
 
-pub use shutdown::{Stop, on_signal};
+pub use shutdown::{Shutdown, Stop, on_signal};

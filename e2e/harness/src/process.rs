@@ -245,9 +245,14 @@ impl Process {
         Err(ProcessError::not_ready(&self.program, (address, path, within), last, &self.log))
     }
 
+    /// Asks it to end (SIGTERM).
+    pub fn ask_to_end(&self) -> Result<(), ProcessError> {
+        self.signal(Signal::TERM)
+    }
+
     /// Asks it to end (SIGTERM) and waits until it did. Gives how it ended.
     pub async fn terminate(&self, within: Duration) -> Result<String, ProcessError> {
-        self.signal(Signal::TERM)?;
+        self.ask_to_end()?;
         timeout(within, self.ended()).await.map_err(|_| ProcessError::StillRunning {
             program: self.program.clone(),
             within,

@@ -20,13 +20,15 @@ use super::{Installation, InstallationPorts, NAMESPACE, TIMEOUT};
 /// Between two looks at metrics.
 const SCRAPE_AGAIN: Duration = Duration::from_millis(100);
 
-/// A running program with its metrics endpoint.
+/// A running program with its endpoints.
 #[derive(Debug)]
 pub struct Program {
     /// The process.
     pub process: Process,
-    /// Plain HTTP.
+    /// Metrics over plain HTTP.
     pub metrics: SocketAddr,
+    /// Probes over plain HTTP.
+    pub health: SocketAddr,
 }
 
 impl Program {
@@ -35,13 +37,15 @@ impl Program {
     /// # Errors
     /// If the endpoint cannot be reached.
     pub async fn scrape(&self) -> Result<String> {
-        let mut stream = TcpStream::connect(self.metrics).await.context("reaching the metrics")?;
-        // HTTP 1.0: the body is not encoded and ends with the connection.
-        let request = format!("GET /metrics HTTP/1.0\r\nHost: {}\r\n\r\n", self.metrics);
-        stream.write_all(request.as_bytes()).await?;
-        let mut text = String::new();
-        stream.read_to_string(&mut text).await.context("reading the metrics")?;
-        Ok(text)
+        get(self.metrics, "/metrics").await.context("reading the metrics")
+    }
+
+    /// The answer of its probes to this path, with status line and headers.
+    ///
+    /// # Errors
+    /// If the endpoint cannot be reached.
+    pub async fn probe(&self, path: &str) -> Result<String> {
+        get(self.health, path).await.with_context(|| format!("reading {path}"))
     }
 
     /// Waits until this holds for the text of its metrics, and returns it. Metrics cannot be watched.
@@ -61,6 +65,17 @@ impl Program {
         let explain = || format!("waiting until {what}: {}", self.process.log_tail(20));
         timeout(TIMEOUT, scraped).await.with_context(explain)?
     }
+}
+
+/// One request over plain HTTP.
+async fn get(address: SocketAddr, path: &str) -> Result<String> {
+    let mut stream = TcpStream::connect(address).await?;
+    // HTTP 1.0: the body is not encoded and ends with the connection.
+    let request = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await?;
+    Ok(text)
 }
 
 fn local(port: u16) -> SocketAddr {
@@ -213,7 +228,7 @@ async fn start(
     let launch = environment.iter().fold(launch, |launch, (name, value)| launch.env(name, *value));
     let process = launch.start(installation.lab)?;
     process.ready(health, "/readyz", TIMEOUT).await?;
-    Ok(Program { process, metrics })
+    Ok(Program { process, metrics, health })
 }
 
 /// Leaves the program to the supervisor of the lab.

@@ -19,6 +19,10 @@ const REFUSED: &[(&[&str], &str)] = &[
         "registry.k8s.io/kueue/kueue is the image of Kueue's manager",
     ),
     (
+        &["controllerManager.manager.shutdownDelaySeconds=30"],
+        "the kubelet kills the manager after 30 seconds, before it stops.",
+    ),
+    (
         &["networkPolicy.enabled=true", "controllerManager.hostNetwork=true"],
         "a NetworkPolicy does not hold for pods with controllerManager.hostNetwork",
     ),

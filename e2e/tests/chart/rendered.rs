@@ -72,7 +72,12 @@ fn flags(rendered: &[Value]) -> Result<Vec<String>> {
     let all: Vec<String> = serde_json::from_value(container["args"].clone())?;
     let flags: Vec<String> =
         all.into_iter().filter(|flag| !flag.starts_with("--config=")).collect();
-    ensure!(flags == ["--feature-gates=PriorityBoost=true", "--name-prefix=batch"], "{flags:?}");
+    let expected = [
+        "--feature-gates=PriorityBoost=true",
+        "--name-prefix=batch",
+        "--shutdown-delay-duration=5s",
+    ];
+    ensure!(flags == expected, "{flags:?}");
     Ok(flags)
 }
 

@@ -34,6 +34,7 @@ const OF_PODS: &[(&str, &str, &str)] = &[
     (r#"manager.resources={"limits": {"cpu": "2"}}"#, "CONTAINER/resources/limits", r#"{"cpu": "2", "memory": "1Gi"}"#),
     ("manager.podSecurityContext.fsGroup=7", "POD/securityContext/fsGroup", "7"),
     ("manager.containerSecurityContext.privileged=false", "CONTAINER/securityContext/privileged", "false"),
+    ("manager.shutdownDelaySeconds=7", "CONTAINER/args/1", r#""--shutdown-delay-duration=7s""#),
     ("manager.logLevel=3", "CONTAINER/args/1", r#""--zap-log-level=3""#),
     ("readinessProbe.initialDelaySeconds=7", "CONTAINER/readinessProbe/initialDelaySeconds", "7"),
     ("livenessProbe.timeoutSeconds=8", "CONTAINER/livenessProbe/timeoutSeconds", "8"),

@@ -10,6 +10,7 @@ mod jobs;
 mod life_cycle;
 mod metrics;
 mod process;
+mod shutdown;
 mod trust;
 
 use std::{net::SocketAddr, path::Path, path::PathBuf, time::Duration};

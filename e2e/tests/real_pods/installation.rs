@@ -29,6 +29,9 @@ use crate::clusters::{STARTED, TEAM, TestClusters};
 /// The pause before the logs are read again.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// The pause between creates while a replica stops.
+const BETWEEN_CREATES: Duration = Duration::from_millis(100);
+
 /// The Job of the test.
 const JOB: &str = "train";
 
@@ -122,13 +125,9 @@ async fn until_all_run(cluster: &Cluster, name: &str) -> Result<()> {
 /// Waits until the API server reaches the webhooks through their Service. kube-proxy learns the address of a pod only after the
 /// pod is ready, and refuses connections to the Service until then.
 async fn until_webhooks_answer(hub: &Cluster) -> Result<()> {
-    let flavors: Api<ResourceFlavor> = hub.cluster_api();
-    let rehearsed = PostParams { dry_run: true, ..PostParams::default() };
-    let mut flavor = ResourceFlavor::default();
-    flavor.metadata.name = Some("rehearsed".to_owned());
     let mut last = String::new();
     let answered = async {
-        while let Err(error) = flavors.create(&rehearsed, &flavor).await {
+        while let Err(error) = rehearse(hub).await {
             last = error.to_string();
             // Every other refusal is a fault of the installation.
             ensure!(last.contains(UNREACHABLE), error);
@@ -138,6 +137,23 @@ async fn until_webhooks_answer(hub: &Cluster) -> Result<()> {
     };
     let answered = timeout(TIMEOUT, answered).await;
     answered.with_context(|| format!("no webhook answers in {TIMEOUT:?}: {last}"))?
+}
+
+/// Creates a ResourceFlavor, which is not stored. The API server refuses it if no webhook answers.
+async fn rehearse(hub: &Cluster) -> kube::Result<ResourceFlavor> {
+    let flavors: Api<ResourceFlavor> = hub.cluster_api();
+    let rehearsed = PostParams { dry_run: true, ..PostParams::default() };
+    let mut flavor = ResourceFlavor::default();
+    flavor.metadata.name = Some("rehearsed".to_owned());
+    flavors.create(&rehearsed, &flavor).await
+}
+
+/// Ends with the first create that is refused.
+async fn until_refused(hub: &Cluster) -> Result<()> {
+    loop {
+        rehearse(hub).await.context("a create while a replica stops")?;
+        sleep(BETWEEN_CREATES).await;
+    }
 }
 
 /// Registers a worker by hand: a token, a kubeconfig with it, and the Secret on the manager.
@@ -222,7 +238,7 @@ async fn logs_come_back(clusters: &TestClusters) -> Result<()> {
     timeout(TIMEOUT, read).await.context("no logs of the Job come back")?
 }
 
-/// Deletes the pod that leads, as a drain of its node would.
+/// Deletes the pod that leads, as a drain of its node would. Meanwhile the API server reaches a webhook at any time.
 async fn leader_is_deleted(hub: &Cluster) -> Result<()> {
     let leases: Api<Lease> = hub.api(NAMESPACE);
     let lease = leases.get(LEASE).await?;
@@ -232,7 +248,10 @@ async fn leader_is_deleted(hub: &Cluster) -> Result<()> {
     let leader = all.iter().map(ResourceExt::name_any).find(|name| holder.starts_with(name));
     let leader = leader.with_context(|| format!("no pod is the leader {holder}"))?;
     hub.kubectl(&["delete", "pod", &leader, "-n", NAMESPACE, "--wait=false"]).await?;
-    Ok(hub.until_gone(&pods, &leader, TIMEOUT).await?)
+    tokio::select! {
+        gone = hub.until_gone(&pods, &leader, TIMEOUT) => Ok(gone?),
+        refused = until_refused(hub) => refused,
+    }
 }
 
 /// Lets the containers of the Job end, and waits until it is complete on the manager.
