@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use ::jobs::{GenericJob, JobObject, ancestor_search::AncestorError, integrations::controller};
+use ::jobs::{
+    GenericJob, JobObject, Pod, ancestor_search::AncestorError, integrations::controller,
+};
 use crds::names::annotations::POD_SUSPENDING_PARENT;
 use jiff::Timestamp;
-use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::OwnerReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use runtime::writer::WriteOutcome;
 
 use super::{
