@@ -7,6 +7,7 @@
 //! | [`decide`](fn@decide) | what an AppWrapper needs next: the phases |
 //! | [`step`] | what a decision asks for, and the answers |
 //! | [`pod_sets`], [`template_path`], `pod_spec_fault` | the pods of a component |
+//! | [`declared_pod_sets`] | pod sets that contradict the object of their component |
 //! | `component`, `creation`, `deletion`, `health` | objects of components: made, removed, judged |
 //! | `autoscaled` | worker groups that Ray's autoscaler sizes |
 //! | [`evicted_nodes`](fn@evicted_nodes) | nodes that pods must leave |
@@ -17,6 +18,7 @@ mod autoscaled;
 mod component;
 mod creation;
 mod decide;
+pub mod declared_pod_sets;
 pub mod definitions;
 mod deletion;
 mod evicted_nodes;
@@ -35,4 +37,5 @@ pub mod webhook;
 pub use component::component_name;
 pub use decide::decide;
 pub use evicted_nodes::evicted_nodes;
+pub use pod_spec_fault::pod_spec_type_fault;
 pub use state::WrapperFacts;

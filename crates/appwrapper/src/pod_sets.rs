@@ -11,23 +11,33 @@ use crate::{
 };
 
 /// The pod sets of a component. A component may have none.
+///
+/// A declared pod set of a known kind has no fewer pods than the object runs at its path: the others would run without quota.
 #[must_use]
 pub fn pod_sets(component: &AppWrapperComponent) -> Vec<AppWrapperPodSet> {
-    declared_or(component, inferred)
+    let known = inferred(&component.template).unwrap_or_default();
+    if component.pod_sets.is_empty() {
+        return known;
+    }
+    component.pod_sets.iter().map(|declared| with_all_pods(declared, &known)).collect()
 }
 
-/// The pod sets of a component as the official controller has them: a group of Ray counts its `replicas`, whatever its bounds.
+/// A declared pod set with at least the pods that are inferred for its path.
+fn with_all_pods(declared: &AppWrapperPodSet, known: &[AppWrapperPodSet]) -> AppWrapperPodSet {
+    let mut pod_set = declared.clone();
+    let runs = known.iter().find(|known| known.path == declared.path);
+    if let Some(runs) = runs.filter(|runs| replicas(runs) > replicas(declared)) {
+        pod_set.replicas = runs.replicas;
+    }
+    pod_set
+}
+
+/// The pod sets of a component as the official controller has them: a declared one has the number that it says, and a group of Ray counts
+/// its `replicas`, whatever its bounds.
 #[must_use]
 pub fn pod_sets_as_written(component: &AppWrapperComponent) -> Vec<AppWrapperPodSet> {
-    declared_or(component, inferred_as_written)
-}
-
-fn declared_or(
-    component: &AppWrapperComponent,
-    infer: fn(&Value) -> Option<Vec<AppWrapperPodSet>>,
-) -> Vec<AppWrapperPodSet> {
     if component.pod_sets.is_empty() {
-        infer(&component.template).unwrap_or_default()
+        inferred_as_written(&component.template).unwrap_or_default()
     } else {
         component.pod_sets.clone()
     }
@@ -51,7 +61,8 @@ fn infer(template: &Value, group_size: fn(&Value) -> i32) -> Option<Vec<AppWrapp
     Some(match kind {
         ("v1", "Pod") => vec![pod_set("template".to_owned(), 1, &[])],
         ("apps/v1", "Deployment" | "StatefulSet") => {
-            vec![pod_set("template.spec.template".to_owned(), count(&spec["replicas"]), &[])]
+            let pods = pod_set("template.spec.template".to_owned(), count(&spec["replicas"]), &[]);
+            has_template(spec).then_some(pods).into_iter().collect()
         }
         ("batch/v1", "Job") => {
             vec![pod_set("template.spec.template".to_owned(), job_pods(spec), &[job_index()])]
@@ -64,6 +75,11 @@ fn infer(template: &Value, group_size: fn(&Value) -> i32) -> Option<Vec<AppWrapp
         }
         _ => return None,
     })
+}
+
+/// Whether a part of an object has a template. One without it has no pod set.
+fn has_template(part: &Value) -> bool {
+    part.get("template").is_some()
 }
 
 fn pod_set(path: String, replicas: i32, annotations: &[(&str, String)]) -> AppWrapperPodSet {
@@ -91,6 +107,7 @@ fn job_pods(spec: &Value) -> i32 {
 
 fn job_set(spec: &Value) -> Vec<AppWrapperPodSet> {
     let jobs = items(&spec["replicatedJobs"]).iter().enumerate();
+    let jobs = jobs.filter(|(_, job)| has_template(job));
     jobs.map(|(index, job)| {
         let replicas = count(&job["replicas"]);
         let pods = replicas.saturating_mul(job_pods(&job["template"]["spec"]));
@@ -107,7 +124,7 @@ fn job_set(spec: &Value) -> Vec<AppWrapperPodSet> {
 
 fn pytorch_job(spec: &Value) -> Vec<AppWrapperPodSet> {
     let roles = ["Master", "Worker"].into_iter();
-    let roles = roles.filter(|role| spec["pytorchReplicaSpecs"][role].is_object());
+    let roles = roles.filter(|role| has_template(&spec["pytorchReplicaSpecs"][role]));
     let index = [("tas-pod-index-label", "training.kubeflow.org/replica-index".to_owned())];
     roles
         .map(|role| {
@@ -122,6 +139,7 @@ fn pytorch_job(spec: &Value) -> Vec<AppWrapperPodSet> {
 fn ray_cluster(spec: &Value, path: &str, group_size: fn(&Value) -> i32) -> Vec<AppWrapperPodSet> {
     let head = pod_set(format!("{path}.headGroupSpec.template"), 1, &[]);
     let groups = items(&spec["workerGroupSpecs"]).iter().enumerate();
+    let groups = groups.filter(|(_, group)| has_template(group));
     let groups = groups.map(|(index, group)| {
         let path = format!("{path}.workerGroupSpecs[{index}].template");
         pod_set(path, group_size(group), &[])

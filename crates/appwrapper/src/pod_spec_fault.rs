@@ -1,4 +1,4 @@
-//! Fields that no pod has.
+//! Fields that no pod has, and values of fields that no pod can have.
 //!
 //! Source: docs/reference/appwrapper.md §5.
 
@@ -43,6 +43,42 @@ fn note_unknown(schema: &Value, value: &Value, path: &str, unknown: &mut Vec<Str
     }
 }
 
+/// Which field of the spec of a pod has a value of a wrong type. The API server of a worker refuses such a pod; the fields of an AppWrapper
+/// have no schema.
+#[must_use]
+pub fn pod_spec_type_fault(spec: &Value) -> Option<String> {
+    let (path, expected) = wrong_type(&POD_SPEC, spec, "spec")?;
+    Some(format!("{path} has a value of another type than {expected}"))
+}
+
+/// The first field with a value of another type than its schema has, and that type. Null counts as absent.
+fn wrong_type<'a>(schema: &'a Value, value: &Value, path: &str) -> Option<(String, &'a str)> {
+    let expected = schema["type"].as_str()?;
+    let is_right = match (expected, value) {
+        (_, Value::Null) => return None,
+        ("object", Value::Object(fields)) => {
+            return fields.iter().find_map(|(name, value)| {
+                let known = schema["properties"].get(name);
+                let schema = known.unwrap_or(&schema["additionalProperties"]);
+                wrong_type(schema, value, &format!("{path}.{name}"))
+            });
+        }
+        ("array", Value::Array(items)) => {
+            return items.iter().enumerate().find_map(|(index, item)| {
+                wrong_type(&schema["items"], item, &format!("{path}[{index}]"))
+            });
+        }
+        ("integer", value) => value.is_i64(),
+        ("number", value) => value.is_number(),
+        ("string", value) => value.is_string(),
+        ("boolean", value) => value.is_boolean(),
+        ("object" | "array", _) => false,
+        // A type that no schema of a pod has.
+        _ => true,
+    };
+    (!is_right).then(|| (path.to_owned(), expected))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -61,5 +97,42 @@ mod tests {
         let expected = "strict decoding error: unknown field \"containers[1].imge\", unknown field \"replicas\"";
         assert_eq!(pod_spec_fault(&spec), Some(expected.to_owned()));
         assert_eq!(pod_spec_fault(&json!({"containers": [{"name": "a"}]})), None);
+    }
+
+    #[test]
+    fn a_value_of_another_type_is_named_with_its_place() {
+        let container =
+            |field: &str, value: Value| json!({"containers": [{"name": "a", field: value}]});
+        for (spec, expected) in [
+            (
+                json!({"containers": "x"}),
+                Some("spec.containers has a value of another type than array"),
+            ),
+            (
+                json!({"containers": ["x"]}),
+                Some("spec.containers[0] has a value of another type than object"),
+            ),
+            (
+                container("image", json!(7)),
+                Some("spec.containers[0].image has a value of another type than string"),
+            ),
+            (
+                json!({"hostNetwork": "true"}),
+                Some("spec.hostNetwork has a value of another type than boolean"),
+            ),
+            (
+                json!({"priority": 1.5}),
+                Some("spec.priority has a value of another type than integer"),
+            ),
+            (
+                json!({"nodeSelector": {"a": 1}}),
+                Some("spec.nodeSelector.a has a value of another type than string"),
+            ),
+            // A quantity is a number or a text.
+            (container("resources", json!({"limits": {"cpu": 1, "memory": "1Gi"}})), None),
+            (json!({"containers": [], "nodeName": null, "unknown": 7}), None),
+        ] {
+            assert_eq!(pod_spec_type_fault(&spec).as_deref(), expected, "{spec}");
+        }
     }
 }

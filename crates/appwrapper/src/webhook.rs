@@ -2,7 +2,7 @@
 //!
 //! Source: docs/reference/appwrapper.md §5.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crds::decode::from_value;
 use crds::validation::{Errors, FieldError};
@@ -10,12 +10,13 @@ use serde_json::{Value, json};
 
 use crate::{
     component::is_app_wrapper,
+    declared_pod_sets::{contradiction, inference_fault},
     json::{field, items, label, text},
     names,
-    pod_sets::{inferred, inferred_as_written, pod_sets, replicas},
+    pod_sets::inferred,
     settings::WrapperSettings,
     template_path::check_pod_template,
-    v1beta2::{AppWrapperComponent, AppWrapperPodSet, AppWrapperSpec},
+    v1beta2::{AppWrapperComponent, AppWrapperSpec},
 };
 
 /// The most pod sets of an AppWrapper.
@@ -88,7 +89,7 @@ pub fn validate_create(
             );
             errors.push(FieldError::forbidden(format!("{path}.template"), detail));
         }
-        n_pod_sets += pod_sets(component).len();
+        n_pod_sets += n_pod_sets_of(component);
     }
     // With 0 of 0 pods the AppWrapper would have succeeded at once.
     if n_pod_sets == 0 {
@@ -101,6 +102,15 @@ pub fn validate_create(
         errors.push(FieldError::invalid_together("spec.components", detail));
     }
     errors
+}
+
+/// The number of pod sets of a component. One with a kind whose pod sets cannot be inferred has an error of its own.
+fn n_pod_sets_of(component: &AppWrapperComponent) -> usize {
+    if inference_fault(&component.template).is_some() {
+        return 0;
+    }
+    let known = inferred(&component.template).unwrap_or_default();
+    component.pod_sets.len().max(known.len())
 }
 
 fn check_component(path: &str, wrapper: &Value, component: &AppWrapperComponent) -> Errors {
@@ -125,45 +135,13 @@ fn check_component(path: &str, wrapper: &Value, component: &AppWrapperComponent)
             errors.push(FieldError::invalid(path, &pod_set.path, detail));
         }
     }
-    if let Some(detail) = contradiction(component) {
+    if let Some(fault) = inference_fault(template) {
+        let detail = format!("error inferring PodSets: {fault}");
+        errors.push(FieldError::invalid_together(format!("{path}.template"), detail));
+    } else if let Some(detail) = contradiction(component) {
         errors.push(FieldError::invalid_together(format!("{path}.podSets"), detail));
     }
     errors
-}
-
-/// How declared pod sets differ from those of the kind.
-fn contradiction(component: &AppWrapperComponent) -> Option<String> {
-    let declared = &component.pod_sets;
-    // A known kind has its pod sets at fixed places, so a declaration can only repeat them.
-    let known = inferred(&component.template).filter(|_| !declared.is_empty())?;
-    let mut seen = BTreeSet::new();
-    if let Some(twice) = declared.iter().find(|pod_set| !seen.insert(&pod_set.path)) {
-        return Some(format!("multiple DeclaredPodSets with path '{}'", twice.path));
-    }
-    if declared.len() != known.len() {
-        let (ours, theirs) = (declared.len(), known.len());
-        return Some(format!("DeclaredPodSet count {ours} differs from inferred count {theirs}"));
-    }
-    let written = inferred_as_written(&component.template).unwrap_or_default();
-    known.iter().zip(&written).find_map(|known| difference(declared, known))
-}
-
-/// How the declaration of a pod set differs from what is inferred. `written` is what the official controller infers, so a manifest
-/// that was made for it may declare that.
-fn difference(
-    declared: &[AppWrapperPodSet],
-    (known, written): (&AppWrapperPodSet, &AppWrapperPodSet),
-) -> Option<String> {
-    let path = &known.path;
-    let Some(found) = declared.iter().find(|pod_set| pod_set.path == *path) else {
-        return Some(format!("PodSet with path '{path}' is missing"));
-    };
-    let (ours, theirs) = (replicas(found), replicas(known));
-    (ours != theirs && ours != replicas(written)).then(|| {
-        format!(
-            "replica count {ours} differs from inferred count {theirs} for PodSet at path position '{path}'"
-        )
-    })
 }
 
 /// What is wrong with a change. Of the spec only `suspend`, annotations and what admission adds may change.
