@@ -443,10 +443,14 @@ fn start<J: GenericJob + Clone>(
     }
 }
 
-/// An object that the pod sets need may still be created.
+/// An object that the pod sets need may still be created. A job that needs none has pod sets that contradict themselves.
 fn refuse_unresolved<J: GenericJob>(job: &J) -> Option<ReconcileStep<J>> {
     let message = job.unresolved()?.to_owned();
-    Some(ReconcileStep::Refuse { reason: reasons::NEEDED_OBJECT_MISSING, message })
+    let reason = match job.needed_objects().is_empty() {
+        true => reasons::ERR_WORKLOAD_COMPOSE,
+        false => reasons::NEEDED_OBJECT_MISSING,
+    };
+    Some(ReconcileStep::Refuse { reason, message })
 }
 
 /// Creates the Workload of a job, or refuses a topology that cannot be read.

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use super::{
-    JobFields, Outcome, RaySpec, Reclaimable, SparkSpec, TrainingSpec,
+    JobFields, Outcome, RaySpec, Reclaimable, SparkSpec, TrainingSpec, components,
     declared_pod_set::DeclaredPodSet, live_cluster::LiveCluster, probe, training,
 };
 use crate::{
@@ -81,6 +81,14 @@ impl DeclaredJob {
         let of_spark = self.spark().map(|spark| spark.check(&self.object, elastic));
         errors.extend(of_spark.unwrap_or_default());
         errors
+    }
+
+    /// Errors of the wrapped objects of a job that is queued.
+    fn check_components(&self, gates: JobGates) -> Errors {
+        let is_queued = !self.queue_name().is_empty() || gates.manage_without_queue_name;
+        let components = self.fields().and_then(|fields| fields.components.as_ref());
+        let components = components.filter(|_| is_queued);
+        components.map(|at| components::faults(at, &self.object)).unwrap_or_default()
     }
 
     /// The field with the annotations of a pod set in error messages.
@@ -375,7 +383,9 @@ impl GenericJob for DeclaredJob {
     }
 
     fn validate_create(&self, gates: JobGates) -> Errors {
-        self.check_queued(gates)
+        let mut errors = self.check_queued(gates);
+        errors.extend(self.check_components(gates));
+        errors
     }
 
     fn is_job(&self) -> bool {
@@ -384,6 +394,10 @@ impl GenericJob for DeclaredJob {
 
     fn validate_update(&self, old: &Self, gates: JobGates) -> Errors {
         let mut errors = self.check_queued(gates);
+        // Errors that were there before are not those of the change: the finalizers of such a job have to be removed.
+        let before = old.check_components(gates);
+        let components = self.check_components(gates).into_iter();
+        errors.extend(components.filter(|error| !before.contains(error)));
         errors.extend(self.check_group_change(old));
         errors.extend(self.check_parent_change(old));
         errors

@@ -43,8 +43,8 @@ pub(super) struct DeclaredPodSet {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct WrittenReplicas {
     pub(super) replicas: i32,
-    /// The field of the job.
-    pub(super) at: Pointer,
+    /// The fields of the job.
+    pub(super) at: Vec<Pointer>,
 }
 
 impl DeclaredPodSet {

@@ -54,7 +54,14 @@ impl DeclaredJob {
         }
         if let Some(at) = self.fields().and_then(|fields| fields.components.as_ref()) {
             let name = self.metadata.name.as_deref().unwrap_or_default();
-            pod_sets.extend(components::wrapped_pod_sets(at, &self.object, name)?);
+            match components::wrapped_pod_sets(at, &self.object, name) {
+                Ok(sets) => pod_sets.extend(sets),
+                // No schema checks a wrapped object. The job stays readable: its finalizers are removed, and an event names the field.
+                Err(error) => {
+                    self.unresolved = Some(error.to_string());
+                    return Ok(());
+                }
+            }
         }
         if let Some(training) = self.training() {
             let Some((.., runtime)) = sources.first() else {
@@ -256,6 +263,12 @@ fields:
         let object = json!({ "metadata": { "namespace": "ns" }, "spec": { "suspend": true } });
         let nameless = kind().decode(object).expect("decodes");
         assert_eq!(nameless.unresolved(), Some("the job names no recipe"));
+        // No object is missing.
+        let refused = steps(&nameless, &[]);
+        assert!(
+            matches!(refused[..], [ReconcileStep::Refuse { reason: "ErrWorkloadCompose", .. }]),
+            "{refused:?}"
+        );
     }
 
     #[test]

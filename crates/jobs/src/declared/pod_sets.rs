@@ -132,7 +132,7 @@ impl PodSetRule {
         let field = self.written.as_ref()?;
         let replicas = Count::At(field.clone()).pods(element);
         let is_other = replicas != self.replicas.pods(element);
-        is_other.then(|| WrittenReplicas { replicas, at: at.join(field) })
+        is_other.then(|| WrittenReplicas { replicas, at: vec![at.join(field)] })
     }
 
     /// Fields of a job that hold additions to templates of another object.

@@ -51,8 +51,10 @@ impl DeclaredJob {
             pod_sets.iter().any(|one| one.name == set.name && count(one) == set.count())
         };
         let counted = self.pod_sets.iter().filter(is_counted);
-        let fields =
-            counted.filter_map(|set| Some((set.written.as_ref()?.at.clone(), set.replicas)));
+        let fields = counted.flat_map(|set| {
+            let written = set.written.iter().flat_map(|written| &written.at);
+            written.map(|at| (at.clone(), set.replicas))
+        });
         let fields: Vec<(Pointer, i32)> = fields.collect();
         for (at, replicas) in &fields {
             at.set(&mut self.object, json!(replicas));

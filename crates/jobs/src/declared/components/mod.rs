@@ -3,22 +3,29 @@
 //!
 //! A wrapped object stays as it is. What a start adds to its pods stands beside it, and the operator merges both.
 
+mod faults;
+#[cfg(test)]
+mod tests;
 mod wrapped_template;
 
 use std::collections::BTreeMap;
 
 use appwrapper::{
+    declared_pod_sets::undeclared_pods,
     names::ANNOTATION_PREFIX,
     pod_sets::{pod_sets, pod_sets_as_written},
-    template_path,
+    pod_spec_type_fault, template_path,
     v1beta2::{AppWrapperComponent, AppWrapperPodSet},
 };
-use crds::{decode::from_value, pod::PodTemplate, v1beta2::PodSet};
+use crds::{decode::from_value, pod::PodTemplate, v1beta2::PodSet, validation::FieldError};
 use serde_json::{Map, Value, json};
+
+pub(super) use self::faults::faults;
 
 use self::wrapped_template::wrapped_template;
 use crate::{
-    declared::declared_pod_set::{DeclaredPodSet, IndexLabels, WrittenReplicas, decode_template},
+    declared::declared_pod_set::{DeclaredPodSet, IndexLabels, WrittenReplicas},
+    nulls::without_nulls,
     pod_set_info::{PodSetInfo, SCHEDULING_GATES},
     pointer::Pointer,
 };
@@ -26,46 +33,82 @@ use crate::{
 /// Field of a component with what a start adds, an entry per pod set.
 const POD_SET_INFOS: &str = "podSetInfos";
 
+/// Field of a component with its declared pod sets.
+const POD_SETS: &str = "podSets";
+
 /// The pod sets of all components, named after the job and numbered. A path that leads to no pod template makes none, and a
 /// start refuses the job then.
 ///
 /// # Errors
-/// If a component or a pod template does not decode, or contradicts what was added to it.
+/// If a component or a pod template does not decode or contradicts what was added to it, or if an object has pods that are in no pod set.
 pub(super) fn wrapped_pod_sets(
     components: &Pointer,
     object: &Value,
     job: &str,
-) -> Result<Vec<DeclaredPodSet>, String> {
+) -> Result<Vec<DeclaredPodSet>, FieldError> {
     let mut sets = Vec::new();
     for (at, component) in decode(components, object)? {
+        let n_before = sets.len();
         let written = pod_sets_as_written(&component);
         for (index, (pod_set, written)) in pod_sets(&component).iter().zip(&written).enumerate() {
             let name = format!("{job}-{}", sets.len());
-            let infos = at.join(&Pointer::of(&[POD_SET_INFOS])).element(index);
-            let wrapped = wrapped_pod_set(&component, pod_set, (name, infos), object)?;
-            let written = written_replicas(&at, pod_set, written);
+            let wrapped = wrapped_pod_set((&at, &component), (index, pod_set), name, object)?;
+            let written = written_replicas((&at, &component), (index, pod_set), written);
             sets.extend(wrapped.map(|set| DeclaredPodSet { written, ..set }));
+        }
+        // The start refuses a job with a path to nothing: it runs no pods.
+        let may_start = sets.len() - n_before == written.len();
+        if let Some(pods) = undeclared_pods(&component).filter(|_| may_start) {
+            return Err(FieldError::invalid_together(field_path(&at, POD_SETS), pods));
         }
     }
     Ok(sets)
 }
 
-/// The replicas that a group of a wrapped RayCluster writes, if these are others than those that count.
+/// The replicas that are written, if these are others than those that count: in a declared pod set, in a group of a wrapped RayCluster,
+/// or in both.
 fn written_replicas(
-    component: &Pointer,
-    pod_set: &AppWrapperPodSet,
+    (at, component): (&Pointer, &AppWrapperComponent),
+    (index, pod_set): (usize, &AppWrapperPodSet),
     written: &AppWrapperPodSet,
 ) -> Option<WrittenReplicas> {
-    let group = pod_set.path.strip_suffix(".template")?.replace(['.', '['], "/").replace(']', "");
-    let field = Pointer::try_from(format!("/{group}/replicas")).ok()?;
-    let is_other = written.replicas != pod_set.replicas;
     let replicas = written.replicas.unwrap_or(1);
-    is_other.then(|| WrittenReplicas { replicas, at: component.join(&field) })
+    if replicas == pod_set.replicas.unwrap_or(1) {
+        return None;
+    }
+    let mut fields = Vec::new();
+    if !component.pod_sets.is_empty() {
+        let declared = at.join(&Pointer::of(&[POD_SETS])).element(index);
+        fields.push(declared.join(&Pointer::of(&[REPLICAS])));
+    }
+    fields.extend(sized_group(component, pod_set).map(|group| at.join(&group)));
+    Some(WrittenReplicas { replicas, at: fields })
+}
+
+/// Field of a pod set, and of a group of Ray, with the number of its replicas.
+const REPLICAS: &str = "replicas";
+
+/// The field of a component with the replicas of a group of Ray, if the group writes another number than its operator runs.
+fn sized_group(component: &AppWrapperComponent, pod_set: &AppWrapperPodSet) -> Option<Pointer> {
+    let undeclared = AppWrapperComponent { pod_sets: Vec::new(), ..component.clone() };
+    let number = |sets: Vec<AppWrapperPodSet>| {
+        sets.into_iter().find(|it| it.path == pod_set.path).map(|it| it.replicas)
+    };
+    if number(pod_sets(&undeclared))? == number(pod_sets_as_written(&undeclared))? {
+        return None;
+    }
+    let group = pod_set.path.strip_suffix(".template")?.replace(['.', '['], "/").replace(']', "");
+    Pointer::try_from(format!("/{group}/{REPLICAS}")).ok()
+}
+
+/// The path of a field of a component in error messages.
+fn field_path(component: &Pointer, field: &str) -> String {
+    format!("{}.{field}", component.field_path())
 }
 
 /// The number of pod sets of the components, with those that have no pod template.
 pub(super) fn n_wrapped(components: &Pointer, object: &Value) -> usize {
-    // Components that do not decode were refused together with the job.
+    // A job with components that do not decode is not started.
     let components = decode(components, object).unwrap_or_default();
     components.iter().map(|(_, component)| pod_sets(component).len()).sum()
 }
@@ -90,7 +133,7 @@ pub(super) fn remove_infos(components: &Pointer, object: &mut Value) -> bool {
 fn decode(
     components: &Pointer,
     object: &Value,
-) -> Result<Vec<(Pointer, AppWrapperComponent)>, String> {
+) -> Result<Vec<(Pointer, AppWrapperComponent)>, FieldError> {
     let list = components.get(object).and_then(Value::as_array);
     let places = list.into_iter().flatten().enumerate();
     let decoded = places.map(|(index, component)| {
@@ -98,29 +141,31 @@ fn decode(
         let decoded = from_value(component);
         decoded
             .map(|component| (at.clone(), component))
-            .map_err(|e| format!("{}: {e}", at.field_path()))
+            .map_err(|error| FieldError::invalid_together(at.field_path(), error.to_string()))
     });
     decoded.collect()
 }
 
 fn wrapped_pod_set(
-    component: &AppWrapperComponent,
-    pod_set: &AppWrapperPodSet,
-    (name, infos): (String, Pointer),
+    (at, component): (&Pointer, &AppWrapperComponent),
+    (index, pod_set): (usize, &AppWrapperPodSet),
+    name: String,
     object: &Value,
-) -> Result<Option<DeclaredPodSet>, String> {
-    let mut wrapped = component.template.clone();
-    let found = template_path::value_at(&mut wrapped, &pod_set.path).ok();
-    let Some(found) = found.filter(|found| found["spec"].is_object()) else { return Ok(None) };
+) -> Result<Option<DeclaredPodSet>, FieldError> {
+    let Some(found) = pod_template_at(component, &pod_set.path) else { return Ok(None) };
+    let infos = at.join(&Pointer::of(&[POD_SET_INFOS])).element(index);
     let path = format!("{}.{}", infos.field_path(), pod_set.path);
-    let base = decode_template(Some(&wrapped_template(found)), &Pointer::of(&[&pod_set.path]))?;
+    let base = pod_spec_type_fault(&found["spec"])
+        .map_or_else(|| read_template(&wrapped_template(&found)), Err)
+        .map_err(|error| FieldError::invalid_together(field_path(at, &pod_set.path), error))?;
     let mut template = base.clone();
     // The pod sets of a started job are those that run, with what its start has added.
     if let Some(added) = infos.get(object) {
-        let added = decode_template(Some(&as_template(added)), &infos)?;
+        let wrong = |error: String| FieldError::invalid_together(infos.field_path(), error);
+        let added = read_template(&as_template(added)).map_err(wrong)?;
         let added = PodSet { name: name.clone(), template: added, ..PodSet::default() };
         let merged = PodSetInfo::of(&added).merge_into(&mut template, false);
-        merged.map_err(|error| format!("{}: {error}", infos.field_path()))?;
+        merged.map_err(|error| wrong(error.to_string()))?;
     }
     let annotation = |name: &str| pod_set.annotations.get(&format!("{ANNOTATION_PREFIX}{name}"));
     Ok(Some(DeclaredPodSet {
@@ -138,6 +183,17 @@ fn wrapped_pod_set(
             replica: annotation("tas-sub-group-index-label").cloned(),
         },
     }))
+}
+
+/// The pod template at a path of a component; none if there is nothing with the spec of a pod.
+fn pod_template_at(component: &AppWrapperComponent, path: &str) -> Option<Value> {
+    let mut wrapped = component.template.clone();
+    let found = template_path::value_at(&mut wrapped, path).ok()?;
+    found["spec"].is_object().then(|| found.take())
+}
+
+fn read_template(template: &Value) -> Result<PodTemplate, String> {
+    from_value(&without_nulls(template)).map_err(|error| error.to_string())
 }
 
 /// The info of a template with additions only.
