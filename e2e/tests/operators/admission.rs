@@ -39,6 +39,13 @@ fn pod() -> Value {
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": containers}})
 }
 
+/// An AppWrapper with a pod and a RoleBinding.
+fn with_role_binding() -> Value {
+    let mut both = wrapper(&pod());
+    both["spec"]["components"] = json!([{"template": pod()}, {"template": role_binding()}]);
+    both
+}
+
 fn role_binding() -> Value {
     let rbac = "rbac.authorization.k8s.io";
     json!({
@@ -87,6 +94,8 @@ async fn policies_refuse_what_official_webhooks_refuse() -> Result<()> {
         (late.clone(), "ray.io/initializing-timeout has invalid format: soon"),
         (wrapper(&wrapper(&pod())), "Nested AppWrappers are forbidden"),
         (wrapper(&foreign), "AppWrappers cannot create objects in other namespaces"),
+        (wrapper(&service()), "components contains no podspecs"),
+        (wrapper(&wide_cluster(8)), "components contains 9 podspecs; at most 8 are allowed"),
     ] {
         let refused = refusal(worker, &object, &[]).await?;
         ensure!(refused.as_ref().is_some_and(|it| it.contains(words)), "{words}: {refused:?}");
@@ -97,11 +106,86 @@ async fn policies_refuse_what_official_webhooks_refuse() -> Result<()> {
         ray("RayJob", &"n".repeat(47), &job),
         late,
         wrapper(&pod()),
+        wrapper(&wide_cluster(7)),
+        wrapper(&kubeflow_job()),
     ] {
         let refused = refusal(worker, &object, &[]).await?;
         ensure!(refused.is_none(), "{object}: {refused:?}");
     }
+    changes_are_refused_as_by_the_official_webhook(worker).await
+}
 
+fn service() -> Value {
+    json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}})
+}
+
+/// A RayCluster with so many worker groups, all of which are pod sets, and with one that has no template.
+fn wide_cluster(groups: usize) -> Value {
+    let mut spec = cluster_spec(1);
+    let group = spec["workerGroupSpecs"][0].clone();
+    let mut all = vec![group; groups];
+    all.push(json!({"groupName": "bare"}));
+    spec["workerGroupSpecs"] = json!(all);
+    ray("RayCluster", "c", &spec)
+}
+
+fn kubeflow_job() -> Value {
+    let roles = json!({"Master": {"template": pod()}, "Worker": {"replicas": 2}});
+    json!({
+        "apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "j"},
+        "spec": {"pytorchReplicaSpecs": roles},
+    })
+}
+
+/// Of pod sets the path and the number are immutable; a number that is written where it was unset is the same one.
+async fn changes_are_refused_as_by_the_official_webhook(
+    (fixture, cluster): (&OperatorFixture, &Cluster),
+) -> Result<()> {
+    let namespace = fixture.space.namespace();
+    let component = |pod_set: Value| json!([{"template": pod(), "podSets": [pod_set]}]);
+    let mut stored = wrapper(&pod());
+    stored["spec"] = json!({"suspend": true, "components": component(json!({"path": "template"}))});
+    cluster.apply(&stored.to_string(), namespace).await?;
+    let change = async |pod_set: Value| {
+        let patch = json!({"spec": {"components": component(pod_set)}}).to_string();
+        let arguments = ["-n", namespace, "patch", "appwrapper", "w", "--type=merge"];
+        let arguments = [&arguments[..], &["--dry-run=server", "-p", &patch]].concat();
+        cluster.kubectl(&arguments).await.err().map(|error| error.to_string())
+    };
+    for pod_set in [
+        json!({"path": "template", "replicas": 1}),
+        json!({"path": "template", "annotations": {"a": "b"}}),
+    ] {
+        let refused = change(pod_set.clone()).await;
+        ensure!(refused.is_none(), "{pod_set}: {refused:?}");
+    }
+    for pod_set in [json!({"path": "template", "replicas": 2}), json!({"path": "template.spec"})] {
+        let refused = change(pod_set.clone()).await.unwrap_or_default();
+        ensure!(refused.contains("attempt to change immutable field"), "{pod_set}: {refused}");
+    }
+    Ok(())
+}
+
+/// The manager refuses declared pod sets that are not those of their object: its quota is for these. Without a queue they are left alone.
+#[tokio::test]
+async fn the_manager_refuses_pod_sets_that_contradict_their_object() -> Result<()> {
+    let fixture = OperatorFixture::new("contradiction").await?;
+    let hub = (&fixture, &fixture.hub);
+    let job = json!({
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"},
+        "spec": {"parallelism": 100, "completions": 100, "template": {"spec": pod()["spec"]}},
+    });
+    let mut wrapped = wrapper(&job);
+    wrapped["spec"]["components"][0]["podSets"] = json!([{"path": "template.spec.template"}]);
+    let refused = refusal(hub, &wrapped, &[]).await?;
+    ensure!(refused.is_none(), "without a queue: {refused:?}");
+    wrapped["metadata"]["labels"] = json!({"kueue.x-k8s.io/queue-name": "lq"});
+    let refused = refusal(hub, &wrapped, &[]).await?.unwrap_or_default();
+    let words = "spec.components[0].podSets: Invalid value: replica count 1 differs from inferred count 100";
+    ensure!(refused.contains(words), "{refused}");
+    wrapped["spec"]["components"][0]["podSets"][0]["replicas"] = json!(100);
+    let refused = refusal(hub, &wrapped, &[]).await?;
+    ensure!(refused.is_none(), "it agrees: {refused:?}");
     Ok(())
 }
 
@@ -130,7 +214,7 @@ async fn bob_wraps_only_pods(place: (&OperatorFixture, &Cluster)) -> Result<()> 
         sleep(std::time::Duration::from_millis(200)).await;
     };
     ensure!(refused.contains("Forbidden"), "{refused}");
-    let refused = refusal(place, &wrapper(&role_binding()), bob).await?;
+    let refused = refusal(place, &with_role_binding(), bob).await?;
     ensure!(refused.as_ref().is_some_and(|it| it.contains(words)), "{refused:?}");
 
     grant(place, "pods").await?;
@@ -149,7 +233,7 @@ async fn bob_wraps_only_pods(place: (&OperatorFixture, &Cluster)) -> Result<()> 
     let refused = refusal(place, &many, bob).await?;
     ensure!(refused.is_none(), "eight pods: {refused:?}");
     // Rights for one kind of component are none for another one.
-    let refused = refusal(place, &wrapper(&role_binding()), bob).await?;
+    let refused = refusal(place, &with_role_binding(), bob).await?;
     ensure!(refused.as_ref().is_some_and(|it| it.contains(words)), "{refused:?}");
     Ok(())
 }
