@@ -1,6 +1,6 @@
 //! An object of a dispatched Job is deleted.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use crds::v1beta2::Workload;
 use e2e::installation::TIMEOUT;
 use k8s_openapi::api::batch::v1::Job;
@@ -32,6 +32,21 @@ async fn a_job_deleted_on_the_manager_while_it_runs_is_deleted_on_the_worker() -
     delete(&fixture.api::<Job>(), "train").await?;
     fixture.hub().until_gone(&fixture.api::<Workload>(), &workload.name_any(), TIMEOUT).await?;
     fixture.until_nothing_is_left().await
+}
+
+/// The copy of the first Job is still there when the second one is dispatched: it goes after its pods.
+#[tokio::test]
+async fn a_job_that_is_made_again_while_its_copy_leaves_runs_without_an_eviction() -> Result<()> {
+    let (fixture, workload) = running("made_again").await?;
+    delete(&fixture.api::<Job>(), "train").await?;
+    fixture.hub().until_gone(&fixture.api::<Job>(), "train", TIMEOUT).await?;
+    fixture.submit(&objects::job("train", 2, "1", LONG)).await?;
+    let another = |one: &Workload| one.uid() != workload.uid() && holds(one, "Admitted");
+    let second = fixture.until_workload("train", "is another", another).await?;
+    fixture.until_running("train", 2, 1).await?;
+    let second = fixture.api::<Workload>().get(&second.name_any()).await?;
+    ensure!(!holds(&second, "Evicted") && holds(&second, "Admitted"), "{:?}", second.status);
+    fixture.expect_once_when_ended("train", 2).await
 }
 
 #[tokio::test]

@@ -43,6 +43,7 @@ mod lost_answers;
 mod managed_quotas;
 mod measured;
 mod mirrored_kinds;
+mod name_holders;
 mod node_failures;
 mod open_jobs;
 mod orphan_cleanup;

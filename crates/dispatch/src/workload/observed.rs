@@ -91,7 +91,7 @@ pub struct LocalWorkload {
     pub drained_at: Option<Time>,
     /// Memory: a create may have been sent with this epoch. True after a loss.
     pub create_sent: bool,
-    /// Time of the nomination, or of its first observation by this process.
+    /// Time of the nomination, or of its first observation by this process; later if copies could not be created before.
     pub nominated_at: Time,
     /// It is dispatched under `execution: ExactlyOnce`.
     pub exactly_once: bool,
@@ -160,6 +160,9 @@ pub struct RemoteCopy {
     pub jobs: Vec<RemoteJob>,
     /// A job of the hub has no copy there.
     pub missing_job: bool,
+    /// A copy for another Workload has the name of such a job, and leaves: that of a job which was deleted and made again. No copy is
+    /// created before it is gone.
+    pub name_held: bool,
 }
 
 /// The leases of a cluster, as one Workload under ExactlyOnce needs them ([`crate::GrantIssuer`]).
@@ -172,7 +175,8 @@ pub struct RemoteLease {
 }
 
 impl RemoteCopy {
-    /// Whether the cluster has the clone and does not run the jobs yet: one is suspended, or none was created.
+    /// Whether the cluster has the clone and does not run the jobs yet: one is suspended, or none was created. A name that is held
+    /// says nothing about the cluster.
     #[must_use]
     pub fn awaits_start(&self, hub: &LocalJob) -> bool {
         let lives = |clone: &RemoteWorkload| {
@@ -182,6 +186,7 @@ impl RemoteCopy {
         let is_created = !self.jobs.is_empty() || hub.started || !hub.exists;
         let is_observed = self.connection == RemoteConnection::Connected;
         is_observed
+            && !self.name_held
             && self.clone.as_ref().is_some_and(lives)
             && (!is_created || self.jobs.iter().any(is_suspended))
     }

@@ -99,6 +99,7 @@ fn copy(line: &str) -> RemoteCopy {
         clone: None,
         jobs: vec![],
         missing_job: false,
+        name_held: false,
     };
     for word in words.split_whitespace() {
         let (key, value) = word.split_once('=').unwrap_or((word, ""));
@@ -118,6 +119,7 @@ fn copy(line: &str) -> RemoteCopy {
                 copy.jobs.last_mut().expect("a job").history = CopyHistory::Departed;
             }
             "unsettled" => copy.creates_answered = false,
+            "held" => copy.name_held = true,
             "api-refused" => copy.refused = Some(value.into()),
             "clone" => {
                 let epoch = epoch(value);
@@ -1259,4 +1261,11 @@ fn a_clone_that_its_worker_has_deactivated_is_reported_as_evicted() {
         (1, hub, &["a live clone=1 other-spec evicted job=1 synced"], &[evicted]),
         (1, hub, &["a live clone=1 other-spec job=1 synced"], &["delete-job a"]),
     ]);
+}
+
+#[test]
+fn a_name_that_is_held_is_no_delay_of_the_cluster() {
+    let job = LocalJob { exists: true, ..LocalJob::default() };
+    assert!(copy("a live clone=1 admitted=5 short").awaits_start(&job));
+    assert!(!copy("a live clone=1 admitted=5 short held").awaits_start(&job));
 }

@@ -157,6 +157,7 @@ impl World {
             clone,
             jobs: leader.seen.copy.filter(|copy| copy.has_job).iter().map(job_view).collect(),
             missing_job: !leader.seen.copy.is_some_and(|copy| copy.has_job),
+            name_held: false,
         };
         vec![a, self.other_view()]
     }
@@ -211,6 +212,7 @@ impl World {
             clone,
             jobs: seen.map(job).into_iter().collect(),
             missing_job: seen.is_none(),
+            name_held: false,
         }
     }
 

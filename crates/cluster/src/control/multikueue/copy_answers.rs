@@ -1,6 +1,5 @@
 //! Answers to writes of copies, and what they say about the copy and its worker.
 
-use ::jobs::JobGates;
 use crds::{
     names::{gates::MULTI_KUEUE, reasons::NAME_TAKEN},
     v1beta2::Workload,
@@ -21,6 +20,7 @@ use super::{
 use crate::control::{
     context::Context,
     job_key::JobKey,
+    jobs::Jobs,
     measurement::{Measurement, WorkerLabels},
     outbox::{
         Purpose, REMOVAL_SHOWN_WITHIN, Subject, Ticket, after, decode, decode_job, listed_object,
@@ -58,10 +58,9 @@ impl CopyAnswer<'_> {
         let Some(workload) = waiting_workload(ticket) else {
             return;
         };
-        let gates = inputs.jobs.gates();
         match answer {
             WriteOutcome::Done(list) if ticket.purpose == Purpose::Settle => {
-                let concerned = self.copy_read(&list, gates);
+                let concerned = self.copy_read(&list, inputs.jobs);
                 ctx.agenda.workloads(concerned);
             }
             // The copy is gone, and only the watch may report it; until then it is not deleted again.
@@ -74,7 +73,7 @@ impl CopyAnswer<'_> {
                 self.count_dispatch(workload, inputs.workloads, ctx);
                 let object = Some(&value).filter(|object| !object.is_status());
                 // The clone of an earlier slice goes once no job names it.
-                ctx.agenda.workloads(self.copy_written(object, gates));
+                ctx.agenda.workloads(self.copy_written(object, inputs.jobs));
                 match ticket.purpose {
                     Purpose::ResizeCopy => self.size_kept(workload, inputs, ctx),
                     Purpose::OpenCloneGate => self.gate_kept(workload, object, ctx),
@@ -82,7 +81,7 @@ impl CopyAnswer<'_> {
                 }
             }
             WriteOutcome::Gone if !ticket.purpose.is_create() => {
-                ctx.agenda.workloads(self.copy_gone(gates));
+                ctx.agenda.workloads(self.copy_gone(inputs.jobs));
             }
             WriteOutcome::Refused { message, .. } if ticket.purpose == Purpose::Priority => {
                 self.priority_refused(workload, &message, (inputs.workloads, ctx));
@@ -124,8 +123,8 @@ impl CopyAnswer<'_> {
         }
     }
 
-    /// Records the object that a write was answered with. Returns the Workloads that a job named or names.
-    fn copy_written(&mut self, object: Option<&ApiObject>, gates: JobGates) -> Vec<Key> {
+    /// Records the object that a write was answered with. Returns the Workloads that a change of a job concerns.
+    fn copy_written(&mut self, object: Option<&ApiObject>, jobs: &Jobs) -> Vec<Key> {
         let (worker, key) = (&mut *self.worker, &self.ticket.target.key);
         match &self.ticket.target.subject {
             Subject::Job(kind) => {
@@ -133,7 +132,7 @@ impl CopyAnswer<'_> {
                 worker
                     .jobs
                     .observe_answer(&job, object.and_then(|object| decode_job(kind, object)));
-                worker.job_observed(&job, gates)
+                worker.job_observed(&job, jobs)
             }
             _ => {
                 worker.clones.observe_answer(key, object.and_then(decode));
@@ -143,7 +142,7 @@ impl CopyAnswer<'_> {
     }
 
     /// Records what a read of one name found. Without an object the copy is gone, unless a newer version of it was observed.
-    fn copy_read(&mut self, list: &ApiObject, gates: JobGates) -> Vec<Key> {
+    fn copy_read(&mut self, list: &ApiObject, jobs: &Jobs) -> Vec<Key> {
         let version = list.meta().resource_version.as_deref();
         let read_at = version.and_then(|text| text.parse().ok());
         let (worker, key) = (&*self.worker, &self.ticket.target.key);
@@ -152,20 +151,20 @@ impl CopyAnswer<'_> {
             _ => worker.clones.get(key).map(|one| one.version()),
         };
         match listed_object(list) {
-            Some(object) => self.copy_written(Some(&object), gates),
-            None if known.is_none_or(|known| Some(known) <= read_at) => self.copy_gone(gates),
+            Some(object) => self.copy_written(Some(&object), jobs),
+            None if known.is_none_or(|known| Some(known) <= read_at) => self.copy_gone(jobs),
             None => Vec::new(),
         }
     }
 
-    /// Records that the copy is gone. Returns the Workload that a job named.
-    fn copy_gone(&mut self, gates: JobGates) -> Vec<Key> {
+    /// Records that the copy is gone. Returns the Workloads that a job concerned.
+    fn copy_gone(&mut self, jobs: &Jobs) -> Vec<Key> {
         let (worker, key) = (&mut *self.worker, &self.ticket.target.key);
         match &self.ticket.target.subject {
             Subject::Job(kind) => {
                 let job = JobKey::new(kind, key);
                 worker.jobs.remove(&job);
-                worker.job_observed(&job, gates)
+                worker.job_observed(&job, jobs)
             }
             _ => {
                 worker.clones.remove(key);

@@ -20,7 +20,7 @@ use super::{
     adopted_result::adopted_event,
     grants::LeasedDispatch,
     multikueue_check,
-    orphan_cleanup::{breaker_holds, present_workload},
+    orphan_cleanup::{DepartedWorkloads, breaker_holds, present_workload},
     refused_writes::RefusedScope,
     state::DispatchState,
     status_sync::StatusNews,
@@ -57,8 +57,8 @@ pub(super) struct DispatchEvaluation<'a> {
     pub(super) state: &'a mut DispatchState,
     pub(super) workers: &'a WorkerClusters,
     pub(super) leases: LeasedDispatch<'a>,
-    /// The incarnation, and the uid of the last Workload of the name whose deletion was observed.
-    pub(super) hub: (&'a HubIncarnation, Option<&'a str>),
+    /// The incarnation, and the Workloads whose deletion was observed.
+    pub(super) hub: (&'a HubIncarnation, &'a DepartedWorkloads),
     /// Clusters that may be nominated now, if they race.
     pub(super) racing: Option<Vec<ClusterId>>,
     pub(super) inputs: DispatchInputs<'a>,
@@ -94,9 +94,7 @@ impl<'a> DispatchEvaluation<'a> {
         }
         // A hub that was restored from a backup must not delete running work
         // (docs/reference/dispatch.md §9).
-        if !hub.exists
-            && breaker_holds(self.workers, self.key, self.hub, self.inputs.registry, self.ctx)
-        {
+        if !hub.exists && self.breaker_holds(self.key) {
             return Vec::new();
         }
         self.shrink_placement();
@@ -106,6 +104,7 @@ impl<'a> DispatchEvaluation<'a> {
         hub.race = self.race(&hub);
         hub.race_until = self.race_until(&hub);
         self.end_refusals(&hub, &mut copies);
+        self.await_names(&mut hub, &mut copies);
         hub.drained_at = self.drained_at(&hub);
         hub.start_awaited_since = self.start_awaited_since(&hub, &copies);
         hub.newer_copy_until = self.newer_copy_until(&hub, &copies);
@@ -292,7 +291,7 @@ impl<'a> DispatchEvaluation<'a> {
             incarnation: self.hub.0,
             pod_sets: on_hub.map(|record| record.object().spec.pod_sets.as_slice()),
             present: on_hub.and_then(present_workload),
-            departed: self.hub.1,
+            departed: self.departed(self.key),
             writes,
             now: self.ctx.now,
         };
@@ -547,6 +546,17 @@ impl<'a> DispatchEvaluation<'a> {
             let event = unregistered::workload_event(self.key, workload, cluster);
             self.ctx.outbox.publish(event);
         }
+    }
+
+    /// The uid of the last Workload of a name whose deletion was observed.
+    pub(super) fn departed(&self, key: &Key) -> Option<&'a str> {
+        self.hub.1.get(key).map(|uid| &**uid)
+    }
+
+    /// Whether copies of a Workload that the hub does not have must stay.
+    pub(super) fn breaker_holds(&self, key: &Key) -> bool {
+        let history = (self.hub.0, self.departed(key));
+        breaker_holds(self.workers, key, history, self.inputs.registry, self.ctx)
     }
 
     pub(super) fn worker(&self, cluster: ClusterId) -> Option<&'a Worker> {

@@ -11,6 +11,7 @@
 //! | `worker`, `copies`, `job_copies`, `naming` | one worker: connection, clones and jobs, which job names which clone |
 //! | `refused_writes` | what the API server of a worker has refused, and for how long that counts |
 //! | `evaluation`, `create_copies`, `refused_clusters` | one evaluation of a Workload, step by step |
+//! | `name_holders` | copies for other Workloads under the name of a job that is to be created |
 //! | `preemption_gates`, `clone_gate` | preemption gates of clones: which a clone is created with, and their opening |
 //! | `queued_moves` | work that waits for the queues of workers, and moves to a worker with room |
 //! | `set_siblings`, `slice_heirs` | the other replicas of a set, and other slices of an elastic job, which share its copy |
@@ -41,6 +42,7 @@ mod incarnation;
 mod job_copies;
 mod label_keys;
 mod lease_state;
+mod name_holders;
 mod naming;
 mod nominations;
 mod open_jobs;
@@ -476,7 +478,6 @@ impl MultiKueueDispatch {
         let Some(incarnation) = self.incarnation.present() else {
             return Vec::new();
         };
-        let departed = self.departed.get(key).map(|uid| &**uid);
         let known = inputs.workloads.get(key).is_some();
         let mut absent = DispatchState::unknown(ctx.now);
         // Nothing is remembered of a Workload that does not exist.
@@ -484,8 +485,8 @@ impl MultiKueueDispatch {
             true => self.states.entry(key.clone()).or_insert(DispatchState::unknown(ctx.now)),
             false => &mut absent,
         };
-        let Self { config, workers, grants, .. } = self;
-        let hub = (incarnation, departed);
+        let Self { config, workers, grants, departed, .. } = self;
+        let hub = (incarnation, &*departed);
         let racing = None;
         let leases = LeasedDispatch { grants, exactly_once: false };
         DispatchEvaluation { key, config, state, workers, leases, hub, racing, inputs, ctx }.run()

@@ -37,6 +37,11 @@ impl Naming {
         self.jobs.get(clone).into_iter().flatten()
     }
 
+    /// The clone that a job names.
+    pub(super) fn clone_of(&self, job: &JobKey) -> Option<&Key> {
+        self.clones.get(job)
+    }
+
     /// Clones that jobs name, each with every job that does.
     pub(super) fn all(&self) -> impl Iterator<Item = (&Key, &JobKey)> {
         self.clones.iter().map(|(job, clone)| (clone, job))

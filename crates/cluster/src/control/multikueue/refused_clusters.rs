@@ -25,6 +25,7 @@ impl DispatchEvaluation<'_> {
             format!("evicted there: {message}")
         };
         let refused = worker.refused.copy(self.key, epoch).map(|refused| refused.message.clone());
+        let refused = refused.or_else(|| self.name_refusal(worker));
         let scope = worker.refused_scope(self.key, epoch);
         self.exclude_for(cluster, scope, refused.unwrap_or_else(evicted).into());
     }

@@ -54,6 +54,8 @@ struct SentCreates {
 pub(super) struct DispatchState {
     /// Since when the recorded worker has admitted the Workload and not started it.
     pub(super) start_awaited_since: Option<Timestamp>,
+    /// Since when a copy for another Workload holds the name of a job on the worker that is to get it.
+    pub(super) name_held_since: Option<Timestamp>,
     /// A create may have been sent under the present epoch.
     pub(super) sent: bool,
     /// A former leader may have created copies.
@@ -98,6 +100,7 @@ impl DispatchState {
             of_former: false,
             read_on: BTreeSet::new(),
             start_awaited_since: None,
+            name_held_since: None,
             highest_epoch: 0,
             newer_copy_since: None,
             creates: BTreeMap::new(),
@@ -125,7 +128,9 @@ impl DispatchState {
     /// The clock jumped.
     pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
         self.nominated_at = moved(self.nominated_at, by);
-        for at in [&mut self.newer_copy_since, &mut self.start_awaited_since] {
+        let times =
+            [&mut self.newer_copy_since, &mut self.start_awaited_since, &mut self.name_held_since];
+        for at in times {
             *at = at.map(|at| moved(at, by));
         }
         self.moved.iter_mut().for_each(|one| one.at = moved(one.at, by));

@@ -113,6 +113,7 @@ pub(super) fn unknown_cluster(cluster: ClusterId, since: Timestamp) -> RemoteCop
         clone: None,
         jobs: Vec::new(),
         missing_job: true,
+        name_held: false,
     }
 }
 
@@ -228,6 +229,7 @@ pub(super) fn copy_view(
             ..clone_view(tracked.object(), inputs)
         }),
         missing_job: !missing.is_empty() || (jobs.is_empty() && deleted.is_empty()),
+        name_held: missing.iter().any(|job| worker.jobs.get(job).is_some()),
         jobs: jobs
             .iter()
             .map(|(job_key, job)| {

@@ -35,6 +35,7 @@ use crate::control::{
     change::for_each_object,
     input::Connection,
     job_key::JobKey,
+    jobs::Jobs,
     outbox::{Subject, Target, Tracked, Writes, after, upsert_single},
     start_failure::{PodStarts, StartFailure},
     time::moved,
@@ -222,10 +223,20 @@ impl Worker {
         self.naming.all()
     }
 
-    /// Records which clone a job names now. Returns that clone, and the one that it named before.
-    pub(super) fn job_observed(&mut self, key: &JobKey, gates: JobGates) -> Vec<Key> {
-        let now = self.jobs.get(key).and_then(|tracked| named(key, tracked.object(), gates));
-        self.naming.note(key, now)
+    /// Records which clone a job names now. Returns the Workloads that this concerns: that clone, the one that it named before, and those
+    /// of the hub's job. The copy of a set of replicas is that of all their Workloads, that of an elastic job is of one of its slices, and a
+    /// copy for another Workload holds the name of a job that was made again.
+    pub(super) fn job_observed(&mut self, key: &JobKey, jobs: &Jobs) -> Vec<Key> {
+        let copy = self.jobs.get(key);
+        let now = copy.and_then(|tracked| named(key, tracked.object(), jobs.gates()));
+        let mut concerned = self.naming.note(key, now);
+        concerned.extend(jobs.owned_workloads(key).cloned());
+        concerned
+    }
+
+    /// The clone that a job names.
+    pub(super) fn clone_of(&self, job: &JobKey) -> Option<&Key> {
+        self.naming.clone_of(job)
     }
 
     /// What the worker refuses with a Workload: by its API server, or by the condition of its agent.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ::jobs::{GenericJob, JobObject, Kind, Kinds, pod_sets_info::FlavorsByName};
+use ::jobs::{JobObject, Kind, Kinds, pod_sets_info::FlavorsByName};
 use crds::{
     names::reasons::{CLIENT_CONNECTION_FAILED, ORIGIN_SHARED},
     v1alpha1::ClusterCapacity,
@@ -220,13 +220,7 @@ impl WorkerClusters {
         let target = |job: &JobKey| Target::worker(name, Subject::Job(job.kind.clone()), &job.key);
         let observe_version = |job: &JobKey, version| writes.observe_version(&target(job), version);
         for key in worker.jobs.observe(kind, (change, ctx.now), observe_version) {
-            ctx.agenda.workloads(worker.job_observed(&key, jobs.gates()));
-            // The copy of a set of replicas is that of all their Workloads, and that of an elastic job of one of its slices.
-            let job = jobs.get(&key).map(|(_, job)| job);
-            let has_slices = job.is_some_and(|job| job.is_elastic(jobs.gates()));
-            if key.kind.members().is_some() || has_slices {
-                ctx.agenda.workloads(jobs.owned_workloads(&key).cloned());
-            }
+            ctx.agenda.workloads(worker.job_observed(&key, jobs));
         }
         note_reached(worker, registry, ctx);
     }

@@ -428,6 +428,7 @@ impl DispatchSimulation {
             clone: worker.seen.clone.as_ref().map(|clone| clone.view.clone()),
             jobs: worker.seen.job.iter().map(view).collect(),
             missing_job: worker.seen.job.is_none(),
+            name_held: false,
         });
         copies.collect()
     }

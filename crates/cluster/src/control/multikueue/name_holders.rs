@@ -1,0 +1,169 @@
+//! Copies for other Workloads under the name of a job that a Workload has yet to create on its worker: those of a job that was deleted
+//! and made again.
+//!
+//! | the copy | the Workload |
+//! |---|---|
+//! | is being deleted | waits until it is gone, and its worker's time to admit it begins then |
+//! | is not, and its Workload is gone | the same; that Workload is evaluated, which deletes the copy |
+//! | awaits a confirmation ([`super::breaker`]) | is refused there: it would wait for a user |
+//! | is still there after the grace period of its pods and the time to admit | is refused there |
+//!
+//! Upstream deletes the copy with the next create of the name, and evicts nothing (`remote_retention_test.go`).
+
+use std::time::Duration;
+
+use ::jobs::{GenericJob, JobGates, JobObject, set_copies};
+use dispatch::{
+    CopyHistory,
+    workload::{DispatchCheckState, LocalWorkload, RemoteConnection, RemoteCopy, SlicePredecessor},
+};
+use engine::ids::ClusterId;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use runtime::watch::Key;
+
+use super::{
+    copy_stamp::copy_stamp,
+    evaluation::DispatchEvaluation,
+    orphan_cleanup::present_workload,
+    view::{is_deleted_member, jobs_of},
+    worker::Worker,
+};
+use crate::control::{job_key::JobKey, outbox::after, time::engine_time, timers::Reevaluation};
+
+/// The grace period of a pod that names none, in seconds.
+const DEFAULT_GRACE: i64 = 30;
+
+/// The longest grace period that is waited for, in seconds: one day.
+const LONGEST_GRACE: i64 = 24 * 60 * 60;
+
+type NameHolder<'a> = (&'a JobKey, &'a JobObject);
+
+impl DispatchEvaluation<'_> {
+    /// Waits for names that are held, or refuses clusters where they may stay so.
+    pub(super) fn await_names(&mut self, hub: &mut LocalWorkload, copies: &mut [RemoteCopy]) {
+        let awaiting = awaiting_cluster(hub);
+        // The copy of an elastic job goes from one slice to the next.
+        let has_own_jobs = hub.predecessor == SlicePredecessor::Absent && !hub.is_slice;
+        let mut waits = false;
+        for copy in copies.iter_mut().filter(|copy| copy.name_held) {
+            let connected = copy.connection == RemoteConnection::Connected;
+            let worker = self.worker(copy.cluster).filter(|_| connected && has_own_jobs);
+            let is_awaiting = awaiting == Some(copy.cluster);
+            copy.name_held = worker.is_some() && is_awaiting;
+            let Some(worker) = worker else {
+                continue;
+            };
+            if is_awaiting {
+                waits = true;
+                self.state.name_held_since.get_or_insert(self.ctx.now);
+            }
+            if let Some(refusal) = self.name_refusal(worker) {
+                copy.refused.get_or_insert(refusal.into());
+                copy.name_held = false;
+            } else if is_awaiting {
+                self.await_name(worker, hub);
+            }
+        }
+        if !waits {
+            self.state.name_held_since = None;
+        }
+    }
+
+    /// A worker's time to admit begins when something can be created there.
+    fn await_name(&mut self, worker: &Worker, hub: &mut LocalWorkload) {
+        self.state.nominated_at = self.ctx.now;
+        hub.nominated_at = engine_time(self.ctx.now);
+        let until = self.held_names(worker).into_iter().filter_map(|one| self.name_held_until(one));
+        if let Some(until) = until.min() {
+            self.ctx.agenda.at(until, Reevaluation::Workload(self.key.clone()));
+        }
+        for (job, copy) in self.held_names(worker) {
+            let stays = copy.metadata().deletion_timestamp.is_none();
+            let owner = worker.clone_of(job).filter(|_| stays);
+            // A Workload that exists is evaluated when it leaves the worker.
+            if let Some(absent) = owner.filter(|key| self.inputs.workloads.get(key).is_none()) {
+                self.ctx.agenda.now(Reevaluation::Workload(absent.clone()));
+            }
+        }
+    }
+
+    /// Why a worker cannot get a job whose name is held there; `None` if none is, or it is waited for.
+    pub(super) fn name_refusal(&self, worker: &Worker) -> Option<String> {
+        let held = self.held_names(worker);
+        let says = |(job, _): &NameHolder<'_>, what: &str| {
+            format!("the name of {} {} is held by {what}", job.kind, job.key)
+        };
+        if let Some(disputed) = held.iter().find(|one| self.is_disputed_holder(worker, one)) {
+            return Some(says(disputed, "a copy that awaits a confirmation"));
+        }
+        let is_late = |one: &&NameHolder<'_>| {
+            self.name_held_until(**one).is_some_and(|until| until <= self.ctx.now)
+        };
+        let late = held.iter().find(is_late)?;
+        Some(says(late, "the copy of an earlier one, which was not gone in time"))
+    }
+
+    /// Copies under the names of jobs that are missing on a worker.
+    fn held_names<'w>(&self, worker: &'w Worker) -> Vec<NameHolder<'w>>
+    where
+        Self: 'w,
+    {
+        let gates = self.inputs.jobs.gates();
+        let hub = jobs_of(self.key, self.inputs.workloads, self.inputs.jobs).into_iter();
+        let missing = hub.filter(|(key, job)| {
+            !set_copies::is_shared(*job)
+                && !is_deleted_member(job, gates)
+                && worker.clone_of(key) != Some(self.key)
+        });
+        missing.filter_map(|(key, _)| Some((key, &**worker.jobs.get(key)?.object()))).collect()
+    }
+
+    /// Until when a copy is waited for; `None` if this Workload does not wait.
+    fn name_held_until(&self, (_, copy): NameHolder<'_>) -> Option<Timestamp> {
+        let since = self.state.name_held_since?;
+        let grace = grace_of(copy, self.inputs.jobs.gates());
+        Some(after(after(since, grace), self.config.admit_within))
+    }
+
+    /// Whether only a user decides about a copy that holds a name.
+    fn is_disputed_holder(&self, worker: &Worker, (job, copy): &NameHolder<'_>) -> bool {
+        let annotated = self.inputs.registry.is_cleanup_confirmed(worker.name());
+        let Some(owner) = worker.clone_of(job) else {
+            return false;
+        };
+        if copy.metadata().deletion_timestamp.is_some() || worker.breaker.is_confirmed(annotated) {
+            return false;
+        }
+        let is_absent = self.inputs.workloads.get(owner).is_none();
+        worker.metadata_of(owner).any(|copy| self.is_unexplained(owner, copy))
+            || is_absent && self.breaker_holds(owner)
+    }
+
+    /// Whether a copy of another Workload is of a higher epoch than that, or of a history that the hub does not know.
+    fn is_unexplained(&self, owner: &Key, copy: &ObjectMeta) -> bool {
+        let record = self.inputs.workloads.get(owner);
+        let (stamp, present) = (copy_stamp(copy), record.and_then(present_workload));
+        let history = self.hub.0.history(&stamp, present, self.departed(owner));
+        let newer = record.is_some_and(|one| stamp.epoch > index::epoch(one.object()));
+        newer || history == CopyHistory::Unknown
+    }
+}
+
+/// The cluster that is to get the jobs: the recorded one, or the only one that is nominated. In a race they follow the recorded cluster.
+fn awaiting_cluster(hub: &LocalWorkload) -> Option<ClusterId> {
+    let single = match (hub.check, hub.nominated_clusters.as_slice()) {
+        (DispatchCheckState::Pending, [single]) if hub.race.is_none() => Some(*single),
+        _ => None,
+    };
+    hub.recorded_cluster.or(single).filter(|_| hub.quota_reserved && !hub.evicted)
+}
+
+/// The longest grace period of the pods of a copy.
+fn grace_of(copy: &JobObject, gates: JobGates) -> Duration {
+    let sets = copy.pod_sets(gates);
+    let specs = sets.iter().filter_map(|set| set.template.spec.as_ref());
+    let periods = specs.filter_map(|spec| spec.rest.get("terminationGracePeriodSeconds")?.as_i64());
+    let seconds = periods.max().unwrap_or(DEFAULT_GRACE).clamp(0, LONGEST_GRACE);
+    Duration::from_secs(seconds.unsigned_abs())
+}
