@@ -183,6 +183,15 @@ impl Jobs {
         self.owners.owned_by(job)
     }
 
+    /// The sets that own a Workload.
+    pub(crate) fn sets_of<'a>(
+        &self,
+        key: &'a Key,
+        workload: &'a Workload,
+    ) -> impl Iterator<Item = JobKey> {
+        self.owners.sets_of(key, workload).map(|(set, _)| set)
+    }
+
     /// The first job of a Workload, with what its pod sets need.
     fn completed(&self, key: &Key, workload: &Workload) -> Option<Arc<JobObject>> {
         self.of(key, workload).map(|(key, job)| self.lookups.complete(key, job))

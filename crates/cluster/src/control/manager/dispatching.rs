@@ -244,9 +244,9 @@ impl Dispatching {
     }
 
     /// Takes a change of a Workload on the hub.
-    pub(super) fn workload_changed(&mut self, change: &WorkloadChange, now: Timestamp) {
+    pub(super) fn workload_changed(&mut self, change: &WorkloadChange, core: &mut Core) {
         if let Some(multikueue) = &mut self.multikueue {
-            multikueue.workload_changed(change, now);
+            multikueue.workload_changed(change, &core.jobs, &mut core.ctx);
             self.registry.observe_guarantee(change);
         }
     }

@@ -48,7 +48,7 @@ impl ManagerControl {
             true => self.numbers.forget(&change.key, &mut self.core.ctx),
             false => self.numbers.workload_changed(change, &self.queues, &mut self.core.ctx),
         }
-        self.dispatching.workload_changed(change, self.core.ctx.now);
+        self.dispatching.workload_changed(change, &mut self.core);
         self.pods.workload_changed(change, &mut self.core.ctx);
         self.provisioning.workload_changed(change);
     }

@@ -378,8 +378,16 @@ impl MultiKueueDispatch {
     }
 
     /// Takes a change of a Workload.
-    pub(crate) fn workload_changed(&mut self, change: &WorkloadChange, now: Timestamp) {
-        let key = &change.key;
+    pub(crate) fn workload_changed(
+        &mut self,
+        change: &WorkloadChange,
+        jobs: &Jobs,
+        ctx: &mut Context,
+    ) {
+        let (key, now) = (&change.key, ctx.now);
+        for set in set_siblings::sets_left(change, jobs) {
+            ctx.agenda.workloads(self.workers.clones_of(&set).cloned());
+        }
         if change.after.is_none() {
             self.states.remove(key);
             let uid = change.before.as_ref().and_then(|before| before.metadata.uid.as_deref());

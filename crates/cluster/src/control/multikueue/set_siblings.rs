@@ -1,6 +1,9 @@
 //! The other replicas of a set: one copy on one cluster makes the pods of all of them (docs/reference/multikueue.md §2.4, §2.7).
 
+use std::sync::Arc;
+
 use ::jobs::{replicas::replica_of, set_copies};
+use crds::v1beta2::Workload;
 use dispatch::{ClusterRace, Fleet};
 use runtime::watch::Key;
 
@@ -8,8 +11,18 @@ use super::view::jobs_of;
 use crate::control::{
     job_key::JobKey,
     jobs::Jobs,
-    workloads::{TrackedWorkload, Workloads},
+    workloads::{TrackedWorkload, WorkloadChange, Workloads},
 };
+
+/// The sets that a Workload was a replica of until this change. It may be the last that needs their copies, and the Workload that a copy names,
+/// which deletes it, may be gone before.
+pub(super) fn sets_left(change: &WorkloadChange, jobs: &Jobs) -> Vec<JobKey> {
+    let lives = |one: &Arc<Workload>| one.metadata.deletion_timestamp.is_none();
+    let newest = change.after.as_ref().or(change.before.as_ref());
+    let leaves = !change.after.as_ref().is_some_and(lives);
+    let replica = newest.filter(|one| leaves && replica_of(one).is_some());
+    replica.map(|one| jobs.sets_of(&change.key, one).collect()).unwrap_or_default()
+}
 
 /// What the siblings of a Workload are found by.
 #[derive(Clone, Copy)]
@@ -44,9 +57,12 @@ impl<'a> SetSiblings<'a> {
         self.set().is_some_and(|set| self.recorded(set).is_some())
     }
 
-    /// Whether another Workload of a set has its pods on a cluster, or may get them there.
+    /// Whether another Workload of a set has its pods on a cluster, or may get them there. One that is being deleted leaves it: otherwise
+    /// replicas that leave together would each keep the copy for the others.
     pub(super) fn need(self, set: &JobKey, cluster: &str) -> bool {
-        self.holding(set).any(|record| {
+        let leaves =
+            |record: &&TrackedWorkload| record.object().metadata.deletion_timestamp.is_some();
+        self.holding(set).filter(|one| !leaves(one)).any(|record| {
             let status = &record.object().status;
             let mut chosen = status.nominated_cluster_names.iter().chain(&status.cluster_name);
             chosen.any(|name| name == cluster)

@@ -150,6 +150,11 @@ impl WorkerClusters {
         self.workers.iter().filter(move |(_, worker)| worker.concerns(key, writes))
     }
 
+    /// The clones that copies of a job name.
+    pub(super) fn clones_of(&self, job: &JobKey) -> impl Iterator<Item = &Key> {
+        self.workers.values().filter_map(move |worker| worker.clone_of(job))
+    }
+
     /// Records the state of a connection. Returns whether anything about it changed.
     pub(super) fn connection_changed(
         &mut self,

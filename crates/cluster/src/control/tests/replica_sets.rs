@@ -400,6 +400,15 @@ fn a_replica_that_follows_another_one_has_no_preemption_gate() {
     assert_eq!(gates, [json!([{"name": "kueue.x-k8s.io/multikueue"}]), Value::Null]);
 }
 
+/// Purposes of orders on the worker.
+fn purposes(orders: &[Order]) -> Vec<&'static str> {
+    orders.iter().map(|order| order.ticket.purpose.name()).collect()
+}
+
+fn replica_key(name: &str) -> Key {
+    Key { namespace: Some("ns".into()), name: name.into() }
+}
+
 /// The copy of the set has no epoch, and stays for the other replica.
 #[test]
 fn a_replica_that_gets_quota_again_raises_its_epoch_once() {
@@ -410,13 +419,10 @@ fn a_replica_that_gets_quota_again_raises_its_epoch_once() {
     let first = first["metadata"]["name"].as_str().expect("a name").to_owned();
     cluster.workload(&first, 0, &json!({"spec": {"active": false}}));
     let orders = on_worker(&mut cluster);
-    let purposes = |orders: &[Order]| -> Vec<&str> {
-        orders.iter().map(|order| order.ticket.purpose.name()).collect()
-    };
     assert_eq!(purposes(&orders), ["clone-delete"], "the other one needs the set");
     cluster.control.answered(&orders[0].ticket, WriteOutcome::done(json!({})), cluster.now);
-    let key = Key { namespace: Some("ns".into()), name: first.as_str().into() };
-    cluster.observe(dispatched::east(WorkerInput::Workload(Change::Delete(key))));
+    let gone = WorkerInput::Workload(Change::Delete(replica_key(&first)));
+    cluster.observe(dispatched::east(gone));
     assert_eq!(purposes(&on_worker(&mut cluster)), [""; 0]);
     assert!(!cluster.condition(&first, "QuotaReserved").starts_with("True"));
 
@@ -427,4 +433,48 @@ fn a_replica_that_gets_quota_again_raises_its_epoch_once() {
     assert_eq!(clone["metadata"]["annotations"]["sluice.dev/epoch"], "2");
     let raise = format!("raise-epoch {first}");
     assert_eq!(cluster.writes.iter().filter(|write| **write == raise).count(), 1);
+}
+
+/// The set, which is being deleted after what it owns.
+fn deleted_set() -> ManagerInput {
+    let mut leaving = set(2, "60");
+    leaving["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    leaving["metadata"]["finalizers"] = json!(["foregroundDeletion"]);
+    ManagerInput::Job(set_kind(), reset(&set_kind(), vec![leaving]))
+}
+
+/// The Workloads of a set are being deleted together.
+#[test]
+fn replicas_that_leave_together_take_their_copy_along() {
+    let mut cluster = dispatching_manager(2, "");
+    assert_eq!(purposes(&on_worker(&mut cluster)), ["clone-create", "job-create", "clone-create"]);
+    cluster.observe(deleted_set());
+    let names: Vec<String> = cluster.workloads.keys().cloned().collect();
+    for name in &names {
+        let leaves = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
+        cluster.workload(name, 1, &leaves);
+    }
+    let orders = on_worker(&mut cluster);
+    assert!(purposes(&orders).contains(&"job-delete"), "{:?}", purposes(&orders));
+}
+
+/// The first replica, which the copy names, is gone before the last one leaves.
+#[test]
+fn the_last_replica_takes_the_copy_along_that_names_an_earlier_one() {
+    let mut cluster = dispatching_manager(2, "");
+    on_worker(&mut cluster);
+    let names: Vec<String> = cluster.workloads.keys().cloned().collect();
+    cluster.observe(deleted_set());
+    let gone = |cluster: &mut Cluster, name: &str| {
+        cluster.observe(ManagerInput::Workload(Change::Delete(replica_key(name))));
+        cluster.workloads.remove(name);
+    };
+    gone(&mut cluster, &names[0]);
+    assert_eq!(purposes(&on_worker(&mut cluster)), ["clone-delete"], "the other one needs it");
+    let clone = Change::Delete(replica_key(&names[0]));
+    cluster.observe(dispatched::east(WorkerInput::Workload(clone)));
+    assert_eq!(purposes(&on_worker(&mut cluster)), [""; 0]);
+    gone(&mut cluster, &names[1]);
+    let orders = on_worker(&mut cluster);
+    assert!(purposes(&orders).contains(&"job-delete"), "{:?}", purposes(&orders));
 }
