@@ -318,6 +318,12 @@ impl Kind {
         self.0.members.map(SetMembers::Named).or(controlled)
     }
 
+    /// Whether its jobs are mirrored and nothing else (`crate::mirrored`): nothing is known of how they start and end.
+    #[must_use]
+    pub fn is_mirrored(&self) -> bool {
+        self.0.is_mirrored()
+    }
+
     /// The field with the name of the controller.
     #[must_use]
     pub fn managed_by(&self) -> Option<&ManagedBy> {
@@ -377,6 +383,10 @@ impl<'a> SetMembers<'a> {
 }
 
 impl KindDefinition {
+    fn is_mirrored(&self) -> bool {
+        self.managed_by.is_some() && self.suspend.is_none() && self.fields.is_none()
+    }
+
     fn gvk(&self) -> Gvk {
         Gvk { group: self.group.clone(), version: self.version.clone(), kind: self.kind.clone() }
     }

@@ -109,6 +109,11 @@ mod tests {
         let done = recipe(&json!(null), &json!({ "phase": "Served" }));
         assert!(!hub.has_status_of(&done));
         assert_eq!(hub.with_remote_status(&done).status(), json!({ "phase": "Served" }));
+        let silent = recipe(&json!(null), &json!(null));
+        assert_eq!(hub.with_remote_status(&silent).status(), json!({ "phase": "Waiting" }));
+        assert!(hub.has_status_of(&silent), "there is nothing to copy");
+        let empty = recipe(&json!(null), &json!({}));
+        assert!(!hub.has_status_of(&empty), "an empty status is one");
     }
 
     #[test]

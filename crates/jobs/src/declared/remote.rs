@@ -80,7 +80,7 @@ impl DeclaredJob {
     pub(super) fn with_status_of(&self, copy: &Self) -> Self {
         let mut job = self.clone();
         // The status of a set is that of its own cluster.
-        if self.group_size().is_none() {
+        if self.group_size().is_none() && !self.keeps_status_beside(copy) {
             job.set_status(copy.object.get("status").cloned());
         }
         job
@@ -113,7 +113,12 @@ impl DeclaredJob {
             let is_empty = status.as_object().is_some_and(Map::is_empty);
             (!is_empty).then_some(status)
         }
-        status(self) == status(copy)
+        self.keeps_status_beside(copy) || status(self) == status(copy)
+    }
+
+    /// Whether the status stays although the copy has another one: a mirrored copy without a status says nothing, as upstream's.
+    fn keeps_status_beside(&self, copy: &Self) -> bool {
+        self.kind.is_mirrored() && !copy.object.get("status").is_some_and(Value::is_object)
     }
 
     /// Everything but the metadata.

@@ -179,10 +179,10 @@ pub(super) fn delete_jobs(
 
 /// How a job is deleted, with the precondition; `None` if it is being deleted already. A job stays until the garbage collector has
 /// removed its pods. One that has ended goes at once, and so does a suspended Job without pods, if it is still what was observed:
-/// a worker without a garbage collector would keep it for ever.
+/// a worker without a garbage collector would keep it for ever. So does one that is mirrored, as upstream's: its end is not known.
 fn deletion_of_job(copy: &Tracked<JobObject>) -> Option<(DeletePropagation, DeletePreconditions)> {
     let (only, job) = (deletable(copy)?, copy.object());
-    if job.finished().is_some() {
+    if job.finished().is_some() || job.kind().is_mirrored() {
         return Some((DeletePropagation::Background, only));
     }
     if !is_without_pods(job) {

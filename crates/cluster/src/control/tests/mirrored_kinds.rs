@@ -129,6 +129,25 @@ fn a_job_is_copied_to_the_worker_and_its_status_back() {
     assert!(orders(&step).contains(&"hub finish".to_owned()), "{:?}", orders(&step));
 }
 
+/// Its pods are unknown, and a worker without a garbage collector would keep a copy that waits for them for ever.
+#[test]
+fn a_copy_is_deleted_in_the_background() {
+    let spec = json!({"managedBy": "kueue.x-k8s.io/multikueue", "serves": 4});
+    let mut control = manager(&spec);
+    let mut copy = recipe("61", &json!({"serves": 4}), "Cooking");
+    copy["metadata"]["uid"] = json!("copy");
+    copy["metadata"]["labels"]["kueue.x-k8s.io/multikueue-origin"] = json!("multikueue");
+    copy["metadata"]["annotations"] = json!({
+        "sluice.dev/epoch": "1", "sluice.dev/workload-uid": "wl-1",
+        "kueue.x-k8s.io/prebuilt-workload-name": "soup",
+    });
+    control.observe(east(WorkerInput::Job(recipe_kind(), recipes(vec![copy]))), NOW);
+    let key = Key { namespace: Some("ns".into()), name: "soup".into() };
+    control.observe(ManagerInput::Workload(Change::Delete(key)), NOW);
+    let options = body(&control.decide(NOW), "job-delete");
+    assert_eq!(options["propagationPolicy"], "Background");
+}
+
 #[test]
 fn a_job_without_the_controller_is_rejected_with_the_field() {
     let mut control = manager(&json!({"serves": 4}));
