@@ -41,7 +41,9 @@ impl JobKinds {
         let managed =
             ManagedKinds::new(&frameworks, &integrations.external_frameworks).with(declared);
         let names = INTEGRATIONS.iter().map(|one| one.name);
-        let external = file.multi_kueue.external_frameworks.iter();
+        // With the gate off upstream registers no adapter for them.
+        let mirrors = gates.enabled(Gate::MultiKueueAdaptersForCustomJobs);
+        let external = file.multi_kueue.external_frameworks.iter().filter(|_| mirrors);
         let mirrored = external.filter_map(|one| mirrored::kind(&one.name));
         // What is declared is known better.
         let mirrored =
@@ -92,6 +94,9 @@ mod tests {
         let kinds = JobKinds::configured(&file, &Gates::default(), &Kinds::default());
         assert!(kinds.observed().of_framework(name).is_some());
         assert!(kinds.handled.of_framework(name).is_none(), "no webhook knows it");
+        let off = Gates::parse("MultiKueueAdaptersForCustomJobs=false").expect("gates");
+        let kinds = JobKinds::configured(&file, &off, &Kinds::default());
+        assert_eq!(kinds.mirrored, Kinds::default(), "their gate is off");
         let declared = Kinds::new(mirrored::kind(name));
         let kinds = JobKinds::configured(&file, &Gates::default(), &declared);
         assert_eq!(kinds.mirrored, Kinds::default());

@@ -499,7 +499,7 @@ fn gates_that_are_set_to_what_they_do_not_do_are_listed() {
     assert_eq!(idle(""), [""; 0]);
     assert_eq!(idle("PartialAdmission=false,TASCacheTopologyTree=true"), [""; 0]);
     assert_eq!(idle("TASCacheTopologyTree=false"), ["featureGates.TASCacheTopologyTree"]);
-    let unbuilt = "MultiKueueAdaptersForCustomJobs";
+    let unbuilt = "WorkloadRequestUseMergePatch";
     assert_eq!(idle(&format!("{unbuilt}=true")), [format!("featureGates.{unbuilt}")]);
     assert_eq!(idle(&format!("{unbuilt}=false")), [""; 0], "it is not there");
     assert!(
