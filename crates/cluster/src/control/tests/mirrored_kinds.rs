@@ -157,7 +157,7 @@ fn a_job_without_the_controller_is_rejected_with_the_field() {
         .iter()
         .map(|order| String::from_utf8_lossy(order.write.request().body()).into_owned())
         .collect();
-    let named = r#"Expecting spec.managedBy to be \"kueue.x-k8s.io/multikueue\" not \"\""#;
+    let named = r#"Expecting .spec.managedBy to be \"kueue.x-k8s.io/multikueue\" not \"\""#;
     assert!(texts.iter().any(|text| text.contains(named)), "{texts:?}");
     assert!(orders(&step).iter().all(|order| order.starts_with("hub")), "{:?}", orders(&step));
 }
