@@ -20,6 +20,7 @@ use crds::{
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::{role_hash::role_hash, start_and_stop, validate};
 use crate::{
@@ -37,6 +38,9 @@ use crate::{
 
 /// Condition of a pod: it has a node, or why it has none.
 const POD_SCHEDULED: &str = "PodScheduled";
+
+/// Its reason while the pod has scheduling gates.
+const SCHEDULING_GATED: &str = "SchedulingGated";
 
 /// The generation of the pod that the status is about.
 const OBSERVED_GENERATION: &str = "observedGeneration";
@@ -261,6 +265,19 @@ impl Pod {
         self.status.conditions.iter().find(|one| one.r#type == kind)
     }
 
+    /// The condition PodScheduled of a gated pod without its copy. A true one is that of an earlier copy: the next one may have no node.
+    fn own_scheduling(&self) -> Option<PodCondition> {
+        let own = self.condition(POD_SCHEDULED)?;
+        if own.status != "True" {
+            return Some(own.clone());
+        }
+        let gated = json!({
+            "type": POD_SCHEDULED, "status": "False", "reason": SCHEDULING_GATED,
+            "message": "Scheduling is blocked due to non-empty scheduling gates",
+        });
+        serde_json::from_value(gated).ok()
+    }
+
     /// Whether its condition Ready is true.
     #[must_use]
     pub fn is_ready(&self) -> bool {
@@ -377,7 +394,7 @@ impl GenericJob for Pod {
         let is_scheduled = copy.condition(POD_SCHEDULED).is_some_and(|one| one.status == "True");
         if !is_scheduled {
             status.conditions.retain(|one| one.r#type != POD_SCHEDULED);
-            status.conditions.extend(self.condition(POD_SCHEDULED).cloned());
+            status.conditions.extend(self.own_scheduling());
         }
         // It counts changes of this pod's spec, and the API server of this cluster sets it.
         let own = self.status.rest.get(OBSERVED_GENERATION);
@@ -397,7 +414,7 @@ impl GenericJob for Pod {
         let shows_copy = self.is_gated() && self.has_started() && !self.is_terminated();
         let status = PodStatus {
             phase: "Pending".to_owned(),
-            conditions: self.condition(POD_SCHEDULED).cloned().into_iter().collect(),
+            conditions: self.own_scheduling().into_iter().collect(),
             ..PodStatus::default()
         };
         shows_copy.then(|| Self { status, ..self.clone() })

@@ -479,7 +479,16 @@ fn a_gated_pod_shows_its_copy_until_that_is_gone() {
     copy.status.conditions = vec![serde_json::from_value(scheduled).expect("a condition")];
     let shown = home.with_remote_status(&copy);
     assert_eq!(shown.status, copy.status);
-    assert_eq!(shown.with_idle_status().expect("it waits again").status.phase, "Pending");
+    let idle = shown.with_idle_status().expect("it waits again");
+    assert_eq!(idle.status.phase, "Pending");
+    let next = shown.with_remote_status(&in_phase("a", "Pending"));
+    for pod in [&idle, &next] {
+        let condition = pod.condition("PodScheduled").expect("it is gated");
+        assert_eq!(
+            (&*condition.status, &condition.rest["reason"]),
+            ("False", &json!("SchedulingGated"))
+        );
+    }
 
     copy.status.phase = "Succeeded".to_owned();
     assert_eq!(home.with_remote_status(&copy).with_idle_status(), None, "the end stays");
