@@ -150,7 +150,7 @@ async fn finish(worker: &Cluster, namespace: &str, name: &str) -> Result<()> {
 pub(crate) async fn of_another_controller_is_refused(hub: &Cluster, namespace: &str) -> Result<()> {
     create(hub, namespace, "salad", "example.com/cook").await?;
     let named =
-        "Expecting spec.managedBy to be \"kueue.x-k8s.io/multikueue\" not \"example.com/cook\"";
+        "Expecting .spec.managedBy to be \"kueue.x-k8s.io/multikueue\" not \"example.com/cook\"";
     let refused = |workload: &Workload| {
         let checks = &workload.status.admission_checks;
         let conditions = &workload.status.conditions;
