@@ -2,7 +2,7 @@
 
 mod fixture;
 
-use ::jobs::Kinds;
+use ::jobs::{Kinds, construct_workload};
 use config::{Configuration, JobKinds, gates::Gates};
 use serde_json::{Value, json};
 
@@ -444,6 +444,19 @@ fn workload(name: &str, reserved: &str) -> Value {
     })
 }
 
+/// A finished Workload keeps its reservation.
+fn finished(name: &str) -> Value {
+    let mut workload = workload(name, "True");
+    let mut condition = workload["status"]["conditions"][0].clone();
+    condition["type"] = json!("Finished");
+    workload["status"]["conditions"] = json!([workload["status"]["conditions"][0], condition]);
+    workload
+}
+
+fn workloads(items: &[Value]) -> Value {
+    json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadList", "items": items})
+}
+
 const WORKLOADS: &str = "/apis/kueue.x-k8s.io/v1beta2/namespaces/team/workloads";
 
 #[tokio::test]
@@ -451,9 +464,7 @@ async fn a_suspended_job_keeps_its_queue_while_its_workload_holds_quota() {
     let fixture = Fixture::new("");
     let reserve = |reserved: &str| {
         let items = [workload("other", "False"), workload("job-train", reserved)];
-        let list =
-            json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadList", "items": items});
-        fixture.server.put(WORKLOADS, list);
+        fixture.server.put(WORKLOADS, workloads(&items));
     };
     let none = json!({});
     let before = suspended("near", &none);
@@ -490,6 +501,35 @@ async fn a_suspended_job_keeps_its_queue_while_the_workload_that_it_names_holds_
     fixture.server.put(&format!("{WORKLOADS}/mine"), workload("mine", "True"));
     let refusal = fixture.refusal(&after, &before).await.expect("a refusal");
     assert!(refusal.ends_with("Invalid value: \"far\": field is immutable"), "{refusal}");
+}
+
+#[tokio::test]
+async fn finished_slices_of_an_elastic_job_do_not_keep_it_in_its_queue() {
+    let fixture = Fixture::new("");
+    let elastic = json!({"kueue.x-k8s.io/elastic-job": "true"});
+    let (before, after) = (suspended("near", &elastic), suspended("far", &elastic));
+    for (slice, moves) in [("False", true), ("True", false)] {
+        let slices = [finished("job-train-1"), workload("job-train-2", slice)];
+        fixture.server.put(WORKLOADS, workloads(&slices));
+        assert_eq!(fixture.refusal(&after, &before).await.is_none(), moves, "{slice}");
+    }
+    assert_eq!(fixture.server.requests(), [WORKLOADS; 2], "a name does not find the slices");
+}
+
+#[tokio::test]
+async fn the_workload_of_a_job_is_read_by_its_name() {
+    let fixture = Fixture::new("");
+    let (before, after) = (suspended("near", &json!({})), suspended("far", &json!({})));
+    let job = decode_job(job::kind(), before.clone()).expect("a Job");
+    let gates = fixture.webhooks().settings.gates;
+    let named = format!("{WORKLOADS}/{}", construct_workload::workload_name_for(&job, gates));
+    for (workload, moves) in
+        [(workload("w", "True"), false), (workload("w", "False"), true), (finished("w"), true)]
+    {
+        fixture.server.put(&named, workload.clone());
+        assert_eq!(fixture.refusal(&after, &before).await.is_none(), moves, "{workload}");
+    }
+    assert_eq!(fixture.server.requests(), [&*named; 3], "no list");
 }
 
 #[tokio::test(start_paused = true)]
