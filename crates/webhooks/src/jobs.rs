@@ -188,7 +188,9 @@ async fn errors_of_change(
     old: &JobObject,
 ) -> Result<Errors, GatherError> {
     let (gates, client) = (webhooks.settings.gates, &webhooks.client);
-    let default_queue = webhooks.cache.read(|cache| cache.has_default_queue(namespace));
+    let removes_queue = new.queue_name().is_empty() && !old.queue_name().is_empty();
+    let default_queue =
+        removes_queue && defaulting_facts::gives_default_queue(webhooks, namespace).await?;
     let complete = needed_objects::of_changed(client, new, old, gates).await;
     let mut errors = validate::update(&complete, old, default_queue, gates);
     if validate::leaves_queue_while_suspended(new, old)

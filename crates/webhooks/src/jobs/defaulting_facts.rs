@@ -13,7 +13,7 @@ use jobs::{
 };
 use serde_json::{Value, json};
 
-use super::{AdmissionResponse, JobWebhooks, queues};
+use super::{AdmissionResponse, JobSettings, JobWebhooks, queues};
 
 /// The API server's own timeout for webhooks is 10 s.
 pub(super) const READ_TIMEOUT: Duration = Duration::from_secs(7);
@@ -92,6 +92,24 @@ pub(super) async fn gather(
     let facts = from_cache(webhooks, job, namespace);
     let asked = read_missing(webhooks, job, namespace, facts);
     tokio::time::timeout(READ_TIMEOUT, asked).await.unwrap_or(Err(GatherError::Slow))
+}
+
+/// Whether new jobs without a queue name get the default LocalQueue in a namespace: there is one, and both selectors of the
+/// configuration match the namespace.
+///
+/// # Errors
+/// If the namespace cannot be read.
+pub(super) async fn gives_default_queue(
+    webhooks: &JobWebhooks,
+    namespace: &str,
+) -> Result<bool, GatherError> {
+    if !webhooks.cache.read(|cache| cache.has_default_queue(namespace)) {
+        return Ok(false);
+    }
+    let labels = tokio::time::timeout(READ_TIMEOUT, labels_of(webhooks, namespace));
+    let labels = labels.await.unwrap_or(Err(GatherError::Slow))?;
+    let JobSettings { namespaces, queue_defaulting, .. } = &webhooks.settings;
+    Ok(namespaces.matches(&labels) && queue_defaulting.matches(&labels))
 }
 
 /// The part that is in the cache.

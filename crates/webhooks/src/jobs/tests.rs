@@ -175,6 +175,7 @@ async fn a_selector_of_namespaces_restricts_the_default_queue() {
     };
     let default = ["kueue.x-k8s.io/queue-name=\"default\"", SUSPENDED].map(str::to_owned).to_vec();
     let off = "LocalQueueDefaultingPerNamespace=false";
+    let (before, after) = (suspended("near", &json!({})), suspended("", &json!({})));
     for (config, gates, expected) in [
         (String::new(), "", default.clone()),
         (selector("team"), "", default.clone()),
@@ -182,6 +183,9 @@ async fn a_selector_of_namespaces_restricts_the_default_queue() {
         (selector("other"), off, default),
     ] {
         let fixture = Fixture { gates, ..Fixture::new(&config).with_default_queue() };
+        // Where no default applies, a suspended Job may leave its queue.
+        let leaves = fixture.refusal(&after, &before).await.is_none();
+        assert_eq!(leaves, expected.is_empty(), "{config:?} {gates:?}");
         assert_eq!(fixture.create(&job("")).await, Ok(expected), "{config:?} {gates:?}");
         assert_eq!(fixture.create(&job("near")).await, Ok(vec![SUSPENDED.to_owned()]));
     }
