@@ -119,8 +119,8 @@ gates! {
     MultiKueueBatchJobClearingTTLSecondsAfterFinishedOnWorkerCluster Beta true false []
     SchedulingEquivalenceHashingIgnorePodSetName Beta true false [SchedulingEquivalenceHashing]
     UnadmittedWorkloadsExplicitStatus Beta false false [UnadmittedWorkloadsObservability]
-    // On in the later version of Kueue that has it; a file that starts under v0.20 has to start here.
-    ReservedResourceNameValidation Beta false false []
+    // Beta and on in the later version of Kueue that has it. A file that starts under v0.20 has to start here, also with `AllBeta`.
+    ReservedResourceNameValidation Alpha false false []
     DisableWaitForPodsReady Alpha false false []
     ElasticJobsViaWorkloadSlicesWithTAS Alpha false false [ElasticJobsViaWorkloadSlices TopologyAwareScheduling]
     TASBalancedPlacement Alpha false false [TopologyAwareScheduling]

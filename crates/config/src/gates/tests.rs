@@ -3,9 +3,8 @@ use super::*;
 #[test]
 fn defaults_follow_the_stage() {
     let gates = Gates::default();
-    let beta_off = [Gate::UnadmittedWorkloadsExplicitStatus, Gate::ReservedResourceNameValidation];
     for entry in TABLE {
-        let beta_off = beta_off.contains(&entry.gate);
+        let beta_off = entry.gate == Gate::UnadmittedWorkloadsExplicitStatus;
         let on = matches!(entry.stage, GateStage::Beta | GateStage::Ga) && !beta_off;
         assert_eq!(gates.enabled(entry.gate), on, "{}", entry.gate.name());
     }
@@ -32,6 +31,8 @@ fn the_flag_changes_gates() {
         ("AllBeta=false", Gate::MultiKueue, false),
         ("AllBeta=false,MultiKueue=true", Gate::MultiKueue, true),
         ("AllBeta=true", Gate::UnadmittedWorkloadsExplicitStatus, true),
+        // A file of v0.20, which does not have this gate, has to start.
+        ("AllBeta=true", Gate::ReservedResourceNameValidation, false),
         ("TopologyAwareScheduling=false", Gate::TASReplaceNodeOnNodeTaints, false),
         ("TASFailedNodeReplacement=false", Gate::TASFailedNodeReplacementFailFast, false),
         // What depends on nothing stays on, and may be set by name.
