@@ -18,6 +18,8 @@ const FAILURES_BEFORE_RESTART: u32 = 5;
 pub(super) enum WatchFailure {
     /// 410: the resourceVersion is expired.
     TooOld,
+    /// A list does not end.
+    Endless,
     /// Any other failure.
     Other,
 }
@@ -37,14 +39,17 @@ pub(super) struct WatchBackoff {
 }
 
 impl WatchBackoff {
-    /// An object was delivered, or a list was completed.
+    /// An event of the watch was delivered, or a list was completed. An object of a list is no sign of success: the list may not end.
     pub(super) fn succeeded(&mut self) {
         self.in_a_row = 0;
     }
 
     /// The stream failed.
     pub(super) fn failed(&mut self, failure: WatchFailure, now: Instant) -> Retry {
-        if self.last.is_some_and(|last| now.saturating_duration_since(last) >= RESET_AFTER) {
+        let apart =
+            self.last.is_some_and(|last| now.saturating_duration_since(last) >= RESET_AFTER);
+        // An endless list itself takes longer than that, and its time is no sign of success.
+        if apart && failure != WatchFailure::Endless {
             self.in_a_row = 0;
         }
         self.last = Some(now);
@@ -92,6 +97,17 @@ mod tests {
     fn an_expired_resource_version_restarts_at_once() {
         let retry = WatchBackoff::default().failed(WatchFailure::TooOld, Instant::now());
         assert_eq!(retry, Retry { pause: MIN_DELAY, restart: true });
+    }
+
+    #[test]
+    fn endless_lists_add_up_however_long_they_take() {
+        let mut backoff = WatchBackoff::default();
+        let mut now = Instant::now();
+        let pauses = [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000];
+        for pause in pauses.map(Duration::from_millis) {
+            assert_eq!(backoff.failed(WatchFailure::Endless, now).pause, pause);
+            now += RESET_AFTER * 2;
+        }
     }
 
     #[test]

@@ -121,6 +121,8 @@ impl WatchTask {
         // Consistency checks start after the initial list: before that there is nothing to compare with.
         let mut checks = pin!(consistency_checks(None));
         let mut lists = true;
+        // Only events of the stream extend the deadline: consistency checks go on during a list.
+        let mut stalled = pin!(time::sleep(LIST_STALLED));
         loop {
             // Biased: delivered events are handled before an object is reported as lost.
             let event = tokio::select! {
@@ -132,7 +134,7 @@ impl WatchTask {
                     }
                     continue;
                 }
-                () = time::sleep(LIST_STALLED), if lists => {
+                () = &mut stalled, if lists => {
                     return Ok(self.endless(backoff, "the list gives nothing"));
                 }
             };
@@ -155,6 +157,7 @@ impl WatchTask {
                     }
                 }
             }
+            stalled.as_mut().reset(time::Instant::now() + LIST_STALLED);
         }
     }
 
@@ -166,8 +169,8 @@ impl WatchTask {
         event: Event<ApiObject>,
         deliver: &Delivery,
     ) -> Delivered {
-        // `Init` precedes the first request, so it is no sign of success.
-        if !matches!(event, Event::Init) {
+        // `Init` precedes the first request, and a list may not end whatever it gives.
+        if !matches!(event, Event::Init | Event::InitApply(_)) {
             backoff.succeeded();
         }
         if matches!(event, Event::InitDone) {
@@ -196,7 +199,7 @@ impl WatchTask {
     /// A list that does not end. What it has given so far does not count.
     fn endless(&self, backoff: &mut WatchBackoff, error: &str) -> StreamEnd {
         self.metrics.failures.inc();
-        let pause = jitter::lengthened(backoff.failed(WatchFailure::Other, now()).pause);
+        let pause = jitter::lengthened(backoff.failed(WatchFailure::Endless, now()).pause);
         tracing::warn!(watch = %self.name, error, ?pause, "the watch failed");
         StreamEnd::Pause(pause)
     }

@@ -284,6 +284,42 @@ async fn a_list_that_does_not_end_is_started_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn consistency_checks_do_not_delay_the_end_of_a_list_that_gives_nothing() {
+    let gone = Status::failure("too old", "Expired").with_code(410);
+    let all = || Answer::List("20", vec![map("a", "1")]);
+    let server = Server::new([
+        Answer::List("10", vec![map("a", "1")]),
+        Answer::Watch(vec![json!({"type": "ERROR", "object": gone})]),
+        Answer::Never,
+        all(),
+        all(),
+        Answer::List("30", vec![map("b", "25")]),
+    ]);
+    let expected = [r#"reset ["a"] without []"#, r#"reset ["b"] without ["here/a"]"#];
+    assert_eq!(changes(&server, 2).await, expected);
+    assert_eq!(server.asked(), ["list", "watch", "list", "look", "look", "list"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_does_not_end_is_tried_less_and_less_often() {
+    const ATTEMPTS: u32 = 6;
+    // Objects repeat on the third page.
+    for (answer, seconds) in [
+        (Answer::Never, 150),
+        (Answer::Endless(Vec::new()), 150),
+        (Answer::Endless(vec![map("a", "1")]), 3),
+    ] {
+        let before = time::Instant::now();
+        let endless = std::iter::repeat_n(answer.clone(), ATTEMPTS as usize);
+        let server = Server::new(endless.chain([Answer::List("10", Vec::new())]));
+        changes(&server, 1).await;
+        let pauses = before.elapsed().saturating_sub(Duration::from_secs(seconds) * ATTEMPTS);
+        // From half a second to 16 s.
+        assert!(pauses >= Duration::from_secs(31), "{answer:?}: {pauses:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_consistency_list_that_does_not_end_is_given_up() {
     let all = vec![map("a", "1"), map("b", "15")];
     let server = Server::new([
