@@ -4,6 +4,7 @@
 //! requests in flight are completed within the drain time. A connection that a handler upgrades belongs to the handler, which ends it at the stop.
 
 mod prompt_client;
+mod taking_client;
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,7 +23,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use self::prompt_client::PromptClient;
+use self::{prompt_client::PromptClient, taking_client::TakingClient};
 use crate::{Stop, client_certificate::PeerCertificates};
 
 /// Limits of a server.
@@ -90,6 +91,8 @@ impl Server {
                 limits: self.limits,
                 _permit: permit,
             };
+            // Without Nagle's algorithm, so that small responses are sent at once.
+            let _ = stream.set_nodelay(true);
             tokio::spawn(connection.serve(stream, connections.watcher(), stop.clone()));
         }
         // Closed before the drain, so that new clients are refused and do not wait for its end.
@@ -138,9 +141,11 @@ struct ServerConnection {
 type Watcher = hyper_util::server::graceful::Watcher;
 
 impl ServerConnection {
-    async fn serve(mut self, stream: TcpStream, watcher: Watcher, stop: Stop) {
-        // Without Nagle's algorithm, so that small responses are sent at once.
-        let _ = stream.set_nodelay(true);
+    async fn serve<S>(mut self, stream: S, watcher: Watcher, stop: Stop)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let stream = TakingClient::new(stream, self.limits.stalled);
         let Some(acceptor) = self.tls.take() else {
             return self.serve_http(stream, watcher).await;
         };

@@ -1,15 +1,13 @@
-//! A stream of a client that has to send something soon, and has to take what is sent.
+//! A stream of a client that has to send something soon.
 //!
-//! Which version of HTTP a client speaks is read before any timeout of hyper begins, and hyper has none for writes. A client that
-//! sends nothing, or takes nothing of an answer, would keep its connection, and with it a place among the connections of the server,
-//! for ever.
+//! Which version of HTTP a client speaks is read before any timeout of hyper begins. A client that sends nothing would keep its
+//! connection, and with it a place among the connections of the server, for ever.
 
 use std::{
     future::Future as _,
     io,
     pin::Pin,
     task::{Context, Poll, ready},
-    time::Duration,
 };
 
 use tokio::{
@@ -27,32 +25,13 @@ pub(super) struct PromptClient<S> {
     stream: S,
     /// Bytes that are awaited, and until when; `None` once they are here.
     awaited: Option<(usize, Pin<Box<Sleep>>)>,
-    stalled: Duration,
-    /// Until when a write that waits may wait.
-    waits: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> PromptClient<S> {
     /// A stream on which the version of HTTP is to be known within the time of a handshake.
     pub(super) fn new(stream: S, limits: ServerLimits) -> Self {
         let awaited = Some((PREFACE, Box::pin(sleep(limits.handshake))));
-        Self { stream, awaited, stalled: limits.stalled, waits: None }
-    }
-
-    /// The result of a write, or an error if none was taken for too long.
-    fn in_time<T>(
-        &mut self,
-        written: Poll<io::Result<T>>,
-        context: &mut Context<'_>,
-    ) -> Poll<io::Result<T>> {
-        if written.is_ready() {
-            self.waits = None;
-            return written;
-        }
-        let stalled = self.stalled;
-        let waits = self.waits.get_or_insert_with(|| Box::pin(sleep(stalled)));
-        ready!(waits.as_mut().poll(context));
-        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+        Self { stream, awaited }
     }
 }
 
@@ -85,18 +64,15 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for PromptClient<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.in_time(written, context)
+        Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flushed = Pin::new(&mut self.stream).poll_flush(context);
-        self.in_time(flushed, context)
+        Pin::new(&mut self.stream).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let ended = Pin::new(&mut self.stream).poll_shutdown(context);
-        self.in_time(ended, context)
+        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 
     fn poll_write_vectored(
@@ -104,42 +80,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for PromptClient<S> {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
-        self.in_time(written, context)
+        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
     }
 
     fn is_write_vectored(&self) -> bool {
         self.stream.is_write_vectored()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use tokio::{
-        io::{AsyncReadExt, AsyncWriteExt, duplex},
-        time::Instant,
-    };
-
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn a_client_that_takes_nothing_loses_its_connection() {
-        let limits = ServerLimits::default();
-        let (mut client, server) = duplex(16);
-        let mut server = PromptClient::new(server, limits);
-        let start = Instant::now();
-        // A slow client takes something before the time is over.
-        let slow = async {
-            for _ in 0..4 {
-                sleep(limits.stalled / 2).await;
-                client.read_exact(&mut [0; 16]).await.expect("it reads");
-            }
-        };
-        let (written, ()) = tokio::join!(server.write_all(&[0; 80]), slow);
-        written.expect("it is taken");
-        assert_eq!(start.elapsed(), limits.stalled * 2);
-        let error = server.write_all(&[0; 16]).await.expect_err("nothing is taken");
-        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        assert_eq!(start.elapsed(), limits.stalled * 3);
     }
 }

@@ -4,7 +4,12 @@ use axum::routing::get;
 use http_body_util::{BodyExt, Empty};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject};
-use tokio::{sync::Notify, task::JoinHandle};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt, duplex},
+    sync::Notify,
+    task::JoinHandle,
+    time::sleep,
+};
 use tokio_rustls::TlsConnector;
 
 use super::*;
@@ -40,6 +45,14 @@ async fn connect_as(
     authority: &CertPair,
     client: Option<&CertPair>,
 ) -> std::io::Result<Sender> {
+    let name = ServerName::from(address.ip());
+    let stream = TcpStream::connect(address).await?;
+    let stream = connector(authority, client).connect(name, stream).await?;
+    Ok(handshake(stream).await)
+}
+
+/// A client that trusts `authority`, and has the certificate `client`.
+fn connector(authority: &CertPair, client: Option<&CertPair>) -> TlsConnector {
     let mut roots = RootCertStore::empty();
     let certificate = CertificateDer::from_pem_slice(authority.certificate.as_bytes());
     roots.add(certificate.expect("a certificate")).expect("a root");
@@ -57,10 +70,7 @@ async fn connect_as(
             config.with_client_auth_cert(chain, key).expect("a pair")
         }
     };
-    let name = ServerName::from(address.ip());
-    let stream = TcpStream::connect(address).await?;
-    let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
-    Ok(handshake(stream).await)
+    TlsConnector::from(Arc::new(config))
 }
 
 async fn handshake<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(stream: S) -> Sender {
@@ -217,4 +227,40 @@ async fn a_client_that_sends_nothing_does_not_keep_its_place() {
     drop((silent, second));
     stop.cancel();
     task.await.expect("stopped");
+}
+
+/// The server buffers a whole answer for TLS, and the client takes a part of it each time.
+#[tokio::test(start_paused = true)]
+async fn a_slow_client_that_takes_bytes_keeps_its_connection() {
+    const PART: usize = 4096;
+    const ANSWER: usize = 8 * PART;
+    let (slot, ca, limits) = (CertificateSlot::new(), authority(), ServerLimits::default());
+    let served = pair(&ca);
+    slot.load(&served.certificate, &served.key).expect("loaded");
+    let config = tls::server_config(slot, &ServerTls::default()).expect("a configuration");
+    let (client, server) = duplex(PART);
+    let connection = ServerConnection {
+        service: Router::new().route("/", get(|| async { "a".repeat(ANSWER) })),
+        tls: Some(TlsAcceptor::from(config)),
+        limits,
+        _permit: Arc::new(Semaphore::new(1)).acquire_owned().await.expect("a permit"),
+    };
+    let connections = GracefulShutdown::new();
+    tokio::spawn(connection.serve(server, connections.watcher(), Stop::new()));
+    let name = ServerName::try_from("127.0.0.1").expect("a name");
+    let mut client = connector(&ca, None).connect(name, client).await.expect("a connection");
+    let request = b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    client.write_all(request).await.expect("a request");
+    client.flush().await.expect("a request");
+    // The bytes of the socket: the answer, encrypted.
+    let (mut socket, _) = client.into_inner();
+    let (mut taken, mut part) = (0, [0; PART]);
+    loop {
+        sleep(limits.stalled / 2).await;
+        match socket.read(&mut part).await.expect("it reads") {
+            0 => break,
+            n => taken += n,
+        }
+    }
+    assert!(taken > ANSWER, "{taken} bytes");
 }
