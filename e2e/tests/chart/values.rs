@@ -44,6 +44,14 @@ const OF_PODS: &[(&str, &str, &str)] = &[
     ),
 ];
 
+/// The names of the certificate of webhooks, as in every version of the chart: cert-manager issues a changed one anew.
+const SERVING_NAMES: &str = r#"[
+    "kueue-webhook-service.kueue-system.svc",
+    "kueue-webhook-service.kueue-system.svc.cluster.local",
+    "kueue-controller-manager-metrics-service.kueue-system.svc",
+    "kueue-controller-manager-metrics-service.kueue-system.svc.cluster.local"
+]"#;
+
 #[rustfmt::skip]
 const OF_OTHERS: &[Landing] = &[
     (DEPLOYMENT, &["nameOverride=batch"], "/spec/selector/matchLabels/app.kubernetes.io~1name", r#""batch""#),
@@ -64,6 +72,7 @@ const OF_OTHERS: &[Landing] = &[
     ("crd/kueue.x-k8s.io_cohorts.yaml", &["fullnameOverride=batch"], "/spec/conversion/webhook/clientConfig/service/name", r#""batch-webhook-service""#),
     ("visibility/api-services.yaml", &["enableCertManager=true"], "/metadata/annotations/cert-manager.io~1inject-ca-from", r#""kueue-system/kueue-visibility-server-cert""#),
     ("certmanager/certificates.yaml", &["enableCertManager=true", "kubernetesClusterDomain=example.org"], "/spec/dnsNames/1", r#""kueue-webhook-service.kueue-system.svc.example.org""#),
+    ("certmanager/certificates.yaml", &["enableCertManager=true"], "/spec/dnsNames", SERVING_NAMES),
     ("certmanager/certificates.yaml", &["enableCertManager=true", r#"certManager.issuerRef={"kind": "ClusterIssuer", "name": "ca"}"#],
         "/spec/issuerRef", r#"{"kind": "ClusterIssuer", "name": "ca"}"#),
     ("certmanager/issuer.yaml", &["enableCertManager=true"], "/metadata/name", r#""kueue-selfsigned-issuer""#),
