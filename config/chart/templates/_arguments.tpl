@@ -14,5 +14,9 @@
 {{- if ne (include "kueue.fullname" .) "kueue" }}
 - --name-prefix={{ include "kueue.fullname" . }}
 {{- end }}
-- --shutdown-delay-duration={{ .Values.controllerManager.manager.shutdownDelaySeconds }}s
+{{- /* `helm upgrade --reuse-values` keeps the values of a chart that had no such value. 0 is a value. */ -}}
+{{- $delay := .Values.controllerManager.manager.shutdownDelaySeconds -}}
+{{- if not (kindIs "invalid" $delay) }}
+- --shutdown-delay-duration={{ $delay }}s
+{{- end }}
 {{- end -}}

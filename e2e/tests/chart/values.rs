@@ -35,6 +35,8 @@ const OF_PODS: &[(&str, &str, &str)] = &[
     ("manager.podSecurityContext.fsGroup=7", "POD/securityContext/fsGroup", "7"),
     ("manager.containerSecurityContext.privileged=false", "CONTAINER/securityContext/privileged", "false"),
     ("manager.shutdownDelaySeconds=7", "CONTAINER/args/1", r#""--shutdown-delay-duration=7s""#),
+    ("manager.shutdownDelaySeconds=0", "CONTAINER/args/1", r#""--shutdown-delay-duration=0s""#),
+    ("manager.shutdownDelaySeconds=null", "CONTAINER/args", r#"["--config=/etc/sluice/controller_manager_config.yaml"]"#),
     ("manager.logLevel=3", "CONTAINER/args/1", r#""--zap-log-level=3""#),
     ("readinessProbe.initialDelaySeconds=7", "CONTAINER/readinessProbe/initialDelaySeconds", "7"),
     ("livenessProbe.timeoutSeconds=8", "CONTAINER/livenessProbe/timeoutSeconds", "8"),
