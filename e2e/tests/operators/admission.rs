@@ -112,7 +112,23 @@ async fn policies_refuse_what_official_webhooks_refuse() -> Result<()> {
         let refused = refusal(worker, &object, &[]).await?;
         ensure!(refused.is_none(), "{object}: {refused:?}");
     }
+    copies_of_the_manager_have_any_number_of_pod_sets(worker).await?;
     changes_are_refused_as_by_the_official_webhook(worker).await
+}
+
+/// The manager cluster accepts more pod sets than the policy. A user gains nothing by the label of a copy.
+async fn copies_of_the_manager_have_any_number_of_pod_sets(
+    worker: (&OperatorFixture, &Cluster),
+) -> Result<()> {
+    let account = format!("--as=system:serviceaccount:{NAMESPACE}:sluice-hub");
+    let mut copy = wrapper(&wide_cluster(8));
+    copy["metadata"]["labels"] = json!({"kueue.x-k8s.io/multikueue-origin": "multikueue"});
+    copy["spec"]["suspend"] = json!(true);
+    let refused = refusal(worker, &copy, &[&account]).await?;
+    ensure!(refused.is_none(), "a copy: {refused:?}");
+    let refused = refusal(worker, &copy, &[]).await?.unwrap_or_default();
+    ensure!(refused.contains("components contains 9 podspecs"), "by a user: {refused}");
+    Ok(())
 }
 
 fn service() -> Value {
