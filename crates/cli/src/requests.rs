@@ -40,6 +40,12 @@ impl RequestFailure {
         matches!(&*self.source, kube::Error::Api(status) if status.code == 404)
     }
 
+    /// Whether the rights do not suffice.
+    #[must_use]
+    pub fn is_forbidden(&self) -> bool {
+        matches!(&*self.source, kube::Error::Api(status) if status.code == 403)
+    }
+
     /// Whether the object was changed in between.
     #[must_use]
     pub fn is_conflict(&self) -> bool {

@@ -62,11 +62,11 @@ pub async fn leave(
         check_worker(client, &worker.client, name).await?;
     }
     let found: Option<MultiKueueCluster> = find(client, name).await?;
-    let joined = joined_secrets(client, request).await?;
+    let joined = joined_secrets(client, request, found.as_ref()).await?;
     let secret = secret_name(name, found.as_ref(), &joined);
     let removal = secret_removal(name, &secret, &list_all(client).await?);
     match &found {
-        Some(cluster) if !was_joined(cluster) => {
+        Some(cluster) if !was_joined(&cluster.metadata) => {
             return Err(LeaveFailure::NotJoined(name.to_owned()));
         }
         Some(cluster) => {
@@ -121,8 +121,8 @@ async fn check_worker(hub: &Client, worker: &Client, name: &str) -> Result<(), L
     }
 }
 
-fn was_joined(cluster: &MultiKueueCluster) -> bool {
-    let labels = cluster.metadata.labels.as_ref();
+fn was_joined(object: &ObjectMeta) -> bool {
+    let labels = object.labels.as_ref();
     labels.and_then(|all| all.get(MANAGED_BY)).is_some_and(|tool| tool == SLUICECTL)
 }
 
@@ -153,19 +153,29 @@ async fn remove(
     Ok(())
 }
 
-/// The Secrets of the manager's namespace that `join` made.
+/// The Secrets of the manager's namespace that `join` made. Without the right to list Secrets at most that of the registration: the
+/// list only finds a mark under another name, which a command that ended early has left.
 async fn joined_secrets(
     client: &Client,
     request: &LeaveRequest,
+    found: Option<&MultiKueueCluster>,
 ) -> Result<Vec<ObjectMeta>, RequestFailure> {
     let secrets: Api<Secret> = Api::namespaced(client.clone(), &request.hub_namespace);
     let labelled = ListParams::default().labels(&format!("{MANAGED_BY}={SLUICECTL}"));
     let listed = secrets.list_metadata(&labelled).await;
-    let listed = listed.map_err(RequestFailure::of("list", "Secret"))?;
-    Ok(listed.items.into_iter().map(|one| one.metadata).collect())
+    match listed.map_err(RequestFailure::of("list", "Secret")) {
+        Err(failure) if failure.is_forbidden() => {
+            let secret = secret_name(&request.name, found, &[]);
+            let one = secrets.get_metadata_opt(&secret).await;
+            let one = one.map_err(RequestFailure::of("get", format!("Secret {secret}")))?;
+            Ok(one.map(|one| one.metadata).filter(was_joined).into_iter().collect())
+        }
+        listed => Ok(listed?.items.into_iter().map(|one| one.metadata).collect()),
+    }
 }
 
-/// Marks a Secret as that of the registration.
+/// Marks a Secret as that of the registration. Without the right to do so the registration ends all the same: the mark only lets the
+/// command go on after an early end.
 async fn mark_secret(
     client: &Client,
     request: &LeaveRequest,
@@ -176,8 +186,8 @@ async fn mark_secret(
     let patch = (PatchParams::default(), Patch::Merge(&mark));
     let patched = secrets.patch_metadata(secret, &patch.0, &patch.1);
     match patched.await.map_err(RequestFailure::of("patch", format!("Secret {secret}"))) {
-        // It is gone already.
-        Err(failure) if failure.is_not_found() => Ok(()),
+        // It is gone already, or has no mark.
+        Err(failure) if failure.is_not_found() || failure.is_forbidden() => Ok(()),
         patched => patched.map(drop),
     }
 }
@@ -316,5 +326,71 @@ async fn look_until_no_copies(
             return Err(LeaveFailure::CopiesLeft { cluster, count, within: request.within });
         }
         sleep(LOOK_AGAIN).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        convert::Infallible,
+        sync::{Arc, Mutex},
+    };
+
+    use http::{Request, Response};
+    use kube::client::Body;
+    use tower::service_fn;
+
+    use super::*;
+
+    /// The names of the found Secrets of the registration `east`, and the requests.
+    async fn found_with(codes: [u16; 2], labels: &Value) -> (Option<Vec<String>>, Vec<String>) {
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let (asked, labels) = (Arc::clone(&requests), labels.clone());
+        let api_server = service_fn(move |request: Request<Body>| {
+            let path = request.uri().path().trim_start_matches("/api/v1/namespaces/").to_owned();
+            let code = if path.ends_with("/secrets") { codes[0] } else { codes[1] };
+            asked.lock().expect("the requests").push(path);
+            let body = match code {
+                200 => json!({
+                    "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
+                    "metadata": {"name": "east", "labels": labels},
+                }),
+                code => json!({
+                    "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code,
+                    "reason": if code == 404 { "NotFound" } else { "Forbidden" }, "message": "no",
+                }),
+            };
+            let body = Body::from(body.to_string().into_bytes());
+            let response = Response::builder().status(code).body(body).expect("a response");
+            async { Ok::<_, Infallible>(response) }
+        });
+        let request = LeaveRequest {
+            name: "east".to_owned(),
+            hub_namespace: "hub".to_owned(),
+            work: WorkThere::Refuse,
+            within: Duration::ZERO,
+        };
+        let client = Client::new(api_server, "hub");
+        let found = joined_secrets(&client, &request, None).await.ok();
+        let names = |all: Vec<ObjectMeta>| all.into_iter().filter_map(|one| one.name).collect();
+        let requests = requests.lock().expect("the requests").clone();
+        (found.map(names), requests)
+    }
+
+    #[tokio::test]
+    async fn a_registration_ends_without_the_right_to_list_secrets() {
+        let (joined, by_hand) = (json!({MANAGED_BY: SLUICECTL}), json!({}));
+        for (codes, labels, names) in [
+            ([403, 200], &joined, Some(vec!["east".to_owned()])),
+            ([403, 200], &by_hand, Some(Vec::new())),
+            ([403, 404], &joined, Some(Vec::new())),
+            ([403, 403], &joined, None),
+        ] {
+            let (found, requests) = found_with(codes, labels).await;
+            assert_eq!(found, names, "{codes:?}");
+            assert_eq!(requests, ["hub/secrets", "hub/secrets/east"]);
+        }
+        let (found, requests) = found_with([500, 200], &joined).await;
+        assert_eq!((found, requests), (None, vec!["hub/secrets".to_owned()]));
     }
 }
