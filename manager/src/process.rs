@@ -64,13 +64,7 @@ pub(crate) async fn run(
     let mut tasks = JoinSet::new();
     let mut stores = Stores::new(client.clone(), &metrics.watches, stop.clone());
 
-    let called = CalledServers {
-        webhooks: components.contains(&ManagerComponent::Webhooks),
-        visibility: components.contains(&ManagerComponent::Visibility)
-            && settings.gates.enabled(Gate::VisibilityOnDemand),
-        ray_security: components.contains(&ManagerComponent::Webhooks)
-            && settings.ray_security.is_some(),
-    };
+    let called = called_servers(settings, components);
     let ray_api = (settings, &args.ray_api);
     let serves_ray = components.contains(&ManagerComponent::RayApi);
     let metrics_address = listen::parse(&settings.file.metrics.bind_address)?;
@@ -111,23 +105,30 @@ pub(crate) async fn run(
     // The name is that of kube-apiserver: no new requests while the process stops.
     ready = ready.with("shutdown", move || !leading.is_cancelled());
     serve_probes(settings, ready, stop, &mut tasks).await?;
-    if let Some((host, port)) = metrics_address {
-        let router =
-            metrics::router(Arc::new(registry((&metrics, measured, &pods_metrics), settings)));
-        let server = if args.metrics_plain {
-            Server::plain(router)
-        } else {
-            let tls = match own_metrics {
-                Some(directory) => metrics_tls(directory, settings, stop, &mut tasks)?,
-                None => tls,
-            };
-            let router = if args.metrics_authentication { guarded(router, client) } else { router };
-            Server::tls(router, tls)
+    if let Some(address) = metrics_address {
+        let registry = registry((&metrics, measured, &pods_metrics), settings);
+        let tls = match own_metrics {
+            Some(directory) if tls_metrics => metrics_tls(directory, settings, stop, &mut tasks)?,
+            _ => tls,
         };
-        let listener = listen::bind("metrics", &host, port).await?;
-        tasks.spawn(server.run(listener, stop.clone()));
+        let tls = tls_metrics.then_some(tls);
+        serve_metrics(args, (address, tls), registry, client, stop, &mut tasks).await?;
     }
     Ok(runtime::tasks::supervise(tasks, stop.clone()).await?)
+}
+
+/// The servers of this process that the API server calls.
+fn called_servers(
+    settings: &ProcessSettings,
+    components: &BTreeSet<ManagerComponent>,
+) -> CalledServers {
+    let webhooks = components.contains(&ManagerComponent::Webhooks);
+    CalledServers {
+        webhooks,
+        visibility: components.contains(&ManagerComponent::Visibility)
+            && settings.gates.enabled(Gate::VisibilityOnDemand),
+        ray_security: webhooks && settings.ray_security.is_some(),
+    }
 }
 
 /// Serves liveness and readiness probes, unless their address is empty.
@@ -149,6 +150,26 @@ async fn serve_probes(
         let listener = listen::bind("health probes", &host, port).await?;
         tasks.spawn(Server::plain(router).run(listener, stop.clone()));
     }
+    Ok(())
+}
+
+/// Serves metrics. Without TLS there is no authorization either: a token is not sent over plain HTTP.
+async fn serve_metrics(
+    args: &ManagerArgs,
+    ((host, port), tls): ((String, u16), Option<Arc<ServerConfig>>),
+    registry: Registry,
+    client: Client,
+    stop: &Stop,
+    tasks: &mut JoinSet<()>,
+) -> anyhow::Result<()> {
+    let router = metrics::router(Arc::new(registry));
+    let server = match tls {
+        None => Server::plain(router),
+        Some(tls) if args.metrics_authentication => Server::tls(guarded(router, client), tls),
+        Some(tls) => Server::tls(router, tls),
+    };
+    let listener = listen::bind("metrics", &host, port).await?;
+    tasks.spawn(server.run(listener, stop.clone()));
     Ok(())
 }
 
