@@ -37,6 +37,8 @@ pub struct Write {
     /// Kind, namespace and name, for logs.
     pub object: String,
     pub(crate) request: Request<Vec<u8>>,
+    /// Of a read: the name of the object, which a 404 about the object itself repeats.
+    pub(crate) reads: Option<String>,
 }
 
 /// Preconditions of a deletion. The API server refuses the request if the object does not match them.
@@ -146,13 +148,15 @@ impl ResourceWrites<'_> {
         self.write(key, self.requests(key).list(&params).map_err(request_error))
     }
 
-    /// Reads the metadata of the object: a consistent read that changes nothing and needs no right but `get`.
+    /// Reads the metadata of the object: a consistent read that changes nothing and needs no right but `get`. The outcome is `Gone`
+    /// if the object does not exist, and `Refused` if the resource is not served.
     ///
     /// # Errors
     /// If the request cannot be encoded.
     pub fn metadata(self, key: &Key) -> Result<Write, WriteError> {
         let request = self.requests(key).get_metadata(&key.name, &GetParams::default());
-        self.write(key, request.map_err(request_error))
+        let write = self.write(key, request.map_err(request_error))?;
+        Ok(Write { reads: Some(key.name.to_string()), ..write })
     }
 
     /// Creates `object`, with `apiVersion` and `kind` of the resource.
@@ -300,7 +304,7 @@ impl ResourceWrites<'_> {
         let Self { purpose, resource } = self;
         let object = format!("{} {key}", resource.kind);
         match request {
-            Ok(request) => Ok(Write { purpose, object, request }),
+            Ok(request) => Ok(Write { purpose, object, request, reads: None }),
             Err(source) => Err(WriteError { purpose, object, source }),
         }
     }

@@ -104,8 +104,8 @@ impl Writer {
     /// Sends a write: waits for a free slot and for the response, together at most the deadline. Without leadership nothing
     /// is sent.
     pub async fn send(&self, write: Write) -> WriteOutcome {
-        let Write { purpose, object, request } = write;
-        let outcome = self.send_request(purpose, request).await;
+        let Write { purpose, object, request, reads } = write;
+        let outcome = self.send_request(purpose, request, reads.as_deref()).await;
         self.report(purpose, &object, &outcome);
         outcome
     }
@@ -114,6 +114,7 @@ impl Writer {
         &self,
         purpose: &'static str,
         request: http::Request<Vec<u8>>,
+        reads: Option<&str>,
     ) -> WriteOutcome {
         let until = time::Instant::now() + self.deadline;
         let unknown = |message: String| WriteOutcome::Unknown(message);
@@ -145,7 +146,7 @@ impl Writer {
                 // The API server may have stored the object; a program between may have answered.
                 Err(error) => unknown(format!("the answer is no JSON: {error}")),
             },
-            Ok(Err(error)) => classify(error),
+            Ok(Err(error)) => classify(error, reads),
             Err(_) => unknown(format!("no answer within {:?}", self.deadline)),
         }
     }
@@ -186,8 +187,9 @@ impl WriteOutcome {
     }
 }
 
-/// Classifies an error. An overloaded or starting server counts as unknown, so that the write is sent again.
-fn classify(error: kube::Error) -> WriteOutcome {
+/// Classifies an error. An overloaded or starting server counts as unknown, so that the write is sent again. `reads`
+/// is the name of the object of a read.
+fn classify(error: kube::Error, reads: Option<&str>) -> WriteOutcome {
     let kube::Error::Api(status) = error else {
         // A connection may fail after the API server has stored the object.
         return WriteOutcome::Unknown(error.to_string());
@@ -195,8 +197,11 @@ fn classify(error: kube::Error) -> WriteOutcome {
     match (status.code, status.reason.as_str()) {
         (409, "AlreadyExists") => WriteOutcome::Exists,
         (409, _) => WriteOutcome::Stale,
-        // A 404 for the namespace means that the object can never be created there, not that it is absent.
-        (404, _) if !is_namespace(&status) => WriteOutcome::Gone,
+        // A 404 for the namespace means that the object can never be created there, not that it is absent. One for a resource that is
+        // not served names no object, and a read does not show by it that the object is absent.
+        (404, _) if !is_namespace(&status) && reads.is_none_or(|name| is_of(&status, name)) => {
+            WriteOutcome::Gone
+        }
         // A 401 says nothing about the object: other credentials may be accepted. A 5xx may come after the object was stored.
         (401 | 408 | 429, _) | (500.., _) => WriteOutcome::Unknown(status.message),
         (code, reason) => {
@@ -207,6 +212,10 @@ fn classify(error: kube::Error) -> WriteOutcome {
 
 fn is_namespace(status: &kube::core::Status) -> bool {
     status.details.as_ref().is_some_and(|details| details.kind == "namespaces")
+}
+
+fn is_of(status: &kube::core::Status, name: &str) -> bool {
+    status.details.as_ref().is_some_and(|details| details.name == name)
 }
 
 #[cfg(test)]
@@ -227,7 +236,7 @@ mod tests {
 
     #[test]
     fn errors_are_classified_by_what_to_do_next() {
-        let label = |code, reason, kind| classify(status(code, reason, kind)).label();
+        let label = |code, reason, kind| classify(status(code, reason, kind), None).label();
         assert_eq!(label(409, "AlreadyExists", "jobs"), "exists");
         assert_eq!(label(409, "Conflict", "jobs"), "stale");
         assert_eq!(label(404, "NotFound", "jobs"), "gone");
@@ -237,7 +246,24 @@ mod tests {
         assert_eq!(label(401, "Unauthorized", "jobs"), "unknown");
         assert_eq!(label(429, "TooManyRequests", "jobs"), "unknown");
         assert_eq!(label(503, "ServiceUnavailable", "jobs"), "unknown");
-        assert_eq!(classify(kube::Error::LinesCodecMaxLineLengthExceeded).label(), "unknown");
+        let other = kube::Error::LinesCodecMaxLineLengthExceeded;
+        assert_eq!(classify(other, None).label(), "unknown");
+    }
+
+    #[test]
+    fn a_read_shows_that_an_object_is_absent_by_a_status_that_names_it() {
+        let label = |details: Value| {
+            let status = serde_json::json!({
+                "status": "Failure", "message": "m", "reason": "NotFound", "code": 404,
+                "details": details,
+            });
+            let status = serde_json::from_value(status).expect("a status");
+            classify(kube::Error::Api(Box::new(status)), Some("a")).label()
+        };
+        assert_eq!(label(serde_json::json!({"kind": "dishes", "name": "a"})), "gone");
+        // The answer about a resource that is not served.
+        assert_eq!(label(serde_json::json!({})), "refused");
+        assert_eq!(label(Value::Null), "refused");
     }
 
     const TEN: Duration = Duration::from_secs(10);
