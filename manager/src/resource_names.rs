@@ -1,4 +1,4 @@
-//! Names of the resources of `multiKueue.externalFrameworks`, which the configuration does not say: those that the API server serves.
+//! Names of the resources of external frameworks, which the configuration does not say: those that the API server serves.
 //!
 //! They are read once. A kind that is not served at the start has the name that Kubernetes guesses from it.
 
@@ -9,9 +9,9 @@ use kube::Client;
 /// The kinds with the names of their resources.
 pub(crate) async fn resolve(kinds: &JobKinds, client: &Client) -> JobKinds {
     let mut known = Vec::new();
-    for kind in kinds.mirrored.iter() {
-        match served(kind, client).await {
-            Ok(plural) => known.push((kind.clone(), plural)),
+    for kind in kinds.undiscovered() {
+        match served(&kind, client).await {
+            Ok(plural) => known.push((kind, plural)),
             Err(error) => {
                 let guess = kind.plural();
                 tracing::warn!(%kind, %error, guess, "the name of the resource of a kind is guessed");

@@ -2,7 +2,7 @@
 
 use jobs::{
     Kind, Kinds,
-    integrations::{INTEGRATIONS, ManagedKinds},
+    integrations::{INTEGRATIONS, ManagedKinds, OwnerKind},
     mirrored,
 };
 
@@ -71,7 +71,16 @@ impl JobKinds {
             let known = plural(kind).and_then(|plural| mirrored::with_plural(kind, &plural));
             known.unwrap_or_else(|| kind.clone())
         };
-        Self { mirrored: Kinds::new(self.mirrored.iter().map(named)), ..self.clone() }
+        let managed = self.managed.clone().with_plurals(|one| plural(&external_kind(one)?));
+        Self { mirrored: Kinds::new(self.mirrored.iter().map(named)), managed, ..self.clone() }
+    }
+
+    /// The kinds whose resources have guessed names: external frameworks.
+    #[must_use]
+    pub fn undiscovered(&self) -> Vec<Kind> {
+        let managed = self.managed.undiscovered().filter_map(external_kind);
+        let new = managed.filter(|kind| self.mirrored.iter().all(|one| one != kind));
+        self.mirrored.iter().cloned().chain(new).collect()
     }
 
     /// Kinds of the jobs that are watched.
@@ -79,6 +88,10 @@ impl JobKinds {
     pub fn observed(&self) -> Kinds {
         self.handled.with_workloads().with(&self.mirrored)
     }
+}
+
+fn external_kind(kind: &OwnerKind) -> Option<Kind> {
+    mirrored::kind(&kind.framework())
 }
 
 #[cfg(test)]
@@ -113,6 +126,17 @@ mod tests {
         let plurals: Vec<&str> = kinds.mirrored.iter().map(Kind::plural).collect();
         assert_eq!(plurals, ["dishes", "recipes"]);
         assert!(kinds.observed().of_framework("Dish.v1.example.com").is_some());
+    }
+
+    #[test]
+    fn the_resource_of_an_owner_has_the_name_that_is_known() {
+        let mut file = Configuration::default();
+        file.integrations.external_frameworks = vec!["Dish.v1.example.com".to_owned()];
+        let kinds = JobKinds::configured(&file, &Gates::default(), &Kinds::default());
+        let undiscovered = kinds.undiscovered();
+        assert_eq!(undiscovered.iter().map(Kind::name).collect::<Vec<_>>(), ["Dish"]);
+        let kinds = kinds.with_resources(|_| Some("servings".to_owned()));
+        assert_eq!(kinds.undiscovered(), []);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! A kind is *known* if Kueue has an integration for it, enabled or not: the ancestor search passes through it. A
 //! kind is *managed* if its integration is enabled, or if the configuration lists it as an external framework.
 
-use std::collections::BTreeSet;
+use std::{borrow::Cow, collections::BTreeSet};
 
 pub use crds::meta::controller;
 use crds::names::annotations::POD_SUSPENDING_PARENT;
@@ -100,8 +100,17 @@ pub struct OwnerKind {
     pub version: String,
     /// Kind.
     pub kind: String,
-    /// Plural resource name; `None` for an external framework, which needs discovery.
-    pub plural: Option<&'static str>,
+    /// Plural resource name; `None` for an external framework that discovery has not shown.
+    pub plural: Option<Cow<'static, str>>,
+}
+
+impl OwnerKind {
+    /// The kind as configurations name it: `Kind.version.group`.
+    #[must_use]
+    pub fn framework(&self) -> String {
+        let Self { group, version, kind, .. } = self;
+        format!("{kind}.{version}.{group}")
+    }
 }
 
 /// The managed job kinds.
@@ -136,8 +145,22 @@ impl ManagedKinds {
             group: kind.group().to_owned(),
             version: kind.version().to_owned(),
             kind: kind.name().to_owned(),
-            plural: None,
+            plural: Some(kind.plural().to_owned().into()),
         }));
+        self
+    }
+
+    /// The external frameworks whose resources have no known name.
+    pub fn undiscovered(&self) -> impl Iterator<Item = &OwnerKind> {
+        self.external.iter().filter(|one| one.plural.is_none())
+    }
+
+    /// The same with the names of resources that `plural` knows of external frameworks.
+    #[must_use]
+    pub fn with_plurals(mut self, plural: impl Fn(&OwnerKind) -> Option<String>) -> Self {
+        for one in self.external.iter_mut().filter(|one| one.plural.is_none()) {
+            one.plural = plural(one).map(Into::into);
+        }
         self
     }
 
@@ -170,7 +193,7 @@ impl ManagedKinds {
             group: one.group.to_owned(),
             version: one.version.to_owned(),
             kind: one.kind.to_owned(),
-            plural: Some(one.plural),
+            plural: Some(one.plural.into()),
         });
         built_in.or_else(|| self.external.iter().find(|one| is_owner_kind(owner, one)).cloned())
     }
@@ -265,6 +288,19 @@ mod tests {
             assert!(kinds(&[name]).leaves_alone(&plain) && !kinds(&[name]).leaves_alone(&parent));
             assert!(!kinds(&[name, "pod"]).leaves_alone(&plain), "enabled by name as well");
         }
+    }
+
+    #[test]
+    fn the_resource_of_an_external_framework_has_the_name_that_is_known() {
+        let train = owner("example.com/v2", "Train");
+        let plural = |kinds: &ManagedKinds| kinds.owner_kind(&train).and_then(|one| one.plural);
+        let unnamed = kinds(&[]);
+        assert_eq!(plural(&unnamed), None);
+        let names: Vec<String> = unnamed.undiscovered().map(OwnerKind::framework).collect();
+        assert_eq!(names, ["Train.v2.example.com"]);
+        let named = unnamed.with_plurals(|_| Some("rolling-stock".to_owned()));
+        assert_eq!(plural(&named).as_deref(), Some("rolling-stock"));
+        assert_eq!(named.undiscovered().count(), 0);
     }
 
     #[test]

@@ -82,7 +82,7 @@ impl OwnerReader {
     async fn resource(&self, owner_kind: &OwnerKind) -> Result<ApiResource, Error> {
         let kind = GroupVersionKind::gvk(&owner_kind.group, &owner_kind.version, &owner_kind.kind);
         // A built-in kind needs no discovery, which would cost requests.
-        if let Some(plural) = owner_kind.plural {
+        if let Some(plural) = &owner_kind.plural {
             return Ok(ApiResource::from_gvk_with_plural(&kind, plural));
         }
         let key = (owner_kind.group.clone(), owner_kind.version.clone(), owner_kind.kind.clone());
