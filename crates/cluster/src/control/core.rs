@@ -23,7 +23,7 @@ use super::{
     context::Context,
     decisions::Decisions,
     job_key::JobKey,
-    jobs::{Ancestry, JobInputs, Jobs, JobsConfig, WorkloadEffect, nesting},
+    jobs::{Ancestry, FoundAncestry, JobInputs, Jobs, JobsConfig, WorkloadEffect, nesting},
     listing::{looked_up_name, members_name},
     outbox::after,
     scheduling::{Scheduler, SchedulerConfig},
@@ -81,7 +81,12 @@ pub(super) struct JobEnvironment<'a> {
 
 impl<'a> JobEnvironment<'a> {
     fn inputs(&self, workloads: &'a Workloads) -> JobInputs<'a> {
-        JobInputs { workloads, flavors: self.flavors, priority: self.priority }
+        let Self { flavors, priority, .. } = *self;
+        JobInputs { workloads, flavors, priority, without_creation: false }
+    }
+
+    fn inputs_of_child(&self, workloads: &'a Workloads) -> JobInputs<'a> {
+        JobInputs { without_creation: true, ..self.inputs(workloads) }
     }
 }
 
@@ -196,44 +201,48 @@ impl Core {
                 self.ctx.agenda.now(Reevaluation::PodGroup(group));
                 continue;
             }
-            let job = self.jobs.get(key).map(|(_, job)| job.clone());
-            let ancestor = match self.ancestry_of(key) {
-                Ancestry::Top => None,
-                Ancestry::ChildOf(ancestor) => Some(ancestor),
-                Ancestry::OwnerGone | Ancestry::ChildOfUnobserved => continue,
-                Ancestry::Unread(owner) => {
-                    // What its ancestor is decides nothing about a job of another namespace.
-                    if job.is_some_and(|job| (environment.managed)(key, &job, true)) {
-                        self.jobs.read_owner(key, &owner, &mut self.ctx);
-                    }
-                    continue;
-                }
-            };
-            let managed =
-                job.is_some_and(|job| (environment.managed)(key, &job, ancestor.is_some()));
-            if let Some(ancestor) = ancestor.filter(|_| managed) {
-                self.jobs.evaluate_child(key, &ancestor, &self.workloads, &mut self.ctx);
-                continue;
-            }
-            let managed_pod =
-                |key: &JobKey, pod: &JobObject| (environment.managed)(key, pod, false);
-            self.jobs.release_members_of_absent(key, &managed_pod, &mut self.ctx);
-            let inputs = environment.inputs(&self.workloads);
-            let effects = self.jobs.evaluate(key, managed, &inputs, &mut self.ctx);
-            effects.into_iter().for_each(|(key, effect)| self.take_effect(&key, effect));
+            self.evaluate_job(key, environment);
         }
         keys.len() + self.evaluate_pod_groups(environment)
     }
 
+    fn evaluate_job(&mut self, key: &JobKey, environment: &JobEnvironment<'_>) {
+        let job = self.jobs.get(key).map(|(_, job)| job.clone());
+        let managed = |is_child: bool| {
+            job.as_ref().is_some_and(|job| (environment.managed)(key, job, is_child))
+        };
+        let found = self.ancestry_of(key);
+        // What its ancestor is decides nothing about a job of another namespace.
+        let managed_as_child = managed(true);
+        if managed_as_child {
+            self.jobs.read_owners(key, &found, &mut self.ctx);
+        }
+        let effects = match &found.ancestry {
+            Ancestry::Top => {
+                let managed_pod =
+                    |key: &JobKey, pod: &JobObject| (environment.managed)(key, pod, false);
+                self.jobs.release_members_of_absent(key, &managed_pod, &mut self.ctx);
+                let inputs = environment.inputs(&self.workloads);
+                self.jobs.evaluate(key, managed(false), &inputs, &mut self.ctx)
+            }
+            _ if !managed_as_child => return,
+            ancestry => {
+                let inputs = environment.inputs_of_child(&self.workloads);
+                self.jobs.evaluate_child(key, ancestry, &inputs, &mut self.ctx)
+            }
+        };
+        effects.into_iter().for_each(|(key, effect)| self.take_effect(&key, effect));
+    }
+
     /// Whether a job is a child. One that is being deleted gives its Workload up before that is asked
     /// (docs/reference/kueue.md §7.3 row 0c).
-    fn ancestry_of(&mut self, key: &JobKey) -> Ancestry {
+    fn ancestry_of(&mut self, key: &JobKey) -> FoundAncestry {
         let Some((key, job)) = self.jobs.get(key).filter(|(_, job)| !is_deleted(job)) else {
             self.nested_too_deep.remove(key);
-            return Ancestry::Top;
+            return FoundAncestry::top();
         };
         match self.jobs.ancestry((key, job), self.ctx.now) {
-            Ok(ancestry) => ancestry,
+            Ok(found) => found,
             // Without an ancestor the job is managed by its own queue name.
             Err(error) => {
                 tracing::warn!(job = %key, %error, "the owners of a job are not followed");
@@ -241,7 +250,7 @@ impl Core {
                 if self.nested_too_deep.insert(key.clone()) {
                     self.ctx.outbox.publish(event);
                 }
-                Ancestry::Top
+                FoundAncestry::top()
             }
         }
     }
@@ -257,8 +266,8 @@ impl Core {
             let mut rebuilding = false;
             let members = self.jobs.members_of(group).filter(|key| {
                 let Some((key, job)) = self.jobs.get(key) else { return false };
-                let ancestry = self.jobs.ancestry((key, job), self.ctx.now);
-                let child = matches!(ancestry, Ok(Ancestry::ChildOf(_)));
+                let found = self.jobs.ancestry((key, job), self.ctx.now);
+                let child = found.is_ok_and(|found| matches!(found.ancestry, Ancestry::ChildOf(_)));
                 rebuilding |= is_rebuilding(job.metadata());
                 (!child || is_deleted(job)) && (environment.managed)(key, job, false)
             });

@@ -11,6 +11,7 @@ mod bad_input;
 mod block_admission;
 mod capacity_waits;
 mod checkpoint;
+mod children_with_workloads;
 mod clone_gates;
 mod cluster;
 mod connections;

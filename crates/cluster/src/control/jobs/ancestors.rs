@@ -4,6 +4,7 @@
 //! may run while that is admitted. Owners of observed kinds are found among the observed jobs; those of other known kinds are
 //! read (`unobserved_owners`). A child of an ancestor that is not observed is left alone: another controller starts and stops it.
 //! A job with an owner that does not exist gets nothing: the garbage collector deletes it, or the owner is about to be seen.
+//! What a child has from before it was one is in `own_workloads`.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +21,7 @@ use super::{
     inputs::JobsConfig,
     kind_availability::KindAvailability,
     owners::Owners,
-    unobserved_owners::UnobservedOwners,
+    unobserved_owners::{ShownOwner, UnobservedOwners},
 };
 use crate::control::{
     context::Context,
@@ -42,8 +43,31 @@ pub(crate) enum Ancestry {
     ChildOfUnobserved,
     /// The object that controls it, or that one's, does not exist.
     OwnerGone,
-    /// This owner is to be read first.
-    Unread(OwnerReference),
+    /// An owner is to be read first.
+    Unread,
+}
+
+/// The result of a search.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct FoundAncestry {
+    pub(crate) ancestry: Ancestry,
+    pub(super) reads: OwnerReads,
+}
+
+impl FoundAncestry {
+    /// A job without an ancestor, of which nothing is read.
+    pub(crate) fn top() -> Self {
+        Self { ancestry: Ancestry::Top, reads: OwnerReads::default() }
+    }
+}
+
+/// What a search needs to be read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct OwnerReads {
+    /// This owner, now: it was never read, or long ago.
+    pub(super) now: Option<OwnerReference>,
+    /// The owner that the search did not get past, at this time.
+    pub(super) later: Option<Timestamp>,
 }
 
 /// Children by the observed job that controls them, or that is their ancestor above owners that are not observed.
@@ -134,7 +158,12 @@ enum KnownOwner<'a> {
 
 impl KnownOwners<'_> {
     /// What is known of the owner of a job, or of an owner of that.
-    fn find(&self, (key, job): (&JobKey, &JobObject), owner: &OwnerReference) -> KnownOwner<'_> {
+    fn find(
+        &self,
+        (key, job): (&JobKey, &JobObject),
+        owner: &OwnerReference,
+        reads: &mut OwnerReads,
+    ) -> KnownOwner<'_> {
         let observed = self.owners.owner_key(&key.key, owner);
         let found = observed.as_ref().and_then(|key| self.jobs.get(key));
         let metadata = match found {
@@ -148,21 +177,48 @@ impl KnownOwners<'_> {
             {
                 return KnownOwner::Unknown;
             }
-            None => match self.unobserved.get(owner, self.now) {
-                Some(read) => read,
-                None => return KnownOwner::Unread,
-            },
+            None => return self.find_unobserved(owner, reads),
         };
         // Another object of the name: the owner is gone.
         let exists = metadata.filter(|metadata| metadata.uid.as_ref() == Some(&owner.uid));
         exists.map_or(KnownOwner::Gone, KnownOwner::Exists)
     }
+
+    fn find_unobserved(&self, owner: &OwnerReference, reads: &mut OwnerReads) -> KnownOwner<'_> {
+        let Some(read) = self.unobserved.get(owner) else {
+            // Before an old one: the search waits for it.
+            reads.now = Some(owner.clone());
+            return KnownOwner::Unread;
+        };
+        // An old read counts until the next one is answered: the API server may not answer for long.
+        if read.until <= self.now {
+            reads.now.get_or_insert_with(|| owner.clone());
+        }
+        if let ShownOwner::Exists(metadata) = &read.shown {
+            return KnownOwner::Exists(metadata);
+        }
+        // No watch shows that the owner can be found by then.
+        reads.later = Some(read.until).filter(|until| *until > self.now);
+        match &read.shown {
+            ShownOwner::Refused => KnownOwner::Unknown,
+            ShownOwner::Gone | ShownOwner::Exists(_) => KnownOwner::Gone,
+        }
+    }
 }
 
 /// The topmost managed ancestor of a job that has a controller.
 pub(super) fn ancestry(
+    job: (&JobKey, &JobObject),
+    known: &KnownOwners<'_>,
+) -> Result<FoundAncestry, AncestorError> {
+    let mut reads = OwnerReads::default();
+    search(job, known, &mut reads).map(|ancestry| FoundAncestry { ancestry, reads })
+}
+
+fn search(
     (key, job): (&JobKey, &JobObject),
     known: &KnownOwners<'_>,
+    reads: &mut OwnerReads,
 ) -> Result<Ancestry, AncestorError> {
     let below = |top: Option<OwnerReference>| match top {
         None => Ancestry::Top,
@@ -179,9 +235,9 @@ pub(super) fn ancestry(
             AncestorStep::Top(top) => return Ok(below(top)),
             AncestorStep::Read(owner) => owner,
         };
-        match known.find((key, job), &owner) {
+        match known.find((key, job), &owner, reads) {
             KnownOwner::Exists(metadata) => step = search.owner_read(owner, metadata)?,
-            KnownOwner::Unread => return Ok(Ancestry::Unread(owner)),
+            KnownOwner::Unread => return Ok(Ancestry::Unread),
             KnownOwner::Unknown => return Ok(below(search.end())),
             KnownOwner::Gone => {
                 let top = search.end();

@@ -1,4 +1,4 @@
-//! What a child of a managed job may do: it runs while its ancestor lets it, and never has a Workload.
+//! What a child of a managed job may do: it runs while its ancestor lets it, and never gets a Workload.
 
 use std::sync::Arc;
 
@@ -6,18 +6,20 @@ use ::jobs::{
     GenericJob, JobObject, Pod, ancestor_search::AncestorError, integrations::controller,
 };
 use crds::names::annotations::POD_SUSPENDING_PARENT;
-use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use runtime::writer::WriteOutcome;
+use jiff::{SignedDuration, Timestamp};
+use runtime::{watch::Key, writer::WriteOutcome};
 
 use super::{
     Jobs,
-    ancestors::{self, Ancestry, KnownOwners},
+    ancestors::{self, Ancestry, FoundAncestry, KnownOwners, OwnerReads},
+    inputs::{JobInputs, WorkloadEffect},
+    own_workloads::{self, OwnWorkloads},
 };
 use crate::control::{
     context::Context,
     job_key::JobKey,
     outbox::Settled,
+    timers::Reevaluation,
     workloads::{WorkloadPhase, Workloads},
 };
 
@@ -28,21 +30,27 @@ impl Jobs {
         &self,
         (key, job): (&JobKey, &Arc<JobObject>),
         now: Timestamp,
-    ) -> Result<Ancestry, AncestorError> {
+    ) -> Result<FoundAncestry, AncestorError> {
         let held = |pod: &Pod| pod.annotation(POD_SUSPENDING_PARENT).is_some();
         let is_held = job.as_pod().is_some_and(held);
         if controller(job.metadata()).is_none() || is_held || self.is_of_set(key, job) {
-            return Ok(Ancestry::Top);
+            return Ok(FoundAncestry::top());
         }
         let Self { jobs, owners, unobserved_owners: unobserved, kinds, config, .. } = self;
         let known = KnownOwners { jobs, owners, unobserved, kinds, config, now };
         ancestors::ancestry((key, job), &known)
     }
 
-    /// Reads an owner of a job. The job is evaluated after the answer.
-    pub(crate) fn read_owner(&self, job: &JobKey, owner: &OwnerReference, ctx: &mut Context) {
-        if let Some(kind) = self.config.managed.owner_kind(owner) {
+    /// Reads what the search for the ancestor of a job needs, now and later. The job is evaluated after the answer.
+    pub(crate) fn read_owners(&self, job: &JobKey, found: &FoundAncestry, ctx: &mut Context) {
+        let OwnerReads { now, later } = &found.reads;
+        let kind =
+            now.as_ref().and_then(|owner| Some((owner, self.config.managed.owner_kind(owner)?)));
+        if let Some((owner, kind)) = kind {
             self.unobserved_owners.read((job, owner), &kind, ctx);
+        }
+        if let Some(later) = later {
+            ctx.agenda.at(*later, Reevaluation::Job(job.clone()));
         }
     }
 
@@ -56,8 +64,38 @@ impl Jobs {
         self.unobserved_owners.answered(answer, settled, now);
     }
 
-    /// Decides about a child: it runs only while its ancestor lets it (docs/reference/kueue.md §7.3, row 0g). Its owner starts it.
+    /// The clock jumped: what was read is as old as before.
+    pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.unobserved_owners.clock_jumped(by);
+        self.absent_sets.clock_jumped(by);
+    }
+
+    /// Decides about a child, or a job of which that is not known yet: it runs only while its ancestor lets it
+    /// (docs/reference/kueue.md §7.3, row 0g). Its owner starts it. A Workload of its own that still counts decides first.
     pub(crate) fn evaluate_child(
+        &mut self,
+        key: &JobKey,
+        ancestry: &Ancestry,
+        inputs: &JobInputs<'_>,
+        ctx: &mut Context,
+    ) -> Vec<(Key, WorkloadEffect)> {
+        match self.own_workloads(key, inputs.workloads) {
+            OwnWorkloads::Count => return self.evaluate(key, true, inputs, ctx),
+            // A start of the job may be in flight.
+            OwnWorkloads::Surplus(surplus)
+                if *ancestry != Ancestry::Unread && self.is_free(key, ctx) =>
+            {
+                return own_workloads::delete(surplus);
+            }
+            OwnWorkloads::Surplus(_) | OwnWorkloads::None => {}
+        }
+        if let Ancestry::ChildOf(ancestor) = ancestry {
+            self.follow_ancestor(key, ancestor, inputs.workloads, ctx);
+        }
+        Vec::new()
+    }
+
+    fn follow_ancestor(
         &mut self,
         key: &JobKey,
         ancestor: &JobKey,

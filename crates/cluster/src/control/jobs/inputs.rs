@@ -38,6 +38,8 @@ pub(crate) struct JobInputs<'a> {
     pub(crate) flavors: AssignedFlavors<'a>,
     /// The priority of a source; `None` if its class does not exist.
     pub(crate) priority: &'a dyn Fn(&PrioritySource) -> Option<WorkloadPriority>,
+    /// No Workload is created: the job is a child, or may be one.
+    pub(crate) without_creation: bool,
 }
 
 /// What a step of a job means for a Workload.

@@ -37,6 +37,7 @@ mod kind_availability;
 mod lookups;
 mod orphaned_members;
 mod orphans;
+mod own_workloads;
 mod owners;
 mod pod_groups;
 mod readiness;
@@ -68,7 +69,7 @@ use runtime::{
 };
 
 pub(crate) use self::{
-    ancestors::Ancestry,
+    ancestors::{Ancestry, FoundAncestry},
     announcements::nesting,
     change::{JobChange, event, resource},
     inputs::{JobInputs, JobsConfig, WorkloadEffect},

@@ -10,7 +10,7 @@ use runtime::{write::Write, writer::WriteOutcome};
 
 use super::{
     Jobs,
-    absent_sets::{SHOWN_AFTER, SetRead, WaitingMember},
+    absent_sets::{SHOWN_AFTER, WaitingMember},
     change::{JobChange, resource, submit},
 };
 use crate::control::{
@@ -40,7 +40,11 @@ impl Jobs {
         for (key, shown) in waiting {
             match self.absent_sets.decide(set, shown, ctx.now) {
                 WaitingMember::Release => self.release_member(&key, set, ctx),
-                WaitingMember::Read => read_set(set, ctx),
+                WaitingMember::Read => {
+                    if read_set(set, ctx) {
+                        self.absent_sets.sent(set, ctx.now);
+                    }
+                }
                 WaitingMember::Wait(until) => {
                     ctx.agenda.at(until, Reevaluation::Job(set.clone()));
                 }
@@ -58,7 +62,7 @@ impl Jobs {
             // The kind may be served again, and the set be there.
             _ => false,
         };
-        self.absent_sets.read(set, SetRead { at: ctx.now, absent });
+        self.absent_sets.answered(set, absent);
         ctx.agenda.now(Reevaluation::Job(set.clone()));
     }
 
@@ -94,16 +98,17 @@ impl Jobs {
     }
 }
 
-/// Reads a set, once at a time.
-fn read_set(set: &JobKey, ctx: &mut Context) {
+/// Reads a set, once at a time. Returns whether a read was sent.
+fn read_set(set: &JobKey, ctx: &mut Context) -> bool {
     let resource = resource(&set.kind);
     let (api_version, kind) = (&*resource.api_version, &*resource.kind);
     let subject = Subject::Owner { api_version: api_version.into(), kind: kind.into() };
     let (target, waiter) = (Target::home(subject, &set.key), Reevaluation::Job(set.clone()));
-    if ctx.is_free(&target, &Stamp::default(), &waiter) {
-        let intent = Intent { target, purpose: Purpose::Owner, base: Stamp::default(), waiter };
-        ctx.outbox.submit(intent, |purpose, key| Write::of(purpose, &resource).read(key, ""));
+    if !ctx.is_free(&target, &Stamp::default(), &waiter) {
+        return false;
     }
+    let intent = Intent { target, purpose: Purpose::Owner, base: Stamp::default(), waiter };
+    ctx.outbox.submit(intent, |purpose, key| Write::of(purpose, &resource).read(key, ""))
 }
 
 /// When the set of a pod has to be seen, if there is one.

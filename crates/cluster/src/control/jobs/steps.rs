@@ -202,7 +202,7 @@ impl StepTaker<'_> {
     }
 
     fn create_workload(&self, new: &NewWorkload, ctx: &mut Context) {
-        if !self.creates_workloads {
+        if !self.creates_workloads || self.inputs.without_creation {
             return;
         }
         let priority = self.priority(ctx);

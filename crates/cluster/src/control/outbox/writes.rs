@@ -107,8 +107,8 @@ impl Writes {
         let Some(state) = self.states.get(target) else {
             return true;
         };
-        // The state of a deleted object says nothing about its successor of the same name.
-        if state.base.uid != current.uid {
+        // The state of a deleted object says nothing about its successor of the same name. A read is answered with either.
+        if state.base.uid != current.uid && !state.is_read_in_flight() {
             return true;
         }
         match state.progress {
@@ -372,6 +372,11 @@ impl WriteState {
     /// Whether an answer shows the object that the write was based on.
     fn is_unchanged(&self, object: &ApiObject) -> bool {
         self.base.version != 0 && version(object) == self.base.version
+    }
+
+    fn is_read_in_flight(&self) -> bool {
+        let reads = matches!(self.purpose, Purpose::Ancestor | Purpose::Owner);
+        reads && self.progress == Progress::InFlight
     }
 
     fn is_failed_delete(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use super::{cluster::json_merge, *};
 
-fn owner(kind: &str, name: &str) -> Value {
+pub(super) fn owner(kind: &str, name: &str) -> Value {
     let api_version = match kind {
         "Job" => "batch/v1",
         "JobSet" => "jobset.x-k8s.io/v1alpha2",
@@ -15,16 +15,20 @@ fn owner(kind: &str, name: &str) -> Value {
     })
 }
 
-fn owned_job(name: &str, owner: Option<&Value>, fields: &Value) -> Arc<JobObject> {
+pub(super) fn owned_job(name: &str, owner: Option<&Value>, fields: &Value) -> Arc<JobObject> {
+    Arc::new(batch_job().decode(owned_object(name, owner, fields)).expect("a Job decodes"))
+}
+
+pub(super) fn owned_object(name: &str, owner: Option<&Value>, fields: &Value) -> Value {
     let mut object = json!(job());
     let metadata = json!({"name": name, "uid": format!("{name}-uid"), "ownerReferences": owner.map(|one| [one])});
     json_merge(&mut object, &json!({"metadata": metadata}));
     json_merge(&mut object, fields);
-    Arc::new(batch_job().decode(object).expect("a Job decodes"))
+    object
 }
 
 /// A manager that handles Jobs, and knows the external framework `Recipe`.
-fn manager(without_queue_name: bool) -> ManagerControl {
+pub(super) fn manager(without_queue_name: bool) -> ManagerControl {
     let mut file = Configuration::default();
     file.manage_jobs_without_queue_name = without_queue_name;
     file.integrations.frameworks = vec!["batch/job".to_owned()];
@@ -42,36 +46,46 @@ fn manager(without_queue_name: bool) -> ManagerControl {
     control
 }
 
-fn observe(control: &mut ManagerControl, job: Arc<JobObject>) {
+pub(super) fn observe(control: &mut ManagerControl, job: Arc<JobObject>) {
     control.observe(ManagerInput::Job(batch_job(), Change::Apply(job)), NOW);
 }
 
 /// Decides, and answers the reads of owners with what `answer` says about their paths. Returns the purposes of the other writes,
 /// with the names of their objects, and the paths that were read.
-fn decide(
+pub(super) fn decide(
     control: &mut ManagerControl,
     now: Timestamp,
     answer: impl Fn(&str) -> WriteOutcome,
 ) -> (Vec<String>, Vec<String>) {
+    let (orders, reads) = orders(control, now, answer);
+    (orders.iter().map(name_of).collect(), reads)
+}
+
+/// The purpose of a write, with the first word of the name of its object.
+pub(super) fn name_of(order: &Order) -> String {
+    let name = order.ticket.target.key.name.split('-').next().expect("a name");
+    format!("{} {name}", order.ticket.purpose)
+}
+
+/// The same with the writes themselves.
+pub(super) fn orders(
+    control: &mut ManagerControl,
+    now: Timestamp,
+    answer: impl Fn(&str) -> WriteOutcome,
+) -> (Vec<Order>, Vec<String>) {
     let (mut writes, mut reads) = (vec![], vec![]);
     for _ in 0..20 {
         let step = control.decide(now);
         let n_reads = reads.len();
         for order in step.orders {
-            if order.ticket.purpose != Purpose::Ancestor {
-                if matches!(
-                    order.ticket.target.subject,
-                    Subject::ClusterQueue | Subject::LocalQueue
-                ) {
-                    continue;
-                }
-                let name = order.ticket.target.key.name.split('-').next().expect("a name");
-                writes.push(format!("{} {name}", order.ticket.purpose));
-                continue;
+            let subject = &order.ticket.target.subject;
+            if order.ticket.purpose == Purpose::Ancestor {
+                let path = order.write.request().uri().path().to_owned();
+                control.answered(&order.ticket, answer(&path), now);
+                reads.push(path);
+            } else if !matches!(subject, Subject::ClusterQueue | Subject::LocalQueue) {
+                writes.push(order);
             }
-            let path = order.write.request().uri().path().to_owned();
-            control.answered(&order.ticket, answer(&path), now);
-            reads.push(path);
         }
         if reads.len() == n_reads {
             return (writes, reads);
@@ -81,7 +95,7 @@ fn decide(
 }
 
 /// The answer about an object with a queue name, or without, and with an owner.
-fn shows(name: &str, queue: Option<&str>, owner: Option<Value>) -> WriteOutcome {
+pub(super) fn shows(name: &str, queue: Option<&str>, owner: Option<Value>) -> WriteOutcome {
     let labels = queue.map_or(json!({}), |queue| json!({"kueue.x-k8s.io/queue-name": queue}));
     WriteOutcome::done(json!({"metadata": {
         "name": name, "namespace": "ns", "uid": format!("{name}-uid"), "resourceVersion": "5",
@@ -194,4 +208,95 @@ fn a_child_below_an_unobserved_owner_is_evaluated_with_its_ancestor() {
     show(&mut control, admitted);
     let (writes, _) = decide(&mut control, NOW, read);
     assert!(writes.contains(&"stop child".to_owned()), "{writes:?}");
+}
+
+fn refused(code: u16) -> WriteOutcome {
+    WriteOutcome::Refused { code, reason: String::new(), message: String::new() }
+}
+
+fn seconds(seconds: i64) -> jiff::SignedDuration {
+    jiff::SignedDuration::from_secs(seconds)
+}
+
+#[test]
+fn an_owner_that_may_not_be_read_counts_as_one_of_an_unknown_kind() {
+    // A 404 of the resource, and a 403.
+    for code in [404, 403] {
+        let mut control = manager(false);
+        observe(&mut control, owned_job("child", Some(&owner("Recipe", "middle")), &json!({})));
+        let (writes, reads) = decide(&mut control, NOW, |_| refused(code));
+        assert_eq!((writes.len(), reads.len()), (1, 1), "{code} {writes:?}");
+        assert_eq!(writes, ["workload-create job"], "{code}");
+        let (_, reads) = decide(&mut control, NOW + seconds(599), |_| refused(code));
+        assert_eq!(reads.len(), 0, "{code} {reads:?}");
+        let (_, reads) = decide(&mut control, NOW + seconds(600), |_| refused(code));
+        assert_eq!(reads.len(), 1, "{code} {reads:?}");
+    }
+}
+
+#[test]
+fn an_owner_that_was_not_found_is_read_again_when_the_read_is_old() {
+    let mut control = manager(false);
+    observe(&mut control, owned_job("child", Some(&owner("JobSet", "middle")), &json!({})));
+    assert_eq!(decide(&mut control, NOW, |_| WriteOutcome::Gone).1.len(), 1);
+    assert_eq!(decide(&mut control, NOW + seconds(599), |_| WriteOutcome::Gone).1.len(), 0);
+    let found = |_: &str| shows("middle", None, None);
+    let (writes, reads) = decide(&mut control, NOW + seconds(600), found);
+    assert_eq!(reads.len(), 1);
+    assert_eq!(writes, ["workload-create job"]);
+}
+
+#[test]
+fn an_old_read_counts_until_the_next_one_is_answered() {
+    let mut control = manager(false);
+    observe(&mut control, owned_job("top", None, &json!({})));
+    let below = |fields: &Value| owned_job("child", Some(&owner("JobSet", "middle")), fields);
+    observe(&mut control, below(&json!({})));
+    decide(&mut control, NOW, |_| shows("middle", None, Some(owner("Job", "top"))));
+    let running = json!({"metadata": {"resourceVersion": "21"}, "spec": {"suspend": false}});
+    observe(&mut control, below(&running));
+    let unknown = |_: &str| WriteOutcome::Unknown("no answer".to_owned());
+    let (writes, reads) = decide(&mut control, NOW + seconds(601), unknown);
+    assert_eq!(writes, ["stop child"]);
+    assert_eq!(reads.len(), 1);
+}
+
+#[test]
+fn one_read_of_an_owner_is_in_flight_whatever_uid_is_searched_for() {
+    let mut control = manager(false);
+    let mut former = owner("JobSet", "middle");
+    former["uid"] = json!("former-uid");
+    observe(&mut control, owned_job("former", Some(&former), &json!({})));
+    observe(&mut control, owned_job("present", Some(&owner("JobSet", "middle")), &json!({})));
+    let is_read = |order: &&Order| order.ticket.purpose == Purpose::Ancestor;
+    let step = control.decide(NOW);
+    let read = step.orders.iter().find(is_read).expect("a read");
+    assert_eq!(step.orders.iter().filter(is_read).count(), 1);
+    control.answered(&read.ticket, shows("middle", None, None), NOW);
+    let (writes, reads) = decide(&mut control, NOW, |_| shows("middle", None, None));
+    // The answer shows the present owner, and that the former one is gone.
+    assert_eq!((writes.len(), reads.len()), (1, 0), "{writes:?} {reads:?}");
+}
+
+#[test]
+fn a_read_of_an_owner_is_as_old_after_a_jump_of_the_clock_as_before() {
+    for hours in [3, -3] {
+        let by = jiff::SignedDuration::from_hours(hours);
+        let mut control = manager(false);
+        let below = |version: &str| {
+            let fields = json!({"metadata": {"resourceVersion": version}});
+            owned_job("child", Some(&owner("JobSet", "middle")), &fields)
+        };
+        observe(&mut control, below("20"));
+        let read = |control: &mut ManagerControl, now| {
+            decide(control, now, |_| shows("middle", None, None)).1.len()
+        };
+        assert_eq!(read(&mut control, NOW), 1);
+        control.clock_jumped(by);
+        for (version, pause, reads) in [("21", 599, 0), ("22", 600, 1)] {
+            let then = NOW + by + seconds(pause);
+            control.observe(ManagerInput::Job(batch_job(), Change::Apply(below(version))), then);
+            assert_eq!(read(&mut control, then), reads, "{hours} {pause}");
+        }
+    }
 }
