@@ -324,7 +324,9 @@ impl Core {
             // An agent counts reclaimable pods itself, and a clone belongs to the manager alone: as the dependent of a
             // copy it would be deleted together with that.
             WorkloadEffect::Perform(
-                WorkloadCommand::Reclaim(_) | WorkloadCommand::SetOwner(..),
+                WorkloadCommand::Reclaim(_)
+                | WorkloadCommand::ReclaimDispatched(_)
+                | WorkloadCommand::SetOwner(..),
                 _,
             ) if !self.config.owns_workloads => {}
             WorkloadEffect::Perform(command, event) => {

@@ -1,7 +1,7 @@
 //! Steps of a job that write its Workload's spec or metadata.
 
 use ::jobs::{
-    JobObject,
+    GenericJob, JobObject,
     construct_workload::{owner_reference, uid_label},
     reconcile::ReconcileStep,
 };
@@ -20,6 +20,9 @@ pub(super) fn workload_command(
         }
         ReconcileStep::DeleteWorkload(name) => (name, WorkloadCommand::Delete),
         ReconcileStep::RemoveFinalizer(name) => (name, WorkloadCommand::RemoveFinalizer),
+        ReconcileStep::UpdateReclaimablePods(name, pods) if job.is_managed_elsewhere() => {
+            (name, WorkloadCommand::ReclaimDispatched(pods.clone()))
+        }
         ReconcileStep::UpdateReclaimablePods(name, pods) => {
             (name, WorkloadCommand::Reclaim(pods.clone()))
         }

@@ -285,7 +285,7 @@ impl Dispatching {
                     core.workloads.perform(key, command, None, &mut core.ctx);
                 }
                 DispatchEffect::Reclaim(pods) => {
-                    let command = &WorkloadCommand::Reclaim(pods);
+                    let command = &WorkloadCommand::ReclaimDispatched(pods);
                     core.workloads.perform(key, command, None, &mut core.ctx);
                 }
                 DispatchEffect::WriteJobs(changes) => changes.iter().for_each(|(job, change)| {

@@ -1,15 +1,17 @@
 //! Reclaimable pods of a Workload that was dispatched before (docs/reference/dispatch.md §5).
 //!
 //! The hub's Job may show the counts of an earlier copy, so its own counts do not say which pods have ended. Those of the present copy on the
-//! recorded cluster do. Nothing is reclaimed by the counts of a copy of another epoch, or of one that the hub does not observe.
+//! recorded cluster do. Nothing is reclaimed by the counts of a copy of another epoch or of another Workload, or of one that the hub does not
+//! observe: a Job that was made again may find the copy of the earlier one under its name.
 
-use ::jobs::reconcile::reclaimable_pods_of_copy;
+use ::jobs::{JobObject, reconcile::reclaimable_pods_of_copy};
 use dispatch::{
     CopyHistory,
     workload::{DispatchCheckState, LocalWorkload, RemoteConnection, RemoteCopy, RemoteJob},
 };
 
-use super::{DispatchEffect, evaluation::DispatchEvaluation, view::jobs_of};
+use super::{DispatchEffect, evaluation::DispatchEvaluation, view::jobs_of, worker::Worker};
+use crate::control::job_key::JobKey;
 
 impl DispatchEvaluation<'_> {
     /// Writes the reclaimable pods of the Workload when the hub's Job shows the status that they follow from.
@@ -23,15 +25,25 @@ impl DispatchEvaluation<'_> {
         let follows = runs
             && hub.check == DispatchCheckState::Ready
             && recorded.connection == RemoteConnection::Connected
+            && !recorded.missing_job
             && recorded.jobs.iter().all(|job| is_present(job, hub));
         let worker = self.worker(recorded.cluster).filter(|_| follows)?;
         let record = self.inputs.workloads.get(self.key)?;
         let jobs = jobs_of(self.key, self.inputs.workloads, self.inputs.jobs);
         let pods = jobs.into_iter().find_map(|(key, job)| {
-            let copy = worker.jobs.get(key)?.object();
+            let copy = self.own_copy(key, worker)?;
             reclaimable_pods_of_copy(job, copy, record.object(), self.inputs.jobs.gates())
         })?;
         Some(DispatchEffect::Reclaim(pods))
+    }
+
+    /// The copy under the name of a job; `None` if it belongs to another Workload.
+    fn own_copy<'w>(&self, key: &JobKey, worker: &'w Worker) -> Option<&'w JobObject> {
+        let copy = worker.jobs.get(key)?.object();
+        let is_named = worker.clone_of(key) == Some(self.key);
+        // The copy of an elastic job may still name an earlier slice.
+        let is_own = is_named || self.inputs.heirs().heir(key, copy, worker) == Some(self.key);
+        is_own.then_some(&**copy)
     }
 }
 

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::control::outbox::Purpose;
 
 /// What is to be written. Every write carries the uid; all but `Delete` and `Reclaim` the resourceVersion that they are
-/// based on.
+/// based on, and `Reclaim` does if the pods are those of a dispatched job.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum WorkloadCommand {
     /// This spec, in place of that of a Workload without quota.
@@ -32,6 +32,9 @@ pub(crate) enum WorkloadCommand {
     RemoveFinalizer,
     /// Pods that need no quota any more.
     Reclaim(Vec<ReclaimablePod>),
+    /// Pods of a dispatched job that need no quota any more. They are those of one epoch: a write that is applied late must not lower the
+    /// quota of the next one, so it succeeds on the observed version only.
+    ReclaimDispatched(Vec<ReclaimablePod>),
     /// The LocalQueue of its job.
     MoveToQueue(String),
     /// The value of its WorkloadPriorityClass.
@@ -64,7 +67,7 @@ impl WorkloadCommand {
             Self::Resize(_) => Purpose::Resize,
             Self::Delete => Purpose::WorkloadDelete,
             Self::RemoveFinalizer => Purpose::Unfinalize,
-            Self::Reclaim(_) => Purpose::Reclaim,
+            Self::Reclaim(_) | Self::ReclaimDispatched(_) => Purpose::Reclaim,
             Self::MoveToQueue(_) => Purpose::Move,
             Self::SetPriority(_) | Self::SetPriorityClass(_) => Purpose::Priority,
             Self::SetAdmissionGates(_) | Self::SetOwner(..) => Purpose::WorkloadUpdate,
@@ -107,25 +110,12 @@ impl WorkloadCommand {
                 };
                 Write::delete::<Workload>(purpose, key, only, DeletePropagation::Background)
             }
-            // An apply removes only what the same manager has set, and upstream's may have been another one.
-            Self::Reclaim(pods) if lists_more(workload, pods) => {
-                let fields = json!({
-                    "metadata": { "uid": workload.metadata.uid },
-                    "status": { "reclaimablePods": pods },
-                });
-                Write::merge::<Workload>(purpose, key, Some("status"), &fields)
-            }
-            Self::Reclaim(pods) => {
-                // The status of the job alone decides about these pods: without a resourceVersion,
-                // a status write meanwhile is no conflict.
-                // The uid keeps them from a Workload that was created again under the name.
-                let fields = json!({
-                    "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
-                    "metadata": { "name": &*key.name, "namespace": key.namespace.as_deref(), "uid": workload.metadata.uid },
-                    "status": { "reclaimablePods": pods },
-                });
-                let manager = RECLAIMABLE_PODS_MANAGER;
-                Write::apply::<Workload>(purpose, key, Some("status"), manager, &fields)
+            // The status of a job that runs in this cluster alone decides about its pods: without a resourceVersion,
+            // a status write meanwhile is no conflict.
+            Self::Reclaim(pods) => reclaim((purpose, key), workload, pods, None),
+            Self::ReclaimDispatched(pods) => {
+                let version = workload.metadata.resource_version.as_deref();
+                reclaim((purpose, key), workload, pods, version)
             }
             _ => {
                 // A merge patch replaces lists as a whole. With the resourceVersion, finalizers and owners that were
@@ -191,9 +181,36 @@ impl WorkloadCommand {
                 }
                 json!({ "metadata": { "annotations": annotations } })
             }
-            Self::Delete | Self::Reclaim(_) => json!({}),
+            Self::Delete | Self::Reclaim(_) | Self::ReclaimDispatched(_) => json!({}),
         }
     }
+}
+
+/// The write of reclaimable pods, to this version if one is given. The uid keeps them from a Workload that was created again under
+/// the name.
+fn reclaim(
+    (purpose, key): (&'static str, &Key),
+    workload: &Workload,
+    pods: &[ReclaimablePod],
+    version: Option<&str>,
+) -> Result<Write, WriteError> {
+    let mut metadata = json!({ "uid": workload.metadata.uid });
+    if let Some(version) = version {
+        metadata["resourceVersion"] = json!(version);
+    }
+    let status = json!({ "reclaimablePods": pods });
+    // An apply removes only what the same manager has set, and upstream's may have been another one.
+    if lists_more(workload, pods) {
+        let fields = json!({ "metadata": metadata, "status": status });
+        return Write::merge::<Workload>(purpose, key, Some("status"), &fields);
+    }
+    metadata["name"] = json!(&*key.name);
+    metadata["namespace"] = json!(key.namespace.as_deref());
+    let fields = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
+        "metadata": metadata, "status": status,
+    });
+    Write::apply::<Workload>(purpose, key, Some("status"), RECLAIMABLE_PODS_MANAGER, &fields)
 }
 
 /// The status that the field manager of admission owns, applied to the observed version. One that only lacks what the
