@@ -21,6 +21,7 @@ use crate::control::{
     context::Context,
     job_key::JobKey,
     jobs::resource,
+    lease_objects::stamp_of,
     outbox::{Destination, Intent, Purpose, Stamp, Subject, Target, Tracked},
     timers::Reevaluation,
 };
@@ -179,10 +180,12 @@ pub(super) fn delete_jobs(
 
 /// How a job is deleted, with the precondition; `None` if it is being deleted already. A job stays until the garbage collector has
 /// removed its pods. One that has ended goes at once, and so does a suspended Job without pods, if it is still what was observed:
-/// a worker without a garbage collector would keep it for ever. So does one that is mirrored, as upstream's: its end is not known.
+/// a worker without a garbage collector would keep it for ever. So does one that is mirrored, as upstream's: its end is not known. Under
+/// ExactlyOnce it stays, because its absence is the proof that nothing of it runs.
 fn deletion_of_job(copy: &Tracked<JobObject>) -> Option<(DeletePropagation, DeletePreconditions)> {
     let (only, job) = (deletable(copy)?, copy.object());
-    if job.finished().is_some() || job.kind().is_mirrored() {
+    let leaves_pods = job.kind().is_mirrored() && stamp_of(job.metadata()).is_none();
+    if job.finished().is_some() || leaves_pods {
         return Some((DeletePropagation::Background, only));
     }
     if !is_without_pods(job) {

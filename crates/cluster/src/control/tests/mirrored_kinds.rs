@@ -3,6 +3,7 @@
 use jiff::ToSpan;
 
 use super::{
+    cluster::json_merge,
     dispatched::{connect, dispatching_lists, done, east, orders},
     *,
 };
@@ -129,9 +130,8 @@ fn a_job_is_copied_to_the_worker_and_its_status_back() {
     assert!(orders(&step).contains(&"hub finish".to_owned()), "{:?}", orders(&step));
 }
 
-/// Its pods are unknown, and a worker without a garbage collector would keep a copy that waits for them for ever.
-#[test]
-fn a_copy_is_deleted_in_the_background() {
+/// How the copy of a Workload that is gone is deleted. It has these annotations beside.
+fn deletion(annotations: &Value) -> Value {
     let spec = json!({"managedBy": "kueue.x-k8s.io/multikueue", "serves": 4});
     let mut control = manager(&spec);
     let mut copy = recipe("61", &json!({"serves": 4}), "Cooking");
@@ -141,23 +141,21 @@ fn a_copy_is_deleted_in_the_background() {
         "sluice.dev/epoch": "1", "sluice.dev/workload-uid": "wl-1",
         "kueue.x-k8s.io/prebuilt-workload-name": "soup",
     });
+    json_merge(&mut copy["metadata"]["annotations"], annotations);
     control.observe(east(WorkerInput::Job(recipe_kind(), recipes(vec![copy]))), NOW);
     let key = Key { namespace: Some("ns".into()), name: "soup".into() };
     control.observe(ManagerInput::Workload(Change::Delete(key)), NOW);
-    let options = body(&control.decide(NOW), "job-delete");
-    assert_eq!(options["propagationPolicy"], "Background");
+    body(&control.decide(NOW), "job-delete")["propagationPolicy"].clone()
 }
 
+/// Its pods are unknown, and a worker without a garbage collector would keep a copy that waits for them for ever.
 #[test]
-fn a_job_without_the_controller_is_rejected_with_the_field() {
-    let mut control = manager(&json!({"serves": 4}));
-    let step = control.decide(NOW);
-    let texts: Vec<String> = step
-        .orders
-        .iter()
-        .map(|order| String::from_utf8_lossy(order.write.request().body()).into_owned())
-        .collect();
-    let named = r#"Expecting .spec.managedBy to be \"kueue.x-k8s.io/multikueue\" not \"\""#;
-    assert!(texts.iter().any(|text| text.contains(named)), "{texts:?}");
-    assert!(orders(&step).iter().all(|order| order.starts_with("hub")), "{:?}", orders(&step));
+fn a_copy_is_deleted_in_the_background() {
+    assert_eq!(deletion(&json!({})), "Background");
+}
+
+/// Its absence proves that nothing of it runs any more.
+#[test]
+fn a_copy_under_exactly_once_is_deleted_in_the_foreground() {
+    assert_eq!(deletion(&json!({"sluice.dev/lease": "3/7"})), "Foreground");
 }
