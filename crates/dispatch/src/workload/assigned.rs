@@ -164,6 +164,10 @@ impl DispatchDecision<'_> {
         if copy.refused.is_some() {
             return Some(DispatchStep::SetCheckRetry(RetryReason::RefusedByWorker(copy.cluster)));
         }
+        // The name of a replacement may be held for long, while the other members of its group run.
+        if let Some(sync) = self.sync(copy).filter(|_| copy.name_held) {
+            return Some(sync);
+        }
         // After a race between several clusters the jobs are created only now
         // (docs/reference/dispatch.md §5).
         copy.creates_answered.then_some(DispatchStep::CreateJobs(copy.cluster))

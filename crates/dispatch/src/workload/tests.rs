@@ -865,6 +865,9 @@ fn hazard_13_a_group_of_jobs_is_created_followed_and_removed_together() {
             &["a live clone=1 job=1 synced short"],
             &["create-job a"],
         ),
+        // Its name may be held: the status of the others is copied before its create is tried again.
+        (1, recorded, &["a live clone=1 job=1 short held"], &["sync a"]),
+        (1, recorded, &["a live clone=1 job=1 synced short held"], &["create-job a"]),
         (1, recorded, &["a live clone=1 job=1 synced job=1"], &["sync a"]),
         (1, recorded, &["a live clone=1 job=1 synced job=1 synced"], &[]),
         (1, recorded, &["a live clone=1 job=1 job=1 job-deleting"], &[]),

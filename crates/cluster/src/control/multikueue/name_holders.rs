@@ -6,7 +6,10 @@
 //! | is being deleted | waits until it is gone, and its worker's time to admit it begins then |
 //! | is not, and its Workload is gone | the same; that Workload is evaluated, which deletes the copy |
 //! | awaits a confirmation ([`super::breaker`]) | is refused there: it would wait for a user |
+//! | is of a higher epoch than its Workload as the hub observes it | waits for up to six minutes: that may be observed late |
 //! | is still there after the grace period of its pods and the time to admit | is refused there |
+//!
+//! A group that runs is not refused, because of what a replacement of a member finds: its other members go on, and the replacement waits.
 //!
 //! Upstream deletes the copy with the next create of the name, and evicts nothing (`remote_retention_test.go`).
 
@@ -15,7 +18,10 @@ use std::time::Duration;
 use ::jobs::{GenericJob, JobGates, JobObject, set_copies};
 use dispatch::{
     CopyHistory,
-    workload::{DispatchCheckState, LocalWorkload, RemoteConnection, RemoteCopy, SlicePredecessor},
+    workload::{
+        DispatchCheckState, LocalWorkload, RemoteConnection, RemoteCopy, RemoteJob,
+        SlicePredecessor,
+    },
 };
 use engine::ids::ClusterId;
 use jiff::Timestamp;
@@ -26,6 +32,7 @@ use super::{
     copy_stamp::copy_stamp,
     evaluation::DispatchEvaluation,
     orphan_cleanup::present_workload,
+    state::NEWER_COPY_GRACE,
     view::{is_deleted_member, jobs_of},
     worker::Worker,
 };
@@ -46,6 +53,7 @@ impl DispatchEvaluation<'_> {
         // The copy of an elastic job goes from one slice to the next.
         let has_own_jobs = hub.predecessor == SlicePredecessor::Absent && !hub.is_slice;
         let mut waits = false;
+        self.note_newer_holders(copies);
         for copy in copies.iter_mut().filter(|copy| copy.name_held) {
             let connected = copy.connection == RemoteConnection::Connected;
             let worker = self.worker(copy.cluster).filter(|_| connected && has_own_jobs);
@@ -58,11 +66,16 @@ impl DispatchEvaluation<'_> {
                 waits = true;
                 self.state.name_held_since.get_or_insert(self.ctx.now);
             }
-            if let Some(refusal) = self.name_refusal(worker) {
-                copy.refused.get_or_insert(refusal.into());
-                copy.name_held = false;
-            } else if is_awaiting {
-                self.await_name(worker, hub);
+            match self.name_refusal(worker) {
+                Some(refusal) if !copy.jobs.iter().any(runs) => {
+                    copy.refused.get_or_insert(refusal.into());
+                    copy.name_held = false;
+                }
+                Some(refusal) => {
+                    tracing::warn!(workload = %self.key, refusal, "a member of a running group waits");
+                }
+                None if is_awaiting => self.await_name(worker, hub),
+                None => {}
             }
         }
         if !waits {
@@ -70,12 +83,42 @@ impl DispatchEvaluation<'_> {
         }
     }
 
+    /// Remembers since when a copy that holds a name is newer than its Workload as this process observes it.
+    fn note_newer_holders(&mut self, copies: &[RemoteCopy]) {
+        let held = copies.iter().filter(|copy| copy.name_held);
+        let mut workers = held.filter_map(|copy| self.worker(copy.cluster));
+        let newer = workers.any(|worker| {
+            self.held_names(worker).iter().any(|one| self.is_newer_holder(worker, one))
+        });
+        let since = newer.then(|| self.state.newer_holder_since.unwrap_or(self.ctx.now));
+        self.state.newer_holder_since = since;
+        if let Some(until) = self.newer_holder_until().filter(|until| *until > self.ctx.now) {
+            self.ctx.agenda.at(until, Reevaluation::Workload(self.key.clone()));
+        }
+    }
+
+    /// Until when such a copy is awaited.
+    fn newer_holder_until(&self) -> Option<Timestamp> {
+        self.state.newer_holder_since.map(|since| after(since, NEWER_COPY_GRACE))
+    }
+
+    /// Whether a copy that stays names a Workload that the hub observes at a lower epoch.
+    fn is_newer_holder(&self, worker: &Worker, (job, copy): &NameHolder<'_>) -> bool {
+        let stays = copy.metadata().deletion_timestamp.is_none();
+        let owner = worker.clone_of(job).filter(|_| stays);
+        let record = owner.and_then(|owner| Some((owner, self.inputs.workloads.get(owner)?)));
+        record.is_some_and(|(owner, record)| {
+            let epoch = index::epoch(record.object());
+            worker.metadata_of(owner).any(|copy| copy_stamp(copy).epoch > epoch)
+        })
+    }
+
     /// A worker's time to admit begins when something can be created there.
     fn await_name(&mut self, worker: &Worker, hub: &mut LocalWorkload) {
         self.state.nominated_at = self.ctx.now;
         hub.nominated_at = engine_time(self.ctx.now);
         let until = self.held_names(worker).into_iter().filter_map(|one| self.name_held_until(one));
-        if let Some(until) = until.min() {
+        if let Some(until) = until.filter(|until| *until > self.ctx.now).min() {
             self.ctx.agenda.at(until, Reevaluation::Workload(self.key.clone()));
         }
         for (job, copy) in self.held_names(worker) {
@@ -90,7 +133,9 @@ impl DispatchEvaluation<'_> {
 
     /// Why a worker cannot get a job whose name is held there; `None` if none is, or it is waited for.
     pub(super) fn name_refusal(&self, worker: &Worker) -> Option<String> {
-        let held = self.held_names(worker);
+        let observed_late = self.newer_holder_until().is_some_and(|until| self.ctx.now < until);
+        let mut held = self.held_names(worker);
+        held.retain(|one| !observed_late || !self.is_newer_holder(worker, one));
         let says = |(job, _): &NameHolder<'_>, what: &str| {
             format!("the name of {} {} is held by {what}", job.kind, job.key)
         };
@@ -157,6 +202,11 @@ fn awaiting_cluster(hub: &LocalWorkload) -> Option<ClusterId> {
         _ => None,
     };
     hub.recorded_cluster.or(single).filter(|_| hub.quota_reserved && !hub.evicted)
+}
+
+/// Whether a copy of a job has started and goes on.
+fn runs(job: &RemoteJob) -> bool {
+    !job.suspended && !job.deleting && !job.finished
 }
 
 /// The longest grace period of the pods of a copy.

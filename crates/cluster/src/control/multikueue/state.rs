@@ -19,7 +19,7 @@ pub(super) type CreatedObject = (ClusterId, Option<JobKey>);
 
 /// How long a Workload may be observed later than its copy: longer than a watch without events takes to notice that its
 /// connection is dead. After that a person decides.
-const NEWER_COPY_GRACE: Duration = Duration::from_secs(360);
+pub(super) const NEWER_COPY_GRACE: Duration = Duration::from_secs(360);
 
 /// The longest pause between two creates of one object.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -56,6 +56,8 @@ pub(super) struct DispatchState {
     pub(super) start_awaited_since: Option<Timestamp>,
     /// Since when a copy for another Workload holds the name of a job on the worker that is to get it.
     pub(super) name_held_since: Option<Timestamp>,
+    /// Since when such a copy has a higher epoch than its Workload as this process observes it.
+    pub(super) newer_holder_since: Option<Timestamp>,
     /// A create may have been sent under the present epoch.
     pub(super) sent: bool,
     /// A former leader may have created copies.
@@ -101,6 +103,7 @@ impl DispatchState {
             read_on: BTreeSet::new(),
             start_awaited_since: None,
             name_held_since: None,
+            newer_holder_since: None,
             highest_epoch: 0,
             newer_copy_since: None,
             creates: BTreeMap::new(),
@@ -128,8 +131,12 @@ impl DispatchState {
     /// The clock jumped.
     pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
         self.nominated_at = moved(self.nominated_at, by);
-        let times =
-            [&mut self.newer_copy_since, &mut self.start_awaited_since, &mut self.name_held_since];
+        let times = [
+            &mut self.newer_copy_since,
+            &mut self.newer_holder_since,
+            &mut self.start_awaited_since,
+            &mut self.name_held_since,
+        ];
         for at in times {
             *at = at.map(|at| moved(at, by));
         }
