@@ -266,4 +266,26 @@ names! {
     FAILED_CREATE = "FailedCreate";
     /// Of an event: a check has another state.
     ADMISSION_CHECK_UPDATED = "AdmissionCheckUpdated";
+    /// Of a metric: an eviction for a reason that is not in [`EVICTIONS`].
+    OTHER = "Other";
 }
+
+/// Reasons of evictions, with the causes of a deactivation.
+pub const EVICTIONS: [&str; 16] = [
+    PREEMPTED,
+    PODS_READY_TIMEOUT,
+    ADMISSION_CHECK,
+    CLUSTER_QUEUE_STOPPED,
+    LOCAL_QUEUE_STOPPED,
+    NODE_FAILURES,
+    DEACTIVATED,
+    FLAVOR_MIGRATION,
+    VARIANT_EVICTED,
+    EVICTED_ON_MANAGER_CLUSTER,
+    FENCED,
+    UNSCHEDULABLE,
+    PODS_REFUSED,
+    PROVISIONING_FAILED,
+    REQUEUING_LIMIT_EXCEEDED,
+    MAXIMUM_EXECUTION_TIME_EXCEEDED,
+];

@@ -185,7 +185,7 @@ pub enum Measurement {
     Dispatched(WorkerLabels),
     /// A worker cluster admitted a Workload, and its check became Ready.
     AdmittedOnWorker(WorkerLabels),
-    /// A worker cluster evicted a Workload, for this reason, and its check became Retry.
+    /// A worker cluster evicted a Workload, for this known reason or another one, and its check became Retry.
     EvictedOnWorker(WorkerLabels, String),
     /// Queued work was nominated for a worker cluster with room.
     Rebalanced(WorkerLabels),

@@ -507,9 +507,13 @@ fn hazard_11_an_admission_is_reported_and_counted_once() {
 
 #[test]
 fn an_eviction_on_a_worker_is_an_event_and_one_out_of_sync_a_warning() {
-    let evicted = ("Evicted", "Preempted", "Normal Workload evicted on worker cluster: \"east\"");
+    let on_worker = "Normal Workload evicted on worker cluster: \"east\"";
+    let evicted = ("Evicted", "Preempted", on_worker);
+    let caused = ("Evicted", "DeactivatedDueToAdmissionCheck", on_worker);
+    // A worker may write any text: the number of series is bounded.
+    let unknown = ("Evicted", "Evicted4711", on_worker);
     let differs = ("Finished", "OutOfSync", "Warning Remote workload on worker cluster \"east\"");
-    for (condition, reason, expected) in [evicted, differs] {
+    for (condition, reason, expected) in [evicted, caused, unknown, differs] {
         let mut control = manager();
         record(&mut control);
         control.decide(NOW);
@@ -530,7 +534,8 @@ fn an_eviction_on_a_worker_is_an_event_and_one_out_of_sync_a_warning() {
             _ => None,
         });
         let counted = counted.map(|(one, reason)| [&one.cluster_queue, &one.cluster, reason]);
-        let expected = (condition == "Evicted").then_some(["cq", "east", "Preempted"]);
+        let shown = if reason == "Evicted4711" { "Other" } else { reason };
+        let expected = (condition == "Evicted").then_some(["cq", "east", shown]);
         assert_eq!(counted.map(|all| all.map(String::as_str)), expected);
     }
 }

@@ -88,7 +88,7 @@ impl StatusChange<'_> {
         let queue = self.workload.status.admission.as_ref().map(|one| one.cluster_queue.clone());
         let labels =
             WorkerLabels { cluster_queue: queue.unwrap_or_default(), cluster: cluster.into() };
-        Some(Measurement::EvictedOnWorker(labels, reason))
+        Some(Measurement::EvictedOnWorker(labels, reason_label(&reason).to_owned()))
     }
 
     /// The cluster that is recorded by the write.
@@ -323,4 +323,11 @@ impl StatusChange<'_> {
     fn warning(&self, reporter: &str, reason: &str, note: String) -> EventRecord {
         EventRecord { event_type: EventType::Warning, ..self.normal(reporter, reason, note) }
     }
+}
+
+/// The label of a reason that a worker has written: any unknown one is `Other`, so that the number of series is bounded.
+fn reason_label(reason: &str) -> &str {
+    let caused = format!("{}DueTo", reasons::DEACTIVATED);
+    let cause = reason.strip_prefix(&caused).unwrap_or(reason);
+    if reasons::EVICTIONS.contains(&cause) { reason } else { reasons::OTHER }
 }
