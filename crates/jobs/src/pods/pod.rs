@@ -45,6 +45,10 @@ const SCHEDULING_GATED: &str = "SchedulingGated";
 /// The generation of the pod that the status is about.
 const OBSERVED_GENERATION: &str = "observedGeneration";
 
+/// Fields of the status that only the kubelet of the pod's node sets.
+const KUBELET_FIELDS: [&str; 4] =
+    ["hostIP", "startTime", "initContainerStatuses", "containerStatuses"];
+
 /// Name in the configuration.
 pub const FRAMEWORK: &str = "pod";
 
@@ -278,6 +282,14 @@ impl Pod {
         serde_json::from_value(gated).ok()
     }
 
+    /// Whether the status says that the pod has a node. Of a gated pod it is that of a copy, also before its containers run.
+    fn shows_node(&self) -> bool {
+        let is_scheduled = self.condition(POD_SCHEDULED).is_some_and(|one| one.status == "True");
+        let mut of_kubelet = KUBELET_FIELDS.iter();
+        let is_set = of_kubelet.any(|field| self.status.rest.contains_key(*field));
+        self.has_started() || is_scheduled || is_set
+    }
+
     /// Whether its condition Ready is true.
     #[must_use]
     pub fn is_ready(&self) -> bool {
@@ -411,7 +423,7 @@ impl GenericJob for Pod {
 
     /// A gated pod runs nothing itself. When its copy is gone before its end it waits again, as it did before.
     fn with_idle_status(&self) -> Option<Self> {
-        let shows_copy = self.is_gated() && self.has_started() && !self.is_terminated();
+        let shows_copy = self.is_gated() && !self.is_terminated() && self.shows_node();
         let status = PodStatus {
             phase: "Pending".to_owned(),
             conditions: self.own_scheduling().into_iter().collect(),

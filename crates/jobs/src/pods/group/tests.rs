@@ -496,6 +496,33 @@ fn a_gated_pod_shows_its_copy_until_that_is_gone() {
 }
 
 #[test]
+fn a_gated_pod_shows_no_copy_that_had_a_node_and_never_ran() {
+    let home = gated("a");
+    let shown = |status: Value| {
+        let mut copy = in_phase("a", "Pending");
+        copy.status = serde_json::from_value(status).expect("a status");
+        home.with_remote_status(&copy)
+    };
+    let scheduled = json!([{ "type": "PodScheduled", "status": "True" }]);
+    let containers = json!([{ "name": "main", "state": { "waiting": {} } }]);
+    for status in [
+        json!({ "phase": "Pending", "conditions": scheduled }),
+        json!({ "phase": "Pending", "containerStatuses": containers }),
+        json!({ "phase": "Pending", "initContainerStatuses": containers }),
+        json!({ "phase": "Pending", "hostIP": "10.0.0.1" }),
+    ] {
+        let idle = shown(status.clone()).with_idle_status().expect("the copy is gone");
+        let of_copy = idle.condition("PodScheduled").is_some_and(|one| one.status == "True");
+        assert!(!of_copy && idle.status.rest.is_empty(), "{status}: {:?}", idle.status);
+        assert_eq!(idle.with_idle_status(), None, "it waits already");
+    }
+    let own = json!({ "phase": "Pending", "observedGeneration": 3, "qosClass": "Burstable" });
+    let mut waiting = home.clone();
+    waiting.status = serde_json::from_value(own).expect("a status");
+    assert_eq!(waiting.with_idle_status(), None, "its own API server has set these");
+}
+
+#[test]
 fn a_workload_of_the_name_that_is_no_groups_is_taken_without_the_gate_only() {
     let (a, b) = (gated("a"), gated("b"));
     let mut foreign = workload(&[&a, &b], &["QuotaReserved", "Admitted"]);
