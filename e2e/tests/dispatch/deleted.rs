@@ -4,18 +4,26 @@ use anyhow::{Context, Result, ensure};
 use crds::v1beta2::Workload;
 use e2e::installation::TIMEOUT;
 use k8s_openapi::api::batch::v1::Job;
-use kube::ResourceExt;
-use serde_json::json;
+use kube::{
+    Api, ResourceExt,
+    api::{Patch, PatchParams},
+};
+use serde_json::{Value, json};
 
 use crate::{
-    fixture::{DispatchFixture, delete, holds},
+    fixture::{DispatchFixture, delete, holds, said},
     objects::{self, LONG},
 };
 
 /// A Job `train` of two pods that runs on the first worker, and its Workload.
 async fn running(test: &str) -> Result<(DispatchFixture, Workload)> {
+    running_on(test, "2").await
+}
+
+/// The same on a worker with so much cpu.
+async fn running_on(test: &str, cpu: &str) -> Result<(DispatchFixture, Workload)> {
     let fixture = DispatchFixture::shared(test).await?;
-    fixture.nodes(1, 1, "2").await?;
+    fixture.nodes(1, 1, cpu).await?;
     fixture.queue("4").await?;
     fixture.submit(&objects::job("train", 2, "1", LONG)).await?;
     fixture.until_running("train", 2, 1).await?;
@@ -34,19 +42,34 @@ async fn a_job_deleted_on_the_manager_while_it_runs_is_deleted_on_the_worker() -
     fixture.until_nothing_is_left().await
 }
 
-/// The copy of the first Job is still there when the second one is dispatched: it goes after its pods.
+/// The copy of the first Job is still there when the worker admits the second one, for which it has room.
 #[tokio::test]
 async fn a_job_that_is_made_again_while_its_copy_leaves_runs_without_an_eviction() -> Result<()> {
-    let (fixture, workload) = running("made_again").await?;
+    let (fixture, workload) = running_on("made_again", "4").await?;
+    let copies = fixture.worker(1).api::<Job>(fixture.namespace());
+    hold(&copies, json!(["sluice.dev/test"])).await?;
     delete(&fixture.api::<Job>(), "train").await?;
     fixture.hub().until_gone(&fixture.api::<Job>(), "train", TIMEOUT).await?;
     fixture.submit(&objects::job("train", 2, "1", LONG)).await?;
-    let another = |one: &Workload| one.uid() != workload.uid() && holds(one, "Admitted");
-    let second = fixture.until_workload("train", "is another", another).await?;
+    let another = |one: &Workload| one.uid() != workload.uid();
+    let second = fixture.until_workload("train", "is another", another).await?.name_any();
+    let clones = fixture.worker(1).api::<Workload>(fixture.namespace());
+    let admitted = |one: &Workload| holds(one, "Admitted");
+    fixture.worker(1).until(&clones, &second, "is admitted", TIMEOUT, admitted).await?;
+    ensure!(copies.get("train").await?.metadata.deletion_timestamp.is_some(), "its name is held");
+    hold(&copies, json!(null)).await?;
     fixture.until_running("train", 2, 1).await?;
-    let second = fixture.api::<Workload>().get(&second.name_any()).await?;
-    ensure!(!holds(&second, "Evicted") && holds(&second, "Admitted"), "{:?}", second.status);
+    let second = fixture.api::<Workload>().get(&second).await?;
+    let evicted = said(&second.status.conditions, "Evicted");
+    ensure!(evicted.is_none() && holds(&second, "Admitted"), "{:?}", second.status);
     fixture.expect_once_when_ended("train", 2).await
+}
+
+/// Sets the finalizers of the copy.
+async fn hold(copies: &Api<Job>, finalizers: Value) -> Result<()> {
+    let fields = Patch::Merge(json!({"metadata": {"finalizers": finalizers}}));
+    copies.patch("train", &PatchParams::default(), &fields).await?;
+    Ok(())
 }
 
 #[tokio::test]
