@@ -239,12 +239,12 @@ impl Pod {
             && stopped.is_some_and(|one| one.status == "True")
     }
 
-    /// Whether it has ended, or is being deleted, as the pod of an object that holds it. That object makes another pod of this name,
-    /// or has ended itself; the group learns nothing from the pod.
+    /// Whether it has ended, or is being deleted, as the pod of a serving set that holds it. The set makes another pod of this name,
+    /// or has ended itself; the group learns nothing from the pod. In a group that ends, a member that has succeeded counts.
     #[must_use]
     pub fn gives_way_to_its_parent(&self) -> bool {
         let ends = self.is_terminated() || self.is_deleting();
-        ends && self.annotation(POD_SUSPENDING_PARENT).is_some()
+        ends && self.is_serving() && self.annotation(POD_SUSPENDING_PARENT).is_some()
     }
 
     /// Whether it has the finalizer of managed pods.

@@ -413,6 +413,25 @@ fn an_ended_or_deleted_pod_of_a_set_loses_the_finalizer_of_an_earlier_kueue() {
 }
 
 #[test]
+fn a_succeeded_member_of_a_held_group_that_ends_is_its_history() {
+    let pod = |name: &str, phase: &str| {
+        let fields = json!({
+            "metadata": { "annotations": {
+                "kueue.x-k8s.io/pod-suspending-parent": "example.com/rollout",
+            } },
+            "spec": { "schedulingGates": [], "nodeName": "n" },
+            "status": { "phase": phase },
+        });
+        member(name, &fields)
+    };
+    let (old, b) = (pod("old", "Succeeded"), pod("b", "Running"));
+    let mut admitted = workload(&[&b, &b], &["QuotaReserved", "Admitted"]);
+    admitted.metadata.owner_references = Some(owner_references(&[&old, &b]));
+    let decided = steps(&[&old, &b], Some(&admitted), &[]);
+    assert!(!decided.contains(&"finalize old".to_owned()), "{decided:?}");
+}
+
+#[test]
 fn the_member_that_stopped_first_is_replaced_first() {
     let stopped = |name: &str, status: &str, at: &str| {
         let ready =
