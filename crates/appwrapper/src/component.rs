@@ -5,7 +5,6 @@
 use serde_json::{Value, json};
 
 use crate::{
-    autoscaled::limit_groups,
     json::{field, items, list, name, object, text},
     names,
     pod_sets::pod_sets,
@@ -81,7 +80,6 @@ pub(crate) fn component_object(
         }
         prepare_pod(field(template, "spec"), settings);
     }
-    limit_groups(&mut made, component);
     let name = component_name(wrapper, index, &component.template);
     let metadata = field(&mut made, "metadata");
     if !name.is_empty() {

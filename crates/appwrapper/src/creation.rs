@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use crate::{
+    autoscaled::limit_groups,
     component::component_object,
     json::{name, text},
     names,
@@ -47,9 +48,11 @@ pub(crate) fn create_components(
             continue;
         }
         let made = component_object(state.wrapper, (index, component), state.settings);
-        let made =
+        let mut made =
             // Final, because a template cannot be changed.
             made.map_err(|error| CreationError { message: error.to_string(), is_final: true })?;
+        let recorded = state.status.component_status.get(index);
+        limit_groups(&mut made, component, recorded.map_or(&[], |status| &status.pod_sets));
         name_component(state, index, &made);
         create_component(state, pass, index, made)?;
     }

@@ -283,7 +283,10 @@ fn autoscaled_cluster() -> Value {
 /// The limits of a group, as its object is made.
 fn limits(cluster: &Value, infos: &Value) -> Value {
     let component = json!({"template": cluster, "podSetInfos": infos});
-    let steps = steps(&wrapper_in("Resuming", &json!([component])), &[], &[]);
+    limits_of(&steps(&wrapper_in("Resuming", &json!([component])), &[], &[]))
+}
+
+fn limits_of(steps: &[WrapperStep]) -> Value {
     let made = steps.iter().find_map(|step| match step {
         WrapperStep::Create(made) => Some(made),
         _ => None,
@@ -309,6 +312,65 @@ fn an_autoscaler_gets_no_more_workers_than_were_admitted() {
     let mut fixed = autoscaled_cluster();
     fixed["spec"]["enableInTreeAutoscaling"] = json!(false);
     assert_eq!(limits(&fixed, &admitted), json!([1, 3, 5]), "its user alone sizes it");
+}
+
+/// An autoscaled group of `replicas` pods, at least two, of which one is declared.
+fn declared_group(replicas: i64) -> Value {
+    let mut cluster = autoscaled_cluster();
+    let group = &mut cluster["spec"]["workerGroupSpecs"][0];
+    (group["replicas"], group["minReplicas"]) = (json!(replicas), json!(2));
+    let spec = "template.spec";
+    let pod_sets = json!([
+        {"path": format!("{spec}.headGroupSpec.template"), "replicas": 1},
+        {"path": format!("{spec}.workerGroupSpecs[0].template"), "replicas": 1},
+    ]);
+    json!({"template": cluster, "podSets": pod_sets, "podSetInfos": [{}, {}]})
+}
+
+#[test]
+fn an_autoscaler_gets_no_more_workers_than_are_declared() {
+    for replicas in [1, 3] {
+        let component = declared_group(replicas);
+        let steps = steps(&wrapper_in("Resuming", &json!([component])), &[], &[]);
+        assert_eq!(limits_of(&steps), json!([1, replicas, 1]), "{replicas}");
+    }
+}
+
+#[test]
+fn an_autoscaler_gets_no_more_workers_than_the_status_has_from_before() {
+    let mut cluster = autoscaled_cluster();
+    cluster["spec"]["workerGroupSpecs"][0]["minReplicas"] = json!(4);
+    let component = json!({"template": cluster, "podSetInfos": [{}, {}]});
+    let mut wrapper = wrapper_in("Resuming", &json!([component]));
+    wrapper["status"]["componentStatus"] = json!([{
+        "name": "", "kind": "", "apiVersion": "",
+        "podSets": [{"replicas": 3, "path": "template.spec.workerGroupSpecs[0].template"}],
+    }]);
+    assert_eq!(limits_of(&steps(&wrapper, &[], &[])), json!([3, 3, 3]));
+}
+
+#[test]
+fn workers_beyond_the_declared_number_are_not_missing() {
+    let component = declared_group(3);
+    let (mut wrapper, mut cluster) =
+        (wrapper_in("Running", &json!([component])), component["template"].clone());
+    let mut pod_sets = component["podSets"].clone();
+    pod_sets[1]["replicas"] = json!(3);
+    wrapper["status"]["componentStatus"] = json!([{
+        "name": "c", "kind": "RayCluster", "apiVersion": "ray.io/v1", "podSets": pod_sets,
+    }]);
+    cluster["metadata"]["ownerReferences"] = json!([{"uid": "u1", "controller": true}]);
+    let pods = ["head", "worker"].map(|name| {
+        let mut pod = pod(name);
+        pod["metadata"]["labels"] = json!({"workload.codeflare.dev/appwrapper": "aw1"});
+        pod["status"] = json!({"phase": "Running"});
+        pod
+    });
+    let children: Vec<Value> = std::iter::once(cluster).chain(pods).collect();
+    let after = status(&steps(&wrapper, &children, &[]));
+    let conditions = after["conditions"].as_array().cloned().unwrap_or_default();
+    let ready = conditions.iter().find(|condition| condition["type"] == "PodsReady");
+    assert_eq!(ready.map(|it| &it["status"]), Some(&json!("True")), "{after}");
 }
 
 #[test]
