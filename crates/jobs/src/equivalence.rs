@@ -97,15 +97,34 @@ fn same_pods<J: GenericJob>(
     infos: Option<&[PodSetInfo]>,
     (compared, gates): (ComparedFields, JobGates),
 ) -> bool {
-    let same = |theirs: &[PodSet]| same_pod_sets((job, theirs), workload, infos, (compared, gates));
+    let sets = job.pod_sets(gates);
+    let same = |written: &[PodSet]| {
+        let theirs = EitherPodSets { sets: &sets, written };
+        same_pod_sets((job, theirs), workload, infos, (compared, gates))
+    };
     let as_written = compared.as_written || infos.is_some();
-    same(&job.pod_sets(gates))
-        || (as_written && job.pod_sets_as_written(gates).is_some_and(|theirs| same(&theirs)))
+    same(&[])
+        || (as_written && job.pod_sets_as_written(gates).is_some_and(|written| same(&written)))
+}
+
+/// The pod sets of a job, and the same with the counts that another version of Kueue has for them, if these are accepted as well. That
+/// version may differ in some of the pod sets alone, so each of them may have either count.
+#[derive(Clone, Copy)]
+struct EitherPodSets<'a> {
+    sets: &'a [PodSet],
+    written: &'a [PodSet],
+}
+
+impl EitherPodSets<'_> {
+    fn may_have(&self, index: usize, count: Option<i32>) -> bool {
+        let mut theirs = [self.sets.get(index), self.written.get(index)].into_iter().flatten();
+        theirs.any(|set| set.count.unwrap_or(1) == count.unwrap_or(1))
+    }
 }
 
 /// With quota reserved, the job equals its admitted form; while it is suspended it may also equal its original form.
 fn same_pod_sets<J: GenericJob>(
-    (job, theirs): (&J, &[PodSet]),
+    (job, theirs): (&J, EitherPodSets<'_>),
     workload: &Workload,
     infos: Option<&[PodSetInfo]>,
     (compared, gates): (ComparedFields, JobGates),
@@ -142,15 +161,24 @@ fn merged(
         .collect()
 }
 
-fn same_sets(left: &[PodSet], right: &[PodSet], compared: ComparedFields, gates: JobGates) -> bool {
-    left.len() == right.len()
-        && left.iter().zip(right).all(|(left, right)| same_set(left, right, compared, gates))
+fn same_sets(
+    wanted: &[PodSet],
+    theirs: EitherPodSets<'_>,
+    compared: ComparedFields,
+    gates: JobGates,
+) -> bool {
+    let mut pairs = wanted.iter().zip(theirs.sets).enumerate();
+    wanted.len() == theirs.sets.len()
+        && pairs.all(|(index, (left, right))| {
+            (!compared.counts || theirs.may_have(index, left.count))
+                && same_set(left, right, compared, gates)
+        })
 }
 
+/// Compares all but the count.
 fn same_set(left: &PodSet, right: &PodSet, compared: ComparedFields, gates: JobGates) -> bool {
-    (!compared.counts || left.count.unwrap_or(1) == right.count.unwrap_or(1))
-        // minCount is cleared while PartialAdmission is off (docs/reference/kueue.md §7.4).
-        && (!gates.partial_admission || left.min_count == right.min_count)
+    // minCount is cleared while PartialAdmission is off (docs/reference/kueue.md §7.4).
+    (!gates.partial_admission || left.min_count == right.min_count)
         && same_specs(&left.template, &right.template, compared.tolerations)
 }
 

@@ -200,7 +200,8 @@ pub trait GenericJob: Clone {
     /// Pod sets in a stable order (Kueue: `PodSets`). An unresolved job has none.
     fn pod_sets(&self, gates: JobGates) -> Vec<PodSet>;
 
-    /// The pod sets with the counts that other versions of Kueue have for the job; `None` if those are the same.
+    /// The pod sets with the counts that other versions of Kueue have for the job; `None` if those are the same. A version may have either
+    /// count of each pod set.
     fn pod_sets_as_written(&self, _: JobGates) -> Option<Vec<PodSet>> {
         None
     }

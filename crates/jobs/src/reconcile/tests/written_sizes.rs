@@ -78,3 +78,43 @@ fn a_clone_keeps_the_number_that_the_job_writes() {
         assert!(job.finished().is_none());
     }
 }
+
+/// A former version counted the declared pods of a component, and the replicas of a group of Ray within their bounds.
+#[test]
+fn a_workload_with_quota_has_either_number_in_each_pod_set() {
+    let template = json!({ "spec": { "containers": [{ "name": "c" }] } });
+    let group = json!({
+        "groupName": "w", "replicas": 0, "minReplicas": 1, "maxReplicas": 3, "template": template,
+    });
+    let spec = json!({ "headGroupSpec": { "template": template }, "workerGroupSpecs": [group] });
+    let cluster = json!({ "apiVersion": "ray.io/v1", "kind": "RayCluster", "spec": spec });
+    let spec = json!({ "parallelism": 3, "completions": 3, "template": template });
+    let batch = json!({ "apiVersion": "batch/v1", "kind": "Job", "spec": spec });
+    let declared = json!([{ "path": "template.spec.template", "replicas": 1 }]);
+    let components = json!([{ "template": cluster }, { "template": batch, "podSets": declared }]);
+    let object = json!({
+        "metadata": {
+            "name": "j", "namespace": "ns", "uid": "u-1",
+            "labels": { "kueue.x-k8s.io/queue-name": "lq" },
+        },
+        "spec": { "suspend": false, "components": components },
+    });
+    let kinds = Kinds::built_in();
+    let kind = kinds.find("workload.codeflare.dev/v1beta2", "AppWrapper").expect("built in");
+    let job = kind.decode(object).expect("an AppWrapper decodes");
+    let steps = |workers: i32, pods: i32| {
+        let mut workload = as_written(&job, &["QuotaReserved", "Admitted"]);
+        for (index, count) in [(1, workers), (2, pods)] {
+            workload.spec.pod_sets[index].count = Some(count);
+            let admission = workload.status.admission.as_mut().expect("it has quota");
+            admission.pod_set_assignments[index].count = Some(count);
+        }
+        reconcile(&job, context(&[&workload], &flavors()))
+    };
+    for (workers, pods) in [(1, 3), (0, 1), (1, 1), (0, 3)] {
+        assert_eq!(steps(workers, pods), [], "it runs on: {workers} {pods}");
+    }
+    for (workers, pods) in [(2, 1), (1, 2)] {
+        assert!(!steps(workers, pods).is_empty(), "another number: {workers} {pods}");
+    }
+}
