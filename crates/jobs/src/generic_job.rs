@@ -166,9 +166,14 @@ pub trait GenericJob: Clone {
         self.clone()
     }
 
-    /// Why the pod sets are not known: an object is missing. `None` if they are.
+    /// Why the pod sets are not known: an object is missing, or the job contradicts itself. `None` if they are.
     fn unresolved(&self) -> Option<&str> {
         None
+    }
+
+    /// Whether the pod sets are not known although no object is missing. Only a change of the job itself mends that.
+    fn contradicts_itself(&self) -> bool {
+        self.unresolved().is_some() && self.needed_objects().is_empty()
     }
 
     /// The generation of the live object that an elastic job has its size from, as its annotation shows it: empty while there is none.

@@ -419,13 +419,15 @@ fn start<J: GenericJob + Clone>(
     workload: &Workload,
     context: ReconcileContext<'_>,
 ) -> Option<ReconcileStep<J>> {
-    if job.unresolved().is_some() {
-        return refuse_unresolved(job);
-    }
     let failed = |message: String| {
         let workload = name(workload);
         Some(ReconcileStep::FinishWorkload { workload, reason: reasons::FAILED_TO_START, message })
     };
+    if let Some(message) = job.unresolved() {
+        // A copy contradicts itself on every worker cluster: a refusal alone would move it from one to the next.
+        let is_permanent = context.prebuilt && job.contradicts_itself();
+        return if is_permanent { failed(message.to_owned()) } else { refuse_unresolved(job) };
+    }
     let infos = match pod_sets_info::pod_sets_info(workload, context.flavors, context.gates) {
         Ok(infos) => infos,
         Err(PodSetsInfoError::Start(error)) => return failed(error.to_string()),
@@ -446,7 +448,7 @@ fn start<J: GenericJob + Clone>(
 /// An object that the pod sets need may still be created. A job that needs none has pod sets that contradict themselves.
 fn refuse_unresolved<J: GenericJob>(job: &J) -> Option<ReconcileStep<J>> {
     let message = job.unresolved()?.to_owned();
-    let reason = match job.needed_objects().is_empty() {
+    let reason = match job.contradicts_itself() {
         true => reasons::ERR_WORKLOAD_COMPOSE,
         false => reasons::NEEDED_OBJECT_MISSING,
     };

@@ -248,6 +248,9 @@ fn check_kind(job: &JobObject, clone: &Workload, gates: JobGates) -> Result<(), 
     if job.as_pod().is_none() && job.kind().fields().is_none() && !is_batch(job) {
         return unsupported("is of a kind whose Workloads another program makes");
     }
+    if let Some(why) = job.unresolved().filter(|_| job.contradicts_itself()) {
+        return Err(NotRebuilt::Unsupported(format!("{name} would get no Workload: {why}")));
+    }
     if job.unresolved().is_some() {
         return Err(NotRebuilt::Unsupported(format!(
             "{name} needs other objects: {kind} is not rebuilt"

@@ -186,6 +186,28 @@ fn a_clone_may_count_the_replicas_that_its_job_writes() {
 }
 
 #[test]
+fn a_copy_that_contradicts_itself_is_not_said_to_need_other_objects() {
+    let kinds = Kinds::built_in();
+    let kind = kinds.find("workload.codeflare.dev/v1beta2", "AppWrapper").expect("built in");
+    let (clone, job) = copies("3");
+    let template = json!({
+        "apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": { "name": "c" },
+        "spec": {
+            "headGroupSpec": { "template": template() },
+            "workerGroupSpecs": [{ "groupName": "w", "template": template() }],
+        },
+    });
+    let head = json!({ "path": "template.spec.headGroupSpec.template" });
+    let component = json!({ "template": template, "podSets": [head] });
+    let wrapper = json!({ "metadata": job["metadata"], "spec": { "components": [component] } });
+    let mut worker = worker("east", (clone, Value::Null));
+    worker.jobs = vec![kind.decode(wrapper).expect("an AppWrapper")];
+    let reason = planned(&hub(), &[worker]).remove(0).reason.unwrap_or_default();
+    let part = "AppWrapper/train would get no Workload: spec.components[0].podSets: Invalid value: PodSet with path";
+    assert!(reason.starts_with(part), "{reason}");
+}
+
+#[test]
 fn what_cannot_be_rebuilt_is_a_row_with_its_reason() {
     type Change = fn(&mut ObservedHub, &mut Value, &mut Value);
     let cases: [(Change, &str); 16] = [

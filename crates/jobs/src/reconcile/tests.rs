@@ -1,5 +1,6 @@
 //! Reconciliation of a job and its Workload in every situation.
 
+mod contradictions;
 mod slices;
 mod topologies;
 mod written_sizes;

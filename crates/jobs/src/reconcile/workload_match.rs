@@ -2,7 +2,7 @@
 
 use crds::{
     meta::is_true,
-    names::conditions::QUOTA_RESERVED,
+    names::conditions::{FINISHED, QUOTA_RESERVED},
     v1beta2::{Workload, WorkloadSpec},
 };
 
@@ -26,6 +26,9 @@ pub(super) fn find_match<'a, J: GenericJob>(
     context: ReconcileContext<'a>,
 ) -> WorkloadMatch<'a> {
     let mut others = context.workloads.to_vec();
+    if is_without_match(job, &others, context) {
+        return WorkloadMatch { workload: None, others };
+    }
     if job.unresolved().is_some() {
         // A missing object proves no difference. The one with quota is that of a job that runs.
         others.sort_by_key(|one| !is_true(&one.status.conditions, QUOTA_RESERVED));
@@ -34,6 +37,19 @@ pub(super) fn find_match<'a, J: GenericJob>(
     let position = others.iter().position(|workload| is_equivalent(job, workload, context));
     let workload = position.map(|position| others.remove(position));
     WorkloadMatch { workload, others }
+}
+
+/// Whether no Workload can match because the job contradicts itself: it never starts, and a Workload of an earlier version of it would
+/// hold quota until the job is deleted. A job that runs or stops keeps its Workload, because its pods hold that quota. A prebuilt Workload
+/// is not that of the job alone: it finishes at the start.
+fn is_without_match<J: GenericJob>(
+    job: &J,
+    workloads: &[&Workload],
+    context: ReconcileContext<'_>,
+) -> bool {
+    let is_idle = job.is_suspended() && !job.is_active();
+    let is_finished = |one: &&Workload| is_true(&one.status.conditions, FINISHED);
+    job.contradicts_itself() && is_idle && !context.prebuilt && !workloads.iter().any(is_finished)
 }
 
 fn is_equivalent<J: GenericJob>(
