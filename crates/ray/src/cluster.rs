@@ -58,7 +58,7 @@ pub(crate) use ray_env::token_secret;
 pub(crate) use ray_env::{add_token, add_token_volume};
 pub(crate) use services::{
     dashboard_address, dashboard_port, head_service as head_service_of, head_service_port,
-    serve_port, serve_ports as serve_ports_of,
+    select_head, serve_port, serve_ports as serve_ports_of,
 };
 pub(crate) use spec_hash::recreate_hash;
 pub(crate) use status::{no_cluster_status, same_status};

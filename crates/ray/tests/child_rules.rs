@@ -126,6 +126,32 @@ fn the_selector_of_a_given_service_is_replaced_by_the_labels_of_the_head() {
 }
 
 #[test]
+fn the_service_of_a_head_selects_the_head_that_runs() {
+    let cluster = cluster_named("c1", &json!({}));
+    let (orders, _) = pass(&cluster, &[], &OperatorSettings::default(), done);
+    let (service, pod) = (created(&orders, "Service").remove(0), created(&orders, "Pod").remove(0));
+    let patched = |service: &Value, pod: &Value| {
+        let children = [service.clone(), pod.clone()];
+        let (orders, _) = pass(&cluster, &children, &OperatorSettings::default(), done);
+        let patch = orders.into_iter().find_map(|step| match step {
+            RayStep::Patch { target, patch } if target.kind == "Service" => Some(patch),
+            _ => None,
+        });
+        patch.unwrap_or_default()
+    };
+    assert_eq!(patched(&service, &pod), Value::Null);
+    let mut former = service.clone();
+    former["spec"]["selector"]["app"] = json!("mine");
+    assert_eq!(patched(&former, &pod), json!({"spec": {"selector": {"app": null}}}));
+    let mut older = pod.clone();
+    older["metadata"]["labels"]["ray.io/identifier"] = json!("h");
+    let follows = json!({"spec": {"selector": {"ray.io/identifier": "h"}}});
+    assert_eq!(patched(&service, &older), follows, "it keeps the head");
+    former["metadata"]["ownerReferences"][0]["uid"] = json!("other");
+    assert_eq!(patched(&former, &pod), Value::Null, "not its Service");
+}
+
+#[test]
 fn the_serve_service_of_a_cluster_has_its_type_and_its_whole_name() {
     let annotations = json!({"ray.io/enable-serve-service": "true"});
     let name = "c".repeat(53);

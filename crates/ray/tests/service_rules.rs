@@ -244,6 +244,16 @@ fn the_service_of_the_active_head_has_no_foreign_key_in_its_selector() {
     let selector = &made.expect("the Service of the head")["spec"]["selector"];
     assert_eq!(selector["ray.io/cluster"], "rs-1");
     assert_eq!(selector["app"], Value::Null);
+    // A Service of an earlier version has it.
+    let mut former = made.cloned().expect("the Service of the head");
+    former["spec"]["selector"]["app"] = json!("mine");
+    let children: Vec<Value> = children.iter().cloned().chain([former]).collect();
+    let (orders, _) = pass(&service, &children, &ServiceMemory::default(), head("RUNNING"));
+    let patch = orders.iter().find_map(|step| match step {
+        RayStep::Patch { target, patch } if target.name == "rs-head-svc" => Some(patch),
+        _ => None,
+    });
+    assert_eq!(patch.expect("a patch")["spec"]["selector"], json!({"app": null}));
 }
 
 /// A RayService in an incremental upgrade whose active cluster gives up capacity next, and its objects.

@@ -7,12 +7,13 @@ use serde_json::{Value, json};
 use super::{
     context::{ClusterContext, label_value},
     failure::Failure,
+    groups::is_terminating,
 };
 use crate::{
-    json::{field, items, label, list, name, named, object, text, texts},
+    json::{field, items, label, list, merge_difference, name, named, object, text, texts},
     names,
     pass::{OrderOutcome, Pass},
-    step::RayStep,
+    step::{RayStep, RayTarget},
 };
 
 const DEFAULT_PORTS: &[(&str, u16)] = &[
@@ -23,19 +24,21 @@ const DEFAULT_PORTS: &[(&str, u16)] = &[
     ("serve", 8000),
 ];
 
-/// Makes the Services that are missing. Services that exist are left as they are.
+/// Makes the Services that are missing. Services that exist are left as they are, but for the selector of the head's: one that selects
+/// another pod than the head is of an earlier version, or was changed by hand, and the cluster cannot be reached by it.
 pub(crate) fn reconcile_services(
     context: &ClusterContext<'_>,
     pass: &mut Pass<'_>,
 ) -> Result<(), Failure> {
     // By labels and not by name, because the spec may name the Service.
     let heads = context.of_kind("Service").filter(|service| is_head_service(context, service));
-    match heads.count() {
-        0 => create(context, pass, annotated_head_service(context))?,
-        1 => {}
-        count => {
+    match heads.collect::<Vec<_>>()[..] {
+        [] => create(context, pass, annotated_head_service(context))?,
+        [present] => mend_selector(context, pass, present),
+        ref several => {
             return Err(Failure::plain(format!(
-                "{count} head services of cluster {}",
+                "{} head services of cluster {}",
+                several.len(),
                 context.path(context.name())
             )));
         }
@@ -70,6 +73,29 @@ fn create(
             let message = format!("Failed creating service {path}, {}", refusal.message);
             pass.warning("FailedToCreateService", message);
             Err(Failure::plain(refusal.message.clone()))
+        }
+    }
+}
+
+/// Lets the present Service of the head select the head that is there. That of another controller is left alone, and one without a
+/// selector has endpoints of its own. A failure is an event only: it must not hold back the pods.
+fn mend_selector(context: &ClusterContext<'_>, pass: &mut Pass<'_>, present: &Value) {
+    let (selector, wanted) =
+        (&present["spec"]["selector"], &head_service(context)["spec"]["selector"]);
+    let may_mend =
+        context.owns(present) && !selector.is_null() && !context.children.heads.is_empty();
+    let change = merge_difference(selector, wanted).filter(|_| may_mend);
+    let Some(change) = change else { return };
+    let path = context.path(name(present));
+    let patch = json!({"spec": {"selector": change}});
+    match pass.order(RayStep::Patch { target: RayTarget::of(present), patch }) {
+        OrderOutcome::Pending => {}
+        OrderOutcome::Done(_) => {
+            pass.normal("UpdatedService", format!("Updated the service {path}"));
+        }
+        OrderOutcome::Refused(refusal) => {
+            let message = format!("Failed to update the service {path}, {}", refusal.message);
+            pass.warning("FailedToUpdateService", message);
         }
     }
 }
@@ -123,7 +149,21 @@ fn head_selector(context: &ClusterContext<'_>, default_labels: Value) -> Value {
             selector[key] = json!(value);
         }
     }
+    let heads = context.children.heads.iter().copied();
+    if let Some(head) = heads.min_by_key(|head| is_terminating(head)) {
+        select_head(&mut selector, head);
+    }
     selector
+}
+
+/// Gives a selector the labels of the present head. It may be older than the spec of its cluster, and a Service must not lose it.
+pub(crate) fn select_head(selector: &mut Value, head: &Value) {
+    for key in [names::IDENTIFIER_LABEL, names::APP_NAME_LABEL, names::CREATED_BY_LABEL] {
+        // A label that was removed by hand is put back.
+        if let Some(value) = head["metadata"]["labels"].get(key) {
+            *field(selector, key) = value.clone();
+        }
+    }
 }
 
 /// Writes entries of one object into another one.

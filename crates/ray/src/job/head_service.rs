@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::{context::JobContext, status::AttemptStatus};
 use crate::{
-    json::name,
+    cluster::select_head,
+    json::{field, name},
     pass::{OrderOutcome, Pass},
     step::{RayStep, RayTarget},
 };
@@ -18,7 +19,10 @@ pub(super) fn reconcile_head_service(
     status: &AttemptStatus,
     cluster: &Value,
 ) {
-    let Ok(wanted) = context.attempt(status).head_service(cluster) else { return };
+    let Ok(mut wanted) = context.attempt(status).head_service(cluster) else { return };
+    if let Some(head) = context.head_pod(name(cluster)) {
+        select_head(field(field(&mut wanted, "spec"), "selector"), head);
+    }
     let path = context.path(name(&wanted));
     match context.child("Service", name(&wanted)) {
         None => create(pass, wanted, &path),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::context::{ServiceContext, Unfinished};
 use crate::{
-    cluster::{head_service_of, label_value, serve_ports_of},
+    cluster::{head_service_of, label_value, select_head, serve_ports_of},
     json::{field, merge_difference, name, named, object, text, texts},
     names,
     pass::{OrderOutcome, Pass},
@@ -42,8 +42,9 @@ fn reconcile<'a>(
     let path = context.path(name(&wanted));
     let selected = |service: &Value| service["spec"]["selector"][names::CLUSTER_LABEL].clone();
     match context.child("Service", name(&wanted)) {
+        Some(present) if present["spec"]["selector"] == wanted["spec"]["selector"] => Ok(()),
         // Of an incremental upgrade: its owner is the cluster.
-        Some(present) if selected(present) == selected(&wanted) => Ok(()),
+        Some(present) if !context.owns(present) && selected(present) == selected(&wanted) => Ok(()),
         Some(present) if !context.owns(present) => {
             let message =
                 format!("Failed to update the service {path}, another Service has this name");
@@ -104,11 +105,21 @@ fn update(
 /// The Service of the present head.
 fn head_service(context: &ServiceContext<'_>, cluster: &Value) -> Option<Value> {
     let mut service = context.of_cluster(cluster, head_service_of)?;
+    let own_name = format!("{}-head-svc", context.name());
+    let selector = field(field(&mut service, "spec"), "selector");
+    if let Some(head) = context.head_pod(cluster) {
+        select_head(selector, head);
+    } else if let Some(present) = context.own("Service", &own_name)
+        && present["spec"]["selector"][names::CLUSTER_LABEL] == name(cluster)
+    {
+        // Which labels the next head has shows with it.
+        *selector = present["spec"]["selector"].clone();
+    }
     let mut labels = context.origin_labels();
     labels[names::NODE_TYPE_LABEL] = json!("head");
     labels[names::IDENTIFIER_LABEL] = json!(label_value(&format!("{}-head", context.name())));
     let metadata = object(field(&mut service, "metadata"));
-    metadata.insert("name".to_owned(), json!(format!("{}-head-svc", context.name())));
+    metadata.insert("name".to_owned(), json!(own_name));
     metadata.insert("namespace".to_owned(), json!(context.namespace()));
     metadata.insert("labels".to_owned(), labels);
     metadata.insert("ownerReferences".to_owned(), json!([context.owner_reference()]));
