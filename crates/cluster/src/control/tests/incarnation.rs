@@ -192,6 +192,22 @@ fn a_leader_writes_its_term_before_anything_happens_on_a_worker() {
     assert_eq!(written(&next), data, "the clock went back");
 }
 
+/// The watch reports the ConfigMap before its create is answered: the uid, which the create does not know, is no reason to write again.
+#[test]
+fn a_term_is_written_once_while_its_answer_is_out() {
+    let (mut control, step) = beginning(vec![], &[], 500);
+    let now = NOW + 500.seconds();
+    let known = record("70", &written(&step));
+    control.observe(ManagerInput::Incarnation(Change::Apply(known.clone().into())), now);
+    let next = control.decide(now);
+    let writes = next.orders.iter().filter(|one| one.ticket.purpose == Purpose::Incarnation);
+    assert_eq!(writes.count(), 0);
+    done(&mut control, &step, "incarnation", json!(known), now);
+    let key = Key { namespace: Some("ns".into()), name: name().into() };
+    control.observe(ManagerInput::Workload(Change::Delete(key)), now);
+    assert!(on_east(&control.decide(now)).contains(&"east job-delete".to_owned()));
+}
+
 #[test]
 fn the_incarnation_rises_when_its_record_was_restored_as_an_object() {
     let data = json!({"incarnation": "500", "term": "600", "uid": "u-0"});
