@@ -52,23 +52,13 @@ pub(super) struct IncarnationRecord {
     present: Option<HubIncarnation>,
     /// A copy proves that the hub went back, and the incarnation has not risen yet.
     went_back: bool,
-    /// A write is not answered yet. A watch may report its object before that; a second write would raise the term again, and the
-    /// answers of two writes may come in either order.
-    in_flight: bool,
 }
 
 impl IncarnationRecord {
     /// The record in the manager's namespace, which was not read yet.
     pub(super) fn new(namespace: &str) -> Self {
         let key = Key { namespace: Some(namespace.into()), name: INCARNATION_CONFIG_MAP.into() };
-        Self {
-            key,
-            listed: false,
-            observed: None,
-            present: None,
-            went_back: false,
-            in_flight: false,
-        }
+        Self { key, listed: false, observed: None, present: None, went_back: false }
     }
 
     /// The incarnation; `None` before this leader may do anything on a worker.
@@ -98,12 +88,17 @@ impl IncarnationRecord {
     }
 
     /// Writes the term of this leader, or the next incarnation, if that is due.
-    pub(super) fn write(&mut self, ctx: &mut Context) {
+    pub(super) fn write(&self, ctx: &mut Context) {
         // Before its list nothing is known of the ConfigMap: if it exists, a create is refused.
-        if self.in_flight || !self.listed || self.present.is_some() && !self.went_back {
+        if !self.listed || self.present.is_some() && !self.went_back {
             return;
         }
         let target = Target::home(Subject::Incarnation, &self.key);
+        // A watch may report the object before its create is answered. A second write would raise the term again, and the answers
+        // of two writes may come in either order.
+        if ctx.outbox.writes().is_in_flight(&target) {
+            return;
+        }
         let base = self.observed.as_ref().map(Tracked::stamp).unwrap_or_default();
         let waiter = Reevaluation::Clusters;
         if !ctx.is_free(&target, &base, &waiter) {
@@ -111,9 +106,8 @@ impl IncarnationRecord {
         }
         let clock = u64::try_from(ctx.now.as_second()).unwrap_or(0);
         let intent = Intent { target, purpose: Purpose::Incarnation, base, waiter };
-        let before = self.observed.as_ref().map(Tracked::object).cloned();
-        let data = self.next(before.as_deref(), clock);
-        self.in_flight = true;
+        let before = self.observed.as_ref().map(Tracked::object);
+        let data = self.next(before.map(|object| &**object), clock);
         match before {
             None => ctx
                 .outbox
@@ -131,7 +125,6 @@ impl IncarnationRecord {
 
     /// Takes the answer to a write. Returns whether the incarnation is known now.
     pub(super) fn answered(&mut self, answer: WriteOutcome) -> bool {
-        self.in_flight = false;
         match answer {
             WriteOutcome::Done(value) => {
                 let Some(object) = decode::<ConfigMap>(&value) else {
