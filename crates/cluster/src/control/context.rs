@@ -1,13 +1,14 @@
 //! What every machine may use while it handles an input or decides: the time, the agenda and the outbox.
 
 use jiff::Timestamp;
+use kube::core::ApiResource;
+use runtime::{watch::Key, write::Write, writer::WriteOutcome};
 
 use super::{
     measurement::Measurement,
-    outbox::{Outbox, Settled, Stamp, Target, Ticket},
+    outbox::{Intent, Outbox, Purpose, Settled, Stamp, Subject, Target, Ticket},
     timers::{Agenda, Reevaluation},
 };
-use runtime::writer::WriteOutcome;
 
 /// See the module. A composition owns one and sets the time at each input and decision.
 #[derive(Debug)]
@@ -39,6 +40,24 @@ impl Context {
         waiter: &Reevaluation,
     ) -> bool {
         self.outbox.is_free_or_wait((target, current), waiter, self.now, &mut self.agenda)
+    }
+
+    /// Reads an object that is not watched by its name, once at a time: the answer is a consistent list of at most one. Returns
+    /// whether a read was sent. `waiter` is evaluated after an answer that is still awaited.
+    pub(crate) fn read_owner(
+        &mut self,
+        resource: &ApiResource,
+        key: &Key,
+        waiter: Reevaluation,
+    ) -> bool {
+        let (api_version, kind) = (resource.api_version.as_str(), resource.kind.as_str());
+        let subject = Subject::Owner { api_version: api_version.into(), kind: kind.into() };
+        let (target, base) = (Target::home(subject, key), Stamp::default());
+        if !self.is_free(&target, &base, &waiter) {
+            return false;
+        }
+        let intent = Intent { target, purpose: Purpose::Owner, base, waiter };
+        self.outbox.submit(intent, |purpose, key| Write::of(purpose, resource).read(key, ""))
     }
 
     /// Settles the write of an answer, announces what it was for, and evaluates what waits for it.

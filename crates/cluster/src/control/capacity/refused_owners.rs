@@ -9,11 +9,11 @@ use ::jobs::{Gvk, integrations::controller};
 use crds::decode::from_value;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::core::{ApiResource, GroupVersionKind};
-use runtime::{watch::Key, write::Write, writer::WriteOutcome};
+use runtime::{watch::Key, writer::WriteOutcome};
 
 use crate::control::{
     context::Context,
-    outbox::{Intent, Purpose, Stamp, Subject, Target, Ticket, listed_object},
+    outbox::{Subject, Ticket, listed_object},
     timers::Reevaluation,
 };
 
@@ -67,16 +67,12 @@ impl RefusedOwners {
         if search.n_steps > MOST_STEPS {
             return self.give_up(search);
         }
-        let ObjectName { api_version, kind, key } = object.clone();
-        let subject = Subject::Owner { api_version, kind };
         let resource = resource(&object);
-        let (target, waiter) = (Target::home(subject, &key), Reevaluation::Report);
-        if !ctx.is_free(&target, &Stamp::default(), &waiter) {
-            return;
+        if ctx.read_owner(&resource, &object.key, Reevaluation::Report) {
+            // As the answer names it.
+            let api_version = resource.api_version.into();
+            self.searches.insert(ObjectName { api_version, ..object }, search);
         }
-        self.searches.insert(object, search);
-        let intent = Intent { target, purpose: Purpose::Owner, base: Stamp::default(), waiter };
-        ctx.outbox.submit(intent, |purpose, key| Write::of(purpose, &resource).read(key, ""));
     }
 
     /// Takes the answer to a read. Returns the controller of the object, and the search for the job.

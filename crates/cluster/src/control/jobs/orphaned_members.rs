@@ -6,7 +6,7 @@
 
 use ::jobs::{JobObject, Pod, pods};
 use jiff::Timestamp;
-use runtime::{write::Write, writer::WriteOutcome};
+use runtime::writer::WriteOutcome;
 
 use super::{
     Jobs,
@@ -16,7 +16,7 @@ use super::{
 use crate::control::{
     context::Context,
     job_key::JobKey,
-    outbox::{Intent, Purpose, Stamp, Subject, Target, Ticket, after, listed_object},
+    outbox::{Purpose, Target, Ticket, after, listed_object},
     timers::Reevaluation,
 };
 
@@ -41,7 +41,8 @@ impl Jobs {
             match self.absent_sets.decide(set, shown, ctx.now) {
                 WaitingMember::Release => self.release_member(&key, set, ctx),
                 WaitingMember::Read => {
-                    if read_set(set, ctx) {
+                    let waiter = Reevaluation::Job(set.clone());
+                    if ctx.read_owner(&resource(&set.kind), &set.key, waiter) {
                         self.absent_sets.sent(set, ctx.now);
                     }
                 }
@@ -96,19 +97,6 @@ impl Jobs {
         let released = Box::new(JobObject::from(released));
         submit(key, tracked, &JobChange::spec(released, Purpose::Adopt), ctx);
     }
-}
-
-/// Reads a set, once at a time. Returns whether a read was sent.
-fn read_set(set: &JobKey, ctx: &mut Context) -> bool {
-    let resource = resource(&set.kind);
-    let (api_version, kind) = (&*resource.api_version, &*resource.kind);
-    let subject = Subject::Owner { api_version: api_version.into(), kind: kind.into() };
-    let (target, waiter) = (Target::home(subject, &set.key), Reevaluation::Job(set.clone()));
-    if !ctx.is_free(&target, &Stamp::default(), &waiter) {
-        return false;
-    }
-    let intent = Intent { target, purpose: Purpose::Owner, base: Stamp::default(), waiter };
-    ctx.outbox.submit(intent, |purpose, key| Write::of(purpose, &resource).read(key, ""))
 }
 
 /// When the set of a pod has to be seen, if there is one.
