@@ -44,7 +44,21 @@ const DEFAULT_GRACE: i64 = 30;
 /// The longest grace period that is waited for, in seconds: one day.
 const LONGEST_GRACE: i64 = 24 * 60 * 60;
 
-type NameHolder<'a> = (&'a JobKey, &'a JobObject);
+/// A copy under the name of a job that is missing on a worker.
+#[derive(Clone, Copy)]
+struct NameHolder<'a> {
+    job: &'a JobKey,
+    copy: &'a JobObject,
+    /// The Workload that it is for; `None` if it names none.
+    owner: Option<&'a Key>,
+}
+
+impl<'a> NameHolder<'a> {
+    /// The Workload that it is for, unless it is being deleted.
+    fn staying_owner(self) -> Option<&'a Key> {
+        self.owner.filter(|_| self.copy.metadata().deletion_timestamp.is_none())
+    }
+}
 
 impl DispatchEvaluation<'_> {
     /// Waits for names that are held, or refuses clusters where they may stay so.
@@ -88,7 +102,7 @@ impl DispatchEvaluation<'_> {
         let held = copies.iter().filter(|copy| copy.name_held);
         let mut workers = held.filter_map(|copy| self.worker(copy.cluster));
         let newer = workers.any(|worker| {
-            self.held_names(worker).iter().any(|one| self.is_newer_holder(worker, one))
+            self.held_names(worker).into_iter().any(|one| self.is_newer_holder(worker, one))
         });
         let since = newer.then(|| self.state.newer_holder_since.unwrap_or(self.ctx.now));
         self.state.newer_holder_since = since;
@@ -103,43 +117,44 @@ impl DispatchEvaluation<'_> {
     }
 
     /// Whether a copy that stays names a Workload that the hub observes at a lower epoch.
-    fn is_newer_holder(&self, worker: &Worker, (job, copy): &NameHolder<'_>) -> bool {
-        let stays = copy.metadata().deletion_timestamp.is_none();
-        let owner = worker.clone_of(job).filter(|_| stays);
-        let record = owner.and_then(|owner| Some((owner, self.inputs.workloads.get(owner)?)));
-        record.is_some_and(|(owner, record)| {
-            let epoch = index::epoch(record.object());
-            worker.metadata_of(owner).any(|copy| copy_stamp(copy).epoch > epoch)
+    fn is_newer_holder(&self, worker: &Worker, holder: NameHolder<'_>) -> bool {
+        holder.staying_owner().is_some_and(|owner| {
+            worker.metadata_of(owner).any(|copy| self.is_newer_than_observed(owner, copy))
         })
+    }
+
+    /// Whether a copy is of a higher epoch than its Workload, as the hub observes that.
+    fn is_newer_than_observed(&self, owner: &Key, copy: &ObjectMeta) -> bool {
+        let record = self.inputs.workloads.get(owner);
+        record.is_some_and(|one| copy_stamp(copy).epoch > index::epoch(one.object()))
     }
 
     /// A worker's time to admit begins when something can be created there.
     fn await_name(&mut self, worker: &Worker, hub: &mut LocalWorkload) {
         self.state.nominated_at = self.ctx.now;
         hub.nominated_at = engine_time(self.ctx.now);
-        let until = self.held_names(worker).into_iter().filter_map(|one| self.name_held_until(one));
+        let held = self.held_names(worker);
+        let until = held.iter().filter_map(|one| self.name_held_until(*one));
         if let Some(until) = until.filter(|until| *until > self.ctx.now).min() {
             self.ctx.agenda.at(until, Reevaluation::Workload(self.key.clone()));
         }
-        for (job, copy) in self.held_names(worker) {
-            let stays = copy.metadata().deletion_timestamp.is_none();
-            let owner = worker.clone_of(job).filter(|_| stays);
+        for owner in held.into_iter().filter_map(NameHolder::staying_owner) {
             // A Workload that exists is evaluated when it leaves the worker.
-            if let Some(absent) = owner.filter(|key| self.inputs.workloads.get(key).is_none()) {
-                self.ctx.agenda.now(Reevaluation::Workload(absent.clone()));
+            if self.inputs.workloads.get(owner).is_none() {
+                self.ctx.agenda.now(Reevaluation::Workload(owner.clone()));
             }
         }
     }
 
-    /// Why a worker cannot get a job whose name is held there; `None` if none is, or it is waited for.
+    /// Why a worker cannot get a job because its name is held there; `None` if no name is, or it is waited for.
     pub(super) fn name_refusal(&self, worker: &Worker) -> Option<String> {
         let observed_late = self.newer_holder_until().is_some_and(|until| self.ctx.now < until);
         let mut held = self.held_names(worker);
-        held.retain(|one| !observed_late || !self.is_newer_holder(worker, one));
-        let says = |(job, _): &NameHolder<'_>, what: &str| {
+        held.retain(|one| !observed_late || !self.is_newer_holder(worker, *one));
+        let says = |NameHolder { job, .. }: &NameHolder<'_>, what: &str| {
             format!("the name of {} {} is held by {what}", job.kind, job.key)
         };
-        if let Some(disputed) = held.iter().find(|one| self.is_disputed_holder(worker, one)) {
+        if let Some(disputed) = held.iter().find(|one| self.is_disputed_holder(worker, **one)) {
             return Some(says(disputed, "a copy that awaits a confirmation"));
         }
         let is_late = |one: &&NameHolder<'_>| {
@@ -161,25 +176,27 @@ impl DispatchEvaluation<'_> {
                 && !is_deleted_member(job, gates)
                 && worker.clone_of(key) != Some(self.key)
         });
-        missing.filter_map(|(key, _)| Some((key, &**worker.jobs.get(key)?.object()))).collect()
+        let holder = |(job, _)| {
+            let copy = &**worker.jobs.get(job)?.object();
+            Some(NameHolder { job, copy, owner: worker.clone_of(job) })
+        };
+        missing.filter_map(holder).collect()
     }
 
     /// Until when a copy is waited for; `None` if this Workload does not wait.
-    fn name_held_until(&self, (_, copy): NameHolder<'_>) -> Option<Timestamp> {
+    fn name_held_until(&self, holder: NameHolder<'_>) -> Option<Timestamp> {
         let since = self.state.name_held_since?;
-        let grace = grace_of(copy, self.inputs.jobs.gates());
+        let grace = grace_of(holder.copy, self.inputs.jobs.gates());
         Some(after(after(since, grace), self.config.admit_within))
     }
 
     /// Whether only a user decides about a copy that holds a name.
-    fn is_disputed_holder(&self, worker: &Worker, (job, copy): &NameHolder<'_>) -> bool {
+    fn is_disputed_holder(&self, worker: &Worker, holder: NameHolder<'_>) -> bool {
         let annotated = self.inputs.registry.is_cleanup_confirmed(worker.name());
-        let Some(owner) = worker.clone_of(job) else {
+        let unconfirmed = !worker.breaker.is_confirmed(annotated);
+        let Some(owner) = holder.staying_owner().filter(|_| unconfirmed) else {
             return false;
         };
-        if copy.metadata().deletion_timestamp.is_some() || worker.breaker.is_confirmed(annotated) {
-            return false;
-        }
         let is_absent = self.inputs.workloads.get(owner).is_none();
         worker.metadata_of(owner).any(|copy| self.is_unexplained(owner, copy))
             || is_absent && self.breaker_holds(owner)
@@ -187,11 +204,9 @@ impl DispatchEvaluation<'_> {
 
     /// Whether a copy of another Workload is of a higher epoch than that, or of a history that the hub does not know.
     fn is_unexplained(&self, owner: &Key, copy: &ObjectMeta) -> bool {
-        let record = self.inputs.workloads.get(owner);
-        let (stamp, present) = (copy_stamp(copy), record.and_then(present_workload));
-        let history = self.hub.0.history(&stamp, present, self.departed(owner));
-        let newer = record.is_some_and(|one| stamp.epoch > index::epoch(one.object()));
-        newer || history == CopyHistory::Unknown
+        let present = self.inputs.workloads.get(owner).and_then(present_workload);
+        let history = self.hub.0.history(&copy_stamp(copy), present, self.departed(owner));
+        history == CopyHistory::Unknown || self.is_newer_than_observed(owner, copy)
     }
 }
 
