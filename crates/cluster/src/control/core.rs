@@ -213,8 +213,7 @@ impl Core {
         };
         let found = self.ancestry_of(key);
         // What its ancestor is decides nothing about a job of another namespace.
-        let managed_as_child = managed(true);
-        if managed_as_child {
+        if found.reads_owners() && managed(true) {
             self.jobs.read_owners(key, &found, &mut self.ctx);
         }
         let effects = match &found.ancestry {
@@ -225,7 +224,7 @@ impl Core {
                 let inputs = environment.inputs(&self.workloads);
                 self.jobs.evaluate(key, managed(false), &inputs, &mut self.ctx)
             }
-            _ if !managed_as_child => return,
+            _ if !managed(true) => return,
             ancestry => {
                 let inputs = environment.inputs_of_child(&self.workloads);
                 self.jobs.evaluate_child(key, ancestry, &inputs, &mut self.ctx)

@@ -59,6 +59,11 @@ impl FoundAncestry {
     pub(crate) fn top() -> Self {
         Self { ancestry: Ancestry::Top, reads: OwnerReads::default() }
     }
+
+    /// Whether an owner is to be read, now or later.
+    pub(crate) fn reads_owners(&self) -> bool {
+        self.reads != OwnerReads::default()
+    }
 }
 
 /// What a search needs to be read.
