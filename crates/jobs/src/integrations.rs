@@ -6,10 +6,9 @@
 use std::{borrow::Cow, collections::BTreeSet};
 
 pub use crds::meta::controller;
-use crds::names::annotations::POD_SUSPENDING_PARENT;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
-use crate::{GenericJob, Gvk, Kinds, Pod, pods::pod};
+use crate::{Gvk, Kinds, Pod, pods::pod};
 
 /// Integration of a job kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +149,7 @@ impl ManagedKinds {
         self
     }
 
-    /// The external frameworks whose resources have no known name.
+    /// The external frameworks without a known name of their resource.
     pub fn undiscovered(&self) -> impl Iterator<Item = &OwnerKind> {
         self.external.iter().filter(|one| one.plural.is_none())
     }
@@ -174,7 +173,7 @@ impl ManagedKinds {
     /// (docs/reference/kueue.md §7.1).
     #[must_use]
     pub fn leaves_alone(&self, pod: &Pod) -> bool {
-        self.pods_of_parents && pod.annotation(POD_SUSPENDING_PARENT).is_none()
+        self.pods_of_parents && !pod.has_suspending_parent()
     }
 
     /// Whether the owner's kind is managed.

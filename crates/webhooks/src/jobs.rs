@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use axum::{Json, Router, extract::State, routing::post};
 use crds::{
-    names::{MANAGED, annotations::POD_SUSPENDING_PARENT},
+    names::MANAGED,
     validation::{Errors, denial},
 };
 use jobs::{
@@ -210,7 +210,7 @@ fn warn_of_managed_owner(
 ) -> AdmissionResponse {
     let owner = integrations::controller(job.metadata());
     let is_queued = job.as_pod().is_some_and(|pod| {
-        let by_parent = is_update && pod.annotation(POD_SUSPENDING_PARENT).is_some();
+        let by_parent = is_update && pod.has_suspending_parent();
         pod.label(MANAGED) == Some("true") && !by_parent
     });
     if !is_queued || !owner.is_some_and(|owner| settings.kinds.managed.manages(owner)) {

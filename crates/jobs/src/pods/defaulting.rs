@@ -2,7 +2,7 @@
 
 use crds::names::{
     DEFAULT_WORKLOAD_PRIORITY_CLASS, MANAGED,
-    annotations::{POD_GROUP_POD_INDEX_LABEL, POD_SUSPENDING_PARENT, ROLE_HASH},
+    annotations::{POD_GROUP_POD_INDEX_LABEL, ROLE_HASH},
     gates::{ADMISSION, TOPOLOGY},
     labels::{POD_GROUP_POD_INDEX, PRIORITY_CLASS, QUEUE_NAME},
 };
@@ -19,7 +19,7 @@ use crate::{
 #[must_use]
 pub fn default(pod: &Pod, facts: DefaultingFacts, gates: JobGates) -> Vec<PatchAdd> {
     // The parent counts the pods itself, so that no finalizer has to keep them.
-    if pod.annotation(POD_SUSPENDING_PARENT).is_some() {
+    if pod.has_suspending_parent() {
         return Changes::of(pod).held(gates).into_steps();
     }
     // Also a pod that names a queue: namespace and ancestors count first (docs/reference/kueue.md §5.4).
@@ -50,7 +50,7 @@ pub fn default(pod: &Pod, facts: DefaultingFacts, gates: JobGates) -> Vec<PatchA
 pub fn needs_ancestors(pod: &Pod, facts: DefaultingFacts) -> bool {
     let without_ancestor = DefaultingFacts { ancestor_managed: false, ..facts };
     let managed = !queue_name(pod, without_ancestor).is_empty() || facts.manage_without_queue_name;
-    pod.annotation(POD_SUSPENDING_PARENT).is_none() && facts.namespace_managed && managed
+    !pod.has_suspending_parent() && facts.namespace_managed && managed
 }
 
 /// Steps of a patch of one pod.

@@ -244,7 +244,13 @@ impl Pod {
     #[must_use]
     pub fn gives_way_to_its_parent(&self) -> bool {
         let ends = self.is_terminated() || self.is_deleting();
-        ends && self.is_serving() && self.annotation(POD_SUSPENDING_PARENT).is_some()
+        ends && self.is_serving() && self.has_suspending_parent()
+    }
+
+    /// Whether it names a parent that holds it until its Workload is admitted.
+    #[must_use]
+    pub fn has_suspending_parent(&self) -> bool {
+        self.annotation(POD_SUSPENDING_PARENT).is_some()
     }
 
     /// Whether it has the finalizer of managed pods.

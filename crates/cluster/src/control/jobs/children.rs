@@ -5,7 +5,6 @@ use std::sync::Arc;
 use ::jobs::{
     GenericJob, JobObject, Pod, ancestor_search::AncestorError, integrations::controller,
 };
-use crds::names::annotations::POD_SUSPENDING_PARENT;
 use jiff::{SignedDuration, Timestamp};
 use runtime::{watch::Key, writer::WriteOutcome};
 
@@ -31,8 +30,7 @@ impl Jobs {
         (key, job): (&JobKey, &Arc<JobObject>),
         now: Timestamp,
     ) -> Result<FoundAncestry, AncestorError> {
-        let held = |pod: &Pod| pod.annotation(POD_SUSPENDING_PARENT).is_some();
-        let is_held = job.as_pod().is_some_and(held);
+        let is_held = job.as_pod().is_some_and(Pod::has_suspending_parent);
         if controller(job.metadata()).is_none() || is_held || self.is_of_set(key, job) {
             return Ok(FoundAncestry::top());
         }
