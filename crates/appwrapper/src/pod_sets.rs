@@ -50,7 +50,8 @@ pub fn inferred(template: &Value) -> Option<Vec<AppWrapperPodSet>> {
 }
 
 /// The pod sets that the official controller infers.
-pub(crate) fn inferred_as_written(template: &Value) -> Option<Vec<AppWrapperPodSet>> {
+#[must_use]
+pub fn inferred_as_written(template: &Value) -> Option<Vec<AppWrapperPodSet>> {
     infer(template, |group| count(&group["replicas"]))
 }
 

@@ -178,7 +178,7 @@ impl ServerConnection {
         // A client that disappeared does not answer the ping, and its permit becomes free.
         builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(30));
         let service = TowerToHyperService::new(self.service);
-        let stream = TokioIo::new(PromptClient::new(stream, self.limits));
+        let stream = TokioIo::new(PromptClient::new(stream, self.limits.handshake));
         let connection = builder.serve_connection_with_upgrades(stream, service).into_owned();
         if let Err(error) = watcher.watch(connection).await {
             tracing::debug!(%error, "connection ended");

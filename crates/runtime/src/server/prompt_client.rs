@@ -8,14 +8,13 @@ use std::{
     io,
     pin::Pin,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     time::{Sleep, sleep},
 };
-
-use super::ServerLimits;
 
 /// Bytes that show the version: the preface of HTTP/2. No request of HTTP/1 with a host is shorter.
 const PREFACE: usize = 24;
@@ -28,10 +27,9 @@ pub(super) struct PromptClient<S> {
 }
 
 impl<S> PromptClient<S> {
-    /// A stream on which the version of HTTP is to be known within the time of a handshake.
-    pub(super) fn new(stream: S, limits: ServerLimits) -> Self {
-        let awaited = Some((PREFACE, Box::pin(sleep(limits.handshake))));
-        Self { stream, awaited }
+    /// A stream on which the version of HTTP is to be known within a time.
+    pub(super) fn new(stream: S, within: Duration) -> Self {
+        Self { stream, awaited: Some((PREFACE, Box::pin(sleep(within)))) }
     }
 }
 

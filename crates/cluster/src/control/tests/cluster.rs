@@ -21,6 +21,18 @@ pub(super) struct Cluster {
     version: u64,
 }
 
+/// Shows the lists of a cluster with its queues, and with no Job and no Workload.
+pub(super) fn observe_queues(control: &mut ManagerControl) {
+    for input in lists() {
+        let input = match input {
+            ManagerInput::Workload(_) => ManagerInput::Workload(list(vec![])),
+            ManagerInput::Job(..) => ManagerInput::Job(batch_job(), jobs(vec![])),
+            other => other,
+        };
+        control.observe(input, NOW);
+    }
+}
+
 impl Cluster {
     /// With the ClusterQueue `cq` of 8 cpus, the LocalQueue `lq`, and nothing else.
     pub(super) fn new() -> Self {
@@ -29,14 +41,7 @@ impl Cluster {
 
     pub(super) fn with(settings: ManagerSettings) -> Self {
         let mut control = ManagerControl::new(settings);
-        for input in lists() {
-            let input = match input {
-                ManagerInput::Workload(_) => ManagerInput::Workload(list(vec![])),
-                ManagerInput::Job(..) => ManagerInput::Job(batch_job(), jobs(vec![])),
-                other => other,
-            };
-            control.observe(input, NOW);
-        }
+        observe_queues(&mut control);
         Self::of(control, vec![])
     }
 

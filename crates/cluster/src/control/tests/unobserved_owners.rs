@@ -1,6 +1,9 @@
 //! Children of objects that are not observed: of disabled integrations, external frameworks and ReplicaSets.
 
-use super::{cluster::json_merge, *};
+use super::{
+    cluster::{json_merge, observe_queues},
+    *,
+};
 
 pub(super) fn owner(kind: &str, name: &str) -> Value {
     let api_version = match kind {
@@ -35,14 +38,7 @@ pub(super) fn manager(without_queue_name: bool) -> ManagerControl {
     file.integrations.external_frameworks = vec!["Recipe.v1.example.com".to_owned()];
     let kinds = JobKinds::configured(&file, &Gates::default(), &Kinds::default());
     let mut control = leading(ManagerSettings::new(&file, &Gates::default(), &kinds, false));
-    for input in lists() {
-        let input = match input {
-            ManagerInput::Workload(_) => ManagerInput::Workload(list(vec![])),
-            ManagerInput::Job(..) => ManagerInput::Job(batch_job(), jobs(vec![])),
-            other => other,
-        };
-        control.observe(input, NOW);
-    }
+    observe_queues(&mut control);
     control
 }
 

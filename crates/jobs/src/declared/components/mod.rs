@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use appwrapper::{
     declared_pod_sets::undeclared_pods,
     names::ANNOTATION_PREFIX,
-    pod_sets::{pod_sets, pod_sets_as_written},
+    pod_sets::{inferred, inferred_as_written, pod_sets, pod_sets_as_written},
     pod_spec_type_fault, template_path,
     v1beta2::{AppWrapperComponent, AppWrapperPodSet},
 };
@@ -90,11 +90,11 @@ const REPLICAS: &str = "replicas";
 
 /// The field of a component with the replicas of a group of Ray, if the group writes another number than its operator runs.
 fn sized_group(component: &AppWrapperComponent, pod_set: &AppWrapperPodSet) -> Option<Pointer> {
-    let undeclared = AppWrapperComponent { pod_sets: Vec::new(), ..component.clone() };
     let number = |sets: Vec<AppWrapperPodSet>| {
         sets.into_iter().find(|it| it.path == pod_set.path).map(|it| it.replicas)
     };
-    if number(pod_sets(&undeclared))? == number(pod_sets_as_written(&undeclared))? {
+    let template = &component.template;
+    if number(inferred(template)?)? == number(inferred_as_written(template)?)? {
         return None;
     }
     let group = pod_set.path.strip_suffix(".template")?.replace(['.', '['], "/").replace(']', "");
