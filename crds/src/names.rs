@@ -274,7 +274,7 @@ pub mod annotations {
         JOINED_HUB = "sluice.dev/joined-hub";
         /// The MultiKueueConfigs that `sluicectl join` added a MultiKueueCluster to, comma separated.
         JOINED_CONFIGS = "sluice.dev/joined-configs";
-        /// The MultiKueueCluster whose Secret `sluicectl leave` is about to remove, on that Secret.
+        /// The MultiKueueCluster of a Secret that `sluicectl leave` is about to remove, on that Secret.
         LEAVING_CLUSTER = "sluice.dev/leaving-cluster";
         /// When the token in the kubeconfig of a MultiKueueCluster expires.
         TOKEN_EXPIRES = "sluice.dev/token-expires";

@@ -14,7 +14,7 @@ use crate::{
     v1beta2::{AppWrapperComponent, AppWrapperPodSet},
 };
 
-/// Kinds whose pod sets have the number in the field `replicas` beside the template. In other kinds a number that is none counts as unset.
+/// Kinds with the number of a pod set in the field `replicas` beside its template. In other kinds a number that is none counts as unset.
 const COUNTED_BY_REPLICAS: &[&str] =
     &["Deployment", "StatefulSet", "PyTorchJob", "RayCluster", "RayJob"];
 

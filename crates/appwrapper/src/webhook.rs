@@ -104,7 +104,7 @@ pub fn validate_create(
     errors
 }
 
-/// The number of pod sets of a component. One with a kind whose pod sets cannot be inferred has an error of its own.
+/// The number of pod sets of a component. A kind without inferable pod sets has an error of its own.
 fn n_pod_sets_of(component: &AppWrapperComponent) -> usize {
     if inference_fault(&component.template).is_some() {
         return 0;

@@ -75,7 +75,7 @@ impl JobKinds {
         Self { mirrored: Kinds::new(self.mirrored.iter().map(named)), managed, ..self.clone() }
     }
 
-    /// The kinds whose resources have guessed names: external frameworks.
+    /// The kinds with guessed names of resources: external frameworks.
     #[must_use]
     pub fn undiscovered(&self) -> Vec<Kind> {
         let managed = self.managed.undiscovered().filter_map(external_kind);

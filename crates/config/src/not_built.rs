@@ -1,4 +1,4 @@
-//! Fields of later versions of Kueue that are not built, and whose absence would change what happens.
+//! Fields of later versions of Kueue that are not built, if their absence would change what happens.
 //!
 //! A file that sets one is refused with the reason. Strict decoding alone would call the field unknown, as if its name were misspelt.
 

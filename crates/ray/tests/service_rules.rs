@@ -256,7 +256,7 @@ fn the_service_of_the_active_head_has_no_foreign_key_in_its_selector() {
     assert_eq!(patch.expect("a patch")["spec"]["selector"], json!({"app": null}));
 }
 
-/// A RayService in an incremental upgrade whose active cluster gives up capacity next, and its objects.
+/// A RayService in an incremental upgrade, and its objects. Its active cluster gives up capacity next.
 fn upgrade() -> (Value, Vec<Value>) {
     let mut state = active("rs-a");
     let slot = |name: &str, capacity: i32| json!({"rayClusterName": name, "targetCapacity": capacity, "trafficRoutedPercent": 50});

@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(stopped(&shutdown), (true, true));
     }
 
-    /// The outcome of a process whose leader ends, and whether its server was stopped before the server's own stop.
+    /// The outcome of a process when its leader ends, and whether its server was stopped before the server's own stop.
     async fn process(shutdown: &Shutdown) -> Result<(), crate::tasks::TaskError> {
         let mut tasks = JoinSet::new();
         let leader = shutdown.clone();

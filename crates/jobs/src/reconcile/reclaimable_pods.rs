@@ -26,7 +26,7 @@ pub(super) fn update_reclaimable_pods<J: GenericJob>(
     Some(ReconcileStep::UpdateReclaimablePods(name(workload), pods))
 }
 
-/// The reclaimable pods of a Workload whose job may show the counts of an earlier copy: those that have ended in its present copy. `None` if the
+/// The reclaimable pods of a Workload with a job that may show the counts of an earlier copy: those that have ended in its present copy. `None` if the
 /// Workload has them, or if the job shows the counts of the present copy alone.
 #[must_use]
 pub fn reclaimable_pods_of_copy<J: GenericJob>(

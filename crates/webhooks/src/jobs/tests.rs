@@ -436,7 +436,7 @@ fn suspended(queue: &str, annotations: &Value) -> Value {
     job
 }
 
-/// A Workload whose condition QuotaReserved has this status.
+/// A Workload with this status of its condition QuotaReserved.
 fn workload(name: &str, reserved: &str) -> Value {
     let condition = json!({
         "type": "QuotaReserved", "status": reserved, "reason": "r", "message": "",

@@ -64,7 +64,7 @@ impl AbsentSets {
         self.sent.remove(set);
     }
 
-    /// Decides about a pod whose set has to be seen at `shown`.
+    /// Decides about a pod of a set that has to be seen at `shown`.
     pub(super) fn decide(&self, set: &JobKey, shown: Timestamp, now: Timestamp) -> WaitingMember {
         match self.answers.get(set) {
             _ if now < shown => WaitingMember::Wait(shown),

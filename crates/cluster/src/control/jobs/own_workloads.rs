@@ -30,7 +30,7 @@ impl Jobs {
         let named = self.named_workload(key, job);
         let how = (named.as_ref(), self.config.gates);
         let all = self.owners.workloads_of((key, job), how, workloads).into_iter();
-        // One that the job only names is that of its owner, with whose labels it was made.
+        // One that the job only names is that of its owner: the job was made with the owner's labels.
         let own = all.filter(|workload| has_controller(workload));
         let phased = own.map(|one| (one, WorkloadPhase::of(&one.status.conditions)));
         let unfinished = phased.filter(|(_, phase)| *phase != WorkloadPhase::Finished);

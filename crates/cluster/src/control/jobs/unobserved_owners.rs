@@ -1,9 +1,9 @@
-//! Metadata of owners of jobs whose kinds are not observed: external frameworks, disabled integrations, ReplicaSets.
+//! Metadata of owners of kinds that are not observed: external frameworks, disabled integrations, ReplicaSets.
 //!
 //! The search for the ancestor of a job passes through them (docs/reference/kueue.md §7.3 row 0e). There are many, and few own a
 //! job, so each is read when a search reaches it, as the webhooks do. A search that waits for a first read decides nothing: without
 //! the ancestor a child would get a Workload of its own. An old read counts until the next one is answered. An owner that the API
-//! server refuses to show, or whose resource it does not serve, counts as one of an unknown kind, as an object of no known kind does.
+//! server refuses to show, or of a resource that it does not serve, counts as an object of an unknown kind.
 
 use std::{collections::BTreeMap, time::Duration};
 

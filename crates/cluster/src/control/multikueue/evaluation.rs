@@ -57,7 +57,7 @@ pub(super) struct DispatchEvaluation<'a> {
     pub(super) state: &'a mut DispatchState,
     pub(super) workers: &'a WorkerClusters,
     pub(super) leases: LeasedDispatch<'a>,
-    /// The incarnation, and the Workloads whose deletion was observed.
+    /// The incarnation, and the Workloads that were observed to be deleted.
     pub(super) hub: (&'a HubIncarnation, &'a DepartedWorkloads),
     /// Clusters that may be nominated now, if they race.
     pub(super) racing: Option<Vec<ClusterId>>,
@@ -548,7 +548,7 @@ impl<'a> DispatchEvaluation<'a> {
         }
     }
 
-    /// The uid of the last Workload of a name whose deletion was observed.
+    /// The uid of the last Workload of a name that was observed to be deleted.
     pub(super) fn departed(&self, key: &Key) -> Option<&'a str> {
         self.hub.1.get(key).map(|uid| &**uid)
     }

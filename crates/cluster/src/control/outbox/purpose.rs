@@ -146,7 +146,7 @@ purposes! {
     CloneDelete = "clone-delete";
     /// Reads a copy whose create is not settled. No write.
     Settle = "settle";
-    /// Reads an object whose pods were refused, for its controller; or a set that is not observed. No write.
+    /// Reads an object that was refused pods, for its controller; or a set that is not observed. No write.
     Owner = "owner";
     /// Reads an owner of a job that is not observed, for its ancestor. No write.
     Ancestor = "ancestor";

@@ -1,4 +1,4 @@
-//! A Job that is made again under the name of one whose copy still leaves the worker.
+//! A Job that is made again while the copy of an earlier one of its name still leaves the worker.
 
 use jiff::ToSpan;
 

@@ -27,7 +27,7 @@ impl LeavingPeriod {
         Self { begin, end: deletion.checked_add(AFTER_END).unwrap_or(Timestamp::MAX) }
     }
 
-    /// The period of a pod without one, whose Workload was evicted and has had no quota since this time.
+    /// The period of a pod without one. Its Workload was evicted, and has had no quota since this time.
     pub(super) fn of_evicted(released: Timestamp) -> Self {
         let end = released.checked_add(BEFORE_END).unwrap_or(Timestamp::MAX);
         Self { begin: Timestamp::MIN, end }
