@@ -79,10 +79,10 @@ pub(crate) async fn run(
     };
     if serves_ray {
         let api_server = (&client, &metrics.requests);
-        ray_api::start(ray_api, api_server, slot.clone(), stop, &mut tasks).await?;
+        ray_api::start(ray_api, api_server, slot.clone(), shutdown, &mut tasks).await?;
     }
     if called.webhooks {
-        let cache = webhooks(settings, (&client, &mut stores), &tls, stop, &mut tasks).await?;
+        let cache = webhooks(settings, (&client, &mut stores), &tls, shutdown, &mut tasks).await?;
         ready = webhook_cache::add_check(ready, cache);
     }
     // `components::select` guarantees that jobs and scheduler are there as well.
@@ -96,8 +96,9 @@ pub(crate) async fn run(
         let tls = tls::server_config_with_clients(slot, &settings.tls()).context("tls")?;
         let metrics = (&metrics.requests, pods_metrics.clone());
         let checked = (ready, &mut tasks);
-        ready = visibility::start(settings, (&client, &mut stores), metrics, tls, stop, checked)
-            .await?;
+        ready =
+            visibility::start(settings, (&client, &mut stores), metrics, tls, shutdown, checked)
+                .await?;
     }
     // After webhooks, leader and visibility, which have asked for their stores by now.
     tasks.spawn(stores.run());
@@ -178,9 +179,10 @@ async fn webhooks(
     settings: &ProcessSettings,
     (client, stores): (&Client, &mut Stores),
     tls: &Arc<ServerConfig>,
-    stop: &Stop,
+    shutdown: &Shutdown,
     tasks: &mut JoinSet<()>,
 ) -> anyhow::Result<SharedWebhookCache> {
+    let stop = shutdown.serving();
     let webhook = &settings.file.webhook;
     // An address that cannot be bound is an error of the start, and not of a task later.
     let listener = listen::bind("webhooks", &webhook.host, webhook.port).await?;
@@ -191,7 +193,8 @@ async fn webhooks(
         Some(config) => router.merge(webhooks::ray_security_router(config.clone())),
         None => router,
     };
-    tasks.spawn(Server::tls(router, tls.clone()).run(listener, stop.clone()));
+    let server = Server::tls(router, tls.clone()).leaving_at(shutdown.leading().clone());
+    tasks.spawn(server.run(listener, stop.clone()));
     Ok(cache)
 }
 

@@ -3,12 +3,13 @@
 //! A slow handshake or slow headers block only their own task. After the stop token is cancelled no connection is accepted;
 //! requests in flight are completed within the drain time. A connection that a handler upgrades belongs to the handler, which ends it at the stop.
 
+mod last_answer;
 mod prompt_client;
 mod taking_client;
 
 use std::{sync::Arc, time::Duration};
 
-use axum::{Extension, Router};
+use axum::{Extension, Router, middleware};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::{conn::auto, graceful::GracefulShutdown},
@@ -31,8 +32,10 @@ use crate::{Stop, client_certificate::PeerCertificates};
 pub struct ServerLimits {
     /// Maximum number of connections; further ones wait to be accepted.
     pub connections: usize,
-    /// Timeout of a TLS handshake, of the first bytes after it, and of the headers of a request.
+    /// Timeout of a TLS handshake, and of the first bytes after it.
     pub handshake: Duration,
+    /// Time for which an HTTP/1 connection is kept without the headers of a request.
+    pub idle: Duration,
     /// Time for which a client may take nothing of an answer.
     pub stalled: Duration,
     /// Time for requests in flight after the stop.
@@ -46,6 +49,8 @@ impl Default for ServerLimits {
         Self {
             connections: 1024,
             handshake: Duration::from_secs(10),
+            // Longer than the 90 s of Go's clients: of two ends that close an idle connection, the client's loses no request.
+            idle: Duration::from_secs(100),
             // Longer than the time after which an answer of another server is cut off for the same reason.
             stalled: Duration::from_secs(60),
             drain: Duration::from_secs(20),
@@ -59,19 +64,27 @@ pub struct Server {
     router: Router,
     tls: Option<Arc<ServerConfig>>,
     limits: ServerLimits,
+    leaving: Option<Stop>,
 }
 
 impl Server {
     /// Serves plain HTTP.
     #[must_use]
     pub fn plain(router: Router) -> Self {
-        Self { router, tls: None, limits: ServerLimits::default() }
+        Self { router, tls: None, limits: ServerLimits::default(), leaving: None }
     }
 
     /// Serves HTTPS.
     #[must_use]
     pub fn tls(router: Router, config: Arc<ServerConfig>) -> Self {
-        Self { router, tls: Some(config), limits: ServerLimits::default() }
+        Self { tls: Some(config), ..Self::plain(router) }
+    }
+
+    /// Ends HTTP/1 connections with their next answer after `leaving` is cancelled, some time before the stop. Clients then
+    /// connect again, to a server that stays if there is one, and the stop finds no connection on which a request may arrive.
+    #[must_use]
+    pub fn leaving_at(self, leaving: Stop) -> Self {
+        Self { leaving: Some(leaving), ..self }
     }
 
     /// Replaces the default limits.
@@ -84,9 +97,10 @@ impl Server {
     pub async fn run(self, listener: TcpListener, stop: Stop) {
         let permits = Arc::new(Semaphore::new(self.limits.connections));
         let connections = GracefulShutdown::new();
+        let router = self.layered_router();
         while let Some((stream, permit)) = self.next(&listener, &permits, &stop).await {
             let connection = ServerConnection {
-                service: self.router.clone(),
+                service: router.clone(),
                 tls: self.tls.clone().map(TlsAcceptor::from),
                 limits: self.limits,
                 _permit: permit,
@@ -100,6 +114,13 @@ impl Server {
         if timeout(self.limits.drain, connections.shutdown()).await.is_err() {
             tracing::warn!("requests in flight were cut off");
         }
+    }
+
+    fn layered_router(&self) -> Router {
+        let router = self.router.clone();
+        let Some(leaving) = self.leaving.clone() else { return router };
+        let close = last_answer::close_after_answer;
+        router.layer(middleware::from_fn_with_state(leaving, close))
     }
 
     /// The next connection and its permit; none after the stop.
@@ -174,7 +195,7 @@ impl ServerConnection {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let mut builder = auto::Builder::new(TokioExecutor::new());
-        builder.http1().timer(TokioTimer::new()).header_read_timeout(self.limits.handshake);
+        builder.http1().timer(TokioTimer::new()).header_read_timeout(self.limits.idle);
         // A client that disappeared does not answer the ping, and its permit becomes free.
         builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(30));
         let service = TowerToHyperService::new(self.service);

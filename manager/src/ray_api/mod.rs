@@ -31,7 +31,7 @@ use anyhow::Context;
 use kube::Client;
 use remote::{KubeconfigDirectory, WorkerClients};
 use runtime::{
-    Stop,
+    Shutdown, Stop,
     cert_secret::CertSecret,
     health::HealthChecks,
     requests::RequestMetrics,
@@ -87,17 +87,18 @@ pub(crate) async fn start(
     (settings, args): (&ProcessSettings, &RayApiArgs),
     (client, requests): (&Client, &RequestMetrics),
     slot: Arc<CertificateSlot>,
-    stop: &Stop,
+    shutdown: &Shutdown,
     tasks: &mut JoinSet<()>,
 ) -> anyhow::Result<()> {
-    let (host, port) = address(args)?;
+    let ((host, port), stop) = (address(args)?, shutdown.serving());
     let listener = listen::bind("the Ray API", &host, port).await?;
     let files = KubeconfigDirectory::new(settings.kubeconfig_directory.clone());
     let namespace = settings.file.namespace();
     let workers = WorkerClients::new(client.clone(), namespace, files, requests.clone());
     let router = server::router(RayApiServer::new(client, workers, stop));
     let tls = tls::server_config(slot, &settings.tls()).context("tls")?;
-    tasks.spawn(Server::tls(router, tls).run(listener, stop.clone()));
+    let server = Server::tls(router, tls).leaving_at(shutdown.leading().clone());
+    tasks.spawn(server.run(listener, stop.clone()));
     Ok(())
 }
 

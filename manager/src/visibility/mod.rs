@@ -23,7 +23,7 @@ use cluster::control::index_settings;
 use kube::Client;
 use remote::{KubeconfigDirectory, WorkerClients};
 use runtime::{
-    Stop, health::HealthChecks, requests::RequestMetrics, server::Server, watch::Stores,
+    Shutdown, health::HealthChecks, requests::RequestMetrics, server::Server, watch::Stores,
 };
 use rustls::ServerConfig;
 use tokio::task::JoinSet;
@@ -55,10 +55,10 @@ pub(crate) async fn start(
     (client, stores): (&Client, &mut Stores),
     (requests, metrics): (&RequestMetrics, PodsMetrics),
     tls: Arc<ServerConfig>,
-    stop: &Stop,
+    shutdown: &Shutdown,
     (ready, tasks): (HealthChecks, &mut JoinSet<()>),
 ) -> anyhow::Result<HealthChecks> {
-    let wanted = &settings.file.visibility_server;
+    let (wanted, stop) = (&settings.file.visibility_server, shutdown.serving());
     let listener = listen::bind("visibility", &wanted.bind_address, wanted.bind_port).await?;
     let queues = ObservedQueues::new(index_settings(&settings.file, &settings.gates));
     tasks.spawn(queues.follow(stores, stop.clone()));
@@ -76,6 +76,7 @@ pub(crate) async fn start(
         authenticator: Authenticator::new(client.clone(), proxies),
         authorizer: Authorizer::new(client.clone()),
     };
-    tasks.spawn(Server::tls(server::router(api), tls).run(listener, stop.clone()));
+    let server = Server::tls(server::router(api), tls).leaving_at(shutdown.leading().clone());
+    tasks.spawn(server.run(listener, stop.clone()));
     Ok(ready)
 }

@@ -229,6 +229,55 @@ async fn a_client_that_sends_nothing_does_not_keep_its_place() {
     task.await.expect("stopped");
 }
 
+/// The response to a request whose connection is kept.
+async fn response(sender: &mut Sender) -> http::Response<hyper::body::Incoming> {
+    let request = http::Request::get("/").header("host", "x").body(Empty::new());
+    sender.send_request(request.expect("a request")).await.expect("a response")
+}
+
+#[tokio::test]
+async fn a_server_that_leaves_ends_connections_with_their_next_answer() {
+    let (listener, address) = listen().await;
+    let (leaving, stop) = (Stop::new(), Stop::new());
+    let server = Server::plain(hello()).leaving_at(leaving.clone());
+    let task = tokio::spawn(server.run(listener, stop.clone()));
+    let mut kept = handshake(TcpStream::connect(address).await.expect("connected")).await;
+    let answer = response(&mut kept).await;
+    assert_eq!(answer.headers().get("connection"), None);
+    drop(answer);
+    leaving.cancel();
+    let mut new = handshake(TcpStream::connect(address).await.expect("connected")).await;
+    for sender in [&mut kept, &mut new] {
+        let answer = response(sender).await;
+        assert_eq!(answer.headers()["connection"], "close");
+        let answer = answer.into_body().collect().await.expect("an answer");
+        assert_eq!(answer.to_bytes(), "hello");
+        assert!(sender.ready().await.is_err(), "the connection has ended");
+    }
+    stop.cancel();
+    task.await.expect("stopped");
+}
+
+/// An idle connection is closed by the client, which ends it after 90 s in Go.
+#[tokio::test(start_paused = true)]
+async fn an_idle_connection_is_not_closed_before_its_client_closes_it() {
+    let (client, server) = duplex(4096);
+    let connection = ServerConnection {
+        service: hello(),
+        tls: None,
+        limits: ServerLimits::default(),
+        _permit: Arc::new(Semaphore::new(1)).acquire_owned().await.expect("a permit"),
+    };
+    let connections = GracefulShutdown::new();
+    let served = tokio::spawn(connection.serve(server, connections.watcher(), Stop::new()));
+    let mut sender = handshake(client).await;
+    assert_eq!(body(&mut sender).await, "hello");
+    sleep(Duration::from_secs(91)).await;
+    assert_eq!(body(&mut sender).await, "hello");
+    // The client disappeared without a word, and its permit becomes free.
+    served.await.expect("ended");
+}
+
 /// The server buffers a whole answer for TLS, and the client takes a part of it each time.
 #[tokio::test(start_paused = true)]
 async fn a_slow_client_that_takes_bytes_keeps_its_connection() {
