@@ -1,7 +1,7 @@
 //! Feature gates: Kueue's names, defaults and dependencies (docs/reference/kueue.md §6.5).
 //!
 //! Invariant: an enabled gate has all gates that it depends on. A gate that was enabled explicitly without them is an error; a
-//! gate that is on by default is turned off silently.
+//! gate that is on by default is turned off silently. A gate that only other versions of Kueue have is accepted and changes nothing.
 
 mod table;
 
@@ -12,7 +12,7 @@ use std::{
 
 pub use table::{Gate, GateSpec, GateStage, TABLE};
 
-use crate::support::{self, IdleSetting, Support};
+use crate::support::{self, IdleSetting, SettingRow, Support};
 
 /// Sets every alpha gate that is not set by name.
 const ALL_ALPHA: &str = "AllAlpha";
@@ -97,12 +97,14 @@ pub struct Gates {
     values: BTreeMap<Gate, bool>,
     /// Gates that were set, by name or with all of their stage.
     set: BTreeSet<Gate>,
+    /// Gates of other versions that were set, and to what.
+    foreign: BTreeMap<&'static str, bool>,
 }
 
 impl Default for Gates {
     fn default() -> Self {
         let values = TABLE.iter().map(|entry| (entry.gate, entry.default)).collect();
-        Self { values, set: BTreeSet::new() }
+        Self { values, set: BTreeSet::new(), foreign: BTreeMap::new() }
     }
 }
 
@@ -126,10 +128,17 @@ impl Gates {
                 // Its default says nothing else than its absence.
                 Support::None => is_on != entry.default,
             };
-            let name = format!("featureGates.{}", row.name);
-            idle.then_some(IdleSetting { name, reason: row.note })
+            idle.then(|| idle_gate(row))
         });
-        idle.collect()
+        idle.chain(self.foreign_without_effect()).collect()
+    }
+
+    /// Those that only other versions have.
+    fn foreign_without_effect(&self) -> impl Iterator<Item = IdleSetting> {
+        self.foreign.iter().filter_map(|(name, is_on)| {
+            let row = support::of_foreign_gate(name)?;
+            (row.support != Support::Fixed(*is_on)).then(|| idle_gate(row))
+        })
     }
 
     /// Parses the flag, `A=true,B=false`.
@@ -161,6 +170,11 @@ impl Gates {
         }
         let mut named = BTreeMap::new();
         for one in settings.iter().filter(|one| one.name != ALL_ALPHA && one.name != ALL_BETA) {
+            // A file of another version of Kueue has to start.
+            if let Some(row) = support::of_foreign_gate(&one.name) {
+                gates.foreign.insert(row.name, one.on);
+                continue;
+            }
             let entry = gate_spec(one)?;
             named.insert(entry.gate, one.on);
         }
@@ -194,6 +208,10 @@ impl Gates {
         });
         pairs.filter(|pair| !self.enabled(pair.needs)).collect()
     }
+}
+
+fn idle_gate(row: SettingRow) -> IdleSetting {
+    IdleSetting { name: format!("featureGates.{}", row.name), reason: row.note }
 }
 
 fn gate_spec(setting: &GateSetting) -> Result<&'static GateSpec, GateError> {

@@ -17,6 +17,8 @@ pub enum SettingKind {
     Field,
     /// A feature gate.
     Gate,
+    /// A feature gate that only other versions of Kueue have.
+    ForeignGate,
     /// A flag of the command line.
     Flag,
 }
@@ -64,6 +66,7 @@ fn row(line: &'static str) -> Option<SettingRow> {
     let kind = match columns.next()? {
         "field" => SettingKind::Field,
         "gate" => SettingKind::Gate,
+        "foreign-gate" => SettingKind::ForeignGate,
         "flag" => SettingKind::Flag,
         _ => return None,
     };
@@ -89,6 +92,11 @@ pub fn idle_flag(name: &str) -> Option<IdleSetting> {
 /// The row of a gate.
 pub(super) fn of_gate(name: &str) -> Option<SettingRow> {
     rows().find(|row| row.kind == SettingKind::Gate && row.name == name)
+}
+
+/// The row of a gate that only other versions of Kueue have.
+pub(super) fn of_foreign_gate(name: &str) -> Option<SettingRow> {
+    rows().find(|row| row.kind == SettingKind::ForeignGate && row.name == name)
 }
 
 /// The fields without effect among these paths.

@@ -131,3 +131,30 @@ fn gates_of_later_versions_are_known() {
         }
     }
 }
+
+/// A file of another version of Kueue starts; a gate that it sets to what does not happen here is named.
+#[test]
+fn gates_that_only_other_versions_have_change_nothing() {
+    for (name, acts_as) in [
+        ("TASReplaceMultipleFailedNodes", false),
+        ("AdmissionFairSharingAnchorAtQuotaReservation", false),
+        ("PodIntegrationCountSucceededPodsAsReady", true),
+        ("LendingLimit", true),
+        ("ObjectRetentionPolicies", true),
+        ("DynamicResourceAllocation", false),
+        ("SchedulerLongRequeueInterval", false),
+    ] {
+        for on in [true, false] {
+            let flag = format!("{name}={on}");
+            let gates = Gates::parse(&flag).unwrap_or_else(|error| panic!("{flag}: {error}"));
+            let idle: Vec<String> =
+                gates.without_effect().into_iter().map(|one| one.name).collect();
+            let expected = (on != acts_as).then(|| format!("featureGates.{name}"));
+            assert_eq!(idle, Vec::from_iter(expected), "{flag}");
+            let others = Gates { foreign: BTreeMap::new(), ..gates };
+            assert_eq!(others, Gates::default(), "{flag}");
+        }
+    }
+    let last = Gates::parse("LendingLimit=false,LendingLimit=true").expect("gates");
+    assert_eq!(last.without_effect(), []);
+}

@@ -102,3 +102,14 @@ fn every_gate_has_a_row_and_every_row_a_gate() {
     let named = rows().filter(|row| row.kind == SettingKind::Gate);
     assert_eq!(named.map(|row| row.name).collect::<BTreeSet<_>>(), gates);
 }
+
+#[test]
+fn a_gate_of_other_versions_is_no_gate_of_this_one_and_is_fixed() {
+    let foreign: Vec<SettingRow> =
+        rows().filter(|row| row.kind == SettingKind::ForeignGate).collect();
+    assert!(!foreign.is_empty());
+    for row in foreign {
+        assert!(gates::TABLE.iter().all(|entry| entry.gate.name() != row.name), "{row:?}");
+        assert!(matches!(row.support, Support::Fixed(_)), "{row:?}");
+    }
+}
