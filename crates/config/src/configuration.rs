@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
-use super::duration::GoDuration;
+use super::duration::{GoDuration, nanoseconds_or_text};
 use super::multikueue::MultiKueue;
 use super::resources::Resources;
 use super::selector::ConfiguredSelector;
@@ -77,6 +77,7 @@ pub struct Controller {
     /// Concurrency by `Kind.group`; one by default.
     pub group_kind_concurrency: BTreeMap<String, u32>,
     /// The timeout of the first list.
+    #[serde(deserialize_with = "nanoseconds_or_text")]
     pub cache_sync_timeout: GoDuration,
 }
 

@@ -1,6 +1,8 @@
 //! Durations in Go's notation: `1h30m`, `-5s`, `1.5h`, `0`.
 
-use serde::de::{Error, Unexpected};
+use std::fmt;
+
+use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
 /// A duration in nanoseconds, possibly negative.
@@ -86,10 +88,42 @@ fn nanos_of(unit: &str) -> Option<u128> {
 
 impl<'de> Deserialize<'de> for GoDuration {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Self::parse(&text).ok_or_else(|| {
-            D::Error::invalid_value(Unexpected::Str(&text), &"a duration such as 1h30m")
-        })
+        of_text(&String::deserialize(deserializer)?)
+    }
+}
+
+fn of_text<E: Error>(text: &str) -> Result<GoDuration, E> {
+    GoDuration::parse(text)
+        .ok_or_else(|| E::invalid_value(Unexpected::Str(text), &"a duration such as 1h30m"))
+}
+
+/// A number of nanoseconds, as Go decodes its own type of durations, or text.
+pub(super) fn nanoseconds_or_text<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<GoDuration, D::Error> {
+    deserializer.deserialize_any(NanosecondsOrText)
+}
+
+struct NanosecondsOrText;
+
+impl Visitor<'_> for NanosecondsOrText {
+    type Value = GoDuration;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number of nanoseconds, or a duration such as 1h30m")
+    }
+
+    fn visit_i64<E: Error>(self, nanos: i64) -> Result<GoDuration, E> {
+        Ok(GoDuration(nanos))
+    }
+
+    fn visit_u64<E: Error>(self, nanos: u64) -> Result<GoDuration, E> {
+        let nanos = i64::try_from(nanos);
+        nanos.map(GoDuration).map_err(|_| E::custom("more nanoseconds than a duration has"))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<GoDuration, E> {
+        of_text(text)
     }
 }
 

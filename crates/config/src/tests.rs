@@ -103,6 +103,21 @@ fn wait_for_pods_ready_is_enabled_by_default_except_in_v1beta1() {
     assert_eq!(load_v1beta1("").wait_for_pods_ready, None);
 }
 
+/// The field is a `time.Duration` of Go without a decoder of its own: files of Kueue have nanoseconds.
+#[test]
+fn the_timeout_of_the_first_lists_is_a_number_of_nanoseconds_or_text() {
+    for text in ["60000000000", "1m"] {
+        let body = format!("controller: {{cacheSyncTimeout: {text}}}\n");
+        for config in [load(&body).expect(text), load_v1beta1(&body)] {
+            assert_eq!(config.controller.cache_sync_timeout, GoDuration::from_secs(60), "{text}");
+        }
+    }
+    for wrong in ["1.5", "true", "[1]", "99999999999999999999"] {
+        let error = load(&format!("controller:\n  cacheSyncTimeout: {wrong}\n")).expect_err(wrong);
+        assert!(error.to_string().starts_with("line 4, column "), "{error}");
+    }
+}
+
 #[test]
 fn a_present_block_gets_defaults_for_absent_fields() {
     let config = load(
