@@ -145,7 +145,8 @@ impl Configuration {
 
     /// Adds blocks that v1beta2 always has. In v1beta1 an absent block is disabled.
     fn with_v1beta2_blocks(mut self) -> Self {
-        self.wait_for_pods_ready.get_or_insert_default();
+        let wait = self.wait_for_pods_ready.unwrap_or_default();
+        self.wait_for_pods_ready = Some(wait.with_default_for_zero());
         self
     }
 

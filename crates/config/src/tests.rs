@@ -103,6 +103,20 @@ fn wait_for_pods_ready_is_enabled_by_default_except_in_v1beta1() {
     assert_eq!(load_v1beta1("").wait_for_pods_ready, None);
 }
 
+/// v1beta2 does not tell a timeout of zero from an absent one; v1beta1 does, and allows none.
+#[test]
+fn a_timeout_of_zero_is_the_default_or_refused() {
+    let wait = |body: &str| load(body).expect(body).wait_for_pods_ready.expect("a block");
+    assert_eq!(wait("waitForPodsReady: {timeout: 0s}\n"), wait(""));
+    let disabled = wait("waitForPodsReady: {recoveryTimeout: 0s}\n").recovery_timeout;
+    assert_eq!(disabled, Some(GoDuration::ZERO));
+    let old = |body: &str| Configuration::load(&format!("{V1BETA1_HEADER}{body}"), None);
+    let error = old("waitForPodsReady: {enable: true, timeout: 0s}\n").expect_err("zero");
+    let text = "waitForPodsReady.timeout: Required value: must be specified";
+    assert_eq!(error.to_string(), format!("invalid configuration: {text}"));
+    assert!(old("waitForPodsReady: {timeout: 0s}\n").is_ok(), "a disabled block is no block");
+}
+
 /// The field is a `time.Duration` of Go without a decoder of its own: files of Kueue have nanoseconds.
 #[test]
 fn the_timeout_of_the_first_lists_is_a_number_of_nanoseconds_or_text() {

@@ -97,7 +97,12 @@ fn wait_for_pods_ready(config: &Configuration, problems: &mut Problems) {
     let Some(wait) = &config.wait_for_pods_ready else {
         return;
     };
-    not_negative(wait.timeout, "waitForPodsReady.timeout", problems);
+    let path = "waitForPodsReady.timeout";
+    not_negative(wait.timeout, path, problems);
+    // A file of v1beta1; in v1beta2 zero is the default.
+    if wait.timeout == GoDuration::ZERO {
+        problems.extend([FieldError::required(path, "must be specified")]);
+    }
     // The default is `timeout`, which is validated above.
     if let Some(recovery) = wait.recovery_timeout.filter(|recovery| *recovery != wait.timeout) {
         not_negative(recovery, "waitForPodsReady.recoveryTimeout", problems);

@@ -1,9 +1,9 @@
 //! Zero values of the file that stand for the default.
 //!
 //! Kueue's decoder does not tell an empty text or a zero duration from an absent field, and sets the default for both. Fields that are
-//! optional there, as `waitForPodsReady.timeout`, keep their zero.
+//! optional there, as `waitForPodsReady.recoveryTimeout`, keep their zero.
 
-use super::{AdmissionFairSharing, Configuration, Health, LeaderElection};
+use super::{AdmissionFairSharing, Configuration, Health, LeaderElection, WaitForPodsReady};
 
 impl Configuration {
     /// Sets the defaults of such fields.
@@ -18,6 +18,14 @@ impl Configuration {
             let default = AdmissionFairSharing::default();
             or(&mut fair.usage_sampling_interval, default.usage_sampling_interval);
         }
+    }
+}
+
+impl WaitForPodsReady {
+    /// The same for a block of v1beta2. In v1beta1 the field is optional, so that its zero is one.
+    pub(super) fn with_default_for_zero(mut self) -> Self {
+        or(&mut self.timeout, Self::default().timeout);
+        self
     }
 }
 
