@@ -368,10 +368,6 @@ fn every_validation_names_its_field() {
             "multiKueue.externalFrameworks[0].name",
         ),
         (
-            "multiKueue: {externalFrameworks: [{name: Deployment.v1.apps}]}",
-            "multiKueue.externalFrameworks[0].name",
-        ),
-        (
             "multiKueue: {externalFrameworks: [{name: A.v1.b}, {name: A.v1.b}]}",
             "multiKueue.externalFrameworks[1].name",
         ),

@@ -7,7 +7,7 @@ mod servers;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crds::validation::{FieldError, labels, selector};
-use jobs::integrations::INTEGRATIONS;
+use jobs::{Kinds, integrations::INTEGRATIONS};
 
 use super::{
     AccessProvider, Configuration, GoDuration, INCREMENTAL, Integrations, QuotaCheckStrategy,
@@ -174,7 +174,8 @@ fn multi_kueue(config: &Configuration, problems: &mut Problems) {
         problems.unless(kind_version_group(&framework.name), &path, "must be Kind.version.group");
         problems.unless(seen.insert(&framework.name), &path, "is given twice");
         // Two adapters of one kind would both create its copies on a worker.
-        problems.unless(!built_in(&framework.name), &path, "is a built-in framework");
+        let adapted = has_adapter(&framework.name, &config.integrations);
+        problems.unless(!adapted, &path, "is a built-in framework");
     }
     let Some(profile) = &multi_kueue.cluster_profile else {
         return;
@@ -186,15 +187,16 @@ fn multi_kueue(config: &Configuration, problems: &mut Problems) {
     providers(&profile.credentials_providers, &format!("{path}.credentialsProviders"), problems);
 }
 
-/// Whether `Kind.version.group` names a kind with an adapter of its own.
-fn built_in(name: &str) -> bool {
+/// Whether `Kind.version.group` names a kind with copies of an enabled integration. Other integrations have no adapter.
+fn has_adapter(name: &str, integrations: &Integrations) -> bool {
     let mut parts = name.splitn(3, '.');
     // An adapter serves a kind in every version.
     let (kind, _, group) = (parts.next(), parts.next(), parts.next());
-    let (Some(kind), Some(group)) = (kind, group) else {
-        return false;
-    };
-    INTEGRATIONS.iter().any(|one| one.kind == kind && one.group == group)
+    let copied = Kinds::built_in().with_workloads();
+    copied.iter().any(|one| {
+        let is_enabled = integrations.frameworks.iter().any(|name| name == one.framework());
+        is_enabled && Some(one.name()) == kind && Some(one.group()) == group
+    })
 }
 
 fn providers(providers: &[AccessProvider], path: &str, problems: &mut Problems) {

@@ -166,6 +166,32 @@ fn an_external_framework_is_no_enabled_one() {
     ]);
 }
 
+/// Without its integration a kind has no adapter, and Deployments never have one: their pods are copied.
+#[test]
+fn a_mirrored_kind_is_none_of_an_enabled_integration_with_copies() {
+    let body = |frameworks: &str, name: &str| {
+        let external = format!("multiKueue: {{externalFrameworks: [{{name: {name}}}]}}");
+        format!("integrations: {{frameworks: [{frameworks}]}}\n{external}")
+    };
+    let refused = ["multiKueue.externalFrameworks[0].name: is a built-in framework"];
+    for (frameworks, name) in [
+        ("batch/job", "Job.v1.batch"),
+        // A kind is one here, whatever its version.
+        ("batch/job", "Job.v2.batch"),
+        ("kubeflow.org/pytorchjob", "PyTorchJob.v1.kubeflow.org"),
+    ] {
+        assert_eq!(problems(&body(frameworks, name)), refused, "{frameworks}: {name}");
+    }
+    for (frameworks, name) in [
+        ("batch/job", "PyTorchJob.v1.kubeflow.org"),
+        ("pod", "Job.v1.batch"),
+        ("batch/job", "Deployment.v1.apps"),
+        ("deployment", "Deployment.v1.apps"),
+    ] {
+        assert_eq!(problems(&body(frameworks, name)), [""; 0], "{frameworks}: {name}");
+    }
+}
+
 #[test]
 fn prefixes_are_not_excluded_where_undeclared_resources_are_ignored() {
     check(&[(
