@@ -11,6 +11,9 @@ pub const ALL_AT_ONCE: &str = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
 /// Nominates a few more clusters in each round.
 pub const INCREMENTAL: &str = "kueue.x-k8s.io/multikueue-dispatcher-incremental";
 
+/// The mode of a command that must use standard input.
+pub const ALWAYS_INTERACTIVE: &str = "Always";
+
 /// Dispatch to worker clusters.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]

@@ -10,8 +10,12 @@ use crds::validation::{FieldError, labels, selector};
 use jobs::{Kinds, integrations::INTEGRATIONS};
 
 use super::{
-    AccessProvider, Configuration, GoDuration, INCREMENTAL, Integrations, QuotaCheckStrategy,
+    ALWAYS_INTERACTIVE, AccessProvider, Configuration, ExecConfig, GoDuration, INCREMENTAL,
+    Integrations, QuotaCheckStrategy,
 };
+
+/// When a command that prints credentials may use standard input.
+const INTERACTIVE_MODES: [&str; 3] = ["Never", "IfAvailable", ALWAYS_INTERACTIVE];
 
 /// One invalid field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -214,7 +218,16 @@ fn providers(providers: &[AccessProvider], path: &str, problems: &mut Problems) 
             let path = format!("{path}.execConfig.env[{j}].name");
             problems.unless(!variable.name.is_empty(), &path, "is required");
         }
+        problems.extend(check_interactive_mode(&format!("{path}.execConfig"), exec));
     }
+}
+
+/// Without a mode the command is never interactive.
+fn check_interactive_mode(path: &str, exec: &ExecConfig) -> Option<FieldError> {
+    let mode = exec.interactive_mode.as_str();
+    let is_known = mode.is_empty() || INTERACTIVE_MODES.contains(&mode);
+    let field = format!("{path}.interactiveMode");
+    (!is_known).then(|| FieldError::not_supported(field, mode, INTERACTIVE_MODES))
 }
 
 fn label_value(text: &str) -> bool {

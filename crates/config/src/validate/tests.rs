@@ -193,6 +193,25 @@ fn a_mirrored_kind_is_none_of_an_enabled_integration_with_copies() {
 }
 
 #[test]
+fn the_interactive_mode_of_a_command_is_a_known_one() {
+    let found = |list: &str, mode: &str| {
+        let exec = format!("{{command: c, apiVersion: v, interactiveMode: {mode}}}");
+        problems(&format!(
+            "multiKueue: {{clusterProfile: {{{list}: [{{name: a, execConfig: {exec}}}]}}}}"
+        ))
+    };
+    for list in ["accessProviders", "credentialsProviders"] {
+        for mode in ["''", "Never", "IfAvailable", "Always"] {
+            assert_eq!(found(list, mode), [""; 0], "{mode}");
+        }
+        let path = format!("multiKueue.clusterProfile.{list}[0].execConfig.interactiveMode");
+        let known = "supported values: \"Never\", \"IfAvailable\", \"Always\"";
+        let text = format!("{path}: Unsupported value: \"Sometimes\": {known}");
+        assert_eq!(found(list, "Sometimes"), [text]);
+    }
+}
+
+#[test]
 fn prefixes_are_not_excluded_where_undeclared_resources_are_ignored() {
     check(&[(
         "resources: {quotaCheckStrategy: IgnoreUndeclared, excludeResourcePrefixes: [a]}",

@@ -5,7 +5,7 @@
 
 use std::{io, process::Stdio, time::Duration};
 
-use config::AccessProvider;
+use config::{ALWAYS_INTERACTIVE, AccessProvider};
 use tokio::{
     io::{AsyncRead, AsyncReadExt},
     process::Command,
@@ -27,6 +27,14 @@ const MAX_OUTPUT: u64 = 256 * 1024;
 /// Why a command gave no credential. The texts go into a condition.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PluginFailure {
+    /// It must use a terminal. The text is that of Kubernetes' clients.
+    #[error(
+        "credential plugin {name:?}: exec plugin cannot support interactive mode: standard input is not a terminal"
+    )]
+    NoTerminal {
+        /// The name of the provider.
+        name: String,
+    },
     /// The command is not there.
     #[error("credential plugin {name:?}: {command:?} cannot be run: {error}{hint}")]
     NotStarted {
@@ -78,6 +86,9 @@ pub(crate) async fn run(
     permits: Option<&Semaphore>,
 ) -> Result<PluginCredential, PluginFailure> {
     let name = access.provider.name.clone();
+    if access.provider.exec_config.interactive_mode == ALWAYS_INTERACTIVE {
+        return Err(PluginFailure::NoTerminal { name });
+    }
     let output = async {
         // A permit for each run: 500 workers may be registered at once. The semaphore is never closed.
         let _permit = match permits {
@@ -169,6 +180,23 @@ mod tests {
             .await
             .expect("a credential");
         assert!(text.contains("cluster:{server:https://east}"), "{text}");
+    }
+
+    /// A manager has no terminal.
+    #[tokio::test]
+    async fn a_command_that_needs_a_terminal_is_not_run() {
+        let mut provider = shell("exit 3");
+        for mode in ["", "Never", "IfAvailable"] {
+            provider.exec_config.interactive_mode = mode.to_owned();
+            let error = outcome(&provider, &json!({})).await.expect_err("it fails");
+            assert_eq!(error, "credential plugin \"a\" failed: exit status: 3", "{mode}");
+        }
+        provider.exec_config.interactive_mode = "Always".to_owned();
+        let error = outcome(&provider, &json!({})).await.expect_err("no terminal");
+        assert_eq!(
+            error,
+            "credential plugin \"a\": exec plugin cannot support interactive mode: standard input is not a terminal"
+        );
     }
 
     #[tokio::test]
