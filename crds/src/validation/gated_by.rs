@@ -30,14 +30,13 @@ pub fn check(annotations: &Annotations) -> Errors {
             errors.push(FieldError::invalid(field(), value, "cannot contain empty gate names"));
             continue;
         }
-        errors.extend(check_gate(gate));
+        // The form of a gate is reported once.
         if !seen.insert(gate) {
-            errors.push(FieldError::invalid(
-                field(),
-                value,
-                format!("duplicate gate name: {gate}"),
-            ));
+            let detail = format!("duplicate gate name: {gate}");
+            errors.push(FieldError::invalid(field(), value, detail));
+            continue;
         }
+        errors.extend(check_gate(gate));
     }
     errors
 }
@@ -116,6 +115,14 @@ mod tests {
         );
         assert_eq!(refusals("a/b,"), ["Invalid value: \"a/b,\": cannot contain empty gate names"]);
         assert_eq!(refusals("a/b, a/b"), ["Invalid value: \"a/b, a/b\": duplicate gate name: a/b"]);
+        assert_eq!(
+            refusals("g,g"),
+            [
+                "Invalid value: \"g\": must be a domain-prefixed path (such as ",
+                "Invalid value: \"g,g\": duplicate gate name: g"
+            ],
+            "its form is wrong once"
+        );
         assert_eq!(
             refusals("A/b"),
             ["Invalid value: \"A\": a lowercase RFC 1123 subdomain must cons"]
