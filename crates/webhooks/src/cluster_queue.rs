@@ -25,13 +25,13 @@ impl Validate for ClusterQueue {
             parent: "cohort",
             has_parent: !spec.cohort_name.is_empty(),
             lends_what_it_has: true,
-            has_limits: true,
         };
         let mut errors = resource_groups::check(&spec.resource_groups, owner);
         if let Some(namespaces) = &spec.namespace_selector {
             errors.extend(selector::check("spec.namespaceSelector", namespaces));
         }
         errors.extend(resource_groups::check_fair_sharing(spec.fair_sharing.as_ref()));
+        errors.extend(resource_groups::check_totals(&spec.resource_groups));
         // A ClusterQueue that is being deleted only loses its finalizers.
         if self.metadata.deletion_timestamp.is_none() {
             let old = old.filter(|_| !rules.reject_invalid_on_flavors);

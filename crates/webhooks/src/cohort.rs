@@ -16,7 +16,6 @@ impl Validate for Cohort {
             // A Cohort lends the quota of its children as well, so the limit may exceed its own
             // quota (docs/reference/kueue.md §1.4).
             lends_what_it_has: false,
-            has_limits: false,
         };
         let mut errors = resource_groups::check_fair_sharing(spec.fair_sharing.as_ref());
         errors.extend(resource_groups::check(&spec.resource_groups, owner));

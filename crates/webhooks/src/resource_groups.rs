@@ -21,15 +21,13 @@ pub(super) struct QuotaOwner {
     pub(super) parent: &'static str,
     /// Whether the owner has a parent.
     pub(super) has_parent: bool,
-    /// Whether the numbers of flavors, resources and pairs are limited.
-    pub(super) has_limits: bool,
     /// Whether a lending limit above the nominal quota is an error.
     pub(super) lends_what_it_has: bool,
 }
 
 /// Errors of resource groups.
 pub(super) fn check(groups: &[ResourceGroup], owner: QuotaOwner) -> Errors {
-    let mut errors = if owner.has_limits { totals(groups) } else { Errors::new() };
+    let mut errors = Errors::new();
     let mut resources = BTreeSet::new();
     let mut flavors = BTreeSet::new();
     for (at, group) in groups.iter().enumerate() {
@@ -54,7 +52,8 @@ pub(super) fn check(groups: &[ResourceGroup], owner: QuotaOwner) -> Errors {
     errors
 }
 
-fn totals(groups: &[ResourceGroup]) -> Errors {
+/// Errors of the numbers of flavors, resources and pairs, which a ClusterQueue limits.
+pub(super) fn check_totals(groups: &[ResourceGroup]) -> Errors {
     let mut errors = Errors::new();
     let mut at_most = |field: String, what: &str, most: usize, count: usize| {
         if count > most {
@@ -109,15 +108,17 @@ fn check_flavor(
 
 fn check_quota(field: &str, quota: &ResourceQuota, owner: QuotaOwner) -> Errors {
     let mut errors = Errors::new();
-    if quota.nominal_quota.is_negative() {
-        errors.push(negative(format!("{field}.nominalQuota"), &quota.nominal_quota));
-    }
+    errors.extend(below_zero(&format!("{field}.nominalQuota"), &quota.nominal_quota));
     if let Some(limit) = &quota.borrowing_limit {
-        errors.extend(check_limit(&format!("{field}.borrowingLimit"), limit, owner));
+        let field = format!("{field}.borrowingLimit");
+        // Of the other limit upstream reports these in the other order.
+        errors.extend(without_parent(&field, limit, owner));
+        errors.extend(below_zero(&field, limit));
     }
     if let Some(limit) = &quota.lending_limit {
         let field = format!("{field}.lendingLimit");
-        errors.extend(check_limit(&field, limit, owner));
+        errors.extend(below_zero(&field, limit));
+        errors.extend(without_parent(&field, limit, owner));
         // A Cohort may lend more than its own quota: that of its members too.
         if owner.lends_what_it_has && *limit > quota.nominal_quota {
             errors.push(FieldError::invalid(
@@ -130,17 +131,14 @@ fn check_quota(field: &str, quota: &ResourceQuota, owner: QuotaOwner) -> Errors 
     errors
 }
 
-fn check_limit(field: &str, limit: &Quantity, owner: QuotaOwner) -> Errors {
-    let mut errors = Errors::new();
-    if limit.is_negative() {
-        errors.push(negative(field, limit));
-    }
-    // Without a parent there is nothing to borrow from or lend to.
-    if !owner.has_parent {
-        let detail = format!("must be nil when {} is empty", owner.parent);
-        errors.push(FieldError::invalid(field, limit, detail));
-    }
-    errors
+fn below_zero(field: &str, limit: &Quantity) -> Option<FieldError> {
+    limit.is_negative().then(|| negative(field, limit))
+}
+
+/// Without a parent there is nothing to borrow from or lend to.
+fn without_parent(field: &str, limit: &Quantity, owner: QuotaOwner) -> Option<FieldError> {
+    let detail = || format!("must be nil when {} is empty", owner.parent);
+    (!owner.has_parent).then(|| FieldError::invalid(field, limit, detail()))
 }
 
 /// Errors of a fair-sharing weight. It must be zero or greater than 1e-9.

@@ -55,6 +55,48 @@ async fn several_errors_are_listed_in_brackets() {
     );
 }
 
+/// Errors come in the order of upstream, which is not the same for both limits.
+#[tokio::test]
+async fn a_limit_without_a_parent_is_reported_before_or_after_its_sign() {
+    let spec = json!({"resourceGroups": [{
+        "coveredResources": ["cpu"],
+        "flavors": [{"name": "f", "resources": [
+            {"name": "cpu", "nominalQuota": "1", "borrowingLimit": "-2", "lendingLimit": "-3"},
+        ]}],
+    }]});
+    for (kind, parent) in [("ClusterQueue", "cohort"), ("Cohort", "parent")] {
+        let message = refusal(kind, object(kind, &spec), Value::Null, Rules::default()).await;
+        let field = "spec.resourceGroups[0].flavors[0].resources[0]";
+        let negative = "must be greater than or equal to 0";
+        let alone = format!("must be nil when {parent} is empty");
+        let expected = format!(
+            "[{field}.borrowingLimit: Invalid value: \"-2\": {alone}, {field}.borrowingLimit: Invalid value: \"-2\": {negative}, \
+             {field}.lendingLimit: Invalid value: \"-3\": {negative}, {field}.lendingLimit: Invalid value: \"-3\": {alone}]"
+        );
+        assert_eq!(message, Some(expected), "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn totals_of_a_cluster_queue_are_reported_after_its_other_fields() {
+    let groups: Vec<Value> = (0..5)
+        .map(|group| {
+            let flavors =
+                (0..52).map(|at| json!({"name": format!("f{group}-{at}"), "resources": []}));
+            json!({"coveredResources": [], "flavors": flavors.collect::<Vec<_>>()})
+        })
+        .collect();
+    let spec = json!({"resourceGroups": groups, "namespaceSelector": {"matchLabels": {"/": "a"}},
+        "fairSharing": {"weight": "-1"}});
+    let message =
+        refusal("ClusterQueue", object("ClusterQueue", &spec), Value::Null, Rules::default()).await;
+    let message = message.expect("it is refused");
+    let at = |part: &str| message.find(part).unwrap_or_else(|| panic!("{part}: {message}"));
+    let order =
+        [at("spec.namespaceSelector"), at("spec.fairSharing"), at("total number of flavors")];
+    assert!(order.is_sorted(), "{message}");
+}
+
 #[tokio::test]
 async fn a_feature_gate_selects_the_rules() {
     let spec = json!({"queueingStrategy": "StrictFIFO", "concurrentAdmissionPolicy": {"migration": {"mode": "TryPreferredFlavors"}}});
