@@ -11,6 +11,13 @@ use serde::de::DeserializeOwned;
 
 /// Objects of a list request.
 const PAGE: u32 = 500;
+/// The most requests of one list: five million objects.
+const PAGES: usize = 10_000;
+
+/// A list with pages that do not end.
+#[derive(Debug, thiserror::Error)]
+#[error("the list does not end: the server answers with the same or too many continue tokens")]
+struct EndlessList;
 
 /// Why a request has no good answer.
 #[derive(Debug, thiserror::Error)]
@@ -101,15 +108,22 @@ where
     K: Clone + DeserializeOwned + Debug,
 {
     let (mut objects, mut params) = (Vec::new(), params.limit(PAGE));
-    loop {
+    for _ in 0..PAGES {
         let failed = RequestFailure::of("list", kind);
         let page = api.list(&params).await.map_err(failed)?;
         objects.extend(page.items);
-        match page.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => params = params.continue_token(&token),
-            None => return Ok(objects),
+        let next = page.metadata.continue_.filter(|token| !token.is_empty());
+        if next.is_none() {
+            return Ok(objects);
         }
+        // The same token would get the same page for ever.
+        if next == params.continue_token {
+            break;
+        }
+        params.continue_token = next;
     }
+    let endless = kube::Error::Service(Box::new(EndlessList));
+    Err(RequestFailure::of("list", kind)(endless))
 }
 
 /// All objects of a kind over all namespaces.
@@ -175,4 +189,54 @@ where
 {
     let failed = RequestFailure::of("get", format!("{} {namespace}/{name}", kind_of::<K>()));
     Api::namespaced(client.clone(), namespace).get_opt(name).await.map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        convert::Infallible,
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering},
+        },
+    };
+
+    use http::{Request, Response};
+    use k8s_openapi::api::core::v1::Namespace;
+    use kube::client::Body;
+    use serde_json::json;
+
+    use super::*;
+
+    /// A server that gives the page with this number this token, if any.
+    fn server(token: fn(usize) -> Option<String>) -> Client {
+        let pages = Arc::new(AtomicUsize::new(0));
+        let service = tower::service_fn(move |_: Request<Body>| {
+            let page = pages.fetch_add(1, Ordering::Relaxed);
+            let token = token(page).unwrap_or_default();
+            let item = json!({ "metadata": { "name": format!("n{page}") } });
+            let list = json!({ "apiVersion": "v1", "kind": "NamespaceList",
+                "metadata": { "continue": token }, "items": [item] });
+            let answer = Response::new(Body::from(list.to_string().into_bytes()));
+            async { Ok::<_, Infallible>(answer) }
+        });
+        Client::new(service, "default")
+    }
+
+    #[tokio::test]
+    async fn all_pages_of_a_list_are_read() {
+        let client = server(|page| (page < 2).then(|| format!("t{page}")));
+        let listed: Vec<Namespace> = list_all(&client).await.expect("a list");
+        assert_eq!(listed.len(), 3);
+    }
+
+    /// The same token gets the same page for ever.
+    #[tokio::test]
+    async fn a_list_without_an_end_is_a_failure() {
+        let client = server(|_| Some("same".to_owned()));
+        let failure = list_all::<Namespace>(&client).await.expect_err("no end");
+        let text = failure.to_string();
+        assert!(text.starts_with("cannot list Namespace: "), "{text}");
+        assert!(text.contains("the list does not end"), "{text}");
+    }
 }
