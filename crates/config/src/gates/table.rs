@@ -120,6 +120,8 @@ gates! {
     SchedulingEquivalenceHashingIgnorePodSetName Beta true false [SchedulingEquivalenceHashing]
     UnadmittedWorkloadsExplicitStatus Beta false false [UnadmittedWorkloadsObservability]
     // Beta and on in the later version of Kueue that has it. A file that starts under v0.20 has to start here, also with `AllBeta`.
+    // Stages that later versions changed stay those of v0.20: RejectUpdatesToCQWithInvalidOnFlavors and MultiKueueOrchestratedPreemption
+    // are Beta and on there, DeferRayServiceFinalizationForRedisCleanup is Deprecated and off, TLSOptions is locked.
     ReservedResourceNameValidation Alpha false false []
     DisableWaitForPodsReady Alpha false false []
     ElasticJobsViaWorkloadSlicesWithTAS Alpha false false [ElasticJobsViaWorkloadSlices TopologyAwareScheduling]
