@@ -56,9 +56,10 @@ impl TerminatingPod {
         let deletion = meta.deletion_timestamp.as_ref()?.0;
         let grace = u64::try_from(meta.deletion_grace_period_seconds.unwrap_or_default()).ok()?;
         let marked = pod.status.conditions.iter().any(|one| one.r#type == FAILURE_RECOVERY);
-        // Without a grace period it was deleted by force already, and only a finalizer keeps it. One that has ended by itself
-        // needs no other end.
-        if opted_in != "true" || grace == 0 || has_ended(pod) && !marked {
+        // Without a grace period it was deleted by force already: it still needs its end, which only its kubelet would write, and
+        // then only a finalizer keeps it. One that has ended by itself needs no other end.
+        let is_settled = if marked { grace == 0 } else { has_ended(pod) };
+        if opted_in != "true" || is_settled {
             return None;
         }
         Some(Self {

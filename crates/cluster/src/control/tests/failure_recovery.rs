@@ -123,12 +123,36 @@ fn only_pods_that_allow_it_are_ended() {
         annotation(json!("false")),
         annotation(Value::Null),
         json!({"metadata": {"deletionTimestamp": null, "deletionGracePeriodSeconds": null}}),
-        json!({"metadata": {"deletionGracePeriodSeconds": 0}}),
         json!({"spec": {"nodeName": null}}),
     ] {
         let mut cluster = Cluster::new();
         cluster.observe(unreachable()).observe(shown(pod(10, &fields))).wait(90);
         assert!(decide(&mut cluster).is_empty(), "{fields}");
+    }
+}
+
+#[test]
+fn a_pod_that_was_deleted_by_force_is_only_ended() {
+    for grace in [json!(0), Value::Null] {
+        let mut cluster = Cluster::new();
+        let forced = json!({"metadata": {
+            "deletionTimestamp": "1970-01-01T00:00:00Z", "deletionGracePeriodSeconds": grace,
+        }});
+        cluster.observe(unreachable()).observe(shown(pod(10, &forced))).settle();
+        cluster.wait(59);
+        assert!(decide(&mut cluster).is_empty(), "its time is not over");
+        cluster.wait(1);
+        let orders = decide(&mut cluster);
+        assert_eq!(purposes(&orders), ["forcefully-end"], "{grace}");
+        let message = body(&orders[0].write)["status"]["conditions"][0]["message"].clone();
+        assert!(
+            message.as_str().is_some_and(|text| text.contains("after 1m0s grace period")),
+            "{message}"
+        );
+        let mut ended = marked(11);
+        cluster::json_merge(&mut ended, &forced);
+        answer(&mut cluster, &orders[0], WriteOutcome::done(ended));
+        assert!(decide(&mut cluster).is_empty(), "a finalizer keeps it");
     }
 }
 
