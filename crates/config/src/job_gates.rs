@@ -22,6 +22,7 @@ impl From<&Gates> for JobGates {
             immutable_group_size: on(Gate::LWSImmutableGroupSize),
             fast_quota_release: on(Gate::FastQuotaReleaseInPodIntegration),
             validate_group_owner: on(Gate::PodIntegrationValidateGroupOwner),
+            verify_role_requests: on(Gate::PodIntegrationVerifyRoleRequests),
             finish_orphans: on(Gate::FinishOrphanedWorkloads),
             quota_for_redis_cleanup: on(Gate::DeferRayServiceFinalizationForRedisCleanup),
             remote_spec_sync: on(Gate::MultiKueueRemoteSpecSync),

@@ -19,6 +19,7 @@ mod cluster_affinity;
 mod cluster_queue;
 mod config;
 mod epoch;
+mod exceeded_requests;
 mod flavor_info;
 pub mod gauges;
 mod inactive_queue;

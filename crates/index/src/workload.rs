@@ -20,6 +20,7 @@ mod variant;
 mod workload_request;
 mod workload_slice;
 
+pub(crate) use self::pod_sets::pod_defaults;
 pub(crate) use self::queue_eligibility::admission_gates;
 pub use self::run_time::{FinishedRun, finished_run, run_time_group};
 pub use self::workload_request::job_kind;

@@ -32,6 +32,8 @@ pub struct JobGates {
     pub fast_quota_release: bool,
     /// `PodIntegrationValidateGroupOwner`.
     pub validate_group_owner: bool,
+    /// `PodIntegrationVerifyRoleRequests`.
+    pub verify_role_requests: bool,
     /// `FinishOrphanedWorkloads`.
     pub finish_orphans: bool,
     /// `DeferRayServiceFinalizationForRedisCleanup`.
@@ -61,6 +63,7 @@ impl Default for JobGates {
             immutable_group_size: true,
             fast_quota_release: false,
             validate_group_owner: true,
+            verify_role_requests: true,
             finish_orphans: true,
             quota_for_redis_cleanup: true,
             remote_spec_sync: true,

@@ -160,6 +160,13 @@ pub enum ReconcileStep<J> {
     FinalizeJob(Box<J>),
     /// Delete a member that its group does not need.
     DeleteExcess(Box<J>),
+    /// Report why a member of a group keeps its gate: about this pod.
+    HoldMember {
+        /// Name of the pod.
+        pod: String,
+        /// Note of the Event.
+        message: String,
+    },
     /// Add owners to the Workload of a group.
     AddOwners(String, Vec<OwnerReference>),
     /// Report why a job or a group gets no Workload or does not start: about the job, or the oldest member.
@@ -207,6 +214,7 @@ impl<J> ReconcileStep<J> {
             Self::TakeOwnership(name) => ReconcileStep::TakeOwnership(name),
             Self::FinalizeJob(job) => ReconcileStep::FinalizeJob(Box::new(form(*job))),
             Self::DeleteExcess(job) => ReconcileStep::DeleteExcess(Box::new(form(*job))),
+            Self::HoldMember { pod, message } => ReconcileStep::HoldMember { pod, message },
             Self::AddOwners(name, owners) => ReconcileStep::AddOwners(name, owners),
             Self::Refuse { reason, message } => ReconcileStep::Refuse { reason, message },
         }

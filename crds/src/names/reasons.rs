@@ -188,6 +188,8 @@ names! {
     WORKLOAD_NAME_CONFLICT = "WorkloadNameConflict";
     /// Of an event: a group has more pods than it needs.
     EXCESS_POD_DELETED = "ExcessPodDeleted";
+    /// Of an event: a pod of a group requests more than its role has quota for.
+    POD_EXCEEDS_ROLE_REQUESTS = "PodExceedsRoleRequests";
     /// Of an event: a pod joined a group that has a Workload.
     OWNER_REFERENCES_ADDED = "OwnerReferencesAdded";
     /// Pods became ready.

@@ -38,6 +38,8 @@ impl AgentSettings {
         // A copy without its clone waits for it, or for its end.
         core.jobs.creates_workloads = false;
         core.jobs.finishes_orphans = false;
+        // The manager compares them with the defaults of its own cluster, and copies no pod that requests too much.
+        core.jobs.gates.verify_role_requests = false;
         core.scheduler.index.agent = Some(AdmissionMode::Thin);
         // The manager decides about claims; a clone that is here was accepted.
         core.scheduler.index.refuse_device_claims = false;

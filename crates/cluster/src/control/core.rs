@@ -14,6 +14,7 @@ use crds::{
 };
 use dispatch::Fleet;
 use engine::ids::WorkloadId;
+use index::Index;
 use kube::core::DynamicObject;
 use runtime::watch::{Change, Key};
 use std::{collections::BTreeSet, time::Duration};
@@ -80,13 +81,13 @@ pub(super) struct JobEnvironment<'a> {
 }
 
 impl<'a> JobEnvironment<'a> {
-    fn inputs(&self, workloads: &'a Workloads) -> JobInputs<'a> {
+    fn inputs(&self, workloads: &'a Workloads, index: &'a Index) -> JobInputs<'a> {
         let Self { flavors, priority, .. } = *self;
-        JobInputs { workloads, flavors, priority, without_creation: false }
+        JobInputs { workloads, flavors, index, priority, without_creation: false }
     }
 
-    fn inputs_of_child(&self, workloads: &'a Workloads) -> JobInputs<'a> {
-        JobInputs { without_creation: true, ..self.inputs(workloads) }
+    fn inputs_of_child(&self, workloads: &'a Workloads, index: &'a Index) -> JobInputs<'a> {
+        JobInputs { without_creation: true, ..self.inputs(workloads, index) }
     }
 }
 
@@ -221,12 +222,12 @@ impl Core {
                 let managed_pod =
                     |key: &JobKey, pod: &JobObject| (environment.managed)(key, pod, false);
                 self.jobs.release_members_of_absent(key, &managed_pod, &mut self.ctx);
-                let inputs = environment.inputs(&self.workloads);
+                let inputs = environment.inputs(&self.workloads, self.scheduler.index());
                 self.jobs.evaluate(key, managed(false), &inputs, &mut self.ctx)
             }
             _ if !managed(true) => return,
             ancestry => {
-                let inputs = environment.inputs_of_child(&self.workloads);
+                let inputs = environment.inputs_of_child(&self.workloads, self.scheduler.index());
                 self.jobs.evaluate_child(key, ancestry, &inputs, &mut self.ctx)
             }
         };
@@ -275,7 +276,7 @@ impl Core {
             if rebuilding {
                 continue;
             }
-            let inputs = environment.inputs(&self.workloads);
+            let inputs = environment.inputs(&self.workloads, self.scheduler.index());
             let effects = self.jobs.evaluate_group(group, &members, &inputs, &mut self.ctx);
             effects.into_iter().for_each(|(key, effect)| self.take_effect(&key, effect));
         }

@@ -62,6 +62,7 @@ mod report_copies;
 mod reports;
 mod resized_groups;
 mod retention;
+mod role_requests;
 mod slices;
 mod stray_copies;
 mod taken_over;

@@ -114,6 +114,7 @@ gates! {
     SkipAncestorCheckForDeletedWorkloads Beta true false []
     RecomputeAssignmentUponPreemptionTargetsOverlap Beta true false []
     PodIntegrationValidateGroupOwner Beta true false []
+    PodIntegrationVerifyRoleRequests Beta true false []
     ValidateRayAndSparkJobUpdates Beta true false []
     LocalQueueDefaultingPerNamespace Beta true false []
     MultiKueueBatchJobClearingTTLSecondsAfterFinishedOnWorkerCluster Beta true false []

@@ -157,7 +157,12 @@ fn claims_devices(pod: &PodSpec) -> bool {
     claims.is_some_and(|claims| !claims.is_empty())
 }
 
-fn pod_defaults<'a>(index: &'a Index, namespace: &str, pod: Option<&PodSpec>) -> PodDefaults<'a> {
+/// What completes the requests of pods of a namespace.
+pub(crate) fn pod_defaults<'a>(
+    index: &'a Index,
+    namespace: &str,
+    pod: Option<&PodSpec>,
+) -> PodDefaults<'a> {
     let class = pod.and_then(|pod| pod.runtime_class_name.as_ref());
     PodDefaults {
         limits: index.namespace_limits.get(namespace),

@@ -289,7 +289,7 @@ impl Pod {
     }
 
     /// Whether the status says that the pod has a node. Of a gated pod it is that of a copy, also before its containers run.
-    fn shows_node(&self) -> bool {
+    pub(super) fn shows_node(&self) -> bool {
         let is_scheduled = self.condition(POD_SCHEDULED).is_some_and(|one| one.status == "True");
         let mut of_kubelet = KUBELET_FIELDS.iter();
         let is_set = of_kubelet.any(|field| self.status.rest.contains_key(*field));

@@ -146,6 +146,7 @@ impl World {
             gates,
             now: self.now(),
             is_free: &|_| true,
+            exceeded: &|_, _| None,
         });
         let waiting = workload
             .filter(|one| !is_true(&one.status.conditions, "Finished") && !members.is_empty())

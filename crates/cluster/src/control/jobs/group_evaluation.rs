@@ -4,14 +4,18 @@ use std::collections::HashSet;
 
 use ::jobs::{
     GenericJob, JobObject, Pod,
-    pods::group::{self, GroupContext},
+    pods::{
+        self,
+        group::{self, GroupContext},
+    },
     reconcile::ReconcileStep,
 };
+use crds::v1beta2::PodSet;
 use jiff::Timestamp;
 use runtime::watch::Key;
 
 use super::{
-    inputs::{JobInputs, JobsConfig, WorkloadEffect},
+    inputs::{JobInputs, JobsConfig, WorkloadEffect, exceeded_requests},
     refusals::Refusals,
     retention::{self, ends_at},
     steps::{StepTaker, Unit, release},
@@ -41,7 +45,7 @@ impl GroupEvaluation<'_> {
     /// Decides about the group. Returns what it means for its Workload.
     pub(super) fn run(
         &self,
-        refused: &mut Refusals<Key>,
+        (refused, held): (&mut Refusals<Key>, &mut Refusals<JobKey>),
         ctx: &mut Context,
     ) -> Vec<(Key, WorkloadEffect)> {
         let members = self.members();
@@ -53,7 +57,24 @@ impl GroupEvaluation<'_> {
             steps = self.expire((&members, &pods), &busy, ctx);
         }
         refused.report_once(self.group, &mut steps);
+        self.report_held_once(held, &mut steps);
         self.take(steps, (&members, &pods), ctx)
+    }
+
+    /// Removes what was reported already about members that keep their gates.
+    fn report_held_once(
+        &self,
+        held: &mut Refusals<JobKey>,
+        steps: &mut Vec<ReconcileStep<JobObject>>,
+    ) {
+        let key_of = |pod: &str| {
+            let namespace = self.group.namespace.clone();
+            JobKey::new(pods::kind(), &Key { namespace, name: pod.into() })
+        };
+        steps.retain(|step| match step {
+            ReconcileStep::HoldMember { pod, message } => held.is_news(&key_of(pod), message),
+            _ => true,
+        });
     }
 
     /// The next steps.
@@ -65,6 +86,7 @@ impl GroupEvaluation<'_> {
     ) -> Vec<ReconcileStep<JobObject>> {
         let record = self.inputs.workloads.get(self.group);
         let is_free = |pod: &Pod| !busy.contains(name_of(pod));
+        let exceeded = |pod: &Pod, set: &PodSet| exceeded_requests(self.inputs.index, pod, set);
         let steps = group::reconcile(GroupContext {
             group: &self.group.name,
             pods,
@@ -74,6 +96,7 @@ impl GroupEvaluation<'_> {
             gates: self.config.gates,
             now: ctx.now,
             is_free: &is_free,
+            exceeded: &exceeded,
         });
         steps.into_iter().map(|step| step.map(JobObject::from)).collect()
     }

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use ::jobs::{
-    JobGates, Kinds,
+    JobGates, Kinds, Pod,
     construct_workload::{KeysToCopy, PrioritySource, WorkloadPriority},
     integrations::ManagedKinds,
     pod_sets_info::AssignedFlavors,
 };
+use crds::v1beta2::PodSet;
+use index::Index;
 use runtime::events::EventRecord;
 
 use crate::control::workloads::{Transition, WorkloadCommand, Workloads};
@@ -36,10 +38,18 @@ pub(crate) struct JobsConfig {
 pub(crate) struct JobInputs<'a> {
     pub(crate) workloads: &'a Workloads,
     pub(crate) flavors: AssignedFlavors<'a>,
+    /// What completes the requests of pods.
+    pub(crate) index: &'a Index,
     /// The priority of a source; `None` if its class does not exist.
     pub(crate) priority: &'a dyn Fn(&PrioritySource) -> Option<WorkloadPriority>,
     /// No Workload is created: the job is a child, or may be one.
     pub(crate) without_creation: bool,
+}
+
+/// What a pod requests beyond the template of a pod set; `None` if nothing.
+pub(crate) fn exceeded_requests(index: &Index, pod: &Pod, set: &PodSet) -> Option<String> {
+    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+    index.exceeded_requests(namespace, &pod.spec, set.template.spec.as_ref()?)
 }
 
 /// What a step of a job means for a Workload.

@@ -72,7 +72,7 @@ pub(crate) use self::{
     ancestors::{Ancestry, FoundAncestry},
     announcements::nesting,
     change::{JobChange, event, resource},
-    inputs::{JobInputs, JobsConfig, WorkloadEffect},
+    inputs::{JobInputs, JobsConfig, WorkloadEffect, exceeded_requests},
     orphans::OrphanedJob,
     workload_jobs::WorkloadJobs,
 };
@@ -116,6 +116,8 @@ pub(crate) struct Jobs {
     sets: ReplicaSets,
     refused_jobs: Refusals<JobKey>,
     refused_groups: Refusals<Key>,
+    /// Members of groups that keep their gates because they request too much.
+    held_members: Refusals<JobKey>,
     kinds: KindAvailability,
     absent_sets: AbsentSets,
 }
@@ -134,6 +136,7 @@ impl Jobs {
             sets: ReplicaSets::default(),
             refused_jobs: Refusals::default(),
             refused_groups: Refusals::default(),
+            held_members: Refusals::default(),
             kinds: KindAvailability::new(),
             absent_sets: AbsentSets::default(),
         }
@@ -245,6 +248,12 @@ impl Jobs {
     /// Whether an object is a pod of a set.
     pub(crate) fn is_of_set(&self, key: &JobKey, job: &JobObject) -> bool {
         ReplicaSets::of(key, job, &self.config.kinds).is_some()
+    }
+
+    /// Evaluates the groups of members that request too much: what completes the requests of pods has changed.
+    pub(crate) fn evaluate_held_members(&self, ctx: &mut Context) {
+        let groups = self.held_members.units().filter_map(|pod| self.group_of(pod));
+        groups.for_each(|group| ctx.agenda.now(Reevaluation::PodGroup(group)));
     }
 
     fn pods_of<'a>(&'a self, keys: impl IntoIterator<Item = &'a JobKey>) -> Vec<&'a Pod> {
@@ -445,7 +454,7 @@ impl Jobs {
             return Vec::new();
         }
         GroupEvaluation { config: &self.config, jobs: &self.jobs, group, managed, inputs }
-            .run(&mut self.refused_groups, ctx)
+            .run((&mut self.refused_groups, &mut self.held_members), ctx)
     }
 
     /// The job that controls another one.
@@ -500,6 +509,7 @@ impl Jobs {
         self.observe_group(key, None, ctx);
         self.lookups.observe_job(key, None);
         self.refused_jobs.remove(key);
+        self.held_members.remove(key);
         self.children.set_distant(key, None);
         if let Some(tracked) = self.jobs.remove(key) {
             self.sets.leave(key, tracked.object(), &self.config.kinds, ctx);

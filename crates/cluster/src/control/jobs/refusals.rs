@@ -26,10 +26,20 @@ impl<U: Ord + Clone> Refusals<U> {
         let Some(message) = refused else {
             return;
         };
-        let known = self.by_unit.insert(unit.clone(), message.clone());
-        if known.as_ref() == Some(&message) {
+        if !self.is_news(unit, &message) {
             steps.retain(|step| !matches!(step, ReconcileStep::Refuse { .. }));
         }
+    }
+
+    /// Records why a unit is refused. Returns whether the last refusal had another reason.
+    pub(super) fn is_news(&mut self, unit: &U, message: &str) -> bool {
+        let known = self.by_unit.insert(unit.clone(), message.to_owned());
+        known.is_none_or(|known| known != message)
+    }
+
+    /// Units that were refused.
+    pub(super) fn units(&self) -> impl Iterator<Item = &U> {
+        self.by_unit.keys()
     }
 
     /// Forgets a unit that is gone.

@@ -3,6 +3,7 @@
 use ::jobs::{
     GenericJob, JobGates, JobObject, StopWrite,
     construct_workload::{PrioritySource, ReplacedSlice, WorkloadPriority},
+    pods,
     reconcile::{ReconcileStep, StopReason, stop_message},
 };
 use crds::{names::reasons, v1beta2::Workload};
@@ -120,6 +121,7 @@ impl StepTaker<'_> {
                 ctx.outbox.publish(event(&job, EventType::Normal, reason, note));
                 self.delete(&job, ctx);
             }
+            ReconcileStep::HoldMember { pod, message } => self.hold(&pod, message, ctx),
             ReconcileStep::Refuse { reason, message } => {
                 ctx.outbox.publish(announcements::refusal(self.unit.first, reason, message));
             }
@@ -191,6 +193,15 @@ impl StepTaker<'_> {
     fn delete(&self, job: &JobObject, ctx: &mut Context) {
         if let Some((key, tracked)) = self.tracked(job) {
             submit_deletion(&key, tracked, Purpose::Stop, ctx);
+        }
+    }
+
+    /// Announces why a member of the group keeps its gate.
+    fn hold(&self, pod: &str, message: String, ctx: &mut Context) {
+        let key = JobKey::new(pods::kind(), &self.unit.key.in_namespace(pod));
+        if let Some(pod) = self.jobs.get(&key) {
+            let reason = reasons::POD_EXCEEDS_ROLE_REQUESTS;
+            ctx.outbox.publish(event(pod.object(), EventType::Warning, reason, message));
         }
     }
 

@@ -7,7 +7,7 @@ use index::{AffectedWorkloads, Index};
 use runtime::watch::Key;
 
 use super::ManagerControl;
-use crate::control::workloads::WorkloadChange;
+use crate::control::{core::Core, workloads::WorkloadChange};
 
 impl ManagerControl {
     /// Records a Workload; `None` if it is gone.
@@ -58,5 +58,9 @@ impl ManagerControl {
         let affected = self.core.scheduler.update_defaults(read);
         let changes = self.core.workloads.reenter_affected(&affected);
         changes.iter().for_each(|change| self.route(change));
+        if affected != AffectedWorkloads::None {
+            let Core { jobs, ctx, .. } = &mut self.core;
+            jobs.evaluate_held_members(ctx);
+        }
     }
 }

@@ -6,6 +6,7 @@ use engine::ids::ClusterId;
 
 use super::{
     evaluation::DispatchEvaluation,
+    held_members::is_held,
     state::CreatedObject,
     view::{hub_job_of, is_abandoned, is_deleted_member, jobs_of},
     worker_writes,
@@ -73,6 +74,9 @@ impl<'a> DispatchEvaluation<'a> {
             // A member that a user deletes does not start any more.
             let deleted = is_deleted_member(job, jobs.gates());
             if deleted || worker.jobs.get(key).is_some() || !self.may_create(&object) {
+                continue;
+            }
+            if is_held(job, record.object(), self.inputs.scheduler.index(), jobs.gates()) {
                 continue;
             }
             let (job, mark) = ((key, &**job), (mark, jobs.gates()));

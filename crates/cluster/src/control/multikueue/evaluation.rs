@@ -19,6 +19,7 @@ use super::{
     admitted_work::{admitted_work, place_admitted},
     adopted_result::adopted_event,
     grants::LeasedDispatch,
+    held_members::is_held,
     multikueue_check,
     orphan_cleanup::{DepartedWorkloads, breaker_holds, present_workload},
     refused_writes::RefusedScope,
@@ -281,13 +282,17 @@ impl<'a> DispatchEvaluation<'a> {
         let on_hub = self.inputs.workloads.get(self.key);
         let siblings = self.inputs.siblings(self.key);
         let is_needed = |set: &JobKey, cluster: &str| siblings.need(set, cluster);
+        let (index, gates) = (self.inputs.scheduler.index(), self.inputs.jobs.gates());
+        let is_held =
+            |job: &JobObject| on_hub.is_some_and(|one| is_held(job, one.object(), index, gates));
         let copy_inputs = CopyInputs {
             is_needed: &is_needed,
+            is_held: &is_held,
             heirs: self.inputs.heirs(),
             hub,
             hub_jobs: &hub_jobs,
             expected: expected.as_ref(),
-            gates: self.inputs.jobs.gates(),
+            gates,
             incarnation: self.hub.0,
             pod_sets: on_hub.map(|record| record.object().spec.pod_sets.as_slice()),
             present: on_hub.and_then(present_workload),

@@ -11,6 +11,7 @@
 //! | `worker`, `copies`, `job_copies`, `naming` | one worker: connection, clones and jobs, which job names which clone |
 //! | `refused_writes` | what the API server of a worker has refused, and for how long that counts |
 //! | `evaluation`, `create_copies`, `refused_clusters` | one evaluation of a Workload, step by step |
+//! | `held_members` | members of groups that get no copy |
 //! | `name_holders` | copies for other Workloads under the name of a job that is to be created |
 //! | `preemption_gates`, `clone_gate` | preemption gates of clones: which a clone is created with, and their opening |
 //! | `queued_moves` | work that waits for the queues of workers, and moves to a worker with room |
@@ -38,6 +39,7 @@ mod create_copies;
 mod evaluation;
 mod exactly_once;
 mod grants;
+mod held_members;
 mod incarnation;
 mod job_copies;
 mod label_keys;

@@ -177,6 +177,8 @@ pub(super) struct CopyInputs<'a> {
     pub(super) writes: &'a Writes,
     /// Whether another Workload has a set that both are replicas of on a cluster.
     pub(super) is_needed: &'a dyn Fn(&JobKey, &str) -> bool,
+    /// Whether a job gets no copy: it is a member that requests too much.
+    pub(super) is_held: &'a dyn Fn(&JobObject) -> bool,
     pub(super) heirs: SliceHeirs<'a>,
     pub(super) now: Timestamp,
 }
@@ -199,8 +201,9 @@ pub(super) fn copy_view(
     let jobs = jobs_on(worker, key, inputs);
     // A job that was not observed yet goes by kind and name of the hub's.
     let absent = hub_jobs.iter().filter(|(hub, _)| jobs.iter().all(|(job, _)| job != hub));
-    let absent = absent.map(|(hub, job)| (*hub, is_deleted_member(job, gates)));
-    let (deleted, missing): (Vec<_>, Vec<_>) = absent.partition(|(_, deleted)| *deleted);
+    let without_copy = |job: &JobObject| is_deleted_member(job, gates) || (inputs.is_held)(job);
+    let absent = absent.map(|(hub, job)| (*hub, without_copy(job)));
+    let (uncopied, missing): (Vec<_>, Vec<_>) = absent.partition(|(_, uncopied)| *uncopied);
     let missing: Vec<&JobKey> = missing.into_iter().map(|(hub, _)| hub).collect();
     let mut keys = jobs.iter().map(|(job, _)| *job).chain(missing.iter().copied());
     let job_pending = keys.any(|job| writes.is_unsettled(&worker.job_target(job)));
@@ -228,7 +231,7 @@ pub(super) fn copy_view(
             stamp: stamp_state(tracked.object(), leases.stamp),
             ..clone_view(tracked.object(), inputs)
         }),
-        missing_job: !missing.is_empty() || (jobs.is_empty() && deleted.is_empty()),
+        missing_job: !missing.is_empty() || (jobs.is_empty() && uncopied.is_empty()),
         name_held: missing.iter().any(|job| worker.jobs.get(job).is_some()),
         jobs: jobs
             .iter()

@@ -177,7 +177,7 @@ fn pod_kind() -> Kind {
 }
 
 /// A member of the group `team` on the hub, which stays gated; on a worker with this Workload it runs.
-fn member(name: &str, on_worker_for: Option<&str>) -> Arc<JobObject> {
+pub(super) fn member(name: &str, on_worker_for: Option<&str>) -> Arc<JobObject> {
     let mut pod = json!({
         "metadata": {
             "name": name, "namespace": "ns", "uid": format!("uid-{name}"), "resourceVersion": "20",
@@ -230,7 +230,7 @@ fn of_group() -> Value {
 }
 
 /// A manager of the group, and these pods on its worker.
-fn group_manager(on_worker: Vec<Arc<JobObject>>) -> ManagerControl {
+pub(super) fn group_manager(on_worker: Vec<Arc<JobObject>>) -> ManagerControl {
     let mut file = Configuration::without_file(None).expect("defaults");
     file.integrations.frameworks = ["batch/job", "pod"].map(str::to_owned).to_vec();
     let kinds = JobKinds::configured(&file, &Gates::default(), &Kinds::default());

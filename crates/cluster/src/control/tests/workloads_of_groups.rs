@@ -6,12 +6,12 @@ use super::*;
 const PREBUILT: &str = "kueue.x-k8s.io/prebuilt-workload-name";
 const CLASS: &str = "kueue.x-k8s.io/priority-class";
 
-fn pod_kind() -> Kind {
+pub(super) fn pod_kind() -> Kind {
     ::jobs::pods::kind().clone()
 }
 
 /// A manager of Jobs and pods, with two classes of Workloads and one of pods.
-fn cluster() -> Cluster {
+pub(super) fn cluster() -> Cluster {
     let mut file = Configuration::without_file(None).expect("defaults");
     file.integrations.frameworks = ["batch/job", "pod"].map(str::to_owned).to_vec();
     let kinds = JobKinds::configured(&file, &Gates::default(), &Kinds::default());
@@ -29,7 +29,7 @@ fn cluster() -> Cluster {
 }
 
 /// Shows the manager a member of the group `team` with two pods. They do not fit: a start would be in flight.
-fn member(cluster: &mut Cluster, name: &str, version: u32, fields: &Value) {
+pub(super) fn member(cluster: &mut Cluster, name: &str, version: u32, fields: &Value) {
     let mut pod = json!({
         "metadata": {
             "name": name, "namespace": "ns", "uid": format!("uid-{name}"),
@@ -76,7 +76,7 @@ fn label(name: &str, value: &str) -> Value {
 }
 
 /// Events about pods.
-fn events_of_pods(cluster: &mut Cluster) -> Vec<String> {
+pub(super) fn events_of_pods(cluster: &mut Cluster) -> Vec<String> {
     let events = cluster.take_events().into_iter();
     events.filter(|event| event.contains(" pod-kueue-controller ")).collect()
 }

@@ -8,10 +8,12 @@
 //! |---|---|
 //! | `members` | which members count, which are too many, which are replaced |
 //! | `composition` | the Workload of a complete group |
+//! | `role_requests` | members that request more than their role has quota for |
 //! | `status` | end, activity, readiness and reclaimable pods of the group |
 
 mod composition;
 mod members;
+mod role_requests;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -25,12 +27,15 @@ use crds::{
         conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, WAITING_FOR_REPLACEMENT_PODS},
         reasons,
     },
-    v1beta2::{Workload, WorkloadSpec},
+    v1beta2::{PodSet, Workload, WorkloadSpec},
 };
 use jiff::Timestamp;
 
-pub use self::composition::{ComposeError, Composition, compose, group_workload, priority_source};
 pub(crate) use self::{composition::owner_references, status::runs_until};
+pub use self::{
+    composition::{ComposeError, Composition, compose, group_workload, priority_source},
+    role_requests::role_excess,
+};
 
 use self::members::Members;
 use crate::{
@@ -66,6 +71,8 @@ pub struct GroupContext<'a> {
     pub now: Timestamp,
     /// Whether a member may be written now. Steps about the others follow once they may.
     pub is_free: &'a dyn Fn(&Pod) -> bool,
+    /// What a member requests beyond the template of its pod set; `None` if nothing.
+    pub exceeded: &'a dyn Fn(&Pod, &PodSet) -> Option<String>,
 }
 
 type Steps = Vec<ReconcileStep<Pod>>;
@@ -321,7 +328,8 @@ fn with_workload(workload: &Workload, members: &Members<'_>, context: GroupConte
         steps.extend(stops);
         steps.extend(released.then_some(ReconcileStep::ReleaseQuota(name)));
     } else if is_true(conditions, ADMITTED) && is_dispatched(workload) {
-        // The copies of the members run; the members show their status.
+        // The copies of the members run; the members show their status. One that requests too much gets no copy.
+        steps.extend(role_requests::held(workload, members, context));
     } else if is_true(conditions, ADMITTED) {
         steps.extend(start_gated(workload, members, context));
     } else {
@@ -350,7 +358,7 @@ fn add_owners(workload: &Workload, members: &Members<'_>) -> Option<ReconcileSte
     (!references.is_empty()).then_some(ReconcileStep::AddOwners(name, references))
 }
 
-/// Starts every gated member with the info of its role.
+/// Starts every gated member with the info of its role. One that requests more than the role stays gated.
 fn start_gated(workload: &Workload, members: &Members<'_>, context: GroupContext<'_>) -> Steps {
     let failed = |message: String| {
         let workload = workload.metadata.name.clone().unwrap_or_default();
@@ -366,7 +374,7 @@ fn start_gated(workload: &Workload, members: &Members<'_>, context: GroupContext
             | PodSetsInfoError::NoAssignment { .. },
         ) => return Vec::new(),
     };
-    let mut steps = Vec::new();
+    let (mut steps, mut held) = (Vec::new(), Vec::new());
     // A group starts as a whole, as it was composed.
     let total: i64 = infos.iter().map(|info| i64::from(info.count)).sum();
     let is_complete = i64::try_from(members.kept.len()).is_ok_and(|n_kept| n_kept >= total);
@@ -386,6 +394,10 @@ fn start_gated(workload: &Workload, members: &Members<'_>, context: GroupContext
         let Some(info) = infos.iter().find(|info| info.name == role) else {
             continue;
         };
+        if let Some(hold) = context.hold(pod, workload) {
+            held.push(hold);
+            continue;
+        }
         let mut started = (*pod).clone();
         let info = PodSetInfo { count: 1, ..info.clone() };
         match started.run_with_pod_sets_info(std::slice::from_ref(&info), context.gates) {
@@ -396,6 +408,7 @@ fn start_gated(workload: &Workload, members: &Members<'_>, context: GroupContext
             break;
         }
     }
+    steps.extend(held);
     steps
 }
 

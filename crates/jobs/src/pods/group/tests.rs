@@ -103,6 +103,7 @@ fn steps_copying(
         gates,
         now: "2026-01-01T01:00:00Z".parse().expect("a time"),
         is_free: &is_free,
+        exceeded: &exceeded,
     });
     let name = |pod: &Pod| pod.metadata.name.clone().unwrap_or_default();
     let word = |step: ReconcileStep<Pod>| match step {
@@ -118,10 +119,55 @@ fn steps_copying(
             let names = owners.iter().map(|one| one.name.as_str());
             format!("own {}", names.collect::<Vec<_>>().join(" "))
         }
+        ReconcileStep::HoldMember { pod, message } => format!("hold {pod}: {message}"),
         ReconcileStep::UpdateQueueName { queue_name, .. } => format!("queue {queue_name:?}"),
         other => format!("{other:?}"),
     };
     steps.into_iter().map(word).collect()
+}
+
+/// A stand-in for the comparison of all resources: a pod with the label `gpus` has more than its template.
+fn exceeded(pod: &Pod, _: &PodSet) -> Option<String> {
+    let gpus = pod.label("gpus")?;
+    Some(format!("gpus {gpus}"))
+}
+
+#[test]
+fn a_member_that_requests_more_than_its_role_stays_gated() {
+    let large = json!({ "metadata": { "labels": { "gpus": "8" } } });
+    let (a, b) = (gated("a"), member("b", &large));
+    let admitted = workload(&[&a, &b], &["QuotaReserved", "Admitted"]);
+    let held = "hold b: Pod requests more than its role \"role\" has quota for: gpus 8";
+    assert_eq!(steps(&[&a, &b], Some(&admitted), &[]), ["start a", held]);
+    let gates = JobGates { verify_role_requests: false, ..JobGates::default() };
+    assert_eq!(steps_under(gates, &[&a, &b], Some(&admitted), &[]), ["start a", "start b"]);
+    // A running pod may be resized in place.
+    let running = json!({ "spec": { "schedulingGates": [] }, "status": { "phase": "Running" } });
+    let mut resized = member("b", &large);
+    resized = {
+        let mut value = json!(resized);
+        merge(&mut value, &running);
+        serde_json::from_value(value).expect("a pod decodes")
+    };
+    assert_eq!(steps(&[&a, &resized], Some(&admitted), &[]), ["start a"]);
+}
+
+#[test]
+fn a_member_of_a_dispatched_group_that_requests_too_much_is_reported() {
+    let large = |phase: &str| {
+        member(
+            "b",
+            &json!({
+                "metadata": { "labels": { "gpus": "8" } }, "status": { "phase": phase },
+            }),
+        )
+    };
+    let (a, b) = (gated("a"), large("Pending"));
+    let mut dispatched = workload(&[&a, &b], &["QuotaReserved", "Admitted"]);
+    dispatched.status.cluster_name = Some("east".to_owned());
+    let held = "hold b: Pod requests more than its role \"role\" has quota for: gpus 8";
+    assert_eq!(steps(&[&a, &b], Some(&dispatched), &[]), [held]);
+    assert_eq!(steps(&[&a, &large("Running")], Some(&dispatched), &[]), [""; 0], "it has a copy");
 }
 
 #[test]
