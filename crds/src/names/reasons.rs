@@ -184,6 +184,8 @@ names! {
     PODS_READY = "PodsReady";
     /// Of an event: the members of a group, or the pod sets of a job, make up no Workload.
     ERR_WORKLOAD_COMPOSE = "ErrWorkloadCompose";
+    /// Of an event: the API server refuses the Workload of a job. Sluice's own.
+    FAILED_TO_CREATE_WORKLOAD = "FailedToCreateWorkload";
     /// Of an event: a Workload with the name of a group is not the group's.
     WORKLOAD_NAME_CONFLICT = "WorkloadNameConflict";
     /// Of an event: a group has more pods than it needs.

@@ -56,6 +56,7 @@ mod queue_objects;
 mod queued_moves;
 mod race;
 mod rebuilding;
+mod refused_workloads;
 mod relisted;
 mod replica_sets;
 mod report_copies;

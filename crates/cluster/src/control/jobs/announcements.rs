@@ -1,6 +1,6 @@
 //! Events about a job that follow from its Workload (docs/reference/kueue.md §6.3).
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use ::jobs::{
     GenericJob, JobObject,
@@ -14,7 +14,8 @@ use crds::{
         conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED},
         gates::ADMISSION,
         reasons::{
-            OUT_OF_SYNC, OWNER_REFERENCES_ADDED, WORKLOAD_NAME_CONFLICT, WORKLOAD_SLICE_REPLACED,
+            FAILED_TO_CREATE_WORKLOAD, OUT_OF_SYNC, OWNER_REFERENCES_ADDED, WORKLOAD_NAME_CONFLICT,
+            WORKLOAD_SLICE_REPLACED,
         },
         reporters,
     },
@@ -124,18 +125,41 @@ pub(super) fn refusal(job: &JobObject, reason: &'static str, message: String) ->
 
 impl Jobs {
     /// Announces that the Workload of a job or of a group is created.
-    pub(crate) fn announce_creation(&self, ticket: &Ticket, ctx: &mut Context) {
-        let first = match &ticket.waiter {
+    pub(crate) fn announce_creation(&mut self, ticket: &Ticket, ctx: &mut Context) {
+        if let Some((key, job)) = self.first_of(ticket) {
+            ctx.outbox.publish(created(job, &ticket.target.key));
+            ctx.measurements.extend(creation_latency(job, ctx.now));
+            let key = key.clone();
+            self.refused_creations.remove(&key);
+        }
+    }
+
+    /// Announces why the API server refuses the Workload of a job or of a group, once: the create is repeated.
+    pub(crate) fn announce_refused_creation(
+        &mut self,
+        ticket: &Ticket,
+        message: &str,
+        ctx: &mut Context,
+    ) {
+        let workload = &ticket.target.key;
+        let Some((key, job)) = self.first_of(ticket) else { return };
+        let note = format!("Failed to create Workload {workload}: {message}");
+        let refused = event(job, EventType::Warning, FAILED_TO_CREATE_WORKLOAD, note);
+        let key = key.clone();
+        if self.refused_creations.entry(key).or_default().is_news(workload, message) {
+            ctx.outbox.publish(refused);
+        }
+    }
+
+    /// The job that asked for a write of its Workload, or the oldest member of the group.
+    fn first_of(&self, ticket: &Ticket) -> Option<(&JobKey, &Arc<JobObject>)> {
+        match &ticket.waiter {
             Reevaluation::Job(job) => self.get(job),
             Reevaluation::PodGroup(group) => {
                 let members = self.groups.members(group).filter_map(|key| self.get(key));
                 members.min_by_key(|(_, job)| job.metadata().creation_timestamp.clone())
             }
             _ => None,
-        };
-        if let Some((_, job)) = first {
-            ctx.outbox.publish(created(job, &ticket.target.key));
-            ctx.measurements.extend(creation_latency(job, ctx.now));
         }
     }
 

@@ -116,6 +116,8 @@ pub(crate) struct Jobs {
     sets: ReplicaSets,
     refused_jobs: Refusals<JobKey>,
     refused_groups: Refusals<Key>,
+    /// Workloads that the API server does not accept, by job or oldest member.
+    refused_creations: KeyMap<JobKey, Refusals<Key>>,
     /// Members of groups that keep their gates because they request too much.
     held_members: Refusals<JobKey>,
     kinds: KindAvailability,
@@ -136,6 +138,7 @@ impl Jobs {
             sets: ReplicaSets::default(),
             refused_jobs: Refusals::default(),
             refused_groups: Refusals::default(),
+            refused_creations: KeyMap::new(),
             held_members: Refusals::default(),
             kinds: KindAvailability::new(),
             absent_sets: AbsentSets::default(),
@@ -510,6 +513,7 @@ impl Jobs {
         self.lookups.observe_job(key, None);
         self.refused_jobs.remove(key);
         self.held_members.remove(key);
+        self.refused_creations.remove(key);
         self.children.set_distant(key, None);
         if let Some(tracked) = self.jobs.remove(key) {
             self.sets.leave(key, tracked.object(), &self.config.kinds, ctx);

@@ -42,6 +42,13 @@ impl ManagerControl {
     }
 
     fn workload_created(&mut self, ticket: &Ticket, answer: WriteOutcome) {
+        let Core { jobs, ctx, .. } = &mut self.core;
+        match &answer {
+            WriteOutcome::Refused { message, .. } if ticket.purpose == Purpose::WorkloadCreate => {
+                return jobs.announce_refused_creation(ticket, message, ctx);
+            }
+            _ => {}
+        }
         if let WriteOutcome::Done(value) = answer
             && let Some(workload) = decode(&value)
         {
