@@ -3,7 +3,8 @@
 //! A child never gets a Workload, also when it carries the labels of its owner: its pods are those of the owner's Workload. It
 //! may run while that is admitted. Owners of observed kinds are found among the observed jobs; those of other known kinds are
 //! read (`unobserved_owners`). A child of an ancestor that is not observed is left alone: another controller starts and stops it.
-//! A job with an owner that does not exist gets nothing: the garbage collector deletes it, or the owner is about to be seen.
+//! A job with an owner that does not exist gets nothing: the garbage collector deletes it, or the owner is about to be seen. Only a
+//! read shows that the owner is gone; until then a Workload that the job has from before stays.
 //! What a child has from before it was one is in `own_workloads`.
 
 use std::collections::BTreeSet;
@@ -43,6 +44,8 @@ pub(crate) enum Ancestry {
     ChildOfUnobserved,
     /// The object that controls it, or that one's, does not exist.
     OwnerGone,
+    /// The watch does not show the object that controls it, or that one's. It may be late.
+    OwnerUnseen,
     /// An owner is to be read first.
     Unread,
 }
@@ -156,6 +159,8 @@ pub(super) struct KnownOwners<'a> {
 enum KnownOwner<'a> {
     Exists(&'a ObjectMeta),
     Gone,
+    /// The watch of its kind does not show it.
+    Unseen,
     /// Nothing, and it is not read.
     Unknown,
     Unread,
@@ -184,9 +189,9 @@ impl KnownOwners<'_> {
             }
             None => return self.find_unobserved(owner, reads),
         };
-        // Another object of the name: the owner is gone.
+        // Another object of the name may be one from before the owner.
         let exists = metadata.filter(|metadata| metadata.uid.as_ref() == Some(&owner.uid));
-        exists.map_or(KnownOwner::Gone, KnownOwner::Exists)
+        exists.map_or(KnownOwner::Unseen, KnownOwner::Exists)
     }
 
     fn find_unobserved(&self, owner: &OwnerReference, reads: &mut OwnerReads) -> KnownOwner<'_> {
@@ -247,6 +252,10 @@ fn search(
             KnownOwner::Gone => {
                 let top = search.end();
                 return Ok(top.map_or(Ancestry::OwnerGone, |top| below(Some(top))));
+            }
+            KnownOwner::Unseen => {
+                let top = search.end();
+                return Ok(top.map_or(Ancestry::OwnerUnseen, |top| below(Some(top))));
             }
         }
     }

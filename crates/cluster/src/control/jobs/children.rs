@@ -81,7 +81,8 @@ impl Jobs {
             OwnWorkloads::Count => return self.evaluate(key, true, inputs, ctx),
             // A start of the job may be in flight.
             OwnWorkloads::Surplus(surplus)
-                if *ancestry != Ancestry::Unread && self.is_free(key, ctx) =>
+                if !matches!(ancestry, Ancestry::Unread | Ancestry::OwnerUnseen)
+                    && self.is_free(key, ctx) =>
             {
                 return own_workloads::delete(surplus);
             }

@@ -117,6 +117,23 @@ fn the_pending_workload_of_a_suspended_child_is_deleted() {
 }
 
 #[test]
+fn the_pending_workload_of_a_job_stays_until_its_owner_is_seen() {
+    let mut pending = workload_of("child", &json!({"spec": {"queueName": "absent"}}));
+    pending["status"] = json!({});
+    for (queue, deleted) in [(json!("lq"), true), (Value::Null, false)] {
+        // The watch of Jobs shows the child before the Job that controls it.
+        let mut control = with_child("Job", &json!({}), pending.clone());
+        let (writes, _) = decide(&mut control, NOW, |path| panic!("{path} is read"));
+        assert!(!writes.contains(&"workload-delete job".to_owned()), "{writes:?}");
+        let labels = json!({"metadata": {"labels": {"kueue.x-k8s.io/queue-name": queue}}});
+        observe(&mut control, owned_job("middle", None, &labels));
+        let (writes, _) = decide(&mut control, NOW, |path| panic!("{path} is read"));
+        let delete = writes.contains(&"workload-delete job".to_owned());
+        assert_eq!(delete, deleted, "{queue}: {writes:?}");
+    }
+}
+
+#[test]
 fn an_evicted_job_stops_also_before_its_owner_was_read() {
     let held = conditions(&[("QuotaReserved", "True"), ("Evicted", "True")]);
     let evicted = workload_of("child", &json!({"status": {"conditions": held}}));
