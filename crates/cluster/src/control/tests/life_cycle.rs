@@ -165,6 +165,27 @@ fn a_rejected_check_marks_reports_and_deactivates() {
 }
 
 #[test]
+fn a_check_that_is_rejected_before_the_reservation_only_keeps_the_workload_pending() {
+    let mut cluster = Cluster::new();
+    cluster.check("one").queue(&checks(&["one"]));
+    let states = |state: &str| {
+        json!({"status": {"admissionChecks": [{
+            "name": "one", "state": state, "message": "no",
+            "lastTransitionTime": "1970-01-01T00:00:00Z",
+        }]}})
+    };
+    cluster.workload("a", 2, &states("Rejected")).settle();
+    cluster.wait(60).settle();
+    assert_ne!(cluster.workloads["a"]["spec"]["active"], false);
+    let quota = cluster.condition("a", "QuotaReserved");
+    assert!(!quota.starts_with("True"), "{quota}");
+    assert_eq!(cluster.condition("a", "Evicted"), "none");
+    cluster.workload("a", 2, &states("Pending")).settle();
+    let quota = cluster.condition("a", "QuotaReserved");
+    assert!(quota.starts_with("True"), "{quota}");
+}
+
+#[test]
 fn what_another_field_manager_has_set_is_removed_as_well() {
     let mut cluster = Cluster::new();
     let target = json!([{
