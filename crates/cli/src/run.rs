@@ -20,7 +20,10 @@ use crate::{
     clusters::{ClusterList, ClusterObjects},
     dr::{self, RebuildFailure, RebuildRequest},
     drain::{self, DeadlineArgument, DrainFailure, DrainOrder},
-    explain::{WorkloadExplanation, WorkloadQuery, WorkloadSurroundings, position, workloads_of},
+    explain::{
+        EventLine, WorkloadExplanation, WorkloadQuery, WorkloadSurroundings, position, refusal,
+        workloads_of,
+    },
     failure::CommandFailure,
     fence::{self, FenceFailure},
     join::{self, HubAccount, JoinRequest, OtherHub, TokenRequestKind},
@@ -100,13 +103,18 @@ async fn explain(
     let workloads: Api<Workload> = Api::namespaced(client.clone(), &namespace);
     let workloads = list(&workloads, ListParams::default()).await?;
     let selected = workloads_of(&name, &workloads);
+    let events: Api<Event> = Api::namespaced(client.clone(), &namespace);
+    let events = list(&events, ListParams::default()).await?;
     if selected.is_empty() {
-        return Err(CommandFailure::NoWorkload(no_workload(client, &namespace, &name).await?));
+        return Err(CommandFailure::NoWorkload(match refusal(&name, &events) {
+            Some(EventLine { object, reason, message, .. }) => {
+                format!("{object} in {namespace} has no Workload: {reason}: {message}")
+            }
+            None => no_workload(client, &namespace, &name).await?,
+        }));
     }
     let clusters: Vec<MultiKueueCluster> = list_all(client).await?;
     let clusters: Vec<String> = clusters.into_iter().filter_map(|one| one.metadata.name).collect();
-    let events: Api<Event> = Api::namespaced(client.clone(), &namespace);
-    let events = list(&events, ListParams::default()).await?;
     let mut explanations = Vec::new();
     for workload in selected {
         let queue = &workload.spec.queue_name;

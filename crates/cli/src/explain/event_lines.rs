@@ -5,7 +5,10 @@ use jiff::Timestamp;
 use k8s_openapi::api::events::v1::Event;
 use serde::Serialize;
 
-use super::selection::owners;
+use super::selection::{WorkloadQuery, owners};
+
+/// How the names of the controllers of jobs end.
+const JOB_CONTROLLER: &str = "-kueue-controller";
 
 /// The most events that are shown.
 const MOST: usize = 20;
@@ -40,6 +43,20 @@ pub(super) fn about(workload: &Workload, events: &[Event]) -> Vec<EventLine> {
     let mut lines: Vec<EventLine> = concerned.map(EventLine::of).collect();
     lines.sort_by_key(|one| one.last);
     lines.split_off(lines.len().saturating_sub(MOST))
+}
+
+/// Why a job of this name has no Workload, by the last Warning of its controller.
+#[must_use]
+pub fn refusal(name: &WorkloadQuery, events: &[Event]) -> Option<EventLine> {
+    let is_of_job = |event: &&Event| {
+        let about = event.regarding.as_ref();
+        let kind = about.and_then(|about| about.kind.as_deref());
+        let is_named = about.and_then(|about| about.name.as_deref()) == Some(name.name());
+        let reporter = event.reporting_controller.as_deref().unwrap_or_default();
+        is_named && kind.is_some_and(|kind| name.may_be(kind)) && reporter.ends_with(JOB_CONTROLLER)
+    };
+    let warnings = events.iter().filter(|event| event.type_.as_deref() == Some("Warning"));
+    warnings.filter(is_of_job).map(EventLine::of).max_by_key(|line| line.last)
 }
 
 impl EventLine {

@@ -272,3 +272,28 @@ fn a_workload_without_a_local_queue_says_so() {
     "#]]
     .assert_eq(&explained(&workload(true, &json!({})), &around).text(false));
 }
+
+#[test]
+fn a_job_without_a_workload_is_explained_by_the_last_warning_about_it() {
+    let event = |kind: &str, name: &str, event_type: &str, note: &str, at: &str| -> Event {
+        let event = json!({
+            "metadata": {"name": note}, "eventTime": format!("2026-11-24T11:{at}:00.000000Z"),
+            "type": event_type, "reason": "FailedToCreateWorkload", "note": note,
+            "reportingController": "batch/job-kueue-controller",
+            "regarding": {"kind": kind, "name": name},
+        });
+        serde_json::from_value(event).expect("an Event")
+    };
+    let mut of_another_program = event("Job", "train", "Warning", "no pods", "59");
+    of_another_program.reporting_controller = Some("job-controller".to_owned());
+    let events = [
+        event("Job", "train", "Warning", "exceeded quota", "57"),
+        event("Job", "train", "Warning", "a policy says no", "58"),
+        event("Job", "train", "Normal", "created", "59"),
+        event("Job", "other", "Warning", "another job", "59"),
+        event("RayJob", "train", "Warning", "another kind", "59"),
+        of_another_program,
+    ];
+    let refusal = refusal(&"job/train".parse().expect("a name"), &events).expect("a refusal");
+    assert_eq!((&*refusal.object, &*refusal.message), ("Job/train", "a policy says no"));
+}
