@@ -15,6 +15,13 @@ const UNITS: &[(&str, &str)] = &[
     ("b", ""),
 ];
 
+/// The memory of Spark in the notation of Kubernetes. A bare number is one of mebibytes, as for Spark.
+pub(super) fn of_spark(amount: &str) -> String {
+    let amount = amount.trim();
+    let is_bare = !amount.is_empty() && amount.bytes().all(|byte| byte.is_ascii_digit());
+    if is_bare { format!("{amount}Mi") } else { as_quantity(amount) }
+}
+
 /// An amount in the notation of Kubernetes. What has no unit of Java stays.
 pub(super) fn as_quantity(amount: &str) -> String {
     let lower = amount.trim().to_lowercase();
@@ -43,6 +50,14 @@ mod tests {
             ("lots", "lots"),
         ] {
             assert_eq!(as_quantity(amount), quantity, "{amount}");
+        }
+    }
+
+    #[test]
+    fn a_bare_number_is_one_of_mebibytes_for_spark_alone() {
+        assert_eq!([of_spark("1024"), as_quantity("1024")], ["1024Mi", "1024"]);
+        for (amount, quantity) in [("512m", "512Mi"), ("1Gi", "1Gi"), ("", ""), ("1e3", "1e3")] {
+            assert_eq!(of_spark(amount), quantity, "{amount}");
         }
     }
 }

@@ -66,12 +66,12 @@ fn metadata(fields: &Value) -> Value {
 fn resources(fields: &Value) -> Value {
     let mut resources = json!({});
     let text = |field: &str| fields[field].as_str().map(str::to_owned);
-    let amount = |field: &str| fields[field].as_str().map(memory::as_quantity);
+    let memory = |field: &str, read: fn(&str) -> String| fields[field].as_str().map(read);
     for (amounts, resource, amount) in [
         ("requests", "cpu", text("coreRequest")),
         ("limits", "cpu", text("coreLimit")),
-        ("requests", "memory", amount("memory")),
-        ("limits", "memory", amount("memoryLimit")),
+        ("requests", "memory", memory("memory", memory::of_spark)),
+        ("limits", "memory", memory("memoryLimit", memory::as_quantity)),
     ] {
         if let Some(amount) = amount {
             resources[amounts][resource] = json!(amount);

@@ -104,6 +104,22 @@ fn a_common_node_selector_goes_to_both_roles() {
 }
 
 #[test]
+fn a_bare_number_of_memory_is_one_of_mebibytes() {
+    let resources = |fields: Value| {
+        let job = application(&json!({ "driver": fields }));
+        json!(job.pod_sets(JobGates::default())[0].template)["spec"]["containers"][0]["resources"]
+            .clone()
+    };
+    assert_eq!(resources(json!({ "memory": "1024" })), json!({ "requests": { "memory": "1Gi" } }));
+    // The operator takes a limit for a quantity of Kubernetes.
+    assert_eq!(
+        resources(json!({ "memoryLimit": "1000" })),
+        json!({ "limits": { "memory": "1k" } })
+    );
+    assert_eq!(resources(json!({ "cores": 2 })), json!({}), "defaults of Spark are not counted");
+}
+
+#[test]
 fn all_executors_have_to_run() {
     let ready = |state: &str, executors: Value| {
         let mut object = application(&json!({})).to_create();
