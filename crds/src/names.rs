@@ -195,6 +195,8 @@ pub mod annotations {
         WORKLOAD_SLICE_REPLACEMENT_FOR = "kueue.x-k8s.io/workload-slice-replacement-for";
         /// Generation of the RayCluster that an elastic RayJob or RayService has its size from; empty without one.
         RAYCLUSTER_GENERATION = "kueue.x-k8s.io/raycluster-generation";
+        /// Sizes of the groups of a RayCluster, which other versions of Kueue write to Workloads.
+        RAYCLUSTER_PODSET_REPLICA_SIZES = "kueue.x-k8s.io/raycluster-podset-replica-sizes";
         /// Start of the annotations that are parameters of ProvisioningRequests.
         PROVISIONING_PREFIX = "provreq.kueue.x-k8s.io/";
         /// The ProvisioningRequest that made the room of a pod.

@@ -6,7 +6,8 @@ use crds::names::{
     annotations::{
         ALLOWED_RESOURCE_FLAVORS, COMPONENT_WORKLOAD_INDEX, ELASTIC_JOB, IS_GROUP_WORKLOAD,
         JOB_OWNER_GVK, JOB_OWNER_NAME, MULTI_KUEUE_ORIGIN_UID, PRIORITY_BOOST,
-        RAYCLUSTER_GENERATION, WORKLOAD_SLICE_NAME, WORKLOAD_SLICE_REPLACEMENT_FOR,
+        RAYCLUSTER_GENERATION, RAYCLUSTER_PODSET_REPLICA_SIZES, WORKLOAD_SLICE_NAME,
+        WORKLOAD_SLICE_REPLACEMENT_FOR,
     },
     labels::{
         CONCURRENT_ADMISSION_PARENT, JOB_UID, MULTI_KUEUE_ORIGIN, MULTI_KUEUE_WORKER_POD,
@@ -30,6 +31,7 @@ const RESERVED: &[&str] = &[
     PREBUILT_WORKLOAD_NAME,
     PRIORITY_BOOST,
     RAYCLUSTER_GENERATION,
+    RAYCLUSTER_PODSET_REPLICA_SIZES,
     WORKLOAD_SLICE_NAME,
     WORKLOAD_SLICE_REPLACEMENT_FOR,
 ];
@@ -39,4 +41,22 @@ const RESERVED: &[&str] = &[
 pub fn is_reserved(key: &str) -> bool {
     let prefix = key.split_once('/').map(|(prefix, _)| prefix);
     prefix == Some(SLUICE_GROUP) || RESERVED.contains(&key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_give_no_key_of_a_controller() {
+        for key in [
+            "kueue.x-k8s.io/raycluster-generation",
+            "kueue.x-k8s.io/raycluster-podset-replica-sizes",
+            "kueue.x-k8s.io/workload-slice-name",
+        ] {
+            assert!(is_reserved(key), "{key}");
+        }
+        assert!(!is_reserved("example.com/team"));
+        assert!(!is_reserved("kueue.x-k8s.io/queue-name"));
+    }
 }
