@@ -13,6 +13,16 @@ use crds::{
 
 use crate::go_parse;
 
+/// Why no pod of a Workload gets a domain: the offset of the ranks of a pod is no number.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("failed to parse offset annotation: {problem}")]
+pub struct OffsetError {
+    /// The index of the pod.
+    pub pod: usize,
+    /// The error of Go's parser.
+    problem: String,
+}
+
 /// Node labels by key.
 pub type NodeLabels = BTreeMap<String, String>;
 
@@ -29,6 +39,32 @@ pub struct UngaterPod<'a> {
     pub gated: bool,
     /// It is being deleted.
     pub deleting: bool,
+}
+
+impl UngaterPod<'_> {
+    /// The offset of its rank, that of Go's `Atoi`.
+    fn offset(&self) -> Result<i64, String> {
+        self.annotations.get(POD_INDEX_OFFSET).map_or(Ok(0), |offset| go_parse::integer(offset))
+    }
+}
+
+/// Checks the offsets of the pods of a pod set. With a wrong one no pod of the Workload may get a domain: pods in the order of their
+/// names would be far from their neighbours in rank.
+///
+/// # Errors
+/// If the pod set has a topology assignment, and a pod an offset that is no number.
+pub fn check_offsets(
+    workload: &Workload,
+    pod_set: &str,
+    pods: &[UngaterPod<'_>],
+) -> Result<(), OffsetError> {
+    let assigned =
+        assignment(workload, pod_set).is_some_and(|one| one.topology_assignment.is_some());
+    let checked = pods.iter().enumerate().filter(|_| assigned);
+    for (pod, one) in checked {
+        one.offset().map_err(|problem| OffsetError { pod, problem })?;
+    }
+    Ok(())
 }
 
 /// The domains of gated pods: the index of the pod, and the node labels of its domain. Pods that must wait are left out.
@@ -188,8 +224,10 @@ impl<'a> Ranks<'a> {
         let number =
             |label: &str| usize::try_from(go_parse::unsigned(pod.labels.get(label)?)?).ok();
         let index = number(self.index_label)?;
-        let own = pod.annotations.get(POD_INDEX_OFFSET).and_then(|text| text.parse().ok());
-        let offset = self.offset.or(own).unwrap_or(0);
+        let offset = match self.offset {
+            Some(of_group) => i64::try_from(of_group).ok()?,
+            None => pod.offset().ok()?,
+        };
         let rank = match (&self.request.sub_group_index_label, self.request.sub_group_count) {
             (Some(label), Some(groups)) => {
                 let groups = usize::try_from(groups).ok().filter(|groups| *groups > 0)?;
@@ -198,7 +236,8 @@ impl<'a> Ranks<'a> {
             }
             _ => index,
         };
-        rank.checked_sub(offset).filter(|rank| *rank < self.count)
+        let rank = i64::try_from(rank).ok()?.checked_sub(offset)?;
+        usize::try_from(rank).ok().filter(|rank| *rank < self.count)
     }
 }
 
@@ -281,17 +320,18 @@ mod tests {
         pod
     }
 
+    fn for_ungater(pod: &TestPod) -> UngaterPod<'_> {
+        UngaterPod {
+            labels: &pod.labels,
+            annotations: &pod.annotations,
+            node_selector: &pod.selector,
+            gated: pod.gated,
+            deleting: pod.deleting,
+        }
+    }
+
     fn domains(workload: &Workload, pod_set: &str, pods: &[TestPod]) -> Vec<(usize, String)> {
-        let view: Vec<UngaterPod<'_>> = pods
-            .iter()
-            .map(|pod| UngaterPod {
-                labels: &pod.labels,
-                annotations: &pod.annotations,
-                node_selector: &pod.selector,
-                gated: pod.gated,
-                deleting: pod.deleting,
-            })
-            .collect();
+        let view: Vec<UngaterPod<'_>> = pods.iter().map(for_ungater).collect();
         let failing = ["c".to_owned()].into();
         let found = domains_of_gated_pods(workload, pod_set, &failing, &view).into_iter();
         found.map(|(index, labels)| (index, labels[HOSTNAME].clone())).collect()
@@ -391,6 +431,41 @@ mod tests {
         let mut last = pod(&[("index", 2)]);
         last.annotations.insert(POD_INDEX_OFFSET.to_owned(), "1".to_owned());
         assert_eq!(domains(&workload, "main", &[last]), places(&[(0, "b")]));
+    }
+
+    #[test]
+    fn an_offset_that_is_no_number_is_an_error() {
+        let with = |offset: &str| {
+            let mut pod = pod(&[("index", 1)]);
+            pod.annotations.insert(POD_INDEX_OFFSET.to_owned(), offset.to_owned());
+            pod
+        };
+        let assigned = workload(&[("a", 1), ("b", 1)], &by_index());
+        let check = |workload: &Workload, offset: &str| {
+            let pods = [pod(&[("index", 0)]), with(offset)];
+            let view: Vec<UngaterPod<'_>> = pods.iter().map(for_ungater).collect();
+            check_offsets(workload, "main", &view).map_err(|error| (error.pod, error.to_string()))
+        };
+        for (offset, problem) in [
+            ("x", "invalid syntax"),
+            ("", "invalid syntax"),
+            ("9223372036854775808", "value out of range"),
+        ] {
+            let text = format!(
+                "failed to parse offset annotation: strconv.Atoi: parsing {offset:?}: {problem}"
+            );
+            assert_eq!(check(&assigned, offset), Err((1, text)));
+        }
+        for offset in ["0", "+1", "-1"] {
+            assert_eq!(check(&assigned, offset), Ok(()), "{offset}");
+        }
+        let mut without = assigned;
+        without.status.admission = None;
+        assert_eq!(check(&without, "x"), Ok(()), "nothing is assigned");
+        // One below zero moves pods to later ranks, as upstream's does.
+        let pods = [with("-1"), with("0")];
+        let three = workload(&[("a", 2), ("b", 1)], &by_index());
+        assert_eq!(domains(&three, "main", &pods), places(&[(0, "b"), (1, "a")]));
     }
 
     proptest::proptest! {

@@ -43,6 +43,8 @@ names! {
     INTEGRATION_GATE_OFF = "IntegrationGateOff";
     /// An object that the pod sets of a job need is missing.
     NEEDED_OBJECT_MISSING = "NeededObjectMissing";
+    /// Of an event: no pod of a Workload gets a domain, because the offset of the ranks of one is no number.
+    INVALID_POD_INDEX_OFFSET = "InvalidPodIndexOffset";
     /// A worker has an object of another owner under the name of a copy.
     NAME_TAKEN = "NameTaken";
     /// Another manager uses a worker with the same origin.

@@ -296,6 +296,35 @@ fn gated_pods_get_the_node_of_their_rank_in_one_write_each() {
 }
 
 #[test]
+fn an_offset_that_is_no_number_keeps_all_pods_of_a_workload_gated() {
+    let mut cluster = with_workload(4);
+    let with_offset = |offset: &str, version| {
+        let mut pod = member("p1", 1, None, version);
+        pod["metadata"]["annotations"]["kueue.x-k8s.io/pod-index-offset"] = json!(offset);
+        pod
+    };
+    let events = |step: &Decisions| -> Vec<String> {
+        let found = step.events.iter().filter(|event| event.reason == "InvalidPodIndexOffset");
+        found.map(|event| format!("{} {}", event.regarding.key.name, event.note)).collect()
+    };
+    cluster.observe(pods(vec![member("p0", 0, None, 80), with_offset("one", 81)]));
+    let step = cluster.control.decide(cluster.now);
+    assert_eq!(places(&step), at(&[]));
+    let problem =
+        "failed to parse offset annotation: strconv.Atoi: parsing \"one\": invalid syntax";
+    let expected = format!("train No pod gets a domain of the topology: pod ns/p1: {problem}");
+    assert_eq!(events(&step), [expected]);
+
+    cluster.observe(pod(member("p2", 2, None, 82)));
+    let step = cluster.control.decide(cluster.now);
+    assert_eq!((places(&step), events(&step)), (at(&[]), vec![]), "it is reported once");
+
+    cluster.observe(pod(with_offset("0", 83)));
+    let step = cluster.control.decide(cluster.now);
+    assert_eq!(places(&step), at(&[("p0", "a1"), ("p1", "a1"), ("p2", "a2")]));
+}
+
+#[test]
 fn a_domain_is_given_once_however_late_the_watch_is() {
     let mut cluster = with_workload(4);
     // Without ranks: domains are filled in order.

@@ -36,13 +36,15 @@ pub(super) struct TrackedPod {
     version: u64,
     /// The node labels of its domain, while the pod does not show them.
     given: Option<NodeLabels>,
+    /// Its Workload has an Event about its offset.
+    reported: bool,
 }
 
 impl TrackedPod {
     /// `None` for a pod without a topology request that names a Workload.
     pub(super) fn of(object: &Arc<Observed<WatchedPod>>) -> Option<Self> {
         let content = Arc::clone(object.content().of_workload()?);
-        Some(Self { content, version: version(&**object), given: None })
+        Some(Self { content, version: version(&**object), given: None, reported: false })
     }
 
     pub(super) fn content(&self) -> &Arc<AssignedPod> {
@@ -113,7 +115,11 @@ impl TopologyPods {
             (Some(known), Some(pod)) if same(known, pod) && pod.is_gated() => known.given.clone(),
             _ => None,
         };
-        let pod = pod.map(|pod| TrackedPod { given, ..pod });
+        let reported = match (known, &pod) {
+            (Some(known), Some(pod)) => same(known, pod) && known.reported,
+            _ => false,
+        };
+        let pod = pod.map(|pod| TrackedPod { given, reported, ..pod });
         let after = pod.as_ref().map(|pod| pod.content().workload.clone());
         let before = match pod {
             Some(pod) => self.pods.insert(key.clone(), pod),
@@ -166,6 +172,11 @@ impl TopologyPods {
         if let Some(pod) = self.pods.get_mut(key) {
             pod.given = Some(labels);
         }
+    }
+
+    /// Whether the offset of a pod was not reported before.
+    pub(super) fn report(&mut self, key: &Key) -> bool {
+        self.pods.get_mut(key).is_some_and(|pod| !std::mem::replace(&mut pod.reported, true))
     }
 
     /// The domain of a pod is free again.

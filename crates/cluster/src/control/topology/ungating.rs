@@ -4,17 +4,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ::jobs::{
     pods,
-    topology_ungater::{AssignedDomains, NodeLabels, UngaterPod, domains_of_gated_pods},
+    topology_ungater::{
+        AssignedDomains, NodeLabels, OffsetError, UngaterPod, check_offsets, domains_of_gated_pods,
+    },
 };
 use crds::{
     meta::is_true,
     names::{
         conditions::{ADMITTED, EVICTED, FINISHED},
         gates::TOPOLOGY,
+        reasons, reporters,
     },
     v1beta2::Workload,
 };
-use runtime::{watch::Key, write::Write};
+use runtime::{
+    events::{EventRecord, EventType, Regarding},
+    watch::Key,
+    write::Write,
+};
 use serde_json::{Value, json};
 
 use super::topology_pods::{TopologyPods, TrackedPod};
@@ -38,6 +45,13 @@ pub(super) fn ungate(
     if !is_true(conditions, ADMITTED) || is_over {
         return;
     }
+    if let Some((pod, problem)) = invalid_offset(pods, (key, workload)) {
+        // Every evaluation finds it again.
+        if pods.report(&pod) {
+            ctx.outbox.publish(withheld_domains(workload, &pod, &problem));
+        }
+        return;
+    }
     repeat(pods, (key, workload), ctx);
     let mut given: Vec<(Key, NodeLabels)> = Vec::new();
     for (pod_set, members) in pods.by_pod_set(key) {
@@ -51,6 +65,30 @@ pub(super) fn ungate(
         if submit(pods, key, &pod, &labels, ctx) {
             pods.give(&pod, labels);
         }
+    }
+}
+
+/// The first pod with an offset that is no number, and the error.
+fn invalid_offset(
+    pods: &TopologyPods,
+    (key, workload): (&Key, &Workload),
+) -> Option<(Key, OffsetError)> {
+    pods.by_pod_set(key).into_iter().find_map(|(pod_set, members)| {
+        let view: Vec<UngaterPod<'_>> = members.iter().map(|(_, pod)| pod.for_ungater()).collect();
+        let error = check_offsets(workload, pod_set, &view).err()?;
+        Some((members[error.pod].0.clone(), error))
+    })
+}
+
+/// The Event about a Workload without domains for its gated pods.
+fn withheld_domains(workload: &Workload, pod: &Key, problem: &OffsetError) -> EventRecord {
+    EventRecord {
+        regarding: Regarding::of(workload),
+        event_type: EventType::Warning,
+        action: reasons::INVALID_POD_INDEX_OFFSET.to_owned(),
+        reason: reasons::INVALID_POD_INDEX_OFFSET.to_owned(),
+        note: format!("No pod gets a domain of the topology: pod {pod}: {problem}"),
+        controller: Some(reporters::WORKLOAD_CONTROLLER.to_owned()),
     }
 }
 
