@@ -128,6 +128,12 @@ pub trait GenericJob: Clone {
         false
     }
 
+    /// What the next write of a start leaves: the started job, or what has to be stored before the job may start.
+    #[must_use]
+    fn next_start_write(&self, started: Self) -> Self {
+        started
+    }
+
     /// Whether the counts of the status are the highest of all copies on workers, because the API server takes none back. After a move
     /// they say nothing of the present copy.
     fn keeps_counts_of_copies(&self) -> bool {

@@ -85,6 +85,15 @@ impl JobObject {
         decoded.map_err(|error| error.to_string())
     }
 
+    /// Why an answer to a write of a start shows that the job cannot start: the API server has not stored what was written.
+    #[must_use]
+    pub fn obstacle_to_start(&self) -> Option<&'static str> {
+        match self {
+            Self::Declared(job) => job.obstacle_to_start(),
+            Self::Batch(_) | Self::Pod(_) | Self::LeaderWorkerSet(_) => None,
+        }
+    }
+
     /// The pod, if it is one.
     #[must_use]
     pub fn as_pod(&self) -> Option<&Pod> {
@@ -297,6 +306,15 @@ impl GenericJob for JobObject {
 
     fn may_restart(&self) -> bool {
         of_kind!(self, job => job.may_restart())
+    }
+
+    fn next_start_write(&self, started: Self) -> Self {
+        match (self, started) {
+            (Self::Declared(job), Self::Declared(started)) => {
+                Self::Declared(job.next_start_write(started))
+            }
+            (_, started) => started,
+        }
     }
 
     fn is_suspended(&self) -> bool {

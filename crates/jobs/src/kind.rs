@@ -304,6 +304,12 @@ impl Kind {
         self.0.suspend.as_ref()
     }
 
+    /// Whether a start has a write before the one that unsuspends the job.
+    #[must_use]
+    pub fn prepares_starts(&self) -> bool {
+        self.fields().is_some_and(|fields| fields.training.is_some())
+    }
+
     /// Label selector of the jobs that are watched; `None` for all.
     #[must_use]
     pub fn selector(&self) -> Option<&str> {

@@ -128,7 +128,7 @@ pub enum ReconcileStep<J> {
     RemoveFinalizer(String),
     /// Update `reclaimablePods`.
     UpdateReclaimablePods(String, Vec<ReclaimablePod>),
-    /// Write the started job.
+    /// Write the started job, or what has to be written before it.
     StartJob(Box<J>),
     /// Write one of the steps of a stop.
     StopJob(StopWrite<J>, StopReason),
@@ -448,7 +448,10 @@ fn start<J: GenericJob + Clone>(
     };
     let mut started = job.clone();
     match started.run_with_pod_sets_info(&infos, context.gates) {
-        Ok(()) => Some(ReconcileStep::StartJob(Box::new(started))),
+        Ok(()) => {
+            let next = job.next_start_write(started);
+            Some(ReconcileStep::StartJob(Box::new(next)))
+        }
         Err(error) => failed(error.to_string()),
     }
 }

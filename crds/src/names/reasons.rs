@@ -45,6 +45,8 @@ names! {
     NEEDED_OBJECT_MISSING = "NeededObjectMissing";
     /// Of an event: no pod of a Workload gets a domain, because the offset of the ranks of one is no number.
     INVALID_POD_INDEX_OFFSET = "InvalidPodIndexOffset";
+    /// Of an event: the CRD of a job lacks a field that a start needs.
+    CRD_OUTDATED = "CRDOutdated";
     /// A worker has an object of another owner under the name of a copy.
     NAME_TAKEN = "NameTaken";
     /// Another manager uses a worker with the same origin.

@@ -49,6 +49,7 @@ mod node_failures;
 mod open_jobs;
 mod orphan_cleanup;
 mod other_checks;
+mod outdated_crds;
 mod policy;
 mod preemption_counts;
 mod provisioning;

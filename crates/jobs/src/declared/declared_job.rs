@@ -65,6 +65,11 @@ impl DeclaredJob {
         self.fields()?.training.as_ref()
     }
 
+    /// See [`JobObject::obstacle_to_start`](crate::JobObject::obstacle_to_start).
+    pub(crate) fn obstacle_to_start(&self) -> Option<&'static str> {
+        self.training()?.outdated_crd(&self.object)
+    }
+
     pub(super) fn spark(&self) -> Option<&SparkSpec> {
         self.fields()?.spark.as_ref()
     }
@@ -155,6 +160,19 @@ impl GenericJob for DeclaredJob {
     /// Only a TrainJob keeps additions while it is suspended.
     fn may_restart(&self) -> bool {
         self.spec_suspended() && self.is_stopping() && !self.is_active()
+    }
+
+    fn next_start_write(&self, started: Self) -> Self {
+        let Some(training) = self.training() else {
+            return started;
+        };
+        // Some versions of the operator refuse a change of patches that comes with the switch.
+        if !training.same_additions((&self.object, &started.object), &started.pod_sets) {
+            return started.suspended();
+        }
+        let mut job = self.clone();
+        job.set_suspended(false);
+        job
     }
 
     fn needed_objects(&self) -> Vec<NeededObject> {

@@ -510,17 +510,12 @@ fn pods_are_reclaimed_only_with_the_gate() {
     }
 }
 
-/// A TrainJob that was started and is suspended again, with so many active pods.
-fn suspended_training(active: u32) -> JobObject {
+/// A TrainJob with these patches, which is suspended and has so many active pods.
+fn training(patches: &Value, active: u32) -> JobObject {
     let kind = Kinds::built_in().of_framework("trainer.kubeflow.org/trainjob").expect("TrainJob");
-    let entry = json!({ "manager": "kueue.x-k8s.io/manager", "trainingRuntimeSpec": { "template": {
-        "spec": { "replicatedJobs": [{ "name": "node", "template": { "spec": { "template": {
-            "spec": { "nodeSelector": { "zone": "former" } },
-        } } } }] },
-    } } });
     let job = kind.decode(json!({
         "metadata": { "name": "t", "namespace": "ns", "uid": "u-1" },
-        "spec": { "suspend": true, "runtimeRef": { "name": "r" }, "runtimePatches": [entry] },
+        "spec": { "suspend": true, "runtimeRef": { "name": "r" }, "runtimePatches": patches },
         "status": { "jobsStatus": [{ "name": "node", "active": active }] },
     }));
     let job = job.expect("it decodes");
@@ -537,27 +532,39 @@ fn suspended_training(active: u32) -> JobObject {
     job.with_objects(&found)
 }
 
+/// One that was started and is suspended again.
+fn suspended_training(active: u32) -> JobObject {
+    let entry = json!({ "manager": "kueue.x-k8s.io/manager", "trainingRuntimeSpec": { "template": {
+        "spec": { "replicatedJobs": [{ "name": "node", "template": { "spec": { "template": {
+            "spec": { "nodeSelector": { "zone": "former" } },
+        } } } }] },
+    } } });
+    training(&json!([entry]), active)
+}
+
+fn steps_of_training(job: &JobObject, conditions: &[&str]) -> Vec<ReconcileStep<JobObject>> {
+    let (priority, copied) = (WorkloadPriority::default(), KeysToCopy::default());
+    let mut before = job.clone();
+    before.restore_pod_sets_info(&[], GATES());
+    let mut of_job = construct_workload(&before, priority, &copied, GATES());
+    of_job.status = workload(conditions).status;
+    if let Some(admission) = &mut of_job.status.admission {
+        admission.pod_set_assignments[0].name = "node".to_owned();
+        admission.pod_set_assignments[0].count = Some(1);
+    }
+    reconcile(job, context(&[&of_job], &flavors()))
+}
+
 #[test]
 fn an_admitted_training_that_is_suspended_again_is_started() {
     let steps = |job: &JobObject, conditions: &[&str]| -> Vec<&str> {
-        let (priority, copied) = (WorkloadPriority::default(), KeysToCopy::default());
-        let mut before = job.clone();
-        before.restore_pod_sets_info(&[], GATES());
-        let mut of_job = construct_workload(&before, priority, &copied, GATES());
-        of_job.status = workload(conditions).status;
-        if let Some(admission) = &mut of_job.status.admission {
-            admission.pod_set_assignments[0].name = "node".to_owned();
-            admission.pod_set_assignments[0].count = Some(1);
-        }
-        let flavors = flavors();
-        let steps = reconcile(job, context(&[&of_job], &flavors));
         let word = |step: &ReconcileStep<JobObject>| match step {
             ReconcileStep::StartJob(_) => "start",
             ReconcileStep::StopJob(..) => "stop",
             ReconcileStep::ReleaseQuota(_) => "release",
             _ => "other",
         };
-        steps.iter().map(word).collect()
+        steps_of_training(job, conditions).iter().map(word).collect()
     };
     let admitted = ["QuotaReserved", "Admitted"];
     assert_eq!(steps(&suspended_training(0), &admitted), ["start"]);
@@ -565,4 +572,23 @@ fn an_admitted_training_that_is_suspended_again_is_started() {
     let evicted = ["QuotaReserved", "Admitted", "Evicted"];
     assert_eq!(steps(&suspended_training(0), &evicted), ["stop"]);
     assert_eq!(steps(&suspended_training(0), &["QuotaReserved"]), ["stop"]);
+}
+
+/// Some versions of the operator refuse a change of patches that comes with the switch.
+#[test]
+fn a_training_starts_with_the_write_after_that_of_its_patches() {
+    let next = |job: &JobObject| {
+        let steps = steps_of_training(job, &["QuotaReserved", "Admitted"]);
+        let [ReconcileStep::StartJob(after)] = &steps[..] else { panic!("{steps:?}") };
+        after.without_status()["spec"].clone()
+    };
+    for waiting in [training(&json!([]), 0), suspended_training(0)] {
+        let prepared = next(&waiting);
+        assert_eq!(prepared["suspend"], true);
+        let mut patches = prepared["runtimePatches"].clone();
+        // A field that the API has set is not taken back.
+        patches[0]["time"] = json!("now");
+        let started = next(&training(&patches, 0));
+        assert_eq!((&started["suspend"], &started["runtimePatches"]), (&json!(false), &patches));
+    }
 }

@@ -14,8 +14,8 @@ use crds::{
         conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED},
         gates::ADMISSION,
         reasons::{
-            FAILED_TO_CREATE_WORKLOAD, OUT_OF_SYNC, OWNER_REFERENCES_ADDED, WORKLOAD_NAME_CONFLICT,
-            WORKLOAD_SLICE_REPLACED,
+            CRD_OUTDATED, FAILED_TO_CREATE_WORKLOAD, OUT_OF_SYNC, OWNER_REFERENCES_ADDED,
+            WORKLOAD_NAME_CONFLICT, WORKLOAD_SLICE_REPLACED,
         },
         reporters,
     },
@@ -163,11 +163,34 @@ impl Jobs {
         }
     }
 
-    /// Announces the start of a job, in the queue of its Workload.
-    pub(super) fn announce_start(&self, key: &JobKey, workloads: &Workloads, ctx: &mut Context) {
-        let Some((_, job)) = self.get(key) else {
+    /// Announces the start of a job, or why it has not started although its write is done.
+    pub(super) fn start_answered(
+        &mut self,
+        key: &JobKey,
+        workloads: &Workloads,
+        ctx: &mut Context,
+    ) {
+        let Some(job) = self.get(key).map(|(_, job)| Arc::clone(job)) else {
             return;
         };
+        // The first of two writes.
+        if job.kind().prepares_starts() && job.spec_suspended() {
+            let obstacle = job.obstacle_to_start();
+            let news = obstacle.filter(|text| self.refused_jobs.is_news(key, text));
+            let refusals = news.map(|text| refusal(&job, CRD_OUTDATED, text.to_owned()));
+            return refusals.into_iter().for_each(|event| ctx.outbox.publish(event));
+        }
+        self.announce_start(key, &job, workloads, ctx);
+    }
+
+    /// Announces the start of a job, in the queue of its Workload.
+    fn announce_start(
+        &self,
+        key: &JobKey,
+        job: &JobObject,
+        workloads: &Workloads,
+        ctx: &mut Context,
+    ) {
         let named = self.named_workload(key, job);
         // A replacement in a group starts before it owns the Workload.
         let group = self.group_of(key);

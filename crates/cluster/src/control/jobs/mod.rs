@@ -502,7 +502,7 @@ impl Jobs {
         if let WriteOutcome::Done(value) = answer {
             tracked.observe_decoded(decode_job(kind, &value));
             if ticket.purpose == Purpose::Start {
-                self.announce_start(key, workloads, ctx);
+                self.start_answered(key, workloads, ctx);
             }
         }
         self.evaluate_with_workloads(key, ctx);

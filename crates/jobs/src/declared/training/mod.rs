@@ -1,7 +1,8 @@
 //! Jobs whose operator renders a JobSet from a runtime: TrainJob (docs/reference/kueue.md §7.8).
 //!
 //! The pod sets are those of the rendered JobSet. A start writes what it adds to their pods into an entry of the job's patches,
-//! which belongs to Kueue; a stop empties the entry when no pod is active, because the operator refuses the change before.
+//! which belongs to Kueue, and unsuspends the job in a second write: some versions of the operator refuse a change of patches that
+//! comes with the switch. A stop empties the entry when no pod is active, because the operator refuses the change before.
 //!
 //! | file | concept |
 //! |---|---|

@@ -1,13 +1,22 @@
 //! The entry of Kueue in the patches of a job: what a start adds to the pods.
 
-use crds::pod::PodTemplate;
+use crds::{pod::PodTemplate, v1beta2::PodSet};
 use serde_json::{Value, json};
 
-use super::{super::declared_pod_set::DeclaredPodSet, TrainingSpec};
-use crate::{node_affinity, pointer::Pointer};
+use super::{
+    super::declared_pod_set::{DeclaredPodSet, decode_template},
+    TrainingSpec,
+};
+use crate::{node_affinity, pod_set_info::PodSetInfo, pointer::Pointer};
 
 /// The list of patches in the spec of a job.
 const PATCHES: &str = "runtimePatches";
+
+/// What upstream says about a CRD without the field, from which the API server drops it.
+const OUTDATED_CRD: &str = "TrainJob CRD does not support the 'runtimePatches' field. This field is required by Kueue and was added \
+                            in Kubeflow Trainer v2.2.0. Currently installed TrainJob CRD appears to be v2.1 or earlier. Please \
+                            upgrade Kubeflow Trainer to v2.2.0 or later. See: \
+                            https://github.com/kubeflow/trainer/releases/tag/v2.2.0";
 
 impl TrainingSpec {
     /// Where the patches of a job stand.
@@ -41,6 +50,32 @@ impl TrainingSpec {
     /// Whether the pods still have what a start added to them.
     pub(in crate::declared) fn has_additions(&self, object: &Value) -> bool {
         self.own(object).is_some_and(|entry| !added(entry).is_empty())
+    }
+
+    /// Whether two objects have the same additions of a start. The API may have set further fields in stored ones.
+    pub(in crate::declared) fn same_additions(
+        &self,
+        (one, other): (&Value, &Value),
+        sets: &[DeclaredPodSet],
+    ) -> bool {
+        let infos = |object| {
+            let infos = sets.iter().map(|set| self.info_of(object, &set.name));
+            infos.collect::<Option<Vec<PodSetInfo>>>()
+        };
+        let n_added = |object| self.own(object).map_or(0, |entry| added(entry).len());
+        n_added(one) == n_added(other) && infos(one).is_some_and(|one| infos(other) == Some(one))
+    }
+
+    /// What a start has added to a pod set; `None` if there is none, or it does not decode.
+    fn info_of(&self, object: &Value, name: &str) -> Option<PodSetInfo> {
+        let added = self.added_to(object, name)?;
+        let template = decode_template(Some(added), &Pointer::of(&[name])).ok()?;
+        Some(PodSetInfo::of(&PodSet { template, ..PodSet::default() }))
+    }
+
+    /// Why a job without an entry does not start although the entry was written: the API server drops a field that the CRD lacks.
+    pub(in crate::declared) fn outdated_crd(&self, object: &Value) -> Option<&'static str> {
+        self.own(object).is_none().then_some(OUTDATED_CRD)
     }
 
     /// The patches of a new job: with an entry for Kueue, which a start fills. `None` if it is there.

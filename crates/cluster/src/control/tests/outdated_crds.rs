@@ -1,0 +1,130 @@
+//! A TrainJob on a cluster with a CRD from before its patches: the API server drops what a start writes.
+
+use jiff::ToSpan;
+use kube::core::DynamicObject;
+
+use super::{
+    dispatched::{done, orders},
+    *,
+};
+
+const SENTENCE: &str = "TrainJob CRD does not support the 'runtimePatches' field. This field is required by Kueue and was added \
+                        in Kubeflow Trainer v2.2.0. Currently installed TrainJob CRD appears to be v2.1 or earlier. Please \
+                        upgrade Kubeflow Trainer to v2.2.0 or later. See: \
+                        https://github.com/kubeflow/trainer/releases/tag/v2.2.0";
+
+fn train_job() -> Kind {
+    let kind = Kinds::built_in().of_framework("trainer.kubeflow.org/trainjob");
+    kind.expect("TrainJob").clone()
+}
+
+/// A TrainJob of this version and with these patches, as the API shows it.
+fn shown(version: &str, suspend: bool, patches: &Value) -> Value {
+    let mut object = json!({
+        "metadata": {
+            "name": "t", "namespace": "ns", "uid": "uid-t", "resourceVersion": version,
+            "labels": {"kueue.x-k8s.io/queue-name": "lq"},
+        },
+        "spec": {"suspend": suspend, "runtimeRef": {"name": "r"}},
+    });
+    if !patches.is_null() {
+        object["spec"]["runtimePatches"] = patches.clone();
+    }
+    object
+}
+
+/// A manager with a suspended TrainJob of which the Workload is admitted.
+fn manager() -> ManagerControl {
+    let kind = train_job();
+    let runtime = json!({
+        "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "ClusterTrainingRuntime",
+        "metadata": {"name": "r", "resourceVersion": "1"},
+        "spec": {"template": {"spec": {"replicatedJobs": [
+            {"name": "node", "template": {"spec": {"template": {"spec": {"containers": []}}}}},
+        ]}}},
+    });
+    let runtime: Arc<DynamicObject> = Arc::new(serde_json::from_value(runtime).expect("an object"));
+    let job = kind.decode(shown("30", true, &Value::Null)).expect("it decodes");
+    let needed = job.needed_objects().pop().expect("a runtime");
+    let mut found = ::jobs::lookups::FoundObjects::default();
+    found.observe(needed.clone(), Some(Arc::clone(&runtime)));
+    let sets = job.with_objects(&found).pod_sets(::jobs::JobGates::default());
+    let mut admitted = workload();
+    admitted["metadata"]["ownerReferences"] = json!([{
+        "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "name": "t", "uid": "uid-t",
+        "controller": true,
+    }]);
+    admitted["spec"]["podSets"] = json!(sets);
+    admitted["status"]["admission"]["podSetAssignments"] =
+        json!([{"name": "node", "count": 1, "flavors": {}}]);
+
+    let mut file = Configuration::without_file(None).expect("defaults");
+    file.integrations.frameworks = vec![kind.framework().to_owned()];
+    let kinds = JobKinds::configured(&file, &Gates::default(), &Kinds::default());
+    let settings = ManagerSettings::new(&file, &Gates::default(), &kinds, false);
+    let mut control = ManagerControl::new(settings);
+    for input in lists() {
+        let input = match input {
+            ManagerInput::Workload(_) => ManagerInput::Workload(list(vec![admitted.clone()])),
+            ManagerInput::Job(..) => continue,
+            other => other,
+        };
+        control.observe(input, NOW);
+    }
+    let change = Change::Reset { objects: vec![Arc::new(job)], removed: vec![] };
+    control.observe(ManagerInput::Job(kind.clone(), change), NOW);
+    for rule in kind.lookups() {
+        let is_needed = rule.object_kind() == needed.kind;
+        let objects = is_needed.then(|| Arc::clone(&runtime)).into_iter().collect();
+        let change = Change::Reset { objects, removed: vec![] };
+        control.observe(ManagerInput::LookedUp(rule.object_kind(), change), NOW);
+    }
+    control
+}
+
+/// The spec that a start writes, if it writes.
+fn start(step: &Decisions) -> Option<Value> {
+    let order = step.orders.iter().find(|one| one.ticket.purpose == Purpose::Start)?;
+    let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");
+    Some(body["spec"].clone())
+}
+
+fn events(step: &Decisions) -> Vec<String> {
+    let about = step.events.iter().filter(|event| event.regarding.key.name.as_ref() == "t");
+    about.map(|event| format!("{} {}", event.reason, event.note)).collect()
+}
+
+#[test]
+fn a_job_starts_when_its_patches_are_stored() {
+    let mut control = manager();
+    let step = control.decide(NOW);
+    let spec = start(&step).expect("the patches");
+    assert_eq!(spec.get("suspend"), None, "the switch stays: {:?}", orders(&step));
+    let patches = spec["runtimePatches"].clone();
+    done(&mut control, &step, "start", shown("31", true, &patches), NOW);
+    let step = control.decide(NOW);
+    assert_eq!(events(&step), [""; 0], "it has not started");
+    assert_eq!(start(&step), Some(json!({"suspend": false})));
+    done(&mut control, &step, "start", shown("32", false, &patches), NOW);
+    assert_eq!(events(&control.decide(NOW)), ["Started Admitted by clusterQueue cq"]);
+}
+
+#[test]
+fn a_job_does_not_start_without_its_patches() {
+    let mut control = manager();
+    let step = control.decide(NOW);
+    done(&mut control, &step, "start", shown("30", true, &Value::Null), NOW);
+    let mut n_writes = 1;
+    let mut shown_events = Vec::new();
+    for second in 0..60 {
+        let now = NOW + second.seconds();
+        let step = control.decide(now);
+        shown_events.extend(events(&step));
+        let Some(spec) = start(&step) else { continue };
+        assert_eq!(spec.get("suspend"), None);
+        n_writes += 1;
+        done(&mut control, &step, "start", shown("30", true, &Value::Null), now);
+    }
+    assert_eq!(shown_events, [format!("CRDOutdated {SENTENCE}")], "once");
+    assert_eq!(n_writes, 9, "more and more slowly");
+}
