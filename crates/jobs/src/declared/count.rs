@@ -21,6 +21,29 @@ pub enum Count {
     Max(Vec<Self>),
     /// The product. An absent factor makes it absent.
     Product(Vec<Self>),
+    /// The number of a group that its operator keeps within bounds, as that of KubeRay does.
+    Bounded(Bounded),
+}
+
+/// See [`Count::Bounded`]. Never absent: a group without a number has its least one, and none is below zero.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Bounded {
+    /// The number.
+    pub number: Pointer,
+    /// Its lower bound.
+    pub least: Pointer,
+    /// Its upper bound, which comes before the lower one.
+    pub most: Pointer,
+}
+
+impl Bounded {
+    fn of(&self, object: &Value) -> i64 {
+        let [number, least] =
+            [&self.number, &self.least].map(|at| at.number(object).unwrap_or_default());
+        let raised = number.max(least).max(0);
+        self.most.number(object).map_or(raised, |most| raised.min(most))
+    }
 }
 
 impl Default for Count {
@@ -42,6 +65,7 @@ impl Count {
             Self::Product(counts) => counts
                 .iter()
                 .try_fold(1_i64, |product, count| Some(product.saturating_mul(count.of(object)?))),
+            Self::Bounded(bounded) => Some(bounded.of(object)),
         }
     }
 
@@ -85,6 +109,22 @@ mod tests {
         for (object, pods) in
             [(json!({ "hosts": 0 }), 1), (json!({}), 1), (json!({ "hosts": 4 }), 4)]
         {
+            assert_eq!(rule.pods(&object), pods, "{object}");
+        }
+    }
+
+    #[test]
+    fn a_bounded_number_is_that_of_the_operator() {
+        let rule = count(json!({ "bounded": { "number": "/n", "least": "/min", "most": "/max" } }));
+        for (object, pods) in [
+            (json!({}), 0),
+            (json!({ "min": 2 }), 2),
+            (json!({ "n": 1, "min": 2, "max": 5 }), 2),
+            (json!({ "n": 7, "min": 2, "max": 5 }), 5),
+            (json!({ "n": 3, "max": 5 }), 3),
+            (json!({ "n": 3, "min": 4, "max": 2 }), 2),
+            (json!({ "n": -1 }), 0),
+        ] {
             assert_eq!(rule.pods(&object), pods, "{object}");
         }
     }

@@ -46,7 +46,7 @@ mod tests;
 mod training;
 
 pub use self::{
-    count::Count,
+    count::{Bounded, Count},
     declared_job::DeclaredJob,
     declared_pod_set::IndexLabels,
     defaults::DefaultField,
