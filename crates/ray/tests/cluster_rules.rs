@@ -290,6 +290,19 @@ fn the_second_autoscaler_alone_sets_the_restart_policy_of_pods() {
 }
 
 #[test]
+fn the_variable_of_the_second_autoscaler_leaves_restart_policies_alone() {
+    let mut cluster = cluster_with(&json!([group("a", 1)]));
+    let spec = &mut cluster["spec"];
+    spec["enableInTreeAutoscaling"] = json!(true);
+    let variable = json!([{"name": "RAY_enable_autoscaler_v2", "value": "1"}]);
+    spec["headGroupSpec"]["template"]["spec"]["containers"][0]["env"] = variable;
+    spec["workerGroupSpecs"][0]["template"]["spec"]["restartPolicy"] = json!("Always");
+    let pods = created(&steps(&cluster, &[], &[]), "Pod");
+    let policies: Vec<&Value> = pods.iter().map(|pod| &pod["spec"]["restartPolicy"]).collect();
+    assert_eq!(policies, [&Value::Null, &json!("Always")], "the head, a worker");
+}
+
+#[test]
 fn a_repeated_pass_gives_its_pods_the_same_names() {
     let cluster = cluster_with(&json!([group("w", 900)]));
     let names = pods_of(1, &cluster, &[]);

@@ -118,6 +118,18 @@ fn versions_that_a_field_needs_are_named() {
     );
 }
 
+/// A cluster keeps its pods when autoscaling is switched off, and one that chooses by the variable of its head keeps its policies.
+#[test]
+fn fields_of_the_second_autoscaler_do_not_depend_on_autoscaling() {
+    let fields = json!({"idleTimeoutSeconds": 60, "priority": 5});
+    let options = json!({"rayVersion": "2.56.0", "autoscalerOptions": {"version": "v2"}});
+    let variable = json!({"env": [{"name": "RAY_enable_autoscaler_v2", "value": "true"}]});
+    let always = json!({"restartPolicy": "Always"});
+    let scaled = json!({"rayVersion": "2.56.0", "enableInTreeAutoscaling": true});
+    let by_variable = head_with(&variable, &always, &group_with(&fields, &scaled));
+    check(&OperatorSettings::default(), &[(group_with(&fields, &options), ""), (by_variable, "")]);
+}
+
 #[test]
 fn fields_of_the_autoscaler_are_refused_in_its_words() {
     let variable = json!({"env": [{"name": "RAY_enable_autoscaler_v2", "value": "1"}]});

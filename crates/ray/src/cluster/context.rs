@@ -94,13 +94,15 @@ impl<'a> ClusterContext<'a> {
         self.spec.enable_in_tree_autoscaling == Some(true)
     }
 
-    /// Whether the second version of the autoscaler is wanted, by the option or by the variable of the head.
-    pub(crate) fn is_autoscaler_v2(&self) -> bool {
-        let by_option = self.spec.autoscaler_options.as_ref().and_then(|it| it.version.as_deref());
-        self.is_autoscaling()
-            // The variable is the older way to choose; validation refuses both together.
-            && (by_option == Some("v2")
-                || matches!(self.head_variable("RAY_enable_autoscaler_v2"), Some("1" | "true")))
+    /// Whether the option chooses the second version of the autoscaler, which runs only with autoscaling.
+    pub(crate) fn chooses_autoscaler_v2(&self) -> bool {
+        let options = self.spec.autoscaler_options.as_ref();
+        options.and_then(|options| options.version.as_deref()) == Some("v2")
+    }
+
+    /// Whether the option makes the second version run. The variable of the head, the older way to choose, leaves restart policies alone.
+    pub(crate) fn runs_autoscaler_v2(&self) -> bool {
+        self.is_autoscaling() && self.chooses_autoscaler_v2()
     }
 
     /// The value of a variable of the head's Ray container.

@@ -86,7 +86,7 @@ fn pod_spec(context: &ClusterContext<'_>, keeps_command: bool) -> Value {
 
 /// The second autoscaler replaces nodes itself, so their containers are not restarted.
 pub(crate) fn set_restart_policy(context: &ClusterContext<'_>, spec: &mut Value) {
-    if context.is_autoscaler_v2() {
+    if context.runs_autoscaler_v2() {
         *field(spec, "restartPolicy") = json!("Never");
     }
 }

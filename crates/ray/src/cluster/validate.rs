@@ -133,7 +133,7 @@ fn check_suspended_groups(context: &ClusterContext<'_>) -> Checked {
 
 fn check_autoscaler(context: &ClusterContext<'_>) -> Checked {
     check_autoscaler_choice(context)?;
-    if context.is_autoscaler_v2() {
+    if context.runs_autoscaler_v2() {
         check_restart_policy("head Pod", &context.spec.head_group_spec.template)?;
         for group in &context.spec.worker_group_specs {
             check_restart_policy(&format!("worker group {}", group.group_name), &group.template)?;

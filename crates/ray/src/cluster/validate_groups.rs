@@ -106,9 +106,11 @@ fn label_problems(group: &str, key: &str, value: &str) -> Vec<String> {
     of_key.chain(of_value).collect()
 }
 
-/// Whether the second autoscaler is chosen. The variable counts also without autoscaling, which is refused later.
+/// Whether the second autoscaler is chosen, also while autoscaling is off: a cluster stays valid when it is switched off. The variable
+/// without autoscaling is refused later.
 fn knows_v2_fields(context: &ClusterContext<'_>) -> bool {
-    context.is_autoscaler_v2() || matches!(context.head_variable(AUTOSCALER_V2), Some("1" | "true"))
+    context.chooses_autoscaler_v2()
+        || matches!(context.head_variable(AUTOSCALER_V2), Some("1" | "true"))
 }
 
 fn check_idle_timeout(context: &ClusterContext<'_>, group: &WorkerGroupSpec) -> Checked {
