@@ -55,6 +55,19 @@ fn a_clock_that_goes_back_makes_nothing() {
     assert_eq!(made(&cron_job, "2025-12-31T00:00:00Z"), Vec::<String>::new());
 }
 
+/// Its RayJobs have none of them.
+#[test]
+fn annotations_of_a_cron_job_do_not_count_for_its_template() {
+    let mut cron_job = cron_job_since("2026-01-01T00:00:00Z");
+    cron_job["metadata"]["annotations"] = json!({"ray.io/ft-enabled": "true"});
+    let template = json!({"spec": {"containers": [{"name": "ray", "image": "ray:1"}]}});
+    cron_job["spec"]["jobTemplate"] = json!({"rayClusterSpec": {
+        "headGroupSpec": {"template": template},
+        "gcsFaultToleranceOptions": {"redisAddress": "redis:6379"},
+    }});
+    assert_eq!(made(&cron_job, "2026-01-01T00:01:30Z"), ["2026-01-01T00:01:00Z"]);
+}
+
 #[test]
 fn an_unknown_zone_is_an_event() {
     let mut cron_job = cron_job_since("2026-01-01T00:00:00Z");
