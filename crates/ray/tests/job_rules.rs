@@ -177,6 +177,40 @@ fn a_foreign_job_of_the_submitters_name_is_left_alone() {
     assert_eq!(done.reasons(), ["FailedToCreateRayJobSubmitter"]);
 }
 
+/// The command for submissions has the option since Ray 2.6. A version that is not written down is taken for a later one.
+#[test]
+fn metadata_that_ray_cannot_take_stops_a_submitter() {
+    let mut status = running();
+    status["jobDeploymentStatus"] = json!("Initializing");
+    let submitted = |mode: &str, version: &str, more: &Value| {
+        let mut spec = json!({
+            "submissionMode": mode, "metadata": {"k": "v"}, "rayClusterSpec": {"rayVersion": version},
+        });
+        json_patch::merge(&mut spec, more);
+        let children = if mode == "SidecarMode" { vec![] } else { vec![cluster()] };
+        let done = pass(&ray_job(&spec, &status), &children, unreachable);
+        (done.orders.len(), done.reasons().into_iter().map(str::to_owned).collect::<Vec<_>>())
+    };
+    let refused = |reason: &str| (0, vec![reason.to_owned()]);
+    let none = json!({});
+    for version in ["2.5.1", "nightly"] {
+        let by_job = submitted("K8sJobMode", version, &none);
+        assert_eq!(by_job, refused("FailedToCreateRayJobSubmitter"), "{version}");
+        let by_sidecar = submitted("SidecarMode", version, &none);
+        assert_eq!(by_sidecar, refused("FailedToCreateRayCluster"), "{version}");
+    }
+    let command = json!({"containers": [{"name": "s", "image": "s:1", "command": ["true"]}]});
+    let own_command = json!({"submitterPodTemplate": {"spec": command}});
+    for (version, more) in [
+        ("", &none),
+        ("2.6.0", &none),
+        ("2.5.1", &json!({"metadata": null})),
+        ("2.5.1", &own_command),
+    ] {
+        assert_eq!(submitted("K8sJobMode", version, more).0, 1, "{version:?} {more}");
+    }
+}
+
 #[test]
 fn a_foreign_cluster_of_the_same_name_is_not_deleted() {
     let mut status = running();

@@ -5,7 +5,7 @@
 use crds::decode::from_value;
 use serde_json::{Value, json};
 
-use super::submission::{Submitter, submitter_container};
+use super::submission::{Submitter, metadata_problem, submitter_container};
 use crate::{
     Moment,
     cluster::{
@@ -86,8 +86,11 @@ impl JobAttempt<'_> {
     /// The Job whose pod submits to the cluster.
     ///
     /// # Errors
-    /// The spec of the cluster does not decode.
+    /// The spec of the cluster does not decode, or its Ray cannot take the metadata of the job.
     pub fn submitter_job(&self, cluster: &Value) -> Result<Value, String> {
+        if let Some(problem) = metadata_problem(self).filter(|_| !self.has_own_command()) {
+            return Err(problem);
+        }
         let cluster_spec = cluster_spec(cluster)?;
         let template = self.with_context(cluster, &cluster_spec, |context| self.template(context));
         let retries = self.spec.submitter_config.as_ref().and_then(|it| it.backoff_limit);
@@ -116,6 +119,18 @@ impl JobAttempt<'_> {
         };
         value_of("RAY_JOB_SUBMISSION_ID") == self.job_id
             && value_of("RAY_DASHBOARD_ADDRESS").ends_with(address)
+    }
+
+    /// Whether the template of the submitter has a command, which the operator does not change.
+    fn has_own_command(&self) -> bool {
+        let template = self.spec.submitter_pod_template.as_ref();
+        template.is_some_and(|it| !items(&it["spec"]["containers"][0]["command"]).is_empty())
+    }
+
+    /// Why the cluster cannot be made: its head has a submitter beside it, which could not pass on the metadata.
+    pub(super) fn cluster_problem(&self) -> Option<String> {
+        let has_submitter = self.spec.submission_mode == "SidecarMode";
+        metadata_problem(self).filter(|_| has_submitter)
     }
 
     fn template(&self, context: &ClusterContext<'_>) -> Value {

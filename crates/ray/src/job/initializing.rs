@@ -121,7 +121,13 @@ pub(super) fn cluster<'a>(
         pass.warning("RayClusterNotFound", message);
         return None;
     }
-    match pass.order(RayStep::Create(context.attempt(status).ray_cluster())) {
+    let attempt = context.attempt(status);
+    if let Some(why) = attempt.cluster_problem() {
+        let message = format!("Failed to create RayCluster {path}: {why}");
+        pass.warning("FailedToCreateRayCluster", message);
+        return None;
+    }
+    match pass.order(RayStep::Create(attempt.ray_cluster())) {
         OrderOutcome::Pending => None,
         OrderOutcome::Done(cluster) => {
             pass.normal("CreatedRayCluster", format!("Created RayCluster {path}"));

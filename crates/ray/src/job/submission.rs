@@ -8,9 +8,12 @@ use serde_json::{Map, Value, json};
 
 use super::children::JobAttempt;
 use crate::{
-    cluster::{ClusterContext, dashboard_address, dashboard_port},
+    cluster::{ClusterContext, dashboard_address, dashboard_port, version, version_problem},
     json::{field, items, list, object},
 };
+
+/// The first version with an option for metadata in its command for submissions.
+const METADATA_SINCE: (u64, u64, u64) = (2, 6, 0);
 
 /// Where a submitter runs, and how it reaches the head.
 pub(super) struct Submitter {
@@ -141,6 +144,23 @@ fn runtime_env(attempt: &JobAttempt<'_>) -> Option<Map<String, Value>> {
 fn metadata<'a>(attempt: &'a JobAttempt<'_>) -> Option<&'a Value> {
     let is_empty = |it: &Value| it.as_object().is_none_or(Map::is_empty);
     attempt.spec.metadata.as_ref().filter(|it| !is_empty(it))
+}
+
+/// Why a submitter cannot pass on the metadata of the job: the option for it is one of a later Ray. A version that is not written down, as
+/// that of a selected cluster, is taken for one that has it.
+pub(super) fn metadata_problem(attempt: &JobAttempt<'_>) -> Option<String> {
+    metadata(attempt)?;
+    let spec = attempt.spec.ray_cluster_spec.as_ref()?;
+    let present = Some(&spec.ray_version).filter(|present| !present.is_empty())?;
+    match version(present) {
+        None => {
+            Some(format!("failed to parse Ray version: {present}: {}", version_problem(present)))
+        }
+        Some(at) if at < METADATA_SINCE => {
+            Some("the Ray version must be at least 2.6.0 to use the metadata field".to_owned())
+        }
+        Some(_) => None,
+    }
 }
 
 fn options(attempt: &JobAttempt<'_>) -> String {
