@@ -122,8 +122,18 @@ impl RayApiRefusal {
     #[must_use]
     pub fn status(&self) -> Value {
         let seconds = self.retry_after().map(|it| ("retryAfterSeconds".to_owned(), json!(it)));
-        let details: Map<String, Value> = seconds.into_iter().collect();
+        let causes = self.is_upstreams_text().then(|| {
+            // Upstream answers in plain text, of which client-go makes a cause; clients read the text there.
+            let cause = json!({"reason": "UnexpectedServerResponse", "message": self.to_string()});
+            ("causes".to_owned(), json!([cause]))
+        });
+        let details: Map<String, Value> = seconds.into_iter().chain(causes).collect();
         status::failure(self.code(), self.reason(), &self.to_string(), details)
+    }
+
+    /// Whether upstream refuses the same with this text.
+    fn is_upstreams_text(&self) -> bool {
+        matches!(self, Self::MalformedService(_) | Self::NotRayService | Self::LookupFailed)
     }
 
     fn reason(&self) -> &'static str {
@@ -166,6 +176,12 @@ mod tests {
             let status = refusal.status();
             assert_eq!((&status["code"], &status["reason"]), (&json!(code), &json!(reason)));
         }
+        for refusal in [RayApiRefusal::NotRayService, RayApiRefusal::LookupFailed] {
+            let status = refusal.status();
+            let cause = json!({"reason": "UnexpectedServerResponse", "message": status["message"]});
+            assert_eq!(status["details"]["causes"], json!([cause]));
+        }
+        assert_eq!(RayApiRefusal::UnknownPath.status()["details"], Value::Null);
         let message = |refusal: RayApiRefusal| refusal.status()["message"].clone();
         assert_eq!(
             message(RayApiRefusal::MalformedService("a:b:c:d".to_owned())),
