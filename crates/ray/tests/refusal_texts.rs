@@ -351,6 +351,7 @@ fn ray_jobs_are_refused_in_the_words_of_the_official_operator() {
     let selector = json!({"ray.io/cluster": "c"});
     let policies = |success: &str, failure: &str| json!({"onSuccess": {"policy": success}, "onFailure": {"policy": failure}});
     let scaled = json!({"enableInTreeAutoscaling": true});
+    let no_policy = "The RayJob spec is invalid: DeletionStrategy requires either BOTH onSuccess and onFailure, OR the deletionRules field (cannot be empty)";
     let auth = json!({"mode": "token", "enableK8sTokenAuth": true});
     let table = [
         (
@@ -376,6 +377,19 @@ fn ray_jobs_are_refused_in_the_words_of_the_official_operator() {
         (
             json!({"deletionStrategy": {"onSuccess": {"policy": "DeleteSelf"}, "onFailure": {}}}),
             "the DeletionPolicyType field of DeletionStrategy.OnFailure cannot be unset when DeletionStrategy is enabled",
+        ),
+        (
+            json!({"deletionStrategy": {"onSuccess": {"policy": "DeleteSelf"}}}),
+            "both DeletionStrategy.OnSuccess and DeletionStrategy.OnFailure must be set when using the legacy deletion policy fields of DeletionStrategy",
+        ),
+        (
+            json!({"deletionStrategy": {"onFailure": {}, "deletionRules": []}}),
+            "both DeletionStrategy.OnSuccess and DeletionStrategy.OnFailure must be set when using the legacy deletion policy fields of DeletionStrategy",
+        ),
+        (json!({"deletionStrategy": {}}), no_policy),
+        (
+            json!({"shutdownAfterJobFinishes": true, "deletionStrategy": {"deletionRules": []}}),
+            no_policy,
         ),
         (
             json!({"rayClusterSpec": {"rayVersion": "2.55.0", "authOptions": auth}}),

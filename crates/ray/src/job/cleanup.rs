@@ -68,7 +68,7 @@ fn removals(context: &JobContext<'_>, status: &AttemptStatus) -> Vec<DueRemoval>
     let spec = context.spec;
     let ttl = spec.ttl_seconds_after_finished.unwrap_or_default();
     if let Some(strategy) = &spec.deletion_strategy {
-        return match &strategy.deletion_rules {
+        return match strategy.rules() {
             Some(rules) => rules
                 .iter()
                 .filter(|rule| applies(rule, status))

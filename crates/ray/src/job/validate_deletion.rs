@@ -21,12 +21,16 @@ pub(super) fn check_deletion(spec: &RayJobSpec, settings: &OperatorSettings) -> 
             "RayJobDeletionPolicy feature gate must be enabled to use DeletionStrategy".to_owned()
         );
     }
-    match &strategy.deletion_rules {
-        Some(rules) => {
-            check_no_other_fields(spec, strategy)?;
-            check_rules(spec, rules)
-        }
-        None => check_policies(spec, strategy),
+    if let Some(rules) = strategy.rules() {
+        check_no_other_fields(spec, strategy)?;
+        return check_rules(spec, rules);
+    }
+    match (&strategy.on_success, &strategy.on_failure) {
+        (None, None) => Err(invalid(
+            "DeletionStrategy requires either BOTH onSuccess and onFailure, OR the deletionRules field (cannot be empty)",
+        )),
+        (Some(success), Some(failure)) => check_policies(spec, success, failure),
+        _ => Err("both DeletionStrategy.OnSuccess and DeletionStrategy.OnFailure must be set when using the legacy deletion policy fields of DeletionStrategy".to_owned()),
     }
 }
 
@@ -46,19 +50,20 @@ fn check_no_other_fields(spec: &RayJobSpec, strategy: &DeletionStrategy) -> Resu
 }
 
 /// The two old fields.
-fn check_policies(spec: &RayJobSpec, strategy: &DeletionStrategy) -> Result<(), String> {
-    let policy = |field: &str, policy: &Option<DeletionPolicy>| {
-        let policy = policy.as_ref().and_then(|policy| policy.policy.clone());
-        policy.ok_or_else(|| {
+fn check_policies(
+    spec: &RayJobSpec,
+    success: &DeletionPolicy,
+    failure: &DeletionPolicy,
+) -> Result<(), String> {
+    let policy = |field: &str, policy: &DeletionPolicy| {
+        policy.policy.clone().ok_or_else(|| {
             format!(
                 "the DeletionPolicyType field of DeletionStrategy.{field} cannot be unset when DeletionStrategy is enabled"
             )
         })
     };
-    let policies = [
-        (policy("OnSuccess", &strategy.on_success)?, "success"),
-        (policy("OnFailure", &strategy.on_failure)?, "failure"),
-    ];
+    let policies =
+        [(policy("OnSuccess", success)?, "success"), (policy("OnFailure", failure)?, "failure")];
     let of_selected = policies.iter().find(|(policy, _)| touches_selected(spec, policy));
     if let Some((policy, end)) = of_selected {
         return Err(format!(

@@ -91,6 +91,13 @@ pub struct DeletionStrategy {
     pub on_success: Option<DeletionPolicy>,
 }
 
+impl DeletionStrategy {
+    /// The rules. An empty list, which the schema refuses, is none.
+    pub(crate) fn rules(&self) -> Option<&[DeletionRule]> {
+        self.deletion_rules.as_deref().filter(|rules| !rules.is_empty())
+    }
+}
+
 /// What is removed.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
