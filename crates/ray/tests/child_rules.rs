@@ -223,6 +223,42 @@ fn labels_of_a_policy_are_put_back() {
     assert_eq!(patches(&own)[0]["spec"], own["spec"]);
 }
 
+/// As the API server stores a policy, it is not written again.
+#[test]
+fn a_rule_without_protocol_or_with_empty_lists_is_written_once() {
+    let peer = json!({"podSelector": {"matchLabels": {}}, "namespaceSelector": {}});
+    let rule = json!({"ports": [{"port": 8265}], "from": [peer]});
+    let policy = json!({"head": {"ingressRules": [rule, {"from": [], "ports": []}]}});
+    let cluster = cluster_named("c1", &json!({"spec": {"networkPolicy": policy}}));
+    let (orders, _) = pass(&cluster, &[], &with_policies(), done);
+    let made = created(&orders, "NetworkPolicy").remove(0);
+    let peer = json!({"podSelector": {}, "namespaceSelector": {}});
+    let stored = json!({"ports": [{"port": 8265, "protocol": "TCP"}], "from": [peer]});
+    assert_eq!(made["spec"]["ingress"].as_array().expect("rules")[1..], [stored, json!({})]);
+}
+
+/// A label that any cluster may have opens nothing.
+#[test]
+fn a_policy_admits_the_submitter_of_the_owner() {
+    let owner = json!({"kind": "RayJob", "name": "rj", "uid": "j", "controller": true});
+    let labels = json!({
+        "ray.io/job-submission-mode": "K8sJobMode",
+        "ray.io/originated-from-crd": "RayJob",
+        "ray.io/originated-from-cr-name": "other",
+    });
+    let admitted = |owners: &Value| {
+        let metadata = json!({"labels": labels, "ownerReferences": owners});
+        let part = json!({"metadata": metadata, "spec": {"networkPolicy": {}}});
+        let (orders, _) = pass(&cluster_named("c1", &part), &[], &with_policies(), done);
+        let rules = created(&orders, "NetworkPolicy").remove(0)["spec"]["ingress"].clone();
+        rules[1]["from"][0]["podSelector"]["matchLabels"].clone()
+    };
+    let submitter =
+        json!({"ray.io/originated-from-crd": "RayJob", "ray.io/originated-from-cr-name": "rj"});
+    assert_eq!(admitted(&json!([owner])), submitter);
+    assert_eq!(admitted(&json!([])), Value::Null);
+}
+
 #[test]
 fn a_template_gives_its_head_a_name_and_all_pods_their_finalizers() {
     let metadata = json!({"name": "mine", "finalizers": ["a/b"]});

@@ -5,12 +5,10 @@
 use serde_json::{Value, json};
 
 use super::{
-    context::{ClusterContext, Origin},
-    failure::Failure,
-    services::dashboard_port,
+    context::ClusterContext, failure::Failure, ray_container::set_default, services::dashboard_port,
 };
 use crate::{
-    json::{items, label, merge_difference, name, text, texts},
+    json::{items, label, list_if_any, merge_difference, name, text, texts},
     names,
     pass::{OrderOutcome, Pass},
     step::{RayStep, RayTarget},
@@ -155,19 +153,47 @@ fn policies(context: &ClusterContext<'_>, options: &Value) -> Vec<Value> {
     policies
 }
 
-/// Admits the submitter of the cluster's RayJob to the dashboard.
+/// Admits the submitter of the RayJob that owns the cluster to the dashboard. Labels do not say so: any cluster may have them.
 fn submitter_rule(context: &ClusterContext<'_>) -> Option<Value> {
-    let is_job = context.origin() == Origin::Job
-        && label(context.cluster, names::SUBMISSION_MODE_LABEL) == "K8sJobMode";
-    is_job.then(|| {
-        json!({
-            "from": [{"podSelector": {"matchLabels": {
-                names::ORIGIN_NAME_LABEL: label(context.cluster, names::ORIGIN_NAME_LABEL),
-                names::ORIGIN_KIND_LABEL: "RayJob",
-            }}}],
-            "ports": [{"protocol": "TCP", "port": dashboard_port(context)}],
-        })
-    })
+    if label(context.cluster, names::SUBMISSION_MODE_LABEL) != "K8sJobMode" {
+        return None;
+    }
+    let mut owners = items(&context.cluster["metadata"]["ownerReferences"]).iter();
+    let owner = owners.find(|owner| owner["controller"] == true && owner["kind"] == "RayJob")?;
+    Some(json!({
+        "from": [{"podSelector": {"matchLabels": {
+            names::ORIGIN_NAME_LABEL: owner["name"],
+            names::ORIGIN_KIND_LABEL: "RayJob",
+        }}}],
+        "ports": [{"protocol": "TCP", "port": dashboard_port(context)}],
+    }))
+}
+
+/// A rule of the spec as the API server stores it, so that it is not taken for one that has drifted: without empty lists, and with
+/// protocols.
+fn as_stored(rule: &Value) -> Value {
+    let mut rule = without_empty_parts(rule);
+    for port in list_if_any(&mut rule, "ports") {
+        set_default(port, "protocol", json!("TCP"));
+    }
+    rule
+}
+
+fn without_empty_parts(value: &Value) -> Value {
+    match value {
+        // An empty selector stays: it selects everything.
+        Value::Object(fields) => {
+            let is_kept = |(key, value): &(&String, &Value)| {
+                !value.is_null()
+                    && *value != &json!([])
+                    && !(*key == "matchLabels" && *value == &json!({}))
+            };
+            let kept = fields.iter().filter(is_kept);
+            kept.map(|(key, value)| (key.clone(), without_empty_parts(value))).collect()
+        }
+        Value::Array(items) => items.iter().map(without_empty_parts).collect(),
+        value => value.clone(),
+    }
 }
 
 fn policy(
@@ -191,7 +217,7 @@ fn policy(
         }
         // Pods of the cluster always reach each other; rules of the spec are added to that.
         let mut list = vec![json!({direction: peers})];
-        list.extend(items(&rules[more]).iter().cloned());
+        list.extend(items(&rules[more]).iter().map(as_stored));
         spec[rule] = list.into();
         types.push(kind);
     }
