@@ -200,6 +200,13 @@ fn a_collector_without_a_place_for_its_files_is_refused() {
     let azure = |mode: &str| {
         json!([variable("STORAGE_BACKEND", "azureblob"), variable("AZURE_STORAGE_AUTH_MODE", mode)])
     };
+    let twice = json!([
+        variable("STORAGE_BACKEND", "s3"),
+        variable("S3_REGION", "x"),
+        variable("GCS_BUCKET", "x"),
+        variable("STORAGE_BACKEND", "gcs"),
+        variable("GCS_BUCKET", ""),
+    ]);
     let container = json!({"containers": [{"name": "ray"}, {"name": "ray-history-collector"}]});
     check(
         &all_gates(OperatorSettings::default()),
@@ -227,6 +234,14 @@ fn a_collector_without_a_place_for_its_files_is_refused() {
             (
                 collector(azure("workload_identity")),
                 "AZURE_STORAGE_ACCOUNT_URL environment variable must be set when STORAGE_BACKEND is AZUREBLOB and AZURE_STORAGE_AUTH_MODE is workload_identity",
+            ),
+            (
+                collector(azure(" Default ")),
+                "AZURE_STORAGE_ACCOUNT_URL environment variable must be set when STORAGE_BACKEND is AZUREBLOB and AZURE_STORAGE_AUTH_MODE is default",
+            ),
+            (
+                collector(twice),
+                "GCS_BUCKET environment variable must be set when STORAGE_BACKEND is GCS",
             ),
             (
                 head_with(&json!({}), &container, &collector(s3)),

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{context::ClusterContext, validate::Checked};
 use crate::{
-    json::{named, text},
+    json::{items, named, text},
     v1::CollectorOptions,
 };
 
@@ -60,16 +60,17 @@ fn check_options(collector: &CollectorOptions) -> Checked {
 
 /// The collector cannot store anything without these variables.
 fn check_backend(env: &Value) -> Checked {
-    let value = |name: &str| named(env, name).map_or("", |variable| text(&variable["value"]));
+    let value = |name: &str| last(env, name).map_or("", |variable| text(&variable["value"]));
     let backend = value("STORAGE_BACKEND").to_uppercase();
     if backend.is_empty() {
         return Err("STORAGE_BACKEND environment variable must be set with a literal string value in historyServerOptions.collectorOptions.env".to_owned());
     }
+    let mode = value(AZURE_MODE).trim().to_lowercase();
     let needed: &[&str] = match backend.as_str() {
         "GCS" => &["GCS_BUCKET"],
         "S3" => &["S3_REGION"],
         "ALIYUNOSS" => &["OSS_REGION"],
-        "AZUREBLOB" => azure_variables(value(AZURE_MODE)),
+        "AZUREBLOB" => azure_variables(&mode),
         _ => return Ok(()),
     };
     if needed.iter().any(|name| is_set(env, name)) {
@@ -77,7 +78,7 @@ fn check_backend(env: &Value) -> Checked {
     }
     let either = if needed.len() > 1 { "either " } else { "" };
     let of_mode = match backend == "AZUREBLOB" && needed.len() == 1 {
-        true => format!(" and {AZURE_MODE} is {}", value(AZURE_MODE)),
+        true => format!(" and {AZURE_MODE} is {mode}"),
         false => String::new(),
     };
     Err(format!(
@@ -90,14 +91,19 @@ fn check_backend(env: &Value) -> Checked {
 fn azure_variables(mode: &str) -> &'static [&'static str] {
     match mode {
         "connection_string" => &[AZURE_CONNECTION],
-        "workload_identity" => &[AZURE_ACCOUNT],
+        "workload_identity" | "default" => &[AZURE_ACCOUNT],
         _ => &[AZURE_CONNECTION, AZURE_ACCOUNT],
     }
 }
 
+/// The variable of this name. The last of several counts, as in a container.
+fn last<'a>(env: &'a Value, name: &str) -> Option<&'a Value> {
+    items(env).iter().rfind(|variable| variable["name"] == name)
+}
+
 /// Whether a variable has a value, or one from another object.
 fn is_set(env: &Value, name: &str) -> bool {
-    named(env, name).is_some_and(|variable| {
+    last(env, name).is_some_and(|variable| {
         !text(&variable["value"]).is_empty() || !variable["valueFrom"].is_null()
     })
 }
