@@ -7,6 +7,7 @@ use clap::{
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
 use cluster::control::AdmissionMode;
+use ray::settings::RayGates;
 
 use crate::operators::OperatorMode;
 
@@ -37,6 +38,10 @@ pub(crate) struct AgentArgs {
     /// HTTP proxy to Ray heads, as host:port; without it their Services are asked directly.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) ray_head_proxy: Option<String>,
+
+    /// Feature gates of the operators of Ray, such as RayClusterNetworkPolicy=true,RayCronJob=false (docs/reference/ray.md §1); those of KubeRay.
+    #[arg(long, value_name = "GATES")]
+    pub(crate) ray_feature_gates: Option<RayGates>,
 
     /// How RayClusters are secured, in the form of CodeFlare's configuration (docs/reference/ray.md §14); not at all unless set. The manager needs the same.
     #[arg(long, value_name = "FILE")]
@@ -70,4 +75,19 @@ fn admission_modes() -> impl TypedValueParser<Value = AdmissionMode> {
         "quota" => AdmissionMode::Quota,
         _ => AdmissionMode::Thin,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gates_of_ray_are_read_or_refused() {
+        let parse =
+            |gates: &str| AgentArgs::try_parse_from(["sluice-agent", "--ray-feature-gates", gates]);
+        let gates = parse("RayClusterNetworkPolicy=true").expect("flags").ray_feature_gates;
+        assert!(gates.expect("gates").network_policy);
+        let error = parse("Nope=true").expect_err("refused").to_string();
+        assert!(error.contains("unknown feature gate \"Nope\""), "{error}");
+    }
 }

@@ -62,6 +62,7 @@ pub(crate) async fn run(
         reporter: reporter.clone(),
         head_proxy: args.ray_head_proxy.clone(),
         job_kinds: job_kinds(settings.kinds()),
+        gates: args.ray_feature_gates.unwrap_or_default(),
         security: ray_security(args.ray_security.as_deref())?,
         namespace: config.namespace.clone(),
     };

@@ -12,6 +12,7 @@
 //! | [`step`], `pass` | what a decision asks for, and the answers |
 //! | [`webhook`] | what is refused at admission |
 //! | [`settings`], [`names`] | what an administrator may set; labels, annotations, conditions |
+//! | [`feature_gates`] | gates by their names |
 //! | [`definitions`] | the CustomResourceDefinitions, generated from the types |
 //! | [`shapes`] | schemas of fields that hold a part of a pod |
 
@@ -20,6 +21,7 @@ mod conditions_of;
 pub mod cron_job;
 pub mod cron_schedule;
 pub mod definitions;
+pub mod feature_gates;
 pub mod head;
 pub mod job;
 mod json;

@@ -50,7 +50,7 @@ pub struct OperatorSettings {
 }
 
 /// Feature gates.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RayGates {
     /// Conditions in the status of RayClusters.
     pub status_conditions: bool,
@@ -70,6 +70,8 @@ pub struct RayGates {
     pub incremental_upgrade: bool,
     /// Encryption between Ray's nodes.
     pub mtls: bool,
+    /// RayCronJobs. The official operator has them off.
+    pub cron_jobs: bool,
 }
 
 /// Defaults of all pods.
@@ -122,6 +124,7 @@ impl Default for RayGates {
             sidecar_submitter_restart: false,
             incremental_upgrade: true,
             mtls: false,
+            cron_jobs: true,
         }
     }
 }

@@ -38,7 +38,10 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use kube::Client;
 use leader::{ClientMetrics, HOME};
-use ray::security::{SecurityConfig, SecuritySettings};
+use ray::{
+    security::{SecurityConfig, SecuritySettings},
+    settings::RayGates,
+};
 use runtime::{
     Stop, error_chain,
     events::{Reporter, recorder},
@@ -88,6 +91,8 @@ pub(crate) struct Operators {
     pub(crate) head_proxy: Option<String>,
     /// Groups and kinds of jobs that an AppWrapper may wrap.
     pub(crate) job_kinds: Vec<(String, String)>,
+    /// Feature gates of the operators of Ray.
+    pub(crate) gates: RayGates,
     /// How RayClusters are secured; none unless an administrator asks for it.
     pub(crate) security: Option<SecurityConfig>,
     /// The namespace of the agent.
@@ -134,7 +139,8 @@ impl Operators {
         let names = operated(self.mode, &facts, Timestamp::now())?;
         let is_operated =
             |kind: &ParentKind| names.as_ref().is_none_or(|names| names.contains(&kind.name()));
-        Ok(ParentKind::ALL.into_iter().filter(is_operated).collect())
+        let kinds = ParentKind::enabled(self.gates);
+        Ok(kinds.filter(is_operated).collect())
     }
 
     /// What is added to RayClusters, if they are operated here.
@@ -165,6 +171,7 @@ impl Operators {
         let further = if on_openshift { watched_on_openshift() } else { Vec::new() };
         let n_watches = self.watch((&kinds, further), &changes, &until, &mut tasks);
         let mut settings = AllSettings::default();
+        settings.ray.gates = self.gates;
         settings.ray.security = security;
         let io = self.io(settings, leadership, &until, &mut tasks);
         let mut work = OperatorLoop::new(io, n_watches);

@@ -8,7 +8,11 @@ use std::{
 
 use appwrapper::{WrapperFacts, settings::WrapperSettings};
 use jiff::tz::TimeZone;
-use ray::{Moment, names, service::ServiceMemory, settings::OperatorSettings};
+use ray::{
+    Moment, names,
+    service::ServiceMemory,
+    settings::{OperatorSettings, RayGates},
+};
 use runtime::watch::{ApiResource, Key};
 use serde_json::Value;
 
@@ -56,6 +60,11 @@ pub(super) struct AllSettings {
 impl ParentKind {
     pub(super) const ALL: [Self; 5] =
         [Self::RayCluster, Self::RayJob, Self::RayService, Self::RayCronJob, Self::AppWrapper];
+
+    /// The kinds that these gates leave on.
+    pub(super) fn enabled(gates: RayGates) -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(move |kind| gates.cron_jobs || *kind != Self::RayCronJob)
+    }
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -262,6 +271,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn ray_cron_jobs_are_left_alone_without_their_gate() {
+        let enabled =
+            |cron_jobs| ParentKind::enabled(RayGates { cron_jobs, ..RayGates::default() });
+        assert_eq!(enabled(true).collect::<Vec<_>>(), ParentKind::ALL);
+        assert!(!enabled(false).any(|kind| kind == ParentKind::RayCronJob));
+        assert_eq!(enabled(false).count(), 4);
+    }
 
     #[test]
     fn an_object_concerns_its_owner_and_those_that_its_labels_name() {
