@@ -21,13 +21,20 @@ const COUNTED_BY_REPLICAS: &[&str] =
 /// How the declared pod sets of a component differ from those of its object.
 #[must_use]
 pub fn contradiction(component: &AppWrapperComponent) -> Option<String> {
+    contradiction_to(&inferred(&component.template).unwrap_or_default(), component)
+}
+
+/// The same for pod sets that are inferred already.
+pub(crate) fn contradiction_to(
+    known: &[AppWrapperPodSet],
+    component: &AppWrapperComponent,
+) -> Option<String> {
     let declared = &component.pod_sets;
     let mut seen = BTreeSet::new();
     if let Some(twice) = declared.iter().find(|pod_set| !seen.insert(&pod_set.path)) {
         return Some(format!("multiple DeclaredPodSets with path '{}'", twice.path));
     }
-    let known = inferred(&component.template).filter(|known| !known.is_empty())?;
-    if declared.is_empty() {
+    if known.is_empty() || declared.is_empty() {
         return None;
     }
     if declared.len() != known.len() {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     component::is_app_wrapper,
-    declared_pod_sets::{contradiction, inference_fault},
+    declared_pod_sets::{contradiction_to, inference_fault},
     json::{field, items, label, text},
     names,
     pod_sets::inferred,
@@ -78,7 +78,10 @@ pub fn validate_create(
     let mut n_pod_sets = 0;
     for (index, component) in spec.components.iter().enumerate() {
         let path = format!("spec.components[{index}]");
-        errors.extend(check_component(&path, wrapper, component));
+        errors.extend(check_object(&path, wrapper, component));
+        let (faults, count) = check_pod_sets(&path, component);
+        errors.extend(faults);
+        n_pod_sets += count;
         // The controller makes the object with its own rights, which may exceed those of the user.
         if let Some(resource) = requester.forbidden.get(&index).filter(|_| settings.user_rbac_check)
         {
@@ -89,7 +92,6 @@ pub fn validate_create(
             );
             errors.push(FieldError::forbidden(format!("{path}.template"), detail));
         }
-        n_pod_sets += n_pod_sets_of(component);
     }
     // With 0 of 0 pods the AppWrapper would have succeeded at once.
     if n_pod_sets == 0 {
@@ -104,16 +106,7 @@ pub fn validate_create(
     errors
 }
 
-/// The number of pod sets of a component. A kind without inferable pod sets has an error of its own.
-fn n_pod_sets_of(component: &AppWrapperComponent) -> usize {
-    if inference_fault(&component.template).is_some() {
-        return 0;
-    }
-    let known = inferred(&component.template).unwrap_or_default();
-    component.pod_sets.len().max(known.len())
-}
-
-fn check_component(path: &str, wrapper: &Value, component: &AppWrapperComponent) -> Errors {
+fn check_object(path: &str, wrapper: &Value, component: &AppWrapperComponent) -> Errors {
     let mut errors = Errors::new();
     let template = &component.template;
     if is_app_wrapper(template) {
@@ -135,13 +128,19 @@ fn check_component(path: &str, wrapper: &Value, component: &AppWrapperComponent)
             errors.push(FieldError::invalid(path, &pod_set.path, detail));
         }
     }
-    if let Some(fault) = inference_fault(template) {
-        let detail = format!("error inferring PodSets: {fault}");
-        errors.push(FieldError::invalid_together(format!("{path}.template"), detail));
-    } else if let Some(detail) = contradiction(component) {
-        errors.push(FieldError::invalid_together(format!("{path}.podSets"), detail));
-    }
     errors
+}
+
+/// What is wrong with the pod sets of a component, and their number. It is 0 if they cannot be inferred, which is an error of its own.
+fn check_pod_sets(path: &str, component: &AppWrapperComponent) -> (Errors, usize) {
+    if let Some(fault) = inference_fault(&component.template) {
+        let detail = format!("error inferring PodSets: {fault}");
+        return (vec![FieldError::invalid_together(format!("{path}.template"), detail)], 0);
+    }
+    let known = inferred(&component.template).unwrap_or_default();
+    let fault = contradiction_to(&known, component);
+    let fault = fault.map(|it| FieldError::invalid_together(format!("{path}.podSets"), it));
+    (fault.into_iter().collect(), component.pod_sets.len().max(known.len()))
 }
 
 /// What is wrong with a change. Of the spec only `suspend`, annotations and what admission adds may change.
