@@ -395,3 +395,90 @@ fn a_node_without_its_hostname_label_goes_by_its_name() {
     assert_eq!(cluster.take_writes(), [""; 0], "the node is Ready");
     assert_eq!(unhealthy(&cluster), Value::Null);
 }
+
+/// A flavor of this name.
+fn flavor(name: &str, spec: &Value, version: u32) -> ManagerInput {
+    ManagerInput::ResourceFlavor(Change::Apply(shared(json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor",
+        "metadata": {"name": name, "resourceVersion": version.to_string()}, "spec": spec,
+    }))))
+}
+
+/// A node with a taint that keeps other pods away.
+fn tainted(name: &str, rack: &str, key: &str, version: u32) -> ManagerInput {
+    let mut node = node(name, rack, version);
+    node["spec"] = json!({"taints": [{"key": key, "effect": "NoSchedule"}]});
+    ManagerInput::Node(Change::Apply(reduced(node)))
+}
+
+/// The pods of one pod set on tainted nodes, which their flavor tolerates; those of another one have the flavor `plain`, which has no
+/// topology.
+fn tolerating_through_a_flavor() -> Cluster {
+    let mut cluster = Cluster::new();
+    topology(&mut cluster);
+    let of = |flavor: &str| json!({"name": flavor, "resources": [{"name": "cpu", "nominalQuota": "40"}]});
+    cluster.queue(&json!({"resourceGroups": [
+        {"coveredResources": ["cpu"], "flavors": [of("default"), of("plain")]},
+    ]}));
+    let tolerating = json!({
+        "nodeLabels": {"pool": "tas"}, "topologyName": "racks",
+        "tolerations": [{"key": "gpu", "operator": "Exists"}],
+    });
+    cluster.observe(flavor("default", &tolerating, 60)).observe(flavor("plain", &json!({}), 61));
+    for (name, rack) in [("a1", "a"), ("a2", "a"), ("b1", "b"), ("b2", "b")] {
+        cluster.observe(tainted(name, rack, "gpu", 62));
+    }
+    let mut fields = required(3);
+    let mut driver = fields["spec"]["podSets"][0].clone();
+    driver["name"] = json!("driver");
+    driver["count"] = json!(1);
+    driver["topologyRequest"] = Value::Null;
+    fields["spec"]["podSets"].as_array_mut().expect("pod sets").push(driver);
+    cluster.workload("train", 1, &fields).settle();
+    assert!(cluster.condition("train", "Admitted").starts_with("True"));
+    cluster
+}
+
+/// A flavor is gone.
+fn delete_flavor(cluster: &mut Cluster, name: &str) {
+    let key = Key { namespace: None, name: name.into() };
+    cluster.observe(ManagerInput::ResourceFlavor(Change::Delete(key)));
+}
+
+#[test]
+fn a_tainted_node_does_not_fail_while_a_flavor_is_missing() {
+    let mut cluster = tolerating_through_a_flavor();
+    cluster.observe(pod(member("late", 0, Some("a1"), 80))).settle().take_writes();
+    delete_flavor(&mut cluster, "plain");
+    // A change of the nodes has their health evaluated.
+    for (name, version) in [("a1", 90), ("a2", 91)] {
+        cluster.observe(not_ready(name, "a", version)).observe(tainted(
+            name,
+            "a",
+            "gpu",
+            version + 10,
+        ));
+    }
+    let step = cluster.control.decide(cluster.now);
+    assert_eq!(ended(&step), [""; 0], "the pods tolerate the taint");
+    cluster.take(step);
+    cluster.settle().wait(2).settle();
+    assert_eq!(unhealthy(&cluster), Value::Null);
+    assert_eq!(cluster.condition("train", "Evicted"), "none");
+}
+
+#[test]
+fn a_taint_counts_again_once_the_flavor_is_there() {
+    let mut cluster = tolerating_through_a_flavor();
+    delete_flavor(&mut cluster, "plain");
+    cluster.observe(tainted("a1", "a", "broken", 90)).settle();
+    assert_eq!(unhealthy(&cluster), Value::Null, "it is not known what the pods tolerate");
+    cluster.take_writes();
+    cluster.observe(flavor("plain", &json!({}), 95)).settle();
+    assert_eq!(cluster.take_writes(), ["unhealthy-nodes train"]);
+    // It is no sign of recovery that the flavor is missing again.
+    delete_flavor(&mut cluster, "plain");
+    cluster.settle();
+    assert_eq!(cluster.take_writes(), [""; 0]);
+    assert_eq!(unhealthy(&cluster), json!([{"name": "a1"}]));
+}

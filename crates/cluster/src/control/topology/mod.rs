@@ -82,7 +82,7 @@ pub(crate) struct NodesAndPods {
     availability: Availability,
     /// Hostnames of nodes that may have failed or recovered since the last decision.
     suspects: BTreeSet<Box<str>>,
-    /// The nodes of every Workload may have: nodes or pods can be observed again.
+    /// The nodes of every Workload may have: nodes or pods can be observed again, or a flavor changed.
     all_suspect: bool,
 }
 
@@ -94,6 +94,11 @@ impl NodesAndPods {
     /// Records whether nodes can be observed.
     pub(crate) fn observe_nodes(&mut self, change: &Change<Observed<WatchedNode>>) {
         self.all_suspect |= self.availability.observe_nodes(change);
+    }
+
+    /// Records that a flavor changed: its tolerations say which nodes fail.
+    pub(crate) fn flavor_changed(&mut self) {
+        self.all_suspect |= self.gates.enabled();
     }
 
     /// Records whether pods can be observed. Returns what changed for certain.
@@ -241,7 +246,12 @@ impl NodesAndPods {
                 ctx.agenda.at(*at, Reevaluation::Workload(key.clone()));
             }
         }
-        let failed = failing.into_iter().filter(|(_, health)| *health == NodeHealth::Failed);
+        let listed =
+            |node: &str| workload.status.unhealthy_nodes.iter().any(|one| one.name == node);
+        let failed = failing.into_iter().filter(|(node, health)| match health {
+            NodeHealth::Undecided => listed(node),
+            _ => *health == NodeHealth::Failed,
+        });
         Some(failed.map(|(node, _)| node).collect())
     }
 
@@ -266,7 +276,7 @@ impl NodesAndPods {
         let health = |(hostname, pod_sets): (&String, &Vec<usize>)| {
             let tolerations = nodes.tolerations(pod_sets);
             let health = self.usage.on_host(hostname).map(|(name, node)| {
-                self.gates.health(node, &tolerations, running.contains(name), now)
+                self.gates.health(node, tolerations.as_deref(), running.contains(name), now)
             });
             // Where several nodes have the label, pods may be bound to each of them.
             (hostname.clone(), health.min().unwrap_or(NodeHealth::Failed))
@@ -348,11 +358,12 @@ impl NodesAndPods {
         now: Timestamp,
     ) -> BTreeSet<String> {
         let failing = self.failing_nodes((key, workload), pod_infos, now);
-        let failing = failing.into_iter().flat_map(|(_, failing)| failing.into_keys());
+        let failing = failing.into_iter().flat_map(|(_, failing)| failing);
+        let failing = failing.filter(|(_, health)| *health != NodeHealth::Undecided);
         let keeps_nodes = self.gates.keeps_nodes(workload);
         // A gated pod would wait for a node that is gone for ever. Without the gate it ends, as one that cannot be bound.
         let ends = |hostname: &String| keeps_nodes && self.usage.on_host(hostname).next().is_none();
-        failing.filter(|hostname| !ends(hostname)).collect()
+        failing.map(|(hostname, _)| hostname).filter(|hostname| !ends(hostname)).collect()
     }
 
     /// Takes the answer to the write of a pod.

@@ -3,12 +3,13 @@
 //! A node fails at once if it is gone or has no condition Ready. One that is not Ready, or has a taint that the Workload does not
 //! tolerate for ever, fails when no pod of the Workload runs there any more; without the gate TASReplaceNodeOnPodTermination,
 //! or with TASReplaceNodeDueToNotReadyOverFixedTime, when it was not Ready for 30 seconds. Everything is read from the present
-//! objects, so that nothing is remembered over a restart.
+//! objects, so that nothing is remembered over a restart. While tolerations are unknown, taints decide nothing.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use ::jobs::{
     JobGates,
+    pod_set_info::PodSetInfo,
     pod_sets_info::{AssignedFlavors, pod_sets_info},
 };
 use config::gates::{Gate, Gates};
@@ -56,6 +57,8 @@ impl From<&Gates> for NodeReplacementGates {
 pub(super) enum NodeHealth {
     /// It is fine.
     Healthy,
+    /// It has a taint, and what the Workload tolerates is unknown: it is as the status says.
+    Undecided,
     /// Pods of the Workload that run there keep it; others cannot be bound there.
     Failing,
     /// The same, and at this time it has failed.
@@ -79,17 +82,18 @@ impl NodeReplacementGates {
     /// recover, and pods wait for it: an end would cost their job a retry.
     pub(super) fn ends_waiting_pods(self, health: NodeHealth) -> bool {
         match health {
-            NodeHealth::Healthy => false,
+            NodeHealth::Healthy | NodeHealth::Undecided => false,
             NodeHealth::FailingUntil(_) => self.on_pod_termination,
             NodeHealth::Failing | NodeHealth::Failed => true,
         }
     }
 
-    /// The health of a node for pod sets with these tolerations. `runs` says whether a pod of the Workload runs there.
+    /// The health of a node for pod sets with these tolerations; `None` if they are unknown. `runs` says whether a pod of the Workload
+    /// runs there.
     pub(super) fn health(
         self,
         node: &WatchedNode,
-        tolerations: &[&[Toleration]],
+        tolerations: Option<&[&[Toleration]]>,
         runs: bool,
         now: Timestamp,
     ) -> NodeHealth {
@@ -114,10 +118,14 @@ impl NodeReplacementGates {
     fn by_taints(
         self,
         node: &WatchedNode,
-        tolerations: &[&[Toleration]],
+        tolerations: Option<&[&[Toleration]]>,
         runs: bool,
     ) -> NodeHealth {
         let taints = node.info.taints.iter().filter(|_| self.on_taints);
+        let Some(tolerations) = tolerations else {
+            let matters = taints.clone().any(|taint| !index::tolerates(&[], taint));
+            return if matters { NodeHealth::Undecided } else { NodeHealth::Healthy };
+        };
         let keeps_away = |taint: &&_| tolerations.iter().any(|all| !index::tolerates(all, taint));
         let for_a_time = |taint: &&_| {
             let lasting = |all: &[Toleration]| -> Vec<Toleration> {
@@ -145,8 +153,8 @@ impl NodeReplacementGates {
 pub(super) struct AssignedNodes {
     /// Pod sets by the hostname of their node.
     pub(super) by_hostname: BTreeMap<String, Vec<usize>>,
-    /// By pod set: those of the template, and those that flavors and checks add.
-    tolerations: Vec<Vec<Toleration>>,
+    /// By pod set: those of the template, and those that flavors and checks add. `None` while one of these cannot be read.
+    tolerations: Option<Vec<Vec<Toleration>>>,
 }
 
 impl AssignedNodes {
@@ -162,22 +170,25 @@ impl AssignedNodes {
                 }
             }
         }
-        // A flavor that is gone tolerates nothing, as for the pods themselves.
-        let infos = pod_sets_info(workload, flavors, gates).unwrap_or_default();
-        let of_pod_set = |name: &str| {
+        // The pods that run have the tolerations of a flavor that is gone since.
+        let infos = pod_sets_info(workload, flavors, gates).ok();
+        let of_pod_set = |name: &str, infos: &[PodSetInfo]| {
             let pod_set = workload.spec.pod_sets.iter().find(|one| one.name == name);
             let own = pod_set.and_then(|one| one.template.spec.as_ref());
             let own = own.into_iter().flat_map(|pod| pod.tolerations.iter());
             let added = infos.iter().filter(|info| info.name == name);
             own.chain(added.flat_map(|info| &info.tolerations)).cloned().collect()
         };
-        let tolerations = assigned.iter().map(|one| of_pod_set(&one.name)).collect();
+        let tolerations =
+            infos.map(|infos| assigned.iter().map(|one| of_pod_set(&one.name, &infos)).collect());
         Self { by_hostname, tolerations }
     }
 
-    /// Tolerations of these pod sets.
-    pub(super) fn tolerations(&self, pod_sets: &[usize]) -> Vec<&[Toleration]> {
-        pod_sets.iter().filter_map(|&one| self.tolerations.get(one)).map(Vec::as_slice).collect()
+    /// Tolerations of these pod sets; `None` if they are unknown.
+    pub(super) fn tolerations(&self, pod_sets: &[usize]) -> Option<Vec<&[Toleration]>> {
+        let all = self.tolerations.as_ref()?;
+        let of_sets = pod_sets.iter().filter_map(|&one| all.get(one));
+        Some(of_sets.map(Vec::as_slice).collect())
     }
 }
 
@@ -219,14 +230,14 @@ mod tests {
     #[test]
     fn a_node_without_a_condition_has_failed() {
         let unknown = node(Readiness::Unknown, None);
-        assert_eq!(ALL.health(&unknown, &[], true, at(0)), NodeHealth::Failed);
+        assert_eq!(ALL.health(&unknown, Some(&[]), true, at(0)), NodeHealth::Failed);
     }
 
     #[test]
     fn a_node_that_is_not_ready_fails_with_its_last_pod_or_by_time() {
         let down = node(Readiness::NotReady(Some(at(100))), None);
         let health =
-            |gates: NodeReplacementGates, runs, now| gates.health(&down, &[], runs, at(now));
+            |gates: NodeReplacementGates, runs, now| gates.health(&down, Some(&[]), runs, at(now));
         assert_eq!(health(ALL, true, 1000), NodeHealth::Failing);
         assert_eq!(health(ALL, false, 101), NodeHealth::Failed);
         let by_time = NodeReplacementGates { on_pod_termination: false, ..ALL };
@@ -241,7 +252,7 @@ mod tests {
     fn a_taint_fails_a_node_for_pods_that_do_not_tolerate_it() {
         let tainted = node(Readiness::Ready, Some("NoExecute"));
         let health = |gates: NodeReplacementGates, tolerations: &[Toleration], runs| {
-            gates.health(&tainted, &[tolerations], runs, at(0))
+            gates.health(&tainted, Some(&[tolerations]), runs, at(0))
         };
         assert_eq!(health(ALL, &[], true), NodeHealth::Failing);
         assert_eq!(health(ALL, &[], false), NodeHealth::Failed);
@@ -253,6 +264,21 @@ mod tests {
         let at_once = NodeReplacementGates { on_pod_termination: false, ..ALL };
         assert_eq!(health(at_once, &[], true), NodeHealth::Failed);
         let soft = node(Readiness::Ready, Some("PreferNoSchedule"));
-        assert_eq!(ALL.health(&soft, &[&[]], false, at(0)), NodeHealth::Healthy);
+        assert_eq!(ALL.health(&soft, Some(&[&[]]), false, at(0)), NodeHealth::Healthy);
+    }
+
+    #[test]
+    fn taints_decide_nothing_while_tolerations_are_unknown() {
+        let health = |gates: NodeReplacementGates, node: &WatchedNode| {
+            gates.health(node, None, false, at(0))
+        };
+        let tainted = node(Readiness::Ready, Some("NoSchedule"));
+        assert_eq!(health(ALL, &tainted), NodeHealth::Undecided);
+        let without = NodeReplacementGates { on_taints: false, ..ALL };
+        assert_eq!(health(without, &tainted), NodeHealth::Healthy);
+        let soft = node(Readiness::Ready, Some("PreferNoSchedule"));
+        assert_eq!(health(ALL, &soft), NodeHealth::Healthy);
+        let down = node(Readiness::NotReady(None), Some("NoSchedule"));
+        assert_eq!(health(ALL, &down), NodeHealth::Failed, "no toleration matters");
     }
 }
