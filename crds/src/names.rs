@@ -113,6 +113,8 @@ pub mod labels {
         JOB_UID = "kueue.x-k8s.io/job-uid";
         /// The pod set of a pod.
         POD_SET = "kueue.x-k8s.io/podset";
+        /// On pods with a topology assignment, from versions of Kueue before v0.14.
+        TAS = "kueue.x-k8s.io/tas";
         /// The ClusterQueue of a pod.
         CLUSTER_QUEUE_NAME = "kueue.x-k8s.io/cluster-queue-name";
         /// The LocalQueue of a pod.

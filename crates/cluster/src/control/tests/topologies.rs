@@ -262,6 +262,34 @@ fn a_pod_with_the_annotation_but_no_workload_takes_room() {
     assert_eq!(assigned(&cluster, "train"), [("b1".to_owned(), 2), ("b2".to_owned(), 2)]);
 }
 
+/// A cluster where the one pod of `train` runs on its node as an earlier version of Kueue has started it: an implied topology request has
+/// left no annotation.
+fn with_pod_of_earlier_version() -> Cluster {
+    let mut cluster = with_workload(1);
+    let mut earlier = on_node("p0", 0, "a1", 80);
+    earlier["metadata"]["annotations"] = json!({"kueue.x-k8s.io/workload": "train"});
+    earlier["metadata"]["labels"]["kueue.x-k8s.io/tas"] = json!("true");
+    earlier["spec"]["containers"][0]["resources"] = json!({"requests": {"cpu": "2"}});
+    cluster.observe(pods(vec![earlier])).settle().take_writes();
+    cluster
+}
+
+#[test]
+fn a_pod_of_an_earlier_version_is_counted_once() {
+    let mut cluster = with_pod_of_earlier_version();
+    cluster.workload("next", 1, &required(3)).settle();
+    assert_eq!(assigned(&cluster, "next"), [("a1".to_owned(), 1), ("a2".to_owned(), 2)]);
+}
+
+#[test]
+fn a_pod_of_an_earlier_version_keeps_its_node() {
+    let mut cluster = with_pod_of_earlier_version();
+    let mut down = node("a1", "a", 90);
+    down["status"]["conditions"] = json!([{"type": "Ready", "status": "Unknown"}]);
+    cluster.observe(ManagerInput::Node(Change::Apply(reduced(down)))).settle();
+    assert_eq!(cluster.take_writes(), [""; 0], "it still runs there");
+}
+
 #[test]
 fn a_node_that_becomes_usable_wakes_a_workload() {
     let mut cluster = Cluster::new();

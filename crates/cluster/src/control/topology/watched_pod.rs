@@ -9,7 +9,8 @@ use crds::names::{
         POD_SET_SLICE_REQUIRED_TOPOLOGY, POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS,
         POD_SET_UNCONSTRAINED_TOPOLOGY, WORKLOAD, WORKLOAD_SLICE_NAME,
     },
-    labels::POD_SET,
+    gates::TOPOLOGY,
+    labels::{POD_SET, TAS},
 };
 use engine::Amount;
 use jiff::Timestamp;
@@ -126,7 +127,11 @@ impl AssignedPod {
     /// `None` for a pod without a topology request, or that names no Workload.
     fn of(pod: &Pod) -> Option<Self> {
         let annotations = pod.metadata.annotations.as_ref()?;
-        OF_TOPOLOGY.iter().find(|key| annotations.contains_key(**key))?;
+        if !OF_TOPOLOGY.iter().any(|key| annotations.contains_key(*key))
+            && !has_implied_topology(pod)
+        {
+            return None;
+        }
         let name = annotations.get(WORKLOAD_SLICE_NAME).or_else(|| annotations.get(WORKLOAD))?;
         let labels = pod.metadata.labels.as_ref();
         let pod_set = labels.and_then(|labels| labels.get(POD_SET));
@@ -149,4 +154,10 @@ impl AssignedPod {
             deletion: pod.metadata.deletion_timestamp.as_ref().map(|time| time.0),
         })
     }
+}
+
+/// Whether a pod of an earlier version of Kueue has an implied topology request: only the gate, or the label, shows it.
+fn has_implied_topology(pod: &Pod) -> bool {
+    let labelled = pod.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(TAS));
+    labelled || ::jobs::pods::gates(&pod.spec).any(|gate| gate == TOPOLOGY)
 }
