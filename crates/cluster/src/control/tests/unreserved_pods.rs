@@ -195,6 +195,38 @@ fn a_preemptor_waits_for_the_pods_of_its_target_and_preempts_nothing_else() {
     assert_eq!((rack(&cluster, "high"), rack(&cluster, "other")), (Some('a'), Some('b')));
 }
 
+#[test]
+fn pods_of_an_evicted_workload_leave_after_its_deletion() {
+    let mut cluster = running();
+    with_preemption(&mut cluster);
+    cluster.workload("other", 1, &required(4)).settle();
+    cluster.workload("train", 1, &released("Evicted")).settle();
+    delete(&mut cluster, "train");
+    let mut high = required(4);
+    high["spec"]["priority"] = json!(10);
+    cluster.workload("high", 1, &high).settle();
+    assert!(!is_preempted(&cluster, "other"), "the garbage collector is to delete the pods");
+    cluster.wait(610).settle();
+    assert!(is_preempted(&cluster, "other"), "the garbage collector may be stopped");
+}
+
+#[test]
+fn an_eviction_counts_for_no_pods_of_the_name_that_come_later() {
+    let mut cluster = running();
+    with_preemption(&mut cluster);
+    cluster.workload("other", 1, &required(4)).settle();
+    cluster.workload("train", 1, &released("Evicted")).settle();
+    delete(&mut cluster, "train");
+    let removed = PLACES.map(|(name, _)| Key { namespace: Some("ns".into()), name: name.into() });
+    let change = Change::Reset { objects: vec![], removed: removed.to_vec() };
+    cluster.observe(ManagerInput::Pod(change)).settle();
+    cluster.observe(pods(all_bound())).settle();
+    let mut high = required(4);
+    high["spec"]["priority"] = json!(10);
+    cluster.workload("high", 1, &high).settle();
+    assert!(is_preempted(&cluster, "other"), "nothing is to end these pods");
+}
+
 /// A pod that is to be killed at this time at the latest.
 fn deleting_until(mut pod: Value, time: &str) -> Value {
     pod["metadata"]["deletionTimestamp"] = json!(time);

@@ -10,7 +10,10 @@
 //! pod is counted twice, or not at all. Cost: a change of a bound pod costs one look at the owners of its Workload, the begin or
 //! end of a reservation costs its pods.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use ::jobs::reservation_owners::ReservationOwners;
 use crds::{
@@ -38,7 +41,7 @@ use crate::control::{
     key_set::KeySet,
     scheduling::Scheduler,
     timers::Reevaluation,
-    workloads::{TrackedWorkload, WorkloadChange, Workloads},
+    workloads::{TrackedWorkload, WorkloadChange, WorkloadPhase, Workloads},
 };
 
 /// See the module.
@@ -48,6 +51,8 @@ pub(super) struct UnreservedPods {
     variants: KeyMap<Key, KeySet<Key>>,
     /// By the name that pods have of their Workload: the Workloads with a reservation, when the pods were last looked at.
     reserving: KeyMap<Key, KeySet<Key>>,
+    /// By the name that pods have of their Workload: the Workload that was evicted last and is gone, while pods have the name.
+    former: KeyMap<Key, Arc<Workload>>,
     /// Charged pods by the name that they have of their Workload.
     charged: KeyMap<Key, KeySet<Key>>,
     /// Bound pods that are being deleted.
@@ -94,6 +99,7 @@ impl UnreservedPods {
             self.charged.remove_member(name, key);
             if !pods.has_pods_of(name) {
                 self.reserving.remove(name);
+                self.former.remove(name);
             }
         }
         if bound.is_some() && before != after {
@@ -126,6 +132,20 @@ impl UnreservedPods {
             let all = [before, after].into_iter().flatten();
             let names = all.flat_map(|workload| names_in_pods(&change.key, workload));
             self.names.extend(names.filter(|name| pods.has_pods_of(name)));
+        }
+        let evicted = change.phase_before.is_some_and(WorkloadPhase::is_evicted);
+        if let Some(gone) = change.before.as_ref().filter(|_| after.is_none() && evicted) {
+            self.note_former(&change.key, gone, pods);
+        }
+    }
+
+    /// An evicted Workload is gone: its pods are to end as before.
+    fn note_former(&mut self, key: &Key, gone: &Arc<Workload>, pods: &TopologyPods) {
+        for name in names_in_pods(key, gone).filter(|name| pods.has_pods_of(name)) {
+            let known = self.former.get(&name).map(|known| released_at(known));
+            if known.is_none_or(|known| known <= released_at(gone)) {
+                self.former.insert(name, Arc::clone(gone));
+            }
         }
     }
 
@@ -161,14 +181,14 @@ impl UnreservedPods {
     ) {
         self.pods.extend(ctx.agenda.take_leaving_pods());
         let due = self.take_due(pods);
-        let Self { variants, reserving, charged, .. } = self;
+        let Self { variants, reserving, former, charged, .. } = self;
         let mut named: BTreeMap<&Key, NamedWorkloads<'_>> = BTreeMap::new();
         for (key, pod) in due.iter().filter_map(|key| Some((key, pods.get(key)?.content()))) {
             let name = &pod.workload;
             let of_name = named.entry(name).or_insert_with(|| {
                 let of_parent = variants.get(name).into_iter().flatten();
                 let keys = chains.slices(name).chain(of_parent).chain([name]);
-                NamedWorkloads::of(keys, workloads, scheduler)
+                NamedWorkloads::of(keys, former.get(name), workloads, scheduler)
             });
             let node = pod.node().and_then(|name| usage.node(name));
             let charge = of_name.charge(pod, node, ctx.now);
@@ -204,18 +224,19 @@ impl UnreservedPods {
 impl<'a> NamedWorkloads<'a> {
     fn of<'k>(
         keys: impl Iterator<Item = &'k Key>,
+        former: Option<&'a Arc<Workload>>,
         workloads: &'a Workloads,
         scheduler: &'a Scheduler,
     ) -> Self {
-        let mut named = Self { reserving: Vec::new(), evicted: Vec::new(), scheduler };
+        let evicted = former.into_iter().map(|gone| EvictedWorkload::of(gone)).collect();
+        let mut named = Self { reserving: Vec::new(), evicted, scheduler };
         for (key, record) in keys.filter_map(|key| workloads.get_key_value(key)) {
-            let owners = || ReservationOwners::of(record.object());
             if record.phase().is_evicted() {
-                let released = released_at(record.object());
-                named.evicted.push(EvictedWorkload { released, owners: owners() });
+                named.evicted.push(EvictedWorkload::of(record.object()));
             }
             if let Some(id) = record.id().filter(|id| scheduler.holds_reservation(*id)) {
-                named.reserving.push(ReservingWorkload { key, id, owners: owners() });
+                let owners = ReservationOwners::of(record.object());
+                named.reserving.push(ReservingWorkload { key, id, owners });
             }
         }
         named
@@ -255,6 +276,12 @@ impl<'a> NamedWorkloads<'a> {
         let accounts =
             |one: &ReservingWorkload<'_>| may_be_of(pod, &one.owners) && on_its_nodes(one.id);
         pod.pod_set.is_some() && self.reserving.iter().any(accounts)
+    }
+}
+
+impl<'a> EvictedWorkload<'a> {
+    fn of(workload: &'a Workload) -> Self {
+        Self { released: released_at(workload), owners: ReservationOwners::of(workload) }
     }
 }
 
