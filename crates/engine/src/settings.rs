@@ -50,6 +50,8 @@ pub struct EngineSettings {
     pub tas_balanced_placement: bool,
     /// Gate TASRespectNodeAffinityPreferred.
     pub tas_respect_node_affinity_preferred: bool,
+    /// Gate TASNodeFeasibilityForAllLevels: where the lowest level is not the hostname, each node of a domain is checked.
+    pub tas_node_feasibility_for_all_levels: bool,
     /// Gate TASFailedNodeReplacement.
     pub tas_failed_node_replacement: bool,
     /// Gate TASFailedNodeReplacementFailFast.
@@ -94,6 +96,7 @@ impl Default for EngineSettings {
             tas_profile_mixed: true,
             tas_balanced_placement: false,
             tas_respect_node_affinity_preferred: false,
+            tas_node_feasibility_for_all_levels: false,
             tas_failed_node_replacement: true,
             tas_failed_node_replacement_fail_fast: true,
             elastic_jobs_via_workload_slices: true,

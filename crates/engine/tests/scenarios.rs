@@ -38,6 +38,8 @@ mod inadmissible;
 mod leaving_pods;
 #[path = "scenarios/namespaces.rs"]
 mod namespaces;
+#[path = "scenarios/node_feasibility.rs"]
+mod node_feasibility;
 #[path = "scenarios/node_replacement.rs"]
 mod node_replacement;
 #[path = "scenarios/node_requests.rs"]

@@ -40,6 +40,7 @@ pub(super) fn engine_settings(file: &Configuration, gates: &Gates) -> engine::En
         node_replacement_delay: NODE_REPLACEMENT_DELAY,
         tas_balanced_placement: on(Gate::TASBalancedPlacement),
         tas_respect_node_affinity_preferred: on(Gate::TASRespectNodeAffinityPreferred),
+        tas_node_feasibility_for_all_levels: on(Gate::TASNodeFeasibilityForAllLevels),
         tas_failed_node_replacement: on(Gate::TASFailedNodeReplacement),
         tas_failed_node_replacement_fail_fast: on(Gate::TASFailedNodeReplacementFailFast),
         elastic_jobs_via_workload_slices: on(Gate::ElasticJobsViaWorkloadSlices),

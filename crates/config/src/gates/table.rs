@@ -119,6 +119,8 @@ gates! {
     LocalQueueDefaultingPerNamespace Beta true false []
     MultiKueueBatchJobClearingTTLSecondsAfterFinishedOnWorkerCluster Beta true false []
     SchedulingEquivalenceHashingIgnorePodSetName Beta true false [SchedulingEquivalenceHashing]
+    // Recorded decisions have been made without it.
+    TASNodeFeasibilityForAllLevels Beta false false [TopologyAwareScheduling]
     UnadmittedWorkloadsExplicitStatus Beta false false [UnadmittedWorkloadsObservability]
     // Beta and on in the later version of Kueue that has it. A file that starts under v0.20 has to start here, also with `AllBeta`.
     // Stages that later versions changed stay those of v0.20: RejectUpdatesToCQWithInvalidOnFlavors and MultiKueueOrchestratedPreemption

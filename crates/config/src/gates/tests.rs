@@ -4,7 +4,9 @@ use super::*;
 fn defaults_follow_the_stage() {
     let gates = Gates::default();
     for entry in TABLE {
-        let beta_off = entry.gate == Gate::UnadmittedWorkloadsExplicitStatus;
+        let beta_off =
+            [Gate::UnadmittedWorkloadsExplicitStatus, Gate::TASNodeFeasibilityForAllLevels]
+                .contains(&entry.gate);
         let on = matches!(entry.stage, GateStage::Beta | GateStage::Ga) && !beta_off;
         assert_eq!(gates.enabled(entry.gate), on, "{}", entry.gate.name());
     }
@@ -31,6 +33,7 @@ fn the_flag_changes_gates() {
         ("AllBeta=false", Gate::MultiKueue, false),
         ("AllBeta=false,MultiKueue=true", Gate::MultiKueue, true),
         ("AllBeta=true", Gate::UnadmittedWorkloadsExplicitStatus, true),
+        ("AllBeta=true", Gate::TASNodeFeasibilityForAllLevels, true),
         // A file of v0.20, which does not have this gate, has to start.
         ("AllBeta=true", Gate::ReservedResourceNameValidation, false),
         ("TopologyAwareScheduling=false", Gate::TASReplaceNodeOnNodeTaints, false),

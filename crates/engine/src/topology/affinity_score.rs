@@ -3,16 +3,18 @@
 //!
 //! The score of a node is the sum of the weights of all preferred terms that it matches. The score of a domain is
 //! the sum over its nodes, whether they have free capacity or not. Nodes excluded by taints, selector or required
-//! affinity score zero, and so does every leaf that is not a node. Only the worker pod set is scored; the leader's
+//! affinity score zero, and so does every leaf that is not a node, unless pods are counted node by node
+//! (gate TASNodeFeasibilityForAllLevels). Only the worker pod set is scored; the leader's
 //! preferences are ignored, as upstream ignores them.
 //! Source: docs/reference/kueue.md §4.11, gate TASRespectNodeAffinityPreferred. Cost: leaves times terms, once per
 //! search with preferred terms.
 
 use crate::dense_table::DenseTable;
-use crate::ids::DomainId;
+use crate::ids::{DomainId, TopologyNodeId};
 use crate::node_selection::NodeSelectorTerm;
 use crate::topology::domain_tree::DomainTree;
-use crate::topology::fill_in_counts::{CountRequest, CountsByDomain, node_exclusion};
+use crate::topology::fill_in_counts::CountsByDomain;
+use crate::topology::leaf_counts::{CountRequest, node_exclusion};
 use crate::topology::topologies::Topologies;
 
 /// A preferred node affinity term.
@@ -56,14 +58,16 @@ pub(super) fn score(
     count_request: &CountRequest<'_>,
     counts: &mut CountsByDomain,
 ) {
-    // Preferred terms match labels of nodes; a leaf that aggregates nodes has none.
-    if count_request.workers.preferred.is_empty() || !tree.leaves_are_nodes() {
+    // Preferred terms match labels of nodes; a leaf that aggregates nodes has none of its own.
+    let has_nodes = tree.leaves_are_nodes() || count_request.by_node;
+    if count_request.workers.preferred.is_empty() || !has_nodes {
         return;
     }
     let scores = &mut counts.scores.0;
     scores.reach(tree.size());
     for leaf in tree.leaves() {
-        scores[leaf] = score_of_node(topologies, tree, count_request, leaf);
+        let nodes = tree.node(leaf).into_iter().chain(tree.aggregated(leaf).map(|one| one.id));
+        scores[leaf] = nodes.map(|id| score_of_node(topologies, count_request, id)).sum();
     }
     for level in (0..tree.lowest()).rev() {
         for domain in tree.level(level) {
@@ -74,15 +78,14 @@ pub(super) fn score(
 
 fn score_of_node(
     topologies: &Topologies,
-    tree: &DomainTree,
     count_request: &CountRequest<'_>,
-    leaf: DomainId,
+    id: TopologyNodeId,
 ) -> i64 {
-    let Some(node) = tree.node(leaf).and_then(|id| topologies.node(id)) else {
+    let Some(node) = topologies.node(id) else {
         return 0;
     };
     // Pods cannot run there, so the node must not raise the score of its domain.
-    if node_exclusion(count_request, node).is_some() {
+    if node_exclusion(count_request.pods(), node).is_some() {
         return 0;
     }
     let terms = count_request.workers.preferred.iter();

@@ -7,8 +7,9 @@
 
 use smallvec::SmallVec;
 
-use crate::ids::{DomainId, FlavorId, PODS};
+use crate::ids::{DomainId, FlavorId};
 use crate::names::Names;
+use crate::node_selection::PodToleration;
 use crate::quota::layer::QuotaLayer;
 use crate::settings::EngineSettings;
 use crate::spec::PodSetSpec;
@@ -18,7 +19,9 @@ use crate::topology::domain_selection::{
 };
 use crate::topology::domain_tree::DomainTree;
 use crate::topology::exclusion_stats::ExclusionStats;
-use crate::topology::fill_in_counts::{CountRequest, CountsByDomain, fill_in_counts};
+use crate::topology::fill_in_counts::{CountsByDomain, fill_in_counts};
+use crate::topology::leaf_counts::CountRequest;
+use crate::topology::node_counts::{charge, take_nodes};
 use crate::topology::normalized_request::NormalizedRequest;
 use crate::topology::resource_table::ResourceTable;
 use crate::topology::topologies::Topologies;
@@ -164,16 +167,31 @@ impl<'a> AssignmentSearch<'a> {
         request: &'t NormalizedRequest,
         taken: Option<&'t ResourceTable>,
     ) -> CountRequest<'t> {
-        let tolerations = self.tables.quota.flavor(self.workers.flavor);
         CountRequest {
             workers: self.workers.spec,
             leader: self.leader.map(|leader| leader.spec),
             request,
-            tolerations: tolerations.map(|one| one.tolerations.as_slice()).unwrap_or_default(),
+            tolerations: self.tolerations(self.workers.flavor),
             empty: self.empty,
             taken,
             within: self.workers.within,
+            by_node: self.is_by_node(),
         }
+    }
+
+    fn tolerations(&self, flavor: FlavorId) -> &'a [PodToleration] {
+        let flavor = self.tables.quota.flavor(flavor);
+        flavor.map(|one| one.tolerations.as_slice()).unwrap_or_default()
+    }
+
+    /// Whether leaves aggregate nodes, and pods are counted node by node.
+    pub(super) fn is_by_node(&self) -> bool {
+        self.tables.settings.tas_node_feasibility_for_all_levels && !self.tree.leaves_are_nodes()
+    }
+
+    /// Number of places that pods are counted for: leaves, or their nodes.
+    pub(super) fn n_places(&self) -> usize {
+        if self.is_by_node() { self.tree.n_aggregated() } else { self.tree.leaves().count() }
     }
 
     pub(super) fn run(&self, buffers: &mut SearchBuffers) -> Result<(), PlacementFailure> {
@@ -234,7 +252,8 @@ impl<'a> AssignmentSearch<'a> {
             return None;
         }
         // Kept apart from usage: a search charges nothing.
-        taken.reset(self.tree.leaves().count(), self.tables.names.resources.len());
+        let n_rows = self.tree.leaves().count() + self.tree.n_aggregated();
+        taken.reset(n_rows, self.tables.names.resources.len());
         for one in assigned {
             let request = self.all.iter().find(|request| request.pod_set == one.pod_set);
             request.into_iter().for_each(|request| self.take(taken, request, one.leaf, one.pods));
@@ -255,11 +274,12 @@ impl<'a> AssignmentSearch<'a> {
         let Some(leaf) = self.leaf_here(request.flavor, leaf) else {
             return;
         };
-        let row = self.tree.row(leaf);
-        for &(resource, amount) in request.spec.takes() {
-            taken.add(row, resource, amount.times(pods));
+        charge(taken, self.tree.row(leaf), request.spec, pods);
+        if self.is_by_node() {
+            let SearchTables { names, topologies, .. } = self.tables;
+            let of_pod_set = (request.spec, self.tolerations(request.flavor));
+            take_nodes((topologies, names, self.tree), of_pod_set, taken, (leaf, pods));
         }
-        taken.add(row, PODS, crate::amount::Amount(pods));
     }
 
     /// The leaf of this tree that corresponds to a leaf of another flavor's tree. Flavors may share nodes; leaves
@@ -285,7 +305,7 @@ impl<'a> AssignmentSearch<'a> {
             let names = self.tables.names;
             let excluded = exclusions.messages(names);
             let topology = names.topologies.name(self.tree.topology).into();
-            let leaves = self.tree.leaves().count();
+            let leaves = self.n_places();
             if !request.layers.is_empty() {
                 let fits =
                     slice_layers::fitting_by_layer(self.tree, counts, self.workers, shortage.level);

@@ -19,7 +19,8 @@ use crate::topology::domain_selection::{
 };
 use crate::topology::domain_set_selector::{DomainSetSelector, EntropyKeys, sort_by_entropy};
 use crate::topology::domain_tree::DomainTree;
-use crate::topology::fill_in_counts::{CountsByDomain, DomainCounts, recount};
+use crate::topology::fill_in_counts::{CountsByDomain, recount};
+use crate::topology::leaf_counts::DomainCounts;
 use crate::topology::normalized_request::NormalizedRequest;
 use crate::topology::sorted_domains::SortedDomains;
 

@@ -13,6 +13,7 @@ use crate::amount::Amount;
 use crate::dense_table::DenseTable;
 use crate::ids::{DomainId, ResourceId, TopologyId, TopologyNodeId};
 use crate::spec::FlavorSpec;
+use crate::topology::aggregated_nodes::{AggregatedNode, AggregatedNodes};
 use crate::topology::resource_table::ResourceTable;
 use crate::topology::{HOSTNAME_LABEL, TopologyLevels, TopologyNodeSpec};
 
@@ -41,6 +42,7 @@ pub(crate) struct DomainTree {
     pub(super) capacity: ResourceTable,
     /// TAS usage of leaves that aggregate nodes.
     pub(super) used: ResourceTable,
+    aggregated: AggregatedNodes,
     by_path: HashMap<LevelValues, DomainId>,
     by_node: HashMap<TopologyNodeId, DomainId>,
     /// Leaves that are nodes, by node name.
@@ -63,6 +65,7 @@ impl DomainTree {
             leaf_nodes: Vec::new(),
             capacity: ResourceTable::default(),
             used: ResourceTable::default(),
+            aggregated: AggregatedNodes::default(),
             by_path: HashMap::new(),
             by_node: HashMap::new(),
             by_name: HashMap::new(),
@@ -71,6 +74,9 @@ impl DomainTree {
         tree.number(&leaves);
         tree.capacity.reset(leaves.len(), width);
         tree.used.reset(leaves.len(), width);
+        if !tree.leaves_are_nodes() {
+            tree.aggregated = AggregatedNodes::new(leaves.values().map(Vec::as_slice), width);
+        }
         for (path, members) in &leaves {
             tree.fill_leaf(path, members, nodes);
         }
@@ -118,20 +124,33 @@ impl DomainTree {
         for &node in members {
             self.by_node.insert(node, leaf);
             if let Some(spec) = nodes.find(node) {
-                self.add_capacity(leaf, spec, 1);
+                self.add_capacity((node, leaf), spec, 1);
             }
         }
     }
 
-    fn add_capacity(&mut self, leaf: DomainId, spec: &TopologyNodeSpec, sign: i64) {
+    fn add_capacity(
+        &mut self,
+        node: (TopologyNodeId, DomainId),
+        spec: &TopologyNodeSpec,
+        sign: i64,
+    ) {
+        self.add_amounts(node, &spec.allocatable, sign);
+        // Free capacity excludes pods that TAS does not manage (docs/reference/kueue.md §4.11).
+        self.add_amounts(node, &spec.foreign, -sign);
+    }
+
+    fn add_amounts(
+        &mut self,
+        (node, leaf): (TopologyNodeId, DomainId),
+        amounts: &[(ResourceId, Amount)],
+        sign: i64,
+    ) {
         let row = self.row(leaf);
-        for &(resource, amount) in &spec.allocatable {
+        for &(resource, amount) in amounts {
             self.capacity.add(row, resource, amount.times(sign));
         }
-        // Free capacity excludes pods that TAS does not manage (docs/reference/kueue.md §4.11).
-        for &(resource, amount) in &spec.foreign {
-            self.capacity.add(row, resource, amount.times(-sign));
-        }
+        self.aggregated.add(node, amounts, sign);
     }
 
     /// The resources of a node in this tree have changed.
@@ -143,8 +162,8 @@ impl DomainTree {
     ) {
         // A node outside of the tree changes nothing in it.
         if let Some(&leaf) = self.by_node.get(&node) {
-            self.add_capacity(leaf, old, -1);
-            self.add_capacity(leaf, new, 1);
+            self.add_capacity((node, leaf), old, -1);
+            self.add_capacity((node, leaf), new, 1);
         }
     }
 
@@ -155,12 +174,8 @@ impl DomainTree {
         spec: &TopologyNodeSpec,
         sign: i64,
     ) {
-        let Some(&leaf) = self.by_node.get(&node) else {
-            return;
-        };
-        let row = self.row(leaf);
-        for &(resource, amount) in &spec.leaving {
-            self.capacity.add(row, resource, amount.times(sign));
+        if let Some(&leaf) = self.by_node.get(&node) {
+            self.add_amounts((node, leaf), &spec.leaving, sign);
         }
     }
 
@@ -247,6 +262,16 @@ impl DomainTree {
     pub(super) fn row(&self, leaf: DomainId) -> usize {
         let first = self.starts.get(self.lowest()).copied().unwrap_or_default();
         leaf.0.saturating_sub(first) as usize
+    }
+
+    /// The nodes that a leaf aggregates; none if leaves are nodes.
+    pub(super) fn aggregated(&self, leaf: DomainId) -> impl Iterator<Item = AggregatedNode<'_>> {
+        self.aggregated.of(self.row(leaf))
+    }
+
+    /// Number of nodes that leaves aggregate.
+    pub(super) fn n_aggregated(&self) -> usize {
+        self.aggregated.len()
     }
 
     pub(super) fn capacity_of(&self, leaf: DomainId, resource: ResourceId) -> Amount {

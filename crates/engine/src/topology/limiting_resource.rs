@@ -13,7 +13,8 @@ use crate::topology::assignment_search::{
     AssignedLeaf, AssignmentSearch, SearchBuffers, SearchTables, TasPodSetRequest,
 };
 use crate::topology::exclusion_stats::ExclusionStats;
-use crate::topology::fill_in_counts::{CountsByDomain, FreeCapacity, fill_in_counts};
+use crate::topology::fill_in_counts::{CountsByDomain, fill_in_counts};
+use crate::topology::node_counts::free_for_pods;
 use crate::topology::placement_shortfall::{FittingCount, LimitingResource};
 use crate::topology::resource_table::ResourceTable;
 use crate::topology::shortfall_analysis::{FailedSearch, ShortfallScope};
@@ -70,8 +71,8 @@ pub(super) fn request_of_one_pod(spec: &PodSetSpec, resource: ResourceId) -> Amo
 struct SingleResourceCounts {
     resource: ResourceId,
     counts: CountsByDomain,
-    /// Free capacity by row of leaf.
-    free: Vec<Amount>,
+    /// Free capacity by row of leaf, and the largest part of it where one pod may run.
+    free: Vec<(Amount, Amount)>,
 }
 
 impl SingleResourceCounts {
@@ -101,9 +102,9 @@ impl SingleResourceCounts {
             search.count_request(failed.request, search.note_taken(other_assignments, &mut taken));
         let AssignmentSearch { tables: SearchTables { names, topologies, .. }, tree, .. } = search;
         fill_in_counts(topologies, names, tree, &count_request, &mut counts, &mut exclusions);
-        let free = tree.leaves().map(|leaf| {
-            FreeCapacity::of(topologies, tree, &count_request, leaf).amount(resource).clip()
-        });
+        let free = tree
+            .leaves()
+            .map(|leaf| free_for_pods(topologies, tree, &count_request, leaf, resource));
         Self { resource, counts, free: free.collect() }
     }
 
@@ -120,7 +121,7 @@ impl SingleResourceCounts {
             leader.map_or(Amount::ZERO, |leader| request_of_one_pod(leader.spec, self.resource));
         let free = leaves.iter().map(|&leaf| self.free_at(failed, leaf));
         let (sum, largest) = free.fold((Amount::ZERO, Amount::ZERO), |(sum, largest), one| {
-            (sum + one, largest.max(one))
+            (sum + one.0, largest.max(one.1))
         });
         let missing_for_leader =
             if fit.leader { Amount::ZERO } else { (leader_request - largest).clip() };
@@ -133,7 +134,7 @@ impl SingleResourceCounts {
         }
     }
 
-    fn free_at(&self, failed: &FailedSearch<'_>, leaf: DomainId) -> Amount {
+    fn free_at(&self, failed: &FailedSearch<'_>, leaf: DomainId) -> (Amount, Amount) {
         self.free.get(failed.search.tree.row(leaf)).copied().unwrap_or_default()
     }
 
@@ -158,9 +159,9 @@ impl SingleResourceCounts {
         };
         let rest = |domain| {
             // In a leaf the remainder is an amount; above, only whole pods of the leaves below
-            // count.
-            if request.slice_level == tree.lowest() {
-                Amount(self.free_at(failed, domain).0 % unit.0.max(1))
+            // count, or of the nodes of a leaf.
+            if request.slice_level == tree.lowest() && !failed.search.is_by_node() {
+                Amount(self.free_at(failed, domain).0.0 % unit.0.max(1))
             } else {
                 pod_request.times(self.counts[domain].pods % request.slice_size)
             }

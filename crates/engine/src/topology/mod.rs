@@ -1,10 +1,10 @@
 //! Topology-aware scheduling (TAS): assigns the pods of a pod set to domains (nodes, racks, blocks) of a flavor's
 //! topology.
 //!
-//! * Data: [`domain_tree`] is the tree of domains of one flavor; [`topologies`] holds all trees, the nodes and
-//!   their usage.
+//! * Data: [`domain_tree`] is the tree of domains of one flavor, [`aggregated_nodes`] the nodes of leaves that are
+//!   none; [`topologies`] holds all trees, the nodes and their usage.
 //! * Search: [`assignment_search`] reads a request ([`normalized_request`]), counts the pods that fit into each
-//!   domain ([`fill_in_counts`]), scores preferred nodes ([`affinity_score`]) and picks domains
+//!   domain ([`fill_in_counts`], from [`leaf_counts`] or [`node_counts`]), scores preferred nodes ([`affinity_score`]) and picks domains
 //!   ([`domain_selection`] or [`balanced_placement`]).
 //! * Use: [`flavor_assigner`] adds topology assignments to flavor assignments, [`elastic_assignment`] keeps the
 //!   leaves of a replaced slice, [`node_replacement`] moves pods off a failed node.
@@ -15,6 +15,7 @@
 //! §4.11.
 
 mod affinity_score;
+mod aggregated_nodes;
 pub(crate) mod assignment_search;
 mod balanced_placement;
 mod domain_selection;
@@ -25,7 +26,9 @@ mod exclusion_stats;
 mod fill_in_counts;
 mod flavor_assigner;
 pub(crate) mod layer;
+mod leaf_counts;
 mod limiting_resource;
+mod node_counts;
 pub(crate) mod node_failures;
 mod node_replacement;
 mod normalized_request;

@@ -33,9 +33,9 @@ pub struct PlacementShortfall {
     pub earlier: i64,
     /// The resource with the fewest units in that domain; `None` if no single resource is the limit.
     pub limiting_resource: Option<LimitingResource>,
-    /// Number of leaves of the topology.
+    /// Number of leaves of the topology; of their nodes, if pods are counted node by node.
     pub leaves: usize,
-    /// Node label of the lowest level.
+    /// Node label of the lowest level; that of nodes, if pods are counted node by node.
     pub lowest_level: Box<str>,
     /// Leaves whose nodes do not match the pods, by reason.
     pub mismatches: Vec<(NodeMismatch, usize)>,
@@ -95,7 +95,7 @@ pub struct LimitingResource {
     pub request: Amount,
     /// Free capacity of the domain; its total capacity if the request exceeds the maximum.
     pub free: Amount,
-    /// Largest free capacity of a single leaf.
+    /// Largest free capacity of a single leaf, or of a single node if pods are counted node by node.
     pub largest: Amount,
     /// What the missing units need beyond the remainders that they can use. A remainder too small for a pod of a
     /// slice, or for an inner slice layer, is not usable.

@@ -13,12 +13,13 @@ use crate::spec::PodSetSpec;
 use crate::topology::assignment_search::{
     AssignedLeaf, AssignmentSearch, SearchBuffers, TasPodSetRequest,
 };
-use crate::topology::fill_in_counts::{CountsByDomain, check_leaf};
+use crate::topology::fill_in_counts::CountsByDomain;
 use crate::topology::limiting_resource::limiting_resource;
+use crate::topology::node_counts::is_open;
 use crate::topology::normalized_request::NormalizedRequest;
 use crate::topology::placement_shortfall::{FittingCount, PlacementRemedy, PlacementShortfall};
 use crate::topology::topology_usage::{MAX_LISTED_USERS, TopologyUsage, usage_in_leaves};
-use crate::topology::{TopologyMode, TopologyRequest};
+use crate::topology::{HOSTNAME_LABEL, TopologyMode, TopologyRequest};
 use crate::workloads::layer::WorkloadLayer;
 
 /// The domains that explain the failure.
@@ -69,12 +70,20 @@ pub(super) fn analyze_shortfall(
         fit_in_domain: failed.best(&now.counts, &[scope], false),
         earlier: failed.earlier_pods_in(&leaves, now),
         limiting_resource,
-        leaves: search.tree.leaves().count(),
-        lowest_level: search.tree.levels.last().cloned().unwrap_or_default(),
+        leaves: search.n_places(),
+        lowest_level: lowest_level(search),
         mismatches: now.exclusions.mismatches(),
         users,
         more_users,
         remedies: failed.remedies(now, fits_if_empty),
+    }
+}
+
+/// The level of the places that pods are counted for.
+fn lowest_level(search: &AssignmentSearch<'_>) -> Box<str> {
+    match search.is_by_node() {
+        true => HOSTNAME_LABEL.into(),
+        false => search.tree.levels.last().cloned().unwrap_or_default(),
     }
 }
 
@@ -108,7 +117,7 @@ impl FailedSearch<'_> {
         let AssignmentSearch { tables, tree, .. } = *self.search;
         let count_request = self.search.count_request(self.request, None);
         tree.leaves()
-            .filter(|&leaf| check_leaf(tables.topologies, tree, &count_request, leaf).is_ok())
+            .filter(|&leaf| is_open(tables.topologies, tree, &count_request, leaf))
             .collect()
     }
 

@@ -4,7 +4,8 @@
 //! count (best fit: largest first; least free capacity: smallest first), then the smaller pod count, then name.
 
 use crate::ids::DomainId;
-use crate::topology::fill_in_counts::{CountsByDomain, DomainCounts};
+use crate::topology::fill_in_counts::CountsByDomain;
+use crate::topology::leaf_counts::DomainCounts;
 
 /// The unit in which pods are assigned to domains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -83,8 +83,9 @@ impl Player {
 
     fn host(&mut self, words: &Words<'_>) {
         let names = self.engine.names_mut();
-        let mut labels: Vec<(Box<str>, Box<str>)> =
-            vec![(HOSTNAME_LABEL.into(), words.name().into())];
+        let own_label = words.text(HOSTNAME_LABEL).is_none();
+        let own_label = own_label.then(|| (HOSTNAME_LABEL.into(), words.name().into()));
+        let mut labels: Vec<(Box<str>, Box<str>)> = own_label.into_iter().collect();
         let pods = names.resources.intern("pods");
         let mut allocatable = vec![(pods, Amount(words.number("pods").unwrap_or(100)))];
         let (mut foreign, mut leaving) = (Vec::new(), Vec::new());

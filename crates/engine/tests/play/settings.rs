@@ -32,6 +32,7 @@ pub(super) fn settings(words: &Words<'_>) -> EngineSettings {
             "orchestrated-preemption" => settings.multi_kueue_orchestrated_preemption = true,
             "concurrent-admission" => settings.concurrent_admission = true,
             "preferred-affinity" => settings.tas_respect_node_affinity_preferred = true,
+            "node-feasibility" => settings.tas_node_feasibility_for_all_levels = true,
             "balanced-placement" => settings.tas_balanced_placement = true,
             other => settings.fair_sharing = Some(strategies(other)),
         }
