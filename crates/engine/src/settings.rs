@@ -37,6 +37,9 @@ pub struct EngineSettings {
     /// A released topology assignment requeues ClusterQueues of other cohort trees that use its nodes. Upstream leaves their
     /// Workloads inadmissible until something else requeues them.
     pub requeue_over_shared_nodes: bool,
+    /// A preemptor loses its mark when it is requeued for another reason than its preemptions. The recorded version of upstream keeps
+    /// the mark until the Workload gets quota; its releases do not any more.
+    pub release_failed_preemptors: bool,
     /// The check of topology domains within a cycle counts all pod sets of a Workload together. Upstream checks each of them
     /// alone, and may charge a node for more than it has.
     pub check_pod_sets_together: bool,
@@ -91,6 +94,7 @@ impl Default for EngineSettings {
             prioritize_preemptor_workloads: false,
             reevaluate_refused: false,
             requeue_over_shared_nodes: false,
+            release_failed_preemptors: false,
             check_pod_sets_together: false,
             node_replacement_delay: 0,
             tas_profile_mixed: true,

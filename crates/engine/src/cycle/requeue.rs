@@ -18,13 +18,6 @@ pub(super) fn requeue(state: &mut State, entry: &mut CycleEntry) {
     mark_targets_evicted(&mut state.workloads, &mut state.queues, entry);
     record_last_assignment(&state.settings, &mut state.workloads, &state.queues, entry);
     entry.requeue = destination(&state.settings, &state.workloads, &state.queues, entry);
-    // These wait for evictions, which must not cost the head its position (§3.4). One that only waits for pods that are to leave
-    // evicts nothing, and more urgent heads precede it (§4.11).
-    let is_preemptor = match entry.outcome {
-        CycleOutcome::Preempting | CycleOutcome::Migrating { .. } => true,
-        CycleOutcome::Deferred => !entry.assignment.awaits_leaving_pods,
-        _ => false,
-    };
     // Freed quota does not help this Workload, so a requeue of its cohort tree leaves it out, unless it lacks quota, too.
     match entry.outcome {
         CycleOutcome::NoClusterCapacity(key) => {
@@ -33,7 +26,7 @@ pub(super) fn requeue(state: &mut State, entry: &mut CycleEntry) {
         }
         _ => state.workloads.end_wait(id),
     }
-    let State { queues, workloads, .. } = state;
+    let State { settings, queues, workloads, .. } = state;
     let sticky = queues.at(entry.queue).strategy == QueueingStrategy::BestEffortFifo;
     queues.change_pending(entry.queue, |pending| {
         match entry.requeue {
@@ -45,11 +38,36 @@ pub(super) fn requeue(state: &mut State, entry: &mut CycleEntry) {
                 pending.mark_class_inadmissible(id, workloads);
             }
         }
-        if is_preemptor {
-            // The preemptor keeps its position until it is admitted, even if its next attempts fail.
-            pending.set_preemptor(id, sticky);
+        match preemptor_mark(settings, entry) {
+            PreemptorMark::Set => pending.set_preemptor(id, sticky),
+            PreemptorMark::Unchanged => {}
+            PreemptorMark::Cleared => pending.clear_preemptor(id),
         }
     });
+}
+
+/// What a requeue does to the mark of the head as preemptor of its queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PreemptorMark {
+    Set,
+    Unchanged,
+    Cleared,
+}
+
+fn preemptor_mark(settings: &EngineSettings, entry: &CycleEntry) -> PreemptorMark {
+    match entry.outcome {
+        // These wait for evictions, which must not cost the head its position (§3.4).
+        CycleOutcome::Preempting | CycleOutcome::Migrating { .. } => PreemptorMark::Set,
+        // One that only waits for pods that are to leave evicts nothing, and more urgent heads precede it (§4.11). If it is the
+        // preemptor, these may be the pods of its targets.
+        CycleOutcome::Deferred if entry.assignment.awaits_leaving_pods => PreemptorMark::Unchanged,
+        CycleOutcome::Deferred => PreemptorMark::Set,
+        // The same pods may take the room of a cluster, and an inadmissible Workload holds back no other one.
+        CycleOutcome::NoClusterCapacity(_) => PreemptorMark::Unchanged,
+        // Its preemptions do not help it any more, so that they are no reason to hold back others (§3.4).
+        _ if settings.release_failed_preemptors => PreemptorMark::Cleared,
+        _ => PreemptorMark::Unchanged,
+    }
 }
 
 /// Targets count as evicted at once, not only when the watch shows the eviction (§4.8).

@@ -400,3 +400,32 @@ fn a_second_release_frees_nothing() {
         "#]],
     );
 }
+
+#[test]
+fn a_preemptor_whose_next_attempt_fails_is_not_first_any_more() {
+    check(
+        "
+        settings release-preemptors
+        cq team-a within=lower gpu/h100=4
+        wl holder q=team-a gpu=2 prio=-1 t=1
+        cycle
+        wl low q=team-a gpu=4 t=2
+        cycle
+        wl high q=team-a gpu=3 prio=10 t=3
+        show team-a
+        cq team-a within=lower gpu/h100=3
+        cycle
+        show team-a
+        cq team-a within=lower gpu/h100=4
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve holder team-a gpu=h100:2
+            2  preempt for low team-a: holder InClusterQueue
+            -  team-a uses gpu/h100=2, reserving holder, pending low high
+            3  inadmissible-class low team-a ExceedsMaxQuota
+            -  team-a uses gpu/h100=2, reserving holder, pending high, inadmissible low
+            4  preempt for high team-a: holder InClusterQueue
+        "#]],
+    );
+}
