@@ -9,7 +9,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use crate::amount::Amount;
-use crate::flavors::assignment::{FlavorAssignment, FlavorAssignmentMode, FlavorTrialResult};
+use crate::flavors::assignment::{FlavorAssignment, FlavorTrialResult};
 use crate::flavors::attempt::AssignmentAttempt;
 use crate::flavors::empty_pod_sets::{EmptyGroupProbe, beyond_capacity};
 use crate::flavors::granular_mode::{GranularMode, PreemptionMode};
@@ -84,7 +84,8 @@ pub(crate) fn scan(
     scan_range(state, flavor_request, (first..flavor_request.group.flavors.len(), assumed), reasons)
 }
 
-/// The same for pod sets without pods. Flavors that were tried before come again before any other is taken.
+/// The same for pod sets without pods. Capacity decides about them and not usage, so that every attempt gives them the same flavor: the
+/// scan begins with the first one, and leaves nothing to a next attempt.
 #[cold]
 fn scan_for_probe(
     state: &mut State,
@@ -94,22 +95,18 @@ fn scan_for_probe(
 ) -> ScanResult {
     let end = flavor_request.group.flavors.len();
     let known = reasons.len();
-    let mut trials = SmallVec::new();
-    for range in [first..end, 0..first] {
-        let mut found = scan_range(state, flavor_request, (range, assumed), reasons);
-        trials.append(&mut found.trials);
-        let Some(assigned) = &found.flavor_assignments else {
-            continue;
-        };
-        // A fit needs no reasons, also not those of the flavors that come later.
-        if assigned.iter().all(|one| one.mode == FlavorAssignmentMode::Fit) {
-            reasons.truncate(known);
-        }
-        return ScanResult { trials, ..found };
+    let mut found = scan_range(state, flavor_request, (0..end, assumed), reasons);
+    if found.flavor_assignments.is_none() {
+        reasons.truncate(known);
+        let any = FlavorRequest { probe: None, ..*flavor_request };
+        found = scan_range(state, &any, (first..end, assumed), reasons);
     }
-    reasons.truncate(known);
-    let any = FlavorRequest { probe: None, ..*flavor_request };
-    scan_range(state, &any, (first..end, assumed), reasons)
+    // Without the gate an entry with an assignment counts as unfinished all the same.
+    if state.settings.flavor_fungibility {
+        let assigned = found.flavor_assignments.iter_mut().flatten();
+        assigned.for_each(|choice| choice.tried = None);
+    }
+    found
 }
 
 fn scan_range(
@@ -121,14 +118,12 @@ fn scan_range(
     let mut found = FlavorScan::default();
     let mut last = None;
     let known = reasons.len();
-    for index in range.clone() {
+    for index in range {
         last = Some(index);
         if found.try_flavor(state, flavor_request, (index, assumed), reasons) {
             break;
         }
     }
-    // The flavors behind those that come again were tried.
-    last = last.filter(|_| range.end == flavor_request.group.flavors.len());
     let FlavorScan { best, pending_reason, trials } = found;
     let Some((granular_mode, mut flavor_assignments)) = best else {
         return ScanResult { flavor_assignments: None, pending_reason, trials };

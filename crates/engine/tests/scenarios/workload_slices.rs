@@ -592,11 +592,11 @@ fn pod_sets_without_pods_are_counted_on_top_of_those_with_pods() {
 }
 
 #[test]
-fn a_pod_set_that_fits_an_earlier_flavor_adds_no_reasons_of_later_ones() {
+fn a_pod_set_without_pods_keeps_no_blocked_workload_active() {
     check(
         "
         messages
-        cq team-a within=lower cpu/x=2 + gpu/a=9 gpu/b=0
+        cq team-a within=lower cpu/x=2 + gpu/a=9 gpu/b=9
         wl first q=team-a prio=1 cpu=2 t=1
         cycle
         wl head q=team-a prio=1 cpu=2 + pods=0 gpu=1 t=2
@@ -604,8 +604,30 @@ fn a_pod_set_that_fits_an_earlier_flavor_adds_no_reasons_of_later_ones() {
         ",
         &expect![[r#"
             1  reserve first team-a cpu=x:2
-            2  requeue head team-a NoCandidates: couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor x, 2m more needed
-            3  inadmissible-class head team-a NoCandidates: couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor x, 2m more needed
+            2  inadmissible-class head team-a NoCandidates: couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor x, 2m more needed
+        "#]],
+    );
+}
+
+/// Its last attempt was one with pods, and stopped at the first flavor.
+#[test]
+fn a_pod_set_without_pods_gets_the_first_flavor_again() {
+    check(
+        "
+        settings no-scheduling-hashes
+        cq team-a cpu/x=2 + gpu/a=2 gpu/b=2
+        wl first q=team-a cpu=2 t=1
+        cycle
+        wl head q=team-a gpu=1 + cpu=2 t=2
+        cycle
+        reclaim head 1
+        finish first
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve first team-a cpu=x:2
+            2  requeue head team-a NoCandidates
+            3  reserve head team-a gpu=a:0 + cpu=x:2
         "#]],
     );
 }
