@@ -143,25 +143,31 @@ impl ConsumptionLedger {
         let Some((local_queue, penalty)) = self.withdraw(workload) else {
             return;
         };
-        self.sample(local_queue, usage, now);
+        // Without a record there is nothing to decay, and the next sample begins one.
+        if self.accounts.get(&local_queue).is_some_and(|account| account.updated.is_some()) {
+            self.sample(local_queue, usage, now);
+        }
         let account = self.accounts.entry(local_queue).or_default();
         add(&mut account.consumed, &penalty);
     }
 
-    /// Decays the consumption of a LocalQueue up to `now`, and adds its present usage for the elapsed time.
+    /// Decays the consumption of a LocalQueue up to `now`, and adds its present usage for the elapsed time. A LocalQueue without a
+    /// record begins with its present usage: if admission fair sharing is new, a busy LocalQueue must not look like an idle one.
     pub(crate) fn sample(&mut self, id: LocalQueueId, usage: &Sums, now: Time) {
         let Some(half_life) = self.settings.as_ref().map(|settings| settings.usage_half_life)
         else {
             return;
         };
         let account = self.accounts.entry(id).or_default();
-        let elapsed = account.updated.map_or(0, |at| now.0.saturating_sub(at.0));
-        account.updated = Some(now);
+        let updated = account.updated.replace(now);
         // A half-life of 0 resets the consumption (§3.8).
         if half_life <= 0 {
             return account.consumed.clear();
         }
-        let left = DecayFactor::left(elapsed, half_life);
+        let Some(updated) = updated else {
+            return account.consumed.clone_from(usage);
+        };
+        let left = DecayFactor::left(now.0.saturating_sub(updated.0), half_life);
         account.consumed.values_mut().for_each(|sum| *sum = left.of(*sum));
         add(&mut account.consumed, &scaled(usage, left.rest()));
     }
@@ -263,5 +269,14 @@ mod tests {
         ledger.sample(QUEUE, &gpus(1), Time(SECOND));
         // ln 2 over the seconds of a year.
         assert_eq!(usage(&ledger), 21);
+    }
+
+    #[test]
+    fn a_local_queue_without_a_record_begins_with_its_present_usage() {
+        for (usage_half_life, expected) in [(DAY, 4 * NanoAmount::PER_UNIT), (0, 0)] {
+            let mut ledger = ledger(usage_half_life, SECOND);
+            ledger.sample(QUEUE, &gpus(4), Time(5));
+            assert_eq!(usage(&ledger), expected, "{usage_half_life}");
+        }
     }
 }

@@ -205,6 +205,31 @@ fn past_usage_decays_and_present_usage_is_added() {
 }
 
 #[test]
+fn a_local_queue_begins_with_what_it_uses() {
+    check(
+        "
+        cq team-a usage-based gpu/h100=9
+        lq one cq=team-a
+        lq two cq=team-a
+        wl runs q=one gpu=4 t=1
+        cycle
+        admission-fair-sharing half-life=10 interval=5
+        sample
+        usage one two
+        wl old q=one gpu=1 t=2
+        wl new q=two gpu=1 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve runs team-a gpu=h100:4
+            -  one consumed gpu=4, share 4000
+            -  two consumed, share 0
+            2  reserve new team-a gpu=h100:1
+        "#]],
+    );
+}
+
+#[test]
 fn quota_reserved_for_checks_is_not_consumed() {
     check(
         "
