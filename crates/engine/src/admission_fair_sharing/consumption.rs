@@ -18,7 +18,14 @@ use crate::time::Time;
 use crate::workloads::layer::WorkloadLayer;
 
 /// Applies a new configuration to all ClusterQueues. `None` switches admission fair sharing off.
-pub(crate) fn configure(queues: &mut QueueLayer, settings: Option<AdmissionFairSharingSettings>) {
+pub(crate) fn configure(
+    workloads: &mut WorkloadLayer,
+    queues: &mut QueueLayer,
+    settings: Option<AdmissionFairSharingSettings>,
+) {
+    if settings.is_none() {
+        workloads.forget_settled_penalties(None);
+    }
     queues.ledger_mut().configure(settings);
     for id in queues.ids() {
         cluster_queue_changed(queues, id);
@@ -34,6 +41,18 @@ pub(crate) fn set_consumed(
 ) {
     queues.ledger_mut().set_consumed(id, consumed, at);
     update_usage(queues, id);
+}
+
+/// Forgets what a deleted LocalQueue consumed, and what it was charged for.
+pub(crate) fn local_queue_gone(
+    workloads: &mut WorkloadLayer,
+    queues: &mut QueueLayer,
+    id: LocalQueueId,
+) {
+    if queues.ledger().is_on() {
+        queues.ledger_mut().remove(id);
+        workloads.forget_settled_penalties(Some(id));
+    }
 }
 
 /// Samples every LocalQueue whose last sample is at least one sampling interval old.
@@ -56,7 +75,7 @@ pub(crate) fn sample(
     }
 }
 
-/// Adds the entry penalty of a Workload that reserved quota.
+/// Adds the entry penalty of a Workload that reserved quota. A Workload that returns after an eviction has been charged.
 pub(crate) fn add_penalty(
     quota: &QuotaLayer,
     workloads: &WorkloadLayer,
@@ -66,7 +85,7 @@ pub(crate) fn add_penalty(
     let Some(local_queue) = workloads.at(id).local_queue else {
         return;
     };
-    if sharing_queue(queues, local_queue).is_none() {
+    if workloads.at(id).penalty_settled || sharing_queue(queues, local_queue).is_none() {
         return;
     }
     let mut usage = Sums::new();
@@ -78,7 +97,7 @@ pub(crate) fn add_penalty(
 /// Turns the entry penalty of a Workload into consumption when it is admitted.
 pub(crate) fn admitted(
     quota: &QuotaLayer,
-    workloads: &WorkloadLayer,
+    workloads: &mut WorkloadLayer,
     queues: &mut QueueLayer,
     id: WorkloadId,
     now: Time,
@@ -87,6 +106,10 @@ pub(crate) fn admitted(
         let usage = usage_of_local_queue(quota, workloads, queues, local_queue);
         queues.ledger_mut().consume_penalty(id, &usage, now);
         update_usage(queues, local_queue);
+        // The Workload may have another LocalQueue since its reservation, which was charged nothing.
+        if workloads.at(id).local_queue == Some(local_queue) {
+            workloads.settle_penalty(id);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! At every sample past consumption decays by the half-life and present usage is added for the elapsed time. A quota
 //! reservation adds an entry penalty at once, of the size that one sampling interval would add; without it a LocalQueue
-//! could reserve everything between two samples. The penalty becomes consumption when the Workload is admitted, and is
+//! could reserve everything between two samples. The penalty becomes consumption when the Workload is admitted, once per Workload, and is
 //! dropped when the quota is released before that. Source: docs/reference/kueue.md §3.8.
 //!
 //! Amounts are whole numbers in 2^-32 of a resource's base unit, so equal events give equal usage on every machine.

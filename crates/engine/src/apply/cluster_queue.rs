@@ -101,7 +101,7 @@ pub(crate) fn local_queue(
     let new = spec.as_ref().map(target);
     if spec.is_none() {
         // A LocalQueue of the same name starts without consumption.
-        queues.ledger_mut().remove(id);
+        consumption::local_queue_gone(workloads, queues, id);
     }
     queues.set_local_queue(id, spec);
     consumption::update_usage(queues, id);

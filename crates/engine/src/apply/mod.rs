@@ -44,7 +44,7 @@ pub(crate) fn apply(state: &mut State, event: Event) {
         Event::ClusterQueue(id, Some(spec)) => cluster_queue(quota, queues, id, spec),
         Event::ClusterQueue(id, None) => cluster_queue_gone(quota, queues, id),
         Event::LocalQueue(id, spec) => local_queue(quota, workloads, queues, id, spec),
-        Event::AdmissionFairSharing(sharing) => consumption::configure(queues, sharing),
+        Event::AdmissionFairSharing(sharing) => consumption::configure(workloads, queues, sharing),
         Event::ConsumedResources(id, used, at) => consumption::set_consumed(queues, id, &used, at),
         Event::SampleUsage(now) => consumption::sample(quota, workloads, queues, now),
         Event::Admitted(id, now) => consumption::admitted(quota, workloads, queues, id, now),

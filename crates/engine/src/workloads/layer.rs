@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::ids::{EquivalenceClassId, QueueId, RequeueKey, WorkloadId};
+use crate::ids::{EquivalenceClassId, LocalQueueId, QueueId, RequeueKey, WorkloadId};
 use crate::spec::{PodSetAdmission, QueueEligibility};
 use crate::time::Time;
 use crate::workloads::admission::AdmissionRecord;
@@ -126,9 +126,9 @@ impl WorkloadLayer {
     /// Replaces a Workload without a reservation. With `keeps_scan` it continues its flavor scan.
     pub(crate) fn replace(&mut self, id: WorkloadId, new: WorkloadRecord, keeps_scan: bool) {
         let old = self.table.at_mut(id);
-        let (old_class, last) = (old.class, old.last_assignment.take());
-        self.table
-            .insert(id, WorkloadRecord { last_assignment: last.filter(|_| keeps_scan), ..new });
+        let (old_class, penalty_settled) = (old.class, old.stays_settled(&new));
+        let last_assignment = old.last_assignment.take().filter(|_| keeps_scan);
+        self.table.insert(id, WorkloadRecord { last_assignment, penalty_settled, ..new });
         self.classes.release(old_class);
     }
 
@@ -144,10 +144,27 @@ impl WorkloadLayer {
     /// Updates a Workload with a reservation from a new observation. Class, position and admission stay.
     pub(crate) fn update_reserving(&mut self, id: WorkloadId, new: WorkloadRecord) {
         let old = self.table.at_mut(id);
+        old.penalty_settled = old.stays_settled(&new);
         (old.priority, old.has_priority_class) = (new.priority, new.has_priority_class);
         (old.eligibility, old.queued_at) = (new.eligibility, new.queued_at);
         (old.local_queue, old.invalid, old.checks) = (new.local_queue, new.invalid, new.checks);
         old.preemption_gated = new.preemption_gated;
+    }
+
+    /// Notes that the LocalQueue of a Workload was charged its entry penalty.
+    pub(crate) fn settle_penalty(&mut self, id: WorkloadId) {
+        self.table.at_mut(id).penalty_settled = true;
+    }
+
+    /// Forgets which Workloads of a LocalQueue, or of all of them, have a settled entry penalty. Cost: one look at every Workload.
+    pub(crate) fn forget_settled_penalties(&mut self, local_queue: Option<LocalQueueId>) {
+        let concerns =
+            |one: &WorkloadRecord| local_queue.is_none() || one.local_queue == local_queue;
+        let settled = self.iter().filter(|(_, one)| one.penalty_settled && concerns(one));
+        let settled: Vec<WorkloadId> = settled.map(|(id, _)| id).collect();
+        for id in settled {
+            self.table.at_mut(id).penalty_settled = false;
+        }
     }
 
     /// Replaces the class of a Workload.

@@ -61,6 +61,8 @@ pub(crate) struct WorkloadRecord {
     pub(crate) removed: bool,
     /// One of its preemption gates is closed.
     pub(crate) preemption_gated: bool,
+    /// Its LocalQueue was charged its entry penalty, and is not charged again (admission fair sharing).
+    pub(crate) penalty_settled: bool,
     /// It waits for cluster capacity under this key.
     pub(crate) awaited_capacity: Option<RequeueKey>,
     /// It waits for quota, too: it would have to preempt.
@@ -69,4 +71,11 @@ pub(crate) struct WorkloadRecord {
     pub(crate) checks: Box<[(CheckId, CheckState)]>,
     pub(crate) last_assignment: Option<Box<LastAssignment>>,
     pub(crate) admission: Option<Box<AdmissionRecord>>,
+}
+
+impl WorkloadRecord {
+    /// Whether the entry penalty stays settled when `new` is observed: not for another LocalQueue, nor for another object of the name.
+    pub(super) fn stays_settled(&self, new: &Self) -> bool {
+        self.penalty_settled && self.local_queue == new.local_queue && self.uid == new.uid
+    }
 }

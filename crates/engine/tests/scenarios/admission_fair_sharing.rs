@@ -163,6 +163,84 @@ fn a_penalty_outlives_a_change_of_its_reservation() {
     );
 }
 
+/// A Workload is charged once per LocalQueue, however often it is evicted and admitted again.
+#[test]
+fn a_workload_that_returns_is_not_charged_again() {
+    check(
+        "
+        admission-fair-sharing half-life=10 interval=10
+        cq team-a usage-based gpu/h100=9
+        lq one cq=team-a
+        lq two cq=team-a
+        wl returns q=one gpu=4 t=1
+        cycle
+        admitted returns
+        evict returns
+        release returns t=2
+        cycle
+        admitted returns
+        usage one
+        evict returns
+        release returns t=3
+        wl returns q=two gpu=4 t=3
+        cycle
+        admitted returns
+        usage one two
+        evict returns
+        release returns t=4
+        wl returns q=one gpu=4 t=4
+        cycle
+        admitted returns
+        usage one two
+        ",
+        &expect![[r#"
+            1  reserve returns team-a gpu=h100:4
+            2  reserve returns team-a gpu=h100:4
+            -  one consumed gpu=2, share 2000
+            3  reserve returns team-a gpu=h100:4
+            -  one consumed gpu=2, share 2000
+            -  two consumed gpu=2, share 2000
+            4  reserve returns team-a gpu=h100:4
+            -  one consumed gpu=4, share 4000
+            -  two consumed gpu=2, share 2000
+        "#]],
+    );
+}
+
+#[test]
+fn another_object_and_another_local_queue_of_the_name_are_charged() {
+    check(
+        "
+        admission-fair-sharing half-life=10 interval=10
+        cq team-a usage-based gpu/h100=9
+        lq one cq=team-a
+        wl again q=one gpu=4 t=1
+        cycle
+        admitted again
+        evict again
+        release again t=2
+        wl again q=one gpu=4 t=2 uid=other
+        cycle
+        admitted again
+        usage one
+        delete lq one
+        lq one cq=team-a
+        evict again
+        release again t=3
+        cycle
+        admitted again
+        usage one
+        ",
+        &expect![[r#"
+            1  reserve again team-a gpu=h100:4
+            2  reserve again team-a gpu=h100:4
+            -  one consumed gpu=4, share 4000
+            3  reserve again team-a gpu=h100:4
+            -  one consumed gpu=2, share 2000
+        "#]],
+    );
+}
+
 #[test]
 fn past_usage_decays_and_present_usage_is_added() {
     check(
