@@ -80,6 +80,8 @@ pub struct CycleEntry {
     pub replaced_slice: Option<WorkloadId>,
     /// It was evaluated again, because its targets overlapped those of an entry that was processed earlier.
     pub targets_recomputed: bool,
+    /// It was skipped because one of its targets belongs to an entry that was processed earlier.
+    pub(crate) targets_taken: bool,
     /// Where the head was requeued, if it got no quota.
     pub requeue: RequeueDestination,
     /// Height of the lowest subtree that its usage fits in, at nomination: the first key of the processing order.
@@ -102,6 +104,7 @@ impl CycleEntry {
             targets: Vec::new(),
             replaced_slice: None,
             targets_recomputed: false,
+            targets_taken: false,
             requeue: RequeueDestination::NotRequeued,
             nominated_borrow: 0,
             reserved: false,

@@ -48,6 +48,7 @@ pub(super) fn process(
     let fits = entry.assignment.awaits_leaving_pods || fits_without(state, entry, &earlier);
     if taken || !fits {
         entry.outcome = CycleOutcome::Skipped;
+        entry.targets_taken = taken;
         entry.targets.clear();
         return;
     }

@@ -132,6 +132,7 @@ fn entry(state: &mut State, id: WorkloadId, queue: QueueId, outcome: CycleOutcom
         targets: Vec::new(),
         replaced_slice: None,
         targets_recomputed: false,
+        targets_taken: false,
         requeue: RequeueDestination::NotRequeued,
         nominated_borrow: 0,
         reserved: false,

@@ -62,6 +62,9 @@ pub fn condition_message(engine: &Engine, entry: &CycleEntry) -> String {
             format!("{}. Pending the migration of 1 workload(s)", summary(engine, entry))
         }
         CycleOutcome::PreemptionGated => "Workload requires preemption, but it's gated".to_owned(),
+        CycleOutcome::Skipped if entry.targets_taken => {
+            "Workload has overlapping preemption targets with another workload".to_owned()
+        }
         CycleOutcome::Skipped => {
             "Workload no longer fits after processing another workload".to_owned()
         }

@@ -203,7 +203,7 @@ fn without_its_gate_overlapping_targets_are_not_computed_again() {
         &expect![[r#"
             1  reserve guest team-b gpu=h100:4 (borrows, height 1)
             2  preempt for one team-a: guest InCohortReclamation
-            2  requeue two team-c Skipped: Workload no longer fits after processing another workload
+            2  requeue two team-c Skipped: Workload has overlapping preemption targets with another workload
         "#]],
     );
 }
