@@ -4,6 +4,7 @@ use crate::amount::Amount;
 use crate::engine::Engine;
 use crate::ids::{CohortId, FlavorId, NodeId, QueueId, ResourceId, Slot};
 use crate::quota::cell::QuotaCell;
+use crate::quota::subtree_usage::SubtreeUsage;
 
 impl Engine {
     /// Names of the cohorts above a ClusterQueue, from its parent to the root; empty in a cohort cycle.
@@ -44,21 +45,24 @@ impl Engine {
         self.cohort_amounts(cohort, |cell| cell.usage)
     }
 
-    /// Usage of all ClusterQueues in the subtree of a Cohort, also within their local quota, which is not charged to the Cohort.
-    /// Zeros are left out; empty in a cohort cycle. Kueue: `kueue_cohort_subtree_resource_reservations`.
-    pub fn cohort_reservations(&self, cohort: CohortId) -> Vec<(FlavorId, ResourceId, Amount)> {
+    /// For each of these Cohorts, usage of all ClusterQueues in its subtree, also within their local quota, which is not charged to the
+    /// Cohort. Zeros are left out; empty in a cohort cycle. Kueue: `kueue_cohort_subtree_resource_reservations`.
+    pub fn cohort_reservations(
+        &self,
+        cohorts: &[CohortId],
+    ) -> Vec<Vec<(FlavorId, ResourceId, Amount)>> {
         let tree = self.state.quota.tree();
-        let node = self.state.quota.cohort(cohort);
-        let Some(node) = node.filter(|&node| !tree.is_in_cohort_cycle(node)) else {
-            return Vec::new();
+        let node = |&cohort: &CohortId| self.state.quota.cohort(cohort);
+        let nodes = cohorts.iter().filter_map(node);
+        let nodes = nodes.filter(|&node| !tree.is_in_cohort_cycle(node)).collect();
+        let (sums, _) = SubtreeUsage::below(tree, &nodes);
+        let named = |(slot, &amount): (usize, &Amount)| {
+            let (flavor, resource) = tree.pair(Slot::from(slot));
+            (amount != Amount::ZERO).then_some((flavor, resource, amount))
         };
-        let queues = tree.queues_below(node);
-        let usage = (0..tree.row(node).len()).map(Slot::from).map(|slot| {
-            let (flavor, resource) = tree.pair(slot);
-            let used = queues.iter().map(|&queue| tree.at(queue, slot).usage);
-            (flavor, resource, used.fold(Amount::ZERO, |sum, one| sum + one))
-        });
-        usage.filter(|&(_, _, amount)| amount != Amount::ZERO).collect()
+        let sums = cohorts.iter().map(|cohort| node(cohort).and_then(|node| sums.get(&node)));
+        sums.map(|sums| sums.into_iter().flatten().enumerate().filter_map(named).collect())
+            .collect()
     }
 
     /// Empty for a Cohort that no object names.

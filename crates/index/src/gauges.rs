@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::ids::{FlavorId, ResourceId};
+use engine::ids::{CohortId, FlavorId, ResourceId};
 use engine::{Amount, Engine, Names};
 
 use crate::amount::float;
@@ -188,12 +188,27 @@ pub fn local_queue(
     })
 }
 
-/// The numbers of a Cohort that any object names. The caller knows whether it is declared, its labels,
-/// annotations and share.
+/// The numbers of the Cohorts of these names that any object names. The caller knows whether they are declared, their labels,
+/// annotations and shares. Cost: one visit per node of the quota tree below them.
 #[must_use]
-pub fn cohort(engine: &Engine, name: &str) -> Option<CohortGauges> {
+pub fn cohorts<'a>(engine: &Engine, names: impl IntoIterator<Item = &'a str>) -> Vec<CohortGauges> {
+    let known = |name: &'a str| Some((name, engine.names().cohorts.get(name)?));
+    let known: Vec<(&str, CohortId)> = names.into_iter().filter_map(known).collect();
+    let ids: Vec<CohortId> = known.iter().map(|(_, id)| *id).collect();
+    let reserved = engine.cohort_reservations(&ids).into_iter();
+    known
+        .into_iter()
+        .zip(reserved)
+        .map(|(known, reserved)| cohort(engine, known, reserved))
+        .collect()
+}
+
+fn cohort(
+    engine: &Engine,
+    (name, id): (&str, CohortId),
+    reserved: Vec<(FlavorId, ResourceId, Amount)>,
+) -> CohortGauges {
     let names = engine.names();
-    let id = names.cohorts.get(name)?;
     let named = |all: Vec<(FlavorId, ResourceId, Amount)>| {
         let one = |(flavor, resource, amount): (FlavorId, ResourceId, Amount)| {
             let resource = names.resources.name(resource);
@@ -204,16 +219,16 @@ pub fn cohort(engine: &Engine, name: &str) -> Option<CohortGauges> {
         };
         all.into_iter().map(one).collect()
     };
-    Some(CohortGauges {
+    CohortGauges {
         name: name.to_owned(),
         declared: false,
         metadata: LabelsAndAnnotations::default(),
         cyclic: engine.is_in_cohort_cycle(id),
         cohorts: engine.cohorts_of_cohort(id).into_iter().map(str::to_owned).collect(),
         quota: named(engine.cohort_quota(id)),
-        reserved: named(engine.cohort_reservations(id)),
+        reserved: named(reserved),
         weighted_share: None,
-    })
+    }
 }
 
 /// The numbers of a queue. While its ClusterQueue is not active, no pending Workload is.

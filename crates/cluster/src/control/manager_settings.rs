@@ -94,6 +94,7 @@ pub(super) fn core_config(file: &Configuration, gates: &Gates, kinds: &JobKinds)
             index: index_settings(file, gates),
             explain_after: EXPLAIN_AFTER,
             usage: usage_settings(file, gates),
+            measures_cohorts: gates.enabled(Gate::MetricsForCohorts),
             block_admission: pods_ready.is_some_and(|policy| policy.block_admission),
         },
         jobs: JobsConfig {

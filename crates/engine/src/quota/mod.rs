@@ -11,4 +11,5 @@ pub(crate) mod dominant_share;
 mod journal;
 pub(crate) mod layer;
 mod node;
+pub(crate) mod subtree_usage;
 pub(crate) mod tree;

@@ -225,17 +225,6 @@ impl QuotaTree {
         std::iter::successors(self.parent(node), |&above| self.parent(above))
     }
 
-    /// The ClusterQueues in the subtree of a node that is in no cohort cycle.
-    pub(crate) fn queues_below(&self, node: NodeId) -> Vec<NodeId> {
-        let (mut found, mut open) = (Vec::new(), vec![node]);
-        while let Some(next) = open.pop() {
-            let node = &self.nodes[next];
-            found.extend(node.queue.map(|_| next));
-            open.extend(&node.children);
-        }
-        found
-    }
-
     /// Replaces quotas and weight of a node. Call [`QuotaTree::rebuild`] afterwards.
     pub(super) fn set_quotas(
         &mut self,

@@ -262,7 +262,7 @@ fn a_cohort_shows_unlimited_quota_and_whether_it_is_in_a_cycle() {
     }
     events.into_iter().for_each(|event| engine.apply(event));
     engine.cycle(Time(0), &mut engine::AcceptAll);
-    let gauges = |name| gauges::cohort(&engine, name).expect("a Cohort");
+    let gauges = |name| gauges::cohorts(&engine, [name]).pop().expect("a Cohort");
     let quota: BTreeMap<String, f64> =
         gauges("alone").quota.into_iter().map(|(_, resource, number)| (resource, number)).collect();
     let expected = [("cpu", f64::INFINITY), ("example.com/gpu", 2.0), ("memory", f64::INFINITY)];
@@ -299,10 +299,11 @@ fn a_cohort_shows_the_reservations_of_all_queues_below_it() {
     }
     events.into_iter().for_each(|event| engine.apply(event));
     engine.cycle(Time(0), &mut engine::AcceptAll);
-    let reserved = |name| gauges::cohort(&engine, name).expect("a Cohort").reserved;
+    let reserved: Vec<_> =
+        gauges::cohorts(&engine, ["team", "root"]).into_iter().map(|one| one.reserved).collect();
     let cpu = |amount| vec![("f".to_owned(), "cpu".to_owned(), amount)];
     // Most of it is within the guaranteed quota of a queue, which is not charged to the Cohort.
-    assert_eq!([reserved("team"), reserved("root")], [cpu(11.0), cpu(13.0)]);
+    assert_eq!(reserved, [cpu(11.0), cpu(13.0)]);
 }
 
 #[test]

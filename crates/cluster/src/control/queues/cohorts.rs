@@ -64,7 +64,7 @@ pub(super) fn measure(
     scheduler: &Scheduler,
     ctx: &mut Context,
 ) {
-    for gauges in names.iter().filter_map(|name| scheduler.cohort_gauges(name)) {
+    for gauges in scheduler.cohort_gauges(names) {
         let object = cohorts.get(gauges.name.as_str()).map(|cohort| cohort.tracked.object());
         let metadata =
             object.map(|object| labels_and_annotations(&object.metadata)).unwrap_or_default();

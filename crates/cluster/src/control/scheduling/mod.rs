@@ -72,6 +72,8 @@ pub(crate) struct SchedulerConfig {
     pub(crate) block_admission: bool,
     /// Admission fair sharing, if it is on.
     pub(crate) usage: Option<UsageSettings>,
+    /// Cohorts have metrics (gate MetricsForCohorts).
+    pub(crate) measures_cohorts: bool,
 }
 
 /// See the module.
@@ -84,6 +86,7 @@ pub(crate) struct Scheduler {
     preemption_counts: PreemptionCounts,
     explain_after: Duration,
     fair_sharing: bool,
+    measures_cohorts: bool,
     /// Since when messages may have old numbers.
     stale_since: Option<Timestamp>,
     /// Workloads whose requests to a cluster were changed since the last cycle.
@@ -103,6 +106,7 @@ impl Scheduler {
             preemption_counts: PreemptionCounts::default(),
             explain_after: config.explain_after,
             fair_sharing: config.engine.fair_sharing.is_some(),
+            measures_cohorts: config.measures_cohorts,
             stale_since: None,
             edited: BTreeSet::new(),
             pending: true,
@@ -373,10 +377,17 @@ impl Scheduler {
         })
     }
 
-    /// The numbers of a Cohort for metrics.
-    pub(crate) fn cohort_gauges(&self, name: &str) -> Option<CohortGauges> {
-        let gauges = gauges::cohort(&self.engine, name)?;
-        Some(CohortGauges { weighted_share: self.cohort_share(name), ..gauges })
+    /// The numbers of Cohorts; none without their metrics.
+    pub(crate) fn cohort_gauges(&self, names: &BTreeSet<String>) -> Vec<CohortGauges> {
+        if !self.measures_cohorts {
+            return Vec::new();
+        }
+        let gauges = gauges::cohorts(&self.engine, names.iter().map(String::as_str)).into_iter();
+        let with_share = |one: CohortGauges| CohortGauges {
+            weighted_share: self.cohort_share(&one.name),
+            ..one
+        };
+        gauges.map(with_share).collect()
     }
 
     /// The weighted share of a ClusterQueue; `None` without fair sharing.

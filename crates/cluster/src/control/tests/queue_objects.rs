@@ -1,7 +1,8 @@
 //! Status of ClusterQueues and Cohorts, and finalizers of what queues name.
 
-use super::cluster::Cluster;
-use super::*;
+use std::collections::BTreeSet;
+
+use super::{cluster::Cluster, measurement::Measurement, *};
 
 fn cohort() -> ManagerInput {
     let cohort = json!({
@@ -38,6 +39,26 @@ fn fair_sharing_shows_the_shares_of_cluster_queues_and_cohorts() {
     // One of ten cpus is borrowed; a root has share 0.
     assert_eq!(shares(true), (Some(json!(100)), Some(json!(0))));
     assert_eq!(shares(false), (Some(Value::Null), None));
+}
+
+/// Cohorts that were measured since the last call, with whether they are declared; `None` if they are gone.
+fn measured_cohorts(cluster: &mut Cluster) -> BTreeSet<(String, Option<bool>)> {
+    cluster.settle();
+    let cohort = |one| match one {
+        Measurement::Cohort(gauges) => Some((gauges.name, Some(gauges.declared))),
+        Measurement::CohortGone(name) => Some((name, None)),
+        _ => None,
+    };
+    std::mem::take(&mut cluster.measurements).into_iter().filter_map(cohort).collect()
+}
+
+#[test]
+fn without_their_metrics_cohorts_are_not_measured() {
+    let mut settings = settings();
+    settings.core.scheduler.measures_cohorts = false;
+    let mut cluster = Cluster::with(settings);
+    cluster.observe(cohort()).queue(&json!({"cohortName": "team"}));
+    assert_eq!(measured_cohorts(&mut cluster), BTreeSet::new());
 }
 
 fn metadata(name: &str, version: &str, finalizers: &[&str], deleted: bool) -> Value {

@@ -1,0 +1,100 @@
+//! Usage of all ClusterQueues below cohorts, in one pass over their trees.
+//!
+//! Cost: one visit per node below the cohorts, although most of these are below one another.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::amount::Amount;
+use crate::ids::NodeId;
+use crate::quota::tree::QuotaTree;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct SubtreeUsage<'a> {
+    tree: &'a QuotaTree,
+    nodes: &'a BTreeSet<NodeId>,
+    /// Sums by slot.
+    found: BTreeMap<NodeId, Vec<Amount>>,
+    visits: usize,
+}
+
+impl<'a> SubtreeUsage<'a> {
+    /// Sums by slot for every one of `nodes`, and the number of visited nodes. None of them may be in a cohort cycle.
+    pub(crate) fn below(
+        tree: &'a QuotaTree,
+        nodes: &'a BTreeSet<NodeId>,
+    ) -> (BTreeMap<NodeId, Vec<Amount>>, usize) {
+        let mut pass = Self { tree, nodes, found: BTreeMap::new(), visits: 0 };
+        let is_below_another =
+            |node: NodeId| tree.ancestors(node).any(|above| nodes.contains(&above));
+        for &node in nodes.iter().filter(|&&node| !is_below_another(node)) {
+            let mut unused = vec![Amount::ZERO; tree.row(node).len()];
+            pass.visit(node, &mut unused);
+        }
+        (pass.found, pass.visits)
+    }
+
+    /// Adds the usage below a node to `sums`. Recursion depth is the height of the tree.
+    fn visit(&mut self, node: NodeId, sums: &mut [Amount]) {
+        self.visits += 1;
+        if !self.nodes.contains(&node) {
+            return self.add(node, sums);
+        }
+        let mut own = vec![Amount::ZERO; sums.len()];
+        self.add(node, &mut own);
+        sums.iter_mut().zip(&own).for_each(|(sum, own)| *sum += *own);
+        self.found.insert(node, own);
+    }
+
+    fn add(&mut self, node: NodeId, sums: &mut [Amount]) {
+        let tree = self.tree;
+        // The usage of a cohort is a part of that of its ClusterQueues.
+        if tree.node(node).queue.is_some() {
+            sums.iter_mut().zip(tree.row(node)).for_each(|(sum, cell)| *sum += cell.usage);
+        }
+        for &child in &tree.node(node).children {
+            self.visit(child, sums);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{FlavorId, QueueId, ResourceId};
+
+    /// A chain of cohorts, the root first, with two ClusterQueues below each, which use 1, 2, 3 and so on.
+    fn chain(length: i64) -> (QuotaTree, Vec<NodeId>) {
+        let mut tree = QuotaTree::default();
+        let slot = tree.slot(FlavorId::from(0), ResourceId::from(0));
+        let mut cohorts = Vec::new();
+        for at in 0..length {
+            let cohort = tree.add_node(None);
+            tree.set_parent(cohort, cohorts.last().copied());
+            cohorts.push(cohort);
+            for used in [2 * at + 1, 2 * at + 2] {
+                let queue = tree.add_node(Some(QueueId::from(0)));
+                tree.set_parent(queue, Some(cohort));
+                tree.charge(queue, &[(slot, Amount(used))]);
+            }
+        }
+        (tree, cohorts)
+    }
+
+    #[test]
+    fn every_node_is_visited_once_however_many_cohorts_are_above_it() {
+        let (tree, cohorts) = chain(4);
+        let all = cohorts.iter().copied().collect();
+        let (sums, visits) = SubtreeUsage::below(&tree, &all);
+        let sums: Vec<i64> = cohorts.iter().map(|cohort| sums[cohort][0].0).collect();
+        assert_eq!((sums, visits), (vec![36, 33, 26, 15], tree.ids().len()));
+    }
+
+    #[test]
+    fn only_what_is_below_the_cohorts_is_visited() {
+        let (tree, cohorts) = chain(4);
+        let third = BTreeSet::from([cohorts[2]]);
+        let (sums, visits) = SubtreeUsage::below(&tree, &third);
+        assert_eq!((sums.len(), sums[&cohorts[2]][0].0, visits), (1, 26, 2 * 3));
+    }
+}
