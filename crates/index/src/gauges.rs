@@ -121,7 +121,7 @@ pub struct ClusterQueueGauges {
 pub struct CohortGauges {
     /// Its name.
     pub name: String,
-    /// It exists as an object; other Cohorts are only named.
+    /// It exists as an object, or is the parent of one that does; other Cohorts are only named by ClusterQueues.
     pub declared: bool,
     /// Its labels and annotations.
     pub metadata: LabelsAndAnnotations,

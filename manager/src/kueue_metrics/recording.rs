@@ -155,6 +155,8 @@ impl Recording<'_> {
                 }
             }
             Measurement::CohortGone(name) => {
+                // ClusterQueues may remain below it, and with them its other series.
+                self.series.remove_from(&f::COHORT_INFO, &[("cohort", &name)]);
                 if self.totals.remove_cohort(&name) {
                     self.cohort_gone(&name);
                 }
@@ -445,8 +447,8 @@ impl Recording<'_> {
         let root = cohort.cohorts.last().map_or(name, String::as_str);
         let own = [("cohort", name)];
         NUMBERS_OF_COHORT.iter().for_each(|family| self.series.remove_from(family, &own));
-        // A cycle has no root, so there is no place to show.
-        if !cohort.cyclic {
+        // A cycle has no root. The place of a Cohort that only ClusterQueues name is in theirs.
+        if cohort.declared && !cohort.cyclic {
             self.series.set(&f::COHORT_INFO, values([name, parent, root]), 1.0);
         }
         for (family, amounts) in

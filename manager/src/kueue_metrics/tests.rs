@@ -323,13 +323,26 @@ fn a_local_queue_keeps_its_series_without_its_cluster_queue() {
 }
 
 #[test]
-fn a_cohort_with_queues_outlives_its_object() {
+fn a_cohort_with_queues_outlives_its_object_but_for_its_place() {
+    let (info, quota) =
+        (r#"kueue_cohort_info{cohort="root""#, r#"kueue_cohort_subtree_quota{cohort="root""#);
     let metrics = everything();
     metrics.measure(all_measurements(), Duration::ZERO);
+    assert!(scrape(&metrics).contains(info));
     metrics.measure(vec![Measurement::CohortGone("root".into())], Duration::ZERO);
-    assert!(scrape(&metrics).contains(r#"kueue_cohort_info{cohort="root""#));
+    let body = scrape(&metrics);
+    assert!(body.contains(quota) && !body.contains(info), "{body}");
     metrics.measure(vec![Measurement::ClusterQueueGone("a".into(), vec![])], Duration::ZERO);
     assert!(!scrape(&metrics).contains("cohort=\"root\""));
+}
+
+#[test]
+fn a_cohort_that_only_queues_name_shows_no_place() {
+    let metrics = everything();
+    metrics.measure(all_measurements(), Duration::ZERO);
+    let body = scrape(&metrics);
+    assert!(!body.contains(r#"kueue_cohort_info{cohort="team""#), "{body}");
+    assert!(body.contains(r#"kueue_cohort_subtree_quota{cohort="team""#), "{body}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ struct QueueTotals {
 /// A Cohort.
 #[derive(Debug, Default)]
 struct CohortTotals {
-    /// It exists as an object.
+    /// It exists as an object, or is the parent of one that does.
     declared: bool,
     /// ClusterQueues below it.
     queues: usize,
@@ -111,12 +111,12 @@ impl Totals {
         RemovedSeries { cohorts, local_queues: local_queues.into_iter().collect() }
     }
 
-    /// A Cohort exists as an object.
+    /// A Cohort exists as an object, or is the parent of one that does.
     pub(super) fn declare_cohort(&mut self, name: &str) {
         self.cohorts.entry(name.to_owned()).or_default().declared = true;
     }
 
-    /// The object of a Cohort is gone. Returns whether no ClusterQueue has the Cohort either.
+    /// A Cohort is not declared any more. Returns whether no ClusterQueue has the Cohort either.
     pub(super) fn remove_cohort(&mut self, name: &str) -> bool {
         if let Some(totals) = self.cohorts.get_mut(name) {
             totals.declared = false;

@@ -211,6 +211,6 @@ pub enum Measurement {
     ClusterQueueGone(String, Vec<LocalQueueGauges>),
     /// The numbers of a Cohort.
     Cohort(Box<CohortGauges>),
-    /// A Cohort is gone.
+    /// A Cohort is not declared any more: it has no object, and is the parent of none.
     CohortGone(String),
 }

@@ -4,7 +4,7 @@
 //! most once per period and Cohort. The numbers of a Cohort are measured once per evaluation, however many of its ClusterQueues
 //! were counted.
 
-use std::collections::BTreeSet;
+use std::{cell::LazyCell, collections::BTreeSet};
 
 use crds::v1beta2::{Cohort, CohortStatus};
 use index::queue_status;
@@ -64,11 +64,26 @@ pub(super) fn measure(
     scheduler: &Scheduler,
     ctx: &mut Context,
 ) {
+    let parents = LazyCell::new(|| parents(cohorts).collect::<BTreeSet<&str>>());
     for gauges in scheduler.cohort_gauges(names) {
         let object = cohorts.get(gauges.name.as_str()).map(|cohort| cohort.tracked.object());
         let metadata =
             object.map(|object| labels_and_annotations(&object.metadata)).unwrap_or_default();
-        let gauges = CohortGauges { declared: object.is_some(), metadata, ..gauges };
+        let declared = object.is_some() || parents.contains(gauges.name.as_str());
+        let gauges = CohortGauges { declared, metadata, ..gauges };
         ctx.measurements.push(Measurement::Cohort(Box::new(gauges)));
     }
+}
+
+/// Whether a Cohort exists as an object, or is the parent of one that does.
+pub(super) fn is_declared(name: &str, cohorts: &KeyMap<Box<str>, TrackedQueue<Cohort>>) -> bool {
+    cohorts.get(name).is_some() || parents(cohorts).any(|parent| parent == name)
+}
+
+/// The parents of the Cohorts that exist as objects.
+pub(super) fn parents(
+    cohorts: &KeyMap<Box<str>, TrackedQueue<Cohort>>,
+) -> impl Iterator<Item = &str> {
+    let parents = cohorts.values().map(|cohort| cohort.tracked.object().spec.parent_name.as_str());
+    parents.filter(|parent| !parent.is_empty())
 }

@@ -139,11 +139,16 @@ impl Queues {
         object: Option<Arc<Cohort>>,
         ctx: &mut Context,
     ) {
-        // Without this its series would stay at their last values.
-        if object.is_none() {
-            ctx.measurements.push(Measurement::CohortGone(name.to_owned()));
-        }
+        let known = self.cohorts.get(name);
+        let former = known.map(|known| known.tracked.object().spec.parent_name.clone());
         upsert(&mut self.cohorts, name.into(), object);
+        // Without this the series of both would stay at their last values.
+        let former = former.as_deref().filter(|parent| !parent.is_empty());
+        for name in std::iter::once(name).chain(former) {
+            if !cohorts::is_declared(name, &self.cohorts) {
+                ctx.measurements.push(Measurement::CohortGone(name.to_owned()));
+            }
+        }
         ctx.agenda.now(Reevaluation::Cohorts);
     }
 
@@ -253,6 +258,7 @@ impl Queues {
         // The numbers of a Cohort without ClusterQueues change with configuration only.
         if cohorts_changed || marked.as_ref().is_some_and(|marked| marked.all) {
             measured.extend(self.cohorts.keys().map(ToString::to_string));
+            measured.extend(cohorts::parents(&self.cohorts).map(str::to_owned));
         }
         if let Some(marked) = marked {
             self.evaluate_marked(marked, &mut measured, scheduler, ctx);

@@ -53,6 +53,29 @@ fn measured_cohorts(cluster: &mut Cluster) -> BTreeSet<(String, Option<bool>)> {
 }
 
 #[test]
+fn a_cohort_counts_as_declared_while_a_declared_one_names_it_as_its_parent() {
+    let team = |version: &str, parent: &str| {
+        let cohort = json!({
+            "metadata": {"name": "team", "resourceVersion": version}, "spec": {"parentName": parent},
+        });
+        ManagerInput::Cohort(Change::Apply(shared(cohort)))
+    };
+    let named = |name: &str, declared| (name.to_owned(), declared);
+    let mut cluster = Cluster::new();
+    cluster.queue(&json!({"cohortName": "team"}));
+    assert_eq!(measured_cohorts(&mut cluster), [named("team", Some(false))].into());
+    cluster.observe(team("9", "root"));
+    let both = [named("root", Some(true)), named("team", Some(true))];
+    assert_eq!(measured_cohorts(&mut cluster), both.into());
+    cluster.observe(team("10", ""));
+    let moved = [named("root", None), named("team", Some(true))];
+    assert_eq!(measured_cohorts(&mut cluster), moved.into());
+    let key = Key { namespace: None, name: "team".into() };
+    cluster.observe(ManagerInput::Cohort(Change::Delete(key)));
+    assert_eq!(measured_cohorts(&mut cluster), [named("team", None)].into());
+}
+
+#[test]
 fn without_their_metrics_cohorts_are_not_measured() {
     let mut settings = settings();
     settings.core.scheduler.measures_cohorts = false;
