@@ -118,12 +118,14 @@ impl DispatchDecision<'_> {
 
     /// Copies the final status before finishing the Workload on the hub. If a clone finished for a reason other than
     /// the end of its job, the job never ends and is not waited for. Nor is a copy that was deleted on the worker, or an end that
-    /// the hub's API server does not take: the end of the job is not invented, and the step says that it stays open.
+    /// the hub's API server does not take: the end of the job is not invented, and the step says that it stays open. A copy may
+    /// be there as long as its create has no answer: it is read first.
     fn finish(&self, copy: &RemoteCopy, reason: &str, message: &str) -> Option<DispatchStep> {
         let job_ends = JOB_END_REASONS.contains(&reason);
         let mut jobs = copy.jobs.iter();
         let status_copied = jobs.all(|job| job.status_synced && (job.finished || !job_ends));
-        if status_copied || !self.hub.job.exists {
+        let may_exist = job_ends && copy.missing_job && !copy.creates_answered;
+        if status_copied && !may_exist || !self.hub.job.exists {
             let lacks_end = copy.missing_job || copy.jobs.iter().any(|job| job.end_refused);
             let without_end = (self.hub.job.open && lacks_end).then_some(copy.cluster);
             let (reason, message) = (reason.into(), message.into());

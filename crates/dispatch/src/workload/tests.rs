@@ -815,6 +815,11 @@ fn a_job_without_a_copy_to_take_its_end_from_is_reported_with_the_end_of_its_wor
         (1, "quota ready recorded=a open started", &[finished], &[reported]),
         (1, "quota ready recorded=a open suspended", &[finished], &[reported]),
         (1, hub, &[&copy("job=1 job-finished synced short")], &[reported]),
+        // The create of the job has no answer: it may be there.
+        (1, hub, &[&copy("unsettled")], &[]),
+        (1, hub, &[&copy("job=1 job-finished synced short unsettled")], &[]),
+        (1, hub, &[&copy("job=1 job-finished short unsettled")], &["sync a"]),
+        (1, "quota ready recorded=a jobless", &[&copy("unsettled")], &[done]),
         (1, hub, &[&copy("job=1 job-finished synced")], &[done]),
         (1, hub, &[&copy("job=1 job-finished job-end-refused")], &["sync a"]),
         (1, hub, &[&copy("job=1 job-finished job-end-refused synced")], &[reported]),
