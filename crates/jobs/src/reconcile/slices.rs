@@ -213,23 +213,33 @@ fn resize<J: GenericJob>(
     if is_deleted(pending) {
         return remove_finalizer(pending).into_iter().collect();
     }
-    if holds_quota(pending) {
-        let step = follow_time_limit(job, pending).or_else(|| resize_reserved(sets, pending));
-        return step.into_iter().collect();
-    }
-    // A replacement that was deactivated waits for its activation. The next size gets another one.
-    if is(pending, EVICTED) {
-        let other = !same_counts(sets, &pending.spec.pod_sets);
-        return other.then(|| drop_slice(pending)).into_iter().collect();
-    }
-    let is_needed = grows(sets, &holder.spec.pod_sets);
-    if job.is_managed_elsewhere() && job.unresolved().is_none() && !leaves(holder) && !is_needed {
-        // The pods that are not wanted any more run on a worker, which may take long to admit another slice.
+    if is_unneeded(job, sets, (holder, pending)) {
         return vec![drop_slice(pending)];
     }
     let mut steps = workload_keys::steps(job, pending, context);
-    steps.extend(update(job, pending, context));
+    steps.extend(match holds_quota(pending) {
+        true => follow_time_limit(job, pending).or_else(|| resize_reserved(sets, pending)),
+        false => update(job, pending, context),
+    });
     steps
+}
+
+/// Whether a replacement without quota is dropped.
+fn is_unneeded<J: GenericJob>(
+    job: &J,
+    sets: &[PodSet],
+    (holder, pending): (&Workload, &Workload),
+) -> bool {
+    if holds_quota(pending) {
+        return false;
+    }
+    // A replacement that was deactivated waits for its activation. The next size gets another one.
+    if is(pending, EVICTED) {
+        return !same_counts(sets, &pending.spec.pod_sets);
+    }
+    // The pods that are not wanted any more run on a worker, which may take long to admit another slice.
+    let follows = job.is_managed_elsewhere() && job.unresolved().is_none();
+    follows && !leaves(holder) && !grows(sets, &holder.spec.pod_sets)
 }
 
 /// A slice with quota takes the time limit of its job until it is admitted: the API server keeps the limit of an admitted one. Its

@@ -414,6 +414,36 @@ fn an_evicted_later_slice_leaves_the_job_as_it_runs() {
 }
 
 #[test]
+fn a_replacement_with_a_clone_follows_the_priority_class_of_its_job() {
+    let (mut clone, copy) = first_copies();
+    let class = |mut workload: Value, name: &str, priority: i32| {
+        let class =
+            json!({"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": name});
+        workload["spec"]["priorityClassRef"] = class;
+        workload["spec"]["priority"] = json!(priority);
+        workload
+    };
+    clone = class(clone, "high", 100);
+    let mut job = job_of(5, "20");
+    job["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = json!("high");
+    let hub = [class(first("21"), "high", 100), class(later("30", Stage::Nominated), "low", 1)];
+    let clones = vec![clone, class(later_clone("60", false), "low", 1)];
+    let mut control = manager(&job, &hub, clones, &copy);
+    let high = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass",
+        "metadata": {"name": "high", "resourceVersion": "10"}, "value": 100,
+    });
+    control.observe(ManagerInput::WorkloadPriorityClass(Change::Apply(shared(high))), NOW);
+    let step = control.decide(NOW);
+    assert_eq!(said(&step), ["hub later priority"]);
+    let raised = class(later("31", Stage::Nominated), "high", 100);
+    done(&mut control, &step, "priority", raised, NOW);
+    let step = control.decide(NOW);
+    assert_eq!(said(&step), ["east later priority"]);
+    assert_eq!(body(&step, Purpose::Priority)["spec"]["priority"], json!(100));
+}
+
+#[test]
 fn an_evicted_job_takes_its_copy_along_whatever_slice_it_names() {
     let (clone, copy) = first_copies();
     let evicted = with_condition(later("45", Stage::Admitted), "Evicted", "Preempted");

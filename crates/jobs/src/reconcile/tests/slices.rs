@@ -168,6 +168,8 @@ fn the_time_limit_of_a_slice_follows_the_job_until_its_admission() {
     let replacement = on_worker(reserved("b", Some("a")));
     let old = on_worker(slice("a", 2, None, HOLDS));
     assert_eq!(limits(&limit(3, Some("60")), &[&old, &replacement]), [Some(60)]);
+    let off = slice("b", 3, Some("a"), &["Evicted"]);
+    assert_eq!(limits(&limit(3, Some("60")), &[&old, &off]), [Some(60)]);
 }
 
 #[test]
@@ -374,6 +376,53 @@ fn a_replacement_that_no_worker_takes_leaves_the_job_as_it_runs() {
             "it is not needed, and the holder shrinks after it"
         );
     }
+}
+
+#[test]
+fn a_replacement_follows_the_priority_class_and_the_admission_gates_of_its_job() {
+    let three = {
+        let mut three = on_worker(slice("a", 3, None, HOLDS));
+        follow(&mut three, "high");
+        three
+    };
+    let of_class = |conditions: &[&str]| {
+        let mut pending = slice("b", 5, Some("a"), conditions);
+        follow(&mut pending, "low");
+        pending.metadata.annotations.get_or_insert_default().remove(GATED);
+        pending
+    };
+    let running = |pods: i32| {
+        let mut job = dispatched(&json!({ "parallelism": pods }), false);
+        let labels = job.metadata.labels.get_or_insert_default();
+        labels.insert("kueue.x-k8s.io/priority-class".to_owned(), "high".to_owned());
+        let annotations = job.metadata.annotations.get_or_insert_default();
+        annotations.insert(GATED.to_owned(), "a.b/c".to_owned());
+        job
+    };
+    let keys = ["gates Some(\"a.b/c\")", "priority"];
+    let and = |step: &str| [keys[0].to_owned(), keys[1].to_owned(), step.to_owned()];
+    for conditions in [&[][..], &["QuotaReserved"], &["Evicted"]] {
+        let pending = of_class(conditions);
+        assert_eq!(steps(&running(5), &[&three, &pending]), keys, "{conditions:?}");
+    }
+    let leaving = of_class(&["QuotaReserved", "Evicted"]);
+    assert_eq!(steps(&running(5), &[&three, &leaving]), and("release"));
+    let reserved = of_class(&["QuotaReserved"]);
+    assert_eq!(steps(&running(4), &[&three, &reserved]), and("resize to 4"));
+    for conditions in [&[][..], &["Evicted"]] {
+        let unneeded = of_class(conditions);
+        assert_eq!(steps(&running(3), &[&three, &unneeded]), ["finish OutOfSync"]);
+    }
+}
+
+const GATED: &str = "kueue.x-k8s.io/admission-gated-by";
+
+/// Gives a slice this class, and the gate of the job.
+fn follow(slice: &mut Workload, class: &str) {
+    let class = json!({ "kind": "WorkloadPriorityClass", "name": class, "group": "" });
+    slice.spec.priority_class_ref = serde_json::from_value(class).expect("a class");
+    let annotations = slice.metadata.annotations.get_or_insert_default();
+    annotations.insert(GATED.to_owned(), "a.b/c".to_owned());
 }
 
 #[test]
