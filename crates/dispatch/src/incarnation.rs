@@ -106,6 +106,14 @@ impl HubIncarnation {
         stamp.term != Some(self.term) && stamp.hub_version > Some(version)
     }
 
+    /// Whether a copy of a known history was made from a version of the Workload that this hub may still observe: the list of a process
+    /// that begins to lead may be older than what the former leader has seen.
+    #[must_use]
+    pub fn may_be_observed_late(&self, stamp: &CopyStamp, present: PresentWorkload<'_>) -> bool {
+        let is_of_present = stamp.workload_uid.as_deref() == Some(present.uid);
+        self.knows(stamp) && is_of_present && self.is_ahead(stamp, present.version)
+    }
+
     /// The history of a copy of a Workload. `present` is the hub's Workload, `departed` the uid of the last one of the name.
     #[must_use]
     pub fn history(
@@ -198,6 +206,12 @@ mod tests {
             let present = Some(PresentWorkload { uid: "a", version });
             assert_eq!(hub().history(&stamp, present, None), history, "{stamp:?} {version}");
         }
+        let late =
+            |stamp| hub().may_be_observed_late(&stamp, PresentWorkload { uid: "a", version: 49 });
+        assert!(late(of(stamp(3, 6, 50))));
+        assert!(!late(of(stamp(3, 6, 49))), "it was observed");
+        assert!(!late(stamp(3, 6, 50)), "of another uid");
+        assert!(!late(of(stamp(3, 6, 101))), "the hub went back");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! | is being deleted | waits until it is gone, and its worker's time to admit it begins then |
 //! | is not, and its Workload is gone | the same; that Workload is evaluated, which deletes the copy |
 //! | awaits a confirmation ([`super::breaker`]) | is refused there: it would wait for a user |
-//! | is of a higher epoch than its Workload as the hub observes it | waits for up to six minutes: that may be observed late |
+//! | is of a higher epoch, or was made from a later version, than its Workload as the hub observes it | waits for up to six minutes: that may be observed late |
 //! | is still there after the grace period of its pods and the time to admit | is refused there |
 //!
 //! A group that runs is not refused, because of what a replacement of a member finds: its other members go on, and the replacement waits.
@@ -116,17 +116,21 @@ impl DispatchEvaluation<'_> {
         self.state.newer_holder_since.map(|since| after(since, NEWER_COPY_GRACE))
     }
 
-    /// Whether a copy that stays names a Workload that the hub observes at a lower epoch.
+    /// Whether a copy that stays names a Workload that the hub may observe late.
     fn is_newer_holder(&self, worker: &Worker, holder: NameHolder<'_>) -> bool {
         holder.staying_owner().is_some_and(|owner| {
             worker.metadata_of(owner).any(|copy| self.is_newer_than_observed(owner, copy))
         })
     }
 
-    /// Whether a copy is of a higher epoch than its Workload, as the hub observes that.
+    /// Whether a copy is of a higher epoch, or was made from a later version, than its Workload as the hub observes that.
     fn is_newer_than_observed(&self, owner: &Key, copy: &ObjectMeta) -> bool {
         let record = self.inputs.workloads.get(owner);
-        record.is_some_and(|one| copy_stamp(copy).epoch > index::epoch(one.object()))
+        record.is_some_and(|one| {
+            let (stamp, present) = (copy_stamp(copy), present_workload(one));
+            stamp.epoch > index::epoch(one.object())
+                || present.is_some_and(|one| self.hub.0.may_be_observed_late(&stamp, one))
+        })
     }
 
     /// A worker's time to admit begins when something can be created there.

@@ -161,6 +161,30 @@ fn a_process_that_observes_the_workload_of_the_copy_late_refuses_nothing_for_six
 }
 
 #[test]
+fn a_copy_of_a_later_version_of_its_workload_is_awaited_as_long() {
+    let manager = |hub_version: &str| {
+        let mut copy = earlier(false);
+        let annotations = &mut copy["metadata"]["annotations"];
+        annotations["sluice.dev/workload-uid"] = json!("wl-0");
+        annotations["sluice.dev/incarnation"] = json!("7");
+        annotations["sluice.dev/term"] = json!("8");
+        annotations["sluice.dev/hub-version"] = json!(hub_version);
+        let job = hub_job("20", true, &json!({}));
+        let mut control = dispatching(&job, &[nominated("21", false), earlier_workload("1", "5")]);
+        connect(&mut control, vec![], vec![copy]);
+        control
+    };
+    // The present leader began at version 10.
+    let mut control = manager("8");
+    admit(&mut control);
+    assert_eq!(orders(&control.decide(NOW + 359.seconds())), [""; 0]);
+    let late = NOW + 360.seconds();
+    assert_eq!(orders(&control.decide(late)), ["hub raise-epoch"]);
+    // A later one proves that the hub went back.
+    assert_eq!(on_east(&manager("11").decide(NOW)), [""; 0]);
+}
+
+#[test]
 fn a_copy_that_was_observed_before_its_workload_is_awaited_like_others() {
     let mut control = late_observer();
     admit(&mut control);
