@@ -4,9 +4,16 @@
 //! links lead to. A file is reduced to the hash of its text; the task of the worker reads the text when it connects.
 
 use std::{
-    io::Read,
+    collections::BTreeMap,
+    fs::File,
+    io::{self, Read},
     path::{Component, Path, PathBuf},
+    sync::Arc,
 };
+
+use parking_lot::Mutex;
+use rustix::fs::{Mode, OFlags};
+use tokio::sync::Semaphore;
 
 use crate::{kubeconfig_refused::KubeconfigRefused, kubeconfig_secret::Fingerprint};
 
@@ -16,13 +23,17 @@ pub const KUBECONFIG_DIRECTORY: &str = "/etc/multikueue/kubeconfigs";
 /// The greatest size of a file, that of a Secret.
 const SIZE_LIMIT: u64 = 1 << 20;
 
-/// The directory of kubeconfigs.
+/// The directory of kubeconfigs. Clones share the limit of one read at a time per path: each read that a file system does not answer
+/// holds a thread for ever.
 #[derive(Clone, Debug)]
-pub struct KubeconfigDirectory(PathBuf);
+pub struct KubeconfigDirectory {
+    directory: PathBuf,
+    reads: Arc<Mutex<BTreeMap<Box<str>, Arc<Semaphore>>>>,
+}
 
 impl Default for KubeconfigDirectory {
     fn default() -> Self {
-        Self(KUBECONFIG_DIRECTORY.into())
+        Self::new(KUBECONFIG_DIRECTORY.into())
     }
 }
 
@@ -30,7 +41,7 @@ impl KubeconfigDirectory {
     /// Kubeconfigs in this directory.
     #[must_use]
     pub fn new(directory: PathBuf) -> Self {
-        Self(directory)
+        Self { directory, reads: Arc::default() }
     }
 
     /// The hash of a file's text.
@@ -46,10 +57,25 @@ impl KubeconfigDirectory {
     /// # Errors
     /// If the file is not one of the directory, or cannot be read.
     pub(super) async fn read(self, path: Box<str>) -> Result<Vec<u8>, KubeconfigRefused> {
-        let name = path.clone();
-        let read = tokio::task::spawn_blocking(move || self.read_now(&path));
+        let late = KubeconfigRefused::LateFile(path.clone());
+        // No semaphore is closed.
+        let Ok(turn) = self.turn(&path).acquire_owned().await else {
+            return Err(late);
+        };
+        let read = tokio::task::spawn_blocking(move || {
+            let read = self.read_now(&path);
+            drop(turn);
+            read
+        });
         // The task ends without an answer only together with the runtime.
-        read.await.unwrap_or(Err(KubeconfigRefused::UnreadableFile(name)))
+        read.await.unwrap_or(Err(late))
+    }
+
+    /// The turn of a path; those that no read holds are forgotten.
+    fn turn(&self, path: &str) -> Arc<Semaphore> {
+        let mut reads = self.reads.lock();
+        reads.retain(|_, turn| Arc::strong_count(turn) > 1);
+        Arc::clone(reads.entry(path.into()).or_insert_with(|| Arc::new(Semaphore::new(1))))
     }
 
     fn read_now(&self, path: &str) -> Result<Vec<u8>, KubeconfigRefused> {
@@ -59,41 +85,54 @@ impl KubeconfigDirectory {
         if !self.names(Path::new(path)) {
             return Err(KubeconfigRefused::OutsideDirectory);
         }
-        let failed = |error: std::io::Error| match error.kind() {
-            std::io::ErrorKind::NotFound => KubeconfigRefused::NoFile(path.into()),
-            _ => KubeconfigRefused::UnreadableFile(path.into()),
-        };
+        let failed = |error| unreadable(path, &error);
         let target = Path::new(path).canonicalize().map_err(failed)?;
-        let directory = self.0.canonicalize().map_err(failed)?;
+        let directory = self.directory.canonicalize().map_err(failed)?;
         // A mounted Secret has links within its directory; one that leads elsewhere could show any file of the manager.
         if !target.starts_with(&directory) {
             return Err(KubeconfigRefused::OutsideDirectory);
         }
-        let file = std::fs::File::open(&target).map_err(failed)?;
+        let file = open(&target).map_err(failed)?;
         // A pipe or a device would never end.
         if !file.metadata().map_err(failed)?.is_file() {
-            return Err(KubeconfigRefused::UnreadableFile(path.into()));
+            return Err(KubeconfigRefused::NotRegularFile(path.into()));
         }
         let mut text = Vec::new();
         let read = file.take(SIZE_LIMIT + 1).read_to_end(&mut text).map_err(failed)?;
         match u64::try_from(read).is_ok_and(|read| read <= SIZE_LIMIT) {
             true => Ok(text),
-            false => Err(KubeconfigRefused::UnreadableFile(path.into())),
+            false => Err(KubeconfigRefused::LargeFile { path: path.into(), limit: SIZE_LIMIT }),
         }
     }
 
     /// Whether a path names a file of the directory, before links are followed.
     fn names(&self, path: &Path) -> bool {
         let climbs = path.components().any(|part| part == Component::ParentDir);
-        !climbs && path != self.0 && path.starts_with(&self.0)
+        !climbs && path != self.directory && path.starts_with(&self.directory)
+    }
+}
+
+/// Opens a file, and does not wait for the other end of a pipe.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
+}
+
+fn unreadable(path: &str, error: &io::Error) -> KubeconfigRefused {
+    match error.kind() {
+        io::ErrorKind::NotFound => KubeconfigRefused::NoFile(path.into()),
+        kind => {
+            KubeconfigRefused::UnreadableFile { path: path.into(), cause: kind.to_string().into() }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::{os::unix::fs::symlink, time::Duration};
 
     use super::*;
+    use crate::tests::make_pipe;
 
     fn directory() -> (tempfile::TempDir, KubeconfigDirectory) {
         let root = tempfile::tempdir().expect("a directory");
@@ -153,10 +192,45 @@ mod tests {
         );
         std::fs::create_dir(own.join("folder")).expect("a directory");
         std::fs::write(own.join("large"), vec![b' '; (1 << 20) + 1]).expect("a file");
-        for name in ["folder", "large"] {
-            let path = path(name);
-            let expected = KubeconfigRefused::UnreadableFile(path.as_str().into());
-            assert_eq!(directory.read_now(&path), Err(expected), "{name}");
+        symlink("loop", own.join("loop")).expect("a link");
+        let said = |name: &str| {
+            let refused = directory.read_now(&path(name)).expect_err(name);
+            refused.to_string().replace(&path(name), name)
+        };
+        assert_eq!(said("folder"), "\"folder\" is not a regular file");
+        assert_eq!(said("large"), "file \"large\" exceeds the size limit of 1048576 bytes");
+        let cause = said("loop");
+        assert!(cause.starts_with("read loop: ") && cause.len() > "read loop: ".len(), "{cause}");
+    }
+
+    #[test]
+    fn a_pipe_is_refused_at_once() {
+        let (root, directory) = directory();
+        let pipe = root.path().join("kubeconfigs/pipe");
+        make_pipe(&pipe);
+        let path = pipe.display().to_string();
+        let expected = Err(KubeconfigRefused::NotRegularFile(path.as_str().into()));
+        let (answers, answer) = std::sync::mpsc::channel();
+        std::thread::spawn(move || answers.send(directory.read_now(&path)));
+        assert_eq!(answer.recv_timeout(Duration::from_secs(5)), Ok(expected));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_path_has_one_read_at_a_time() {
+        let (root, directory) = directory();
+        let own = root.path().join("kubeconfigs");
+        let path = |name: &str| -> Box<str> { own.join(name).display().to_string().into() };
+        for name in ["east", "west"] {
+            std::fs::write(own.join(name), "text").expect("a file");
         }
+        let stuck = directory.turn(&path("east")).acquire_owned().await.expect("a turn");
+        let read = |name: &str| directory.clone().read(path(name));
+        let second = tokio::time::timeout(Duration::from_secs(60), read("east")).await;
+        assert!(second.is_err(), "it holds no thread");
+        assert!(read("west").await.is_ok());
+        drop(stuck);
+        assert!(read("east").await.is_ok());
+        drop(read("west").await);
+        assert_eq!(directory.reads.lock().len(), 1);
     }
 }

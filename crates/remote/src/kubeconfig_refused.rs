@@ -38,9 +38,28 @@ pub(crate) enum KubeconfigRefused {
     /// The file does not exist.
     #[error("open {0}: no such file or directory")]
     NoFile(Box<str>),
-    /// The file is a folder, too large, or may not be read.
-    #[error("file {0:?} cannot be read as a kubeconfig")]
-    UnreadableFile(Box<str>),
+    /// The path leads to a folder, a pipe or a device.
+    #[error("{0:?} is not a regular file")]
+    NotRegularFile(Box<str>),
+    /// The file is too large.
+    #[error("file {path:?} exceeds the size limit of {limit} bytes")]
+    LargeFile {
+        /// The path.
+        path: Box<str>,
+        /// The greatest size.
+        limit: u64,
+    },
+    /// The file cannot be read.
+    #[error("read {path}: {cause}")]
+    UnreadableFile {
+        /// The path.
+        path: Box<str>,
+        /// What the operating system says.
+        cause: Box<str>,
+    },
+    /// The file system does not answer.
+    #[error("read {0}: the file system does not answer")]
+    LateFile(Box<str>),
     /// The Secret does not exist.
     #[error("Secret \"{0}\" not found")]
     NoSecret(Box<str>),
@@ -131,7 +150,10 @@ impl KubeconfigRefused {
             | Self::OutsideDirectory
             | Self::RelativePath
             | Self::NoFile(_)
-            | Self::UnreadableFile(_)
+            | Self::NotRegularFile(_)
+            | Self::LargeFile { .. }
+            | Self::UnreadableFile { .. }
+            | Self::LateFile(_)
             | Self::NoSecret(_)
             | Self::NoKey(_)
             | Self::Unreadable { .. }

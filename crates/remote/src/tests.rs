@@ -56,6 +56,12 @@ use crate::{
 /// A timeout for a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Makes a named pipe, which nothing writes to.
+pub(crate) fn make_pipe(path: &std::path::Path) {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe");
+}
+
 /// An API server that serves its version to clients with an accepted token.
 struct TestServer {
     authority: CertPair,
