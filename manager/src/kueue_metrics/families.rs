@@ -133,7 +133,16 @@ families! {
 }
 
 /// Families of MultiKueue, which have no prefix.
-pub(super) static MULTI_KUEUE: &[&Family] = &[&DISPATCHED, &ADMITTED_ON_WORKER, &EVICTED_ON_WORKER];
+pub(super) static MULTI_KUEUE: &[&Family] =
+    &[&DISPATCHED, &ADMITTED_ON_WORKER, &EVICTED_ON_WORKER, &WORKER_STATUS];
+
+/// The condition Active of workers, per ClusterQueue that dispatches to them.
+pub(super) static WORKER_STATUS: Family = Family {
+    name: "multikueue_cluster_status",
+    family_type: Gauge,
+    labels: &["cluster_queue", "cluster", "active"],
+    help: "1 for the status of the condition Active of the worker cluster, 0 for the others",
+};
 
 /// Clones that were created.
 pub(super) static DISPATCHED: Family = Family {

@@ -128,6 +128,7 @@ impl Recording<'_> {
                 let is = f64::from(u8::from(active));
                 self.series.set(&f::WORKER_ACTIVE, vec![cluster], is);
             }
+            Measurement::WorkerStatus { labels, active } => self.worker_status(&labels, active),
             Measurement::WorkerReported { cluster, at } => {
                 let seconds = at.as_millisecond() as f64 / 1000.0;
                 self.series.set(&f::WORKER_REPORTED, vec![cluster], seconds);
@@ -328,6 +329,18 @@ impl Recording<'_> {
         self.workloads_of_queue(name);
         self.remove(removed);
         local_queues.into_iter().for_each(|one| self.local_queue(one, name));
+    }
+
+    fn worker_status(&mut self, labels: &WorkerLabels, active: Option<&str>) {
+        let WorkerLabels { cluster_queue, cluster } = labels;
+        let Some(active) = active else {
+            let place = [("cluster_queue", cluster_queue.as_str()), ("cluster", cluster)];
+            return self.series.remove_from(&f::WORKER_STATUS, &place);
+        };
+        for status in ["True", "False", "Unknown"] {
+            let is = f64::from(u8::from(status == active));
+            self.series.set(&f::WORKER_STATUS, values([cluster_queue, cluster, status]), is);
+        }
     }
 
     /// LocalQueues that still name the ClusterQueue keep their series.

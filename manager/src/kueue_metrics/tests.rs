@@ -591,6 +591,44 @@ fn dispatch_is_counted_by_queue_and_cluster_without_the_prefix() {
 }
 
 #[test]
+fn a_worker_has_one_status_per_queue_until_the_queue_or_the_worker_is_gone() {
+    let metrics = everything();
+    let status = |queue: &str, cluster: &str, active| Measurement::WorkerStatus {
+        labels: WorkerLabels { cluster_queue: queue.into(), cluster: cluster.into() },
+        active,
+    };
+    let series = || -> Vec<String> {
+        let body = scrape(&metrics);
+        let lines = body.lines().filter_map(|line| line.strip_prefix("multikueue_cluster_status"));
+        lines.filter(|line| line.ends_with(" 1.0")).map(str::to_owned).collect()
+    };
+    let shown = |queue: &str, cluster: &str, active: &str| {
+        format!(
+            r#"{{cluster_queue="{queue}",cluster="{cluster}",active="{active}",replica_role="standalone"}} 1.0"#
+        )
+    };
+    let all = [
+        queue(1),
+        status("a", "east", Some("Unknown")),
+        status("a", "west", Some("False")),
+        status("b", "east", Some("True")),
+    ];
+    metrics.measure(all.into(), Duration::ZERO);
+    let expected =
+        [shown("a", "east", "Unknown"), shown("a", "west", "False"), shown("b", "east", "True")];
+    assert_eq!(series(), expected);
+    let zeros = scrape(&metrics);
+    let zeros = zeros.lines().filter(|one| one.starts_with("multikueue_cluster_status"));
+    assert_eq!(zeros.filter(|one| one.ends_with(" 0.0")).count(), 6);
+    metrics.measure(vec![status("a", "east", Some("True"))], Duration::ZERO);
+    assert_eq!(series()[0], shown("a", "east", "True"));
+    metrics.measure(vec![status("a", "east", None)], Duration::ZERO);
+    assert_eq!(series(), [shown("a", "west", "False"), shown("b", "east", "True")]);
+    metrics.measure(vec![Measurement::ClusterQueueGone("a".into(), vec![])], Duration::ZERO);
+    assert_eq!(series(), [shown("b", "east", "True")]);
+}
+
+#[test]
 fn a_worker_has_series_until_it_is_gone() {
     let metrics = everything();
     let cluster = || "east".to_owned();

@@ -196,6 +196,14 @@ pub enum Measurement {
         /// It is true.
         active: bool,
     },
+    /// The condition Active of a worker, for a ClusterQueue that dispatches to it: `True`, `False` or `Unknown`; `None` if the ClusterQueue
+    /// does not any more, or one of both is gone.
+    WorkerStatus {
+        /// Both.
+        labels: WorkerLabels,
+        /// The status.
+        active: Option<&'static str>,
+    },
     /// The capacity report of a worker has a new heartbeat.
     WorkerReported {
         /// The MultiKueueCluster.

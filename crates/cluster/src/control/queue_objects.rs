@@ -61,15 +61,18 @@ impl QueueObjects<'_> {
         self.queues.observe_topology(&key.name, object, agenda);
     }
 
-    pub(super) fn cluster_queue(&mut self, key: &Key, object: Option<Arc<ClusterQueue>>) {
+    /// Records a ClusterQueue. Returns whether its spec changed.
+    pub(super) fn cluster_queue(&mut self, key: &Key, object: Option<Arc<ClusterQueue>>) -> bool {
         let agenda = &mut self.core.ctx.agenda;
         self.core.scheduler.update(agenda, |index, names| {
             index.cluster_queue(names, &key.name, object.as_deref())
         });
-        if self.queues.observe_cluster_queue(&key.name, object, agenda) {
+        let changed = self.queues.observe_cluster_queue(&key.name, object, agenda);
+        if changed {
             self.core.scheduler.sample_usage();
             self.core.evaluate_all_workloads();
         }
+        changed
     }
 
     pub(super) fn local_queue(&mut self, key: &Key, object: Option<Arc<LocalQueue>>) {

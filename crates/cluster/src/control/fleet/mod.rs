@@ -13,6 +13,7 @@
 //! | `guarantees` | Workloads that ask for ExactlyOnce themselves |
 //! | `credentials` | when credentials of kubeconfigs expire |
 //! | `conditions` | conditions of MultiKueueClusters and AdmissionChecks |
+//! | `worker_statuses` | the conditions of workers per ClusterQueue, as metrics show them |
 
 mod claims;
 mod conditions;
@@ -21,6 +22,7 @@ mod credentials;
 mod fences;
 mod guarantees;
 mod policy;
+mod worker_statuses;
 
 use std::{sync::Arc, time::Duration};
 
@@ -52,6 +54,7 @@ use self::{
     credentials::CredentialExpiries,
     guarantees::WantedGuarantees,
     policy::{default_policy, read_policy},
+    worker_statuses::WorkerStatuses,
 };
 use super::{
     context::Context,
@@ -101,6 +104,7 @@ pub(crate) struct FleetRegistry {
     records: KeyMap<Box<str>, FenceRecord>,
     /// A cluster has left a MultiKueueConfig, or a check names another one, since this was last taken.
     clusters_left: bool,
+    statuses: WorkerStatuses,
 }
 
 impl FleetRegistry {
@@ -248,6 +252,7 @@ impl FleetRegistry {
         let before = self.checks.get(name).map(|tracked| parameters(tracked.object()));
         self.clusters_left |= before != object.as_deref().map(parameters);
         upsert(&mut self.checks, name.into(), object);
+        self.statuses.note_change();
         agenda.now(Reevaluation::Clusters);
         self.checks.get(name).map(|tracked| Arc::clone(tracked.object()))
     }
@@ -354,6 +359,7 @@ impl FleetRegistry {
         }
         if let (Some(tracked), WriteOutcome::Done(value)) = (self.clusters.get_mut(name), answer) {
             tracked.observe_answer(&value);
+            self.statuses.note_change();
             self.connections.registration_observed(name, tracked.object());
             let object = Arc::clone(tracked.object());
             self.note_record(name, Some(&object));
@@ -428,6 +434,7 @@ impl FleetRegistry {
             *clusters_left |= left;
             fleet.set_config(name, Some(PlacementConfig { clusters: ids, policy }));
         }
+        self.statuses.note_change();
         agenda.now(Reevaluation::Clusters);
     }
 }

@@ -348,7 +348,7 @@ impl Dispatching {
         }
     }
 
-    /// Writes conditions and label keys of workers.
+    /// Writes conditions and label keys of workers, and measures the conditions.
     pub(super) fn write_workers(&mut self, core: &mut Core, queues: &Queues) {
         let Some(multikueue) = &self.multikueue else {
             return;
@@ -356,6 +356,8 @@ impl Dispatching {
         let active = |name: &str, now, annotated| multikueue.active_condition(name, now, annotated);
         let ends_confirmation = |name: &str| multikueue.ends_confirmation(name);
         self.registry.write_conditions((active, ends_confirmation), &mut core.ctx);
+        let specs = queues.hub_queues().map(|queue| (queue.name, queue.spec));
+        core.ctx.measurements.extend(self.registry.measure_statuses(specs));
         multikueue.request_label_keys(queues.flavors(), &mut core.ctx);
     }
 

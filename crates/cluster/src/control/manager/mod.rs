@@ -402,7 +402,9 @@ impl ManagerControl {
     }
 
     fn cluster_queue(&mut self, key: &Key, object: Option<Arc<ClusterQueue>>) {
-        self.queue_objects().cluster_queue(key, object);
+        if self.queue_objects().cluster_queue(key, object) {
+            self.dispatching.registry.cluster_queue_changed();
+        }
         self.reenter(Index::take_workloads_to_reenter);
     }
 

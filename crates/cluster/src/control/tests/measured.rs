@@ -234,3 +234,69 @@ fn a_worker_is_measured_by_its_condition_and_the_heartbeats_of_its_report() {
 fn east_cluster() -> Value {
     json!({"metadata": {"name": "east", "resourceVersion": "8"}, "spec": {}})
 }
+
+/// The statuses of workers that a decision measures, as `queue cluster status`.
+fn statuses(control: &mut ManagerControl) -> Vec<String> {
+    let word = |one: Measurement| match one {
+        Measurement::WorkerStatus { labels, active } => {
+            let active = active.unwrap_or("gone");
+            Some(format!("{} {} {active}", labels.cluster_queue, labels.cluster))
+        }
+        _ => None,
+    };
+    control.decide(NOW).measurements.into_iter().filter_map(word).collect()
+}
+
+#[test]
+fn the_condition_of_a_worker_is_measured_for_each_queue_that_leads_to_it() {
+    let mut control = dispatching(&hub_job("20", true, &json!({})), &[]);
+    assert_eq!(statuses(&mut control), ["cq east Unknown"]);
+    let cluster = |version: &str, status: &str| {
+        let conditions =
+            json!([{"type": "Active", "status": status, "reason": "Any", "message": ""}]);
+        let mut cluster = east_cluster();
+        cluster["metadata"]["resourceVersion"] = json!(version);
+        cluster["status"] = json!({ "conditions": conditions });
+        ManagerInput::MultiKueueCluster(Change::Apply(shared(cluster)))
+    };
+    control.observe(cluster("8", "True"), NOW);
+    assert_eq!(statuses(&mut control), ["cq east True"]);
+    control.observe(cluster("9", "False"), NOW);
+    assert_eq!(statuses(&mut control), ["cq east False"]);
+    assert_eq!(statuses(&mut control), [""; 0]);
+
+    let config = |clusters: Value| {
+        let config = json!({
+            "metadata": {"name": "all", "resourceVersion": "10"}, "spec": {"clusters": clusters},
+        });
+        ManagerInput::MultiKueueConfig(Change::Apply(shared(config)))
+    };
+    control.observe(config(json!(["east", "absent"])), NOW);
+    assert_eq!(statuses(&mut control), [""; 0], "a cluster without an object has no series");
+    control.observe(config(json!(["absent"])), NOW);
+    assert_eq!(statuses(&mut control), ["cq east gone"]);
+    control.observe(config(json!(["east"])), NOW);
+    assert_eq!(statuses(&mut control), ["cq east False"]);
+
+    let queue = |name: &str, generation: i64, checks: Value| {
+        let queue = json!({
+            "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue",
+            "metadata": {
+                "name": name, "generation": generation, "resourceVersion": generation.to_string(),
+            },
+            "spec": {"namespaceSelector": {}, "admissionChecksStrategy": {"admissionChecks": checks}},
+        });
+        ManagerInput::ClusterQueue(Change::Apply(shared(queue)))
+    };
+    control.observe(queue("other", 20, json!([{"name": "workers"}])), NOW);
+    assert_eq!(statuses(&mut control), ["other east False"]);
+    control.observe(queue("cq", 21, json!([])), NOW);
+    assert_eq!(statuses(&mut control), ["cq east gone"]);
+    let key = |name: &str| Key { namespace: None, name: name.into() };
+    control.observe(ManagerInput::MultiKueueCluster(Change::Delete(key("east"))), NOW);
+    assert_eq!(statuses(&mut control), ["other east gone"]);
+    control.observe(cluster("30", "True"), NOW);
+    assert_eq!(statuses(&mut control), ["other east True"]);
+    control.observe(ManagerInput::AdmissionCheck(Change::Delete(key("workers"))), NOW);
+    assert_eq!(statuses(&mut control), ["other east gone"]);
+}
