@@ -19,6 +19,7 @@ mod garbage;
 mod growth;
 mod headroom;
 mod hub_account;
+mod kueue_account;
 mod manager_quota;
 mod mixed_workers;
 mod no_capacity;
