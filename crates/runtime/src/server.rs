@@ -24,7 +24,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use self::{prompt_client::PromptClient, taking_client::TakingClient};
+use self::{last_answer::LastAnswer, prompt_client::PromptClient, taking_client::TakingClient};
 use crate::{Stop, client_certificate::PeerCertificates};
 
 /// Limits of a server.
@@ -59,6 +59,9 @@ impl Default for ServerLimits {
     }
 }
 
+/// The part of all connections, as a divisor, that is kept free: while fewer are free, answers end their connections.
+const KEPT_FREE: usize = 4;
+
 /// A server, to be started with [`run`](Self::run).
 pub struct Server {
     router: Router,
@@ -81,7 +84,7 @@ impl Server {
     }
 
     /// Ends HTTP/1 connections with their next answer after `leaving` is cancelled, some time before the stop. Clients then
-    /// connect again, to a server that stays if there is one, and the stop finds no connection on which a request may arrive.
+    /// connect again, to a server that stays if there is one. The stop finds only connections that were idle since then.
     #[must_use]
     pub fn leaving_at(self, leaving: Stop) -> Self {
         Self { leaving: Some(leaving), ..self }
@@ -97,7 +100,7 @@ impl Server {
     pub async fn run(self, listener: TcpListener, stop: Stop) {
         let permits = Arc::new(Semaphore::new(self.limits.connections));
         let connections = GracefulShutdown::new();
-        let router = self.layered_router();
+        let router = self.layered_router(&permits);
         while let Some((stream, permit)) = self.next(&listener, &permits, &stop).await {
             let connection = ServerConnection {
                 service: router.clone(),
@@ -116,11 +119,14 @@ impl Server {
         }
     }
 
-    fn layered_router(&self) -> Router {
-        let router = self.router.clone();
-        let Some(leaving) = self.leaving.clone() else { return router };
+    fn layered_router(&self, places: &Arc<Semaphore>) -> Router {
+        let last = LastAnswer {
+            leaving: self.leaving.clone(),
+            places: places.clone(),
+            kept_free: self.limits.connections / KEPT_FREE,
+        };
         let close = last_answer::close_after_answer;
-        router.layer(middleware::from_fn_with_state(leaving, close))
+        self.router.clone().layer(middleware::from_fn_with_state(last, close))
     }
 
     /// The next connection and its permit; none after the stop.

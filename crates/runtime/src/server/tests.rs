@@ -258,6 +258,30 @@ async fn a_server_that_leaves_ends_connections_with_their_next_answer() {
     task.await.expect("stopped");
 }
 
+/// Clients that keep idle connections would take all places.
+#[tokio::test]
+async fn answers_end_connections_while_few_places_are_free() {
+    const PLACES: usize = 8;
+    let (listener, address) = listen().await;
+    let stop = Stop::new();
+    let limits = ServerLimits { connections: PLACES, ..ServerLimits::default() };
+    let task = tokio::spawn(Server::plain(hello()).with_limits(limits).run(listener, stop.clone()));
+    let mut kept = Vec::new();
+    for _ in 0..2 * PLACES {
+        let mut sender = handshake(TcpStream::connect(address).await.expect("connected")).await;
+        assert_eq!(body(&mut sender).await, "hello");
+        kept.push(sender);
+    }
+    let mut open = 0;
+    for sender in &mut kept {
+        open += usize::from(sender.ready().await.is_ok());
+    }
+    // The server takes a place before the client that will get it connects.
+    assert_eq!(open, PLACES - PLACES / KEPT_FREE - 1);
+    stop.cancel();
+    task.await.expect("stopped");
+}
+
 /// An idle connection is closed by the client, which ends it after 90 s in Go.
 #[tokio::test(start_paused = true)]
 async fn an_idle_connection_is_not_closed_before_its_client_closes_it() {
