@@ -145,9 +145,14 @@ fn dispatching_settings(dispatcher: &str) -> ManagerSettings {
 
 /// Of a manager that dispatches these kinds.
 fn dispatching_settings_for(dispatcher: &str, kinds: &JobKinds) -> ManagerSettings {
+    dispatching_settings_with(dispatcher, &Gates::default(), kinds)
+}
+
+/// The same with these feature gates.
+fn dispatching_settings_with(dispatcher: &str, gates: &Gates, kinds: &JobKinds) -> ManagerSettings {
     let mut file = Configuration::without_file(None).expect("defaults");
     dispatcher.clone_into(&mut file.multi_kueue.dispatcher_name);
-    ManagerSettings::new(&file, &Gates::default(), kinds, true)
+    ManagerSettings::new(&file, gates, kinds, true)
 }
 
 /// A manager whose leader has written its term.

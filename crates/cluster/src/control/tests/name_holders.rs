@@ -10,6 +10,7 @@ use super::{
     },
     orphan_cleanup::on_east,
     timers::Reevaluation,
+    workloads_of_groups::verifying_role_requests,
     *,
 };
 
@@ -258,7 +259,8 @@ pub(super) fn group_manager(on_worker: Vec<Arc<JobObject>>) -> ManagerControl {
     let mut file = Configuration::without_file(None).expect("defaults");
     file.integrations.frameworks = ["batch/job", "pod"].map(str::to_owned).to_vec();
     let kinds = JobKinds::configured(&file, &Gates::default(), &Kinds::default());
-    let mut control = leading(dispatching_settings_for(CAPACITY, &kinds));
+    let gates = verifying_role_requests();
+    let mut control = leading(dispatching_settings_with(CAPACITY, &gates, &kinds));
     let other = json!({"metadata": {"name": "other", "namespace": "ns", "uid": "o", "resourceVersion": "9"},
         "spec": {"suspend": true, "template": {}}});
     let lists = dispatching_lists(&other, &[of_group()]);

@@ -10,12 +10,18 @@ pub(super) fn pod_kind() -> Kind {
     ::jobs::pods::kind().clone()
 }
 
+/// Feature gates with which the requests of members are compared with those of their role.
+pub(super) fn verifying_role_requests() -> Gates {
+    Gates::parse("PodIntegrationVerifyRoleRequests=true").expect("gates")
+}
+
 /// A manager of Jobs and pods, with two classes of Workloads and one of pods.
 pub(super) fn cluster() -> Cluster {
     let mut file = Configuration::without_file(None).expect("defaults");
     file.integrations.frameworks = ["batch/job", "pod"].map(str::to_owned).to_vec();
     let kinds = JobKinds::configured(&file, &Gates::default(), &Kinds::default());
-    let mut cluster = Cluster::with(ManagerSettings::new(&file, &Gates::default(), &kinds, false));
+    let settings = ManagerSettings::new(&file, &verifying_role_requests(), &kinds, false);
+    let mut cluster = Cluster::with(settings);
     let empty = Change::Reset { objects: vec![], removed: vec![] };
     cluster.observe(ManagerInput::Job(pod_kind(), empty));
     let class = |name: &str, value: i32| json!({"metadata": {"name": name, "resourceVersion": "1"}, "value": value});

@@ -126,6 +126,11 @@ fn steps_copying(
     steps.into_iter().map(word).collect()
 }
 
+/// Gates with which the requests of members are compared.
+fn verifying() -> JobGates {
+    JobGates { verify_role_requests: true, ..JobGates::default() }
+}
+
 /// A stand-in for the comparison of all resources: a pod with the label `gpus` has more than its template.
 fn exceeded(pod: &Pod, _: &PodSet) -> Option<String> {
     let gpus = pod.label("gpus")?;
@@ -138,8 +143,8 @@ fn a_member_that_requests_more_than_its_role_stays_gated() {
     let (a, b) = (gated("a"), member("b", &large));
     let admitted = workload(&[&a, &b], &["QuotaReserved", "Admitted"]);
     let held = "hold b: Pod requests more than its role \"role\" has quota for: gpus 8";
-    assert_eq!(steps(&[&a, &b], Some(&admitted), &[]), ["start a", held]);
-    let gates = JobGates { verify_role_requests: false, ..JobGates::default() };
+    assert_eq!(steps_under(verifying(), &[&a, &b], Some(&admitted), &[]), ["start a", held]);
+    let gates = JobGates { verify_role_requests: false, ..verifying() };
     assert_eq!(steps_under(gates, &[&a, &b], Some(&admitted), &[]), ["start a", "start b"]);
     // A running pod may be resized in place.
     let running = json!({ "spec": { "schedulingGates": [] }, "status": { "phase": "Running" } });
@@ -149,7 +154,7 @@ fn a_member_that_requests_more_than_its_role_stays_gated() {
         merge(&mut value, &running);
         serde_json::from_value(value).expect("a pod decodes")
     };
-    assert_eq!(steps(&[&a, &resized], Some(&admitted), &[]), ["start a"]);
+    assert_eq!(steps_under(verifying(), &[&a, &resized], Some(&admitted), &[]), ["start a"]);
 }
 
 #[test]
@@ -166,8 +171,9 @@ fn a_member_of_a_dispatched_group_that_requests_too_much_is_reported() {
     let mut dispatched = workload(&[&a, &b], &["QuotaReserved", "Admitted"]);
     dispatched.status.cluster_name = Some("east".to_owned());
     let held = "hold b: Pod requests more than its role \"role\" has quota for: gpus 8";
-    assert_eq!(steps(&[&a, &b], Some(&dispatched), &[]), [held]);
-    assert_eq!(steps(&[&a, &large("Running")], Some(&dispatched), &[]), [""; 0], "it has a copy");
+    let steps = |pods: &[&Pod]| steps_under(verifying(), pods, Some(&dispatched), &[]);
+    assert_eq!(steps(&[&a, &b]), [held]);
+    assert_eq!(steps(&[&a, &large("Running")]), [""; 0], "it has a copy");
 }
 
 #[test]
